@@ -1,5 +1,5 @@
-// Package cluster is the words that what finds slices in a Kubernetes cluster, what runs subjobs there and what speaks to its people have in
-// common: how a device is written, what our objects are called and labelled, and by what ours are known. It knows no client of Kubernetes.
+// Package cluster is the vocabulary shared by inventory, executor and operator of a Kubernetes cluster: how a device is written, how our objects are named, labelled and
+// sealed. It imports no Kubernetes client.
 package cluster
 
 import (
@@ -10,21 +10,19 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Device is how a Pod gets a slice: it is what a slice of a cluster has as its Device. Either Resource is set (extended resources), or
-// Class, Driver, Pool and Name are (DRA).
+// Device says how a Pod gets a slice. Its text is the Device of a cluster's slice. Either Resource is set (extended resources), or Class, Driver, Pool and Name are (DRA).
 type Device struct {
-	// Node is the machine that the Pod has to run on, as Kubernetes names it.
+	// Node is the machine's name in Kubernetes.
 	Node string
-	// Resource is an extended resource, such as nvidia.com/mig-1g.10gb: one of it is asked for, and the device plugin says which it is.
+	// Resource is an extended resource, such as nvidia.com/mig-1g.10gb. A Pod asks for one; the device plugin chooses which.
 	Resource string
-	// Ordinal tells the slices of one resource on one machine apart, from 0 on. No Pod asks for it.
+	// Ordinal numbers the slices of one resource on one machine, from 0. It is not part of a Pod's request.
 	Ordinal int
-	// Class is the DeviceClass that a claim names, Driver and Pool whose device it is, and Name the device.
+	// Class is the DeviceClass for the claim; Driver, Pool and Name identify the device.
 	Class, Driver, Pool, Name string
 }
 
-// String is the device as ParseDevice reads it: dra:NODE/CLASS/DRIVER/POOL/NAME or resource:NODE/RESOURCE, with /ORDINAL behind all but the first of them. Each word is
-// escaped as in a URL's path.
+// String is dra:NODE/CLASS/DRIVER/POOL/NAME or resource:NODE/RESOURCE[/ORDINAL], without the ordinal 0. Elements are escaped as in a URL's path.
 func (d Device) String() string {
 	words := []string{d.Node, d.Resource}
 	kind := "resource:"
@@ -40,7 +38,7 @@ func (d Device) String() string {
 	return kind + strings.Join(words, "/")
 }
 
-// ParseDevice reads what String wrote. Errors are of kind Invalid.
+// ParseDevice is String's inverse. Errors are of kind Invalid.
 func ParseDevice(text string) (d Device, err error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	words := strings.Split(rest, "/")

@@ -7,16 +7,16 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// Another stands for the name of a job of another namespace.
+// Another replaces the name of another namespace's job.
 const Another = "a job of another namespace"
 
-// somebody stands for whoever of another namespace has or wants something.
+// somebody replaces the name of another namespace's Pod or Workload.
 const somebody = "somebody of another namespace"
 
-// whose is how nodes say that time is not to be had, or is taken back, and for whom: the one place where texts about a job name others.
+// whose matches nodes' phrases for whom time is taken: the only texts about a job that name others.
 var whose = regexp.MustCompile(`(taken \([a-z -]+\) (?:for|by) )([^;\n]+?)( from [0-9]|;|\n|$)`)
 
-// Discreet is a text for people of one namespace: whoever of another one it says that time is taken for or by has no name there. What a program has said itself stays.
+// Discreet makes a text fit for one namespace: it hides the names of those of other namespaces for whom time is taken. A program's own words stay.
 func Discreet(text, namespace string) string {
 	if !strings.Contains(text, "taken (") {
 		return text
@@ -30,7 +30,7 @@ func Discreet(text, namespace string) string {
 	})
 }
 
-// ours says whether a namespace's people may know of somebody: of their own jobs, Pods and Workloads, and of what is the cluster's.
+// ours reports whether a namespace may see a name: that of its own jobs, Pods and Workloads, or of something cluster-wide.
 func ours(who, namespace string) bool {
 	kind, name, _ := strings.Cut(who, " ")
 	switch kind {
@@ -46,7 +46,7 @@ func ours(who, namespace string) bool {
 	return !object || ns == namespace
 }
 
-// Hide is a text with Another in place of names, wherever one stands as a whole word.
+// Hide replaces each of names by Another, where it stands as a whole word.
 func Hide(text string, names map[string]bool) string {
 	return words.ReplaceAllStringFunc(text, func(word string) string {
 		if names[word] {
@@ -56,10 +56,10 @@ func Hide(text string, names map[string]bool) string {
 	})
 }
 
-// words are what names are made of. One does not end with a dot, which ends a sentence.
+// words match names. A name does not end with a dot, which would end a sentence.
 var words = regexp.MustCompile(`[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?`)
 
-// Within says whether a job is of an object of a namespace.
+// Within reports whether a job belongs to an object of a namespace.
 func Within(id job.ID, namespace string) bool {
 	ns, _, ok := SplitJob(id)
 	return ok && ns == namespace

@@ -12,46 +12,46 @@ const (
 	Version = "v1alpha1"
 )
 
-// Leftover is the PriorityClass of our Pods: below everything, and it preempts nothing.
+// Leftover is the PriorityClass of our Pods: below everything, never preempting.
 const Leftover = "sluice-leftover"
 
-// UserRole is the ClusterRole of the chart that lets somebody have jobs in the namespaces that it is bound in.
+// UserRole is the chart's ClusterRole that lets people have jobs in namespaces where it is bound.
 const UserRole = "sluice-user"
 
-// Container is the one of our Pods that runs the subjob.
+// Container is the name of the container that runs the subjob.
 const Container = "subjob"
 
-// Labels and annotations of our objects. A Pod with LabelOperator is one of ours: an operator looks only at those with its own name.
+// Labels and annotations of our objects. LabelOperator marks our Pods; an operator handles only those with its own name.
 const (
 	LabelOperator = "sluice.dev/operator"
 	LabelJob      = "sluice.dev/job"
 	LabelToken    = "sluice.dev/subjob"
-	// LabelJournal is the journal that the subjob's token is of.
+	// LabelJournal is the journal that made the subjob's token.
 	LabelJournal = "sluice.dev/journal"
-	// AnnotationCancel on a Job, "true", has it cancelled: it ends, and what it has committed stays for as long as the Job does.
+	// AnnotationCancel "true" on a Job cancels it; what it has committed stays as long as the Job object.
 	AnnotationCancel = "sluice.dev/cancel"
-	// AnnotationRequest on a Job is the call that made it: the same call again finds what it has made.
+	// AnnotationRequest on a Job identifies the call that made it, so that its repetition is recognized.
 	AnnotationRequest = "sluice.dev/request"
-	// AnnotationSlice is the full name of the slice that a Pod was sold.
+	// AnnotationSlice is the full ID of the slice that a Pod was sold.
 	AnnotationSlice = "sluice.dev/slice"
-	// AnnotationRun is the subjob as its operator finds it again, AnnotationNotice what was done to it since.
+	// AnnotationRun is the subjob's record for a restarted operator, AnnotationNotice its latest order.
 	AnnotationRun    = "sluice.dev/run"
 	AnnotationNotice = "sluice.dev/notice"
-	// AnnotationSeal is by what an operator knows AnnotationRun for its own word, and about that Pod.
+	// AnnotationSeal proves that AnnotationRun is the operator's own and about that Pod.
 	AnnotationSeal = "sluice.dev/seal"
-	// AnnotationOwner of a Job is the operator that has taken it: no other one touches it.
+	// AnnotationOwner of a Job is the operator that took it; no other touches it.
 	AnnotationOwner = LabelOperator
-	// Finalizer keeps a Pod until its operator has read how it ended, whoever deletes it.
+	// Finalizer keeps a deleted Pod until its operator has read how it ended.
 	Finalizer = "sluice.dev/subjob"
 )
 
-// LongestName is how long an operator's name may be, and LongestJournal a journal's, in characters: Pods have both in theirs, before a token.
+// LongestName and LongestJournal bound the names of operators and journals, in characters: both are part of a Pod's name, before the token.
 const (
 	LongestName    = 16
 	LongestJournal = 6
 )
 
-// PodName is what the Pod of a subjob is called: the same for the same token of the same operator and journal, so that it can't be made twice. It is a DNS label.
+// PodName is the name of a subjob's Pod, a DNS label: a function of operator, journal and token, so that the Pod can't be made twice.
 func PodName(operator, journal string, t job.Token) string {
 	if journal != "" {
 		operator += "-" + journal
@@ -59,7 +59,7 @@ func PodName(operator, journal string, t job.Token) string {
 	return "sluice-" + operator + "-" + t.String()
 }
 
-// Owner is whose something in a store is, as a word of its name: tokens are unique in one journal alone. No name of an operator has a dot.
+// Owner is the element of store names that tells owners apart: operator and journal, since tokens are unique within a journal only. Operators' names have no dot.
 func Owner(operator, journal string) string {
 	if journal == "" {
 		return operator
@@ -67,20 +67,19 @@ func Owner(operator, journal string) string {
 	return operator + "." + journal
 }
 
-// KeysName is what the Secret with an operator's keys is called, in each namespace. No Pod's name ends like that.
+// KeysName is the name of the Secret with an operator's keys, in each namespace. No Pod's name ends like that.
 func KeysName(operator string) string { return "sluice-" + operator + "-keys" }
 
-// JobID is the job of a custom resource, as the rest of Sluice calls it: names are unique in a namespace alone. SplitJob takes it apart.
+// JobID is the ID of a custom resource's job. It has the namespace in it, since names are unique within one only.
 func JobID(namespace, name string) job.ID { return job.ID(namespace + "." + name) }
 
-// SplitJob is the namespace and the name of a job of a custom resource; false: it is none. A namespace has no dots.
+// SplitJob is JobID's inverse; false: not a custom resource's job. Namespaces have no dots.
 func SplitJob(id job.ID) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(string(id), ".")
 	return namespace, name, ok && namespace != "" && name != ""
 }
 
-// JobLabel is a job's name as LabelJob has it on Pods: cut, and without what may not stand there, so that two long names may have the same one. The whole name is in
-// AnnotationRun.
+// JobLabel is a job's name as a label value: cut and with illegal characters replaced, so that long names may collide. The full name is in AnnotationRun.
 func JobLabel(id job.ID) string {
 	text := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c) {

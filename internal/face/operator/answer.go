@@ -24,10 +24,10 @@ import (
 	"sluice.dev/sluice/internal/face/api"
 )
 
-// mostFits is how many kinds of slices an explanation names: of tens of thousands most are alike.
+// mostFits bounds the kinds of slices that an explanation names.
 const mostFits = 50
 
-// answer is what a Request's status says besides its condition.
+// answer is a Request's status besides its condition.
 func (d *desk) answer(ctx context.Context, o *object) (map[string]any, error) {
 	id := cluster.JobID(o.GetNamespace(), ask(o, "job"))
 	switch what := ask(o, "ask"); what {
@@ -61,7 +61,7 @@ func inJSON(m proto.Message) (map[string]any, error) {
 	return map[string]any{"answer": string(text)}, err
 }
 
-// dryRun judges a job file as if its object were there, whatever has its name, and changes nothing.
+// dryRun judges a job file as if its object existed, whatever else has its name, and changes nothing.
 func (d *desk) dryRun(ctx context.Context, o *object) (map[string]any, error) {
 	list, err := config.ParseJobs("file", []byte(ask(o, "file")))
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *desk) dryRun(ctx context.Context, o *object) (map[string]any, error) {
 	}
 	name, free := j.Spec.Name, cluster.JobID(o.GetNamespace(), o.GetName())
 	j.Spec.Name = free
-	d.dry.Lock() // it looks at every slice
+	d.dry.Lock() // one at a time: each looks at every slice
 	defer d.dry.Unlock()
 	e, err := d.service.DryRun(ctx, j.Spec)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *desk) dryRun(ctx context.Context, o *object) (map[string]any, error) {
 	return inJSON(m)
 }
 
-// upload lends a place for what is not in the store, and once all of it was sent has it be an object. Nothing needs it by name yet: a job has to, within the hour.
+// upload lends a place for an object that is not stored, and turns what was sent into that object. It is unnamed: a job has to name it within the hour.
 func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	if d.store == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "the operator's store lends no places to upload to")
@@ -106,7 +106,7 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	}
 	switch err = d.store.Renew(ctx, digest); {
 	case err == nil:
-		return map[string]any{"url": nil}, d.store.Drop(ctx, d.place(o)) // it is there
+		return map[string]any{"url": nil}, d.store.Drop(ctx, d.place(o)) // stored already
 	case errkind.Of(err) != errkind.NotFound:
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	return map[string]any{"url": url}, err
 }
 
-// discreet is an explanation for people of one namespace: of other namespaces' jobs it says that there are some, and of slices that are alike to the job it has one.
+// discreet makes an explanation fit for one namespace: other namespaces' jobs are not named, and of slices that are alike to the job only one is listed.
 func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 	theirs := map[string]bool{}
 	hide := func(id *job.ID) {
@@ -160,7 +160,7 @@ func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 	return m
 }
 
-// everyText changes the texts of a message and of those in it. The job file is its owner's own, and stays as it is.
+// everyText maps all strings of a message, recursively, but for the job file, which is its owner's own.
 func everyText(m protoreflect.Message, change func(string) string) {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		text, message := f.Kind() == protoreflect.StringKind && f.Name() != "spec", f.Message() != nil

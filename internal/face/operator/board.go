@@ -16,17 +16,17 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// board is what an operator shows of itself to whoever asks in the cluster: that it lives, that it works, and its metrics. It shows nothing of jobs.
+// board serves liveness, readiness and metrics to the cluster. It shows nothing of jobs.
 type board struct {
 	of atomic.Pointer[pages]
-	// leads: it has the lease.
+	// leads: this process has the lease.
 	leads atomic.Bool
 }
 
-// pages are those of the daemon that works.
+// pages are the running daemon's.
 type pages struct{ metrics, health http.Handler }
 
-// show has the board show a daemon; nil: none works.
+// show sets the daemon whose pages are served; nil: none runs.
 func (b *board) show(p *pages) { b.of.Store(p) }
 
 // ServeHTTP answers /healthz, /readyz and /metrics.
@@ -49,14 +49,14 @@ func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// notices is a server of the board.
+// notices is the board's HTTP server.
 type notices struct {
 	listener net.Listener
 	server   *http.Server
 	done     sync.WaitGroup
 }
 
-// listen serves the board at an address; nowhere, if it is empty.
+// listen serves the board at an address; an empty one serves nothing.
 func (b *board) listen(address string, log *slog.Logger) (*notices, error) {
 	n := &notices{server: &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}}
 	if address == "" {
@@ -74,7 +74,7 @@ func (b *board) listen(address string, log *slog.Logger) (*notices, error) {
 	return n, nil
 }
 
-// addr is where it listens; empty: nowhere.
+// addr is the listening address; empty: none.
 func (n *notices) addr() string {
 	if n.listener == nil {
 		return ""
@@ -86,7 +86,7 @@ func (n *notices) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdown)
 	defer cancel()
 	if err := n.server.Shutdown(ctx); err != nil {
-		_ = n.server.Close() // whoever still reads is cut off
+		_ = n.server.Close() // cuts off open requests
 	}
 	n.done.Wait()
 }

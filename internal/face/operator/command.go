@@ -25,24 +25,24 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// Deps is what the command needs that is chosen from tables.
+// Deps are the command's dependencies that main chooses.
 type Deps struct {
 	Version, Commit string
-	// Policies are their names, the default one first; Policy is one by its name.
+	// Policies are the names, the default first; Policy looks one up.
 	Policies []string
 	Policy   func(name string) (policy.Policy, error)
-	// Store opens a store by its spec. away is why it does not answer now, where it was opened all the same.
+	// Store opens a store by its spec. away is why it does not answer, if it was opened all the same.
 	Store func(ctx context.Context, spec string) (s store.Store, away, err error)
 }
 
-// flags of the command that are not Options.
+// flags that are not Options.
 type flags struct {
 	kubeconfig, context, store, shim, policy, log string
 	horizon, retain                               string
 	requests, limits                              string
 }
 
-// Command is `sluice operator`.
+// Command makes `sluice operator`.
 func Command(run *command.App, d Deps) *cobra.Command {
 	var o Options
 	var f flags
@@ -99,7 +99,7 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 	return c
 }
 
-// start checks what was asked for, all of it, and runs the operator.
+// start checks all flags, reports every error at once, and runs the operator.
 func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (err error) {
 	var errs []error
 	wrong := func(flag string, err error) {
@@ -158,7 +158,7 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 	return errors.Join(Run(ctx, o), where.Close())
 }
 
-// reach is how the cluster is reached. An operator makes as many calls as its work needs: who bounds them is the API server, which knows who else calls.
+// reach is the cluster's configuration, without a client-side rate limit: the API server's own priority and fairness knows who else calls.
 func reach(f flags) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
@@ -169,15 +169,15 @@ func reach(f flags) (*rest.Config, error) {
 	return Client(c), nil
 }
 
-// Client has a configuration be that of an operator's clients, and returns it: no limit of rate, and protobuf, as the cluster's own parts speak it. A Pod in JSON takes the API server
-// longer, on the way in and to each watch. Custom resources have no protobuf, and dynamic clients ask for JSON whatever stands here.
+// Client sets a configuration up for an operator's clients, and returns it: no rate limit, and protobuf, which costs the API server less than JSON for each Pod and each of its
+// watchers. Dynamic clients use JSON regardless, as custom resources need.
 func Client(c *rest.Config) *rest.Config {
 	c.QPS, c.UserAgent = -1, "sluice-operator"
 	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	return c
 }
 
-// ownNamespace is that of the Pod that this is, empty if it is none.
+// ownNamespace is the namespace of the Pod that this process is in; empty: not in a Pod.
 func ownNamespace() string {
 	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
@@ -186,8 +186,8 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-// identity names this process among those that want the lease. In a Pod (POD_UID) it is the Pod's own: a kubelet starts a container anew only once the one before has ended, so an
-// operator that was killed has its lease again at once, where another process would wait until it lapses.
+// identity names this process in the lease. In a Pod (POD_UID) it is the Pod's UID, so that a restarted container has its lease at once: a kubelet starts a container only
+// after the last one has ended.
 func identity(getenv func(string) string) (string, error) {
 	host, err := os.Hostname()
 	if uid := getenv("POD_UID"); uid != "" {

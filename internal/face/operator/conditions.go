@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// The conditions of our objects.
+// Condition types of our objects.
 const (
 	accepted = "Accepted"
 	running  = "Running"
@@ -24,15 +24,15 @@ const (
 	failed   = "Failed"
 )
 
-// longest message of a condition, in bytes: Kubernetes' own bound.
+// longest bounds a condition's message in bytes, as Kubernetes does.
 const longestMessage = 32768
 
-// verdict is whether an object was accepted, and why not.
+// verdict says whether an object was accepted, and why not.
 type verdict struct {
-	// status is True, False or Unknown; reason one word, message for people.
+	// status is True, False or Unknown; reason is one word, message is for people.
 	status          metav1.ConditionStatus
 	reason, message string
-	// generation that it is about.
+	// generation of the object that was judged.
 	generation int64
 }
 
@@ -44,7 +44,7 @@ func no(generation int64, reason, message string) verdict {
 	return verdict{metav1.ConditionFalse, reason, message, generation}
 }
 
-// jobStatus is what is said of a job. known: the daemon has it.
+// jobStatus builds a Job's status. known: the daemon has the job.
 func jobStatus(v verdict, j *status.Job, known bool, old []metav1.Condition) map[string]any {
 	conditions := []metav1.Condition{condition(accepted, v, old)}
 	out := map[string]any{"observedGeneration": v.generation}
@@ -94,7 +94,7 @@ func hasFailed(j *status.Job) verdict {
 	return verdict{status: metav1.ConditionFalse, reason: "NotFailed", message: ""}
 }
 
-// condition is one of a status. The time of its transition stays where its status does.
+// condition builds a condition; lastTransitionTime changes only with its status.
 func condition(kind string, v verdict, old []metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: v.generation, LastTransitionTime: metav1.Now().Rfc3339Copy()}
 	if len(c.Message) > longestMessage {
@@ -108,24 +108,24 @@ func condition(kind string, v verdict, old []metav1.Condition) metav1.Condition 
 	return c
 }
 
-// plain is a list of conditions as an unstructured object has it.
+// plain converts conditions to unstructured content.
 func plain(list []metav1.Condition) []any {
 	out := make([]any, 0, len(list))
 	for i := range list {
 		m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list[i])
 		if err != nil {
-			panic(err) // plain strings and numbers
+			panic(err) // strings and numbers always convert
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-// conditionsOf are those that an object has.
+// conditionsOf reads an object's conditions.
 func conditionsOf(o *unstructured.Unstructured) []metav1.Condition {
 	list, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if err != nil {
-		return nil // somebody wrote something else there: it is written anew
+		return nil // malformed: to be overwritten
 	}
 	out := make([]metav1.Condition, 0, len(list))
 	for _, e := range list {
@@ -138,7 +138,7 @@ func conditionsOf(o *unstructured.Unstructured) []metav1.Condition {
 	return out
 }
 
-// has says whether a condition is true, and of which generation.
+// has reports whether a condition is True, and for which generation.
 func has(list []metav1.Condition, kind string) (generation int64, is bool) {
 	for i := range list {
 		if list[i].Type == kind && list[i].Status == metav1.ConditionTrue {

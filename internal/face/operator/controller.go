@@ -32,7 +32,7 @@ import (
 var (
 	jobs   = resource("jobs")   //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 	queues = resource("queues") //nolint:gochecknoglobals // as jobs
-	// slicePools are read at the start too.
+	// slicePools are also read before the controller runs.
 	slicePools = resource("slicepools") //nolint:gochecknoglobals // as jobs
 )
 
@@ -41,23 +41,22 @@ func resource(plural string) schema.GroupVersionResource {
 }
 
 const (
-	// workers is how many objects are brought up to date at once: each mostly waits for an answer of the API server or for the journal.
+	// workers reconcile objects concurrently; each mostly waits for the API server or the journal.
 	workers = 8
-	// between is the least time between two writes of one object's status.
+	// between is the least interval between two writes of an object's status.
 	between = time.Second
-	// resync is how often every object is looked at again, whatever was missed.
+	// resync is how often every object is reconciled, even without an event.
 	resync = 10 * time.Minute
-	// askAgain is after what time a job is offered again that was refused for what may pass (no slice that could run it, a queue that is not there); then after twice
-	// that, and so on to resync.
+	// askAgain is when a job is offered again that was refused for a cause that may pass (no slice that fits, no such queue); it doubles up to resync.
 	askAgain = 30 * time.Second
-	// allQueues is the key under which queues are brought up to date, all at once: no job has it.
+	// allQueues is the work item that reconciles all queues; no job has that key.
 	allQueues = "queues"
-	// allPools is that of pools. Changes of them are gathered for a while, since each has the whole cluster looked at.
+	// allPools is the same for pools. Their changes are collected for gather, since each has the whole cluster evaluated.
 	allPools = "slicepools"
 	gather   = 2 * time.Second
 )
 
-// daemon is what the controller drives: of the host, what objects stand for.
+// daemon is the part of the host that objects stand for.
 type daemon interface {
 	SubmitAll(ctx context.Context, jobs []host.Submission, snapshot []byte) []host.Outcome
 	Cancel(ctx context.Context, request string, name job.ID) error
@@ -69,18 +68,18 @@ type daemon interface {
 	Changes() (*host.Changes, func())
 }
 
-// controller keeps objects and the daemon in agreement. Objects say what should be, the daemon what is; all that the controller has of its own is soft.
+// controller reconciles objects with the daemon: objects are the desired state, the daemon is the actual one. The controller itself holds soft state only.
 type controller struct {
 	daemon daemon
 	client dynamic.Interface
 	events record.EventRecorder
 	log    *slog.Logger
-	// name of the operator, and the namespace whose jobs it may take; empty: all.
+	// name of the operator, and the namespace whose jobs it takes; empty: all.
 	name, namespace string
-	// writable are the namespaces in which the operator may write Pods; none: all.
+	// writable are the namespaces where the operator may create Pods; none: all.
 	writable []string
 
-	// older: the API server's definition of a Job does not know status.operator.
+	// older: the CRD installed in the cluster lacks status.operator.
 	older atomic.Bool
 
 	jobs, queues, pools cache.SharedIndexInformer
@@ -91,25 +90,25 @@ type controller struct {
 	seen map[string]*seen
 }
 
-// seen is what is known of an object since the start. It belongs to the worker that has the object's key.
+// seen is what this process knows of an object. It is accessed only by the worker that holds the object's key.
 type seen struct {
 	uid types.UID
-	// ours: the job of this name that the daemon has is this object's.
+	// ours: the daemon's job of this name was submitted for this object.
 	ours bool
-	// taken: the object bears our name since we have written it.
+	// taken: we have annotated the object with our name.
 	taken bool
-	// refused is how many times in a row it was, in the same words.
+	// refused counts refusals in a row with the same message.
 	refused int
-	// verdict of its submission, zero: it has not been offered.
+	// verdict of its submission; zero: not offered yet.
 	verdict verdict
-	// wrote is the status that was written last, and when.
+	// wrote is the status written last, at at.
 	wrote string
 	at    time.Time
 	state job.State
 	told  bool
 }
 
-// newController watches objects of one namespace, or of all where it is empty, for an operator of a name.
+// newController makes a controller for objects of one namespace, or of all if it is empty.
 func newController(d daemon, client dynamic.Interface, events record.EventRecorder, name, namespace string, offered offers, log *slog.Logger) *controller {
 	own := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, namespace, nil)
 	all := dynamicinformer.NewDynamicSharedInformerFactory(client, resync)
@@ -120,7 +119,7 @@ func newController(d daemon, client dynamic.Interface, events record.EventRecord
 	}
 }
 
-// run works until ctx is done.
+// run reconciles until ctx ends.
 func (c *controller) run(ctx context.Context) error {
 	add := func(o any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
@@ -145,9 +144,9 @@ func (c *controller) run(ctx context.Context) error {
 	changes, end := c.daemon.Changes()
 	defer end()
 	if !cache.WaitForCacheSync(ctx.Done(), c.jobs.HasSynced, c.queues.HasSynced, c.pools.HasSynced) {
-		return nil // it was stopped
+		return nil // ctx ended
 	}
-	// Queues before the jobs that name them, and once even where there is no object.
+	// Queues come before the jobs that name them, and once even if no object exists.
 	if err := c.setQueues(ctx); err != nil && ctx.Err() == nil {
 		c.log.Warn("queues", "error", err)
 		c.work.AddRateLimited(allQueues)
@@ -173,7 +172,7 @@ func (c *controller) run(ctx context.Context) error {
 	}
 }
 
-// stopped is nil where an error only says that the process was told to stop.
+// stopped drops an error that only says that ctx ended.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -181,7 +180,7 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// enqueueKnown has every job of an object looked at that the daemon has: the object may have gone while nobody was there.
+// enqueueKnown queues every job that the daemon has from an object, which may have been deleted while no operator ran.
 func (c *controller) enqueueKnown(ctx context.Context) error {
 	page, err := c.daemon.Jobs(ctx, status.JobQuery{})
 	for i := range page.Jobs {
@@ -213,7 +212,7 @@ func (c *controller) worker(ctx context.Context) {
 	}
 }
 
-// turn brings one object up to date, and says after what time it is to be looked at again; 0: when something changes.
+// turn reconciles one object, and says when to do so again; 0: on its next change.
 func (c *controller) turn(ctx context.Context, key string) (time.Duration, error) {
 	if key == allQueues {
 		return 0, c.setQueues(ctx)
@@ -223,7 +222,7 @@ func (c *controller) turn(ctx context.Context, key string) (time.Duration, error
 	}
 	namespace, name, ok := strings.Cut(key, "/")
 	if !ok || c.namespace != "" && namespace != c.namespace {
-		return 0, nil // a job from before the operator was told of one namespace alone is left as it is
+		return 0, nil // from before the operator was restricted to a namespace: left alone
 	}
 	o, err := c.object(c.jobs, key)
 	if err != nil {
@@ -231,7 +230,7 @@ func (c *controller) turn(ctx context.Context, key string) (time.Duration, error
 	}
 	id := cluster.JobID(namespace, name)
 	switch {
-	case o == nil, c.others(o): // if it was ours before, somebody has given it to the other one
+	case o == nil, c.others(o): // it may have been ours, and given to another operator by a person
 		return c.leave(ctx, id, nil)
 	case o.GetDeletionTimestamp() != nil:
 		return c.leave(ctx, id, o)
@@ -239,7 +238,7 @@ func (c *controller) turn(ctx context.Context, key string) (time.Duration, error
 	return c.keep(ctx, id, o)
 }
 
-// of is what is known of an object; nothing, where there was another under its key.
+// of is what is known of an object; reset if another one had its key.
 func (c *controller) of(key string, uid types.UID) *seen {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,7 +256,7 @@ func (c *controller) forget(key string) {
 	delete(c.seen, key)
 }
 
-// event tells people of an object what happened to it.
+// event records an Event on an object.
 func (c *controller) event(o *object, warning bool, reason, format string, args ...any) {
 	kind := corev1.EventTypeNormal
 	if warning {

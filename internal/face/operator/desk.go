@@ -28,31 +28,31 @@ import (
 var requests = resource("requests") //nolint:gochecknoglobals // as jobs
 
 const (
-	// answered is the condition of a Request.
+	// answered is the condition type of a Request.
 	answered = "Answered"
-	// lingers is how long a Request stays that nobody deletes, from its making on: whoever asked is not there any more.
+	// lingers is how long after its creation a Request is kept that its client has not deleted.
 	lingers = 20 * time.Minute
-	// clerks is how many Requests are answered at once. An upload is read by one, from end to end.
+	// clerks answer Requests concurrently. One reads an upload from end to end.
 	clerks = 2
-	// placeKey begins the key of a place that is to be cleared; no object has such a key.
+	// placeKey prefixes work items that clear a place; no object's key begins so.
 	placeKey = "place:"
-	// longestAnswer is how long an answer may be, in bytes: an object of a cluster has 1.5 MiB at most.
+	// longestAnswer bounds an answer in bytes: etcd takes objects up to 1.5 MiB.
 	longestAnswer = 512 << 10
 )
 
-// desk answers what people ask by Requests. Whoever may make one in a namespace may ask about that namespace's jobs: the API server has seen to it. All of it is
-// soft: what a Request says is answered again by whoever comes after us. Of several operators that see one the first to answer has it, for good.
+// desk answers Requests. Whoever may create one in a namespace may ask about that namespace's jobs; the API server has authorized it. All state is soft: an unanswered
+// Request is answered by the next process. Of several operators the first to answer has it.
 type desk struct {
 	service api.Service
-	// store lends places for uploads; nil: there is none that does.
+	// store lends places for uploads; nil: uploads are not possible.
 	store store.Lender
-	// admitted says whether a namespace's jobs may name a queue.
+	// admitted checks whether a namespace's jobs may name a queue.
 	admitted func(namespace, queue string) error
-	// dry has one dry run go on at a time.
+	// dry serializes dry runs.
 	dry    sync.Mutex
 	client dynamic.Interface
 	log    *slog.Logger
-	// operator is whose places these are.
+	// operator is in the names of places.
 	operator string
 	asked    cache.SharedIndexInformer
 	work     workqueue.TypedRateLimitingInterface[string]
@@ -66,14 +66,14 @@ func newDesk(s api.Service, lender store.Lender, admitted func(namespace, queue 
 	}
 }
 
-// run works until ctx is done. A cluster that knows no Requests, or does not let us see them, has everything else.
+// run answers until ctx ends. Where Requests are not defined, or we may not watch them, the rest of the operator works without.
 func (d *desk) run(ctx context.Context) error {
 	add := func(o any) {
 		if key, err := cache.MetaNamespaceKeyFunc(o); err == nil {
 			d.work.Add(key)
 		}
 	}
-	gone := func(o any) { // whoever asked has deleted it: what was left at its place goes as well
+	gone := func(o any) { // deleted by its client: clear its place
 		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 			o = last.Obj
 		}
@@ -117,7 +117,7 @@ func (d *desk) run(ctx context.Context) error {
 	return nil
 }
 
-// turn answers one Request, or removes it, and says after what time it is to be looked at again.
+// turn answers a Request, or removes it, and says when to look again.
 func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 	if place, ok := strings.CutPrefix(key, placeKey); ok {
 		return 0, d.store.Drop(ctx, place)
@@ -129,8 +129,8 @@ func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 	}
 	who, _, _ := unstructured.NestedString(o.Object, "status", "operator")
 	left := lingers - time.Since(o.GetCreationTimestamp().Time)
-	if named := ask(o, "operator"); who != "" && who != d.operator || who == "" && named != "" && named != d.operator { // it is another's
-		if left += lingers; left > 0 { // who may be gone
+	if named := ask(o, "operator"); who != "" && who != d.operator || who == "" && named != "" && named != d.operator { // another operator's
+		if left += lingers; left > 0 { // unless that operator is gone for good
 			return left, nil
 		}
 	}
@@ -151,18 +151,18 @@ func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 		said, v = map[string]any{}, no(o.GetGeneration(), KindWord(errkind.Of(err)), err.Error())
 	}
 	said["operator"], said["observedGeneration"], said["conditions"] = d.operator, o.GetGeneration(), plain([]metav1.Condition{condition(answered, v, nil)})
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "resourceVersion": o.GetResourceVersion()}, "status": said}) // of several operators one is first
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "resourceVersion": o.GetResourceVersion()}, "status": said}) // the version lets only one operator answer
 	if err != nil {
 		return 0, err
 	}
 	_, err = d.client.Resource(requests).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // whoever asked has gone, or it changes: then it is seen again
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // deleted, or changed and so to be seen again
 		return 0, nil
 	}
 	return left, err
 }
 
-// remove removes a Request that nobody deletes.
+// remove deletes a Request that its client has left.
 func (d *desk) remove(ctx context.Context, o *object) error {
 	uid := o.GetUID()
 	err := d.client.Resource(requests).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
@@ -172,16 +172,16 @@ func (d *desk) remove(ctx context.Context, o *object) error {
 	return err
 }
 
-// ask is a text of a Request's spec.
+// ask reads a string of a Request's spec.
 func ask(o *object, key string) string {
 	text, _, _ := unstructured.NestedString(o.Object, "spec", key)
 	return text
 }
 
-// place is where the bytes of an upload are written, by whoever has the URL.
+// place is where an upload is written, by whoever has the URL.
 func (d *desk) place(o *object) string { return "uploads/" + d.operator + "/" + string(o.GetUID()) }
 
-// KindWord is an error's kind as the reason of a condition, such as NotFound; KindOf reads it, and takes for unknown what it does not know.
+// KindWord is an error's kind as a condition's reason, such as NotFound. KindOf is its inverse, Unknown for other words.
 func KindWord(k errkind.Kind) string {
 	var b strings.Builder
 	for _, word := range strings.Fields(k.String()) {
@@ -190,7 +190,7 @@ func KindWord(k errkind.Kind) string {
 	return b.String()
 }
 
-// KindOf is the kind of an error by its word.
+// KindOf parses a KindWord.
 func KindOf(word string) errkind.Kind {
 	for k := errkind.Unknown; k <= errkind.Corrupt; k++ {
 		if KindWord(k) == word {

@@ -18,18 +18,18 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// FileOf is the file that an object is: what a person would have written, and nothing that Kubernetes added.
+// FileOf is an object as the file that a person would have written, without what Kubernetes added.
 func FileOf(o *unstructured.Unstructured) []byte {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": map[string]any{"name": o.GetName()}, "spec": written(o.Object["spec"]),
 	})
 	if err != nil {
-		panic(err) // it came as JSON
+		panic(err) // it was decoded from JSON
 	}
 	return data
 }
 
-// written is a value as a file has it: a fraction as digits. JSON would write small ones with an exponent, which the reader, who is exact, does not read.
+// written is a value as in a file. Fractions are written in digits: JSON uses exponents for small ones, which the exact parser of job files refuses.
 func written(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -50,7 +50,7 @@ func written(v any) any {
 	return v
 }
 
-// parseJob reads a Job object with the reader of job files. All that is wrong with it comes as one error of kind Invalid.
+// parseJob parses a Job object as a job file. All errors come as one of kind Invalid.
 func parseJob(o *unstructured.Unstructured) (config.Job, error) {
 	list, err := config.ParseJobs(o.GetName(), FileOf(o))
 	if err != nil {
@@ -67,7 +67,7 @@ func parseJob(o *unstructured.Unstructured) (config.Job, error) {
 	return j, nil
 }
 
-// startable says what keeps a job from being Pods.
+// startable checks that a job can be Pods.
 func startable(s *job.Spec) error {
 	var errs []error
 	if s.Launch.Image == "" {
@@ -85,7 +85,7 @@ func startable(s *job.Spec) error {
 	return nil
 }
 
-// placed is an error of the reader without lines and columns, which an object has none of that a person knows.
+// placed strips lines and columns from a parser's error: an object has none that a person knows.
 func placed(err error) error {
 	var p *config.Problems
 	if !errors.As(err, &p) {

@@ -27,22 +27,22 @@ import (
 )
 
 const (
-	// manager is who we are where fields of an object have owners.
+	// manager is our field manager for server-side apply.
 	manager = "sluice-operator"
-	// holding is the finalizer of a Job: it stays until nothing of it runs and the daemon has forgotten it.
+	// holding is a Job's finalizer: the object stays until nothing of it runs and the daemon has forgotten the job.
 	holding = "sluice.dev/job"
-	// whileEnding is how often a job is looked at that ends, besides when it changes.
+	// whileEnding is how often a job that is ending is reconciled, besides on changes.
 	whileEnding = 2 * time.Second
-	// settle is how long after a write an object that says something else counts as old news, and not as written to by somebody else.
+	// settle is how long after our write a differing cached status counts as stale, rather than as somebody else's write.
 	settle = 10 * time.Second
 )
 
 type object = unstructured.Unstructured
 
-// keyOf is the key of an object.
+// keyOf is an object's key in informers and work queue.
 func keyOf(o *object) string { return o.GetNamespace() + "/" + o.GetName() }
 
-// object is a copy of what an informer has under a key, nil if there is none.
+// object copies an informer's object; nil if there is none.
 func (c *controller) object(of cache.SharedIndexInformer, key string) (*object, error) {
 	found, there, err := of.GetStore().GetByKey(key)
 	if err != nil || !there {
@@ -55,7 +55,7 @@ func (c *controller) object(of cache.SharedIndexInformer, key string) (*object, 
 	return o.DeepCopy(), nil
 }
 
-// keep brings a job and its object together.
+// keep reconciles a job with its object.
 func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
 	s := c.of(keyOf(o), o.GetUID())
 	old := conditionsOf(o)
@@ -63,14 +63,14 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 	if err != nil {
 		return 0, err
 	}
-	// What the daemon has under this name is this object's where we have said so of it: a new object under the name of one that went has no status.
+	// The daemon's job of this name is this object's if the object's status says so: a new object under a deleted one's name has no status.
 	state, _, _ := unstructured.NestedString(o.Object, "status", "state")
 	s.ours = s.ours || state != ""
 	if s.ours && !known && over(old) {
-		return 0, nil // it was forgotten since; its object says how it ended
+		return 0, nil // forgotten by the daemon; the object says how it ended
 	}
 	if generation, before := has(old, accepted); s.verdict.status == "" && s.ours && known && before && generation == o.GetGeneration() {
-		s.verdict = yes(generation, welcome) // whoever was here before us has offered it
+		s.verdict = yes(generation, welcome) // accepted by an earlier process
 	}
 	settled := s.settled(o.GetGeneration())
 	if !s.taken && (o.GetAnnotations()[cluster.AnnotationOwner] != c.name || !settled && !slices.Contains(o.GetFinalizers(), holding)) {
@@ -118,27 +118,27 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 	return after, err
 }
 
-// settled says whether nothing but a change of the object changes what was said of it.
+// settled reports whether only a change of the object can change its verdict.
 func (s *seen) settled(generation int64) bool {
 	return s.verdict.generation == generation && (s.verdict.status == metav1.ConditionTrue || s.verdict.reason == invalid || s.verdict.reason == changed)
 }
 
-// over says whether an object's conditions say that its job is over.
+// over reports whether an object's conditions say that its job is over.
 func over(list []metav1.Condition) bool {
 	_, done := has(list, complete)
 	_, not := has(list, failed)
 	return done || not
 }
 
-// The reasons of objects that no waiting makes good, and what is said of a job that was accepted.
+// Reasons of final refusals, and the message of an acceptance.
 const (
 	invalid = "Invalid"
 	changed = "Changed"
 	welcome = "its pieces are cut to fit what is left over, as it comes"
 )
 
-// offer submits an object's job. The same object in the same generation is the same request, so that it may be offered again by whoever comes after us. What
-// keeps it from being accepted is a verdict; an error is what says nothing of the job.
+// offer submits an object's job. Object UID and generation identify the request, so that another process may repeat it. A refusal is returned as a verdict; an error says
+// nothing about the job.
 func (c *controller) offer(ctx context.Context, id job.ID, o *object, ours, known bool) (verdict, error) {
 	generation := o.GetGeneration()
 	j, err := parseJob(o)
@@ -158,13 +158,13 @@ func (c *controller) offer(ctx context.Context, id job.ID, o *object, ours, know
 	return c.answered(generation, c.submit(ctx, o, j, false))
 }
 
-// submit sends an object's job to the daemon.
+// submit passes an object's job to the daemon.
 func (c *controller) submit(ctx context.Context, o *object, j config.Job, replace bool) host.Outcome {
 	return c.daemon.SubmitAll(ctx, []host.Submission{{Request: request(o, "submit"), Spec: j.Spec, Workdir: j.Stored(), Replace: replace}}, nil)[0]
 }
 
-// offerAnew offers a job whose name the daemon has already. It is the same job, where we submitted it and did not come to say so. Else it is what is left of an
-// object that went while nobody looked, and gives way.
+// offerAnew offers a job whose name the daemon already has: either our own submission, made before a crash, or the job of an object that was deleted while no operator ran,
+// which makes way.
 func (c *controller) offerAnew(ctx context.Context, id job.ID, o *object, j config.Job) (verdict, error) {
 	out := c.submit(ctx, o, j, false)
 	if errkind.Of(out.Err) != errkind.Exists {
@@ -176,7 +176,7 @@ func (c *controller) offerAnew(ctx context.Context, id job.ID, o *object, j conf
 	return c.answered(o.GetGeneration(), c.submit(ctx, o, j, true))
 }
 
-// answered is what became of a submission.
+// answered turns a submission's outcome into a verdict.
 func (c *controller) answered(generation int64, out host.Outcome) (verdict, error) {
 	switch kind := errkind.Of(out.Err); {
 	case out.Err == nil:
@@ -191,12 +191,12 @@ func (c *controller) answered(generation int64, out host.Outcome) (verdict, erro
 	}
 }
 
-// request identifies a call about an object: the same one whoever makes it again.
+// request identifies a call about an object, equal for repetitions by any process.
 func request(o *object, what string) string {
 	return fmt.Sprintf("%s.%d.%s", o.GetUID(), o.GetGeneration(), what)
 }
 
-// standing is how a job stands; false: the daemon does not have it.
+// standing is a job's status; false: the daemon does not have it.
 func (c *controller) standing(ctx context.Context, id job.ID) (status.Job, bool, error) {
 	list, err := c.daemon.Standing(ctx, []job.ID{id})
 	if errkind.Of(err) == errkind.NotFound {
@@ -205,17 +205,16 @@ func (c *controller) standing(ctx context.Context, id job.ID) (status.Job, bool,
 	if err != nil {
 		return status.Job{}, false, err
 	}
-	if namespace, _, ours := cluster.SplitJob(id); ours { // whoever may read the object may not know of others
+	if namespace, _, ours := cluster.SplitJob(id); ours { // readers of the object may not know other namespaces
 		list[0].Reason = cluster.Discreet(list[0].Reason, namespace)
 	}
 	return list[0], true, nil
 }
 
-// leave ends a job whose object is to go (o), or has gone (nil): it is cancelled, what runs of it ends as a cancelled job's does, and once the daemon has forgotten
-// it the object may go.
+// leave ends a job whose object is being deleted (o), or is gone (nil): the job is cancelled and deleted from the daemon, and then the object is released.
 func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
 	if o != nil && !slices.Contains(o.GetFinalizers(), holding) {
-		return 0, nil // others hold it
+		return 0, nil // only others' finalizers are left
 	}
 	_, known, err := c.standing(ctx, id)
 	if err != nil {
@@ -230,7 +229,7 @@ func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Dura
 			return 0, err
 		}
 		switch err := c.daemon.Delete(ctx, "", id); errkind.Of(err) {
-		case errkind.Conflict: // something of it runs still
+		case errkind.Conflict: // something of it still runs
 			return whileEnding, nil
 		case errkind.NotFound:
 		default:
@@ -247,7 +246,7 @@ func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Dura
 	return 0, c.release(ctx, o)
 }
 
-// release takes our finalizer off an object, whoever has put it there: a copy that was restored with it came from others.
+// release removes our finalizer from an object, also one that a restored backup brought along.
 func (c *controller) release(ctx context.Context, o *object) error {
 	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == holding })
 	patch, err := json.Marshal([]map[string]any{
@@ -263,7 +262,7 @@ func (c *controller) release(ctx context.Context, o *object) error {
 	return err
 }
 
-// apply writes the status of an object, which is ours, by server-side apply. An object that is gone needs nothing; with its uid no other is made in its place.
+// apply writes an object's status by server-side apply. Nothing is done if the object is gone; the UID keeps apply from creating it anew.
 func (c *controller) apply(ctx context.Context, o *object, said map[string]any) error {
 	meta := map[string]any{"name": o.GetName(), "uid": string(o.GetUID())}
 	if ns := o.GetNamespace(); ns != "" {
@@ -279,9 +278,9 @@ func (c *controller) apply(ctx context.Context, o *object, said map[string]any) 
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
-	case err != nil && strings.Contains(err.Error(), ".status.operator: field not declared in schema"): // helm upgrade leaves definitions as they are
+	case err != nil && strings.Contains(err.Error(), ".status.operator: field not declared in schema"): // Helm does not upgrade CRDs
 		if c.older.Swap(true) {
-			return err // said already, and this one was made before
+			return err // already known, so this is another error
 		}
 		c.log.Warn("the definitions of the custom resources are an older version's: a Job's operator is not in its status. kubectl apply --server-side --force-conflicts -f those of this version", "error", err)
 		without := maps.Clone(said)
@@ -291,7 +290,7 @@ func (c *controller) apply(ctx context.Context, o *object, said map[string]any) 
 	return err
 }
 
-// write writes a status where it is not what was written last. It is written at most once in between: what is left is written after what it says.
+// write writes a status if it differs from the last one, at most once in every interval between. It returns when to write what is left.
 func (c *controller) write(ctx context.Context, o *object, s *seen, said map[string]any) (time.Duration, error) {
 	text, err := json.Marshal(said)
 	if err != nil {
@@ -306,7 +305,7 @@ func (c *controller) write(ctx context.Context, o *object, s *seen, said map[str
 	case string(text) == string(there):
 		s.wrote = string(text)
 		return 0, nil
-	case string(text) == s.wrote && now.Sub(s.at) < settle: // what we have of the object may be from before our last word
+	case string(text) == s.wrote && now.Sub(s.at) < settle: // the cache may not have our last write yet
 		return settle, nil
 	}
 	if wait := between - now.Sub(s.at); !s.at.IsZero() && wait > 0 {
@@ -319,7 +318,7 @@ func (c *controller) write(ctx context.Context, o *object, s *seen, said map[str
 	return 0, nil
 }
 
-// tell makes events of what became of a job.
+// tell records Events for a job's changes of state.
 func (c *controller) tell(o *object, s *seen, j *status.Job, known bool) {
 	if !known || s.told && s.state == j.State {
 		return
@@ -327,7 +326,7 @@ func (c *controller) tell(o *object, s *seen, j *status.Job, known bool) {
 	first := !s.told
 	s.state, s.told = j.State, true
 	if word, _, _ := unstructured.NestedString(o.Object, "status", "state"); first && word == j.State.String() {
-		return // whoever was here before us told it
+		return // an earlier process recorded it
 	}
 	switch {
 	case j.State == job.Finished:

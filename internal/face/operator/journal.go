@@ -18,25 +18,25 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// nameFile is a Journal as JSON. It lies among the journal's own files, which take no notice of it: whoever loses or restores those loses or restores it too.
+// nameFile is a Journal as JSON. It lies in the journal's directory, so that it is lost or restored together with the journal.
 const nameFile = "NAME"
 
-// Journal is how a journal is called, and what only its operator knows.
+// Journal is a journal's name and secret.
 type Journal struct {
-	// Name is part of the names of Pods and of what they leave in the store: a journal's numbers begin at 1, as those of any other do. Empty: it is from before journals had names.
+	// Name is part of Pods' and stored objects' names, since every journal's tokens begin at 1. Empty: from before journals had names.
 	Name string
-	// Key is a secret by which an operator knows its own Pods, Made when it was made: what was there before is known by less.
+	// Key is the secret that seals this operator's Pods, and Made when it was made: older Pods are trusted without a seal.
 	Key  []byte
 	Made time.Time
-	// fresh: nothing was ever written to it.
+	// fresh: the journal has no file yet.
 	fresh bool
 }
 
-// keySize of a journal's key, in bytes.
+// keySize of a key, in bytes.
 const keySize = 32
 
-// nameOfJournal reads what the journal in a directory is called. keep writes what is new, before the journal has a file: a name for one that is not there yet, and a key for one
-// that had none. Errors: Corrupt.
+// nameOfJournal reads the name and key of the journal in a directory, or makes what is missing: a name for a journal that does not exist yet, and a key for one without. keep
+// writes what is new, and must be called before the journal has a file. Errors are of kind Corrupt.
 func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 		err = json.Unmarshal(text, &j)
 	case j.fresh:
 		j.Name, err = strings.ToLower(rand.Text()[:cluster.LongestJournal]), nil
-	default: // from before there were names
+	default: // from before journals had names
 		err = nil
 	}
 	if err != nil || there && (strings.Trim(j.Name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || len(j.Name) > cluster.LongestJournal || len(j.Key) != 0 && len(j.Key) != keySize) {
@@ -63,12 +63,12 @@ func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 		return j, func() error { return nil }, nil
 	}
 	j.Key, j.Made = make([]byte, keySize), time.Now().UTC().Truncate(time.Second)
-	_, _ = rand.Read(j.Key) // it never fails
+	_, _ = rand.Read(j.Key) // never fails
 	return j, func() error { return writeName(path, j) }, nil
 }
 
-// writeName is durable before the journal has a file: one with files and without a name is from before there were names. What hangs on the name an older version does not know.
-// What a crash leaves of it begins with the file's own name too, so that it does not count as the journal's.
+// writeName makes the file durable before the journal has one of its own, since a journal without a name counts as one from before names. A temporary file that a crash leaves
+// begins with nameFile too, so that it is not taken for the journal's.
 func writeName(path string, j Journal) error {
 	dir := filepath.Dir(path)
 	text, err := json.Marshal(j)

@@ -22,17 +22,17 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// Kinds are the parts of an operator of a real cluster: slices that others leave over, and subjobs as Pods.
+// Kinds makes the parts of an operator on a real cluster: the Kubernetes inventory and executor.
 type Kinds struct {
-	// Store is where work directories, outputs and checkpoints lie. It lends objects to Pods.
+	// Store holds work directories, outputs and checkpoints. It must lend objects to Pods.
 	Store store.Store
-	// ShimImage has /sluice-shim; it is in every Pod beside the job's own image.
+	// ShimImage has /sluice-shim and is in every Pod beside the job's image.
 	ShimImage string
-	// Requests and Limits of processor, memory and disk are those of subjobs' Pods.
+	// Requests and Limits of cpu, memory and ephemeral-storage for subjobs' Pods.
 	Requests, Limits corev1.ResourceList
 }
 
-// Parts is what Options.Parts wants.
+// Parts implements Options.Parts.
 func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePool) (Parts, error) {
 	return func(ctx context.Context, journal Journal, offered []config.SlicePool) (Parts, error) {
 		client, err1 := kubernetes.NewForConfig(o.Cluster)
@@ -59,7 +59,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		parts.Lender, _ = k.Store.(store.Lender)
 		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made, Pools: pools(offered), Log: o.Log}
 		inv, err := inventory.Open(ctx, options)
-		if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: jobs are answered meanwhile
+		if errkind.Of(err) == errkind.Invalid { // the parser let it through: start without pools, so that jobs are answered
 			o.Log.Error("nothing is offered", "error", err)
 			options.Pools = nil
 			inv, err = inventory.Open(ctx, options)
@@ -78,7 +78,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 	}
 }
 
-// pools are those of objects, as the inventory has them.
+// pools converts parsed SlicePools to the inventory's.
 func pools(list []config.SlicePool) []inventory.Pool {
 	out := make([]inventory.Pool, len(list))
 	for i, p := range list {
@@ -96,7 +96,7 @@ func pools(list []config.SlicePool) []inventory.Pool {
 	return out
 }
 
-// tolerations are those of all pools: where a Pod may run its affinity says.
+// tolerations joins those of all pools: where a Pod may run is decided by its node affinity.
 func tolerations(list []config.SlicePool) (out []corev1.Toleration) {
 	for _, p := range list {
 		for _, key := range p.Tolerates {

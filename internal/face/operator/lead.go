@@ -35,7 +35,7 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// lead is the operator that has the lease, until ctx is done or a part of it has ended.
+// lead runs the operator while it has the lease, until ctx ends or a part of it fails.
 func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board, health string) error {
 	uid, err := sameCluster(ctx, client, o.DataDir)
 	if err != nil {
@@ -69,7 +69,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	events := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "sluice-" + o.Name})
 
-	// The API and the controller stop first: nothing is accepted that could not be answered.
+	// The API and the controller stop first, so that nothing is accepted that could not be answered.
 	hosting, stopHost := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopHost()
 	serving, stop := context.WithCancel(ctx)
@@ -92,7 +92,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	return errors.Join(errHost, errAPI, errLoop, errDesk)
 }
 
-// open puts the parts of a cluster's daemon together: one gate, one zone, and one node that stands for all machines.
+// open assembles a cluster's daemon: one gate, one zone, and one node that stands for all machines.
 func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options, pools []config.SlicePool) (_ *host.Host, parts Parts, err error) {
 	actors, err := arrangement.Choice{
 		Policy: o.Policy, Mechanism: o.Mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{}, Fixed: true,
@@ -136,7 +136,7 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
 		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
 		Executor: parts.Executor, Inventory: parts.Inventory, Log: o.Log,
-		Ours:      func(job.SliceID, int) bool { return false }, // whose a Pod is the inventory knows by its labels
+		Ours:      func(job.SliceID, int) bool { return false }, // the inventory knows our Pods by their seals
 		Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true, Named: named.Name != "",
 	})
 	if err == nil {
@@ -145,10 +145,10 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 	return h, parts, err
 }
 
-// clusterFile has the uid of the cluster that a data directory is of: that of its namespace kube-system, which goes with the cluster alone.
+// clusterFile holds the ID of a data directory's cluster: the UID of its namespace kube-system, which lives as long as the cluster.
 const clusterFile = "CLUSTER"
 
-// sameCluster refuses a data directory of another cluster: none of its jobs has an object here, and all of them would be cancelled.
+// sameCluster refuses a data directory of another cluster: its jobs have no objects here and would all be cancelled.
 func sameCluster(ctx context.Context, client kubernetes.Interface, dir string) (uid string, err error) {
 	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
@@ -168,7 +168,7 @@ func sameCluster(ctx context.Context, client kubernetes.Interface, dir string) (
 	return string(ns.UID), nil
 }
 
-// nameCluster writes it, once there is a journal beside which it belongs.
+// nameCluster writes clusterFile, once the journal exists.
 func nameCluster(dir, uid string) error {
 	path := filepath.Join(dir, clusterFile)
 	if _, err := os.Stat(path); err == nil {
@@ -177,5 +177,5 @@ func nameCluster(dir, uid string) error {
 	if err := os.WriteFile(path+".tmp", []byte(uid+"\n"), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+".tmp", path) // a crash that loses it has it written at the next start
+	return os.Rename(path+".tmp", path) // not synced: if a crash loses it the next start writes it
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is what an operator holds so that no other of its name works.
+// lease keeps a second operator of the same name from working.
 type lease struct {
 	client  kubernetes.Interface
 	elector *leaderelection.LeaderElector
@@ -33,8 +33,8 @@ func newLease(client kubernetes.Interface, o *Options) (*lease, error) {
 			LeaseMeta: metav1.ObjectMeta{Name: leaseName(o.Name), Namespace: o.Namespace}, Client: client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
 		},
-		// What is not renewed within two thirds is given up, so that a third is left to stop in before another may begin. The client's own way of giving
-		// it back would wait for an API server that does not answer before it says that the lease is lost.
+		// A lease not renewed within two thirds of its time is given up, which leaves a third to stop in before another may begin. ReleaseOnCancel is not used: it waits for
+		// the API server before it reports the loss.
 		Name: o.Name, LeaseDuration: o.Lease, RenewDeadline: o.Lease * 2 / 3, RetryPeriod: o.Lease / 8,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(l.led) },
@@ -51,7 +51,7 @@ func newLease(client kubernetes.Interface, o *Options) (*lease, error) {
 
 func leaseName(operator string) string { return "sluice-" + operator }
 
-// hold waits for the lease in the background, which the channel that it returns says, and keeps it. lost is called when it is over, whyever.
+// hold acquires the lease in the background, closes the returned channel when it has it, and renews it. lost is called when that ends, for whatever reason.
 func (l *lease) hold(ctx context.Context, lost func()) <-chan struct{} {
 	ctx, l.giveUp = context.WithCancel(ctx)
 	l.done.Go(func() {
@@ -61,7 +61,7 @@ func (l *lease) hold(ctx context.Context, lost func()) <-chan struct{} {
 	return l.led
 }
 
-// leave ends that, and gives the lease back if it is held, so that the next operator need not wait until it lapses.
+// leave stops renewing and releases the lease if it is held, so that the next operator need not wait for its expiry.
 func (l *lease) leave() {
 	l.giveUp()
 	l.done.Wait()
@@ -70,7 +70,7 @@ func (l *lease) leave() {
 	leases := l.client.CoordinationV1().Leases(l.o.Namespace)
 	now, err := leases.Get(ctx, leaseName(l.o.Name), metav1.GetOptions{})
 	if err != nil || now.Spec.HolderIdentity == nil || *now.Spec.HolderIdentity != l.o.Identity {
-		return // it lapses, or is another's
+		return // it expires, or is another's by now
 	}
 	second, nobody, at := int32(1), "", metav1.NewMicroTime(time.Now())
 	now.Spec.HolderIdentity, now.Spec.LeaseDurationSeconds, now.Spec.RenewTime = &nobody, &second, &at

@@ -15,8 +15,8 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// notLost refuses to begin a journal where the cluster says that there is one: Pods run under this operator's name, or Jobs that it has taken have work done. Most likely the
-// volume is not the right one, or somebody else works under that name, and to begin would end what runs.
+// notLost refuses to begin an empty journal where the cluster shows traces of an earlier one: Pods under this operator's name, or Jobs of it with progress. Most likely the
+// wrong volume is mounted, or another operator uses the name, and to begin would end what runs.
 func notLost(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options) error {
 	why, err := signs(ctx, client, dynamics, o)
 	if err != nil {
@@ -29,7 +29,7 @@ func notLost(ctx context.Context, client kubernetes.Interface, dynamics dynamic.
 		"or, if the journal is lost, start once with --new-journal: what runs is ended then, and jobs that are not over begin anew. Nothing was changed", o.DataDir, why, o.Name)
 }
 
-// signs says by what it is seen that there is a journal; empty: by nothing.
+// signs describes such traces; empty: none.
 func signs(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options) (string, error) {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		LabelSelector: cluster.LabelOperator + "=" + o.Name, FieldSelector: "status.phase!=Succeeded,status.phase!=Failed", Limit: 1,

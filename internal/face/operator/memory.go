@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// groupFiles are where a container reads how much memory it may take, by version of control groups.
+// groupFiles hold a container's memory limit, for cgroup v2 and v1.
 var groupFiles = []string{"memory.max", "memory/memory.limit_in_bytes"} //nolint:gochecknoglobals // read-only by use
 
-// boundMemory has the collector work harder when memory comes near the container's limit, where GOMEMLIMIT does not say it: what is live is about half of what it
-// would let grow. root is /sys/fs/cgroup.
+// boundMemory sets the collector's soft limit from the container's memory limit unless GOMEMLIMIT is set: by default the heap may grow to twice what is live. root is
+// /sys/fs/cgroup.
 func boundMemory(root string, log *slog.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -25,7 +25,7 @@ func boundMemory(root string, log *slog.Logger) {
 		if err != nil {
 			continue
 		}
-		// A group without a limit says max, or a number beyond any machine.
+		// Without a limit the file says max, or a number beyond any machine.
 		most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 		if err != nil || most < 1 || most >= 1<<50 {
 			return

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Run is an operator: it waits for its lease, and then is the daemon of a cluster until ctx is done (nil) or it can't go on. An operator that has lost its lease
-// ends with an error of kind Unavailable: another may be at work, and this process has nothing to say any more.
+// Run waits for the lease and then runs a cluster's daemon until ctx ends (nil) or it can't go on. When the lease is lost it returns an error of kind Unavailable: another
+// operator may be at work, and this process must end.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -34,10 +34,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var late *time.Timer // set before leave returns
+	var late *time.Timer
 	led := l.hold(context.WithoutCancel(ctx), func() {
 		stop(errLost())
-		if ctx.Err() == nil { // the third of its time that is left must be enough, whatever hangs
+		if ctx.Err() == nil { // end the process within the lease's last third, whatever hangs
 			late = time.AfterFunc(o.Lease/4, o.Die)
 		}
 	})
@@ -66,5 +66,5 @@ func errLost() error {
 	return errkind.Errorf(errkind.Unavailable, "the lease of this operator was not renewed in time: another may be at work, so this one stops; subjobs go on")
 }
 
-// shutdown is how long pages that are being read may take when everything ends.
+// shutdown bounds how long open HTTP requests may take at the end.
 const shutdown = 2 * time.Second

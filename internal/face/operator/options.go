@@ -25,52 +25,52 @@ import (
 
 // Options of an operator.
 type Options struct {
-	// Cluster is how its API server is reached, without limits of rate.
+	// Cluster is the API server's configuration, without a rate limit.
 	Cluster *rest.Config
-	// Name of the operator: of its lease, of its node, and part of the names of its Pods. A DNS label of at most 16 letters.
+	// Name of the operator, its lease and its node, and part of its Pods' names: a DNS label of at most 16 characters.
 	Name string
-	// Namespace is where the operator itself runs: its lease is there. Watch is the namespace whose jobs it takes; empty: all.
+	// Namespace is the operator's own, with its lease. Watch is the namespace whose jobs it takes; empty: all.
 	Namespace, Watch string
-	// JobNamespaces are those in which it may write Pods, and so the only ones whose jobs are accepted; none: all.
+	// JobNamespaces are where it may create Pods; jobs of others are refused. None: all.
 	JobNamespaces []string
-	// DataDir holds everything durable of it.
+	// DataDir holds its durable state.
 	DataDir string
-	// NewJournal has it begin with an empty journal though the cluster says that there was one.
+	// NewJournal allows an empty journal where the cluster shows traces of an earlier one (notLost).
 	NewJournal bool
-	// Identity of this process among those that want the lease; two of the same hold it together.
+	// Identity in the lease. Two processes with the same one would hold it together.
 	Identity string
-	// Lease is how long it is held without being renewed; 0: 15 s. Whoever loses it stops.
+	// Lease is the lease's duration; 0: 15 s.
 	Lease time.Duration
-	// Listen is where the API is served, on this machine alone, Health where metrics and health are.
+	// Listen is the API's address, loopback only; Health is that of health and metrics.
 	Listen, Health string
-	// Policy, Mechanism (sja or jasda) and Horizon, as for a daemon.
+	// Policy, Mechanism (sja or jasda) and Horizon are as for a daemon.
 	Policy    policy.Policy
 	Mechanism string
 	Horizon   time.Duration
-	// Die ends the process at once, where it can't be ended in order before another operator may begin; nil: os.Exit.
+	// Die ends the process at once when it can't stop in order before another operator may begin; nil: os.Exit.
 	Die func()
-	// Retention of jobs that are over.
+	// Retention of finished jobs.
 	Retention config.Retention
-	// Parts makes what finds slices of these pools, and what runs subjobs under the tokens of that journal.
+	// Parts makes the inventory of these pools, and the executor for tokens of that journal.
 	Parts func(ctx context.Context, journal Journal, pools []config.SlicePool) (Parts, error)
-	// Ready is told once it has the lease and works; nil: nobody is.
+	// Ready is called once it has the lease and works; nil: nothing is called.
 	Ready func(api, health string)
 	Log   *slog.Logger
-	// Version and Commit of the build.
+	// Version and Commit identify the build.
 	Version, Commit string
 }
 
 // Parts are the kinds of an operator.
 type Parts struct {
-	// Inventory is what the cluster has to offer. The operator closes it.
+	// Inventory of the cluster. The operator closes it.
 	Inventory inventory.Inventory
-	// Offer has it offer other pools from now on. On an error those of before stand.
+	// Offer replaces the inventory's pools; on an error they stay as they were.
 	Offer func([]config.SlicePool) error
-	// Executor makes what runs subjobs, and what it keeps of jobs.
+	// Executor makes the executor and its files.
 	Executor func(host.Env) (executor.Executor, host.Files, error)
-	// Lender lends places for work directories that people upload; nil: they can't.
+	// Lender lends places for uploads of work directories; nil: uploads are not possible.
 	Lender store.Lender
-	// Notes are for people.
+	// Notes are lines for the operator's log at its start.
 	Notes []string
 }
 

@@ -16,23 +16,23 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// Several operators may see one Job. It is of the one that its annotation names, or else of the one that has said something in its status, which stays where somebody replaces
-// the object with a file; that of nobody is of whoever takes it first, and the API server lets but one of them.
+// Several operators may see one Job. It belongs to the operator that its annotation names, else to the one in its status, which survives a replacement of the object by its
+// file. One that belongs to nobody is taken by the first operator; the API server's optimistic concurrency lets only one win.
 
-// Owner is the operator that a Job is of; empty: nobody has taken it.
+// Owner is the operator that a Job belongs to; empty: nobody's yet.
 func Owner(o *object) string {
 	said, _, _ := unstructured.NestedString(o.Object, "status", "operator")
 	return cmp.Or(o.GetAnnotations()[cluster.AnnotationOwner], said)
 }
 
-// others says whether a Job is of another operator.
+// others reports whether a Job belongs to another operator.
 func (c *controller) others(o *object) bool {
 	name := Owner(o)
 	return name != "" && name != c.name
 }
 
-// take takes a Job, and puts our finalizer on it, in one step: nothing may run that the object's end would not end. It returns the object as it is then, nil where it is gone.
-// Who comes too late gets an error, and looks again.
+// take claims a Job and sets our finalizer in one write, so that nothing runs which the object's deletion would not end. It returns the object as written, nil if it is gone,
+// or an error if another operator was faster, after which the object is looked at again.
 func (c *controller) take(ctx context.Context, o *object) (*object, error) {
 	finalizers := o.GetFinalizers()
 	if !slices.Contains(finalizers, holding) {
@@ -46,7 +46,7 @@ func (c *controller) take(ctx context.Context, o *object) (*object, error) {
 	}
 	now, err := c.client.Resource(jobs).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none any more, and that is no error
+		return nil, nil //nolint:nilnil // gone, which is no error
 	}
 	return now, err
 }

@@ -17,16 +17,16 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// offers are the pools that are offered now, and what has others offered. They belong to the turns of allPools.
+// offers are the pools offered now, and how to offer others. Accessed only while reconciling allPools.
 type offers struct {
 	now []config.SlicePool
 	set func([]config.SlicePool) error
 }
 
-// mostPools is how many the inventory takes.
+// mostPools is the inventory's own bound.
 const mostPools = 64
 
-// readPools reads what is offered now.
+// readPools reads the SlicePools at the start.
 func readPools(ctx context.Context, client dynamic.Interface) ([]config.SlicePool, error) {
 	list, err := client.Resource(slicePools).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -40,7 +40,7 @@ func readPools(ctx context.Context, client dynamic.Interface) ([]config.SlicePoo
 	return pools, nil
 }
 
-// poolsOf are the pools that objects describe, in order of name, and what is said of each object. What is wrong with one keeps no other from being offered.
+// poolsOf parses SlicePools, by name, with a verdict for each. An invalid one does not keep others from being offered.
 func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]verdict) {
 	verdicts = map[*object]verdict{}
 	for _, o := range list {
@@ -65,7 +65,7 @@ func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]ver
 	return pools, verdicts
 }
 
-// lookAtPools says what is wrong with pools, and has them offered where they are others than before.
+// lookAtPools writes each SlicePool's verdict, and offers the pools if they changed.
 func (c *controller) lookAtPools(ctx context.Context) error {
 	var list []*object
 	for _, key := range c.pools.GetStore().ListKeys() {
@@ -85,7 +85,7 @@ func (c *controller) lookAtPools(ctx context.Context) error {
 		return nil
 	}
 	err := c.offers.set(now)
-	if errkind.Of(err) == errkind.Invalid { // the reader of pools has let it through: those of before stand until there are others
+	if errkind.Of(err) == errkind.Invalid { // the parser let it through: the old pools stay until the objects change
 		c.log.Error("the pools are offered as they were before", "error", err)
 		err = nil
 	}
@@ -96,7 +96,7 @@ func (c *controller) lookAtPools(ctx context.Context) error {
 	return err
 }
 
-// say writes whether objects were accepted, where that is not what stands there.
+// say writes verdicts to the objects that do not have them yet.
 func (c *controller) say(ctx context.Context, verdicts map[*object]verdict) error {
 	var errs []error
 	for o, v := range verdicts {

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// setQueues gives the daemon's queues the settings of their objects. A queue without one has those of a queue that nobody set.
+// setQueues applies Queue objects to the daemon's queues. A queue without an object gets the defaults.
 func (c *controller) setQueues(ctx context.Context) error {
 	have, err := c.daemon.Queues(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *controller) setQueues(ctx context.Context) error {
 			continue
 		}
 		q, err := config.ParseQueue(o.GetName(), FileOf(o))
-		if err != nil { // it keeps what it had
+		if err != nil { // the queue keeps its settings
 			verdicts[o] = no(o.GetGeneration(), invalid, placed(err).Error())
 			for _, h := range have {
 				if h.Queue.Name == o.GetName() {
@@ -59,7 +59,7 @@ func (c *controller) setQueues(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// askAgainAll has every job looked at that was not accepted: the queue that it named may be there now.
+// askAgainAll reconciles every job that was not accepted: the queue it names may exist now.
 func (c *controller) askAgainAll() {
 	for _, key := range c.jobs.GetStore().ListKeys() {
 		o, err := c.object(c.jobs, key)
@@ -72,8 +72,8 @@ func (c *controller) askAgainAll() {
 	}
 }
 
-// admitted says whether jobs of a namespace can have Pods there, and may name a queue; an error of kind Denied: they may not. Where a queue's object is not there, or says nothing that can be
-// read, nobody knows, and nobody may; but anybody may name the default queue as long as it has no object.
+// admitted checks that jobs of a namespace may have Pods there and may name a queue; if not, the error is of kind Denied. A queue without a readable object admits nobody,
+// except the default queue, which admits everybody while it has no object.
 func (c *controller) admitted(namespace, queue string) error {
 	if len(c.writable) > 0 && !slices.Contains(c.writable, namespace) {
 		return errkind.Errorf(errkind.Denied, "namespace %s: this operator may run Pods only in %s: use one of these, or have this one added to jobNamespaces of the chart", namespace, strings.Join(c.writable, ", "))

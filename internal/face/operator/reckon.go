@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// reckonWithin is how long the host may take to say what a machine's subjobs would lose; where it can't, it is not asked again for reckonAgain.
+	// reckonWithin bounds how long the host may take to say what a machine's subjobs would lose; after a failure it is not asked for reckonAgain.
 	reckonWithin = 200 * time.Millisecond
 	reckonAgain  = 10 * time.Second
-	// mostLeft is the time left of one that has no end.
+	// mostLeft is the time left that is assumed for a subjob without an end.
 	mostLeft = 365 * 24 * time.Hour
 )
 
-// reckoner is an inventory that gives slices back, and asks what that costs.
+// reckoner is an inventory that gives slices back and needs to know the cost.
 type reckoner interface {
 	Reckon(costs func([]job.SliceID) map[job.SliceID]giveback.Cost)
 }
 
-// reckon has an inventory ask the host: the homes of jobs know what a subjob has done that would be done again.
+// reckon connects an inventory to the host, where the jobs' homes know what work of a subjob would have to be repeated.
 func reckon(inv inventory.Inventory, h *host.Host) {
 	r, ok := inv.(reckoner)
 	if !ok {

@@ -12,10 +12,10 @@ import (
 	"sluice.dev/sluice/internal/face/api"
 )
 
-// service is what the API serves besides the custom resources: the daemon, without what belongs to objects.
+// service is the daemon's API less what the custom resources control.
 type service struct{ api.Service }
 
-// SubmitAll refuses what can't be Pods, as an object would be.
+// SubmitAll refuses jobs that can't be Pods, as for objects.
 func (s service) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot []byte) []api.Outcome {
 	for i := range jobs {
 		err := startable(jobs[i].Spec)
@@ -41,7 +41,7 @@ func (s service) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation
 	return s.Service.DryRun(ctx, spec)
 }
 
-// SetQueue refuses: the operator would take it back with the next change of a Queue.
+// SetQueue refuses: the next reconciliation of Queue objects would undo it.
 func (s service) SetQueue(_ context.Context, _ string, q protocol.Queue) error {
 	return errkind.Errorf(errkind.Denied, "queue %s: queues are objects of the cluster here: kubectl apply a Queue of that name", q.Name)
 }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// asks is how often the store is asked whether it takes anything, and asksAgain while it does not; asking is how long it may take for an answer.
+	// asks is how often the store is probed with a write, asksAgain the interval while that fails, asking the probe's timeout.
 	asks      = 30 * time.Second
 	asksAgain = 5 * time.Second
 	asking    = 10 * time.Second
 )
 
-// tend asks the store now and then whether it takes anything, and says so where it does not: every subjob leaves something there, and what can't be stored is done again. So
-// nothing is started meanwhile. first is closed once it was asked.
+// tend probes the store and reports an ailment while it takes no writes, during which nothing is started: every subjob leaves something in the store, and work that can't be
+// stored is done again. first is closed after the first probe.
 func (e *Executor) tend(first chan<- struct{}) {
 	ails := false
 	for {

@@ -29,16 +29,16 @@ const (
 	installer = "sluice"
 	volume    = "sluice"
 	claimName = "slice"
-	// mount is the directory of our own in both containers: the program, the run file and the run directory. Our image has programs by the names of /sluice and /sluice-shim, and
-	// nothing can be mounted on a file. The key is the installer's alone.
+	// mount is our directory in both containers: the program, the run file and the run directory. It must not be /sluice or /sluice-shim, which are files in our image. The
+	// key is mounted in the installer alone.
 	mount      = "/sluice-subjob"
 	mountOrder = "/sluice-order"
 	orderKey   = "order.json"
-	// said is where the termination message is written.
+	// said is the path of the termination message.
 	said = "/dev/termination-log"
 )
 
-// check refuses what no Pod can be made of. Errors are of kind Invalid: they are the job's.
+// check refuses work that can't be a Pod. Errors are of kind Invalid: they are the job's.
 func check(w *protocol.Work) error {
 	switch {
 	case len(w.Also) > 0:
@@ -51,7 +51,7 @@ func check(w *protocol.Work) error {
 	return nil
 }
 
-// namespace is where a job's Pods go.
+// namespace of a job's Pods.
 func (e *Executor) namespace(rec *record) string {
 	if ns, _, ok := cluster.SplitJob(rec.Job); ok {
 		return ns
@@ -59,7 +59,7 @@ func (e *Executor) namespace(rec *record) string {
 	return e.o.Namespace
 }
 
-// name of the Pod of a subjob, and of its claim.
+// name of a subjob's Pod and claim.
 func (r *run) name() string { return cluster.PodName(r.e.o.Operator, r.rec.Journal, r.rec.Token) }
 
 func (r *run) labels() map[string]string {
@@ -70,7 +70,7 @@ func (r *run) labels() map[string]string {
 	return all
 }
 
-// makePod is the Pod of a subjob, from now on. sealed is its run file.
+// makePod builds a subjob's Pod. sealed is its run file.
 func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) {
 	rec, err := json.Marshal(&r.rec)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 	return p, nil
 }
 
-// with is a list with one thing more.
+// with appends without touching the list.
 func with(list corev1.ResourceList, name corev1.ResourceName, q resource.Quantity) corev1.ResourceList {
 	if list == nil {
 		list = corev1.ResourceList{}
@@ -140,12 +140,12 @@ func with(list corev1.ResourceList, name corev1.ResourceName, q resource.Quantit
 	return list
 }
 
-// restricted is what the Pod security standard of that name asks of a container.
+// restricted is the security context that the Pod security standard "restricted" requires.
 func restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 }
 
-// active is activeDeadlineSeconds for an end; nil: it has none.
+// active is activeDeadlineSeconds for an end; nil for none.
 func active(end, now quantity.Instant) *int64 {
 	if end == quantity.Never {
 		return nil
@@ -153,12 +153,12 @@ func active(end, now quantity.Instant) *int64 {
 	return ptr(max(1, seconds(end.Sub(now))))
 }
 
-// seconds of a length, rounded up.
+// seconds rounds up.
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 func ptr[T any](v T) *T { return &v }
 
-// owned is what an object needs that goes with the subjob's Pod.
+// owned is the metadata of an object that the subjob's Pod owns.
 func (r *run) owned(p *corev1.Pod) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: r.name(), Namespace: p.Namespace, Labels: r.labels(),
@@ -166,7 +166,7 @@ func (r *run) owned(p *corev1.Pod) metav1.ObjectMeta {
 	}
 }
 
-// makeClaim asks for the subjob's device by what tells it from all others.
+// makeClaim requests the subjob's device by a selector that matches no other.
 func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: r.owned(p),
@@ -180,7 +180,7 @@ func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClai
 	}
 }
 
-// makeRun is the subjob as its Pod reads it, without its objects.
+// makeRun builds the run file, without URLs of objects.
 func (r *run) makeRun(asked quantity.Instant) *pod.Run {
 	w, l, o := r.work, &r.work.Spec.Launch, &r.e.o
 	f := &pod.Run{

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// call asks the API server for something, in its turn, and counts that.
+// call makes a call to the API server when it has a turn, and counts it.
 func call[T any](e *Executor, name string, do func() (T, error)) (T, error) {
 	select {
 	case e.turns <- struct{}{}:
@@ -29,16 +29,16 @@ func call[T any](e *Executor, name string, do func() (T, error)) (T, error) {
 }
 
 const (
-	// storeCalls is how many calls to the store are under way at once: an operator that comes back may find tens of thousands of subjobs.
+	// storeCalls bounds concurrent calls to the store: after a restart there may be tens of thousands of subjobs to examine.
 	storeCalls = 64
-	// tidying bounds a turn for the names and places of one subjob; lengthy one in which all that it has left is read (5 GiB at 3 MiB a second), or all names of a job. A call
-	// that hangs so gives its turn back to those behind it.
+	// tidying bounds a turn that changes names and places of one subjob; lengthy bounds one that reads all it left (5 GiB at 3 MiB/s) or lists all names of a job. A call that
+	// hangs thus gives its turn back.
 	tidying = time.Minute
 	lengthy = 30 * time.Minute
 )
 
-// atStore does something with the store, in its turn, and gives it up once it takes longer than most. Whoever is at it waits for nothing else, the API server least of all, and takes no
-// second turn. The wait for the turn is the caller's to bound, by ctx.
+// atStore calls the store when it has a turn, and cancels the call after most. Within a turn do must not take another one, nor wait for the API server: turns would deadlock.
+// The wait for the turn is bounded by ctx alone.
 func (e *Executor) atStore(ctx context.Context, most time.Duration, do func(context.Context) error) error {
 	select {
 	case e.shelves <- struct{}{}:
@@ -51,10 +51,10 @@ func (e *Executor) atStore(ctx context.Context, most time.Duration, do func(cont
 	return do(ctx)
 }
 
-// patience is how long a cluster may refuse a subjob for what somebody may be mending.
+// patience is how long a cluster may refuse a subjob for something that an administrator may fix.
 const patience = 30 * time.Second
 
-// refused is refusal, and after patience also what may pass and is not the subjob's: its slice is of more use to jobs that are let in.
+// refused is refusal, and after patience also includes causes that may pass: meanwhile the slice could serve other jobs.
 func (r *run) refused(err error, now quantity.Instant) (why string, kind errkind.Kind) {
 	if why, kind = refusal(err); why != "" || !apierrors.IsForbidden(err) || !mends(err.Error()) {
 		return why, kind
@@ -68,12 +68,12 @@ func (r *run) refused(err error, now quantity.Instant) (why string, kind errkind
 	return fmt.Sprintf("the cluster has not let it in for %v: %v", patience, err), errkind.Exhausted
 }
 
-// refusal is why a cluster will not have what it was asked for, however often; empty: it may the next time. Exhausted: it is nobody's fault but that of a quota.
+// refusal is why a cluster will refuse a request however often it is made; empty: a retry may succeed. Exhausted: for a quota, which is not the job's fault.
 func refusal(err error) (why string, kind errkind.Kind) {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "", errkind.Unknown
-	case errkind.Of(err) == errkind.Invalid, errkind.Of(err) == errkind.NotFound: // our own
+	case errkind.Of(err) == errkind.Invalid, errkind.Of(err) == errkind.NotFound: // found by the executor itself
 		return err.Error(), errkind.Of(err)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return "the namespace's quota has no room for it: " + err.Error(), errkind.Exhausted
@@ -89,13 +89,13 @@ func refusal(err error) (why string, kind errkind.Kind) {
 	return "", errkind.Unknown
 }
 
-// passes says whether a refusal is none of the subjob's: what somebody may be mending, or a quota that has not been counted yet.
+// passes reports whether a refusal is not the subjob's: something to be fixed, or a quota whose usage is not counted yet.
 func passes(text string) bool {
 	return mends(text) || strings.Contains(text, "status unknown for quota")
 }
 
-// mends says whether a refusal is of what the operator and the cluster lack, and somebody may be about to give: the operator's own rights, the class of all subjobs' Pods, or a
-// namespace's default account, which its controller makes a moment after the namespace.
+// mends reports whether a refusal is for something the installation lacks and an administrator or controller may be about to add: the operator's rights, the PriorityClass,
+// or a namespace's default account, which comes a moment after the namespace.
 func mends(text string) bool {
 	return strings.Contains(text, "User \"") && strings.Contains(text, " cannot ") ||
 		strings.Contains(text, "no PriorityClass with name ") || strings.Contains(text, "error looking up service account ")

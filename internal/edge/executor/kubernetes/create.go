@@ -21,8 +21,7 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// create makes the Pod, and then its claim: that names the Pod as its owner, so that nothing is ever left behind. What is there already is what an
-// earlier try has made.
+// create makes the Pod and then its claim, which names the Pod as its owner so that it is never left behind. Objects that exist already are from an earlier try.
 func (r *run) create(v *view, now quantity.Instant) error {
 	if v.want.order.Stop || now >= v.want.order.End {
 		return r.withdraw(v, now)
@@ -41,7 +40,7 @@ func (r *run) create(v *view, now quantity.Instant) error {
 	return err
 }
 
-// withdraw is for a subjob that is not to start any more. There may be a Pod of which nobody said that it was made.
+// withdraw handles a subjob that is not to start any more. Its Pod may exist though the answer to its creation was lost.
 func (r *run) withdraw(v *view, now quantity.Instant) error {
 	if !r.tried {
 		r.said = r.never(v, now)
@@ -118,13 +117,13 @@ func (r *run) createPod(v *view, now quantity.Instant) error {
 	return err
 }
 
-// isOurs says whether a Pod that was there already is this subjob's, from an earlier try.
+// isOurs reports whether an existing Pod is this subjob's, from an earlier try.
 func (r *run) isOurs(p *corev1.Pod) bool {
 	rec, err := r.e.recordOf(p)
 	return err == nil && r.e.ours(p) && rec.Token == r.rec.Token && rec.same(&r.rec)
 }
 
-// prepare finds out what the Pod is made of. Errors of kind Invalid are the job's, others the cluster's.
+// prepare gathers what the Pod needs. Errors of kind Invalid are the job's, others the cluster's.
 func (r *run) prepare() error {
 	if err := check(r.work); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (r *run) prepare() error {
 	return r.find()
 }
 
-// find finds the device that the slice is.
+// find reads the device that the slice stands for.
 func (r *run) find() error {
 	s, _ := r.e.o.Slice(r.rec.Slice)
 	d, err := cluster.ParseDevice(s.Device)
@@ -143,7 +142,7 @@ func (r *run) find() error {
 	return nil
 }
 
-// createClaim makes the claim of the Pod's device, under DRA.
+// createClaim makes the claim for the Pod's device, under DRA.
 func (r *run) createClaim() error {
 	if r.device.Resource != "" {
 		return nil
@@ -162,7 +161,7 @@ func (r *run) createClaim() error {
 	return err
 }
 
-// seal is the run file, which only the Pod's installer can open.
+// seal makes the run file, encrypted so that only the Pod's installer can read it.
 func (r *run) seal(now quantity.Instant) (string, error) {
 	file := r.makeRun(r.asked)
 	if err := r.lend(file, now); err != nil {
@@ -175,10 +174,10 @@ func (r *run) seal(now quantity.Instant) (string, error) {
 	return pod.Seal(&key, r.name(), file)
 }
 
-// mostLent is how long a URL lives at most: S3 takes no more.
+// mostLent is the longest life of a presigned URL: S3's own bound.
 const mostLent = 7 * 24 * time.Hour
 
-// lend fills in the URLs of the subjob's own objects. They end when nothing of it can run any more.
+// lend fills in presigned URLs of the subjob's own objects. They expire when nothing of it can run any more.
 func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
 	ctx, lender := r.e.ctx, r.e.lender
 	ends := mostLent
@@ -211,9 +210,9 @@ func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
 	return nil
 }
 
-// checkpoint is the one that a subjob of a job has left. NotFound: none is in the store.
+// checkpoint finds the one that a subjob of a job left. NotFound: none is in the store.
 func (e *Executor) checkpoint(j job.ID, t job.Token) (d store.Digest, err error) {
-	ctx, cancel := context.WithTimeout(e.ctx, tidying) // with the wait for its turn, in which a stop would not be heard
+	ctx, cancel := context.WithTimeout(e.ctx, tidying) // includes the wait for a turn, during which a stop would go unheard
 	defer cancel()
 	err = e.atStore(ctx, tidying, func(ctx context.Context) error {
 		return e.o.Store.Names(ctx, e.jobNames(j), func(n store.Named) error {

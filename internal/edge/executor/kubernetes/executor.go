@@ -27,46 +27,46 @@ type Executor struct {
 	o      Options
 	lender store.Lender
 	box    *executor.Outbox
-	// ctx is over when the executor is closed; loops are all that then have to end.
+	// ctx ends when the executor is closed; loops are the goroutines that Close waits for.
 	ctx    context.Context
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
-	// turns bounds the calls to the API server under way, shelves those to the store.
+	// turns and shelves are semaphores for calls to the API server and to the store.
 	turns, shelves chan struct{}
-	// pods are all of ours as they were seen last, watching that somebody looks.
+	// pods are all of ours as last seen; watching starts the watch, once.
 	pods     *board
 	watching sync.Once
 	tending  sync.Once
 	warned   sync.Once
 	calls    counts
-	// opened is when it was: what was there before is older.
+	// opened is when the executor was made: older Pods were found, not begun.
 	opened time.Time
 
 	mu sync.Mutex
-	// runs are the subjobs that are not settled; past holds how those ended that are, in the order of old.
+	// runs are the subjobs that are not settled; past is how the settled ones ended, of which old has the order.
 	runs map[job.Token]*run
 	past map[job.Token]*passed
 	old  []job.Token
-	// strangers are those of another journal, by their Pods.
+	// strangers are subjobs of another journal, by Pod.
 	strangers map[string]*run
-	// swept are Pods that nobody waits for and that are being removed; looked: all that is there was found, so that it can be said.
+	// swept are Pods without a subjob that are being removed; looked: Find has seen everything, so such Pods can be told.
 	swept  map[types.UID]bool
 	looked bool
-	// devices is what ResourceSlices say, by driver and machine.
+	// devices caches ResourceSlices, by driver and machine.
 	devices map[string]known
-	// keys are those that this life seals with, by namespace.
+	// keys are this process's sealing keys, by namespace.
 	keys map[string]*keyring
-	// purging are the purges under way.
+	// purging are the purges in progress.
 	purging map[purging]bool
 	closed  bool
 
-	// naming keeps those who name work directories from those who take their names away.
+	// naming excludes naming a work directory while unneeded names are pruned.
 	naming sync.Mutex
 }
 
 var _ executor.Executor = (*Executor)(nil)
 
-// Open makes an executor. Nothing is asked of the cluster before Find. Errors: Invalid, Unsupported (a store that can't lend).
+// Open makes an executor. It calls nothing before Find. Errors are of kind Invalid, or Unsupported for a store that can't lend.
 func Open(o Options) (*Executor, error) {
 	lender, err := o.check()
 	if err != nil {
@@ -86,7 +86,7 @@ func (e *Executor) Isolation() string {
 	return "a Pod of a cluster for each subjob, without privileges, ended by its kubelet"
 }
 
-// Close implements executor.Executor. Pods go on; what was not told is told by the next one.
+// Close implements executor.Executor. Pods run on; the next executor reports what this one did not.
 func (e *Executor) Close() error {
 	e.mu.Lock()
 	e.closed = true
@@ -126,7 +126,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 		e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
 	case protocol.Purge:
 		of := purging{m.Job, m.Generation}
-		if e.purging[of] { // whoever asks again hears of the one that is under way
+		if e.purging[of] { // one in progress answers for both
 			return
 		}
 		e.purging[of] = true
@@ -136,11 +136,11 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			defer e.mu.Unlock()
 			delete(e.purging, of)
 		})
-	default: // not for an executor, or (Suspend) nothing that a Pod can be made to do
+	default: // not for an executor, or Suspend: a Pod can't be suspended
 	}
 }
 
-// start begins a subjob, or repeats what was said of it. e.mu is held.
+// start begins a subjob, or repeats the answers to an earlier Start. e.mu is held.
 func (e *Executor) start(m *protocol.Message, witness journal.Position) {
 	rec := newRecord(m, witness, e.o.Journal)
 	r := newRun(e, rec)
@@ -161,25 +161,25 @@ func (e *Executor) start(m *protocol.Message, witness journal.Position) {
 	e.begin(r)
 }
 
-// begin has a loop look after a subjob. e.mu is held.
+// begin starts a subjob's loop. e.mu is held.
 func (e *Executor) begin(r *run) {
 	e.runs[r.rec.Token] = r
 	e.loops.Go(r.loop)
 }
 
-// purging is what a purge is of.
+// purging identifies a purge.
 type purging struct {
 	job    job.ID
 	before job.Generation
 }
 
-// passed is a subjob that is settled.
+// passed is a settled subjob.
 type passed struct {
 	rec    record
 	result *job.Result
 }
 
-// forget is the end of a subjob that is settled.
+// forget moves a settled subjob from runs to past.
 func (e *Executor) forget(r *run, res *job.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -198,10 +198,10 @@ func (e *Executor) forget(r *run, res *job.Result) {
 	}
 }
 
-// ours says whether a Pod is one of this operator's.
+// ours reports whether a Pod bears this operator's label.
 func (e *Executor) ours(p *corev1.Pod) bool { return p.Labels[cluster.LabelOperator] == e.o.Operator }
 
-// of is the subjob whose Pod something was said about, nil if there is none.
+// of finds the subjob of a Pod; nil if there is none.
 func (e *Executor) of(p *corev1.Pod) *run {
 	t, err := job.ParseToken(p.Labels[cluster.LabelToken])
 	if err != nil {
@@ -218,7 +218,7 @@ func (e *Executor) of(p *corev1.Pod) *run {
 	return nil
 }
 
-// needed says whether a subjob that is not settled, other than one, may still read a checkpoint, or has left it.
+// needed reports whether an unsettled subjob, other than one, may still read a checkpoint, or left it.
 func (e *Executor) needed(t job.Token, other *run) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -230,14 +230,14 @@ func (e *Executor) needed(t job.Token, other *run) bool {
 	return false
 }
 
-// wanted is what a subjob's node wants of it.
+// wanted is the desired state of a subjob.
 type wanted struct {
 	order pod.Order
-	// settle is what becomes of what it has left; nil: that is not known.
+	// settle is the node's ResultAck: what to do with what it left; nil before that.
 	settle *protocol.Message
 }
 
-// shift moves the end: a Pod's only earlier.
+// shift moves the lease's end; a Pod's can only be made earlier.
 func (w *wanted) shift(s *protocol.Shift) {
 	if s.End < w.order.End {
 		w.order.End, w.order.Cut, w.order.Why = s.End, true, s.Text
@@ -251,10 +251,10 @@ func (w *wanted) halt(h *protocol.Halt) {
 	w.order.Now = w.order.Now || h.Now
 }
 
-// Calls says how many calls of each kind were made to the API server, for metrics.
+// Calls counts the calls to the API server by kind, for metrics.
 func (e *Executor) Calls() map[string]int64 { return e.calls.all() }
 
-// counts counts by name.
+// counts is a set of counters by name.
 type counts struct {
 	mu sync.Mutex
 	n  map[string]int64
@@ -275,7 +275,7 @@ func (c *counts) all() map[string]int64 {
 	return maps.Clone(c.n)
 }
 
-// tokens of the subjobs that are not settled, in order.
+// tokens lists the unsettled subjobs, in order.
 func (e *Executor) tokens() []job.Token {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -19,10 +19,10 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// Files is what is kept of jobs: all of it lies in the store, but logs, which a cluster keeps for as long as there is the Pod. It implements host.Files.
+// Files gives access to what is kept of jobs. It implements host.Files. All of it is in the store, except logs, which the cluster keeps as long as the Pod exists.
 type Files struct{ e *Executor }
 
-// Files of the executor; it may be used before Find, and until Close.
+// Files may be used before Find, and until Close.
 func (e *Executor) Files() *Files { return &Files{e} }
 
 // maxEntries bounds the files of one work directory.
@@ -32,7 +32,7 @@ func (f *Files) limits() tree.Limits {
 	return tree.Limits{Bytes: f.e.o.SnapshotLimit, Entries: maxEntries, Writable: true}
 }
 
-// PutSnapshot stores a work directory (tar.gz), and keeps it for as long as PruneSnapshots does. Errors are of kind Invalid or Exhausted, or as the store has them.
+// PutSnapshot stores a work directory (tar.gz), which PruneSnapshots may remove. Errors are of kind Invalid or Exhausted, or the store's.
 func (f *Files) PutSnapshot(tarGz []byte) (s executor.Snapshot, err error) {
 	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(tarGz), nil, f.limits(), nil); err != nil {
 		return executor.Snapshot{}, err
@@ -45,9 +45,9 @@ func (f *Files) PutSnapshot(tarGz []byte) (s executor.Snapshot, err error) {
 	return s, f.need(o.Digest)
 }
 
-// TakeSnapshot is PutSnapshot of one that is in the store already. NotFound: it is not.
+// TakeSnapshot is PutSnapshot for one that is in the store already. NotFound: it is not.
 func (f *Files) TakeSnapshot(id string) (s executor.Snapshot, err error) {
-	if err = f.need(store.Digest(id)); err != nil { // before it is read, so that nobody removes it meanwhile
+	if err = f.need(store.Digest(id)); err != nil { // named first, so that it is not removed while it is read
 		return s, err
 	}
 	r, err := f.e.o.Store.Open(f.e.ctx, store.Digest(id))
@@ -65,7 +65,7 @@ func (f *Files) need(id store.Digest) error {
 	return store.Name(f.e.ctx, f.e.o.Store, f.e.workName(string(id)), store.Refs{workRole: id})
 }
 
-// HasSnapshot says whether a work directory is there.
+// HasSnapshot reports whether a work directory is stored.
 func (f *Files) HasSnapshot(id string) (bool, error) {
 	_, err := f.e.o.Store.Stat(f.e.ctx, store.Digest(id))
 	if k := errkind.Of(err); err != nil && (k == errkind.NotFound || k == errkind.Invalid) {
@@ -74,7 +74,7 @@ func (f *Files) HasSnapshot(id string) (bool, error) {
 	return err == nil, err
 }
 
-// OpenLogs reads what a subjob wrote until now, from its Pod: the streams are not told apart there. NotFound: the subjob is settled, and its Pod gone.
+// OpenLogs reads a subjob's output so far, from its Pod, where stdout and stderr are one stream. NotFound: the subjob is settled and its Pod gone.
 func (f *Files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
 	f.e.mu.Lock()
 	r := f.e.runs[token]
@@ -92,15 +92,15 @@ func (f *Files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, err
 	return []io.ReadSeekCloser{log{bytes.NewReader(data)}}, nil
 }
 
-// log is one that was read.
+// log is a log that was read whole.
 type log struct{ *bytes.Reader }
 
 func (log) Close() error { return nil }
 
-// LogsSince is now: of what has ended no logs are kept.
+// LogsSince is now: no logs of ended subjobs are kept.
 func (f *Files) LogsSince() time.Time { return f.e.o.Clock() }
 
-// Outputs lists the committed outputs of a job. Their paths are those of the store: store://DIGEST.
+// Outputs lists a job's committed outputs, with paths store://DIGEST.
 func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
 	err = f.e.o.Store.Names(f.e.ctx, f.e.outputNames(name), func(n store.Named) error {
 		r, t, ok := parseOutput(n.Name)
@@ -118,7 +118,7 @@ func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
 	return list, err
 }
 
-// Stored calls each for the jobs of which something is kept, for some several times. It stops at the first error.
+// Stored calls each for every job of which something is kept, possibly several times for one. It stops at the first error.
 func (f *Files) Stored(each func(job.ID) error) error {
 	for _, root := range []string{"jobs/", "outputs/"} {
 		root += f.e.owner()
@@ -136,7 +136,7 @@ func (f *Files) Stored(each func(job.ID) error) error {
 	return nil
 }
 
-// PruneSnapshots removes work directories that keep says nobody needs, and all of the store that nobody names. Those younger than an hour stay: their job may be about to be accepted.
+// PruneSnapshots removes work directories that keep says are not needed, and unnamed objects. Those younger than an hour stay, since their job may be about to be accepted.
 func (f *Files) PruneSnapshots(keep func(id string) bool) error {
 	e := f.e
 	now, err := e.o.Store.Now(e.ctx)
@@ -159,7 +159,7 @@ func (f *Files) PruneSnapshots(keep func(id string) bool) error {
 	return err
 }
 
-// forgo takes a name from a work directory, unless it was needed again just now.
+// forgo removes a work directory's name, unless it was named again just now.
 func (f *Files) forgo(name string, now time.Time) error {
 	f.e.naming.Lock()
 	defer f.e.naming.Unlock()
@@ -173,5 +173,5 @@ func (f *Files) forgo(name string, now time.Time) error {
 	return f.e.o.Store.Unname(f.e.ctx, name)
 }
 
-// PruneUnpacked does nothing: what a Pod unpacks goes with it.
+// PruneUnpacked does nothing: what a Pod unpacks is removed with it.
 func (f *Files) PruneUnpacked(func(id string) bool) error { return nil }

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// soon is how much a start puts under its name in the store, in bytes for each subjob, before it goes on, patiently how long it waits for one at most.
+	// soon is how many bytes of an ended subjob's outputs Find stores itself, and patiently how long it waits for one; larger ones are stored in the background.
 	soon      = 16 << 20
 	patiently = 5 * time.Second
-	// abreast is how many subjobs are looked at, at once.
+	// abreast is how many subjobs are examined at once.
 	abreast = 64
 )
 
-// Find implements executor.Executor: it begins to watch, and takes over all Pods of this operator. A Pod without a record that can be read is said and left alone.
+// Find implements executor.Executor: it starts the watch and takes over all Pods of this operator. Pods without a valid record are reported and left alone.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	asked := make(chan struct{})
 	e.tending.Do(func() { e.loops.Go(func() { e.tend(asked) }) })
@@ -42,7 +42,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 			continue
 		}
 		if rec.Journal != e.o.Journal {
-			continue // whoever watches has met it
+			continue // the watch has dealt with it
 		}
 		r := newRun(e, rec)
 		r.tried, r.whole, r.made = true, true, p
@@ -60,7 +60,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	e.mu.Lock()
 	for i, t := range slices.SortedFunc(maps.Keys(found), job.Token.Compare) {
 		r := found[t]
-		if !r.word.Storing { // whose home counts on being told
+		if !r.word.Storing { // one that stores must be reported at once
 			r.peek = e.now().Add(firstLook(i, len(found)))
 		}
 		e.begin(r)
@@ -77,7 +77,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		f.Alive = f.Result == nil
 		list = append(list, executor.Found{Found: f, Witness: r.rec.Witness})
 	}
-	for _, p := range e.pods.list() { // what has changed meanwhile
+	for _, p := range e.pods.list() { // changes meanwhile
 		if r := e.of(p); r != nil {
 			delete(found, r.rec.Token)
 		}
@@ -87,19 +87,19 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		r.see(r.made, true, true)
 	}
 	select {
-	case <-asked: // so that nothing is sold first that could not be stored
+	case <-asked: // nothing is sold before the store is known to accept
 	case <-time.After(patiently):
 	case <-ctx.Done():
 	}
 	return list, nil
 }
 
-// firstLook is how long after a start it is looked how far the i-th of n subjobs is: all at once would be tens of thousands of calls to the store.
+// firstLook spreads the first reads of progress of n found subjobs: all at once would be tens of thousands of calls to the store.
 func firstLook(i, n int) time.Duration {
 	return time.Duration(i) * min(spread, seldom/time.Duration(n))
 }
 
-// found finds out how a subjob of before fares. What has ended is stored now, if that is little; else it counts as alive until it is.
+// found examines a found subjob. If it has ended, what it left is stored now if that is small; else it counts as alive until it is stored.
 func (r *run) found(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patiently)
 	defer cancel()
@@ -114,15 +114,15 @@ func (r *run) found(ctx context.Context) {
 	}
 	if running(v.pod) || parted(v.pod) {
 		if w, ok := r.e.peek(ctx, r); ok {
-			r.word, r.started = pod.Word{Started: w.Started, Storing: w.Storing}, w.Started // how far it is, is told once it is looked at again
+			r.word, r.started = pod.Word{Started: w.Started, Storing: w.Storing}, w.Started // progress is reported with its next read
 		}
 		return
 	}
-	// The daemon may have died before the Pod had its claim, and somebody may have taken the keys meanwhile that it waits for.
+	// The last operator may have died before it made the Pod's claim, and the keys that it waits for may have been deleted.
 	r.unproven = r.prove(ctx) != nil
 }
 
-// prove sees to it that a Pod that has not started can start. On an error that is not known.
+// prove makes sure that a Pod that has not begun can begin: that its claim and keys exist. On an error that is not known.
 func (r *run) prove(ctx context.Context) error {
 	p := r.view().pod
 	if p == nil || sealedIn(p) {
@@ -133,10 +133,10 @@ func (r *run) prove(ctx context.Context) error {
 			return err
 		}
 	}
-	if p == nil || p.Spec.NodeName != "" || len(p.Spec.ResourceClaims) == 0 { // none is bound without its claim
+	if p == nil || p.Spec.NodeName != "" || len(p.Spec.ResourceClaims) == 0 { // a bound Pod has its claim
 		return nil
 	}
-	if err := r.find(); err != nil { // the inventory may not have seen it yet
+	if err := r.find(); err != nil { // the inventory may not know the slice yet
 		return err
 	}
 	err := r.createClaim()
@@ -147,7 +147,7 @@ func (r *run) prove(ctx context.Context) error {
 	return err
 }
 
-// size of what was left, in bytes.
+// size of what a subjob left, in bytes.
 func size(l *pod.Left) int64 {
 	if l == nil {
 		return 0

@@ -19,20 +19,20 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
-// deletedByGC is the reason of the condition by which the cluster's garbage collector ends Pods of machines that are gone: no kubelet has said that.
+// deletedByGC is the condition's reason when the Pod garbage collector fails Pods of machines that are gone: not a kubelet's word.
 const deletedByGC = "DeletionByPodGC"
 
-// spoken says whether a Pod is over by the word of a kubelet: of all that ran nothing does.
+// spoken reports whether a kubelet has said that the Pod is over: nothing of it runs.
 func spoken(p *corev1.Pod) bool {
 	return terminal(p) && !collected(p) && !anyRuns(p)
 }
 
-// terminal says whether a Pod has a phase that it keeps.
+// terminal reports whether a Pod's phase is final.
 func terminal(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// anyRuns says whether a container of a Pod is shown as running, whoever's it is.
+// anyRuns reports whether any container of a Pod is shown as running.
 func anyRuns(p *corev1.Pod) bool {
 	for _, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range all {
@@ -44,7 +44,7 @@ func anyRuns(p *corev1.Pod) bool {
 	return false
 }
 
-// parted says whether the subjob's container has ended and its Pod goes on, for containers that others have put into it (sidecars, by a webhook): it waits for all of them.
+// parted reports whether the subjob's container has ended while its Pod goes on for containers that a webhook injected (sidecars).
 func parted(p *corev1.Pod) bool {
 	if s := ours(p); terminal(p) || s == nil || s.State.Terminated == nil {
 		return false
@@ -52,8 +52,8 @@ func parted(p *corev1.Pod) bool {
 	return anyRuns(p) || slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
 }
 
-// collected says whether the cluster's garbage collector has ended a Pod, since its machine is no more. Where an administrator has said that a machine is out of service
-// (node.kubernetes.io/out-of-service) it gives no reason: it sets the phase of Pods that are being deleted there, and what their kubelet said last stands, that a container runs.
+// collected reports whether the Pod garbage collector failed a Pod since its machine is gone. For machines with the taint node.kubernetes.io/out-of-service it gives no
+// reason: it sets the phase of Pods being deleted, while their last status still shows a container as running.
 func collected(p *corev1.Pod) bool {
 	if terminal(p) && p.DeletionTimestamp != nil && anyRuns(p) {
 		return true
@@ -67,10 +67,10 @@ func collected(p *corev1.Pod) bool {
 	return false
 }
 
-// neverBound says whether no machine has had a Pod, nor ever will: what is being deleted is not bound any more.
+// neverBound reports whether a Pod has no machine and never will: a Pod being deleted is not bound any more.
 func neverBound(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && p.Spec.NodeName == "" }
 
-// ours is the status of the subjob's container, nil if there is none.
+// ours is the status of the subjob's container; nil: none yet.
 func ours(p *corev1.Pod) *corev1.ContainerStatus {
 	for i := range p.Status.ContainerStatuses {
 		if p.Status.ContainerStatuses[i].Name == container {
@@ -80,13 +80,13 @@ func ours(p *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// running says whether a kubelet says that the subjob's container runs.
+// running reports whether the subjob's container is shown as running.
 func running(p *corev1.Pod) bool {
 	s := ours(p)
 	return s != nil && s.State.Running != nil
 }
 
-// latest is until when something of a Pod may run though nothing is heard of it: until its first process has ended it by its own clock, or its kubelet by its.
+// latest is until when a Pod may run unheard of: its first process ends it by its own clock, and so does its kubelet.
 func latest(p *corev1.Pod, end quantity.Instant, o *Options) quantity.Instant {
 	if end == quantity.Never {
 		return end
@@ -101,7 +101,7 @@ func latest(p *corev1.Pod, end quantity.Instant, o *Options) quantity.Instant {
 	return until.Add(o.Skew)
 }
 
-// ended is how a subjob ended whose Pod a kubelet says is over. It says the same of the same Pod, whoever asks and when.
+// ended derives a subjob's end from a Pod that is over. It is a function of the Pod alone, so every asker gets the same.
 func ended(p *corev1.Pod, rec *record) pod.Said {
 	var t corev1.ContainerStateTerminated
 	if s := ours(p); s != nil && s.State.Terminated != nil {
@@ -147,8 +147,8 @@ func ended(p *corev1.Pod, rec *record) pod.Said {
 	return pod.Said{Result: r}
 }
 
-// vanished is when the container began of a Pod whose kubelet has removed it before it read how it ended, as it does with what it evicts; zero: that is not so. Kubelets
-// say so of what used to run, and of nothing else; when it began is then no more than when it could.
+// vanished is when the container began, at the earliest, of a Pod whose kubelet removed it without reading its exit, as on eviction (reason ContainerStatusUnknown, only
+// given for containers that ran); zero: it is not such a Pod.
 func vanished(p *corev1.Pod, s *corev1.ContainerStatus) (began metav1.Time) {
 	if s == nil || s.LastTerminationState.Terminated == nil || s.LastTerminationState.Terminated.Reason != "ContainerStatusUnknown" {
 		return began
@@ -161,8 +161,8 @@ func vanished(p *corev1.Pod, s *corev1.ContainerStatus) (began metav1.Time) {
 	return p.CreationTimestamp
 }
 
-// heard is what a subjob's first process said of its end, with what only the kubelet knows: that the kernel ended its program for memory, which to a process is a
-// signal like others, and why the Pod had to end.
+// heard completes what a subjob's first process said of its end with what only the kubelet knows: that the kernel's OOM killer was the sender of a signal, and why the Pod
+// had to end.
 func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod.Said {
 	r := &said.Result
 	if r.Outcome == job.ExitFailed && r.Signal == int(syscall.SIGKILL) && t.Reason == oomKilled {
@@ -174,14 +174,14 @@ func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod
 	return said
 }
 
-// oomKilled is the reason of a container's end in which the kernel has ended something for its memory. That is not the memory that was sold, which is the device's: the
-// job has outgrown no slice, and may run on another machine as it is. So it is a signal like others that nobody of ours has sent, and not job.MemoryKilled.
+// oomKilled is a container's reason when the kernel killed something of it for memory. That is host memory, not the device memory that was sold: the job outgrew no slice
+// and may run elsewhere as it is. So it counts as a signal from outside and not as job.MemoryKilled.
 const (
 	oomKilled   = "OOMKilled"
 	outOfMemory = "the kernel ended it: its container, or its machine, had no more memory (not the slice's)"
 )
 
-// outcome of a process that did not say how it went, by the reasons that the kubelet gives for the Pod and for the container.
+// outcome of a process that left no word, by the kubelet's reasons for Pod and container.
 func outcome(ofPod, ofContainer string) job.Outcome {
 	switch {
 	case ofContainer == oomKilled:
@@ -194,7 +194,7 @@ func outcome(ofPod, ofContainer string) job.Outcome {
 	return job.Lost
 }
 
-// when a Pod was over, as far as it says so itself.
+// when a Pod was over, as far as its status says.
 func when(p *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	at := p.CreationTimestamp.Time
 	switch {
@@ -211,8 +211,8 @@ func when(p *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	return at
 }
 
-// hopeless is why a Pod can't start, however long it is waited for; empty: it may. What may pass by itself is given until late. Invalid: it is the job's own image that is
-// none; Exhausted: nobody's fault of those who have jobs.
+// hopeless is why a Pod will not start; empty: it may. Causes that may pass are given until late. The kind is Invalid where the job's own image can't be had, and Exhausted
+// where it is no job's fault.
 func hopeless(p *corev1.Pod, late bool) (why string, kind errkind.Kind) {
 	for i, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for j := range all {
@@ -243,7 +243,7 @@ func hopeless(p *corev1.Pod, late bool) (why string, kind errkind.Kind) {
 			default:
 				continue
 			}
-			if i == 0 { // ours
+			if i == 0 { // our own image
 				kind = errkind.Exhausted
 			}
 			return fmt.Sprintf("its image %s can't be run: %s %s", all[j].Image, w.Reason, w.Message), kind
@@ -252,13 +252,13 @@ func hopeless(p *corev1.Pod, late bool) (why string, kind errkind.Kind) {
 	return "", errkind.Unknown
 }
 
-// lacks says whether a registry has answered that it has no such image, or not for us: it is not away.
+// lacks reports whether a registry answered that it has no such image, or not for us, as opposed to not answering.
 func lacks(said string) bool {
 	said = strings.ToLower(said)
 	return slices.ContainsFunc([]string{"not found", "manifest unknown", "does not exist", "unauthorized", "authorization failed", "denied", "forbidden"}, func(word string) bool { return strings.Contains(said, word) })
 }
 
-// unscheduled is what the scheduler says of a Pod that no machine has.
+// unscheduled is kube-scheduler's word about a Pod that is not bound.
 func unscheduled(p *corev1.Pod) string {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -23,13 +23,13 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// keep puts what a subjob has left under its name in the store, and then tells how it ended.
+// keep stores what a subjob left under its name, and then reports its end.
 func (r *run) keep(*view) (time.Duration, error) {
 	quiet := r.saysStoring()
 	err := r.stow(r.e.ctx)
 	quiet()
 	switch errkind.Of(err) {
-	case errkind.NotFound, errkind.Invalid: // not what its Pod has said: it will be no better the next time
+	case errkind.NotFound, errkind.Invalid: // not what its Pod said it left: no retry will help
 		res := &r.said.Result
 		res.Outcome, res.Progress, res.Checkpoint = job.NodeFailed, r.rec.Range.From, false
 		res.Detail = "what it has left is not in the store, and does not count: " + err.Error() + "; " + res.Detail
@@ -37,7 +37,7 @@ func (r *run) keep(*view) (time.Duration, error) {
 		err = nil
 	default:
 	}
-	if err != nil { // its home waits for as long as this is said
+	if err != nil { // saysStoring keeps its home waiting meanwhile
 		r.report(true)
 		return r.e.o.Report, err
 	}
@@ -45,7 +45,7 @@ func (r *run) keep(*view) (time.Duration, error) {
 	return 0, nil
 }
 
-// saysStoring tells the home that what is left is being stored, every Report until what it returns is called: with a store that is slow, or that many wait for, it may be long.
+// saysStoring reports every Options.Report, until the returned function is called, that the subjob's output is being stored: a slow or busy store may take long.
 func (r *run) saysStoring() (quiet func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -64,7 +64,7 @@ func (r *run) saysStoring() (quiet func()) {
 	return func() { close(done); saying.Wait() }
 }
 
-// stow makes objects of what lies at the subjob's places, and names them. It may be repeated. Whoever has left nothing waits for no store.
+// stow turns what the Pod wrote to its places into content-addressed objects and names them. Idempotent. A subjob that left nothing needs no store.
 func (r *run) stow(ctx context.Context) error {
 	if r.said.Output == nil && r.said.Checkpoint == nil || r.stranger() {
 		return nil
@@ -97,7 +97,7 @@ func (r *run) adopt(ctx context.Context) error {
 	return unavailable(store.Name(ctx, r.e.o.Store, name, refs))
 }
 
-// unavailable marks an error of the store that says nothing of what is to be stored.
+// unavailable marks an error as the store's, not the output's.
 func unavailable(err error) error {
 	if k := errkind.Of(err); err != nil && (k == errkind.NotFound || k == errkind.Invalid) {
 		return errkind.Errorf(errkind.Unavailable, "%w", err)
@@ -105,7 +105,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// clear puts a subjob away: what counts to its place, the rest nowhere, and the Pod with all that goes with it. Every step may be done again.
+// clear finishes a settled subjob: names what was committed, drops the rest, and removes the Pod with what it owns. Every step is idempotent.
 func (r *run) clear(v *view) error {
 	m := v.want.settle
 	s := m.Body.(*protocol.Settlement)
@@ -140,7 +140,7 @@ func (r *run) clear(v *view) error {
 	return nil
 }
 
-// dismissed sees to it that there is no Pod any more.
+// dismissed removes the Pod unless it is gone.
 func (r *run) dismissed(v *view) error {
 	if (r.tried || v.pod != nil) && !v.gone {
 		return r.dismiss(v)
@@ -148,10 +148,9 @@ func (r *run) dismissed(v *view) error {
 	return nil
 }
 
-// dismiss has the Pod go: nobody needs it any more. What it owns goes with it. The deletion comes first, for then it is the patch that removes it: the other way round
-// there would be a write and an event more.
+// dismiss removes the Pod and all it owns. The deletion comes first and the finalizer's patch completes it: the other way round costs one more write and watch event.
 func (r *run) dismiss(v *view) error {
-	if v.pod == nil || v.pod.DeletionTimestamp == nil || !spoken(v.pod) { // of a deleted Pod that is over its kubelet does that
+	if v.pod == nil || v.pod.DeletionTimestamp == nil || !spoken(v.pod) { // a deleted Pod that is over is removed by its kubelet
 		if err := r.remove(v, 0); err != nil {
 			return err
 		}
@@ -159,8 +158,8 @@ func (r *run) dismiss(v *view) error {
 	return r.release(v)
 }
 
-// release takes the finalizer off the Pod. It is a JSON patch, since a strategic one costs the API server three times as much of its time; so it says which finalizer it
-// found where, and is made anew where that is no longer so.
+// release takes the finalizer off the Pod by a JSON patch, which costs the API server a third of a strategic merge patch. Such a patch names the finalizer by index, tests
+// that it is still there, and is made anew if not.
 func (r *run) release(v *view) error {
 	p := v.pod
 	if p == nil {
@@ -176,7 +175,7 @@ func (r *run) release(v *view) error {
 	path := fmt.Sprintf("/metadata/finalizers/%d", at)
 	data, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": p.UID}, {"op": "test", "path": path, "value": cluster.Finalizer}, {"op": "remove", "path": path},
-		{"op": "replace", "path": "/metadata/managedFields", "value": []any{map[string]any{}}}, // who wrote what nobody has to work out of a Pod that goes
+		{"op": "replace", "path": "/metadata/managedFields", "value": []any{map[string]any{}}}, // resets managedFields: nobody needs them of a Pod that goes
 	})
 	if err != nil {
 		return err
@@ -184,12 +183,12 @@ func (r *run) release(v *view) error {
 	return r.alter(v, types.JSONPatchType, data)
 }
 
-// publish gives what was committed the name of its range. The checkpoint keeps its own until a later one is committed.
+// publish names the output of a committed range. The checkpoint keeps its name until a later one is committed.
 func (r *run) publish(ctx context.Context, committed job.Range) error {
 	e, name := r.e, r.resultName()
 	n, err := e.o.Store.ReadName(ctx, name)
 	if errkind.Of(err) == errkind.NotFound {
-		return nil // it left nothing, or this was done before
+		return nil // nothing was left, or this is a repetition
 	}
 	if err != nil {
 		return err
@@ -211,7 +210,7 @@ func (r *run) publish(ctx context.Context, committed job.Range) error {
 	return e.dropCheckpoints(ctx, r, name)
 }
 
-// dropCheckpoints takes the names of a job's checkpoints that are older than that of a subjob, but those that another one still reads.
+// dropCheckpoints removes the names of a job's checkpoints older than a subjob's, except those that an unsettled subjob still reads.
 func (e *Executor) dropCheckpoints(ctx context.Context, r *run, newest string) error {
 	var old []string
 	err := e.o.Store.Names(ctx, e.jobNames(r.rec.Job), func(n store.Named) error {
@@ -226,9 +225,9 @@ func (e *Executor) dropCheckpoints(ctx context.Context, r *run, newest string) e
 	return err
 }
 
-// purge takes all names of what lives of a job before a generation have left; 0: of all of them.
+// purge removes all names of a job's lives before a generation; 0: of all lives.
 func (e *Executor) purge(m protocol.Message) {
-	for e.unsettled(m.Job, m.Generation) { // a name that is set while names are listed would be left for good
+	for e.unsettled(m.Job, m.Generation) { // a name set while the names are listed would stay for good
 		select {
 		case <-time.After(firstPause):
 		case <-e.ctx.Done():
@@ -240,7 +239,7 @@ func (e *Executor) purge(m protocol.Message) {
 		if err == nil {
 			err = e.dropKeys(e.ctx, e.namespace(&record{Job: m.Job}))
 		}
-		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) { // what is stored is gone
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) { // the store's part is done, and no retry gives rights
 			e.o.Log.Warn("the keys of a namespace without subjobs are left there", "secret", e.keysName(), "err", err)
 			err = nil
 		}
@@ -257,7 +256,7 @@ func (e *Executor) purge(m protocol.Message) {
 	}
 }
 
-// unsettled says whether a subjob of a job is not put away yet, of its lives before a generation; 0: of any. Subjobs of another journal name nothing.
+// unsettled reports whether a subjob of a job's lives before a generation (0: of any life) is not put away yet. Subjobs of another journal name nothing.
 func (e *Executor) unsettled(j job.ID, before job.Generation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

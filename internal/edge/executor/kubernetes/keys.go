@@ -23,21 +23,21 @@ import (
 )
 
 const (
-	// keyLasts is how long what begins is sealed with one key, keyStays how long the key is there: no URL that was sealed with it lives longer.
+	// keyLasts is how long new run files are sealed with one key; keyStays how long the key is kept, which is at least as long as any URL sealed with it lives.
 	keyLasts = 24 * time.Hour
 	keyStays = keyLasts + mostLent
-	// keyForm is what the name of a key begins with: when it was made.
+	// keyForm is the time layout with which a key's ID begins: when it was made.
 	keyForm = "20060102T150405Z"
-	// mostKeys are kept in a namespace: each life of an operator makes one.
+	// mostKeys are kept in a namespace; each process of an operator makes one.
 	mostKeys = 200
-	// checkKeys is how often it is looked at whether a namespace's keys are still there, if something waits for them.
+	// checkKeys is how often a namespace's keys are verified while a Pod waits for them.
 	checkKeys = 30 * time.Second
 )
 
-// keyring is what the run files of one namespace are sealed with. The Secret there has the keys of earlier lives too: Pods may wait that were sealed with them.
+// keyring holds the keys that seal run files in one namespace. The Secret there also has keys of earlier processes, for Pods that have not begun.
 type keyring struct {
 	mu sync.Mutex
-	// mine are the keys that this life has made: it seals with no other, whoever may write Secrets there.
+	// mine are the keys that this process made: it seals with no other, since others may be able to write the Secret.
 	mine    map[string]pod.Key
 	checked time.Time
 }
@@ -53,7 +53,7 @@ func (e *Executor) keyring(ns string) *keyring {
 	return k
 }
 
-// key is what is sealed with now, in a namespace.
+// key is the key to seal with now in a namespace, made if there is none.
 func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	k := e.keyring(ns)
 	k.mu.Lock()
@@ -70,7 +70,7 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	next := maps.Clone(there)
 	next[key.ID] = []byte(key.Text())
 	maps.DeleteFunc(next, func(id string, _ []byte) bool { return now.Sub(made(id)) > keyStays })
-	for _, id := range slices.Sorted(maps.Keys(next))[:max(0, len(next)-mostKeys)] { // an operator that does not come to rest
+	for _, id := range slices.Sorted(maps.Keys(next))[:max(0, len(next)-mostKeys)] { // an operator that restarts again and again
 		delete(next, id)
 	}
 	if err := e.writeKeys(ctx, ns, there, next); err != nil {
@@ -81,8 +81,8 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	return key, nil
 }
 
-// haveKeys sees to it that the keys are there which Pods of a namespace wait for: who has deleted them has them made again as they were, as long as this operator lives.
-// NotFound: they are not there, and nobody has them.
+// haveKeys makes sure that the keys which Pods of a namespace wait for exist: keys of this process are written again if somebody deleted them. NotFound: a key of an earlier
+// process is lost.
 func (e *Executor) haveKeys(ctx context.Context, ns string) error {
 	k := e.keyring(ns)
 	k.mu.Lock()
@@ -115,7 +115,7 @@ func (e *Executor) haveKeys(ctx context.Context, ns string) error {
 // keysName is the Secret's name, in every namespace.
 func (e *Executor) keysName() string { return cluster.KeysName(e.o.Operator) }
 
-// readKeys reads what is there; nothing is no error.
+// readKeys reads the Secret; its absence is no error.
 func (e *Executor) readKeys(ctx context.Context, ns string) (map[string][]byte, error) {
 	s, err := call(e, "get secret", func() (*corev1.Secret, error) {
 		return e.o.Client.CoreV1().Secrets(ns).Get(ctx, e.keysName(), metav1.GetOptions{})
@@ -135,7 +135,7 @@ func (e *Executor) readKeys(ctx context.Context, ns string) (map[string][]byte, 
 	return keys, nil
 }
 
-// writeKeys makes of the keys that are there those that are to be.
+// writeKeys changes the Secret from the keys read to those wanted.
 func (e *Executor) writeKeys(ctx context.Context, ns string, there, next map[string][]byte) error {
 	secrets := e.o.Client.CoreV1().Secrets(ns)
 	change := map[string]any{}
@@ -162,7 +162,7 @@ func (e *Executor) writeKeys(ctx context.Context, ns string, there, next map[str
 		Type:       corev1.SecretTypeOpaque, Data: next,
 	}
 	_, err = call(e, "create secret", func() (*corev1.Secret, error) { return secrets.Create(ctx, s, metav1.CreateOptions{}) })
-	if apierrors.IsAlreadyExists(err) { // somebody has emptied it, or an answer was lost
+	if apierrors.IsAlreadyExists(err) { // emptied by somebody, or the answer to our creation was lost
 		_, err = call(e, "patch secret", func() (*corev1.Secret, error) {
 			return secrets.Patch(ctx, e.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
 		})
@@ -170,7 +170,7 @@ func (e *Executor) writeKeys(ctx context.Context, ns string, there, next map[str
 	return err
 }
 
-// dropKeys takes the keys out of a namespace where nothing of this operator runs. The next subjob there has new ones.
+// dropKeys deletes the keys of a namespace where nothing of this operator runs. The next subjob there makes new ones.
 func (e *Executor) dropKeys(ctx context.Context, ns string) error {
 	k := e.keyring(ns)
 	k.mu.Lock()
@@ -194,7 +194,7 @@ func (e *Executor) dropKeys(ctx context.Context, ns string) error {
 	return err
 }
 
-// newest is the ID of the youngest key; empty: there is none.
+// newest is the ID of the latest key; empty: none.
 func newest(keys map[string]pod.Key) string {
 	ids := slices.Sorted(maps.Keys(keys))
 	if len(ids) == 0 {
@@ -203,7 +203,7 @@ func newest(keys map[string]pod.Key) string {
 	return ids[len(ids)-1]
 }
 
-// made is when a key was made, by its ID; zero: it is none of ours.
+// made is when a key was made, by its ID; zero: not an ID of ours.
 func made(id string) time.Time {
 	day, _, _ := strings.Cut(id, "-")
 	at, err := time.Parse(keyForm, day)

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// firstPeek is the time between the first two looks at how far a subjob is, which come soon: when it began is there.
+	// firstPeek is the first interval between reads of a subjob's word. It is short since the word says when the subjob began.
 	firstPeek = 50 * time.Millisecond
-	// seldom is the longest time between two looks that found nothing new.
+	// seldom is the longest interval, after reads without news.
 	seldom = 30 * time.Second
-	// wordless is after how long a container counts as begun though no word of it has come: whoever waits for one can't be stopped.
+	// wordless is how long a running container may be without a word before it counts as begun: what has not begun can't be stopped in order.
 	wordless = 10 * time.Second
-	// mostWord is how long a word is at most, in bytes.
+	// mostWord bounds a word, in bytes.
 	mostWord = 4 << 10
-	// peeking bounds one look.
+	// peeking bounds one read.
 	peeking = 10 * time.Second
-	// spread is how far apart the first looks of two subjobs are that were found; together they are within seldom.
+	// spread is the time between the first reads of two found subjobs; all come within seldom.
 	spread = time.Millisecond
 )
 
-// listen looks at how far the subjob is, if it is time for that, and says when to look at it again for whatever.
+// listen reads the subjob's word if that is due, and says how long to wait before the next step.
 func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	next := r.until(v, now)
 	for _, at := range []quantity.Instant{v.want.order.End, v.want.order.End.Add(r.e.o.Linger)} {
@@ -37,10 +37,10 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	switch over := now >= v.want.order.End; {
 	case v.pod == nil:
 	case running(v.pod):
-		if now >= r.peek || over && r.looked < v.want.order.End { // whoever has ended is looked at, however long ago there was news
+		if now >= r.peek || over && r.looked < v.want.order.End { // after its end it is read whatever the interval has grown to
 			r.looked = now
 			r.look(over)
-			if over || r.word.Storing || v.want.order != (pod.Order{End: r.rec.End}) { // its home counts on being told
+			if over || r.word.Storing || v.want.order != (pod.Order{End: r.rec.End}) { // its home waits to be told
 				r.every = min(r.every, r.e.o.Report)
 			}
 			r.peek = r.e.now().Add(r.every)
@@ -49,13 +49,13 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 			}
 		}
 		next = min(next, r.peek)
-	case parted(v.pod): // how it ended is there, and is told once its kubelet says that the Pod is over
+	case parted(v.pod): // its end is known, and is reported once the kubelet says that the Pod is over
 		if now >= r.parting {
 			r.report(true)
 			r.parting = now.Add(r.e.o.Report)
 		}
 		next = min(next, r.parting)
-	default: // an image that does not come, or a key
+	default: // waits for an image, or a key
 		if r.pends(v) {
 			next = min(next, r.proven.Add(checkKeys))
 		}
@@ -74,12 +74,12 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	return max(0, next.Sub(r.e.now()))
 }
 
-// look reads the subjob's latest word, and passes it on if it is news. A store that can't be reached costs reports alone. Of what is over, and whose Pod still runs, only
-// what it has left can be under way: its home has to hear that, whether or not the store is there.
+// look reads the subjob's word and reports it if it is news. A store that can't be reached costs reports alone. A subjob past its end whose Pod still runs must be storing:
+// its home has to hear that whether or not the store answers.
 func (r *run) look(over bool) {
 	r.every = min(2*r.every, max(r.e.o.Report, seldom))
 	quiet := func() {}
-	if over || r.word.Storing { // a store that does not answer may take longer than its home waits
+	if over || r.word.Storing { // report first: a store that hangs may take longer than its home waits
 		quiet = r.saysStoring()
 	}
 	w, ok := r.e.peek(r.e.ctx, r)
@@ -95,9 +95,9 @@ func (r *run) look(over bool) {
 	r.report(w.Storing)
 }
 
-// peek is a subjob's latest word; false: there is none now.
+// peek reads a subjob's word; false: there is none.
 func (e *Executor) peek(ctx context.Context, r *run) (w pod.Word, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, peeking) // with the wait for its turn: a store that is stuck holds no order up for longer
+	ctx, cancel := context.WithTimeout(ctx, peeking) // includes the wait for a turn: a stuck store delays an order by no more
 	defer cancel()
 	var data []byte
 	err := e.atStore(ctx, peeking, func(ctx context.Context) (err error) {

@@ -13,16 +13,16 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// What the names in the store are:
+// Names in the store:
 //
 //	work/OWNER/DIGEST                        a work directory that a job needs
-//	jobs/OWNER/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; once it is settled, its checkpoint if that counts
-//	outputs/OWNER/JOB/LIFE/FROM-TO.SUBJOB    the output of a range that was committed
+//	jobs/OWNER/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; after it is settled, its checkpoint if committed
+//	outputs/OWNER/JOB/LIFE/FROM-TO.SUBJOB    the output of a committed range
 //
-// and incoming/... below pods/OWNER/SUBJOB/ are the places that a Pod can write to. OWNER is the operator with its journal: what one of another journal has left nobody
-// takes for its own, in this cluster or in another that has the same store.
+// A Pod can write to places below pods/OWNER/SUBJOB/ alone. OWNER is the operator and its journal, so that what another journal left, in this cluster or another one with the
+// same store, is never taken for our own.
 
-// Roles of what a subjob has left, and its places.
+// Roles of what a subjob leaves, which also name its places.
 const (
 	outputRole     = "output"
 	checkpointRole = "checkpoint"
@@ -40,13 +40,13 @@ func (e *Executor) workName(id string) string { return "work/" + e.owner() + "/"
 
 func life(g job.Generation) string { return strconv.FormatUint(uint64(g.Number()), 10) }
 
-// lifeOf is the life that a name below jobs or outputs is of.
+// lifeOf is the life in a name below jobs or outputs.
 func lifeOf(name string) job.Generation {
 	n, _ := strconv.ParseUint(path.Base(path.Dir(name)), 10, 32)
 	return job.Generation(n)
 }
 
-// owner is whose what the subjob leaves is.
+// owner is OWNER for what the subjob leaves.
 func (r *run) owner() string { return cluster.Owner(r.e.o.Operator, r.rec.Journal) }
 
 func (r *run) resultName() string {
@@ -57,7 +57,7 @@ func (r *run) outputName(committed job.Range) string {
 	return path.Join(r.e.outputNames(r.rec.Job), life(r.rec.Generation), fmt.Sprintf("%012d-%012d.%s", committed.From, committed.To, r.rec.Token))
 }
 
-// parseOutput reads the last word of an output's name.
+// parseOutput parses the last element of an output's name.
 func parseOutput(name string) (r job.Range, t job.Token, ok bool) {
 	span, token, _ := strings.Cut(path.Base(name), ".")
 	from, to, _ := strings.Cut(span, "-")
@@ -68,7 +68,7 @@ func parseOutput(name string) (r job.Range, t job.Token, ok bool) {
 	return r, t, err1 == nil && err2 == nil && err3 == nil
 }
 
-// place is where a Pod puts one of the things it leaves.
+// place is where a Pod writes one of the things it leaves.
 func (r *run) place(role string) string {
 	return path.Join("pods", r.owner(), r.rec.Token.String(), role)
 }

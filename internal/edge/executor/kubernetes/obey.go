@@ -15,10 +15,10 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// pulling is how long an image may take that can't be had at first.
+// pulling is how long an image that could not be pulled is retried.
 const pulling = 2 * time.Minute
 
-// obey makes of the Pod what is wanted of it now.
+// obey brings the Pod to its desired state: its orders, its end, its removal.
 func (r *run) obey(v *view, now quantity.Instant) error {
 	p, o := v.pod, v.want.order
 	began := r.word.Started != 0 || p != nil && running(p)
@@ -30,7 +30,7 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 	}
 	over := now >= o.End && !began || o.End != quantity.Never && now >= o.End.Add(r.e.o.Linger)
 	stores := r.stores(now)
-	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now) || alone // nothing of ours can store any more
+	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now) || alone // alone: only sidecars run, and nothing is left to store
 	if o != r.ordered && !r.deleted && !alone && (!stores || o.Now) && p != nil && p.Spec.NodeName != "" {
 		if err := r.order(v, now); err != nil {
 			return err
@@ -52,8 +52,8 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 	return err
 }
 
-// stores says whether a subjob is left alone, since what it has left is being stored. It is the subjob's own word, and its program can say the same: so it holds
-// no longer than storing may take.
+// stores reports whether a subjob may go on past its end to store what it left. It is the subjob's own word, which its program could fake, so it holds no longer than storing
+// may take.
 func (r *run) stores(now quantity.Instant) bool {
 	if !r.word.Storing {
 		r.storing = 0
@@ -65,10 +65,10 @@ func (r *run) stores(now quantity.Instant) bool {
 	return now < r.storing.Add(r.e.o.Linger)
 }
 
-// order tells the Pod what was done to it: its first process by an annotation, and the kubelet where its end has come earlier.
+// order passes an order to the Pod: to its first process by an annotation, and to the kubelet by activeDeadlineSeconds where the end is earlier now.
 func (r *run) order(v *view, now quantity.Instant) error {
 	o := v.want.order
-	o.Why = cluster.Discreet(o.Why, r.e.namespace(&r.rec)) // whoever may read the Pod may not know of others
+	o.Why = cluster.Discreet(o.Why, r.e.namespace(&r.rec)) // readers of the Pod may not know other namespaces
 	text, err := json.Marshal(&o)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (r *run) order(v *view, now quantity.Instant) error {
 	return r.patch(v, patch)
 }
 
-// patch changes the Pod. One that is not there any more needs none.
+// patch changes the Pod; none is needed if it is gone.
 func (r *run) patch(v *view, patch map[string]any) error {
 	data, err := json.Marshal(patch)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *run) alter(v *view, kind types.PatchType, data []byte) error {
 	return r.there(v, err)
 }
 
-// remove asks for the Pod's end. It stays as long as the finalizer is on it.
+// remove deletes the Pod; the object stays until the finalizer is removed.
 func (r *run) remove(v *view, grace int64) error {
 	_, err := call(r.e, "delete pod", func() (struct{}, error) {
 		o := metav1.DeleteOptions{GracePeriodSeconds: &grace}
@@ -114,7 +114,7 @@ func (r *run) remove(v *view, grace int64) error {
 	return r.there(v, err)
 }
 
-// there leaves of an error what is none where the Pod is no more: the watch says so too.
+// there drops the error that the Pod is gone: the watch will say so.
 func (r *run) there(v *view, err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && v.gone {
 		return nil

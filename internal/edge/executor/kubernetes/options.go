@@ -19,49 +19,49 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// Options of Open. Client, Store, Operator, ShimImage and Deliver are needed; the rest has defaults.
+// Options of Open. Client, Store, Operator, ShimImage and Deliver are required; the rest has defaults.
 type Options struct {
-	// Client speaks to the cluster. Whoever makes it says how many calls a second it may make.
+	// Client calls the API server. Its rate limit is its maker's choice.
 	Client kubernetes.Interface
-	// Store is where work directories, outputs and checkpoints lie; it must be a store.Lender. The executor does not close it.
+	// Store holds work directories, outputs and checkpoints; it must be a store.Lender. The executor does not close it.
 	Store store.Store
-	// Operator is the name that its Pods are found by: a DNS label of at most cluster.LongestName characters.
+	// Operator labels its Pods: a DNS label of at most cluster.LongestName characters.
 	Operator string
-	// Journal is the journal that tokens are of: a-z and 0-9, at most cluster.LongestJournal of them; empty: one from before journals had names. A Pod of this operator and of
-	// another journal is a stranger: it is ended and put away.
+	// Journal is the name of the journal that makes the tokens: a-z and 0-9, at most cluster.LongestJournal; empty for one from before journals had names. A Pod of this operator
+	// with another journal is a stranger: it is ended and removed.
 	Journal string
-	// Key is a secret that goes with the journal, made at an instant: what Pods say of themselves is sealed with it, and believed without a seal of older ones alone. Empty: it is
-	// believed as it is. A Pod of another journal that is not older is no leftover: somebody else works under this name, and it is left alone.
+	// Key is the journal's secret, which seals the Pods' records, and Made when it was made: only Pods older than that are trusted without a seal. Empty: all are. A Pod of
+	// another journal that is younger than Made is no leftover: somebody else works under this name, and it is left alone.
 	Key  []byte
 	Made time.Time
-	// ShimImage is an image with /sluice-shim, of a build with the tag kubernetes.
+	// ShimImage is an image with /sluice-shim, built with the tag kubernetes.
 	ShimImage string
-	// Namespace is where Pods of jobs go that have none in their id. Default "default".
+	// Namespace is for Pods of jobs that have none in their ID. Default "default".
 	Namespace string
-	// Deliver gets every answer, one at a time and never from within Do.
+	// Deliver gets every answer, one at a time, and never during Do.
 	Deliver func(protocol.Message)
-	// Slice describes a slice: its Device is cluster.Device as text.
+	// Slice looks a slice up; its Device is the text of a cluster.Device.
 	Slice func(job.SliceID) (protocol.Slice, bool)
-	// Tolerations are those of every Pod that is made now, such as for machines that are kept for GPUs; nil: none.
+	// Tolerations of Pods made from now on, such as for machines tainted for GPU work; nil: none.
 	Tolerations func() []corev1.Toleration
-	// RunAs is the user, and the group, that subjobs run as. Default 65532.
+	// RunAs is the user and group ID of subjobs. Default 65532.
 	RunAs int64
-	// Requests and Limits of processor (cpu), memory and ephemeral-storage are those of each container of ours, beside its device. Requests default to 100m and 128Mi, so that a
-	// Pod is not the first to be evicted, and a quota of these lets it in; empty and not nil: none. Limits default to none.
+	// Requests and Limits of cpu, memory and ephemeral-storage of each of our containers, beside the device. Requests default to 100m and 128Mi, so that a Pod is not the first
+	// to be evicted and quotas of these admit it; empty but not nil: none. Limits default to none.
 	Requests, Limits corev1.ResourceList
-	// Linger is how long after its lease's end what a subjob left may take to be stored, Skew by how much the machines' clocks may differ. Until both are
-	// over a subjob of which nothing is heard counts as running. Default 1 min and 30 s.
+	// Linger is how long storing may take after a lease's end, Skew how far the machines' clocks may differ. Until both have passed a subjob that is not heard of counts as
+	// running. Default 1 min and 30 s.
 	Linger, Skew time.Duration
-	// Report is the time between reports of progress. Default 2 s.
+	// Report is the interval of progress reports. Default 2 s.
 	Report time.Duration
-	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory, in bytes: 16 MiB, 4.75 GiB and 1 GiB. OutputLimit is at most
-	// what one URL takes, less room for what a tar takes beside its files.
+	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory; all in bytes. Default 16 MiB, 4.75 GiB and 1 GiB.
+	// OutputLimit is at most what one presigned PUT takes (5 GiB), less tar's own overhead.
 	LogLimit, OutputLimit, SnapshotLimit int64
-	// Parallel bounds the calls under way at once. Default 64.
+	// Parallel bounds concurrent calls to the API server. Default 64.
 	Parallel int
-	// KeepSettled is how many ended subjobs are remembered, so that a late Start does not start them again. Default 10000.
+	// KeepSettled is how many settled subjobs are remembered, so that a late Start does not run them again. Default 10000.
 	KeepSettled int
-	// Clock is the operator's; package time's if nil.
+	// Clock is the time source; nil: time.Now.
 	Clock func() time.Time
 	Log   *slog.Logger
 }
@@ -113,7 +113,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// mostOutput is how much a subjob may leave that says nothing of that: what is more is refused by the store only once all was done.
+// mostOutput is the default OutputLimit: the store would refuse a larger output only after the work is done.
 const mostOutput = store.MaxLent - 256<<20
 
 func fill[T comparable](field *T, otherwise T) {
@@ -123,7 +123,7 @@ func fill[T comparable](field *T, otherwise T) {
 	}
 }
 
-// ParseResources reads amounts of processor, memory and disk, as in cpu=100m,memory=128Mi,ephemeral-storage=1Gi; empty: none, and not nil. Errors are of kind Invalid and name all that is wrong.
+// ParseResources parses cpu=100m,memory=128Mi,ephemeral-storage=1Gi; empty text gives an empty list, not nil. Errors are of kind Invalid and name everything that is wrong.
 func ParseResources(text string) (corev1.ResourceList, error) {
 	list := corev1.ResourceList{}
 	var errs []error

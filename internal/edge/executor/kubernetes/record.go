@@ -17,10 +17,10 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
-// record is what an operator that comes back has to know of a subjob: an annotation of its Pod. It holds nothing that is secret.
+// record is what a restarted operator must know of a subjob, kept as an annotation of its Pod. It holds no secret.
 type record struct {
 	Token job.Token
-	// Journal that the token is of.
+	// Journal that made the token.
 	Journal    string `json:",omitempty"`
 	Job        job.ID
 	Generation job.Generation
@@ -28,15 +28,15 @@ type record struct {
 	Range      job.Range
 	Start, End quantity.Instant
 	Grace      time.Duration
-	// Resume is the subjob whose checkpoint it starts from; zero: none.
+	// Resume is the subjob whose checkpoint it starts from; zero for none.
 	Resume  job.Token `json:",omitzero"`
 	Witness journal.Position
-	// Node and Executor are who asked and who was asked: answers go the other way.
+	// Node and Executor are the sender and receiver of its Start: answers go the other way.
 	Node, Executor protocol.Address
 }
 
-// recordOf reads the record of a Pod, if it is sealed: one that is believed is a witness against the journal, and has its Pod's end taken for a subjob's. Errors are of kind
-// Corrupt. Those of another journal were sealed with its key, and nothing is believed of them.
+// recordOf reads a Pod's record and verifies its seal, since a forged one could pass a Pod's end off as a subjob's. Errors are of kind Corrupt. A record of another journal is
+// sealed with that one's key; it is returned, and nothing in it is trusted.
 func (e *Executor) recordOf(p *corev1.Pod) (rec record, err error) {
 	if rec, err = recordOf(p); err != nil || rec.Journal != e.o.Journal {
 		return rec, err
@@ -60,16 +60,16 @@ func recordOf(p *corev1.Pod) (rec record, err error) {
 	return rec, nil
 }
 
-// orderOf is what a Pod was told so far; none: all there is is the lease.
+// orderOf is the order that a Pod has; without one its lease's end alone counts.
 func orderOf(p *corev1.Pod, rec *record) pod.Order {
 	o := pod.Order{End: rec.End}
 	if text := p.Annotations[cluster.AnnotationNotice]; text != "" {
-		_ = json.Unmarshal([]byte(text), &o) // what can't be read is written again
+		_ = json.Unmarshal([]byte(text), &o) // an unreadable one is written anew
 	}
 	return o
 }
 
-// newRecord is the record of a subjob that is to be started.
+// newRecord makes the record of a subjob to start.
 func newRecord(m *protocol.Message, witness journal.Position, of string) record {
 	w := m.Body.(*protocol.Work)
 	return record{
@@ -78,7 +78,7 @@ func newRecord(m *protocol.Message, witness journal.Position, of string) record 
 	}
 }
 
-// same says whether two records are of one subjob.
+// same reports whether two records are of one subjob.
 func (rec *record) same(other *record) bool {
 	return rec.Job == other.Job && rec.Generation == other.Generation && rec.Range == other.Range && rec.Slice == other.Slice
 }

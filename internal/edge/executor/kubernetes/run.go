@@ -17,55 +17,55 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
-// run is one subjob, from its Start (or from when it was found) until it is settled.
+// run is one subjob from its Start, or from when it was found, until it is settled.
 type run struct {
 	e   *Executor
 	rec record
-	// work is what is to be started, asked since when; nil where it was found.
+	// work is what to start, and asked when that was wanted; nil for a subjob that was found.
 	work   *protocol.Work
 	asked  quantity.Instant
 	device cluster.Device
-	// wake has something once there is something new to look at.
+	// wake has an element when something has changed.
 	wake chan struct{}
 
 	mu   sync.Mutex
 	seen view
-	// started is what was told of its begin, 0 if nothing was.
+	// started is the begin that was reported; 0 before that.
 	started quantity.Instant
 
-	// The rest is the loop's own. tried: there may be a Pod, made is it as it was created, and whole that nothing more is to be created. ordered is what the
-	// Pod was told, deleted that it was asked to end.
+	// The rest belongs to the loop. tried: a creation was sent, so there may be a Pod; made is the Pod as created; whole: all of its objects exist. ordered is the order that
+	// the Pod was last given; deleted: its deletion was asked for.
 	tried, whole, deleted bool
-	// unproven: it was found before its start, and whether it can ever start is not known yet. proven is when that was known last.
+	// unproven: found before its begin, and whether its claim and keys exist is not known. proven is when that was last known.
 	unproven bool
 	proven   quantity.Instant
 	made     *corev1.Pod
 	ordered  pod.Order
-	// blame is why it was given up, where that is no doing of its own.
+	// blame is the result of a subjob that was given up before its begin.
 	blame *job.Result
-	// said is how it ended, once that is known: not before it is in the store is it told.
+	// said is how it ended, once known; it is reported only after what it left is stored.
 	said *pod.Said
 	word pod.Word
-	// storing is since when it has been saying that what it has left is being stored, 0 if it does not.
+	// storing is since when its Pod has said that it is storing; 0: it does not.
 	storing quantity.Instant
-	// vanished is since when its Pod is away for good though nobody has said that it is over, 0 if it is not.
+	// vanished is since when its Pod has been gone without a kubelet's word of its end; 0: it is not.
 	vanished quantity.Instant
-	// peek is when it is looked next at how far it is, every after how long again, and looked when it was last.
+	// peek is when to read its progress next, every the interval after that, looked when it was last read.
 	peek, looked quantity.Instant
 	every        time.Duration
-	// parting is when its home is told next that others' containers in its Pod are waited for.
+	// parting is when to tell its home next that the Pod's other containers (sidecars) are waited for.
 	parting quantity.Instant
-	// denied is since when the cluster refuses it for what somebody may be mending, 0 if it does not.
+	// denied is since when the cluster has refused it for something that an administrator may fix; 0: it does not.
 	denied quantity.Instant
 }
 
-// view is what is known of a subjob from outside.
+// view is what others tell the loop.
 type view struct {
 	want wanted
-	// pod is its Pod as it was seen last. gone: it is no more; unsure: and what it was at last was not seen.
+	// pod is the Pod as last seen. gone: it was removed; unsure: its last state was not seen.
 	pod          *corev1.Pod
 	gone, unsure bool
-	// result is what was told, nil while nothing was.
+	// result is the result that was reported; nil before that.
 	result *job.Result
 }
 
@@ -75,7 +75,7 @@ func newRun(e *Executor, rec record) *run {
 	return r
 }
 
-// change changes what is wanted.
+// change updates the desired state.
 func (r *run) change(do func(*wanted)) {
 	r.mu.Lock()
 	do(&r.seen.want)
@@ -83,7 +83,7 @@ func (r *run) change(do func(*wanted)) {
 	r.poke()
 }
 
-// see takes down what the watch says of the Pod.
+// see records the Pod as the watch shows it.
 func (r *run) see(p *corev1.Pod, gone, unsure bool) {
 	r.mu.Lock()
 	r.seen.pod, r.seen.gone, r.seen.unsure = p, gone, unsure
@@ -104,15 +104,15 @@ func (r *run) view() view {
 	return r.seen
 }
 
-// Pauses between two tries of what has failed.
+// Pauses between tries of a call that failed.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 10 * time.Second
-	// forever is a wait until something is new.
+	// forever waits until something has changed.
 	forever = time.Duration(math.MaxInt64)
 )
 
-// loop brings together what is wanted and what is, until the subjob is settled.
+// loop calls step until the subjob is settled.
 func (r *run) loop() {
 	pause := firstPause
 	for {
@@ -133,7 +133,7 @@ func (r *run) loop() {
 		select {
 		case <-timer.C:
 		case <-r.wake:
-			if err != nil { // what failed has its pause, whatever is new
+			if err != nil { // the pause after a failure is not cut short by news
 				<-timer.C
 			}
 		case <-r.e.ctx.Done():
@@ -144,7 +144,7 @@ func (r *run) loop() {
 	}
 }
 
-// step makes the next call, and says when to look again unless something is new before; a negative time: never.
+// step makes the next call towards the desired state, and says how long to wait unless something changes; negative: the subjob is settled.
 func (r *run) step() (time.Duration, error) {
 	v, now := r.view(), r.e.now()
 	if v.result != nil {
@@ -163,7 +163,7 @@ func (r *run) step() (time.Duration, error) {
 	case r.said != nil:
 		return r.keep(&v)
 	case !r.whole:
-		if err := r.create(&v, now); err != nil { // it has its pause
+		if err := r.create(&v, now); err != nil { // retried after a pause
 			return forever, err
 		}
 		return 0, nil
@@ -171,7 +171,7 @@ func (r *run) step() (time.Duration, error) {
 	if err := r.obey(&v, now); err != nil {
 		return forever, err
 	}
-	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) || r.pends(&v) && now >= r.proven.Add(checkKeys) { // after what was ordered: what can't be found out holds nothing up
+	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) || r.pends(&v) && now >= r.proven.Add(checkKeys) { // after obey: what can't be found out delays no order
 		if err := r.prove(r.e.ctx); err != nil {
 			return forever, err
 		}
@@ -183,12 +183,12 @@ func (r *run) step() (time.Duration, error) {
 	return r.listen(&v, now), nil
 }
 
-// pends says whether a machine has the Pod, and it has not begun: it may wait for a key that somebody has deleted.
+// pends reports whether the Pod is bound and has not begun: it may be waiting for a key that somebody deleted.
 func (r *run) pends(v *view) bool {
 	return v.pod != nil && v.pod.Spec.NodeName != "" && !running(v.pod) && !r.deleted && !v.gone
 }
 
-// over is how the subjob ended, nil while it may run.
+// over is how the subjob ended; nil while it may run.
 func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 	p := v.pod
 	switch {
@@ -208,8 +208,8 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 	return nil
 }
 
-// until is until when something of the subjob may run though nothing is heard of it. A lease without an end says nothing of that: there counts that its Pod was taken
-// away for good, by whoever says so (a person, or the cluster that has removed the machine), and what it then had as grace.
+// until is until when the subjob may run unheard of. For a lease without an end that is the grace period after its Pod was removed for good, by a person or by the cluster
+// that removed its machine.
 func (r *run) until(v *view, now quantity.Instant) quantity.Instant {
 	last := latest(v.pod, r.rec.End, &r.e.o)
 	if last != quantity.Never || !v.gone && (v.pod == nil || !collected(v.pod)) {
@@ -221,7 +221,7 @@ func (r *run) until(v *view, now quantity.Instant) quantity.Instant {
 	return latest(nil, r.vanished.Add(r.rec.Grace), &r.e.o)
 }
 
-// never is how a subjob ended that no machine had.
+// never is the end of a subjob whose Pod was never bound.
 func (r *run) never(v *view, now quantity.Instant) *pod.Said {
 	switch {
 	case r.blame != nil:
@@ -236,12 +236,12 @@ func (r *run) never(v *view, now quantity.Instant) *pod.Said {
 	return r.end(job.NodeFailed, "no machine had it before its lease was over: "+unscheduled(v.pod), now)
 }
 
-// end is an end without a process.
+// end makes an end without a process.
 func (r *run) end(o job.Outcome, why string, now quantity.Instant) *pod.Said {
 	return &pod.Said{Result: job.Result{Outcome: o, ExitCode: -1, Progress: r.rec.Range.From, End: now, Detail: why}}
 }
 
-// giveUp has the Pod deleted, and says why the subjob did not begin.
+// giveUp deletes the Pod and sets why the subjob did not begin.
 func (r *run) giveUp(kind errkind.Kind, why string) {
 	outcome := job.StartFailed
 	if kind == errkind.Exhausted || kind == errkind.NotFound {
@@ -257,7 +257,7 @@ func (r *run) giveUp(kind errkind.Kind, why string) {
 
 func (r *run) answer(m protocol.Message) {
 	if r.stranger() {
-		return // nobody here has asked for it
+		return // found, so no Start of this process is to be answered
 	}
 	m.From, m.To, m.Token, m.Job = r.rec.Executor, r.rec.Node, r.rec.Token, r.rec.Job
 	r.e.box.Post(m)
@@ -271,7 +271,7 @@ func (r *run) beginning(at quantity.Instant) protocol.Message {
 	return protocol.Message{Kind: protocol.Started, Body: &protocol.Beginning{Slice: r.rec.Slice, Range: r.rec.Range, At: at}}
 }
 
-// repeat says again what was said, to a Start that came again.
+// repeat sends the earlier answers again, for a repeated Start.
 func (r *run) repeat() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,7 +283,7 @@ func (r *run) repeat() {
 	}
 }
 
-// begun tells when it began, once.
+// begun reports the begin, once.
 func (r *run) begun(at quantity.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,12 +293,12 @@ func (r *run) begun(at quantity.Instant) {
 	}
 }
 
-// report tells how far it is.
+// report reports progress.
 func (r *run) report(storing bool) {
 	r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.rec.Slice, Progress: max(r.word.Progress, r.rec.Range.From), At: r.e.now(), Storing: storing}})
 }
 
-// tell tells how it ended.
+// tell reports the end.
 func (r *run) tell(res *job.Result) {
 	r.begun(res.Start)
 	r.mu.Lock()

@@ -18,26 +18,25 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// CEL of a claim sees a device's driver, attributes and capacities, and neither its name nor its pool. So a device is asked for by all that its ResourceSlice
-// says of it, which tells it from the others of its machine, as long as the driver gives each something of its own (ADR 0051). What is read here is
-// remembered for a while, so it costs no call for each subjob.
+// A claim's CEL sees a device's driver, attributes and capacities, but neither its name nor its pool. So a device is selected by everything its ResourceSlice says of it,
+// which is unique on its machine as long as the driver publishes something unique for each device (ADR 0051). Slices are cached, so that a subjob costs no call for them.
 
-// remembered is how long what a machine's ResourceSlices say is good for.
+// remembered is how long a machine's ResourceSlices are cached.
 const remembered = time.Minute
 
-// known are the devices of one machine and driver.
+// known are the cached devices of one machine and driver.
 type known struct {
 	at      time.Time
 	devices []described
 }
 
-// described is a device with the pool that it is in.
+// described is a device with its pool.
 type described struct {
 	pool string
 	resourcev1.Device
 }
 
-// selector is the CEL expression by which a device is asked for. NotFound: no ResourceSlice has it.
+// selector is the CEL expression that selects a device. NotFound: no ResourceSlice has it.
 func (e *Executor) selector(ctx context.Context, d *cluster.Device) (string, error) {
 	key := d.Driver + "/" + d.Node
 	e.mu.Lock()
@@ -72,7 +71,7 @@ func (e *Executor) selector(ctx context.Context, d *cluster.Device) (string, err
 	return text, nil
 }
 
-// selector describes one of the devices.
+// selector finds a device and describes it.
 func (k *known) selector(d *cluster.Device) (string, bool) {
 	i := slices.IndexFunc(k.devices, func(x described) bool { return x.pool == d.Pool && x.Name == d.Name })
 	if i < 0 {
@@ -81,13 +80,13 @@ func (k *known) selector(d *cluster.Device) (string, bool) {
 	return describe(d.Driver, &k.devices[i].Device), true
 }
 
-// describe is an expression that is true of a device, and of no other that differs in an attribute or a capacity.
+// describe makes an expression that is true of a device and of no other that differs in an attribute or capacity.
 func describe(driver string, d *resourcev1.Device) string {
 	var parts []string
-	// A device that lacks it is another one: without the question the expression would fail there, and the Pod with it.
+	// The test for the key comes first: on a device without it the comparison would be an error, and fail the Pod's scheduling.
 	add := func(of, name, is string, args ...any) {
 		domain, word, ok := strings.Cut(name, "/")
-		if !ok { // a name without a domain is of the driver's
+		if !ok { // a name without a domain is in the driver's
 			domain, word = driver, name
 		}
 		folder := fmt.Sprintf("device.%s[%q]", of, domain)

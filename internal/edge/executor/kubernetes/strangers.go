@@ -12,17 +12,17 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// A journal that is lost takes its numbers with it: the next one begins at token 1-1 again. So a Pod says of which journal its token is, and one of another journal is a
-// stranger under our name: it is ended as if it had been stopped at once, what it leaves counts for nothing, and nobody is told. In the store nothing of it is touched: its label
-// is anybody's word, and what another cluster keeps there may be called so.
+// When a journal is lost the next one issues the same tokens again, from 1-1. So a Pod names the journal of its token, and one of another journal is a stranger under our
+// name: it is stopped at once, what it leaves does not count, and nothing is reported. The store is not touched, since labels can be forged and another cluster may keep its
+// objects there under that name.
 
-// stranger says whether a subjob is of another journal.
+// stranger reports whether a subjob is of another journal.
 func (r *run) stranger() bool { return r.rec.Journal != r.e.o.Journal }
 
-// key is that of its Pod.
+// key is its Pod's.
 func (r *run) key() string { return r.e.namespace(&r.rec) + "/" + r.name() }
 
-// meet has a Pod that no subjob of ours has put away, if it is a stranger's. One that is on its way out already needs nothing.
+// meet begins to remove a Pod if it is a stranger's. One that is being removed already needs nothing.
 func (e *Executor) meet(p *corev1.Pod) {
 	if p.Labels[cluster.LabelJournal] == e.o.Journal {
 		e.sweep(p)
@@ -33,7 +33,7 @@ func (e *Executor) meet(p *corev1.Pod) {
 	}
 	rec, err := e.recordOf(p)
 	if err != nil {
-		return // Find says so
+		return // Find reports it
 	}
 	r := newRun(e, rec)
 	r.tried, r.whole, r.made = true, true, p
@@ -41,7 +41,7 @@ func (e *Executor) meet(p *corev1.Pod) {
 	o := &r.seen.want.order
 	o.End, o.Stop, o.Now, o.Why = r.ordered.End, true, true, "it is of another journal of this operator"
 	r.seen.want.settle = &protocol.Message{Kind: protocol.Settle, Token: rec.Token, Job: rec.Job, Body: &protocol.Settlement{}}
-	if !e.o.Made.IsZero() && !p.CreationTimestamp.Time.Before(e.o.Made) { // what a lost journal has left is older than the one that came after it
+	if !e.o.Made.IsZero() && !p.CreationTimestamp.Time.Before(e.o.Made) { // leftovers of a lost journal are older than ours
 		e.warned.Do(func() {
 			e.o.Log.Error("another operator of this name is at work in this cluster: give each a name of its own; its Pods are left alone", "pod", r.key(), "journal", rec.Journal)
 		})
@@ -57,8 +57,7 @@ func (e *Executor) meet(p *corev1.Pod) {
 	e.loops.Go(r.loop)
 }
 
-// sweep removes a Pod of ours that came when nobody waited for it any more: its creation had no answer, its subjob was stopped, and told as never begun. What is stored is
-// left alone. A late word of a Pod that is going costs a call.
+// sweep removes a Pod of ours without a subjob: the answer to its creation was lost, and its subjob was stopped and reported as never begun. The store is not touched.
 func (e *Executor) sweep(p *corev1.Pod) {
 	rec, err := e.recordOf(p)
 	e.mu.Lock()

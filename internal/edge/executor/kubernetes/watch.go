@@ -21,13 +21,13 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
-// again is how soon the watch begins anew once it was cut. An API server under load cuts watches that lag behind, and client-go would then look away for up to half a minute, in
-// which claims are given up whose results are there.
+// again is the pause before the watch is resumed after it was cut. An API server under load cuts watches that lag, and client-go's back-off of up to half a minute would let
+// claims lapse whose results are there.
 func again() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10, Cap: 5 * time.Second}
 }
 
-// watcher is the one watch of all our Pods, wherever they are, into seen. client-go lists anew when it is too old (410 Gone).
+// watcher makes the one watch of our Pods in all namespaces. client-go lists anew where its version is too old (410 Gone).
 func (e *Executor) watcher() *cache.Reflector {
 	only := cluster.LabelOperator + "=" + e.o.Operator
 	pods := e.o.Client.CoreV1().Pods(metav1.NamespaceAll)
@@ -45,7 +45,7 @@ func (e *Executor) watcher() *cache.Reflector {
 	}, e.o.Client), &corev1.Pod{}, e.pods, cache.ReflectorOptions{Backoff: again()})
 }
 
-// board is what the watch shows: all our Pods as they were seen last. It implements cache.ReflectorStore.
+// board is all our Pods as last seen by the watch. It implements cache.ReflectorStore.
 type board struct {
 	tell   func(p *corev1.Pod, gone, unsure bool)
 	listed chan struct{}
@@ -78,7 +78,7 @@ func (b *board) Add(o any) error {
 // Update implements cache.ReflectorStore.
 func (b *board) Update(o any) error { return b.Add(o) }
 
-// Delete implements cache.ReflectorStore: the Pod as it was at last.
+// Delete implements cache.ReflectorStore; it gets the Pod's last state.
 func (b *board) Delete(o any) error {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
@@ -92,7 +92,7 @@ func (b *board) Delete(o any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. Of what was there before and is not now, nobody saw how it was at last.
+// Replace implements cache.ReflectorStore. Pods missing from the list were removed unseen: their last state is not known.
 func (b *board) Replace(list []any, _ string) error {
 	b.mu.Lock()
 	before := b.pods
@@ -118,7 +118,7 @@ func (b *board) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore: there is nothing that could have been missed.
+// Resync implements cache.ReflectorStore and has nothing to do.
 func (b *board) Resync() error { return nil }
 
 func (b *board) list() []*corev1.Pod {
@@ -127,7 +127,7 @@ func (b *board) list() []*corev1.Pod {
 	return slices.Collect(maps.Values(b.pods))
 }
 
-// slim leaves of a Pod what is looked at: there may be tens of thousands.
+// slim drops what is not read of a Pod: there may be tens of thousands.
 func slim(p *corev1.Pod) *corev1.Pod {
 	q := *p
 	q.ManagedFields = nil
@@ -138,17 +138,17 @@ func slim(p *corev1.Pod) *corev1.Pod {
 	return &q
 }
 
-// sealedAlone is what a slim Pod has that is started with a key.
+// sealedAlone stands for the containers of a slim Pod that needs a key (sealedIn).
 var sealedAlone = []corev1.Container{{Env: []corev1.EnvVar{{Name: pod.KeyText}}}} //nolint:gochecknoglobals // read-only by use
 
-// sealedIn says whether a Pod needs a key to start. Those of earlier versions have a Secret of their own.
+// sealedIn reports whether a Pod needs a key to begin. Pods of earlier versions have a Secret of their own.
 func sealedIn(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == pod.KeyText })
 	})
 }
 
-// seen hands what is said of a Pod to its subjob.
+// seen passes a Pod's state to its subjob.
 func (e *Executor) seen(p *corev1.Pod, gone, unsure bool) {
 	if !e.ours(p) {
 		return
@@ -160,7 +160,7 @@ func (e *Executor) seen(p *corev1.Pod, gone, unsure bool) {
 	}
 }
 
-// watch begins to watch, and waits until all that is there was seen.
+// watch starts the watch, and waits until its first list is in.
 func (e *Executor) watch(ctx context.Context) error {
 	e.watching.Do(func() {
 		w := e.watcher()

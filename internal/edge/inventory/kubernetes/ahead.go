@@ -13,21 +13,21 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Places are kept ahead of time for Pods that Kueue is about to let come: for those of a Workload that has its quota at once, and for those of the first that waits in its
-// queue from when on what holds that quota has to end. All of a Workload's Pods have a place, or none has.
+// Places are kept ahead of time for Pods that Kueue is about to admit: at once for a Workload that has its quota, and for the head of each ClusterQueue from when those who
+// hold the quota must have ended. All of a Workload's Pods get a place, or none does.
 
 const (
-	// opens is how long a place is kept without cutting anything short for a Workload that has its quota, and waits for something else.
+	// opens is how long slices are closed, with nothing cut short, for a Workload that has its quota and waits for another admission check.
 	opens = 10 * time.Minute
-	// recent is how long after it got its quota the Pods of a Workload are expected.
+	// recent is how long after getting its quota a Workload's Pods are expected.
 	recent = 15 * time.Minute
-	// mostCopies bounds for how many Pods of one Workload places are kept at once, mostEarly for how many of all of them, mostAhead how many Workloads are looked at in one look.
+	// mostCopies bounds the places kept ahead for one Workload, mostEarly those for all, mostAhead the Workloads that are searched for in one pass.
 	mostCopies = 64
 	mostEarly  = 256
 	mostAhead  = 2
 )
 
-// comes is the index of Workloads that are to come: those with quota, and those that wait for some.
+// comes indexes Workloads whose Pods are to come: those with quota, and those that wait for it.
 func (l *limit) comes() []string {
 	switch {
 	case l.coming == nil:
@@ -44,17 +44,17 @@ const (
 	pending  = "pending"
 )
 
-// expected is a Workload whose Pods are to come: how many of each of its parts have no place yet.
+// expected is a Workload whose Pods are to come; missing counts, for each pod set, those without a place.
 type expected struct {
 	*limit
-	// from is when they will want it, 0 for now, and until when.
+	// They want their places from from until until; 0: now. With open the time is not known yet (reclaim.open).
 	from, until quantity.Instant
 	open        bool
 	missing     []int
 }
 
-// coming lists the Workloads whose Pods are to come, and brings what is kept for them in line: Pods that are there and wait have the places that were kept for them before they
-// came; what nobody needs any more is let go. It returns the machines on which that changes anything too.
+// coming lists the Workloads whose Pods are to come and reconciles the places kept for them: Pods that have come take over places, and places that nobody needs are
+// released. It also returns the machines on which anything changed.
 func (p *pass) coming(waits map[types.UID]bool) (list []*expected, machines []string) {
 	r := &p.reclaims
 	has := map[types.UID]bool{}
@@ -90,14 +90,14 @@ func (p *pass) coming(waits map[types.UID]bool) (list []*expected, machines []st
 	return list, machines
 }
 
-// missed notes of a place for the first of a queue that its time came, and it was not let in: others were, or something else keeps it out.
+// missed leaves a queue's head alone for a while if the time of its place came and it was not admitted: another one was, or something else keeps it out.
 func (p *pass) missed(g *reclaim, in bool) {
 	if !in && g.later() && p.now >= g.from && p.now >= p.reclaims.shunned[g.of].until {
 		p.reclaims.shun(p.now, g.of)
 	}
 }
 
-// settle says how many places a Workload lacks, beside those that are kept for it and those of its Pods that are there.
+// settle reconciles the places kept for one Workload with its Pods that exist, and sets how many it lacks. It returns the machines on which anything changed.
 func (p *pass) settle(e *expected, kept []*reclaim, waits map[types.UID]bool) (machines []string) {
 	r := &p.reclaims
 	slices.SortFunc(kept, func(a, b *reclaim) int { return cmp.Compare(a.uid, b.uid) })
@@ -129,7 +129,7 @@ func (p *pass) settle(e *expected, kept []*reclaim, waits map[types.UID]bool) (m
 				}
 			case r.by[t.UID] != nil:
 				n--
-			case waits[t.UID] && len(of) > 0: // what was kept for one that was to come is its own
+			case waits[t.UID] && len(of) > 0:
 				g := of[0]
 				drop(0)
 				p.handOver(g, t)
@@ -157,22 +157,22 @@ func (p *pass) settle(e *expected, kept []*reclaim, waits map[types.UID]bool) (m
 	return machines
 }
 
-// handOver has a place that was kept for a Pod to come be that of one that is there, and wants it now.
+// handOver gives a place that was kept ahead to a Pod that has come and wants it now.
 func (p *pass) handOver(g *reclaim, t *tenant) {
 	g.turn(p.now, &expected{until: quantity.Never})
 	g.uid, g.waiter, g.kin, g.of, g.freed = t.UID, p.asksOfPools(t), p.kinOf(t), "", 0
 	q := &quest{}
-	q.claimed(p.Inventory, t.claims, g, nil) // one that is not made yet is seen when it is
+	q.claimed(p.Inventory, t.claims, g, nil) // a claim that does not exist yet counts once it does
 	g.claims = q.claims
 	p.reclaims.by[t.UID] = g
 }
 
-// is says whether a Pod is one of a part's: it asks for the same.
+// is reports whether a Pod belongs to the pod set: it asks for the same.
 func (x *part) is(t *tenant) bool {
 	return maps.Equal(x.like.asks, t.asks) && len(x.claims)+len(x.templates) == t.requests
 }
 
-// turn has a place be wanted at another time than before.
+// turn changes when a place is wanted.
 func (g *reclaim) turn(now quantity.Instant, e *expected) {
 	if g.later() != (e.from != 0) || g.open && !e.open {
 		g.at, g.freed, g.made = max(g.at, now.Add(g.notice)), 0, now
@@ -180,7 +180,7 @@ func (g *reclaim) turn(now quantity.Instant, e *expected) {
 	g.from, g.until, g.open = e.from, e.until, e.open
 }
 
-// heads are the first Workloads that wait, one of each ClusterQueue, where it is known when as many devices as they want come free there.
+// heads are the first waiting Workload of each ClusterQueue, where it is known when as many devices as it wants come free.
 func (p *pass) heads() (list []*expected) {
 	first := map[string]*limit{}
 	for _, l := range by[*limit](p.workloads, byComing, pending) {
@@ -230,7 +230,7 @@ func (p *pass) heads() (list []*expected) {
 	return list
 }
 
-// leave is when the last Pod of a Workload is gone at the latest: its quota is its own until then.
+// leave is when a Workload's last Pod is gone at the latest; it holds its quota until then.
 func (p *pass) leave(l *limit) quantity.Instant {
 	at := l.end
 	for _, t := range p.podsOf(l.owned()...) {
@@ -239,12 +239,12 @@ func (p *pass) leave(l *limit) quantity.Instant {
 	return at
 }
 
-// before says whether a Workload is let in before another.
+// before reports whether Kueue admits l before o: by priority, then age.
 func (l *limit) before(o *limit) bool {
 	return cmp.Or(cmp.Compare(o.coming.priority, l.coming.priority), cmp.Compare(l.coming.created, o.coming.created), cmp.Compare(l.UID, o.UID)) < 0
 }
 
-// devices are how many a Workload has or wants, of each resource and class: by the first choices, where there are several. A claim that its Pods share counts once.
+// devices counts what a Workload has or wants, by extended resource and device class. Of alternatives the first counts; a claim that its Pods share counts once.
 func (p *pass) devices(l *limit) map[string]int64 {
 	sum := map[string]int64{}
 	add := func(wants []want, n int64) {
@@ -273,7 +273,7 @@ func (p *pass) devices(l *limit) map[string]int64 {
 	return sum
 }
 
-// quest is what is looked for for the next Pod of a part, beside g and more; false: what says so is not there.
+// quest is what the next Pod of a pod set wants beyond what g and more already get for claims it shares; false if a claim or template does not exist.
 func (p *pass) quest(x *part, g *reclaim, more []*reclaim) (q *quest, known bool) {
 	q = &quest{like: x.like}
 	for i, key := range x.templates {
@@ -286,7 +286,7 @@ func (p *pass) quest(x *part, g *reclaim, more []*reclaim) (q *quest, known bool
 	return q, q.claimed(p.Inventory, x.claims, g, more)
 }
 
-// questOf is what whoever a place is kept for wants.
+// questOf is what the Pod for which a place is kept wants; false if that is not known any more.
 func (p *pass) questOf(g *reclaim) (q *quest, known bool) {
 	if g.of == "" {
 		q = &quest{like: g.waiter}

@@ -13,13 +13,13 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// AnnotationMaintenance of a Node is when it is closed: intervals BEGIN/END in RFC 3339, joined by commas. What runs on it then is over by their begin.
+// AnnotationMaintenance of a Node says when it is closed: intervals BEGIN/END in RFC 3339, joined by commas. Nothing is placed that would still run at a begin.
 const AnnotationMaintenance = "sluice.dev/maintenance"
 
-// mostWindows bounds how many intervals one annotation has.
+// mostWindows bounds the intervals of one annotation.
 const mostWindows = 16
 
-// maintenance reads the annotation. One that can't be read closes the machine: whoever wrote it meant to.
+// maintenance parses the annotation. One that can't be parsed closes the machine for good: somebody meant to close it.
 func maintenance(text string) (list []protocol.Reservation) {
 	if text == "" {
 		return nil
@@ -40,10 +40,10 @@ func maintenance(text string) (list []protocol.Reservation) {
 	return list
 }
 
-// away are taints by which the cluster says that it does not hear from a machine. Pods there go on for minutes, and often for good.
+// away are taints of machines that the cluster does not hear from. Pods there run on for minutes, and often for good.
 var away = []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} //nolint:gochecknoglobals // names, written to by nobody
 
-// closes is what takes time off all slices that a pool has on a machine, whoever holds them.
+// closes are the reservations that a pool's calendar and the machine's state make on all of its slices there.
 func (p *Pool) closes(m *machine) (list []protocol.Reservation) {
 	for _, t := range m.taints {
 		if slices.Contains(p.Tolerates, t.key) {

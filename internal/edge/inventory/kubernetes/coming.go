@@ -14,30 +14,30 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// coming is what a Workload of Kueue's will want when its Pods are there.
+// coming is what a Workload's Pods will want.
 type coming struct {
-	// queue is the LocalQueue it is in, and cluster the ClusterQueue whose quota it has, empty while it waits for some.
+	// queue is its LocalQueue; cluster is the ClusterQueue whose quota it has, empty while it waits for quota.
 	queue, cluster string
-	// since is when it got that quota; admitted: nothing else holds its Pods back.
+	// since is when it got its quota; admitted: all admission checks have passed too.
 	since    quantity.Instant
 	admitted bool
-	// priority and created say who is first among those that wait.
+	// priority and created order those that wait.
 	priority int32
 	created  quantity.Instant
 	parts    []part
 }
 
-// part are Pods of a Workload that are alike: n of them, with claims by their names and made of templates.
+// part is a pod set: n Pods that are alike, with claims by name and from templates.
 type part struct {
 	name              string
 	n                 int
 	like              *tenant
 	claims, templates []string
-	// flavors are what ResourceFlavors its quota is of.
+	// flavors are the ResourceFlavors its quota is of.
 	flavors []string
 }
 
-// kueueWorkload is what is read of one, in v1beta1 and v1beta2.
+// kueueWorkload is what is read of a Workload, the same in v1beta1 and v1beta2.
 type kueueWorkload struct {
 	Spec struct {
 		PodSets []struct {
@@ -66,11 +66,11 @@ type kueueWorkload struct {
 	} `json:"status"`
 }
 
-// coming is what a Workload will want; nil of one that is over, or was set aside.
+// coming reads what a Workload will want; nil if it is over, or deactivated.
 func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 	var w kueueWorkload
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &w); err != nil {
-		return nil // of a shape that is not known
+		return nil // of an unknown shape
 	}
 	if w.Spec.Active != nil && !*w.Spec.Active {
 		return nil
@@ -115,7 +115,7 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 			}
 		}
 		if p.n <= 0 || len(p.like.asks)+len(p.claims)+len(p.templates) == 0 {
-			continue // of no device
+			continue // it wants no device
 		}
 		s.asksOf(p.like, &set.Template.Spec)
 		c.parts = append(c.parts, p)
@@ -126,10 +126,10 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 	return c
 }
 
-// alias is a LocalQueue, or a ResourceFlavor: what stands behind its name.
+// alias is a LocalQueue or a ResourceFlavor: a name for something else.
 type alias struct {
 	metav1.ObjectMeta
-	// cluster is the ClusterQueue of a LocalQueue, nodes the labels of a ResourceFlavor's machines.
+	// cluster is a LocalQueue's ClusterQueue; nodes are a ResourceFlavor's node labels.
 	cluster string
 	nodes   map[string]string
 }
@@ -137,18 +137,18 @@ type alias struct {
 // alias reads a LocalQueue or a ResourceFlavor.
 func (s *slimmer) alias(o *unstructured.Unstructured) *alias {
 	a := &alias{ObjectMeta: named(o)}
-	a.cluster, _, _ = unstructured.NestedString(o.Object, "spec", "clusterQueue") // one of another shape has none
+	a.cluster, _, _ = unstructured.NestedString(o.Object, "spec", "clusterQueue") // of an unknown shape: none
 	a.nodes, _, _ = unstructured.NestedStringMap(o.Object, "spec", "nodeLabels")
 	return a
 }
 
-// runs is for how long at most a Workload would hold what it gets now; 0: nobody knows.
+// runs is how long a Workload would hold at most what it got now; 0: unlimited.
 func runs(o *unstructured.Unstructured) time.Duration {
 	most, limited, err := unstructured.NestedInt64(o.Object, "spec", "maximumExecutionTimeSeconds")
 	if err != nil || !limited {
 		return 0
 	}
-	for _, spelt := range []string{"accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"} { // v1beta1 has it the second way
+	for _, spelt := range []string{"accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"} { // v1beta1 misspells it
 		if past, there, err := unstructured.NestedInt64(o.Object, "status", spelt); err == nil && there {
 			most -= past
 		}

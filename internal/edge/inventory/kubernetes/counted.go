@@ -18,19 +18,19 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// Of an extended resource a machine has a number, and nobody but its device plugin knows which of them a Pod got. So the slices are numbered, and every Pod
-// that is not ours is taken to hold some of them, the same for as long as it is there.
+// Of an extended resource only a number is known: which device a Pod got is between kubelet and device plugin. So slices are numbered, and every Pod of others is taken
+// to hold some of these numbers, the same for as long as it exists.
 
 // mostCounted bounds the slices of one resource on one machine.
 const mostCounted = 1024
 
-// countedID is the slice of a number of a resource: MACHINE/mig-1g.10gb.0.
+// countedID is the slice's ID: MACHINE/mig-1g.10gb.0.
 func countedID(machine, resource string, n int) job.SliceID {
 	_, name, _ := strings.Cut(resource, "/")
 	return job.SliceID(fmt.Sprintf("%s/%s.%d", machine, name, n))
 }
 
-// counted are the slices of an extended resource on a machine, that many. An empty why says that there is nothing wrong.
+// counted lists n slices of an extended resource on a machine. why says what is wrong with them; empty: nothing.
 func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why string) {
 	_, profile, _ := strings.Cut(r.Name, "/")
 	model, profile := first(r.Model, modelOf(m.product)), first(r.Profile, strings.TrimPrefix(profile, "mig-"))
@@ -48,7 +48,7 @@ func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why
 	return list, ""
 }
 
-// known is what boards of a model say of a profile; of a whole GPU its memory as its machine's labels have it.
+// known is the memory and speed of a profile on a model's board; for a whole GPU the memory is what its machine's labels say.
 func known(model, profile string, whole quantity.Amount) (quantity.Amount, int64) {
 	var likely *mig.Profile
 	for _, b := range boards() {
@@ -71,10 +71,10 @@ func known(model, profile string, whole quantity.Amount) (quantity.Amount, int64
 	return 0, 1000
 }
 
-// boards are all that are known.
+// boards of all known models.
 var boards = sync.OnceValue(mig.Boards) //nolint:gochecknoglobals // a table, written to by nobody
 
-// modelOf is a model as boards are called: labels have no blanks in them.
+// modelOf turns a label's product name into a board's model: labels have no blanks.
 func modelOf(product string) string {
 	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "-", " ")) }
 	for _, b := range boards() {
@@ -85,7 +85,7 @@ func modelOf(product string) string {
 	return product
 }
 
-// first is the first that is set.
+// first is the first argument that is not zero.
 func first[T comparable](list ...T) (none T) {
 	for _, v := range list {
 		if v != none {
@@ -95,8 +95,8 @@ func first[T comparable](list ...T) (none T) {
 	return none
 }
 
-// seat gives every unit that others have of a resource one of n numbers: the one it had before, if it has; else one that no Pod of ours is on, the highest
-// first, since ours are sold from the lowest on. What is beyond n sits nowhere: Pods of ours are on their way out there.
+// seat gives every unit of a resource that others hold one of n numbers: the one it had before, else the highest without a Pod of ours, since ours are sold from the
+// lowest on, else the highest with one. Units beyond n get none: there our Pods are on their way out.
 func seat(n int, before map[int]types.UID, others []*tenant, units func(*tenant) int64, ours map[int]bool) map[int]types.UID {
 	seats := map[int]types.UID{}
 	left := map[types.UID]int64{}
@@ -109,7 +109,7 @@ func seat(n int, before map[int]types.UID, others []*tenant, units func(*tenant)
 			left[uid]--
 		}
 	}
-	for _, free := range []bool{true, false} { // first where none of ours is
+	for _, free := range []bool{true, false} { // first those without a Pod of ours
 		for k := n - 1; k >= 0; k-- {
 			if _, taken := seats[k]; taken || free == ours[k] {
 				continue

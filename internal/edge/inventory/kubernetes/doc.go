@@ -1,7 +1,7 @@
-// Package kubernetes finds the slices of a Kubernetes cluster, and what others hold of them until when. It only looks. All of it but this file is behind the build
-// tag kubernetes.
+// Package kubernetes lists the slices of a Kubernetes cluster, and what others hold of them until when. It only reads. All of it but this file is behind the build tag
+// kubernetes.
 //
-// Objects are cut down to what counts as they come (slim.go, to what model.go has); what has changed of a machine is put together to a scene and evaluated anew
+// Objects are cut down as they arrive (slim.go, to the types of model.go); a machine of which anything changed is assembled to a scene and evaluated anew
 // (evaluate.go: devices that drivers publish in dra.go, extended resources in counted.go, what closes machines and pools in closed.go, ends of Pods in ends.go, and how long those ran that nobody states one of in lengths.go);
 // the inventory says what came of it (inventory.go, with its informers in sources.go and what is known of their silence in silence.go).
 //

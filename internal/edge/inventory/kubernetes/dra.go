@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// published is what one pool of a driver has, put together from its ResourceSlices.
+// published is one pool of a driver, assembled from its ResourceSlices.
 type published struct {
 	pooled
 	devices []device
@@ -31,13 +31,13 @@ func (c counters) add(list []count, sign int64) {
 	}
 }
 
-// bear says whether there is as much left as a device uses.
+// bear reports whether enough is left for these uses.
 func (c counters) bear(uses []count) bool {
 	return !slices.ContainsFunc(uses, func(u count) bool { return c[[2]string{u.set, u.counter}] < u.n })
 }
 
-// gather puts the parts of pools together, those of the latest generation alone, in order of driver and pool. While a driver publishes a pool anew it comes in
-// pieces: then the pool is what it was before, and nothing if that is not known.
+// gather assembles pools from their parts, of the latest generation alone, ordered by driver and pool. While parts of a new generation are missing the pool is what it
+// was before, or is left out if that is not known.
 func gather(offers []*offer, before map[pooled]published) (list []published) {
 	byPool := map[pooled][]*offer{}
 	for _, o := range offers {
@@ -68,14 +68,14 @@ func gather(offers []*offer, before map[pooled]published) (list []published) {
 	return list
 }
 
-// offered is a device that is a slice.
+// offered is a device that is offered as a slice.
 type offered struct {
 	*device
 	slice protocol.Slice
 	pool  *Pool
 }
 
-// matches says whether a device is of a class.
+// matches reports whether a device is of a class.
 func (c *Class) matches(driver string, d *device) bool {
 	if c.Driver != driver {
 		return false
@@ -88,8 +88,8 @@ func (c *Class) matches(driver string, d *device) bool {
 	return true
 }
 
-// layout picks the devices on a machine that are offered: of those that share counters as many as there can be side by side, class by class, in order of name. It
-// goes by what there is and not by who holds it, so that it stands. leftOut counts what is of a class and can't be offered, and why says it of one of them.
+// layout picks the devices of a machine to offer: of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not
+// on who holds it, so that slices do not come and go with their users. leftOut counts devices of a class that can't be offered, and why gives one reason.
 func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut int, why string) {
 	left := counters{}
 	for k, n := range p.total {
@@ -121,7 +121,7 @@ func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut in
 	return list, leftOut, why
 }
 
-// slice is a device as it is offered.
+// slice describes a device as a slice.
 func (p *published) slice(m *machine, class *Class, d *device) protocol.Slice {
 	name := d.name
 	if p.pool != m.Name {
@@ -136,16 +136,16 @@ func (p *published) slice(m *machine, class *Class, d *device) protocol.Slice {
 	}
 }
 
-// stay is a device that somebody has.
+// stay is the use of a device: by whom, and until when.
 type stay struct {
 	ours bool
 	end  quantity.Instant
 	who  string
-	// waits: it is kept for somebody who does.
+	// waits: it is kept for a Pod that waits.
 	waits bool
 }
 
-// kind of what is held of a device.
+// kind of the reservation that a stay makes.
 func (s *stay) kind() protocol.ReservationKind {
 	if s.waits {
 		return protocol.ForReclaim
@@ -153,8 +153,8 @@ func (s *stay) kind() protocol.ReservationKind {
 	return protocol.ForForeign
 }
 
-// held says what others hold of the devices that are offered: a device itself, or so much of what it shares with others that nothing is left for it. Until when:
-// until enough of them are gone. What is ours stays ours.
+// held computes what others hold of the offered devices: the device itself, or so much of the counters it shares that too little is left for it, until enough of them
+// have ended. Devices that our own subjobs are on are not in the answer.
 func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]protocol.Reservation {
 	left := counters{}
 	for k, n := range p.total {
@@ -174,13 +174,13 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 			others = append(others, s)
 		}
 	}
-	order := make([]int, len(others)) // who goes first
+	order := make([]int, len(others)) // by end
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(others[a].end, others[b].end) })
 	held := map[job.SliceID]protocol.Reservation{}
-	var shared []*offered // those of which others have what they need
+	var shared []*offered // their counters are used up by others
 	for i := range list {
 		o := &list[i]
 		r := protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never}
@@ -200,7 +200,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 		}
 		held[o.slice.ID] = r
 	}
-	for _, o := range shared { // beside all that is not held: that has been sold by then
+	for _, o := range shared { // all that is free is taken to be sold meanwhile
 		r := protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never}
 		then := maps.Clone(left)
 		for _, k := range order {
@@ -210,7 +210,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 				break
 			}
 		}
-		if !then.bear(o.uses) { // ours on what is not offered
+		if !then.bear(o.uses) { // used up by ours, on a device that is not offered any more
 			r.End = quantity.Never
 		}
 		held[o.slice.ID] = r

@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// ends is when a Pod is gone at the latest, Never if nothing says so: by its own deadline, by those of what owns it, or since it is being deleted.
+// ends is when a Pod is gone at the latest: by its own deadline, those of its owners, or its deletion. Never if nothing bounds it.
 func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant {
 	end := quantity.Never
 	if t.active > 0 && t.started != 0 {
@@ -26,7 +26,7 @@ func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant 
 	return end
 }
 
-// hold is a Pod's, of what it has.
+// hold is the reservation that a Pod makes on its devices.
 func (s *scene) hold(t *tenant) protocol.Reservation {
 	return protocol.Reservation{Kind: protocol.ForForeign, End: s.until(t), Source: first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name}
 }

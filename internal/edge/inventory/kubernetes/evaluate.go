@@ -16,41 +16,41 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// scene is all that is known of one machine.
+// scene is all input of one machine's evaluation.
 type scene struct {
 	*machine
 	pools   []Pool
 	offers  []*offer
-	claims  []*claim  // that have something in a pool of the machine's
-	tenants []*tenant // that run on it
+	claims  []*claim  // with devices of a pool that is on the machine
+	tenants []*tenant // Pods bound to it
 	gives   []*reclaim
-	// pod finds any Pod by its key, limits until when an owner lets its Pods run.
+	// pod finds any Pod by its key; limits is until when an owner lets its Pods run.
 	pod    func(key string) *tenant
 	limits func(types.UID) quantity.Instant
-	// likely says until when a Pod runs by how long others of its owner did; nil: nobody is asked.
+	// likely estimates a Pod's end from earlier Pods of its owner; nil: no estimates.
 	likely func(*tenant) quantity.Instant
 	now    quantity.Instant
 }
 
-// stand is what came of it: the slices of one machine in order of id, and what others hold of each.
+// stand is the result of an evaluation: a machine's slices by ID, and what others hold of each.
 type stand struct {
 	slices []protocol.Slice
 	holds  map[job.SliceID][]protocol.Reservation
 	// pool that each slice is of.
 	pool map[job.SliceID]*Pool
-	// seats are who sits where on counted resources.
+	// seats says, for each extended resource, which Pod is taken to hold which number (seat).
 	seats map[string]map[int]types.UID
-	// leftOut counts devices that can't be offered, and why says what is wrong with one of them.
+	// leftOut counts devices that can't be offered; why gives the reason for one of them.
 	leftOut int
 	why     string
-	// published are the pools of drivers, as they were when they were whole.
+	// published are the drivers' pools, as of when each was last complete.
 	published map[pooled]published
-	// listed are how many slices there are of each extended resource, and fell since when there are fewer on the machine.
+	// listed is how many slices of each extended resource are listed, and fell since when the machine has had fewer.
 	listed map[string]int64
 	fell   map[string]quantity.Instant
 }
 
-// evaluate says which slices a machine has and what others hold of them. Before is what came of it the last time, nil at first.
+// evaluate computes which slices a machine has and what others hold of them. before is the last result, nil at first.
 func (s *scene) evaluate(before *stand) *stand {
 	x := &stand{
 		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}, published: map[pooled]published{},
@@ -100,7 +100,7 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 	}
 }
 
-// kept are the devices of a pool that somebody has, or that are kept for somebody who waits. Who is to leave one that is kept counts no more.
+// kept is stays with the devices that are kept for Pods that wait; a subjob that is to leave such a device does not count any more.
 func (s *scene) kept(p *published) map[string]stay {
 	has := s.stays(p)
 	for _, g := range s.gives {
@@ -113,7 +113,7 @@ func (s *scene) kept(p *published) map[string]stay {
 	return has
 }
 
-// stays are the devices of a pool that somebody has.
+// stays are the allocated devices of a pool, by name.
 func (s *scene) stays(p *published) map[string]stay {
 	has := map[string]stay{}
 	for _, c := range s.claims {
@@ -129,14 +129,14 @@ func (s *scene) stays(p *published) map[string]stay {
 					last = quantity.Never
 					continue
 				}
-				y.ours = y.ours && t.ours // its own labels are anybody's word
+				y.ours = y.ours && t.ours // a claim's labels prove nothing, its Pod's seal does
 				h := s.hold(t)
 				last, y.who = max(last, h.End), h.Source
 			}
 			if len(c.by) > 0 {
 				y.end = last
 			}
-			if old, there := has[at.device]; there && !old.ours { // nobody should have what another has
+			if old, there := has[at.device]; there && !old.ours { // allocated twice, which should not be: the later end counts
 				y.end, y.ours = max(y.end, old.end), false
 			}
 			has[at.device] = y
@@ -145,10 +145,10 @@ func (s *scene) stays(p *published) map[string]stay {
 	return has
 }
 
-// steady is for how long slices of an extended resource stay, closed, when there are fewer: while a device plugin is started anew there are none.
+// steady is how long slices of an extended resource stay listed, closed, after their number fell: a device plugin that restarts reports none for a while.
 const steady = time.Minute
 
-// stood is how many slices of a resource there are, or were until now.
+// stood is how many slices of a resource to list: as many as before for steady after their number fell.
 func (s *scene) stood(name string, x, before *stand) int64 {
 	n := s.counts[name]
 	if before != nil && n < before.listed[name] {
@@ -191,7 +191,7 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 					for n := range list {
 						ours[n] = ours[n] || list[n].ID == t.slice
 					}
-				case t.asks[r.Name] > 0: // one of ours too, on a slice that is not there any more since there are fewer
+				case t.asks[r.Name] > 0: // also ours, on a slice that is not listed any more
 					others[t.UID], asking = t, append(asking, t)
 				}
 			}

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// asksOf notes what a Pod that waits asks of its machine.
+// asksOf records what a waiting Pod asks of its machine.
 func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
 	t.nodes, t.tolerates = spec.NodeSelector, spec.Tolerations
 	var required *corev1.NodeSelector
@@ -32,7 +32,7 @@ func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
 	t.affinity = []labels.Selector{}
 	for _, term := range required.NodeSelectorTerms {
 		all, ok := labels.NewSelector(), true
-		for _, e := range append(slices.Clip(term.MatchExpressions), term.MatchFields...) { // the one field there is stands beside the labels
+		for _, e := range append(slices.Clip(term.MatchExpressions), term.MatchFields...) { // the only field, metadata.name, is matched like a label
 			r, err := labels.NewRequirement(e.Key, operators[e.Operator], e.Values)
 			if err != nil {
 				ok = false
@@ -46,13 +46,13 @@ func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
 	}
 }
 
-// operators of requirements, as labels call them.
+// operators maps the operators of node affinity to those of label selectors.
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{ //nolint:gochecknoglobals // a table, written to by nobody
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
 	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// mayRunOn says whether a Pod's selectors and tolerations let it run on a machine. Of affinities between Pods nothing is known.
+// mayRunOn reports whether a Pod's node selectors and tolerations admit a machine. Affinities between Pods are not modelled.
 func (t *tenant) mayRunOn(m *machine) bool {
 	for _, r := range m.closed {
 		if r.Start == 0 && r.End == quantity.Never {
@@ -75,7 +75,7 @@ func (t *tenant) mayRunOn(m *machine) bool {
 	return slices.ContainsFunc(t.affinity, func(s labels.Selector) bool { return s.Matches(set) })
 }
 
-// tolerates is how the scheduler compares: by effect, key and value. Kubernetes' own ToleratesTaint would bring its logger with it.
+// tolerates compares as kube-scheduler does: effect, key and value. Kubernetes' own ToleratesTaint needs a logger.
 func tolerates(x *corev1.Toleration, of *taint) bool {
 	if x.Effect != "" && x.Effect != of.effect || x.Key != "" && x.Key != of.key {
 		return false
@@ -85,7 +85,7 @@ func tolerates(x *corev1.Toleration, of *taint) bool {
 		return x.Value == of.value
 	case corev1.TolerationOpExists:
 		return true
-	case corev1.TolerationOpLt, corev1.TolerationOpGt: // what is no number is none of these
+	case corev1.TolerationOpLt, corev1.TolerationOpGt: // of numbers alone
 		has, err1 := strconv.ParseInt(of.value, 10, 64)
 		bound, err2 := strconv.ParseInt(x.Value, 10, 64)
 		return err1 == nil && err2 == nil && (x.Operator == corev1.TolerationOpLt && has < bound || x.Operator == corev1.TolerationOpGt && has > bound)

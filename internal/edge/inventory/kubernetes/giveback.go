@@ -15,23 +15,22 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Kubernetes preempts nobody for a device (DRA), and for extended resources at once and without notice. So a Pod of somebody else's for which no place is found is
-// looked for here: where subjobs of ours hold what it waits for, those that cost least to stop are given notice, and their place is kept for it until it has one.
+// Kubernetes preempts nobody for DRA devices, and preempts for extended resources without our notice. So unschedulable Pods of others are watched here: where our
+// subjobs hold what such a Pod waits for, those that cost least to stop get notice, and their place is kept for the Pod until it is placed.
 
 const (
-	// patience is how long a place is kept, once it is free, for a Pod that does not come: then it waits for something that is not known here, and is left alone for a while,
-	// and longer each time, up to mostLeaves. longest is how long after its notice a Pod of ours may take to go: it stores what it did.
+	// patience is how long a free place is kept for a Pod that does not come. It must be waiting for something that is not modelled here, and is ignored for leaves,
+	// doubling each time up to mostLeaves. longest is how long after its notice a Pod of ours may take to be gone: it has to store what it did.
 	patience   = time.Minute
 	leaves     = 10 * time.Minute
 	mostLeaves = 6 * time.Hour
 	longest    = 10 * time.Minute
-	// pauses is how long the scheduler leaves a Pod alone at most, which it could place meanwhile, and a bit.
+	// pauses is a little more than kube-scheduler's longest back-off (10 s), within which it retries a Pod for which there is room.
 	pauses = 12 * time.Second
-	// rests is after how long a place is looked for again where there was none.
+	// rests is the pause after a search that found no place.
 	rests = 10 * time.Second
-	// mostReclaims bounds for how many Pods that wait places are kept at once, mostLooks for how many one is looked for at a time. enough is on how many machines one is looked
-	// for, of which the cheapest is cheap enough; mostMachines where none of those does, before the next ones have their turn. mostDevices is how many devices one Pod
-	// may want.
+	// mostReclaims bounds the places kept at once, mostLooks the searches in one pass. A search takes the cheapest of enough machines that would do, and tries up to
+	// mostMachines where none does; the next search goes on with others. mostDevices bounds the devices of one Pod.
 	mostReclaims = 256
 	mostLooks    = 4
 	enough       = 128
@@ -39,14 +38,14 @@ const (
 	mostDevices  = 16
 )
 
-// waiter is a Pod that waits, and when its turn is.
+// waiter is an unschedulable Pod of somebody else's, and when it is due for a search.
 type waiter struct {
 	*tenant
 	kin kin
 	due quantity.Instant
 }
 
-// decide gives back for Pods that wait, and ends what was given for those that do not any more. It returns the machines on which that changes anything.
+// decide keeps places for Pods that wait and releases those no longer needed. It returns the machines on which anything changed. inv.mu is held.
 func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 	r := &inv.reclaims
 	waiters := inv.waiters()
@@ -78,13 +77,13 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 		q := &quest{like: inv.asksOfPools(t.tenant), kin: t.kin}
 		switch {
 		case !q.claimed(inv, t.claims, nil, nil), q.nothing() && q.on != "":
-			continue // one of its claims is about to be made, or will never be; or a place is kept for others that it shares all of them with: neither costs a search
+			continue // a claim of it does not exist yet, or all of its claims get devices in a place that is kept already: no search is needed
 		case q.nothing():
 			r.resting[t.kin.shape] = now.Add(rests)
 			continue
 		}
 		if p.looks++; p.looks > mostLooks {
-			inv.rouse() // it is looked for the others next
+			inv.rouse() // the rest have their turn in the next pass
 			break
 		}
 		g, room := p.place(q)
@@ -95,7 +94,7 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 			delete(p.rooms, g.machine)
 		case room:
 			r.pausing[t.UID] = now.Add(time.Second)
-		case q.on != "": // on other machines those like it may find something
+		case q.on != "": // bound to one machine by a claim; Pods of its shape may find room elsewhere
 			r.pausing[t.UID] = now.Add(rests)
 		default:
 			r.resting[t.kin.shape] = now.Add(rests)
@@ -104,8 +103,7 @@ func (inv *Inventory) decide(now quantity.Instant) (machines []string) {
 	return append(machines, p.ahead(coming)...)
 }
 
-// waiters are the Pods that wait, those first that were tried least recently, and of these who waits longest: who finds nothing, however long it has waited, keeps nobody from
-// being tried. inv.mu is held.
+// waiters lists the Pods that wait, least recently tried first, then longest waiting: so one that finds nothing, however old, starves nobody. inv.mu is held.
 func (inv *Inventory) waiters() []waiter {
 	tenants := by[*tenant](inv.pods, byWaiting, waiting)
 	list := make([]waiter, len(tenants))
@@ -119,7 +117,7 @@ func (inv *Inventory) waiters() []waiter {
 	return list
 }
 
-// pass is one look at all who wait.
+// pass is the state of one call of decide: rooms caches machines that were looked at, looks counts searches.
 type pass struct {
 	*Inventory
 	now   quantity.Instant
@@ -127,8 +125,7 @@ type pass struct {
 	rooms map[string]*room
 }
 
-// keeps says whether a place is still kept: as long as its Pod waits, but not for ever once it is free. What our own Pods there need to end, to store what they did,
-// is not counted.
+// keeps reports whether a place is still to be kept: while its Pod waits, and for patience once it is free. The time that our own Pods there need to end does not count.
 func (p *pass) keeps(g *reclaim, waits bool) bool {
 	r := &p.reclaims
 	if !waits {
@@ -164,8 +161,8 @@ func (p *pass) keeps(g *reclaim, waits bool) bool {
 	return !p.taken(g)
 }
 
-// taken says whether somebody else was faster: the subjobs that gave way for a Pod are gone, and without it there is no room for it on the machine any more. The
-// scheduler looks at a Pod that waits with pauses, and at one that has just come at once.
+// taken reports whether another Pod took the place: our subjobs are gone, and yet there is no room for the waiter. It happens since the scheduler tries new Pods at
+// once and retries waiting ones after a back-off.
 func (p *pass) taken(g *reclaim) bool {
 	m, there := get[*machine](p.nodes, g.machine)
 	q, known := p.questOf(g)
@@ -178,8 +175,8 @@ func (p *pass) taken(g *reclaim) bool {
 	return !ok || len(more.slices) > 0
 }
 
-// place finds the machine where room for a Pod that waits costs least; nil: none is known. Where there seems to be room the scheduler is about to see that; if it has not
-// within its longest pause, the Pod can't go there for what is not looked at here. Machines where a place was kept in vain for a Pod like it count if there are no others.
+// place finds the machine where making room for a Pod loses least; nil if there is none. With room set there seems to be room already, and the scheduler gets its longest
+// back-off to use it; after that the Pod is taken to be kept out for a reason not modelled here. Machines where a place was kept in vain for Pods of its kin come last.
 func (p *pass) place(q *quest) (best *reclaim, room bool) {
 	t, names := q.like, []string{q.on}
 	if q.on == "" {
@@ -199,7 +196,7 @@ func (p *pass) place(q *quest) (best *reclaim, room bool) {
 			*best, *least = g, cost
 		}
 	}
-	from, fits := uint64(crc32.ChecksumIEEE([]byte(t.UID)))+uint64(p.now.Sub(0)/rests)*mostMachines, 0 // not all begin with the same, nor one always
+	from, fits := uint64(crc32.ChecksumIEEE([]byte(t.UID)))+uint64(p.now.Sub(0)/rests)*mostMachines, 0 // Pods begin at different machines, and each elsewhere next time
 	for i := range names {
 		m, there := get[*machine](p.nodes, names[(from+uint64(i))%uint64(len(names))])
 		if !there || !t.mayRunOn(m) {
@@ -240,7 +237,7 @@ func (p *pass) place(q *quest) (best *reclaim, room bool) {
 	return best, false
 }
 
-// Indexes of Pods: those that wait, and the machines on which ours are.
+// Indexes of Pods: those that wait, and our own by machine.
 const (
 	byWaiting = "waiting"
 	waiting   = "yes"

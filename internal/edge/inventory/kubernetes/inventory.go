@@ -31,28 +31,27 @@ import (
 // Options of an inventory.
 type Options struct {
 	Client kubernetes.Interface
-	// Dynamic looks at Kueue's objects; nil: nobody does.
+	// Dynamic watches Kueue's objects; nil: Kueue is not looked at.
 	Dynamic dynamic.Interface
-	// Operator is whose Pods and claims are ours, by their label, where they are of its Journal too: what is left of another one is somebody else's.
+	// Operator and Journal are the labels of our own Pods and claims. Those of another journal of this operator count as somebody else's.
 	Operator, Journal string
-	// Key is the secret that goes with the journal, made at an instant: a Pod is ours if what it says of itself is sealed with it. Empty: its labels are believed.
+	// Key is the journal's secret, and Made when it was made: a Pod is ours only if its record is sealed with it, since anybody can copy labels. Empty: labels are trusted.
 	Key  []byte
 	Made time.Time
-	// Pools that are offered at first; a machine's device is of the first that names it. None: nothing is.
+	// Pools to offer from the start; a device belongs to the first pool that matches it. None: nothing is offered.
 	Pools []Pool
 	Log   *slog.Logger
-	// Now is the clock of the machine; nil: its own.
+	// Now is the clock; nil: this machine's.
 	Now func() quantity.Instant
-	// Settle is how long changes are gathered before they are looked at. Default 200 ms.
+	// Settle is how long changes are collected before they are evaluated together. Default 200 ms.
 	Settle time.Duration
-	// Patience is how long is waited at the start for what the cluster may do without (Kueue's Workloads). Default 10 s.
+	// Patience bounds how long Open waits for what a cluster may lack (Kueue's Workloads). Default 10 s.
 	Patience time.Duration
-	// absent is how often a cluster without Kueue is asked whether it has it by now. Default 1 min.
+	// absent is how often a cluster without Kueue is asked whether it has been installed since. Default 1 min.
 	absent time.Duration
 }
 
-// Inventory is the slices of a cluster. It looks at what the API server says, and never changes anything there. While the API server is away the last state
-// stands.
+// Inventory lists a cluster's slices and what others hold of them. It only reads from the API server; while that is away the last state it sent stands.
 type Inventory struct {
 	opts   Options
 	slim   slimmer
@@ -63,16 +62,16 @@ type Inventory struct {
 	mu    sync.Mutex
 	dirty map[string]bool
 	wake  chan struct{}
-	// stands are what came of each machine, all their slices in order of id; nil: they are to be listed. told is what was said of others.
+	// stands is the last evaluation of each machine; all is their slices by ID, nil until Slices lists them anew. told is what was last reported of others' holds.
 	stands map[string]*stand
 	all    []protocol.Slice
 	told   map[job.SliceID][]protocol.Reservation
 	away   silences
-	// lengths are how long Pods of others ran.
+	// lengths remembers how long others' Pods ran, by owner, to estimate ends that nobody states.
 	lengths lengths
-	// fell are machines that have fewer of something than a moment ago.
+	// fell are machines whose extended resources dropped a moment ago, as when a device plugin restarts: their slices are closed, not removed.
 	fell map[string]bool
-	// reclaims are what is given back to whoever waits; costs says what that costs, nil: nobody does.
+	// reclaims are the places kept for others' Pods that wait; costs estimates what stopping subjobs loses, nil until Reckon.
 	reclaims reclaims
 	costs    func([]job.SliceID) map[job.SliceID]giveback.Cost
 }
@@ -82,8 +81,8 @@ var (
 	_ inventory.Live      = (*Inventory)(nil)
 )
 
-// Open looks at a cluster; it returns when all of it is known. Errors are of kind Invalid (the options), or Unavailable where the API server did not answer before
-// ctx was done.
+// Open starts to watch a cluster and returns when all of it is known. Errors are of kind Invalid (the options), or Unavailable if the API server did not answer
+// before ctx ended.
 func Open(ctx context.Context, o Options) (*Inventory, error) {
 	if o.Client == nil || o.Operator == "" {
 		return nil, errkind.Errorf(errkind.Invalid, "inventory of a cluster: Client and Operator must be set")
@@ -109,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	return inv, nil
 }
 
-// Slices lists those that there were when Watch reported last, or Open returned.
+// Slices lists the slices as of Watch's last report, or as of Open.
 func (inv *Inventory) Slices(context.Context) ([]protocol.Slice, error) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -123,7 +122,7 @@ func (inv *Inventory) Slices(context.Context) ([]protocol.Slice, error) {
 	return slices.Clone(inv.all), nil
 }
 
-// Held is what others hold of slices, as Watch has reported it, or Open has found it.
+// Held is what others hold of slices as of Watch's last report, or as of Open.
 func (inv *Inventory) Held() (list []inventory.Sighting) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -136,13 +135,13 @@ func (inv *Inventory) Held() (list []inventory.Sighting) {
 	return list
 }
 
-// GPUs is one name for all of them: two operators of one journal on one machine are refused, while those of two clusters may have one name there. That two machines do
-// not run one is what its lease in the cluster is for.
+// GPUs names the whole cluster as one device, so that two operators of one journal are refused on one machine while operators of different clusters are not. Two
+// machines are kept apart by the operator's lease in the cluster.
 func (inv *Inventory) GPUs() []string {
 	return []string{"kubernetes-" + cluster.Owner(inv.opts.Operator, inv.opts.Journal)}
 }
 
-// Describe says what there is, what was left out, and since when the API server is silent.
+// Describe summarizes the inventory for people: slices, devices that are left out and why, and since when the API server is away.
 func (inv *Inventory) Describe() string {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -170,14 +169,14 @@ func (inv *Inventory) Describe() string {
 	return text
 }
 
-// Away is since when the API server can't be listened to, and why; a nil error: it can.
+// Away is since when watching the API server fails, and why. The error is nil while it works.
 func (inv *Inventory) Away() (since time.Time, err error) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	return inv.away.since()
 }
 
-// Watch reports what changes of slices, and of what others hold of them, until ctx ends. Pods have no process that could be looked at here.
+// Watch reports changes of slices and of others' holds until ctx ends. It ignores its second argument: Pods have no process on this machine to ask about.
 func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
 	ails := false
 	for {
@@ -193,7 +192,7 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 		case <-ctx.Done():
 			return nil
 		case <-inv.wake:
-		case <-time.After(again): // what is kept for somebody who does not come is not kept for ever
+		case <-time.After(again): // places kept for Pods that never come expire without an event
 		}
 		select {
 		case <-ctx.Done():
@@ -208,28 +207,28 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 	}
 }
 
-// blind is after how long without a word of the API server nothing is started any more: who holds what may be another by then.
+// blind is how long the API server may be away before nothing is started any more: by then the holds may have changed.
 const blind = time.Minute
 
-// again is after how long it is looked whether places are still to be kept, if nothing changes.
+// again is how often kept places are reviewed where nothing changes.
 const again = 10 * time.Second
 
-// Close stops listening. It may be called twice.
+// Close stops watching. It may be called twice.
 func (inv *Inventory) Close() error {
 	inv.cancel()
 	inv.done.Wait()
 	return nil
 }
 
-// Reckon has it ask what it costs to stop what runs on slices (without the operator's name in front), a machine's at a time. Of what is not in the answer all that its Pod
-// has done is taken to be lost. costs must answer soon, and call nothing of the inventory.
+// Reckon sets how to estimate what stopping the subjobs on a machine's slices loses. IDs are without the operator's prefix. For a slice that is missing from the answer
+// all that its Pod has done counts as lost. costs is called with the lock held: it must be quick and must not call the inventory.
 func (inv *Inventory) Reckon(costs func([]job.SliceID) map[job.SliceID]giveback.Cost) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.costs = costs
 }
 
-// touch notes that something of a machine has changed.
+// touch marks machines dirty and wakes Watch.
 func (inv *Inventory) touch(machines ...string) {
 	inv.mu.Lock()
 	for _, m := range machines {
@@ -241,16 +240,16 @@ func (inv *Inventory) touch(machines ...string) {
 	inv.rouse()
 }
 
-// rouse has Watch look.
+// rouse wakes Watch.
 func (inv *Inventory) rouse() {
 	select {
 	case inv.wake <- struct{}{}:
-	default: // it is awake
+	default: // already woken
 	}
 }
 
-// look evaluates the machines that have changed, and reports what came of it: what others hold first, then that there are other slices, and then of those
-// that are gone that nobody holds them.
+// look evaluates dirty machines and reports in this order: new holds, that the list of slices has changed, and last that slices which are gone are held no more. So
+// nothing is started on a slice that looks free only because it is gone.
 func (inv *Inventory) look(report func(inventory.Sighting)) {
 	inv.mu.Lock()
 	var changed, gone []inventory.Sighting
@@ -316,10 +315,10 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 	if restocked {
 		report(inventory.Sighting{Restocked: true})
 	}
-	tell(gone) // nothing is to begin on a slice that is not there, because nobody holds it any more
+	tell(gone)
 }
 
-// evaluate says what is on a machine now; nil: it is not there, or of no pool.
+// evaluate computes a machine's slices and holds; nil if it is not there or of no pool.
 func (inv *Inventory) evaluate(name string, before *stand) *stand {
 	m, _ := get[*machine](inv.nodes, name)
 	if m == nil {
@@ -333,7 +332,7 @@ func (inv *Inventory) evaluate(name string, before *stand) *stand {
 	return s.evaluate(before)
 }
 
-// scene is all that is known of a machine.
+// scene collects all that is known of a machine.
 func (inv *Inventory) scene(m *machine) *scene {
 	pooledMachine := *m
 	pooledMachine.pools = poolsOf(inv.opts.Pools, m)
@@ -345,14 +344,14 @@ func (inv *Inventory) scene(m *machine) *scene {
 	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
 		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.names(o.driver) {
 			seen[k] = true
-			s.offers = append(s.offers, by[*offer](inv.offers, byPool, k.driver+"/"+k.pool)...) // not all parts need be of this machine
+			s.offers = append(s.offers, by[*offer](inv.offers, byPool, k.driver+"/"+k.pool)...) // a pool may span machines
 			s.claims = append(s.claims, by[*claim](inv.claims, byPool, k.driver+"/"+k.pool)...)
 		}
 	}
 	return s
 }
 
-// limit is until when an owner lets its Pods run: a Job by itself, Kueue's Workload of it, or what owns the Job (a JobSet) and its Workload.
+// limit is until when an owner lets its Pods run at most: by its own deadline, its Workload's, or those of what owns it (a JobSet).
 func (inv *Inventory) limit(of types.UID) quantity.Instant {
 	end, parent := quantity.Never, types.UID("")
 	for _, source := range []cache.SharedIndexInformer{inv.jobs, inv.workloads} {

@@ -11,34 +11,34 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// A Pod that wants several devices gets them together: the set whose subjobs cost least to stop, all of which are told at once. One device after the other would take the
-// cheapest first, and then stop more for the second than both need.
+// A Pod that wants several devices gets the set whose subjobs cost least to stop, and all of these are told at once. Choosing one device after the other would take the
+// cheapest first and could then stop more for the second than both need.
 
 const (
-	// mostPrices bounds how many sets of devices are priced on one machine. The first is that of taking one after the other; within the bound the one that is found costs least.
+	// mostPrices bounds the sets of devices priced on one machine. The first set tried is the greedy one; the result is optimal if the bound is not reached.
 	mostPrices = 1024
-	// mostChoices bounds how many combinations of choices are tried on one machine.
+	// mostChoices bounds the combinations of firstAvailable alternatives tried on one machine.
 	mostChoices = 16
 )
 
-// ask is what is wanted of a machine for one request, and the devices that are meant.
+// ask is one request with the devices of a machine that would do.
 type ask struct {
 	*choice
-	// of is the claim that it is of.
+	// of is the number of its claim.
 	of  int
 	fit []pick
-	// none: there are not as many.
+	// none: there are not enough.
 	none bool
 }
 
-// pick is a device of a pool, for an ask.
+// pick is a device for an ask.
 type pick struct {
 	of   *remains
 	d    *held
 	want *ask
 }
 
-// joint looks for the cheapest devices for all that somebody wants.
+// joint is a branch-and-bound search for the cheapest devices for all requests of a Pod.
 type joint struct {
 	asks  []*ask
 	all   remainders
@@ -50,7 +50,7 @@ type joint struct {
 	cost  giveback.Cost
 }
 
-// devices gives the devices that together cost least to somebody who wants several: of the first choices for which there is room.
+// devices adds to g the cheapest devices for all wants, and the subjobs to stop for them. Alternatives are tried in order of preference; the first that fit are taken.
 func (all remainders) devices(r *room, wants []want, g *reclaim) (giveback.Cost, bool) {
 	asks := make([][]*ask, len(wants))
 	for k := range wants {
@@ -77,7 +77,7 @@ func (all remainders) devices(r *room, wants []want, g *reclaim) (giveback.Cost,
 			return j.cost, true
 		}
 		k := len(chosen) - 1
-		for ; k >= 0; k-- { // the last one's next first
+		for ; k >= 0; k-- { // the next combination, the last request's alternatives first
 			if chosen[k]++; chosen[k] < len(asks[k]) {
 				break
 			}
@@ -90,8 +90,8 @@ func (all remainders) devices(r *room, wants []want, g *reclaim) (giveback.Cost,
 	return giveback.Cost{}, false
 }
 
-// ask finds the devices that a choice means. One that is free is none if nobody knows whether it is meant: the scheduler would have taken it. Of who wants all there are every
-// one has to be to be had, and to be known.
+// ask finds the devices that a choice selects. A free device for which that is not known does not count: kube-scheduler would have taken it if it did. With
+// allocationMode All every selected device must be obtainable, and none may be in doubt.
 func (all remainders) ask(r *room, c *choice, of int) *ask {
 	a := &ask{choice: c, of: of}
 	for _, x := range all {
@@ -117,12 +117,12 @@ func (all remainders) ask(r *room, c *choice, of int) *ask {
 	return a
 }
 
-// picked says whether devices have one already.
+// picked reports whether a device is among picks.
 func picked(picks []pick, d *held) bool {
 	return slices.ContainsFunc(picks, func(p pick) bool { return p.d == d })
 }
 
-// alike says whether a device has in common with those before it what constraints of its claim want.
+// alike reports whether a device meets its claim's matchAttribute constraints beside those picked before.
 func (p *pick) alike(before []pick) bool {
 	for _, c := range p.want.alike {
 		mine, there := p.d.attribute(c.domain, c.name, p.of.driver)
@@ -142,7 +142,7 @@ func (p *pick) alike(before []pick) bool {
 	return true
 }
 
-// from goes on with the n-th device of the k-th ask. What is barred, by its place among those that fit, was looked at in the same place before.
+// from extends picks with the n-th device of the k-th ask. Devices that are barred (by index into ask.fit) were tried in this position before: sets have no order.
 func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
 	for k < len(j.asks) && j.asks[k].n > 0 && n >= min(j.asks[k].n, mostDevices) {
 		k, n, barred = k+1, 0, nil
@@ -189,14 +189,14 @@ func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
 	copy(own, barred)
 	for _, c := range list {
 		if j.found && c.cost.Compare(j.cost) >= 0 {
-			return // one more device never makes it cheaper
+			return // adding devices never lowers the cost, and the list is sorted
 		}
 		j.from(k, n+1, append(slices.Clip(picks), a.fit[c.at]), own)
 		own[c.at] = true
 	}
 }
 
-// price is what it costs to have devices together. Which subjobs are stopped for it is added to stops, if that is not nil.
+// price is the cost of having all of these devices; false if they can't be had together. Unless stops is nil the subjobs to stop are appended to it.
 func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost giveback.Cost, ok bool) {
 	for _, x := range j.all {
 		c, enough := x.price(picks, stops)
@@ -208,14 +208,14 @@ func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost giveback.Cost, o
 	return cost, true
 }
 
-// priced is what devices that share counters cost together.
+// priced is the cached price of a set of devices that share counters.
 type priced struct {
 	cost  giveback.Cost
 	stops []job.SliceID
 	ok    bool
 }
 
-// price is what devices of a pool cost: the sum of what those cost that share counters with each other, which is worked out once for each set of them.
+// price sums the prices of a pool's devices over groups that share counters (held.part); the price of each group is computed once and cached.
 func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost giveback.Cost, ok bool) {
 	x.chosen = x.chosen[:0]
 	for i := range picks {
@@ -251,7 +251,7 @@ func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost giveback.Cost,
 	return cost, true
 }
 
-// work finds the cheapest of ours that free enough of what is short for devices.
+// work finds the cheapest subjobs that free enough of the counters these devices lack.
 func (x *remains) work(devices []int) (p priced) {
 	need := map[int]int64{}
 	for _, k := range devices {

@@ -19,15 +19,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Kueue's Workloads say how long what they admit runs at most, and what is still to come. Its types are not needed for that.
+// Kueue's Workloads say how long what they admit runs at most, and what is still to come. They are read as unstructured objects, without Kueue's module.
 
-// kueueGroup and the versions of it that are known, the newest first.
+// kueueGroup, and the versions of it that are read, the newest first.
 const kueueGroup = "kueue.x-k8s.io"
 
 func kueueVersions() []string { return []string{"v1beta2", "v1beta1"} }
 
-// listenToKueue listens to Workloads, queues and flavors, from when there is somebody who answers, and closes heard once all of them are known, or there is no Kueue so far. That
-// its API is away says nothing of the cluster: what it admits may then be longer on its slice than is known, and no more.
+// listenToKueue watches Workloads, queues and flavors once Kueue's API is served, and closes heard when they are known, or when there is no Kueue so far. An API that is
+// away makes nothing else unsure: Workloads may then run longer than is known here, and no more.
 func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) {
 	waited := sync.OnceFunc(func() { close(heard) })
 	defer waited()
@@ -36,7 +36,7 @@ func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) 
 	}
 	said := false
 	fails := func(_ cache.SharedIndexInformer, err error) {
-		if !said && ctx.Err() == nil && !apierrors.IsNotFound(err) { // what is not there yet, or not any more, is no trouble
+		if !said && ctx.Err() == nil && !apierrors.IsNotFound(err) { // not installed (any more) is no error
 			said = true
 			inv.opts.Log.Warn("Kueue does not say how long its Workloads run; what it said last stands", "error", err)
 		}
@@ -71,13 +71,13 @@ func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) 
 	cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// kueueKind is a kind of objects that is asked for where there is Kueue: its source, nil where there is none, and where that is kept.
+// kueueKind is a kind of Kueue's to watch: its source, nil where the cluster has none, and the field that keeps it.
 type kueueKind struct {
 	source func() (cache.SharedIndexInformer, error)
 	to     *cache.SharedIndexInformer
 }
 
-// kueueKinds are the Workloads first: without them nothing else counts.
+// kueueKinds lists Workloads first: without them the others are of no use.
 func (inv *Inventory) kueueKinds() []kueueKind {
 	kind := func(resource string, indexers cache.Indexers) func() (cache.SharedIndexInformer, error) {
 		return func() (cache.SharedIndexInformer, error) { return inv.kueue(resource, indexers) }
@@ -95,7 +95,7 @@ func (inv *Inventory) kueueKinds() []kueueKind {
 	return list
 }
 
-// kueue is the source of a kind; nil where the cluster has none.
+// kueue makes the source of a kind; nil where the cluster has none.
 func (inv *Inventory) kueue(resource string, indexers cache.Indexers) (cache.SharedIndexInformer, error) {
 	for _, version := range kueueVersions() {
 		of := schema.GroupVersionResource{Group: kueueGroup, Version: version, Resource: resource}
@@ -107,10 +107,10 @@ func (inv *Inventory) kueue(resource string, indexers cache.Indexers) (cache.Sha
 			return dynamicinformer.NewFilteredDynamicInformer(inv.opts.Dynamic, of, metav1.NamespaceAll, 0, indexers, nil).Informer(), nil
 		}
 	}
-	return nil, nil //nolint:nilnil // there is none, and that is no error
+	return nil, nil //nolint:nilnil // none is no error
 }
 
-// workload is until when a Workload lets what it is of run. What is none is kept as it came.
+// workload reads a Workload: until when what it owns may run, and what is still to come of it. Other objects pass unchanged.
 func (s *slimmer) workload(object any) any {
 	o, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -131,7 +131,7 @@ func (s *slimmer) workload(object any) any {
 	if l.most = most; most == 0 {
 		return l
 	}
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // one of another shape is none
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions") // of an unknown shape: none
 	for _, c := range conditions {
 		c, ok := c.(map[string]any)
 		if !ok || c["type"] != "Admitted" || c["status"] != string(metav1.ConditionTrue) {
@@ -145,7 +145,7 @@ func (s *slimmer) workload(object any) any {
 	return l
 }
 
-// owned are all whose the limit is.
+// owned lists the objects that the limit is for.
 func (l *limit) owned() []types.UID {
 	if len(l.owners) == 0 {
 		return []types.UID{l.of}

@@ -15,20 +15,20 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Of most Pods nobody says when they end. How long earlier ones of the same owner ran says it with a chance: enough to plan what begins behind them, which is withdrawn if
-// they stay, and never to start anything.
+// Most Pods state no end. How long earlier Pods of the same owner ran gives a bound that holds with some probability: good enough to plan what follows, which is withdrawn
+// if the Pod stays, and never a reason to start anything.
 
 const (
-	// fewest is how many Pods of an owner have ended before anything is said of the next: then it is gone by what is said but for a chance of one in twenty.
+	// fewest is how many Pods of an owner must have ended before their successors' ends are estimated: the longest of 19 is exceeded with a chance of 1/20.
 	fewest = 19
-	// sure is the share of lengths that are looked for, in parts per million. Of n Pods that ended the bound is the k-th shortest, k = floor(.975 (n+1)), and the next is longer
-	// with a chance of at most .025 + 1/(n+1), from 39 on; below that the bound is the longest, with 1/(n+1).
+	// sure is the quantile of lengths in parts per million. Of n lengths the bound is the k-th shortest, k = floor(.975 (n+1)), exceeded with a chance of at most
+	// .025 + 1/(n+1) where n >= 39; below that it is the longest, exceeded with 1/(n+1) (conformal prediction, docs/adr/0015-learned-profiles.md).
 	sure = 975_000
-	// mostOwners bounds of how many owners lengths are remembered; those that were taught last stay.
+	// mostOwners bounds the owners that are remembered; the least recently updated is dropped.
 	mostOwners = 1024
 )
 
-// lengths are how long Pods ran, by whose they were; those that run still are counted as what they are.
+// lengths are distributions of how long Pods ran, by owner. Pods that still run count as censored.
 type lengths struct {
 	of     map[string]*ends.Curve
 	taught []string
@@ -39,7 +39,7 @@ type lengths struct {
 type run struct {
 	of    string
 	since quantity.Instant
-	// said is when it was said to end last.
+	// said is the last estimate of its end.
 	said quantity.Instant
 }
 
@@ -47,7 +47,7 @@ func newLengths() lengths {
 	return lengths{of: map[string]*ends.Curve{}, open: map[types.UID]run{}}
 }
 
-// begun notes that a Pod of somebody's runs.
+// begun records that a Pod of an owner runs.
 func (l *lengths) begun(uid types.UID, of string, since quantity.Instant) {
 	if _, known := l.open[uid]; known || since == 0 {
 		return
@@ -60,7 +60,7 @@ func (l *lengths) begun(uid types.UID, of string, since quantity.Instant) {
 	l.curve(of).Open(since)
 }
 
-// over notes that one runs no more; cut: it was ended before its time.
+// over records that a Pod has ended; cut: it was ended early, so its length is censored.
 func (l *lengths) over(uid types.UID, now quantity.Instant, cut bool) {
 	r, known := l.open[uid]
 	if !known {
@@ -72,7 +72,7 @@ func (l *lengths) over(uid types.UID, now quantity.Instant, cut bool) {
 	c.Add(now.Sub(r.since), cut)
 }
 
-// curve is that of an owner, who was taught last now.
+// curve is an owner's distribution, marked as most recently updated.
 func (l *lengths) curve(of string) *ends.Curve {
 	if i := slices.Index(l.taught, of); i >= 0 {
 		l.taught = slices.Delete(l.taught, i, i+1)
@@ -88,8 +88,8 @@ func (l *lengths) curve(of string) *ends.Curve {
 	return l.of[of]
 }
 
-// until is when a Pod that runs is likely to be gone; Never: nothing is known, or it has stayed for longer. What was said of it stands while it is not off by more than a
-// tenth: each Pod that ends changes it a bit.
+// until estimates when a running Pod will be gone; Never if too little is known or it has outlived the bound. An estimate changes only when it is off by more than a tenth,
+// since every Pod that ends shifts it a little.
 func (l *lengths) until(now quantity.Instant, uid types.UID) quantity.Instant {
 	r := l.open[uid]
 	c := l.of[r.of]
@@ -107,7 +107,7 @@ func (l *lengths) until(now quantity.Instant, uid types.UID) quantity.Instant {
 	return r.said
 }
 
-// called is what a Pod is called together with those like it: by its controller, else as it says of itself, else by its image; empty: by nothing.
+// called names the group of Pods that a Pod is like: its controller, else its app label or generated name, else its image; empty: none.
 func called(o *corev1.Pod) string {
 	for _, owner := range o.OwnerReferences {
 		if value(owner.Controller) {
@@ -124,10 +124,10 @@ func called(o *corev1.Pod) string {
 	return cmp.Or(o.Labels["app.kubernetes.io/name"], o.Labels["app"], stem(o.GenerateName), image)
 }
 
-// stem is a prefix of generated names, as people would write it.
+// stem trims the separator from a generateName.
 func stem(generate string) string { return strings.TrimRight(generate, "-.") }
 
-// calledJob is what a Job is called together with those like it: by what makes such Jobs.
+// calledJob names the group of Jobs that a Job is like: its controller (a CronJob), else its name.
 func calledJob(o metav1.Object) string {
 	for _, owner := range o.GetOwnerReferences() {
 		if value(owner.Controller) {
@@ -137,7 +137,7 @@ func calledJob(o metav1.Object) string {
 	return cmp.Or(stem(o.GetGenerateName()), o.GetName())
 }
 
-// whose says whose a Pod is, NAMESPACE/NAME, as its Job is called if that is known; empty: nobody's. inv.mu is held.
+// whose is the key of a Pod's group, NAMESPACE/NAME, by its Job where that is known; empty: none. inv.mu is held.
 func (inv *Inventory) whose(t *tenant) string {
 	name := t.called
 	for _, l := range by[*limit](inv.jobs, byOwner, string(t.owner)) {
@@ -149,7 +149,7 @@ func (inv *Inventory) whose(t *tenant) string {
 	return t.Namespace + "/" + name
 }
 
-// learn takes in who runs on a machine. inv.mu is held.
+// learn records which Pods run on a machine. inv.mu is held.
 func (inv *Inventory) learn(tenants []*tenant) {
 	for _, t := range tenants {
 		if of := inv.whose(t); of != "" && !t.ours && !t.forever {
@@ -158,7 +158,7 @@ func (inv *Inventory) learn(tenants []*tenant) {
 	}
 }
 
-// ended takes in that a Pod is gone, as it was last; unseen: some time ago.
+// ended records that a Pod is gone, by its last state; unseen: when it ended is not known.
 func (inv *Inventory) ended(t *tenant, unseen bool) {
 	if t.ours || t.forever || t.called == "" {
 		return
@@ -168,7 +168,7 @@ func (inv *Inventory) ended(t *tenant, unseen bool) {
 	inv.lengths.over(t.UID, inv.opts.Now(), unseen || t.leaves != 0)
 }
 
-// until is when a Pod is gone: at the latest, as something says, else as it is likely.
+// until is when a Pod is gone: at its stated latest, else as estimated.
 func (s *scene) until(t *tenant) quantity.Instant {
 	end := t.ends(s.limits)
 	if end != quantity.Never || s.likely == nil || t.ours || t.forever {

@@ -15,20 +15,20 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// What is kept of a cluster's objects: as little as says which slices there are and who holds them, since there are a hundred thousand Pods in a large one. Each
-// has its name for the informers' sake. Nobody writes to one that is kept.
+// What is kept of a cluster's objects: only what decides which slices there are and who holds them, since a large cluster has a hundred thousand Pods. Each type has
+// object metadata for the informers' sake. Kept objects are immutable.
 
 // machine is a Node.
 type machine struct {
 	metav1.ObjectMeta
-	// pools that it is of, by their places: those of the time at which it is looked at.
+	// pools are indexes into Options.Pools, filled in when the machine is evaluated.
 	pools []int
-	// counts are how many it has of extended resources.
+	// counts are its allocatable extended resources.
 	counts map[string]int64
-	// product is the model of its GPUs, as its labels say; memory theirs, in bytes.
+	// product is its GPUs' model by its labels; memory is of one GPU, in bytes.
 	product string
 	memory  quantity.Amount
-	// taints that keep Pods away, and closed is what else ends gaps on it: a cordon, maintenance.
+	// taints that keep Pods away; closed are other reservations of the whole machine: a cordon, maintenance.
 	taints []taint
 	closed []protocol.Reservation
 }
@@ -39,13 +39,13 @@ type taint struct {
 	effect     corev1.TaintEffect
 }
 
-// offer is a ResourceSlice: a part of what a driver's pool has.
+// offer is a ResourceSlice: a part of a driver's pool.
 type offer struct {
 	metav1.ObjectMeta
 	driver, pool string
-	// machine that all of it is on; empty: each device says.
+	// machine of all its devices; empty: each device names its own.
 	machine string
-	// generation of the pool, and of how many parts it consists.
+	// generation of the pool, and how many parts that has.
 	generation, parts int64
 	devices           []device
 	counters          []count
@@ -54,21 +54,21 @@ type offer struct {
 // pooled names a driver's pool.
 type pooled struct{ driver, pool string }
 
-// device is one that a driver publishes.
+// device is a device as its driver publishes it.
 type device struct {
 	name, machine string
-	// attributes and capacities by their names, with a domain where their driver has written one.
+	// attributes and capacities by name, with a domain where the driver wrote one.
 	attributes map[string]string
 	capacities map[string]int64
 	memory     quantity.Amount
 	uses       []count
-	// tainted says why nobody is to get it; empty: anybody may.
+	// tainted is a taint that keeps everybody from it; empty: none.
 	tainted string
-	// several: it may be allocated to several at once, each a part of it.
+	// several: it may be allocated to several claims at once, a part to each.
 	several bool
 }
 
-// count is so much of a counter of a set.
+// count is an amount of one counter of a set.
 type count struct {
 	set, counter string
 	n            int64
@@ -78,28 +78,28 @@ type count struct {
 type claim struct {
 	metav1.ObjectMeta
 	ours bool
-	// has is what was allocated to it.
+	// has are the devices allocated to it.
 	has []place
-	// by are the Pods it is reserved for, by their keys.
+	// by are the keys of the Pods it is reserved for.
 	by []string
-	// wants are the requests of one that has nothing yet, shape the same as text.
+	// wants are its requests while nothing is allocated, and shape the same as text.
 	wants []want
 	shape string
 }
 
-// place is a device's.
+// place identifies a device.
 type place struct {
 	pooled
 	device string
 }
 
-// class is a DeviceClass: which devices it means.
+// class is a DeviceClass: which devices it selects.
 type class struct {
 	metav1.ObjectMeta
 	only selector
 }
 
-// terms of what it means; none of one that nobody has seen.
+// terms of its selector; none of a class that was not seen.
 func (c *class) terms() selector {
 	if c == nil {
 		return nil
@@ -112,55 +112,55 @@ type tenant struct {
 	metav1.ObjectMeta
 	machine string
 	ours    bool
-	// slice that a Pod of ours is on, without the operator's name.
+	// slice that a Pod of ours is on, without the operator's prefix.
 	slice job.SliceID
-	// fills: it is of the class of subjobs, whoever's, so that nothing is given back to it.
+	// fills: it has the PriorityClass of subjobs, of whichever operator, so nothing is given back to it.
 	fills bool
-	// asks are extended resources.
+	// asks are its extended resources.
 	asks map[string]int64
-	// claims by their keys.
+	// claims are keys of its ResourceClaims that exist.
 	claims []string
-	// requests are how many claims it has, made or not.
+	// requests counts its claims, including those not made yet.
 	requests int
-	// nodes are labels that the machine must have of one that waits, affinity what else it asks of it (any of them; nil: nothing), tolerates which taints it bears. shape is all of
-	// that and what it asks for, beside its claims, as text.
+	// Set while it waits: nodes are labels that its machine must have, affinity its further requirements (any of them; nil: none), tolerates its tolerations. shape is all
+	// of that, and what it asks for but for its claims, as text.
 	nodes     map[string]string
 	affinity  []labels.Selector
 	tolerates []corev1.Toleration
 	shape     string
-	// active is how long it may run (0: for ever) from started on, and grace what it has to end.
+	// active is its activeDeadlineSeconds (0: none), counted from started; grace is its termination grace period.
 	active, grace time.Duration
 	started       quantity.Instant
-	// leaves is by when it is gone, since it is being deleted; 0: it is not.
+	// leaves is by when it is gone once it is being deleted; 0: it is not.
 	leaves quantity.Instant
-	// waits is since when no place was found for it; 0: it has one, or is not looked for.
+	// waits is since when it has been unschedulable; 0: it is not.
 	waits quantity.Instant
 	owner types.UID
-	// called is what it and those like it are called by; forever: its containers are started again whatever they end with, so that it has no end.
+	// called names its group (called); forever: restartPolicy Always, so that it has no end.
 	called  string
 	forever bool
-	// kind of object that it is for, of one that is still to come; empty: it is a Pod.
+	// kind of the object it stands for while its Pod does not exist yet; empty: it is a Pod.
 	kind string
-	// queued: something holds it back, as Kueue does; nominated: the scheduler makes room for it by itself.
+	// queued: it has scheduling gates, as Kueue sets; nominated: kube-scheduler preempts for it.
 	queued, nominated bool
 }
 
-// limit is until when what an object owns runs at most: a Job, or a Workload of Kueue for the Job that it is of.
+// limit is until when what an object owns may run: a Job, or a Kueue Workload for its Job.
 type limit struct {
 	metav1.ObjectMeta
 	of  types.UID
 	end quantity.Instant
-	// owners are all of a Workload's: Pods themselves may be several.
+	// owners are all objects of a Workload: there are several for a group of Pods.
 	owners []types.UID
-	// most is for how long it may run from when it begins; 0: nobody says.
+	// most is how long it may run once begun; 0: unlimited.
 	most time.Duration
-	// called is what a Job and those like it are called by; parent owns a Job; coming is what a Workload's Pods will want, nil of one that is over.
+	// called names a Job's group, and parent owns it; coming is what a Workload's Pods will want, nil once it is over.
 	called string
 	parent types.UID
 	coming *coming
 }
 
-// template is a ResourceClaimTemplate: what claims made of it want.
+// template is a ResourceClaimTemplate: what its claims will want.
 type template struct {
 	metav1.ObjectMeta
 	wants []want

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Offer has these pools offered from now on, in place of those of before. What runs on slices that are offered no more goes on; what is new is there once it was looked at.
-// Errors are of kind Invalid, and list everything that is wrong: then those of before stand.
+// Offer replaces the pools. What runs on slices that are no longer offered goes on; new slices appear with the next report. Errors are of kind Invalid and list everything
+// that is wrong; the pools then stay as they were.
 func (inv *Inventory) Offer(pools []Pool) error {
 	if err := checkPools(pools); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (inv *Inventory) Offer(pools []Pool) error {
 	return nil
 }
 
-// withDefaults is a copy of pools in which nothing is left out.
+// withDefaults copies pools and fills in defaults.
 func withDefaults(pools []Pool) []Pool {
 	pools = slices.Clone(pools)
 	for i := range pools {
@@ -33,7 +33,7 @@ func withDefaults(pools []Pool) []Pool {
 	return pools
 }
 
-// poolsOf are the pools that a machine is of, by their places.
+// poolsOf lists the indexes of the pools that a machine belongs to.
 func poolsOf(pools []Pool, m *machine) (list []int) {
 	for i := range pools {
 		of := true
@@ -48,14 +48,14 @@ func poolsOf(pools []Pool, m *machine) (list []int) {
 	return list
 }
 
-// names says whether a pool names a driver. inv.mu is held.
+// names reports whether a pool names a driver. inv.mu is held.
 func (inv *Inventory) names(driver string) bool {
 	return slices.ContainsFunc(inv.opts.Pools, func(p Pool) bool {
 		return slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Driver == driver })
 	})
 }
 
-// asksOfPools is a Pod without the extended resources that no pool names: of those nothing can be given back to it. inv.mu is held.
+// asksOfPools copies a Pod without the extended resources that no pool names: none of those can be given back. inv.mu is held.
 func (inv *Inventory) asksOfPools(t *tenant) *tenant {
 	unnamed := func(name string, _ int64) bool {
 		return !slices.ContainsFunc(inv.opts.Pools, func(p Pool) bool {

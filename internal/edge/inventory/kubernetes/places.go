@@ -17,8 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// ahead finds places for Pods that are to come, those of a few Workloads in one look: of those first that were tried least recently. It returns the machines on which that
-// changes anything.
+// ahead keeps places for Pods that are to come, of at most mostAhead Workloads in one pass, least recently tried first. It returns the machines on which anything changed.
 func (p *pass) ahead(list []*expected) (machines []string) {
 	r, looks := &p.reclaims, 0
 	slices.SortStableFunc(list, func(a, b *expected) int { return cmp.Compare(r.pausing[a.UID], r.pausing[b.UID]) })
@@ -49,26 +48,26 @@ func (p *pass) ahead(list []*expected) (machines []string) {
 	return machines
 }
 
-// placeAll finds a place for every Pod of a Workload that lacks one: the next is always where it costs least. None where not all have one.
+// placeAll finds places for all Pods of a Workload that lack one, each next Pod where it costs least; nil unless all get one.
 func (p *pass) placeAll(e *expected) (places []*reclaim) {
 	names := sortedKeys(p.stands)
 	if len(names) == 0 {
 		return nil
 	}
-	more := map[string][]*reclaim{} // on each machine
+	more := map[string][]*reclaim{} // places found so far, by machine
 	for k, n := range e.missing {
 		x := &e.coming.parts[k]
 		like := p.withFlavors(x)
 		var q *quest
 		var at []*candidate
 		for i := range n {
-			if i < 2 { // what its Pods share the first of them has, and the others not
+			if i < 2 { // the first Pod gets the devices of shared claims, so the others want less
 				known := false
 				if q, known = p.quest(x, nil, places); !known {
 					return nil
 				}
 				if q.like = like; q.nothing() {
-					break // nothing that is offered
+					break // nothing that is offered here
 				}
 				if i == 0 || len(x.claims) > 0 {
 					at = p.candidates(q, e, names, n-i, more)
@@ -99,7 +98,7 @@ func (p *pass) placeAll(e *expected) (places []*reclaim) {
 	return places
 }
 
-// withFlavors is what the Pods of a part will be like: Kueue adds the labels of the machines that its quota is of.
+// withFlavors is what the Pods of a pod set will be like: Kueue adds the node labels of the ResourceFlavor that their quota is of.
 func (p *pass) withFlavors(x *part) *tenant {
 	like := *p.asksOfPools(x.like)
 	like.nodes = maps.Clone(like.nodes)
@@ -114,7 +113,7 @@ func (p *pass) withFlavors(x *part) *tenant {
 	return &like
 }
 
-// candidate is a machine, and what the next Pod would be given there; nil: nothing.
+// candidate is a machine, and the place the next Pod would get there; nil: none any more.
 type candidate struct {
 	room *room
 	base []*reclaim
@@ -130,7 +129,7 @@ func (c *candidate) look(q *quest, more []*reclaim) {
 	}
 }
 
-// candidates are the machines on which n Pods may run, as many as are enough. With places that cost nothing for all of them no more is looked for.
+// candidates are machines with a place for one of n Pods, at most enough of them; the search ends early once n places cost nothing.
 func (p *pass) candidates(q *quest, e *expected, names []string, n int, more map[string][]*reclaim) (list []*candidate) {
 	if q.on != "" {
 		names = []string{q.on}
@@ -158,7 +157,7 @@ func (p *pass) candidates(q *quest, e *expected, names []string, n int, more map
 	return list
 }
 
-// closes are the slices that nobody is to have from when on a place is wanted: those that are cut short for it, and those that it takes, or takes something of.
+// closes are the slices that are not for sale from when a place is wanted: those cut short for it, and those that it takes or shares counters with.
 func (r *room) closes(g *reclaim) []job.SliceID {
 	list := slices.Clone(g.slices)
 	for _, name := range sortedKeys(g.waiter.asks) {
@@ -190,7 +189,7 @@ func (r *room) closes(g *reclaim) []job.SliceID {
 	return slices.Compact(list)
 }
 
-// ordinals are as many slices of an extended resource as a Pod asks for beyond those that are cut short for it: the highest of those that are free by then.
+// ordinals are the slices of an extended resource that a Pod takes beyond those cut short for it: the highest that are free by then, as seat would give it.
 func (r *room) ordinals(name string, g *reclaim) (list []job.SliceID) {
 	n := int(g.waiter.asks[name])
 	for _, i := range r.machine.pools {
@@ -216,7 +215,7 @@ func (r *room) ordinals(name string, g *reclaim) (list []job.SliceID) {
 	return list
 }
 
-// busy says whether somebody holds a slice beyond when it is looked at, or will: one of ours that stays, others, or whoever it is kept for.
+// busy reports whether a slice is held at when: by a subjob of ours, by others, or for a kept place.
 func (r *room) busy(id job.SliceID) bool {
 	return slices.ContainsFunc(r.tenants, func(t *tenant) bool { return t.ours && t.slice == id && !r.gone(t.ends(r.limits)) }) ||
 		slices.ContainsFunc(r.gives, func(g *reclaim) bool { return slices.Contains(g.shuts(), id) }) ||

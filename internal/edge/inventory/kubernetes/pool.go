@@ -13,47 +13,47 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// Pool says which devices of a cluster are offered, and when. A machine may be of several; a device is of the first that names it.
+// Pool says which devices of a cluster are offered, and when. A machine may belong to several; a device belongs to the first that matches it.
 type Pool struct {
 	Name string
-	// Nodes are labels that a machine must have; none: every machine counts.
+	// Nodes are labels that a machine must have; none: all machines.
 	Nodes map[string]string
-	// Classes of devices that drivers publish (DRA), the preferred first: where devices share counters, those of the first that fit are offered.
+	// Classes of DRA devices, the preferred first: where devices share counters, those of the first class that fit are offered.
 	Classes []Class
-	// Resources are extended ones, as device plugins publish them.
+	// Resources are extended resources, as device plugins publish them.
 	Resources []Resource
 	// Tolerates are the keys of taints that our Pods have tolerations for.
 	Tolerates []string
-	// Calendar is when the pool is closed. What runs then is over by its begin.
+	// Calendar is when the pool is closed. Nothing is placed that would still run at the begin of a closing.
 	Calendar []Closing
-	// Notice is how long before its slice is reclaimed a subjob is told. Default 30 s. Keeps: nothing is given back, whoever waits.
+	// Notice is how long before its slice is reclaimed a subjob is told. Default 30 s. Keeps: nothing of the pool is given back.
 	Notice time.Duration
 	Keeps  bool
 }
 
-// Class is devices of one driver, as Pods ask for them.
+// Class is a DeviceClass as it is used for subjobs.
 type Class struct {
-	// Name of the DeviceClass, and the Driver whose devices it has.
+	// Name of the DeviceClass, and the Driver of its devices.
 	Name, Driver string
-	// Attributes that a device must have, by their names without a domain: type: mig, profile: 1g.10gb.
+	// Attributes that a device must have, by names without a domain: type: mig, profile: 1g.10gb.
 	Attributes map[string]string
-	// Memory in bytes and Speed in parts per thousand of a whole GPU, where devices do not say; 0: they must.
+	// Memory in bytes and Speed in parts per thousand of a whole GPU, for devices that do not publish them; 0: they must.
 	Memory quantity.Amount
 	Speed  int64
 }
 
 // Resource is an extended resource.
 type Resource struct {
-	// Name as Pods ask for it: nvidia.com/mig-1g.10gb.
+	// Name as in Pods' requests: nvidia.com/mig-1g.10gb.
 	Name string
-	// Model of the GPUs, and Profile of the slices; empty: what labels and the name say.
+	// Model of the GPUs and Profile of the slices; empty: by the machine's labels and the resource's name.
 	Model, Profile string
-	// Memory in bytes and Speed in parts per thousand; 0: what is known of such a profile.
+	// Memory in bytes and Speed in parts per thousand; 0: by model and profile.
 	Memory quantity.Amount
 	Speed  int64
 }
 
-// Closing is time in which a pool is closed, from Start to End, and again each Every (0: once).
+// Closing is an interval in which a pool is closed, repeated each Every (0: once).
 type Closing struct {
 	Name       string
 	Start, End time.Time
@@ -64,11 +64,11 @@ const (
 	defaultNotice = 30 * time.Second
 	// mostPools bounds Options.Pools.
 	mostPools = 64
-	// mostClosings bounds a calendar: a slice bears no more than 64 holds, and others have some too.
+	// mostClosings bounds a calendar: a slice has at most 64 reservations, others' included.
 	mostClosings = 32
 )
 
-// checkPools lists everything that is wrong with pools.
+// checkPools reports all errors of pools at once.
 func checkPools(pools []Pool) error {
 	var problems []error
 	problem := func(bad bool, format string, args ...any) {

@@ -14,31 +14,31 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// reclaim is what is given back for one Pod that waits.
+// reclaim is a place that is kept for one Pod of somebody else's: what it gets, and which of our subjobs are cut short for it.
 type reclaim struct {
 	uid     types.UID
 	waiter  *tenant
 	kin     kin
 	machine string
-	// devices that are kept for it, and how many of extended resources: what it asks for. claims are those of its claims that get devices here: others may share them.
+	// devices are kept for it; with counted, so are the extended resources that it asks for. claims are those of its claims that get their devices here; other Pods may share them.
 	devices []place
 	counted bool
 	claims  []string
-	// of is the Workload it is for, and part which of its Pods, while they are still to come; from when on and until when they will want it, 0 for now; made is since when
-	// it stands, and open that nobody knows yet when they come: then nothing is cut short.
+	// Set while the Pod does not exist yet: of is its Workload and part its pod set. It will want the place from from until until (0: now); made is when the place was kept.
+	// With open the time is not known yet: the slices are closed and nothing is cut short.
 	of                types.UID
 	part              int
 	from, until, made quantity.Instant
 	open              bool
-	// closes are the slices that nobody is to have from then on.
+	// closes are the slices that are not for sale from from on.
 	closes []job.SliceID
-	// slices of ours whose subjobs are cut short, at an instant; freed is when none of ours was seen there any more, 0 before.
+	// slices are ours whose subjobs are cut short at at; freed is when all of these were first seen gone, 0 before.
 	slices    []job.SliceID
 	at, freed quantity.Instant
 	notice    time.Duration
 }
 
-// who waits, for people.
+// who names the waiter for people.
 func (g *reclaim) who() string {
 	return g.waiter.waitsFor()
 }
@@ -47,10 +47,10 @@ func (t *tenant) waitsFor() string {
 	return first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name + ", which waits for it"
 }
 
-// later says whether it is wanted at a time that is known, and not now.
+// later reports whether the place is wanted at a known time that has not come.
 func (g *reclaim) later() bool { return g.from != 0 }
 
-// shuts are the slices that it closes beside the devices that are kept.
+// shuts lists the slices that are closed for it, beside the devices that are kept.
 func (g *reclaim) shuts() []job.SliceID {
 	if g.later() {
 		return g.closes
@@ -58,7 +58,7 @@ func (g *reclaim) shuts() []job.SliceID {
 	return g.slices
 }
 
-// holds close a slice at once, and cut short what runs there when its notice is over; or from when on it is wanted, which is told as soon as that is known.
+// holds are its reservations on each of these slices: closed at once, and truncated when notice is over; for a later place, truncated when it is wanted, which is said now.
 func (g *reclaim) holds() []protocol.Reservation {
 	switch {
 	case g.later():
@@ -72,38 +72,39 @@ func (g *reclaim) holds() []protocol.Reservation {
 	}
 }
 
-// kin is what Pods that are alike have in common: their owner (a Pod without one is its own), and their shape.
+// kin identifies Pods that are alike: the same owner (a bare Pod is its own) and the same shape.
 type kin struct {
 	owner types.UID
 	shape string
 }
 
-// reclaims are all places that are kept, by the Pods they are for, and what is remembered of those that were.
+// reclaims are the places that are kept, by Pod, and what is remembered of earlier ones. Guarded by Inventory.mu.
 type reclaims struct {
 	by map[types.UID]*reclaim
-	// resting is until when no search is made for Pods of a shape, since the last one found nothing; pausing the same for one Pod or Workload. Entries stay for a while after that:
-	// whoever was tried least recently is tried first.
+	// resting is until when no search is made for a shape, after one that found nothing; pausing the same for one Pod or Workload. Entries outlive their time by leaves,
+	// since waiters are ordered by them.
 	resting map[string]quantity.Instant
 	pausing map[types.UID]quantity.Instant
-	// shunned are Pods and Workloads that are left alone, since a place was kept for them in vain; failed is what is known of all Pods that are like one of those.
+	// shunned are Pods and Workloads for which a place was kept in vain; failed counts the same by kin.
 	shunned map[types.UID]shun
 	failed  map[kin]*failure
-	// roomy is since when there seems to be room for a Pod.
+	// roomy is since when a Pod that waits seems to have room without our help.
 	roomy map[types.UID]quantity.Instant
-	// come are Workloads for whose Pods nothing is kept any more before they are there: all have come, or did not in time; false: something else held them back for too long. number tells places apart that are kept for Pods that are not there.
+	// come are Workloads for which nothing is kept ahead any more: their Pods came or missed their time (true), or something else held them back for too long (false).
+	// number makes the IDs of places for Pods that do not exist yet.
 	come   map[types.UID]bool
 	number int
-	// early is how many are kept for Pods that are not there.
+	// early counts the places that are kept for Pods that do not exist yet.
 	early int
 }
 
-// shun is until when nothing is kept for a Pod or a Workload, and how often that came to nothing.
+// shun is until when nothing is kept for a Pod or Workload, and how many places were kept for it in vain.
 type shun struct {
 	until quantity.Instant
 	times int
 }
 
-// failure is how often places were kept in vain for Pods that are alike, when last, on which machines, and until when all of them are left alone.
+// failure is the history of places kept in vain for one kin: how often, when last, on which machines, and until when all of the kin are left alone.
 type failure struct {
 	shun
 	last     quantity.Instant
@@ -111,9 +112,9 @@ type failure struct {
 }
 
 const (
-	// mostFailures is how many places are kept in vain for Pods that are alike before all of them are left alone, and not only those who did not come.
+	// mostFailures is how many places may be kept in vain for a kin before all of its Pods are left alone, not only those that did not come.
 	mostFailures = 3
-	// mostFailed bounds how many machines are remembered of one kin.
+	// mostFailed bounds the machines remembered of one kin.
 	mostFailed = 64
 )
 
@@ -124,7 +125,7 @@ func newReclaims() reclaims {
 	}
 }
 
-// on are those on a machine, in order of Pod.
+// on lists the places on a machine, by Pod.
 func (r *reclaims) on(machine string) (list []*reclaim) {
 	for _, g := range r.by {
 		if g.machine == machine {
@@ -135,12 +136,12 @@ func (r *reclaims) on(machine string) (list []*reclaim) {
 	return list
 }
 
-// due is when a Pod may be tried again; 0: nobody has tried it.
+// due is when a Pod may be searched for again; 0: it was never tried.
 func (r *reclaims) due(uid types.UID, shape string) quantity.Instant {
 	return max(r.resting[shape], r.pausing[uid])
 }
 
-// may says whether a place may be looked for now for a Pod. For Pods like one that did not come to its place it is one at a time.
+// may reports whether a search for a Pod is allowed now. Of a kin with failures one place is kept at a time.
 func (r *reclaims) may(now quantity.Instant, uid types.UID, of kin) bool {
 	if r.by[uid] != nil || len(r.by)-r.early >= mostReclaims || now < r.due(uid, of.shape) || now < r.shunned[uid].until {
 		return false
@@ -160,10 +161,10 @@ func (r *reclaims) may(now quantity.Instant, uid types.UID, of kin) bool {
 	return true
 }
 
-// vain notes that a place was kept for nothing: its Pod is left alone for a while, and those like it have theirs elsewhere.
+// vain records that a place was kept for nothing: its Pod is left alone for a while, and its kin are tried on other machines first.
 func (r *reclaims) vain(now quantity.Instant, g *reclaim) {
 	if g.of != "" {
-		r.come[g.of] = true // of Pods that may yet come nothing is known, and nothing is held against them
+		r.come[g.of] = true // its Pods do not exist yet, so nothing is held against them
 		return
 	}
 	r.shun(now, g.uid)
@@ -181,7 +182,7 @@ func (r *reclaims) vain(now quantity.Instant, g *reclaim) {
 	}
 }
 
-// shun leaves a Pod or a Workload alone, each time for longer.
+// shun leaves a Pod or Workload alone, longer each time.
 func (r *reclaims) shun(now quantity.Instant, whom types.UID) {
 	s := r.shunned[whom]
 	s.until = now.Add(alone(s.times))
@@ -189,10 +190,10 @@ func (r *reclaims) shun(now quantity.Instant, whom types.UID) {
 	r.shunned[whom] = s
 }
 
-// alone is for how long somebody is left alone for whom that has been done so often before.
+// alone is the pause after so many earlier ones: leaves, doubling up to mostLeaves.
 func alone(times int) time.Duration { return min(leaves<<min(times, 10), mostLeaves) }
 
-// avoids says whether places were kept in vain, lately, for Pods of an owner.
+// avoids reports whether places were kept in vain for Pods of one of these owners lately.
 func (r *reclaims) avoids(now quantity.Instant, owners []types.UID) bool {
 	for of, f := range r.failed {
 		if slices.Contains(owners, of.owner) && now < max(f.until, f.last.Add(leaves)) {
@@ -202,7 +203,7 @@ func (r *reclaims) avoids(now quantity.Instant, owners []types.UID) bool {
 	return false
 }
 
-// covers is the place in which a claim gets its devices, beside one; nil: none does. More are places that are about to be kept.
+// covers finds the place, other than beside, in which a claim gets its devices, also among more, which are about to be kept; nil if none.
 func (r *reclaims) covers(claim string, beside *reclaim, more []*reclaim) *reclaim {
 	for _, g := range more {
 		if slices.Contains(g.claims, claim) {
@@ -217,7 +218,7 @@ func (r *reclaims) covers(claim string, beside *reclaim, more []*reclaim) *recla
 	return nil
 }
 
-// forget lets go of what is known of Pods that wait no more.
+// forget drops what is remembered of Pods that no longer wait, and entries that have expired.
 func (r *reclaims) forget(now quantity.Instant, still map[types.UID]bool) {
 	for uid := range r.roomy {
 		if !still[uid] {

@@ -14,24 +14,24 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// room is a machine as somebody who waits looks at it: what is free, and which subjobs could be stopped.
+// room is a machine seen by a Pod that waits: what is free, and which subjobs could be stopped.
 type room struct {
 	*scene
 	now quantity.Instant
-	// when is the time at which it is looked at, 0 for now: whoever is gone by then is.
+	// when is the time for which room is sought, 0 for now; holds that end by then do not count.
 	when   quantity.Instant
 	costs  func(job.SliceID) giveback.Cost
 	notice func(job.SliceID) (time.Duration, bool)
 	class  func(name string) (*class, bool)
-	// told is what was said last of who holds slices.
+	// told is what was last reported of others' holds.
 	told map[job.SliceID][]protocol.Reservation
-	// published are the pools of drivers on it, as they were when they were whole.
+	// published are the drivers' pools on it, as of when each was last complete.
 	published map[pooled]published
 }
 
 func (p *pass) room(m *machine) *room {
 	r := &room{scene: p.scene(m), now: p.now, told: p.told}
-	r.likely = nil // what is likely is nothing to cut anybody short for
+	r.likely = nil // learned ends are estimates, and no reason to cut a subjob short
 	x := p.Inventory.stands[m.Name]
 	if x != nil {
 		r.published = x.published
@@ -48,7 +48,7 @@ func (p *pass) room(m *machine) *room {
 	return r
 }
 
-// costsOn is what it costs to stop each of our Pods on a machine.
+// costsOn is the cost of stopping each of our Pods on a machine: by default all that it did is lost.
 func (p *pass) costsOn(s *scene) map[job.SliceID]giveback.Cost {
 	costs := map[job.SliceID]giveback.Cost{}
 	var ids []job.SliceID
@@ -71,7 +71,7 @@ func (p *pass) costsOn(s *scene) map[job.SliceID]giveback.Cost {
 	return costs
 }
 
-// find says what would be given back on the machine for a Pod, and at what cost; none where that does not do.
+// find says what to give back on the machine for a Pod, and the cost; false if even stopping everything would not do.
 func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok bool) {
 	g = &reclaim{uid: t.UID, waiter: t, machine: r.Name, counted: len(t.asks) > 0}
 	if cost, ok = r.findCounted(t, g); !ok {
@@ -92,7 +92,7 @@ func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok
 	return g, cost, true
 }
 
-// findCounted stops as many of each extended resource as the machine lacks for a Pod.
+// findCounted chooses the cheapest subjobs to stop for the extended resources that a Pod lacks.
 func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) {
 	for _, name := range sortedKeys(t.asks) {
 		short := t.asks[name] - r.counts[name]
@@ -108,7 +108,7 @@ func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) 
 				pieces, ids = append(pieces, giveback.Piece{Frees: []int64{other.asks[name]}, Cost: r.costs(other.slice)}), append(ids, other.slice)
 			}
 		}
-		for _, before := range r.gives { // what is freed is for them
+		for _, before := range r.gives { // they come first: what is freed for them is not free
 			if r.when == 0 && before.later() {
 				continue
 			}
@@ -133,37 +133,37 @@ func (r *room) findCounted(t *tenant, g *reclaim) (cost giveback.Cost, ok bool) 
 	return cost, true
 }
 
-// gone says whether somebody who ends then is gone when it is looked at.
+// gone reports whether what ends then is gone by when.
 func (r *room) gone(end quantity.Instant) bool { return r.when != 0 && end <= r.when }
 
-// given says whether a slice is given back already.
+// given reports whether a slice is being given back already.
 func (r *room) given(id job.SliceID) bool {
 	return slices.ContainsFunc(r.gives, func(g *reclaim) bool { return (r.when != 0 || !g.later()) && slices.Contains(g.slices, id) })
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// remains is what is left of a driver's pool on a machine beside all who have something of it, prepared for many looks: counters have numbers, and each device that a
-// subjob of ours is on is a counter of its own, of which the subjob has the one there is.
+// remains is what is left of a driver's pool on a machine, indexed for many queries. Counters are numbered; a device with a subjob of ours on it is one more counter, of
+// one unit, so that stopping the subjob frees the device as it frees what the device shares.
 type remains struct {
 	published
 	left []int64
-	// devices are those of the pool, in order of name; users are those of each counter that subjobs are on which may be stopped.
+	// devices of the pool, by name; users are, for each counter, the devices with subjobs that may be stopped.
 	devices []held
 	users   [][]int
-	// prices are those that are known, by the devices; chosen and key are scratch buffers of price.
+	// prices caches by the set of devices; chosen and key are scratch buffers of price.
 	prices map[string]priced
 	chosen []int
 	key    []byte
 }
 
-// held is a device as it is to be had: its place, uses of counters by their numbers, and a number that those have in common that share counters, be it through others.
+// held is a device of remains: its index, its uses of numbered counters, and its part, equal for devices that share counters directly or through others.
 type held struct {
 	*device
 	at   int
 	uses []use
 	part int
-	// taken: others have it, or it is kept. slice of ours that is on it and may be stopped, at a cost; empty: none.
+	// taken: others have it, or it is kept for one. slice is our subjob's on it that may be stopped at cost; empty: none.
 	taken bool
 	slice job.SliceID
 	cost  giveback.Cost
@@ -174,12 +174,12 @@ type use struct {
 	n       int64
 }
 
-// bear says whether there is as much left as a device uses.
+// bear reports whether enough is left for a device.
 func (x *remains) bear(d *held) bool {
 	return !slices.ContainsFunc(d.uses, func(u use) bool { return x.left[u.counter] < u.n })
 }
 
-// take takes what a device uses.
+// take deducts what a device uses.
 func (x *remains) take(d *held) {
 	for _, u := range d.uses {
 		x.left[u.counter] -= u.n
@@ -188,7 +188,7 @@ func (x *remains) take(d *held) {
 
 type remainders []*remains
 
-// lefts are those of all pools of the machine.
+// lefts computes what is left of each pool of the machine.
 func (r *room) lefts() (all remainders) {
 	list := gather(r.offers, r.published)
 	for i := range list {
@@ -233,7 +233,7 @@ func (r *room) remains(p *published) *remains {
 		id := sold[name]
 		_, gives := r.notice(id)
 		switch {
-		case s.ours && r.given(id): // it is on its way out
+		case s.ours && r.given(id): // on its way out
 			continue
 		case s.ours && gives:
 			h.slice, h.cost = id, r.costs(id)
@@ -256,7 +256,7 @@ func (r *room) remains(p *published) *remains {
 		}
 	}
 	x.users, x.prices = make([][]int, len(x.left)), map[string]priced{}
-	parent := make([]int, len(x.left)) // of each counter: the part that it is of
+	parent := make([]int, len(x.left)) // union-find over counters
 	for c := range parent {
 		parent[c] = c
 	}
@@ -283,8 +283,8 @@ func (r *room) remains(p *published) *remains {
 	return x
 }
 
-// means says whether somebody who waits means a device: by the class and the claim, as far as their selectors and constraints are understood; of a class that nobody has seen
-// by what pools say of it.
+// means says whether a choice selects a device, by its class's and claim's selectors as far as they are understood; for a class that was not seen, by what pools say of
+// it.
 func (r *room) means(w *choice, driver string, d *device) meant {
 	m := w.only.means(driver, d)
 	if w.odd {

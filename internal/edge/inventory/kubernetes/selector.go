@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A selector of a class or a claim is an expression (CEL) over a device. What people write there are comparisons joined by &&, and those are understood; the language
-// itself is not. Of the rest nobody knows here whether a device is meant.
+// A selector of a class or a claim is a CEL expression over a device. Comparisons joined by && are understood here, as nearly all are; for any other expression the answer
+// is maybe.
 
-// meant says whether a device is.
+// meant is whether a device matches.
 type meant uint8
 
 const (
@@ -21,10 +21,10 @@ const (
 	is
 )
 
-// and is what two have in common.
+// and is the conjunction.
 func (m meant) and(n meant) meant { return min(m, n) }
 
-// term is one comparison; without a kind it was not understood, and value is all of it.
+// term is one comparison; of an unknown kind, value is its whole text.
 type term struct {
 	kind                termKind
 	domain, name, value string
@@ -41,19 +41,19 @@ const (
 	ofCapacity
 )
 
-// selector is all terms of an expression.
+// selector is the conjunction of an expression's terms.
 type selector []term
 
 const (
 	literal = `("[^"\\]*"|'[^'\\]*')`
-	// longExpression bounds what is read of one expression, in bytes: as long as the API server lets one be.
+	// longExpression bounds the bytes of an expression that is parsed: the API server's own limit.
 	longExpression = 10 << 10
 )
 
 var patterns = []struct { //nolint:gochecknoglobals // a table, written to by nobody
 	kind termKind
 	at   *regexp.Regexp
-	// domain, name, op, value are the places of what it catches; 0: none.
+	// domain, name, op, value are numbers of capture groups; 0: none.
 	domain, name, op, value int
 }{
 	{ofDriver, regexp.MustCompile(`^device\.driver\s*(==|!=)\s*` + literal + `$`), 0, 0, 1, 2},
@@ -64,7 +64,7 @@ var patterns = []struct { //nolint:gochecknoglobals // a table, written to by no
 	{ofCapacity, regexp.MustCompile(`^device\.capacity\[` + literal + `\]\.(\w+)\.compareTo\(quantity\(` + literal + `\)\)\s*(==|!=|>=|>|<=|<)\s*0$`), 1, 2, 4, 3},
 }
 
-// parseSelector reads an expression as far as it is understood.
+// parseSelector parses an expression as far as it is understood.
 func parseSelector(text string) (s selector) {
 	if len(text) > longExpression {
 		return selector{{}}
@@ -88,7 +88,7 @@ func parseSelector(text string) (s selector) {
 	return s
 }
 
-// conjuncts takes an expression apart at && that stand in no brackets and no text.
+// conjuncts splits an expression at each && outside of brackets and strings.
 func conjuncts(text string) (list []string) {
 	var quote byte
 	depth, from := 0, 0
@@ -111,13 +111,13 @@ func conjuncts(text string) (list []string) {
 			i++
 			from = i + 1
 		case depth == 0 && strings.HasPrefix(text[i:], "||"), depth == 0 && c == '?':
-			return []string{text} // one of several: not understood
+			return []string{text} // an alternative (||): not understood
 		}
 	}
 	return append(list, strings.TrimSpace(text[from:]))
 }
 
-// means says whether a driver's device is meant.
+// means evaluates the selector for a driver's device.
 func (s selector) means(driver string, d *device) meant {
 	m := is
 	for i := range s {
@@ -170,7 +170,7 @@ func compares(a int64, op string, b int64) bool {
 	return a < b
 }
 
-// attribute is one by its domain and name; one that a driver wrote without a domain has the driver's.
+// attribute finds one by domain and name; attributes without a domain belong to the driver's.
 func (d *device) attribute(domain, name, driver string) (string, bool) {
 	v, there := d.attributes[domain+"/"+name]
 	if !there && domain == driver {
@@ -179,7 +179,7 @@ func (d *device) attribute(domain, name, driver string) (string, bool) {
 	return v, there
 }
 
-// capacity see attribute.
+// capacity is like attribute.
 func (d *device) capacity(domain, name, driver string) (int64, bool) {
 	v, there := d.capacities[domain+"/"+name]
 	if !there && domain == driver {
@@ -188,7 +188,7 @@ func (d *device) capacity(domain, name, driver string) (int64, bool) {
 	return v, there
 }
 
-// plain is an attribute by its name alone, of whichever domain; the driver's own first.
+// plain finds an attribute by its name alone, in the driver's domain first.
 func (d *device) plain(name, driver string) string {
 	if v, there := d.attribute(driver, name, driver); there {
 		return v

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// pings is how often the API server is asked whether it is there. Informers do not say so: while it refuses connections they try again and keep silent.
+	// pings is how often the API server is asked for its version. Informers do not tell: while connections are refused they retry in silence.
 	pings = 5 * time.Second
-	// quiet is after how long without an answer it counts as away.
+	// quiet is how long without an answer until it counts as away.
 	quiet = 15 * time.Second
 )
 
-// silence is a source that could not list or watch: since when, why, and what it had heard last.
+// silence is a source that failed to list or watch: when, why, and its resource version then.
 type silence struct {
 	at    time.Time
 	heard string
 	err   error
 }
 
-// silences are those of all sources, as of an object that may not be read. Informers say when that fails, and not when it works again: then there is something newer
-// than what was heard last. answered is when the API server last said anything, and failed why it has not since.
+// silences tracks failing sources, such as a kind that may not be read. Informers report failures but not recoveries, which show as a newer resource version. answered is
+// when the API server last answered a ping, and failed why it has not since.
 type silences struct {
 	of       map[cache.SharedIndexInformer]silence
 	answered time.Time
 	failed   error
 }
 
-// fails notes that a source can't listen, and says whether that is new.
+// fails records that a source failed, and reports whether that is new.
 func (s *silences) fails(of cache.SharedIndexInformer, err error) bool {
 	if s.of == nil {
 		s.of = map[cache.SharedIndexInformer]silence{}
@@ -48,7 +48,7 @@ func (s *silences) fails(of cache.SharedIndexInformer, err error) bool {
 	return true
 }
 
-// since is when the first of those failed that are silent still; a nil error: none is.
+// since is when the earliest of the failing sources failed, and why; a nil error: none is failing.
 func (s *silences) since() (at time.Time, err error) {
 	if !s.answered.IsZero() && time.Since(s.answered) > quiet {
 		at, err = s.answered, s.failed
@@ -66,7 +66,7 @@ func (s *silences) since() (at time.Time, err error) {
 	return at, err
 }
 
-// ping asks the API server now and then whether it is there.
+// ping asks the API server every pings whether it is there, until ctx ends.
 func (inv *Inventory) ping(ctx context.Context) {
 	for {
 		_, err := inv.opts.Client.Discovery().ServerVersion()

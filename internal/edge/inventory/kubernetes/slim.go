@@ -24,32 +24,32 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// slimmer makes what is kept of objects. It knows nothing of pools: those change, and what is kept stays.
+// slimmer cuts objects down to what is kept. It must not depend on pools: those change, while kept objects stay.
 type slimmer struct {
 	operator, journal string
-	// key and made are the journal's.
+	// key and made are the journal's (Options).
 	key  []byte
 	made time.Time
 }
 
-// named is what the informers need of an object.
+// named is the metadata that informers need.
 func named(o metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// ours says whether an object is called ours. Whoever may write one may call it so: of a Pod its seal says more, and a claim is what its Pod is.
+// ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours only with its Pods.
 func (s *slimmer) ours(o metav1.Object) bool {
 	l := o.GetLabels()
 	return s.operator != "" && l[cluster.LabelOperator] == s.operator && l[cluster.LabelJournal] == s.journal
 }
 
-// sliceOf is the slice of ours that a Pod is on, without the operator's name, as its record says; false: it is not ours.
+// sliceOf is the slice that a Pod of ours is on by its sealed record, without the operator's prefix; false: it is not ours.
 func (s *slimmer) sliceOf(o *corev1.Pod) (id job.SliceID, is bool) {
 	full := o.Annotations[cluster.AnnotationSlice]
 	if !s.ours(o) || !cluster.Sealed(s.key, s.made, o.CreationTimestamp.Time, o.Namespace, o.Name, o.Annotations) {
 		return "", false
 	}
-	if len(s.key) > 0 { // this annotation is not sealed, and the record is
+	if len(s.key) > 0 { // the record is sealed; the annotation is not
 		var record struct{ Slice string }
 		if err := json.Unmarshal([]byte(o.Annotations[cluster.AnnotationRun]), &record); err != nil || record.Slice != full {
 			return "", false
@@ -69,7 +69,7 @@ func (s *slimmer) machine(o *corev1.Node) *machine {
 		m.closed = append(m.closed, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "node " + o.Name + " is cordoned"})
 	}
 	for _, t := range o.Spec.Taints {
-		// A cordon has a taint of its own, and says more.
+		// The cordon's own taint is left out: the cordon itself says more.
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeUnschedulable {
 			m.taints = append(m.taints, taint{t.Key, t.Value, t.Effect})
 		}
@@ -78,7 +78,7 @@ func (s *slimmer) machine(o *corev1.Node) *machine {
 	return m
 }
 
-// extended are the extended resources of a list, those with a domain in front of their names; nil if there is none.
+// extended are the extended resources of a list: those whose names have a domain. nil: none.
 func extended(list corev1.ResourceList) (of map[string]int64) {
 	for name, n := range list {
 		if strings.Contains(string(name), "/") {
@@ -91,7 +91,7 @@ func extended(list corev1.ResourceList) (of map[string]int64) {
 	return of
 }
 
-// bare is a name without its domain.
+// bare strips a name's domain.
 func bare[T ~string](name T) string {
 	_, after, found := strings.Cut(string(name), "/")
 	if !found {
@@ -137,7 +137,7 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	return x
 }
 
-// shared is a text that many devices have, once.
+// shared interns a text that many objects have.
 func shared(text string) string { return unique.Make(text).Value() }
 
 func attribute(a resourcev1.DeviceAttribute) string {
@@ -154,7 +154,7 @@ func attribute(a resourcev1.DeviceAttribute) string {
 	return ""
 }
 
-// counts are counters in order of name.
+// counts lists counters by name.
 func counts(set string, all map[string]resourcev1.Counter) (list []count) {
 	for name, c := range all {
 		list = append(list, count{set, shared(name), c.Value.Value()})
@@ -214,7 +214,7 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 		}
 	}
 	if len(t.asks)+len(t.claims)+len(o.Spec.ResourceClaims) == 0 {
-		return t // of no slice: its name is all that is kept
+		return t // it holds no slice: only its name is kept
 	}
 	if o.Spec.TerminationGracePeriodSeconds != nil {
 		t.grace = time.Duration(*o.Spec.TerminationGracePeriodSeconds) * time.Second
@@ -240,7 +240,7 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 	return t
 }
 
-// controller owns an object; empty: nobody does.
+// controller is the UID of an object's controller; empty: none.
 func controller(o metav1.Object) (uid types.UID) {
 	for _, owner := range o.GetOwnerReferences() {
 		if value(owner.Controller) {
@@ -250,7 +250,7 @@ func controller(o metav1.Object) (uid types.UID) {
 	return uid
 }
 
-// asksIn are the extended resources that a Pod asks for; nil: none.
+// asksIn are a Pod's extended resources; nil: none.
 func asksIn(spec *corev1.PodSpec) (asks map[string]int64) {
 	for name := range extendedOf(spec) {
 		if n := requests(spec, corev1.ResourceName(name)); n > 0 {
@@ -263,7 +263,7 @@ func asksIn(spec *corev1.PodSpec) (asks map[string]int64) {
 	return asks
 }
 
-// extendedOf names the extended resources that a Pod's containers ask for; nil: none, as of most Pods.
+// extendedOf names the extended resources in a Pod's containers; nil: none, as for most Pods.
 func extendedOf(spec *corev1.PodSpec) (of map[string]int64) {
 	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range list {
@@ -279,7 +279,7 @@ func extendedOf(spec *corev1.PodSpec) (of map[string]int64) {
 	return of
 }
 
-// requests is how many of a resource a Pod has at once: those of its containers beside its sidecars, or of an init container if that has more.
+// requests is how much of a resource a Pod holds at most at once: its containers and sidecars together, or an init container and the sidecars before it, if that is more.
 func requests(spec *corev1.PodSpec, name corev1.ResourceName) int64 {
 	of := func(c *corev1.Container) int64 {
 		if q, there := c.Resources.Requests[name]; there {

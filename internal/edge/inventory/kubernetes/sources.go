@@ -25,11 +25,11 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// sources are what is heard of each kind of object. offers, claims and classes are nil where the cluster has no DRA, workloads where it has no Kueue, or as long as that
-// does not answer (inv.mu).
+// sources are the informers, one for each kind of object. offers, claims, classes and templates are nil where the cluster has no DRA; Kueue's are nil while it is not
+// installed or not answering, and are guarded by Inventory.mu.
 type sources struct {
 	nodes, pods, jobs, offers, claims, classes cache.SharedIndexInformer
-	// workloads, queues and flavors are Kueue's, templates what the claims of its Pods will be made of.
+	// workloads, queues and flavors are Kueue's; templates tell what the claims of Pods to come will want.
 	workloads, queues, flavors, templates cache.SharedIndexInformer
 }
 
@@ -41,7 +41,7 @@ const (
 	byParent  = "parent"
 )
 
-// connect begins to listen, and waits until all that there is has been heard.
+// connect starts the informers and waits until they are synced.
 func (inv *Inventory) connect(ctx context.Context) error {
 	running, cancel := context.WithCancel(context.Background())
 	inv.cancel = cancel
@@ -105,7 +105,7 @@ func firstError(list ...error) error {
 	return nil
 }
 
-// serves says whether the API server has a kind of object.
+// serves reports whether the API server has a kind of object.
 func (inv *Inventory) serves(version, resource string) (bool, error) {
 	list, err := inv.opts.Client.Discovery().ServerResourcesForGroupVersion(version)
 	switch {
@@ -117,7 +117,7 @@ func (inv *Inventory) serves(version, resource string) (bool, error) {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }), nil
 }
 
-// silent notes that a source does not answer.
+// silent records that a source failed.
 func (inv *Inventory) silent(source cache.SharedIndexInformer, err error) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -126,14 +126,14 @@ func (inv *Inventory) silent(source cache.SharedIndexInformer, err error) {
 	}
 }
 
-// listen has a source keep no more than is needed, and say what changes, and when it can't.
+// listen sets an informer's transform, its handlers, and what is done when it fails.
 func (inv *Inventory) listen(source cache.SharedIndexInformer, fails func(cache.SharedIndexInformer, error)) error {
 	if err := source.SetTransform(inv.transform); err != nil {
 		return err
 	}
 	err := source.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) {
-			return // it lists anew, or the server ends watches from time to time
+			return // usual: it lists anew, or the server ended the watch
 		}
 		fails(source, err)
 	})
@@ -157,7 +157,7 @@ func (inv *Inventory) listen(source cache.SharedIndexInformer, fails func(cache.
 	return err
 }
 
-// transform makes what is kept of an object.
+// transform cuts an object down to what is kept of it.
 func (inv *Inventory) transform(o any) (any, error) {
 	switch x := o.(type) {
 	case *corev1.Node:
@@ -178,18 +178,18 @@ func (inv *Inventory) transform(o any) (any, error) {
 	return inv.slim.workload(o), nil
 }
 
-// heard notes which machines an object is about.
+// heard marks the machines that an object is about.
 func (inv *Inventory) heard(o any) {
 	switch x := o.(type) {
 	case *machine:
 		inv.touch(x.Name)
 	case *tenant:
 		if x.ours || len(x.asks)+len(x.claims) > 0 {
-			inv.touch(x.machine) // one that waits has none, and is looked at all the same
+			inv.touch(x.machine) // one that waits has none: then only decide has work
 		}
 	case *offer:
 		inv.touch(x.machines()...)
-		for _, o := range by[*offer](inv.offers, byPool, x.driver+"/"+x.pool) { // it may have counters alone
+		for _, o := range by[*offer](inv.offers, byPool, x.driver+"/"+x.pool) { // a part may have counters alone
 			inv.touch(o.machines()...)
 		}
 	case *claim:
@@ -211,7 +211,7 @@ func (inv *Inventory) heard(o any) {
 	}
 }
 
-// podsOf are the Pods that owners have, themselves or by their Jobs, and those that are owners, each once.
+// podsOf lists, each once, the Pods that these owners have, directly or through Jobs, and those that are owners themselves.
 func (inv *Inventory) podsOf(owners ...types.UID) (list []*tenant) {
 	for _, of := range owners {
 		list = append(list, by[*tenant](inv.pods, byOwner, string(of))...)
@@ -226,7 +226,7 @@ func (inv *Inventory) podsOf(owners ...types.UID) (list []*tenant) {
 	return list
 }
 
-// owners are by whom a Pod is found: by its owner; and by itself, if it wants a device, since a Workload of Kueue's may be a Pod's own.
+// owners indexes a Pod by its owner and, if it wants a device, by itself, since a Workload may be a bare Pod's.
 func (t *tenant) owners() []string {
 	list := only(string(t.owner))
 	if len(t.asks)+t.requests > 0 {
@@ -235,7 +235,7 @@ func (t *tenant) owners() []string {
 	return list
 }
 
-// machines that an offer's devices are on.
+// machines lists where an offer's devices are.
 func (o *offer) machines() (list []string) {
 	for i := range o.devices {
 		if m := o.devices[i].machine; m != "" && (len(list) == 0 || list[len(list)-1] != m) {
@@ -245,7 +245,7 @@ func (o *offer) machines() (list []string) {
 	return append(list, only(o.machine)...)
 }
 
-// pools that a claim has something of.
+// pools lists the pools of a claim's devices.
 func (c *claim) pools() (list []string) {
 	for _, at := range c.has {
 		if k := at.driver + "/" + at.pool; len(list) == 0 || list[len(list)-1] != k {
@@ -262,7 +262,7 @@ func only(s string) []string {
 	return []string{s}
 }
 
-// index is an index function over what is kept.
+// index makes an index function over kept objects.
 func index[T any](of func(T) []string) cache.IndexFunc {
 	return func(o any) ([]string, error) {
 		x, ok := o.(T)
@@ -273,7 +273,7 @@ func index[T any](of func(T) []string) cache.IndexFunc {
 	}
 }
 
-// by are the objects of an index; none without a source.
+// by lists the objects under a key of an index; none without a source.
 func by[T any](source cache.SharedIndexInformer, index, key string) (list []T) {
 	if source == nil {
 		return nil

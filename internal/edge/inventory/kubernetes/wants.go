@@ -10,29 +10,29 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// want is one request of a claim: devices of the first of its choices that can be had.
+// want is one request of a claim; choices are its alternatives, the preferred first.
 type want struct {
 	choices []choice
-	// of tells the claims of one Pod apart: constraints hold within one.
+	// of numbers the Pod's claims: constraints hold within one.
 	of int
 }
 
-// choice is so many devices of a class that selectors mean.
+// choice is n devices of a class that match selectors.
 type choice struct {
 	class string
-	// n of them; 0: all that are on the machine.
+	// n is at least 1, or 0 for allocationMode All.
 	n    int64
 	only selector
-	// alike are the attributes that these devices have in common with all others that the same constraint is about.
+	// alike are matchAttribute constraints, shared by pointer with the other choices they bind.
 	alike []*constraint
-	// odd: another constraint is about them, so that nobody knows here which of them are meant.
+	// odd: a constraint of a kind not known here applies, so a match is only a maybe.
 	odd bool
 }
 
-// constraint is an attribute of which devices of one claim have the same.
+// constraint is an attribute that must be equal among devices of one claim.
 type constraint struct{ domain, name string }
 
-// wantsOf are the requests of a claim.
+// wantsOf reads the requests of a claim. Those for admin access take nothing and are left out.
 func wantsOf(spec *resourcev1.ResourceClaimSpec) (wants []want) {
 	constraints := make([]*constraint, len(spec.Devices.Constraints))
 	for i, k := range spec.Devices.Constraints {
@@ -77,7 +77,7 @@ func wantsOf(spec *resourcev1.ResourceClaimSpec) (wants []want) {
 	return wants
 }
 
-// shapeOf is what claims that are alike want, as text.
+// shapeOf is a text that is equal for claims that want the same.
 func shapeOf(spec *resourcev1.ResourceClaimSpec) string {
 	text, err := json.Marshal([]any{spec.Devices.Requests, spec.Devices.Constraints})
 	if err != nil {
@@ -86,7 +86,7 @@ func shapeOf(spec *resourcev1.ResourceClaimSpec) string {
 	return shared(string(text))
 }
 
-// selectors are all of them in one.
+// selectors joins them into one; all must match.
 func selectors(list []resourcev1.DeviceSelector) (all selector) {
 	for _, x := range list {
 		if x.CEL != nil {
@@ -96,8 +96,8 @@ func selectors(list []resourcev1.DeviceSelector) (all selector) {
 	return all
 }
 
-// numbered are the wants of the n-th claim of a Pod, without what no pool offers: choices of other drivers' devices, such as a NIC beside a GPU. Of those nothing can be given
-// back, and whether the Pod gets them is not known here. inv.mu is held.
+// numbered are the wants of a Pod's n-th claim, less choices of drivers that no pool names, such as a NIC beside a GPU: nothing of those can be given back, nor is it known
+// here whether the Pod gets them. inv.mu is held.
 func (inv *Inventory) numbered(n int, wants []want) (list []want) {
 	for _, w := range wants {
 		w.of = n
@@ -109,7 +109,7 @@ func (inv *Inventory) numbered(n int, wants []want) (list []want) {
 	return list
 }
 
-// knows says whether a choice is of a driver that a pool names: by its class, or by what selectors say of the driver.
+// knows reports whether a choice is for a driver that a pool names, by its class or its selectors.
 func (inv *Inventory) knows(x *choice) bool {
 	c, _ := get[*class](inv.classes, x.class)
 	terms := append(slices.Clip(c.terms()), x.only...)
@@ -123,7 +123,7 @@ func (inv *Inventory) knows(x *choice) bool {
 	return false
 }
 
-// of says whether an expression is about devices of a driver: it says so, or speaks of their attributes; what is not understood, if it has the driver's name in it.
+// of reports whether a selector is about a driver's devices: it compares the driver or an attribute of its domain, or has the driver's name in a term not understood.
 func (s selector) of(driver string) (of bool) {
 	for i := range s {
 		switch t := &s[i]; t.kind {
@@ -141,21 +141,21 @@ func (s selector) of(driver string) (of bool) {
 	return of
 }
 
-// quest is what is looked for, for one Pod.
+// quest is what one Pod needs on a machine.
 type quest struct {
-	// like is the Pod, with no extended resources but those that pools name.
+	// like is the Pod, with only the extended resources that pools name.
 	like  *tenant
 	kin   kin
 	wants []want
-	// claims are those that have nobody else to get them their devices, and on the machine where others that it shares get theirs; empty: any machine does.
+	// claims get their devices through this quest. on is the machine where claims that it shares with other Pods get theirs; empty: any machine.
 	claims []string
 	on     string
 }
 
-// nothing says whether it asks for nothing that is offered.
+// nothing reports whether it needs nothing that is offered here.
 func (q *quest) nothing() bool { return len(q.wants)+len(q.like.asks) == 0 }
 
-// claimed adds what named claims want that have no devices yet, and that no place is kept for beside g and more; false: one of them is not there. inv.mu is held.
+// claimed adds what these claims want, less those that get devices in a kept place other than g, or in one of more; false if a claim does not exist. inv.mu is held.
 func (q *quest) claimed(inv *Inventory, keys []string, g *reclaim, more []*reclaim) (known bool) {
 	for i, key := range keys {
 		c, there := get[*claim](inv.claims, key)
@@ -175,7 +175,7 @@ func (q *quest) claimed(inv *Inventory, keys []string, g *reclaim, more []*recla
 	return true
 }
 
-// kinOf is what a Pod that waits has in common with others.
+// kinOf is the kin of a Pod that waits: its owner, and its shape with its claims'.
 func (inv *Inventory) kinOf(t *tenant) kin {
 	shape := t.shape
 	for _, key := range t.claims {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// patience is how long an operator may take to answer; soon is the pause before the first look for it, and doubles up to look.
+	// patience is how long an operator may take to answer; soon is the first polling interval, which doubles up to look.
 	patience = 25 * time.Second
 	soon     = 50 * time.Millisecond
 )
@@ -48,7 +48,7 @@ func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobReques
 	return connect.NewResponse(&pb.GetJobResponse{Job: &j}), nil
 }
 
-// about asks something of a job, and reads the answer into a message.
+// about asks about a job and decodes the answer into a message.
 func (h *handler) about(ctx context.Context, what, name string, answer proto.Message) error {
 	o, err := h.get(ctx, name)
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *handler) about(ctx context.Context, what, name string, answer proto.Mes
 	return h.answer(ctx, map[string]any{"ask": what, "job": name, "operator": operator.Owner(o)}, answer)
 }
 
-// answer asks something, and reads what comes into a message.
+// answer makes a Request and decodes its answer into a message.
 func (h *handler) answer(ctx context.Context, spec map[string]any, answer proto.Message) error {
 	q, err := h.ask(ctx, spec)
 	defer q.forget()
@@ -76,13 +76,13 @@ func (h *handler) answer(ctx context.Context, spec map[string]any, answer proto.
 	return nil
 }
 
-// question is a Request that was made. Its methods may be called of nil: then there is none.
+// question is a Request that was made; nil is one that was not, with usable methods.
 type question struct {
 	h      *handler
 	object *unstructured.Unstructured
 }
 
-// ask makes a Request. What it returns is to be forgotten.
+// ask creates a Request. The caller must call forget.
 func (h *handler) ask(ctx context.Context, spec map[string]any) (*question, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": cluster.Group + "/" + cluster.Version, "kind": config.RequestKind, "spec": spec}}
 	o.SetGenerateName("ask-")
@@ -96,7 +96,7 @@ func (h *handler) ask(ctx context.Context, spec map[string]any) (*question, erro
 	return &question{h, made}, nil
 }
 
-// forget deletes it: the answer was read, or nobody waits for it any more. One that stays the operator removes.
+// forget deletes the Request. If that fails the operator removes it later.
 func (q *question) forget() {
 	if q == nil {
 		return
@@ -106,7 +106,7 @@ func (q *question) forget() {
 	_ = q.h.of(requests).Delete(ctx, q.object.GetName(), metav1.DeleteOptions{})
 }
 
-// wait waits for the answer to it as it stands.
+// wait polls for the answer to the Request's current generation.
 func (q *question) wait(ctx context.Context, patience time.Duration) error {
 	over := time.After(patience)
 	for pause := soon; ; pause = min(2*pause, look) {
@@ -132,13 +132,13 @@ func (q *question) wait(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// text is a key of the answer.
+// text reads a string of the answer.
 func (q *question) text(key string) string {
 	s, _, _ := unstructured.NestedString(q.object.Object, "status", key)
 	return s
 }
 
-// amend changes what it asks.
+// amend changes the Request's spec.
 func (q *question) amend(ctx context.Context, key string, value any) error {
 	patched, err := q.h.patch(ctx, requests, q.object.GetName(), map[string]any{"spec": map[string]any{key: value}})
 	if err != nil {

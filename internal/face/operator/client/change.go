@@ -20,7 +20,7 @@ import (
 	"sluice.dev/sluice/internal/face/operator"
 )
 
-// Cancel asks for a job's end, by a mark on its object that its operator sees.
+// Cancel annotates a job's object, which its operator takes as a cancellation.
 func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelRequest]) (*connect.Response[pb.CancelResponse], error) {
 	o, err := h.get(ctx, r.Msg.Name)
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelReques
 	return connect.NewResponse(&pb.CancelResponse{}), nil
 }
 
-// patch changes an object of the namespace.
+// patch patches an object of the namespace.
 func (h *handler) patch(ctx context.Context, r schema.GroupVersionResource, name string, change map[string]any) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(change)
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *handler) patch(ctx context.Context, r schema.GroupVersionResource, name
 	return h.of(r).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager})
 }
 
-// Delete deletes the object of a job that is over, or that no operator has ever taken, and waits until it is gone.
+// Delete deletes the object of a job that is over, or that no operator has taken, and waits until it is gone.
 func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteRequest]) (*connect.Response[pb.DeleteResponse], error) {
 	o, err := h.get(ctx, r.Msg.Name)
 	if err == nil {
@@ -57,16 +57,16 @@ func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteReques
 	return connect.NewResponse(&pb.DeleteResponse{}), nil
 }
 
-// remove deletes an object, and no other that has come in its place, and waits until it is gone.
+// remove deletes exactly this object, not one that replaced it, and waits until it is gone.
 func (h *handler) remove(ctx context.Context, o *unstructured.Unstructured) error {
 	j := jobOf(o, time.Now())
 	switch v := accepted(o); {
-	case taken(o) && !j.Final: // whatever was made of its object since
+	case taken(o) && !j.Final: // even if its object was replaced since
 		return errkind.Errorf(errkind.Conflict, "it is not over: `kubectl sluice cancel %s` ends it, and `kubectl delete jobs.sluice.dev %s` ends and deletes it", j.Name, j.Name)
 	case !taken(o) && operator.Owner(o) != "" && v.status != metav1.ConditionFalse:
 		return errkind.Errorf(errkind.Conflict, "operator %s has it, and says nothing of it yet: try again", operator.Owner(o))
 	}
-	uid, version := o.GetUID(), o.GetResourceVersion() // as it was read: it may have been taken meanwhile
+	uid, version := o.GetUID(), o.GetResourceVersion() // preconditions: it may have been taken meanwhile
 	err := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return h.say.explain(err, "delete", "jobs")

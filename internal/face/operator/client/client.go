@@ -22,38 +22,37 @@ import (
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
-// manager is who we are where fields of an object have owners.
+// manager is our field manager.
 const manager = "kubectl-sluice"
 
-// Our custom resources of these names.
+// Custom resources that the client uses.
 var (
 	jobs     = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "jobs"}     //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 	requests = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "requests"} //nolint:gochecknoglobals // as jobs
 )
 
-// Options say which cluster is meant, as kubectl's flags of these names do.
+// Options choose a cluster, like kubectl's flags of these names.
 type Options struct {
-	// Kubeconfig is a file; empty: KUBECONFIG, ~/.kube/config, or the account of the Pod that this is. Context is one of it; empty: its current one. Namespace; empty:
-	// that of the context.
+	// Kubeconfig is a file; empty: KUBECONFIG, ~/.kube/config, or the Pod's service account. Context empty: the current one. Namespace empty: the context's.
 	Kubeconfig, Context, Namespace string
-	// StoreAddress is host:port by which the operator's store is reached from here; empty: that of its URLs.
+	// StoreAddress is the host:port of the operator's store as reached from here; empty: as in its URLs.
 	StoreAddress string
 }
 
-// handler is the API of one namespace: of it the calls that served names.
+// handler implements the API for one namespace: the calls listed in served.
 type handler struct {
-	pb.SluiceServiceHandler // nil: the rest of it is not reached
+	pb.SluiceServiceHandler // nil: calls that are not served never reach it
 	client                  kubernetes.Interface
 	objects                 dynamic.Interface
 	say                     sayer
-	// storeAddress is where uploads go; empty: where their URL says.
+	// storeAddress overrides the address in upload URLs; empty: it does not.
 	storeAddress string
 }
 
-// sayer is what errors name: whom it was that was asked.
+// sayer names the cluster in errors.
 type sayer struct{ context, namespace, server string }
 
-// Open finds the cluster, and asks it nothing. It returns what answers the API's calls, and what people are told that this is. Errors are of usage.
+// Open reads the configuration and makes no call. It returns a transport that answers the API's calls, and a description of the cluster. Errors are usage errors.
 func Open(o Options) (answers http.RoundTripper, where string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -77,7 +76,7 @@ func Open(o Options) (answers http.RoundTripper, where string, err error) {
 	return within(h.served()), h.say.String(), nil
 }
 
-// served has the calls that there are for a namespace. All others are about the whole cluster, which no namespace's rights cover.
+// served lists the calls that a namespace has. The others are about the whole cluster, beyond a namespace's rights.
 func (h *handler) served() http.Handler {
 	_, all := pb.NewSluiceServiceHandler(h)
 	mux := http.NewServeMux()
@@ -90,7 +89,7 @@ func (h *handler) served() http.Handler {
 	}
 	refuse := connect.NewErrorWriter()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		_ = refuse.Write(w, r, connect.NewError(connect.CodeUnimplemented, errors.New("this is not there for a namespace of a cluster"))) // to ourselves
+		_ = refuse.Write(w, r, connect.NewError(connect.CodeUnimplemented, errors.New("this is not there for a namespace of a cluster"))) // the reader is this process
 	})
 	return mux
 }
@@ -111,7 +110,7 @@ func contextOf(loader clientcmd.ClientConfig, o Options) string {
 	return o.Context
 }
 
-// misconfigured says what is wrong with a kubeconfig, and which contexts there are.
+// misconfigured explains a kubeconfig's error, and lists its contexts.
 func misconfigured(loader clientcmd.ClientConfig, o Options, err error) error {
 	raw, unread := loader.RawConfig()
 	switch _, there := raw.Contexts[o.Context]; {
@@ -125,7 +124,7 @@ func misconfigured(loader clientcmd.ClientConfig, o Options, err error) error {
 	return command.Usage("--context %s: %w", contextOf(loader, o), err)
 }
 
-// String is for people.
+// String describes the cluster for people.
 func (s sayer) String() string {
 	if s.context == "" {
 		return fmt.Sprintf("namespace %s of %s", s.namespace, s.server)
@@ -133,7 +132,7 @@ func (s sayer) String() string {
 	return fmt.Sprintf("namespace %s of context %s", s.namespace, s.context)
 }
 
-// of is the namespace's objects of ours.
+// of is the client for a resource in the namespace.
 func (h *handler) of(r schema.GroupVersionResource) dynamic.ResourceInterface {
 	return h.objects.Resource(r).Namespace(h.say.namespace)
 }

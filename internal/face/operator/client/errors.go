@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/face/api"
 )
 
-// sent is an error as the API sends it.
+// sent converts an error to the API's.
 func sent(err error) error {
 	if err == nil {
 		return nil
@@ -24,7 +24,7 @@ func sent(err error) error {
 	return connect.NewError(api.Code(errkind.Of(err)), err)
 }
 
-// explain says what the API server's word means for somebody who wanted to do something (verb) with something of the namespace, and who can do what about it.
+// explain turns the API server's error into what it means for a user who wanted to do verb, and who can fix it.
 func (s sayer) explain(err error, verb, what string) error {
 	var lost net.Error
 	var status apierrors.APIStatus
@@ -57,13 +57,13 @@ func (s sayer) explain(err error, verb, what string) error {
 	return fmt.Errorf("%s %s in namespace %s: %w", verb, what, s.namespace, err)
 }
 
-// unknown says whether it is the kind that is not there, and not one object of it.
+// unknown reports whether the kind itself is not defined, rather than one object missing.
 func unknown(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "could not find the requested resource")
 }
 
-// words are the API server's own.
+// words are the API server's own message.
 func words(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// page is how many objects are asked for in one call.
+	// page is the number of objects listed in one call.
 	page = 500
-	// look is the pause between two looks at what is waited for.
+	// look is the polling interval.
 	look = time.Second
 )
 
-// ListJobs lists the namespace's jobs, the newest of them, in order of their making.
+// ListJobs lists the namespace's newest jobs, ordered by creation.
 func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
 	m := r.Msg
 	states, err := api.States(m.States)
@@ -69,7 +69,7 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	return connect.NewResponse(out), nil
 }
 
-// WaitJob answers when the named jobs are over, or when its time is.
+// WaitJob answers when the named jobs are over, or at its timeout.
 func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequest]) (*connect.Response[pb.WaitJobResponse], error) {
 	wait := api.DefaultWait
 	if r.Msg.Timeout != nil {
@@ -99,13 +99,13 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 	}
 }
 
-// get is one job's object.
+// get reads a job's object.
 func (h *handler) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	o, err := h.of(jobs).Get(ctx, name, metav1.GetOptions{})
 	return o, h.say.explain(err, "get", "jobs")
 }
 
-// jobOf is a job as its object tells of it.
+// jobOf is a job as told by its object.
 func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
 	text := func(path ...string) string { s, _, _ := unstructured.NestedString(o.Object, path...); return s }
 	count := func(path ...string) int64 { n, _, _ := unstructured.NestedInt64(o.Object, path...); return n }
@@ -126,7 +126,7 @@ func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
 			j.Kind, j.Unit = kind.key, cmp.Or(text("spec", kind.key, "unit"), kind.unit)
 		}
 	}
-	if j.State == "" { // no operator has taken it
+	if j.State == "" { // not taken by an operator
 		j.State, j.Reason = job.Waiting.String(), notTaken(o)
 		j.Total = max(count("spec", j.Kind, "total"), 1)
 	}
@@ -145,7 +145,7 @@ func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
 	return j
 }
 
-// stateOf is a state by its word.
+// stateOf parses a state.
 func stateOf(word string) job.State {
 	for s := job.Waiting; s <= job.Impossible; s++ {
 		if strings.EqualFold(s.String(), word) {
@@ -155,13 +155,13 @@ func stateOf(word string) job.State {
 	return job.Waiting
 }
 
-// taken says whether an operator has a job, whatever it has said of the object since.
+// taken reports whether an operator has the job, whatever the object's conditions say.
 func taken(o *unstructured.Unstructured) bool {
 	state, _, _ := unstructured.NestedString(o.Object, "status", "state")
 	return state != ""
 }
 
-// notTaken says why a job is not in any operator's hands.
+// notTaken explains why no operator has a job.
 func notTaken(o *unstructured.Unstructured) string {
 	if v := accepted(o); v.status != "" && v.status != metav1.ConditionTrue {
 		return "not accepted: " + v.message
@@ -169,17 +169,17 @@ func notTaken(o *unstructured.Unstructured) string {
 	return "no operator has taken it yet"
 }
 
-// said is a condition of an object.
+// said is a condition of an object, as far as it is shown.
 type said struct {
 	status          metav1.ConditionStatus
 	reason, message string
 	generation      int64
 }
 
-// accepted is whether an operator has taken a job; zero: nobody has said anything.
+// accepted is the condition that says whether an operator took the job; zero: none yet.
 func accepted(o *unstructured.Unstructured) said { return conditionOf(o, "Accepted") }
 
-// conditionOf is one of an object's conditions; zero: it has none of that kind.
+// conditionOf is a condition by type; zero: none.
 func conditionOf(o *unstructured.Unstructured, kind string) said {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, e := range list {

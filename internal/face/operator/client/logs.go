@@ -23,7 +23,7 @@ import (
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
-// Logs sends what subjobs wrote, from their Pods: for as long as these are there. A cluster keeps one stream for both, which is sent as stdout.
+// Logs streams subjobs' output from their Pods, while these exist. Kubernetes has one stream for stdout and stderr; it is sent as stdout.
 func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
 	m := r.Msg
 	if _, err := h.get(ctx, m.Name); err != nil {
@@ -43,7 +43,7 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 	return sent(err)
 }
 
-// pods are those of a job, in the order of their making; of one subjob where it is named.
+// pods lists a job's Pods by creation, or the named subjob's alone.
 func (h *handler) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, error) {
 	id := cluster.JobID(h.say.namespace, name)
 	selector := cluster.LabelJob + "=" + cluster.JobLabel(id)
@@ -67,10 +67,10 @@ func (h *handler) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, 
 	return all, nil
 }
 
-// copyLog sends what one Pod wrote behind its first bytes, and says whether that was all it had. One whose container has not begun has written nothing.
+// copyLog sends a Pod's log from an offset on, and reports whether that was all of it. A container that has not begun has written nothing.
 func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow bool, send func(*pb.LogsResponse) error) (whole bool, err error) {
 	body, err := h.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: cluster.Container, Follow: follow}).Stream(ctx)
-	if apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) { // it waits to start, or is gone
+	if apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) { // not begun, or gone
 		return false, nil
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow
 	}
 	defer func() { _ = body.Close() }()
 	if _, err = io.CopyN(io.Discard, body, from); err != nil {
-		return errors.Is(err, io.EOF), nil // it has written no more than that
+		return errors.Is(err, io.EOF), nil // nothing beyond the offset
 	}
 	buf := make([]byte, 32<<10)
 	for {
@@ -89,18 +89,18 @@ func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow
 			}
 		}
 		if failed != nil {
-			return errors.Is(failed, io.EOF), nil // what broke off is asked for again
+			return errors.Is(failed, io.EOF), nil // a broken stream is resumed
 		}
 	}
 }
 
-// tail is one Pod that is followed: how much of it was sent, whether it is being read, and whether all of it was.
+// tail is a Pod being followed: how much was sent, whether a reader is on it, and whether all was sent.
 type tail struct {
 	at           int64
 	reads, ended bool
 }
 
-// piece is what comes of one Pod: something it wrote, or that reading has ended (data is nil), and whether that was all.
+// piece is data from one Pod, or the end of a read (data is nil) with whether all was read.
 type piece struct {
 	pod   string
 	data  *pb.LogsResponse
@@ -108,11 +108,11 @@ type piece struct {
 	err   error
 }
 
-// follow sends what all subjobs of a job write, those that run and those that come, until it is over.
+// follow streams the output of a job's running and future subjobs until the job is over.
 func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.LogsResponse) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	before := map[string]*pb.LogPosition{} // where somebody was who was cut off
+	before := map[string]*pb.LogPosition{} // where a client that was cut off resumes
 	for _, p := range m.Seen {
 		before[p.GetSubjob()] = p
 	}
@@ -129,7 +129,7 @@ func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.L
 		}
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		whole, err := h.copyLog(ctx, p, t.at, true, func(r *pb.LogsResponse) error { return tell(piece{data: r}) })
-		_ = tell(piece{whole: whole && over, err: err}) // or nobody waits for it any more
+		_ = tell(piece{whole: whole && over, err: err}) // fails if the client has left
 	}
 	reading, over := 0, false
 	tick := time.NewTimer(0)
@@ -165,7 +165,7 @@ func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.L
 			if over && reading == 0 {
 				return nil
 			}
-			over = jobOf(o, time.Now()).Final || m.Subjob != "" && len(list) == 0 // one more look, for what was written last
+			over = jobOf(o, time.Now()).Final || m.Subjob != "" && len(list) == 0 // one more look, for the last output
 			for i := range list {
 				p := &list[i]
 				t := tails[p.Name]

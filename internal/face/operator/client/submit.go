@@ -23,10 +23,10 @@ import (
 	"sluice.dev/sluice/internal/face/operator"
 )
 
-// heard is how long a submission waits for the operator's word. Without it the object stands all the same.
+// heard is how long a submission waits for the operator's verdict. The object stays without one.
 const heard = 10 * time.Second
 
-// Submit makes the objects of a file's jobs, and says what the operator makes of them. A work directory that came along is uploaded first.
+// Submit creates objects for a file's jobs and reports the operator's verdicts. A work directory that is sent along is uploaded first.
 func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitRequest]) (*connect.Response[pb.SubmitResponse], error) {
 	list, err := config.ParseJobs(r.Msg.FileName, []byte(r.Msg.Job))
 	if err != nil {
@@ -51,7 +51,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	return connect.NewResponse(out), nil
 }
 
-// submit makes one job's object, for the operator whose store has its work directory, where one was uploaded.
+// submit creates one job's object, assigned to the operator whose store has its work directory, if one was uploaded.
 func (h *handler) submit(ctx context.Context, j config.Job, owner string, m *pb.SubmitRequest) (*pb.Receipt, error) {
 	o, err := objectOf(j)
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *handler) submit(ctx context.Context, j config.Job, owner string, m *pb.
 	return h.judged(ctx, made)
 }
 
-// submitAgain submits a job whose name is taken: by itself, or by another one.
+// submitAgain handles a job whose name is taken, by itself or by another job.
 func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured.Unstructured, m *pb.SubmitRequest) (*pb.Receipt, error) {
 	there, err := h.get(ctx, o.GetName())
 	if err != nil {
@@ -83,7 +83,7 @@ func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured
 	switch {
 	case err != nil:
 		return nil, err
-	case same && m.RequestId != "" && there.GetAnnotations()[cluster.AnnotationRequest] == m.RequestId: // this very call made it, and did not come to say so
+	case same && m.RequestId != "" && there.GetAnnotations()[cluster.AnnotationRequest] == m.RequestId: // a repetition of the call that made it
 		return h.judged(ctx, there)
 	case same && !replaces:
 		return receiptOf(there, false), nil
@@ -100,7 +100,7 @@ func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured
 	return h.judged(ctx, made)
 }
 
-// replace removes a job that is over, with its output, once its operator would take the other one.
+// replace removes a finished job with its output, after checking that its operator would accept the new one.
 func (h *handler) replace(ctx context.Context, j config.Job, there *unstructured.Unstructured) error {
 	if !jobOf(there, time.Now()).Final && taken(there) {
 		return errkind.Errorf(errkind.Conflict, "the job of that name is not over; only one that is can be replaced: cancel it first, or choose another name")
@@ -113,7 +113,7 @@ func (h *handler) replace(ctx context.Context, j config.Job, there *unstructured
 	return h.remove(ctx, there)
 }
 
-// judged waits for what the operator says of a new object. What it does not accept is deleted again: nothing was submitted.
+// judged waits for the operator's verdict on a new object. A refused one is deleted again: nothing was submitted.
 func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb.Receipt, error) {
 	over := time.After(heard)
 	for {
@@ -122,7 +122,7 @@ func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb
 			return receiptOf(o, true), nil
 		case v.status != "":
 			err := errkind.Errorf(kindOf(v), "%s", v.message)
-			uid, version := o.GetUID(), o.GetResourceVersion() // as it was read: it may be accepted meanwhile
+			uid, version := o.GetUID(), o.GetResourceVersion() // preconditions: it may be accepted meanwhile
 			gone := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 			switch {
 			case gone == nil || apierrors.IsNotFound(gone):
@@ -147,7 +147,7 @@ func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb
 	}
 }
 
-// kindOf is the kind of the error that a refusal is: it is the word before its message, where the daemon has refused it.
+// kindOf is the error kind of a refusal: for the daemon's refusals the word before the message.
 func kindOf(v said) errkind.Kind {
 	word, _, _ := strings.Cut(v.message, ": ")
 	for k := errkind.Unknown + 1; k <= errkind.Corrupt; k++ {
@@ -166,7 +166,7 @@ func receiptOf(o *unstructured.Unstructured, created bool) *pb.Receipt {
 	return r
 }
 
-// objectOf is a job as its object: what a person would have written in it, with what the reader fills in.
+// objectOf is a job's object: the file with the parser's defaults.
 func objectOf(j config.Job) (*unstructured.Unstructured, error) {
 	text, err := config.RenderJob(j.Spec, j.Workdir)
 	if err != nil {
@@ -183,11 +183,11 @@ func objectOf(j config.Job) (*unstructured.Unstructured, error) {
 	return o, nil
 }
 
-// alike says whether an object is the very job: what its reader makes of it is the same.
+// alike reports whether an object parses to the very job.
 func alike(o *unstructured.Unstructured, j config.Job) (bool, error) {
 	list, err := config.ParseJobs(o.GetName(), operator.FileOf(o))
 	if err != nil || len(list) != 1 {
-		return false, nil //nolint:nilerr // what can't be read is another job
+		return false, nil //nolint:nilerr // one that does not parse is another job
 	}
 	there, err1 := config.RenderJob(list[0].Spec, list[0].Workdir)
 	here, err2 := config.RenderJob(j.Spec, j.Workdir)
@@ -197,7 +197,7 @@ func alike(o *unstructured.Unstructured, j config.Job) (bool, error) {
 	return bytes.Equal(there, here), err2
 }
 
-// DryRun has the API server hold the objects against their definition, and the operator say what would become of them. None is made.
+// DryRun has the API server validate the objects and the operator judge them. Nothing is created.
 func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunRequest]) (*connect.Response[pb.DryRunResponse], error) {
 	list, err := config.ParseJobs(r.Msg.FileName, []byte(r.Msg.Job))
 	if err != nil {
@@ -205,7 +205,7 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 	}
 	out := &pb.DryRunResponse{}
 	for _, j := range list {
-		if j.Workdir != "" && j.Stored() == "" { // it would be uploaded
+		if j.Workdir != "" && j.Stored() == "" { // would be uploaded
 			j.Workdir, j.Spec.Launch.Subdir = "", ""
 		}
 		o, err := objectOf(j)
@@ -225,7 +225,7 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 	return connect.NewResponse(out), nil
 }
 
-// dryRun asks an operator, any where none is named, what it would make of a job.
+// dryRun asks the named operator, or any if none is named, to judge a job.
 func (h *handler) dryRun(ctx context.Context, j config.Job, of string) (*pb.Explanation, error) {
 	text, err := config.RenderJob(j.Spec, j.Workdir)
 	if err != nil {

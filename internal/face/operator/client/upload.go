@@ -20,11 +20,11 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// adoption is how long the operator may take to read an upload and hold it against its digest.
+// adoption is how long the operator may take to read an upload and verify its digest.
 const adoption = 5 * time.Minute
 
-// upload has a packed work directory be in an operator's store, and says how a job names it, and which operator's that is. The bytes go to the store itself, by a URL that the operator lends:
-// whoever uploads has no keys of it.
+// upload puts a packed work directory into an operator's store, and returns its name for a job and the operator's. The bytes go straight to the store by a presigned URL: the
+// client needs no keys.
 func (h *handler) upload(ctx context.Context, packed []byte) (workdir, owner string, err error) {
 	digest := fmt.Sprintf("%x", sha256.Sum256(packed))
 	q, err := h.ask(ctx, map[string]any{"ask": config.AskUpload, "digest": digest, "bytes": int64(len(packed))})
@@ -49,7 +49,7 @@ func (h *handler) upload(ctx context.Context, packed []byte) (workdir, owner str
 	return store.Scheme + digest, q.text("operator"), nil
 }
 
-// put writes to a URL, again where the store was away.
+// put writes to a URL, with retries while the store is away.
 func (h *handler) put(ctx context.Context, place string, data []byte) error {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -57,7 +57,7 @@ func (h *handler) put(ctx context.Context, place string, data []byte) error {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
-	if h.storeAddress != "" { // its name stays in the request, which is what was signed
+	if h.storeAddress != "" { // the Host header stays: it is signed
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, h.storeAddress)
@@ -76,7 +76,7 @@ func (h *handler) put(ctx context.Context, place string, data []byte) error {
 	}
 }
 
-// explainPut says what an upload that failed means; nil for nil.
+// explainPut explains a failed upload; nil for nil.
 func (h *handler) explainPut(err error, u *url.URL) error {
 	var lost net.Error
 	switch {
@@ -90,7 +90,7 @@ func (h *handler) explainPut(err error, u *url.URL) error {
 	return fmt.Errorf("uploading to the store at %s: %w", u.Host, err)
 }
 
-// withoutURL is an error without the URL, which lets whoever has it write.
+// withoutURL strips the URL from an error, since it grants writing.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -99,7 +99,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// putOnce writes once, and says whether it is worth doing again.
+// putOnce tries once, and reports whether a retry may help.
 func putOnce(ctx context.Context, c *http.Client, place string, data []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, place, bytes.NewReader(data))
 	if err != nil {
@@ -113,6 +113,6 @@ func putOnce(ctx context.Context, c *http.Client, place string, data []byte) (ag
 	if resp.StatusCode/100 == 2 {
 		return false, nil
 	}
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for people
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the message
 	return resp.StatusCode >= http.StatusInternalServerError, errkind.Errorf(errkind.Unavailable, "it answers %s: %s", resp.Status, strings.TrimSpace(string(said)))
 }

@@ -9,14 +9,13 @@ import (
 	"sync"
 )
 
-// within is a transport to a handler of the same process: whole HTTP, over pipes, so that streams and cancellation are what they are elsewhere. Both ends go when the
-// process does.
+// within is a transport to a handler in the same process, with real HTTP over pipes, so that streaming and cancellation work as elsewhere. Both ends live as long as the process.
 func within(h http.Handler) http.RoundTripper {
 	l := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
-	s := &http.Server{Handler: h} //nolint:gosec // nobody but this process calls it
+	s := &http.Server{Handler: h} //nolint:gosec // called by this process alone
 	var once sync.Once
 	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		once.Do(func() { go func() { _ = s.Serve(l) }() }) // it ends with the process
+		once.Do(func() { go func() { _ = s.Serve(l) }() }) // ends with the process
 		here, there := net.Pipe()
 		select {
 		case l.come <- there:
@@ -27,7 +26,7 @@ func within(h http.Handler) http.RoundTripper {
 	}}
 }
 
-// pipes is a listener to whom connections are handed.
+// pipes is a listener for in-process connections.
 type pipes struct {
 	come   chan net.Conn
 	closed chan struct{}

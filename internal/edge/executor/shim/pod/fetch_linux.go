@@ -18,13 +18,13 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// Pauses between two tries to reach the store.
+// Pauses between tries to reach the store.
 const (
 	firstPause = 200 * time.Millisecond
 	lastPause  = 10 * time.Second
 )
 
-// furnish makes the run directory, with all that the subjob starts from. Errors of kind Invalid are the job's.
+// furnish makes the run directory with everything that the subjob starts from. Errors of kind Invalid are the job's.
 func (p *process) furnish() error {
 	if !filepath.IsLocal(filepath.Join(".", p.run.Subdir)) {
 		return errkind.Errorf(errkind.Invalid, "subdirectory %q leads out of the work directory", p.run.Subdir)
@@ -46,7 +46,7 @@ func (p *process) furnish() error {
 	return p.dir.Begin(&p.lease)
 }
 
-// fetch unpacks an object into a directory. It tries again until the lease's end.
+// fetch unpacks an object into a directory, with retries until the lease's end.
 func (p *process) fetch(what string, s *Source, into string, writable bool) error {
 	if s == nil {
 		return nil
@@ -70,7 +70,7 @@ func (p *process) fetch(what string, s *Source, into string, writable bool) erro
 	}
 }
 
-// pause waits, and says whether there is time for another try.
+// pause waits, and reports whether there is time for another try.
 func (p *process) pause(d time.Duration) bool {
 	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(tick) {
 		if p.hurried() {
@@ -80,12 +80,12 @@ func (p *process) pause(d time.Duration) bool {
 	return true
 }
 
-// hurried says whether the subjob is to end before it has begun, or has no time left to begin in.
+// hurried reports whether the subjob is to end before its begin, or has no time left to begin.
 func (p *process) hurried() bool {
 	return p.stopped() || p.lease.Anchor.Until(min(p.order.End, p.run.End)) <= p.run.Grace
 }
 
-// within is a context that ends once something is so, which is looked at again and again, by nobody else, until done was called.
+// within is a context that ends once a condition holds, which it polls until done is called. Nobody else may evaluate the condition meanwhile.
 func (p *process) within(over func() bool) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var looking sync.WaitGroup
@@ -133,7 +133,7 @@ func fetchOnce(ctx context.Context, from *http.Client, s *Source, into string, w
 	return errors.Join(err, root.Close())
 }
 
-// body marks a connection that breaks off as what may be tried again.
+// body marks a broken connection as an error to retry.
 type body struct{ io.ReadCloser }
 
 func (b *body) Read(data []byte) (int, error) {
@@ -144,7 +144,7 @@ func (b *body) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// bare is an error without the URL: whoever has that can read the object.
+// bare strips the URL from an error, since it grants reading.
 func bare(err error) error {
 	var u interface{ Unwrap() error }
 	if errors.As(err, &u) && u.Unwrap() != nil {
@@ -153,7 +153,7 @@ func bare(err error) error {
 	return err
 }
 
-// refused is what a store says that gives or takes nothing.
+// refused turns a store's HTTP error into one of ours.
 func refused(r *http.Response) error {
 	said, _ := io.ReadAll(io.LimitReader(r.Body, 300))
 	kind := errkind.Denied
@@ -168,7 +168,7 @@ func refused(r *http.Response) error {
 	return errkind.Errorf(kind, "the store says %s %s", r.Status, strings.Join(strings.Fields(string(said)), " "))
 }
 
-// ended is when the Pod is ended though its output is not stored.
+// ended is when the Pod ends even if its output is not stored.
 func (p *process) ended(end quantity.Instant) quantity.Instant {
 	if end == quantity.Never {
 		return end

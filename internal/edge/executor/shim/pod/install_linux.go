@@ -11,8 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Prepare is `sluice-shim install DIRECTORY POD`: the program, the certificates and the run file of the Pod are in the directory then. sealed is the latter, key the text of what
-// opens it.
+// Prepare is `sluice-shim install DIRECTORY POD`: it puts the program, the certificates and the run file into the directory. sealed is the encrypted run file, key its key's text.
 func Prepare(dir, name, sealed, key string) error {
 	if err := itself(filepath.Join(dir, Program)); err != nil {
 		return fmt.Errorf("copying sluice-shim: %w", err)
@@ -31,7 +30,7 @@ func Prepare(dir, name, sealed, key string) error {
 	return os.WriteFile(filepath.Join(dir, RunFile), plain, 0o600)
 }
 
-// itself copies the program to a path, where a container finds it that has none.
+// itself copies this program to a path, for a container whose image lacks it.
 func itself(path string) error {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -41,7 +40,7 @@ func itself(path string) error {
 	if err = os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	to, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755) //nolint:gosec // it is a program
+	to, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755) //nolint:gosec // a program
 	if err != nil {
 		return err
 	}
@@ -49,11 +48,11 @@ func itself(path string) error {
 	return errors.Join(err, to.Close(), os.Rename(path+".new", path))
 }
 
-// bundle is where Go looks first for the certificates of a Linux machine, and where tools/image puts them.
+// bundle is the first place where Go looks for certificates on Linux, and where tools/image puts them.
 const bundle = "/etc/ssl/certs/ca-certificates.crt"
 
-// certificates copies what this image trusts to a path: the file that SSL_CERT_FILE names, else bundle. An image without one is no error: the store may be reached without TLS, or by
-// a certificate that the subjob's image trusts.
+// certificates copies this image's trusted certificates to a path: SSL_CERT_FILE, else bundle. Their absence is no error: the store may not use TLS, or use a certificate that
+// the subjob's image trusts.
 func certificates(path string) error {
 	data, err := os.ReadFile(cmp.Or(os.Getenv("SSL_CERT_FILE"), bundle))
 	if errors.Is(err, os.ErrNotExist) {

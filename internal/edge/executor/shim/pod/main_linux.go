@@ -25,7 +25,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// Main is `sluice-shim pod`; args are those after the verb. It returns the exit status: 0 where the subjob is done or has yielded.
+// Main is `sluice-shim pod`; args follow the verb. It returns the exit status: 0 if the subjob is done or has yielded.
 func Main(args []string) int {
 	if len(args) != 4 {
 		fmt.Fprintln(os.Stderr, "sluice-shim pod is the first process of a Pod that Sluice makes. Usage: sluice-shim pod DIRECTORY RUN-FILE ORDER-FILE END-FILE")
@@ -35,13 +35,13 @@ func Main(args []string) int {
 	signal.Notify(p.asked, syscall.SIGTERM, syscall.SIGINT)
 	data, err := os.ReadFile(args[1])
 	if err == nil {
-		err = errors.Join(json.Unmarshal(data, &p.run), os.Remove(args[1])) // the program need not know these URLs
+		err = errors.Join(json.Unmarshal(data, &p.run), os.Remove(args[1])) // keep the URLs from the job's program
 	}
 	if err == nil {
-		// Whoever is left when the supervisor dies comes here, and nothing is put away while something may still write to it.
+		// Orphans are reparented to this process, so that nothing is stored while one of them may still write to it.
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
-	if err != nil { // what is told is then no Said, and its words are shown
+	if err != nil { // the message is then no Said, and is shown as it is
 		err = errors.Join(fmt.Errorf("reading what is to run: %w", err), os.WriteFile(args[3], []byte("reading what is to run: "+err.Error()), 0o644)) //nolint:gosec // the kubelet reads it
 		fmt.Fprintln(os.Stderr, "sluice-shim:", err)
 		return 1
@@ -59,26 +59,26 @@ func Main(args []string) int {
 	return 0
 }
 
-// process is the first process of one Pod.
+// process is the state of a Pod's first process.
 type process struct {
 	run    Run
 	dir    shim.Dir
 	orders string
 	lease  shim.Lease
-	// store is what speaks to the store.
+	// store is the HTTP client for the store.
 	store *http.Client
-	// asked has a signal once the Pod is to end.
+	// asked receives SIGTERM, when the Pod is to end.
 	asked chan os.Signal
 
 	order Order
-	// signalled is when SIGTERM came; heeded: the supervisor has been told of all there is to tell.
+	// signalled is when SIGTERM came; heeded: the supervisor knows the latest order.
 	signalled time.Time
 	heeded    string
 	told      *teller
 	logs      [2]follower
 }
 
-// whole does all there is to do for the subjob.
+// whole runs the subjob from fetching to storing.
 func (p *process) whole() Said {
 	p.order.End = p.run.End
 	p.lease = p.makeLease()
@@ -100,12 +100,12 @@ func (p *process) whole() Said {
 	return p.putAway(result)
 }
 
-// never is how it ended without having begun.
+// never is the result of a subjob that did not begin.
 func (p *process) never(o job.Outcome, why string) Said {
 	return Said{Result: job.Result{Outcome: o, ExitCode: -1, Progress: p.run.Range.From, End: p.lease.Anchor.Now(), Detail: why}}
 }
 
-// makeLease is the subjob as its supervisor reads it. The machine's own clock is tied to the kernel's here, once.
+// makeLease is the lease file for the supervisor. Wall clock times are converted to the kernel's monotonic clock here, once.
 func (p *process) makeLease() shim.Lease {
 	r := &p.run
 	l := shim.Lease{
@@ -125,7 +125,7 @@ func (p *process) makeLease() shim.Lease {
 	return l
 }
 
-// environment is that of the container, the job's own, and the contract's, which nobody overrides. Which devices there are the container's runtime has said.
+// environment joins the container's, the job's and the contract's variables, the latter taking precedence. The container runtime has set those of devices.
 func (p *process) environment(l *shim.Lease) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	for _, e := range append(os.Environ(), p.run.Env...) {
@@ -147,7 +147,7 @@ func (p *process) environment(l *shim.Lease) []string {
 	if l.Resume != "" {
 		env = append(env, "SLUICE_RESUME_DIR="+l.Resume)
 	}
-	for _, e := range p.run.Env { // the option that it was sold with is among these
+	for _, e := range p.run.Env { // includes the option that it was sold with
 		if strings.HasPrefix(e, "SLUICE_OPTION=") {
 			env = append(env, e)
 		}
@@ -155,18 +155,18 @@ func (p *process) environment(l *shim.Lease) []string {
 	return env
 }
 
-// tick is how often orders, progress and the supervisor are looked at.
+// tick is how often orders, progress and the supervisor are polled.
 const tick = 50 * time.Millisecond
 
-// supervise has the supervisor run the subjob, and stays with it.
+// supervise starts the supervisor, which runs the subjob, and accompanies it to its end.
 func (p *process) supervise() (job.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return job.Result{}, err
 	}
-	cmd := exec.Command(self, "supervise", string(p.dir)) //nolint:gosec // it is this program
+	cmd := exec.Command(self, "supervise", string(p.dir)) //nolint:gosec // this very program
 	cmd.Stderr = os.Stderr
-	// The kernel ends it with the thread that starts it, which stays: nothing of a Pod runs without its first process.
+	// The kernel kills it with the thread that starts it, hence the locked thread: nothing of a Pod runs without its first process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -186,7 +186,7 @@ func (p *process) supervise() (job.Result, error) {
 			ended = true
 		}
 		p.heed()
-		if p.overdue() { // its program may have stopped it: they are of one user
+		if p.overdue() { // its program may have stopped it, as both have one user
 			_ = cmd.Process.Kill()
 		}
 		p.tell(false)
@@ -199,10 +199,10 @@ func (p *process) supervise() (job.Result, error) {
 	return p.lost(err), nil
 }
 
-// late is how long after the end a supervisor that lives has ended its subjob.
+// late is how long after the end a working supervisor takes at most to end its subjob.
 const late = 15 * time.Second
 
-// overdue says whether the supervisor should have ended the subjob long ago.
+// overdue reports whether the supervisor should have ended the subjob by now.
 func (p *process) overdue() bool {
 	if !p.signalled.IsZero() && time.Since(p.signalled) > p.run.Grace+patience+late {
 		return true
@@ -211,7 +211,7 @@ func (p *process) overdue() bool {
 	return end != quantity.Never && p.lease.Anchor.Until(end) < -late
 }
 
-// reap ends what has outlived the supervisor, and waits until nothing does.
+// reap kills what has outlived the supervisor, and waits until nothing is left.
 func (p *process) reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
@@ -225,7 +225,7 @@ func (p *process) reap() {
 	}
 }
 
-// lost is the result of a subjob whose supervisor died. Nothing of it runs any more.
+// lost is the result of a subjob whose supervisor died, after reap.
 func (p *process) lost(why error) job.Result {
 	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: p.run.Range.To, FirstTo: p.run.Range.To}
 	e.Said, e.Spoke = p.dir.ReadProgress()
@@ -243,20 +243,20 @@ func (p *process) lost(why error) job.Result {
 	return r
 }
 
-// follower hands on what is appended to a file.
+// follower copies what is appended to a file.
 type follower struct {
 	path string
 	to   io.Writer
 	at   int64
 }
 
-// follow shows what the command has written where the logs of a Pod are looked for.
+// follow copies the command's output to ours, where a Pod's logs are read.
 func (p *process) follow() {
 	for i := range p.logs {
 		l := &p.logs[i]
 		f, err := os.Open(l.path)
 		if err != nil {
-			continue // it has written nothing
+			continue // nothing written yet
 		}
 		n, _ := io.Copy(l.to, io.NewSectionReader(f, l.at, 1<<62-l.at))
 		l.at += n

@@ -10,10 +10,10 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// patience is how long after SIGTERM the order is waited for that says why: the annotation comes before the deletion, and the file may come behind the signal.
+// patience is how long after SIGTERM to wait for the order that says why: the annotation is written before the deletion, but the kubelet may update the file after the signal.
 const patience = time.Second
 
-// heed reads the order, and hands it on to the supervisor once it says something new. A file that can't be read or written is tried again.
+// heed reads the order file and passes news to the supervisor. Failures are retried with the next tick.
 func (p *process) heed() {
 	p.read()
 	o := p.order
@@ -35,7 +35,7 @@ func (p *process) heed() {
 	p.heeded = said
 }
 
-// read takes over the order file. One that is not there, is empty or half written says nothing.
+// read reads the order file. A missing, empty or partial one says nothing.
 func (p *process) read() {
 	data, err := os.ReadFile(p.orders)
 	if err != nil || len(bytes.TrimSpace(data)) == 0 {
@@ -47,7 +47,7 @@ func (p *process) read() {
 	}
 }
 
-// stopped says whether the subjob is to end before it has begun.
+// stopped reports whether the subjob is to end before its begin.
 func (p *process) stopped() bool {
 	select {
 	case <-p.asked:

@@ -19,7 +19,7 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// putAway puts what counts into the store, and says how it ended: never before it is there.
+// putAway stores what counts, and only then returns how the subjob ended.
 func (p *process) putAway(r job.Result) Said {
 	s := Said{Result: r}
 	if r.Progress <= p.run.Range.From && !r.Checkpoint {
@@ -45,8 +45,7 @@ func (p *process) putAway(r job.Result) Said {
 	return s
 }
 
-// saysStoring says that what is left is being stored, until that is heard or what it returns is called: the home waits for that beyond the lease's end. A word that
-// is on its way, or a store that takes none, only puts it off.
+// saysStoring puts the word that the subjob is storing, with retries until it is stored or the returned function is called: its home then waits beyond the lease's end.
 func (p *process) saysStoring() (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -65,7 +64,7 @@ func (p *process) saysStoring() (stop func()) {
 	return func() { close(done); saying.Wait() }
 }
 
-// leave puts a directory to a place, if it holds something. It tries again until the Pod is ended for it.
+// leave uploads a directory to a place, unless it is empty, with retries until the Pod is ended.
 func (p *process) leave(ctx context.Context, what, dir, url string, until quantity.Instant) (*Left, error) {
 	if list, err := os.ReadDir(dir); err != nil || len(list) == 0 {
 		return nil, err
@@ -90,17 +89,17 @@ func (p *process) leave(ctx context.Context, what, dir, url string, until quanti
 		fmt.Fprintln(os.Stderr, "sluice-shim:", err)
 		select {
 		case <-time.After(pause):
-		case <-ctx.Done(): // the next try says so
+		case <-ctx.Done(): // reported by the next try
 		}
 		err = nil
 	}
 	return nil, err
 }
 
-// spare is how long before its kubelet kills it the first process gives up storing: so long it takes to say so.
+// spare is how long before the kubelet's SIGKILL the first process gives up storing, so that it can still say so.
 const spare = 2 * time.Second
 
-// killed says whether the kubelet kills the Pod soon: it was asked to end, and its grace is nearly over.
+// killed reports whether the Pod's grace period is nearly over after SIGTERM.
 func (p *process) killed() bool {
 	grace := p.run.Linger
 	if p.stopped(); !p.order.Now {
@@ -109,7 +108,7 @@ func (p *process) killed() bool {
 	return !p.signalled.IsZero() && time.Since(p.signalled) > grace-min(spare, grace/2)
 }
 
-// put writes to a place.
+// put uploads to a place.
 func put(ctx context.Context, to *http.Client, url string, src io.ReaderAt, size int64) error {
 	read := &reader{from: io.NewSectionReader(src, 0, size)}
 	q, err := http.NewRequestWithContext(ctx, http.MethodPut, url, read)
@@ -120,7 +119,7 @@ func put(ctx context.Context, to *http.Client, url string, src io.ReaderAt, size
 		q.Body = http.NoBody
 	}
 	r, err := to.Do(q)
-	if read.failed != nil { // it is not the store's fault
+	if read.failed != nil { // not the store's fault
 		return read.failed
 	}
 	if err != nil {
@@ -133,7 +132,7 @@ func put(ctx context.Context, to *http.Client, url string, src io.ReaderAt, size
 	return nil
 }
 
-// reader keeps the error of what is read.
+// reader remembers a read error.
 type reader struct {
 	from   io.Reader
 	failed error
@@ -147,13 +146,13 @@ func (r *reader) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// teller puts the latest word to the progress place, beside all else: a store that is slow or away holds nothing up.
+// teller uploads the latest word in the background, so that a slow store delays nothing.
 type teller struct {
 	to    *http.Client
 	url   string
 	every time.Duration
 	mu    sync.Mutex
-	// said is the word that was put last; busy: one is being put.
+	// said is the last uploaded word; busy: an upload is in progress.
 	said Word
 	busy bool
 	last time.Time
@@ -163,7 +162,7 @@ func newTeller(to *http.Client, url string, every time.Duration) *teller {
 	return &teller{to: to, url: url, every: every}
 }
 
-// tell says how far the subjob is, if that is news.
+// tell uploads the subjob's progress if it has changed.
 func (p *process) tell(storing bool) {
 	w := Word{At: p.lease.Anchor.Now(), Progress: p.run.Range.From, Storing: storing}
 	if note, err := p.dir.ReadNote(); err == nil {

@@ -16,22 +16,22 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// A run file travels sealed in its own Pod (ADR 0051). Whoever may read Pods sees that there is one. Who may read the Secrets of its namespace, which has
-// the key, can open it, as could be read there before what each Pod's own Secret held. The init container opens it, which is ours alone; the subjob's container has no key.
+// A run file is encrypted in its Pod's spec (ADR 0051). Who may read Pods sees only that there is one; who may read the namespace's Secrets has the key. The init container,
+// which is ours, decrypts it; the subjob's container has no key.
 
-// Variables of the init container: the sealed run file, and the key's text.
+// Environment variables of the init container: the sealed run file and the key's text.
 const (
 	Sealed  = "SLUICE_RUN"
 	KeyText = "SLUICE_KEY"
 )
 
-// KeySize is that of a key, in bytes (AES-256).
+// KeySize of a key in bytes (AES-256).
 const KeySize = 32
 
-// MaxSealed is how long a sealed run file may be, in bytes: Linux gives a program no longer variable than 128 KiB.
+// MaxSealed bounds a sealed run file in bytes: Linux limits an environment variable to 128 KiB.
 const MaxSealed = 120 << 10
 
-// mostRun bounds an opened run file, in bytes.
+// mostRun bounds a decrypted run file, in bytes.
 const mostRun = 16 << 20
 
 // Key seals run files. ID names it, without dots.
@@ -40,10 +40,10 @@ type Key struct {
 	Secret []byte
 }
 
-// Text is the key as a Secret has it.
+// Text is the key as stored in a Secret.
 func (k *Key) Text() string { return base64.RawURLEncoding.EncodeToString(k.Secret) }
 
-// ParseKey reads a key's text; false: it is none.
+// ParseKey parses a key's text; false: it is none.
 func ParseKey(id, text string) (Key, bool) {
 	secret, err := base64.RawURLEncoding.DecodeString(text)
 	return Key{ID: id, Secret: secret}, err == nil && len(secret) == KeySize
@@ -57,19 +57,19 @@ func (k *Key) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(b)
 }
 
-// bound is what a sealed file is bound to beside its key: its form, and the Pod.
+// bound is the additional data of the encryption: format and Pod.
 func bound(name string) []byte { return []byte("sluice.dev/run/1 " + name) }
 
-// packers are kept for the next run file: a new one allocates and clears more than a megabyte, which took a tenth of all that the operator did for a short subjob.
-var packers = sync.Pool{New: func() any { //nolint:gochecknoglobals // it has nothing of those who used it
+// packers pools compressors: a new one allocates and clears more than a megabyte, a tenth of the operator's whole work for a short subjob.
+var packers = sync.Pool{New: func() any { //nolint:gochecknoglobals // a pool keeps no state of its users
 	w, err := flate.NewWriter(io.Discard, flate.BestSpeed)
 	if err != nil {
-		panic(err) // the level is one that there is
+		panic(err) // the level is valid
 	}
 	return w
 }}
 
-// Seal is a run file for the Pod of a name, and for no other, as text. Invalid: it is longer than MaxSealed.
+// Seal encrypts a run file for one Pod, by its name, as text. Invalid: the result is longer than MaxSealed.
 func Seal(k *Key, name string, r *Run) (string, error) {
 	plain, err := json.Marshal(r)
 	if err != nil {
@@ -78,7 +78,7 @@ func Seal(k *Key, name string, r *Run) (string, error) {
 	if len(plain) > mostRun {
 		return "", errkind.Errorf(errkind.Invalid, "its command and environment take %d MiB, and at most %d are taken", len(plain)>>20, mostRun>>20)
 	}
-	var short bytes.Buffer // URLs for one place after the other are nearly alike
+	var short bytes.Buffer // presigned URLs compress well: they are nearly alike
 	w := packers.Get().(*flate.Writer)
 	defer packers.Put(w)
 	w.Reset(&short)
@@ -97,13 +97,13 @@ func Seal(k *Key, name string, r *Run) (string, error) {
 	return text, nil
 }
 
-// KeyOf is the ID of the key that a text was sealed with.
+// KeyOf is the ID of the key of a sealed text.
 func KeyOf(text string) string {
 	id, _, _ := strings.Cut(text, ".")
 	return id
 }
 
-// Open is the run file that was sealed for the Pod of a name. Denied: with another key, for another Pod, or it was changed since.
+// Open decrypts a run file for a Pod. Denied: the key is another, it was sealed for another Pod, or it was changed.
 func Open(k *Key, name, text string) ([]byte, error) {
 	id, code, _ := strings.Cut(text, ".")
 	sealed, err := base64.RawURLEncoding.DecodeString(code)
@@ -121,9 +121,9 @@ func Open(k *Key, name, text string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(short)), mostRun))
 }
 
-// NewKey is a random key.
+// NewKey makes a random key.
 func NewKey(id string) Key {
 	k := Key{ID: id, Secret: make([]byte, KeySize)}
-	_, _ = rand.Read(k.Secret) // it never fails
+	_, _ = rand.Read(k.Secret) // never fails
 	return k
 }

@@ -1,6 +1,6 @@
-// Package pod is what an operator and the first process of a Pod agree on, and that process (`sluice-shim pod`): it does in a Pod what the daemon does
-// on a machine. It fetches what the subjob needs, has the supervisor run it, hands on what is done to it meanwhile, puts what it leaves into the store, and
-// then says how it ended. It holds URLs for its own subjob's objects, which expire, and no key of anything; it must not know an API server.
+// Package pod is the first process of a subjob's Pod (`sluice-shim pod`), and its contract with the operator. It does in a Pod what the daemon does on a machine: it fetches
+// what the subjob needs, has the supervisor run it, passes orders on, stores what it leaves, and then says how it ended. It holds expiring URLs for its own subjob's objects and
+// no keys, and never talks to an API server.
 //
 // Standard library and golang.org/x/sys only, as for all of sluice-shim.
 package pod
@@ -14,21 +14,21 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// The first argument of sluice-shim in a Pod, and what is in the directory of a Pod.
+// Verbs of sluice-shim in a Pod, and names in the Pod's directory.
 const (
 	// Verb runs a subjob: pod DIRECTORY RUN-FILE ORDER-FILE END-FILE.
 	Verb = "pod"
-	// Install makes the Pod's directory ready: install DIRECTORY POD. It copies the program itself and the certificates that its own image trusts, since the subjob's image may
-	// have neither, and opens the run file.
+	// Install prepares the Pod's directory: install DIRECTORY POD. It copies the program and its image's certificates, since the subjob's image may have neither, and decrypts
+	// the run file.
 	Install = "install"
-	// Program, RunFile, Bundle and Runs are below that directory. Bundle lies beside the run file: certificates (PEM) that are trusted as well as those of the subjob's image.
+	// Program, RunFile, Bundle and Runs are in that directory. Bundle has certificates (PEM) that are trusted in addition to the subjob's image's.
 	Program = "bin/sluice-shim"
 	RunFile = "run.json"
 	Bundle  = "ca-certificates.crt"
 	Runs    = "runs"
 )
 
-// Run is the run file: a subjob as it was sold, and where its objects are. It is sealed on its way (Seal): URLs and the job's environment are in it.
+// Run is the run file: the subjob as sold, and the URLs of its objects. It is encrypted in transit (Seal), for the URLs and the job's environment.
 type Run struct {
 	Token           job.Token
 	Job             job.ID
@@ -38,80 +38,80 @@ type Run struct {
 	Range           job.Range
 	Member, Members int `json:",omitempty"`
 	Total, Grid     int64
-	// Start and End by the operator's clock, Asked when it was asked for; End may be Never.
+	// Start and End of the lease by the operator's clock; End may be Never. Asked is when it was ordered.
 	Start, End, Asked quantity.Instant
-	// Linger is how long after its end a subjob's output may take to be stored.
+	// Linger is how long after End storing may take.
 	Linger time.Duration
 	Grace  time.Duration
-	// WarnSignal is sent WarnBefore ahead of End; 0 for none.
+	// WarnSignal is sent WarnBefore ahead of End; 0: none.
 	WarnSignal int           `json:",omitempty"`
 	WarnBefore time.Duration `json:",omitempty"`
 	Command    []string
 	Env        []string `json:",omitempty"`
 	Subdir     string   `json:",omitempty"`
-	// Memory that the program is told it has, in bytes; Measured: it is the process tree's, and watched; else a device's.
+	// Memory is what the program is told it has, in bytes. Measured: it is host memory and enforced by the supervisor; else it is the device's.
 	Memory   quantity.Amount
 	Measured bool `json:",omitempty"`
 	// LogLimit and OutputLimit in bytes; at least 1.
 	LogLimit, OutputLimit int64
-	// Report is the time between two looks at how far it is.
+	// Report is the interval of progress words.
 	Report time.Duration
-	// Work is the work directory, Resume the checkpoint to start from; nil: there is none.
+	// Work is the work directory, Resume the checkpoint to start from; nil: none.
 	Work, Resume *Source `json:",omitempty"`
-	// Output, Checkpoint and Progress are where what it leaves is put (HTTP PUT).
+	// Output, Checkpoint and Progress are URLs for HTTP PUT.
 	Output, Checkpoint, Progress string
 }
 
-// Source is an object that is fetched (HTTP GET), and refused if it has another digest. Unpacked it has at most Bytes.
+// Source is an object to fetch (HTTP GET) and verify against its digest. Bytes bounds it unpacked.
 type Source struct {
 	URL    string
 	Digest store.Digest
 	Bytes  int64
 }
 
-// Order is the order file: what was done to the subjob since it was started. It is an annotation of the Pod, which the kubelet shows as a file.
+// Order is the order file: changes since the start. It is an annotation of the Pod, projected into a file by the kubelet.
 type Order struct {
-	// End replaces the lease's. Cut: that is earlier than was promised.
+	// End replaces the lease's. Cut: it is earlier than promised.
 	End quantity.Instant
 	Cut bool `json:",omitempty"`
-	// Stop asks it to end now, Now without grace.
+	// Stop ends it; Now: without grace.
 	Stop bool   `json:",omitempty"`
 	Now  bool   `json:",omitempty"`
 	Why  string `json:",omitempty"`
 }
 
-// Word is what lies at the progress place: how far a subjob is. Nothing that counts hangs on it.
+// Word is what a subjob writes to its progress place. It is informative only: no result depends on it.
 type Word struct {
-	// Started is when the command began, 0: it has not.
+	// Started is when the command began; 0: not yet.
 	Started quantity.Instant
 	// Progress is the unit up to which work is complete, as of At.
 	Progress int64
 	At       quantity.Instant
-	// Storing: its processes are gone, and what it has left is being stored.
+	// Storing: its processes have ended, and what it left is being stored.
 	Storing bool `json:",omitempty"`
 }
 
-// Said is the termination message: how it ended, and what lies at its places.
+// Said is the termination message: how the subjob ended, and what is at its places.
 type Said struct {
 	Result             job.Result
 	Output, Checkpoint *Left `json:",omitempty"`
 }
 
-// Left is what was put to a place: the object that has this digest.
+// Left identifies what was uploaded to a place by its digest.
 type Left struct {
 	Digest store.Digest
 	Size   int64
 }
 
-// MaxSaid is how long a termination message may be, in bytes: what is longer a kubelet cuts off. That is 4,096 for a container, and 12 KiB for all of a Pod: others may be put into ours.
+// MaxSaid bounds a termination message in bytes. A kubelet truncates beyond 4,096 for a container and 12 KiB for a whole Pod: this leaves room for injected containers.
 const MaxSaid = 1536
 
-// Encode is the message as a kubelet reads it. The words for people are cut where it would be too long.
+// Encode is the message's text. Words for people are cut to keep it within MaxSaid.
 func (s Said) Encode() []byte {
 	for {
 		data, err := json.Marshal(&s)
 		if err != nil || len(data) <= MaxSaid {
-			return data // what can't be encoded there is not in it
+			return data // always encodable
 		}
 		detail := []rune(s.Result.Detail)
 		keep := len(detail) / 2
@@ -121,7 +121,7 @@ func (s Said) Encode() []byte {
 	}
 }
 
-// Decode reads what Encode wrote; false: it is none, and the words are somebody else's.
+// Decode is Encode's inverse; false: not a message of ours.
 func Decode(text string) (s Said, ok bool) {
 	return s, json.Unmarshal([]byte(text), &s) == nil && s.Result.Outcome != 0
 }

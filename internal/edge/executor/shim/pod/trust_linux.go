@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// clientOf speaks to the store. This process runs in the job's image, which may hold no certificates, or not those of a private authority that signs the store's: so what lies in the
-// bundle, which the installer has copied from our own image, is trusted as well. Without a bundle it is net/http's own client.
+// clientOf makes the HTTP client for the store. This process runs in the job's image, which may lack certificates, or the private authority that signed the store's. So the bundle
+// that the installer copied from our image is trusted too. Without a bundle it is net/http's default client.
 func clientOf(bundle string) *http.Client {
 	data, err := os.ReadFile(bundle)
 	if err != nil {
