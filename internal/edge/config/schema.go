@@ -55,7 +55,7 @@ func specFields() []field {
 		), unset: "no signal", example: "{signal: USR1, before: 60s}", doc: "A signal that comes ahead of SIGTERM, such as for a last checkpoint."},
 		{key: "limits", form: anObject(
 			field{key: "log", form: anAmount(1), unset: "16Mi", example: "1Mi", doc: "Of stdout and stderr together; what is more is dropped."},
-			field{key: "output", form: anAmount(1), unset: "64Gi", example: "4Gi", doc: "Of output and checkpoint together; a subjob that passes it is ended."},
+			field{key: "output", form: anAmount(1), unset: "64Gi; 4.75Gi in a Kubernetes cluster", example: "4Gi", doc: "Of output and checkpoint together; a subjob that passes it is ended."},
 		), unset: "the daemon's", example: "{log: 1Mi, output: 4Gi}", doc: "How much a subjob may write."},
 
 		{key: "worth", form: anObject(

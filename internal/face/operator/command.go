@@ -58,10 +58,10 @@ their status. The definitions of all three are in the Helm chart (deploy/helm/sl
 which is how an operator is put into a cluster.
 
 Without --kubeconfig it uses the Pod's own account, or else what kubectl would use. One
-operator of a name works at a time: it holds a lease, and who loses it ends. Operators
-of several names must not share a namespace: give each its own, with --namespace. What must
-not be lost is in --data-dir: keep it on a volume. Subjobs go on while no operator is
-there, and the next one finds them.
+operator of a name works at a time: it holds a lease, and ends if it loses that. Operators
+of several names share a cluster: a Job belongs to the first that takes it; --namespace
+restricts one to a namespace. Keep --data-dir on a volume: what is in it must not be lost.
+Subjobs go on while no operator is there, and the next one finds them.
 
 --store must be one that lends objects to Pods, which is s3; Pods get URLs that expire,
 and no keys. The keys are in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY).
@@ -99,7 +99,7 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 	return c
 }
 
-// start checks all flags, reports every error at once, and runs the operator.
+// start reports all errors of the flags at once, then reaches the cluster and the store, and runs the operator.
 func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (err error) {
 	var errs []error
 	wrong := func(flag string, err error) {

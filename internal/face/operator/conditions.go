@@ -24,7 +24,7 @@ const (
 	failed   = "Failed"
 )
 
-// longest bounds a condition's message in bytes, as Kubernetes does.
+// longestMessage bounds a condition's message in bytes, as Kubernetes does.
 const longestMessage = 32768
 
 // verdict says whether an object was accepted, and why not.

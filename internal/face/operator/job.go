@@ -211,7 +211,7 @@ func (c *controller) standing(ctx context.Context, id job.ID) (status.Job, bool,
 	return list[0], true, nil
 }
 
-// leave ends a job whose object is being deleted (o), or is gone (nil): the job is cancelled and deleted from the daemon, and then the object is released.
+// leave ends a job whose object is being deleted (o), or is gone or another operator's (nil): the job is cancelled and deleted from the daemon, and then the object is released.
 func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
 	if o != nil && !slices.Contains(o.GetFinalizers(), holding) {
 		return 0, nil // only others' finalizers are left
@@ -280,7 +280,7 @@ func (c *controller) apply(ctx context.Context, o *object, said map[string]any) 
 		return nil
 	case err != nil && strings.Contains(err.Error(), ".status.operator: field not declared in schema"): // Helm does not upgrade CRDs
 		if c.older.Swap(true) {
-			return err // already known, so this is another error
+			return err // made before older was set: the retry leaves the field out
 		}
 		c.log.Warn("the definitions of the custom resources are an older version's: a Job's operator is not in its status. kubectl apply --server-side --force-conflicts -f those of this version", "error", err)
 		without := maps.Clone(said)

@@ -36,7 +36,7 @@ type Journal struct {
 const keySize = 32
 
 // nameOfJournal reads the name and key of the journal in a directory, or makes what is missing: a name for a journal that does not exist yet, and a key for one without. keep
-// writes what is new, and must be called before the journal has a file. Errors are of kind Corrupt.
+// writes what is new; for a new journal it must be called before that has a file. A malformed file is an error of kind Corrupt.
 func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

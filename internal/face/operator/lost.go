@@ -15,7 +15,8 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// notLost refuses to begin an empty journal where the cluster shows traces of an earlier one: Pods under this operator's name, or Jobs of it with progress. Most likely the
+// notLost refuses to begin an empty journal where the cluster shows traces of an earlier one: Pods under this operator's name that have not ended, or
+// unfinished Jobs of it with committed work. Most likely the
 // wrong volume is mounted, or another operator uses the name, and to begin would end what runs.
 func notLost(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options) error {
 	why, err := signs(ctx, client, dynamics, o)

@@ -34,7 +34,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var late *time.Timer
+	var late *time.Timer // set, if at all, before leave returns, which waits for hold's goroutine
 	led := l.hold(context.WithoutCancel(ctx), func() {
 		stop(errLost())
 		if ctx.Err() == nil { // end the process within the lease's last third, whatever hangs
@@ -66,5 +66,5 @@ func errLost() error {
 	return errkind.Errorf(errkind.Unavailable, "the lease of this operator was not renewed in time: another may be at work, so this one stops; subjobs go on")
 }
 
-// shutdown bounds how long open HTTP requests may take at the end.
+// shutdown bounds how long open HTTP requests, and giving the lease back, may take at the end.
 const shutdown = 2 * time.Second

@@ -49,7 +49,7 @@ type Options struct {
 	Horizon   time.Duration
 	// Die ends the process at once when it can't stop in order before another operator may begin; nil: os.Exit.
 	Die func()
-	// Retention of finished jobs.
+	// Retention of jobs that are over.
 	Retention config.Retention
 	// Parts makes the inventory of these pools, and the executor for tokens of that journal.
 	Parts func(ctx context.Context, journal Journal, pools []config.SlicePool) (Parts, error)

@@ -54,7 +54,7 @@ often. Those of low priority are of one Job, as many as there are devices. Kueue
 
 The first share is ''leftoverUseful'': the time of units that are kept, each counted once, of what the hosts leave where nothing is beside them, less %s for each gap. The second is of the gaps that there were beside this filler,
 which are longer where the hosts' jobs wait. Hosts' jobs start when the last of their Pods runs. All of it is counted from what a watch of Pods saw and from their termination messages. The notice, the scheduler's back-off and the
-operator's own seconds are not faster: an hour's gap is two minutes here, and has the costs of two minutes. %d cores carry all of it; load is the machine's, with other work.
+operator's own seconds are not faster: an hour's gap is two minutes here, and has the costs of two minutes. %d cores carry all of it; load is the machine's.
 
 %s`, machines, of, load, speedup, (measured*speedup).String(), measured, longest, widest, unit, startup, notice, reaction, startup, runtime.NumCPU(), table))
 }

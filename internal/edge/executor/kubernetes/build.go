@@ -30,7 +30,7 @@ const (
 	volume    = "sluice"
 	claimName = "slice"
 	// mount is our directory in both containers: the program, the run file and the run directory. It must not be /sluice or /sluice-shim, which are files in our image. The
-	// key is mounted in the installer alone.
+	// key is an environment variable of the installer alone.
 	mount      = "/sluice-subjob"
 	mountOrder = "/sluice-order"
 	orderKey   = "order.json"
@@ -131,7 +131,7 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 	return p, nil
 }
 
-// with appends without touching the list.
+// with sets an amount in the list, which callers pass a copy of, and returns it; nil is made.
 func with(list corev1.ResourceList, name corev1.ResourceName, q resource.Quantity) corev1.ResourceList {
 	if list == nil {
 		list = corev1.ResourceList{}
@@ -140,7 +140,7 @@ func with(list corev1.ResourceList, name corev1.ResourceName, q resource.Quantit
 	return list
 }
 
-// restricted is the security context that the Pod security standard "restricted" requires.
+// restricted is the container's part of what the Pod security standard "restricted" requires; makePod sets the Pod's.
 func restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 }

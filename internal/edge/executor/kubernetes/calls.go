@@ -31,8 +31,8 @@ func call[T any](e *Executor, name string, do func() (T, error)) (T, error) {
 const (
 	// storeCalls bounds concurrent calls to the store: after a restart there may be tens of thousands of subjobs to examine.
 	storeCalls = 64
-	// tidying bounds a turn that changes names and places of one subjob; lengthy bounds one that reads all it left (5 GiB at 3 MiB/s) or lists all names of a job. A call that
-	// hangs thus gives its turn back.
+	// tidying bounds a turn for names and places of one subjob; lengthy bounds one that reads all it left (5 GiB at 3 MiB/s) or removes all names of a job. A call that hangs
+	// thus gives its turn back.
 	tidying = time.Minute
 	lengthy = 30 * time.Minute
 )
@@ -54,7 +54,7 @@ func (e *Executor) atStore(ctx context.Context, most time.Duration, do func(cont
 // patience is how long a cluster may refuse a subjob for something that an administrator may fix.
 const patience = 30 * time.Second
 
-// refused is refusal, and after patience also includes causes that may pass: meanwhile the slice could serve other jobs.
+// refused is refusal, and after patience includes what an administrator may fix (mends), since the slice could serve other jobs. An uncounted quota is always retried.
 func (r *run) refused(err error, now quantity.Instant) (why string, kind errkind.Kind) {
 	if why, kind = refusal(err); why != "" || !apierrors.IsForbidden(err) || !mends(err.Error()) {
 		return why, kind

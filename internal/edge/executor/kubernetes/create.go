@@ -161,7 +161,7 @@ func (r *run) createClaim() error {
 	return err
 }
 
-// seal makes the run file, encrypted so that only the Pod's installer can read it.
+// seal makes the run file, encrypted for this Pod with the namespace's key.
 func (r *run) seal(now quantity.Instant) (string, error) {
 	file := r.makeRun(r.asked)
 	if err := r.lend(file, now); err != nil {
@@ -177,7 +177,7 @@ func (r *run) seal(now quantity.Instant) (string, error) {
 // mostLent is the longest life of a presigned URL: S3's own bound.
 const mostLent = 7 * 24 * time.Hour
 
-// lend fills in presigned URLs of the subjob's own objects. They expire when nothing of it can run any more.
+// lend fills in presigned URLs of the subjob's own objects. They expire when nothing of it can run any more, and after mostLent at the latest.
 func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
 	ctx, lender := r.e.ctx, r.e.lender
 	ends := mostLent

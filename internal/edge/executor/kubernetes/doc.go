@@ -5,5 +5,5 @@
 // compares what is wanted with what is there and makes the next call towards it, so that any call may fail, or be repeated, at any point.
 //
 // A subjob is gone when a kubelet has said so (a terminal phase), when its Pod was removed before it was bound, or when its lease has ended by more than storing and clock
-// skew may take. A deletion by itself proves nothing.
+// skew may take. A deletion by itself proves nothing, except for a lease without an end, some time after its Pod was removed.
 package kubernetes

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,8 +38,6 @@ type Executor struct {
 	tending  sync.Once
 	warned   sync.Once
 	calls    counts
-	// opened is when the executor was made: older Pods were found, not begun.
-	opened time.Time
 
 	mu sync.Mutex
 	// runs are the subjobs that are not settled; past is how the settled ones ended, of which old has the order.
@@ -49,7 +46,7 @@ type Executor struct {
 	old  []job.Token
 	// strangers are subjobs of another journal, by Pod.
 	strangers map[string]*run
-	// swept are Pods without a subjob that are being removed; looked: Find has seen everything, so such Pods can be told.
+	// swept are Pods without a subjob that are being removed; looked: Find has registered all subjobs, so that such a Pod can be recognized.
 	swept  map[types.UID]bool
 	looked bool
 	// devices caches ResourceSlices, by driver and machine.
@@ -66,14 +63,14 @@ type Executor struct {
 
 var _ executor.Executor = (*Executor)(nil)
 
-// Open makes an executor. It calls nothing before Find. Errors are of kind Invalid, or Unsupported for a store that can't lend.
+// Open makes an executor. It calls neither cluster nor store; before Find only its Files do. Errors are of kind Invalid, or Unsupported for a store that can't lend.
 func Open(o Options) (*Executor, error) {
 	lender, err := o.check()
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{
-		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), shelves: make(chan struct{}, storeCalls), opened: o.Clock(),
+		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), shelves: make(chan struct{}, storeCalls),
 		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, swept: map[types.UID]bool{}, devices: map[string]known{}, keys: map[string]*keyring{}, purging: map[purging]bool{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
@@ -233,7 +230,7 @@ func (e *Executor) needed(t job.Token, other *run) bool {
 // wanted is the desired state of a subjob.
 type wanted struct {
 	order pod.Order
-	// settle is the node's ResultAck: what to do with what it left; nil before that.
+	// settle is the node's Settle: what to do with what the subjob left; nil until it comes.
 	settle *protocol.Message
 }
 

@@ -74,7 +74,8 @@ func (f *Files) HasSnapshot(id string) (bool, error) {
 	return err == nil, err
 }
 
-// OpenLogs reads a subjob's output so far, from its Pod, where stdout and stderr are one stream. NotFound: the subjob is settled and its Pod gone.
+// OpenLogs reads the first Options.LogLimit bytes of an unsettled subjob's output from its Pod, where stdout and stderr are one stream. NotFound: there is no such subjob, or
+// the cluster gave no log, for whatever reason.
 func (f *Files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
 	f.e.mu.Lock()
 	r := f.e.runs[token]

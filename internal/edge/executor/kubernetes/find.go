@@ -87,7 +87,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		r.see(r.made, true, true)
 	}
 	select {
-	case <-asked: // nothing is sold before the store is known to accept
+	case <-asked: // first know whether the store accepts: what is sold must be storable
 	case <-time.After(patiently):
 	case <-ctx.Done():
 	}

@@ -211,8 +211,8 @@ func when(p *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	return at
 }
 
-// hopeless is why a Pod will not start; empty: it may. Causes that may pass are given until late. The kind is Invalid where the job's own image can't be had, and Exhausted
-// where it is no job's fault.
+// hopeless is why a Pod will not start; empty: it may. Causes that may pass are given until late. The kind is Invalid where the job's own image does not exist or its container
+// can't be made or run, and Exhausted for causes that are not the job's, such as an init container's.
 func hopeless(p *corev1.Pod, late bool) (why string, kind errkind.Kind) {
 	for i, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for j := range all {

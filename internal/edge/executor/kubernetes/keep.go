@@ -37,7 +37,7 @@ func (r *run) keep(*view) (time.Duration, error) {
 		err = nil
 	default:
 	}
-	if err != nil { // saysStoring keeps its home waiting meanwhile
+	if err != nil { // the report keeps its home waiting until the next try
 		r.report(true)
 		return r.e.o.Report, err
 	}
@@ -210,7 +210,7 @@ func (r *run) publish(ctx context.Context, committed job.Range) error {
 	return e.dropCheckpoints(ctx, r, name)
 }
 
-// dropCheckpoints removes the names of a job's checkpoints older than a subjob's, except those that an unsettled subjob still reads.
+// dropCheckpoints removes a job's names below jobs/, except the newest checkpoint's and those that an unsettled subjob left or may start from.
 func (e *Executor) dropCheckpoints(ctx context.Context, r *run, newest string) error {
 	var old []string
 	err := e.o.Store.Names(ctx, e.jobNames(r.rec.Job), func(n store.Named) error {

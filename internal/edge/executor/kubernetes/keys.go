@@ -81,8 +81,8 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	return key, nil
 }
 
-// haveKeys makes sure that the keys which Pods of a namespace wait for exist: keys of this process are written again if somebody deleted them. NotFound: a key of an earlier
-// process is lost.
+// haveKeys checks a namespace's keys, at most once in checkKeys, and writes this process's again if they were deleted or changed. NotFound: there is no key at all, and this
+// process has none. A single lost key of an earlier process goes unnoticed.
 func (e *Executor) haveKeys(ctx context.Context, ns string) error {
 	k := e.keyring(ns)
 	k.mu.Lock()

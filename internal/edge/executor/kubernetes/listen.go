@@ -79,7 +79,7 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 func (r *run) look(over bool) {
 	r.every = min(2*r.every, max(r.e.o.Report, seldom))
 	quiet := func() {}
-	if over || r.word.Storing { // report first: a store that hangs may take longer than its home waits
+	if over || r.word.Storing { // and meanwhile: a store that hangs may take longer than its home waits
 		quiet = r.saysStoring()
 	}
 	w, ok := r.e.peek(r.e.ctx, r)

@@ -19,7 +19,7 @@ import (
 //	jobs/OWNER/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; after it is settled, its checkpoint if committed
 //	outputs/OWNER/JOB/LIFE/FROM-TO.SUBJOB    the output of a committed range
 //
-// A Pod can write to places below pods/OWNER/SUBJOB/ alone. OWNER is the operator and its journal, so that what another journal left, in this cluster or another one with the
+// A Pod can write to its places pods/OWNER/SUBJOB/ROLE alone, which the store keeps below incoming/ until Adopt makes objects of them. OWNER is the operator and its journal, so that what another journal left, in this cluster or another one with the
 // same store, is never taken for our own.
 
 // Roles of what a subjob leaves, which also name its places.

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// pulling is how long an image that could not be pulled is retried.
+// pulling is how long after a Pod's creation causes that may pass are tolerated, such as a failed image pull.
 const pulling = 2 * time.Minute
 
 // obey brings the Pod to its desired state: its orders, its end, its removal.
@@ -52,8 +52,8 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 	return err
 }
 
-// stores reports whether a subjob may go on past its end to store what it left. It is the subjob's own word, which its program could fake, so it holds no longer than storing
-// may take.
+// stores reports whether a subjob is left alone since it is storing what it left: orders, a stop and its end wait, unless told Now. It is the subjob's own word, which its
+// program could fake, so it holds no longer than storing may take.
 func (r *run) stores(now quantity.Instant) bool {
 	if !r.word.Storing {
 		r.storing = 0

@@ -38,7 +38,7 @@ type Options struct {
 	ShimImage string
 	// Namespace is for Pods of jobs that have none in their ID. Default "default".
 	Namespace string
-	// Deliver gets every answer, one at a time, and never during Do.
+	// Deliver gets every answer, one at a time, in another goroutine than Do's.
 	Deliver func(protocol.Message)
 	// Slice looks a slice up; its Device is the text of a cluster.Device.
 	Slice func(job.SliceID) (protocol.Slice, bool)
@@ -113,7 +113,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// mostOutput is the default OutputLimit: the store would refuse a larger output only after the work is done.
+// mostOutput is the default and the most of Options.OutputLimit: the store would refuse a larger output only after the work is done.
 const mostOutput = store.MaxLent - 256<<20
 
 func fill[T comparable](field *T, otherwise T) {

@@ -35,7 +35,7 @@ type record struct {
 	Node, Executor protocol.Address
 }
 
-// recordOf reads a Pod's record and verifies its seal, since a forged one could pass a Pod's end off as a subjob's. Errors are of kind Corrupt. A record of another journal is
+// recordOf reads a Pod's record and verifies its seal, since its witness counts against the journal, and a forged one could pass a Pod's end off as a subjob's. Errors are of kind Corrupt. A record of another journal is
 // sealed with that one's key; it is returned, and nothing in it is trusted.
 func (e *Executor) recordOf(p *corev1.Pod) (rec record, err error) {
 	if rec, err = recordOf(p); err != nil || rec.Journal != e.o.Journal {

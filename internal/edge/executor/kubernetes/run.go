@@ -33,7 +33,7 @@ type run struct {
 	// started is the begin that was reported; 0 before that.
 	started quantity.Instant
 
-	// The rest belongs to the loop. tried: a creation was sent, so there may be a Pod; made is the Pod as created; whole: all of its objects exist. ordered is the order that
+	// The rest belongs to the loop. tried: a creation was sent, so there may be a Pod; made is the Pod as created; whole: create has nothing left to do. ordered is the order that
 	// the Pod was last given; deleted: its deletion was asked for.
 	tried, whole, deleted bool
 	// unproven: found before its begin, and whether its claim and keys exist is not known. proven is when that was last known.
@@ -48,7 +48,7 @@ type run struct {
 	word pod.Word
 	// storing is since when its Pod has said that it is storing; 0: it does not.
 	storing quantity.Instant
-	// vanished is since when its Pod has been gone without a kubelet's word of its end; 0: it is not.
+	// vanished is since when the Pod of a lease without an end has been removed, or failed by the garbage collector, without a kubelet's word; 0: it has not.
 	vanished quantity.Instant
 	// peek is when to read its progress next, every the interval after that, looked when it was last read.
 	peek, looked quantity.Instant
@@ -208,8 +208,8 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 	return nil
 }
 
-// until is until when the subjob may run unheard of. For a lease without an end that is the grace period after its Pod was removed for good, by a person or by the cluster
-// that removed its machine.
+// until is until when the subjob may run unheard of. For a lease without an end that is Never while its Pod exists; after the Pod was removed, or failed by the garbage
+// collector since its machine is gone, grace, Linger and Skew count.
 func (r *run) until(v *view, now quantity.Instant) quantity.Instant {
 	last := latest(v.pod, r.rec.End, &r.e.o)
 	if last != quantity.Never || !v.gone && (v.pod == nil || !collected(v.pod)) {
@@ -241,7 +241,7 @@ func (r *run) end(o job.Outcome, why string, now quantity.Instant) *pod.Said {
 	return &pod.Said{Result: job.Result{Outcome: o, ExitCode: -1, Progress: r.rec.Range.From, End: now, Detail: why}}
 }
 
-// giveUp deletes the Pod and sets why the subjob did not begin.
+// giveUp records why the subjob can't begin, where no reason stands yet, and that nothing more is to be created; obey then deletes the Pod.
 func (r *run) giveUp(kind errkind.Kind, why string) {
 	outcome := job.StartFailed
 	if kind == errkind.Exhausted || kind == errkind.NotFound {
@@ -257,7 +257,7 @@ func (r *run) giveUp(kind errkind.Kind, why string) {
 
 func (r *run) answer(m protocol.Message) {
 	if r.stranger() {
-		return // found, so no Start of this process is to be answered
+		return // of another journal: its node does not exist here
 	}
 	m.From, m.To, m.Token, m.Job = r.rec.Executor, r.rec.Node, r.rec.Token, r.rec.Job
 	r.e.box.Post(m)

@@ -22,7 +22,7 @@ func (r *run) stranger() bool { return r.rec.Journal != r.e.o.Journal }
 // key is its Pod's.
 func (r *run) key() string { return r.e.namespace(&r.rec) + "/" + r.name() }
 
-// meet begins to remove a Pod if it is a stranger's. One that is being removed already needs nothing.
+// meet handles a Pod without a subjob: one of our journal is swept, a stranger's ended and removed. A deleted one without our finalizer needs nothing.
 func (e *Executor) meet(p *corev1.Pod) {
 	if p.Labels[cluster.LabelJournal] == e.o.Journal {
 		e.sweep(p)
@@ -57,7 +57,8 @@ func (e *Executor) meet(p *corev1.Pod) {
 	e.loops.Go(r.loop)
 }
 
-// sweep removes a Pod of ours without a subjob: the answer to its creation was lost, and its subjob was stopped and reported as never begun. The store is not touched.
+// sweep removes a Pod of ours without a subjob: the answer to its creation was lost, and its subjob was stopped and reported as never begun. The store is not touched. A late
+// event of a settled subjob's Pod may come here too, and costs a call.
 func (e *Executor) sweep(p *corev1.Pod) {
 	rec, err := e.recordOf(p)
 	e.mu.Lock()

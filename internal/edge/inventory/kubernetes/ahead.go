@@ -14,14 +14,15 @@ import (
 )
 
 // Places are kept ahead of time for Pods that Kueue is about to admit: at once for a Workload that has its quota, and for the head of each ClusterQueue from when those who
-// hold the quota must have ended. All of a Workload's Pods get a place, or none does.
+// hold the quota must have ended. All of a Workload's Pods (up to mostCopies of each pod set) get a
+// place, or none does.
 
 const (
 	// opens is how long slices are closed, with nothing cut short, for a Workload that has its quota and waits for another admission check.
 	opens = 10 * time.Minute
 	// recent is how long after getting its quota a Workload's Pods are expected.
 	recent = 15 * time.Minute
-	// mostCopies bounds the places kept ahead for one Workload, mostEarly those for all, mostAhead the Workloads that are searched for in one pass.
+	// mostCopies bounds the places kept ahead for one pod set of a Workload, mostEarly those for all, mostAhead the Workloads that are searched for in one pass.
 	mostCopies = 64
 	mostEarly  = 256
 	mostAhead  = 2
@@ -162,7 +163,7 @@ func (p *pass) handOver(g *reclaim, t *tenant) {
 	g.turn(p.now, &expected{until: quantity.Never})
 	g.uid, g.waiter, g.kin, g.of, g.freed = t.UID, p.asksOfPools(t), p.kinOf(t), "", 0
 	q := &quest{}
-	q.claimed(p.Inventory, t.claims, g, nil) // a claim that does not exist yet counts once it does
+	q.claimed(p.Inventory, t.claims, g, nil) // up to the first claim that does not exist: only questOf looks at the rest again
 	g.claims = q.claims
 	p.reclaims.by[t.UID] = g
 }
@@ -273,7 +274,8 @@ func (p *pass) devices(l *limit) map[string]int64 {
 	return sum
 }
 
-// quest is what the next Pod of a pod set wants beyond what g and more already get for claims it shares; false if a claim or template does not exist.
+// quest is what the next Pod of a pod set wants, less shared claims that get their devices in a kept place other than g, or in one of more; false if a claim or template does
+// not exist.
 func (p *pass) quest(x *part, g *reclaim, more []*reclaim) (q *quest, known bool) {
 	q = &quest{like: x.like}
 	for i, key := range x.templates {

@@ -13,13 +13,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// AnnotationMaintenance of a Node says when it is closed: intervals BEGIN/END in RFC 3339, joined by commas. Nothing is placed that would still run at a begin.
+// AnnotationMaintenance of a Node says when it is closed: intervals BEGIN/END in RFC 3339, joined by commas. Nothing is placed beyond a begin,
+// and what runs there already is cut short.
 const AnnotationMaintenance = "sluice.dev/maintenance"
 
 // mostWindows bounds the intervals of one annotation.
 const mostWindows = 16
 
-// maintenance parses the annotation. One that can't be parsed closes the machine for good: somebody meant to close it.
+// maintenance parses the annotation. One that is unreadable, or has more than mostWindows intervals, closes the machine until it is corrected, and cuts nothing short: somebody
+// meant to close it.
 func maintenance(text string) (list []protocol.Reservation) {
 	if text == "" {
 		return nil

@@ -66,7 +66,7 @@ type kueueWorkload struct {
 	} `json:"status"`
 }
 
-// coming reads what a Workload will want; nil if it is over, or deactivated.
+// coming reads what a Workload will want; nil if it is over, deactivated, unreadable, or wants no device.
 func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 	var w kueueWorkload
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &w); err != nil {
@@ -142,7 +142,7 @@ func (s *slimmer) alias(o *unstructured.Unstructured) *alias {
 	return a
 }
 
-// runs is how long a Workload would hold at most what it got now; 0: unlimited.
+// runs is how long a Workload would hold at most what it got now; 0: it states no maximum, or an unreadable one.
 func runs(o *unstructured.Unstructured) time.Duration {
 	most, limited, err := unstructured.NestedInt64(o.Object, "spec", "maximumExecutionTimeSeconds")
 	if err != nil || !limited {

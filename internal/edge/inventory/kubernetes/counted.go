@@ -30,7 +30,7 @@ func countedID(machine, resource string, n int) job.SliceID {
 	return job.SliceID(fmt.Sprintf("%s/%s.%d", machine, name, n))
 }
 
-// counted lists n slices of an extended resource on a machine. why says what is wrong with them; empty: nothing.
+// counted lists slices of an extended resource on a machine, mostCounted at most. why says what is wrong with them; empty: nothing.
 func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why string) {
 	_, profile, _ := strings.Cut(r.Name, "/")
 	model, profile := first(r.Model, modelOf(m.product)), first(r.Profile, strings.TrimPrefix(profile, "mig-"))
@@ -48,7 +48,8 @@ func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why
 	return list, ""
 }
 
-// known is the memory and speed of a profile on a model's board; for a whole GPU the memory is what its machine's labels say.
+// known is the memory and speed of a profile on a model's board. A whole GPU's memory is whole, as its labels or the device say, else the board's. For an unknown model the first
+// board with such a profile counts.
 func known(model, profile string, whole quantity.Amount) (quantity.Amount, int64) {
 	var likely *mig.Profile
 	for _, b := range boards() {

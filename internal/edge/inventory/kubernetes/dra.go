@@ -75,7 +75,7 @@ type offered struct {
 	pool  *Pool
 }
 
-// matches reports whether a device is of a class.
+// matches reports whether a device has a class's driver and attributes.
 func (c *Class) matches(driver string, d *device) bool {
 	if c.Driver != driver {
 		return false
@@ -86,6 +86,11 @@ func (c *Class) matches(driver string, d *device) bool {
 		}
 	}
 	return true
+}
+
+// admits reports whether a device is of the pool's c-th class, as far as its DeviceClass's selector is understood.
+func (p *Pool) admits(c int, driver string, d *device) bool {
+	return p.Classes[c].matches(driver, d) && (c >= len(p.only) || p.only[c].means(driver, d) != isNot)
 }
 
 // layout picks the devices of a machine to offer: of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not
@@ -101,7 +106,7 @@ func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut in
 			class := &pools[i].Classes[c]
 			for k := range p.devices {
 				d := &p.devices[k]
-				if d.machine != m.Name || taken[d.name] || !class.matches(p.driver, d) || !left.bear(d.uses) {
+				if d.machine != m.Name || taken[d.name] || !pools[i].admits(c, p.driver, d) || !left.bear(d.uses) {
 					continue
 				}
 				s := p.slice(m, class, d)

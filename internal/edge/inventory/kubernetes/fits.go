@@ -52,7 +52,8 @@ var operators = map[corev1.NodeSelectorOperator]selection.Operator{ //nolint:goc
 	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// mayRunOn reports whether a Pod's node selectors and tolerations admit a machine. Affinities between Pods are not modelled.
+// mayRunOn reports whether a Pod's node selectors, affinity and tolerations admit a machine that is not closed without end: a cordon is lifted by no toleration here. Affinities
+// between Pods are not modelled.
 func (t *tenant) mayRunOn(m *machine) bool {
 	for _, r := range m.closed {
 		if r.Start == 0 && r.End == quantity.Never {

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Kubernetes preempts nobody for DRA devices, and preempts for extended resources without our notice. So unschedulable Pods of others are watched here: where our
+// Kubernetes preempts nobody for DRA devices, and preempts for extended resources at once, without the notice that subjobs need. So unschedulable Pods of others are watched here: where our
 // subjobs hold what such a Pod waits for, those that cost least to stop get notice, and their place is kept for the Pod until it is placed.
 
 const (
@@ -29,8 +29,9 @@ const (
 	pauses = 12 * time.Second
 	// rests is the pause after a search that found no place.
 	rests = 10 * time.Second
-	// mostReclaims bounds the places kept at once, mostLooks the searches in one pass. A search takes the cheapest of enough machines that would do, and tries up to
-	// mostMachines where none does; the next search goes on with others. mostDevices bounds the devices of one Pod.
+	// mostReclaims bounds the places kept at once for Pods that wait (mostEarly those kept ahead), mostLooks the searches for these in one pass. A search takes the cheapest
+	// place on enough machines that the Pod may run on; while it finds none it goes on to mostMachines, and a later one begins elsewhere. mostDevices is the most devices
+	// sought for one request; a larger count is treated as this.
 	mostReclaims = 256
 	mostLooks    = 4
 	enough       = 128
@@ -176,7 +177,7 @@ func (p *pass) taken(g *reclaim) bool {
 }
 
 // place finds the machine where making room for a Pod loses least; nil if there is none. With room set there seems to be room already, and the scheduler gets its longest
-// back-off to use it; after that the Pod is taken to be kept out for a reason not modelled here. Machines where a place was kept in vain for Pods of its kin come last.
+// back-off to use it; after that the Pod is taken to be kept out there for a reason not modelled here, and room is made elsewhere. Machines where a place was kept in vain for Pods of its kin come last.
 func (p *pass) place(q *quest) (best *reclaim, room bool) {
 	t, names := q.like, []string{q.on}
 	if q.on == "" {

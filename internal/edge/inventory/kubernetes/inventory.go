@@ -35,7 +35,8 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Operator and Journal are the labels of our own Pods and claims. Those of another journal of this operator count as somebody else's.
 	Operator, Journal string
-	// Key is the journal's secret, and Made when it was made: a Pod is ours only if its record is sealed with it, since anybody can copy labels. Empty: labels are trusted.
+	// Key is the journal's secret, and Made when it was made: a Pod is ours only if its record is sealed with Key, or is older than Made and has no seal, since anybody can copy
+	// labels. Empty: labels are trusted.
 	Key  []byte
 	Made time.Time
 	// Pools to offer from the start; a device belongs to the first pool that matches it. None: nothing is offered.
@@ -81,8 +82,8 @@ var (
 	_ inventory.Live      = (*Inventory)(nil)
 )
 
-// Open starts to watch a cluster and returns when all of it is known. Errors are of kind Invalid (the options), or Unavailable if the API server did not answer
-// before ctx ended.
+// Open starts to watch a cluster and returns when all but Kueue's objects is known; for those it waits Patience at most. Errors are of kind Invalid (the options), or
+// Unavailable if the API server failed the first request or did not answer before ctx ended.
 func Open(ctx context.Context, o Options) (*Inventory, error) {
 	if o.Client == nil || o.Operator == "" {
 		return nil, errkind.Errorf(errkind.Invalid, "inventory of a cluster: Client and Operator must be set")
@@ -135,8 +136,8 @@ func (inv *Inventory) Held() (list []inventory.Sighting) {
 	return list
 }
 
-// GPUs names the whole cluster as one device, so that two operators of one journal are refused on one machine while operators of different clusters are not. Two
-// machines are kept apart by the operator's lease in the cluster.
+// GPUs is one name, of operator and journal: two processes of one journal are refused on one machine, while operators of one name for two clusters are not, as their journals
+// differ. Processes on two machines are kept apart by the operator's lease.
 func (inv *Inventory) GPUs() []string {
 	return []string{"kubernetes-" + cluster.Owner(inv.opts.Operator, inv.opts.Journal)}
 }
@@ -248,7 +249,8 @@ func (inv *Inventory) rouse() {
 	}
 }
 
-// look evaluates dirty machines and reports in this order: new holds, that the list of slices has changed, and last that slices which are gone are held no more. So
+// look decides which places are kept, evaluates dirty machines, and reports in this order: changed holds of slices that exist, that the list of slices has changed, and last
+// that slices which are gone are held no more. A nil report: it decides nothing and reports nothing. So
 // nothing is started on a slice that looks free only because it is gone.
 func (inv *Inventory) look(report func(inventory.Sighting)) {
 	inv.mu.Lock()
@@ -351,7 +353,7 @@ func (inv *Inventory) scene(m *machine) *scene {
 	return s
 }
 
-// limit is until when an owner lets its Pods run at most: by its own deadline, its Workload's, or those of what owns it (a JobSet).
+// limit is until when an owner lets its Pods run at most: by its own deadline (a Job), its Workload's, or the Workload of what owns it (a JobSet).
 func (inv *Inventory) limit(of types.UID) quantity.Instant {
 	end, parent := quantity.Never, types.UID("")
 	for _, source := range []cache.SharedIndexInformer{inv.jobs, inv.workloads} {

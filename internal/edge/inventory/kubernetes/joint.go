@@ -15,7 +15,8 @@ import (
 // cheapest first and could then stop more for the second than both need.
 
 const (
-	// mostPrices bounds the sets of devices priced on one machine. The first set tried is the greedy one; the result is optimal if the bound is not reached.
+	// mostPrices bounds the sets of devices, partial ones too, priced on one machine for one combination of alternatives; twice as many while none was found. The first set tried
+	// is the greedy one; the result is optimal if the bound is not reached.
 	mostPrices = 1024
 	// mostChoices bounds the combinations of firstAvailable alternatives tried on one machine.
 	mostChoices = 16

@@ -110,7 +110,8 @@ func (inv *Inventory) kueue(resource string, indexers cache.Indexers) (cache.Sha
 	return nil, nil //nolint:nilnil // none is no error
 }
 
-// workload reads a Workload: until when what it owns may run, and what is still to come of it. Other objects pass unchanged.
+// workload reads a Workload: until when the Pods of its owner (a Job, a Pod) may run, and what is still to come of it. LocalQueues and ResourceFlavors become an alias; what is
+// not unstructured passes unchanged.
 func (s *slimmer) workload(object any) any {
 	o, ok := object.(*unstructured.Unstructured)
 	if !ok {

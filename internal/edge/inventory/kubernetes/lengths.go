@@ -60,7 +60,7 @@ func (l *lengths) begun(uid types.UID, of string, since quantity.Instant) {
 	l.curve(of).Open(since)
 }
 
-// over records that a Pod has ended; cut: it was ended early, so its length is censored.
+// over records that a Pod has ended; cut: it was deleted, or its end not seen, so its length is censored.
 func (l *lengths) over(uid types.UID, now quantity.Instant, cut bool) {
 	r, known := l.open[uid]
 	if !known {
@@ -127,7 +127,7 @@ func called(o *corev1.Pod) string {
 // stem trims the separator from a generateName.
 func stem(generate string) string { return strings.TrimRight(generate, "-.") }
 
-// calledJob names the group of Jobs that a Job is like: its controller (a CronJob), else its name.
+// calledJob names the group of Jobs that a Job is like: its controller (a CronJob), else the stem of its generateName, else its name.
 func calledJob(o metav1.Object) string {
 	for _, owner := range o.GetOwnerReferences() {
 		if value(owner.Controller) {

@@ -21,7 +21,7 @@ import (
 // machine is a Node.
 type machine struct {
 	metav1.ObjectMeta
-	// pools are indexes into Options.Pools, filled in when the machine is evaluated.
+	// pools are indexes into Options.Pools, set only in a scene's copy.
 	pools []int
 	// counts are its allocatable extended resources.
 	counts map[string]int64
@@ -118,11 +118,11 @@ type tenant struct {
 	fills bool
 	// asks are its extended resources.
 	asks map[string]int64
-	// claims are keys of its ResourceClaims that exist.
+	// claims are the keys of its ResourceClaims whose names are known: those it names, which need not exist, and those made from templates once its status names them.
 	claims []string
 	// requests counts its claims, including those not made yet.
 	requests int
-	// Set while it waits: nodes are labels that its machine must have, affinity its further requirements (any of them; nil: none), tolerates its tolerations. shape is all
+	// Set while it waits, and for a pod set's Pods to come: nodes are labels that its machine must have, affinity its further requirements (any of them; nil: none), tolerates its tolerations. shape is all
 	// of that, and what it asks for but for its claims, as text.
 	nodes     map[string]string
 	affinity  []labels.Selector
@@ -152,9 +152,9 @@ type limit struct {
 	end quantity.Instant
 	// owners are all objects of a Workload: there are several for a group of Pods.
 	owners []types.UID
-	// most is how long it may run once begun; 0: unlimited.
+	// most is what a Workload's maximumExecutionTimeSeconds leaves it; 0: none is set, as always for a Job.
 	most time.Duration
-	// called names a Job's group, and parent owns it; coming is what a Workload's Pods will want, nil once it is over.
+	// called names a Job's group, and parent owns it; coming is what a Workload's Pods will want, nil as for coming().
 	called string
 	parent types.UID
 	coming *coming

@@ -14,14 +14,32 @@ func (inv *Inventory) Offer(pools []Pool) error {
 	if err := checkPools(pools); err != nil {
 		return err
 	}
+	inv.offer(func([]Pool) []Pool { return withDefaults(pools) })
+	return nil
+}
+
+// offer changes the pools, and has every machine evaluated anew.
+func (inv *Inventory) offer(change func([]Pool) []Pool) {
 	inv.mu.Lock()
-	inv.opts.Pools = withDefaults(pools)
+	inv.opts.Pools = inv.selecting(change(inv.opts.Pools))
 	for _, name := range inv.nodes.GetStore().ListKeys() {
 		inv.dirty[name] = true
 	}
 	inv.mu.Unlock()
 	inv.rouse()
-	return nil
+}
+
+// selecting copies pools and gives them the selectors of their DeviceClasses.
+func (inv *Inventory) selecting(pools []Pool) []Pool {
+	pools = slices.Clone(pools)
+	for i := range pools {
+		pools[i].only = make([]selector, len(pools[i].Classes))
+		for k := range pools[i].Classes {
+			c, _ := get[*class](inv.classes, pools[i].Classes[k].Name)
+			pools[i].only[k] = c.terms()
+		}
+	}
+	return pools
 }
 
 // withDefaults copies pools and fills in defaults.
@@ -55,7 +73,7 @@ func (inv *Inventory) names(driver string) bool {
 	})
 }
 
-// asksOfPools copies a Pod without the extended resources that no pool names: none of those can be given back. inv.mu is held.
+// asksOfPools is a Pod without the extended resources that no pool names, of which none can be given back: a copy, or t itself. inv.mu is held.
 func (inv *Inventory) asksOfPools(t *tenant) *tenant {
 	unnamed := func(name string, _ int64) bool {
 		return !slices.ContainsFunc(inv.opts.Pools, func(p Pool) bool {

@@ -24,11 +24,13 @@ type Pool struct {
 	Resources []Resource
 	// Tolerates are the keys of taints that our Pods have tolerations for.
 	Tolerates []string
-	// Calendar is when the pool is closed. Nothing is placed that would still run at the begin of a closing.
+	// Calendar is when the pool is closed. Nothing is placed beyond the begin of a closing, and what runs then is cut short.
 	Calendar []Closing
 	// Notice is how long before its slice is reclaimed a subjob is told. Default 30 s. Keeps: nothing of the pool is given back.
 	Notice time.Duration
 	Keeps  bool
+	// only are the selectors of Classes' DeviceClasses, as last seen: no claim could be given what they rule out.
+	only []selector
 }
 
 // Class is a DeviceClass as it is used for subjobs.
@@ -37,7 +39,7 @@ type Class struct {
 	Name, Driver string
 	// Attributes that a device must have, by names without a domain: type: mig, profile: 1g.10gb.
 	Attributes map[string]string
-	// Memory in bytes and Speed in parts per thousand of a whole GPU, for devices that do not publish them; 0: they must.
+	// Memory in bytes, for devices that do not publish theirs, and Speed in parts per thousand of a whole GPU; 0: by model and profile. A device of unknown memory is left out.
 	Memory quantity.Amount
 	Speed  int64
 }
@@ -64,7 +66,7 @@ const (
 	defaultNotice = 30 * time.Second
 	// mostPools bounds Options.Pools.
 	mostPools = 64
-	// mostClosings bounds a calendar: a slice has at most 64 reservations, others' included.
+	// mostClosings bounds a calendar: a node keeps at most 64 holds of a slice apart, others' included, and closes the slice for good from the first beyond them.
 	mostClosings = 32
 )
 

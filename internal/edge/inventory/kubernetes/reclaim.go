@@ -47,7 +47,7 @@ func (t *tenant) waitsFor() string {
 	return first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name + ", which waits for it"
 }
 
-// later reports whether the place is wanted at a known time that has not come.
+// later reports whether the place is for a known time rather than for now. That time may be past by up to patience.
 func (g *reclaim) later() bool { return g.from != 0 }
 
 // shuts lists the slices that are closed for it, beside the devices that are kept.
@@ -58,7 +58,8 @@ func (g *reclaim) shuts() []job.SliceID {
 	return g.slices
 }
 
-// holds are its reservations on each of these slices: closed at once, and truncated when notice is over; for a later place, truncated when it is wanted, which is said now.
+// holds are its reservations on each of these slices: closed at once, and truncated when notice is over; for a later place, truncated when it is wanted, which
+// is said now; for an open one, only closed.
 func (g *reclaim) holds() []protocol.Reservation {
 	switch {
 	case g.later():
@@ -90,7 +91,8 @@ type reclaims struct {
 	failed  map[kin]*failure
 	// roomy is since when a Pod that waits seems to have room without our help.
 	roomy map[types.UID]quantity.Instant
-	// come are Workloads for which nothing is kept ahead any more: their Pods came or missed their time (true), or something else held them back for too long (false).
+	// come are Workloads that were dealt with. true: their Pods came or missed their time, and nothing is kept ahead any more; false: another admission check held them back for
+	// longer than opens, and places are kept again only once they are admitted.
 	// number makes the IDs of places for Pods that do not exist yet.
 	come   map[types.UID]bool
 	number int

@@ -71,7 +71,7 @@ func (p *pass) costsOn(s *scene) map[job.SliceID]giveback.Cost {
 	return costs
 }
 
-// find says what to give back on the machine for a Pod, and the cost; false if even stopping everything would not do.
+// find says what to give back on the machine for a Pod, and the cost; false if even stopping all that may be stopped would not do.
 func (r *room) find(t *tenant, wants []want) (g *reclaim, cost giveback.Cost, ok bool) {
 	g = &reclaim{uid: t.UID, waiter: t, machine: r.Name, counted: len(t.asks) > 0}
 	if cost, ok = r.findCounted(t, g); !ok {
@@ -143,8 +143,8 @@ func (r *room) given(id job.SliceID) bool {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// remains is what is left of a driver's pool on a machine, indexed for many queries. Counters are numbered; a device with a subjob of ours on it is one more counter, of
-// one unit, so that stopping the subjob frees the device as it frees what the device shares.
+// remains is what is left of a driver's pool on a machine, indexed for many queries. Counters are numbered; a device with a subjob of ours that may be stopped is one more
+// counter, of one unit, so that stopping the subjob frees the device as it frees what the device shares.
 type remains struct {
 	published
 	left []int64
@@ -163,7 +163,7 @@ type held struct {
 	at   int
 	uses []use
 	part int
-	// taken: others have it, or it is kept for one. slice is our subjob's on it that may be stopped at cost; empty: none.
+	// taken: it can't be had, since others have it, a subjob that may not be stopped, or it is kept for a Pod. slice is our subjob's on it that may be stopped at cost; empty: none.
 	taken bool
 	slice job.SliceID
 	cost  giveback.Cost
@@ -283,8 +283,8 @@ func (r *room) remains(p *published) *remains {
 	return x
 }
 
-// means says whether a choice selects a device, by its class's and claim's selectors as far as they are understood; for a class that was not seen, by what pools say of
-// it.
+// means says whether a choice selects a device, by its class's and claim's selectors as far as they are understood, and at most maybe if the choice is odd; for a class
+// that was not seen, by what pools say of it.
 func (r *room) means(w *choice, driver string, d *device) meant {
 	m := w.only.means(driver, d)
 	if w.odd {

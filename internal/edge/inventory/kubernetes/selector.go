@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A selector of a class or a claim is a CEL expression over a device. Comparisons joined by && are understood here, as nearly all are; for any other expression the answer
-// is maybe.
+// A selector of a class or a claim is a CEL expression over a device. Terms of the forms in patterns, joined by &&, are understood, as nearly all are. Any other term counts as
+// maybe.
 
 // meant is whether a device matches.
 type meant uint8

@@ -48,7 +48,7 @@ func (s *silences) fails(of cache.SharedIndexInformer, err error) bool {
 	return true
 }
 
-// since is when the earliest of the failing sources failed, and why; a nil error: none is failing.
+// since is when the earliest of the failing sources failed, or the last ping was answered if that is longer than quiet ago, and why; a nil error: nothing fails.
 func (s *silences) since() (at time.Time, err error) {
 	if !s.answered.IsZero() && time.Since(s.answered) > quiet {
 		at, err = s.answered, s.failed

@@ -37,13 +37,15 @@ func named(o metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours only with its Pods.
+// ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours unless
+// a known Pod that it is reserved for is not (scene.stays).
 func (s *slimmer) ours(o metav1.Object) bool {
 	l := o.GetLabels()
 	return s.operator != "" && l[cluster.LabelOperator] == s.operator && l[cluster.LabelJournal] == s.journal
 }
 
-// sliceOf is the slice that a Pod of ours is on by its sealed record, without the operator's prefix; false: it is not ours.
+// sliceOf is the slice that a Pod of ours is on, without the operator's prefix. With a key its record must pass cluster.Sealed and name the annotation's slice; false: it is
+// not ours.
 func (s *slimmer) sliceOf(o *corev1.Pod) (id job.SliceID, is bool) {
 	full := o.Annotations[cluster.AnnotationSlice]
 	if !s.ours(o) || !cluster.Sealed(s.key, s.made, o.CreationTimestamp.Time, o.Namespace, o.Name, o.Annotations) {

@@ -25,8 +25,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// sources are the informers, one for each kind of object. offers, claims, classes and templates are nil where the cluster has no DRA; Kueue's are nil while it is not
-// installed or not answering, and are guarded by Inventory.mu.
+// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA. The other four are nil until Kueue's API has
+// answered (templates also without DRA), and are guarded by Inventory.mu.
 type sources struct {
 	nodes, pods, jobs, offers, claims, classes cache.SharedIndexInformer
 	// workloads, queues and flavors are Kueue's; templates tell what the claims of Pods to come will want.
@@ -90,9 +90,7 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		inv.opts.Log.Warn("Kueue does not say how long its Workloads run; nobody waits for it any more", "after", inv.opts.Patience)
 	}
 	inv.done.Go(func() { inv.ping(running) })
-	for _, o := range inv.nodes.GetStore().List() {
-		inv.touch(o.(*machine).Name)
-	}
+	inv.offer(func(pools []Pool) []Pool { return pools })
 	return nil
 }
 
@@ -201,6 +199,8 @@ func (inv *Inventory) heard(o any) {
 				inv.touch(o.machines()...)
 			}
 		}
+	case *class:
+		inv.offer(func(pools []Pool) []Pool { return pools })
 	case *limit:
 		for _, t := range inv.podsOf(x.owned()...) {
 			inv.touch(t.machine)

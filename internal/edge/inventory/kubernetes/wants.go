@@ -25,7 +25,7 @@ type choice struct {
 	only selector
 	// alike are matchAttribute constraints, shared by pointer with the other choices they bind.
 	alike []*constraint
-	// odd: a constraint of a kind not known here applies, so a match is only a maybe.
+	// odd: a constraint or allocationMode not known here applies, so a match is only a maybe.
 	odd bool
 }
 
@@ -123,7 +123,8 @@ func (inv *Inventory) knows(x *choice) bool {
 	return false
 }
 
-// of reports whether a selector is about a driver's devices: it compares the driver or an attribute of its domain, or has the driver's name in a term not understood.
+// of reports whether a selector is about a driver's devices: it requires the driver, uses an attribute or capacity of its domain, or has its name in a term not understood, and
+// no term rules the driver out.
 func (s selector) of(driver string) (of bool) {
 	for i := range s {
 		switch t := &s[i]; t.kind {
@@ -155,7 +156,8 @@ type quest struct {
 // nothing reports whether it needs nothing that is offered here.
 func (q *quest) nothing() bool { return len(q.wants)+len(q.like.asks) == 0 }
 
-// claimed adds what these claims want, less those that get devices in a kept place other than g, or in one of more; false if a claim does not exist. inv.mu is held.
+// claimed adds what those of these claims want that have no devices yet, less claims that get theirs in a kept place other than g, or in one of more: these set on. false if a
+// claim does not exist. inv.mu is held.
 func (q *quest) claimed(inv *Inventory, keys []string, g *reclaim, more []*reclaim) (known bool) {
 	for i, key := range keys {
 		c, there := get[*claim](inv.claims, key)

@@ -76,7 +76,7 @@ func (h *handler) answer(ctx context.Context, spec map[string]any, answer proto.
 	return nil
 }
 
-// question is a Request that was made; nil is one that was not, with usable methods.
+// question is a Request that was made; on nil only forget may be called.
 type question struct {
 	h      *handler
 	object *unstructured.Unstructured
@@ -88,7 +88,7 @@ func (h *handler) ask(ctx context.Context, spec map[string]any) (*question, erro
 	o.SetGenerateName("ask-")
 	made, err := h.of(requests).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsInvalid(err) {
-		return nil, errkind.Errorf(errkind.Unsupported, "the cluster's definitions are older than this program, and Helm leaves them as they are: kubectl apply --server-side -f deploy/helm/sluice/crds (%s)", words(err))
+		return nil, errkind.Errorf(errkind.Unsupported, "the cluster's definitions are older than this program, and Helm leaves them as they are: kubectl apply --server-side --force-conflicts -f deploy/helm/sluice/crds (%s)", words(err))
 	}
 	if err != nil {
 		return nil, h.say.explain(err, "create", "requests")

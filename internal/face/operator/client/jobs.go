@@ -29,7 +29,7 @@ const (
 	look = time.Second
 )
 
-// ListJobs lists the namespace's newest jobs, ordered by creation.
+// ListJobs lists the namespace's newest jobs, ordered by submission.
 func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
 	m := r.Msg
 	states, err := api.States(m.States)

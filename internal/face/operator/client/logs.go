@@ -23,7 +23,7 @@ import (
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
-// Logs streams subjobs' output from their Pods, while these exist. Kubernetes has one stream for stdout and stderr; it is sent as stdout.
+// Logs sends the log of a job's latest Pod, or the named subjob's; with Follow those of all its Pods, as long as these exist. Kubernetes has one stream for stdout and stderr; it is sent as stdout.
 func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
 	m := r.Msg
 	if _, err := h.get(ctx, m.Name); err != nil {
@@ -108,7 +108,7 @@ type piece struct {
 	err   error
 }
 
-// follow streams the output of a job's running and future subjobs until the job is over.
+// follow streams the logs of all Pods that a job has or gets, until the job is over or the named subjob's Pod is gone.
 func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.LogsResponse) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

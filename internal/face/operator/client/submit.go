@@ -23,7 +23,7 @@ import (
 	"sluice.dev/sluice/internal/face/operator"
 )
 
-// heard is how long a submission waits for the operator's verdict. The object stays without one.
+// heard is how long a submission waits for the operator's verdict, without which the object stays, and a deletion for its end.
 const heard = 10 * time.Second
 
 // Submit creates objects for a file's jobs and reports the operator's verdicts. A work directory that is sent along is uploaded first.
@@ -100,7 +100,7 @@ func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured
 	return h.judged(ctx, made)
 }
 
-// replace removes a finished job with its output, after checking that its operator would accept the new one.
+// replace removes a job that is over, with its output, if its operator would accept the new one; a job that no operator took is removed without asking.
 func (h *handler) replace(ctx context.Context, j config.Job, there *unstructured.Unstructured) error {
 	if !jobOf(there, time.Now()).Final && taken(there) {
 		return errkind.Errorf(errkind.Conflict, "the job of that name is not over; only one that is can be replaced: cancel it first, or choose another name")

@@ -49,7 +49,7 @@ func (h *handler) upload(ctx context.Context, packed []byte) (workdir, owner str
 	return store.Scheme + digest, q.text("operator"), nil
 }
 
-// put writes to a URL, with retries while the store is away.
+// put writes to a URL, in up to three tries.
 func (h *handler) put(ctx context.Context, place string, data []byte) error {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {

@@ -46,7 +46,7 @@ func (p *process) furnish() error {
 	return p.dir.Begin(&p.lease)
 }
 
-// fetch unpacks an object into a directory, with retries until the lease's end.
+// fetch unpacks an object into a directory. It retries when the store is away or the data damaged, until the subjob is to end or only its grace is left.
 func (p *process) fetch(what string, s *Source, into string, writable bool) error {
 	if s == nil {
 		return nil

@@ -71,7 +71,7 @@ type process struct {
 	asked chan os.Signal
 
 	order Order
-	// signalled is when SIGTERM came; heeded: the supervisor knows the latest order.
+	// signalled is when SIGTERM came; heeded is the last order that was passed to the supervisor, as text.
 	signalled time.Time
 	heeded    string
 	told      *teller
@@ -105,7 +105,7 @@ func (p *process) never(o job.Outcome, why string) Said {
 	return Said{Result: job.Result{Outcome: o, ExitCode: -1, Progress: p.run.Range.From, End: p.lease.Anchor.Now(), Detail: why}}
 }
 
-// makeLease is the lease file for the supervisor. Wall clock times are converted to the kernel's monotonic clock here, once.
+// makeLease is the lease file for the supervisor. Its anchor ties the wall clock to the kernel's boot-time clock here, once; later changes of the wall clock do not matter.
 func (p *process) makeLease() shim.Lease {
 	r := &p.run
 	l := shim.Lease{

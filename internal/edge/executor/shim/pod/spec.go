@@ -21,7 +21,8 @@ const (
 	// Install prepares the Pod's directory: install DIRECTORY POD. It copies the program and its image's certificates, since the subjob's image may have neither, and decrypts
 	// the run file.
 	Install = "install"
-	// Program, RunFile, Bundle and Runs are in that directory. Bundle has certificates (PEM) that are trusted in addition to the subjob's image's.
+	// Program, RunFile, Bundle and Runs are in that directory. Bundle lies beside the run file, where Main looks for it: certificates (PEM)
+	// that are trusted in addition to the subjob's image's.
 	Program = "bin/sluice-shim"
 	RunFile = "run.json"
 	Bundle  = "ca-certificates.crt"
@@ -80,7 +81,8 @@ type Order struct {
 	Why  string `json:",omitempty"`
 }
 
-// Word is what a subjob writes to its progress place. It is informative only: no result depends on it.
+// Word is what a subjob writes to its progress place. Nobody vouches for it and no result is made of it; the executor lets Started and Storing delay orders and the Pod's end,
+// by Linger at most.
 type Word struct {
 	// Started is when the command began; 0: not yet.
 	Started quantity.Instant
