@@ -317,7 +317,11 @@ func unset(v reflect.Value, name string) string {
 		return unset(v.Index(0), name)
 	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
 		for i := range v.NumField() {
-			if at := unset(v.Field(i), name+"."+v.Type().Field(i).Name); at != "" {
+			f := v.Type().Field(i)
+			if !f.IsExported() { // the inventory's own
+				continue
+			}
+			if at := unset(v.Field(i), name+"."+f.Name); at != "" {
 				return at
 			}
 		}
