@@ -317,11 +317,7 @@ func unset(v reflect.Value, name string) string {
 		return unset(v.Index(0), name)
 	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
 		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() { // the inventory's own
-				continue
-			}
-			if at := unset(v.Field(i), name+"."+f.Name); at != "" {
+			if at := unset(v.Field(i), name+"."+v.Type().Field(i).Name); at != "" {
 				return at
 			}
 		}

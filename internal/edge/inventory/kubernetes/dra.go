@@ -88,14 +88,9 @@ func (c *Class) matches(driver string, d *device) bool {
 	return true
 }
 
-// admits reports whether a device is of the pool's c-th class, as far as its DeviceClass's selector is understood.
-func (p *Pool) admits(c int, driver string, d *device) bool {
-	return p.Classes[c].matches(driver, d) && (c >= len(p.only) || p.only[c].means(driver, d) != isNot)
-}
-
-// layout picks the devices of a machine to offer: of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not
+// layout picks the devices of a machine to offer, but none that its DeviceClass, where class finds it, rules out: no claim could be given that. Of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not
 // on who holds it, so that slices do not come and go with their users. leftOut counts devices of a class that can't be offered, and why gives one reason.
-func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut int, why string) {
+func (p *published) layout(m *machine, pools []Pool, class classes) (list []offered, leftOut int, why string) {
 	left := counters{}
 	for k, n := range p.total {
 		left[k] = n
@@ -103,13 +98,14 @@ func (p *published) layout(m *machine, pools []Pool) (list []offered, leftOut in
 	taken := map[string]bool{}
 	for _, i := range m.pools {
 		for c := range pools[i].Classes {
-			class := &pools[i].Classes[c]
+			of := &pools[i].Classes[c]
+			only := class.terms(of.Name)
 			for k := range p.devices {
 				d := &p.devices[k]
-				if d.machine != m.Name || taken[d.name] || !pools[i].admits(c, p.driver, d) || !left.bear(d.uses) {
+				if d.machine != m.Name || taken[d.name] || !of.matches(p.driver, d) || only.means(p.driver, d) == isNot || !left.bear(d.uses) {
 					continue
 				}
-				s := p.slice(m, class, d)
+				s := p.slice(m, of, d)
 				if taken[d.name] = true; d.several || s.Capacity[trp.Memory] <= 0 {
 					if leftOut++; d.several {
 						why = fmt.Sprintf("devices of %s on %s are for several at once", p.driver, m.Name)

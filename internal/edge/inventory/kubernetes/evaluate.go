@@ -24,9 +24,10 @@ type scene struct {
 	claims  []*claim  // with devices of a pool that is on the machine
 	tenants []*tenant // Pods bound to it
 	gives   []*reclaim
-	// pod finds any Pod by its key; limits is until when an owner lets its Pods run.
+	// pod finds any Pod by its key; limits is until when an owner lets its Pods run; class finds DeviceClasses.
 	pod    func(key string) *tenant
 	limits func(types.UID) quantity.Instant
+	class  classes
 	// likely estimates a Pod's end from earlier Pods of its owner; nil: no estimates.
 	likely func(*tenant) quantity.Instant
 	now    quantity.Instant
@@ -86,7 +87,7 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 	for i := range list {
 		p := &list[i]
 		x.published[p.pooled] = *p
-		offered, leftOut, why := p.layout(s.machine, s.pools)
+		offered, leftOut, why := p.layout(s.machine, s.pools, s.class)
 		if x.leftOut += leftOut; leftOut > 0 {
 			x.why = why
 		}

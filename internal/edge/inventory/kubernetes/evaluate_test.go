@@ -250,7 +250,7 @@ func TestSharedCountersAreNeverOversold(t *testing.T) {
 			p.devices = append(p.devices, d)
 		}
 		pools := []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}
-		list, _, _ := p.layout(&machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}, pools)
+		list, _, _ := p.layout(&machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}, pools, nil)
 		// Others take what a scheduler could give them.
 		left, has := counters{}, map[string]stay{}
 		for k, n := range p.total {

@@ -235,7 +235,7 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 		m := &machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}
 		s := &scene{machine: m, pools: pools, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
 		list := gather(s.offers, nil)
-		layout, _, _ := list[0].layout(m, pools)
+		layout, _, _ := list[0].layout(m, pools, nil)
 		left, costs, mine, others := counters{}, map[job.SliceID]giveback.Cost{}, []int{}, []int{}
 		for k, n := range total {
 			left[k] = n
@@ -255,10 +255,10 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 				others = append(others, i)
 			}
 		}
-		means := func(string) (*class, bool) {
-			return &class{only: parseSelector(`device.attributes["gpu.nvidia.com"].x == "y"`)}, true
+		s.class = func(name string) (*class, bool) {
+			return &class{only: parseSelector(`device.attributes["gpu.nvidia.com"].x == "y"`)}, name == "c"
 		}
-		r := &room{scene: s, class: means, costs: func(id job.SliceID) giveback.Cost { return costs[id] }, notice: func(id job.SliceID) (time.Duration, bool) {
+		r := &room{scene: s, costs: func(id job.SliceID) giveback.Cost { return costs[id] }, notice: func(id job.SliceID) (time.Duration, bool) {
 			_, is := costs[id]
 			return time.Second, is
 		}}

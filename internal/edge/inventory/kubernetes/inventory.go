@@ -341,6 +341,7 @@ func (inv *Inventory) scene(m *machine) *scene {
 	s := &scene{machine: &pooledMachine, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
 	s.limits, s.now = inv.limit, inv.opts.Now()
+	s.class = inv.class
 	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.until(inv.opts.Now(), t.UID) }
 	seen := map[pooled]bool{}
 	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
@@ -352,6 +353,9 @@ func (inv *Inventory) scene(m *machine) *scene {
 	}
 	return s
 }
+
+// class finds a DeviceClass by its name; false: it was not seen.
+func (inv *Inventory) class(name string) (*class, bool) { return get[*class](inv.classes, name) }
 
 // limit is until when an owner lets its Pods run at most: by its own deadline (a Job), its Workload's, or the Workload of what owns it (a JobSet).
 func (inv *Inventory) limit(of types.UID) quantity.Instant {

@@ -99,12 +99,18 @@ type class struct {
 	only selector
 }
 
-// terms of its selector; none of a class that was not seen.
-func (c *class) terms() selector {
-	if c == nil {
+// classes finds a DeviceClass by its name; false: it was not seen.
+type classes func(name string) (*class, bool)
+
+// terms of a class's selector; none of one that was not seen, nor where nobody is asked (nil).
+func (of classes) terms(name string) selector {
+	if of == nil {
 		return nil
 	}
-	return c.only
+	if c, there := of(name); there {
+		return c.only
+	}
+	return nil
 }
 
 // tenant is a Pod.

@@ -14,32 +14,14 @@ func (inv *Inventory) Offer(pools []Pool) error {
 	if err := checkPools(pools); err != nil {
 		return err
 	}
-	inv.offer(func([]Pool) []Pool { return withDefaults(pools) })
-	return nil
-}
-
-// offer changes the pools, and has every machine evaluated anew.
-func (inv *Inventory) offer(change func([]Pool) []Pool) {
 	inv.mu.Lock()
-	inv.opts.Pools = inv.selecting(change(inv.opts.Pools))
+	inv.opts.Pools = withDefaults(pools)
 	for _, name := range inv.nodes.GetStore().ListKeys() {
 		inv.dirty[name] = true
 	}
 	inv.mu.Unlock()
 	inv.rouse()
-}
-
-// selecting copies pools and gives them the selectors of their DeviceClasses.
-func (inv *Inventory) selecting(pools []Pool) []Pool {
-	pools = slices.Clone(pools)
-	for i := range pools {
-		pools[i].only = make([]selector, len(pools[i].Classes))
-		for k := range pools[i].Classes {
-			c, _ := get[*class](inv.classes, pools[i].Classes[k].Name)
-			pools[i].only[k] = c.terms()
-		}
-	}
-	return pools
+	return nil
 }
 
 // withDefaults copies pools and fills in defaults.

@@ -178,7 +178,7 @@ func (r *room) closes(g *reclaim) []job.SliceID {
 		if !mine {
 			continue
 		}
-		layout, _, _ := p.layout(r.machine, r.pools)
+		layout, _, _ := p.layout(r.machine, r.pools, r.class)
 		for id, h := range p.held(layout, has) {
 			if h.Kind == protocol.ForReclaim {
 				list = append(list, id)

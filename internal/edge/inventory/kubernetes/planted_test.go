@@ -247,7 +247,7 @@ func TestWhatIsFreeIsSoldBesideWhatIsHeld(t *testing.T) {
 		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", n}}}
 	}
 	p := published{pooled: pooled{driver, "w"}, total: counters{{"g", "m"}: 3}, devices: []device{uses("a", 2), uses("b", 1), uses("c", 1), uses("d", 1)}}
-	list, _, _ := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}})
+	list, _, _ := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, nil)
 	held := p.held(list, map[string]stay{"c": {end: at(time.Minute), who: "c"}, "d": {end: at(time.Hour), who: "d"}})
 	if r, is := held["w/a"]; len(held) != 1 || !is || r.End != at(time.Hour) || r.Source != "d" {
 		t.Errorf("held are %+v; beside b the first fits once d is gone", held)
@@ -265,7 +265,8 @@ func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
 		s.claims = append(s.claims, &claim{has: []place{{pooled{driver, "w"}, name}}, ours: true})
 	}
 	s.gives = []*reclaim{{uid: "p", waiter: &tenant{}, machine: "w", devices: []place{{pooled{driver, "w"}, "a"}}, slices: []job.SliceID{"w/a"}}}
-	r := &room{scene: s, class: func(string) (*class, bool) { return &class{}, true }, costs: func(job.SliceID) giveback.Cost { return giveback.Cost{} }, notice: func(job.SliceID) (time.Duration, bool) { return time.Second, true }}
+	s.class = func(string) (*class, bool) { return &class{}, true }
+	r := &room{scene: s, costs: func(job.SliceID) giveback.Cost { return giveback.Cost{} }, notice: func(job.SliceID) (time.Duration, bool) { return time.Second, true }}
 	if g, _, ok := r.find(&tenant{}, some("c", 1)); !ok || !slices.Equal(g.slices, []job.SliceID{"w/b"}) || g.devices[0].device != "b" {
 		t.Errorf("given is %+v, %v; want b alone", g, ok)
 	}

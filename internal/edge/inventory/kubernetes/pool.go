@@ -29,8 +29,6 @@ type Pool struct {
 	// Notice is how long before its slice is reclaimed a subjob is told. Default 30 s. Keeps: nothing of the pool is given back.
 	Notice time.Duration
 	Keeps  bool
-	// only are the selectors of Classes' DeviceClasses, as last seen: no claim could be given what they rule out.
-	only []selector
 }
 
 // Class is a DeviceClass as it is used for subjobs.

@@ -22,7 +22,6 @@ type room struct {
 	when   quantity.Instant
 	costs  func(job.SliceID) giveback.Cost
 	notice func(job.SliceID) (time.Duration, bool)
-	class  func(name string) (*class, bool)
 	// told is what was last reported of others' holds.
 	told map[job.SliceID][]protocol.Reservation
 	// published are the drivers' pools on it, as of when each was last complete.
@@ -36,7 +35,6 @@ func (p *pass) room(m *machine) *room {
 	if x != nil {
 		r.published = x.published
 	}
-	r.class = func(name string) (*class, bool) { return get[*class](p.classes, name) }
 	r.notice = func(id job.SliceID) (time.Duration, bool) {
 		if x == nil || x.pool[id] == nil || x.pool[id].Keeps {
 			return 0, false
@@ -219,7 +217,7 @@ func (r *room) remains(p *published) *remains {
 		at[d.name] = len(x.devices)
 		x.devices = append(x.devices, h)
 	}
-	layout, _, _ := p.layout(r.machine, r.pools)
+	layout, _, _ := p.layout(r.machine, r.pools, r.class)
 	sold := map[string]job.SliceID{}
 	for i := range layout {
 		sold[layout[i].name] = layout[i].slice.ID

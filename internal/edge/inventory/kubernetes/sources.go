@@ -90,7 +90,9 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		inv.opts.Log.Warn("Kueue does not say how long its Workloads run; nobody waits for it any more", "after", inv.opts.Patience)
 	}
 	inv.done.Go(func() { inv.ping(running) })
-	inv.offer(func(pools []Pool) []Pool { return pools })
+	for _, o := range inv.nodes.GetStore().List() {
+		inv.touch(o.(*machine).Name)
+	}
 	return nil
 }
 
@@ -199,8 +201,8 @@ func (inv *Inventory) heard(o any) {
 				inv.touch(o.machines()...)
 			}
 		}
-	case *class:
-		inv.offer(func(pools []Pool) []Pool { return pools })
+	case *class: // what is offered may be other devices, on every machine
+		inv.touch(inv.nodes.GetStore().ListKeys()...)
 	case *limit:
 		for _, t := range inv.podsOf(x.owned()...) {
 			inv.touch(t.machine)

@@ -111,8 +111,7 @@ func (inv *Inventory) numbered(n int, wants []want) (list []want) {
 
 // knows reports whether a choice is for a driver that a pool names, by its class or its selectors.
 func (inv *Inventory) knows(x *choice) bool {
-	c, _ := get[*class](inv.classes, x.class)
-	terms := append(slices.Clip(c.terms()), x.only...)
+	terms := append(slices.Clip(classes(inv.class).terms(x.class)), x.only...)
 	for i := range inv.opts.Pools {
 		for _, of := range inv.opts.Pools[i].Classes {
 			if of.Name == x.class || terms.of(of.Driver) {
