@@ -17,18 +17,19 @@ const (
 	formatTemp = ".FORMAT.tmp"
 	// format names what is in a data directory of this build. Any change of a fact raises the number, so that an older
 	// build, which would drop what it does not know, refuses the directory untouched.
-	format = "sluice data 7"
+	format = "sluice data 8"
 	// formatSeveral is the same of a daemon with several zones or nodes, whose facts a build that knows one of each would take for its own.
 	formatSeveral = format + several
 	several       = ", several zones or nodes"
 	// formatNamed is that of an operator whose journal has a name, which is part of what it has in its cluster and its store: a build that knows of none would find nothing there.
-	formatNamed = format + ", named"
+	formatNamed = format + withName
+	withName    = ", named"
 )
 
 // readable are the formats before that this build still reads. The directory is renamed to format once all of it has been read and
 // before anything is written; test/twin/testdata holds one of each, with subjobs that ran.
 func readable() []string {
-	return []string{"sluice data 1", "sluice data 2", "sluice data 3", "sluice data 4", "sluice data 4" + several, "sluice data 5", "sluice data 5" + several, "sluice data 6", "sluice data 6" + several}
+	return []string{"sluice data 1", "sluice data 2", "sluice data 3", "sluice data 4", "sluice data 4" + several, "sluice data 5", "sluice data 5" + several, "sluice data 6", "sluice data 6" + several, "sluice data 7", "sluice data 7" + several, "sluice data 7" + withName}
 }
 
 // checkFormat says whether dir is a data directory that this build reads (known), a new one (neither), or something that

@@ -21,7 +21,7 @@ func TestUnknownDataIsNotTouched(t *testing.T) {
 		kind                errkind.Kind
 		says                string
 	}{
-		{"a newer format", formatName, "sluice data 9\n", errkind.Unsupported, `"sluice data 9"`},
+		{"a newer format", formatName, "sluice data 99\n", errkind.Unsupported, `"sluice data 99"`},
 		{"an empty format", formatName, "", errkind.Unsupported, `""`},
 		{"somebody's files", "thesis.tex", "x", errkind.Unsupported, `"thesis.tex"`},
 	} {

@@ -80,6 +80,13 @@ func olderFormats() []olderData {
 			},
 			chain: 73, cancel: []job.ID{"paused"},
 		},
+		{ // the last build before format 8
+			dir: "testdata/format-7", format: "sluice data 7", written: time.Date(2026, 11, 28, 1, 21, 18, 0, time.UTC), jobs: 9,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused, "waits": job.Finished,
+			},
+			chain: 103, cancel: []job.ID{"paused"},
+		},
 	}
 }
 
