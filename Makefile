@@ -51,9 +51,12 @@ help: ## list the targets
 # alone and says so. The driver's header marks old calls as deprecated, which is not our news.
 CGO_ENABLED ?= 1
 ifneq ($(and $(filter-out 0,$(CGO_ENABLED)),$(shell command -v $(firstword $(CC)) || command -v gcc)),)
-NVML := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" $(BUILD) -tags "nvml $(TAGS)"
+WITH_NVML := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
+NVML := $(WITH_NVML) $(BUILD) -tags "nvml $(TAGS)"
+TEST_NVML := $(WITH_NVML) $(GO) test -tags nvml ./internal/edge/inventory/nvml
 else
 NVML := CGO_ENABLED=0 $(BUILD) -tags "$(TAGS)"
+TEST_NVML := true
 endif
 
 build: ## build bin/sluice and bin/sluice-shim
@@ -70,6 +73,7 @@ demo: build ## the same work cut to fit and in rigid blocks on simulated slices,
 
 test: build ## every test; needs no network, no GPU and no root
 	$(GO) test ./...
+	$(TEST_NVML)
 
 check: format vet lint structure test ## what a commit must pass: format, vet, lint, structure, tests
 

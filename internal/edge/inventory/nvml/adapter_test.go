@@ -141,6 +141,9 @@ func TestReturnCodesBecomeKinds(t *testing.T) {
 func TestOpenThisMachine(t *testing.T) {
 	inv, err := Open(Spec)
 	if err != nil {
+		if inv != nil {
+			t.Errorf("an inventory beside the error %v: %#v", err, inv)
+		}
 		if k := errkind.Of(err); k != errkind.Unsupported && k != errkind.NotFound {
 			t.Errorf("%v of kind %v", err, k)
 		}

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/inventory"
 )
 
 // Spec is how this kind is asked for: "nvml" for every GPU, or "nvml:0,GPU-1f3c..." for some, by minor number or UUID.
@@ -63,6 +64,15 @@ func open(lib library, spec string, name func(pid int) string) (*Inventory, erro
 	inv := &Inventory{lib: lib, interval: Interval, name: name}
 	if err = inv.look(only); err != nil {
 		return nil, errors.Join(err, inv.Close())
+	}
+	return inv, nil
+}
+
+// offer is open, but a failure is a nil interface: an Inventory that holds a nil *Inventory would pass for one to close.
+func offer(lib library, spec string, name func(pid int) string) (inventory.Inventory, error) {
+	inv, err := open(lib, spec, name)
+	if err != nil {
+		return nil, err
 	}
 	return inv, nil
 }

@@ -121,8 +121,12 @@ func TestOpenThatFailsLeavesNothingOpen(t *testing.T) {
 		t.Errorf("MIG without instances: %v, shut down %d times", err, lib.shutdown)
 	}
 	gone := errkind.Errorf(errkind.Unsupported, "no driver")
-	if _, err := open(&fakeLibrary{initErr: gone}, Spec, noName); !errors.Is(err, gone) || errkind.Of(err) != errkind.Unsupported {
+	inv, err := offer(&fakeLibrary{initErr: gone}, Spec, noName)
+	if !errors.Is(err, gone) || errkind.Of(err) != errkind.Unsupported {
 		t.Errorf("no driver: %v", err)
+	}
+	if inv != nil {
+		t.Errorf("no driver, and yet an inventory to close: %#v", inv)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // Open looks at the GPUs of this machine (Spec says how spec is written). An error is of kind Unsupported without a
 // driver, NotFound if there is nothing to offer, Invalid for a bad spec.
 func Open(spec string) (inventory.Inventory, error) {
-	return open(adapter{nvml.New()}, spec, commandName)
+	return offer(adapter{nvml.New()}, spec, commandName)
 }
 
 // adapter is go-nvml as a library.
