@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -63,6 +64,7 @@ func (u *Usage) Add(root string, most Usage) {
 // nothing that could be lost, and costs nothing; nor does anything else that stands where a tree was.
 func Sync(root string) (files int, empty bool, err error) {
 	empty = true
+	var s syncs
 	err = Walk(root, func(e *Entry) error {
 		if e.Path == "" {
 			return nil
@@ -71,8 +73,15 @@ func Sync(root string) (files int, empty bool, err error) {
 		if e.Plain {
 			files++
 		}
-		return syncOne(e)
+		f, failed := opened(e)
+		if failed != nil || f == nil {
+			return failed
+		}
+		return s.start(f)
 	})
+	if waited := s.wait(); err == nil {
+		err = waited
+	}
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return 0, true, nil
 	}
@@ -86,22 +95,60 @@ func Sync(root string) (files int, empty bool, err error) {
 	return files, false, errors.Join(durable.Sync(f), f.Close())
 }
 
-// syncOne makes a directory's names or a file's bytes durable.
-func syncOne(e *Entry) error {
-	var f *os.File
-	var err error
+// mostSyncs is how many files are synced at once, and so how many are open. Each sync waits for the file system's journal, which writes down what
+// waits together: of 4,000 files of one byte on ext4 one after another take 3.4 to 5.9 s, eight at a time .5 s, hardly more than syncfs(2), which
+// waits for what everybody else has written too, and says of no file whether it is on the disk.
+const mostSyncs = 8
+
+// syncs are those under way. The zero value is ready.
+type syncs struct {
+	room   chan struct{}
+	begun  sync.WaitGroup
+	mu     sync.Mutex
+	failed error // the first that did
+}
+
+// start syncs and closes a file beside others, once there is room. An error is of one that was started before: there is no use in going on.
+func (s *syncs) start(f *os.File) error {
+	if s.room == nil {
+		s.room = make(chan struct{}, mostSyncs)
+	}
+	s.room <- struct{}{}
+	s.begun.Go(func() {
+		err := errors.Join(durable.Sync(f), f.Close())
+		s.mu.Lock()
+		if s.failed == nil {
+			s.failed = err
+		}
+		s.mu.Unlock()
+		<-s.room
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return fs.SkipAll // wait says it
+	}
+	return nil
+}
+
+// wait returns once nothing is under way, with the first error.
+func (s *syncs) wait() error {
+	s.begun.Wait()
+	return s.failed
+}
+
+// opened is a directory or a plain file, to be synced; nil for anything else, and for what is gone.
+func opened(e *Entry) (f *os.File, err error) {
 	switch {
 	case e.Dir:
 		f, err = folder(e.dir, e.name)
 	case e.Plain:
 		f, err = e.Open()
-	default:
-		return nil
 	}
 	if err != nil {
-		return ignoreGone(err)
+		return nil, ignoreGone(err)
 	}
-	return errors.Join(durable.Sync(f), f.Close())
+	return f, nil
 }
 
 // folder is a directory as a file.
