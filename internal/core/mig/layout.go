@@ -59,8 +59,8 @@ func (g *Geometry) ParseLayout(s string) (Layout, error) {
 func splitParts(s string) []string {
 	var parts []string
 	for _, p := range strings.Split(s, "+") {
-		name, _, _ := strings.Cut(strings.TrimSpace(p), "@")
-		if strings.EqualFold(name, "me") && len(parts) > 0 && !strings.Contains(parts[len(parts)-1], "@") {
+		word, _, _ := strings.Cut(strings.TrimSpace(p), "@")
+		if slices.Contains(extras, strings.ToLower(strings.TrimSpace(word))) && len(parts) > 0 && !strings.Contains(parts[len(parts)-1], "@") {
 			parts[len(parts)-1] += "+" + strings.TrimSpace(p)
 			continue
 		}
@@ -73,7 +73,7 @@ func splitParts(s string) []string {
 func (g *Geometry) parsePart(part string) (wish, error) {
 	w := wish{count: 1, start: -1}
 	name := part
-	if c, rest, ok := strings.Cut(part, "x"); ok {
+	if c, rest, ok := strings.Cut(part, "x"); ok && strings.Trim(c, "0123456789 ") == "" {
 		n, err := strconv.Atoi(strings.TrimSpace(c))
 		if err != nil || n < 1 {
 			return w, fmt.Errorf("%q: the count %q is not a number of at least 1", part, c)
@@ -81,6 +81,7 @@ func (g *Geometry) parsePart(part string) (wish, error) {
 		w.count, name = n, strings.TrimSpace(rest)
 	}
 	name, at, placed := strings.Cut(name, "@")
+	at = strings.TrimSpace(at)
 	p, ok := g.Profile(name)
 	if !ok {
 		names := make([]string, len(g.Profiles))
@@ -107,7 +108,7 @@ func (g *Geometry) parsePart(part string) (wish, error) {
 // checkSums finds what is wrong with the counts alone.
 func (g *Geometry) checkSums(wishes []wish) []error {
 	var problems []error
-	compute, memory := 0, 0
+	compute, memory, media := 0, 0, 0
 	for _, p := range g.Profiles {
 		n := 0
 		for _, w := range wishes {
@@ -118,13 +119,16 @@ func (g *Geometry) checkSums(wishes []wish) []error {
 		if n > p.Max {
 			problems = append(problems, fmt.Errorf("%d of %s; the board has room for %d", n, p.Name, p.Max))
 		}
-		compute, memory = compute+n*p.Compute, memory+n*p.Size
+		compute, memory, media = compute+n*p.Compute, memory+n*p.Size, media+n*p.Media
 	}
 	if compute > g.ComputeSlices {
 		problems = append(problems, fmt.Errorf("it takes %d compute slices; the board has %d", compute, g.ComputeSlices))
 	}
 	if memory > g.MemorySlices {
 		problems = append(problems, fmt.Errorf("it takes %d memory slices; the board has %d", memory, g.MemorySlices))
+	}
+	if g.Media > 0 && media > g.Media {
+		problems = append(problems, fmt.Errorf("it takes %d media engines; the board has %d", media, g.Media))
 	}
 	return problems
 }
@@ -147,7 +151,7 @@ func expand(wishes []wish, most int) []wish {
 	return all
 }
 
-// place searches places for all of them; nil if there are none. At most eight instances fit, so the search is small.
+// place searches places for all of them; nil if there are none. At most seven instances fit, so the search is small.
 func (g *Geometry) place(wishes []wish) Layout {
 	l := Layout{}
 	var search func(n int) bool

@@ -16,7 +16,7 @@ import (
 
 // Profile is one kind of GPU instance that a board can be cut into.
 type Profile struct {
-	// Name as drivers print it: "3g.40gb", "1g.10gb+me". The number of gigabytes in it is not what can be used.
+	// Name as drivers print it: "3g.40gb", "1g.10gb+me". The number of gigabytes in it is about what can be used.
 	Name string
 	// ID is the GPU instance profile id as drivers number it (19 for the smallest); used in device names.
 	ID int
@@ -26,30 +26,37 @@ type Profile struct {
 	Starts []int
 	// Max is how many the board can have at once.
 	Max int
-	// SMs is the number of multiprocessors.
+	// SMs is the number of multiprocessors; 0: it was not published.
 	SMs int
+	// Media is how many of the board's media engines it takes, where the board counts them.
+	Media int
 	// Memory that a process can use, in bytes.
 	Memory quantity.Amount
-	// Speed in parts per thousand of the whole board in one instance: its share of the multiprocessors, rounded down.
+	// Speed in parts per thousand of the whole board in one instance: its share of the multiprocessors, or of the compute slices
+	// where those are not published, rounded down.
 	Speed int64
 }
 
 // Geometry is one board.
 type Geometry struct {
-	// Name is how a person asks for it: "a100-80gb". Model is the product's name.
+	// Name is how a person asks for it: "a100-80gb". Model is the product's name, Also those of products that are cut alike.
 	Name, Model string
+	Also        []string
 	// ComputeSlices and MemorySlices it is divided into.
 	ComputeSlices, MemorySlices int
+	// Media engines of a board whose profiles differ in them; 0: they are not counted.
+	Media int
 	// Memory of the whole GPU with MIG off, in bytes.
 	Memory quantity.Amount
 	// Profiles from the largest to the smallest.
 	Profiles []Profile
 }
 
-// Profile returns the profile of that name; letter case does not matter.
+// Profile returns the profile of that name, in any spelling (Canonical).
 func (g *Geometry) Profile(name string) (Profile, bool) {
+	name, _ = Canonical(name)
 	for _, p := range g.Profiles {
-		if strings.EqualFold(p.Name, name) {
+		if p.Name == name {
 			return p, true
 		}
 	}

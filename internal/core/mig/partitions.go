@@ -11,36 +11,41 @@ import (
 func (g *Geometry) Partitions() []Layout {
 	var all []Layout
 	counts := make([]int, len(g.Profiles))
-	var walk func(slot, compute int, l Layout)
-	walk = func(slot, compute int, l Layout) {
+	var walk func(slot, compute, media int, l Layout)
+	walk = func(slot, compute, media int, l Layout) {
 		if slot >= g.MemorySlices {
 			all = append(all, slices.Clone(l))
 			return
 		}
-		walk(slot+1, compute, l)
+		walk(slot+1, compute, media, l)
 		for n, p := range g.Profiles {
-			if counts[n] == p.Max || compute+p.Compute > g.ComputeSlices || !slices.Contains(p.Starts, slot) {
+			if counts[n] == p.Max || !g.bears(compute+p.Compute, media+p.Media) || !slices.Contains(p.Starts, slot) {
 				continue
 			}
 			counts[n]++
-			walk(slot+p.Size, compute+p.Compute, append(l, Instance{Profile: p, Start: slot}))
+			walk(slot+p.Size, compute+p.Compute, media+p.Media, append(l, Instance{Profile: p, Start: slot}))
 			counts[n]--
 		}
 	}
-	walk(0, 0, Layout{})
+	walk(0, 0, 0, Layout{})
 	return all
+}
+
+// bears says whether the board has so many compute slices and media engines.
+func (g *Geometry) bears(compute, media int) bool {
+	return compute <= g.ComputeSlices && (g.Media == 0 || media <= g.Media)
 }
 
 // Maximal says whether no further instance of the given profiles could be added to l.
 func (g *Geometry) Maximal(l Layout, profiles []Profile) bool {
-	compute := 0
+	compute, media := 0, 0
 	counts := map[string]int{}
 	for _, i := range l {
-		compute += i.Profile.Compute
+		compute, media = compute+i.Profile.Compute, media+i.Profile.Media
 		counts[i.Profile.Name]++
 	}
 	for _, p := range profiles {
-		if counts[p.Name] >= p.Max || compute+p.Compute > g.ComputeSlices {
+		if counts[p.Name] >= p.Max || !g.bears(compute+p.Compute, media+p.Media) {
 			continue
 		}
 		for _, s := range p.Starts {
@@ -56,7 +61,8 @@ func (g *Geometry) Maximal(l Layout, profiles []Profile) bool {
 const nearestShown = 3
 
 // nearest names the legal layouts that differ least from what was wished for, counted in memory slices added and
-// removed; of equal ones those that use more of the board. Media extensions are proposed only to whom asked for them.
+// removed; of equal ones those that use more of the board. Profiles with more or less than others of their size (+me, +gfx, -me)
+// are proposed only to whom asked for them.
 // Given places are not looked at.
 func (g *Geometry) nearest(wishes []wish) []string {
 	want := map[string]int{}
@@ -75,7 +81,7 @@ func (g *Geometry) nearest(wishes []wish) []string {
 	for _, l := range g.Partitions() {
 		c := candidate{name: l.String()}
 		if len(l) == 0 || seen[c.name] || slices.ContainsFunc(l, func(i Instance) bool {
-			return strings.HasSuffix(i.Profile.Name, "+me") && want[i.Profile.Name] == 0
+			return strings.ContainsAny(i.Profile.Name, "+-") && want[i.Profile.Name] == 0
 		}) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/mig"
 )
 
 // speeds reads how fast the job runs on slices of each profile, such as {1g.10gb: 0.21}, in order of profile.
@@ -23,7 +24,12 @@ func speeds(v value) (out []job.SpeedOn) {
 			at.wrong("%q is no name of a profile; want 1 to 64 plain letters, digits and signs, such as 1g.10gb", profile)
 			continue
 		}
-		out = append(out, job.SpeedOn{Profile: profile, Permille: at.asShare()})
+		name, _ := mig.Canonical(profile) // slices have it as drivers print it
+		if slices.ContainsFunc(out, func(s job.SpeedOn) bool { return s.Profile == name }) {
+			at.wrong("%q is a profile that is named before, in another spelling: %s", profile, name)
+			continue
+		}
+		out = append(out, job.SpeedOn{Profile: name, Permille: at.asShare()})
 	}
 	slices.SortFunc(out, func(a, b job.SpeedOn) int { return strings.Compare(a.Profile, b.Profile) })
 	return out

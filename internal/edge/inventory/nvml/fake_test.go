@@ -27,7 +27,7 @@ func (u *fakeUnit) UUID() (string, error)        { return u.uuid, u.err }
 func (u *fakeUnit) Name() (string, error)        { return u.name, nil }
 func (u *fakeUnit) Memory() (int64, error)       { return u.memory, nil }
 func (g *fakeGPU) Minor() (int, error)           { return g.minor, g.minorErr }
-func (g *fakeGPU) Multiprocessors() (int, error) { return 98, nil }
+func (g *fakeGPU) Multiprocessors() (int, error) { return 98 - g.silent, nil }
 
 type fakeUnit struct {
 	lib        *fakeLibrary
@@ -46,8 +46,10 @@ func (u *fakeUnit) Processes() ([]process, error) {
 
 type fakeGPU struct {
 	fakeUnit
-	minor     int
-	minorErr  error
+	minor    int
+	minorErr error
+	// silent of its 98 multiprocessors are not told.
+	silent    int
 	mig       bool
 	instances [7]*fakeInstance
 }

@@ -16,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/mig"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -271,7 +272,8 @@ func instanceSlice(inst instance, gpu, model string, whole int) (protocol.Slice,
 	if !ok {
 		profile = fmt.Sprintf("%dg.%dgb", at.Slices, memory>>30)
 	}
-	s := protocol.Slice{Model: model, Profile: profile, Device: uuid, Speed: 1000}
+	profile, _ = mig.Canonical(profile)
+	s := protocol.Slice{Model: model, Profile: profile, Device: uuid, Speed: mig.Lookup(model, profile).Speed}
 	s.Capacity[trp.Memory] = quantity.Amount(memory)
 	if whole > 0 {
 		s.Speed = min(1000, max(1, int64(at.Multiprocessors)*1000/int64(whole)))

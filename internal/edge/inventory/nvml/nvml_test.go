@@ -72,6 +72,19 @@ func TestSlicesOfAMachine(t *testing.T) {
 	}
 }
 
+// A driver that does not say how large the whole is leaves what the tables and the profile's name say, and no whole GPU.
+func TestSpeedWithoutTheWhole(t *testing.T) {
+	lib := machine()
+	lib.gpus[1].silent = 98
+	var got []string
+	for _, s := range list(t, opened(t, lib, "nvml:0")) {
+		got = append(got, strings.Fields(s)[2]+" "+strings.Fields(s)[4])
+	}
+	if want := []string{"1c.2g.20gb 142", "1g.9gb 142", "3g.40gb 428"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestOnlyTheGPUsAskedFor(t *testing.T) {
 	for spec, want := range map[string]string{"nvml:1": "GPU-bb", "nvml:GPU-aa": "GPU-aa", " nvml: 0 , GPU-aa": "GPU-aa"} {
 		if got := opened(t, machine(), spec).GPUs(); !slices.Equal(got, []string{want}) {

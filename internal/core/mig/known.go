@@ -1,0 +1,81 @@
+package mig
+
+import "sluice.dev/sluice/internal/core/quantity"
+
+// Known is what the tables know of a profile or of a whole GPU.
+type Known struct {
+	// Memory in bytes that a process can use; 0: that is not known.
+	Memory quantity.Amount
+	// Speed in parts per thousand of the whole GPU that it is of.
+	Speed int64
+}
+
+// tables are all boards, made once.
+var tables = Boards() //nolint:gochecknoglobals // written to by nobody
+
+// ModelOf is a product's name as its board has it: "A100-SXM4-80GB" is "NVIDIA A100-SXM4-80GB". A product that is not in
+// the tables keeps its own, and is of no board.
+func ModelOf(product string) (model string, known bool) {
+	for _, g := range tables {
+		if g.is(product) {
+			return g.modelOf(product), true
+		}
+	}
+	return product, false
+}
+
+// modelOf is which of the board's models a product is, the first for the board's own name.
+func (g *Geometry) modelOf(product string) string {
+	for _, m := range g.Also {
+		if plain(m) == plain(product) {
+			return m
+		}
+	}
+	return g.Model
+}
+
+// Lookup is what is known of a profile of that model, or of the whole GPU for a profile that is no MIG profile.
+//
+// A model that is not in the tables takes nothing from the rows of others. Of it is known what the name of a profile
+// says, if that is a name that some board has: so many gigabytes, but no more than the least of any board has under that
+// name, and its share of the compute slices. A name that no board has says no more than a share of seven.
+func Lookup(model, profile string) Known {
+	n, is := parseName(profile)
+	for _, g := range tables {
+		if !g.is(model) {
+			continue
+		}
+		if !is {
+			return Known{g.Memory, 1000}
+		}
+		if p, has := g.Profile(profile); has {
+			return Known{p.Memory, p.Speed}
+		}
+	}
+	if !is {
+		return Known{0, 1000}
+	}
+	least := Known{named(n.gigabytes), 1000}
+	has := false
+	for _, g := range tables {
+		if p, there := g.Profile(profile); there {
+			has, least.Memory, least.Speed = true, min(least.Memory, p.Memory), min(least.Speed, share(n, g.ComputeSlices))
+		}
+	}
+	if !has {
+		return Known{0, share(n, 7)}
+	}
+	return least
+}
+
+// share of a board of so many compute slices, in parts per thousand.
+func share(n name, slices int) int64 {
+	compute := n.compute
+	if n.part > 0 {
+		compute = n.part
+	}
+	return int64(min(compute, slices)) * 1000 / int64(slices)
+}
+
+// named is the memory that a name promises: gigabytes in it are decimal, or what they are rounded from is.
+func named(gigabytes int) quantity.Amount { return quantity.Amount(gigabytes) * 1e9 }
