@@ -31,7 +31,7 @@ func host(t *rapid.T) *Snapshot {
 		k := Task{
 			Token: job.Token{Epoch: 1, Seq: uint64(i)}, Start: t0.Add(-time.Duration(rapid.SampledFrom([]int{0, 1, 3, 100, 5000}).Draw(t, "ran s")) * time.Second),
 			Priority: rapid.Int32Range(-1, 1).Draw(t, "priority"), Class: Class(rapid.IntRange(0, 2).Draw(t, "class")),
-			Value: uint16(rapid.IntRange(0, 2).Draw(t, "value")), State: State(rapid.IntRange(0, 5).Draw(t, "state")),
+			Value: uint16(rapid.IntRange(0, 2).Draw(t, "value")), State: State(rapid.IntRange(0, States-1).Draw(t, "state")),
 			Resident: quantity.Amount(rapid.SampledFrom([]int{0, 1, 700, 3000, 20000}).Draw(t, "resident MiB")) << 20,
 			Growth:   quantity.Amount(rapid.SampledFrom([]int{0, 0, -5, 40, 2000}).Draw(t, "its growth MiB/s")) << 20,
 			Planned:  quantity.Amount(rapid.SampledFrom([]int{0, 1, 800, 3000, 10000}).Draw(t, "planned MiB")) << 20,
@@ -117,7 +117,7 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 	}
 	for i := range s.Tasks {
 		switch k := &s.Tasks[i]; {
-		case k.State == Reclaiming || k.State == Readdressing && d.Level == Severe:
+		case k.State == Reclaiming || k.State.leaves() && d.Level == Severe:
 			got += k.Resident
 		case k.State == Suspending && d.Level == Severe:
 			got += min(k.Resident, d.Room)
@@ -126,7 +126,7 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 	}
 	missing, foresees := d.Used+5*ahead(s.Growth)-s.Capacity, d.Level == Guarded || d.Level == Severe
 	for i := range s.Tasks {
-		if k := &s.Tasks[i]; k.State == Reclaiming || k.State == Readdressing {
+		if k := &s.Tasks[i]; k.State.leaves() {
 			missing -= k.Resident + 5*ahead(k.Growth)
 		}
 	}

@@ -254,7 +254,7 @@ func (a *Airlock) underway(t *Task) quantity.Amount {
 	switch t.State {
 	case Suspending:
 		return min(max(0, t.Resident), a.d.Room)
-	case Readdressing, Reclaiming:
+	case Readdressing, Reclaiming, Ending:
 		return max(0, t.Resident)
 	default:
 		return 0
@@ -274,7 +274,7 @@ func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) {
 	}
 	missing := a.d.Used + grown(s.Growth) - s.Capacity
 	for i := range s.Tasks {
-		if t := &s.Tasks[i]; t.State == Readdressing || t.State == Reclaiming {
+		if t := &s.Tasks[i]; t.State.leaves() {
 			missing -= max(0, t.Resident) + grown(t.Growth)
 		}
 	}

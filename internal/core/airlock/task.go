@@ -21,7 +21,15 @@ const (
 	Readdressing
 	// Reclaiming: it is being ended.
 	Reclaiming
+	// Ending: it is to end, and not for want of memory: its lease ends, or its home has it stopped. It is no step of Airlock's, but gives its memory back all the same.
+	Ending
+
+	// States is how many there are.
+	States = iota
 )
+
+// leaves: it is to end, whoever had it be so, and what it has is under way.
+func (s State) leaves() bool { return s >= Readdressing }
 
 // Class is how much is lost with a task, the lowest first.
 type Class uint8

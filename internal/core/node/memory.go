@@ -256,14 +256,15 @@ var classes = [protocol.Classes]airlock.Class{ //nolint:gochecknoglobals // a ta
 	protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
 }
 
-// suspension is what Airlock is doing with a lease that runs or is being stopped. To be stopped by its home is, for the memory that it gives, as good as
-// to be asked to yield.
+// suspension is what Airlock is doing with a lease that runs or is being stopped.
 func (l *lease) suspension() airlock.State {
 	switch {
 	case l.stand.reclaimed:
 		return airlock.Reclaiming
-	case l.phase == leaseStopping:
+	case l.phase == leaseStopping && l.stand.asked:
 		return airlock.Readdressing
+	case l.phase == leaseStopping:
+		return airlock.Ending
 	case l.phase == leaseSuspending:
 		return airlock.Suspending
 	case l.phase == leaseSuspended:

@@ -40,6 +40,7 @@ func TestTheNodeHearsWhatTheWatcherDoes(t *testing.T) {
 	for state, want := range map[airlock.State]protocol.Stance{
 		airlock.Running: protocol.GoesOn, airlock.Suspending: protocol.StandsStill, airlock.Suspended: protocol.StandsStill, airlock.Resuming: protocol.GoesOn,
 		airlock.Readdressing: protocol.IsToYield, airlock.Reclaiming: protocol.IsEnded,
+		airlock.Ending: protocol.GoesOn,
 	} {
 		w := watcher{board: watch.Board{Stands: []watch.Stand{{Token: token, Since: 1, Resumed: 2, Resident: 3, Parked: 4, Growth: 5, State: state, Entries: 6}}}}
 		if got, all := w.use(token), (protocol.Use{Token: token, Resident: 3, Parked: 4, Growth: 5, Stand: protocol.Stand{State: want, Since: 1, Resumed: 2, Times: 6}}); got != all {

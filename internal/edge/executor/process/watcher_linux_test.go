@@ -297,6 +297,30 @@ func TestAWatcherIsKilled(t *testing.T) {
 	})
 }
 
+// TestAGraceIsNoWantOfMemory: a program that ignores TERM in its grace was asked nothing by the watcher, and its node hears nothing of it.
+func TestAGraceIsNoWantOfMemory(t *testing.T) {
+	watched(t, func(t *testing.T, kind string, iso *shim.Isolation) {
+		b := newWatched(t, kind, iso, time.Hour)
+		b.open()
+		m := lease(time.Hour, self(t, "stubborn")...)
+		m.Body.(*protocol.Work).Spec.Launch.Grace = 30 * time.Minute
+		b.begin(m)
+		b.await("it is watched", func() bool { return b.stand().Token == token })
+		has(t, b.o.DataDir, 870) // so that words come, and nothing is to be done
+		b.tell(protocol.Deadline, &protocol.Shift{End: quantity.At(time.Now().Add(10 * time.Minute))})
+		b.await("its grace", func() bool { return b.stand().State != airlock.Running })
+		if s := b.stand(); s.State != airlock.Ending {
+			t.Errorf("the watcher says %+v", s)
+		}
+		for m, words := b.word2(protocol.Pressure), 0; words < 3; m, words = b.word2(protocol.Pressure), words+1 {
+			if s := m.Body.(*protocol.Strain); len(s.Uses) == 1 && s.Uses[0].Stand.State != protocol.GoesOn {
+				t.Fatalf("its node hears %+v", s.Uses[0].Stand)
+			}
+		}
+		b.tell(protocol.Stop, &protocol.Halt{Now: true})
+	})
+}
+
 // TestAWatcherEndsASubjobAlone: its daemon is dead. The next one finds it ended by its node, not failed; and one that missed its deadline after it stood still is
 // excused, as it is where the node knows of it.
 func TestAWatcherEndsASubjobAlone(t *testing.T) {

@@ -68,12 +68,15 @@ func (w *watcher) match() {
 // hear takes in what is new of a task.
 func (w *watcher) hear(t *task, row *Row) {
 	t.row = *row
-	if !row.Stopping || t.state == airlock.Reclaiming || t.state == airlock.Readdressing {
-		return
+	switch {
+	case t.state == airlock.Reclaiming || t.state == airlock.Readdressing:
+	case row.Stopping:
+		w.release(t) // it is to end in order, and its entry with its timer is over
+		t.since = 0
+		w.turn(t, airlock.Ending)
+	case t.state == airlock.Ending: // its lease was extended
+		w.turn(t, airlock.Running)
 	}
-	w.release(t) // it is to end in order, and its entry with its timer is over
-	t.since = 0
-	w.turn(t, airlock.Readdressing)
 }
 
 // take makes a task of a row. Whoever had it stand still before, it goes on: a life begins so. Only what was being ended is ended, since that may
@@ -107,7 +110,7 @@ func (w *watcher) take(row *Row) (t task, ok bool) {
 		}
 	}
 	if row.Stopping && t.state == airlock.Running {
-		t.state = airlock.Readdressing
+		t.state = airlock.Ending
 	}
 	return t, true
 }
@@ -155,7 +158,7 @@ func (w *watcher) matters() bool {
 		return true
 	}
 	for i := range w.tasks {
-		if t := &w.tasks[i]; t.entries > 0 || t.state != airlock.Running {
+		if t := &w.tasks[i]; t.entries > 0 || t.state != airlock.Running && t.state != airlock.Ending {
 			return true
 		}
 	}

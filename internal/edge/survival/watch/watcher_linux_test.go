@@ -363,44 +363,6 @@ func TestWhoLeavesTheTableGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhoIsToEndInOrderGoesOn: its home, or its node, has asked it to leave.
-func TestWhoIsToEndInOrderGoesOn(t *testing.T) {
-	x := newWorld(t)
-	s := x.add(1, 30*gib, nil)
-	x.m.base = 63 * gib
-	x.look(rest)
-	x.look(alert)
-	x.table.Rows[0].Stopping = true
-	x.publish()
-	x.look(alert)
-	if s.told || x.state(1) != airlock.Readdressing {
-		t.Fatalf("told %v, %v", s.told, x.state(1))
-	}
-	x.m.base = 0
-	x.look(time.Minute)
-	if s.ended {
-		t.Fatal("the timer of its entry has ended it in its grace")
-	}
-}
-
-// TestWhoWasAskedToYieldKeepsItsTimer: its node passes on that it is to, which is no other end.
-func TestWhoWasAskedToYieldKeepsItsTimer(t *testing.T) {
-	x := newWorld(t)
-	x.m.room = 0
-	s := x.add(1, 30*gib, func(r *Row) { r.Yields = true })
-	x.m.base = 63 * gib
-	x.look(rest)
-	x.table.Rows[0].Stopping = true
-	x.publish()
-	x.look(alert)
-	if x.look(29 * time.Second); s.ended {
-		t.Fatal("it was ended before its timer")
-	}
-	if x.look(time.Second); !s.ended {
-		t.Fatalf("its timer is over, and it is %v", x.state(1))
-	}
-}
-
 // TestAMachineThatSlept: a sleep is nobody's silence, and no time that an entry has stood.
 func TestAMachineThatSlept(t *testing.T) {
 	x := newWorld(t)
