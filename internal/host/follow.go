@@ -126,7 +126,9 @@ func (x *follower) begin(ctx context.Context, j *status.Job) error {
 		if !slices.ContainsFunc(j.History, func(s status.Subjob) bool { return s.Token == first }) {
 			return errkind.Errorf(errkind.NotFound, "job %s has no subjob %v, or one so old that it is only counted", j.Name, first)
 		}
-		x.at[first] = &LogPosition{Token: first}
+		if x.at[first] == nil { // else the follower has some of it
+			x.at[first] = &LogPosition{Token: first}
+		}
 	}
 	return x.tell(LogPiece{Since: now})
 }

@@ -150,6 +150,10 @@ func TestFollowWhereNothingRuns(t *testing.T) {
 		if err := h.Follow(context.Background(), "a", LogFollow{Token: job.Token{Epoch: 1, Seq: 9}}, none.tell); errkind.Of(err) != errkind.NotFound {
 			t.Errorf("a subjob that is not there: %v", err)
 		}
+		var rest heard
+		if err := h.Follow(context.Background(), "a", LogFollow{Seen: []LogPosition{{Token: job.Token{Epoch: 1, Seq: 2}, Out: 2}}}, rest.tell); err != nil || rest.text() != "map[2:st/.]" {
+			t.Errorf("a follower that has some of it: %s, %v", rest.text(), err)
+		}
 		if err := h.Follow(context.Background(), "b", LogFollow{}, none.tell); errkind.Of(err) != errkind.NotFound {
 			t.Errorf("a job that is not there: %v", err)
 		}

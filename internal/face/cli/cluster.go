@@ -3,6 +3,7 @@ package cli
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -60,8 +61,35 @@ func (a *app) clusterFlags(root *cobra.Command) {
 // clustered says whether a cluster is meant, and no daemon.
 func (a *app) clustered() bool { return a.deps.Plugin || a.where != Where{} }
 
+// numbers are the flags that -n N stands for where no cluster is named, by command.
+func numbers() map[string]string { return map[string]string{"logs": "tail", "jobs": "limit"} }
+
+// count takes -n for the number that people mean with it, where no --context gives it another meaning.
+func (a *app) count(c *cobra.Command) error {
+	text := a.where.Namespace
+	if a.deps.Plugin || a.where != (Where{Namespace: text}) || text == "" {
+		return nil
+	}
+	name := numbers()[c.Name()]
+	if _, err := strconv.ParseUint(text, 10, 31); name == "" || err != nil {
+		how := "a namespace and what else names a part of a cluster go with --context NAME; a daemon has no namespaces"
+		if name != "" {
+			how += ". Without it -n N is --" + name + " N"
+		}
+		return command.Usage("-n %s: %s", text, how)
+	}
+	a.where.Namespace = ""
+	if c.Flags().Changed(name) {
+		return command.Usage("-n %s and --%s: want one of them", text, name)
+	}
+	return c.Flags().Set(name, text)
+}
+
 // reaches refuses flags of a cluster where they would do nothing.
 func (a *app) reaches(c, root *cobra.Command) error {
+	if err := a.count(c); err != nil {
+		return err
+	}
 	for c.HasParent() && c.Parent() != root {
 		c = c.Parent()
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func (h answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Host = "localhost"
 	w := &recorded{header: http.Header{}, code: http.StatusOK}
 	h.ServeHTTP(w, r)
-	return &http.Response{StatusCode: w.code, Header: w.header, Body: http.NoBody, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
+	return &http.Response{StatusCode: w.code, Header: w.header, Body: io.NopCloser(&w.Buffer), Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
 }
 
 type recorded struct {
@@ -30,6 +31,7 @@ type recorded struct {
 
 func (r *recorded) Header() http.Header { return r.header }
 func (r *recorded) WriteHeader(c int)   { r.code = c }
+func (r *recorded) Flush()              {}
 
 // TestWhichIsMeant: a daemon or a cluster, and what is said where both are, or what this build or a namespace has not got.
 func TestWhichIsMeant(t *testing.T) {
@@ -47,6 +49,8 @@ func TestWhichIsMeant(t *testing.T) {
 		{"a plugin knows no daemon", true, true, "jobs --help", 0, "--namespace", "--server"},
 		{"a plugin's commands", true, true, "--help", 0, "cancel", "\n  up "},
 		{"a namespace without a context", false, true, "-n team-a jobs", 2, "go with --context NAME", ""},
+		{"-n is a namespace for a plugin", true, true, "logs -n team-a nobody", 1, "there is no job nobody", "--tail"},
+		{"and beside a context", false, true, "--context x logs -n team-a nobody", 1, "there is no job nobody", "--tail"},
 		{"both", false, true, "--context x --server unix:/s jobs", 2, "want one of them", ""},
 		{"a command of daemons", false, true, "--context x top", 2, "top is not there for a namespace of a cluster", ""},
 		{"one below another", false, true, "--context x journal verify", 2, "journal is not there", ""},

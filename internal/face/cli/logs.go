@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
@@ -24,6 +25,7 @@ const maxLine = 64 << 10
 func (a *app) logsCmd() *cobra.Command {
 	var subjob string
 	var follow, raw bool
+	var tail int
 	c := &cobra.Command{
 		Use: "logs JOB", Short: "Print what subjobs wrote",
 		Long: `Print what the latest subjob of a job wrote to stdout and stderr, or the one that
@@ -33,16 +35,24 @@ With --follow what all subjobs write, those that run and those that come, each l
 behind the subjob that wrote it, until the job is over; a daemon that is restarted is
 waited for. With -o json each line is an object.
 
+With --tail N only the last lines of what was written until now, of stdout and of stderr;
+-n N says the same where no --context names a cluster.
+
 A terminal is shown control characters, not sent them; --raw sends them.`,
-		Example: "  sluice logs count-words\n  sluice logs count-words -f\n  sluice logs count-words --subjob 1-42\n  sluice logs train -f -o json | jq -r 'select(.stream == \"stderr\") | .line'",
+		Example: "  sluice logs count-words\n  sluice logs count-words -f\n  sluice logs count-words -f -n 5\n  sluice logs count-words --subjob 1-42\n  sluice logs train -f -o json | jq -r 'select(.stream == \"stderr\") | .line'",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("tail") {
+				tail = everyLine
+			} else if tail < 0 {
+				return command.Usage("--tail %d: want a number of lines", tail)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
 			l := &joblog{
-				a: a, to: a.text(raw), whole: follow && subjob == "", objects: a.Format == "json" || a.Format == "yaml",
+				a: a, to: a.text(raw), whole: follow && subjob == "", last: tail, objects: a.Format == "json" || a.Format == "yaml",
 				request: &pb.LogsRequest{Name: args[0], Subjob: subjob, Follow: follow}, tails: map[string]*logTail{},
 			}
 			return l.print(cmd.Context(), c)
@@ -50,6 +60,7 @@ A terminal is shown control characters, not sent them; --raw sends them.`,
 	}
 	c.Flags().StringVar(&subjob, "subjob", "", "which subjob (default: the latest; with --follow: all)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job is over, or the subjob")
+	c.Flags().IntVar(&tail, "tail", 0, "of what was written until now only so many lines, the last (default all)")
 	c.Flags().BoolVar(&raw, "raw", false, "send control characters to a terminal too, as they were written")
 	return a.Output(c)
 }
@@ -61,10 +72,12 @@ type joblog struct {
 	to io.Writer
 	// whole: of all subjobs, each line behind its subjob. objects: each line as JSON.
 	whole, objects bool
-	request        *pb.LogsRequest
-	since          *timestamppb.Timestamp
-	tails          map[string]*logTail
-	order          []string // of the tails
+	// last lines of what was written before, or everyLine.
+	last    int
+	request *pb.LogsRequest
+	since   *timestamppb.Timestamp
+	tails   map[string]*logTail
+	order   []string // of the tails
 }
 
 // logTail is where a subjob's log stands, and lines of stdout and stderr whose end has not come.
@@ -73,28 +86,103 @@ type logTail struct {
 	open [2][]byte
 }
 
+// everyLine is all of a log.
+const everyLine = -1
+
 // print prints until there is no more. A follower outlasts a restart of the daemon.
 func (l *joblog) print(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient) error {
 	away := outage{server: l.a.server, say: func(text string) { fmt.Fprintln(l.a.Err, "sluice: "+terminal.Line(text)) }}
+	if l.last != everyLine {
+		if err := l.skip(ctx, c); err != nil || !l.request.Follow {
+			return errors.Join(err, l.end())
+		}
+	}
 	for {
 		err := l.receive(ctx, c, away.answered)
 		if err != nil && ctx.Err() == nil && l.request.Follow && away.again(ctx, err) {
 			continue
 		}
-		for _, id := range l.order {
-			err = errors.Join(err, l.finish(l.tails[id]))
-		}
-		return err
+		return errors.Join(err, l.end())
 	}
+}
+
+// skip prints the last lines of what was written until now: of the subjobs that are to be followed, else of the one that is asked for.
+func (l *joblog) skip(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient) error {
+	which := []string{l.request.Subjob}
+	if l.whole {
+		resp, err := c.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: l.request.Name}))
+		if err != nil {
+			return l.a.explain(err)
+		}
+		var run []string
+		for _, s := range resp.Msg.Job.GetHistory() {
+			if s.Running {
+				run = append(run, s.Subjob)
+			}
+		}
+		if len(run) > 0 {
+			which = run
+		}
+	}
+	for _, subjob := range which {
+		err := l.written(ctx, c, subjob)
+		if err != nil && (!l.request.Follow || errkind.Of(err) != errkind.NotFound) { // a follower waits for what has not begun
+			return err
+		}
+	}
+	return nil
+}
+
+// written prints the last lines of what a subjob has written until now, and counts all of it as seen.
+func (l *joblog) written(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, subjob string) error {
+	stream, err := c.Logs(ctx, connect.NewRequest(&pb.LogsRequest{Name: l.request.Name, Subjob: subjob}))
+	if err != nil {
+		return l.a.explain(err)
+	}
+	var t *logTail
+	var last [2][]byte
+	for stream.Receive() {
+		m := stream.Msg()
+		t = l.tail(m.Subjob)
+		which := t.received(m)
+		last[which] = lastLines(append(last[which], m.Data...), l.last)
+	}
+	err = l.a.explain(errors.Join(stream.Err(), stream.Close()))
+	for which := range last {
+		if t != nil {
+			err = errors.Join(err, l.write(t, which, last[which]))
+		}
+	}
+	return err
+}
+
+// lastLines are the last n lines of a text, whose last one may have no end yet.
+func lastLines(text []byte, n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	at := len(bytes.TrimSuffix(text, []byte("\n")))
+	for range n {
+		if at = bytes.LastIndexByte(text[:at], '\n'); at < 0 {
+			return text
+		}
+	}
+	return text[at+1:]
+}
+
+// end prints lines that have no end.
+func (l *joblog) end() (err error) {
+	for _, id := range l.order {
+		err = errors.Join(err, l.finish(l.tails[id]))
+	}
+	return err
 }
 
 // receive prints one stream, from where the last one ended.
 func (l *joblog) receive(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, answered func()) error {
 	l.request.Since, l.request.Seen = l.since, nil
-	if l.since != nil {
-		for _, id := range l.order {
-			l.request.Seen = append(l.request.Seen, l.tails[id].at)
-		}
+	for _, id := range l.order {
+		l.request.Seen = append(l.request.Seen, l.tails[id].at)
 	}
 	stream, err := c.Logs(ctx, connect.NewRequest(l.request))
 	if err != nil {
@@ -118,16 +206,33 @@ func (l *joblog) piece(m *pb.LogsResponse) error {
 		return nil
 	}
 	t := l.tail(m.Subjob)
-	which, at := 0, &t.at.Stdout
-	if m.Stderr {
-		which, at = 1, &t.at.Stderr
-	}
-	*at += int64(len(m.Data))
-	if !l.whole && !l.objects {
-		_, err := l.to.Write(m.Data)
+	if err := l.write(t, t.received(m), m.Data); err != nil {
 		return err
 	}
-	data := append(t.open[which], m.Data...)
+	if m.Over {
+		t.at.Over = true
+		return l.finish(t)
+	}
+	return nil
+}
+
+// received counts what a message brings of stdout (0) or stderr (1), and says of which.
+func (t *logTail) received(m *pb.LogsResponse) int {
+	if m.Stderr {
+		t.at.Stderr += int64(len(m.Data))
+		return 1
+	}
+	t.at.Stdout += int64(len(m.Data))
+	return 0
+}
+
+// write prints data of stdout (0) or stderr (1): as it is, or the lines that are whole by now.
+func (l *joblog) write(t *logTail, which int, data []byte) error {
+	if !l.whole && !l.objects {
+		_, err := l.to.Write(data)
+		return err
+	}
+	data = append(t.open[which], data...)
 	for len(data) > 0 {
 		n := bytes.IndexByte(data, '\n')
 		switch {
@@ -146,10 +251,6 @@ func (l *joblog) piece(m *pb.LogsResponse) error {
 		break
 	}
 	t.open[which] = bytes.Clone(data)
-	if m.Over {
-		t.at.Over = true
-		return l.finish(t)
-	}
 	return nil
 }
 

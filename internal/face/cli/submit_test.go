@@ -27,6 +27,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/host"
 )
 
 const jobFile = `apiVersion: sluice.dev/v1alpha1
@@ -252,6 +253,39 @@ func TestOutputAndLogs(t *testing.T) {
 	}
 	if r := sluice(t, addr, "", "logs", "nobody"); r.code != command.ExitFailed || !strings.Contains(r.err, "there is no job nobody") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestTheLastLinesOfALog: -n and --tail show the last lines of what there is; a follower hears what comes behind them, and nothing twice.
+func TestTheLastLinesOfALog(t *testing.T) {
+	fake := apitest.New()
+	fake.LogText = "one\ntwo\nthree\nfo"
+	one := job.Token{Epoch: 1, Seq: 42}
+	fake.FollowLog = func(_ context.Context, from host.LogFollow, tell func(host.LogPiece) error) error {
+		if len(from.Seen) != 1 || from.Seen[0] != (host.LogPosition{Token: one, Out: int64(len(fake.LogText))}) || from.Since != 0 {
+			t.Errorf("it follows from %+v", from)
+		}
+		return errors.Join(tell(host.LogPiece{Token: one, Data: []byte("ur\n")}), tell(host.LogPiece{Token: one, Over: true}))
+	}
+	addr := daemon(t, fake)
+	for args, want := range map[string]string{
+		"-n 2": "three\nfo", "--tail 1": "fo", "-n 0": "", "-n 9": fake.LogText, "-n 2 --subjob 1-42 -f": "three\nfour\n", "-f -n 2": "1-42 | three\n1-42 | four\n", "-f -n 0": "1-42 | ur\n",
+		"-n 2 -o json": `{"subjob":"1-42","stream":"stdout","line":"three"}` + "\n" + `{"subjob":"1-42","stream":"stdout","line":"fo"}` + "\n",
+	} {
+		if r := sluice(t, addr, "", append([]string{"logs", "train"}, strings.Fields(args)...)...); r.code != 0 || r.out != want {
+			t.Errorf("logs %s: %+v, want %q", args, r, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"logs train -n x": "-n N is --tail N", "logs train -n -5": "-n N is --tail N", "logs train -n 5 --tail 5": "want one of them", "logs train --tail -1": "want a number of lines",
+		"jobs -n 3 --limit 3": "want one of them", "slices -n 3": "a daemon has no namespaces", "logs train --namespace x --kubeconfig y": "no Kubernetes in it",
+	} {
+		if r := sluice(t, addr, "", strings.Fields(args)...); r.code != command.ExitUsage || !strings.Contains(r.err, want) {
+			t.Errorf("%s: %+v, want %q", args, r, want)
+		}
+	}
+	if r := sluice(t, addr, "", "jobs", "-n", "1", "-o", "name"); r.code != 0 || strings.Count(r.out, "\n") != 1 {
+		t.Errorf("jobs -n 1: %+v", r)
 	}
 }
 
