@@ -270,10 +270,13 @@ func (h *Host) Unreserve(ctx context.Context, request string, id uint64) error {
 	return err
 }
 
-// Release lifts a quarantine after a person has looked.
-func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) error {
-	_, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(h.nodesOf(slice)[0]), Body: &protocol.Clearance{Request: named(request), Slice: slice}})
-	return err
+// Release lifts a quarantine after a person has looked, and says so, or that there was none.
+func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) (said string, err error) {
+	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(h.nodesOf(slice)[0]), Body: &protocol.Clearance{Request: named(request), Slice: slice}})
+	if err != nil {
+		return "", err
+	}
+	return reply.Body.(*protocol.Receipt).Text, nil
 }
 
 // Metrics serves Prometheus' text format.

@@ -183,9 +183,13 @@ func TestStuckUntilAPersonHasLooked(t *testing.T) {
 	w.wait(time.Hour)
 	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: "1", Slice: "a"}})
 	w.recorded(protocol.SubjobEnded, protocol.QuarantineLifted)
+	same(t, "answer", w.must(protocol.Reply).Body.(*protocol.Receipt).Text, "a is unquarantined")
 	same(t, "outcome", w.result().Outcome, job.Lost)
 	w.step(ask(4, "a", time.Hour, 2*time.Hour))
 	w.must(protocol.Granted)
+	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: "3", Slice: "b"}})
+	w.recorded()
+	same(t, "answer for a healthy slice", w.must(protocol.Reply).Body.(*protocol.Receipt).Text, "b is not quarantined, nothing changed")
 	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: "2", Slice: "nowhere"}})
 	same(t, "kind", errkind.Of(w.must(protocol.Reply).Body.(*protocol.Receipt).Err), errkind.NotFound)
 }

@@ -248,7 +248,7 @@ func (n *Node) release(now quantity.Instant, c *protocol.Clearance, out *protoco
 		return "", errkind.Errorf(errkind.Of(err), "release: %w", err)
 	}
 	if !s.quarantined {
-		return string(s.id) + " is not quarantined", nil
+		return string(s.id) + " is not quarantined, nothing changed", nil
 	}
 	for _, l := range n.leasesOn(s) {
 		if l.stuck() {
@@ -256,7 +256,7 @@ func (n *Node) release(now quantity.Instant, c *protocol.Clearance, out *protoco
 		}
 	}
 	n.fact(out, protocol.Fact{Kind: protocol.QuarantineLifted, Slice: s.id})
-	return string(s.id) + " is released", nil
+	return string(s.id) + " is unquarantined", nil
 }
 
 // reserveRigid keeps a place for the head rigid job, or withdraws it. A job has one place on a slice at a time: a newer

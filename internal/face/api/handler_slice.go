@@ -155,7 +155,8 @@ func (h *handler) Release(ctx context.Context, r *connect.Request[pb.ReleaseRequ
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
-	return answer(&pb.ReleaseResponse{}, h.service.Release(ctx, id, slice))
+	said, err := h.service.Release(ctx, id, slice)
+	return answer(&pb.ReleaseResponse{Text: said}, err)
 }
 
 // ListOutputs lists committed output in order of progress.

@@ -47,8 +47,8 @@ type Service interface {
 	// Cuts says what such a reservation would cost if it cuts running subjobs short, and changes nothing.
 	Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, error)
 	Unreserve(ctx context.Context, request string, id uint64) error
-	// Release lifts a quarantine.
-	Release(ctx context.Context, request string, slice job.SliceID) error
+	// Release lifts a quarantine, and says what was done.
+	Release(ctx context.Context, request string, slice job.SliceID) (said string, err error)
 	// Logs tells what a subjob wrote until now (stdout and stderr; token zero: the latest).
 	Logs(ctx context.Context, name job.ID, token job.Token, tell func(host.LogPiece) error) error
 	// Follow tells what the subjobs of a job write, from where a follower was, and returns nil when the job is over. tell must

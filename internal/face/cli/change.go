@@ -41,10 +41,16 @@ func (a *app) cancelCmd() *cobra.Command {
 // forEach does something to each name, goes on after an error, and says what was done: at once to people, at the end to
 // programs.
 func (a *app) forEach(names []string, done string, do func(string) error) error {
+	return a.forEachSaying(names, func(name string) (string, error) { return done, do(name) })
+}
+
+// forEachSaying does the same where what was done differs.
+func (a *app) forEachSaying(names []string, do func(string) (done string, err error)) error {
 	var errs []error
 	did := []command.Record{}
 	for _, n := range names {
-		if err := do(n); err != nil {
+		done, err := do(n)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", n, err))
 			continue
 		}

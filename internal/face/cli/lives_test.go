@@ -84,3 +84,16 @@ func TestSubmitSaysHowAKnownJobStands(t *testing.T) {
 		t.Errorf("in the place of one that is not over: %+v", r)
 	}
 }
+
+// TestUnquarantineSaysWhatItDid: of a slice that was not quarantined it says so.
+func TestUnquarantineSaysWhatItDid(t *testing.T) {
+	fake := apitest.New()
+	slice := &fake.SliceList[0]
+	addr, id := daemon(t, fake), string(slice.Slice.ID)
+	for state, want := range map[string]string{"quarantined": "unquarantined", "idle": "not quarantined, nothing changed"} {
+		slice.State = state
+		if r := sluice(t, addr, "", "unquarantine", id); r.code != 0 || r.out != id+" "+want+"\n" {
+			t.Errorf("%s: %+v", state, r)
+		}
+	}
+}

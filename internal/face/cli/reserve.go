@@ -139,9 +139,12 @@ next subjob will be in each other's way.`,
 			if err != nil {
 				return err
 			}
-			return a.forEach(args, "unquarantined", func(slice string) error {
-				_, err := c.Release(cmd.Context(), connect.NewRequest(&pb.ReleaseRequest{Slice: slice, RequestId: request()}))
-				return err
+			return a.forEachSaying(args, func(slice string) (string, error) {
+				resp, err := c.Release(cmd.Context(), connect.NewRequest(&pb.ReleaseRequest{Slice: slice, RequestId: request()}))
+				if err != nil {
+					return "", err
+				}
+				return strings.TrimPrefix(resp.Msg.Text, slice+" is "), nil
 			})
 		},
 	})

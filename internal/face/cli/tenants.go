@@ -66,10 +66,13 @@ func singleUser(o UpOptions, data string) (bool, error) {
 }
 
 // tenants is a daemon's service that keeps to what was said of its users at the start: one user and no second, or a user
-// for each queue.
+// for each queue, and the queues of the file as the file has them.
 type tenants struct {
 	api.Service
 	single bool
+	// file is the name of the daemon's file, given the queues in it.
+	file  string
+	given []protocol.Queue
 }
 
 // SubmitAll refuses jobs if one is of a queue nobody's.
@@ -94,7 +97,8 @@ func (t tenants) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation
 	return t.Service.DryRun(ctx, spec)
 }
 
-// SetQueue refuses a user where there is one for all, and a queue without a user where each has its own.
+// SetQueue refuses a user where there is one for all, a queue without a user where each has its own, and other settings than the daemon's
+// file has for a queue: its next start would take them back.
 func (t tenants) SetQueue(ctx context.Context, request string, q protocol.Queue) error {
 	switch {
 	case t.single && q.User != "":
@@ -105,6 +109,12 @@ func (t tenants) SetQueue(ctx context.Context, request string, q protocol.Queue)
 	case !t.single:
 		if _, err := lookup(q.User); err != nil {
 			return fmt.Errorf("queue %s: %w", q.Name, err)
+		}
+	}
+	for _, g := range t.given {
+		if g.Name == q.Name && g != q {
+			return errkind.Errorf(errkind.Conflict, "queue %s: %s names it, and each start of the daemon sets it as it is there: change it in that file and restart the daemon, which disturbs no subjob; "+
+				"or take it out of the file, restart once, and set it", q.Name, t.file)
 		}
 	}
 	return t.Service.SetQueue(ctx, request, q)

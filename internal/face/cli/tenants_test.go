@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +50,7 @@ func TestTenants(t *testing.T) {
 		{false, "default", "", false, false},
 		{false, "unheard-of", "", true, false}, // the service says that there is none
 	} {
-		s := tenants{queues{list: list}, c.single}
+		s := tenants{Service: queues{list: list}, single: c.single}
 		both := []api.Submission{{Spec: &job.Spec{Queue: "owned"}}, {Spec: &job.Spec{Queue: c.queue}, Replace: true}}
 		err := s.SubmitAll(t.Context(), both, nil)[1].Err
 		if (err == nil) != c.submit || err != nil && errkind.Of(err) != errkind.Denied {
@@ -78,5 +80,30 @@ func TestSingleUserSaysAllThatIsWrong(t *testing.T) {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%v; want it to say %q", err, w)
 		}
+	}
+}
+
+// TestAQueueOfTheFileIsSetThere: what a start would undo is refused, with the file's name; what the file has anyway is not.
+func TestAQueueOfTheFileIsSetThere(t *testing.T) {
+	inFile := protocol.Queue{Name: "lab", Weight: 3}
+	s := tenants{Service: queues{}, single: true, file: "/etc/sluice/queues.yaml", given: []protocol.Queue{inFile}}
+	for _, q := range []protocol.Queue{inFile, {Name: "other", Weight: 9}} {
+		if err := s.SetQueue(t.Context(), "", q); err != nil {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	if err := s.SetQueue(t.Context(), "", protocol.Queue{Name: "lab", Weight: 9}); errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "/etc/sluice/queues.yaml names it") {
+		t.Errorf("another weight: %v", err)
+	}
+	var log bytes.Buffer
+	before := queues{list: []status.Queue{{Queue: protocol.Queue{Name: "lab", Weight: 9}}}}
+	o := UpOptions{Queues: []protocol.Queue{inFile}, Config: "/etc/sluice/queues.yaml", Log: slog.New(slog.NewTextHandler(&log, nil))}
+	if err := setQueues(t.Context(), before, o); err != nil || !strings.Contains(log.String(), "weight 9") || !strings.Contains(log.String(), "weight 3") {
+		t.Errorf("a start that changes it: %v, %s", err, &log)
+	}
+	log.Reset()
+	before.list[0].Queue = inFile
+	if err := setQueues(t.Context(), before, o); err != nil || log.Len() > 0 {
+		t.Errorf("a start that changes nothing: %v, %s", err, &log)
 	}
 }

@@ -74,8 +74,9 @@ type UpOptions struct {
 	capacities []quantity.Amount
 	// memory that what is begun is held against.
 	memory joint.Config
-	// Queues of the configuration file, to create or change at the start.
+	// Queues of the configuration file, to create or change at the start; Config is that file's name.
 	Queues []protocol.Queue
+	Config string
 	// Token: callers must show one.
 	Token bool
 	Log   *slog.Logger
@@ -224,7 +225,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 		if err != nil {
 			return err
 		}
-		o.Policy = cmp.Or(o.Policy, d.Policy)
+		o.Config, o.Policy = f.config, cmp.Or(o.Policy, d.Policy)
 		o.Queues, o.Market, o.Flow, o.Starvation, o.Subjobs, o.Ends = d.Queues, d.Market, d.Flow, d.Starvation, d.Subjobs, d.Ends
 		o.Zones, o.ZoneNames, o.Nodes, o.Places = d.Zones, d.ZoneNames, d.Nodes, d.Places
 		o.Airlock, o.Store = d.Airlock, d.Store
@@ -290,11 +291,9 @@ func (a *app) serve(ctx context.Context, d *Daemon, o UpOptions, options api.Opt
 		ran <- d.Run(running)
 		end() // a daemon that stopped by itself takes the API with it
 	}()
-	for _, q := range o.Queues {
-		if set := d.Service.SetQueue(serving, "", q); set != nil {
-			stop()
-			return errors.Join(fmt.Errorf("queue %s: %w", q.Name, set), <-ran, server.Close())
-		}
+	if err = setQueues(serving, d.Service, o); err != nil {
+		stop()
+		return errors.Join(err, <-ran, server.Close())
 	}
 	if err = a.serves(d, server.Addr(), o.DataDir); err != nil {
 		stop()
@@ -303,4 +302,31 @@ func (a *app) serve(ctx context.Context, d *Daemon, o UpOptions, options api.Opt
 	err = server.Serve(serving)
 	stop()
 	return errors.Join(<-ran, err)
+}
+
+// setQueues makes the queues of the daemon's file as they are there, and says of those that were otherwise.
+func setQueues(ctx context.Context, service api.Service, o UpOptions) error {
+	if len(o.Queues) == 0 {
+		return nil
+	}
+	list, err := service.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range o.Queues {
+		for i := range list {
+			if was := &list[i].Queue; was.Name == q.Name && *was != q && o.Log != nil {
+				o.Log.Info("the daemon's file has other settings for a queue than it had, and they hold now", "queue", q.Name, "was", queueText(was), "is", queueText(&q), "file", o.Config)
+			}
+		}
+		if err := service.SetQueue(ctx, "", q); err != nil {
+			return fmt.Errorf("queue %s: %w", q.Name, err)
+		}
+	}
+	return nil
+}
+
+// queueText is a queue's settings in one line.
+func queueText(q *protocol.Queue) string {
+	return fmt.Sprintf("weight %d, cap %d, maxJobs %d, maxWindow %s, user %q", q.Weight, q.Cap, q.MaxJobs, command.Short(q.MaxWindow), q.User)
 }

@@ -397,9 +397,15 @@ func (f *Fake) Unreserve(_ context.Context, _ string, id uint64) error {
 	return f.call("unreserve %d", id)
 }
 
-// Release notes the call.
-func (f *Fake) Release(_ context.Context, _ string, slice job.SliceID) error {
-	return f.call("release %s", slice)
+// Release notes the call. Of its slices one is quarantined.
+func (f *Fake) Release(_ context.Context, _ string, slice job.SliceID) (string, error) {
+	said := string(slice) + " is not quarantined, nothing changed"
+	for i := range f.SliceList {
+		if s := &f.SliceList[i]; s.Slice.ID == slice && s.State == "quarantined" {
+			said = string(slice) + " is unquarantined"
+		}
+	}
+	return said, f.call("release %s", slice)
 }
 
 // Logs tells LogText.

@@ -2234,7 +2234,9 @@ func (x *ReleaseRequest) GetRequestId() string {
 }
 
 type ReleaseResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was done, or that the slice was not quarantined.
+	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2267,6 +2269,13 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_service_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ReleaseResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 type LogsRequest struct {
@@ -3294,8 +3303,9 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x0eReleaseRequest\x12\x14\n" +
 	"\x05slice\x18\x01 \x01(\tR\x05slice\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\"\x11\n" +
-	"\x0fReleaseResponse\"\xb5\x01\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"%\n" +
+	"\x0fReleaseResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"\xb5\x01\n" +
 	"\vLogsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x16\n" +
