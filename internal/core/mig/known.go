@@ -2,6 +2,9 @@ package mig
 
 import "sluice.dev/sluice/internal/core/quantity"
 
+// Whole is the profile of a GPU that is not cut.
+const Whole = "gpu"
+
 // Known is what the tables know of a profile or of a whole GPU.
 type Known struct {
 	// Memory in bytes that a process can use; 0: that is not known.
@@ -34,7 +37,8 @@ func (g *Geometry) modelOf(product string) string {
 	return g.Model
 }
 
-// Lookup is what is known of a profile of that model, or of the whole GPU for a profile that is no MIG profile.
+// Lookup is what is known of a profile of that model, or of a Whole one. Of what is neither nothing is known, and it counts as
+// whole.
 //
 // A model that is not in the tables takes nothing from the rows of others. Of it is known what the name of a profile
 // says, if that is a name that some board has: so many gigabytes, but no more than the least of any board has under that
@@ -45,7 +49,7 @@ func Lookup(model, profile string) Known {
 		if !g.is(model) {
 			continue
 		}
-		if !is {
+		if profile == Whole {
 			return Known{g.Memory, 1000}
 		}
 		if p, has := g.Profile(profile); has {
@@ -53,7 +57,7 @@ func Lookup(model, profile string) Known {
 		}
 	}
 	if !is {
-		return Known{0, 1000}
+		return Known{Speed: 1000}
 	}
 	least := Known{named(n.gigabytes), 1000}
 	has := false
@@ -63,7 +67,7 @@ func Lookup(model, profile string) Known {
 		}
 	}
 	if !has {
-		return Known{0, share(n, 7)}
+		return Known{Speed: share(n, 7)}
 	}
 	return least
 }

@@ -218,7 +218,7 @@ func (c *controller) turn(ctx context.Context, key string) (time.Duration, error
 		return 0, c.setQueues(ctx)
 	}
 	if key == allPools {
-		return 0, c.lookAtPools(ctx)
+		return c.lookAtPools(ctx)
 	}
 	namespace, name, ok := strings.Cut(key, "/")
 	if !ok || c.namespace != "" && namespace != c.namespace {

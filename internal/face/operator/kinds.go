@@ -67,6 +67,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		if err != nil {
 			return Parts{}, err
 		}
+		parts.LeftOut = inv.LeftOut
 		parts.Inventory, parts.Offer = inv, func(list []config.SlicePool) error {
 			err := inv.Offer(pools(list))
 			if err == nil {

@@ -78,7 +78,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	var errHost, errAPI, errLoop, errDesk error
 	hosted.Go(func() { defer stop(); errHost = h.Run(hosting) })
 	done.Go(func() { defer stop(); errAPI = server.Serve(serving) })
-	c := newController(h, dynamics, events, o.Name, o.Watch, offers{pools, parts.Offer}, o.Log)
+	c := newController(h, dynamics, events, o.Name, o.Watch, offers{pools, parts.Offer, parts.LeftOut}, o.Log)
 	c.writable = o.JobNamespaces
 	done.Go(func() { defer stop(); errLoop = c.run(serving) })
 	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, c.admitted, dynamics, o).run(serving) })

@@ -66,6 +66,8 @@ type Parts struct {
 	Inventory inventory.Inventory
 	// Offer replaces the inventory's pools; on an error they stay as they were.
 	Offer func([]config.SlicePool) error
+	// LeftOut says what of a pool is not offered, and why; nil: nobody knows.
+	LeftOut func(pool string) string
 	// Executor makes the executor and its files.
 	Executor func(host.Env) (executor.Executor, host.Files, error)
 	// Lender lends places for uploads of work directories; nil: uploads are not possible.

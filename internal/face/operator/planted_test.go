@@ -259,9 +259,29 @@ func TestPoolsThatWereNotTakenAreOfferedAgain(t *testing.T) {
 		return nil
 	}
 	for i, want := range []int{1, 2, 2} {
-		if err := c.lookAtPools(t.Context()); (err != nil) != (i == 0) || offered != want {
+		if _, err := c.lookAtPools(t.Context()); (err != nil) != (i == 0) || offered != want {
 			t.Errorf("look %d: %v, offered %d times, want %d", i+1, err, offered, want)
 		}
+	}
+}
+
+// TestAPoolSaysWhatIsLeftOut: an administrator who describes it sees why devices that are there are not used, and when that is over.
+func TestAPoolSaysWhatIsLeftOut(t *testing.T) {
+	c, patches := driven(&modelled{}, nil, anObject(config.SlicePoolKind, "", "p", map[string]any{"extendedResources": []any{map[string]any{"name": "nvidia.com/gpu"}}}))
+	why := "8 devices left out: nvidia.com/gpu is shared (mps, 4 Pods to a device) (8 on w)"
+	c.offers.set = func([]config.SlicePool) error { return nil }
+	c.offers.leftOut = func(pool string) string { return map[string]string{"p": why}[pool] }
+	for i, want := range []string{`"its devices are offered when nobody else has them; ` + why + `"`, `"its devices are offered when nobody else has them"`} {
+		if _, err := c.lookAtPools(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if all := patches(); len(all) != i+1 || !strings.Contains(all[i], want) || !strings.Contains(all[i], `"status":"True"`) {
+			t.Errorf("it says %q, want %s", all, want)
+		}
+		why = ""
+	}
+	if after, err := c.lookAtPools(t.Context()); after != lookAgain || err != nil {
+		t.Errorf("it is looked at again after %v: %v", after, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -17,11 +18,18 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// offers are the pools offered now, and how to offer others. Accessed only while reconciling allPools.
+// offers are the pools offered now, how to offer others, and what of a pool is left out and why (empty: nothing; nil: nobody knows). Accessed only while reconciling allPools.
 type offers struct {
-	now []config.SlicePool
-	set func([]config.SlicePool) error
+	now     []config.SlicePool
+	set     func([]config.SlicePool) error
+	leftOut func(pool string) string
 }
+
+const (
+	// lookAgain is how often it is looked at what is left out, and soon after pools have changed, by when the inventory has seen to it.
+	lookAgain = time.Minute
+	soon      = 5 * time.Second
+)
 
 // mostPools is the inventory's own bound.
 const mostPools = 64
@@ -65,24 +73,32 @@ func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]ver
 	return pools, verdicts
 }
 
-// lookAtPools writes each SlicePool's verdict, and offers the pools if they changed.
-func (c *controller) lookAtPools(ctx context.Context) error {
+// lookAtPools writes each SlicePool's verdict, and offers the pools if they changed. after is when to look again.
+func (c *controller) lookAtPools(ctx context.Context) (after time.Duration, _ error) {
 	var list []*object
 	for _, key := range c.pools.GetStore().ListKeys() {
 		o, err := c.object(c.pools, key)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if o != nil {
 			list = append(list, o)
 		}
 	}
 	now, verdicts := poolsOf(list)
+	for o, v := range verdicts {
+		if v.status == metav1.ConditionTrue && c.offers.leftOut != nil {
+			if left := c.offers.leftOut(o.GetName()); left != "" {
+				v.message += "; " + left
+				verdicts[o] = v
+			}
+		}
+	}
 	if err := c.say(ctx, verdicts); err != nil {
-		return err
+		return 0, err
 	}
 	if reflect.DeepEqual(now, c.offers.now) {
-		return nil
+		return lookAgain, nil
 	}
 	err := c.offers.set(now)
 	if errkind.Of(err) == errkind.Invalid { // the parser let it through: the old pools stay until the objects change
@@ -93,7 +109,7 @@ func (c *controller) lookAtPools(ctx context.Context) error {
 		c.offers.now = now
 		c.log.Info("other pools are offered", "pools", len(now))
 	}
-	return err
+	return soon, err
 }
 
 // say writes verdicts to the objects that do not have them yet.

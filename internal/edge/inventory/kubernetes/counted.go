@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/mig"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/cluster"
 )
@@ -30,60 +28,36 @@ func countedID(machine, resource string, n int) job.SliceID {
 	return job.SliceID(fmt.Sprintf("%s/%s.%d", machine, name, n))
 }
 
-// counted lists slices of an extended resource on a machine, mostCounted at most. why says what is wrong with them; empty: nothing.
+// counted lists slices of an extended resource on a machine, mostCounted at most. why says what is wrong with them; empty: nothing. Of a slice's model, profile, memory and speed
+// each is what the pool says, else the machine's labels, else what the tables have of that profile.
 func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why string) {
-	_, profile, _ := strings.Cut(r.Name, "/")
-	model, profile := first(r.Model, modelOf(m.product)), first(r.Profile, strings.TrimPrefix(profile, "mig-"))
-	s := protocol.Slice{Model: first(model, "gpu"), Profile: profile, Capacity: trp.Vector{trp.Memory: r.Memory}, Speed: r.Speed}
-	if memory, speed := known(model, profile, m.memory); true {
-		s.Capacity[trp.Memory], s.Speed = first(s.Capacity[trp.Memory], memory), first(s.Speed, speed)
+	if why = m.sharing(r.Name, number); why != "" {
+		return nil, why
 	}
+	d := m.describe(r.Name)
+	if d.profile == invalidProfile {
+		return nil, fmt.Sprintf("%s is of GPUs that are not cut alike, as the MIG strategy single wants them", r.Name)
+	}
+	_, name, _ := strings.Cut(r.Name, "/")
+	labelled, _ := mig.Canonical(first(d.profile, strings.TrimPrefix(name, "mig-")))
+	profile, _ := mig.Canonical(first(r.Profile, labelled))
+	if profile != labelled {
+		d.memory = 0 // what labels say is not of this profile
+	}
+	if whole := m.describe(wholeGPU); profile == mig.Whole && !m.has(r.Name) && whole.profile == "" { // another name for whole GPUs
+		d.memory = whole.memory
+	}
+	model, _ := mig.ModelOf(first(r.Model, d.model))
+	known := mig.Lookup(model, profile)
+	s := protocol.Slice{Model: first(model, "gpu"), Profile: profile, Capacity: trp.Vector{trp.Memory: first(r.Memory, d.memory, known.Memory)}, Speed: first(r.Speed, known.Speed)}
 	if s.Capacity[trp.Memory] <= 0 {
-		return nil, fmt.Sprintf("how much memory one of %s has is not known: say it in its pool", r.Name)
+		return nil, fmt.Sprintf("how much memory one of %s has is not known, by its labels or its profile (%s): say it in its pool", r.Name, profile)
 	}
 	for n := range min(int(number), mostCounted) {
 		s.ID, s.Device = countedID(m.Name, r.Name, n), cluster.Device{Node: m.Name, Resource: r.Name, Ordinal: n}.String()
 		list = append(list, s)
 	}
 	return list, ""
-}
-
-// known is the memory and speed of a profile on a model's board. A whole GPU's memory is whole, as its labels or the device say, else the board's. For an unknown model the first
-// board with such a profile counts.
-func known(model, profile string, whole quantity.Amount) (quantity.Amount, int64) {
-	var likely *mig.Profile
-	for _, b := range boards() {
-		p, ok := b.Profile(profile)
-		switch {
-		case !ok && b.Model == model && profile == "gpu":
-			return first(whole, b.Memory), 1000
-		case ok && b.Model == model:
-			return p.Memory, p.Speed
-		case ok && likely == nil:
-			likely = &p
-		}
-	}
-	switch {
-	case likely != nil:
-		return likely.Memory, likely.Speed
-	case profile == "gpu":
-		return whole, 1000
-	}
-	return 0, 1000
-}
-
-// boards of all known models.
-var boards = sync.OnceValue(mig.Boards) //nolint:gochecknoglobals // a table, written to by nobody
-
-// modelOf turns a label's product name into a board's model: labels have no blanks.
-func modelOf(product string) string {
-	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "-", " ")) }
-	for _, b := range boards() {
-		if plain(b.Model) == plain(product) {
-			return b.Model
-		}
-	}
-	return product
 }
 
 // first is the first argument that is not zero.

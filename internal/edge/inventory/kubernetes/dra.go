@@ -4,11 +4,11 @@ package kubernetes
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/mig"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -37,8 +37,8 @@ func (c counters) bear(uses []count) bool {
 }
 
 // gather assembles pools from their parts, of the latest generation alone, ordered by driver and pool. While parts of a new generation are missing the pool is what it
-// was before, or is left out if that is not known.
-func gather(offers []*offer, before map[pooled]published) (list []published) {
+// was before, or is left out if that is not known. broken are pools of which Kubernetes allocates nothing, as they contradict themselves.
+func gather(offers []*offer, before map[pooled]published) (list []published, broken []contradiction) {
 	byPool := map[pooled][]*offer{}
 	for _, o := range offers {
 		k := pooled{o.driver, o.pool}
@@ -50,22 +50,61 @@ func gather(offers []*offer, before map[pooled]published) (list []published) {
 		byPool[k] = append(byPool[k], o)
 	}
 	for k, parts := range byPool {
-		if int64(len(parts)) < parts[0].parts {
+		announced := func(a, b *offer) int { return cmp.Compare(a.parts, b.parts) }
+		if int64(len(parts)) < slices.MaxFunc(parts, announced).parts {
 			if was, known := before[k]; known {
 				list = append(list, was)
 			}
 			continue
 		}
 		p := published{pooled: k, total: counters{}}
+		fine, why := false, ""
 		for _, o := range parts {
 			p.devices = append(p.devices, o.devices...)
+			if slices.ContainsFunc(o.counters, func(c count) bool { _, twice := p.total[[2]string{c.set, c.counter}]; return twice }) {
+				why = "names counters twice"
+			}
 			p.total.add(o.counters, 1)
+			fine = fine || o.fine
 		}
 		slices.SortFunc(p.devices, func(a, b device) int { return cmp.Compare(a.name, b.name) })
+		if int64(len(parts)) > slices.MinFunc(parts, announced).parts {
+			why = "has more ResourceSlices than it announces"
+		}
+		if why = first(why, p.contradicts()); why != "" {
+			broken = append(broken, contradiction{k, p.devices, why})
+			continue
+		}
+		if fine {
+			p.even(parts)
+		}
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b published) int { return cmp.Or(cmp.Compare(a.driver, b.driver), cmp.Compare(a.pool, b.pool)) })
-	return list
+	return list, broken
+}
+
+// contradiction is a pool that contradicts itself, with what it would have had.
+type contradiction struct {
+	pooled
+	devices []device
+	why     string
+}
+
+// contradicts says how a pool's devices, ordered by name, contradict each other or its counters; empty: they don't.
+func (p *published) contradicts() string {
+	for i := range p.devices {
+		d := &p.devices[i]
+		if i > 0 && p.devices[i-1].name == d.name {
+			return "has two devices of one name"
+		}
+		for _, u := range d.uses {
+			if _, there := p.total[[2]string{u.set, u.counter}]; !there {
+				return "has devices that use counters that are not there"
+			}
+		}
+	}
+	return ""
 }
 
 // offered is a device that is offered as a slice.
@@ -81,7 +120,12 @@ func (c *Class) matches(driver string, d *device) bool {
 		return false
 	}
 	for name, value := range c.Attributes {
-		if d.plain(name, driver) != value {
+		has := d.plain(name, driver)
+		if name == "profile" {
+			has, _ = mig.Canonical(has)
+			value, _ = mig.Canonical(value)
+		}
+		if has != value {
 			return false
 		}
 	}
@@ -89,8 +133,8 @@ func (c *Class) matches(driver string, d *device) bool {
 }
 
 // layout picks the devices of a machine to offer, but none that its DeviceClass, where class finds it, rules out: no claim could be given that. Of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not
-// on who holds it, so that slices do not come and go with their users. leftOut counts devices of a class that can't be offered, and why gives one reason.
-func (p *published) layout(m *machine, pools []Pool, class classes) (list []offered, leftOut int, why string) {
+// on who holds it, so that slices do not come and go with their users. Devices of a class that can't be offered are counted in out, unless that is nil.
+func (p *published) layout(m *machine, pools []Pool, class classes, out omitted) (list []offered) {
 	left := counters{}
 	for k, n := range p.total {
 		left[k] = n
@@ -107,10 +151,10 @@ func (p *published) layout(m *machine, pools []Pool, class classes) (list []offe
 				}
 				s := p.slice(m, of, d)
 				if taken[d.name] = true; d.several || s.Capacity[trp.Memory] <= 0 {
-					if leftOut++; d.several {
-						why = fmt.Sprintf("devices of %s on %s are for several at once", p.driver, m.Name)
+					if d.several {
+						out.add(&pools[i], 1, "devices of %s are for several at once", p.driver)
 					} else {
-						why = fmt.Sprintf("devices of %s on %s do not say their memory: say it in their class", p.driver, m.Name)
+						out.add(&pools[i], 1, "devices of %s do not say their memory, nor does their profile (%s): say it in their class", p.driver, s.Profile)
 					}
 					continue
 				}
@@ -119,7 +163,7 @@ func (p *published) layout(m *machine, pools []Pool, class classes) (list []offe
 			}
 		}
 	}
-	return list, leftOut, why
+	return list
 }
 
 // slice describes a device as a slice.
@@ -128,11 +172,13 @@ func (p *published) slice(m *machine, class *Class, d *device) protocol.Slice {
 	if p.pool != m.Name {
 		name = p.pool + "." + name
 	}
-	model, profile := first(modelOf(d.plain("productName", p.driver)), modelOf(m.product), "gpu"), first(d.plain("profile", p.driver), "gpu")
-	memory, speed := known(model, profile, d.memory)
+	model, _ := mig.ModelOf(d.plain("productName", p.driver))
+	model = first(model, m.describe(wholeGPU).model, "gpu")
+	profile, _ := mig.Canonical(first(d.plain("profile", p.driver), mig.Whole))
+	known := mig.Lookup(model, profile)
 	return protocol.Slice{
-		ID: job.SliceID(m.Name + "/" + name), Model: model, Profile: profile, Speed: first(class.Speed, speed),
-		Capacity: trp.Vector{trp.Memory: first(d.memory, class.Memory, memory)},
+		ID: job.SliceID(m.Name + "/" + name), Model: model, Profile: profile, Speed: first(class.Speed, known.Speed),
+		Capacity: trp.Vector{trp.Memory: first(d.memory, class.Memory, known.Memory)},
 		Device:   cluster.Device{Node: m.Name, Class: class.Name, Driver: p.driver, Pool: p.pool, Name: d.name}.String(),
 	}
 }

@@ -4,7 +4,6 @@ package kubernetes
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,9 +40,8 @@ type stand struct {
 	pool map[job.SliceID]*Pool
 	// seats says, for each extended resource, which Pod is taken to hold which number (seat).
 	seats map[string]map[int]types.UID
-	// leftOut counts devices that can't be offered; why gives the reason for one of them.
-	leftOut int
-	why     string
+	// leftOut counts devices that can't be offered.
+	leftOut omitted
 	// published are the drivers' pools, as of when each was last complete.
 	published map[pooled]published
 	// listed is how many slices of each extended resource are listed, and fell since when the machine has had fewer.
@@ -55,14 +53,14 @@ type stand struct {
 func (s *scene) evaluate(before *stand) *stand {
 	x := &stand{
 		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}, published: map[pooled]published{},
-		listed: map[string]int64{}, fell: map[string]quantity.Instant{},
+		listed: map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{},
 	}
 	s.evaluatePublished(x, before)
 	s.evaluateCounted(x, before)
 	slices.SortFunc(x.slices, func(a, b protocol.Slice) int { return cmp.Compare(a.ID, b.ID) })
 	x.slices = slices.CompactFunc(x.slices, func(a, b protocol.Slice) bool {
 		if a.ID == b.ID {
-			x.leftOut, x.why = x.leftOut+1, fmt.Sprintf("two devices are called %s", a.ID)
+			x.leftOut.add(x.pool[a.ID], 1, "two devices are called %s", a.ID)
 		}
 		return a.ID == b.ID
 	})
@@ -83,20 +81,32 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 	if before != nil {
 		was = before.published
 	}
-	list := gather(s.offers, was)
+	list, broken := gather(s.offers, was)
+	for k := range broken {
+		s.omit(x.leftOut, &broken[k])
+	}
 	for i := range list {
 		p := &list[i]
 		x.published[p.pooled] = *p
-		offered, leftOut, why := p.layout(s.machine, s.pools, s.class)
-		if x.leftOut += leftOut; leftOut > 0 {
-			x.why = why
-		}
+		offered := p.layout(s.machine, s.pools, s.class, x.leftOut)
 		for id, r := range p.held(offered, s.kept(p)) {
 			x.holds[id] = append(x.holds[id], r)
 		}
 		for k := range offered {
 			x.slices = append(x.slices, offered[k].slice)
 			x.pool[offered[k].slice.ID] = offered[k].pool
+		}
+	}
+}
+
+// omit counts the machine's devices of a pool that contradicts itself, for the first of our pools that has their class.
+func (s *scene) omit(out omitted, c *contradiction) {
+	for k := range c.devices {
+		for _, i := range s.machine.pools {
+			if d := &c.devices[k]; d.machine == s.Name && slices.ContainsFunc(s.pools[i].Classes, func(of Class) bool { return of.matches(c.driver, d) }) {
+				out.add(&s.pools[i], 1, "the pool %s of %s %s, and Kubernetes allocates nothing of it", c.pool, c.driver, c.why)
+				break
+			}
 		}
 	}
 }
@@ -176,7 +186,7 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 			done[r.Name] = true
 			list, why := r.counted(s.machine, n)
 			if why != "" {
-				x.leftOut, x.why = x.leftOut+int(n), why
+				x.leftOut.add(&s.pools[i], int(n), "%s", why)
 				continue
 			}
 			var was map[int]types.UID

@@ -238,19 +238,19 @@ func TestSharedCountersAreNeverOversold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := published{pooled: pooled{driver, "w"}, total: counters{}}
 		for k := range 4 {
-			p.total.add([]count{{"g", fmt.Sprint(k), int64(rapid.IntRange(1, 3).Draw(t, "total"))}}, 1)
+			p.total.add([]count{{"g", fmt.Sprint(k), amount{n: int64(rapid.IntRange(1, 3).Draw(t, "total"))}}}, 1)
 		}
 		for i := range rapid.IntRange(1, 8).Draw(t, "devices") {
 			d := device{name: string(rune('a' + i)), machine: "w", memory: 1 << 30}
 			for k := range 4 {
 				if n := rapid.IntRange(0, 2).Draw(t, "uses"); n > 0 {
-					d.uses = append(d.uses, count{"g", fmt.Sprint(k), int64(n)})
+					d.uses = append(d.uses, count{"g", fmt.Sprint(k), amount{n: int64(n)}})
 				}
 			}
 			p.devices = append(p.devices, d)
 		}
 		pools := []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}
-		list, _, _ := p.layout(&machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}, pools, nil)
+		list := p.layout(&machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}, pools, nil, nil)
 		// Others take what a scheduler could give them.
 		left, has := counters{}, map[string]stay{}
 		for k, n := range p.total {

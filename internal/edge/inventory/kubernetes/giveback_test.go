@@ -216,14 +216,14 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 		o := &offer{driver: driver, pool: "w", machine: "w", parts: 1}
 		total := counters{}
 		for k := range 3 {
-			o.counters = append(o.counters, count{"g", fmt.Sprint(k), int64(rapid.IntRange(1, 3).Draw(t, "total"))})
+			o.counters = append(o.counters, count{"g", fmt.Sprint(k), amount{n: int64(rapid.IntRange(1, 3).Draw(t, "total"))}})
 		}
 		total.add(o.counters, 1)
 		for i := range rapid.IntRange(1, 6).Draw(t, "devices") {
 			d := device{name: string(rune('a' + i)), machine: "w", memory: 1 << 30, attributes: map[string]string{}}
 			for k := range 3 {
 				if n := rapid.IntRange(0, 2).Draw(t, "uses"); n > 0 {
-					d.uses = append(d.uses, count{"g", fmt.Sprint(k), int64(n)})
+					d.uses = append(d.uses, count{"g", fmt.Sprint(k), amount{n: int64(n)}})
 				}
 			}
 			if rapid.Bool().Draw(t, "of the class") {
@@ -234,8 +234,8 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 		pools := []Pool{{Classes: []Class{{Name: "any", Driver: driver}}}}
 		m := &machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}
 		s := &scene{machine: m, pools: pools, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
-		list := gather(s.offers, nil)
-		layout, _, _ := list[0].layout(m, pools, nil)
+		list, _ := gather(s.offers, nil)
+		layout := list[0].layout(m, pools, nil, nil)
 		left, costs, mine, others := counters{}, map[job.SliceID]giveback.Cost{}, []int{}, []int{}
 		for k, n := range total {
 			left[k] = n

@@ -146,9 +146,9 @@ func (inv *Inventory) GPUs() []string {
 func (inv *Inventory) Describe() string {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	n, machines, leftOut, why := 0, 0, 0, ""
+	n, machines := 0, 0
 	for _, x := range inv.stands {
-		n, leftOut, why = n+len(x.slices), leftOut+x.leftOut, max(why, x.why)
+		n += len(x.slices)
 		if len(x.slices) > 0 {
 			machines++
 		}
@@ -161,8 +161,8 @@ func (inv *Inventory) Describe() string {
 		pools = append(pools, p.Name)
 	}
 	text := fmt.Sprintf("%d slices on %d machines of a Kubernetes cluster, pools %s", n, machines, strings.Join(pools, ", "))
-	if leftOut > 0 {
-		text += fmt.Sprintf("; %d devices left out: %s", leftOut, why)
+	if left := inv.omissions(""); left != "" {
+		text += "; " + left
 	}
 	if since, err := inv.away.since(); err != nil {
 		text += fmt.Sprintf("; the API server is away since %s, and what it said last stands: %s", since.UTC().Format(time.RFC3339), strings.ReplaceAll(err.Error(), "\n", " "))
@@ -296,7 +296,7 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 		if len(after.fell) > 0 {
 			inv.fell[name] = true
 		}
-		if inv.stands[name] = after; len(after.slices) == 0 && after.leftOut == 0 {
+		if inv.stands[name] = after; len(after.slices) == 0 && len(after.leftOut) == 0 {
 			delete(inv.stands, name)
 		}
 	}

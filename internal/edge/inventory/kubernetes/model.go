@@ -25,9 +25,8 @@ type machine struct {
 	pools []int
 	// counts are its allocatable extended resources.
 	counts map[string]int64
-	// product is its GPUs' model by its labels; memory is of one GPU, in bytes.
-	product string
-	memory  quantity.Amount
+	// splitter is an annotation of another manager that gives GPUs out in parts; empty: none.
+	splitter string
 	// taints that keep Pods away; closed are other reservations of the whole machine: a cordon, maintenance.
 	taints []taint
 	closed []protocol.Reservation
@@ -49,6 +48,8 @@ type offer struct {
 	generation, parts int64
 	devices           []device
 	counters          []count
+	// fine: some count in it has a fraction.
+	fine bool
 }
 
 // pooled names a driver's pool.
@@ -59,7 +60,7 @@ type device struct {
 	name, machine string
 	// attributes and capacities by name, with a domain where the driver wrote one.
 	attributes map[string]string
-	capacities map[string]int64
+	capacities map[string]amount
 	memory     quantity.Amount
 	uses       []count
 	// tainted is a taint that keeps everybody from it; empty: none.
@@ -71,7 +72,13 @@ type device struct {
 // count is an amount of one counter of a set.
 type count struct {
 	set, counter string
-	n            int64
+	amount
+}
+
+// amount is n / 10^places, exactly: Kubernetes' quantities have fractions down to a billionth.
+type amount struct {
+	n      int64
+	places int8
 }
 
 // claim is a ResourceClaim.

@@ -163,7 +163,8 @@ func (r *room) closes(g *reclaim) []job.SliceID {
 	for _, name := range sortedKeys(g.waiter.asks) {
 		list = append(list, r.ordinals(name, g)...)
 	}
-	for _, p := range gather(r.offers, r.published) {
+	pools, _ := gather(r.offers, r.published)
+	for _, p := range pools {
 		has := r.stays(&p)
 		maps.DeleteFunc(has, func(_ string, s stay) bool { return s.ours || r.gone(s.end) })
 		mine := false
@@ -178,7 +179,7 @@ func (r *room) closes(g *reclaim) []job.SliceID {
 		if !mine {
 			continue
 		}
-		layout, _, _ := p.layout(r.machine, r.pools, r.class)
+		layout := p.layout(r.machine, r.pools, r.class, nil)
 		for id, h := range p.held(layout, has) {
 			if h.Kind == protocol.ForReclaim {
 				list = append(list, id)

@@ -244,10 +244,10 @@ func TestAClassIsOfItsDriver(t *testing.T) {
 // TestWhatIsFreeIsSoldBesideWhatIsHeld: until when a slice is held goes by what is left beside those that nobody holds, also of those after it.
 func TestWhatIsFreeIsSoldBesideWhatIsHeld(t *testing.T) {
 	uses := func(name string, n int64) device {
-		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", n}}}
+		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", amount{n: n}}}}
 	}
 	p := published{pooled: pooled{driver, "w"}, total: counters{{"g", "m"}: 3}, devices: []device{uses("a", 2), uses("b", 1), uses("c", 1), uses("d", 1)}}
-	list, _, _ := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, nil)
+	list := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, nil, nil)
 	held := p.held(list, map[string]stay{"c": {end: at(time.Minute), who: "c"}, "d": {end: at(time.Hour), who: "d"}})
 	if r, is := held["w/a"]; len(held) != 1 || !is || r.End != at(time.Hour) || r.Source != "d" {
 		t.Errorf("held are %+v; beside b the first fits once d is gone", held)
@@ -257,9 +257,9 @@ func TestWhatIsFreeIsSoldBesideWhatIsHeld(t *testing.T) {
 // TestWhatIsGivenToOneIsNotStoppedForAnother: the subjob that is on its way out has given up its place once.
 func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
 	of := func(name string) device {
-		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", 3}}}
+		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", amount{n: 3}}}}
 	}
-	o := &offer{driver: driver, pool: "w", machine: "w", parts: 1, counters: []count{{"g", "m", 6}}, devices: []device{of("a"), of("b")}}
+	o := &offer{driver: driver, pool: "w", machine: "w", parts: 1, counters: []count{{"g", "m", amount{n: 6}}}, devices: []device{of("a"), of("b")}}
 	s := &scene{machine: &machine{ObjectMeta: meta("", "w"), pools: []int{0}}, pools: []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
 	for _, name := range []string{"a", "b"} {
 		s.claims = append(s.claims, &claim{has: []place{{pooled{driver, "w"}, name}}, ours: true})

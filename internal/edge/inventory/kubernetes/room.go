@@ -188,7 +188,7 @@ type remainders []*remains
 
 // lefts computes what is left of each pool of the machine.
 func (r *room) lefts() (all remainders) {
-	list := gather(r.offers, r.published)
+	list, _ := gather(r.offers, r.published)
 	for i := range list {
 		all = append(all, r.remains(&list[i]))
 	}
@@ -217,7 +217,7 @@ func (r *room) remains(p *published) *remains {
 		at[d.name] = len(x.devices)
 		x.devices = append(x.devices, h)
 	}
-	layout, _, _ := p.layout(r.machine, r.pools, r.class)
+	layout := p.layout(r.machine, r.pools, r.class, nil)
 	sold := map[string]job.SliceID{}
 	for i := range layout {
 		sold[layout[i].name] = layout[i].slice.ID

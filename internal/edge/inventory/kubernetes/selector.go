@@ -144,7 +144,7 @@ func (t *term) means(driver string, d *device) meant {
 		if err != nil {
 			return maybe
 		}
-		yes = there && compares(n, t.op, q.Value())
+		yes = there && compares(n.cmp(&q), t.op)
 	default:
 		return maybe
 	}
@@ -154,20 +154,21 @@ func (t *term) means(driver string, d *device) meant {
 	return isNot
 }
 
-func compares(a int64, op string, b int64) bool {
+// compares reports whether a sign, as Cmp returns it, is what an operator asks for.
+func compares(sign int, op string) bool {
 	switch op {
 	case "==":
-		return a == b
+		return sign == 0
 	case "!=":
-		return a != b
+		return sign != 0
 	case ">=":
-		return a >= b
+		return sign >= 0
 	case ">":
-		return a > b
+		return sign > 0
 	case "<=":
-		return a <= b
+		return sign <= 0
 	}
-	return a < b
+	return sign < 0
 }
 
 // attribute finds one by domain and name; attributes without a domain belong to the driver's.
@@ -180,7 +181,7 @@ func (d *device) attribute(domain, name, driver string) (string, bool) {
 }
 
 // capacity is like attribute.
-func (d *device) capacity(domain, name, driver string) (int64, bool) {
+func (d *device) capacity(domain, name, driver string) (amount, bool) {
 	v, there := d.capacities[domain+"/"+name]
 	if !there && domain == driver {
 		v, there = d.capacities[name]

@@ -10,7 +10,7 @@ import (
 func TestWhatSelectorsMean(t *testing.T) {
 	d := &device{
 		attributes: map[string]string{"type": "mig", driver + "/profile": "3g.40gb", "index": "2", "other.dev/zone": "a"},
-		capacities: map[string]int64{"memory": 40 << 30, "memorySlice3": 1},
+		capacities: map[string]amount{"memory": {n: 40 << 30}, "memorySlice3": {n: 1}, "cores": {1500, 3}},
 	}
 	for text, want := range map[string]meant{
 		`device.driver == "gpu.nvidia.com"`: is, `device.driver == 'other'`: isNot, `device.driver != "other"`: is,
@@ -28,6 +28,8 @@ func TestWhatSelectorsMean(t *testing.T) {
 		`device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("20Gi")) >= 0`:                           is,
 		`device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`:                           isNot,
 		`device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("lots")) >= 0`:                           maybe,
+		`device.capacity["gpu.nvidia.com"].cores.compareTo(quantity("2")) >= 0`:                               isNot,
+		`device.capacity["gpu.nvidia.com"].cores.compareTo(quantity("1.5")) == 0`:                             is,
 		`device.attributes["gpu.nvidia.com"].profile.startsWith("3g")`:                                        maybe,
 		`device.attributes["gpu.nvidia.com"].profile.startsWith("3g") && device.driver == "x"`:                isNot,
 		`device.driver == "x" || device.driver == "gpu.nvidia.com"`:                                           maybe,

@@ -62,10 +62,12 @@ func (s *slimmer) sliceOf(o *corev1.Pod) (id job.SliceID, is bool) {
 }
 
 func (s *slimmer) machine(o *corev1.Node) *machine {
-	m := &machine{ObjectMeta: named(o), product: o.Labels["nvidia.com/gpu.product"], counts: extended(o.Status.Allocatable)}
+	m := &machine{ObjectMeta: named(o), counts: extended(o.Status.Allocatable)}
 	m.Labels = o.Labels
-	if mib, err := strconv.ParseInt(o.Labels["nvidia.com/gpu.memory"], 10, 64); err == nil && mib > 0 && mib < 1<<30 {
-		m.memory = quantity.Amount(mib) << 20
+	for _, name := range splitters {
+		if o.Annotations[name] != "" {
+			m.splitter = name
+		}
 	}
 	if o.Spec.Unschedulable {
 		m.closed = append(m.closed, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "node " + o.Name + " is cordoned"})
@@ -105,7 +107,7 @@ func bare[T ~string](name T) string {
 func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	x := &offer{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName), generation: o.Spec.Pool.Generation, parts: o.Spec.Pool.ResourceSliceCount}
 	for _, set := range o.Spec.SharedCounters {
-		x.counters = append(x.counters, counts(shared(set.Name), set.Counters)...)
+		x.counters = append(x.counters, counts(shared(set.Name), set.Counters, false)...)
 	}
 	for i := range o.Spec.Devices {
 		d := &o.Spec.Devices[i]
@@ -119,16 +121,17 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 			}
 		}
 		if len(d.Capacity) > 0 {
-			y.capacities = make(map[string]int64, len(d.Capacity))
+			y.capacities = make(map[string]amount, len(d.Capacity))
 		}
 		for name, c := range d.Capacity {
-			if y.capacities[shared(string(name))] = c.Value.Value(); bare(name) == "memory" {
+			if y.capacities[shared(string(name))] = amountOf(&c.Value, false); bare(name) == "memory" {
 				y.memory = quantity.Amount(c.Value.Value())
 			}
 		}
 		for _, u := range d.ConsumesCounters {
-			y.uses = append(y.uses, counts(shared(u.CounterSet), u.Counters)...)
+			y.uses = append(y.uses, counts(shared(u.CounterSet), u.Counters, true)...)
 		}
+		x.fine = x.fine || slices.ContainsFunc(y.uses, fraction)
 		for _, t := range d.Taints {
 			if t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute {
 				y.tainted = "device taint " + t.Key
@@ -136,6 +139,7 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 		}
 		x.devices = append(x.devices, y)
 	}
+	x.fine = x.fine || slices.ContainsFunc(x.counters, fraction)
 	return x
 }
 
@@ -156,10 +160,10 @@ func attribute(a resourcev1.DeviceAttribute) string {
 	return ""
 }
 
-// counts lists counters by name.
-func counts(set string, all map[string]resourcev1.Counter) (list []count) {
+// counts lists counters by name. up: what would be too fine is rounded up, as uses are.
+func counts(set string, all map[string]resourcev1.Counter, up bool) (list []count) {
 	for name, c := range all {
-		list = append(list, count{set, shared(name), c.Value.Value()})
+		list = append(list, count{set, shared(name), amountOf(&c.Value, up)})
 	}
 	slices.SortFunc(list, func(a, b count) int { return strings.Compare(a.counter, b.counter) })
 	return list

@@ -169,7 +169,7 @@ func TestADeviceOfManyIsNotOffered(t *testing.T) {
 	if got, want := x.told(), "w/a1\nw/b0"; got != want {
 		t.Errorf("it has\n%s\nwant\n%s", got, want)
 	}
-	if want := "devices of gpu.nvidia.com on w are for several at once"; x.leftOut != 2 || x.why != want {
-		t.Errorf("left out are %d: %q, want 2: %q", x.leftOut, x.why, want)
+	if want := "devices of gpu.nvidia.com are for several at once"; x.leftOut[omission{wholes().Name, want}] != 2 || len(x.leftOut) != 1 {
+		t.Errorf("left out are %v, want 2: %q", x.leftOut, want)
 	}
 }
