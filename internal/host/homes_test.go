@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/inventory"
 )
 
 // elsewhere is a gate whose jobs have their home in zone y.
@@ -104,9 +106,10 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	} {
 		h.heard(m)
 	}
+	h.heard(h.sighted(inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{"gpu1/a", "gpu1/b"}, Errors: []protocol.Xid{{Code: 79, On: "gpu1/b"}, {Code: 48}}}}))
 	want := [2][]protocol.Kind{
 		{protocol.Inventory, protocol.Exited, protocol.Foreign, protocol.Ailing},
-		{protocol.Inventory, protocol.Started, protocol.Foreign, protocol.Ailing, protocol.Settled},
+		{protocol.Inventory, protocol.Started, protocol.Foreign, protocol.Ailing, protocol.Settled, protocol.Checkup},
 	}
 	for range 1000 {
 		if len(nodes[0].kinds()) >= len(want[0]) && len(nodes[1].kinds()) >= len(want[1]) {
@@ -121,6 +124,10 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 		if got := n.kinds(); !slices.Equal(got, want[i]) {
 			t.Errorf("node %d heard %v, want %v", i+1, got, want[i])
 		}
+	}
+	said := nodes[1].told[len(want[1])-1].Body
+	if v := (&protocol.Vitals{Slices: []job.SliceID{"n-2/gpu1/a", "n-2/gpu1/b"}, Errors: []protocol.Xid{{Code: 79, On: "n-2/gpu1/b"}, {Code: 48}}}); !reflect.DeepEqual(said, v) {
+		t.Errorf("of its GPU it heard %+v, want %+v", said, v)
 	}
 	var dealt [2][]string
 	for i, n := range nodes {

@@ -83,11 +83,28 @@ func (h *Host) held() (first []protocol.Message) {
 	return first
 }
 
-// sighted is what an inventory says of a slice, as its node hears it. The slice need not have been listed yet.
+// sighted is what an inventory says of a slice or of a GPU, as its node hears it. The slices need not have been listed yet.
 func (h *Host) sighted(s inventory.Sighting) protocol.Message {
-	gpu, _, _ := strings.Cut(string(s.Slice), "/")
-	full := job.SliceID(h.nodes[h.dealtTo(gpu)]) + "/" + s.Slice
-	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: full, Present: s.Present, Text: s.Text, Holds: s.Holds}}
+	if s.Vitals != nil {
+		v := *s.Vitals
+		v.Slices, v.Errors = slices.Clone(v.Slices), slices.Clone(v.Errors)
+		for i := range v.Slices {
+			v.Slices[i] = h.ofMachine(v.Slices[i])
+		}
+		for i := range v.Errors {
+			if v.Errors[i].On != "" {
+				v.Errors[i].On = h.ofMachine(v.Errors[i].On)
+			}
+		}
+		return protocol.Message{Kind: protocol.Checkup, Body: &v}
+	}
+	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.ofMachine(s.Slice), Present: s.Present, Text: s.Text, Holds: s.Holds}}
+}
+
+// ofMachine is a slice's name in the cluster, whether or not it has been listed.
+func (h *Host) ofMachine(own job.SliceID) job.SliceID {
+	gpu, _, _ := strings.Cut(string(own), "/")
+	return job.SliceID(h.nodes[h.dealtTo(gpu)]) + "/" + own
 }
 
 // inventories are the first messages to the nodes: what each has, and what was found of its subjobs.
@@ -154,6 +171,9 @@ func (h *Host) addressed(m protocol.Message) protocol.Message {
 	at := h.nodeOfToken(m.Token)
 	if i, ok := m.Body.(*protocol.Intrusion); ok && i.Slice != "" {
 		at = h.nodesOf(i.Slice)[0]
+	}
+	if v, ok := m.Body.(*protocol.Vitals); ok && len(v.Slices) > 0 {
+		at = h.nodesOf(v.Slices[0])[0]
 	}
 	m.From, m.To = h.executorAddress(at), h.nodeAddress(at)
 	return m

@@ -53,6 +53,12 @@ func (n *Node) apply(f *protocol.Fact) {
 		n.sum -= s.quarantineHash()
 		s.quarantined, s.quarantine = false, ""
 		n.show(s)
+	case protocol.SliceFailed, protocol.SliceMended:
+		s := n.record(f.Slice)
+		n.sum -= s.faultHash()
+		s.fault = f.Fault
+		n.sum += s.faultHash()
+		n.show(s)
 	default:
 		invariant.Check(false, "node: fact %d: kind %d is not a node's", n.applying, f.Kind)
 	}

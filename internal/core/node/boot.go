@@ -22,6 +22,7 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 		epoch = 1
 	}
 	n.fact(out, protocol.Fact{Kind: protocol.Booted, Epoch: epoch})
+	n.forgetStates(out)
 	for _, l := range n.byToken() {
 		if l.phase == leaseSold {
 			n.turn(l, issued) // whether it was, the executor will say
@@ -72,6 +73,9 @@ func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *p
 	}
 	for _, s := range n.slices {
 		n.giveWay(now, s, out)
+		if s.fault != nil && s.fault.Ends {
+			n.endLost(now, s, out)
+		}
 	}
 	n.announce(now, out)
 }
@@ -102,7 +106,7 @@ func (n *Node) match(now quantity.Instant, l *lease, f *protocol.Found, out *pro
 		}
 		n.outstanding(now, l, out)
 	default:
-		n.end(now, l, checked(now, l, f.Result), false, out)
+		n.end(now, l, n.blamed(l, checked(now, l, f.Result)), false, out)
 	}
 }
 
@@ -192,6 +196,9 @@ func (n *Node) Capture() capture.Run {
 		}
 		if s.quarantined {
 			small = append(small, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Text: s.quarantine})
+		}
+		if s.fault != nil {
+			small = append(small, protocol.Fact{Kind: protocol.SliceFailed, Slice: s.id, Fault: s.fault})
 		}
 	}
 	for _, l := range slices.SortedStableFunc(slices.Values(n.byToken()), func(a, b *lease) int {

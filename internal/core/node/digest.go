@@ -21,6 +21,7 @@ const (
 	tagLease
 	tagReservation
 	tagQuarantine
+	tagFault
 )
 
 // tag starts the hash of an entity of one kind.
@@ -44,4 +45,12 @@ func reservationHash(r *protocol.Reservation) uint64 { return r.Mix(tag(tagReser
 
 func (s *slice) quarantineHash() uint64 {
 	return tag(tagQuarantine).Text(string(s.id)).Text(s.quarantine).Sum()
+}
+
+// faultHash is 0 for a slice whose GPU does not fail.
+func (s *slice) faultHash() uint64 {
+	if s.fault == nil {
+		return 0
+	}
+	return s.fault.Mix(tag(tagFault).Text(string(s.id))).Sum()
 }

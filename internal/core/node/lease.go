@@ -102,7 +102,7 @@ func (n *Node) exited(now quantity.Instant, in *protocol.Message, c *protocol.Co
 			n.learn(now, l, r)
 			n.noteEnd(now, l, r)
 		}
-		n.end(now, l, l.excused(r), false, out)
+		n.end(now, l, n.blamed(l, l.excused(r)), false, out)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
@@ -111,6 +112,8 @@ type lease struct {
 	spec  *job.Spec
 	why   string // its home wants it gone, or its node does; empty if not
 	stand stand  // what Airlock has done to it
+	// lost is why it has no GPU any more; empty: it has.
+	lost string
 	// restless: it can't be made to stand still.
 	restless bool
 	fresh    bool             // it ended in this boot
@@ -136,6 +139,7 @@ type slice struct {
 	// Durable: quarantine says why nothing is sold here; the timeline holds leases and reservations, and soft holds.
 	quarantined bool
 	quarantine  string
+	fault       *health.Fault // its GPU fails; nil: it does not
 	time        timeline.Timeline
 
 	// Soft.
@@ -144,9 +148,12 @@ type slice struct {
 	desc   protocol.Slice
 	others []protocol.Reservation // all that others hold of it, as the inventory has said
 	since  []quantity.Instant     // from when on each of them counts
-	dirty  dirty.Mark             // an Offer may be due
-	shown  *protocol.SliceView    // what the last Offer said; nil: an Offer is due whatever it says
-	renew  quantity.Instant       // when gaps from beyond the horizon come into sight; 0 if there are none
+	waived string                 // a state of its GPU that a person has looked at, and sells the slice all the same
+	// relapses is how often the slice was sold again after a fault although nothing shows that its GPU was reset.
+	relapses int
+	dirty    dirty.Mark          // an Offer may be due
+	shown    *protocol.SliceView // what the last Offer said; nil: an Offer is due whatever it says
+	renew    quantity.Instant    // when gaps from beyond the horizon come into sight; 0 if there are none
 
 	renewing, passing, departing int // its alarms
 	place                        int // among the slices, as the rooms that probes ask know it
@@ -231,6 +238,8 @@ func (n *Node) usable(s *slice) (why string, ok bool) {
 		return "the slice is not in the inventory", false
 	case s.quarantined:
 		return "quarantined: " + s.quarantine, false
+	case s.fault != nil:
+		return "quarantined: " + s.fault.Text, false
 	case n.memory.short || n.memory.full:
 		return shortOfMemory, false
 	case n.ailing != "":

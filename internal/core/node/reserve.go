@@ -240,15 +240,19 @@ func (n *Node) unreserve(b *protocol.Booking, out *protocol.Out) error {
 // release lifts a quarantine after a person has looked. A subjob that was stuck there counts as gone from then on.
 func (n *Node) release(now quantity.Instant, c *protocol.Clearance, out *protocol.Out) (string, error) {
 	s := n.slice(c.Slice)
-	if c.Slice == "" || s == nil || !s.known && !s.quarantined {
+	if c.Slice == "" || s == nil || !s.known && !s.quarantined && s.fault == nil {
 		_, err := n.targets(c.Slice)
 		if err == nil {
 			err = errkind.Errorf(errkind.Invalid, "name one slice")
 		}
 		return "", errkind.Errorf(errkind.Of(err), "release: %w", err)
 	}
-	if !s.quarantined {
+	if !s.quarantined && s.fault == nil {
 		return string(s.id) + " is not quarantined, nothing changed", nil
+	}
+	n.waive(s, out)
+	if !s.quarantined {
+		return string(s.id) + " is released", nil
 	}
 	for _, l := range n.leasesOn(s) {
 		if l.stuck() {

@@ -3,6 +3,7 @@ package node
 import (
 	"slices"
 
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -30,6 +31,9 @@ func (n *Node) restock(now quantity.Instant, stock []protocol.Slice, out *protoc
 		n.showAgain(s)
 	}
 	for _, s := range n.slices {
+		if s.stock != n.stocks && s.fault != nil && s.fault.Cause != health.ByXid {
+			n.mendFault(s, "it is not there any more", out)
+		}
 		if s.known && s.stock != n.stocks {
 			s.known, changed = false, true
 			n.show(s)
@@ -74,5 +78,5 @@ func (s *slice) left() bool {
 			return true
 		}
 	}
-	return s.quarantined || len(s.time.Sold()) > 0
+	return s.quarantined || s.fault != nil || len(s.time.Sold()) > 0
 }

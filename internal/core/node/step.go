@@ -58,6 +58,8 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		n.report(&in, in.Body.(*protocol.Observation), out)
 	case protocol.Foreign:
 		n.foreign(now, in.Body.(*protocol.Intrusion), out)
+	case protocol.Checkup:
+		n.checkup(now, in.Body.(*protocol.Vitals), out)
 	case protocol.Ailing:
 		n.ail(in.Body.(*protocol.Ailment))
 	case protocol.Pressure:
@@ -157,7 +159,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 	case l.stuck() || !n.confirmed:
 		l.retry = 0
 	case l.phase == leaseStopping:
-		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.stand.reclaimed}})
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.stand.reclaimed || l.lost != ""}})
 	case n.late(now, l) && l.runs():
 		n.send(out, protocol.Message{
 			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "it is still there after the end of its lease"},

@@ -45,6 +45,8 @@ func (n *Node) Slices(now quantity.Instant) []status.Slice {
 			}
 		case s.quarantined:
 			v.State, v.Reason = "quarantined", s.quarantine
+		case s.fault != nil:
+			v.State, v.Reason = "quarantined", s.fault.Text
 		case why == shortOfMemory:
 			if v.State == "idle" {
 				v.State, v.Reason = "reserved", why+": "+n.memory.words

@@ -126,6 +126,7 @@ func whole(n *Node) uint64 {
 		if s.quarantined {
 			sum += s.quarantineHash()
 		}
+		sum += s.faultHash()
 		for _, r := range s.time.Closed() {
 			if !soft(r.ID) {
 				sum += reservationHash(&r)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -43,6 +44,24 @@ type Ailment struct {
 	Ails bool
 }
 
+// Vitals is what is said of one GPU: errors that have come, or how it is now.
+type Vitals struct {
+	// Slices are all that are cut from it.
+	Slices []job.SliceID
+	// Errors that its driver has told of since.
+	Errors []Xid
+	// Look is how it is, in place of what was said before; nil: only of errors.
+	Look *health.Look
+	// Life names the time since its machine was started; empty: not known.
+	Life string
+}
+
+// Xid is an error that a GPU's driver has told of, by NVIDIA's number. On is the slice that it is about; empty: the GPU as a whole.
+type Xid struct {
+	Code uint32
+	On   job.SliceID
+}
+
 // Moment is when a Tick is asked for.
 type Moment struct{ At quantity.Instant }
 
@@ -60,6 +79,9 @@ func (*Intrusion) Body() {}
 
 // Body implements Body.
 func (*Ailment) Body() {}
+
+// Body implements Body.
+func (*Vitals) Body() {}
 
 // Body implements Body.
 func (*Moment) Body() {}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -121,6 +122,10 @@ const (
 	Quarantined
 	// QuarantineLifted: Slice.
 	QuarantineLifted
+	// SliceFailed: Slice, Fault. Its GPU fails, so it is not sold until SliceMended.
+	SliceFailed
+	// SliceMended: Slice, Text (why, for people).
+	SliceMended
 )
 
 // Fact is one durable decision of one actor. Recovery applies facts in order and decides nothing again.
@@ -161,6 +166,7 @@ type Fact struct {
 	Count int64
 	Rank  Rank
 	Peak  trp.Peak
+	Fault *health.Fault
 }
 
 // Lesson is what finished jobs of one template of one queue have shown, oldest first.

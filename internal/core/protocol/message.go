@@ -168,6 +168,8 @@ const (
 	Suspended
 	// Resume has a subjob go on: Token, Job. Node -> executor, repeated until Suspended says so; idempotent.
 	Resume
+	// Checkup: how a GPU is, or errors that its driver has told of: Vitals. Executor -> node; soft, and said again.
+	Checkup
 )
 
 // Message is one thing said: a header, of which a kind uses what its comment names, and a body.

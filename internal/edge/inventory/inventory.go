@@ -36,14 +36,14 @@ type Meter interface {
 	Use(slice job.SliceID) (map[int]int64, error)
 }
 
-// Live is what an inventory is besides whose slices come and go, and of whose slices others hold time with a begin and an end.
+// Live is what an inventory is besides whose slices come and go, of whose slices others hold time with a begin and an end, or which sees GPUs fail.
 type Live interface {
-	// Held is all that others hold of slices now, in order of slice, those left out of which nobody holds anything. Watch goes on from what it has said: the
-	// caller tells its nodes before they offer anything.
+	// Held is all that others hold of slices now, and how their GPUs are, in order of slice, those left out of which there is nothing to say. Watch goes on
+	// from what it has said: the caller tells its nodes before they offer anything.
 	Held() []Sighting
 }
 
-// Sighting is a change in who uses a slice besides us; it becomes a message of kind Foreign.
+// Sighting is a change in who uses a slice besides us; it becomes a message of kind Foreign, or Checkup.
 type Sighting struct {
 	Slice job.SliceID
 	// Present: somebody else is there; otherwise the last one has gone.
@@ -56,4 +56,6 @@ type Sighting struct {
 	Restocked bool
 	// Ailment is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it is not about that.
 	Ailment *protocol.Ailment
+	// Vitals is what is said of a GPU, with the ids of Slices. nil: it is not about that.
+	Vitals *protocol.Vitals
 }

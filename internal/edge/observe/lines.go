@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -49,6 +50,10 @@ func (l lines) fact(f *protocol.Fact) {
 		l.log.Warn("slice quarantined", "slice", f.Slice, "reason", f.Text)
 	case protocol.QuarantineLifted:
 		l.log.Info("quarantine lifted", "slice", f.Slice)
+	case protocol.SliceFailed:
+		l.log.Warn("slice quarantined: its GPU failed", "slice", f.Slice, "reason", f.Fault.Text)
+	case protocol.SliceMended:
+		l.log.Info("quarantine of a failed GPU lifted", "slice", f.Slice, "reason", f.Text)
 	case protocol.Booted:
 		l.log.Info("node booted", "epoch", f.Epoch)
 	}
@@ -75,4 +80,10 @@ func (l lines) inventory(stock *protocol.Stock) {
 		}
 	}
 	l.log.Info("inventory", "slices", len(stock.Slices), "found", len(stock.Found), "alive", alive)
+}
+
+func (l lines) vitals(v *protocol.Vitals) {
+	for _, x := range v.Errors {
+		l.log.Info("a GPU's driver has told of an error", "error", health.Describe(x.Code), "slices", v.Slices, "on", x.On)
+	}
 }

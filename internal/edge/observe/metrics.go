@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -28,6 +29,8 @@ type metrics struct {
 	jobs       *prometheus.GaugeVec
 	finals     *prometheus.CounterVec
 	slices     *prometheus.GaugeVec
+	xids       *prometheus.CounterVec
+	faults     *prometheus.CounterVec
 	append     prometheus.Histogram
 	records    prometheus.Counter
 	bytes      prometheus.Counter
@@ -75,6 +78,8 @@ func newMetrics() *metrics {
 		jobs:       gauges("sluice_jobs", "Jobs that are not over, by state.", "state"),
 		finals:     counters("sluice_jobs_ended_total", "Jobs that are over, by final state.", "state"),
 		slices:     gauges("sluice_slices", "Slices, by whether they can be sold.", "state"),
+		xids:       counters("sluice_gpu_errors_total", "Errors that GPUs' drivers have told of, by Xid.", "xid"),
+		faults:     counters("sluice_slice_faults_total", "Quarantines of slices whose GPU failed, by cause.", "cause"),
 		append:     histogram("sluice_journal_append_seconds", "Time of one durable append to the journal.", 25e-6, 2, 20),
 		records:    counter("sluice_journal_records_total", "Records appended to the journal."),
 		bytes:      counter("sluice_journal_bytes_total", "Bytes of facts appended to the journal."),
@@ -86,6 +91,9 @@ func newMetrics() *metrics {
 	// Every series is there from the start: a rate over one that appears later misses its first step.
 	for o := job.Done; o <= job.Lost; o++ {
 		m.ended.WithLabelValues(o.String())
+	}
+	for c := health.Lost; c < health.Causes; c++ {
+		m.faults.WithLabelValues(c.String())
 	}
 	for s := job.Finished; s <= job.Impossible; s++ {
 		m.finals.WithLabelValues(s.String())
@@ -146,12 +154,20 @@ func (m *metrics) fact(f *protocol.Fact) {
 			m.ended.WithLabelValues(f.Result.Outcome.String()).Inc()
 			m.runtime.Add(max(0, f.Result.Ran()).Seconds())
 		}
+	case protocol.SliceFailed:
+		m.faults.WithLabelValues(f.Fault.Name()).Inc()
 	case protocol.Committed:
 		m.settled.WithLabelValues("committed").Inc()
 		m.units.Add(float64(f.Range.Len()))
 	case protocol.Released:
 		m.settled.WithLabelValues("released").Inc()
 	default: // not counted here
+	}
+}
+
+func (m *metrics) vitals(v *protocol.Vitals) {
+	for _, x := range v.Errors {
+		m.xids.WithLabelValues(health.Label(x.Code)).Inc()
 	}
 }
 

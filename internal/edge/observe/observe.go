@@ -70,6 +70,9 @@ func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
 			o.history.inventory(now, stock.Slices)
 			o.lines.inventory(stock)
 		}
+	case protocol.Checkup:
+		o.metrics.vitals(m.Body.(*protocol.Vitals))
+		o.lines.vitals(m.Body.(*protocol.Vitals))
 	default: // only the step is counted
 	}
 }

@@ -52,6 +52,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Pressure:      body(strainFields),
 	protocol.Suspend:       body(reasonFields),
 	protocol.Suspended:     body(stillnessFields),
+	protocol.Checkup:       body(vitalsFields),
 	protocol.Winning:       body(prizeFields),
 	protocol.Attend:        body(attendanceFields),
 	protocol.Announce:      body(callFields),

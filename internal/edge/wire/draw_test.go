@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/trp"
@@ -21,6 +22,7 @@ var lasts = map[reflect.Type]uint64{
 	reflect.TypeFor[protocol.ReservationKind](): uint64(protocol.ForHold),
 	reflect.TypeFor[protocol.Class]():           protocol.Classes - 1,
 	reflect.TypeFor[protocol.Stance]():          protocol.Stances - 1,
+	reflect.TypeFor[health.Cause]():             health.Causes - 1,
 	reflect.TypeFor[job.Kind]():                 uint64(job.Rigid),
 	reflect.TypeFor[job.OnBadItem]():            uint64(job.BadItemSkips),
 	reflect.TypeFor[job.Overrun]():              uint64(job.OverrunExtends),

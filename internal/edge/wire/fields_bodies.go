@@ -1,6 +1,9 @@
 package wire
 
-import "sluice.dev/sluice/internal/core/protocol"
+import (
+	"sluice.dev/sluice/internal/core/health"
+	"sluice.dev/sluice/internal/core/protocol"
+)
 
 // What people say, and hear.
 
@@ -259,6 +262,28 @@ func intrusionFields(c *coder, b *protocol.Intrusion) {
 func ailmentFields(c *coder, b *protocol.Ailment) {
 	text(c, 1, &b.Text)
 	boolean(c, 2, &b.Ails)
+}
+
+func vitalsFields(c *coder, b *protocol.Vitals) {
+	texts(c, 1, &b.Slices)
+	list(c, 2, &b.Errors, xidFields)
+	pointer(c, 3, &b.Look, lookFields)
+	text(c, 4, &b.Life)
+}
+
+func xidFields(c *coder, x *protocol.Xid) {
+	unsigned(c, 1, &x.Code)
+	text(c, 2, &x.On)
+}
+
+func lookFields(c *coder, l *health.Look) {
+	list(c, 1, &l.States, stateFields)
+	boolean(c, 2, &l.Told)
+}
+
+func stateFields(c *coder, s *health.State) {
+	enum(c, 1, &s.Cause, health.Causes-1)
+	text(c, 2, &s.Text)
 }
 
 func momentFields(c *coder, b *protocol.Moment) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/trp"
@@ -43,6 +44,17 @@ func factFields(c *coder, f *protocol.Fact) {
 	list(c, 34, &f.Members, memberFields)
 	value(c, 35, &f.Rank, rankFields)
 	value(c, 36, &f.Peak, peakFields)
+	pointer(c, 37, &f.Fault, faultFields)
+}
+
+func faultFields(c *coder, f *health.Fault) {
+	enum(c, 1, &f.Cause, health.Causes-1)
+	unsigned(c, 2, &f.Xid)
+	text(c, 3, &f.Life)
+	instant(c, 4, &f.Since)
+	text(c, 5, &f.Text)
+	boolean(c, 6, &f.Ends)
+	boolean(c, 7, &f.Brief)
 }
 
 // filedFields are those of a fact within a message.

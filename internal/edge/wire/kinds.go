@@ -8,7 +8,7 @@ import "sluice.dev/sluice/internal/core/protocol"
 func knownFact(k protocol.FactKind) bool {
 	return within(k, protocol.JobAccepted, protocol.JobDeparted) ||
 		within(k, protocol.HomeTaken, protocol.HomeLeaving) ||
-		within(k, protocol.Booted, protocol.QuarantineLifted)
+		within(k, protocol.Booted, protocol.SliceMended)
 }
 
 func knownMessage(k protocol.Kind) bool {
@@ -16,7 +16,7 @@ func knownMessage(k protocol.Kind) bool {
 		within(k, protocol.Reserve, protocol.Release) ||
 		within(k, protocol.Adopt, protocol.Surrendered) ||
 		within(k, protocol.Offer, protocol.Published) ||
-		within(k, protocol.Inventory, protocol.Resume) ||
+		within(k, protocol.Inventory, protocol.Checkup) ||
 		within(k, protocol.Attend, protocol.Told) ||
 		within(k, protocol.File, protocol.Outdated) ||
 		within(k, protocol.Search, protocol.ZoneDigest) ||
