@@ -236,10 +236,10 @@ func TestWhatZonesShow(t *testing.T) {
 		if made, err := l.host.Reserve(ctx, "one", r); err != nil || len(made) != 1 || made[0].Slice != r.Slice {
 			t.Errorf("one slice: %v, %v", made, err)
 		}
-		if err := l.host.Release(ctx, "", "n-2/gpu1"); err != nil {
+		if _, err := l.host.Release(ctx, "", "n-2/gpu1"); err != nil {
 			t.Errorf("a slice of the second node: %v", err)
 		}
-		if err := l.host.Release(ctx, "", "elsewhere/gpu1"); errkind.Of(err) != errkind.NotFound {
+		if _, err := l.host.Release(ctx, "", "elsewhere/gpu1"); errkind.Of(err) != errkind.NotFound {
 			t.Errorf("a slice of no node: %v", err)
 		}
 		if err := l.stop(); err != nil {
