@@ -63,5 +63,5 @@ func (w *work) untouched() bool {
 func (t *trouble) untouched() bool {
 	b := &t.backoff
 	return b.refusals == 0 && b.last == 0 && b.newest == 0 && b.text == "" && b.until == 0 && len(b.avoided) == 0 &&
-		t.ailed == ailed{} && t.notBefore == 0 && t.slots == trouble{}.slots
+		t.ailed == ailed{} && t.outlived == 0 && t.notBefore == 0 && t.slots == trouble{}.slots
 }

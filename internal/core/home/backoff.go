@@ -24,6 +24,8 @@ const Silent = "its node does not answer"
 type trouble struct {
 	backoff backoff
 	ailed   ailed
+	// outlived are the subjobs in a row whose processes outlived their lease.
+	outlived int
 	// notBefore pauses the job after a subjob without progress, or refusals.
 	notBefore quantity.Instant
 	slots     struct{ resting, avoiding int }

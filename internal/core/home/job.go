@@ -62,6 +62,8 @@ type Lease struct {
 	progress int64
 	// storing is when its node said last that it has ended and what it left is being stored; 0: it has not.
 	storing quantity.Instant
+	// remains is when its node said last that processes of it are there though they should be gone; 0: it has not.
+	remains quantity.Instant
 	// tried is the end of the lease for which a continuation or extension was last considered.
 	tried quantity.Instant
 	// ask is an extension that is not answered yet, before what the claim was without it.

@@ -154,8 +154,12 @@ func (h *Ledger) Running(in *protocol.Message, b *protocol.Beginning) {
 	}
 }
 
-// Report: a subjob says how far it is, or its node that what it has left is being stored.
-func (h *Ledger) Report(now quantity.Instant, in *protocol.Message, o *protocol.Observation) {
+// Report: a subjob says how far it is, or its node that what it has left is being stored, or that its processes are not gone.
+func (h *Ledger) Report(now quantity.Instant, in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
+	if o.Remains {
+		h.remains(now, in, out)
+		return
+	}
 	if o.Storing {
 		h.storing(now, in)
 	}

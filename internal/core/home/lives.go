@@ -70,7 +70,7 @@ func (h *Ledger) applyReopened(j *Job, f *protocol.Fact) {
 		l.Failures, l.Kills, l.LastDetail, l.Suspects = 0, 0, "", nil
 	}
 	if t := j.trouble; t != nil {
-		t.ailed, t.notBefore = ailed{}, 0
+		t.ailed, t.outlived, t.notBefore = ailed{}, 0, 0
 		h.resting.Set(&t.slots.resting, j, quantity.Never)
 	}
 	h.watch.Reopened(j)

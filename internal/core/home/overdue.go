@@ -50,10 +50,13 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 	for j := 0; j < len(s.work().leases); j++ {
 		c, l := s.work().claims[s.claim(s.work().leases[j].token)], &s.work().leases[j]
 		if h.givenUp(&c, l) <= now {
-			const why = "its node reported nothing by the lease's end"
-			won := l.won
+			why, said, won := "its node reported nothing by the lease's end", Silent, l.won
+			if l.remains != 0 {
+				why = "processes of it outlived the lease"
+				said = why
+			}
 			h.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.ID, Token: c.Token, At: now, Text: why})
-			h.BackOff(now, s, all(c.Slice, c.Also), won, Silent)
+			h.BackOff(now, s, all(c.Slice, c.Also), won, said)
 			j--
 			continue
 		}
@@ -98,7 +101,7 @@ const mostStoring = 10 * time.Minute
 // givenUp is when a claim is given up if its node stays silent.
 func (h *Ledger) givenUp(c *protocol.Claim, l *Lease) quantity.Instant {
 	end := max(c.End, h.since)
-	return max(end, min(l.storing, end.Add(mostStoring))).Add(h.cfg.Skew)
+	return max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew)
 }
 
 // rearm sets the alarms of jobs whose leases have changed.

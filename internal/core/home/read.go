@@ -97,6 +97,9 @@ func (j *Job) Ailed() Pause {
 	return Pause{a.times, a.text, a.until}
 }
 
+// Outlived is how many subjobs in a row had processes that outlived their lease.
+func (j *Job) Outlived() int { return j.met().outlived }
+
 // Refused are places that it had won and did not get.
 func (j *Job) Refused() Pause {
 	b := &j.met().backoff

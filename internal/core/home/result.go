@@ -41,6 +41,8 @@ func (h *Ledger) Result(now quantity.Instant, in *protocol.Message, end *protoco
 func (h *Ledger) conclude(now quantity.Instant, j *Job, i int, r *job.Result, node protocol.Address, out *protocol.Out) {
 	c := j.work().claims[i]
 	h.taken(j, c.Token)
+	remained := j.Lease(c.Token).remains
+	j.outlived(remained != 0)
 	if r.Start != 0 {
 		h.watch.Began(j, r.Start) // Running was lost
 	}
@@ -75,8 +77,12 @@ func (h *Ledger) conclude(now quantity.Instant, j *Job, i int, r *job.Result, no
 		h.Send(out, protocol.Message{Kind: protocol.ResultAck, To: node, Token: c.Token, Job: j.ID, Body: out.Acknowledgement(protocol.Acknowledgement{Range: done})})
 	}
 	h.ail(now, j, r)
-	if bad := learned.Failures + learned.Kills; bad > 0 && !j.Complete() && j.Leaving() == "" {
-		h.rest(now, j, h.cfg.Backoff<<min(bad-1, 6))
+	if bad := learned.Failures + learned.Kills + j.met().outlived; bad > 0 && !j.Complete() && j.Leaving() == "" {
+		pause := h.cfg.Backoff << min(bad-1, 6)
+		if remained != 0 { // as long as the slice could not be sold
+			pause = max(pause, min(mostPause, remained.Sub(c.End)))
+		}
+		h.rest(now, j, pause)
 	}
 	h.settled(now, j, out)
 }

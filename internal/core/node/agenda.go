@@ -65,10 +65,10 @@ func (n *Node) attention(now quantity.Instant, l *lease) quantity.Instant {
 		return quantity.Never
 	case l.retry != 0:
 		return l.retry
-	case l.ended() || l.stuck() || !n.confirmed:
+	case l.ended() || !n.confirmed:
 		return quantity.Never
 	case l.issued():
-		return l.end.Add(n.cfg.Overdue)
+		return l.end.Add(n.cfg.ResultRetry)
 	case l.start > now:
 		return l.start
 	default: // its place is still in use

@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -51,8 +52,7 @@ func (n *Node) apply(f *protocol.Fact) {
 	case protocol.QuarantineLifted:
 		s := n.record(f.Slice)
 		n.sum -= s.quarantineHash()
-		s.quarantined, s.quarantine = false, ""
-		n.show(s)
+		n.bar(s, false, "", 0, job.Token{})
 	case protocol.SliceFailed, protocol.SliceMended:
 		s := n.record(f.Slice)
 		n.sum -= s.faultHash()
@@ -178,13 +178,23 @@ func (n *Node) reservation(id uint64) (protocol.Reservation, *slice) {
 	return s.time.Closed()[i], s
 }
 
+// bar notes whether a slice is quarantined, and for what.
+func (n *Node) bar(s *slice, barred bool, why string, at quantity.Instant, holder job.Token) {
+	if !s.holder.Zero() {
+		n.barred--
+	}
+	if s.quarantined, s.quarantine, s.barredAt, s.holder = barred, why, at, holder; !holder.Zero() {
+		n.barred++
+	}
+	n.show(s)
+}
+
 func (n *Node) applyQuarantine(f *protocol.Fact) {
 	s := n.record(f.Slice)
 	if s.quarantined {
 		n.sum -= s.quarantineHash()
 	}
-	s.quarantined, s.quarantine = true, f.Text
-	n.show(s)
+	n.bar(s, true, f.Text, f.At, f.Token)
 	n.sum += s.quarantineHash()
 	if l := n.lease(f.Token); l != nil && !l.ended() {
 		n.turn(l, strands)

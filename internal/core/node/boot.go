@@ -72,6 +72,9 @@ func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *p
 		}
 	}
 	for _, s := range n.slices {
+		if !n.remain(s.holder) { // the last of them has ended while nobody looked
+			n.lift(now, s, out)
+		}
 		n.giveWay(now, s, out)
 		if s.fault != nil && s.fault.Ends {
 			n.endLost(now, s, out)
@@ -96,8 +99,9 @@ func (n *Node) placed(list []protocol.Slice) []protocol.Slice {
 func (n *Node) match(now quantity.Instant, l *lease, f *protocol.Found, out *protocol.Out) {
 	switch {
 	case f.Stuck:
-		n.strand(now, l, "processes of subjob "+l.token.String()+" remain from before the restart and can't be ended", out)
+		n.strand(now, l, remaining(l)+" from before the restart", out)
 		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "its processes can't be ended"}})
+		n.outstanding(now, l, out)
 	case f.Alive:
 		n.markStarted(now, l, f.Started, out)
 		n.sendDeadline(l, out)
@@ -117,9 +121,9 @@ func (n *Node) stranger(now quantity.Instant, f *protocol.Found, out *protocol.O
 		n.discard(f.Token, f.Job, out)
 		return
 	}
-	n.strays = append(n.strays, stray{f.Token, f.Job})
+	n.strays = append(n.strays, stray{f.Token, f.Job, f.Slice})
 	if f.Slice != "" {
-		n.quarantine(now, n.record(f.Slice), f.Token, "subjob "+f.Token.String()+" runs there and no lease stands for it", out)
+		n.quarantine(now, n.record(f.Slice), f.Token, strayed(f.Token), out)
 	}
 	n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: f.Token, Job: f.Job, Body: &protocol.Halt{Text: "no lease stands for it"}})
 }
@@ -140,32 +144,6 @@ func (n *Node) announce(now quantity.Instant, out *protocol.Out) {
 	if n.cfg.Refresh > 0 {
 		n.refresh = now.Add(n.cfg.Refresh)
 	}
-}
-
-// stuck: processes of a subjob remain that can't be ended.
-func (n *Node) stuck(now quantity.Instant, in *protocol.Message, r *protocol.Reason, out *protocol.Out) {
-	l := n.lease(in.Token)
-	if l == nil || l.stuck() || !l.issued() {
-		return
-	}
-	why := r.Text
-	if why == "" {
-		why = "processes remain that can't be ended"
-	}
-	n.strand(now, l, "subjob "+l.token.String()+": "+why, out)
-}
-
-// strand quarantines every slice of a lease whose processes can't be ended. The lease stands until they are gone or a
-// person releases the slice: its home gives up by itself after the lease's end.
-func (n *Node) strand(now quantity.Instant, l *lease, why string, out *protocol.Out) {
-	n.each(l.slice, l.also, func(s *slice) { n.quarantine(now, s, l.token, why, out) })
-}
-
-// quarantine takes a slice off the market until a person has looked. What was sold there and has not begun is withdrawn;
-// holds lapse by themselves and are not redeemed until then.
-func (n *Node) quarantine(now quantity.Instant, s *slice, t job.Token, why string, out *protocol.Out) {
-	n.fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: t, Text: why})
-	n.withdraw(now, s, "withdrawn: "+string(s.id)+" was quarantined: "+why, out)
 }
 
 // ail: the node can start nothing, or can again. What is running goes on; what was sold and has not begun waits for the end
@@ -195,7 +173,7 @@ func (n *Node) Capture() capture.Run {
 			}
 		}
 		if s.quarantined {
-			small = append(small, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Text: s.quarantine})
+			small = append(small, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: s.holder, Text: s.quarantine, At: s.barredAt})
 		}
 		if s.fault != nil {
 			small = append(small, protocol.Fact{Kind: protocol.SliceFailed, Slice: s.id, Fault: s.fault})
@@ -226,7 +204,7 @@ func (n *Node) leaseFacts(l *lease, out []protocol.Fact) []protocol.Fact {
 	}
 	if l.stuck() {
 		n.each(l.slice, l.also, func(s *slice) {
-			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: l.token, Text: s.quarantine})
+			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: l.token, Text: s.quarantine, At: s.barredAt})
 		})
 	}
 	if l.ended() {

@@ -44,7 +44,7 @@ func (l *lease) hash() uint64 {
 func reservationHash(r *protocol.Reservation) uint64 { return r.Mix(tag(tagReservation)).Sum() }
 
 func (s *slice) quarantineHash() uint64 {
-	return tag(tagQuarantine).Text(string(s.id)).Text(s.quarantine).Sum()
+	return s.holder.Mix(tag(tagQuarantine)).Text(string(s.id)).Text(s.quarantine).Int(int64(s.barredAt)).Sum()
 }
 
 // faultHash is 0 for a slice whose GPU does not fail.

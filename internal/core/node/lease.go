@@ -89,6 +89,7 @@ func (n *Node) markStarted(now quantity.Instant, l *lease, at quantity.Instant, 
 // exited: the process tree is confirmed gone.
 func (n *Node) exited(now quantity.Instant, in *protocol.Message, c *protocol.Conclusion, out *protocol.Out) {
 	l := n.lease(in.Token)
+	defer n.cleared(now, in.Token, out)
 	if l == nil {
 		if i := slices.IndexFunc(n.strays, func(s stray) bool { return s.token == in.Token }); i >= 0 {
 			n.discard(n.strays[i].token, n.strays[i].job, out)

@@ -49,6 +49,7 @@ type Node struct {
 	byID     map[job.SliceID]*slice
 	reserved map[uint64]*slice
 	ofJob    map[job.ID]some
+	barred   int // slices with a holder
 
 	// Soft state.
 	booted, confirmed bool
@@ -136,9 +137,12 @@ func reservationID(t job.Token) uint64 {
 // slice is what the node knows of one slice. It exists as soon as anything durable names it.
 type slice struct {
 	id job.SliceID
-	// Durable: quarantine says why nothing is sold here; the timeline holds leases and reservations, and soft holds.
+	// Durable: quarantine says why nothing is sold here, since when (0: an older version did not note it), and holder is the subjob whose
+	// processes are the reason; zero: another reason. The timeline holds leases and reservations, and soft holds.
 	quarantined bool
 	quarantine  string
+	barredAt    quantity.Instant
+	holder      job.Token
 	fault       *health.Fault // its GPU fails; nil: it does not
 	time        timeline.Timeline
 
@@ -183,6 +187,7 @@ type grant struct {
 type stray struct {
 	token job.Token
 	job   job.ID
+	slice job.SliceID
 }
 
 // New returns a node without state. The configuration must be valid: see Config.Validate.

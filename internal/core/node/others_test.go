@@ -190,7 +190,6 @@ func TestWhatIsQuarantinedStaysSoThoughItsMachineGoes(t *testing.T) {
 	w := newWorld(t)
 	stranger := job.Token{Epoch: 7, Seq: 3}
 	w.inventory(protocol.Found{Token: stranger, Job: "x", Slice: "a", Alive: true})
-	w.step(exited(stranger, job.Stopped, 0))
 	for range 3 {
 		w.step(stock(nil, "b"))
 	}
@@ -198,6 +197,8 @@ func TestWhatIsQuarantinedStaysSoThoughItsMachineGoes(t *testing.T) {
 	same(t, "state", w.n.Slices(w.now)[0].State, "quarantined")
 	w.step(ask(1, "a", 0, time.Minute))
 	w.must(protocol.Refused)
+	w.step(exited(stranger, job.Stopped, 0))
+	same(t, "state", w.n.Slices(w.now)[0].State, "idle")
 }
 
 // TestSlicesComeAndGo: what is new is offered. Of what is gone nothing is sold, what has not begun is withdrawn, and what runs goes on to its end.

@@ -92,9 +92,9 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 		switch {
 		case l.retry != 0:
 			due(l.retry)
-		case l.ended() || l.stuck() || !n.confirmed:
+		case l.ended() || !n.confirmed:
 		case l.issued():
-			due(l.end.Add(n.cfg.Overdue))
+			due(l.end.Add(n.cfg.ResultRetry))
 		case l.start > now:
 			due(l.start)
 		default:

@@ -237,32 +237,6 @@ func (n *Node) unreserve(b *protocol.Booking, out *protocol.Out) error {
 	return nil
 }
 
-// release lifts a quarantine after a person has looked. A subjob that was stuck there counts as gone from then on.
-func (n *Node) release(now quantity.Instant, c *protocol.Clearance, out *protocol.Out) (string, error) {
-	s := n.slice(c.Slice)
-	if c.Slice == "" || s == nil || !s.known && !s.quarantined && s.fault == nil {
-		_, err := n.targets(c.Slice)
-		if err == nil {
-			err = errkind.Errorf(errkind.Invalid, "name one slice")
-		}
-		return "", errkind.Errorf(errkind.Of(err), "release: %w", err)
-	}
-	if !s.quarantined && s.fault == nil {
-		return string(s.id) + " is not quarantined, nothing changed", nil
-	}
-	n.waive(s, out)
-	if !s.quarantined {
-		return string(s.id) + " is released", nil
-	}
-	for _, l := range n.leasesOn(s) {
-		if l.stuck() {
-			n.end(now, l, ownResult(now, l, job.Lost, "its processes could not be ended; a person released "+string(s.id)), false, out)
-		}
-	}
-	n.fact(out, protocol.Fact{Kind: protocol.QuarantineLifted, Slice: s.id})
-	return string(s.id) + " is unquarantined", nil
-}
-
 // reserveRigid keeps a place for the head rigid job, or withdraws it. A job has one place on a slice at a time: a newer
 // one replaces what it overlaps. The zone is not answered but sees it in the Offer that follows.
 func (n *Node) reserveRigid(now quantity.Instant, in *protocol.Message, b *protocol.Booking, out *protocol.Out) {

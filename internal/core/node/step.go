@@ -140,15 +140,19 @@ func (n *Node) drive(now quantity.Instant, out *protocol.Out) {
 	}
 }
 
-// late says whether a subjob that should be gone was not confirmed to be.
+// late says whether a subjob that should be gone was not confirmed to be: its home is told, again and again, so that it sells the same work to nobody else meanwhile.
 func (n *Node) late(now quantity.Instant, l *lease) bool {
-	return n.confirmed && l.issued() && !l.stuck() && now >= l.end.Add(n.cfg.Overdue)
+	return n.confirmed && l.issued() && (l.stuck() || now >= l.end.Add(n.cfg.ResultRetry))
 }
 
 // outstanding sends what the lease's state still asks for, and says when it is to be sent again.
 func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 	n.stir(l)
 	l.retry = now.Add(n.cfg.ResultRetry)
+	late := n.late(now, l)
+	if late {
+		n.send(out, protocol.Message{Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &protocol.Observation{Slice: l.slice, Progress: l.rng.From, At: now, Remains: true}})
+	}
 	switch {
 	case l.phase == leaseEnded:
 		n.sendResult(l, out)
@@ -156,11 +160,12 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 		n.send(out, protocol.Message{
 			Kind: protocol.Settle, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Body: out.Settlement(protocol.Settlement{Range: l.settling, Committed: !l.settling.Empty()}),
 		})
-	case l.stuck() || !n.confirmed:
+	case !n.confirmed:
 		l.retry = 0
+	case l.stuck():
 	case l.phase == leaseStopping:
 		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.stand.reclaimed || l.lost != ""}})
-	case n.late(now, l) && l.runs():
+	case l.runs() && now >= l.end.Add(n.cfg.Overdue):
 		n.send(out, protocol.Message{
 			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "it is still there after the end of its lease"},
 		})
@@ -173,7 +178,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 			Kind: protocol.Start, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Body: out.Work(protocol.Work{Slice: l.slice, Also: l.also, Range: l.rng,
 				Start: l.start, End: l.end, Demand: l.demand, Peak: l.peak, Plan: l.plan, Rank: l.rank, Spec: l.spec}),
 		})
-	default:
+	case !late:
 		l.retry = 0
 	}
 }

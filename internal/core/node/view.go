@@ -44,7 +44,7 @@ func (n *Node) Slices(now quantity.Instant) []status.Slice {
 				v.Reason = crowded
 			}
 		case s.quarantined:
-			v.State, v.Reason = "quarantined", s.quarantine
+			v.State, v.Reason = "quarantined", s.barred()
 		case s.fault != nil:
 			v.State, v.Reason = "quarantined", s.fault.Text
 		case why == shortOfMemory:

@@ -72,6 +72,8 @@ type Observation struct {
 	Demand   trp.Vector
 	// Storing: its processes are gone, and how it ended is told once what it has left is in the store.
 	Storing bool
+	// Remains: its lease is over and its processes are not confirmed gone, or SIGKILL did not end them. Its node says so, again and again.
+	Remains bool
 }
 
 // Conclusion is how a subjob ended, with its lease.

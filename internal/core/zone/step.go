@@ -41,7 +41,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Running:
 		z.home.Running(&in, in.Body.(*protocol.Beginning))
 	case protocol.Report:
-		z.home.Report(now, &in, in.Body.(*protocol.Observation))
+		z.home.Report(now, &in, in.Body.(*protocol.Observation), out)
 	case protocol.Result:
 		z.home.Result(now, &in, in.Body.(*protocol.Conclusion), out)
 	case protocol.Published:

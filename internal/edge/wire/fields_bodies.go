@@ -169,6 +169,7 @@ func observationFields(c *coder, b *protocol.Observation) {
 	instant(c, 3, &b.At)
 	vector(c, 4, &b.Demand)
 	boolean(c, 5, &b.Storing)
+	boolean(c, 6, &b.Remains)
 }
 
 func conclusionFields(c *coder, b *protocol.Conclusion) {

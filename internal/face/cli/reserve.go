@@ -130,8 +130,8 @@ func (a *app) unquarantineCmd() *cobra.Command {
 	return a.Output(&cobra.Command{
 		Use: "unquarantine SLICE...", Aliases: []string{"release"}, Short: "Lift a slice's quarantine",
 		Long: `Lift a slice's quarantine after you have looked: the daemon quarantined it because
-processes remained there that it could not end. If they are still there, they and the
-next subjob will be in each other's way.`,
+processes remained there that it could not end. It is lifted by itself once they are
+gone. If they are still there, they and the next subjob will be in each other's way.`,
 		Example: "  sluice unquarantine node-1/0/gpu",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

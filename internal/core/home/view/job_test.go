@@ -25,7 +25,7 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(4), Node: "n", Range: job.Range{From: 30, To: 40}, Result: &job.Result{Progress: 40, Start: now}, At: at})
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(2), Range: job.Range{From: 10, To: 20}, Result: &job.Result{Progress: 20}, Skipped: true, At: at})
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Released, Job: "j", Token: token(1), Result: &job.Result{Outcome: job.Lost}, At: at})
-	s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3)}, &protocol.Observation{Progress: 27, At: now})
+	s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3)}, &protocol.Observation{Progress: 27, At: now}, &protocol.Out{})
 	j, _ := s.View.Job(now.Add(time.Minute), "j")
 	var got []string
 	for _, h := range j.History {
