@@ -3,9 +3,11 @@
 package nvml
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
@@ -30,9 +32,42 @@ func patched(t *testing.T) *server.Server {
 			}
 			return nvml.Memory_v2{Total: 40 << 30, Reserved: 1 << 30}, nvml.SUCCESS
 		}
+		g.GetFieldValuesFunc = func(f []nvml.FieldValue) nvml.Return {
+			f[0].Value = [8]byte{byte(i)} // each GPU needs something else
+			return nvml.SUCCESS
+		}
+		g.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 1, 1, i == 1, i == 2, nvml.SUCCESS }
+		g.GetRetiredPagesPendingStatusFunc = func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_DISABLED, nvml.ERROR_NOT_SUPPORTED }
+		g.GetSupportedEventTypesFunc = func() (uint64, nvml.Return) {
+			return nvml.EventTypeXidCriticalError | nvml.EventTypePState, nvml.SUCCESS
+		}
+		g.RegisterEventsFunc = func(kinds uint64, _ nvml.EventSet) nvml.Return {
+			if kinds != nvml.EventTypeXidCriticalError {
+				t.Errorf("registered for %d", kinds)
+			}
+			return nvml.SUCCESS
+		}
 		g.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) {
 			return []nvml.ProcessInfo{{Pid: 42, UsedGpuMemory: 1 << 20}, {Pid: 43, UsedGpuMemory: ^uint64(0)}}, nvml.SUCCESS
 		}
+	}
+	s.EventSetCreateFunc = func() (nvml.EventSet, nvml.Return) {
+		told := []nvml.EventData{
+			{Device: s.Devices[1], EventType: nvml.EventTypeXidCriticalError, EventData: 79, GpuInstanceId: notMIG, ComputeInstanceId: notMIG},
+			{Device: s.Devices[0], EventType: nvml.EventTypeXidCriticalError, EventData: 94, GpuInstanceId: 2, ComputeInstanceId: 0},
+			{Device: s.Devices[2], EventType: nvml.EventTypeDoubleBitEccError, EventData: 5},
+		}
+		return &mock.EventSet{
+			FreeFunc: func() nvml.Return { return nvml.SUCCESS },
+			WaitFunc: func(uint32) (nvml.EventData, nvml.Return) {
+				if len(told) == 0 {
+					return nvml.EventData{}, nvml.ERROR_TIMEOUT
+				}
+				next := told[0]
+				told = told[1:]
+				return next, nvml.SUCCESS
+			},
+		}, nvml.SUCCESS
 	}
 	g := s.Devices[0].(*server.Device)
 	if ret, _ := g.SetMigMode(nvml.DEVICE_MIG_ENABLE); ret != nvml.SUCCESS {
@@ -152,5 +187,68 @@ func TestOpenThisMachine(t *testing.T) {
 	defer inv.Close()
 	if all, err := inv.Slices(t.Context()); err != nil || len(all) == 0 {
 		t.Errorf("slices %v, %v", all, err)
+	}
+}
+
+func TestAdapterListens(t *testing.T) {
+	s := patched(t)
+	uuid := func(i int) string { u, _ := s.Devices[i].GetUUID(); return u }
+	l, err := adapter{s}.Listen([]string{uuid(0), uuid(1), uuid(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []event{{uuid(1), 79, -1, -1}, {uuid(0), 94, 2, 0}, {uuid(2), 0, -1, -1}} {
+		if got, ok, err := l.Wait(time.Second); got != want || !ok || err != nil {
+			t.Errorf("heard %+v, %v, %v; want %+v", got, ok, err, want)
+		}
+	}
+	if got, ok, err := l.Wait(time.Second); ok || err != nil {
+		t.Errorf("heard %+v, %v", got, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := (adapter{s}).Listen([]string{"GPU-of-nobody"}); err == nil {
+		t.Error("nobody tells of anything, and that is no error")
+	}
+}
+
+func TestAdapterHealth(t *testing.T) {
+	s := patched(t)
+	at := func(i int) condition {
+		g, err := adapter{s}.GPU(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := g.Health()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for i, want := range []condition{
+		{Told: true}, {Told: true, Recovery: "a reset", RowsPending: true}, {Told: true, Recovery: "a restart of the machine", RowsFailed: true},
+		{Told: true, Drain: true, Recovery: "that nothing uses its links to other GPUs"}, {Told: true, Drain: true, Recovery: "a reset once nothing runs on it"},
+	} {
+		if got := at(i); got != want {
+			t.Errorf("GPU %d: %+v, want %+v", i, got, want)
+		}
+	}
+	old := s.Devices[0].(*server.Device)
+	old.GetFieldValuesFunc = func(f []nvml.FieldValue) nvml.Return {
+		f[0].NvmlReturn = uint32(nvml.ERROR_NOT_SUPPORTED)
+		return nvml.SUCCESS
+	}
+	old.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 0, 0, false, false, nvml.ERROR_NOT_SUPPORTED }
+	old.GetRetiredPagesPendingStatusFunc = func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_ENABLED, nvml.SUCCESS }
+	if got := at(0); got != (condition{RowsPending: true}) {
+		t.Errorf("a GPU and a driver that are old: %+v", got)
+	}
+	for ret, want := range map[nvml.Return]error{nvml.ERROR_GPU_IS_LOST: errLost, nvml.ERROR_RESET_REQUIRED: errReset} {
+		old.GetFieldValuesFunc = func([]nvml.FieldValue) nvml.Return { return ret }
+		g, _ := adapter{s}.GPU(0)
+		if _, err := g.Health(); !errors.Is(err, want) {
+			t.Errorf("%v is %v", ret, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package nvml
 
 import (
 	"sync"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 )
@@ -12,6 +13,46 @@ type fakeLibrary struct {
 	gpus     []*fakeGPU
 	initErr  error
 	shutdown int
+	// events are what its drivers tell of; broken is what becomes of the next wait, once. deaf: nobody tells of anything.
+	events []event
+	broken error
+	deaf   error
+	// heard is how often somebody began to listen.
+	heard int
+}
+
+func (l *fakeLibrary) Listen([]string) (listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard++
+	return fakeEar{l}, l.deaf
+}
+
+// tell has a driver tell of something.
+func (l *fakeLibrary) tell(e ...event) { l.change(func() { l.events = append(l.events, e...) }) }
+
+type fakeEar struct{ *fakeLibrary }
+
+func (e fakeEar) Close() error { return nil }
+
+// Wait looks once, and once more at the end: an event that comes meanwhile is late by less than that.
+func (e fakeEar) Wait(d time.Duration) (event, bool, error) {
+	for range 2 {
+		e.mu.Lock()
+		err := e.broken
+		e.broken = nil
+		var next event
+		told := len(e.events) > 0 && err == nil
+		if told {
+			next, e.events = e.events[0], e.events[1:]
+		}
+		e.mu.Unlock()
+		if err != nil || told {
+			return next, told, err
+		}
+		time.Sleep(d / 2)
+	}
+	return event{}, false, nil
 }
 
 func (l *fakeLibrary) Init() error { return l.initErr }
@@ -23,7 +64,6 @@ func (l *fakeLibrary) Driver() (string, error)   { return "580.1", nil }
 func (l *fakeLibrary) Count() (int, error)       { return len(l.gpus), nil }
 func (l *fakeLibrary) GPU(i int) (gpu, error)    { return l.gpus[i], nil }
 func (l *fakeLibrary) change(do func())          { l.mu.Lock(); do(); l.mu.Unlock() }
-func (u *fakeUnit) UUID() (string, error)        { return u.uuid, u.err }
 func (u *fakeUnit) Name() (string, error)        { return u.name, nil }
 func (u *fakeUnit) Memory() (int64, error)       { return u.memory, nil }
 func (g *fakeGPU) Minor() (int, error)           { return g.minor, g.minorErr }
@@ -38,6 +78,12 @@ type fakeUnit struct {
 	err        error
 }
 
+func (u *fakeUnit) UUID() (string, error) {
+	u.lib.mu.Lock()
+	defer u.lib.mu.Unlock()
+	return u.uuid, u.err
+}
+
 func (u *fakeUnit) Processes() ([]process, error) {
 	u.lib.mu.Lock()
 	defer u.lib.mu.Unlock()
@@ -50,8 +96,16 @@ type fakeGPU struct {
 	minorErr error
 	// silent of its 98 multiprocessors are not told.
 	silent    int
+	condition condition
+	sick      error // what it answers when it is asked how it is
 	mig       bool
 	instances [7]*fakeInstance
+}
+
+func (g *fakeGPU) Health() (condition, error) {
+	g.lib.mu.Lock()
+	defer g.lib.mu.Unlock()
+	return g.condition, g.sick
 }
 
 func (g *fakeGPU) Slots() (int, error) {

@@ -1,5 +1,10 @@
 package nvml
 
+import (
+	"errors"
+	"time"
+)
+
 // library is what we need of NVML. Errors carry a kind: Unsupported for a machine without the driver.
 type library interface {
 	// Init loads the library and attaches to the driver; Shutdown lets go of it.
@@ -10,6 +15,39 @@ type library interface {
 	// Count is the number of GPUs, GPU one of them by index.
 	Count() (int, error)
 	GPU(index int) (gpu, error)
+	// Listen registers for what the drivers of these GPUs tell of, by UUID. Those that tell of nothing are left out; an error says that none does.
+	Listen(gpus []string) (listener, error)
+}
+
+// listener hears what drivers tell of.
+type listener interface {
+	// Wait returns the next event, or false after that time.
+	Wait(d time.Duration) (event, bool, error)
+	Close() error
+}
+
+// event is an error by its Xid, or, 0, that it is time to look.
+type event struct {
+	// UUID of the whole GPU; empty: the driver does not say.
+	UUID string
+	Xid  uint32
+	// GPUInstance and ComputeInstance under MIG, as in place; -1: the GPU as a whole.
+	GPUInstance, ComputeInstance int
+}
+
+// errLost and errReset are in the chain of errors of a GPU that is gone, or must be reset.
+var (
+	errLost  = errors.New("the GPU is lost")
+	errReset = errors.New("the GPU must be reset")
+)
+
+// condition is how a GPU says that it is.
+type condition struct {
+	// Told: the driver says what is to be done about it, and Recovery is that; empty: nothing. Drain: what runs may go on until then.
+	Told, Drain bool
+	Recovery    string
+	// RowsPending: rows or pages of its memory wait for a reset to be replaced. RowsFailed: one could not be.
+	RowsPending, RowsFailed bool
 }
 
 // unit is what a whole GPU and a MIG instance have in common.
@@ -34,6 +72,8 @@ type gpu interface {
 	Instance(slot int) (inst instance, there bool, err error)
 	// Multiprocessors of the largest MIG profile; 0 if the driver does not say.
 	Multiprocessors() (int, error)
+	// Health is how it is. An error has errLost or errReset in its chain where it is one of these.
+	Health() (condition, error)
 }
 
 // instance is one MIG instance.

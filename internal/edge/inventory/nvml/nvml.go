@@ -41,6 +41,10 @@ type Inventory struct {
 	mu sync.Mutex
 	// units are the slices as the last scan saw them.
 	units map[job.SliceID]unit
+	// cards are the GPUs by UUID, each as it last answered.
+	cards map[string]*card
+	// life of the machine.
+	life string
 
 	close    sync.Once
 	closeErr error
@@ -51,6 +55,9 @@ type found struct {
 	slice protocol.Slice
 	gpu   string
 	where unit
+	// card is the GPU itself, and at the instance's place; GPUInstance -1: it is whole.
+	card gpu
+	at   place
 }
 
 // open initializes lib and looks at its GPUs. The caller closes the result.
@@ -62,7 +69,7 @@ func open(lib library, spec string, name func(pid int) string) (*Inventory, erro
 	if err = lib.Init(); err != nil {
 		return nil, fmt.Errorf("start NVML: %w", err)
 	}
-	inv := &Inventory{lib: lib, interval: Interval, name: name}
+	inv := &Inventory{lib: lib, interval: Interval, name: name, cards: map[string]*card{}, life: machineLife()}
 	if err = inv.look(only); err != nil {
 		return nil, errors.Join(err, inv.Close())
 	}
@@ -123,6 +130,11 @@ func (inv *Inventory) look(only []string) error {
 	}
 	slices.Sort(inv.gpus)
 	inv.gpus = slices.Compact(inv.gpus)
+	if l, deaf := inv.lib.Listen(inv.gpus); deaf != nil {
+		trouble += "; that they fail is seen only when they are looked at: " + strings.ReplaceAll(deaf.Error(), "\n", ", ")
+	} else if err = l.Close(); err != nil {
+		return err
+	}
 	driver, err := inv.lib.Driver()
 	if err != nil {
 		driver = "of unknown version"
@@ -236,7 +248,7 @@ func (inv *Inventory) scanGPU(index int, only []string) ([]found, error) {
 		}
 		s := protocol.Slice{ID: job.SliceID(name), Model: model, Profile: "gpu", Speed: 1000, Device: uuid}
 		s.Capacity[trp.Memory] = quantity.Amount(memory)
-		return []found{{slice: s, gpu: uuid, where: g}}, nil
+		return []found{{slice: s, gpu: uuid, where: g, card: g, at: place{GPUInstance: -1}}}, nil
 	}
 	whole, err := g.Multiprocessors()
 	if err != nil {
@@ -247,8 +259,9 @@ func (inv *Inventory) scanGPU(index int, only []string) ([]found, error) {
 		inst, ok, err := g.Instance(slot)
 		if err == nil && ok {
 			var s protocol.Slice
-			if s, err = instanceSlice(inst, name, model, whole); err == nil {
-				all = append(all, found{slice: s, gpu: uuid, where: inst})
+			var at place
+			if s, at, err = instanceSlice(inst, name, model, whole); err == nil {
+				all = append(all, found{slice: s, gpu: uuid, where: inst, card: g, at: at})
 			}
 		}
 		if err != nil {
@@ -258,14 +271,14 @@ func (inv *Inventory) scanGPU(index int, only []string) ([]found, error) {
 	return all, nil
 }
 
-// instanceSlice describes one MIG instance.
-func instanceSlice(inst instance, gpu, model string, whole int) (protocol.Slice, error) {
+// instanceSlice describes one MIG instance, and says where it is.
+func instanceSlice(inst instance, gpu, model string, whole int) (protocol.Slice, place, error) {
 	uuid, err1 := inst.UUID()
 	name, err2 := inst.Name()
 	memory, err3 := inst.Memory()
 	at, err4 := inst.Place()
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return protocol.Slice{}, err
+		return protocol.Slice{}, at, err
 	}
 	// The driver names an instance "NVIDIA A100-SXM4-80GB MIG 3g.40gb".
 	_, profile, ok := strings.Cut(name, " MIG ")
@@ -289,5 +302,5 @@ func instanceSlice(inst instance, gpu, model string, whole int) (protocol.Slice,
 		s.Shared = true
 	}
 	s.ID = job.SliceID(id)
-	return s, nil
+	return s, at, nil
 }

@@ -37,6 +37,10 @@ func failed(doing string, ret nvml.Return) error {
 		hint = " (the driver was updated while it is loaded: reload it or restart the machine)"
 	case nvml.ERROR_NOT_FOUND:
 		kind = errkind.NotFound
+	case nvml.ERROR_GPU_IS_LOST:
+		return errkind.Errorf(kind, "%s: %w: %w", doing, ret, errLost)
+	case nvml.ERROR_RESET_REQUIRED:
+		return errkind.Errorf(kind, "%s: %w: %w", doing, ret, errReset)
 	default: // the GPU or its driver is in trouble, which may pass
 	}
 	return errkind.Errorf(kind, "%s: %w%s", doing, ret, hint)

@@ -18,6 +18,7 @@ func (inv *Inventory) remember(all []found) {
 	}
 	inv.mu.Lock()
 	inv.units = units
+	inv.rememberCards(all)
 	inv.mu.Unlock()
 }
 

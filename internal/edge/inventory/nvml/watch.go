@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -22,19 +23,34 @@ const (
 	shownProcesses = 3
 )
 
-// Watch looks every Interval. Slices that can't be looked at keep what was last said of them.
+// Watch looks every Interval, and at a GPU whose driver tells of something. Slices that can't be looked at keep what was last said of them.
 func (inv *Inventory) Watch(ctx context.Context, ours func(slice job.SliceID, pid int) bool, report func(inventory.Sighting)) error {
 	tick := time.NewTicker(inv.interval)
 	defer tick.Stop()
 	w := watch{seen: map[job.SliceID]int{}, ours: ours, report: report, name: inv.name}
+	d := newDoctor(inv, report)
+	events := make(chan event)
+	var listening sync.WaitGroup
+	listening.Go(func() { inv.listen(ctx, events) })
+	defer listening.Wait()
 	for {
 		if all, _, err := inv.scan(inv.gpus); err == nil && ctx.Err() == nil {
 			w.round(all)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+		if ctx.Err() == nil {
+			d.round()
+		}
+		for waits := true; waits; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case e := <-events:
+				if ctx.Err() == nil {
+					d.event(e)
+				}
+			case <-tick.C:
+				waits = false
+			}
 		}
 	}
 }
