@@ -347,3 +347,22 @@ func FuzzParseLayout(f *testing.F) {
 		checkLegal(t, g, l)
 	})
 }
+
+// FuzzCanonical: what is taken for a name is one that is taken again, as it is.
+func FuzzCanonical(f *testing.F) {
+	for _, s := range []string{"1g.10gb+me", "MIG 1c.2g.20gb", "nvidia.com/mig-1g.24gb.me.all", "2g.48gb-me", "mig", "1g.10gb+", "1g1gb..", "gpu"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name, ok := mig.Canonical(s)
+		if !ok {
+			return
+		}
+		if again, is := mig.Canonical(strings.ToUpper(name)); !is || again != name {
+			t.Fatalf("%q is %q, and that is %q (%v)", s, name, again, is)
+		}
+		if k := mig.Lookup("", s); k != mig.Lookup("", name) || k.Speed < 1 || k.Speed > 1000 || k.Memory < 0 {
+			t.Fatalf("%q is known as %+v", s, k)
+		}
+	})
+}

@@ -56,7 +56,7 @@ type Closing struct {
 // slicePoolFile is everything a file of one pool may say.
 func slicePoolFile() form {
 	memory := func(without string) field {
-		return field{key: "memory", form: anAmount(1), unset: without, example: "10Gi", doc: "Its memory. What has none by any of these is not offered."}
+		return field{key: "memory", form: anAmount(1), unset: without, example: "10Gi", doc: "Its memory. A device of which nothing says it is not offered."}
 	}
 	speed := func(without string) field {
 		return field{key: "speed", form: aShare(1000, 1, 1000, 0), unset: without, example: "0.14", doc: "Its speed as a share of a whole GPU's."}
