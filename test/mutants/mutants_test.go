@@ -49,6 +49,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
 	planted.SkipTie:           {zone, "TestAPageLeavesNobodyOut"},
 	planted.ForgetStir:        {node, "TestStorm"},
+	planted.ForgetOwed:        {lock, "TestOwed"},
 	planted.ReverseVictims:    {lock, "TestNobodyIsAskedAboveOneThatCannotYield"},
 	planted.ForgetTimer:       {node, "TestAnEntryEndsWithinItsTimer"},
 	planted.KeepShort:         {node, "TestAWordOfMemoryGrowsOld"},

@@ -26,6 +26,7 @@ func host(t *rapid.T) *Snapshot {
 		Growth: quantity.Amount(rapid.SampledFrom([]int{0, 0, 0, -50, 10, 500, 4000}).Draw(t, "growth MiB/s")) << 20,
 		Room:   quantity.Amount(rapid.SampledFrom([]int{0, 1, 5, 60}).Draw(t, "room GiB")) * gib,
 		Stall:  rapid.SampledFrom([]int64{0, 0, 100, 400}).Draw(t, "stall"),
+		Owed:   quantity.Amount(rapid.SampledFrom([]int{0, 0, 1, 3, 12}).Draw(t, "owed GiB")) * gib,
 	}
 	for i := range rapid.IntRange(0, 12).Draw(t, "tasks") {
 		k := Task{
@@ -103,7 +104,7 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 		return 1
 	})
 	least, ahead := s.Capacity/1000, func(g quantity.Amount) quantity.Amount { return 2 * max(0, g) }
-	line, room, parked, got := s.Capacity*85/100, d.Room, d.ParkedTasks, quantity.Amount(0)
+	line, room, parked, got := s.Capacity*85/100, d.Room, d.ParkedTasks, s.Owed
 	if d.Level == Emergency {
 		line = s.Capacity * 92 / 100
 	}
@@ -117,16 +118,16 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 	}
 	for i := range s.Tasks {
 		switch k := &s.Tasks[i]; {
-		case k.State == Reclaiming || k.State.leaves() && d.Level == Severe:
+		case k.State == Reclaiming || k.State.Leaves() && d.Level == Severe:
 			got += k.Resident
 		case k.State == Suspending && d.Level == Severe:
 			got += min(k.Resident, d.Room)
 			room -= min(room, k.Resident)
 		}
 	}
-	missing, foresees := d.Used+5*ahead(s.Growth)-s.Capacity, d.Level == Guarded || d.Level == Severe
+	missing, foresees := d.Used+5*ahead(s.Growth)-s.Capacity-s.Owed, d.Level == Guarded || d.Level == Severe
 	for i := range s.Tasks {
-		if k := &s.Tasks[i]; k.State.leaves() {
+		if k := &s.Tasks[i]; k.State.Leaves() {
 			missing -= k.Resident + 5*ahead(k.Growth)
 		}
 	}

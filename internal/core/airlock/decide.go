@@ -272,9 +272,9 @@ func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) {
 	grown := func(g quantity.Amount) quantity.Amount {
 		return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Yield), int64(time.Second)))
 	}
-	missing := a.d.Used + grown(s.Growth) - s.Capacity
+	missing := a.d.Used + grown(s.Growth) - s.Capacity - s.Owed
 	for i := range s.Tasks {
-		if t := &s.Tasks[i]; t.State.leaves() {
+		if t := &s.Tasks[i]; t.State.Leaves() {
 			missing -= max(0, t.Resident) + grown(t.Growth)
 		}
 	}
@@ -324,7 +324,7 @@ func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
 // is passed over; where nothing that is legal would help, those above it are not touched either.
 func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 	d := &a.d
-	d.Deficit = a.lack(&d.Reading)
+	d.Deficit, d.Underway = a.lack(&d.Reading), s.Owed
 	for i := range s.Tasks {
 		d.Underway += a.underway(&s.Tasks[i])
 	}
@@ -395,7 +395,7 @@ func (a *Airlock) moveOut(now quantity.Instant, s *Snapshot) bool {
 // rescue ends the lowest at once, down to the severe line.
 func (a *Airlock) rescue(now quantity.Instant, s *Snapshot) {
 	d := &a.d
-	d.Deficit = a.lack(&d.Reading)
+	d.Deficit, d.Underway = a.lack(&d.Reading), s.Owed
 	going := len(d.Actions)
 	for _, x := range d.Actions { // whose timer is over
 		d.Underway += max(0, x.Relief)

@@ -28,8 +28,8 @@ const (
 	States = iota
 )
 
-// leaves: it is to end, whoever had it be so, and what it has is under way.
-func (s State) leaves() bool { return s >= Readdressing }
+// Leaves: it is to end, whoever had it be so, and what it has is under way.
+func (s State) Leaves() bool { return s >= Readdressing }
 
 // Class is how much is lost with a task, the lowest first.
 type Class uint8
@@ -71,6 +71,8 @@ type Snapshot struct {
 	Capacity, Used, Growth, Room quantity.Amount
 	// Stall is the share of time for which tasks stand still for want of memory, in parts per thousand.
 	Stall int64
+	// Owed is what tasks that were ended have let go of already and Used does not show yet.
+	Owed quantity.Amount
 	// Tasks in any order, at most MaxTasks. Those of which nothing is known but their memory are of no use here: they count in Used.
 	Tasks []Task
 }

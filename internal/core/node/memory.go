@@ -29,6 +29,9 @@ type memory struct {
 	short bool
 	share uint16
 	old   quantity.Instant // 0: there is no word
+	// owed is what subjobs that were ended have let go of and the host does not show yet, and owes what of it was at the last word.
+	owed airlock.Owed
+	owes quantity.Amount
 	// left is the largest probable peak of those that had to leave since there was no room, half of what may be used at most; 0: none had to. While they
 	// would not all find room again, one on each idle slice, full says whether there is none for the next: nothing is granted, and what is sold begins.
 	// Without that they come back as soon as it is calm, and have to leave again. It ends at until, whatever room there is then: who left may be gone for good.
@@ -58,6 +61,7 @@ func (n *Node) press(now quantity.Instant, s *protocol.Strain, out *protocol.Out
 	if n.memory.lock == nil {
 		n.memory.lock = airlock.New(n.cfg.Airlock)
 	}
+	n.memory.owes = n.memory.owed.Look(now, s.Used, n.let(s))
 	n.memory.strain, n.memory.old = s, now.Add(n.memory.lock.Config().Timer)
 	d := n.decision(now, s, out)
 	n.memory.read(now, d)
@@ -208,7 +212,7 @@ func (n *Node) table() airlock.Snapshot {
 			}
 		}
 	}
-	return airlock.Snapshot{Capacity: m.strain.Capacity, Used: m.strain.Used, Growth: m.strain.Growth, Room: m.strain.Room, Stall: m.strain.Stall, Tasks: m.tasks}
+	return airlock.Snapshot{Capacity: m.strain.Capacity, Used: m.strain.Used, Growth: m.strain.Growth, Room: m.strain.Room, Stall: m.strain.Stall, Owed: m.owes, Tasks: m.tasks}
 }
 
 // tabulate makes tasks of the leases that run, with what they use.

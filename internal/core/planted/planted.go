@@ -92,6 +92,8 @@ const (
 	ForgetStir Bug = "forget-stir"
 	// ReverseVictims has the highest in the order of survival hit first. (airlock)
 	ReverseVictims Bug = "reverse-victims"
+	// ForgetOwed takes what was ended for having brought nothing until its host shows it. (airlock)
+	ForgetOwed Bug = "forget-owed"
 	// ForgetTimer lets an entry of Airlock stand for good where the executor is silent. (node)
 	ForgetTimer Bug = "forget-timer"
 	// KeepShort leaves a node short of memory for good once its executor is silent. (node)

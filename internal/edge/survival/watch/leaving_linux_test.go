@@ -63,3 +63,49 @@ func TestWhoWasAskedToYieldKeepsItsTimer(t *testing.T) {
 		t.Fatalf("its timer is over, and it is %v", x.state(1))
 	}
 }
+
+// TestWhatWasEndedIsOwed: three that can neither yield nor be moved out, and one of them is as much as is missing. The lowest is ended, and nobody else while the machine does not show
+// it yet, whether its daemon knows by then or not. What a machine has not shown for two seconds it has not got.
+func TestWhatWasEndedIsOwed(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		x := newWorld(t)
+		x.m.room, x.m.lags = 0, true
+		var jobs []*subjob
+		for i, priority := range []int32{-50, 0, 90} {
+			jobs = append(jobs, x.add(uint64(1+i), 6*gib, func(r *Row) { r.Priority = priority }))
+		}
+		x.look(rest)
+		x.m.base = 79*gib + gib/2
+		ended := func() (n int) {
+			for _, s := range jobs {
+				if s.ended {
+					n++
+				}
+			}
+			return n
+		}
+		x.look(alert)
+		if known {
+			x.table.Rows = x.table.Rows[1:]
+			x.publish()
+		}
+		for range 100 {
+			x.look(alert)
+		}
+		if !jobs[0].ended || ended() != 1 {
+			t.Fatalf("%d were ended, the lowest %v", ended(), jobs[0].ended)
+		}
+		x.m.base -= 6 * gib
+		x.look(alert)
+		x.m.base += 6 * gib // others take what it had, and it is not counted again
+		if x.look(alert); !jobs[1].ended || jobs[2].ended {
+			t.Fatalf("the machine has shown it, and is short again: ended %d", ended())
+		}
+		for range 300 {
+			x.look(alert)
+		}
+		if !jobs[2].ended {
+			t.Fatal("the machine shows nothing of it for 3 s, and it is counted on")
+		}
+	}
+}

@@ -115,8 +115,11 @@ func (w *watcher) take(row *Row) (t task, ok bool) {
 	return t, true
 }
 
-// drop lets go of a task.
+// drop lets go of a task. One that has ended has memory no more, whether or not it was looked at since.
 func (w *watcher) drop(t *task) {
+	if t.state == airlock.Reclaiming {
+		w.let += t.resident
+	}
 	w.release(t)
 	_ = t.hold.Close()
 	t.life.close()

@@ -66,6 +66,9 @@ type watcher struct {
 	// level at the last look; present: the daemon is there.
 	level   airlock.Level
 	present bool
+	// let is what subjobs that were ended have let go of since the last look, and owed what of that the machine does not show yet.
+	let  quantity.Amount
+	owed airlock.Owed
 	// move is how much is moved out at once, next whose turn it is.
 	move quantity.Amount
 	next int
@@ -196,7 +199,11 @@ func (w *watcher) gauge(boot time.Duration) {
 		if err := t.hold.Measure(boot, &w.use); err != nil {
 			w.use = survival.Use{}
 		}
+		before := t.resident
 		t.resident, t.parked, t.growth = max(0, w.use.Resident), max(0, w.use.Parked), w.use.Growth
+		if t.state == airlock.Reclaiming {
+			w.let += max(0, before-t.resident)
+		}
 		switch t.state {
 		case airlock.Suspending:
 			if !t.still {
@@ -265,6 +272,7 @@ func (w *watcher) decide(now quantity.Instant) *airlock.Decision {
 	if w.can.Level < survival.Full {
 		s.Room = 0
 	}
+	s.Owed, w.let = w.owed.Look(now, m.Used, w.let), 0
 	for i := range w.tasks {
 		t := &w.tasks[i]
 		if !w.present && t.state == airlock.Readdressing && !t.row.Stopping { // nobody has asked it, and nobody will

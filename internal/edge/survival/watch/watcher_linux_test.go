@@ -26,6 +26,8 @@ type machine struct {
 	room     quantity.Amount
 	base     quantity.Amount // what is used by nobody
 	subjobs  map[job.Token]*subjob
+	// lags: what has ended leaves the machine with as much in use, until base is less.
+	lags bool
 	// refuse: nothing can be made to stand still. slow: what is told to stand still does at the next look.
 	refuse, slow bool
 }
@@ -109,6 +111,9 @@ func (s *subjob) Reclaim(most quantity.Amount) (quantity.Amount, error) {
 func (s *subjob) Close() error { s.holds--; return nil }
 
 func (s *subjob) end() error {
+	if s.m.lags {
+		s.m.base += s.resident
+	}
 	s.ended, s.resident, s.parked, s.told, s.still = true, 0, 0, false, false
 	return nil
 }
