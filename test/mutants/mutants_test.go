@@ -25,6 +25,7 @@ const (
 	node   = module + "core/node"
 	lock   = module + "core/airlock"
 	runs   = module + "edge/executor/process"
+	shims  = module + "edge/executor/shim/supervisor"
 	filed  = module + "edge/archive/bolt"
 	driver = module + "host"
 	parts  = module + "core/capture"
@@ -55,6 +56,9 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.KeepShort:         {node, "TestAWordOfMemoryGrowsOld"},
 	planted.StayFrozen:        {runs, "TestNobodyAnswersForWhatStandsStill"},
 	planted.BlameReclaimed:    {runs, "TestAWatcherEndsASubjobAlone"},
+	planted.KeepQuarantine:    {node, "TestAQuarantineEndsWithItsLastProcess"},
+	planted.SellRemaining:     {zone, "TestWhatOutlivesItsLeaseIsWaitedFor"},
+	planted.LookBeforeEnd:     {shims, "TestTheEndWaitsForNoLook"},
 	planted.HalfGang:          {zone, "TestAMemberThatFailsEndsTheOthers"},
 	planted.SettleHalf:        {zone, "TestAMemberThatFailsEndsTheOthers"},
 	planted.KeepHolds:         {zone, "TestARefusalGivesUpWhatIsHeld"},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -20,7 +21,7 @@ func (h *Ledger) remains(now quantity.Instant, in *protocol.Message, out *protoc
 	if l == nil {
 		j, l, _, _ = h.member(in)
 	}
-	if l == nil {
+	if l == nil || planted.In(planted.SellRemaining) {
 		return
 	}
 	if j.fate().dropping.State != job.Waiting {

@@ -24,6 +24,8 @@ const (
 	OfferBeforeFound Bug = "offer-before-found"
 	// IgnoreDeadline lets a subjob run past the end of its lease. (supervisor)
 	IgnoreDeadline Bug = "ignore-deadline"
+	// LookBeforeEnd has the end of a lease wait for a look at a subjob's processes. (supervisor)
+	LookBeforeEnd Bug = "look-before-end"
 	// OrphanTree leaves the process tree alive when its supervisor dies. (supervisor)
 	OrphanTree Bug = "orphan-tree"
 	// TrustProgress counts progress without a whole checkpoint, and beyond what was done. (home)
@@ -110,6 +112,10 @@ const (
 	KeepHolds Bug = "keep-holds"
 	// FirstMember asks no member of a gang again once the first runs. (home)
 	FirstMember Bug = "first-member"
+	// KeepQuarantine leaves a slice quarantined when the last of the processes that were the reason is gone. (node)
+	KeepQuarantine Bug = "keep-quarantine"
+	// SellRemaining gives a claim up although its node says that processes of it are there. (home)
+	SellRemaining Bug = "sell-remaining"
 	// KeepGuests keeps what a zone has lent to a gang whose home is silent. (zone)
 	KeepGuests Bug = "keep-guests"
 )

@@ -25,12 +25,16 @@ const (
 	overdue = 10 * time.Second
 	// patience is how long SIGKILL may take before it is said that processes remain.
 	patience = 2 * time.Second
+	// patienceOfLooks bounds a look at a subjob's memory: its end is seen between two looks.
+	patienceOfLooks = 300 * time.Millisecond
+	// mostApart is how far apart the tries to end what remains of a dead supervisor's subjob get: each looks at every process of the machine.
+	mostApart = 10 * time.Second
 )
 
 // watch stays with a subjob until its supervisor is gone, and then says how it ended. again: nothing of it has begun, since the
 // supervisor, which had looked after others, was gone before it heard of it.
 func (r *run) watch(s *spawned) (again bool) {
-	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report)}
+	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report), meter: tree.Meter{Patience: patienceOfLooks}}
 	defer func() { rep.meter.Stores.Close() }()
 	glances := time.NewTicker(glance)
 	defer glances.Stop()
@@ -120,7 +124,8 @@ func (p *reporter) report(note shim.Note) {
 	if time.Now().Before(p.next) {
 		return
 	}
-	p.next = time.Now().Add(p.r.e.o.Report)
+	begun := time.Now()
+	defer func() { p.next = begun.Add(max(p.r.e.o.Report, 20*time.Since(begun))) }() // of thousands of processes a look takes long
 	w := p.r.work()
 	seen := &protocol.Observation{Slice: w.Slice, Progress: w.Range.From, At: p.r.e.o.now()}
 	if said, ok := p.r.dir.ReadProgress(); ok && said.Progress > seen.Progress {
@@ -139,7 +144,8 @@ func (p *reporter) report(note shim.Note) {
 
 // conclude finds out how a subjob whose supervisor is gone has ended. It returns when its last process is gone.
 func (r *run) conclude() {
-	for until := time.Now().Add(patience); !r.e.isClosed(); {
+	until, apart := time.Now().Add(patience), glance
+	for !r.e.isClosed() {
 		res, err := r.ended()
 		wait := glance
 		switch {
@@ -150,7 +156,9 @@ func (r *run) conclude() {
 			wait = time.Millisecond // an init that is just dying
 		case shim.Held(err):
 			r.remains("the init of the subjob remains, though its supervisor is gone")
-		case !errors.Is(err, errRemain):
+		case errors.Is(err, errRemain):
+			wait, apart = apart, min(2*apart, mostApart)
+		default:
 			r.e.o.Logger.Error("finding out how a subjob ended; trying again", "subjob", r.token.String(), "err", err)
 			if ofTheNode(err) {
 				r.trouble = err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -26,6 +27,9 @@ type child struct {
 	// nothing. Negative descriptors are closed, or somebody else's to read.
 	ears [4]unix.PollFd
 	logs *logs
+	// ending keeps strike and the letting go of what it needs apart; struck: it has killed.
+	ending sync.Mutex
+	struck bool
 	// outgrew, known once it is closed: the kernel ended it because it passed the group's memory limit.
 	outgrew bool
 }
@@ -139,16 +143,32 @@ func (c *child) first(l *shim.Lease) error {
 	}
 }
 
-// end kills everything below this process and waits until nothing is left, for patience at most. It returns what is. The
-// kernel's word decides and not a look at /proc, which can miss what moves meanwhile: this process is the reaper of all
-// below it, so when it has no child left there is none.
-func (c *child) end(patience time.Duration) []tree.Process {
+// strike kills all that the kernel ends in one go, however much it is: the init with its namespace, and the control group. It looks at nothing, so
+// that a timer may call it while this process looks at something.
+func (c *child) strike() {
+	c.ending.Lock()
+	defer c.ending.Unlock()
+	c.struck = true
 	if fd := c.ears[earEnd].Fd; fd >= 0 {
 		_ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
 	} else {
 		_ = c.init.Signal(syscall.SIGKILL)
 	}
 	_ = c.group.Kill()
+}
+
+// wasStruck says whether strike has killed.
+func (c *child) wasStruck() bool {
+	c.ending.Lock()
+	defer c.ending.Unlock()
+	return c.struck
+}
+
+// end kills everything below this process and waits until nothing is left, for patience at most. It returns what is. The
+// kernel's word decides and not a look at /proc, which can miss what moves meanwhile: this process is the reaper of all
+// below it, so when it has no child left there is none.
+func (c *child) end(patience time.Duration) []tree.Process {
+	c.strike()
 	until := time.Now().Add(patience)
 	// Mostly the init takes all with it. A look at every process of the machine costs more than a whole subjob that does nothing.
 	if !c.alone() {
@@ -197,6 +217,8 @@ func (c *child) alone() bool {
 }
 
 func (c *child) shut(ear int) {
+	c.ending.Lock()
+	defer c.ending.Unlock()
 	if fd := &c.ears[ear].Fd; *fd >= 0 {
 		_ = unix.Close(int(*fd))
 		*fd = -1

@@ -40,6 +40,8 @@ type subjob struct {
 	terms terms
 	child *child
 	watch watch
+	// walk is when to look at all of its processes.
+	walk duty
 	// cause is what it is being ended for; asked: SIGTERM was sent; forced: SIGKILL.
 	cause         job.Outcome
 	asked, forced bool
@@ -202,90 +204,6 @@ func (s *subjob) run() error {
 
 // errRemoved: nobody can learn of the subjob any more, or stop it, and what it writes is lost.
 var errRemoved = errors.New("somebody has removed the run directory")
-
-// stay looks after the command until it has ended by itself or was killed; said is what the init knows of its end.
-func (s *subjob) stay() (said word) {
-	for {
-		until := time.Now().Add(min(s.watch.every(), s.next()))
-		for wait := time.Duration(1); wait > 0; {
-			wait = time.Until(until)
-			if w := s.child.hear(wait); w.Kind != 0 {
-				s.ended(w)
-				s.reclaimed(w)
-				return w
-			}
-		}
-		if s.lock.Removed() {
-			s.cause, s.forced, s.detail = job.Stopped, true, errRemoved.Error()
-			return word{Code: -1, Signal: int32(syscall.SIGKILL)}
-		}
-		s.terms.read(s.dir, s.log)
-		members := tree.Below(s.child.init.PID)
-		if cause, text := s.watch.look(members, s.terms.now()); cause != 0 {
-			s.cause, s.forced, s.detail = cause, true, text
-			return word{Code: -1, Signal: int32(syscall.SIGKILL)}
-		}
-		if s.hold(members) {
-			return word{Code: -1, Signal: int32(syscall.SIGKILL)}
-		}
-	}
-}
-
-// ended looks at what a command leaves behind that has failed by itself.
-func (s *subjob) ended(said word) {
-	if s.cause != 0 || said.Code == 0 && said.Signal == 0 || s.watch.tasks <= 0 {
-		return
-	}
-	if text := s.watch.refused(tree.Below(s.child.init.PID)); text != "" {
-		s.cause, s.detail = job.LimitKilled, text
-	}
-}
-
-// next is how long it is to the next moment that something is due by the clock.
-func (s *subjob) next() time.Duration {
-	kill, term := s.terms.kill(s.lease.Grace), s.terms.term(s.lease.Grace)
-	d := s.terms.until(kill)
-	if !s.asked {
-		d = min(d, s.terms.until(term))
-	}
-	if s.lease.WarnSignal != 0 && s.warned != s.terms.end {
-		d = min(d, s.terms.until(s.terms.end.Add(-s.lease.WarnBefore)))
-	}
-	return d
-}
-
-// hold keeps the command to its terms: warn, ask, kill. It says whether it is to be killed.
-func (s *subjob) hold(members []tree.Member) bool {
-	now, t := s.terms.now(), &s.terms
-	if planted.In(planted.IgnoreDeadline) {
-		return false
-	}
-	if s.lease.WarnSignal != 0 && s.warned != t.end && now >= t.end.Add(-s.lease.WarnBefore) {
-		s.warned = t.end
-		tree.Warn(members, syscall.Signal(s.lease.WarnSignal))
-	}
-	if s.asked && s.cause == job.DeadlineKilled && (t.stop || t.cut) {
-		s.cause = job.Stopped
-	}
-	ask := !s.asked && now >= t.term(s.lease.Grace)
-	if ask {
-		s.asked, s.cause = true, job.DeadlineKilled
-		if t.stop || t.cut {
-			s.cause = job.Stopped
-		}
-	}
-	s.relent(now, members)
-	s.unattended(members)
-	s.notify() // before the signal, which may make it look
-	if ask {
-		tree.Ask(members, syscall.SIGTERM)
-	}
-	s.thaw(members)
-	if now >= t.kill(s.lease.Grace) {
-		s.forced = true
-	}
-	return s.forced
-}
 
 // patience is how long SIGKILL may take before it is said that processes remain.
 const patience = 2 * time.Second

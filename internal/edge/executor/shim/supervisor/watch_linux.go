@@ -13,6 +13,9 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
+// patienceOfLooks bounds a look at the memory of a tree of thousands: orders are heard between two looks.
+const patienceOfLooks = 300 * time.Millisecond
+
 // watch looks at what the subjob uses and how far it says it is. Nothing it does takes more than a twentieth of the time.
 type watch struct {
 	dir     shim.Dir
@@ -42,7 +45,7 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 	w := watch{
 		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l), group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
-		meter:   tree.Meter{Limit: int64(l.Memory)}, size: duty{every: 500 * time.Millisecond},
+		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond},
 	}
 	if w.scratch.Bytes > 0 {
 		w.scratch.Bytes += l.Copied.Bytes

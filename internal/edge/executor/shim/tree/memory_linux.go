@@ -18,7 +18,10 @@ type Meter struct {
 	Limit int64
 	// Stores of the tree. What lies there counts, and what is mapped of it counts once.
 	Stores Stores
-	peak   int64
+	// Patience bounds one look, of which a Measure takes three at most; 0: nothing does. A tree of thousands that is not measured by then is not known to have more than the limit.
+	Patience time.Duration
+	until    time.Time
+	peak     int64
 	// next is when an exact figure may be taken again for a new peak.
 	next time.Time
 }
@@ -28,49 +31,93 @@ func (m *Meter) Peak() int64 { return m.peak }
 
 // Measure returns the use of the given processes now, parents before children. Those that are gone count nothing.
 func (m *Meter) Measure(procs []Member) int64 {
+	begun := time.Now()
+	m.hurry()
 	var sum int64
-	for _, p := range procs {
-		sum += resident(p.PID)
+	for i := range procs {
+		if m.late() {
+			return m.unknown(sum)
+		}
+		sum += resident(procs[i].PID)
 	}
 	stored := m.Stores.Used()
 	sum += stored
 	over := m.Limit > 0 && sum > m.Limit
 	if (len(procs) > 1 || stored > 0) && sum > m.peak {
-		now := time.Now()
-		if !over && now.Before(m.next) {
+		if !over && begun.Before(m.next) {
 			return sum // a peak that lasts is measured next time
 		}
-		sum = min(sum, m.exact(procs, stored))
-		if m.Limit > 0 && sum > m.Limit {
+		now, known := m.exact(procs, stored)
+		if over && known && now > m.Limit {
 			// The processes are not looked at in the same instant: one that let go of its share in between makes the other's
 			// larger. Too much is what two looks in a row say.
-			sum = min(sum, m.exact(procs, stored))
+			var again int64
+			again, known = m.exact(procs, stored)
+			now = min(now, again)
 		}
-		m.next = now.Add(20 * time.Since(now))
+		if m.next = time.Now().Add(20 * time.Since(begun)); !known {
+			return m.unknown(sum)
+		}
+		sum = min(sum, now)
 	}
 	m.peak = max(m.peak, sum)
 	return sum
 }
 
-// exact is what the processes have and what is stored, less what they have mapped of that.
-func (m *Meter) exact(procs []Member, stored int64) int64 {
-	sum := exact(procs)
-	if stored > 0 {
-		sum += max(0, stored-m.Stores.mapped(procs))
+// hurry begins a look that may take as long as the meter's patience.
+func (m *Meter) hurry() {
+	if m.until = (time.Time{}); m.Patience > 0 {
+		m.until = time.Now().Add(m.Patience)
+	}
+}
+
+// late says whether a look has taken as long as it may.
+func (m *Meter) late() bool { return !m.until.IsZero() && time.Now().After(m.until) }
+
+// unknown is what is said of a tree that was not measured in time.
+func (m *Meter) unknown(sum int64) int64 {
+	if m.Limit > 0 {
+		return min(sum, m.Limit)
 	}
 	return sum
 }
 
-// exact adds up the proportional shares. A process that runs in its parent's own memory counts nothing: that is what a
-// child of vfork(2) or posix_spawn(3) does until it calls exec, and the kernel, which counts by address space and not
-// by process, tells both that all of it is theirs.
-func exact(procs []Member) (sum int64) {
+// exact is what the processes have and what is stored, less what they have mapped of that; false: it would have taken too long, and what was seen of it is
+// not more than the limit.
+//
+// A process that runs in its parent's own memory counts nothing: that is what a child of vfork(2) or posix_spawn(3) does until it calls
+// exec, and the kernel, which counts by address space and not by process, tells both that all of it is theirs.
+func (m *Meter) exact(procs []Member, stored int64) (sum int64, known bool) {
+	m.hurry()
 	for _, p := range procs {
+		if m.late() {
+			return sum, m.Limit > 0 && sum > m.Limit
+		}
 		if !sameMemory(p.PID, p.Parent) { // asked first: between the two it can only come to have its own
 			sum += proportional(p.PID)
 		}
 	}
-	return sum
+	if stored == 0 {
+		return sum, true
+	}
+	mapped, known := m.mapped(procs)
+	return sum + max(0, stored-mapped), known
+}
+
+// mapped is the proportional share of what processes have mapped of the stores, which is in their own figures as well; false: it would have taken
+// too long.
+func (m *Meter) mapped(procs []Member) (sum int64, known bool) {
+	for _, p := range procs {
+		if m.late() {
+			return 0, false
+		}
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/smaps")
+		if err != nil || sameMemory(p.PID, p.Parent) {
+			continue
+		}
+		sum += m.Stores.mappedIn(data)
+	}
+	return sum, true
 }
 
 // sameMemory says whether two processes have one address space. Where the kernel does not tell (no CONFIG_KCMP, no

@@ -115,7 +115,7 @@ time.sleep(60)`)
 	})
 	b.Run("exact", func(b *testing.B) {
 		for b.Loop() {
-			exact(all)
+			(&Meter{}).exact(all, 0)
 		}
 	})
 }

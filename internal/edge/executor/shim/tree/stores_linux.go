@@ -63,18 +63,6 @@ func (s *Stores) Close() {
 	s.files = nil
 }
 
-// mapped is the proportional share of what processes have mapped of them, which is in their own figures as well.
-func (s *Stores) mapped(procs []Member) (sum int64) {
-	for _, p := range procs {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/smaps")
-		if err != nil || sameMemory(p.PID, p.Parent) {
-			continue
-		}
-		sum += s.mappedIn(data)
-	}
-	return sum
-}
-
 // mappedIn adds up the shares of the mappings that are of these devices. A mapping begins with a line such as
 // "7f00-7f10 rw-s 00000000 00:2f 12  /dev/shm/x".
 func (s *Stores) mappedIn(smaps []byte) (sum int64) {

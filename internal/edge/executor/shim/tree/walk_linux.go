@@ -25,27 +25,32 @@ func Below(root int) []Member {
 
 // byChildren walks down the kernel's own lists (CONFIG_PROC_CHILDREN): its cost depends on the tree alone.
 func byChildren(root int) (found []Member) {
-	queue, seen := []int{root}, map[int]bool{root: true}
+	type node struct{ pid, threads int }
+	queue, seen := []node{{pid: root}}, map[int]bool{root: true}
 	for len(queue) > 0 {
 		parent := queue[0]
 		queue = queue[1:]
-		for _, pid := range children(parent) {
+		for _, pid := range children(parent.pid, parent.threads) {
 			if seen[pid] {
 				continue
 			}
 			seen[pid] = true
-			if s, err := readStat(pid); err == nil && !s.dead() {
-				found = append(found, Member{Process{pid, s.started}, parent, s.threads})
+			s, err := readStat(pid)
+			if err == nil && !s.dead() {
+				found = append(found, Member{Process{pid, s.started}, parent.pid, s.threads})
 			}
-			queue = append(queue, pid) // a dead one's children may not have moved yet
+			queue = append(queue, node{pid, s.threads}) // a dead one's children may not have moved yet
 		}
 	}
 	return found
 }
 
-// children of all threads of a process.
-func children(pid int) (all []int) {
+// children of all threads of a process. Most have one thread, and then there is nothing to list: of thousands this halves the time.
+func children(pid, threads int) (all []int) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	if threads == 1 {
+		return childrenIn(dir + "/" + strconv.Itoa(pid) + "/children")
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil
@@ -56,14 +61,19 @@ func children(pid int) (all []int) {
 		return nil
 	}
 	for _, t := range tasks {
-		data, err := os.ReadFile(dir + "/" + t + "/children")
-		if err != nil {
-			continue
-		}
-		for _, f := range bytes.Fields(data) {
-			if pid, err := strconv.Atoi(string(f)); err == nil {
-				all = append(all, pid)
-			}
+		all = append(all, childrenIn(dir+"/"+t+"/children")...)
+	}
+	return all
+}
+
+func childrenIn(path string) (all []int) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	for _, f := range bytes.Fields(data) {
+		if pid, err := strconv.Atoi(string(f)); err == nil {
+			all = append(all, pid)
 		}
 	}
 	return all
