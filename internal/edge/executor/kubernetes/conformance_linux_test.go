@@ -17,3 +17,10 @@ func TestConformance(t *testing.T) {
 		return podtest.NewWorld(t, podtest.NewAPI(t), "main", "default", nil).Harness()
 	})
 }
+
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	executortest.Hostile(t, func(t *testing.T) executortest.Harness {
+		return podtest.NewWorld(t, podtest.NewAPI(t), "main", "default", nil).Harness()
+	})
+}

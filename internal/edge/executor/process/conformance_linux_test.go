@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/executortest"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/store/files"
 )
 
@@ -29,6 +30,29 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	for name, iso := range map[string]*shim.Isolation{"best": nil, "tree only": treeOnly()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			executortest.Hostile(t, func(t *testing.T) executortest.Harness { return harness(t, iso, nil) })
+		})
+	}
+	t.Run("with a store", func(t *testing.T) {
+		t.Parallel()
+		executortest.Hostile(t, func(t *testing.T) executortest.Harness { return harness(t, nil, newStore(t)) })
+	})
+}
+
+// TestHostileUnprivileged: a daemon that is not root may not move, nor look into, what a program has closed.
+func TestHostileUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is not root: the test above says it")
+	}
+	t.Parallel()
+	asNobody(t, "TestHostile")
+}
+
 // harness of the process kind; what subjobs leave goes to a store, if there is one.
 func harness(t *testing.T, iso *shim.Isolation, keep *files.Dir) executortest.Harness {
 	path, err := os.Executable()
@@ -36,7 +60,10 @@ func harness(t *testing.T, iso *shim.Isolation, keep *files.Dir) executortest.Ha
 		t.Fatal(err)
 	}
 	data := t.TempDir()
-	t.Cleanup(func() { killAll(data) })
+	t.Cleanup(func() {
+		killAll(data)
+		_ = foreign.Remove(data) // what a program has made so that nobody may remove it, too
+	})
 	return executortest.Harness{
 		Open: func(deliver func(protocol.Message)) executor.Executor {
 			o := process.Options{DataDir: data, ShimPath: path, Deliver: deliver, Isolation: iso, Report: 100 * time.Millisecond}
@@ -59,6 +86,7 @@ func harness(t *testing.T, iso *shim.Isolation, keep *files.Dir) executortest.Ha
 				return job.Launch{Command: self(t, string(p))}
 			}
 		},
+		Script: func(script string) job.Launch { return job.Launch{Command: []string{"sh", "-c", script}} },
 		Notice: func(tok job.Token) (n executor.Notice, ok bool) {
 			return readNotice(t, shim.Dir(filepath.Join(data, "runs", tok.String())).Notice())
 		},

@@ -48,7 +48,9 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, ".") { // half built or half removed: never a run directory
-			errs = append(errs, foreign.Remove(e.s.in("runs", name)))
+			if err := foreign.Remove(e.s.in("runs", name)); err != nil {
+				e.o.Logger.Warn("removing what is left of a run directory; it is tried again at the next start", "err", err)
+			}
 			continue
 		}
 		token, err := job.ParseToken(name)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -82,7 +83,7 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 	}
 	// What is worth keeping is in its place, durably. Should a power cut bring the rest back it is put away once more.
 	old := e.s.in("runs", ".old-"+m.Token.String())
-	if err := os.Rename(string(dir), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := rename(string(dir), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	done := over{path: old}
@@ -134,7 +135,12 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 		if first > lease.Generation.Number() { // another life has the folders now
 			return e.keep(dir, &lease)
 		}
-		return e.publish(dir, &lease, m.Body.(*protocol.Settlement).Range)
+		err = e.publish(dir, &lease, m.Body.(*protocol.Settlement).Range)
+		if errkind.Of(err) != errkind.Invalid {
+			return err
+		}
+		e.o.Logger.Error("what counts of a subjob can't be published, and will not be the next time: it is set aside", "subjob", m.Token.String(), "err", err)
+		return e.keep(dir, &lease)
 	}
 	if planted.In(planted.PublishLosers) {
 		return e.publish(dir, &lease, lease.Range)
@@ -192,8 +198,8 @@ func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
 	if e.o.KeepLost > 0 {
 		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {
 			moved, err := move(from, filepath.Join(e.s.kept(l.Job, l.Token), name), 0o700, l.Outlived(e.bootID))
-			if err != nil {
-				return err
+			if err != nil { // nothing hangs on it: it goes with its run directory
+				e.o.Logger.Warn("what a subjob left that does not count is not kept", "subjob", l.Token.String(), "err", err)
 			}
 			any = any || moved
 		}
@@ -211,7 +217,7 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 		if _, err := os.Lstat(log[0]); errors.Is(err, fs.ErrNotExist) {
 			continue // it wrote nothing there, or it was moved before
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(log[1]), 0o700), os.Rename(log[0], log[1])); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(log[1]), 0o700), rename(log[0], log[1])); err != nil {
 			return err
 		}
 		moved = append(moved, log[1])
@@ -222,8 +228,11 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 	return nil
 }
 
-// filled says whether a directory holds something.
+// filled says whether a directory holds something. Invalid: something else stands in its place.
 func filled(path string) (bool, error) {
+	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+		return false, errkind.Errorf(errkind.Invalid, "%s is no folder", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
@@ -240,20 +249,20 @@ func filled(path string) (bool, error) {
 // says whether the directory is there afterwards: moved now or before. outlived: the machine was started anew since it was written.
 // Then it may be in both places, where a file system keeps no order between directories, and what is in its place is whole.
 func move(from, to string, mode os.FileMode, outlived bool) (bool, error) {
-	entries, err := os.ReadDir(from)
+	any, err := filled(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // moved before, perhaps by a daemon that died before that was durable
 		if _, err = os.Stat(to); err != nil {
 			return false, nil //nolint:nilerr // there was nothing to move
 		}
 		err = shim.SyncDir(filepath.Dir(filepath.Dir(to)))
-	case err != nil || len(entries) == 0:
+	case err != nil || !any:
 		return false, err
 	default:
 		// The place must be on the disk before anything can be said to lie there, and the old one may go last.
 		err = errors.Join(os.MkdirAll(filepath.Dir(to), mode), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
 		if err == nil {
-			err = os.Rename(from, to)
+			err = rename(from, to)
 		}
 		if outlived && (errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.ENOTEMPTY)) {
 			err = nil
@@ -266,6 +275,16 @@ func move(from, to string, mode os.FileMode, outlived bool) (bool, error) {
 		return false, fmt.Errorf("publishing: %w", err)
 	}
 	return true, nil
+}
+
+// rename moves what may be a subjob's, and have been made so that it can't be moved.
+func rename(from, to string) error {
+	err := os.Rename(from, to)
+	if errors.Is(err, fs.ErrPermission) {
+		foreign.Free(from)
+		err = os.Rename(from, to)
+	}
+	return err
 }
 
 // dropCheckpoints removes a job's other generations once the newest is in place, except those that a subjob still reads.

@@ -173,7 +173,7 @@ func (r *run) stowOne(ctx context.Context, refs files.Refs, role, dir string) er
 		return nil
 	}
 	if err != nil {
-		return err
+		return hopeless(err)
 	}
 	t, err := tree.Scan(dir)
 	if err != nil {

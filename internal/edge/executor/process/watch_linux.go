@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -297,25 +296,25 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 		to = max(to, control.Range.To)
 	}
 	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: to, FirstTo: r.lease.Range.To}
-	detail := "the supervisor died"
-	if note.BootID == shim.BootID() && !r.lease.Outlived(r.e.bootID) {
-		e.Said, e.Spoke = r.dir.ReadProgress()
-		files, err := r.dir.SyncWork()
-		switch {
-		case errkind.Of(err) == errkind.Invalid: // it will be no better the next time
-			e.Spoke = false
-			detail += "; what it wrote can't be made durable and does not count: " + err.Error()
-		case err != nil:
-			return job.Result{}, fmt.Errorf("making what a lost subjob wrote durable: %w", err)
-		}
-		e.Whole = err == nil && files > 0
-	} else {
+	detail, here := "the supervisor died", note.BootID == shim.BootID() && !r.lease.Outlived(r.e.bootID)
+	if !here {
 		detail = "the machine was restarted; what the subjob had written was not yet synced and does not count"
 	}
 	if r.reclaimed() {
 		e.Cause, detail = job.Stopped, shortOfMemory+"; "+detail
 	}
-	res := shim.Judge(&r.lease, e)
+	var res job.Result
+	if here {
+		e.Said, e.Spoke = r.dir.ReadProgress()
+		if res, err = r.dir.Conclude(&r.lease, e); err != nil {
+			return job.Result{}, fmt.Errorf("making what a lost subjob wrote durable: %w", err)
+		}
+	} else {
+		res = shim.Judge(&r.lease, e)
+	}
+	if res.Outcome == job.LimitKilled {
+		detail = res.Detail + "; " + detail
+	}
 	res.Start, res.End, res.Detail = note.At, max(note.At, r.e.o.now()), detail
 	res.Prepare, res.Unpack = r.lease.Prepared(note.At)
 	if said := shim.Tail(r.dir.Stderr(), 20, 4<<10); said != "" {

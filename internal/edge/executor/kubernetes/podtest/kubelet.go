@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -56,6 +57,7 @@ func Start(t testing.TB, o Options) *Kubelet {
 		o.Every = 20 * time.Millisecond
 	}
 	k := &Kubelet{o: o, dir: t.TempDir(), pods: map[types.UID]*running{}}
+	t.Cleanup(func() { _ = foreign.Remove(k.dir) }) // what a program has made so that nobody may remove it, too
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	if o.Resources != nil {

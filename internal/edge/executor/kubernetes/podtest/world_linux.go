@@ -210,6 +210,9 @@ func (w *World) Harness() executortest.Harness {
 		Fixed:  true,
 		Open:   func(deliver func(protocol.Message)) executor.Executor { return w.Open(deliver) },
 		Launch: Program,
+		Script: func(script string) job.Launch {
+			return job.Launch{Image: "busybox", Command: []string{"sh", "-c", script}}
+		},
 		Notice: w.Notice,
 		Kill: func(tok job.Token) {
 			note, err := w.Dir(tok).ReadNote()

@@ -49,8 +49,24 @@ func Remove(path string) error {
 // errFull says that a name is a directory with something in it.
 var errFull = errors.New("the directory is not empty: somebody is writing to it")
 
-// unlink removes a name, if it is not that of a full directory.
+// unlink removes a name, if it is not that of a full directory. What nobody may change loses that first.
 func unlink(dir int, name string) error {
+	err := unlinkOnce(dir, name)
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	held, gone := pin(dir, name, 0)
+	if gone != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(held) }()
+	if free(held) {
+		err = unlinkOnce(dir, name)
+	}
+	return err
+}
+
+func unlinkOnce(dir int, name string) error {
 	err := ignoringEINTR(func() error { return unix.Unlinkat(dir, name, 0) })
 	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
@@ -142,6 +158,7 @@ func seize(parent int, name string) (*os.File, error) {
 	if err = unix.Fstat(held, &st); err != nil {
 		return nil, err
 	}
+	thaw(held)
 	if os.Geteuid() == 0 && st.Uid != 0 {
 		// Best effort in a container that may not: then the owner can still write to it, and nothing worse.
 		_ = unix.Fchownat(held, "", 0, 0, unix.AT_EMPTY_PATH)

@@ -229,13 +229,19 @@ func (p *process) reap() {
 func (p *process) lost(why error) job.Result {
 	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: p.run.Range.To, FirstTo: p.run.Range.To}
 	e.Said, e.Spoke = p.dir.ReadProgress()
-	files, err := p.dir.SyncWork()
-	e.Whole = err == nil && files > 0
-	r := shim.Judge(&p.lease, e)
+	r, err := p.dir.Conclude(&p.lease, e)
+	refused := r.Outcome == job.LimitKilled
+	if err != nil {
+		r.Outcome, r.Progress, r.Checkpoint = job.Lost, p.run.Range.From, false
+	}
 	if note, err := p.dir.ReadNote(); err == nil {
 		r.Start = note.At
 	}
-	r.End, r.Detail = max(r.Start, p.lease.Anchor.Now()), fmt.Sprintf("the supervisor died (%v)", why)
+	died := fmt.Sprintf("the supervisor died (%v)", why)
+	if refused {
+		died = r.Detail + "; " + died
+	}
+	r.End, r.Detail = max(r.Start, p.lease.Anchor.Now()), died
 	r.Prepare, r.Unpack = p.lease.Prepared(r.Start)
 	if said := shim.Tail(p.dir.Stderr(), 20, 4<<10); said != "" {
 		r.Detail += "\n" + said

@@ -247,9 +247,7 @@ func (s *subjob) finish(said word) error {
 		r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
 		_ = s.dir.WriteResult(&r, l) // and again below, once the output is synced
 	}
-	files, err := s.dir.SyncWork()
-	e.Whole = err == nil && files > 0
-	r := shim.Judge(l, e)
+	r, err := s.dir.Conclude(l, e)
 	if err != nil { // what may be lost with the power must not count
 		r.Outcome, r.Progress, r.Checkpoint = job.ExitFailed, l.Range.From, false
 		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)

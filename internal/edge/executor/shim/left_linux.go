@@ -1,0 +1,98 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+)
+
+// Conclude judges how a subjob ended that has said e: by what it left, which is made durable first. An error: it can't be now, and nothing of the result may
+// count.
+func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
+	unfit, files := d.Unfit(l.OutputLimit), 0
+	var err error
+	if unfit == "" {
+		files, err = d.SyncWork()
+		if errkind.Of(err) == errkind.Invalid { // it will be no better the next time
+			unfit, err = "what it wrote can't be made durable: "+err.Error(), nil
+		}
+	}
+	e.Whole = err == nil && files > 0 || unfit != "" // what it claims is judged, and then refused
+	r := Judge(l, e)
+	if unfit != "" {
+		refuse(&r, l, unfit)
+	}
+	return r, err
+}
+
+// Unfit says what is wrong with what a subjob that has ended left in its output and checkpoint folders, so that nothing of it can be published; empty:
+// nothing. It reads no file: what passes the limit, in bytes of both together, may be a hundred gigabytes of which none was ever written. What would
+// keep a folder from being read or moved, and can be taken away, is.
+func (d Dir) Unfit(limit int64) string {
+	var size int64
+	for _, f := range [][2]string{{"SLUICE_OUTPUT_DIR", d.Output()}, {"SLUICE_CHECKPOINT_DIR", d.Checkpoint()}} {
+		name, path := f[0], f[1]
+		if kind := kindOf(path); kind != "" {
+			return name + " is " + kind + ", and not the folder that it was: write into it"
+		}
+		foreign.Free(path)
+		large := ""
+		err := foreign.Walk(path, func(e *foreign.Entry) error {
+			e.Free()
+			if size += e.Size; size > limit {
+				large = fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, with %.200q of %d in %s: write less, or raise limits.output", limit, e.Path, e.Size, name)
+				return fs.SkipAll
+			}
+			return nil
+		})
+		switch {
+		case large != "":
+			return large
+		case errkind.Of(err) == errkind.Invalid || errors.Is(err, fs.ErrPermission):
+			return name + " can't be looked through: " + err.Error()
+		}
+	}
+	return ""
+}
+
+// kindOf says what stands in the place of a folder; empty: a folder, or nobody can tell.
+func kindOf(path string) string {
+	var st unix.Stat_t
+	switch err := unix.Lstat(path, &st); {
+	case errors.Is(err, unix.ENOENT):
+		return "gone"
+	case err != nil:
+		return ""
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return ""
+	case unix.S_IFREG:
+		return "a file"
+	case unix.S_IFLNK:
+		return "a symbolic link"
+	case unix.S_IFIFO:
+		return "a pipe"
+	case unix.S_IFSOCK:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// refuse takes from a result what can't be published. Where something would have counted, or the subjob called it a success, that is its own failure.
+func refuse(r *job.Result, l *Lease, why string) {
+	if counted := r.Progress > l.Range.From || r.Checkpoint || r.Outcome == job.Done || r.Outcome == job.Yielded; !counted {
+		return
+	}
+	r.Outcome, r.Progress, r.Checkpoint = job.LimitKilled, l.Range.From, false
+	if r.Detail != "" {
+		why += "; " + r.Detail
+	}
+	r.Detail = why
+}
