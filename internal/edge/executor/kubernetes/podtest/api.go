@@ -1,7 +1,5 @@
 //go:build kubernetes
 
-// Package podtest is what tests of Pods need and a unit test has not: an API server in memory that deletes as a real one does, and a kubelet that runs Pods as
-// processes of this machine, over any API server.
 package podtest
 
 import (
