@@ -386,6 +386,39 @@ func TestReadOutput(t *testing.T) {
 	}
 }
 
+// TestNamesThatAreNoText: a file whose name is not UTF-8 is shown escaped, and hides nothing beside it.
+func TestNamesThatAreNoText(t *testing.T) {
+	dir, names := t.TempDir(), []string{"caf\xe9", "two\nlines", "zoë"}
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake := apitest.New()
+	fake.OutputList = []status.Output{{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: dir, Files: names}}
+	_, c := serve(t, api.Options{Service: fake})
+	want := fmt.Sprintf("%q", []string{`caf\xe9`, "two\nlines", "zoë"})
+	list, err := c.ListOutputs(t.Context(), connect.NewRequest(&pb.ListOutputsRequest{Name: "train"}))
+	if err != nil || len(list.Msg.Outputs) != 1 || fmt.Sprintf("%q", list.Msg.Outputs[0].Files) != want {
+		t.Errorf("%v, %v, want %s", list, err, want)
+	}
+	stream, err := c.ReadOutput(t.Context(), connect.NewRequest(&pb.ReadOutputRequest{Name: "train"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	text := ""
+	for stream.Receive() {
+		text += string(stream.Msg().Data)
+		if p := stream.Msg().Path; p != "" {
+			paths = append(paths, p)
+		}
+	}
+	if err := errors.Join(stream.Err(), stream.Close()); err != nil || text != strings.Join(names, "") || fmt.Sprintf("%q", paths) != want {
+		t.Errorf("%q of %q: %v, want all of %s", text, paths, err, want)
+	}
+}
+
 // TestGRPC: the same port speaks gRPC, without TLS on this machine.
 func TestGRPC(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: apitest.New()})

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -185,7 +188,25 @@ func queueMessage(q *status.Queue) *pb.Queue {
 }
 
 func outputMessage(o *Output) *pb.Output {
-	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path, Files: o.Files, Bytes: o.Bytes}
+	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path, Files: each(o.Files, func(name *string) string { return shownName(*name) }), Bytes: o.Bytes}
+}
+
+// shownName is the name of a file as a message can carry it: a byte that is no UTF-8 is shown as \xe9.
+func shownName(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	var b strings.Builder
+	for len(name) > 0 {
+		r, n := utf8.DecodeRuneInString(name)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, name[0])
+		} else {
+			b.WriteString(name[:n])
+		}
+		name = name[n:]
+	}
+	return b.String()
 }
 
 func sliceHistoryMessage(h *SliceHistory) *pb.SliceHistory {

@@ -184,7 +184,7 @@ func sendFile(ctx context.Context, root *os.Root, folder fs.FileInfo, o *Output,
 	if !sameOwner(folder, info) {
 		return fileError(o, name, errors.New("belongs to another user than its folder: it was linked there, and may hold what the subjob could not read"))
 	}
-	m := &pb.ReadOutputResponse{Subjob: token(o.Token), Path: name, Size: info.Size()}
+	m := &pb.ReadOutputResponse{Subjob: token(o.Token), Path: shownName(name), Size: info.Size()}
 	buf := make([]byte, chunk)
 	for {
 		if err := context.Cause(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func (r *run) storedSoon(res *job.Result) bool {
 func refused(res *job.Result, from int64, why error) job.Result {
 	out := *res
 	out.Outcome, out.Progress, out.Checkpoint = job.LimitKilled, from, false
-	out.Detail = "what it has left can't be stored, and does not count: " + why.Error()
+	out.Detail = "what it has left can't be stored, and does not count: " + strings.ToValidUTF8(why.Error(), "?") // it names files
 	if res.Detail != "" {
 		out.Detail += "; " + res.Detail
 	}

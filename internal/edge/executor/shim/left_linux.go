@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -20,7 +21,7 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	if unfit == "" {
 		files, err = d.SyncWork()
 		if errkind.Of(err) == errkind.Invalid { // it will be no better the next time
-			unfit, err = "what it wrote can't be made durable: "+err.Error(), nil
+			unfit, err = "what it wrote can't be made durable: "+strings.ToValidUTF8(err.Error(), "?"), nil
 		}
 	}
 	e.Whole = err == nil && files > 0 || unfit != "" // what it claims is judged, and then refused
@@ -55,7 +56,7 @@ func (d Dir) Unfit(limit int64) string {
 		case large != "":
 			return large
 		case errkind.Of(err) == errkind.Invalid || errors.Is(err, fs.ErrPermission):
-			return name + " can't be looked through: " + err.Error()
+			return name + " can't be looked through: " + strings.ToValidUTF8(err.Error(), "?")
 		}
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +42,7 @@ func (p *process) putAway(r job.Result) Said {
 		outcome = job.NodeFailed
 	}
 	s.Result.Outcome, s.Result.Progress, s.Result.Checkpoint, s.Output, s.Checkpoint = outcome, p.run.Range.From, false, nil, nil
-	s.Result.Detail = "what it has left can't be stored, and does not count: " + err.Error() + "\n" + r.Detail
+	s.Result.Detail = "what it has left can't be stored, and does not count: " + strings.ToValidUTF8(err.Error(), "?") + "\n" + r.Detail
 	return s
 }
 
