@@ -1,7 +1,5 @@
 //go:build kubernetes
 
-// Package slices tests the inventory of a cluster, and giving back, on a real API server with its scheduler. Machines are those of kwok; what the executor does when
-// a slice is cut short the tests do.
 package slices
 
 import (
@@ -19,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/cluster"
@@ -28,7 +27,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(plane.Run(m, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok)))
+	os.Exit(plane.Run(m, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok),
+		plane.Feature("DRADeviceTaints", true), plane.Feature("DRADeviceTaintRules", true), plane.API("resource.k8s.io/v1beta2")))
 }
 
 // world is an inventory of one machine, and what it says.
@@ -40,13 +40,14 @@ type world struct {
 
 	mu    sync.Mutex
 	holds map[job.SliceID][]protocol.Reservation
+	sick  map[job.SliceID][]health.State
 }
 
 // watching opens an inventory of one machine's GPU, cut in a profile.
 func watching(t *testing.T, machine, profile string) *world {
 	t.Helper()
 	p := plane.Of(t)
-	w := &world{T: t, Plane: p, ns: p.Namespace(t), machine: machine, holds: map[job.SliceID][]protocol.Reservation{}}
+	w := &world{T: t, Plane: p, ns: p.Namespace(t), machine: machine, holds: map[job.SliceID][]protocol.Reservation{}, sick: map[job.SliceID][]health.State{}}
 	p.Classes(t)
 	p.Machines(t, []string{machine}, map[string]int64{"example.com/slice": 2})
 	p.GPUs(t, machine, 1)
@@ -64,7 +65,7 @@ func watching(t *testing.T, machine, profile string) *world {
 	}
 	w.inv = inv
 	for _, s := range inv.Held() {
-		w.holds[s.Slice] = s.Holds
+		w.hear(s)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -72,9 +73,7 @@ func watching(t *testing.T, machine, profile string) *world {
 		done <- inv.Watch(ctx, nil, func(s inventory.Sighting) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if !s.Restocked {
-				w.holds[s.Slice] = s.Holds
-			}
+			w.hear(s)
 		})
 	}()
 	t.Cleanup(func() {
@@ -87,6 +86,15 @@ func watching(t *testing.T, machine, profile string) *world {
 		}
 	})
 	return w
+}
+
+func (w *world) hear(s inventory.Sighting) {
+	switch {
+	case s.Vitals != nil:
+		w.sick[s.Vitals.Slices[0]] = s.Vitals.Look.States
+	case !s.Restocked:
+		w.holds[s.Slice] = s.Holds
+	}
 }
 
 // held is what was said last of a slice, kinds joined by blanks; CUT is behind what cuts short.

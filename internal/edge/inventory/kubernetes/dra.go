@@ -236,8 +236,8 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 			continue
 		case taken:
 			r.Kind, r.End, r.Source = s.kind(), s.end, s.who
-		case o.tainted != "":
-			r.Kind, r.Source = protocol.ForMaintenance, o.tainted
+		case len(o.taints) > 0: // nobody gets it
+			continue
 		case left.bear(o.uses):
 			left.add(o.uses, -1)
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -47,13 +48,15 @@ type stand struct {
 	// listed is how many slices of each extended resource are listed, and fell since when the machine has had fewer.
 	listed map[string]int64
 	fell   map[string]quantity.Instant
+	// ails are what is said of the GPUs of slices; of most nothing is.
+	ails map[job.SliceID][]health.State
 }
 
 // evaluate computes which slices a machine has and what others hold of them. before is the last result, nil at first.
 func (s *scene) evaluate(before *stand) *stand {
 	x := &stand{
 		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}, published: map[pooled]published{},
-		listed: map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{},
+		listed: map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{}, ails: map[job.SliceID][]health.State{},
 	}
 	s.evaluatePublished(x, before)
 	s.evaluateCounted(x, before)
@@ -72,6 +75,7 @@ func (s *scene) evaluate(before *stand) *stand {
 	for i := range x.slices {
 		id := x.slices[i].ID
 		x.holds[id] = append(x.holds[id], x.pool[id].closes(s.machine)...)
+		x.ails[id] = append(slices.Clip(x.ails[id]), s.broken...)
 	}
 	return x
 }
@@ -95,6 +99,7 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 		for k := range offered {
 			x.slices = append(x.slices, offered[k].slice)
 			x.pool[offered[k].slice.ID] = offered[k].pool
+			x.ails[offered[k].slice.ID] = offered[k].taints
 		}
 	}
 }

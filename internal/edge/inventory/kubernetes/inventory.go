@@ -21,6 +21,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/giveback"
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -67,6 +68,8 @@ type Inventory struct {
 	stands map[string]*stand
 	all    []protocol.Slice
 	told   map[job.SliceID][]protocol.Reservation
+	// ailing is what was last reported of the GPUs of slices, where anything was.
+	ailing map[job.SliceID][]health.State
 	away   silences
 	// lengths remembers how long others' Pods ran, by owner, to estimate ends that nobody states.
 	lengths lengths
@@ -100,7 +103,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	o.Settle, o.Patience, o.absent, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), cmp.Or(o.absent, time.Minute), withDefaults(o.Pools)
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, key: o.Key, made: o.Made}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: map[job.SliceID][]protocol.Reservation{}, reclaims: newReclaims(), lengths: newLengths(), fell: map[string]bool{},
+		told: map[job.SliceID][]protocol.Reservation{}, ailing: map[job.SliceID][]health.State{}, reclaims: newReclaims(), lengths: newLengths(), fell: map[string]bool{},
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())
@@ -123,7 +126,7 @@ func (inv *Inventory) Slices(context.Context) ([]protocol.Slice, error) {
 	return slices.Clone(inv.all), nil
 }
 
-// Held is what others hold of slices as of Watch's last report, or as of Open.
+// Held is what others hold of slices, and what is said of their GPUs, as of Watch's last report, or as of Open.
 func (inv *Inventory) Held() (list []inventory.Sighting) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -133,6 +136,9 @@ func (inv *Inventory) Held() (list []inventory.Sighting) {
 		}
 	}
 	slices.SortFunc(list, func(a, b inventory.Sighting) int { return cmp.Compare(a.Slice, b.Slice) })
+	for _, id := range sortedKeys(inv.ailing) {
+		list = append(list, sick(id, inv.ailing[id]))
+	}
 	return list
 }
 
@@ -254,7 +260,7 @@ func (inv *Inventory) rouse() {
 // nothing is started on a slice that looks free only because it is gone.
 func (inv *Inventory) look(report func(inventory.Sighting)) {
 	inv.mu.Lock()
-	var changed, gone []inventory.Sighting
+	var changed, gone, sick []inventory.Sighting
 	restocked := false
 	say := func(id job.SliceID, holds []protocol.Reservation, to *[]inventory.Sighting) {
 		if !reflect.DeepEqual(inv.told[id], holds) && len(inv.told[id])+len(holds) > 0 {
@@ -283,6 +289,7 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 		for i := range after.slices {
 			say(after.slices[i].ID, after.holds[after.slices[i].ID], &changed)
 		}
+		sick = append(sick, inv.ails(before, after)...)
 		var old []protocol.Slice
 		if before != nil {
 			old = before.slices
@@ -314,6 +321,9 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 		}
 	}
 	tell(changed)
+	for _, s := range sick {
+		report(s)
+	}
 	if restocked {
 		report(inventory.Sighting{Restocked: true})
 	}
@@ -351,6 +361,7 @@ func (inv *Inventory) scene(m *machine) *scene {
 			s.claims = append(s.claims, by[*claim](inv.claims, byPool, k.driver+"/"+k.pool)...)
 		}
 	}
+	s.offers = inv.tainted(s.offers)
 	return s
 }
 

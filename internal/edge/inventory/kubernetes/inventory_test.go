@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/inventory"
@@ -68,12 +69,13 @@ type follower struct {
 	mu    sync.Mutex
 	holds map[job.SliceID][]protocol.Reservation
 	there map[job.SliceID]bool
+	sick  map[job.SliceID][]health.State
 	news  chan struct{}
 }
 
 func follow(t *testing.T, inv *Inventory) *follower {
 	t.Helper()
-	f := &follower{holds: map[job.SliceID][]protocol.Reservation{}, news: make(chan struct{}, 1)}
+	f := &follower{holds: map[job.SliceID][]protocol.Reservation{}, sick: map[job.SliceID][]health.State{}, news: make(chan struct{}, 1)}
 	list := func() {
 		all, err := inv.Slices(t.Context())
 		if err != nil {
@@ -85,8 +87,15 @@ func follow(t *testing.T, inv *Inventory) *follower {
 		}
 	}
 	list()
-	for _, s := range inv.Held() {
+	hear := func(s inventory.Sighting) {
+		if s.Vitals != nil {
+			f.sick[s.Vitals.Slices[0]] = s.Vitals.Look.States
+			return
+		}
 		f.holds[s.Slice] = s.Holds
+	}
+	for _, s := range inv.Held() {
+		hear(s)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -96,7 +105,7 @@ func follow(t *testing.T, inv *Inventory) *follower {
 			if s.Restocked {
 				list()
 			} else {
-				f.holds[s.Slice] = s.Holds
+				hear(s)
 			}
 			f.mu.Unlock()
 			select {
@@ -117,10 +126,7 @@ func follow(t *testing.T, inv *Inventory) *follower {
 // until waits for what others hold, and which slices there are, to be as said: a slice's name alone, or with "held" or "gone" behind it.
 func (f *follower) until(t *testing.T, want ...string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
-	for {
-		wrong := ""
-		f.mu.Lock()
+	f.comes(t, func() (wrong string) {
 		for _, w := range want {
 			id, state, _ := strings.Cut(w, " ")
 			there, held := f.there[job.SliceID(id)], len(f.holds[job.SliceID(id)]) > 0
@@ -128,6 +134,17 @@ func (f *follower) until(t *testing.T, want ...string) {
 				wrong += w + "; "
 			}
 		}
+		return wrong
+	})
+}
+
+// comes waits until nothing is wrong.
+func (f *follower) comes(t *testing.T, is func() (wrong string)) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		f.mu.Lock()
+		wrong := is()
 		f.mu.Unlock()
 		if wrong == "" {
 			return

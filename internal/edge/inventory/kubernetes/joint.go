@@ -102,7 +102,7 @@ func (all remainders) ask(r *room, c *choice, of int) *ask {
 				continue
 			}
 			m := r.means(c, x.driver, d.device)
-			no := d.tainted != "" || d.several || d.taken
+			no := len(d.taints) > 0 || d.several || d.taken
 			switch {
 			case m == isNot:
 			case c.n == 0 && (no || m == maybe):

@@ -66,7 +66,7 @@ func TestKueueIsAway(t *testing.T) {
 			var back atomic.Bool
 			var asked atomic.Int64
 			c.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
-				dra := asked.Add(1) == 1
+				dra := asked.Add(1) <= 3 // DRA, and DeviceTaintRules in two versions
 				return !back.Load() && !dra && what == "which versions there are", nil, errors.New("no endpoints available for service kueue")
 			})
 			kueue.PrependReactor("list", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {

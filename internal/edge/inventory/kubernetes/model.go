@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -30,6 +31,8 @@ type machine struct {
 	// taints that keep Pods away; closed are other reservations of the whole machine: a cordon, maintenance.
 	taints []taint
 	closed []protocol.Reservation
+	// broken is what its conditions say of its GPUs.
+	broken []health.State
 }
 
 // taint is one of NoSchedule or NoExecute.
@@ -63,8 +66,8 @@ type device struct {
 	capacities map[string]amount
 	memory     quantity.Amount
 	uses       []count
-	// tainted is a taint that keeps everybody from it; empty: none.
-	tainted string
+	// taints keep everybody from it.
+	taints []health.State
 	// several: it may be allocated to several claims at once, a part to each.
 	several bool
 }

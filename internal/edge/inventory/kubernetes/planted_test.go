@@ -65,21 +65,6 @@ func TestWhoseADeviceIs(t *testing.T) {
 	}
 }
 
-// TestADeviceThatIsTaintedIsNotOffered: its driver says that nobody is to get it, or to stay.
-func TestADeviceThatIsTaintedIsNotOffered(t *testing.T) {
-	for effect, want := range map[resourcev1.DeviceTaintEffect]string{
-		resourcev1.DeviceTaintEffectNoSchedule: "w/gpu-0-mig-3g-0 maintenance until ? for device taint sick\nw/gpu-0-mig-3g-3",
-		resourcev1.DeviceTaintEffectNoExecute:  "w/gpu-0-mig-3g-0 maintenance until ? for device taint sick\nw/gpu-0-mig-3g-3",
-		resourcev1.DeviceTaintEffectNone:       "w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3",
-	} {
-		parts := partitionable("w")
-		parts[1].Spec.Devices[7].Taints = []resourcev1.DeviceTaint{{Key: "sick", Effect: effect}}
-		if got := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts).evaluate(nil).told(); got != want {
-			t.Errorf("%s: it is\n%s\nwant\n%s", effect, got, want)
-		}
-	}
-}
-
 // TestWhatClosesAMachineSaysWhenAndWhatIsCut: what runs there is over by a maintenance and by a calendar's entry, and by a taint that evicts; but not since nobody hears of
 // the machine.
 func TestWhatClosesAMachineSaysWhenAndWhatIsCut(t *testing.T) {

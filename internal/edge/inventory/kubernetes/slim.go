@@ -78,6 +78,7 @@ func (s *slimmer) machine(o *corev1.Node) *machine {
 			m.taints = append(m.taints, taint{t.Key, t.Value, t.Effect})
 		}
 	}
+	m.broken = conditions(o)
 	m.closed = append(m.closed, maintenance(o.Annotations[AnnotationMaintenance])...)
 	return m
 }
@@ -133,8 +134,8 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 		}
 		x.fine = x.fine || slices.ContainsFunc(y.uses, fraction)
 		for _, t := range d.Taints {
-			if t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute {
-				y.tainted = "device taint " + t.Key
+			if state := taintOf(t.Key, t.Value, string(t.Effect), ""); state != nil {
+				y.taints = append(y.taints, *state)
 			}
 		}
 		x.devices = append(x.devices, y)

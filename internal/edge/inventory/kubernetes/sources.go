@@ -14,6 +14,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,10 +27,10 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA. The other four are nil until Kueue's API has
+// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA, rules where it has no DeviceTaintRules. The other four are nil until Kueue's API has
 // answered (templates also without DRA), and are guarded by Inventory.mu.
 type sources struct {
-	nodes, pods, jobs, offers, claims, classes cache.SharedIndexInformer
+	nodes, pods, jobs, offers, claims, classes, rules cache.SharedIndexInformer
 	// workloads, queues and flavors are Kueue's; templates tell what the claims of Pods to come will want.
 	workloads, queues, flavors, templates cache.SharedIndexInformer
 }
@@ -65,9 +67,12 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		})
 		inv.classes = resourceinformers.NewDeviceClassInformer(c, 0, cache.Indexers{})
 		inv.claims = resourceinformers.NewResourceClaimInformer(c, all, 0, cache.Indexers{byPool: index((*claim).pools)})
+		if inv.rules, err = inv.listRules(); err != nil {
+			return err
+		}
 	}
 	var synced []cache.InformerSynced
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes} {
+	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.rules} {
 		if source == nil {
 			continue
 		}
@@ -170,6 +175,10 @@ func (inv *Inventory) transform(o any) (any, error) {
 		return inv.slim.offer(x), nil
 	case *resourcev1.DeviceClass:
 		return inv.slim.class(x), nil
+	case *resourcev1beta2.DeviceTaintRule:
+		return inv.slim.betaRule(x), nil
+	case *resourcev1alpha3.DeviceTaintRule:
+		return inv.slim.alphaRule(x), nil
 	case *resourcev1.ResourceClaim:
 		return inv.slim.claim(x), nil
 	case *resourcev1.ResourceClaimTemplate:
@@ -201,7 +210,7 @@ func (inv *Inventory) heard(o any) {
 				inv.touch(o.machines()...)
 			}
 		}
-	case *class: // what is offered may be other devices, on every machine
+	case *class, *rule: // it may be about other devices, on every machine
 		inv.touch(inv.nodes.GetStore().ListKeys()...)
 	case *limit:
 		for _, t := range inv.podsOf(x.owned()...) {
