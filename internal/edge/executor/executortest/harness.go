@@ -37,8 +37,10 @@ type Harness struct {
 	Open func(deliver func(protocol.Message)) executor.Executor
 	// Launch is how p is started.
 	Launch func(p Program) job.Launch
-	// Script is how a script of sh is started, for Hostile.
+	// Script is how a script of sh is started, for Hostile and Crowds.
 	Script func(script string) job.Launch
+	// Living counts the processes of a subjob, for Crowds.
+	Living func(t job.Token) int
 	// Notice is what the program of a subjob that is not settled reads, or could have read last, in its SLUICE_NOTICE_FILE; false if there is
 	// none.
 	Notice func(t job.Token) (executor.Notice, bool)

@@ -53,6 +53,25 @@ func TestHostileUnprivileged(t *testing.T) {
 	asNobody(t, "TestHostile")
 }
 
+// TestCrowds with the best that holds processes together here, and without it.
+func TestCrowds(t *testing.T) {
+	for name, iso := range map[string]*shim.Isolation{"best": nil, "tree only": treeOnly()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			executortest.Crowds(t, func(t *testing.T) executortest.Harness { return harness(t, iso, nil) })
+		})
+	}
+}
+
+// TestCrowdsUnprivileged: a daemon that is not root has other means, if any.
+func TestCrowdsUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is not root: the test above says it")
+	}
+	t.Parallel()
+	asNobody(t, "TestCrowds")
+}
+
 // harness of the process kind; what subjobs leave goes to a store, if there is one.
 func harness(t *testing.T, iso *shim.Isolation, keep *files.Dir) executortest.Harness {
 	path, err := os.Executable()
@@ -87,6 +106,7 @@ func harness(t *testing.T, iso *shim.Isolation, keep *files.Dir) executortest.Ha
 			}
 		},
 		Script: func(script string) job.Launch { return job.Launch{Command: []string{"sh", "-c", script}} },
+		Living: func(job.Token) int { return len(living(data)) },
 		Notice: func(tok job.Token) (n executor.Notice, ok bool) {
 			return readNotice(t, shim.Dir(filepath.Join(data, "runs", tok.String())).Notice())
 		},

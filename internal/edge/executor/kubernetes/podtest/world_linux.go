@@ -3,6 +3,7 @@
 package podtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -213,6 +214,7 @@ func (w *World) Harness() executortest.Harness {
 		Script: func(script string) job.Launch {
 			return job.Launch{Image: "busybox", Command: []string{"sh", "-c", script}}
 		},
+		Living: w.living,
 		Notice: w.Notice,
 		Kill: func(tok job.Token) {
 			note, err := w.Dir(tok).ReadNote()
@@ -225,6 +227,24 @@ func (w *World) Harness() executortest.Harness {
 			w.Until("the Pod is over", func() bool { p := w.Pod(tok); return p != nil && over(p) })
 		},
 	}
+}
+
+// living counts the processes whose environment names a subjob's run directory.
+func (w *World) living(tok job.Token) (n int) {
+	dir := w.Dir(tok)
+	if dir == "" {
+		w.Fatalf("subjob %v has no run directory", tok)
+	}
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, path := range all {
+		if env, err := os.ReadFile(path); err == nil && bytes.Contains(env, []byte(string(dir)+"/")) {
+			n++
+		}
+	}
+	return n
 }
 
 // Program is one of the suite's programs.
