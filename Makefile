@@ -64,7 +64,7 @@ build: ## build bin/sluice and bin/sluice-shim
 	$(NVML) -o bin/ ./cmd/sluice
 	CGO_ENABLED=0 $(BUILD) -tags "$(TAGS)" -o bin/ ./cmd/sluice-shim
 
-demo: build ## the same work cut to fit and in rigid blocks on simulated slices, and memory storms, with pictures (about 2.5 minutes)
+demo: build ## the same work cut to fit and in rigid blocks on simulated slices, and memory storms, with pictures (about 2.5 minutes, more on a busy machine)
 	@mkdir -p .demo && $(GO) build -o .demo/run ./examples/demo
 	@.demo/run
 	@printf '\nA memory storm in the simulator, survived by Airlock, and what the kernel alone makes of it (some 10 seconds):\n\n'

@@ -46,18 +46,19 @@ func auction(ctx context.Context, view *view, told io.Writer, dir string) (right
 	if err = os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
 	}
-	ctx, done := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not over after %s", patience))
+	most := slow.of(patience)
+	ctx, done := context.WithTimeoutCause(ctx, most, fmt.Errorf("not over after %s", most))
 	defer done()
 	d, err := start(ctx, dir, market())
 	if err != nil {
 		return 0, err
 	}
 	defer d.stop()
-	set := &pb.QueueSettings{Name: "default", Weight: 1, MaxWindow: durationpb.New(longest)}
+	set := &pb.QueueSettings{Name: "default", Weight: 1, MaxWindow: durationpb.New(slow.of(longest))}
 	if _, err = d.SetQueue(ctx, connect.NewRequest(&pb.SetQueueRequest{Queue: set})); err != nil {
 		return 0, fmt.Errorf("set the queue: %w", err)
 	}
-	if err = d.sluice(ctx, "examples/demo", string(jobs), "submit", "-"); err != nil {
+	if err = d.sluice(ctx, "examples/demo", slow.stretch(string(jobs)), "submit", "-"); err != nil {
 		return 0, err
 	}
 	agent, err := d.agent(ctx)
@@ -151,7 +152,7 @@ func (d *daemon) winners(ctx context.Context, out io.Writer, a *agent) error {
 		if a.err != nil {
 			return fmt.Errorf("the agent failed: %w\n%s", a.err, a.said.String())
 		}
-	case <-time.After(15 * time.Second):
+	case <-time.After(slow.of(15 * time.Second)):
 		return errors.New("the agent did not end with its job")
 	}
 	var won []winner

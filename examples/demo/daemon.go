@@ -54,7 +54,7 @@ func start(ctx context.Context, dir string, m machine) (*daemon, error) {
 	if err = os.WriteFile(file, []byte(cmp.Or(m.file, undisturbed)), 0o644); err != nil {
 		return nil, err
 	}
-	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon", "5m", "--config", file}
+	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon", slow.of(5 * time.Minute).String(), "--config", file}
 	cmd := exec.Command("bin/sluice", append(args, m.flags...)...)
 	cmd.Stderr = log
 	cmd.SysProcAttr = ownGroup()
@@ -81,20 +81,20 @@ func start(ctx context.Context, dir string, m machine) (*daemon, error) {
 	}()
 	select {
 	case d.addr = <-first:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 	case <-ctx.Done():
 	}
 	if d.addr == "" {
 		d.kill()
 		return nil, errors.Join(ctx.Err(), errors.New("the daemon did not start"))
 	}
-	d.SluiceServiceClient = sluicev1alpha1connect.NewSluiceServiceClient(&http.Client{Timeout: 15 * time.Second}, "http://"+d.addr)
+	d.SluiceServiceClient = sluicev1alpha1connect.NewSluiceServiceClient(&http.Client{Timeout: time.Minute}, "http://"+d.addr)
 	return d, d.ready(ctx)
 }
 
 // ready waits until the daemon has all its slices for sale.
 func (d *daemon) ready(ctx context.Context) error {
-	for until := time.Now().Add(30 * time.Second); ; {
+	for until := time.Now().Add(2 * time.Minute); ; {
 		list, err := d.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
 		if err == nil && len(list.Msg.Slices) == d.slices {
 			return nil
@@ -118,7 +118,7 @@ func (d *daemon) kill() {
 
 // stop ends the daemon and everything that it started.
 func (d *daemon) stop() {
-	ctx, done := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, done := context.WithTimeout(context.Background(), slow.of(15*time.Second))
 	defer done()
 	if d.SluiceServiceClient != nil {
 		d.cancel(ctx)

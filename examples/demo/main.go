@@ -28,7 +28,7 @@ import (
 //go:embed atoms.yaml blocks.yaml bids.yaml
 var files embed.FS
 
-// patience bounds one side's run; on an idle machine it takes less than a minute.
+// patience bounds one side's run; on an idle machine it takes about a minute.
 const patience = 4 * time.Minute
 
 func main() {
@@ -85,7 +85,25 @@ func alone(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer release()
+	if err := hasten(ctx, out, dir, hasPython(ctx)); err != nil {
+		return err
+	}
 	return storm(ctx, out, filepath.Join(dir, "storm"))
+}
+
+func hasPython(ctx context.Context) bool {
+	return exec.CommandContext(ctx, "python3", "-c", "import json").Run() == nil || ctx.Err() != nil
+}
+
+// hasten measures how fast this machine is now, and says so where it is slow.
+func hasten(ctx context.Context, out io.Writer, dir string, python bool) (err error) {
+	if slow, err = calibrate(ctx, dir, python); err != nil {
+		return err
+	}
+	if slow > 1 {
+		fmt.Fprintf(out, "This machine is busy or slow: samples of the work took %.1f times as long as on an idle one. All times of the demo (walltimes, declared unit times,\nreservations) are %.2f times as long on both sides, the work is the same. It takes the longer.\n\n", float64(slow)/margin, float64(slow))
+	}
+	return nil
 }
 
 func run(ctx context.Context, out io.Writer) error {
@@ -99,14 +117,17 @@ func run(ctx context.Context, out io.Writer) error {
 	defer release()
 	began := time.Now()
 	fmt.Fprintf(out, `Sluice fills the gaps on GPU slices. The same work runs twice on four simulated slices of one GPU (%s): first cut to
-fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and meanwhile a memory storm blows. It takes a little over two minutes.
+fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and meanwhile a memory storm blows. It takes a little over two minutes on an idle machine.
 
 `, sizes)
 	skip := map[string]bool{}
-	python := exec.CommandContext(ctx, "python3", "-c", "import json").Run() == nil || ctx.Err() != nil
+	python := hasPython(ctx)
 	if !python {
 		skip["train"] = true
 		fmt.Fprintln(out, "There is no python3 on this machine: the job train, which is a Python program, is left out on both sides.")
+	}
+	if err = hasten(ctx, out, dir, python); err != nil {
+		return err
 	}
 	sides := []side{{"atoms", "Cut to fit the windows", false, atomOutputs}, {"blocks", "Rigid blocks", true, blockOutputs}}
 	var results []*result
@@ -115,13 +136,14 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and
 	for i, s := range sides {
 		title := fmt.Sprintf("%d of 3, %-12s", i+1, []string{"cut to fit", "rigid blocks"}[i])
 		r, n, bad, failed := s.run(ctx, newView(out, title, box().slices), filepath.Join(dir, s.name), skip)
-		if failed != nil {
+		if ctx.Err() != nil {
 			return failed
 		}
-		if right += n; bad != nil {
-			wrong = append(wrong, bad)
+		right += n
+		wrong = append(wrong, failed, bad)
+		if r != nil {
+			results = append(results, r)
 		}
-		results = append(results, r)
 	}
 	var market, weather bytes.Buffer
 	blown := make(chan error, 1)
@@ -130,17 +152,15 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and
 		blown <- storm(ctx, &weather, filepath.Join(dir, "storm"))
 	}()
 	n, err := bids(ctx, out, &market, filepath.Join(dir, "bids"), python)
-	if right += n; err != nil {
-		wrong = append(wrong, err)
-	}
-	if err := <-blown; err != nil {
-		return err
+	right += n
+	wrong = append(wrong, err, <-blown)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	picture := filepath.Join(dir, "demo.svg")
-	if err := conclude(out, results, picture); err != nil {
-		wrong = append(wrong, err)
-	}
-	if len(wrong) == 0 {
+	wrong = append(wrong, conclude(out, results, picture))
+	failed := errors.Join(wrong...)
+	if failed == nil {
 		fmt.Fprintf(out, "  All %d results are right by their examples' own checks.\n", right)
 	}
 	fmt.Fprintf(out, "\n%s\n%s", market.String(), weather.String())
@@ -149,9 +169,9 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and
 		opened = ", which is opened"
 	}
 	fmt.Fprintf(out, "\nAll of it took %s. The timelines as a picture: %s%s\n", time.Since(began).Round(time.Second), picture, opened)
-	if len(wrong) > 0 {
+	if failed != nil {
 		fmt.Fprintf(out, "Everything is kept in %s.\n", dir)
-		return errors.Join(wrong...)
+		return failed
 	}
 	for _, name := range []string{sides[0].name, sides[1].name, "bids", "storm"} {
 		if err := os.RemoveAll(filepath.Join(dir, name, "data")); err != nil {
@@ -161,18 +181,18 @@ fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and
 	return nil
 }
 
-// run plays a side, and counts the results that are right; bad says which are not.
+// run plays a side, and counts the results that are right; bad says which are not. A side that was not all done has a result all the same.
 func (s side) run(ctx context.Context, view *view, dir string, skip map[string]bool) (r *result, right int, bad, err error) {
 	jobs, err := files.ReadFile(s.name + ".yaml")
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	if r, err = play(ctx, view, s, dir, without(string(jobs), skip)); err != nil {
-		return nil, 0, nil, fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, "log"))
+	if r, err = play(ctx, view, s, dir, slow.stretch(without(string(jobs), skip))); err != nil {
+		return r, 0, nil, fmt.Errorf("%s: %w; its log is %s", s.title, err, filepath.Join(dir, "log"))
 	}
 	at, err := s.outputs(dir)
 	if err != nil {
-		return nil, 0, nil, err
+		return r, 0, nil, err
 	}
 	if right, bad = check(ctx, examples(), at, skip); bad != nil {
 		bad = fmt.Errorf("%s: %w", s.title, bad)

@@ -43,10 +43,10 @@ type reserved struct {
 // this is about; on slices that nobody takes back, blocks fill as well.
 func plan() []reserved {
 	return []reserved{
-		{"serving", 160, 10 * time.Second, 4 * time.Second},
-		{"serving", 96, 30 * time.Second, 4 * time.Second},
-		{"maintenance", 64, 20 * time.Second, 8 * time.Second},
-		{"drain", 0, 120 * time.Second, 10 * time.Second},
+		{"serving", 160, slow.of(10 * time.Second), slow.of(4 * time.Second)},
+		{"serving", 96, slow.of(30 * time.Second), slow.of(4 * time.Second)},
+		{"maintenance", 64, slow.of(20 * time.Second), slow.of(8 * time.Second)},
+		{"drain", 0, slow.of(120 * time.Second), slow.of(10 * time.Second)},
 	}
 }
 
@@ -72,6 +72,8 @@ type result struct {
 	pieces, lost int
 	// windows by the kind of what ends them; "" is nothing known.
 	windows map[string]int
+	// ran is how long its processes ran, waited how much of that they waited for a processor.
+	ran, waited time.Duration
 	// killed and survived are subjobs that ran when the daemon was killed, and those of them found by the next.
 	killed, survived int
 }
@@ -79,12 +81,13 @@ type result struct {
 // took is how long all the work took.
 func (r *result) took() time.Duration { return r.history.To.Sub(r.history.From) }
 
-// play runs the jobs of one side from an empty daemon to their end.
+// play runs the jobs of one side from an empty daemon to their end. With an error there may be a result all the same: what was done until then.
 func play(ctx context.Context, view *view, s side, dir, jobs string) (*result, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	ctx, done := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not over after %s", patience))
+	longest := slow.of(patience)
+	ctx, done := context.WithTimeoutCause(ctx, longest, fmt.Errorf("not over after %s", longest))
 	defer done()
 	d, err := start(ctx, dir, box())
 	if err != nil {
@@ -99,21 +102,33 @@ func play(ctx context.Context, view *view, s side, dir, jobs string) (*result, e
 		return nil, err
 	}
 	r := &result{title: s.title, blocks: s.blocks}
-	killed := false
+	wrong := r.follow(ctx, view, &d, dir, began)
+	late, over := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer over()
+	if err := r.fetch(late, d, began, filepath.Join(dir, "history.json")); err != nil {
+		return nil, errors.Join(wrong, err)
+	}
+	return r, wrong
+}
+
+// follow stays with the jobs of a side to their end, and kills the daemon once on the way; what is wrong in the end is an error. The daemon may be another afterwards.
+func (r *result) follow(ctx context.Context, view *view, at **daemon, dir string, began time.Time) error {
+	killed, d := false, *at
 	for {
 		list, err := d.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{}))
 		if err != nil {
-			return nil, errors.Join(context.Cause(ctx), err)
-		}
-		if err := failed(list.Msg.Jobs); err != nil {
-			return nil, err
+			return errors.Join(context.Cause(ctx), err)
 		}
 		over := !slices.ContainsFunc(list.Msg.Jobs, func(j *pb.Job) bool { return !j.Final })
 		view.show(time.Since(began), list.Msg.Jobs, over)
 		if over {
-			break
+			wrong := failed(list.Msg.Jobs)
+			if !killed {
+				wrong = errors.Join(wrong, errors.New("all was over before the daemon could be killed"))
+			}
+			return wrong
 		}
-		if !killed && time.Since(began) >= killAt {
+		if !killed && time.Since(began) >= slow.of(killAt) {
 			killed = true
 			r.killed = running(list.Msg.Jobs)
 			view.say(time.Since(began), fmt.Sprintf("the daemon is killed; %d subjobs run on", r.killed))
@@ -123,23 +138,19 @@ func play(ctx context.Context, view *view, s side, dir, jobs string) (*result, e
 			time.Sleep(downFor)
 			next, err := start(context.WithoutCancel(ctx), dir, box())
 			if err != nil {
-				return nil, fmt.Errorf("start again after the kill: %w", err)
+				return fmt.Errorf("start again after the kill: %w", err)
 			}
-			d = next
+			d, *at = next, next
 			if list, err = d.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{})); err != nil {
-				return nil, err
+				return err
 			}
 			r.survived = running(list.Msg.Jobs)
 			view.say(time.Since(began), fmt.Sprintf("it is back; %d of %d still run", r.survived, r.killed))
 		}
 		if err := pause(ctx, 250*time.Millisecond); err != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
-	if !killed {
-		return nil, errors.New("all was over before the daemon could be killed")
-	}
-	return r, r.fetch(ctx, d, began, filepath.Join(dir, "history.json"))
 }
 
 // reserve takes the plan's time off the market.
@@ -202,6 +213,27 @@ func (r *result) fetch(ctx context.Context, d *daemon, began time.Time, file str
 		return fmt.Errorf("history: %w", err)
 	}
 	r.take(h, quantity.Instant(began.UnixNano()))
+	return r.wait(ctx, d)
+}
+
+// wait adds up how long the processes of all jobs ran, and waited for a processor meanwhile.
+func (r *result) wait(ctx context.Context, d *daemon) error {
+	list, err := d.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{}))
+	if err != nil {
+		return err
+	}
+	for _, j := range list.Msg.Jobs {
+		one, err := d.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: j.Name}))
+		if err != nil {
+			return err
+		}
+		for _, s := range one.Msg.Job.History {
+			if s.Start != nil && s.End != nil {
+				r.ran += s.End.AsTime().Sub(s.Start.AsTime())
+				r.waited += s.Waited.AsDuration()
+			}
+		}
+	}
 	return nil
 }
 

@@ -46,21 +46,21 @@ func forecast(a *pb.Airlock) (weather, error) {
 	m := a.GetMemory()
 	switch {
 	case a.GetLevel() == "off" || a.GetLevel() == "observe":
-		return weather{}, fmt.Errorf("no subjob can be made to stand still on this machine (%s: %s)", a.GetLevel(), a.GetWhy())
+		return weather{}, calmBecause("no subjob can be made to stand still on this machine (%s: %s)", a.GetLevel(), a.GetWhy())
 	case m.GetCapacityBytes() <= 0:
-		return weather{}, errors.New("what memory this machine has is not known")
+		return weather{}, calmBecause("what memory this machine has is not known")
 	}
 	least := 2 * (m.CapacityBytes/1000 + 1)
 	w := weather{unit: max(stormUnit, (least+mib-1)/mib*mib)}
 	if w.unit > mostUnit {
-		return weather{}, fmt.Errorf("a thousandth of this machine's memory, in which its lines are given, is %d MiB: too much for a demo", m.CapacityBytes/1000/mib)
+		return weather{}, calmBecause("a thousandth of this machine's memory, in which its lines are given, is %d MiB: too much for a demo", m.CapacityBytes/1000/mib)
 	}
 	line := func(units float64) int64 {
 		return (1000*(m.UsedBytes+int64(units*float64(w.unit))) + m.CapacityBytes - 1) / m.CapacityBytes
 	}
 	w.calm, w.severe, w.emergency = line(stormCalm), line(stormSevere), line(stormBrink)
 	if w.emergency > 900 {
-		return weather{}, fmt.Errorf("%d of %d MiB of this machine's memory are in use, and a storm is to leave a tenth of it alone", m.UsedBytes/mib, m.CapacityBytes/mib)
+		return weather{}, calmBecause("%d of %d MiB of this machine's memory are in use, and a storm is to leave a tenth of it alone", m.UsedBytes/mib, m.CapacityBytes/mib)
 	}
 	return w, nil
 }
@@ -102,7 +102,7 @@ spec:
 }
 
 // storm is the part in which memory runs out on this machine: its lines are put just above what is in use, so that some hundred MiB are a storm, and the machine
-// is in no danger. It is never an error: a machine that bears none, or whose other programs make another one of it, is told so.
+// is in no danger. A machine that bears none is told so, and that is no error.
 func storm(ctx context.Context, out io.Writer, dir string) error {
 	fmt.Fprint(out, `A memory storm on this machine (Airlock, docs/adr/0046-airlock.md)
 `)
@@ -110,11 +110,24 @@ func storm(ctx context.Context, out io.Writer, dir string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	var none *calm
+	if errors.As(err, &none) {
+		fmt.Fprintf(out, "  It is left out: %v\n", err)
+		return nil
+	}
 	if err != nil {
-		fmt.Fprintf(out, "  It is left out, or cut short: %v\n", err)
+		fmt.Fprintf(out, "  It did not end well: %v\n", err)
+		return fmt.Errorf("the storm: %w", err)
 	}
 	return nil
 }
+
+// calm is why a machine bears no storm.
+type calm struct{ why string }
+
+func (c *calm) Error() string { return c.why }
+
+func calmBecause(format string, args ...any) error { return &calm{fmt.Sprintf(format, args...)} }
 
 func blow(ctx context.Context, out io.Writer, dir string) error {
 	program, err := os.Executable()
@@ -133,7 +146,7 @@ func blow(ctx context.Context, out io.Writer, dir string) error {
 		return fmt.Errorf("%w; its log is %s", err, filepath.Join(dir, "log"))
 	}
 	defer d.stop()
-	if err = d.sluice(ctx, dir, w.jobs(program), "submit", "-"); err != nil {
+	if err = d.sluice(ctx, dir, slow.stretch(w.jobs(program)), "submit", "-"); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, `  Three processes: train (priority 50) has %d MiB and can't be cut; sweep (5) and scratch (0) leak up to %d MiB each. The lines are put %d MiB
@@ -162,7 +175,7 @@ func look(ctx context.Context, dir string) (w weather, a *pb.Airlock, err error)
 		d.stop()
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, "data"))) // the next has other slices
 	}()
-	for until := time.Now().Add(5 * time.Second); ; {
+	for until := time.Now().Add(slow.of(5 * time.Second)); ; {
 		list, err := d.ListAirlocks(ctx, connect.NewRequest(&pb.ListAirlocksRequest{}))
 		if err != nil {
 			return w, nil, err
@@ -192,7 +205,7 @@ type sight struct {
 func (d *daemon) follow(ctx context.Context, out io.Writer, before *pb.Airlock) (*sight, error) {
 	s := &sight{rows: map[string][]byte{}}
 	shown := false
-	for began := time.Now(); time.Since(began) < stormFor; {
+	for began := time.Now(); time.Since(began) < slow.of(stormFor); {
 		locks, err := d.ListAirlocks(ctx, connect.NewRequest(&pb.ListAirlocksRequest{}))
 		if err != nil {
 			return nil, err
@@ -270,7 +283,7 @@ func (s *sight) conclude(out io.Writer) error {
 	c := s.last.GetCounts()
 	switch {
 	case !s.over:
-		return fmt.Errorf("it is not over after %v: other programs of this machine have %d MiB more in use than at its start, or the machine is too busy", stormFor, s.grown/mib)
+		return fmt.Errorf("it is not over after %v: other programs of this machine have %d MiB more in use than at its start, or the machine is too busy", slow.of(stormFor), s.grown/mib)
 	case s.bad != nil:
 		return s.bad
 	case c.GetSuspended()+c.GetReaddressed()+c.GetReclaimed() == 0:

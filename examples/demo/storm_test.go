@@ -179,11 +179,11 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestAStormIsLeftOut where there is nothing to blow with, and that is no error.
-func TestAStormIsLeftOut(t *testing.T) {
+// TestAStormThatFails says so, and is an error.
+func TestAStormThatFails(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	if err := storm(t.Context(), &out, filepath.Join(t.TempDir(), "storm")); err != nil || !strings.Contains(out.String(), "It is left out, or cut short: ") {
+	if err := storm(t.Context(), &out, filepath.Join(t.TempDir(), "storm")); err == nil || !strings.Contains(out.String(), "It did not end well: ") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -112,7 +112,15 @@ func (v *View) unit(speed int64) time.Duration {
 			rate = slices.Min(v.Learned.Rates)
 		}
 	}
-	return max(1, time.Duration(quantity.MulDiv(int64(rate), margin, speed)))
+	return max(1, time.Duration(quantity.MulDiv(int64(v.stretched(rate)), margin, speed)))
+}
+
+// stretched is a run time with what the program waits meanwhile for a processor, as its last subjobs did.
+func (v *View) stretched(run time.Duration) time.Duration {
+	if v.Hopeful || v.Learned.Busy <= 0 {
+		return run
+	}
+	return time.Duration(quantity.MulDiv(int64(run), 1000, 1000-min(v.Learned.Busy, 999)))
 }
 
 // mostTime bounds run times, so that sums of a few stay within 63 bits: 146 years.

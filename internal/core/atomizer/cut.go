@@ -66,9 +66,9 @@ func (v *View) overhead() (before, checkpoint time.Duration) {
 	case !v.Continues.Empty():
 		return 0, 0
 	case v.Resume.Zero():
-		return v.startup(), v.Spec.Checkpoint
+		return v.startup(), v.stretched(v.Spec.Checkpoint)
 	}
-	return v.startup() + v.Spec.Restore, v.Spec.Checkpoint
+	return v.startup() + v.stretched(v.Spec.Restore), v.stretched(v.Spec.Checkpoint)
 }
 
 // floor rounds a cut point down to the grid; from itself if that leaves nothing. Inside a suspect range single units

@@ -241,7 +241,7 @@ func (h *Ledger) settle(j *Job, f *protocol.Fact, committed job.Range) {
 
 	p := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
 	if r := f.Result; r != nil {
-		p.Outcome, p.RealStart, p.RealEnd, p.Peak, p.Prepare = r.Outcome, r.Start, r.End, r.Peak, r.Prepare
+		p.Outcome, p.RealStart, p.RealEnd, p.Peak, p.Prepare, p.Waited = r.Outcome, r.Start, r.End, r.Peak, r.Prepare, r.Waited
 		if p.Detail == "" {
 			p.Detail = r.Detail
 		}

@@ -52,6 +52,9 @@ func learnedHash(h digest.Hash, l *protocol.Learned) digest.Hash {
 	for _, s := range l.Suspects {
 		h = s.Range.Mix(h).Int(s.Limit)
 	}
+	if l.Busy != 0 { // as it was before this was learned
+		h = h.Int(l.Busy)
+	}
 	return h
 }
 

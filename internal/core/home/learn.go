@@ -29,6 +29,7 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 	l = *j.Learned()
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
 	learnPrepare(&l, r)
+	learnBusy(&l, r)
 	l.Peak = l.Peak.Max(r.Peak)
 	if l.Margin == 0 {
 		l.Margin = startMargin
@@ -50,6 +51,16 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 			l.Kills, l.KilledAt = l.Kills+1, now
 		}
 	}
+	blame := func(detail string) {
+		if busy := r.Machine(); busy != "" {
+			detail += "; " + busy
+		}
+		if starved(j, r) && l.Kills < mostStarved {
+			kill(detail)
+		} else {
+			fail(detail)
+		}
+	}
 	if !done.Empty() {
 		l.Failures, l.Kills, l.LastDetail = 0, 0, ""
 		learnRate(&l, j, c, r, done)
@@ -59,11 +70,11 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 	case job.MemoryKilled:
 		raiseMemory(&l, j, c, r, h.supply.Memory(c.Slice), h.supply.Largest(j.Spec))
 	case job.DeadlineKilled:
-		if !done.Empty() || failing {
+		if !done.Empty() || failing && killing {
 			missed(&l, done)
 		}
 		if done.Empty() {
-			fail("it was still running at its deadline and had completed nothing")
+			blame("it was still running at its deadline and had completed nothing")
 		}
 	case job.Stopped, job.NodeFailed:
 	case job.Lost:
@@ -92,10 +103,10 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 		switch {
 		case !done.Empty():
 		case r.Outcome == job.Yielded:
-			if failing { // its time was too short for it to begin: the next piece gets more
+			if failing && killing { // its time was too short for it to begin: the next piece gets more
 				missed(&l, done)
 			}
-			fail(cmp.Or(r.Detail, "it yielded without having completed anything"))
+			blame(cmp.Or(r.Detail, "it yielded without having completed anything"))
 		default:
 			fail(r.Detail)
 		}
@@ -105,11 +116,31 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 
 const sigkill = 9
 
-// learnRate adds the run time of one unit at speed 1. What restore and checkpoint were declared to cost is taken off, but
+// mostBusy bounds what plans add: ten times as much.
+const mostBusy = 900
+
+// learnBusy takes in what share of its run a subjob waited for a processor: more counts at once, since a piece that is planned too short is cut,
+// and less by half.
+func learnBusy(l *protocol.Learned, r *job.Result) {
+	if ran := r.Ran(); ran <= 0 || ran < leastSample && l.Busy > 0 {
+		return
+	}
+	busy := min(mostBusy, r.Busy())
+	l.Busy = max(busy, (l.Busy+busy)/2)
+}
+
+// mostStarved is how often in a row a subjob may be starved of processors until that counts as its failure: no machine's load keeps a job going for ever.
+const mostStarved = 10
+
+// starved says that a subjob ended without progress rather for want of a processor than by its own doing: it counts as ended from outside.
+// A walltime is the owner's word, and counts whatever the machine did.
+func starved(j *Job, r *job.Result) bool { return j.Spec.Kind != job.Rigid && r.Busy() >= 500 }
+
+// learnRate adds the run time of one unit at speed 1, without what it waited for a processor. What restore and checkpoint were declared to cost is taken off, but
 // never more than half of what was observed.
 func learnRate(l *protocol.Learned, j *Job, c *protocol.Claim, r *job.Result, done job.Range) {
 	whole := r.Outcome == job.Done || r.Outcome == job.Yielded || r.Outcome == job.DeadlineKilled
-	work := ran(r)
+	work := max(0, r.Own())
 	if j.Spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
 		return // short runs tell how long a process takes to start, ended ones where they were ended
 	}

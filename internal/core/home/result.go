@@ -3,7 +3,6 @@ package home
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
@@ -171,6 +170,3 @@ func (h *Ledger) hopeless(j *Job) string {
 }
 
 func first(s job.Ranges, n int) job.Ranges { return s[:min(n, len(s))] }
-
-// length of a range of time as a duration, for learning.
-func ran(r *job.Result) time.Duration { return max(0, r.Ran()) }

@@ -25,7 +25,7 @@ func (h *Ledger) observe(j *Job, c *protocol.Claim, r *job.Result, done job.Rang
 		return
 	}
 	o := trust.Observation{
-		Risk: c.End.Sub(c.Start).Milliseconds(), Planned: c.Plan.Wall, Ran: r.Ran(),
+		Risk: c.End.Sub(c.Start).Milliseconds(), Planned: c.Plan.Wall, Ran: r.Own(),
 		Predicted: c.Demand[trp.Memory], Peak: r.Peak[trp.Memory], Theta: j.Spec.Theta,
 	}
 	if r.Outcome == job.MemoryKilled {

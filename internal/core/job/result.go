@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -64,6 +65,9 @@ type Result struct {
 	// Prepare is what was gone of the lease's time when the process started; 0 if it never did. Unpack is the part of it in
 	// which the job's work directory was unpacked, which happens once on a node.
 	Prepare, Unpack time.Duration
+	// Waited is how long of its run it could not go on since others had the processors, or its control group had used up its time
+	// on them; at most Ran, and no more than what was seen. 0 where it never waited, and where nobody looks.
+	Waited time.Duration
 }
 
 // Ran is how long the process ran; 0 if it never started.
@@ -72,6 +76,33 @@ func (r *Result) Ran() time.Duration {
 		return 0
 	}
 	return r.End.Sub(r.Start)
+}
+
+// Own is how long it would have run on a machine with a processor for it: what may be learned of the program.
+func (r *Result) Own() time.Duration { return r.Ran() - r.wait() }
+
+// Busy is the share of its run that it waited for a processor, in parts per thousand.
+func (r *Result) Busy() int64 {
+	if r.Ran() <= 0 {
+		return 0
+	}
+	return quantity.MulDiv(int64(r.wait()), 1000, int64(r.Ran()))
+}
+
+func (r *Result) wait() time.Duration { return min(max(0, r.Waited), max(0, r.Ran())) }
+
+// Noticed is the share, in parts per thousand, from which people are told that a machine was busy: less is everyday life.
+const Noticed = 100
+
+// Machine says that the machine was busy, for the end of a sentence; empty where that is not worth a word.
+func (r *Result) Machine() string { return MachineBusy(r.Busy()) }
+
+// MachineBusy says the same of a share.
+func MachineBusy(permille int64) string {
+	if permille < Noticed {
+		return ""
+	}
+	return fmt.Sprintf("the machine was busy %d%% of its time", permille/10)
 }
 
 // State is the phase of a job's life.

@@ -210,6 +210,9 @@ type Learned struct {
 	// Safe is the profile with both; nil: as submitted.
 	Spread, Runs int64
 	Safe         *trp.Table
+	// Busy is the share of their run that its subjobs wait for a processor, in parts per thousand, below 1000. Rates are without it, plans
+	// add it: it is the machines', and passes.
+	Busy int64
 }
 
 // Suspect is a range of items in which a unit fails.

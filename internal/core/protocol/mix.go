@@ -61,5 +61,9 @@ func (p *Publication) Mix(h digest.Hash) digest.Hash {
 // Mix mixes a settled subjob into a digest.
 func (p *Past) Mix(h digest.Hash) digest.Hash {
 	h = p.Committed.Mix(p.Claim.Mix(h)).Bool(p.Skipped).Int(int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
-	return p.Peak.Mix(h).Text(p.Detail).Int(int64(p.Prepare))
+	h = p.Peak.Mix(h).Text(p.Detail).Int(int64(p.Prepare))
+	if p.Waited != 0 { // as it was before this was looked at
+		h = h.Int(int64(p.Waited))
+	}
+	return h
 }

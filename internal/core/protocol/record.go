@@ -90,6 +90,7 @@ type Past struct {
 	Peak      trp.Vector
 	Detail    string
 	Prepare   time.Duration
+	Waited    time.Duration
 }
 
 // Wall is the planned length of the claim without its grace.
@@ -104,5 +105,5 @@ func (r *Record) Worked() bool {
 // Zero says whether nothing was learned.
 func (l *Learned) Zero() bool {
 	return len(l.Rates)+len(l.Prepares)+len(l.Suspects) == 0 && l.Safe == nil && l.LastDetail == "" && l.Peak == (trp.Vector{}) && l.Trust == (Trust{}) &&
-		l.Rate|l.Prepare == 0 && l.Margin|l.MemoryScale|l.Spread|l.Runs == 0 && l.FailedAt|l.KilledAt == 0 && l.Failures|l.Kills == 0
+		l.Rate|l.Prepare == 0 && l.Margin|l.MemoryScale|l.Spread|l.Runs|l.Busy == 0 && l.FailedAt|l.KilledAt == 0 && l.Failures|l.Kills == 0
 }

@@ -110,6 +110,8 @@ type Subjob struct {
 	Detail          string
 	// Prepare is what was gone of its time when its process began; 0 while it is not known.
 	Prepare time.Duration
+	// Waited is how long of its run it could not go on for want of a processor.
+	Waited  time.Duration
 	Running bool
 	// Bid it was won with; nil where nobody bid.
 	Bid *protocol.Bid

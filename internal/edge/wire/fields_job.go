@@ -33,6 +33,7 @@ func resultFields(c *coder, r *job.Result) {
 	text(c, 10, &r.Detail)
 	signed(c, 11, &r.Prepare)
 	signed(c, 12, &r.Unpack)
+	signed(c, 13, &r.Waited)
 }
 
 func specFields(c *coder, s *job.Spec) {

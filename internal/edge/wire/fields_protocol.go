@@ -141,6 +141,7 @@ func learnedFields(c *coder, l *protocol.Learned) {
 	signed(c, 15, &l.Prepare)
 	instant(c, 16, &l.FailedAt)
 	instant(c, 17, &l.KilledAt)
+	signed(c, 18, &l.Busy)
 }
 
 func reservationFields(c *coder, r *protocol.Reservation) {
@@ -262,4 +263,5 @@ func pastFields(c *coder, p *protocol.Past) {
 	vector(c, 22, &p.Peak)
 	text(c, 23, &p.Detail)
 	signed(c, 24, &p.Prepare)
+	signed(c, 25, &p.Waited)
 }

@@ -92,7 +92,7 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 		PlannedStart: stamp(s.PlannedStart), PlannedEnd: stamp(s.PlannedEnd), Start: stamp(s.Start), End: stamp(s.End),
 		PredictedMemoryBytes: int64(s.Predicted), PeakMemoryBytes: int64(s.Peak),
 		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running, Progress: s.Progress, Bid: bidMessage(s.Bid),
-		Prepare: length(s.Prepare),
+		Prepare: length(s.Prepare), Waited: length(s.Waited),
 	}
 }
 

@@ -218,6 +218,7 @@ func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 		{Key: "start", Head: "START", Value: func(s sub) any { return stamp(s.Start) }, Text: func(s sub) string { return a.clock(s.Start) }},
 		{Key: "end", Head: "END", Value: func(s sub) any { return stamp(s.End) }, Text: func(s sub) string { return a.clock(s.End) }},
 		{Key: "prepareSeconds", Head: "PREPARE", Wide: true, Value: func(s sub) any { return seconds(s.Prepare) }, Text: func(s sub) string { return briefly(s.Prepare) }},
+		{Key: "waitedSeconds", Head: "WAITED", Wide: true, Value: func(s sub) any { return seconds(s.Waited) }, Text: func(s sub) string { return briefly(s.Waited) }},
 		{Key: "predictedMemoryBytes", Head: "PREDICTED", Value: func(s sub) any { return s.PredictedMemoryBytes }, Text: func(s sub) string { return command.Size(s.PredictedMemoryBytes) }},
 		{Key: "peakMemoryBytes", Head: "PEAK", Value: func(s sub) any { return s.PeakMemoryBytes }, Text: func(s sub) string { return command.Size(s.PeakMemoryBytes) }},
 		{Key: "running", Value: func(s sub) any { return s.Running }},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
@@ -25,6 +26,20 @@ func (v *View) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 	return v.explain(now, j), true
 }
 
+// waited is the share of their run that a job's subjobs waited for a processor, in parts per thousand.
+func waited(s *home.Job) int64 {
+	ran, waited := time.Duration(0), time.Duration(0)
+	for i := range s.Past() {
+		if p := &s.Past()[i]; p.RealStart != 0 {
+			ran, waited = ran+max(0, p.RealEnd.Sub(p.RealStart)), waited+p.Waited
+		}
+	}
+	if ran <= 0 {
+		return 0
+	}
+	return quantity.MulDiv(int64(min(waited, ran)), 1000, int64(ran))
+}
+
 // ExplainFiled says the same of a job that was left to the archive, from its record, which is not kept.
 func (v *View) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
 	return v.explain(now, v.home.Outsider(r))
@@ -33,6 +48,9 @@ func (v *View) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Exp
 func (v *View) explain(now quantity.Instant, s *home.Job) status.Explanation {
 	j := v.detail(now, s)
 	e := status.Explanation{Job: j, Summary: fmt.Sprintf("%s is %s: %s", s.ID, j.State, j.Reason)}
+	if busy := job.MachineBusy(waited(s)); busy != "" && !strings.Contains(e.Summary, busy) {
+		e.Summary += "; " + busy
+	}
 	for _, c := range v.floor.Counts(s).List {
 		if c.Reason != market.Eligible {
 			e.Reasons = append(e.Reasons, status.Reason{Text: v.Sentence(s, &c), Count: c.N, Last: c.Last})

@@ -203,3 +203,29 @@ func TestADryRunSaysWhoElseWaits(t *testing.T) {
 		t.Errorf("%q, want %q", e.Summary, want)
 	}
 }
+
+// TestABusyMachineIsExplained: what a job's subjobs waited for a processor, of all that they ran, is said once.
+func TestABusyMachineIsExplained(t *testing.T) {
+	s := newStand(Config{}, []int64{1024}, now)
+	for _, c := range []struct {
+		id     string
+		waited time.Duration
+		says   string
+	}{{"quiet", 4 * time.Second, ""}, {"starved", 35 * time.Second, "; the machine was busy 70% of its time"}} {
+		spec := needs(c.id, 100, 0, 100)
+		s.adopt(t, spec)
+		token := job.Token{Epoch: 1, Seq: 1}
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 1000, Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour)})
+		s.ledger.Apply(protocol.Fact{
+			Kind: protocol.Released, Job: spec.Name, Token: token, At: now.Add(time.Minute),
+			Result: &job.Result{Outcome: job.DeadlineKilled, Start: now, End: now.Add(50 * time.Second), Waited: c.waited},
+		})
+		e, ok := s.Explain(now.Add(time.Minute), spec.Name)
+		if !ok || strings.Contains(e.Summary, "busy") != (c.says != "") || !strings.HasSuffix(e.Summary, c.says) {
+			t.Errorf("%s: %q", c.id, e.Summary)
+		}
+		if got := e.Job.History[0].Waited; got != c.waited {
+			t.Errorf("%s: its subjob waited %v, want %v", c.id, got, c.waited)
+		}
+	}
+}

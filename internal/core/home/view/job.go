@@ -40,7 +40,7 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		p := &s.Past()[j.HistoryDropped+i]
 		sub := showClaim(&p.Claim)
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
-		sub.Outcome, sub.Detail, sub.Prepare = p.Outcome.String(), p.Detail, p.Prepare
+		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Prepare, p.Waited
 		if p.Skipped {
 			sub.Outcome = "skipped"
 		}

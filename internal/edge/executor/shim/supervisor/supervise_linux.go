@@ -192,6 +192,7 @@ func (s *subjob) run() error {
 	}
 	_, _ = fmt.Fprintln(s.say, "begun") // the daemon, if it is there, looks at the note
 	said := s.stay()
+	s.watch.waits.Look(s.watch.began, time.Now(), nil) // what a group says takes no time; nothing else may come before the end
 	if planted.In(planted.SellBeforeGone) {
 		err := s.finish(said)
 		time.Sleep(2 * time.Second)
@@ -255,6 +256,7 @@ func (s *subjob) finish(said word) error {
 	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
 	r.Prepare, r.Unpack = l.Prepared(s.note.At)
+	r.Waited = max(0, min(s.watch.waits.Total(), r.Ran()))
 	if r.Progress > l.Range.From {
 		r.FirstProgress = s.watch.first
 	}

@@ -38,6 +38,10 @@ type watch struct {
 	// first is when progress was first seen to be beyond from; 0 while it was not.
 	first quantity.Instant
 	seen  os.FileInfo
+	// waits is how long it waited for a processor since it began; waiting keeps the looks at that to their share of the time.
+	waits   tree.Waits
+	began   time.Time
+	waiting duty
 }
 
 // newWatch watches a subjob whose command has started.
@@ -46,6 +50,7 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l), group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
 		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond},
+		waits: tree.Waits{Group: c.group}, began: time.Now(),
 	}
 	if w.scratch.Bytes > 0 {
 		w.scratch.Bytes += l.Copied.Bytes
@@ -62,6 +67,10 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 // look returns what the subjob is to be killed for now, with a text; 0 for nothing.
 func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Outcome, text string) {
 	w.progress(now)
+	if w.waiting.due() {
+		w.waits.Look(w.began, time.Now(), members)
+		w.waiting.done(tick)
+	}
 	if w.stores != 0 {
 		w.meter.Stores, w.stores = tree.OpenStores(w.stores), 0
 	}

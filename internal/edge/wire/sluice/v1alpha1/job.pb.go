@@ -617,7 +617,9 @@ type Subjob struct {
 	// What it was won with; unset where nobody bid.
 	Bid *Bid `protobuf:"bytes,16,opt,name=bid,proto3" json:"bid,omitempty"`
 	// What was gone of its time when its process began: the copy of the work directory and the supervisor. Known once it ended.
-	Prepare       *durationpb.Duration `protobuf:"bytes,17,opt,name=prepare,proto3" json:"prepare,omitempty"`
+	Prepare *durationpb.Duration `protobuf:"bytes,17,opt,name=prepare,proto3" json:"prepare,omitempty"`
+	// How long of its run it could not go on for want of a processor: the machine was busy. Known once it ended; unset: not at all, or nobody looked.
+	Waited        *durationpb.Duration `protobuf:"bytes,18,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -767,6 +769,13 @@ func (x *Subjob) GetBid() *Bid {
 func (x *Subjob) GetPrepare() *durationpb.Duration {
 	if x != nil {
 		return x.Prepare
+	}
+	return nil
+}
+
+func (x *Subjob) GetWaited() *durationpb.Duration {
+	if x != nil {
+		return x.Waited
 	}
 	return nil
 }
@@ -1596,7 +1605,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x03R\x04runs\x12\x16\n" +
 	"\x06spread\x18\x03 \x01(\x01R\x06spread\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\xb7\x05\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\xea\x05\n" +
 	"\x06Subjob\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x16\n" +
@@ -1616,7 +1625,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\arunning\x18\x0e \x01(\bR\arunning\x12\x1a\n" +
 	"\bprogress\x18\x0f \x01(\x03R\bprogress\x12&\n" +
 	"\x03bid\x18\x10 \x01(\v2\x14.sluice.v1alpha1.BidR\x03bid\x123\n" +
-	"\aprepare\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\aprepare\"\x81\x01\n" +
+	"\aprepare\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\aprepare\x121\n" +
+	"\x06waited\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"\x81\x01\n" +
 	"\x03Bid\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x1e\n" +
 	"\n" +
@@ -1739,24 +1749,25 @@ var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
 	13, // 19: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
 	5,  // 20: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
 	14, // 21: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
-	1,  // 22: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
-	10, // 23: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
-	11, // 24: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
-	7,  // 25: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
-	8,  // 26: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
-	15, // 27: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
-	13, // 28: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
-	9,  // 29: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
-	14, // 30: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
-	13, // 31: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
-	13, // 32: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	0,  // 33: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	0,  // 34: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	14, // 22: sluice.v1alpha1.Subjob.waited:type_name -> google.protobuf.Duration
+	1,  // 23: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
+	10, // 24: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
+	11, // 25: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
+	7,  // 26: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
+	8,  // 27: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
+	15, // 28: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
+	13, // 29: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
+	9,  // 30: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
+	14, // 31: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
+	13, // 32: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
+	13, // 33: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	0,  // 34: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	0,  // 35: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }
