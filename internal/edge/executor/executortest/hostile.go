@@ -39,6 +39,7 @@ var hostile = []struct {
 	{"a sparse file is larger than the limit", `truncate -s 6G "$SLUICE_OUTPUT_DIR/big"`, 64 << 20, false, []string{"more than the limit of 67108864 bytes"}},
 	{"a sparse checkpoint is larger than the limit", `truncate -s 6G "$SLUICE_CHECKPOINT_DIR/big"`, 64 << 20, false, []string{"more than the limit of 67108864 bytes"}},
 	{"a sparse file is larger than any", `truncate -s 100G "$SLUICE_OUTPUT_DIR/big"`, 0, false, []string{"more than the limit of"}},
+	{"a sparse file is within the limit", `truncate -s 2G "$SLUICE_OUTPUT_DIR/big"; echo end >> "$SLUICE_OUTPUT_DIR/big"`, 4 << 30, true, nil},
 }
 
 // instead replaces the output folder, d, by what script makes.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -51,6 +52,9 @@ type entry struct {
 	name, link string
 	mode       fs.FileMode
 	size       int64
+	// stored is how much of it the archive has, parts are which parts of a file with holes; nil: all.
+	stored int64
+	parts  []part
 }
 
 // mostLeft bounds how much that was left out is named one by one.
@@ -115,7 +119,13 @@ func (t *Tree) scan(dir string, depth int, own int) error {
 		case mode.IsRegular() && owner(info) != own && own != os.Geteuid():
 			t.leave(name, "it is not the directory owner's")
 		case mode.IsRegular():
-			t.entries = append(t.entries, entry{name: name, mode: mode.Perm(), size: info.Size()})
+			e := entry{name: name, mode: mode.Perm(), size: info.Size(), stored: info.Size()}
+			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Blocks*blockSize < e.size-leastHole {
+				if err := t.skip(&e); err != nil {
+					return err
+				}
+			}
+			t.entries = append(t.entries, e)
 		case mode&fs.ModeSymlink != 0:
 			to, err := t.root.Readlink(name)
 			if err != nil {
@@ -129,6 +139,19 @@ func (t *Tree) scan(dir string, depth int, own int) error {
 		default:
 			t.leave(name, "it is no file, directory or link")
 		}
+	}
+	return nil
+}
+
+// skip leaves out the holes of a file.
+func (t *Tree) skip(e *entry) error {
+	f, err := t.root.OpenFile(e.name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if e.parts = written(f, e.size); e.parts != nil {
+		e.stored = sum(e.parts)
 	}
 	return nil
 }
@@ -151,7 +174,7 @@ func (t *Tree) lay() error {
 		if err != nil {
 			return err
 		}
-		at += int64(len(head)) + padded(t.entries[i].size)
+		at += int64(len(head)) + padded(t.entries[i].stored)
 		t.Bytes += t.entries[i].size
 	}
 	t.Files = int64(len(t.entries))
@@ -163,6 +186,9 @@ func padded(size int64) int64 { return (size + blockSize - 1) / blockSize * bloc
 
 // header is what an archive says of an entry before its content.
 func header(e *entry) ([]byte, error) {
+	if e.parts != nil {
+		return sparseHeader(e)
+	}
 	h := tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Size: e.size, Typeflag: tar.TypeReg, Linkname: e.link, Format: tar.FormatPAX}
 	switch {
 	case e.mode.IsDir():
@@ -224,8 +250,8 @@ func (t *Tree) readOne(p []byte, off int64) (int, error) {
 		return copy(p, t.head[at:]), nil
 	}
 	at -= int64(len(t.head))
-	if at >= e.size {
-		n := min(int64(len(p)), padded(e.size)-at)
+	if at >= e.stored {
+		n := min(int64(len(p)), padded(e.stored)-at)
 		clear(p[:n])
 		return int(n), nil
 	}
@@ -233,7 +259,11 @@ func (t *Tree) readOne(p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p = p[:min(int64(len(p)), e.size-at)]
+	rest := e.size - at
+	if e.parts != nil {
+		at, rest = within(e.parts, at)
+	}
+	p = p[:min(int64(len(p)), rest)]
 	n, err := f.ReadAt(p, at)
 	if n == len(p) {
 		return n, nil

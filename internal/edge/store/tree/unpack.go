@@ -138,7 +138,7 @@ func place(in io.Reader, h *tar.Header, root *os.Root, own *Owner, least fs.File
 	case tar.TypeLink:
 		err = root.Link(filepath.Clean(h.Linkname), name)
 	default:
-		err = file(in, root, name, fs.FileMode(h.Mode).Perm()|least)
+		err = file(in, root, name, fs.FileMode(h.Mode).Perm()|least, h.PAXRecords["GNU.sparse.major"] != "")
 	}
 	if err == nil && own != nil {
 		err = root.Lchown(name, own.UID, own.GID)
@@ -169,12 +169,16 @@ func parents(root *os.Root, dir string, own *Owner) error {
 	return nil
 }
 
-func file(in io.Reader, root *os.Root, name string, mode fs.FileMode) error {
+func file(in io.Reader, root *os.Root, name string, mode fs.FileMode, sparse bool) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, in)
+	if sparse {
+		err = copyHoles(f, in)
+	} else {
+		_, err = io.Copy(f, in)
+	}
 	return errors.Join(err, f.Chmod(mode), f.Close()) // whatever the umask is
 }
 
