@@ -1,6 +1,7 @@
 package twin_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,25 +23,24 @@ func TestAJobWhoseGPUFails(t *testing.T) {
 		two := equal(2, 10)
 		s := newStory(t, setting{slices: two})
 		s.submit(0, with(spec(t, "a", job.Items, 400, time.Second), func(s *job.Spec) { s.Parallelism, s.MaxFailures = 1, 1 }))
-		s.run(30 * time.Second)
-		first := s.actors.Nodes[0].Node.Slices(s.sim.Now())
-		if first[0].State != "running" {
-			t.Fatalf("the job runs on another slice than the first: %+v", first)
-		}
-		for i := range two { // one after the other, each while the job is there
-			after := 40*time.Second + time.Duration(i)*time.Minute
+		for i, after := range []time.Duration{40 * time.Second, 100 * time.Second} { // the first, and then the one that it has gone to
+			s.run(after - time.Second)
+			if j := s.job("a"); j.State != job.Running || !strings.HasSuffix(j.Reason, string(two[i].ID)) {
+				t.Fatalf("Xid %d: the job is %+v, want it running on %s", code, j, two[i].ID)
+			}
 			s.vitals(after, protocol.Vitals{Slices: []job.SliceID{two[i].ID}, Errors: []protocol.Xid{{Code: code}}})
-			s.run(after + 500*time.Millisecond)
+			s.run(after + time.Second)
 			if v := s.actors.Nodes[0].Node.Slices(s.sim.Now())[i]; v.State != "quarantined" || v.Reason != health.Describe(code) {
 				t.Errorf("Xid %d: slice %s is %s: %s", code, v.Slice.ID, v.State, v.Reason)
 			}
-			if j := s.job("a"); i == 0 && j.State.Final() {
-				t.Fatalf("Xid %d: the job is over: %+v", code, j)
+			j, _ := s.actors.Zones[0].Job(s.sim.Now(), "a")
+			if h := j.History[i]; h.Outcome != "node-failed" || h.Detail != "the GPU of "+string(two[i].ID)+" failed: "+health.Describe(code) {
+				t.Errorf("Xid %d: its subjob ended %s: %s", code, h.Outcome, h.Detail)
 			}
-			s.run(after + 30*time.Second)
 		}
-		if j := s.job("a"); j.State != job.Waiting || j.Pieces != 2 {
-			t.Errorf("Xid %d: the job is not waiting after two pieces: %+v", code, j)
+		s.run(2 * time.Minute)
+		if j := s.job("a"); j.State != job.Waiting || !strings.Contains(j.Reason, health.Describe(code)) {
+			t.Errorf("Xid %d: without a GPU the job is %+v, want it waiting, and told why", code, j)
 		}
 		s.vitals(4*time.Minute, protocol.Vitals{Slices: []job.SliceID{two[1].ID}, Look: &health.Look{Told: true}})
 		s.run(20 * time.Minute)

@@ -46,8 +46,9 @@ func taintOf(key, value, effect, source string) *health.State {
 		return &health.State{Cause: health.Closed, Text: text}
 	case resourcev1.DeviceTaintEffectNoExecute:
 		return &health.State{Cause: health.Evicted, Text: text}
+	case resourcev1.DeviceTaintEffectNone:
 	}
-	return nil
+	return nil // it is only told, or not known
 }
 
 func (s *slimmer) rule(o metav1.Object, driver, pool, device *string, all bool, key, val, effect string) *rule {
