@@ -58,7 +58,7 @@ func (o *oracle) fact(now quantity.Instant, f *protocol.Fact) {
 		if _, had := o.started[l.job]; !had {
 			o.started[l.job] = now
 		}
-	case protocol.SubjobEnded:
+	case protocol.SubjobVacated, protocol.SubjobEnded:
 		delete(o.leases, f.Token)
 	case protocol.Committed:
 		if o.committed[f.Job].Overlaps(f.Range) {

@@ -158,6 +158,7 @@ var factNames = map[uint8]string{
 	uint8(protocol.Truncated): "Truncated", uint8(protocol.SubjobStarted): "SubjobStarted", uint8(protocol.SubjobEnded): "SubjobEnded",
 	uint8(protocol.ResultSettled): "ResultSettled", uint8(protocol.LeaseGone): "LeaseGone", uint8(protocol.ReservationMade): "ReservationMade",
 	uint8(protocol.ReservationGone): "ReservationGone", uint8(protocol.Quarantined): "Quarantined", uint8(protocol.QuarantineLifted): "QuarantineLifted",
+	uint8(protocol.SubjobVacated): "SubjobVacated",
 }
 
 // The actors of a story with their transcripts.

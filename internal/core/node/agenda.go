@@ -65,7 +65,7 @@ func (n *Node) attention(now quantity.Instant, l *lease) quantity.Instant {
 		return quantity.Never
 	case l.retry != 0:
 		return l.retry
-	case l.ended() || !n.confirmed:
+	case l.vacated() || !n.confirmed:
 		return quantity.Never
 	case l.issued():
 		return l.end.Add(n.cfg.ResultRetry)

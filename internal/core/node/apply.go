@@ -35,7 +35,7 @@ func (n *Node) apply(f *protocol.Fact) {
 		n.sum -= l.sum
 		n.turn(l, leaves)
 		n.removeLease(l)
-	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobEnded, protocol.ResultSettled:
+	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobVacated, protocol.SubjobEnded, protocol.ResultSettled:
 		l := n.lease(f.Token)
 		if l == nil {
 			invariant.Check(false, "node: fact %d: kind %d names lease %v, which doesn't exist", n.applying, f.Kind, f.Token)
@@ -128,11 +128,13 @@ func (n *Node) applyLease(l *lease, f *protocol.Fact) {
 	case protocol.SubjobStarted:
 		n.turn(l, began)
 		l.at = f.At
+	case protocol.SubjobVacated:
+		n.free(l)
+		n.turn(l, vacates)
 	case protocol.SubjobEnded:
-		n.each(l.slice, l.also, func(s *slice) {
-			s.time.Remove(reservationID(l.token))
-			n.show(s)
-		})
+		if !l.vacated() {
+			n.free(l)
+		}
 		n.turn(l, over)
 		l.result, l.bare = f.Result, f.Flag
 	case protocol.ResultSettled:
@@ -140,6 +142,14 @@ func (n *Node) applyLease(l *lease, f *protocol.Fact) {
 		l.settling = f.Range
 	default: // Apply sends nothing else here
 	}
+}
+
+// free gives back the time of a lease whose process tree is gone.
+func (n *Node) free(l *lease) {
+	n.each(l.slice, l.also, func(s *slice) {
+		s.time.Remove(reservationID(l.token))
+		n.show(s)
+	})
 }
 
 func (n *Node) applyReservation(r protocol.Reservation) {
@@ -196,7 +206,7 @@ func (n *Node) applyQuarantine(f *protocol.Fact) {
 	}
 	n.bar(s, true, f.Text, f.At, f.Token)
 	n.sum += s.quarantineHash()
-	if l := n.lease(f.Token); l != nil && !l.ended() {
+	if l := n.lease(f.Token); l != nil && !l.vacated() {
 		n.turn(l, strands)
 		n.resum(l)
 		n.stir(l)

@@ -163,7 +163,7 @@ func (n *Node) ail(a *protocol.Ailment) {
 }
 
 // Capture implements capture.Source. A node says all of it at once: it is no more than the slices of one machine and what
-// runs there. Ended leases come first: the time they had may have been sold again.
+// runs there. Vacated leases come first: the time they had may have been sold again.
 func (n *Node) Capture() capture.Run {
 	small := []protocol.Fact{{Kind: protocol.Booted, Epoch: n.epoch, Reservation: &protocol.Reservation{ID: n.lastID}}}
 	for _, s := range n.slices {
@@ -180,7 +180,7 @@ func (n *Node) Capture() capture.Run {
 		}
 	}
 	for _, l := range slices.SortedStableFunc(slices.Values(n.byToken()), func(a, b *lease) int {
-		return -cmp.Compare(bit(a.ended()), bit(b.ended()))
+		return -cmp.Compare(bit(a.vacated()), bit(b.vacated()))
 	}) {
 		small = n.leaseFacts(l, small)
 	}
@@ -206,6 +206,9 @@ func (n *Node) leaseFacts(l *lease, out []protocol.Fact) []protocol.Fact {
 		n.each(l.slice, l.also, func(s *slice) {
 			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.id, Token: l.token, Text: s.quarantine, At: s.barredAt})
 		})
+	}
+	if l.phase == leaseStoring {
+		out = append(out, protocol.Fact{Kind: protocol.SubjobVacated, Token: l.token, Job: l.job})
 	}
 	if l.ended() {
 		out = append(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.token, Job: l.job, Result: l.result, Flag: l.bare})

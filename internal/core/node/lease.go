@@ -197,7 +197,7 @@ func (n *Node) extend(now quantity.Instant, in *protocol.Message, e *protocol.Ex
 	l := n.lease(in.Token)
 	why := ""
 	switch {
-	case l == nil || l.job != in.Job || l.ended():
+	case l == nil || l.job != in.Job || l.vacated():
 		why = "there is no running lease of this token"
 	case l.end == e.End && l.rng == e.Range: // asked again
 		n.sendExtended(l, in, e, out)
@@ -249,11 +249,18 @@ func (n *Node) sendDeadline(l *lease, out *protocol.Out) {
 	n.send(out, protocol.Message{Kind: protocol.Deadline, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Shift{End: l.end, Range: l.rng, Text: l.cut}})
 }
 
-// report passes a running subjob's progress on to its home.
-func (n *Node) report(in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
-	if l := n.lease(in.Token); l != nil && l.seen() && !l.ended() {
-		n.send(out, protocol.Message{
-			Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &protocol.Observation{Slice: l.slice, Progress: o.Progress, Demand: o.Demand, At: o.At, Storing: o.Storing},
-		})
+// report passes a running subjob's progress on to its home, and gives its time back if nothing of it is there any more.
+func (n *Node) report(now quantity.Instant, in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
+	l := n.lease(in.Token)
+	if l == nil || !l.seen() || l.ended() {
+		return
 	}
+	if o.Vacant && !l.vacated() {
+		n.fact(out, protocol.Fact{Kind: protocol.SubjobVacated, Token: l.token, Job: l.job})
+		n.outstanding(now, l, out)
+		n.cleared(now, l.token, out)
+	}
+	said := *o
+	said.Slice, said.Remains = l.slice, false
+	n.send(out, protocol.Message{Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &said})
 }

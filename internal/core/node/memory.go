@@ -93,7 +93,7 @@ func (n *Node) runsAny() bool {
 		return true
 	}
 	for _, l := range n.leases { //sluice:sorted it only says whether there is one
-		if l.issued() {
+		if l.issued() && !l.vacated() {
 			return true
 		}
 	}
@@ -132,7 +132,7 @@ func (n *Node) fill(now quantity.Instant) {
 	}
 	used, coming, idle := m.strain.Used, quantity.Amount(0), quantity.Amount(len(n.slices))
 	for _, l := range n.byToken() {
-		if l.ended() || l.start > now {
+		if l.vacated() || l.start > now {
 			continue
 		}
 		idle -= 1 + quantity.Amount(len(l.also))

@@ -27,6 +27,8 @@ const (
 	leaseStopping
 	// leaseStuck: processes of it remain that can't be ended, and its slices are quarantined.
 	leaseStuck
+	// leaseStoring: its process tree is confirmed gone, what it has left is being stored, and its time is free. How it ended is not known yet.
+	leaseStoring
 	// leaseEnded: its process tree is confirmed gone, and Result is sent until the home has it.
 	leaseEnded
 	// leaseSettled: the home has the result, and Settle is sent until the directories are where they belong.
@@ -49,6 +51,7 @@ const (
 	moves                // soft: it does
 	began                // SubjobStarted
 	strands              // Quarantined, with its token
+	vacates              // SubjobVacated
 	over                 // SubjobEnded
 	settles              // ResultSettled
 	leaves               // LeaseGone
@@ -64,24 +67,25 @@ const none = phase(phases)
 
 // turns is the table. A fold of facts has seen no soft turn: to a fact a phase is as good as the one that a restart would find in its place.
 var turns = [phases][turnCount]phase{ //nolint:gochecknoglobals // a table, written to by nobody
-	//                issued         halted         suspends         stands          thaws          moves         began          strands     over        settles       leaves
-	leaseSold:       {leaseStarting, none, none, none, none, none, leaseRunning, leaseStuck, leaseEnded, none, none},
-	leaseStarting:   {none, leaseUnwanted, none, none, none, none, leaseRunning, leaseStuck, leaseEnded, none, none},
-	leaseUnwanted:   {none, leaseUnwanted, none, none, none, none, leaseStopping, leaseStuck, leaseEnded, none, none},
-	leaseRunning:    {none, leaseStopping, leaseSuspending, none, leaseResuming, none, none, leaseStuck, leaseEnded, none, none},
-	leaseSuspending: {none, leaseStopping, none, leaseSuspended, none, leaseRunning, none, leaseStuck, leaseEnded, none, none},
-	leaseSuspended:  {none, leaseStopping, none, none, leaseResuming, none, none, leaseStuck, leaseEnded, none, none},
-	leaseResuming:   {none, leaseStopping, leaseSuspending, none, none, leaseRunning, none, leaseStuck, leaseEnded, none, none},
-	leaseStopping:   {none, leaseStopping, none, none, none, none, none, leaseStuck, leaseEnded, none, none},
-	leaseStuck:      {none, leaseStuck, none, none, none, none, leaseStuck, leaseStuck, leaseEnded, none, none},
-	leaseEnded:      {none, none, none, none, none, none, none, none, none, leaseSettled, none},
-	leaseSettled:    {none, none, none, none, none, none, none, none, none, none, leaseGone},
-	leaseGone:       {none, none, none, none, none, none, none, none, none, none, none},
+	//                issued         halted         suspends         stands          thaws          moves         began          strands     vacates       over        settles       leaves
+	leaseSold:       {leaseStarting, none, none, none, none, none, leaseRunning, leaseStuck, none, leaseEnded, none, none},
+	leaseStarting:   {none, leaseUnwanted, none, none, none, none, leaseRunning, leaseStuck, none, leaseEnded, none, none},
+	leaseUnwanted:   {none, leaseUnwanted, none, none, none, none, leaseStopping, leaseStuck, none, leaseEnded, none, none},
+	leaseRunning:    {none, leaseStopping, leaseSuspending, none, leaseResuming, none, none, leaseStuck, leaseStoring, leaseEnded, none, none},
+	leaseSuspending: {none, leaseStopping, none, leaseSuspended, none, leaseRunning, none, leaseStuck, leaseStoring, leaseEnded, none, none},
+	leaseSuspended:  {none, leaseStopping, none, none, leaseResuming, none, none, leaseStuck, leaseStoring, leaseEnded, none, none},
+	leaseResuming:   {none, leaseStopping, leaseSuspending, none, none, leaseRunning, none, leaseStuck, leaseStoring, leaseEnded, none, none},
+	leaseStopping:   {none, leaseStopping, none, none, none, none, none, leaseStuck, leaseStoring, leaseEnded, none, none},
+	leaseStuck:      {none, leaseStuck, none, none, none, none, leaseStuck, leaseStuck, leaseStoring, leaseEnded, none, none},
+	leaseStoring:    {none, leaseStoring, none, none, none, none, none, none, none, leaseEnded, none, none},
+	leaseEnded:      {none, none, none, none, none, none, none, none, none, none, leaseSettled, none},
+	leaseSettled:    {none, none, none, none, none, none, none, none, none, none, none, leaseGone},
+	leaseGone:       {none, none, none, none, none, none, none, none, none, none, none, none},
 }
 
 var (
-	phaseNames = [phases]string{"sold", "starting", "unwanted", "running", "suspending", "suspended", "resuming", "stopping", "stuck", "ended", "settled", "gone"} //nolint:gochecknoglobals // as turns
-	turnNames  = [turnCount]string{"issued", "halted", "suspends", "stands", "thaws", "moves", "began", "strands", "over", "settles", "leaves"}                    //nolint:gochecknoglobals // as turns
+	phaseNames = [phases]string{"sold", "starting", "unwanted", "running", "suspending", "suspended", "resuming", "stopping", "stuck", "storing", "ended", "settled", "gone"} //nolint:gochecknoglobals // as turns
+	turnNames  = [turnCount]string{"issued", "halted", "suspends", "stands", "thaws", "moves", "began", "strands", "vacates", "over", "settles", "leaves"}                    //nolint:gochecknoglobals // as turns
 )
 
 func (p phase) String() string { return phaseNames[p] }
@@ -105,6 +109,9 @@ func (l *lease) runs() bool { return l.phase >= leaseRunning && l.phase <= lease
 
 // seen: its process was seen at some time.
 func (l *lease) seen() bool { return l.at != 0 }
+
+// vacated: its process tree is confirmed gone and its time is free, whether or not it is known how it ended.
+func (l *lease) vacated() bool { return l.phase >= leaseStoring }
 
 // stuck: processes of it remain that can't be ended.
 func (l *lease) stuck() bool { return l.phase == leaseStuck }

@@ -92,7 +92,7 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 		switch {
 		case l.retry != 0:
 			due(l.retry)
-		case l.ended() || !n.confirmed:
+		case l.vacated() || !n.confirmed:
 		case l.issued():
 			due(l.end.Add(n.cfg.ResultRetry))
 		case l.start > now:
@@ -150,7 +150,7 @@ func (w *world) indexed() {
 		}
 		var on []*lease
 		for _, l := range n.byToken() {
-			if !l.ended() && touches(s.id, l.slice, l.also) {
+			if !l.vacated() && touches(s.id, l.slice, l.also) {
 				on = append(on, l)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // stuck: processes of a subjob remain that can't be ended.
 func (n *Node) stuck(now quantity.Instant, in *protocol.Message, r *protocol.Reason, out *protocol.Out) {
 	l := n.lease(in.Token)
-	if l == nil || l.stuck() || !l.issued() {
+	if l == nil || l.stuck() || !l.issued() || l.vacated() {
 		return
 	}
 	why := remaining(l)
@@ -55,7 +55,7 @@ func strayed(t job.Token) string {
 // remain says whether processes of a subjob may be there still.
 func (n *Node) remain(t job.Token) bool {
 	l := n.lease(t)
-	return l != nil && !l.ended() || slices.ContainsFunc(n.strays, func(s stray) bool { return s.token == t })
+	return l != nil && !l.vacated() || slices.ContainsFunc(n.strays, func(s stray) bool { return s.token == t })
 }
 
 // cleared lifts the quarantine of every slice that had a subjob's processes for its reason: the last of them is gone.

@@ -55,7 +55,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Settled:
 		n.settled(&in, out)
 	case protocol.Report:
-		n.report(&in, in.Body.(*protocol.Observation), out)
+		n.report(now, &in, in.Body.(*protocol.Observation), out)
 	case protocol.Foreign:
 		n.foreign(now, in.Body.(*protocol.Intrusion), out)
 	case protocol.Checkup:
@@ -142,7 +142,7 @@ func (n *Node) drive(now quantity.Instant, out *protocol.Out) {
 
 // late says whether a subjob that should be gone was not confirmed to be: its home is told, again and again, so that it sells the same work to nobody else meanwhile.
 func (n *Node) late(now quantity.Instant, l *lease) bool {
-	return n.confirmed && l.issued() && (l.stuck() || now >= l.end.Add(n.cfg.ResultRetry))
+	return n.confirmed && l.issued() && !l.vacated() && (l.stuck() || now >= l.end.Add(n.cfg.ResultRetry))
 }
 
 // outstanding sends what the lease's state still asks for, and says when it is to be sent again.
@@ -160,7 +160,7 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 		n.send(out, protocol.Message{
 			Kind: protocol.Settle, To: n.executor(), Token: l.token, Job: l.job, Generation: l.generation, Body: out.Settlement(protocol.Settlement{Range: l.settling, Committed: !l.settling.Empty()}),
 		})
-	case !n.confirmed:
+	case !n.confirmed || l.phase == leaseStoring:
 		l.retry = 0
 	case l.stuck():
 	case l.phase == leaseStopping:

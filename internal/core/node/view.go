@@ -78,7 +78,7 @@ func (n *Node) Leases() []Lease {
 	for _, l := range n.byToken() {
 		out = append(out, Lease{
 			Token: l.token, Job: l.job, Slice: l.slice, Also: slices.Clone(l.also), Range: l.rng, Start: l.start, End: l.end,
-			Started: l.seen(), Ended: l.ended(), Settled: l.settled(), Stuck: l.stuck(),
+			Started: l.seen(), Ended: l.vacated(), Settled: l.settled(), Stuck: l.stuck(),
 		})
 	}
 	return out

@@ -108,7 +108,7 @@ const (
 	Truncated
 	// SubjobStarted: Token, At.
 	SubjobStarted
-	// SubjobEnded: Token, Result, Flag (nothing was given to the executor). Its process tree is confirmed gone.
+	// SubjobEnded: Token, Result, Flag (nothing was given to the executor). Its process tree is confirmed gone, and what counts of it is stored.
 	SubjobEnded
 	// ResultSettled: Token, Range (committed part; empty if none). The home has it.
 	ResultSettled
@@ -126,6 +126,9 @@ const (
 	SliceFailed
 	// SliceMended: Slice, Text (why, for people).
 	SliceMended
+	// SubjobVacated: Token. Its process tree is confirmed gone, and what it has left is being stored: its time is free again. SubjobEnded follows with
+	// how it ended.
+	SubjobVacated
 )
 
 // Fact is one durable decision of one actor. Recovery applies facts in order and decides nothing again.

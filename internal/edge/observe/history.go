@@ -90,6 +90,9 @@ func (h *history) fact(now quantity.Instant, f *protocol.Fact) {
 			s.End = min(s.End, f.End)
 		case protocol.SubjobStarted:
 			s.UsedStart = f.At
+		case protocol.SubjobVacated:
+			s.UsedEnd = now
+			s.End = max(s.Start, min(s.End, now))
 		case protocol.SubjobEnded:
 			ended(s, now, f.Result)
 		case protocol.Committed, protocol.ResultSettled:

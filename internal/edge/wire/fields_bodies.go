@@ -170,6 +170,7 @@ func observationFields(c *coder, b *protocol.Observation) {
 	vector(c, 4, &b.Demand)
 	boolean(c, 5, &b.Storing)
 	boolean(c, 6, &b.Remains)
+	boolean(c, 7, &b.Vacant)
 }
 
 func conclusionFields(c *coder, b *protocol.Conclusion) {

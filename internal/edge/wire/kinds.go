@@ -8,7 +8,7 @@ import "sluice.dev/sluice/internal/core/protocol"
 func knownFact(k protocol.FactKind) bool {
 	return within(k, protocol.JobAccepted, protocol.JobDeparted) ||
 		within(k, protocol.HomeTaken, protocol.HomeLeaving) ||
-		within(k, protocol.Booted, protocol.SliceMended)
+		within(k, protocol.Booted, protocol.SubjobVacated)
 }
 
 func knownMessage(k protocol.Kind) bool {

@@ -35,8 +35,8 @@ type bench struct {
 	made func()
 	// reported is the memory of the newest report, in bytes.
 	reported atomic.Int64
-	// storing: it has said that it stores what a subjob has left.
-	storing atomic.Bool
+	// storing: it has said that it stores what a subjob has left; vacant: that its slice is free.
+	storing, vacant atomic.Bool
 }
 
 // treeOnly is the weakest isolation.
@@ -73,6 +73,7 @@ func (b *bench) open() []executor.Found {
 		if m.Kind == protocol.Report {
 			o := m.Body.(*protocol.Observation)
 			if o.Storing {
+				b.vacant.Store(o.Vacant)
 				b.storing.Store(true)
 				return
 			}

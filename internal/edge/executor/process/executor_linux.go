@@ -59,12 +59,11 @@ type Executor struct {
 	// apart that name work directories there and those that look which are needed no more.
 	//
 	// own is the store of the data directory where another was given and work directories may lie in it from before that; nil: there is none.
-	ctx     context.Context //nolint:containedctx // it is the executor's life
-	own     files.Store
-	giveUp  context.CancelFunc
-	owner   string
-	naming  sync.Mutex
-	margins margins
+	ctx    context.Context //nolint:containedctx // it is the executor's life
+	own    files.Store
+	giveUp context.CancelFunc
+	owner  string
+	naming sync.Mutex
 	// unstored are subjobs whose results wait because the store does not take what they have left, each with why.
 	waiting  sync.Mutex
 	unstored map[job.Token]error

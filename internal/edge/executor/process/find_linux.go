@@ -13,7 +13,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
@@ -125,9 +124,6 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	l := &r.lease
 	e.originals.found(l)
 	r.start = protocol.Message{From: l.Node, To: l.Executor, Token: token, Job: l.Job, Generation: l.Generation, Body: &protocol.Work{Slice: l.Slice, Range: l.Range, End: l.End}}
-	if r.margin = l.Margin; l.End != quantity.Never {
-		r.start.Body.(*protocol.Work).End = l.End.Add(l.Margin)
-	}
 	c, err := r.dir.ReadControl()
 	switch {
 	case err == nil:

@@ -20,7 +20,7 @@ import (
 
 // TestMain lets the test binary stand in for the supervisor, and for the programs that subjobs run.
 func TestMain(m *testing.M) {
-	durable.OnSync = record
+	durable.OnSync = func(f *os.File) { record(f); linger(f) }
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
@@ -42,6 +42,25 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	done()
 	os.Exit(code)
+}
+
+// lingers is a file whose sync waits until the file is there that it names: how long storing takes on a slow disk.
+const lingers = "lingers"
+
+func linger(f *os.File) {
+	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	must(err)
+	if filepath.Base(at) != lingers {
+		return
+	}
+	until, err := os.ReadFile(at)
+	must(err)
+	for {
+		if _, err := os.Stat(string(until)); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // kept is what must not be collected.

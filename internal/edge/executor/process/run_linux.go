@@ -3,7 +3,6 @@ package process
 import (
 	"cmp"
 	"sync"
-	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -34,8 +33,6 @@ type run struct {
 	placed  bool
 	lease   shim.Lease
 	control *shim.Control
-	// margin is how much earlier than its lease it is to end.
-	margin time.Duration
 	// started is when the command started, 0 before; said: Started was answered. stuck is why it can't be ended.
 	started quantity.Instant
 	said    bool
@@ -98,7 +95,7 @@ func (r *run) change(m protocol.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	work := r.work()
-	c := shim.Control{End: r.ahead(work.End), Range: work.Range}
+	c := shim.Control{End: work.End, Range: work.Range}
 	if r.control != nil {
 		c = *r.control
 	}
@@ -108,7 +105,7 @@ func (r *run) change(m protocol.Message) {
 		c.Still = 0 // its supervisor has it go on, to end
 		r.still.leaving = true
 	case *protocol.Shift:
-		c.End, c.Cause = r.ahead(b.End), cmp.Or(b.Text, c.Cause)
+		c.End, c.Cause = b.End, cmp.Or(b.Text, c.Cause)
 		c.Cut = b.Text != "" || b.End < work.End // it may be later than the first end, and earlier than one that was given since
 		if !b.Range.Empty() {
 			c.Range = b.Range
@@ -144,7 +141,7 @@ func (r *run) end() quantity.Instant {
 	if r.control != nil {
 		return r.control.End
 	}
-	return r.ahead(r.work().End)
+	return r.work().End
 }
 
 // over notes the result and says it.

@@ -144,7 +144,6 @@ func (e *Executor) letThrough(u *shim.User) error {
 func (r *run) makeLease(user *shim.User, resume string, witness journal.Position) shim.Lease {
 	m, w, o := r.start, r.work(), &r.e.o
 	spec := w.Spec
-	r.leave(w)
 	memory := w.Demand[trp.Memory]
 	var devices []string
 	simulated := true
@@ -160,7 +159,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	}
 	l := shim.Lease{
 		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
-		Start: w.Start, End: r.ahead(w.End), Margin: r.margin, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
+		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked, Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Resume: resume, User: user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,

@@ -63,7 +63,7 @@ func (r *run) want(m protocol.Message) {
 // by itself.
 func (r *run) tell(stands, watched bool) {
 	r.mu.Lock()
-	c := shim.Control{End: r.ahead(r.work().End), Range: r.work().Range}
+	c := shim.Control{End: r.work().End, Range: r.work().Range}
 	if r.control != nil {
 		c = *r.control
 	}

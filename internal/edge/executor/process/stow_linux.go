@@ -18,7 +18,6 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	files "sluice.dev/sluice/internal/edge/store"
@@ -55,11 +54,9 @@ func (r *run) tellStored(res job.Result) {
 		defer r.saysStoring(res.Progress)()
 	}
 	for pause := firstProbe; r.e.o.Keep; pause = min(2*pause, lastProbe) {
-		began := r.e.o.Now()
 		err := r.stow(r.e.ctx, &res)
 		r.e.waits(r.token, err)
 		if err == nil {
-			r.e.margins.took(r.start.Job, r.e.o.Now().Sub(began))
 			break
 		}
 		var hopeless unstorable
@@ -82,7 +79,8 @@ func (r *run) tellStored(res job.Result) {
 	r.over(res)
 }
 
-// saysStoring says again and again that the subjob has ended and is being stored, until what it returns is called: its home waits for that beyond the lease's end.
+// saysStoring says again and again that nothing of the subjob lives and that what it has left is being stored, until what it returns is called: its slice is
+// free meanwhile, and its home waits for the result beyond the lease's end.
 func (r *run) saysStoring(progress int64) (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -92,7 +90,7 @@ func (r *run) saysStoring(progress int64) (stop func()) {
 		for {
 			select {
 			case <-again.C:
-				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress, At: r.e.o.now(), Storing: true}})
+				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress, At: r.e.o.now(), Storing: true, Vacant: true}})
 			case <-done:
 				return
 			}
@@ -261,7 +259,6 @@ func (e *Executor) unstowJob(j job.ID) error {
 	if !e.o.Keep {
 		return nil
 	}
-	e.margins.forget(j)
 	var all []string
 	err := e.o.Store.Names(e.ctx, e.jobNames(j), func(n files.Named) error {
 		all = append(all, n.Name)
@@ -370,60 +367,4 @@ func (e *Executor) waits(t job.Token, why error) {
 	if delete(e.unstored, t); why != nil {
 		e.unstored[t] = why
 	}
-}
-
-// margins are how long before its lease's end a job's subjob is asked to be done, so that what it leaves is in the store by then: its home gives a claim up
-// whose result has not come a moment after the end. What putting took the last times is the guess for the next.
-type margins struct {
-	mu  sync.Mutex
-	all map[job.ID]time.Duration
-}
-
-// mostMargins bounds of how many jobs it is known.
-const mostMargins = 10_000
-
-func (m *margins) took(j job.ID, d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.all == nil || len(m.all) >= mostMargins {
-		m.all = map[job.ID]time.Duration{}
-	}
-	m.all[j] = max(d+d/2, m.all[j]*3/4)
-}
-
-func (m *margins) forget(j job.ID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, j)
-}
-
-// of a job, for a lease of some length: never more than a quarter of that, nothing where less than a second was taken, and nothing of a rigid
-// job, whose walltime is its own.
-func (m *margins) of(j job.ID, kind job.Kind, length time.Duration) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d := min(m.all[j], length/4)
-	if kind == job.Rigid || d < time.Second {
-		return 0
-	}
-	return d
-}
-
-// leave finds out how much earlier than its lease a subjob is to end.
-func (r *run) leave(w *protocol.Work) {
-	if !r.e.o.Keep || w.End == quantity.Never {
-		return
-	}
-	d := r.e.margins.of(r.start.Job, w.Spec.Kind, w.End.Sub(max(w.Start, r.e.o.now())))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.margin = d
-}
-
-// ahead is an end that comes by the run's margin earlier.
-func (r *run) ahead(end quantity.Instant) quantity.Instant {
-	if end == quantity.Never {
-		return end
-	}
-	return end.Add(-r.margin)
 }

@@ -19,7 +19,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/store"
@@ -371,32 +370,6 @@ func TestAnOldCheckpointLeavesTheStoreLater(t *testing.T) {
 	if list, err := os.ReadDir(filepath.Join(b.o.DataDir, "checkpoints", "j")); err != nil || len(list) != 1 {
 		t.Errorf("here are %v, %v", list, err)
 	}
-}
-
-// TestAMarginHoldsForEveryEnd: who is to end earlier, so that what it leaves is stored in time, is so after it stood still and after a restart too.
-func TestAMarginHoldsForEveryEnd(t *testing.T) {
-	frozen(t, func(t *testing.T, change func(*process.Options)) {
-		s := newStore(t)
-		b := newBench(t, func(o *process.Options) { change(o); o.Store, o.Keep = s, true })
-		b.ex.Took("j", 4*time.Second)
-		m := chained(token, 0, 10, "sleep 60")
-		w := m.Body.(*protocol.Work)
-		b.do(m)
-		b.word(protocol.Started)
-		told := func(what string, end quantity.Instant) {
-			t.Helper()
-			b.await(what, func() bool {
-				c, err := b.dir().ReadControl()
-				return err == nil && c.End == end.Add(-6*time.Second)
-			})
-		}
-		b.do(protocol.Message{Kind: protocol.Suspend, Token: token, Body: &protocol.Reason{Text: "as the test wants it"}})
-		told("the end of one that stands still", w.End)
-		b.again(change)
-		end := w.End.Add(time.Minute)
-		b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end}})
-		told("the end after a restart", end)
-	})
 }
 
 // TestACheckpointComesFromTheStoreToAnybody: a daemon that is not root may not move what it can't write to.

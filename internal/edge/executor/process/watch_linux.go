@@ -130,6 +130,11 @@ func (p *reporter) report(note shim.Note) {
 	if said, ok := p.r.dir.ReadProgress(); ok && said.Progress > seen.Progress {
 		seen.Progress = said.Progress
 	}
+	if note.Gone != 0 {
+		seen.Storing, seen.Vacant = true, true
+		p.r.answer(protocol.Message{Kind: protocol.Report, Body: seen})
+		return
+	}
 	if l := &p.r.lease; l.Isolation.Own && l.Memory > 0 && !p.stored && note.At != 0 {
 		p.meter.Stores, p.stored = tree.OpenStores(note.Init), true
 	}
@@ -306,7 +311,10 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	var res job.Result
 	if here {
 		e.Said, e.Spoke = r.dir.ReadProgress()
-		if res, err = r.dir.Conclude(&r.lease, e); err != nil {
+		stop := r.saysStoring(r.lease.Range.From)
+		res, err = r.dir.Conclude(&r.lease, e)
+		stop()
+		if err != nil {
 			return job.Result{}, fmt.Errorf("making what a lost subjob wrote durable: %w", err)
 		}
 	} else {

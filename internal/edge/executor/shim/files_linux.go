@@ -75,9 +75,6 @@ type Lease struct {
 	Planned quantity.Amount `json:",omitempty"`
 	Watch   string          `json:",omitempty"`
 
-	// Margin is how much earlier End is than its node has said, so that what it leaves is stored by then; every later end comes by it earlier too.
-	Margin time.Duration `json:",omitempty"`
-
 	// Witness is the position of the lease's record in the journal.
 	Witness journal.Position
 	// Node and Executor are who asked and who was asked: answers go the other way.
@@ -135,6 +132,8 @@ type Note struct {
 	BootID string
 	// At is when the command was started by the node's clock; 0 while it was not.
 	At quantity.Instant
+	// Gone is when nothing of it lived any more, if what it has left took a while to be stored since; 0 before, and where it did not.
+	Gone quantity.Instant `json:",omitempty"`
 	// Init and InitStarted are the same for the process the command hangs below; 0 before.
 	Init        int
 	InitStarted uint64

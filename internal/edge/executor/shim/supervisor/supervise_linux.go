@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -51,6 +52,8 @@ type subjob struct {
 	// pause is how long it waits between two tries to write its result.
 	pause  time.Duration
 	detail string
+	// gone is when nothing of it lived any more.
+	gone quantity.Instant
 }
 
 // await supervises the subjobs of one daemon, one after another. orders has a line for each, with the name of its run directory below
@@ -214,6 +217,7 @@ func (s *subjob) end() {
 	for stuck := false; ; stuck = true {
 		left := s.child.end(patience)
 		if len(left) == 0 {
+			s.gone = s.terms.now()
 			if stuck {
 				_ = s.dir.SetStuck("")
 			}
@@ -248,13 +252,14 @@ func (s *subjob) finish(said word) error {
 		r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
 		_ = s.dir.WriteResult(&r, l) // and again below, once the output is synced
 	}
+	defer s.saysStoring()()
 	r, err := s.dir.Conclude(l, e)
 	if err != nil { // what may be lost with the power must not count
 		r.Outcome, r.Progress, r.Checkpoint = job.ExitFailed, l.Range.From, false
 		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)
 	}
 	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
-	r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
+	r.Start, r.End = s.note.At, max(s.note.At, s.gone)
 	r.Prepare, r.Unpack = l.Prepared(s.note.At)
 	r.Waited = max(0, min(s.watch.waits.Total(), r.Ran()))
 	if r.Progress > l.Range.From {
@@ -263,6 +268,28 @@ func (s *subjob) finish(said word) error {
 	r.Peak[trp.Memory] = max(r.Peak[trp.Memory], s.watch.peak(said.MaxRSS, held))
 	r.Detail = detail(&r, r.Detail, s.detail, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	return s.write(&r)
+}
+
+// soon is how long storing what a subjob has left may take before the note says that it is.
+const soon = 500 * time.Millisecond
+
+// saysStoring has the note say that nothing of the subjob lives, unless what it returns is called soon: it takes long to make many files durable, or to wait
+// for room for a result, and the daemon gives the slice to others meanwhile.
+func (s *subjob) saysStoring() (stop func()) {
+	done := make(chan struct{})
+	var saying sync.WaitGroup
+	note := s.note
+	note.Gone = s.gone
+	saying.Go(func() {
+		select {
+		case <-done:
+		case <-time.After(soon):
+			if err := s.lock.WriteNote(&note); err != nil {
+				s.log.Warn("noting that what is left is being stored", "err", err)
+			}
+		}
+	})
+	return func() { close(done); saying.Wait() }
 }
 
 // detail joins what was observed with the last words of a subjob that did not do well.
