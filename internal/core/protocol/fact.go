@@ -118,7 +118,7 @@ const (
 	ReservationMade
 	// ReservationGone: Reservation.ID.
 	ReservationGone
-	// Quarantined: Slice, Text, Token (of the subjob that can't be ended, if any). Lifted by QuarantineLifted.
+	// Quarantined: Slice, Text, At, Token (of the subjob whose processes are the reason). Lifted by QuarantineLifted.
 	Quarantined
 	// QuarantineLifted: Slice.
 	QuarantineLifted
