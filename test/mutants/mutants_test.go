@@ -24,6 +24,9 @@ const (
 	gate   = module + "core/gate"
 	node   = module + "core/node"
 	lock   = module + "core/airlock"
+	gives  = module + "core/giveback"
+	loans  = module + "core/loan"
+	stores = module + "edge/store/files"
 	runs   = module + "edge/executor/process"
 	shims  = module + "edge/executor/shim/supervisor"
 	filed  = module + "edge/archive/bolt"
@@ -50,6 +53,12 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ForgetWait:        {zone, "TestWhatNeverRanIsNoService"},
 	planted.SkipTie:           {zone, "TestAPageLeavesNobodyOut"},
 	planted.ForgetStir:        {node, "TestStorm"},
+	planted.ForgetResuming:    {lock, "TestWhoGoesOnTakesItsRoom"},
+	planted.IgnoreParked:      {lock, "TestWhatIsOutsideTakesItsRoom"},
+	planted.GiveUpLooking:     {gives, "TestWhereAllAreNeededAllAreStopped"},
+	planted.StopBegun:         {node, "TestWhatHasBegunIsNotWithdrawn"},
+	planted.EarlierTerms:      {loans, "TestWhatIsLateCountsForNothing"},
+	planted.PutUnsynced:       {stores, "TestAnObjectIsSyncedBeforeItHasItsName"},
 	planted.ForgetOwed:        {lock, "TestOwed"},
 	planted.ReverseVictims:    {lock, "TestNobodyIsAskedAboveOneThatCannotYield"},
 	planted.ForgetTimer:       {node, "TestAnEntryEndsWithinItsTimer"},

@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -157,7 +158,11 @@ func (a *Airlock) Overdue(now quantity.Instant, s *Snapshot) *Decision {
 			d.Parked += t.Parked
 		}
 	}
-	d.Room = max(0, min(s.Room, share(s.Capacity, a.cfg.MostBytes)-d.Parked))
+	most := share(s.Capacity, a.cfg.MostBytes)
+	if !planted.In(planted.IgnoreParked) {
+		most -= d.Parked
+	}
+	d.Room = max(0, min(s.Room, most))
 	a.resume(now, s)
 	a.expire(now, s)
 	return d
@@ -190,7 +195,7 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	last, used := quantity.Instant(0), a.d.Used
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
-		if last = max(last, t.Resumed); t.State == Resuming {
+		if last = max(last, t.Resumed); t.State == Resuming && !planted.In(planted.ForgetResuming) {
 			used += t.Parked
 		}
 	}

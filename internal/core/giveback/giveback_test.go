@@ -91,3 +91,14 @@ func TestManyAlikeAreNoTrouble(t *testing.T) {
 		t.Errorf("%v for %v (%v)", got, cost, ok)
 	}
 }
+
+// TestWhereAllAreNeededAllAreStopped, however many there are: the bound of the search counts from the first set on.
+func TestWhereAllAreNeededAllAreStopped(t *testing.T) {
+	pieces := make([]Piece, most+10)
+	for i := range pieces {
+		pieces[i].Frees = []int64{1}
+	}
+	if got, _, ok := Choose([]int64{int64(len(pieces))}, pieces); !ok || len(got) != len(pieces) {
+		t.Errorf("%d of %d are stopped, %v", len(got), len(pieces), ok)
+	}
+}

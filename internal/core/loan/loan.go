@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -198,7 +199,7 @@ func (g *Gang) Lent(now quantity.Instant, zone job.ZoneID, l *protocol.Lending, 
 		return
 	}
 	p := &g.parts[i]
-	if !p.told || l.Seq < p.asked || p.got != nil && l.Seq <= p.got.Seq {
+	if !p.told || l.Seq < p.asked && !planted.In(planted.EarlierTerms) || p.got != nil && l.Seq <= p.got.Seq {
 		return
 	}
 	if l.Kept && (len(l.Slices) != p.slices || l.Speed <= 0 || l.End <= l.Start) {

@@ -96,6 +96,18 @@ const (
 	ReverseVictims Bug = "reverse-victims"
 	// ForgetOwed takes what was ended for having brought nothing until its host shows it. (airlock)
 	ForgetOwed Bug = "forget-owed"
+	// ForgetResuming has who is suspended go on into the room of who goes on already. (airlock)
+	ForgetResuming Bug = "forget-resuming"
+	// IgnoreParked moves memory out beyond what may be outside at once. (airlock)
+	IgnoreParked Bug = "ignore-parked"
+	// GiveUpLooking ends a search at its bound before anything was found. (giveback)
+	GiveUpLooking Bug = "give-up-looking"
+	// StopBegun stops what was to be stopped only if it had not begun. (node)
+	StopBegun Bug = "stop-begun"
+	// EarlierTerms takes a lender's answer to terms that have changed since. (loan)
+	EarlierTerms Bug = "earlier-terms"
+	// PutUnsynced gives an object its name before its bytes are on the disk; a power cut leaves a whole name of nothing. (store)
+	PutUnsynced Bug = "put-unsynced"
 	// ForgetTimer lets an entry of Airlock stand for good where the executor is silent. (node)
 	ForgetTimer Bug = "forget-timer"
 	// KeepShort leaves a node short of memory for good once its executor is silent. (node)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,5 +170,28 @@ func TestForeignDirectoriesStayAsTheyAre(t *testing.T) {
 	}
 	if _, err = files.Open(files.Options{Kind: "local", Dir: "here", Make: true}); errkind.Of(err) != errkind.Invalid {
 		t.Errorf("a relative path: %v", err)
+	}
+}
+
+// TestAnObjectIsSyncedBeforeItHasItsName: a power cut leaves no name of bytes that are not there. The name is synced after it, before anybody is told.
+func TestAnObjectIsSyncedBeforeItHasItsName(t *testing.T) {
+	var steps []string
+	s, err := files.Open(files.Options{Kind: "local", Dir: t.TempDir(), Make: true, Writer: "w", Before: func(step, path string) error {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			step += " folder"
+		}
+		steps = append(steps, step)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps = nil
+	if _, err := s.Put(t.Context(), "", bytes.NewReader([]byte("data"))); err != nil {
+		t.Fatal(err)
+	}
+	wrote, renamed := slices.Index(steps, "write"), slices.Index(steps, "rename")
+	if wrote < 0 || renamed < wrote || !slices.Contains(steps[wrote:renamed], "sync") || !slices.Contains(steps[renamed:], "sync folder") {
+		t.Errorf("it was put by the steps %q", steps)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/store"
 )
@@ -168,12 +169,20 @@ func (b *both) Write(p []byte) (int, error) {
 	return b.f.Write(p)
 }
 
-// finish makes an upload an object: its bytes are on the disk before it has the name, and it has the name before anybody is told.
-func (d *Dir) finish(f *os.File, g store.Digest) error {
+// sync has a file's bytes on the disk.
+func (d *Dir) sync(f *os.File) error {
 	if err := d.before("sync", f.Name()); err != nil {
 		return err
 	}
-	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), durable.Sync(f), unix.Utimes(f.Name(), nil))
+	return durable.Sync(f)
+}
+
+// finish makes an upload an object: its bytes are on the disk before it has the name, and it has the name before anybody is told.
+func (d *Dir) finish(f *os.File, g store.Digest) error {
+	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), unix.Utimes(f.Name(), nil))
+	if err == nil && !planted.In(planted.PutUnsynced) {
+		err = d.sync(f)
+	}
 	if err != nil {
 		return err
 	}
