@@ -4,7 +4,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/face/cli"
 	lab "sluice.dev/sluice/internal/lab/cli"
@@ -19,10 +21,17 @@ var (
 // plugin is the name by which kubectl finds this program for `kubectl sluice`.
 const plugin = "kubectl-sluice"
 
+// umask of this process. To read it is to set it, so it is done before anything else runs.
+func umask() job.Umask {
+	bits := syscall.Umask(0)
+	syscall.Umask(bits)
+	return job.Umask{Named: true, Bits: uint16(bits)} //nolint:gosec // at most 0777
+}
+
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit, Sim: lab.Command, Operator: inCluster, Cluster: cluster, Plugin: filepath.Base(os.Args[0]) == plugin,
+		Version: version, Commit: commit, Umask: umask(), Sim: lab.Command, Operator: inCluster, Cluster: cluster, Plugin: filepath.Base(os.Args[0]) == plugin,
 		Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
 		RepairArchive: cli.RepairArchive,
 	}))

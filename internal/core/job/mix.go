@@ -74,6 +74,9 @@ func (l *Launch) Mix(h digest.Hash) digest.Hash {
 	if l.Image != "" { // jobs from before there was one keep their digests
 		h = h.Text(l.Image)
 	}
+	if l.Umask.Named { // the same
+		h = h.Int(int64(l.Umask.Bits))
+	}
 	return h.Texts(l.Command).Texts(l.Env).Text(l.Snapshot).Text(l.Subdir).
 		Int(int64(l.WarnSignal), int64(l.WarnBefore), int64(l.Grace), l.LogLimit, l.OutputLimit, l.Files, l.Bytes)
 }

@@ -82,5 +82,5 @@ func equalOptions(a, b Option) bool {
 func (l *Launch) equal(o *Launch) bool {
 	return slices.Equal(l.Command, o.Command) && slices.Equal(l.Env, o.Env) && l.Image == o.Image && l.Snapshot == o.Snapshot && l.Files == o.Files && l.Bytes == o.Bytes &&
 		l.Subdir == o.Subdir && l.WarnSignal == o.WarnSignal && l.WarnBefore == o.WarnBefore && l.Grace == o.Grace && l.LogLimit == o.LogLimit &&
-		l.OutputLimit == o.OutputLimit
+		l.OutputLimit == o.OutputLimit && l.Umask == o.Umask
 }

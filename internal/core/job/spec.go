@@ -150,6 +150,22 @@ type Launch struct {
 	Grace time.Duration
 	// LogLimit and OutputLimit cap what one subjob may write, in bytes; 0 means the daemon's default.
 	LogLimit, OutputLimit int64
+	// Umask is the command's file mode creation mask: its submitter's, unless the job file names one.
+	Umask Umask
+}
+
+// Umask is a file mode creation mask, Bits from 0 to 0777. The zero value names none: jobs from before there was one, and calls of the API that give none.
+type Umask struct {
+	Named bool
+	Bits  uint16
+}
+
+// Mask is the mask that a command starts with: 022, as systems come, where none is named.
+func (u Umask) Mask() uint16 {
+	if u.Named {
+		return u.Bits
+	}
+	return 0o022
 }
 
 // Divisible says whether the job may be cut at all.

@@ -3,6 +3,7 @@ package config
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -34,6 +35,7 @@ func (c *collector) launch(o object, s *job.Spec) {
 	}
 	l.Image = o.get("image").image()
 	l.Env = o.get("env").variables()
+	l.Umask = o.get("umask").umask()
 	if v := o.get("subdir"); v.given() {
 		if l.Subdir = v.directory(); !inside(l.Subdir) {
 			v.wrong("is %s; want a directory below workdir, such as src", v.what())
@@ -47,6 +49,19 @@ func (c *collector) launch(o object, s *job.Spec) {
 	limits := o.get("limits").asObject()
 	l.LogLimit = int64(limits.get("log").asAmount(0))
 	l.OutputLimit = int64(limits.get("output").asAmount(0))
+}
+
+// umask is a file mode creation mask in octal, quoted or not.
+func (v value) umask() job.Umask {
+	if !v.given() {
+		return job.Umask{}
+	}
+	bits, err := strconv.ParseUint(strings.TrimPrefix(v.node.Value, "0o"), 8, 16)
+	if v.node.Kind != yaml.ScalarNode || err != nil || bits > 0o777 {
+		v.wrong("is %s; want %s, from 000 to 777", v.what(), v.form.want)
+		return job.Umask{}
+	}
+	return job.Umask{Named: true, Bits: uint16(bits)}
 }
 
 // variables are entries of an environment, KEY=VALUE, sorted.

@@ -115,6 +115,9 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 	}
 	add(spec, "command", cmd)
 	renderVariables(spec, l.Env)
+	if l.Umask.Named {
+		add(spec, "umask", quoted(fmt.Sprintf("%03o", l.Umask.Bits)))
+	}
 	add(spec, "grace", length(l.Grace))
 	for name, n := range signals() {
 		if n == l.WarnSignal {

@@ -76,6 +76,9 @@ func drawSpec(t *rapid.T) *job.Spec {
 		s.Launch.Env = append(s.Launch.Env, k+"="+text.Draw(t, "value"))
 	}
 	slices.Sort(s.Launch.Env)
+	if rapid.Bool().Draw(t, "umask is named") {
+		s.Launch.Umask = job.Umask{Named: true, Bits: uint16(rapid.IntRange(0, 0o777).Draw(t, "umask"))}
+	}
 	s.Launch.Image = rapid.StringMatching(`([!-~]{1,40})?`).Draw(t, "image")
 	if rapid.Bool().Draw(t, "warn") {
 		s.Launch.WarnSignal, s.Launch.WarnBefore = 10, s.Launch.Grace+dur(time.Millisecond, 23*time.Hour, "before")

@@ -35,6 +35,8 @@ func specFields() []field {
 		{key: "subdir", form: aText("a directory below workdir, such as src"), example: "src", unset: "workdir itself", doc: "Where below workdir the command starts."},
 		{key: "env", form: aTable(aText("text"), maxVariables), example: `{PACE: "0.16"}`, unset: "none", doc: "Variables of the subjob's environment beside those that Sluice sets (SLUICE_... and CUDA_VISIBLE_DEVICES)."},
 
+		{key: "umask", form: aText("an umask in octal such as \"027\""), example: `"027"`, unset: "that of whoever submits", doc: "The file mode creation mask of the command, as in umask(1)."},
+
 		{key: "queue", form: form{kind: isName}, unset: DefaultQueue, example: "research", doc: "The queue whose share and limits the job is under."},
 		{key: "priority", form: aNumber(-MaxPriority, MaxPriority, 0), example: "5", doc: "Jobs of a queue with more go first."},
 		{key: "deadline", form: form{kind: isMoment}, unset: "none", example: "2036-03-01T18:00:00Z", doc: "When the job should be done; policy deadline goes by it."},

@@ -96,6 +96,10 @@ func launchFields(c *coder, l *job.Launch) {
 	signed(c, 10, &l.Files)
 	signed(c, 11, &l.Bytes)
 	text(c, 12, &l.Image)
+	value(c, 13, &l.Umask, func(c *coder, u *job.Umask) {
+		boolean(c, 1, &u.Named)
+		unsigned(c, 2, &u.Bits)
+	})
 }
 
 func profileFields(c *coder, p *trp.Profile) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 )
@@ -34,6 +35,8 @@ type Deps struct {
 	// Patience is how long to wait for a daemon on this machine that does not listen yet; 0: a few seconds; negative: not at
 	// all.
 	Patience time.Duration
+	// Umask is the caller's, for the commands that it submits; the zero value: theirs is as if nobody had said.
+	Umask job.Umask
 	// Interactive says whether somebody sits at a terminal who can be asked; nil: In and Out tell.
 	Interactive func() bool
 	// Sim makes the commands of simulations; nil: this build has none.

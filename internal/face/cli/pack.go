@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/command"
@@ -29,8 +30,9 @@ const (
 	maxPackedFiles = 100_000
 )
 
-// packer writes a work directory as a tar.gz that depends on nothing but names, contents and the right to execute, so
-// that the same directory always has the same digest.
+// packer writes a work directory as a tar.gz of names, contents, rights and the files' times of change in whole seconds: ssh
+// refuses a key that others may read, zip a file of 1970, and make goes by what is newer. A directory in which no file was
+// touched always has the same digest.
 type packer struct {
 	dir      string
 	tar      *tar.Writer
@@ -111,7 +113,11 @@ func (p *packer) add(file, name string, d fs.DirEntry) error {
 	head := &tar.Header{Name: name, Format: tar.FormatPAX}
 	switch t := d.Type(); {
 	case t.IsDir():
-		head.Typeflag, head.Mode, head.Name = tar.TypeDir, 0o755, name+"/"
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		head.Typeflag, head.Name, head.Mode = tar.TypeDir, name+"/", int64(info.Mode().Perm())
 		return p.tar.WriteHeader(head)
 	case t.IsRegular():
 		return p.file(file, head)
@@ -143,10 +149,8 @@ func (p *packer) file(file string, head *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	head.Typeflag, head.Size, head.Mode = tar.TypeReg, info.Size(), 0o644
-	if info.Mode()&0o111 != 0 {
-		head.Mode = 0o755
-	}
+	// Fractions of a second would cost a header of 1 KiB for each file.
+	head.Typeflag, head.Size, head.Mode, head.ModTime = tar.TypeReg, info.Size(), int64(info.Mode().Perm()), info.ModTime().Truncate(time.Second)
 	p.note(entry{head.Name, head.Size})
 	if p.read += head.Size; p.read > maxUnpacked {
 		return errTooLarge

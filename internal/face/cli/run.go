@@ -242,7 +242,7 @@ func runName(command string) string {
 // submissionOf is a job on its way; its directory lies relative to base.
 func submissionOf(file, base string, j config.Job) (submission, error) {
 	text, err := config.RenderJob(j.Spec, j.Workdir)
-	s := submission{file: file, name: string(j.Spec.Name), text: text}
+	s := submission{file: file, name: string(j.Spec.Name), text: text, job: j}
 	if j.Stored() != "" {
 		return s, err // it is there already
 	}

@@ -102,9 +102,9 @@ func (a *app) storePutCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "put PATH", Short: "Store a directory or a file, and print its digest",
 		Long: `Store a directory or a file, and print its digest. A directory becomes one object:
-files with their rights, directories and links that stay inside, without times and
-owners, so that the same directory has the same digest. What leads out of it is left
-out and named. A job starts in it with workdir: store://DIGEST.
+files with their rights and times of change, directories and links that stay inside,
+without owners, so that a directory in which no file was touched has the same digest.
+What leads out of it is left out and named. A job starts in it with workdir: store://DIGEST.
 
 It is named pinned/DIGEST, or as --name says, and stays until "sluice store rm" takes
 the name away. The same command goes on with an upload that broke off.`,

@@ -27,6 +27,18 @@ type submission struct {
 	text []byte
 	// dir to take along, empty for none.
 	dir string
+	job config.Job
+}
+
+// textFrom is the job's file as it is sent by somebody with this umask, which counts where the file names none.
+func (s *submission) textFrom(umask job.Umask) (string, error) {
+	if s.job.Spec.Launch.Umask.Named || !umask.Named {
+		return string(s.text), nil
+	}
+	spec := s.job.Spec
+	spec.Launch.Umask = umask
+	text, err := config.RenderJob(spec, s.job.Workdir)
+	return string(text), err
 }
 
 func (a *app) submitCmd() *cobra.Command {
@@ -172,7 +184,11 @@ func (a *app) submit(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 		if call == "" {
 			call = request()
 		}
-		resp, err := send(ctx, c, &pb.SubmitRequest{Job: string(s.text), FileName: s.file, Snapshot: snapshot, RequestId: call, Replace: how.replace})
+		text, err := s.textFrom(a.deps.Umask)
+		if err != nil {
+			return nil, fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
+		}
+		resp, err := send(ctx, c, &pb.SubmitRequest{Job: text, FileName: s.file, Snapshot: snapshot, RequestId: call, Replace: how.replace})
 		if err != nil {
 			if len(names) > 0 {
 				fmt.Fprintf(a.Err, "sluice: accepted before this error, and standing: %v\n", names)

@@ -46,7 +46,8 @@ func tree(t *testing.T, files map[string]string) string {
 		if to, link := strings.CutPrefix(text, "->"); link {
 			err = errors.Join(err, os.Symlink(to, file))
 		} else {
-			err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
+			at := time.Unix(1e9, 5e8)
+			err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600), os.Chtimes(file, at, at))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +76,7 @@ func entries(t *testing.T, packed []byte) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Typeflag == tar.TypeReg && !h.ModTime.Equal(time.Unix(1e9, 0)) || h.Typeflag != tar.TypeReg && h.ModTime.Unix() != 0 {
 			t.Errorf("%s carries %+v", h.Name, h)
 		}
 		out = append(out, fmt.Sprintf("%c %o %s %s%s", h.Typeflag, h.Mode, h.Name, text, h.Linkname))
@@ -95,7 +96,7 @@ func TestPack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"0 644 .hidden h", "0 644 a.txt alpha", "2 777 dangling nothing", "0 755 run.sh #!/bin/sh", "5 755 sub/ ", "0 644 sub/b beta", "2 777 sub/up ../a.txt"}
+	want := []string{"0 600 .hidden h", "0 600 a.txt alpha", "2 777 dangling nothing", "0 700 run.sh #!/bin/sh", "5 755 sub/ ", "0 600 sub/b beta", "2 777 sub/up ../a.txt"}
 	if got := entries(t, packed); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -103,14 +104,19 @@ func TestPack(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 
-	// The same files elsewhere, written at another time, are the same bytes.
+	// The same files elsewhere are the same bytes, unless one was changed at another time.
 	other := tree(t, files)
-	old := time.Unix(1e9, 0)
-	if err := errors.Join(os.Chmod(filepath.Join(other, "run.sh"), 0o755), os.Chtimes(filepath.Join(other, "a.txt"), old, old), unix.Mkfifo(filepath.Join(other, "pipe"), 0o600)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Join(other, "run.sh"), 0o700), unix.Mkfifo(filepath.Join(other, "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if again, _, err := pack(other, false, maxPacked); err != nil || !bytes.Equal(again, packed) {
 		t.Errorf("packed differently: %v", err)
+	}
+	if err := os.Chtimes(filepath.Join(other, "a.txt"), time.Time{}, time.Unix(1e9+1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := pack(other, false, maxPacked); err != nil || bytes.Equal(again, packed) {
+		t.Errorf("a file that was changed later is packed the same: %v", err)
 	}
 	if withGit, _, err := pack(dir, true, maxPacked); err != nil || len(entries(t, withGit)) != len(want)+3 {
 		t.Errorf("with .git: %v", err)
@@ -181,7 +187,7 @@ func TestSubmit(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, `"created": true`) || !strings.Contains(r.out, `"warnings": []`) {
 		t.Errorf("%+v", r)
 	}
-	if got := entries(t, fake.Snapshot()); !slices.Equal(got, []string{"0 644 run.sh #!/bin/sh"}) {
+	if got := entries(t, fake.Snapshot()); !slices.Equal(got, []string{"0 600 run.sh #!/bin/sh"}) {
 		t.Errorf("snapshot %q", got)
 	}
 	r = sluice(t, addr, fmt.Sprintf(jobFile, "four", ""), "submit", "-", "--request-id", "mine")
@@ -442,7 +448,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%+v, %d bytes along", r, len(fake.Snapshot()))
 	}
 	r = sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "two", "--dir", ".", "--timeout", "1ms", "--quiet", "./work.sh")
-	if got := entries(t, fake.Snapshot()); r.code != command.ExitTimeout || !slices.Equal(got, []string{"0 644 work.sh #!/bin/sh"}) {
+	if got := entries(t, fake.Snapshot()); r.code != command.ExitTimeout || !slices.Equal(got, []string{"0 600 work.sh #!/bin/sh"}) {
 		t.Errorf("%+v, %q along", r, got)
 	}
 	if j, err := fake.Job(t.Context(), "one"); err != nil || !slices.Equal(j.Spec.Launch.Command, []string{"work", "--items", "3"}) || j.Spec.Total != 10 {
@@ -475,6 +481,27 @@ func TestInit(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if r := sluice(t, "127.0.0.1:1", "", "init", "rigid", "--file", "-"); r.code != 0 || !strings.Contains(r.out, "name: my-rigid") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestTheSubmittersUmaskGoesAlong unless the job file names one.
+func TestTheSubmittersUmaskGoesAlong(t *testing.T) {
+	fake := apitest.New()
+	addr := daemon(t, fake)
+	for name, more := range map[string]string{"mine": "", "named": `, umask: "0o077"`} {
+		in := strings.NewReader(fmt.Sprintf(jobFile, name, more))
+		if code := Run(t.Context(), Deps{Args: []string{"submit", "-"}, In: in, Out: io.Discard, Err: io.Discard, Patience: -1, Umask: job.Umask{Named: true, Bits: 0o027},
+			Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }}); code != 0 {
+			t.Fatalf("%s: exit %d", name, code)
+		}
+	}
+	for name, want := range map[job.ID]uint16{"mine": 0o027, "named": 0o077} {
+		if j, err := fake.Job(t.Context(), name); err != nil || j.Spec.Launch.Umask != (job.Umask{Named: true, Bits: want}) {
+			t.Errorf("%s: %+v, %v, want %03o", name, j.Spec, err, want)
+		}
+	}
+	if r := sluice(t, addr, fmt.Sprintf(jobFile, "bad", `, umask: "088"`), "submit", "-"); r.code != command.ExitUsage || !strings.Contains(r.err, `umask: is "088"; want an umask in octal`) {
 		t.Errorf("%+v", r)
 	}
 }

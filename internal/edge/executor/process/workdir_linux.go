@@ -65,7 +65,9 @@ func copyTree(from, into string, u *shim.User) error {
 		}
 		switch {
 		case d.IsDir():
-			err = root.Mkdir(name, info.Mode().Perm())
+			if err = root.Mkdir(name, 0o700); err == nil {
+				err = root.Chmod(name, info.Mode().Perm()) // whatever the umask is
+			}
 		case d.Type()&fs.ModeSymlink != 0:
 			var to string
 			if to, err = os.Readlink(path); err == nil {
@@ -87,7 +89,7 @@ func copyFile(path string, root *os.Root, name string, info fs.FileInfo) error {
 		return err
 	}
 	defer func() { _ = from.Close() }()
-	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -95,5 +97,5 @@ func copyFile(path string, root *os.Root, name string, info fs.FileInfo) error {
 		_, err = io.Copy(to, from)
 	}
 	at := unix.NsecToTimeval(info.ModTime().UnixNano())
-	return errors.Join(err, unix.Futimes(int(to.Fd()), []unix.Timeval{at, at}), to.Close())
+	return errors.Join(err, to.Chmod(info.Mode().Perm()), unix.Futimes(int(to.Fd()), []unix.Timeval{at, at}), to.Close())
 }

@@ -255,3 +255,27 @@ func TestWhatAStartCosts(t *testing.T) {
 		})
 	}
 }
+
+// TestRightsAndTimesOfAWorkDirectory: they are the submitter's, and so is the umask; what a subjob says is for nobody else to read.
+func TestRightsAndTimesOfAWorkDirectory(t *testing.T) {
+	both(t, func(t *testing.T, change func(*process.Options)) {
+		b := newBench(t, change)
+		at := time.Unix(1_000_000_000, 0)
+		id := b.put(tar.Header{Name: "open/key", Typeflag: tar.TypeReg, Mode: 0o600, ModTime: at}, tar.Header{Name: "run", Typeflag: tar.TypeReg, Mode: 0o754, ModTime: at})
+		for i, u := range []job.Umask{{}, {Named: true, Bits: 0o027}, {Named: true}} {
+			m := lease(time.Minute, "sh", "-c", "umask; stat -c '%a %Y %n' open/key run")
+			m.Token.Seq = uint64(i + 1)
+			launch := &m.Body.(*protocol.Work).Spec.Launch
+			launch.Snapshot, launch.Umask = id, u
+			b.run(m, job.Done)
+			log := shim.Dir(filepath.Join(b.o.DataDir, "runs", m.Token.String())).Stdout()
+			want := fmt.Sprintf("%04o\n600 1000000000 open/key\n754 1000000000 run", u.Mask())
+			if out := shim.Tail(log, 10, 1000); out != want {
+				t.Errorf("umask %+v: the program saw\n%s\nwant\n%s", u, out, want)
+			}
+			if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("its log: %v, %v, want rights 600", info, err)
+			}
+		}
+	})
+}

@@ -50,6 +50,7 @@ type Lease struct {
 	// Env is the whole environment. WorkDir is where the command starts, in Dir.Work.
 	Env     []string
 	WorkDir string
+	Umask   job.Umask
 	// Base is the unpacked work directory that Dir.Work is to show as an overlay; empty where Dir.Work is a copy.
 	Base string
 	// Resume is the checkpoint to start from, to be kept read-only; empty at first.

@@ -1,5 +1,5 @@
 // Package tree makes one object of a directory and a directory of an object: a tar with names in order, contents, the rights of files and
-// directories, and links that stay inside; no times and no owners, so that the same tree always has the same digest. Packed (gzip) ones,
+// directories, the files' times of change, and links that stay inside; no owners, so that a tree in which no file was touched always has the same digest. Packed (gzip) ones,
 // as `sluice submit` makes them, are read too.
 //
 // Trees belong to somebody else's program, and so do archives: nothing outside the directory is ever read or written, whatever

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -52,6 +53,8 @@ type entry struct {
 	name, link string
 	mode       fs.FileMode
 	size       int64
+	// changed is when it was changed last, in whole seconds: fractions would cost a block more for each file.
+	changed time.Time
 	// stored is how much of it the archive has, parts are which parts of a file with holes; nil: all.
 	stored int64
 	parts  []part
@@ -119,7 +122,7 @@ func (t *Tree) scan(dir string, depth int, own int) error {
 		case mode.IsRegular() && owner(info) != own && own != os.Geteuid():
 			t.leave(name, "it is not the directory owner's")
 		case mode.IsRegular():
-			e := entry{name: name, mode: mode.Perm(), size: info.Size(), stored: info.Size()}
+			e := entry{name: name, mode: mode.Perm(), size: info.Size(), stored: info.Size(), changed: info.ModTime().Truncate(time.Second)}
 			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Blocks*blockSize < e.size-leastHole {
 				if err := t.skip(&e); err != nil {
 					return err
@@ -189,7 +192,7 @@ func header(e *entry) ([]byte, error) {
 	if e.parts != nil {
 		return sparseHeader(e)
 	}
-	h := tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Size: e.size, Typeflag: tar.TypeReg, Linkname: e.link, Format: tar.FormatPAX}
+	h := tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Size: e.size, Typeflag: tar.TypeReg, Linkname: e.link, ModTime: e.changed, Format: tar.FormatPAX}
 	switch {
 	case e.mode.IsDir():
 		h.Typeflag, h.Name = tar.TypeDir, e.name+"/"

@@ -115,7 +115,7 @@ func sparseHeader(e *entry) ([]byte, error) {
 		out.Write(first)
 		out.Write(records.Bytes())
 		var second []byte
-		second, err = block(&tar.Header{Name: "GNUSparseFile.0/sparse", Mode: int64(e.mode.Perm())}, tar.TypeReg) // the records have its name and size
+		second, err = block(&tar.Header{Name: "GNUSparseFile.0/sparse", Mode: int64(e.mode.Perm()), ModTime: e.changed}, tar.TypeReg) // the records have its name and size
 		out.Write(second)
 		out.Write(list.Bytes())
 	}

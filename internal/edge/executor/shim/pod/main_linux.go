@@ -111,7 +111,7 @@ func (p *process) makeLease() shim.Lease {
 	l := shim.Lease{
 		Token: r.Token, Job: r.Job, Generation: r.Generation, Slice: r.Slice, Kind: r.Kind, Range: r.Range, Member: r.Member, Members: r.Members, Total: r.Total, Grid: r.Grid,
 		Start: r.Start, End: r.End, Anchor: shim.AnchorAt(quantity.At(time.Now())), BootID: shim.BootID(), Grace: r.Grace, Asked: r.Asked, WarnSignal: r.WarnSignal, WarnBefore: r.WarnBefore,
-		Command: r.Command, WorkDir: filepath.Join(p.dir.Work(), r.Subdir), LogLimit: r.LogLimit, OutputLimit: r.OutputLimit,
+		Command: r.Command, WorkDir: filepath.Join(p.dir.Work(), r.Subdir), Umask: r.Umask, LogLimit: r.LogLimit, OutputLimit: r.OutputLimit,
 	}
 	if r.Resume != nil {
 		l.Resume = filepath.Join(string(p.dir), "resume")

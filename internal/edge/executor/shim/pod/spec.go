@@ -50,6 +50,7 @@ type Run struct {
 	Command    []string
 	Env        []string `json:",omitempty"`
 	Subdir     string   `json:",omitempty"`
+	Umask      job.Umask
 	// Memory is what the program is told it has, in bytes. Measured: it is host memory and enforced by the supervisor; else it is the device's.
 	Memory   quantity.Amount
 	Measured bool `json:",omitempty"`

@@ -92,7 +92,7 @@ func (s *script) confine(dir shim.Dir, l *shim.Lease) error {
 	if n := l.Limits.OpenFiles; n > 0 {
 		s.limit(unix.RLIMIT_NOFILE, n)
 	}
-	s.do("setting the umask", unix.SYS_UMASK, 0o077)
+	s.do("setting the umask", unix.SYS_UMASK, uintptr(l.Umask.Mask()))
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 // logFile is a log that is made when something is written to it: most programs say nothing.
 type logFile struct {
 	path string
-	// flags say what becomes of what is there (O_TRUNC, O_APPEND), mode who may read it.
+	// flags say what becomes of what is there (O_TRUNC, O_APPEND), mode who may read it: nobody else, since other users can guess the path.
 	flags int
 	mode  os.FileMode
 	file  *os.File
@@ -65,7 +65,7 @@ func (l *logs) read(which, fd int, some bool) {
 	r := os.NewFile(uintptr(fd), "")
 	l.pipes = append(l.pipes, r)
 	l.under.Go(func() {
-		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o644}
+		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o600}
 		if dropped := pour(f, r, &l.budget); dropped > 0 {
 			// Best effort: a disk that refused the log may refuse this line too.
 			_, _ = fmt.Fprintf(f, "\n[sluice: the log limit was reached or the disk is full; %d bytes were dropped]\n", dropped)
