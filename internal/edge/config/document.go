@@ -12,6 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// ByteOrderMark is what some editors put before UTF-8 text. It is no part of the text.
+const ByteOrderMark = "\ufeff"
+
 // documents splits a file into its YAML documents. Hostile input is refused before and after parsing: size, bytes that
 // are no text, nesting, number of nodes, anchors and aliases (the bombs are made of them).
 func (c *collector) documents(data []byte, most int) []*yaml.Node {
@@ -19,6 +22,7 @@ func (c *collector) documents(data []byte, most int) []*yaml.Node {
 		c.add(1, 1, "", "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
 		return nil
 	}
+	data = bytes.TrimPrefix(data, []byte(ByteOrderMark))
 	if !c.text(data) {
 		return nil
 	}

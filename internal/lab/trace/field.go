@@ -171,6 +171,30 @@ func (f Field) Name() string {
 	return f.line.names.name(f.Bytes())
 }
 
+// Prose is a text for people, such as a comment's. Where it is not UTF-8 it is taken as Latin-1 and treated by that name; what
+// Latin-1 has no character for becomes U+FFFD.
+func (f Field) Prose(latin string) string {
+	for _, c := range f.Bytes() {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			f.Fail("a text without control characters")
+			return ""
+		}
+	}
+	if utf8.Valid(f.Bytes()) {
+		return string(f.Bytes())
+	}
+	f.line.Treat(latin)
+	text := make([]rune, 0, len(f.Bytes()))
+	for _, c := range f.Bytes() {
+		if r := rune(c); r < 0x80 || r >= 0xa0 {
+			text = append(text, r)
+		} else {
+			text = append(text, utf8.RuneError)
+		}
+	}
+	return string(text)
+}
+
 // plain refuses what would spoil a terminal or a table: no text, control characters, quotes, bytes that are no UTF-8.
 func (f Field) plain() bool {
 	ascii := true

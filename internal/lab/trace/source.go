@@ -7,6 +7,8 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+
+	"sluice.dev/sluice/internal/edge/config"
 )
 
 // maxLine is the longest line in bytes: a hundred times what the published traces have, and the bound of a reader's
@@ -42,17 +44,19 @@ func (s *source) line() ([]byte, error) {
 	return bytes.TrimSuffix(text, []byte{'\r'}), nil
 }
 
-// open looks for the mark of gzip: names lie, first bytes don't.
+// open looks for the mark of gzip: names lie, first bytes don't. The byte order mark that editors put before UTF-8 is no text.
 func (s *source) open() error {
 	s.lines = bufio.NewReaderSize(s.raw, maxLine)
-	if magic, _ := s.lines.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) { // an error comes back at the first line
-		return nil
+	if magic, _ := s.lines.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // an error comes back at the first line
+		unzipped, err := gzip.NewReader(s.lines)
+		if err != nil {
+			return err
+		}
+		s.lines = bufio.NewReaderSize(unzipped, maxLine)
 	}
-	unzipped, err := gzip.NewReader(s.lines)
-	if err != nil {
-		return err
+	if mark, _ := s.lines.Peek(len(config.ByteOrderMark)); string(mark) == config.ByteOrderMark {
+		_, _ = s.lines.Discard(len(mark)) // they are in the buffer
 	}
-	s.lines = bufio.NewReaderSize(unzipped, maxLine)
 	return nil
 }
 

@@ -36,6 +36,7 @@ const (
 // Treatments of what archives and exports have that version 2 has not. A negative value other than -1 gets one that names
 // its column. Who takes the memory of a file in which MemoryInBytes was met should read it with InBytes.
 const (
+	latin           = "comment that is not UTF-8: taken as Latin-1"
 	surplusFields   = "more than 18 fields: the rest left out"
 	negativeZero    = "negative zero: taken as 0"
 	writtenFraction = "whole number written with a fraction of zeros: taken as whole"
@@ -57,7 +58,7 @@ func columns() []string {
 // preceding job and think time are checked and left out. Comments that are no "Key: Value", and blank lines, say nothing
 // to a program and give no record.
 //
-// These departures are treated and counted: more than 18 fields, negative zeros, negative values other than -1 but for
+// These departures are treated and counted: comments that are not UTF-8, more than 18 fields, negative zeros, negative values other than -1 but for
 // number and submission, whole numbers with a fraction of zeros, and memory in bytes where it can not be KiB.
 func Format() trace.Format {
 	return trace.Format{
@@ -109,10 +110,7 @@ func header(l *trace.Line, r *trace.Record) bool {
 		return false
 	}
 	r.Kind = trace.Header
-	r.Header.Key = key.ID()
-	if !value.Empty() {
-		r.Header.Value = value.ID()
-	}
+	r.Header.Key, r.Header.Value = key.Prose(latin), value.Prose(latin)
 	return true
 }
 

@@ -114,6 +114,37 @@ func TestInBytes(t *testing.T) {
 	}
 }
 
+// TestComments: what people write into comments refuses no log.
+func TestComments(t *testing.T) {
+	for written, want := range map[string]struct {
+		value   string
+		treated int64
+	}{
+		"Universit\u00e4t": {"Universit\u00e4t", 0},
+		"Universit\xe4t":   {"Universit\u00e4t", 1},
+		"\x9b31m":          {"\ufffd31m", 1},
+		"a\t\"quote\"":     {"a\t\"quote\"", 0},
+	} {
+		reader := Format().Open(strings.NewReader("; free text, "+written+"\n; Installation: "+written+"\n1 0 2 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1\n"), "log.swf")
+		var r trace.Record
+		if err := reader.Next(&r); err != nil || r.Header != (trace.HeaderRecord{Key: "Installation", Value: want.value}) {
+			t.Errorf("%q: %v, %+v", written, err, r.Header)
+		}
+		if err := reader.Next(&r); err != nil || r.Job.ID != "1" {
+			t.Errorf("%q: behind it %v, %+v", written, err, r.Job)
+		}
+		var treated int64
+		for _, x := range reader.Treated() {
+			if treated += x.Count; x.Name != latin || x.First != 2 {
+				t.Errorf("%q: %+v", written, x)
+			}
+		}
+		if treated != want.treated {
+			t.Errorf("%q: treated %d values, want %d", written, treated, want.treated)
+		}
+	}
+}
+
 func TestPublishedLogs(t *testing.T) {
 	for name, want := range map[string]struct {
 		jobs, requested, neverRan int

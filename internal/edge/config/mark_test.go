@@ -1,0 +1,23 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/edge/config"
+)
+
+// TestByteOrderMark: a file means the same with the mark that some editors put before it.
+func TestByteOrderMark(t *testing.T) {
+	for text, want := range map[string]string{"a: 1\n": "", `{"a": "\ud83d\ude00"}`: "", "": "f:1:1: the file is empty"} {
+		for _, mark := range []string{"", config.ByteOrderMark} {
+			said := ""
+			if err := config.Read("f", []byte(mark+text), nil, func(config.Value) {}); err != nil {
+				said = err.Error()
+			}
+			if !strings.Contains(said, want) || want == "" && said != "" {
+				t.Errorf("%q: %q, want %q", mark+text, said, want)
+			}
+		}
+	}
+}
