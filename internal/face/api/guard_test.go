@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"compress/gzip"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -129,12 +130,39 @@ func TestToken(t *testing.T) {
 // not, a client may see a broken connection and no answer.
 func TestLimits(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: apitest.New()})
-	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 4<<20+16<<10)+`"}`); code != 429 || !strings.Contains(body, "more than 4194304 bytes") {
+	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 4<<20+16<<10)+`"}`); code != 413 || !strings.Contains(body, "more than 4194304 bytes") {
 		t.Errorf("4 MiB and a little: %d %.200s", code, body)
+	}
+	for _, method := range []string{"GetJob", "Negotiate"} {
+		if code, body := post(t, url, method, zipped(t, `{"name": "`+strings.Repeat("a", 5<<20)+`"}`), "Content-Encoding", "gzip"); code != 413 || !strings.Contains(body, "resource_exhausted") {
+			t.Errorf("%s of 5 MiB in a few KiB: %d %.200s", method, code, body)
+		}
+	}
+	if code, body := post(t, url, "Submit", zipped(t, `{"job": "`+strings.Repeat("a", 100<<20)+`"}`), "Content-Encoding", "gzip"); code != 413 || !strings.Contains(body, "resource_exhausted") {
+		t.Errorf("a submission of 100 MiB in a few KiB: %d %.200s", code, body)
+	}
+	full := apitest.New()
+	full.Err = errkind.Errorf(errkind.Exhausted, "there are as many jobs as are taken")
+	busy, _ := serve(t, api.Options{Service: full})
+	if code, body := post(t, busy, "GetJob", `{"name": "a"}`); code != 429 {
+		t.Errorf("a small call that is refused for want of room: %d %.200s", code, body)
 	}
 	if code, body := post(t, url, "DryRun", `{"job": "`+strings.Repeat("a", 2<<20)+`"}`); code != 400 || !strings.Contains(body, "at most 1048576 are read") {
 		t.Errorf("a job file of 2 MiB: %d %.200s", code, body)
 	}
+}
+
+// zipped is text as gzip packs it.
+func zipped(t *testing.T, text string) string {
+	var out strings.Builder
+	w := gzip.NewWriter(&out)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 // TestTLS: beyond this machine, with a certificate and a token.

@@ -64,8 +64,11 @@ func (r refusal) received(in *intake, next http.Handler) http.Handler {
 		if err != nil {
 			w.Header().Set("Connection", "close")
 			kind, status := errkind.Of(err), http.StatusServiceUnavailable
-			if kind == errkind.Exhausted || kind == errkind.Invalid {
+			if kind == errkind.Exhausted {
 				status = http.StatusTooManyRequests
+			}
+			if errors.Is(err, errLarge) {
+				status, w = http.StatusRequestEntityTooLarge, &largeWriter{ResponseWriter: w}
 			}
 			r.refuse(w, req, Code(kind), status, err.Error())
 			return
@@ -199,13 +202,15 @@ func (b *arriving) end() {
 	b.over = true
 }
 
+var errLarge = errkind.Errorf(errkind.Exhausted, "the call is too large")
+
 func explainBody(err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errkind.Of(err) != errkind.Unknown:
 		return err
 	case errors.As(err, &large):
-		return errkind.Errorf(errkind.Exhausted, "the call has more than %d bytes", large.Limit)
+		return errkind.Errorf(errkind.Exhausted, "%w: it has more than %d bytes", errLarge, large.Limit)
 	}
 	return errkind.Errorf(errkind.Unavailable, "%w (%w)", errSlow, err)
 }

@@ -218,7 +218,7 @@ func Handler(o Options) http.Handler {
 	}
 	r := refusal{connect.NewErrorWriter()}
 	h := &handler{service: o.Service, containers: o.Containers}
-	shared := append(codecs(), connect.WithInterceptors(logging{o.Log}), connect.WithRecover(recovered(o.Log)))
+	shared := append(codecs(), connect.WithInterceptors(connect.UnaryInterceptorFunc(reading), logging{o.Log}), connect.WithRecover(recovered(o.Log)))
 	all := connect.WithHandlerOptions(shared...)
 	path, small := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes))
 	_, huge := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxSubmitBytes))
@@ -226,8 +226,8 @@ func Handler(o Options) http.Handler {
 	_, quick := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes), connect.WithCompressMinBytes(smallBody))
 
 	mux := http.NewServeMux()
-	mux.Handle(path, small)
-	mux.Handle(pb.SluiceServiceSubmitProcedure, huge)
+	mux.Handle(path, sized(small))
+	mux.Handle(pb.SluiceServiceSubmitProcedure, sized(huge))
 	for _, path := range streaming() { // each holds files open
 		mux.Handle(path, r.places(max(minStreams, maxOpen()/streamShare), "logs and outputs", small))
 	}
@@ -240,7 +240,7 @@ func Handler(o Options) http.Handler {
 	calls := newIntake(longest, maxLongBodies)
 	calls.large = large
 	guarded := r.received(calls, r.bounded(r.sameSite(mux)))
-	agents := r.forAgents(r.sameSite(quick))
+	agents := r.forAgents(r.sameSite(sized(quick)))
 	if o.Token != "" {
 		guarded = r.bearer(o.Token, guarded)
 	} else {
