@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"sluice.dev/sluice/internal/core/actor"
@@ -120,13 +121,21 @@ func (z *toyZone) Explain(quantity.Instant, job.ID) (status.Explanation, bool) {
 	return status.Explanation{}, false
 }
 
-type toyNode struct{ toy }
+type toyNode struct {
+	toy
+	shown atomic.Pointer[[]status.Slice]
+}
 
 func (n *toyNode) Capture() capture.Run {
 	return n.capture(protocol.Address{Role: protocol.Node, ID: "n"})
 }
 
-func (n *toyNode) Slices(quantity.Instant) []status.Slice                     { return nil }
+func (n *toyNode) Slices(quantity.Instant) (list []status.Slice) {
+	if shown := n.shown.Load(); shown != nil {
+		list = *shown
+	}
+	return list
+}
 func (n *toyNode) Strain(quantity.Instant) status.Strain                      { return status.Strain{} }
 func (n *toyNode) Airlock(quantity.Instant) status.Airlock                    { return status.Airlock{} }
 func (n *toyNode) Endured(job.ID, job.Generation) (none []status.AirlockStep) { return none }

@@ -282,24 +282,6 @@ func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) (
 // Metrics serves Prometheus' text format.
 func (h *Host) Metrics() http.Handler { return h.observer.Metrics() }
 
-// Health answers 200 while the daemon decides, and 503 with the reason otherwise.
-func (h *Host) Health() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		text, code := "ok\n", http.StatusOK
-		if t := h.troubles(); t != "" {
-			text, code = t+"\n", http.StatusServiceUnavailable
-		}
-		select {
-		case <-h.done:
-			text, code = errStopping().Error()+"\n", http.StatusServiceUnavailable
-		default:
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.WriteHeader(code)
-		_, _ = w.Write([]byte(text)) // a probe that hung up has its answer
-	})
-}
-
 // About is what the daemon is and where it stands.
 func (h *Host) About(ctx context.Context) (status.About, error) {
 	return ask(ctx, h, func(now quantity.Instant) status.About {

@@ -97,7 +97,7 @@ func TestBrowsers(t *testing.T) {
 // TestToken: with a token every call needs it, the health check does not.
 func TestToken(t *testing.T) {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })
-	url, _ := serve(t, api.Options{Service: apitest.New(), Token: "0123456789abcdef", Metrics: ok, Health: ok, Page: ok})
+	url, _ := serve(t, api.Options{Service: apitest.New(), Token: "0123456789abcdef", Metrics: ok, Health: ok, Ready: ok, Page: ok})
 	for _, c := range []struct {
 		header []string
 		code   int
@@ -113,7 +113,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("%q: %d %s, want %d", c.header, code, body, c.code)
 		}
 	}
-	for path, want := range map[string]int{"/healthz": 200, "/metrics": 401, "/": 401} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 401, "/": 401} {
 		resp, err := http.Get(url + path)
 		if err != nil {
 			t.Fatal(err)

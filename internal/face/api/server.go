@@ -36,11 +36,11 @@ type Options struct {
 	Socket string
 	// CertFile and KeyFile are PEM files for TLS; both or none.
 	CertFile, KeyFile string
-	// Token, if set, is what every call but /healthz must carry, whoever calls. Without it this process's own user is served,
+	// Token, if set, is what every call but /healthz and /readyz must carry, whoever calls. Without it this process's own user is served,
 	// and whoever shows OwnerToken; OwnerTokenFile is where that can be read, for people.
 	Token, OwnerToken, OwnerTokenFile string
-	// Metrics serves /metrics, Health /healthz, Page everything that is nothing else. Each may be nil.
-	Metrics, Health, Page http.Handler
+	// Metrics serves /metrics, Health /healthz, Ready /readyz, Page everything that is nothing else. Each may be nil.
+	Metrics, Health, Ready, Page http.Handler
 	// Log takes what goes wrong inside a call; nil drops it.
 	Log *slog.Logger
 }
@@ -251,6 +251,9 @@ func Handler(o Options) http.Handler {
 	outer.Handle(pb.SluiceServiceNegotiateProcedure, agents) // with a job's key instead of the token
 	if o.Health != nil {
 		outer.Handle("GET /healthz", o.Health) // probes have no token, and it says nothing of anybody's jobs
+	}
+	if o.Ready != nil {
+		outer.Handle("GET /readyz", o.Ready) // likewise
 	}
 	return outer
 }

@@ -91,8 +91,8 @@ type Daemon struct {
 	Run func(ctx context.Context) error
 	// Close gives everything back, after Run or instead of it.
 	Close func() error
-	// Metrics, Health and Page are what the API serves besides; each may be nil.
-	Metrics, Health, Page http.Handler
+	// Metrics, Health, Ready and Page are what the API serves besides; each may be nil.
+	Metrics, Health, Ready, Page http.Handler
 	// Socket is where the API listens for the daemon's own user besides; empty: nowhere. Token is what others have to show
 	// where none was given at the start, and TokenFile where that lies.
 	Socket, Token, TokenFile string
@@ -242,7 +242,7 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 	}
 	served := a.serve(ctx, daemon, o, api.Options{
 		Service: daemon.Service, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.token,
-		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health, Page: daemon.Page, Log: o.Log,
+		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health, Ready: daemon.Ready, Page: daemon.Page, Log: o.Log,
 	})
 	return errors.Join(served, daemon.Close())
 }

@@ -24,7 +24,7 @@ type board struct {
 }
 
 // pages are the running daemon's.
-type pages struct{ metrics, health http.Handler }
+type pages struct{ metrics, health, ready http.Handler }
 
 // show sets the daemon whose pages are served; nil: none runs.
 func (b *board) show(p *pages) { b.of.Store(p) }
@@ -38,7 +38,9 @@ func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/metrics" && p != nil:
 		p.metrics.ServeHTTP(w, r)
-	case r.URL.Path == "/readyz" && p != nil, r.URL.Path == "/healthz" && p != nil:
+	case r.URL.Path == "/readyz" && p != nil:
+		p.ready.ServeHTTP(w, r)
+	case r.URL.Path == "/healthz" && p != nil:
 		p.health.ServeHTTP(w, r)
 	case r.URL.Path == "/healthz":
 		fmt.Fprintln(w, "ok: "+why)

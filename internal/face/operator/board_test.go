@@ -28,8 +28,9 @@ func TestBoard(t *testing.T) {
 	page := func(text string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 	}
-	b.show(&pages{page("metrics"), page("fine")})
-	says("/readyz", http.StatusOK, "fine")
+	b.show(&pages{page("metrics"), page("fine"), page("open")})
+	says("/healthz", http.StatusOK, "fine")
+	says("/readyz", http.StatusOK, "open")
 	says("/metrics", http.StatusOK, "metrics")
 	says("/jobs", http.StatusNotFound, "")
 }

@@ -59,7 +59,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	}
 	server, err := api.Listen(api.Options{
 		Service: service{h}, Containers: true, Listen: o.Listen, Socket: filepath.Join(o.DataDir, "socket"), OwnerToken: token, OwnerTokenFile: filepath.Join(o.DataDir, host.TokenFile),
-		Metrics: h.Metrics(), Health: h.Health(), Log: o.Log,
+		Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(), Log: o.Log,
 	})
 	if err != nil {
 		return errors.Join(err, h.Close())
@@ -82,7 +82,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	c.writable = o.JobNamespaces
 	done.Go(func() { defer stop(); errLoop = c.run(serving) })
 	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, c.admitted, dynamics, o).run(serving) })
-	b.show(&pages{h.Metrics(), h.Health()})
+	b.show(&pages{h.Metrics(), h.Health(), h.Ready()})
 	if o.Ready != nil {
 		o.Ready(server.Addr(), health)
 	}

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// Health answers 200 while the daemon decides, and 503 with the reason otherwise.
+func (h *Host) Health() http.Handler { return probe(h.ails) }
+
+// Ready answers 200 while something can be started, and 503 with the reason otherwise: what Health says, or why each slice is
+// closed. Anybody may ask, so the slices are looked at no more than once in readyTime.
+func (h *Host) Ready() http.Handler {
+	var mu sync.Mutex
+	var looked time.Time
+	var said string
+	return probe(func() string {
+		if why := h.ails(); why != "" {
+			return why
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if looked.IsZero() || time.Since(looked) >= readyTime {
+			ctx, cancel := context.WithTimeout(context.Background(), readyWait)
+			defer cancel()
+			list, err := h.Slices(ctx)
+			if said = closed(list); err != nil {
+				said = err.Error()
+			}
+			looked = time.Now()
+		}
+		return said
+	})
+}
+
+const (
+	readyTime = time.Second
+	readyWait = 5 * time.Second
+)
+
+// probe answers with what is wrong.
+func probe(wrong func() string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, code := wrong(), http.StatusServiceUnavailable
+		if text == "" {
+			text, code = "ok", http.StatusOK
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(text + "\n")) // a probe that hung up has its answer
+	})
+}
+
+// ails is what keeps the daemon from working; empty if nothing does.
+func (h *Host) ails() string {
+	select {
+	case <-h.done:
+		return errStopping().Error()
+	default:
+		return h.troubles()
+	}
+}
+
+// closed says that no slice can be sold, and why the first is not; empty if one can, or there are none.
+func closed(list []status.Slice) string {
+	for i := range list {
+		if s := list[i].State; s != "quarantined" && s != "unconfirmed" {
+			return ""
+		}
+	}
+	switch n := len(list); n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("nothing can be started: slice %s is %s: %s", list[0].Slice.ID, list[0].State, list[0].Reason)
+	default:
+		return fmt.Sprintf("nothing can be started: none of %d slices is open; the first, %s, is %s: %s", n, list[0].Slice.ID, list[0].State, list[0].Reason)
+	}
+}
