@@ -59,6 +59,8 @@ type Ledger struct {
 
 	// The rest a crash forgets. since is when this ledger came up: a node gets the time to report before its claims are given up.
 	since quantity.Instant
+	// stepped is when the latest step was, hearing until when no claim is given up after a pause.
+	stepped, hearing quantity.Instant
 	// asks in order of id, and so of expiry.
 	asks    []*Ask
 	nextAsk uint64

@@ -15,6 +15,7 @@ import (
 // Overdue repeats what nobody has answered, gives up claims of silent nodes, ends jobs whose time is over, and returns
 // when to look again. Of each of these it looks at the jobs whose time has come, by id.
 func (h *Ledger) Overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	h.hearFirst(now)
 	if h.plain != nil {
 		return h.overduePlainly(now, out)
 	}
@@ -98,10 +99,27 @@ func (l *Lease) settled(j *Job) bool {
 // store that is away for longer costs a piece of work, and no more than that.
 const mostStoring = 10 * time.Minute
 
+const (
+	// longQuiet is how long a home may have had no step before it takes it that it was paused. It is well under the skew, so a claim whose end fell into
+	// a pause that is too short to be noticed has the rest of its skew.
+	longQuiet = 3 * time.Second
+	// mostHearing is how long after a pause no claim is given up. It is under longQuiet, else a home that has only this to wait for would wait again.
+	mostHearing = 2 * time.Second
+)
+
+// hearFirst lets nodes speak first after a pause of the daemon (SIGSTOP, a machine that was frozen): what ended in time meanwhile is told in a moment, and
+// the clock alone says that its node is silent. A home that was quiet because there was nothing to do waits as long, which harms nobody.
+func (h *Ledger) hearFirst(now quantity.Instant) {
+	if now > h.stepped.Add(longQuiet) {
+		h.hearing = now.Add(mostHearing)
+	}
+	h.stepped = now
+}
+
 // givenUp is when a claim is given up if its node stays silent.
 func (h *Ledger) givenUp(c *protocol.Claim, l *Lease) quantity.Instant {
 	end := max(c.End, h.since)
-	return max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew)
+	return max(h.hearing, max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew))
 }
 
 // rearm sets the alarms of jobs whose leases have changed.

@@ -19,8 +19,9 @@ import (
 const (
 	// glance is how often a run directory is looked at.
 	glance = 100 * time.Millisecond
-	// overdue is how long after its lease's end a supervisor's tree may live before both are killed: it has two seconds of
-	// patience with processes that don't die.
+	// overdue is how long after its lease's end a supervisor's tree may be seen to live before both are killed: it has two seconds of patience with
+	// processes that don't die. Looks are counted and not the clock: after a pause of the machine it is long past the end, and no supervisor has had a
+	// moment to act on it.
 	overdue = 10 * time.Second
 	// patience is how long SIGKILL may take before it is said that processes remain.
 	patience = 2 * time.Second
@@ -37,6 +38,7 @@ func (r *run) watch(s *spawned) (again bool) {
 	defer func() { rep.meter.Stores.Close() }()
 	glances := time.NewTicker(glance)
 	defer glances.Stop()
+	late := 0 // looks since its lease is over
 	for begun := s.begun; ; {
 		if planted.In(planted.SellBeforeGone) {
 			if res, err := r.dir.ReadResult(); err == nil {
@@ -63,7 +65,11 @@ func (r *run) watch(s *spawned) (again bool) {
 		case <-glances.C:
 		}
 		r.look(&rep)
-		if r.e.o.now() > r.end().Add(overdue) && r.neglected() {
+		if r.e.o.now() <= r.end() {
+			late = 0
+			continue
+		}
+		if late++; late > int(overdue/glance) && r.neglected() {
 			r.e.o.Logger.Error("a subjob lives past its lease: killing its supervisor, and the subjob by it", "subjob", r.token.String())
 			_ = s.kill()
 		}
