@@ -22,7 +22,8 @@ Batsim's reservations name hosts, ours a number of hosts. A start that differs i
 if it is Batsim's once reservations name hosts and nothing else changes. It ends with exit
 code 1 if a difference remains.
 
-Only the folder backfill_ref of the data is read.`,
+Only the folder backfill_ref of the data is read: medium_late_easy_out_jobs.csv.gz and
+medium_late_conservative_out_jobs.csv.gz, in the form of the PREFIX_jobs.csv that Batsim writes.`,
 		Example: "  sluice sim check batsim --data ./data\n  sluice sim check batsim --data ./data -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

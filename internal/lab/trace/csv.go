@@ -9,6 +9,8 @@ import (
 
 // Sheet is one layout of a CSV file with a header. Columns may stand in any order.
 type Sheet struct {
+	// File is which of the published files has this layout, for people; empty where there is one kind.
+	File string
 	// Columns that must be there, and Optional ones; Line.Column counts through both.
 	Columns, Optional []string
 	// Parse fills a record from a line with as many fields as the header.
@@ -66,7 +68,11 @@ func (t *table) header(l *Line) {
 		l.Fail(at, format, args...)
 	}
 	if lack := missing(best, found); len(lack) > 0 {
-		fail(0, "the header lacks %s; expected %s", few(lack), few(best.Columns))
+		of := ""
+		if best.File != "" {
+			of = "that of " + best.File + ": "
+		}
+		fail(0, "the header lacks %s; expected %s%s", few(lack), of, few(best.Columns))
 	}
 	for i, name := range found {
 		if l.problems.full() { // or the search for doubles in a header of any length would be long

@@ -30,11 +30,12 @@ const (
 // turnaround time, stretch, energy and the list of hosts are checked and left out: they follow from the rest, or belong to
 // the simulated machine.
 func Format() trace.Format {
-	return trace.Format{Name: "batsim", Doc: "jobs of a run of the Batsim simulator, with their start times (CSV)", Kinds: []trace.Kind{trace.Job}, Open: open}
+	return trace.Format{Name: "batsim", Doc: "jobs of a run of the Batsim simulator, with their start times (its PREFIX_jobs.csv, such as out_jobs.csv)", Kinds: []trace.Kind{trace.Job}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {
 	return trace.OpenCSV(r, file, trace.Sheet{
+		File: "Batsim's PREFIX_jobs.csv (not its _schedule.csv)",
 		Columns: []string{
 			id: "job_id", workload: "workload_name", submitted: "submission_time", processors: "requested_number_of_resources",
 			requested: "requested_time", started: "starting_time", execution: "execution_time", finished: "finish_time", success: "success",

@@ -6,6 +6,7 @@ package helios
 import (
 	"io"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/internal/lab/trace"
 )
@@ -49,6 +50,7 @@ func Format() trace.Format {
 func open(r io.Reader, file string) trace.Reader {
 	cluster, _, _ := strings.Cut(trace.Stem(file), "_cluster_sequence")
 	return trace.OpenCSV(r, file, trace.Sheet{
+		File: "*_cluster_sequence_vc.csv",
 		Columns: []string{
 			at: "time", runningJobs: "running_job_num", pendingJobs: "pending_job_num", totalJobs: "total_job_num",
 			totalGPUs: "total_gpu_num", idleGPUs: "idle_gpu_num", occupancy: "gpu_utilization",
@@ -62,6 +64,7 @@ func open(r io.Reader, file string) trace.Reader {
 		},
 		Parse: func(l *trace.Line, r *trace.Record) { parse(l, r, cluster) },
 	}, trace.Sheet{
+		File: "cluster_log.csv",
 		Columns: []string{
 			jobID: "job_id", user: "user", vc: "vc", gpus: "gpu_num", cpus: "cpu_num", nodes: "node_num", state: "state",
 			submitted: "submit_time", started: "start_time", ended: "end_time", duration: "duration", waited: "queue",
@@ -70,32 +73,98 @@ func open(r io.Reader, file string) trace.Reader {
 	})
 }
 
-// job reads a line of the log. Times of a job that never began may be empty.
-func job(l *trace.Line, r *trace.Record) {
+// Treatments of rows as exports of Slurm's accounting have them.
+const (
+	noSubmission = "no submission time: taken as unknown"
+	noTime       = "time that is not given, as None: taken as unknown"
+	noCount      = "number that is not given: taken as unknown"
+	noName       = "name that is not given: taken as unknown"
+	early        = "start before the submission: taken as unknown"
+	negative     = "negative length of time: taken as unknown"
+	fraction     = "whole number written with a fraction of zeros: taken as whole"
+)
+
+// row is a line of the log.
+type row struct{ *trace.Line }
+
+// job reads a line of the log. Times of a job that never began may be empty. What is missing otherwise is treated.
+func job(line *trace.Line, r *trace.Record) {
+	l := row{line}
 	r.Kind = trace.Job
-	r.At = l.Column(submitted).Date()
+	if f, ok := l.given(submitted, noSubmission); ok {
+		r.At = f.Date()
+	}
 	r.Job = trace.UnknownJob()
 	j := &r.Job
-	j.ID, j.User, j.Queue, j.Status = l.Column(jobID).ID(), l.Column(user).Name(), l.Column(vc).Name(), l.Column(state).Name()
-	j.GPUs, j.Milli, j.CPU = l.Column(gpus).Count(), 1000, 1000*l.Column(cpus).Count()
-	l.Column(nodes).Count()
-	if f := l.Column(started); !f.Empty() {
-		if j.Start = f.Date(); j.Start < r.At {
-			f.Fail("an instant that is not before submit_time")
+	j.ID, j.User, j.Queue, j.Status = l.Column(jobID).ID(), l.name(user), l.name(vc), l.name(state)
+	j.GPUs, j.Milli = l.count(gpus), 1000
+	if n := l.count(cpus); n != trace.Unknown {
+		j.CPU = 1000 * n
+	}
+	l.count(nodes)
+	if f, ok := l.time(started); ok {
+		if j.Start = f.Date(); r.At != trace.Unknown && j.Start < r.At {
+			l.Treat(early)
+			j.Start = trace.Unknown
 		}
 	}
-	for _, i := range [...]int{ended, waited} {
-		switch f := l.Column(i); {
-		case f.Empty():
-		case i == ended:
-			f.Date()
-		default:
-			f.Seconds()
-		}
+	if f, ok := l.time(ended); ok {
+		f.Date()
 	}
-	if f := l.Column(duration); !f.Empty() {
-		j.Duration = f.Seconds()
+	l.length(waited)
+	j.Duration = l.length(duration)
+}
+
+// given is a column's field if it has a value, and the treatment otherwise.
+func (l row) given(column int, treatment string) (trace.Field, bool) {
+	f := l.Column(column)
+	switch string(f.Bytes()) {
+	case "", "None", "none", "NaN", "nan", "NaT", "NULL", "null", "NA", "N/A", "Unknown":
+		l.Treat(treatment)
+		return f, false
 	}
+	return f, true
+}
+
+// time is given for what may be empty.
+func (l row) time(column int) (trace.Field, bool) {
+	if f := l.Column(column); f.Empty() {
+		return f, false
+	}
+	return l.given(column, noTime)
+}
+
+func (l row) length(column int) time.Duration {
+	f, ok := l.time(column)
+	if !ok {
+		return trace.Unknown
+	}
+	rest, minus := f.Minus()
+	n := rest.Seconds()
+	if minus && n > 0 {
+		l.Treat(negative)
+		return trace.Unknown
+	}
+	return n
+}
+
+func (l row) count(column int) int64 {
+	f, ok := l.given(column, noCount)
+	if !ok {
+		return trace.Unknown
+	}
+	whole, written := f.NoFraction()
+	if written {
+		l.Treat(fraction)
+	}
+	return whole.Count()
+}
+
+func (l row) name(column int) string {
+	if f, ok := l.given(column, noName); ok {
+		return f.Name()
+	}
+	return ""
 }
 
 func parse(l *trace.Line, r *trace.Record, cluster string) {

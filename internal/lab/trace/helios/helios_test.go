@@ -1,6 +1,9 @@
 package helios
 
 import (
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,8 +63,57 @@ var jobs = tracetest.Suite{
 	Broken: []tracetest.Broken{
 		{Name: "wrong number", Old: "210", New: "x", Says: "duration"},
 		{Name: "missing column", Old: ",gpu_num", New: "", Place: "1:1", Says: "the header lacks gpu_num"},
-		{Name: "before it was sent", Old: "00:02:00", New: "00:00:00", Place: "2:47", Says: "not before submit_time"},
+		{Name: "wrong time", Old: "00:02:00", New: "at noon", Place: "2:47", Says: "start_time"},
+		{Name: "a field too few", Old: ",9,0", New: ",9", Place: "4:84", Says: "the line has 11 fields, expected 12"},
 	},
+}
+
+// TestTreatments is a log as people have it: no row of these kinds refuses it, and each is counted.
+func TestTreatments(t *testing.T) {
+	const submit = time.Minute
+	for row, c := range map[string]struct {
+		want func(r *trace.Record)
+		says []string
+	}{
+		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60":         {func(*trace.Record) {}, nil},
+		"1,uA,vcA,8.0,16.0,1.0,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210.0,60": {func(*trace.Record) {}, []string{fraction, fraction, fraction}},
+		"1,uA,vcA,8,16,1,CANCELLED,1970-01-01 00:01:00,None,1970-01-01 00:05:30,NaN,": {func(r *trace.Record) {
+			r.Job.Start, r.Job.Duration, r.Job.Status = trace.Unknown, trace.Unknown, "CANCELLED"
+		}, []string{noTime, noTime}},
+		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:00:59,1970-01-01 00:05:30,210,-1": {func(r *trace.Record) { r.Job.Start = trace.Unknown }, []string{early, negative}},
+		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:01:50,-10,60": {func(r *trace.Record) { r.Job.Duration = trace.Unknown }, []string{negative}},
+		"1,uA,vcA,8,16,1,COMPLETED,,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60":                    {func(r *trace.Record) { r.At = trace.Unknown }, []string{noSubmission}},
+		"1,,None,NaN,,1,Unknown,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60": {func(r *trace.Record) {
+			r.Job.User, r.Job.Queue, r.Job.Status, r.Job.GPUs, r.Job.CPU = "", "", "", trace.Unknown, trace.Unknown
+		}, []string{noName, noName, noName, noCount, noCount}},
+	} {
+		header, _, _ := strings.Cut(jobs.Sample, "\n")
+		reader := Format().Open(strings.NewReader(header+"\n"+row+"\n"), jobs.File)
+		var r trace.Record
+		if err := reader.Next(&r); err != nil {
+			t.Errorf("%s: %v", row, err)
+			continue
+		}
+		want := trace.Record{Kind: trace.Job, Line: 2, At: submit, Job: trace.JobRecord{
+			ID: "1", Queue: "vcA", User: "uA", Start: 2 * time.Minute, Duration: 210 * time.Second, Requested: trace.Unknown,
+			GPUs: 8, Milli: 1000, CPU: 16_000, Memory: trace.Unknown, Status: "COMPLETED",
+		}}
+		c.want(&want)
+		if !reflect.DeepEqual(r, want) {
+			t.Errorf("%s: %+v, want %+v", row, r, want)
+		}
+		var says []string
+		for _, x := range reader.Treated() {
+			for range x.Count {
+				says = append(says, x.Name)
+			}
+		}
+		slices.Sort(says)
+		slices.Sort(c.says)
+		if !slices.Equal(says, c.says) {
+			t.Errorf("%s: treated %q, want %q", row, says, c.says)
+		}
+	}
 }
 
 func TestJobsConform(t *testing.T) { tracetest.Run(t, jobs) }
