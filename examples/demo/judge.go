@@ -137,7 +137,8 @@ func conclude(out io.Writer, sides []*result, file string) error {
 Both sides did the same work on the same slices. Off the market, known from the start:
 %s
   The first side had done all of it after %s; up to there both had work left, so that is the time measured.
-  Cut to fit ran %d pieces, the other side %d blocks. A block's walltime is two to five times what it takes, as people ask.
+  Cut to fit ran %d pieces, the other side %d blocks. A block's walltime is two to five times what it takes, as people ask,
+  by what the machine was measured to be before: more where it was slower then.
   Pieces that committed nothing count as empty time, blocks do not. The gaps are short on purpose: on slices that nobody
   takes back, blocks fill as well. Windows, cut to fit: %d of %d (%.0f%%) end at something known: %s.
   The daemon was killed once on each side, after %s, and started again %s later: %d and %d subjobs ran on without it. When it

@@ -128,7 +128,7 @@ func (r *result) follow(ctx context.Context, view *view, at **daemon, dir string
 			}
 			return wrong
 		}
-		if !killed && time.Since(began) >= slow.of(killAt) {
+		if !killed && time.Since(began) >= killAt && running(list.Msg.Jobs) > 0 {
 			killed = true
 			r.killed = running(list.Msg.Jobs)
 			view.say(time.Since(began), fmt.Sprintf("the daemon is killed; %d subjobs run on", r.killed))
