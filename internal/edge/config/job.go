@@ -79,7 +79,15 @@ func ParseJob(name string, data []byte) (spec *job.Spec, workdir string, err err
 // ParseJobs reads a file of one job or several, each its own YAML document, at most MaxJobs. It is ParseJob in all else;
 // a file with one wrong job is refused whole.
 func ParseJobs(name string, data []byte) ([]Job, error) {
-	c := &collector{file: name}
+	return parseJobs(&collector{file: name}, data)
+}
+
+// ParseObject is ParseJobs for an object of a cluster, which may be there since sizes without a unit were taken as bytes.
+func ParseObject(name string, data []byte) ([]Job, error) {
+	return parseJobs(&collector{file: name, bare: true}, data)
+}
+
+func parseJobs(c *collector, data []byte) ([]Job, error) {
 	docs := c.documents(data, MaxJobs)
 	jobs := make([]Job, 0, len(docs))
 	seen := map[job.ID]int{}

@@ -54,6 +54,8 @@ func (ps *Problems) Error() string {
 type collector struct {
 	file  string
 	found Problems
+	// bare sizes, without a unit, are taken as bytes: the file was taken before they were refused.
+	bare bool
 }
 
 // add records a problem at a place in the file.

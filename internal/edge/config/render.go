@@ -238,4 +238,11 @@ func number[T int64 | string](n T) *yaml.Node {
 
 func length(d time.Duration) *yaml.Node { return text(formatDuration(d)) }
 
-func size(a quantity.Amount) *yaml.Node { return text(quantity.ExactBytes(a)) }
+// size has a unit, without which it would not be read back.
+func size(a quantity.Amount) *yaml.Node {
+	s := quantity.ExactBytes(a)
+	if a > 0 && s[len(s)-1] <= '9' {
+		s += "B"
+	}
+	return text(s)
+}

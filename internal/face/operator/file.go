@@ -52,7 +52,7 @@ func written(v any) any {
 
 // parseJob parses a Job object as a job file. Errors are of kind Invalid; all of the file's come at once, then what keeps it from being Pods.
 func parseJob(o *unstructured.Unstructured) (config.Job, error) {
-	list, err := config.ParseJobs(o.GetName(), FileOf(o))
+	list, err := config.ParseObject(o.GetName(), FileOf(o))
 	if err != nil {
 		return config.Job{}, placed(err)
 	}

@@ -185,7 +185,7 @@ func objectOf(j config.Job) (*unstructured.Unstructured, error) {
 
 // alike reports whether an object parses to the very job.
 func alike(o *unstructured.Unstructured, j config.Job) (bool, error) {
-	list, err := config.ParseJobs(o.GetName(), operator.FileOf(o))
+	list, err := config.ParseObject(o.GetName(), operator.FileOf(o))
 	if err != nil || len(list) != 1 {
 		return false, nil //nolint:nilerr // one that does not parse is another job
 	}
