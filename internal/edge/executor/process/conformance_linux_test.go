@@ -49,7 +49,6 @@ func TestHostileUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is not root: the test above says it")
 	}
-	t.Parallel()
 	asNobody(t, "TestHostile")
 }
 
