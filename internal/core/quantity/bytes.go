@@ -73,7 +73,7 @@ func badBytes(s, why string) error {
 
 // hintBytes says what would be right in place of a size without a number or with an unknown unit.
 func hintBytes(number, unit string) string {
-	const want = "want a number and a unit such as 600Mi, 1.5Gi or 2G, or plain bytes"
+	const want = "want a number and a unit such as 600Mi, 1.5Gi, 2G or 300B"
 	if number == "" {
 		if strings.HasPrefix(unit, "-") {
 			return "a size is never negative; " + want
