@@ -44,6 +44,10 @@ type Job struct {
 	Prepare     time.Duration
 	PrepareSeen bool
 	MemoryScale int64
+	// Slices that it has now, those of all its subjobs.
+	Slices []job.SliceID
+	// Hints are what its owner should know of it, such as that it takes much longer than it declares. Only where it is over, or shown with its subjobs.
+	Hints []string
 	// History of subjobs in order of start; bounded: HistoryDropped older ones are only counted.
 	History        []Subjob
 	HistoryDropped int
@@ -94,8 +98,10 @@ type Trust struct {
 
 // Subjob is one piece that ran or runs.
 type Subjob struct {
-	Token  job.Token
+	Token job.Token
+	// Slice is the first of Slices: a gang has several.
 	Slice  job.SliceID
+	Slices []job.SliceID
 	Window uint64
 	Range  job.Range
 	// Committed is the part that counts.

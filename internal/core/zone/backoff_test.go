@@ -193,6 +193,9 @@ func TestAJobThatIsRefusedBacksOff(t *testing.T) {
 		}) {
 		t.Errorf("it says %q, and %+v", j.Reason, e.Reasons)
 	}
+	if slices.ContainsFunc(e.Reasons, func(r status.Reason) bool { return strings.Contains(r.Text, "without progress") }) {
+		t.Errorf("nothing of it ran, and it says %+v", e.Reasons)
+	}
 	refuses = false
 	w.until(2 * time.Minute)
 	finished(t, w, "a")

@@ -101,9 +101,10 @@ type Listed struct {
 }
 
 // Everybody is all jobs of the zone in the order of lists, found without its rosters.
-func Everybody(z *Zone) (all []Listed) {
+func Everybody(z *Zone, now quantity.Instant) (all []Listed) {
 	for j := range z.home.Jobs() {
-		all = append(all, Listed{j.ListKey(), j.Queue().Name, j.Phase()})
+		shown, _ := z.Brief(now, j.ID)
+		all = append(all, Listed{j.ListKey(), j.Queue().Name, shown.State})
 	}
 	slices.SortFunc(all, func(a, b Listed) int { return a.Compare(b.JobKey) })
 	return all

@@ -56,7 +56,7 @@ func TestAPageLeavesNobodyOut(t *testing.T) {
 
 // checkPages holds the pages of a drawn query against all jobs.
 func checkPages(t *rapid.T, w *world, draw func(int) int) {
-	all := zone.Everybody(w.z)
+	all := zone.Everybody(w.z, w.now)
 	q := status.JobQuery{Limit: draw(4), Queue: []string{"", "", "other", "capped", "none"}[draw(5)]}
 	for state := range job.Impossible + 1 {
 		if draw(3) == 0 {
@@ -111,7 +111,7 @@ func TestPagesOfManyJobs(t *testing.T) {
 	}
 	read := func(want int) {
 		t.Helper()
-		all := zone.Everybody(w.z)
+		all := zone.Everybody(w.z, w.now)
 		if len(all) != want {
 			t.Fatalf("%d jobs, want %d", len(all), want)
 		}

@@ -18,6 +18,8 @@ func (z *Zone) waits(now quantity.Instant, j *home.Job) market.Reason {
 		return market.Ending
 	case j.Held:
 		return market.Held
+	case j.RestsUntil() > now && j.Refused().Until >= j.RestsUntil():
+		return market.TurnedDown
 	case j.RestsUntil() > now:
 		return market.Resting
 	case q.Cap != 0 && q.Holding()+j.Width() > q.Cap:

@@ -209,13 +209,36 @@ func TestWarnings(t *testing.T) {
 		{"steps: {total: 9, perStep: 1s, every: 1}, command: [./x]", false, false, []string{"restore and checkpoint are 0", "no workdir comes along"}},
 		{"steps: {total: 9, perStep: 1s, every: 1, restore: 1s}, warn: {signal: USR1, before: 9s}, command: [./x]", true, false, []string{"warned at once"}},
 	} {
-		got := Warnings(read(c.spec), c.withFiles, c.containers)
+		got := Warnings(read(c.spec), c.withFiles, c.containers, time.Now())
 		ok := len(got) == len(c.want)
 		for i := range c.want {
 			ok = ok && strings.Contains(got[i], c.want[i])
 		}
 		if !ok {
 			t.Errorf("%s: warnings %q, want %q", c.spec, got, c.want)
+		}
+	}
+}
+
+// TestADeadlineThatCanNotBeKeptIsToldOf: by what the job itself declares, and no other.
+func TestADeadlineThatCanNotBeKeptIsToldOf(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	for _, c := range []struct {
+		spec job.Spec
+		want string
+	}{
+		{job.Spec{Kind: job.Items, Total: 100, PerUnit: time.Second, Parallelism: 1}, "the deadline is in 20s, and what it declares takes at least 1m40s on a slice of speed 1"},
+		{job.Spec{Kind: job.Items, Total: 100, PerUnit: time.Second, Parallelism: 5}, ""},
+		{job.Spec{Kind: job.Rigid, Walltime: time.Minute}, "the deadline is in 20s, and its walltime is 1m0s"},
+		{job.Spec{Kind: job.Rigid, Walltime: 20 * time.Second}, ""},
+	} {
+		c.spec.Deadline, c.spec.Launch.Command = quantity.At(now.Add(20*time.Second)), []string{"true"}
+		if got := strings.Join(Warnings(&c.spec, false, false, now), "; "); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%v of %d units: %q, want %q", c.spec.Kind, c.spec.Total, got, c.want)
+		}
+		c.spec.Deadline = 0
+		if got := Warnings(&c.spec, false, false, now); len(got) > 0 {
+			t.Errorf("without a deadline: %q", got)
 		}
 	}
 }

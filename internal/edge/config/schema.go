@@ -39,7 +39,7 @@ func specFields() []field {
 
 		{key: "queue", form: form{kind: isName}, unset: DefaultQueue, example: "research", doc: "The queue whose share and limits the job is under."},
 		{key: "priority", form: aNumber(-MaxPriority, MaxPriority, 0), example: "5", doc: "Jobs of a queue with more go first."},
-		{key: "deadline", form: form{kind: isMoment}, unset: "none", example: "2036-03-01T18:00:00Z", doc: "When the job should be done; policy deadline goes by it."},
+		{key: "deadline", form: form{kind: isMoment}, unset: "none", example: "2036-03-01T18:00:00Z", doc: "When the job must be done: if it is not, it ends there, EXPIRED; what it has committed stays, what runs is stopped. Policy deadline goes by it."},
 
 		{key: "speeds", form: aTable(aShare(1000, 0, MaxSpeed, 1000), MaxSpeeds), unset: "the slices' own speeds", example: "{1g.10gb: 0.21, 3g.40gb: 0.6}", doc: "How fast the job runs on slices of each profile, as a share of the speed that its run times are declared for. 0: it can't run there."},
 		{key: "startup", form: aLength(0, time.Hour, DefaultStartup), example: "2s", of: divisible(), doc: "From the start of the process to its first unit. A rigid job's walltime holds it."},

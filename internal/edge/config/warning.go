@@ -3,14 +3,24 @@ package config
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // Warnings lists what a job file may say but rarely means, one sentence each. withFiles says whether a work directory
-// comes along, containers whether subjobs are started from images.
-func Warnings(s *job.Spec, withFiles, containers bool) []string {
+// comes along, containers whether subjobs are started from images; now is the moment of submission.
+func Warnings(s *job.Spec, withFiles, containers bool, now time.Time) []string {
 	var out []string
+	if left, least := s.Deadline.Time().Sub(now), leastTime(s); s.Deadline != 0 && s.Deadline != quantity.Never && least > left {
+		what := "what it declares takes at least"
+		if s.Kind == job.Rigid {
+			what = "its walltime is"
+		}
+		out = append(out, fmt.Sprintf("the deadline is in %s, and %s %s on a slice of speed 1: at the deadline it ends EXPIRED, with what it has committed by then",
+			left.Round(time.Second), what, least.Round(time.Second)))
+	}
 	if s.Kind == job.Rigid && s.Walltime == 0 {
 		out = append(out, "a rigid job without walltime: nothing can be sold behind it on its slice; give rigid.walltime")
 	}
@@ -27,4 +37,13 @@ func Warnings(s *job.Spec, withFiles, containers bool) []string {
 		out = append(out, fmt.Sprintf("the warning comes %s before the end, and a subjob may be as short as %s: some will be warned at once", s.Launch.WarnBefore, s.TauMin))
 	}
 	return out
+}
+
+// leastTime is what a job's own figures say that it takes, on slices of speed 1 and on as many as it may use.
+func leastTime(s *job.Spec) time.Duration {
+	if s.Kind == job.Rigid {
+		return s.Walltime
+	}
+	at := max(1, int64(s.Parallelism))
+	return time.Duration(quantity.MulDiv(int64(s.PerUnit), s.Total, at))
 }

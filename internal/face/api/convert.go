@@ -79,7 +79,7 @@ func jobMessage(j *status.Job) *pb.Job {
 		RateP50: length(j.RateP50), RateP95: length(j.RateP95), MemoryScale: j.MemoryScale,
 		History: each(j.History, subjobMessage), HistoryDropped: count(j.HistoryDropped),
 		Trust: trustMessage(&j.Trust), Profile: profileMessage(&j.Profile),
-		Prepare: length(j.Prepare), PrepareSeen: j.PrepareSeen,
+		Prepare: length(j.Prepare), PrepareSeen: j.PrepareSeen, Slices: names(j.Slices), Hints: j.Hints,
 	}
 }
 
@@ -92,7 +92,7 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 		PlannedStart: stamp(s.PlannedStart), PlannedEnd: stamp(s.PlannedEnd), Start: stamp(s.Start), End: stamp(s.End),
 		PredictedMemoryBytes: int64(s.Predicted), PeakMemoryBytes: int64(s.Peak),
 		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running, Progress: s.Progress, Bid: bidMessage(s.Bid),
-		Prepare: length(s.Prepare), Waited: length(s.Waited),
+		Prepare: length(s.Prepare), Waited: length(s.Waited), Slices: names(s.Slices),
 	}
 }
 

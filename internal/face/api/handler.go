@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -80,7 +81,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 			continue
 		}
 		m := &pb.Receipt{
-			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "", h.containers),
+			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "", h.containers, time.Now()),
 			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
 		if v := o.Verdict; v.State.Final() {
@@ -159,7 +160,7 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 			continue
 		}
 		out.Explanations = append(out.Explanations, explanationMessage(&e))
-		for _, w := range config.Warnings(j.Spec, j.Workdir != "", h.containers) {
+		for _, w := range config.Warnings(j.Spec, j.Workdir != "", h.containers, time.Now()) {
 			out.Warnings = append(out.Warnings, string(j.Spec.Name)+": "+w)
 		}
 	}

@@ -132,7 +132,7 @@ func (a *app) explanation(e *pb.Explanation) command.Record {
 	if j == nil {
 		j = &pb.Job{}
 	}
-	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home}, {Key: "endured", Value: describeAll(e.Endured, a.airlockStepColumns())}}
+	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home}, {Key: "endured", Value: describeAll(e.Endured, a.airlockStepColumns())}, {Key: "hints", Value: append([]string{}, j.Hints...)}}
 	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
 
@@ -158,7 +158,7 @@ func (a *app) showExplanation(e *pb.Explanation) error {
 	if e.Nearest != "" {
 		fmt.Fprintf(a.Out, "would fit   %s\n", command.Flat(e.Nearest))
 	}
-	for _, l := range standing(j) {
+	for _, l := range append(standing(j), hintLines(j)...) {
 		fmt.Fprintf(a.Out, "%-10s  %s\n", l[0], command.Flat(l[1]))
 	}
 	if len(e.Reasons) > 0 {

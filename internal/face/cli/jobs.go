@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -68,6 +70,7 @@ func (a *app) jobColumns() []command.Column[*pb.Job] {
 		{Key: "unit", Head: "UNIT", Wide: true, Value: func(j job) any { return j.Unit }},
 		{Key: "subjobs", Head: "SUBJOBS", Value: func(j job) any { return j.Subjobs }},
 		{Key: "running", Head: "RUNNING", Value: func(j job) any { return j.Running }},
+		{Key: "slices", Head: "SLICES", Wide: true, Value: func(j job) any { return append([]string{}, j.Slices...) }, Text: func(j job) string { return strings.Join(j.Slices, ", ") }},
 		{Key: "lost", Head: "LOST", Wide: true, Value: func(j job) any { return j.Lost }},
 		{Key: "submitted", Head: "SUBMITTED", Wide: true, Value: func(j job) any { return stamp(j.Submitted) }, Text: func(j job) string { return a.clock(j.Submitted) }},
 		{Key: "started", Head: "STARTED", Wide: true, Value: func(j job) any { return stamp(j.Started) }, Text: func(j job) string { return a.clock(j.Started) }},
@@ -200,7 +203,8 @@ func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 	type sub = *pb.Subjob
 	columns := []command.Column[sub]{
 		{Key: "subjob", Head: "SUBJOB", Value: func(s sub) any { return s.Subjob }},
-		{Key: "slice", Head: "SLICE", Value: func(s sub) any { return s.Slice }},
+		{Key: "slice", Value: func(s sub) any { return s.Slice }},
+		{Key: "slices", Head: "SLICE", Value: func(s sub) any { return allSlices(s) }, Text: func(s sub) string { return strings.Join(allSlices(s), ", ") }},
 		{Key: "window", Head: "WINDOW", Wide: true, Value: func(s sub) any { return s.Window }},
 		{Head: "RANGE", Text: func(s sub) string { return rangeText(s.Range) }},
 		{Key: "from", Value: func(s sub) any { return s.Range.GetFrom() }},
@@ -224,7 +228,7 @@ func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 		{Key: "running", Value: func(s sub) any { return s.Running }},
 		{Key: "outcome", Head: "OUTCOME", Value: func(s sub) any { return s.Outcome }, Text: func(s sub) string {
 			if s.Running {
-				return "running"
+				return cmp.Or(s.Outcome, "running")
 			}
 			return s.Outcome
 		}},
@@ -234,6 +238,22 @@ func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 		columns = append(columns, bidColumns()...)
 	}
 	return columns
+}
+
+// allSlices are a subjob's; a daemon of before says only the first.
+func allSlices(s *pb.Subjob) []string {
+	if len(s.Slices) == 0 && s.Slice != "" {
+		return []string{s.Slice}
+	}
+	return append([]string{}, s.Slices...)
+}
+
+// hintLines are a job's hints for people.
+func hintLines(j *pb.Job) (out [][2]string) {
+	for _, h := range j.GetHints() {
+		out = append(out, [2]string{"hint", h})
+	}
+	return out
 }
 
 func (a *app) jobCmd() *cobra.Command {
@@ -272,7 +292,7 @@ func (a *app) showJob(j *pb.Job) error {
 		for _, s := range j.History {
 			subs = append(subs, command.Describe(s, columns))
 		}
-		r = append(r, command.Pair{Key: "rateP50Seconds", Value: seconds(j.RateP50)}, command.Pair{Key: "rateP95Seconds", Value: seconds(j.RateP95)}, command.Pair{Key: "memoryScale", Value: j.MemoryScale}, command.Pair{Key: "prepareSeconds", Value: seconds(j.Prepare)}, command.Pair{Key: "prepareSeen", Value: j.PrepareSeen})
+		r = append(r, command.Pair{Key: "rateP50Seconds", Value: seconds(j.RateP50)}, command.Pair{Key: "rateP95Seconds", Value: seconds(j.RateP95)}, command.Pair{Key: "memoryScale", Value: j.MemoryScale}, command.Pair{Key: "prepareSeconds", Value: seconds(j.Prepare)}, command.Pair{Key: "prepareSeen", Value: j.PrepareSeen}, command.Pair{Key: "hints", Value: append([]string{}, j.Hints...)})
 		r = append(r, standingRecord(j)...)
 		r = append(r, command.Pair{Key: "history", Value: subs}, command.Pair{Key: "historyDropped", Value: j.HistoryDropped}, command.Pair{Key: "spec", Value: j.Spec})
 		return a.Dump(r)
@@ -296,7 +316,7 @@ func (a *app) showJob(j *pb.Job) error {
 	if a.Format == "wide" {
 		lines = append(lines, [2]string{"start", startText(j)})
 	}
-	a.lines(append(lines, standing(j)...))
+	a.lines(append(append(lines, standing(j)...), hintLines(j)...))
 	if len(j.History) == 0 {
 		return nil
 	}

@@ -132,6 +132,9 @@ func (a *app) ended(jobs []*pb.Job) error {
 			line += ": " + j.Reason
 		}
 		fmt.Fprintln(a.Out, command.Flat(line))
+		for _, h := range j.Hints {
+			fmt.Fprintln(a.Out, command.Flat("    "+h))
+		}
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type Ledger interface {
 	Outsider(r *protocol.Record) *home.Job
 	// Newest are the jobs of a page, oldest first, and how many there are before them.
 	Newest(q status.JobQuery) (found []*home.Job, older int)
+	// Busy are the jobs with claims.
+	Busy() []*home.Job
 	// Waiting is how many jobs wait for their first start or their next window.
 	Waiting() int
 	// Queues by name, and the Credits that one may bid with.

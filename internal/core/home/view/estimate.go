@@ -25,6 +25,9 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 	}
 	_, reserved := v.planner.Planned(s)
 	switch {
+	case ahead(now, s) != nil && j.Started == 0:
+		early = ahead(now, s).Start
+		late, j.StartEarly, j.StartLate = early, early, early
 	case len(s.Claims()) > 0:
 		j.StartEarly, j.StartLate = j.Started, j.Started
 	case !found:

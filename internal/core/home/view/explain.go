@@ -60,7 +60,9 @@ func (v *View) explain(now quantity.Instant, s *home.Job) status.Explanation {
 		e.Reasons = append(e.Reasons, v.tickets.Trail(s)...)
 	}
 	slices.SortStableFunc(e.Reasons, func(a, b status.Reason) int { return cmp.Compare(b.Count, a.Count) })
-	e.Slices = v.matches(now, s)
+	if !j.State.Final() || j.State == job.Impossible { // who is over is matched with nothing
+		e.Slices = v.matches(now, s)
+	}
 	if !v.searches(s) {
 		v.compare(now, s, &e)
 	}
@@ -100,6 +102,8 @@ func (v *View) matches(now quantity.Instant, j *home.Job) []status.SliceFit {
 		f := *fits[c.At()]
 		if f.Slice = sl.Name(); !sl.Usable() {
 			f.Fits, f.Reach, f.Why = false, job.Range{}, v.slices.Why(sl)
+		} else if f.Fits && j.Spec.Divisible() {
+			v.inGaps(now, j, sl, &f)
 		}
 		out = append(out, f)
 	}
@@ -116,7 +120,7 @@ func (v *View) match(now quantity.Instant, j *home.Job, c *market.Class) *status
 	}
 	end := quantity.Never
 	if j.Spec.Kind != job.Rigid {
-		end = now.Add(v.cfg.Horizon)
+		end = now.Add(v.longest(j))
 	}
 	p, r := atomizer.Fit(&view, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: now, End: end})
 	switch r.Why {
@@ -130,10 +134,46 @@ func (v *View) match(now quantity.Instant, j *home.Job, c *market.Class) *status
 		}
 	case atomizer.TooShort:
 		f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), v.cfg.Horizon)
+		if l := v.longest(j); l < v.cfg.Horizon {
+			f.Why = fmt.Sprintf("its least useful piece takes %v, a window of queue %s is %v at most", r.Need.Round(time.Millisecond), j.Queue().Name, l)
+		}
 	case atomizer.Barred:
 		f.Why = fmt.Sprintf("its speeds say that it can not run on %s", c.Profile)
 	default:
 		f.Why = "nothing of it is left to run"
 	}
 	return f
+}
+
+// longest is the longest window a job can be offered.
+func (v *View) longest(j *home.Job) time.Duration {
+	if most := j.Queue().MaxWindow; most > 0 {
+		return min(most, v.cfg.Horizon)
+	}
+	return v.cfg.Horizon
+}
+
+// inGaps says what a divisible job's next piece would be in the first of a slice's gaps that it can use, or that none is long enough.
+func (v *View) inGaps(now quantity.Instant, j *home.Job, sl *market.Slice, f *status.SliceFit) {
+	c, view, widest, need := sl.Class(), j.View(), time.Duration(0), time.Duration(0)
+	view.Running = 0
+	for _, g := range v.floor.Shown(sl, now) {
+		start := max(g.Start, now)
+		if g.End <= start {
+			continue
+		}
+		end := min(g.End, start.Add(v.longest(j)))
+		p, r := atomizer.Fit(&view, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: start, End: end})
+		if r.Why == atomizer.Interested {
+			f.Reach, f.Why = p.Range, fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
+			if start > now {
+				f.Why += fmt.Sprintf(", from %v on", start.Sub(now).Round(time.Second))
+			}
+			return
+		}
+		widest, need = max(widest, end.Sub(start)), r.Need
+	}
+	if widest > 0 {
+		f.Fits, f.Reach, f.Why = false, job.Range{}, fmt.Sprintf("its windows are of %v at most, its least useful piece takes %v", widest.Round(time.Millisecond), need.Round(time.Millisecond))
+	}
 }

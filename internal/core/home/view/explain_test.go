@@ -159,8 +159,8 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 		"(Resources) every slice is taken; it is asked when a window opens": func(*stand) {},
 		"paused by its owner":                              func(s *stand) { s.ledger.Job("j").Held = true },
 		"paused by its owner: 1 subjobs run to their end":  func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); s.ledger.Job("j").Held = true },
-		"running on s0":                                    func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
-		"running on s0, s1":                                func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); claim(s, 2, "s1", job.Range{From: 10, To: 20}) },
+		"starting on s0":                                   func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
+		"starting on s0, s1":                               func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); claim(s, 2, "s1", job.Range{From: 10, To: 20}) },
 		"ending (not needed): 1 subjobs are being stopped": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); cancel(s) },
 		"not needed":                                       cancel,
 		"all of it is done; its last output is being put in its place on n": func(s *stand) {

@@ -34,6 +34,7 @@ func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 
 func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 	j := v.look(now).show(s)
+	j.Hints = hints(s)
 	j.HistoryDropped = max(0, len(s.Past())-historyShown)
 	j.History = make([]status.Subjob, 0, len(s.Past())-j.HistoryDropped+len(s.Claims()))
 	for i := range s.Past()[j.HistoryDropped:] {
@@ -56,6 +57,8 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		l := s.Lease(c.Token)
 		if t := l.Running(); t != 0 {
 			sub.Start, sub.Outcome = t, "running"
+		} else if c.Start > now {
+			sub.Outcome = "sold"
 		}
 		sub.Progress = l.Reported(c)
 		j.History = append(j.History, sub)
@@ -69,7 +72,7 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 
 func showClaim(c *protocol.Claim) status.Subjob {
 	sub := status.Subjob{
-		Token: c.Token, Slice: c.Slice, Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start, PlannedEnd: c.End,
+		Token: c.Token, Slice: c.Slice, Slices: slicesOf(c), Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start, PlannedEnd: c.End,
 		Predicted: c.Demand[trp.Memory],
 	}
 	if c.Bid != nil {
@@ -79,19 +82,57 @@ func showClaim(c *protocol.Claim) status.Subjob {
 	return sub
 }
 
+// slicesOf are all slices of a claim.
+func slicesOf(c *protocol.Claim) []job.SliceID {
+	return append([]job.SliceID{c.Slice}, c.Also...)
+}
+
+// ahead says whether all that a job was sold is yet to begin, and which of it begins first.
+func ahead(now quantity.Instant, j *home.Job) (first *protocol.Claim) {
+	for i := range j.Claims() {
+		c := &j.Claims()[i]
+		if c.Start <= now || j.Lease(c.Token).Running() != 0 {
+			return nil
+		}
+		if first == nil || c.Start < first.Start {
+			first = c
+		}
+	}
+	return first
+}
+
+// shownState is a job's state as people see it: what is sold and yet to begin does not run.
+func shownState(now quantity.Instant, j *home.Job) job.State {
+	state := j.Phase()
+	if state == job.Running && ahead(now, j) != nil {
+		if state = job.Waiting; j.Held {
+			state = job.Paused
+		}
+	}
+	return state
+}
+
 // show is a job without its subjobs.
 func (l *look) show(s *home.Job) status.Job {
 	v, now := l.v, l.now
 	j := status.Job{
-		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: s.Phase(), Reason: v.why(now, s),
+		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: shownState(now, s), Reason: v.why(now, s),
 		Progress: s.Committed().Len() - s.Unpublished(), Skipped: s.Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
 		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.Started(), Ended: s.Ended(),
 		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec,
 		Profile: s.Profile(),
 	}
 	j.Lost, j.Subjobs = s.Fruitless(), len(s.Past())-s.Fruitless()-s.Awaited()
+	if j.State.Final() {
+		j.Hints = hints(s)
+	}
 	for i := range s.Claims() {
 		c := &s.Claims()[i]
+		for _, id := range slicesOf(c) {
+			if !slices.Contains(j.Slices, id) { // two of its subjobs may follow each other there
+				j.Slices = append(j.Slices, id)
+			}
+		}
 		j.Reported += s.Lease(c.Token).Reported(c) - c.Range.From
 	}
 	started := s.Began()

@@ -11,6 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // TestWhatIsShownOfAJob: its subjobs in order, with what became of each, how many of them count, and how far those are that run.
@@ -90,5 +92,126 @@ func TestADryRunSaysWhenItWouldStart(t *testing.T) {
 		if e := s.DryRun(now, compiled(t, needs("dry", c.mib, 0, 3600))); !strings.HasPrefix(e.Summary, c.want) {
 			t.Errorf("%d MiB, %d windows: %q, want %q", c.mib, c.open, e.Summary, c.want)
 		}
+	}
+}
+
+// TestAGangShowsAllItsSlices: in a list, of its subjob, and in the reason.
+func TestAGangShowsAllItsSlices(t *testing.T) {
+	s := newStand(Config{}, []int64{1024}, now)
+	spec := needs("g", 100, time.Hour, 1)
+	spec.Slices = 3
+	s.adopt(t, spec)
+	token := job.Token{Epoch: 1, Seq: 1}
+	s.ledger.Apply(protocol.Fact{
+		Kind: protocol.Claimed, Job: "g", Token: token, Slice: "s0", Also: []job.SliceID{"s1", "s2"}, Speed: 1000, Range: job.Range{To: 1}, Start: now, End: now.Add(time.Hour),
+	})
+	all := []job.SliceID{"s0", "s1", "s2"}
+	show := func(want string) {
+		t.Helper()
+		j, _ := s.View.Job(now, "g")
+		if h := j.History[0]; !slices.Equal(j.Slices, all) || h.Slice != "s0" || !slices.Equal(h.Slices, all) || j.Reason != want {
+			t.Errorf("%v, %v and %v, %q; want %q", j.Slices, h.Slice, h.Slices, j.Reason, want)
+		}
+	}
+	show("starting on s0, s1, s2")
+	s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: "g", Token: token}, &protocol.Observation{At: now}, &protocol.Out{})
+	show("running on s0, s1, s2")
+}
+
+// TestWhatIsSoldForLaterWaits: a job whose lease is yet to begin waits for it, in every list, and is RUNNING when it begins.
+func TestWhatIsSoldForLaterWaits(t *testing.T) {
+	s := newStand(Config{}, []int64{1024}, now)
+	s.adopt(t, needs("j", 100, 0, 100))
+	start := now.Add(3 * time.Minute)
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s0", Speed: 1000, Range: job.Range{To: 10}, Start: start, End: start.Add(time.Minute)})
+	var waits, runs status.JobStates
+	waits, runs = waits.With(job.Waiting), runs.With(job.Running)
+	for _, c := range []struct {
+		at              quantity.Instant
+		state           job.State
+		outcome, reason string
+		waiting         int
+	}{
+		{now, job.Waiting, "sold", "(Resources) it has its place on s0 and begins there in 3m0s", 1},
+		{start, job.Running, "starting", "starting on s0", 0},
+	} {
+		j, _ := s.View.Job(c.at, "j")
+		if j.State != c.state || j.History[0].Outcome != c.outcome || j.Reason != c.reason {
+			t.Errorf("it is %v, its subjob %s: %q; want %+v", j.State, j.History[0].Outcome, j.Reason, c)
+		}
+		w, r := s.Page(c.at, status.JobQuery{States: waits}).Jobs, s.Page(c.at, status.JobQuery{States: runs}).Jobs
+		if len(w) != c.waiting || len(r) != 1-c.waiting || len(s.Page(c.at, status.JobQuery{}).Jobs) != 1 {
+			t.Errorf("%v: %d wait and %d run", c.state, len(w), len(r))
+		}
+	}
+	if j, _ := s.Brief(now, "j"); j.StartEarly != start || j.StartLate != start {
+		t.Errorf("it starts between %v and %v", j.StartEarly, j.StartLate)
+	}
+}
+
+// TestMuchMoreThanDeclaredIsAHint: of memory and of time, as soon as the job is shown with its subjobs, and at its end.
+func TestMuchMoreThanDeclaredIsAHint(t *testing.T) {
+	s := newStand(Config{}, []int64{1024}, now)
+	s.adopt(t, needs("j", 64, 0, 100))
+	ran := func(seq uint64, from int64, mib quantity.Amount, rate time.Duration) []string {
+		s.claimed("j", seq, job.Range{From: from, To: from + 10}, 0)
+		s.ledger.Apply(protocol.Fact{
+			Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, Range: job.Range{From: from, To: from + 10}, At: now,
+			Result: &job.Result{Progress: from + 10, Start: now, Peak: trp.Vector{trp.Memory: mib << 20}},
+		})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "j", Learned: &protocol.Learned{Rate: rate, Rates: []time.Duration{rate}, Margin: 1000, MemoryScale: trp.Unscaled}})
+		j, _ := s.View.Job(now, "j")
+		return j.Hints
+	}
+	if h := ran(1, 0, 80, 1500*time.Millisecond); len(h) != 0 {
+		t.Errorf("a little more: %q", h)
+	}
+	h := ran(2, 10, 608, 9500*time.Millisecond)
+	if len(h) != 2 || !strings.Contains(h[0], "608.0 MiB of memory, 9.5 times the 64.0 MiB that spec.memory declares") || !strings.Contains(h[1], "9.5s, 9.5 times the 1s that spec.items.perItem declares") {
+		t.Errorf("%q", h)
+	}
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled}, At: now})
+	if j, _ := s.Brief(now, "j"); len(j.Hints) != 2 {
+		t.Errorf("at its end: %q", j.Hints)
+	}
+}
+
+// TestWhoIsOverIsMatchedWithNoSlice, but for one that can never run.
+func TestWhoIsOverIsMatchedWithNoSlice(t *testing.T) {
+	for state, want := range map[job.State]int{job.Cancelled: 0, job.Failed: 0, job.Impossible: 1} {
+		s := newStand(Config{}, []int64{1024}, now)
+		s.adopt(t, needs("j", 100, 0, 100))
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: state}, At: now})
+		if e, _ := s.Explain(now, "j"); len(e.Slices) != want {
+			t.Errorf("%v: %+v", state, e.Slices)
+		}
+	}
+}
+
+// TestAPieceIsThatOfTheWindow: what is told of a job's next piece is what the slice's gaps and its queue allow.
+func TestAPieceIsThatOfTheWindow(t *testing.T) {
+	s := newStand(Config{}, []int64{1024}, now)
+	j := s.adopt(t, needs("j", 100, 0, 180))
+	fit := func() status.SliceFit {
+		e, _ := s.Explain(now, "j")
+		return e.Slices[0]
+	}
+	if f := fit(); !f.Fits || f.Reach != (job.Range{To: 180}) {
+		t.Errorf("in an open gap: %+v", f)
+	}
+	j.Queue().MaxWindow = 20 * time.Second
+	if f := fit(); !f.Fits || f.Reach.To > 20 || f.Reach.Empty() {
+		t.Errorf("in windows of 20 s: %+v", f)
+	}
+	j.Queue().MaxWindow = 0
+	s.ends = now.Add(30 * time.Second)
+	s.InvalidateSlice(s.Slices()[0])
+	if f := fit(); !f.Fits || f.Reach.To > 30 || f.Reach.Empty() {
+		t.Errorf("in a gap of 30 s: %+v", f)
+	}
+	s.ends = now.Add(time.Millisecond)
+	s.InvalidateSlice(s.Slices()[0])
+	if f := fit(); f.Fits || !strings.HasPrefix(f.Why, "its windows are of 1ms at most, its least useful piece takes ") {
+		t.Errorf("in a gap of 1 ms: %+v", f)
 	}
 }

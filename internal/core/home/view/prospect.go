@@ -17,7 +17,7 @@ import (
 // compare tells a waiting job how it stands against others: what it lost its bids to, or its place in the policy's order, and
 // when it is likely to be served.
 func (v *View) compare(now quantity.Instant, j *home.Job, e *status.Explanation) {
-	if e.Job.State != job.Waiting {
+	if e.Job.State != job.Waiting || len(j.Claims()) > 0 {
 		return
 	}
 	var parts []string

@@ -33,16 +33,21 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return j.Leaving()
 	case j.Held && len(j.Claims()) > 0:
 		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(j.Claims()))
-	case len(j.Claims()) == 1 && len(j.Claims()[0].Members) > 0:
-		return "running on " + cast(&j.Claims()[0])
-	case len(j.Claims()) == 1:
-		return "running on " + string(j.Claims()[0].Slice)
-	case len(j.Claims()) > 1:
-		var at []string
+	case ahead(now, j) != nil:
+		c := ahead(now, j)
+		return fmt.Sprintf("(Resources) it has its place on %s and begins there in %v", places(c), c.Start.Sub(now).Round(time.Second))
+	case len(j.Claims()) > 0:
+		doing, at := "starting on ", make([]string, 0, len(j.Claims()))
 		for i := range j.Claims() {
-			at = append(at, string(j.Claims()[i].Slice))
+			c := &j.Claims()[i]
+			if place := places(c); !slices.Contains(at, place) {
+				at = append(at, place)
+			}
+			if j.Lease(c.Token).Running() != 0 {
+				doing = "running on "
+			}
 		}
-		return "running on " + strings.Join(at, ", ")
+		return doing + strings.Join(at, ", ")
 	case j.Held:
 		return "paused by its owner"
 	case j.Asking() > 0:
@@ -80,6 +85,22 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return "(Resources) every slice is taken; it is asked when a window opens"
 	}
 	return "(" + slurmReason(c.Reason) + ") " + v.Sentence(j, &c)
+}
+
+// places says which slices a claim has.
+func places(c *protocol.Claim) string {
+	if len(c.Members) > 0 {
+		return cast(c)
+	}
+	return strings.Join(names(slicesOf(c)), ", ")
+}
+
+func names(list []job.SliceID) []string {
+	out := make([]string, len(list))
+	for i, id := range list {
+		out[i] = string(id)
+	}
+	return out
 }
 
 // cast says which member of a gang has which slices.
@@ -123,6 +144,9 @@ func (v *View) Sentence(j *home.Job, c *market.Cause) string {
 	case market.Held:
 		return "it was paused"
 	case market.Resting:
+		if a := j.Ailed(); a.Times > 0 && j.Fruitless() == 0 {
+			return "it paused after its node could not run it (" + a.Text + ")"
+		}
 		return "it paused after a subjob without progress"
 	case market.Ending:
 		return "it is ending"

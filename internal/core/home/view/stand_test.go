@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -32,6 +33,8 @@ type stand struct {
 	reserved job.ID
 	found    Place
 	searches int
+	// ends is where the gaps of its slices end; 0: nowhere.
+	ends quantity.Instant
 	// counts are why nobody was served, told what everybody was told of a wait.
 	counts market.Counts
 	told   foresight.Told
@@ -45,7 +48,7 @@ func newStand(c Config, mib []int64, from ...quantity.Instant) *stand {
 	s.Floor = market.NewFloor(market.FloorConfig{Policy: fifo.Policy{}, Horizon: time.Hour, MinWindow: time.Second}, nil)
 	s.ledger = home.New(home.Config{Retry: time.Second, AskTTL: time.Second, Backoff: 500 * time.Millisecond, MaxKills: 1000}, quiet{}, quiet{})
 	for i, n := range mib {
-		t := &tray{id: job.SliceID(fmt.Sprint("s", i)), from: from[i]}
+		t := &tray{id: job.SliceID(fmt.Sprint("s", i)), from: from[i], ends: &s.ends}
 		t.floor.Supply = t
 		s.Place(&t.floor, &protocol.Slice{ID: t.id, Speed: 1000, Capacity: trp.Vector{trp.Memory: quantity.Amount(n << 20)}})
 		s.InvalidateSlice(&t.floor)
@@ -119,6 +122,7 @@ func (s *stand) Why(sl *market.Slice) string {
 type tray struct {
 	id    job.SliceID
 	from  quantity.Instant
+	ends  *quantity.Instant
 	floor market.Slice
 }
 
@@ -130,7 +134,7 @@ func (t *tray) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	if !t.Usable() {
 		return out[:0]
 	}
-	return append(out[:0], protocol.Gap{Start: t.from, End: quantity.Never})
+	return append(out[:0], protocol.Gap{Start: t.from, End: cmp.Or(*t.ends, quantity.Never)})
 }
 
 // quiet is what a ledger tells nobody.

@@ -132,7 +132,11 @@ type Job struct {
 	Prepare     *durationpb.Duration `protobuf:"bytes,33,opt,name=prepare,proto3" json:"prepare,omitempty"`
 	PrepareSeen bool                 `protobuf:"varint,34,opt,name=prepare_seen,json=prepareSeen,proto3" json:"prepare_seen,omitempty"`
 	// Its present life. It grows with every life and is no count of them.
-	Generation    uint32 `protobuf:"varint,35,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint32 `protobuf:"varint,35,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The slices that it has now, those of all its subjobs.
+	Slices []string `protobuf:"bytes,36,rep,name=slices,proto3" json:"slices,omitempty"`
+	// What its owner should know of it, such as that it takes much longer than it declares.
+	Hints         []string `protobuf:"bytes,37,rep,name=hints,proto3" json:"hints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,6 +416,20 @@ func (x *Job) GetGeneration() uint32 {
 	return 0
 }
 
+func (x *Job) GetSlices() []string {
+	if x != nil {
+		return x.Slices
+	}
+	return nil
+}
+
+func (x *Job) GetHints() []string {
+	if x != nil {
+		return x.Hints
+	}
+	return nil
+}
+
 // Trust is what declared against observed has shown, of a job or of the jobs of a queue.
 type Trust struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -596,9 +614,10 @@ func (x *Profile) GetText() string {
 type Subjob struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Subjob string                 `protobuf:"bytes,1,opt,name=subjob,proto3" json:"subjob,omitempty"`
-	Slice  string                 `protobuf:"bytes,2,opt,name=slice,proto3" json:"slice,omitempty"`
-	Window uint64                 `protobuf:"varint,3,opt,name=window,proto3" json:"window,omitempty"`
-	Range  *Range                 `protobuf:"bytes,4,opt,name=range,proto3" json:"range,omitempty"`
+	// The first of slices.
+	Slice  string `protobuf:"bytes,2,opt,name=slice,proto3" json:"slice,omitempty"`
+	Window uint64 `protobuf:"varint,3,opt,name=window,proto3" json:"window,omitempty"`
+	Range  *Range `protobuf:"bytes,4,opt,name=range,proto3" json:"range,omitempty"`
 	// The part that counts; unset: nothing.
 	Committed    *Range                 `protobuf:"bytes,5,opt,name=committed,proto3" json:"committed,omitempty"`
 	PlannedStart *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=planned_start,json=plannedStart,proto3" json:"planned_start,omitempty"`
@@ -619,7 +638,9 @@ type Subjob struct {
 	// What was gone of its time when its process began: the copy of the work directory and the supervisor. Known once it ended.
 	Prepare *durationpb.Duration `protobuf:"bytes,17,opt,name=prepare,proto3" json:"prepare,omitempty"`
 	// How long of its run it could not go on for want of a processor: the machine was busy. Known once it ended; unset: not at all, or nobody looked.
-	Waited        *durationpb.Duration `protobuf:"bytes,18,opt,name=waited,proto3" json:"waited,omitempty"`
+	Waited *durationpb.Duration `protobuf:"bytes,18,opt,name=waited,proto3" json:"waited,omitempty"`
+	// All slices that it has: of a gang several.
+	Slices        []string `protobuf:"bytes,19,rep,name=slices,proto3" json:"slices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -776,6 +797,13 @@ func (x *Subjob) GetPrepare() *durationpb.Duration {
 func (x *Subjob) GetWaited() *durationpb.Duration {
 	if x != nil {
 		return x.Waited
+	}
+	return nil
+}
+
+func (x *Subjob) GetSlices() []string {
+	if x != nil {
+		return x.Slices
 	}
 	return nil
 }
@@ -1547,7 +1575,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dsluice/v1alpha1/airlock.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xa4\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\xd2\n" +
 	"\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -1591,7 +1619,9 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\fprepare_seen\x18\" \x01(\bR\vprepareSeen\x12\x1e\n" +
 	"\n" +
 	"generation\x18# \x01(\rR\n" +
-	"generation\"\xc3\x01\n" +
+	"generation\x12\x16\n" +
+	"\x06slices\x18$ \x03(\tR\x06slices\x12\x14\n" +
+	"\x05hints\x18% \x03(\tR\x05hints\"\xc3\x01\n" +
 	"\x05Trust\x12\x1a\n" +
 	"\bbelieved\x18\x01 \x01(\x01R\bbelieved\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\x01R\x05error\x12\x18\n" +
@@ -1605,7 +1635,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x03R\x04runs\x12\x16\n" +
 	"\x06spread\x18\x03 \x01(\x01R\x06spread\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\xea\x05\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\x82\x06\n" +
 	"\x06Subjob\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x16\n" +
@@ -1626,7 +1656,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\bprogress\x18\x0f \x01(\x03R\bprogress\x12&\n" +
 	"\x03bid\x18\x10 \x01(\v2\x14.sluice.v1alpha1.BidR\x03bid\x123\n" +
 	"\aprepare\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\aprepare\x121\n" +
-	"\x06waited\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"\x81\x01\n" +
+	"\x06waited\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x06waited\x12\x16\n" +
+	"\x06slices\x18\x13 \x03(\tR\x06slices\"\x81\x01\n" +
 	"\x03Bid\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x1e\n" +
 	"\n" +
