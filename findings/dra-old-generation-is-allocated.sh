@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
+set -e -u -o pipefail
+#
 # Kubernetes' allocator for DRA takes devices of an old generation of a pool, where a node sees as many of its slices as it
 # announced.
 #
-# Package: k8s.io/dynamic-resource-allocation v0.36.3, structured.NewAllocator, which is what kube-scheduler 1.36.3 allocates by.
+# Version: k8s.io/dynamic-resource-allocation v0.36.3, structured.NewAllocator, which is what kube-scheduler 1.36.3 allocates by.
 # Says:    "Consumers of ResourceSlices should only consider resources from the pool with the highest generation number", and
 #          resourceSliceCount is "the total number of ResourceSlices in the pool at this generation number" (API reference,
 #          ResourceSlice v1, ResourcePool).
@@ -19,7 +21,6 @@
 #   and the same of incubating and experimental.
 #
 # Needs Go and its module proxy. Ends with 0 if that is still so, with 1 if it has changed.
-set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
+set -e -u -o pipefail
+#
 # The mock servers of NVIDIA's go-nvml cut GPUs in ways that no hardware does: whoever tests a MIG scheduler against them
 # proves nothing about placement.
 #
-# Package: github.com/NVIDIA/go-nvml v0.13.4-0, pkg/nvml/mock/dgxh100 (also dgxh200, dgxb200).
+# Version: github.com/NVIDIA/go-nvml v0.13.4-0, pkg/nvml/mock/dgxh100 (also dgxh200, dgxb200).
 # Says:    NVIDIA's MIG User Guide, "Supported MIG Profiles": on an H100 3g.40gb has 4/8 of the memory and 7g.80gb all of it;
 #          `nvidia-smi mig -lgipp` there: {0,4}:4 and {0}:8. nvmlDeviceCreateGpuInstance answers ERROR_INSUFFICIENT_RESOURCES
 #          where there is no room.
@@ -16,7 +18,6 @@
 #   7g at 0: SUCCESS, 3g over it at 0: SUCCESS, 1g at 99: SUCCESS
 #
 # Needs Go, its module proxy, and a C compiler. Ends with 0 if that is still so, with 1 if it has changed.
-set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
