@@ -27,7 +27,8 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(4), Node: "n", Range: job.Range{From: 30, To: 40}, Result: &job.Result{Progress: 40, Start: now}, At: at})
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(2), Range: job.Range{From: 10, To: 20}, Result: &job.Result{Progress: 20}, Skipped: true, At: at})
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Released, Job: "j", Token: token(1), Result: &job.Result{Outcome: job.Lost}, At: at})
-	s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3)}, &protocol.Observation{Progress: 27, At: now}, &protocol.Out{})
+	s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3)}, &protocol.Observation{Progress: 27, At: now},
+		&protocol.Out{})
 	j, _ := s.View.Job(now.Add(time.Minute), "j")
 	var got []string
 	for _, h := range j.History {
@@ -103,7 +104,8 @@ func TestAGangShowsAllItsSlices(t *testing.T) {
 	s.adopt(t, spec)
 	token := job.Token{Epoch: 1, Seq: 1}
 	s.ledger.Apply(protocol.Fact{
-		Kind: protocol.Claimed, Job: "g", Token: token, Slice: "s0", Also: []job.SliceID{"s1", "s2"}, Speed: 1000, Range: job.Range{To: 1}, Start: now, End: now.Add(time.Hour),
+		Kind: protocol.Claimed, Job: "g", Token: token, Slice: "s0", Also: []job.SliceID{"s1", "s2"}, Speed: 1000, Range: job.Range{To: 1},
+		Start: now, End: now.Add(time.Hour),
 	})
 	all := []job.SliceID{"s0", "s1", "s2"}
 	show := func(want string) {
@@ -123,7 +125,8 @@ func TestWhatIsSoldForLaterWaits(t *testing.T) {
 	s := newStand(Config{}, []int64{1024}, now)
 	s.adopt(t, needs("j", 100, 0, 100))
 	start := now.Add(3 * time.Minute)
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s0", Speed: 1000, Range: job.Range{To: 10}, Start: start, End: start.Add(time.Minute)})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s0", Speed: 1000,
+		Range: job.Range{To: 10}, Start: start, End: start.Add(time.Minute)})
 	var waits, runs status.JobStates
 	waits, runs = waits.With(job.Waiting), runs.With(job.Running)
 	for _, c := range []struct {
@@ -159,7 +162,8 @@ func TestMuchMoreThanDeclaredIsAHint(t *testing.T) {
 			Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, Range: job.Range{From: from, To: from + 10}, At: now,
 			Result: &job.Result{Progress: from + 10, Start: now, Peak: trp.Vector{trp.Memory: mib << 20}},
 		})
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "j", Learned: &protocol.Learned{Rate: rate, Rates: []time.Duration{rate}, Margin: 1000, MemoryScale: trp.Unscaled}})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "j",
+			Learned: &protocol.Learned{Rate: rate, Rates: []time.Duration{rate}, Margin: 1000, MemoryScale: trp.Unscaled}})
 		j, _ := s.View.Job(now, "j")
 		return j.Hints
 	}
@@ -167,7 +171,8 @@ func TestMuchMoreThanDeclaredIsAHint(t *testing.T) {
 		t.Errorf("a little more: %q", h)
 	}
 	h := ran(2, 10, 608, 9500*time.Millisecond)
-	if len(h) != 2 || !strings.Contains(h[0], "608.0 MiB of memory, 9.5 times the 64.0 MiB that spec.memory declares") || !strings.Contains(h[1], "9.5s, 9.5 times the 1s that spec.items.perItem declares") {
+	if len(h) != 2 || !strings.Contains(h[0], "608Mi of memory, 9.5 times the 64Mi that spec.memory declares") ||
+		!strings.Contains(h[1], "9.5s, 9.5 times the 1s that spec.items.perItem declares") {
 		t.Errorf("%q", h)
 	}
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled}, At: now})
