@@ -31,8 +31,9 @@ func umask() job.Umask {
 func main() {
 	planted.Plant(planted.Bug(os.Getenv("SLUICE_PLANTED")))
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit, Umask: umask(), Sim: lab.Command, Operator: inCluster, Cluster: cluster, Plugin: filepath.Base(os.Args[0]) == plugin,
-		Open: cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
+		Version: version, Commit: commit, Umask: umask(), Sim: lab.Command, Operator: inCluster, Cluster: cluster,
+		Plugin: filepath.Base(os.Args[0]) == plugin,
+		Open:   cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
 		RepairArchive: cli.RepairArchive,
 	}))
 }

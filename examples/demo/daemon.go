@@ -54,7 +54,8 @@ func start(ctx context.Context, dir string, m machine) (*daemon, error) {
 	if err = os.WriteFile(file, []byte(cmp.Or(m.file, undisturbed)), 0o644); err != nil {
 		return nil, err
 	}
-	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon", slow.of(5 * time.Minute).String(), "--config", file}
+	args := []string{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--gpus", m.gpus, "--horizon",
+		slow.of(5 * time.Minute).String(), "--config", file}
 	cmd := exec.Command("bin/sluice", append(args, m.flags...)...)
 	cmd.Stderr = log
 	cmd.SysProcAttr = ownGroup()

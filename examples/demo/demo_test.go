@@ -252,7 +252,8 @@ func TestBlockOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for folder, want := range map[string]string{"items": "0-1250 1250-2500 2500-3750 3750-5000", "steps": "0-1000", "growing": "0-320", "rigid": "0-1"} {
+	for folder, want := range map[string]string{"items": "0-1250 1250-2500 2500-3750 3750-5000", "steps": "0-1000", "growing": "0-320",
+		"rigid": "0-1"} {
 		list, err := os.ReadDir(places[folder])
 		if err != nil {
 			t.Fatal(err)

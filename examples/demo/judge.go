@@ -24,7 +24,8 @@ import (
 type example struct{ folder, job, size string }
 
 func examples() []example {
-	return []example{{"items", "count-words", "5000"}, {"steps", "train", "1000"}, {"rigid", "big-sort", "999983"}, {"growing", "growing", "320"}}
+	return []example{{"items", "count-words", "5000"}, {"steps", "train", "1000"}, {"rigid", "big-sort", "999983"},
+		{"growing", "growing", "320"}}
 }
 
 // atomOutputs: a job's committed output lies where its check wants it.
@@ -158,15 +159,18 @@ const fair = 0.2
 func weatherReport(sides []*result) string {
 	text := ""
 	for _, r := range sides {
-		text += fmt.Sprintf("  %s: the machine was busy %.0f%% of the time: so long its programs waited for a processor.\n", r.title, 100*r.busy())
+		text += fmt.Sprintf("  %s: the machine was busy %.0f%% of the time: so long its programs waited for a processor.\n", r.title,
+			100*r.busy())
 	}
 	if len(sides) == 2 && disturbed(sides) {
-		text += "  On a machine as busy as this, and not equally busy all the time, their times don't tell which way is better: what counts is that all of it was done.\n"
+		text += "  On a machine as busy as this, and not equally busy all the time, their times don't tell which way is better: " +
+			"what counts is that all of it was done.\n"
 	}
 	return text
 }
 
-// disturbed says whether the machine was so busy, or one side's so much busier than the other's, that their times don't tell which way is better.
+// disturbed says whether the machine was so busy, or one side's so much busier than the other's, that their times don't tell which way is
+// better.
 func disturbed(sides []*result) bool {
 	a, b := sides[0].busy(), sides[1].busy()
 	return slow > 1 || max(a, b) >= fair

@@ -101,7 +101,9 @@ func hasten(ctx context.Context, out io.Writer, dir string, python bool) (err er
 		return err
 	}
 	if slow > 1 {
-		fmt.Fprintf(out, "This machine is busy or slow: samples of the work took %.1f times as long as on an idle one. All times of the demo (walltimes, declared unit times,\nreservations) are %.2f times as long on both sides, the work is the same. It takes the longer.\n\n", float64(slow)/margin, float64(slow))
+		fmt.Fprintf(out, "This machine is busy or slow: samples of the work took %.1f times as long as on an idle one. "+
+			"All times of the demo (walltimes,\ndeclared unit times, reservations) are %.2f times as long on both sides, "+
+			"the work is the same. It takes the longer.\n\n", float64(slow)/margin, float64(slow))
 	}
 	return nil
 }
@@ -117,7 +119,8 @@ func run(ctx context.Context, out io.Writer) error {
 	defer release()
 	began := time.Now()
 	fmt.Fprintf(out, `Sluice fills the gaps on GPU slices. The same work runs twice on four simulated slices of one GPU (%s): first cut to
-fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and meanwhile a memory storm blows. It takes a little over two minutes on an idle machine.
+fit the gaps, then as rigid blocks. Then three jobs bid for the same slices, and meanwhile a memory storm blows. It takes a
+little over two minutes on an idle machine.
 
 `, sizes)
 	skip := map[string]bool{}

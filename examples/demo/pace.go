@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// pace is how many times longer the work takes here and now than the demo's times suppose, at least 1: what is planned (walltimes, declared unit times,
-// reservations, patience) is that much longer, on both sides alike. The work is what it is.
+// pace is how many times longer the work takes here and now than the demo's times suppose, at least 1: what is planned (walltimes, declared
+// unit times, reservations, patience) is that much longer, on both sides alike. The work is what it is.
 type pace float64
 
 // slow is the pace of this run, set once before anything is planned.
@@ -22,8 +22,8 @@ var slow pace = 1 //nolint:gochecknoglobals // this program runs one demo
 
 func (p pace) of(d time.Duration) time.Duration { return time.Duration(float64(p) * float64(d)) }
 
-// mostPace bounds how long the demo takes. Walltimes are two to five times what the work takes on an idle machine, and half of that is rest: with it they hold where a
-// program gets a tenth of a processor.
+// mostPace bounds how long the demo takes. Walltimes are two to five times what the work takes on an idle machine, and half of that is
+// rest: with it they hold where a program gets a tenth of a processor.
 const mostPace = 4
 
 // times are what a job file says of time.
@@ -57,7 +57,8 @@ func samples(python bool) []sample {
 		{"big-sort", "examples/rigid/sort.sh", []string{"PRIME=99991", "ROOT=1000", "PACE=0.1"}, 1100 * time.Millisecond},
 	}
 	if python {
-		all = append(all, sample{"train", "examples/steps/train.py", []string{"TOTAL_STEPS=200", "SLUICE_FROM=0", "SLUICE_TO=200", "PACE=0.6"}, 2200 * time.Millisecond})
+		all = append(all, sample{"train", "examples/steps/train.py", []string{"TOTAL_STEPS=200", "SLUICE_FROM=0", "SLUICE_TO=200", "PACE=0.6"},
+			2200 * time.Millisecond})
 	}
 	return all
 }
@@ -116,7 +117,8 @@ func (s *sample) run(ctx context.Context, dir string) error {
 	}
 	cmd := exec.CommandContext(ctx, program, script)
 	cmd.Dir = filepath.Join(dir, "work")
-	cmd.Env = append(os.Environ(), "SLUICE_JOB=pace", "SLUICE_SUBJOB=pace", "SLUICE_DEADLINE=2999-01-01T00:00:00Z", "PYTHONDONTWRITEBYTECODE=1",
+	cmd.Env = append(os.Environ(), "SLUICE_JOB=pace", "SLUICE_SUBJOB=pace", "SLUICE_DEADLINE=2999-01-01T00:00:00Z",
+		"PYTHONDONTWRITEBYTECODE=1",
 		"SLUICE_OUTPUT_DIR="+filepath.Join(dir, "output"), "SLUICE_CHECKPOINT_DIR="+filepath.Join(dir, "checkpoint"),
 		"SLUICE_PROGRESS_FILE="+filepath.Join(dir, "progress"), "SLUICE_NOTICE_FILE="+filepath.Join(dir, "notice"))
 	cmd.Env = append(cmd.Env, s.env...)

@@ -11,7 +11,8 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// TestPace: on a slow machine all times of all files are longer by the same, and nothing else is another; on one that is about as fast all is as written.
+// TestPace: on a slow machine all times of all files are longer by the same, and nothing else is another; on one that is about as fast all
+// is as written.
 func TestPace(t *testing.T) {
 	for measured, want := range map[float64]pace{0.5: 1, 1.25: 1, 1.3: 1.75, 3: 3.75, 1000: mostPace} {
 		if got := paceOf(measured); got != want {
@@ -34,7 +35,8 @@ func TestPace(t *testing.T) {
 		for i := range long {
 			a, b := asIs[i].Spec, long[i].Spec
 			for what, of := range map[string][2]time.Duration{
-				"walltime": {a.Walltime, b.Walltime}, "unit": {a.PerUnit, b.PerUnit}, "restore": {a.Restore, b.Restore}, "checkpoint": {a.Checkpoint, b.Checkpoint}, "grace": {a.Launch.Grace, b.Launch.Grace},
+				"walltime": {a.Walltime, b.Walltime}, "unit": {a.PerUnit, b.PerUnit}, "restore": {a.Restore, b.Restore},
+				"checkpoint": {a.Checkpoint, b.Checkpoint}, "grace": {a.Launch.Grace, b.Launch.Grace},
 			} {
 				if of[1] != (of[0]*5/2 + time.Millisecond - 1).Truncate(time.Millisecond) {
 					t.Errorf("%s of %s: %s is %v, want %v", name, a.Name, what, of[1], of[0]*5/2)

@@ -81,7 +81,8 @@ type result struct {
 // took is how long all the work took.
 func (r *result) took() time.Duration { return r.history.To.Sub(r.history.From) }
 
-// play runs the jobs of one side from an empty daemon to their end. With an error there may be a result all the same: what was done until then.
+// play runs the jobs of one side from an empty daemon to their end. With an error there may be a result all the same: what was done until
+// then.
 func play(ctx context.Context, view *view, s side, dir, jobs string) (*result, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -111,7 +112,8 @@ func play(ctx context.Context, view *view, s side, dir, jobs string) (*result, e
 	return r, wrong
 }
 
-// follow stays with the jobs of a side to their end, and kills the daemon once on the way; what is wrong in the end is an error. The daemon may be another afterwards.
+// follow stays with the jobs of a side to their end, and kills the daemon once on the way; what is wrong in the end is an error. The daemon
+// may be another afterwards.
 func (r *result) follow(ctx context.Context, view *view, at **daemon, dir string, began time.Time) error {
 	killed, d := false, *at
 	for {

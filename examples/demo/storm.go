@@ -53,14 +53,16 @@ func forecast(a *pb.Airlock) (weather, error) {
 	least := 2 * (m.CapacityBytes/1000 + 1)
 	w := weather{unit: max(stormUnit, (least+mib-1)/mib*mib)}
 	if w.unit > mostUnit {
-		return weather{}, calmBecause("a thousandth of this machine's memory, in which its lines are given, is %d MiB: too much for a demo", m.CapacityBytes/1000/mib)
+		return weather{}, calmBecause("a thousandth of this machine's memory, in which its lines are given, is %d MiB: too much for a demo",
+			m.CapacityBytes/1000/mib)
 	}
 	line := func(units float64) int64 {
 		return (1000*(m.UsedBytes+int64(units*float64(w.unit))) + m.CapacityBytes - 1) / m.CapacityBytes
 	}
 	w.calm, w.severe, w.emergency = line(stormCalm), line(stormSevere), line(stormBrink)
 	if w.emergency > 900 {
-		return weather{}, calmBecause("%d of %d MiB of this machine's memory are in use, and a storm is to leave a tenth of it alone", m.UsedBytes/mib, m.CapacityBytes/mib)
+		return weather{}, calmBecause("%d of %d MiB of this machine's memory are in use, and a storm is to leave a tenth of it alone",
+			m.UsedBytes/mib, m.CapacityBytes/mib)
 	}
 	return w, nil
 }
@@ -283,7 +285,8 @@ func (s *sight) conclude(out io.Writer) error {
 	c := s.last.GetCounts()
 	switch {
 	case !s.over:
-		return fmt.Errorf("it is not over after %v: other programs of this machine have %d MiB more in use than at its start, or the machine is too busy", slow.of(stormFor), s.grown/mib)
+		return fmt.Errorf("it is not over after %v: other programs of this machine have %d MiB more in use than at its start, "+
+			"or the machine is too busy", slow.of(stormFor), s.grown/mib)
 	case s.bad != nil:
 		return s.bad
 	case c.GetSuspended()+c.GetReaddressed()+c.GetReclaimed() == 0:

@@ -183,7 +183,8 @@ func TestHold(t *testing.T) {
 func TestAStormThatFails(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	if err := storm(t.Context(), &out, filepath.Join(t.TempDir(), "storm")); err == nil || !strings.Contains(out.String(), "It did not end well: ") {
+	if err := storm(t.Context(), &out, filepath.Join(t.TempDir(), "storm")); err == nil ||
+		!strings.Contains(out.String(), "It did not end well: ") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -151,7 +151,8 @@ func TestFollowWhereNothingRuns(t *testing.T) {
 			t.Errorf("a subjob that is not there: %v", err)
 		}
 		var rest heard
-		if err := h.Follow(context.Background(), "a", LogFollow{Seen: []LogPosition{{Token: job.Token{Epoch: 1, Seq: 2}, Out: 2}}}, rest.tell); err != nil || rest.text() != "map[2:st/.]" {
+		if err := h.Follow(context.Background(), "a", LogFollow{Seen: []LogPosition{{Token: job.Token{Epoch: 1, Seq: 2}, Out: 2}}},
+			rest.tell); err != nil || rest.text() != "map[2:st/.]" {
 			t.Errorf("a follower that has some of it: %s, %v", rest.text(), err)
 		}
 		if err := h.Follow(context.Background(), "b", LogFollow{}, none.tell); errkind.Of(err) != errkind.NotFound {

@@ -29,7 +29,9 @@ const (
 // readable are the formats before that this build still reads. The directory is renamed to format once all of it has been read and
 // before anything is written; test/twin/testdata holds one of each, with subjobs that ran.
 func readable() []string {
-	return []string{"sluice data 1", "sluice data 2", "sluice data 3", "sluice data 4", "sluice data 4" + several, "sluice data 5", "sluice data 5" + several, "sluice data 6", "sluice data 6" + several, "sluice data 7", "sluice data 7" + several, "sluice data 7" + withName}
+	return []string{"sluice data 1", "sluice data 2", "sluice data 3", "sluice data 4", "sluice data 4" + several, "sluice data 5",
+		"sluice data 5" + several, "sluice data 6", "sluice data 6" + several, "sluice data 7", "sluice data 7" + several,
+		"sluice data 7" + withName}
 }
 
 // checkFormat says whether dir is a data directory that this build reads (known), a new one (neither), or something that

@@ -39,7 +39,8 @@ func TestReadyWhileSomethingCanStart(t *testing.T) {
 		}{
 			{nil, 200, "ok"},
 			{[]status.Slice{slice("a", "quarantined", "1 process remains")}, 503, "slice a is quarantined: 1 process remains"},
-			{[]status.Slice{slice("a", "quarantined", "1 process remains"), slice("b", "unconfirmed", "the node is starting")}, 503, "none of 2 slices is open; the first, a, is quarantined: 1 process remains"},
+			{[]status.Slice{slice("a", "quarantined", "1 process remains"), slice("b", "unconfirmed", "the node is starting")}, 503,
+				"none of 2 slices is open; the first, a, is quarantined: 1 process remains"},
 			{[]status.Slice{slice("a", "quarantined", "1 process remains"), slice("b", "running", "")}, 200, "ok"},
 			{[]status.Slice{slice("a", "reserved", "maintenance")}, 200, "ok"},
 		} {

@@ -106,7 +106,8 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	} {
 		h.heard(m)
 	}
-	h.heard(h.sighted(inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{"gpu1/a", "gpu1/b"}, Errors: []protocol.Xid{{Code: 79, On: "gpu1/b"}, {Code: 48}}}}))
+	h.heard(h.sighted(inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{"gpu1/a", "gpu1/b"},
+		Errors: []protocol.Xid{{Code: 79, On: "gpu1/b"}, {Code: 48}}}}))
 	want := [2][]protocol.Kind{
 		{protocol.Inventory, protocol.Exited, protocol.Foreign, protocol.Ailing},
 		{protocol.Inventory, protocol.Started, protocol.Foreign, protocol.Ailing, protocol.Settled, protocol.Checkup},
@@ -126,7 +127,8 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 		}
 	}
 	said := nodes[1].told[len(want[1])-1].Body
-	if v := (&protocol.Vitals{Slices: []job.SliceID{"n-2/gpu1/a", "n-2/gpu1/b"}, Errors: []protocol.Xid{{Code: 79, On: "n-2/gpu1/b"}, {Code: 48}}}); !reflect.DeepEqual(said, v) {
+	if v := (&protocol.Vitals{Slices: []job.SliceID{"n-2/gpu1/a", "n-2/gpu1/b"},
+		Errors: []protocol.Xid{{Code: 79, On: "n-2/gpu1/b"}, {Code: 48}}}); !reflect.DeepEqual(said, v) {
 		t.Errorf("of its GPU it heard %+v, want %+v", said, v)
 	}
 	var dealt [2][]string

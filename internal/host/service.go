@@ -272,7 +272,8 @@ func (h *Host) Unreserve(ctx context.Context, request string, id uint64) error {
 
 // Release lifts a quarantine after a person has looked, and says so, or that there was none.
 func (h *Host) Release(ctx context.Context, request string, slice job.SliceID) (said string, err error) {
-	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(h.nodesOf(slice)[0]), Body: &protocol.Clearance{Request: named(request), Slice: slice}})
+	reply, err := h.call(ctx, protocol.Message{Kind: protocol.Release, To: h.nodeAddress(h.nodesOf(slice)[0]),
+		Body: &protocol.Clearance{Request: named(request), Slice: slice}})
 	if err != nil {
 		return "", err
 	}

@@ -98,7 +98,8 @@ func (h *Host) sighted(s inventory.Sighting) protocol.Message {
 		}
 		return protocol.Message{Kind: protocol.Checkup, Body: &v}
 	}
-	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.ofMachine(s.Slice), Present: s.Present, Text: s.Text, Holds: s.Holds}}
+	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.ofMachine(s.Slice), Present: s.Present, Text: s.Text,
+		Holds: s.Holds}}
 }
 
 // ofMachine is a slice's name in the cluster, whether or not it has been listed.

@@ -13,11 +13,13 @@ import (
 // vitals has the machine say something of a GPU.
 func (s *story) vitals(after time.Duration, v protocol.Vitals) {
 	s.sim.At(at(after), protocol.Message{
-		Kind: protocol.Checkup, From: protocol.Address{Role: protocol.Executor, ID: string(nodeID)}, To: protocol.Address{Role: protocol.Node, ID: string(nodeID)}, Body: &v,
+		Kind: protocol.Checkup, From: protocol.Address{Role: protocol.Executor, ID: string(nodeID)},
+		To: protocol.Address{Role: protocol.Node, ID: string(nodeID)}, Body: &v,
 	})
 }
 
-// TestAJobWhoseGPUFails goes on elsewhere, as often as its GPUs fail, though its own first failure would end it; and on the same GPU once that needs nothing.
+// TestAJobWhoseGPUFails goes on elsewhere, as often as its GPUs fail, though its own first failure would end it; and on the same GPU once
+// that needs nothing.
 func TestAJobWhoseGPUFails(t *testing.T) {
 	for _, code := range []uint32{79, 48, 95} {
 		two := equal(2, 10)

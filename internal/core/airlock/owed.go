@@ -7,14 +7,17 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// shownWithin is for how long a host may take to show what a task has let go of that was ended. A kernel frees memory behind the end of a process, and its figures follow behind that.
+// shownWithin is for how long a host may take to show what a task has let go of that was ended. A kernel frees memory behind the end of a
+// process, and its figures follow behind that.
 const shownWithin = 2 * time.Second
 
-// apart is the time between two looks from which on what was let go of in between counts as shown: who knows when it was, and what others have taken since.
+// apart is the time between two looks from which on what was let go of in between counts as shown: who knows when it was, and what others
+// have taken since.
 const apart = time.Second
 
-// Owed is what tasks that were ended have let go of and their host does not show yet. Without it who was ended seems to have brought nothing: it has no memory any more, and the host has no
-// less in use, so the next one would be ended for the same deficit, and the one after it. Whoever calls Decide keeps one from look to look.
+// Owed is what tasks that were ended have let go of and their host does not show yet. Without it who was ended seems to have brought
+// nothing: it has no memory any more, and the host has no less in use, so the next one would be ended for the same deficit, and the one
+// after it. Whoever calls Decide keeps one from look to look.
 type Owed struct {
 	// amount was let go of since most was in use, at the look before; shown is the most by which less was in use since then.
 	amount, most, shown quantity.Amount
@@ -27,7 +30,8 @@ type Owed struct {
 
 // Look is what is owed at a look at which so much is in use, and since whose last one tasks that were ended have let go of so much.
 //
-// What the host shows is the most by which its memory in use fell: that others take of it meanwhile makes nothing of it owed again, since in use is what they have too.
+// What the host shows is the most by which its memory in use fell: that others take of it meanwhile makes nothing of it owed again, since
+// in use is what they have too.
 func (o *Owed) Look(now quantity.Instant, used, let quantity.Amount) quantity.Amount {
 	if now >= o.until {
 		o.amount, o.shown = 0, 0

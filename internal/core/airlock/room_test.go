@@ -28,7 +28,8 @@ func TestWhatIsOutsideTakesItsRoom(t *testing.T) {
 		{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, State: Suspended, Parked: 48 * gib, Since: t0.Add(-time.Second), Entries: 1},
 		{Token: job.Token{Epoch: 1, Seq: 2}, Start: 1, Resident: 20 * gib},
 	}}
-	if d := New(Config{}).Decide(t0, &s); d.Room != 2*gib || len(d.Actions) != 1 || d.Actions[0].Step != Suspend || d.Actions[0].Relief != 2*gib {
+	if d := New(Config{}).Decide(t0, &s); d.Room != 2*gib || len(d.Actions) != 1 || d.Actions[0].Step != Suspend ||
+		d.Actions[0].Relief != 2*gib {
 		t.Errorf("48 of 50 GiB are outside: %v", d)
 	}
 }

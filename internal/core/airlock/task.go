@@ -21,7 +21,8 @@ const (
 	Readdressing
 	// Reclaiming: it is being ended.
 	Reclaiming
-	// Ending: it is to end, and not for want of memory: its lease ends, or its home has it stopped. It is no step of Airlock's, but gives its memory back all the same.
+	// Ending: it is to end, and not for want of memory: its lease ends, or its home has it stopped. It is no step of Airlock's, but gives its
+	// memory back all the same.
 	Ending
 
 	// States is how many there are.

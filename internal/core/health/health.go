@@ -1,5 +1,5 @@
-// Package health says what is to be done about a GPU that fails: which slices are closed, which subjobs end for it, and when a slice is sold again. It is
-// pure; who sees the GPUs only translates into Events and States.
+// Package health says what is to be done about a GPU that fails: which slices are closed, which subjobs end for it, and when a slice is
+// sold again. It is pure; who sees the GPUs only translates into Events and States.
 package health
 
 import (
@@ -35,7 +35,9 @@ const (
 	Causes = iota + 1
 )
 
-var causes = [Causes]string{"", "xid", "lost", "needs-reset", "needs-drain", "rows-pending", "rows-failed", "closed", "evicted"} //nolint:gochecknoglobals // a table, written to by nobody
+var causes = [Causes]string{ //nolint:gochecknoglobals // a table, written to by nobody
+	"", "xid", "lost", "needs-reset", "needs-drain", "rows-pending", "rows-failed", "closed", "evicted",
+}
 
 // String is the cause's name in metrics.
 func (c Cause) String() string {
@@ -63,7 +65,8 @@ type Look struct {
 // Fault is why a slice is not sold. Of a state it is over when that is said no more; of an Xid see Over.
 type Fault struct {
 	Cause Cause
-	// Xid, and the life of the machine in which it came: a name for the time since its start, empty if that is not known. Of a state they are zero.
+	// Xid, and the life of the machine in which it came: a name for the time since its start, empty if that is not known. Of a state they are
+	// zero.
 	Xid  uint32
 	Life string
 	// Since is when it was first said, Text what it is.
@@ -97,7 +100,8 @@ func Label(xid uint32) string {
 // Of is the fault that an Xid is for a slice; false: none. here: the driver named the slice's instance, or the whole GPU that it is.
 func Of(now quantity.Instant, xid uint32, here bool, life string) (Fault, bool) {
 	m, known := meanings[xid]
-	f := Fault{Cause: ByXid, Xid: xid, Life: life, Since: now, Text: Describe(xid), Ends: m.ends == card || m.ends == instance && here, Brief: m.closes == instance}
+	f := Fault{Cause: ByXid, Xid: xid, Life: life, Since: now, Text: Describe(xid), Ends: m.ends == card || m.ends == instance && here,
+		Brief: m.closes == instance}
 	return f, known && (m.closes == card || m.closes == instance && here)
 }
 
@@ -139,14 +143,15 @@ func Merge(before *Fault, f Fault) (Fault, bool) {
 }
 
 const (
-	// settle is how long after an Xid its slice is not sold, whatever is said: drivers tell one failure in several Xids. It doubles with every relapse.
+	// settle is how long after an Xid its slice is not sold, whatever is said: drivers tell one failure in several Xids. It doubles with every
+	// relapse.
 	settle = time.Minute
 	// mostRelapses bounds that doubling, at about an hour.
 	mostRelapses = 6
 )
 
-// Over says why a fault is over, by a look at now in this life of the machine; empty: it is not. relapses is how often the slice was sold again before
-// although nothing shows that its GPU was reset since; so it would be again if reset is false.
+// Over says why a fault is over, by a look at now in this life of the machine; empty: it is not. relapses is how often the slice was sold
+// again before although nothing shows that its GPU was reset since; so it would be again if reset is false.
 func (f *Fault) Over(now quantity.Instant, look *Look, life string, relapses int) (why string, reset bool) {
 	switch {
 	case len(look.States) > 0:

@@ -9,7 +9,8 @@ import (
 
 const now = quantity.Instant(1_000_000 * time.Second)
 
-// TestWhatXidsMean for the instance that the driver named and for the others of the card: whether what runs ends, and whether the slice is closed.
+// TestWhatXidsMean for the instance that the driver named and for the others of the card: whether what runs ends, and whether the slice is
+// closed.
 func TestWhatXidsMean(t *testing.T) {
 	type of struct{ closed, ends, brief bool }
 	gone, drained, none := of{closed: true, ends: true}, of{closed: true}, of{}
@@ -60,7 +61,8 @@ func TestTheWorstStateDecides(t *testing.T) {
 	}
 }
 
-// TestWhenAFaultIsOver: of a state at once; of an Xid not within a minute, and then by the driver's word or since the machine was started again.
+// TestWhenAFaultIsOver: of a state at once; of an Xid not within a minute, and then by the driver's word or since the machine was started
+// again.
 func TestWhenAFaultIsOver(t *testing.T) {
 	xid, _ := Of(now, 119, true, "boot 1")
 	brief, _ := Of(now, 94, true, "boot 1")

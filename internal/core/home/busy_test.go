@@ -25,7 +25,8 @@ func taughtBy(l protocol.Learned, kind job.Kind, outcome job.Outcome, progress i
 	return j, learned
 }
 
-// TestWaitingForAProcessorIsNotLearnedAsRunTime: a unit takes what it takes, and plans have on top what the machine lets it wait, for as long as it does.
+// TestWaitingForAProcessorIsNotLearnedAsRunTime: a unit takes what it takes, and plans have on top what the machine lets it wait, for as
+// long as it does.
 func TestWaitingForAProcessorIsNotLearnedAsRunTime(t *testing.T) {
 	_, quiet := taughtBy(protocol.Learned{}, job.Items, job.Done, 10, 10*time.Second, 0)
 	_, busy := taughtBy(protocol.Learned{}, job.Items, job.Done, 10, 40*time.Second, 30*time.Second)

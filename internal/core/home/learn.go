@@ -119,8 +119,8 @@ const sigkill = 9
 // mostBusy bounds what plans add: ten times as much.
 const mostBusy = 900
 
-// learnBusy takes in what share of its run a subjob waited for a processor: more counts at once, since a piece that is planned too short is cut,
-// and less by half.
+// learnBusy takes in what share of its run a subjob waited for a processor: more counts at once, since a piece that is planned too short is
+// cut, and less by half.
 func learnBusy(l *protocol.Learned, r *job.Result) {
 	if ran := r.Ran(); ran <= 0 || ran < leastSample && l.Busy > 0 {
 		return
@@ -129,15 +129,16 @@ func learnBusy(l *protocol.Learned, r *job.Result) {
 	l.Busy = max(busy, (l.Busy+busy)/2)
 }
 
-// mostStarved is how often in a row a subjob may be starved of processors until that counts as its failure: no machine's load keeps a job going for ever.
+// mostStarved is how often in a row a subjob may be starved of processors until that counts as its failure: no machine's load keeps a job
+// going for ever.
 const mostStarved = 10
 
 // starved says that a subjob ended without progress rather for want of a processor than by its own doing: it counts as ended from outside.
 // A walltime is the owner's word, and counts whatever the machine did.
 func starved(j *Job, r *job.Result) bool { return j.Spec.Kind != job.Rigid && r.Busy() >= 500 }
 
-// learnRate adds the run time of one unit at speed 1, without what it waited for a processor. What restore and checkpoint were declared to cost is taken off, but
-// never more than half of what was observed.
+// learnRate adds the run time of one unit at speed 1, without what it waited for a processor. What restore and checkpoint were declared to
+// cost is taken off, but never more than half of what was observed.
 func learnRate(l *protocol.Learned, j *Job, c *protocol.Claim, r *job.Result, done job.Range) {
 	whole := r.Outcome == job.Done || r.Outcome == job.Yielded || r.Outcome == job.DeadlineKilled
 	work := max(0, r.Own())

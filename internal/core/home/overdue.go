@@ -100,15 +100,17 @@ func (l *Lease) settled(j *Job) bool {
 const mostStoring = 10 * time.Minute
 
 const (
-	// longQuiet is how long a home may have had no step before it takes it that it was paused. It is well under the skew, so a claim whose end fell into
-	// a pause that is too short to be noticed has the rest of its skew.
+	// longQuiet is how long a home may have had no step before it takes it that it was paused. It is well under the skew, so a claim whose end
+	// fell into a pause that is too short to be noticed has the rest of its skew.
 	longQuiet = 3 * time.Second
-	// mostHearing is how long after a pause no claim is given up. It is under longQuiet, else a home that has only this to wait for would wait again.
+	// mostHearing is how long after a pause no claim is given up. It is under longQuiet, else a home that has only this to wait for would wait
+	// again.
 	mostHearing = 2 * time.Second
 )
 
-// hearFirst lets nodes speak first after a pause of the daemon (SIGSTOP, a machine that was frozen): what ended in time meanwhile is told in a moment, and
-// the clock alone says that its node is silent. A home that was quiet because there was nothing to do waits as long, which harms nobody.
+// hearFirst lets nodes speak first after a pause of the daemon (SIGSTOP, a machine that was frozen): what ended in time meanwhile is told
+// in a moment, and the clock alone says that its node is silent. A home that was quiet because there was nothing to do waits as long, which
+// harms nobody.
 func (h *Ledger) hearFirst(now quantity.Instant) {
 	if now > h.stepped.Add(longQuiet) {
 		h.hearing = now.Add(mostHearing)

@@ -16,7 +16,8 @@ func leasedDesk(t *testing.T) (d *desk, token job.Token, end quantity.Instant) {
 	var out protocol.Out
 	now := quantity.Instant(1e12)
 	spec := &job.Spec{Name: "a", Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second, MaxFailures: 3}
-	d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: "a", Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: spec, At: now}}, &out)
+	d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: "a", Epoch: 1, Generation: 1,
+		Body: &protocol.Adoption{Since: 1, Spec: spec, At: now}}, &out)
 	token, end = job.Token{Epoch: 1, Seq: 1}, now.Add(time.Minute)
 	d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token, Slice: "s", Range: job.Range{To: 10}, Start: now, End: end})
 	d.Step(now, protocol.Message{Kind: protocol.Tick}, &out)
@@ -37,8 +38,8 @@ func (d *desk) releasedBy(now quantity.Instant) bool {
 	return false
 }
 
-// TestAfterAPauseNodesAreHeardFirst: a daemon is paused over the end of a lease, for long or just so long that the claim would be given up. What it does
-// first when it comes back is not to call the subjob lost; it is done, and its node says so in a moment.
+// TestAfterAPauseNodesAreHeardFirst: a daemon is paused over the end of a lease, for long or just so long that the claim would be given up.
+// What it does first when it comes back is not to call the subjob lost; it is done, and its node says so in a moment.
 func TestAfterAPauseNodesAreHeardFirst(t *testing.T) {
 	for _, back := range []time.Duration{5 * time.Second, 5500 * time.Millisecond, time.Minute, 24 * time.Hour} {
 		d, token, end := leasedDesk(t)
@@ -47,9 +48,11 @@ func TestAfterAPauseNodesAreHeardFirst(t *testing.T) {
 			continue
 		}
 		var out protocol.Out
-		d.Step(end.Add(back+time.Second), protocol.Message{Kind: protocol.Result, Job: "a", Token: token, Epoch: 1, Generation: 1, Body: &protocol.Conclusion{
-			Slice: "s", Range: job.Range{To: 10}, Result: &job.Result{Outcome: job.Done, Progress: 10, Start: end.Add(-time.Minute), End: end.Add(-time.Second)},
-		}}, &out)
+		d.Step(end.Add(back+time.Second), protocol.Message{Kind: protocol.Result, Job: "a", Token: token, Epoch: 1, Generation: 1,
+			Body: &protocol.Conclusion{
+				Slice: "s", Range: job.Range{To: 10}, Result: &job.Result{Outcome: job.Done, Progress: 10, Start: end.Add(-time.Minute),
+					End: end.Add(-time.Second)},
+			}}, &out)
 		if len(out.Facts) == 0 || out.Facts[0].Kind != protocol.Committed {
 			t.Errorf("back %v after the lease's end: %+v, want what it did committed", back, out.Facts)
 		}

@@ -11,11 +11,12 @@ import (
 
 // Processes that outlive their lease. Their node says so again and again until they are gone, and the same work is not sold meanwhile.
 
-// mostRemaining is how long a home waits for that beyond a lease's end. What outlives it too (in a driver that hangs) keeps its slice and not its job.
+// mostRemaining is how long a home waits for that beyond a lease's end. What outlives it too (in a driver that hangs) keeps its slice and
+// not its job.
 const mostRemaining = 10 * time.Minute
 
-// remains: a node says that processes of a subjob are there still. Of a gang any member's word counts for all. The job begins nothing until a while after
-// the last such word; one that is to end does not wait for them.
+// remains: a node says that processes of a subjob are there still. Of a gang any member's word counts for all. The job begins nothing until
+// a while after the last such word; one that is to end does not wait for them.
 func (h *Ledger) remains(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	j, l := h.standing(in)
 	if l == nil {

@@ -154,7 +154,8 @@ type Launch struct {
 	Umask Umask
 }
 
-// Umask is a file mode creation mask, Bits from 0 to 0777. The zero value names none: jobs from before there was one, and calls of the API that give none.
+// Umask is a file mode creation mask, Bits from 0 to 0777. The zero value names none: jobs from before there was one, and calls of the API
+// that give none.
 type Umask struct {
 	Named bool
 	Bits  uint16

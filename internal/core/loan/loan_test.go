@@ -281,7 +281,8 @@ func TestWhatIsLateCountsForNothing(t *testing.T) {
 	g.answers(start, "b", protocol.Lending{Start: start})
 	g.answers(start, "a", protocol.Lending{Start: at})
 	g.heard()
-	g.Lent(start, "a", &protocol.Lending{Seq: offer, Could: 4, Start: at, End: quantity.Never, Kept: true, Speed: 1000, Slices: make([]protocol.LentSlice, g.loans["a"].Slices)}, g)
+	g.Lent(start, "a", &protocol.Lending{Seq: offer, Could: 4, Start: at, End: quantity.Never, Kept: true, Speed: 1000,
+		Slices: make([]protocol.LentSlice, g.loans["a"].Slices)}, g)
 	if got := g.heard(); got != "" {
 		t.Errorf("it said %q on an answer to an earlier question", got)
 	}

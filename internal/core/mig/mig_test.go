@@ -23,8 +23,10 @@ func board(t testing.TB, name string) mig.Geometry {
 
 func TestBoardsAreFoundAsPeopleWriteThem(t *testing.T) {
 	for name, want := range map[string]string{
-		"a100-80gb": "a100-80gb", "A100-80GB": "a100-80gb", " a100-80 ": "a100-80gb", "NVIDIA A100-SXM4-80GB": "a100-80gb", "A100-SXM4-80GB": "a100-80gb",
-		"NVIDIA-A100-80GB-PCIe": "a100-80gb", "h100-nvl": "h100-94gb", "NVIDIA-H100-PCIe": "h100-pcie-80gb", "b200": "b200-180gb", "gb200": "gb200-186gb",
+		"a100-80gb": "a100-80gb", "A100-80GB": "a100-80gb", " a100-80 ": "a100-80gb", "NVIDIA A100-SXM4-80GB": "a100-80gb",
+		"A100-SXM4-80GB":        "a100-80gb",
+		"NVIDIA-A100-80GB-PCIe": "a100-80gb", "h100-nvl": "h100-94gb", "NVIDIA-H100-PCIe": "h100-pcie-80gb", "b200": "b200-180gb",
+		"gb200":              "gb200-186gb",
 		"NVIDIA-GH200-480GB": "gh200-96gb", "NVIDIA-GH200-144G-HBM3e": "gh200-144gb", "H20": "h20-96gb",
 		"NVIDIA-RTX-PRO-6000-Blackwell-Max-Q-Workstation-Edition": "rtx-pro-6000-96gb",
 	} {
@@ -67,11 +69,15 @@ func TestSpeedsAndMemory(t *testing.T) {
 		speed, mib     int64
 	}{
 		{"a100-80", "3g.40gb", 428, 40192}, {"a100-80", "2g.20gb", 285, 19968}, {"a100-80", "1g.10gb", 142, 9856},
-		{"h100-80", "3g.40gb", 454, 40448}, {"h100-80", "1g.20gb", 196, 20096}, {"a30-24", "1g.6gb", 250, 5952}, {"a30-24", "2g.12gb", 500, 11968},
-		{"a100-40", "4g.20gb", 571, 19968}, {"h200-141", "7g.141gb", 1000, 143104}, {"b200", "1g.23gb", 121, 20992}, {"b200", "1g.45gb", 202, 45312},
+		{"h100-80", "3g.40gb", 454, 40448}, {"h100-80", "1g.20gb", 196, 20096}, {"a30-24", "1g.6gb", 250, 5952},
+		{"a30-24", "2g.12gb", 500, 11968},
+		{"a100-40", "4g.20gb", 571, 19968}, {"h200-141", "7g.141gb", 1000, 143104}, {"b200", "1g.23gb", 121, 20992},
+		{"b200", "1g.45gb", 202, 45312},
 		{"b200", "2g.45gb", 243, 45312}, {"gb200", "1g.23gb", 118, 22528}, {"gb200", "2g.47gb", 250, 46592}, {"gh200-96", "1g.12gb", 121, 11264},
-		{"gh200-96", "7g.96gb", 1000, 95232}, {"gh200-144", "1g.36gb", 196, 36096}, {"h100-nvl", "1g.12gb", 121, 10880}, {"h100-nvl", "3g.47gb", 454, 47232},
-		{"h100-pcie", "1g.10gb", 122, 9984}, {"h20", "1g.12gb", 102, 12032}, {"rtx-pro-6000-96", "1g.24gb+gfx", 244, 23680}, {"rtx-pro-6000-96", "4g.96gb", 1000, 95616},
+		{"gh200-96", "7g.96gb", 1000, 95232}, {"gh200-144", "1g.36gb", 196, 36096}, {"h100-nvl", "1g.12gb", 121, 10880},
+		{"h100-nvl", "3g.47gb", 454, 47232},
+		{"h100-pcie", "1g.10gb", 122, 9984}, {"h20", "1g.12gb", 102, 12032}, {"rtx-pro-6000-96", "1g.24gb+gfx", 244, 23680},
+		{"rtx-pro-6000-96", "4g.96gb", 1000, 95616},
 	} {
 		g := board(t, c.board)
 		p, ok := g.Profile(strings.ToUpper(c.profile))
@@ -88,7 +94,8 @@ func TestSpeedsAndMemoryByName(t *testing.T) {
 		speed, bytes   int64
 	}{
 		{"b200", "3g.90gb", 428, 90e9}, {"b200", "4g.90gb", 571, 90e9}, {"b200", "7g.180gb", 1000, 180e9}, {"gb200", "3g.93gb", 428, 93e9},
-		{"gb200", "4g.93gb", 571, 93e9}, {"gb200", "7g.186gb", 1000, 186e9}, {"gh200-144", "3g.72gb", 454, 72e9}, {"h20", "2g.24gb", 285, 24e9}, {"h20", "3g.48gb", 428, 48e9},
+		{"gb200", "4g.93gb", 571, 93e9}, {"gb200", "7g.186gb", 1000, 186e9}, {"gh200-144", "3g.72gb", 454, 72e9}, {"h20", "2g.24gb", 285, 24e9},
+		{"h20", "3g.48gb", 428, 48e9},
 	} {
 		g := board(t, c.board)
 		p, ok := g.Profile(c.profile)
@@ -100,8 +107,10 @@ func TestSpeedsAndMemoryByName(t *testing.T) {
 
 func TestNamesInEverySpelling(t *testing.T) {
 	for want, spellings := range map[string][]string{
-		"1g.10gb":        {"1g.10gb", " 1G.10GB ", "MIG 1g.10gb", "mig-1g.10gb", "nvidia.com/mig-1g.10gb", "1g10gb", "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "1g.10 gb", "mig_1g.10gb"},
-		"1g.10gb+me":     {"1g.10gb+me", "1g.10gb.me", "nvidia.com/mig-1g.10gb.me", "1g.10gb+ME", "1g.10gb +me", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb.me"},
+		"1g.10gb": {"1g.10gb", " 1G.10GB ", "MIG 1g.10gb", "mig-1g.10gb", "nvidia.com/mig-1g.10gb", "1g10gb",
+			"NVIDIA A100-SXM4-80GB MIG 1g.10gb", "1g.10 gb", "mig_1g.10gb"},
+		"1g.10gb+me": {"1g.10gb+me", "1g.10gb.me", "nvidia.com/mig-1g.10gb.me", "1g.10gb+ME", "1g.10gb +me",
+			"NVIDIA-A100-SXM4-80GB-MIG-1g.10gb.me"},
 		"1g.24gb+me.all": {"1g.24gb+me.all", "mig-1g.24gb.me.all"},
 		"2g.48gb+gfx":    {"2g.48gb+gfx", "mig-2g.48gb.gfx", "2G.48GB+GFX"},
 		"2g.48gb-me":     {"2g.48gb-me", "mig-2g.48gb-me"},
@@ -113,7 +122,8 @@ func TestNamesInEverySpelling(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []string{"", "gpu", "g.10gb", "1g.gb", "1g.10gb+", "1g.10gb+x", "1g.10gbme", "0g.10gb", "1g.10gb@0", "A100-SXM4-80GB", "99999g.1gb"} {
+	for _, s := range []string{"", "gpu", "g.10gb", "1g.gb", "1g.10gb+", "1g.10gb+x", "1g.10gbme", "0g.10gb", "1g.10gb@0", "A100-SXM4-80GB",
+		"99999g.1gb"} {
 		if got, ok := mig.Canonical(s); ok {
 			t.Errorf("%q is a profile: %q", s, got)
 		}
@@ -137,13 +147,15 @@ func TestWhatIsKnown(t *testing.T) {
 		// A known model without such a profile is of the same account.
 		{"NVIDIA A30", "3g.40gb", mig.Known{Memory: 40e9, Speed: 428}},
 		// Names that no board has, and no names.
-		{"", "3g.95gb", mig.Known{Speed: 428}}, {"NVIDIA A30", "9g.99gb", mig.Known{Speed: 1000}}, {"", "gpu", mig.Known{Speed: 1000}}, {"Tesla-T4", "gpu", mig.Known{Speed: 1000}},
+		{"", "3g.95gb", mig.Known{Speed: 428}}, {"NVIDIA A30", "9g.99gb", mig.Known{Speed: 1000}}, {"", "gpu", mig.Known{Speed: 1000}},
+		{"Tesla-T4", "gpu", mig.Known{Speed: 1000}},
 	} {
 		if got := mig.Lookup(c.model, c.profile); got != c.want {
 			t.Errorf("%q %q: %d MiB, %d; want %d MiB, %d", c.model, c.profile, got.Memory>>20, got.Speed, c.want.Memory>>20, c.want.Speed)
 		}
 	}
-	for product, want := range map[string]string{"A100-SXM4-80GB": "NVIDIA A100-SXM4-80GB", "NVIDIA-A100-80GB-PCIe": "NVIDIA A100 80GB PCIe", "b200-180gb": "NVIDIA B200", "Tesla-T4": "Tesla-T4"} {
+	for product, want := range map[string]string{"A100-SXM4-80GB": "NVIDIA A100-SXM4-80GB", "NVIDIA-A100-80GB-PCIe": "NVIDIA A100 80GB PCIe",
+		"b200-180gb": "NVIDIA B200", "Tesla-T4": "Tesla-T4"} {
 		if got, _ := mig.ModelOf(product); got != want {
 			t.Errorf("%q is a %q, want %q", product, got, want)
 		}
@@ -350,7 +362,8 @@ func FuzzParseLayout(f *testing.F) {
 
 // FuzzCanonical: what is taken for a name is one that is taken again, as it is.
 func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{"1g.10gb+me", "MIG 1c.2g.20gb", "nvidia.com/mig-1g.24gb.me.all", "2g.48gb-me", "mig", "1g.10gb+", "1g1gb..", "gpu"} {
+	for _, s := range []string{"1g.10gb+me", "MIG 1c.2g.20gb", "nvidia.com/mig-1g.24gb.me.all", "2g.48gb-me", "mig", "1g.10gb+", "1g1gb..",
+		"gpu"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

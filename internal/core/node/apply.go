@@ -35,7 +35,8 @@ func (n *Node) apply(f *protocol.Fact) {
 		n.sum -= l.sum
 		n.turn(l, leaves)
 		n.removeLease(l)
-	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobVacated, protocol.SubjobEnded, protocol.ResultSettled:
+	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobVacated, protocol.SubjobEnded,
+		protocol.ResultSettled:
 		l := n.lease(f.Token)
 		if l == nil {
 			invariant.Check(false, "node: fact %d: kind %d names lease %v, which doesn't exist", n.applying, f.Kind, f.Token)

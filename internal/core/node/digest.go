@@ -37,7 +37,8 @@ func (n *Node) metaHash() uint64 {
 func (l *lease) hash() uint64 {
 	h := l.token.Mix(tag(tagLease)).Text(string(l.job)).Int(int64(l.epoch), int64(l.generation)).Text(string(l.zone)).Text(string(l.slice))
 	h = l.rng.Mix(job.MixIDs(h, l.also)).Int(int64(l.start), int64(l.end))
-	h = l.rank.Mix(l.plan.Mix(l.peak.Mix(l.demand.Mix(h)))).Bool(l.seen(), l.stuck(), l.bare, l.settled(), l.phase == leaseStoring).Int(int64(l.at)).Text(l.cut)
+	h = l.rank.Mix(l.plan.Mix(l.peak.Mix(l.demand.Mix(h)))).Bool(l.seen(), l.stuck(), l.bare, l.settled(),
+		l.phase == leaseStoring).Int(int64(l.at)).Text(l.cut)
 	return digest.Optional(l.settling.Mix(h), l.result).Sum()
 }
 

@@ -12,11 +12,13 @@ import (
 // TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state.
 func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	l := &lease{}
-	digesttest.EveryField(t, l, l.hash, "phase", "stand", "spec", "why", "lost", "restless", "fresh", "retry", "slot", "stirred", "pending", "sum")
+	digesttest.EveryField(t, l, l.hash, "phase", "stand", "spec", "why", "lost", "restless", "fresh", "retry", "slot", "stirred", "pending",
+		"sum")
 	r := &protocol.Reservation{}
 	digesttest.EveryField(t, r, func() uint64 { return reservationHash(r) })
 	s := &slice{}
-	digesttest.EveryField(t, s, func() uint64 { return s.quarantineHash() + s.faultHash() }, "quarantined", "waived", "relapses", "time", "known", "desc", "stock", "others", "since", "departing", "dirty", "shown", "renew", "renewing", "passing", "place")
+	digesttest.EveryField(t, s, func() uint64 { return s.quarantineHash() + s.faultHash() }, "quarantined", "waived", "relapses", "time",
+		"known", "desc", "stock", "others", "since", "departing", "dirty", "shown", "renew", "renewing", "passing", "place")
 	n := New(Config{ID: "n", Zone: "z"})
 	if n.Digest() == New(Config{ID: "m", Zone: "z"}).Digest() {
 		t.Error("two nodes without facts look alike")

@@ -7,8 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// The inventory says how GPUs are, core/health what follows from it. A slice whose GPU fails is not sold, what was sold there and has not begun is withdrawn,
-// and what has lost its GPU is ended, which counts as its machine's failure. Faults are facts: a restart must not sell a GPU that is to be reset first.
+// The inventory says how GPUs are, core/health what follows from it. A slice whose GPU fails is not sold, what was sold there and has not
+// begun is withdrawn, and what has lost its GPU is ended, which counts as its machine's failure. Faults are facts: a restart must not sell
+// a GPU that is to be reset first.
 
 // checkup takes in what is said of a GPU.
 func (n *Node) checkup(now quantity.Instant, v *protocol.Vitals, out *protocol.Out) {
@@ -61,7 +62,8 @@ func (n *Node) fail(now quantity.Instant, s *slice, f health.Fault, out *protoco
 // failed says that a slice's GPU fails, for people.
 func (s *slice) failed() string { return "the GPU of " + string(s.id) + " failed: " + s.fault.Text }
 
-// endLost ends what runs on a slice that has lost its GPU, without the time that it has to end in order: nothing on the GPU can be saved any more.
+// endLost ends what runs on a slice that has lost its GPU, without the time that it has to end in order: nothing on the GPU can be saved
+// any more.
 func (n *Node) endLost(now quantity.Instant, s *slice, out *protocol.Out) {
 	for _, l := range n.leasesOn(s) {
 		if !l.issued() || l.stuck() || l.lost != "" {

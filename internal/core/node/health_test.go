@@ -38,8 +38,8 @@ func (w *world) release(id job.SliceID) {
 	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: w.now.Time().String(), Slice: id}})
 }
 
-// TestAGPUThatIsLost: what runs on it ends at once and is the machine's failure, what is sold and has not begun is withdrawn, and nothing is sold until its
-// driver says that it needs nothing. A restart changes none of that.
+// TestAGPUThatIsLost: what runs on it ends at once and is the machine's failure, what is sold and has not begun is withdrawn, and nothing
+// is sold until its driver says that it needs nothing. A restart changes none of that.
 func TestAGPUThatIsLost(t *testing.T) {
 	w := booted(t)
 	running := w.running(1, "a", 0, 10*time.Minute)
@@ -150,7 +150,8 @@ func TestWhatRunsOnALostGPUIsEndedAfterARestart(t *testing.T) {
 	same(t, "outcome", w.result().Outcome, job.NodeFailed)
 }
 
-// TestAStateIsOverWhenItIsSaidNoMore: what only keeps new work away lets what runs go on, what ends it does; a restart hears of either anew.
+// TestAStateIsOverWhenItIsSaidNoMore: what only keeps new work away lets what runs go on, what ends it does; a restart hears of either
+// anew.
 func TestAStateIsOverWhenItIsSaidNoMore(t *testing.T) {
 	w := booted(t)
 	running := w.running(1, "a", 0, 10*time.Minute)

@@ -212,7 +212,8 @@ func (n *Node) table() airlock.Snapshot {
 			}
 		}
 	}
-	return airlock.Snapshot{Capacity: m.strain.Capacity, Used: m.strain.Used, Growth: m.strain.Growth, Room: m.strain.Room, Stall: m.strain.Stall, Owed: m.owes, Tasks: m.tasks}
+	return airlock.Snapshot{Capacity: m.strain.Capacity, Used: m.strain.Used, Growth: m.strain.Growth, Room: m.strain.Room,
+		Stall: m.strain.Stall, Owed: m.owes, Tasks: m.tasks}
 }
 
 // tabulate makes tasks of the leases that run, with what they use.

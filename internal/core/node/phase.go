@@ -84,8 +84,12 @@ var turns = [phases][turnCount]phase{ //nolint:gochecknoglobals // a table, writ
 }
 
 var (
-	phaseNames = [phases]string{"sold", "starting", "unwanted", "running", "suspending", "suspended", "resuming", "stopping", "stuck", "storing", "ended", "settled", "gone"} //nolint:gochecknoglobals // as turns
-	turnNames  = [turnCount]string{"issued", "halted", "suspends", "stands", "thaws", "moves", "began", "strands", "vacates", "over", "settles", "leaves"}                    //nolint:gochecknoglobals // as turns
+	phaseNames = [phases]string{ //nolint:gochecknoglobals // as turns
+		"sold", "starting", "unwanted", "running", "suspending", "suspended", "resuming", "stopping", "stuck", "storing", "ended", "settled", "gone",
+	}
+	turnNames = [turnCount]string{ //nolint:gochecknoglobals // as turns
+		"issued", "halted", "suspends", "stands", "thaws", "moves", "began", "strands", "vacates", "over", "settles", "leaves",
+	}
 )
 
 func (p phase) String() string { return phaseNames[p] }

@@ -10,8 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// A slice is quarantined while processes live on it that should be gone. That lifts itself when the executor says that the last of them is, or at a boot
-// that does not find them any more; a person may lift it earlier.
+// A slice is quarantined while processes live on it that should be gone. That lifts itself when the executor says that the last of them is,
+// or at a boot that does not find them any more; a person may lift it earlier.
 
 // stuck: processes of a subjob remain that can't be ended.
 func (n *Node) stuck(now quantity.Instant, in *protocol.Message, r *protocol.Reason, out *protocol.Out) {
@@ -27,7 +27,8 @@ func (n *Node) stuck(now quantity.Instant, in *protocol.Message, r *protocol.Rea
 	n.outstanding(now, l, out)
 }
 
-// strand quarantines every slice of a lease whose processes can't be ended. The lease stands until they are gone or a person releases the slice.
+// strand quarantines every slice of a lease whose processes can't be ended. The lease stands until they are gone or a person releases the
+// slice.
 func (n *Node) strand(now quantity.Instant, l *lease, why string, out *protocol.Out) {
 	n.each(l.slice, l.also, func(s *slice) { n.quarantine(now, s, l.token, why, out) })
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func stuckNow(t job.Token) protocol.Message {
-	return protocol.Message{Kind: protocol.Stuck, From: executor, Token: t, Body: &protocol.Reason{Text: "4000 processes remain after SIGKILL"}}
+	return protocol.Message{Kind: protocol.Stuck, From: executor, Token: t,
+		Body: &protocol.Reason{Text: "4000 processes remain after SIGKILL"}}
 }
 
 // remains says whether the node has just told a home that processes of a subjob are there.
@@ -20,7 +21,8 @@ func (w *world) remains(t job.Token) bool {
 	return m != nil && m.Token == t && m.To == zone && m.Body.(*protocol.Observation).Remains
 }
 
-// TestAQuarantineEndsWithItsLastProcess: nobody has to lift it, whatever of it a restart falls between; until then its reason is said, and since when.
+// TestAQuarantineEndsWithItsLastProcess: nobody has to lift it, whatever of it a restart falls between; until then its reason is said, and
+// since when.
 func TestAQuarantineEndsWithItsLastProcess(t *testing.T) {
 	stuck := func(token job.Token) protocol.Found {
 		return protocol.Found{Token: token, Job: "j", Slice: "a", Stuck: true}
@@ -72,7 +74,8 @@ func TestAQuarantineEndsWithItsLastProcess(t *testing.T) {
 func TestSeveralReasonsForOneQuarantine(t *testing.T) {
 	w := newWorld(t)
 	first, second := job.Token{Epoch: 7, Seq: 3}, job.Token{Epoch: 7, Seq: 4}
-	w.inventory(protocol.Found{Token: first, Job: "x", Slice: "a", Alive: true}, protocol.Found{Token: second, Job: "y", Slice: "a", Stuck: true})
+	w.inventory(protocol.Found{Token: first, Job: "x", Slice: "a", Alive: true},
+		protocol.Found{Token: second, Job: "y", Slice: "a", Stuck: true})
 	w.step(exited(second, job.Lost, 0))
 	same(t, "state", w.n.Slices(w.now)[0].State, "quarantined")
 	w.step(exited(first, job.Lost, 0))
@@ -104,7 +107,8 @@ func TestAPersonMayLiftAQuarantineEarlier(t *testing.T) {
 	w.recorded(protocol.QuarantineLifted)
 }
 
-// TestItsHomeIsToldThatASubjobIsNotGone: from a second after its lease's end, or as soon as it is stuck, and again each second until it is gone, through a restart too.
+// TestItsHomeIsToldThatASubjobIsNotGone: from a second after its lease's end, or as soon as it is stuck, and again each second until it is
+// gone, through a restart too.
 func TestItsHomeIsToldThatASubjobIsNotGone(t *testing.T) {
 	w := booted(t)
 	token := w.running(1, "a", 0, time.Minute)

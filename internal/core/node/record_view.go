@@ -126,7 +126,8 @@ func (n *Node) enduring(now quantity.Instant) []status.Stand {
 
 // standNames are what is being done to a subjob; empty: nothing.
 var standNames = [...]string{
-	airlock.Running: "", airlock.Suspending: "suspending", airlock.Suspended: "suspended", airlock.Resuming: "resuming", airlock.Readdressing: "yielding", airlock.Reclaiming: "ending", airlock.Ending: "",
+	airlock.Running: "", airlock.Suspending: "suspending", airlock.Suspended: "suspended", airlock.Resuming: "resuming",
+	airlock.Readdressing: "yielding", airlock.Reclaiming: "ending", airlock.Ending: "",
 }
 
 // lastWhy is why the last step was taken with a lease, with the memory as it was.

@@ -140,7 +140,8 @@ func (n *Node) drive(now quantity.Instant, out *protocol.Out) {
 	}
 }
 
-// late says whether a subjob that should be gone was not confirmed to be: its home is told, again and again, so that it sells the same work to nobody else meanwhile.
+// late says whether a subjob that should be gone was not confirmed to be: its home is told, again and again, so that it sells the same work
+// to nobody else meanwhile.
 func (n *Node) late(now quantity.Instant, l *lease) bool {
 	return n.confirmed && l.issued() && !l.vacated() && (l.stuck() || now >= l.end.Add(n.cfg.ResultRetry))
 }
@@ -151,7 +152,8 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 	l.retry = now.Add(n.cfg.ResultRetry)
 	late := n.late(now, l)
 	if late {
-		n.send(out, protocol.Message{Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &protocol.Observation{Slice: l.slice, Progress: l.rng.From, At: now, Remains: true}})
+		n.send(out, protocol.Message{Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job,
+			Body: &protocol.Observation{Slice: l.slice, Progress: l.rng.From, At: now, Remains: true}})
 	}
 	switch {
 	case l.phase == leaseEnded:
@@ -164,7 +166,8 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 		l.retry = 0
 	case l.stuck():
 	case l.phase == leaseStopping:
-		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.stand.reclaimed || l.lost != ""}})
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job,
+			Body: &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.stand.reclaimed || l.lost != ""}})
 	case l.runs() && now >= l.end.Add(n.cfg.Overdue):
 		n.send(out, protocol.Message{
 			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "it is still there after the end of its lease"},

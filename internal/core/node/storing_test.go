@@ -11,11 +11,12 @@ import (
 
 // stores is the executor's word that a subjob is gone and what it left is being stored.
 func stores(t job.Token, vacant bool) protocol.Message {
-	return protocol.Message{Kind: protocol.Report, From: executor, Token: t, Body: &protocol.Observation{Progress: 100, Storing: true, Vacant: vacant}}
+	return protocol.Message{Kind: protocol.Report, From: executor, Token: t,
+		Body: &protocol.Observation{Progress: 100, Storing: true, Vacant: vacant}}
 }
 
-// TestWhatIsBeingStoredHoldsNoSlice: its time is sold again though nobody knows yet how it ended, through restarts and beyond its lease's end, and its
-// result goes home when it comes.
+// TestWhatIsBeingStoredHoldsNoSlice: its time is sold again though nobody knows yet how it ended, through restarts and beyond its lease's
+// end, and its result goes home when it comes.
 func TestWhatIsBeingStoredHoldsNoSlice(t *testing.T) {
 	w := booted(t)
 	first := w.running(1, "a", 0, time.Minute)
@@ -39,7 +40,8 @@ func TestWhatIsBeingStoredHoldsNoSlice(t *testing.T) {
 	w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: first, Body: &protocol.Halt{}})
 	w.recorded()
 	w.never(protocol.Stop)
-	w.step(protocol.Message{Kind: protocol.Extend, From: zone, Token: first, Job: "j", Body: &protocol.Extension{Ask: 1, Slice: "a", Range: job.Range{To: 200}, End: at(time.Hour)}})
+	w.step(protocol.Message{Kind: protocol.Extend, From: zone, Token: first, Job: "j",
+		Body: &protocol.Extension{Ask: 1, Slice: "a", Range: job.Range{To: 200}, End: at(time.Hour)}})
 	w.must(protocol.Refused)
 	snapshot := New(w.cfg)
 	for _, f := range capture.All(w.n) {

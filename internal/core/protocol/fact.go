@@ -108,7 +108,8 @@ const (
 	Truncated
 	// SubjobStarted: Token, At.
 	SubjobStarted
-	// SubjobEnded: Token, Result, Flag (nothing was given to the executor). Its process tree is confirmed gone, and what counts of it is stored.
+	// SubjobEnded: Token, Result, Flag (nothing was given to the executor). Its process tree is confirmed gone, and what counts of it is
+	// stored.
 	SubjobEnded
 	// ResultSettled: Token, Range (committed part; empty if none). The home has it.
 	ResultSettled
@@ -126,8 +127,8 @@ const (
 	SliceFailed
 	// SliceMended: Slice, Text (why, for people).
 	SliceMended
-	// SubjobVacated: Token. Its process tree is confirmed gone, and what it has left is being stored: its time is free again. SubjobEnded follows with
-	// how it ended.
+	// SubjobVacated: Token. Its process tree is confirmed gone, and what it has left is being stored: its time is free again. SubjobEnded
+	// follows with how it ended.
 	SubjobVacated
 )
 

@@ -70,8 +70,8 @@ type Observation struct {
 	Progress int64
 	At       quantity.Instant
 	Demand   trp.Vector
-	// Storing: its processes are gone, and how it ended is told once what it has left is durable where it belongs. Vacant: nothing of it holds its
-	// slices any more.
+	// Storing: its processes are gone, and how it ended is told once what it has left is durable where it belongs. Vacant: nothing of it holds
+	// its slices any more.
 	Storing, Vacant bool
 	// Remains: its lease is over and its processes are not confirmed gone, or SIGKILL did not end them. Its node says so, again and again.
 	Remains bool

@@ -46,7 +46,8 @@ type Job struct {
 	MemoryScale int64
 	// Slices that it has now, those of all its subjobs.
 	Slices []job.SliceID
-	// Hints are what its owner should know of it, such as that it takes much longer than it declares. Only where it is over, or shown with its subjobs.
+	// Hints are what its owner should know of it, such as that it takes much longer than it declares. Only where it is over, or shown with its
+	// subjobs.
 	Hints []string
 	// History of subjobs in order of start; bounded: HistoryDropped older ones are only counted.
 	History        []Subjob

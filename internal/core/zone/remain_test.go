@@ -10,7 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// outliving is a world of three slices in which the first subjob of a job outlives its lease by d: its node says so, and only then how it ended.
+// outliving is a world of three slices in which the first subjob of a job outlives its lease by d: its node says so, and only then how it
+// ended.
 func outliving(t *testing.T, parallelism int, d time.Duration) (w *world, end quantity.Instant, token job.Token) {
 	w = newWorld(t, 1024, 1024, 1024)
 	w.submit(items(t, "a", 60, 100, parallelism))

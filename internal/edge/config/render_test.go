@@ -227,7 +227,8 @@ func TestADeadlineThatCanNotBeKeptIsToldOf(t *testing.T) {
 		spec job.Spec
 		want string
 	}{
-		{job.Spec{Kind: job.Items, Total: 100, PerUnit: time.Second, Parallelism: 1}, "the deadline is in 20s, and what it declares takes at least 1m40s on a slice of speed 1"},
+		{job.Spec{Kind: job.Items, Total: 100, PerUnit: time.Second, Parallelism: 1},
+			"the deadline is in 20s, and what it declares takes at least 1m40s on a slice of speed 1"},
 		{job.Spec{Kind: job.Items, Total: 100, PerUnit: time.Second, Parallelism: 5}, ""},
 		{job.Spec{Kind: job.Rigid, Walltime: time.Minute}, "the deadline is in 20s, and its walltime is 1m0s"},
 		{job.Spec{Kind: job.Rigid, Walltime: 20 * time.Second}, ""},

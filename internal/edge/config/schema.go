@@ -35,11 +35,14 @@ func specFields() []field {
 		{key: "subdir", form: aText("a directory below workdir, such as src"), example: "src", unset: "workdir itself", doc: "Where below workdir the command starts."},
 		{key: "env", form: aTable(aText("text"), maxVariables), example: `{PACE: "0.16"}`, unset: "none", doc: "Variables of the subjob's environment beside those that Sluice sets (SLUICE_... and CUDA_VISIBLE_DEVICES)."},
 
-		{key: "umask", form: aText("an umask in octal such as \"027\""), example: `"027"`, unset: "that of whoever submits", doc: "The file mode creation mask of the command, as in umask(1)."},
+		{key: "umask", form: aText("an umask in octal such as \"027\""), example: `"027"`, unset: "that of whoever submits",
+			doc: "The file mode creation mask of the command, as in umask(1)."},
 
 		{key: "queue", form: form{kind: isName}, unset: DefaultQueue, example: "research", doc: "The queue whose share and limits the job is under."},
 		{key: "priority", form: aNumber(-MaxPriority, MaxPriority, 0), example: "5", doc: "Jobs of a queue with more go first."},
-		{key: "deadline", form: form{kind: isMoment}, unset: "none", example: "2036-03-01T18:00:00Z", doc: "When the job must be done: if it is not, it ends there, EXPIRED; what it has committed stays, what runs is stopped. Policy deadline goes by it."},
+		{key: "deadline", form: form{kind: isMoment}, unset: "none", example: "2036-03-01T18:00:00Z",
+			doc: "When the job must be done: if it is not, it ends there, EXPIRED; what it has committed stays, what runs is stopped. " +
+				"Policy deadline goes by it."},
 
 		{key: "speeds", form: aTable(aShare(1000, 0, MaxSpeed, 1000), MaxSpeeds), unset: "the slices' own speeds", example: "{1g.10gb: 0.21, 3g.40gb: 0.6}", doc: "How fast the job runs on slices of each profile, as a share of the speed that its run times are declared for. 0: it can't run there."},
 		{key: "startup", form: aLength(0, time.Hour, DefaultStartup), example: "2s", of: divisible(), doc: "From the start of the process to its first unit. A rigid job's walltime holds it."},

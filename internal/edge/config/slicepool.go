@@ -56,7 +56,8 @@ type Closing struct {
 // slicePoolFile is everything a file of one pool may say.
 func slicePoolFile() form {
 	memory := func(without string) field {
-		return field{key: "memory", form: anAmount(1), unset: without, example: "10Gi", doc: "Its memory. A device of which nothing says it is not offered."}
+		return field{key: "memory", form: anAmount(1), unset: without, example: "10Gi",
+			doc: "Its memory. A device of which nothing says it is not offered."}
 	}
 	speed := func(without string) field {
 		return field{key: "speed", form: aShare(1000, 1, 1000, 0), unset: without, example: "0.14", doc: "Its speed as a share of a whole GPU's."}
@@ -77,10 +78,13 @@ func slicePoolFile() form {
 			), maxPoolParts), unset: "none", example: "[{name: mig.nvidia.com, driver: gpu.nvidia.com}]", doc: "Devices that drivers publish (DRA), the preferred first. A pool has these, or extendedResources, or both."},
 			field{key: "extendedResources", form: aList("a list of resources such as [{name: nvidia.com/mig-1g.10gb}]", anObject(
 				field{key: "name", need: true, form: aText("a resource such as nvidia.com/mig-1g.10gb"), example: "nvidia.com/mig-1g.10gb", doc: "The resource as Pods ask for it."},
-				field{key: "model", form: aText("a model such as A100-SXM4-80GB"), unset: "what labels say", example: "A100-SXM4-80GB", doc: "The model of the GPUs, as NVIDIA or a label names it."},
-				field{key: "profile", form: aText("a profile such as 1g.10gb"), unset: "what labels or the name say", example: "1g.10gb", doc: "The profile of the slices, as speeds of jobs name it."},
+				field{key: "model", form: aText("a model such as A100-SXM4-80GB"), unset: "what labels say", example: "A100-SXM4-80GB",
+					doc: "The model of the GPUs, as NVIDIA or a label names it."},
+				field{key: "profile", form: aText("a profile such as 1g.10gb"), unset: "what labels or the name say", example: "1g.10gb",
+					doc: "The profile of the slices, as speeds of jobs name it."},
 				memory("what labels say, or is known of its profile"), speed("what is known of its profile"),
-			), maxPoolParts), unset: "none", example: "[{name: nvidia.com/mig-1g.10gb}]", doc: "Resources that device plugins publish. Those whose devices are shared between Pods are not offered."},
+			), maxPoolParts), unset: "none", example: "[{name: nvidia.com/mig-1g.10gb}]",
+				doc: "Resources that device plugins publish. Those whose devices are shared between Pods are not offered."},
 			field{key: "tolerates", form: aList("a list of keys such as [nvidia.com/gpu]", aText("the key of a taint"), maxPoolParts), unset: "none", example: "[nvidia.com/gpu]", doc: "Keys of taints that our Pods tolerate: machines with others are not offered."},
 			field{key: "calendar", form: aList("a list such as [{name: serving, from: 2026-03-02T08:00:00Z, to: 2026-03-02T20:00:00Z, every: 24h}]", anObject(
 				field{key: "name", need: true, form: aText("what for"), example: "serving", doc: "What for."},

@@ -14,7 +14,8 @@ func TestSizesNeedAUnit(t *testing.T) {
 		return []byte("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {command: [\"true\"], rigid: {walltime: 1m}, memory: " + size + "}\n")
 	}
 	for size, want := range map[string]quantity.Amount{"16": 16, "3000": 3000, "1.5": 2, `"3001"`: 3001} {
-		if _, err := config.ParseJobs("f", file(size)); err == nil || !strings.Contains(err.Error(), "spec.memory: size") || !strings.Contains(err.Error(), "give a unit: ") {
+		if _, err := config.ParseJobs("f", file(size)); err == nil || !strings.Contains(err.Error(), "spec.memory: size") ||
+			!strings.Contains(err.Error(), "give a unit: ") {
 			t.Errorf("%s: %v", size, err)
 		}
 		list, err := config.ParseObject("f", file(size))
@@ -27,7 +28,8 @@ func TestSizesNeedAUnit(t *testing.T) {
 			t.Fatal(err)
 		}
 		back, err := config.ParseJobs("f", text)
-		if err != nil || list[0].Spec.Profile.Phases[0].Mean != back[0].Spec.Profile.Phases[0].Mean || list[0].Spec.Profile.Phases[0].Mean != want {
+		if err != nil || list[0].Spec.Profile.Phases[0].Mean != back[0].Spec.Profile.Phases[0].Mean ||
+			list[0].Spec.Profile.Phases[0].Mean != want {
 			t.Errorf("%s: %v\n%s", size, err, text)
 		}
 	}

@@ -18,7 +18,8 @@ func Warnings(s *job.Spec, withFiles, containers bool, now time.Time) []string {
 		if s.Kind == job.Rigid {
 			what = "its walltime is"
 		}
-		out = append(out, fmt.Sprintf("the deadline is in %s, and %s %s on a slice of speed 1: at the deadline it ends EXPIRED, with what it has committed by then",
+		out = append(out, fmt.Sprintf("the deadline is in %s, and %s %s on a slice of speed 1: "+
+			"at the deadline it ends EXPIRED, with what it has committed by then",
 			left.Round(time.Second), what, least.Round(time.Second)))
 	}
 	if s.Kind == job.Rigid && s.Walltime == 0 {

@@ -259,11 +259,15 @@ func TestLines(t *testing.T) {
 	o := New(Options{Log: slog.New(slog.NewTextHandler(&b, nil))})
 	scene(o)
 	o.Fact(0, &protocol.Fact{Kind: protocol.Quarantined, Slice: slice.ID, Text: "processes remain"})
-	o.Message(0, &protocol.Message{Kind: protocol.Checkup, Body: &protocol.Vitals{Slices: []job.SliceID{slice.ID}, Errors: []protocol.Xid{{Code: 79}, {Code: 31}}}})
-	o.Fact(0, &protocol.Fact{Kind: protocol.SliceFailed, Slice: slice.ID, Fault: &health.Fault{Cause: health.ByXid, Xid: 79, Text: "it has fallen off"}})
+	o.Message(0, &protocol.Message{Kind: protocol.Checkup,
+		Body: &protocol.Vitals{Slices: []job.SliceID{slice.ID}, Errors: []protocol.Xid{{Code: 79}, {Code: 31}}}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.SliceFailed, Slice: slice.ID,
+		Fault: &health.Fault{Cause: health.ByXid, Xid: 79, Text: "it has fallen off"}})
 	o.Fact(0, &protocol.Fact{Kind: protocol.SliceMended, Slice: slice.ID, Text: "it is back"})
 	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.ExitFailed, ExitCode: 3, Detail: "no such file"}})
-	for _, want := range []string{`msg="job accepted" job=j`, `level=WARN msg="slice quarantined"`, `error="Xid 79 (the GPU has fallen off the bus)"`, `reason="it has fallen off"`, `reason="it is back"`, `outcome=failed exit=3`, `detail="no such file"`} {
+	for _, want := range []string{`msg="job accepted" job=j`, `level=WARN msg="slice quarantined"`,
+		`error="Xid 79 (the GPU has fallen off the bus)"`, `reason="it has fallen off"`, `reason="it is back"`, `outcome=failed exit=3`,
+		`detail="no such file"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}

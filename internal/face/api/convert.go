@@ -188,7 +188,8 @@ func queueMessage(q *status.Queue) *pb.Queue {
 }
 
 func outputMessage(o *Output) *pb.Output {
-	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path, Files: each(o.Files, func(name *string) string { return shownName(*name) }), Bytes: o.Bytes}
+	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path,
+		Files: each(o.Files, func(name *string) string { return shownName(*name) }), Bytes: o.Bytes}
 }
 
 // shownName is the name of a file as a message can carry it: a byte that is no UTF-8 is shown as \xe9.

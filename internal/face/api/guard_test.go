@@ -130,15 +130,18 @@ func TestToken(t *testing.T) {
 // not, a client may see a broken connection and no answer.
 func TestLimits(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: apitest.New()})
-	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 4<<20+16<<10)+`"}`); code != 413 || !strings.Contains(body, "more than 4194304 bytes") {
+	if code, body := post(t, url, "GetJob", `{"name": "`+strings.Repeat("a", 4<<20+16<<10)+`"}`); code != 413 ||
+		!strings.Contains(body, "more than 4194304 bytes") {
 		t.Errorf("4 MiB and a little: %d %.200s", code, body)
 	}
 	for _, method := range []string{"GetJob", "Negotiate"} {
-		if code, body := post(t, url, method, zipped(t, `{"name": "`+strings.Repeat("a", 5<<20)+`"}`), "Content-Encoding", "gzip"); code != 413 || !strings.Contains(body, "resource_exhausted") {
+		if code, body := post(t, url, method, zipped(t, `{"name": "`+strings.Repeat("a", 5<<20)+`"}`), "Content-Encoding", "gzip"); code != 413 ||
+			!strings.Contains(body, "resource_exhausted") {
 			t.Errorf("%s of 5 MiB in a few KiB: %d %.200s", method, code, body)
 		}
 	}
-	if code, body := post(t, url, "Submit", zipped(t, `{"job": "`+strings.Repeat("a", 100<<20)+`"}`), "Content-Encoding", "gzip"); code != 413 || !strings.Contains(body, "resource_exhausted") {
+	if code, body := post(t, url, "Submit", zipped(t, `{"job": "`+strings.Repeat("a", 100<<20)+`"}`), "Content-Encoding",
+		"gzip"); code != 413 || !strings.Contains(body, "resource_exhausted") {
 		t.Errorf("a submission of 100 MiB in a few KiB: %d %.200s", code, body)
 	}
 	full := apitest.New()

@@ -81,7 +81,8 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 			continue
 		}
 		m := &pb.Receipt{
-			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "", h.containers, time.Now()),
+			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "",
+				h.containers, time.Now()),
 			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
 		if v := o.Verdict; v.State.Final() {

@@ -218,7 +218,8 @@ func Handler(o Options) http.Handler {
 	}
 	r := refusal{connect.NewErrorWriter()}
 	h := &handler{service: o.Service, containers: o.Containers}
-	shared := append(codecs(), connect.WithInterceptors(connect.UnaryInterceptorFunc(reading), logging{o.Log}), connect.WithRecover(recovered(o.Log)))
+	shared := append(codecs(), connect.WithInterceptors(connect.UnaryInterceptorFunc(reading), logging{o.Log}),
+		connect.WithRecover(recovered(o.Log)))
 	all := connect.WithHandlerOptions(shared...)
 	path, small := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes))
 	_, huge := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxSubmitBytes))

@@ -20,7 +20,8 @@ func (h answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Host = "localhost"
 	w := &recorded{header: http.Header{}, code: http.StatusOK}
 	h.ServeHTTP(w, r)
-	return &http.Response{StatusCode: w.code, Header: w.header, Body: io.NopCloser(&w.Buffer), Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
+	return &http.Response{StatusCode: w.code, Header: w.header, Body: io.NopCloser(&w.Buffer), Request: r, Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1}, nil
 }
 
 type recorded struct {

@@ -111,7 +111,8 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user, who alone is served")
 	}
 	d := &Daemon{
-		Service: tenants{h, single, o.Config, o.Queues}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(), Notes: notes,
+		Service: tenants{h, single, o.Config, o.Queues}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
+		Notes:  notes,
 		Socket: filepath.Join(data, socketName),
 	}
 	if !o.Token {

@@ -132,7 +132,9 @@ func (a *app) explanation(e *pb.Explanation) command.Record {
 	if j == nil {
 		j = &pb.Job{}
 	}
-	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary}, {Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home}, {Key: "endured", Value: describeAll(e.Endured, a.airlockStepColumns())}, {Key: "hints", Value: append([]string{}, j.Hints...)}}
+	r := command.Record{{Key: "job", Value: command.Describe(j, a.jobColumns())}, {Key: "summary", Value: e.Summary},
+		{Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home},
+		{Key: "endured", Value: describeAll(e.Endured, a.airlockStepColumns())}, {Key: "hints", Value: append([]string{}, j.Hints...)}}
 	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
 

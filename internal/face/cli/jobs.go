@@ -70,7 +70,8 @@ func (a *app) jobColumns() []command.Column[*pb.Job] {
 		{Key: "unit", Head: "UNIT", Wide: true, Value: func(j job) any { return j.Unit }},
 		{Key: "subjobs", Head: "SUBJOBS", Value: func(j job) any { return j.Subjobs }},
 		{Key: "running", Head: "RUNNING", Value: func(j job) any { return j.Running }},
-		{Key: "slices", Head: "SLICES", Wide: true, Value: func(j job) any { return append([]string{}, j.Slices...) }, Text: func(j job) string { return strings.Join(j.Slices, ", ") }},
+		{Key: "slices", Head: "SLICES", Wide: true, Value: func(j job) any { return append([]string{}, j.Slices...) },
+			Text: func(j job) string { return strings.Join(j.Slices, ", ") }},
 		{Key: "lost", Head: "LOST", Wide: true, Value: func(j job) any { return j.Lost }},
 		{Key: "submitted", Head: "SUBMITTED", Wide: true, Value: func(j job) any { return stamp(j.Submitted) }, Text: func(j job) string { return a.clock(j.Submitted) }},
 		{Key: "started", Head: "STARTED", Wide: true, Value: func(j job) any { return stamp(j.Started) }, Text: func(j job) string { return a.clock(j.Started) }},
@@ -204,7 +205,8 @@ func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 	columns := []command.Column[sub]{
 		{Key: "subjob", Head: "SUBJOB", Value: func(s sub) any { return s.Subjob }},
 		{Key: "slice", Value: func(s sub) any { return s.Slice }},
-		{Key: "slices", Head: "SLICE", Value: func(s sub) any { return allSlices(s) }, Text: func(s sub) string { return strings.Join(allSlices(s), ", ") }},
+		{Key: "slices", Head: "SLICE", Value: func(s sub) any { return allSlices(s) },
+			Text: func(s sub) string { return strings.Join(allSlices(s), ", ") }},
 		{Key: "window", Head: "WINDOW", Wide: true, Value: func(s sub) any { return s.Window }},
 		{Head: "RANGE", Text: func(s sub) string { return rangeText(s.Range) }},
 		{Key: "from", Value: func(s sub) any { return s.Range.GetFrom() }},
@@ -222,7 +224,8 @@ func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 		{Key: "start", Head: "START", Value: func(s sub) any { return stamp(s.Start) }, Text: func(s sub) string { return a.clock(s.Start) }},
 		{Key: "end", Head: "END", Value: func(s sub) any { return stamp(s.End) }, Text: func(s sub) string { return a.clock(s.End) }},
 		{Key: "prepareSeconds", Head: "PREPARE", Wide: true, Value: func(s sub) any { return seconds(s.Prepare) }, Text: func(s sub) string { return briefly(s.Prepare) }},
-		{Key: "waitedSeconds", Head: "WAITED", Wide: true, Value: func(s sub) any { return seconds(s.Waited) }, Text: func(s sub) string { return briefly(s.Waited) }},
+		{Key: "waitedSeconds", Head: "WAITED", Wide: true, Value: func(s sub) any { return seconds(s.Waited) },
+			Text: func(s sub) string { return briefly(s.Waited) }},
 		{Key: "predictedMemoryBytes", Head: "PREDICTED", Value: func(s sub) any { return s.PredictedMemoryBytes }, Text: func(s sub) string { return command.Size(s.PredictedMemoryBytes) }},
 		{Key: "peakMemoryBytes", Head: "PEAK", Value: func(s sub) any { return s.PeakMemoryBytes }, Text: func(s sub) string { return command.Size(s.PeakMemoryBytes) }},
 		{Key: "running", Value: func(s sub) any { return s.Running }},
@@ -292,7 +295,10 @@ func (a *app) showJob(j *pb.Job) error {
 		for _, s := range j.History {
 			subs = append(subs, command.Describe(s, columns))
 		}
-		r = append(r, command.Pair{Key: "rateP50Seconds", Value: seconds(j.RateP50)}, command.Pair{Key: "rateP95Seconds", Value: seconds(j.RateP95)}, command.Pair{Key: "memoryScale", Value: j.MemoryScale}, command.Pair{Key: "prepareSeconds", Value: seconds(j.Prepare)}, command.Pair{Key: "prepareSeen", Value: j.PrepareSeen}, command.Pair{Key: "hints", Value: append([]string{}, j.Hints...)})
+		r = append(r, command.Pair{Key: "rateP50Seconds", Value: seconds(j.RateP50)},
+			command.Pair{Key: "rateP95Seconds", Value: seconds(j.RateP95)}, command.Pair{Key: "memoryScale", Value: j.MemoryScale},
+			command.Pair{Key: "prepareSeconds", Value: seconds(j.Prepare)}, command.Pair{Key: "prepareSeen", Value: j.PrepareSeen},
+			command.Pair{Key: "hints", Value: append([]string{}, j.Hints...)})
 		r = append(r, standingRecord(j)...)
 		r = append(r, command.Pair{Key: "history", Value: subs}, command.Pair{Key: "historyDropped", Value: j.HistoryDropped}, command.Pair{Key: "spec", Value: j.Spec})
 		return a.Dump(r)

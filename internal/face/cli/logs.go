@@ -39,8 +39,9 @@ With --tail N only the last lines of what was written until now, of stdout and o
 -n N says the same where no --context names a cluster.
 
 A terminal is shown control characters, not sent them; --raw sends them.`,
-		Example: "  sluice logs count-words\n  sluice logs count-words -f\n  sluice logs count-words -f -n 5\n  sluice logs count-words --subjob 1-42\n  sluice logs train -f -o json | jq -r 'select(.stream == \"stderr\") | .line'",
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
+		Example: "  sluice logs count-words\n  sluice logs count-words -f\n  sluice logs count-words -f -n 5\n" +
+			"  sluice logs count-words --subjob 1-42\n  sluice logs train -f -o json | jq -r 'select(.stream == \"stderr\") | .line'",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("tail") {
 				tail = everyLine

@@ -150,7 +150,8 @@ func (p *packer) file(file string, head *tar.Header) error {
 		return err
 	}
 	// Fractions of a second would cost a header of 1 KiB for each file.
-	head.Typeflag, head.Size, head.Mode, head.ModTime = tar.TypeReg, info.Size(), int64(info.Mode().Perm()), info.ModTime().Truncate(time.Second)
+	head.Typeflag, head.Size, head.Mode, head.ModTime = tar.TypeReg, info.Size(), int64(info.Mode().Perm()),
+		info.ModTime().Truncate(time.Second)
 	p.note(entry{head.Name, head.Size})
 	if p.read += head.Size; p.read > maxUnpacked {
 		return errTooLarge

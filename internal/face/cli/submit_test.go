@@ -76,7 +76,8 @@ func entries(t *testing.T, packed []byte) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Typeflag == tar.TypeReg && !h.ModTime.Equal(time.Unix(1e9, 0)) || h.Typeflag != tar.TypeReg && h.ModTime.Unix() != 0 {
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Typeflag == tar.TypeReg && !h.ModTime.Equal(time.Unix(1e9, 0)) ||
+			h.Typeflag != tar.TypeReg && h.ModTime.Unix() != 0 {
 			t.Errorf("%s carries %+v", h.Name, h)
 		}
 		out = append(out, fmt.Sprintf("%c %o %s %s%s", h.Typeflag, h.Mode, h.Name, text, h.Linkname))
@@ -96,7 +97,8 @@ func TestPack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"0 600 .hidden h", "0 600 a.txt alpha", "2 777 dangling nothing", "0 700 run.sh #!/bin/sh", "5 755 sub/ ", "0 600 sub/b beta", "2 777 sub/up ../a.txt"}
+	want := []string{"0 600 .hidden h", "0 600 a.txt alpha", "2 777 dangling nothing", "0 700 run.sh #!/bin/sh", "5 755 sub/ ",
+		"0 600 sub/b beta", "2 777 sub/up ../a.txt"}
 	if got := entries(t, packed); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -275,7 +277,8 @@ func TestTheLastLinesOfALog(t *testing.T) {
 	}
 	addr := daemon(t, fake)
 	for args, want := range map[string]string{
-		"-n 2": "three\nfo", "--tail 1": "fo", "-n 0": "", "-n 9": fake.LogText, "-n 2 --subjob 1-42 -f": "three\nfour\n", "-f -n 2": "1-42 | three\n1-42 | four\n", "-f -n 0": "1-42 | ur\n",
+		"-n 2": "three\nfo", "--tail 1": "fo", "-n 0": "", "-n 9": fake.LogText, "-n 2 --subjob 1-42 -f": "three\nfour\n",
+		"-f -n 2": "1-42 | three\n1-42 | four\n", "-f -n 0": "1-42 | ur\n",
 		"-n 2 -o json": `{"subjob":"1-42","stream":"stdout","line":"three"}` + "\n" + `{"subjob":"1-42","stream":"stdout","line":"fo"}` + "\n",
 	} {
 		if r := sluice(t, addr, "", append([]string{"logs", "train"}, strings.Fields(args)...)...); r.code != 0 || r.out != want {
@@ -283,8 +286,10 @@ func TestTheLastLinesOfALog(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"logs train -n x": "-n N is --tail N", "logs train -n -5": "-n N is --tail N", "logs train -n 5 --tail 5": "want one of them", "logs train --tail -1": "want a number of lines",
-		"jobs -n 3 --limit 3": "want one of them", "slices -n 3": "a daemon has no namespaces", "logs train --namespace x --kubeconfig y": "no Kubernetes in it",
+		"logs train -n x": "-n N is --tail N", "logs train -n -5": "-n N is --tail N", "logs train -n 5 --tail 5": "want one of them",
+		"logs train --tail -1": "want a number of lines",
+		"jobs -n 3 --limit 3":  "want one of them", "slices -n 3": "a daemon has no namespaces",
+		"logs train --namespace x --kubeconfig y": "no Kubernetes in it",
 	} {
 		if r := sluice(t, addr, "", strings.Fields(args)...); r.code != command.ExitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%s: %+v, want %q", args, r, want)
@@ -491,7 +496,8 @@ func TestTheSubmittersUmaskGoesAlong(t *testing.T) {
 	addr := daemon(t, fake)
 	for name, more := range map[string]string{"mine": "", "named": `, umask: "0o077"`} {
 		in := strings.NewReader(fmt.Sprintf(jobFile, name, more))
-		if code := Run(t.Context(), Deps{Args: []string{"submit", "-"}, In: in, Out: io.Discard, Err: io.Discard, Patience: -1, Umask: job.Umask{Named: true, Bits: 0o027},
+		if code := Run(t.Context(), Deps{Args: []string{"submit", "-"}, In: in, Out: io.Discard, Err: io.Discard, Patience: -1,
+			Umask:  job.Umask{Named: true, Bits: 0o027},
 			Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }}); code != 0 {
 			t.Fatalf("%s: exit %d", name, code)
 		}
@@ -501,7 +507,8 @@ func TestTheSubmittersUmaskGoesAlong(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %03o", name, j.Spec, err, want)
 		}
 	}
-	if r := sluice(t, addr, fmt.Sprintf(jobFile, "bad", `, umask: "088"`), "submit", "-"); r.code != command.ExitUsage || !strings.Contains(r.err, `umask: is "088"; want an umask in octal`) {
+	if r := sluice(t, addr, fmt.Sprintf(jobFile, "bad", `, umask: "088"`), "submit", "-"); r.code != command.ExitUsage ||
+		!strings.Contains(r.err, `umask: is "088"; want an umask in octal`) {
 		t.Errorf("%+v", r)
 	}
 }

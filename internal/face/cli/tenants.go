@@ -113,8 +113,9 @@ func (t tenants) SetQueue(ctx context.Context, request string, q protocol.Queue)
 	}
 	for _, g := range t.given {
 		if g.Name == q.Name && g != q {
-			return errkind.Errorf(errkind.Conflict, "queue %s: %s names it, and each start of the daemon sets it as it is there: change it in that file and restart the daemon, which disturbs no subjob; "+
-				"or take it out of the file, restart once, and set it", q.Name, t.file)
+			return errkind.Errorf(errkind.Conflict,
+				"queue %s: %s names it, and each start of the daemon sets it as it is there: "+
+					"change it in that file and restart the daemon, which disturbs no subjob; or take it out of the file, restart once, and set it", q.Name, t.file)
 		}
 	}
 	return t.Service.SetQueue(ctx, request, q)

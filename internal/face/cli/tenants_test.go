@@ -92,13 +92,15 @@ func TestAQueueOfTheFileIsSetThere(t *testing.T) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
-	if err := s.SetQueue(t.Context(), "", protocol.Queue{Name: "lab", Weight: 9}); errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "/etc/sluice/queues.yaml names it") {
+	if err := s.SetQueue(t.Context(), "", protocol.Queue{Name: "lab", Weight: 9}); errkind.Of(err) != errkind.Conflict ||
+		!strings.Contains(err.Error(), "/etc/sluice/queues.yaml names it") {
 		t.Errorf("another weight: %v", err)
 	}
 	var log bytes.Buffer
 	before := queues{list: []status.Queue{{Queue: protocol.Queue{Name: "lab", Weight: 9}}}}
 	o := UpOptions{Queues: []protocol.Queue{inFile}, Config: "/etc/sluice/queues.yaml", Log: slog.New(slog.NewTextHandler(&log, nil))}
-	if err := setQueues(t.Context(), before, o); err != nil || !strings.Contains(log.String(), "weight 9") || !strings.Contains(log.String(), "weight 3") {
+	if err := setQueues(t.Context(), before, o); err != nil || !strings.Contains(log.String(), "weight 9") ||
+		!strings.Contains(log.String(), "weight 3") {
 		t.Errorf("a start that changes it: %v, %s", err, &log)
 	}
 	log.Reset()

@@ -242,7 +242,8 @@ func (a *app) up(ctx context.Context, o UpOptions, f upFlags) error {
 	}
 	served := a.serve(ctx, daemon, o, api.Options{
 		Service: daemon.Service, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.token,
-		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health, Ready: daemon.Ready, Page: daemon.Page, Log: o.Log,
+		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health,
+		Ready: daemon.Ready, Page: daemon.Page, Log: o.Log,
 	})
 	return errors.Join(served, daemon.Close())
 }
@@ -316,7 +317,8 @@ func setQueues(ctx context.Context, service api.Service, o UpOptions) error {
 	for _, q := range o.Queues {
 		for i := range list {
 			if was := &list[i].Queue; was.Name == q.Name && *was != q && o.Log != nil {
-				o.Log.Info("the daemon's file has other settings for a queue than it had, and they hold now", "queue", q.Name, "was", queueText(was), "is", queueText(&q), "file", o.Config)
+				o.Log.Info("the daemon's file has other settings for a queue than it had, and they hold now", "queue", q.Name, "was", queueText(was),
+					"is", queueText(&q), "file", o.Config)
 			}
 		}
 		if err := service.SetQueue(ctx, "", q); err != nil {

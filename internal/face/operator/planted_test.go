@@ -267,11 +267,13 @@ func TestPoolsThatWereNotTakenAreOfferedAgain(t *testing.T) {
 
 // TestAPoolSaysWhatIsLeftOut: an administrator who describes it sees why devices that are there are not used, and when that is over.
 func TestAPoolSaysWhatIsLeftOut(t *testing.T) {
-	c, patches := driven(&modelled{}, nil, anObject(config.SlicePoolKind, "", "p", map[string]any{"extendedResources": []any{map[string]any{"name": "nvidia.com/gpu"}}}))
+	c, patches := driven(&modelled{}, nil, anObject(config.SlicePoolKind, "", "p",
+		map[string]any{"extendedResources": []any{map[string]any{"name": "nvidia.com/gpu"}}}))
 	why := "8 devices left out: nvidia.com/gpu is shared (mps, 4 Pods to a device) (8 on w)"
 	c.offers.set = func([]config.SlicePool) error { return nil }
 	c.offers.leftOut = func(pool string) string { return map[string]string{"p": why}[pool] }
-	for i, want := range []string{`"its devices are offered when nobody else has them; ` + why + `"`, `"its devices are offered when nobody else has them"`} {
+	for i, want := range []string{`"its devices are offered when nobody else has them; ` + why + `"`,
+		`"its devices are offered when nobody else has them"`} {
 		if _, err := c.lookAtPools(t.Context()); err != nil {
 			t.Fatal(err)
 		}

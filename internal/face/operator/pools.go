@@ -18,7 +18,8 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// offers are the pools offered now, how to offer others, and what of a pool is left out and why (empty: nothing; nil: nobody knows). Accessed only while reconciling allPools.
+// offers are the pools offered now, how to offer others, and what of a pool is left out and why (empty: nothing; nil: nobody knows).
+// Accessed only while reconciling allPools.
 type offers struct {
 	now     []config.SlicePool
 	set     func([]config.SlicePool) error

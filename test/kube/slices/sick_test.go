@@ -32,8 +32,8 @@ func (w *world) said(what, slice, want string) {
 	})
 }
 
-// TestAGPUThatFails by the word of its driver, of a person and of its machine, while a subjob of ours runs there: each is heard, and is over when it is taken back. The
-// cluster does with the Pod what we think that it does.
+// TestAGPUThatFails by the word of its driver, of a person and of its machine, while a subjob of ours runs there: each is heard, and is
+// over when it is taken back. The cluster does with the Pod what we think that it does.
 func TestAGPUThatFails(t *testing.T) {
 	w, ctx := watching(t, "sick", "3g.40gb"), context.Background()
 	const slice = "gpu-0-mig-3g40gb-0"
@@ -75,7 +75,8 @@ func TestAGPUThatFails(t *testing.T) {
 	condition := func(status corev1.ConditionStatus) {
 		t.Helper()
 		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"AcceleratedHardwareReady","status":%q,"reason":"NvidiaXID79Error"}]}}`, status)
-		if _, err := w.Client().CoreV1().Nodes().Patch(ctx, w.machine, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		if _, err := w.Client().CoreV1().Nodes().Patch(ctx, w.machine, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
+			"status"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -47,7 +47,8 @@ type world struct {
 func watching(t *testing.T, machine, profile string) *world {
 	t.Helper()
 	p := plane.Of(t)
-	w := &world{T: t, Plane: p, ns: p.Namespace(t), machine: machine, holds: map[job.SliceID][]protocol.Reservation{}, sick: map[job.SliceID][]health.State{}}
+	w := &world{T: t, Plane: p, ns: p.Namespace(t), machine: machine, holds: map[job.SliceID][]protocol.Reservation{},
+		sick: map[job.SliceID][]health.State{}}
 	p.Classes(t)
 	p.Machines(t, []string{machine}, map[string]int64{"example.com/slice": 2})
 	p.GPUs(t, machine, 1)

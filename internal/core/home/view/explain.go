@@ -135,7 +135,8 @@ func (v *View) match(now quantity.Instant, j *home.Job, c *market.Class) *status
 	case atomizer.TooShort:
 		f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), v.cfg.Horizon)
 		if l := v.longest(j); l < v.cfg.Horizon {
-			f.Why = fmt.Sprintf("its least useful piece takes %v, a window of queue %s is %v at most", r.Need.Round(time.Millisecond), j.Queue().Name, l)
+			f.Why = fmt.Sprintf("its least useful piece takes %v, a window of queue %s is %v at most", r.Need.Round(time.Millisecond),
+				j.Queue().Name, l)
 		}
 	case atomizer.Barred:
 		f.Why = fmt.Sprintf("its speeds say that it can not run on %s", c.Profile)
@@ -174,6 +175,7 @@ func (v *View) inGaps(now quantity.Instant, j *home.Job, sl *market.Slice, f *st
 		widest, need = max(widest, end.Sub(start)), r.Need
 	}
 	if widest > 0 {
-		f.Fits, f.Reach, f.Why = false, job.Range{}, fmt.Sprintf("its windows are of %v at most, its least useful piece takes %v", widest.Round(time.Millisecond), need.Round(time.Millisecond))
+		f.Fits, f.Reach, f.Why = false, job.Range{}, fmt.Sprintf("its windows are of %v at most, its least useful piece takes %v",
+			widest.Round(time.Millisecond), need.Round(time.Millisecond))
 	}
 }

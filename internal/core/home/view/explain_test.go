@@ -157,12 +157,16 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 	}
 	for want, do := range map[string]func(*stand){
 		"(Resources) every slice is taken; it is asked when a window opens": func(*stand) {},
-		"paused by its owner":                              func(s *stand) { s.ledger.Job("j").Held = true },
-		"paused by its owner: 1 subjobs run to their end":  func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); s.ledger.Job("j").Held = true },
-		"starting on s0":                                   func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
-		"starting on s0, s1":                               func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); claim(s, 2, "s1", job.Range{From: 10, To: 20}) },
+		"paused by its owner":                             func(s *stand) { s.ledger.Job("j").Held = true },
+		"paused by its owner: 1 subjobs run to their end": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); s.ledger.Job("j").Held = true },
+		"starting on s0":                                  func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
+		"starting on s0, s1": func(s *stand) {
+			claim(s, 1, "s0", job.Range{To: 10})
+			claim(s, 2, "s1",
+				job.Range{From: 10, To: 20})
+		},
 		"ending (not needed): 1 subjobs are being stopped": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); cancel(s) },
-		"not needed":                                       cancel,
+		"not needed": cancel,
 		"all of it is done; its last output is being put in its place on n": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 100})
 			s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Node: "n", Range: job.Range{To: 100}, Result: &job.Result{Progress: 100}, At: now})
@@ -215,7 +219,8 @@ func TestABusyMachineIsExplained(t *testing.T) {
 		spec := needs(c.id, 100, 0, 100)
 		s.adopt(t, spec)
 		token := job.Token{Epoch: 1, Seq: 1}
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 1000, Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour)})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 1000, Range: job.Range{To: 10},
+			Start: now, End: now.Add(time.Hour)})
 		s.ledger.Apply(protocol.Fact{
 			Kind: protocol.Released, Job: spec.Name, Token: token, At: now.Add(time.Minute),
 			Result: &job.Result{Outcome: job.DeadlineKilled, Start: now, End: now.Add(50 * time.Second), Waited: c.waited},

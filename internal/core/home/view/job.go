@@ -116,7 +116,8 @@ func shownState(now quantity.Instant, j *home.Job) job.State {
 func (l *look) show(s *home.Job) status.Job {
 	v, now := l.v, l.now
 	j := status.Job{
-		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: shownState(now, s), Reason: v.why(now, s),
+		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: shownState(now, s),
+		Reason:   v.why(now, s),
 		Progress: s.Committed().Len() - s.Unpublished(), Skipped: s.Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
 		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.Started(), Ended: s.Ended(),
 		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec,

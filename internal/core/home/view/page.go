@@ -25,8 +25,8 @@ func (v *View) Page(now quantity.Instant, q status.JobQuery) status.JobPage {
 	return page
 }
 
-// newest are the jobs of a page by the states that are shown: to the ledger a job runs from when it is sold a lease, and people see it wait until
-// that begins.
+// newest are the jobs of a page by the states that are shown: to the ledger a job runs from when it is sold a lease, and people see it wait
+// until that begins.
 func (v *View) newest(now quantity.Instant, q status.JobQuery) (found []*home.Job, older int) {
 	if q.States.Has(job.Running) == q.States.Has(job.Waiting) && q.States.Has(job.Running) == q.States.Has(job.Paused) {
 		return v.home.Newest(q)

@@ -59,7 +59,8 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
 			j.Refused().Times, j.Refused().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
 	case j.RestsUntil() > now && j.Outlived() > 0:
-		return fmt.Sprintf("(Backoff) processes of it outlived the lease, %d times in a row; it is tried again in %v", j.Outlived(), j.RestsUntil().Sub(now).Round(time.Millisecond))
+		return fmt.Sprintf("(Backoff) processes of it outlived the lease, %d times in a row; it is tried again in %v", j.Outlived(),
+			j.RestsUntil().Sub(now).Round(time.Millisecond))
 	case j.RestsUntil() > now:
 		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.RestsUntil().Sub(now).Round(time.Millisecond), j.Learned().LastDetail)
 	case !v.usable():

@@ -9,35 +9,47 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Whatever a subjob leaves, it is over: what can't be published is its own failure, with words that name it, it is settled once, and its job can be purged.
+// Whatever a subjob leaves, it is over: what can't be published is its own failure, with words that name it, it is settled once, and its
+// job can be purged.
 
 // hostile are programs that leave what no folder of files is. Each is a script of sh; limit is limits.output, 0 the kind's own.
 var hostile = []struct {
 	name, script string
 	limit        int64
-	// counts: what it leaves is published. Otherwise none of it counts, and the reason says one of words; a program that may not do what it tries fails by
-	// itself.
+	// counts: what it leaves is published. Otherwise none of it counts, and the reason says one of words; a program that may not do what it
+	// tries fails by itself.
 	counts bool
 	words  []string
 }{
 	{"output is a file", instead(`echo result > "$d"`), 0, false, []string{"SLUICE_OUTPUT_DIR is a file"}},
-	{"output is a link", instead(`mkdir "$TMPDIR/big"; echo result > "$TMPDIR/big/r"; ln -s "$TMPDIR/big" "$d"`), 0, false, []string{"SLUICE_OUTPUT_DIR is a symbolic link"}},
+	{"output is a link", instead(`mkdir "$TMPDIR/big"; echo result > "$TMPDIR/big/r"; ln -s "$TMPDIR/big" "$d"`), 0, false,
+		[]string{"SLUICE_OUTPUT_DIR is a symbolic link"}},
 	{"output is a link to nowhere", instead(`ln -s nowhere "$d"`), 0, false, []string{"SLUICE_OUTPUT_DIR is a symbolic link"}},
 	{"output is a pipe", instead(`mkfifo "$d"`), 0, false, []string{"SLUICE_OUTPUT_DIR is a pipe"}},
 	{"output is a device", instead(`mknod "$d" c 1 3`), 0, false, []string{"SLUICE_OUTPUT_DIR is a device"}},
 	{"output is gone", instead(`:`), 0, false, []string{"SLUICE_OUTPUT_DIR is gone"}},
-	{"checkpoint is a file", strings.ReplaceAll(instead(`echo state > "$d"`), "OUTPUT", "CHECKPOINT"), 0, false, []string{"SLUICE_CHECKPOINT_DIR is a file"}},
-	{"checkpoint is a link", strings.ReplaceAll(instead(`ln -s / "$d"`), "OUTPUT", "CHECKPOINT"), 0, false, []string{"SLUICE_CHECKPOINT_DIR is a symbolic link"}},
+	{"checkpoint is a file", strings.ReplaceAll(instead(`echo state > "$d"`), "OUTPUT", "CHECKPOINT"), 0, false,
+		[]string{"SLUICE_CHECKPOINT_DIR is a file"}},
+	{"checkpoint is a link", strings.ReplaceAll(instead(`ln -s / "$d"`), "OUTPUT", "CHECKPOINT"), 0, false,
+		[]string{"SLUICE_CHECKPOINT_DIR is a symbolic link"}},
 	{"output is another folder", instead(`mkdir "$d"; echo result > "$d/r"`), 0, true, nil},
-	{"output is nested too deep", `cd "$SLUICE_OUTPUT_DIR"; for i in $(seq 300); do mkdir deep && cd -P deep || exit 0; done`, 0, false, []string{"nested deeper than 255"}},
+	{"output is nested too deep", `cd "$SLUICE_OUTPUT_DIR"; for i in $(seq 300); do mkdir deep && cd -P deep || exit 0; done`, 0, false,
+		[]string{"nested deeper than 255"}},
 	{"output may not be written to", `echo r > "$SLUICE_OUTPUT_DIR/r"; chmod 555 "$SLUICE_OUTPUT_DIR"`, 0, true, nil},
-	{"output may not be looked into", `mkdir "$SLUICE_OUTPUT_DIR/a"; echo r > "$SLUICE_OUTPUT_DIR/a/r"; chmod 0 "$SLUICE_OUTPUT_DIR/a" "$SLUICE_OUTPUT_DIR"`, 0, true, nil},
-	{"output can't be changed", `echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR"; true`, 0, true, nil},
-	{"output can only be added to", `echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR"; true`, 0, true, nil},
-	{"output has links, pipes and a loop", `cd "$SLUICE_OUTPUT_DIR"; ln -s / root; ln -s . self; ln -s nowhere there; mkfifo pipe; echo r > r; ln r hard`, 0, true, nil},
-	{"names are no text", `cd "$SLUICE_OUTPUT_DIR"; echo r > "$(printf 'caf\351')"; echo r > "$(printf 'two\nlines')"; echo r > "$(printf '\033[31m')"; echo r > -rf; mkdir "$(printf 'd\351')"; echo r > "$(printf 'd\351/r')"; echo r > plain`, 0, true, nil},
-	{"a sparse file is larger than the limit", `truncate -s 6G "$SLUICE_OUTPUT_DIR/big"`, 64 << 20, false, []string{"more than the limit of 67108864 bytes"}},
-	{"a sparse checkpoint is larger than the limit", `truncate -s 6G "$SLUICE_CHECKPOINT_DIR/big"`, 64 << 20, false, []string{"more than the limit of 67108864 bytes"}},
+	{"output may not be looked into",
+		`mkdir "$SLUICE_OUTPUT_DIR/a"; echo r > "$SLUICE_OUTPUT_DIR/a/r"; chmod 0 "$SLUICE_OUTPUT_DIR/a" "$SLUICE_OUTPUT_DIR"`, 0, true, nil},
+	{"output can't be changed", `echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR"; true`, 0,
+		true, nil},
+	{"output can only be added to", `echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR"; true`,
+		0, true, nil},
+	{"output has links, pipes and a loop",
+		`cd "$SLUICE_OUTPUT_DIR"; ln -s / root; ln -s . self; ln -s nowhere there; mkfifo pipe; echo r > r; ln r hard`, 0, true, nil},
+	{"names are no text",
+		`cd "$SLUICE_OUTPUT_DIR"; echo r > "$(printf 'caf\351')"; echo r > "$(printf 'two\nlines')"; echo r > "$(printf '\033[31m')"; echo r > -rf; mkdir "$(printf 'd\351')"; echo r > "$(printf 'd\351/r')"; echo r > plain`, 0, true, nil},
+	{"a sparse file is larger than the limit", `truncate -s 6G "$SLUICE_OUTPUT_DIR/big"`, 64 << 20, false,
+		[]string{"more than the limit of 67108864 bytes"}},
+	{"a sparse checkpoint is larger than the limit", `truncate -s 6G "$SLUICE_CHECKPOINT_DIR/big"`, 64 << 20, false,
+		[]string{"more than the limit of 67108864 bytes"}},
 	{"a sparse file is larger than any", `truncate -s 100G "$SLUICE_OUTPUT_DIR/big"`, 0, false, []string{"more than the limit of"}},
 	{"a sparse file is within the limit", `truncate -s 2G "$SLUICE_OUTPUT_DIR/big"; echo end >> "$SLUICE_OUTPUT_DIR/big"`, 4 << 30, true, nil},
 }

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// crowds are subjobs whose processes do what they can to outlive their lease. Each is a script of sh, in which up says that half of the range is complete, and
-// ignores SIGTERM from its first line on. done: it ends by itself, and leaves others behind.
+// crowds are subjobs whose processes do what they can to outlive their lease. Each is a script of sh, in which up says that half of the
+// range is complete, and ignores SIGTERM from its first line on. done: it ends by itself, and leaves others behind.
 var crowds = []struct {
 	name, script string
 	done         bool
@@ -43,10 +43,12 @@ const crowdPrelude = `trap '' TERM
 up() { printf '{"progress":5}' > "$SLUICE_PROGRESS_FILE.new"; mv "$SLUICE_PROGRESS_FILE.new" "$SLUICE_PROGRESS_FILE"; }
 `
 
-// mostLate is how long after its lease's end the last process of any subjob is gone, on a machine on which everything else wants to run too.
+// mostLate is how long after its lease's end the last process of any subjob is gone, on a machine on which everything else wants to run
+// too.
 const mostLate = 30 * time.Second
 
-// Crowds runs subjobs of hostile processes to their deadline: whatever they do, they end, what was complete counts, and nothing of them is left.
+// Crowds runs subjobs of hostile processes to their deadline: whatever they do, they end, what was complete counts, and nothing of them is
+// left.
 func Crowds(t *testing.T, open func(t *testing.T) Harness) {
 	for _, c := range crowds {
 		t.Run(c.name, func(t *testing.T) {

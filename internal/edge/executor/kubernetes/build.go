@@ -186,7 +186,8 @@ func (r *run) makeRun(asked quantity.Instant) *pod.Run {
 	f := &pod.Run{
 		Token: r.rec.Token, Job: r.rec.Job, Generation: r.rec.Generation, Slice: r.rec.Slice, Kind: w.Spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members,
 		Total: w.Spec.Total, Grid: w.Spec.Grid, Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
-		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory], LogLimit: l.LogLimit, OutputLimit: l.OutputLimit, Report: o.Report,
+		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory], LogLimit: l.LogLimit,
+		OutputLimit: l.OutputLimit, Report: o.Report,
 	}
 	if s, ok := o.Slice(w.Slice); ok && s.Capacity[trp.Memory] > 0 {
 		f.Memory = s.Capacity[trp.Memory]

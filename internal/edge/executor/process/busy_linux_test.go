@@ -10,7 +10,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process"
 )
 
-// TestABusyMachineIsToldApart: a subjob that works beside more programs than there are processors says how long it waited for one, and never more than it ran.
+// TestABusyMachineIsToldApart: a subjob that works beside more programs than there are processors says how long it waited for one, and
+// never more than it ran.
 func TestABusyMachineIsToldApart(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		for range 2 * runtime.NumCPU() {

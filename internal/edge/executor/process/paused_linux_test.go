@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process"
 )
 
-// TestAPauseIsNoNeglect: a machine was paused, and by the executor's clock the lease has been over for an hour. Its supervisor has had no moment to see
-// that, so it is not killed for it, and what the subjob does counts.
+// TestAPauseIsNoNeglect: a machine was paused, and by the executor's clock the lease has been over for an hour. Its supervisor has had no
+// moment to see that, so it is not killed for it, and what the subjob does counts.
 func TestAPauseIsNoNeglect(t *testing.T) {
 	var ahead atomic.Int64
 	b := newBench(t, func(o *process.Options) {

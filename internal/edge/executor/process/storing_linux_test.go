@@ -30,8 +30,8 @@ func (b *bench) saysVacant() {
 	b.storing.Store(false)
 }
 
-// TestWhatIsBeingStoredHoldsNoSlice: a disk takes longer for what a subjob left than its lease lasts. Its executor says so, also one that comes back
-// meanwhile, and then how it ended; the time is not the program's.
+// TestWhatIsBeingStoredHoldsNoSlice: a disk takes longer for what a subjob left than its lease lasts. Its executor says so, also one that
+// comes back meanwhile, and then how it ended; the time is not the program's.
 func TestWhatIsBeingStoredHoldsNoSlice(t *testing.T) {
 	b := newBench(t, func(o *process.Options) { o.Report = 50 * time.Millisecond })
 	slow := filepath.Join(t.TempDir(), "durable")

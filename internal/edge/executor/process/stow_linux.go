@@ -79,8 +79,8 @@ func (r *run) tellStored(res job.Result) {
 	r.over(res)
 }
 
-// saysStoring says again and again that nothing of the subjob lives and that what it has left is being stored, until what it returns is called: its slice is
-// free meanwhile, and its home waits for the result beyond the lease's end.
+// saysStoring says again and again that nothing of the subjob lives and that what it has left is being stored, until what it returns is
+// called: its slice is free meanwhile, and its home waits for the result beyond the lease's end.
 func (r *run) saysStoring(progress int64) (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -90,7 +90,8 @@ func (r *run) saysStoring(progress int64) (stop func()) {
 		for {
 			select {
 			case <-again.C:
-				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress, At: r.e.o.now(), Storing: true, Vacant: true}})
+				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress, At: r.e.o.now(),
+					Storing: true, Vacant: true}})
 			case <-done:
 				return
 			}

@@ -19,9 +19,9 @@ import (
 const (
 	// glance is how often a run directory is looked at.
 	glance = 100 * time.Millisecond
-	// overdue is how long after its lease's end a supervisor's tree may be seen to live before both are killed: it has two seconds of patience with
-	// processes that don't die. Looks are counted and not the clock: after a pause of the machine it is long past the end, and no supervisor has had a
-	// moment to act on it.
+	// overdue is how long after its lease's end a supervisor's tree may be seen to live before both are killed: it has two seconds of patience
+	// with processes that don't die. Looks are counted and not the clock: after a pause of the machine it is long past the end, and no
+	// supervisor has had a moment to act on it.
 	overdue = 10 * time.Second
 	// patience is how long SIGKILL may take before it is said that processes remain.
 	patience = 2 * time.Second

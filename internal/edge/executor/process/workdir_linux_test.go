@@ -261,7 +261,8 @@ func TestRightsAndTimesOfAWorkDirectory(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		at := time.Unix(1_000_000_000, 0)
-		id := b.put(tar.Header{Name: "open/key", Typeflag: tar.TypeReg, Mode: 0o600, ModTime: at}, tar.Header{Name: "run", Typeflag: tar.TypeReg, Mode: 0o754, ModTime: at})
+		id := b.put(tar.Header{Name: "open/key", Typeflag: tar.TypeReg, Mode: 0o600, ModTime: at},
+			tar.Header{Name: "run", Typeflag: tar.TypeReg, Mode: 0o754, ModTime: at})
 		for i, u := range []job.Umask{{}, {Named: true, Bits: 0o027}, {Named: true}} {
 			m := lease(time.Minute, "sh", "-c", "umask; stat -c '%a %Y %n' open/key run")
 			m.Token.Seq = uint64(i + 1)

@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// Conclude judges how a subjob ended that has said e: by what it left, which is made durable first. An error: it can't be now, and nothing of the result may
-// count.
+// Conclude judges how a subjob ended that has said e: by what it left, which is made durable first. An error: it can't be now, and nothing
+// of the result may count.
 func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	unfit, files := d.Unfit(l.OutputLimit), 0
 	var err error
@@ -32,9 +32,9 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	return r, err
 }
 
-// Unfit says what is wrong with what a subjob that has ended left in its output and checkpoint folders, so that nothing of it can be published; empty:
-// nothing. It reads no file: what passes the limit, in bytes of both together, may be a hundred gigabytes of which none was ever written. What would
-// keep a folder from being read or moved, and can be taken away, is.
+// Unfit says what is wrong with what a subjob that has ended left in its output and checkpoint folders, so that nothing of it can be
+// published; empty: nothing. It reads no file: what passes the limit, in bytes of both together, may be a hundred gigabytes of which none
+// was ever written. What would keep a folder from being read or moved, and can be taken away, is.
 func (d Dir) Unfit(limit int64) string {
 	var size int64
 	for _, f := range [][2]string{{"SLUICE_OUTPUT_DIR", d.Output()}, {"SLUICE_CHECKPOINT_DIR", d.Checkpoint()}} {
@@ -47,7 +47,8 @@ func (d Dir) Unfit(limit int64) string {
 		err := foreign.Walk(path, func(e *foreign.Entry) error {
 			e.Free()
 			if size += e.Size; size > limit {
-				large = fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, with %.200q of %d in %s: write less, or raise limits.output", limit, e.Path, e.Size, name)
+				large = fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, with %.200q of %d in %s: "+
+					"write less, or raise limits.output", limit, e.Path, e.Size, name)
 				return fs.SkipAll
 			}
 			return nil
@@ -86,7 +87,8 @@ func kindOf(path string) string {
 	return "a device"
 }
 
-// refuse takes from a result what can't be published. Where something would have counted, or the subjob called it a success, that is its own failure.
+// refuse takes from a result what can't be published. Where something would have counted, or the subjob called it a success, that is its
+// own failure.
 func refuse(r *job.Result, l *Lease, why string) {
 	if counted := r.Progress > l.Range.From || r.Checkpoint || r.Outcome == job.Done || r.Outcome == job.Yielded; !counted {
 		return

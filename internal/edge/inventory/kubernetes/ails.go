@@ -22,8 +22,8 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// What a cluster says of GPUs that fail: taints of devices, by their drivers (ResourceSlice) and by people and controllers (DeviceTaintRule), and conditions of machines. What
-// follows is core/health's.
+// What a cluster says of GPUs that fail: taints of devices, by their drivers (ResourceSlice) and by people and controllers
+// (DeviceTaintRule), and conditions of machines. What follows is core/health's.
 
 // rule is a DeviceTaintRule: a taint of the devices that it selects, by what it names; empty: any.
 type rule struct {
@@ -52,7 +52,8 @@ func taintOf(key, value, effect, source string) *health.State {
 }
 
 func (s *slimmer) rule(o metav1.Object, driver, pool, device *string, all bool, key, val, effect string) *rule {
-	return &rule{ObjectMeta: named(o), driver: value(driver), pool: value(pool), device: value(device), all: all, state: taintOf(key, val, effect, " of DeviceTaintRule "+o.GetName())}
+	return &rule{ObjectMeta: named(o), driver: value(driver), pool: value(pool), device: value(device), all: all,
+		state: taintOf(key, val, effect, " of DeviceTaintRule "+o.GetName())}
 }
 
 func (s *slimmer) betaRule(o *resourcev1beta2.DeviceTaintRule) *rule {

@@ -29,7 +29,8 @@ func (x *stand) sickness() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestADeviceThatIsTainted is not for sale, and what runs there ends if the taint evicts. Nobody holds it, and what it shares with others is theirs.
+// TestADeviceThatIsTainted is not for sale, and what runs there ends if the taint evicts. Nobody holds it, and what it shares with others
+// is theirs.
 func TestADeviceThatIsTainted(t *testing.T) {
 	for effect, want := range map[resourcev1.DeviceTaintEffect]string{
 		resourcev1.DeviceTaintEffectNoSchedule: "w/gpu-0-mig-3g-0 closed: device taint sick=xid-79",
@@ -53,7 +54,8 @@ func TestADeviceThatIsTainted(t *testing.T) {
 func TestAMachineWhoseGPUsAreBroken(t *testing.T) {
 	condition := func(name string, status corev1.ConditionStatus) func(*corev1.Node) {
 		return func(n *corev1.Node) {
-			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(name), Status: status, Reason: "Xid79"})
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(name), Status: status,
+				Reason: "Xid79"})
 		}
 	}
 	for _, c := range []struct {
@@ -61,8 +63,10 @@ func TestAMachineWhoseGPUsAreBroken(t *testing.T) {
 		status corev1.ConditionStatus
 		bad    bool
 	}{
-		{"AcceleratedHardwareReady", corev1.ConditionFalse, true}, {"AcceleratedHardwareReady", corev1.ConditionTrue, false}, {"AcceleratedHardwareReady", corev1.ConditionUnknown, false},
-		{"XIDErrors", corev1.ConditionTrue, true}, {"XIDErrors", corev1.ConditionFalse, false}, {"GPUMissing", corev1.ConditionTrue, true}, {"MemoryPressure", corev1.ConditionTrue, false},
+		{"AcceleratedHardwareReady", corev1.ConditionFalse, true}, {"AcceleratedHardwareReady", corev1.ConditionTrue, false},
+		{"AcceleratedHardwareReady", corev1.ConditionUnknown, false},
+		{"XIDErrors", corev1.ConditionTrue, true}, {"XIDErrors", corev1.ConditionFalse, false}, {"GPUMissing", corev1.ConditionTrue, true},
+		{"MemoryPressure", corev1.ConditionTrue, false},
 	} {
 		want := ""
 		if c.bad {
@@ -95,7 +99,8 @@ func TestDeviceTaintRules(t *testing.T) {
 		nothing := &resourcev1beta2.DeviceTaintRule{ObjectMeta: meta("", "selects-nothing")}
 		nothing.Spec.Taint = resourcev1beta2.DeviceTaint{Key: "all", Effect: resourcev1beta2.DeviceTaintEffectNoExecute}
 		c := serve(node("w"), parts[0], parts[1], rule("first", "gpu-0-mig-3g-0"), nothing)
-		c.Resources = append(c.Resources, &metav1.APIResourceList{GroupVersion: "resource.k8s.io/" + version, APIResources: []metav1.APIResource{{Name: "devicetaintrules"}}})
+		c.Resources = append(c.Resources, &metav1.APIResourceList{GroupVersion: "resource.k8s.io/" + version,
+			APIResources: []metav1.APIResource{{Name: "devicetaintrules"}}})
 		o := options(c)
 		o.Pools = []Pool{migs("3g.40gb")}
 		f := follow(t, opened(t, o))
@@ -121,9 +126,11 @@ func TestDeviceTaintRules(t *testing.T) {
 		second := rule("second", "gpu-0-mig-3g-3")
 		switch second := second.(type) {
 		case *resourcev1beta2.DeviceTaintRule:
-			check[*resourcev1beta2.DeviceTaintRule](t)(c.ResourceV1beta2().DeviceTaintRules().Create(context.Background(), second, metav1.CreateOptions{}))
+			check[*resourcev1beta2.DeviceTaintRule](t)(c.ResourceV1beta2().DeviceTaintRules().Create(context.Background(), second,
+				metav1.CreateOptions{}))
 		case *resourcev1alpha3.DeviceTaintRule:
-			check[*resourcev1alpha3.DeviceTaintRule](t)(c.ResourceV1alpha3().DeviceTaintRules().Create(context.Background(), second, metav1.CreateOptions{}))
+			check[*resourcev1alpha3.DeviceTaintRule](t)(c.ResourceV1alpha3().DeviceTaintRules().Create(context.Background(), second,
+				metav1.CreateOptions{}))
 		}
 		sick("gpu-0-mig-3g-0", "gpu-0-mig-3g-3")
 		remove := c.ResourceV1beta2().DeviceTaintRules().Delete

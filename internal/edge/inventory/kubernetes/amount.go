@@ -55,7 +55,8 @@ func fraction(c count) bool { return c.places > 0 }
 // mostUnits bounds a total that is counted in fractions: so many of these, and all that is taken of them, fit in an int64.
 const mostUnits = math.MaxInt64 / 4096
 
-// even counts each counter of a pool in one unit, so that sums of integers are exact: in the finest of its fractions, as far as its total fits in that. parts are the pool's.
+// even counts each counter of a pool in one unit, so that sums of integers are exact: in the finest of its fractions, as far as its total
+// fits in that. parts are the pool's.
 func (p *published) even(parts []*offer) {
 	places := map[[2]string]int8{}
 	note := func(list []count) {

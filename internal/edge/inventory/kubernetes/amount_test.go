@@ -17,11 +17,13 @@ func fractioned(total string, each ...string) []*resourcev1.ResourceSlice {
 	counters := func(n string) map[string]resourcev1.Counter {
 		return map[string]resourcev1.Counter{"cores": {Value: resource.MustParse(n)}}
 	}
-	sets, devices := &resourcev1.ResourceSlice{ObjectMeta: meta("", "w-counters")}, &resourcev1.ResourceSlice{ObjectMeta: meta("", "w-devices")}
+	sets, devices := &resourcev1.ResourceSlice{ObjectMeta: meta("", "w-counters")},
+		&resourcev1.ResourceSlice{ObjectMeta: meta("", "w-devices")}
 	sets.Spec.SharedCounters = []resourcev1.CounterSet{{Name: "gpu", Counters: counters(total)}}
 	for i, n := range each {
 		devices.Spec.Devices = append(devices.Spec.Devices, resourcev1.Device{
-			Name: fmt.Sprintf("d%d", i), Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("1Gi")}},
+			Name:             fmt.Sprintf("d%d", i),
+			Capacity:         map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("1Gi")}},
 			ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "gpu", Counters: counters(n)}},
 		})
 	}
@@ -58,11 +60,13 @@ func TestFractionsOfCounters(t *testing.T) {
 	}
 }
 
-// TestFractionsAddUpAsInKubernetes: whatever the fractions, a set of devices fits for us exactly where it fits with Kubernetes' own arithmetic.
+// TestFractionsAddUpAsInKubernetes: whatever the fractions, a set of devices fits for us exactly where it fits with Kubernetes' own
+// arithmetic.
 func TestFractionsAddUpAsInKubernetes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(label string) string {
-			return fmt.Sprintf("%d%s", rapid.IntRange(0, 2000).Draw(t, label), rapid.SampledFrom([]string{"", "m", "u", "n", "Ki", "k"}).Draw(t, label+"'s unit"))
+			return fmt.Sprintf("%d%s", rapid.IntRange(0, 2000).Draw(t, label),
+				rapid.SampledFrom([]string{"", "m", "u", "n", "Ki", "k"}).Draw(t, label+"'s unit"))
 		}
 		total, each := text("total"), make([]string, rapid.IntRange(1, 5).Draw(t, "devices"))
 		for i := range each {

@@ -28,8 +28,9 @@ func countedID(machine, resource string, n int) job.SliceID {
 	return job.SliceID(fmt.Sprintf("%s/%s.%d", machine, name, n))
 }
 
-// counted lists slices of an extended resource on a machine, mostCounted at most. why says what is wrong with them; empty: nothing. Of a slice's model, profile, memory and speed
-// each is what the pool says, else the machine's labels, else what the tables have of that profile.
+// counted lists slices of an extended resource on a machine, mostCounted at most. why says what is wrong with them; empty: nothing. Of a
+// slice's model, profile, memory and speed each is what the pool says, else the machine's labels, else what the tables have of that
+// profile.
 func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why string) {
 	if why = m.sharing(r.Name, number); why != "" {
 		return nil, why
@@ -49,9 +50,11 @@ func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why
 	}
 	model, _ := mig.ModelOf(first(r.Model, d.model))
 	known := mig.Lookup(model, profile)
-	s := protocol.Slice{Model: first(model, "gpu"), Profile: profile, Capacity: trp.Vector{trp.Memory: first(r.Memory, d.memory, known.Memory)}, Speed: first(r.Speed, known.Speed)}
+	s := protocol.Slice{Model: first(model, "gpu"), Profile: profile,
+		Capacity: trp.Vector{trp.Memory: first(r.Memory, d.memory, known.Memory)}, Speed: first(r.Speed, known.Speed)}
 	if s.Capacity[trp.Memory] <= 0 {
-		return nil, fmt.Sprintf("how much memory one of %s has is not known, by its labels or its profile (%s): say it in its pool", r.Name, profile)
+		return nil, fmt.Sprintf("how much memory one of %s has is not known, by its labels or its profile (%s): say it in its pool", r.Name,
+			profile)
 	}
 	for n := range min(int(number), mostCounted) {
 		s.ID, s.Device = countedID(m.Name, r.Name, n), cluster.Device{Node: m.Name, Resource: r.Name, Ordinal: n}.String()

@@ -133,7 +133,8 @@ func (c *Class) matches(driver string, d *device) bool {
 }
 
 // layout picks the devices of a machine to offer, but none that its DeviceClass, where class finds it, rules out: no claim could be given that. Of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not
-// on who holds it, so that slices do not come and go with their users. Devices of a class that can't be offered are counted in out, unless that is nil.
+// on who holds it, so that slices do not come and go with their users. Devices of a class that can't be offered are counted in out, unless
+// that is nil.
 func (p *published) layout(m *machine, pools []Pool, class classes, out omitted) (list []offered) {
 	left := counters{}
 	for k, n := range p.total {
@@ -154,7 +155,8 @@ func (p *published) layout(m *machine, pools []Pool, class classes, out omitted)
 					if d.several {
 						out.add(&pools[i], 1, "devices of %s are for several at once", p.driver)
 					} else {
-						out.add(&pools[i], 1, "devices of %s do not say their memory, nor does their profile (%s): say it in their class", p.driver, s.Profile)
+						out.add(&pools[i], 1, "devices of %s do not say their memory, nor does their profile (%s): say it in their class", p.driver,
+							s.Profile)
 					}
 					continue
 				}

@@ -108,7 +108,8 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 func (s *scene) omit(out omitted, c *contradiction) {
 	for k := range c.devices {
 		for _, i := range s.machine.pools {
-			if d := &c.devices[k]; d.machine == s.Name && slices.ContainsFunc(s.pools[i].Classes, func(of Class) bool { return of.matches(c.driver, d) }) {
+			if d := &c.devices[k]; d.machine == s.Name && slices.ContainsFunc(s.pools[i].Classes,
+				func(of Class) bool { return of.matches(c.driver, d) }) {
 				out.add(&s.pools[i], 1, "the pool %s of %s %s, and Kubernetes allocates nothing of it", c.pool, c.driver, c.why)
 				break
 			}

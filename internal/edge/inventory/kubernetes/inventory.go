@@ -103,7 +103,8 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	o.Settle, o.Patience, o.absent, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), cmp.Or(o.absent, time.Minute), withDefaults(o.Pools)
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, key: o.Key, made: o.Made}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: map[job.SliceID][]protocol.Reservation{}, ailing: map[job.SliceID][]health.State{}, reclaims: newReclaims(), lengths: newLengths(), fell: map[string]bool{},
+		told: map[job.SliceID][]protocol.Reservation{}, ailing: map[job.SliceID][]health.State{}, reclaims: newReclaims(), lengths: newLengths(),
+		fell: map[string]bool{},
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())

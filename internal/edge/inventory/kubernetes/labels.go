@@ -12,9 +12,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// What a Node's labels say of the devices behind its extended resources. NVIDIA's GPU feature discovery (k8s-device-plugin v0.17, internal/lm) writes RESOURCE.product, .memory
-// (MiB), .count, .replicas and .sharing-strategy for nvidia.com/gpu and each nvidia.com/mig-PROFILE; under the MIG strategy `single` those of nvidia.com/gpu are of the instances.
-// GKE has labels of its own.
+// What a Node's labels say of the devices behind its extended resources. NVIDIA's GPU feature discovery (k8s-device-plugin v0.17,
+// internal/lm) writes RESOURCE.product, .memory (MiB), .count, .replicas and .sharing-strategy for nvidia.com/gpu and each
+// nvidia.com/mig-PROFILE; under the MIG strategy `single` those of nvidia.com/gpu are of the instances. GKE has labels of its own.
 
 const (
 	wholeGPU       = "nvidia.com/gpu"
@@ -28,7 +28,8 @@ const (
 )
 
 // splitters are annotations of Nodes whose GPUs another manager gives out in parts: HAMi, as it is and was called, and Volcano's.
-var splitters = []string{"hami.io/node-nvidia-register", "4pd.io/node-nvidia-register", "volcano.sh/node-vgpu-register"} //nolint:gochecknoglobals // names, written to by nobody
+var splitters = []string{"hami.io/node-nvidia-register", "4pd.io/node-nvidia-register",
+	"volcano.sh/node-vgpu-register"} //nolint:gochecknoglobals // names, written to by nobody
 
 // described is what labels say of the devices of a resource; empty: nothing.
 type described struct {
@@ -38,7 +39,8 @@ type described struct {
 
 // has reports whether there is any label of a resource.
 func (m *machine) has(resource string) bool {
-	return slices.ContainsFunc([]string{".product", ".memory", ".count", ".replicas"}, func(key string) bool { return m.Labels[resource+key] != "" })
+	return slices.ContainsFunc([]string{".product", ".memory", ".count", ".replicas"},
+		func(key string) bool { return m.Labels[resource+key] != "" })
 }
 
 // describe reads the labels of a resource, and of its model those of whole GPUs where it has none.
@@ -60,8 +62,8 @@ func (m *machine) describe(resource string) (d described) {
 	return d
 }
 
-// sharing says why the units of a resource are no devices of their own: several Pods at once are given the same GPU or instance, and one subjob would run beside others' and our own.
-// Empty: nothing says so.
+// sharing says why the units of a resource are no devices of their own: several Pods at once are given the same GPU or instance, and one
+// subjob would run beside others' and our own. Empty: nothing says so.
 func (m *machine) sharing(resource string, number int64) string {
 	domain, _, _ := strings.Cut(resource, "/")
 	if m.splitter != "" && (domain == "nvidia.com" || domain == "volcano.sh") {

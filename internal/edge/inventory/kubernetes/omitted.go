@@ -23,7 +23,8 @@ func (o omitted) add(p *Pool, n int, format string, args ...any) {
 // mostReasons bounds the reasons that are told.
 const mostReasons = 3
 
-// omissions says what is left out on all machines, of one pool or of all (""): "8 devices left out: ... (on w1 and 3 more machines)". Empty: nothing. inv.mu is held.
+// omissions says what is left out on all machines, of one pool or of all (""): "8 devices left out: ... (on w1 and 3 more machines)".
+// Empty: nothing. inv.mu is held.
 func (inv *Inventory) omissions(pool string) string {
 	type reason struct {
 		why, machine string

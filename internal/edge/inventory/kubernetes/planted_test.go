@@ -244,7 +244,8 @@ func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
 	of := func(name string) device {
 		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", amount{n: 3}}}}
 	}
-	o := &offer{driver: driver, pool: "w", machine: "w", parts: 1, counters: []count{{"g", "m", amount{n: 6}}}, devices: []device{of("a"), of("b")}}
+	o := &offer{driver: driver, pool: "w", machine: "w", parts: 1, counters: []count{{"g", "m", amount{n: 6}}},
+		devices: []device{of("a"), of("b")}}
 	s := &scene{machine: &machine{ObjectMeta: meta("", "w"), pools: []int{0}}, pools: []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
 	for _, name := range []string{"a", "b"} {
 		s.claims = append(s.claims, &claim{has: []place{{pooled{driver, "w"}, name}}, ours: true})

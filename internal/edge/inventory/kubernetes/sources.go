@@ -27,8 +27,9 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA, rules where it has no DeviceTaintRules. The other four are nil until Kueue's API has
-// answered (templates also without DRA), and are guarded by Inventory.mu.
+// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA, rules where it
+// has no DeviceTaintRules. The other four are nil until Kueue's API has answered (templates also without DRA), and are guarded by
+// Inventory.mu.
 type sources struct {
 	nodes, pods, jobs, offers, claims, classes, rules cache.SharedIndexInformer
 	// workloads, queues and flavors are Kueue's; templates tell what the claims of Pods to come will want.

@@ -228,7 +228,8 @@ func TestAdapterHealth(t *testing.T) {
 	}
 	for i, want := range []condition{
 		{Told: true}, {Told: true, Recovery: "a reset", RowsPending: true}, {Told: true, Recovery: "a restart of the machine", RowsFailed: true},
-		{Told: true, Drain: true, Recovery: "that nothing uses its links to other GPUs"}, {Told: true, Drain: true, Recovery: "a reset once nothing runs on it"},
+		{Told: true, Drain: true, Recovery: "that nothing uses its links to other GPUs"},
+		{Told: true, Drain: true, Recovery: "a reset once nothing runs on it"},
 	} {
 		if got := at(i); got != want {
 			t.Errorf("GPU %d: %+v, want %+v", i, got, want)

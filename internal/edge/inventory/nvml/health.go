@@ -31,8 +31,8 @@ type card struct {
 	places []place
 }
 
-// errors are those of an event, for each slice that it is about: a GPU instance may have several. It is about the GPU as a whole where it names no piece, or
-// one that is not known.
+// errors are those of an event, for each slice that it is about: a GPU instance may have several. It is about the GPU as a whole where it
+// names no piece, or one that is not known.
 func (c *card) errors(e event) (list []protocol.Xid) {
 	for i, p := range c.places {
 		if e.GPUInstance >= 0 && p.GPUInstance == e.GPUInstance && (e.ComputeInstance < 0 || p.ComputeInstance == e.ComputeInstance) {
@@ -131,7 +131,8 @@ func (inv *Inventory) Held() (list []inventory.Sighting) {
 	return list
 }
 
-// listen passes on what drivers tell of, until ctx ends. A GPU that is lost may make the rest unheard, so that it begins anew after every error.
+// listen passes on what drivers tell of, until ctx ends. A GPU that is lost may make the rest unheard, so that it begins anew after every
+// error.
 func (inv *Inventory) listen(ctx context.Context, events chan<- event) {
 	for ctx.Err() == nil {
 		l, err := inv.lib.Listen(inv.gpus)

@@ -39,7 +39,8 @@ const (
 	whole = `[gpu1]`
 )
 
-// watched runs Watch over a machine, and calls do with a function that lets a while pass and holds what was said of GPUs meanwhile against what is expected.
+// watched runs Watch over a machine, and calls do with a function that lets a while pass and holds what was said of GPUs meanwhile against
+// what is expected.
 func watched(t *testing.T, lib *fakeLibrary, do func(after func(d time.Duration, want ...string))) {
 	synctest.Test(t, func(t *testing.T) {
 		inv, err := open(lib, Spec, noName)
@@ -148,7 +149,8 @@ func TestHeldSaysHowGPUsAre(t *testing.T) {
 
 // TestStatesArePlain: everything that is said of a GPU says what is to be done.
 func TestStatesArePlain(t *testing.T) {
-	c := card{gpu: &fakeGPU{fakeUnit: fakeUnit{lib: &fakeLibrary{}}, sick: errors.Join(errLost, errReset), condition: condition{Told: true, Recovery: "x", RowsPending: true, RowsFailed: true}}}
+	c := card{gpu: &fakeGPU{fakeUnit: fakeUnit{lib: &fakeLibrary{}}, sick: errors.Join(errLost, errReset),
+		condition: condition{Told: true, Recovery: "x", RowsPending: true, RowsFailed: true}}}
 	l, ok := c.look()
 	if !ok || len(l.States) != 5 {
 		t.Fatalf("%+v, %v", l, ok)

@@ -126,5 +126,6 @@ func (d device) Health() (condition, error) {
 
 // unknown: this GPU or this driver has no such thing, or does not say it to us.
 func unknown(ret nvml.Return) bool {
-	return ret == nvml.ERROR_NOT_SUPPORTED || ret == nvml.ERROR_FUNCTION_NOT_FOUND || ret == nvml.ERROR_INVALID_ARGUMENT || ret == nvml.ERROR_NO_PERMISSION
+	return ret == nvml.ERROR_NOT_SUPPORTED || ret == nvml.ERROR_FUNCTION_NOT_FOUND || ret == nvml.ERROR_INVALID_ARGUMENT ||
+		ret == nvml.ERROR_NO_PERMISSION
 }

@@ -173,7 +173,8 @@ func TestForeignDirectoriesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestAnObjectIsSyncedBeforeItHasItsName: a power cut leaves no name of bytes that are not there. The name is synced after it, before anybody is told.
+// TestAnObjectIsSyncedBeforeItHasItsName: a power cut leaves no name of bytes that are not there. The name is synced after it, before
+// anybody is told.
 func TestAnObjectIsSyncedBeforeItHasItsName(t *testing.T) {
 	var steps []string
 	s, err := files.Open(files.Options{Kind: "local", Dir: t.TempDir(), Make: true, Writer: "w", Before: func(step, path string) error {

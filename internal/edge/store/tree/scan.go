@@ -192,7 +192,8 @@ func header(e *entry) ([]byte, error) {
 	if e.parts != nil {
 		return sparseHeader(e)
 	}
-	h := tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Size: e.size, Typeflag: tar.TypeReg, Linkname: e.link, ModTime: e.changed, Format: tar.FormatPAX}
+	h := tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Size: e.size, Typeflag: tar.TypeReg, Linkname: e.link, ModTime: e.changed,
+		Format: tar.FormatPAX}
 	switch {
 	case e.mode.IsDir():
 		h.Typeflag, h.Name = tar.TypeDir, e.name+"/"

@@ -14,11 +14,12 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// A file with holes is archived without them, in GNU's sparse format 1.0, which tar programs and package tar read: its content is a map of the parts that
-// were written, and then these. So a hundred gigabytes that nobody wrote are neither read nor stored.
+// A file with holes is archived without them, in GNU's sparse format 1.0, which tar programs and package tar read: its content is a map of
+// the parts that were written, and then these. So a hundred gigabytes that nobody wrote are neither read nor stored.
 
 const (
-	// leastHole is how long a hole must be to be left out, in bytes; mostParts bounds the map of one file: of more the shorter holes count as written.
+	// leastHole is how long a hole must be to be left out, in bytes; mostParts bounds the map of one file: of more the shorter holes count as
+	// written.
 	leastHole = 64 << 10
 	mostParts = 1000
 )
@@ -115,7 +116,8 @@ func sparseHeader(e *entry) ([]byte, error) {
 		out.Write(first)
 		out.Write(records.Bytes())
 		var second []byte
-		second, err = block(&tar.Header{Name: "GNUSparseFile.0/sparse", Mode: int64(e.mode.Perm()), ModTime: e.changed}, tar.TypeReg) // the records have its name and size
+		second, err = block(&tar.Header{Name: "GNUSparseFile.0/sparse", Mode: int64(e.mode.Perm()), ModTime: e.changed},
+			tar.TypeReg) // the records have its name and size
 		out.Write(second)
 		out.Write(list.Bytes())
 	}

@@ -28,7 +28,8 @@ func TestWhoIsToEndInOrderGoesOn(t *testing.T) {
 	}
 }
 
-// TestTheEndOfALeaseIsNoStep of Airlock's: a subjob in its grace was asked nothing, and one whose lease is extended after all can give way again.
+// TestTheEndOfALeaseIsNoStep of Airlock's: a subjob in its grace was asked nothing, and one whose lease is extended after all can give way
+// again.
 func TestTheEndOfALeaseIsNoStep(t *testing.T) {
 	x := newWorld(t)
 	x.add(1, gib, func(r *Row) { r.Stopping = true })
@@ -64,8 +65,9 @@ func TestWhoWasAskedToYieldKeepsItsTimer(t *testing.T) {
 	}
 }
 
-// TestWhatWasEndedIsOwed: three that can neither yield nor be moved out, and one of them is as much as is missing. The lowest is ended, and nobody else while the machine does not show
-// it yet, whether its daemon knows by then or not. What a machine has not shown for two seconds it has not got.
+// TestWhatWasEndedIsOwed: three that can neither yield nor be moved out, and one of them is as much as is missing. The lowest is ended, and
+// nobody else while the machine does not show it yet, whether its daemon knows by then or not. What a machine has not shown for two seconds
+// it has not got.
 func TestWhatWasEndedIsOwed(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		x := newWorld(t)

@@ -176,7 +176,8 @@ func TestABoardGoesOverAsItIs(t *testing.T) {
 		for i := range rapid.IntRange(0, 6).Draw(t, "stands") {
 			want.Stands = append(want.Stands, Stand{
 				Token: job.Token{Epoch: 2, Seq: uint64(3 * i)}, Since: 1, Resumed: 2, Resident: 1 << 33, Parked: 4, Growth: -9,
-				State: airlock.State(rapid.IntRange(0, airlock.States-1).Draw(t, "state")), Entries: rapid.Uint8().Draw(t, "entries"), Cause: airlock.Cause(rapid.IntRange(0, 5).Draw(t, "cause")),
+				State: airlock.State(rapid.IntRange(0, airlock.States-1).Draw(t, "state")), Entries: rapid.Uint8().Draw(t, "entries"),
+				Cause: airlock.Cause(rapid.IntRange(0, 5).Draw(t, "cause")),
 			})
 		}
 		var got Board

@@ -30,7 +30,9 @@ const (
 // turnaround time, stretch, energy and the list of hosts are checked and left out: they follow from the rest, or belong to
 // the simulated machine.
 func Format() trace.Format {
-	return trace.Format{Name: "batsim", Doc: "jobs of a run of the Batsim simulator, with their start times (its PREFIX_jobs.csv, such as out_jobs.csv)", Kinds: []trace.Kind{trace.Job}, Open: open}
+	return trace.Format{Name: "batsim",
+		Doc:   "jobs of a run of the Batsim simulator, with their start times (its PREFIX_jobs.csv, such as out_jobs.csv)",
+		Kinds: []trace.Kind{trace.Job}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

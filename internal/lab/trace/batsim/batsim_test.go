@@ -28,7 +28,8 @@ var suite = tracetest.Suite{
 	Broken: []tracetest.Broken{
 		{Name: "wrong number", Old: "4.700001", New: "4,700001", Place: "3:102", Says: "the line has 16 fields"},
 		{Name: "no number", Old: "265.800001", New: "265.8e0", Says: "execution_time"},
-		{Name: "missing column", Old: ",starting_time", New: "", Place: "1:1", Says: "the header lacks starting_time; expected that of Batsim's PREFIX_jobs.csv"},
+		{Name: "missing column", Old: ",starting_time", New: "", Place: "1:1",
+			Says: "the header lacks starting_time; expected that of Batsim's PREFIX_jobs.csv"},
 		{Name: "started early", Old: "5.000002", New: "4.600002", Says: "not before submission_time"},
 		{Name: "wrong end", Old: "270.800004", New: "270.800006", Says: "starting_time and execution_time together"},
 		{Name: "unused number", Old: "1.001129", New: "nan", Says: "stretch"},

@@ -75,8 +75,9 @@ func TestTreatments(t *testing.T) {
 		want func(r *trace.Record)
 		says []string
 	}{
-		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60":         {func(*trace.Record) {}, nil},
-		"1,uA,vcA,8.0,16.0,1.0,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210.0,60": {func(*trace.Record) {}, []string{fraction, fraction, fraction}},
+		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60": {func(*trace.Record) {}, nil},
+		"1,uA,vcA,8.0,16.0,1.0,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210.0,60": {func(*trace.Record) {},
+			[]string{fraction, fraction, fraction}},
 		"1,uA,vcA,8,16,1,CANCELLED,1970-01-01 00:01:00,None,1970-01-01 00:05:30,NaN,": {func(r *trace.Record) {
 			r.Job.Start, r.Job.Duration, r.Job.Status = trace.Unknown, trace.Unknown, "CANCELLED"
 		}, []string{noTime, noTime}},

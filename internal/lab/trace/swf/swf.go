@@ -58,8 +58,8 @@ func columns() []string {
 // preceding job and think time are checked and left out. Comments that are no "Key: Value", and blank lines, say nothing
 // to a program and give no record.
 //
-// These departures are treated and counted: comments that are not UTF-8, more than 18 fields, negative zeros, negative values other than -1 but for
-// number and submission, whole numbers with a fraction of zeros, and memory in bytes where it can not be KiB.
+// These departures are treated and counted: comments that are not UTF-8, more than 18 fields, negative zeros, negative values other than -1
+// but for number and submission, whole numbers with a fraction of zeros, and memory in bytes where it can not be KiB.
 func Format() trace.Format {
 	return trace.Format{
 		Name: "swf", Doc: "jobs in the Standard Workload Format of the Parallel Workloads Archive", Kinds: []trace.Kind{trace.Header, trace.Job},

@@ -6,11 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flagsFixed are the flags of a file system by which not even root may change, move or remove what has them, until they are taken off (chattr +i, +a).
+// flagsFixed are the flags of a file system by which not even root may change, move or remove what has them, until they are taken off
+// (chattr +i, +a).
 const flagsFixed = 0x10 | 0x20
 
-// Free takes from what a path stands for what would keep it from being moved: the flags by which nobody may change it, and a right of its owner's that is
-// missing. It is best effort: whoever moves it then is told.
+// Free takes from what a path stands for what would keep it from being moved: the flags by which nobody may change it, and a right of its
+// owner's that is missing. It is best effort: whoever moves it then is told.
 func Free(path string) {
 	held, err := pin(unix.AT_FDCWD, path, 0)
 	if err != nil {
@@ -66,7 +67,8 @@ func free(held int) (changed bool) {
 // thaw takes the flags off a plain file or directory, and says whether it had any.
 func thaw(held int) bool {
 	var st unix.Statx_t
-	if unix.Statx(held, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &st) != nil || st.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) == 0 {
+	if unix.Statx(held, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &st) != nil ||
+		st.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) == 0 {
 		return false
 	}
 	fd, err := retry(func() (int, error) {

@@ -95,9 +95,9 @@ func Sync(root string) (files int, empty bool, err error) {
 	return files, false, errors.Join(durable.Sync(f), f.Close())
 }
 
-// mostSyncs is how many files are synced at once, and so how many are open. Each sync waits for the file system's journal, which writes down what
-// waits together: of 4,000 files of one byte on ext4 one after another take 3.4 to 8.5 s, eight at a time .4 to .9 s, hardly more than syncfs(2), which
-// waits for what everybody else has written too, and says of no file whether it is on the disk.
+// mostSyncs is how many files are synced at once, and so how many are open. Each sync waits for the file system's journal, which writes
+// down what waits together: of 4,000 files of one byte on ext4 one after another take 3.4 to 8.5 s, eight at a time .4 to .9 s, hardly more
+// than syncfs(2), which waits for what everybody else has written too, and says of no file whether it is on the disk.
 const mostSyncs = 8
 
 // syncs are those under way. The zero value is ready.

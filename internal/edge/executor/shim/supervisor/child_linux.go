@@ -143,8 +143,8 @@ func (c *child) first(l *shim.Lease) error {
 	}
 }
 
-// strike kills all that the kernel ends in one go, however much it is: the init with its namespace, and the control group. It looks at nothing, so
-// that a timer may call it while this process looks at something.
+// strike kills all that the kernel ends in one go, however much it is: the init with its namespace, and the control group. It looks at
+// nothing, so that a timer may call it while this process looks at something.
 func (c *child) strike() {
 	c.ending.Lock()
 	defer c.ending.Unlock()

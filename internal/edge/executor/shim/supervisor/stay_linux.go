@@ -9,8 +9,9 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// The end of a lease comes before everything else and in constant time. To look at thousands of processes takes seconds, and a subjob may have made one look
-// take as long as it likes: so a timer kills meanwhile, and what is asked of the kernel then does not depend on how much there is to kill.
+// The end of a lease comes before everything else and in constant time. To look at thousands of processes takes seconds, and a subjob may
+// have made one look take as long as it likes: so a timer kills meanwhile, and what is asked of the kernel then does not depend on how much
+// there is to kill.
 
 // stay looks after the command until it has ended by itself or was killed; said is what the init knows of its end.
 func (s *subjob) stay() (said word) {

@@ -273,8 +273,8 @@ func (s *subjob) finish(said word) error {
 // soon is how long storing what a subjob has left may take before the note says that it is.
 const soon = 500 * time.Millisecond
 
-// saysStoring has the note say that nothing of the subjob lives, unless what it returns is called soon: it takes long to make many files durable, or to wait
-// for room for a result, and the daemon gives the slice to others meanwhile.
+// saysStoring has the note say that nothing of the subjob lives, unless what it returns is called soon: it takes long to make many files
+// durable, or to wait for room for a result, and the daemon gives the slice to others meanwhile.
 func (s *subjob) saysStoring() (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup

@@ -18,7 +18,8 @@ type Meter struct {
 	Limit int64
 	// Stores of the tree. What lies there counts, and what is mapped of it counts once.
 	Stores Stores
-	// Patience bounds one look, of which a Measure takes three at most; 0: nothing does. A tree of thousands that is not measured by then is not known to have more than the limit.
+	// Patience bounds one look, of which a Measure takes three at most; 0: nothing does. A tree of thousands that is not measured by then is
+	// not known to have more than the limit.
 	Patience time.Duration
 	until    time.Time
 	peak     int64
@@ -82,8 +83,8 @@ func (m *Meter) unknown(sum int64) int64 {
 	return sum
 }
 
-// exact is what the processes have and what is stored, less what they have mapped of that; false: it would have taken too long, and what was seen of it is
-// not more than the limit.
+// exact is what the processes have and what is stored, less what they have mapped of that; false: it would have taken too long, and what
+// was seen of it is not more than the limit.
 //
 // A process that runs in its parent's own memory counts nothing: that is what a child of vfork(2) or posix_spawn(3) does until it calls
 // exec, and the kernel, which counts by address space and not by process, tells both that all of it is theirs.
@@ -104,8 +105,8 @@ func (m *Meter) exact(procs []Member, stored int64) (sum int64, known bool) {
 	return sum + max(0, stored-mapped), known
 }
 
-// mapped is the proportional share of what processes have mapped of the stores, which is in their own figures as well; false: it would have taken
-// too long.
+// mapped is the proportional share of what processes have mapped of the stores, which is in their own figures as well; false: it would have
+// taken too long.
 func (m *Meter) mapped(procs []Member) (sum int64, known bool) {
 	for _, p := range procs {
 		if m.late() {

@@ -9,13 +9,15 @@ import (
 )
 
 // Waits measures how long a tree could not go on for want of a processor: since others had them, or since a control group had used up its
-// time on them. It counts by intervals, so it must be asked often; what a look costs grows with the tree only where there is no control group.
+// time on them. It counts by intervals, so it must be asked often; what a look costs grows with the tree only where there is no control
+// group.
 //
 // Where the tree has a group of its own the kernel says for how long some of it, and all of it, waited (cpu.pressure); processes that
-// come and go count. Elsewhere each task says how long it waited in a queue (schedstat), and those that lived between two looks alone are missed.
+// come and go count. Elsewhere each task says how long it waited in a queue (schedstat), and those that lived between two looks alone are
+// missed.
 //
-// A tree that has more to do than the machine has processors waits for itself: what it used of them, on all of them, counts as time in which
-// it went on.
+// A tree that has more to do than the machine has processors waits for itself: what it used of them, on all of them, counts as time in
+// which it went on.
 type Waits struct {
 	// Group of the tree alone; empty if it has none.
 	Group Group

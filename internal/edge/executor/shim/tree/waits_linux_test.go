@@ -13,15 +13,19 @@ import (
 
 func TestWhatTheKernelSaysOfWaiting(t *testing.T) {
 	for text, want := range map[string][2]time.Duration{
-		"some avg10=58.28 avg60=52.31 avg300=55.27 total=381\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=80\n": {381 * time.Microsecond, 80 * time.Microsecond},
-		"some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n":                                                      {12 * time.Microsecond, 0}, // before 5.13
-		"some total=5\nfull total=7\n":                                                                           {5 * time.Microsecond, 5 * time.Microsecond},
+		"some avg10=58.28 avg60=52.31 avg300=55.27 total=381\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=80\n": {381 * time.Microsecond,
+			80 * time.Microsecond},
+		"some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n": {12 * time.Microsecond, 0},
+		// before 5.13
+		"some total=5\nfull total=7\n": {5 * time.Microsecond,
+			5 * time.Microsecond},
 	} {
 		if some, full, ok := parsePressure([]byte(text)); !ok || some != want[0] || full != want[1] {
 			t.Errorf("%q: %v, %v, %v", text, some, full, ok)
 		}
 	}
-	for _, text := range []string{"", "some", "some total=", "some total=-1", "some total=99999999999999999999", "full total=7\n", "some avg10=0.00\n"} {
+	for _, text := range []string{"", "some", "some total=", "some total=-1", "some total=99999999999999999999", "full total=7\n",
+		"some avg10=0.00\n"} {
 		if _, _, ok := parsePressure([]byte(text)); ok {
 			t.Errorf("%q says something", text)
 		}
@@ -67,7 +71,8 @@ func write(t *testing.T, dir, pressure, stat string) {
 	}
 }
 
-// TestWaitsOfAGroup: of a program that waits alone all of it counts, of one that has more to do than there are processors nothing that these had done for it.
+// TestWaitsOfAGroup: of a program that waits alone all of it counts, of one that has more to do than there are processors nothing that
+// these had done for it.
 func TestWaitsOfAGroup(t *testing.T) {
 	began := time.Unix(1000, 0)
 	said := func(d time.Duration) int64 { return d.Microseconds() }
