@@ -89,7 +89,7 @@ func newMetrics() *metrics {
 	r.MustRegister(m.step)
 	m.archive = newArchived(r)
 	// Every series is there from the start: a rate over one that appears later misses its first step.
-	for o := job.Done; o <= job.Lost; o++ {
+	for o := job.Done; int(o) < job.Outcomes; o++ {
 		m.ended.WithLabelValues(o.String())
 	}
 	for c := health.Lost; c < health.Causes; c++ {

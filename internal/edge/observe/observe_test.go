@@ -86,6 +86,7 @@ func TestMetrics(t *testing.T) {
 	expect(t, scrape(t, o),
 		`sluice_subjobs_ended_total{outcome="yielded"} 1`,
 		`sluice_subjobs_ended_total{outcome="failed"} 0`,
+		`sluice_subjobs_ended_total{outcome="node-failed"} 0`,
 		`sluice_subjob_run_seconds_total 13`,
 		`sluice_units_committed_total 7`,
 		`sluice_claims_settled_total{result="committed"} 1`,

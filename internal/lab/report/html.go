@@ -180,7 +180,7 @@ type timelineData struct {
 
 func (s *Study) timelines() timelineData {
 	data := timelineData{Fields: spanFields, Timelines: []timeline{}}
-	for o := job.Outcome(0); o <= job.Lost; o++ {
+	for o := job.Outcome(0); int(o) < job.Outcomes; o++ {
 		data.Outcomes = append(data.Outcomes, strings.ReplaceAll(o.String(), "-", " "))
 	}
 	for _, g := range s.groups() {
