@@ -31,6 +31,7 @@ const (
 	shims  = module + "edge/executor/shim/supervisor"
 	filed  = module + "edge/archive/bolt"
 	driver = module + "host"
+	heads  = module + "face/operator"
 	parts  = module + "core/capture"
 	kept   = module + "edge/journal/memory"
 )
@@ -66,6 +67,8 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.StayFrozen:        {runs, "TestNobodyAnswersForWhatStandsStill"},
 	planted.BlameReclaimed:    {runs, "TestAWatcherEndsASubjobAlone"},
 	planted.KeepQuarantine:    {node, "TestAQuarantineEndsWithItsLastProcess"},
+	planted.RenewLate:         {heads, "TestALeaseIsGivenUpWithTimeToStop"},
+	planted.KeepRaised:        {home, "TestARefusedExtensionLeavesTheClaimAsItWas"},
 	planted.SellRemaining:     {zone, "TestWhatOutlivesItsLeaseIsWaitedFor"},
 	planted.LookBeforeEnd:     {shims, "TestTheEndWaitsForNoLook"},
 	planted.HalfGang:          {zone, "TestAMemberThatFailsEndsTheOthers"},

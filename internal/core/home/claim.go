@@ -156,7 +156,11 @@ func (h *Ledger) NotExtended(in *protocol.Message, r *protocol.Refusal, out *pro
 	if j, l := h.standing(in); j != nil && l.ask == r.Ask && r.Ask != 0 {
 		l.ask = 0
 		h.stir(j)
-		h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: l.before.rng, End: l.before.end, Peak: l.before.peak})
+		peak := l.before.peak
+		if planted.In(planted.KeepRaised) {
+			peak = trp.Peak{}
+		}
+		h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: l.before.rng, End: l.before.end, Peak: peak})
 		h.changed(j)
 	}
 }

@@ -26,6 +26,9 @@ func (j *Job) bidsAt(c *protocol.Claim, l *Lease) quantity.Instant {
 // Extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but
 // the chance.
 func (h *Ledger) Extend(now quantity.Instant, j *Job, c *protocol.Claim, l *Lease, r job.Range, end quantity.Instant, peak trp.Peak, out *protocol.Out) {
+	if c.Peak == (trp.Peak{}) { // it was sold without one, and a zero in a fact changes nothing: a refusal could not take it back
+		peak = trp.Peak{}
+	}
 	l.before.rng, l.before.end, l.before.peak = c.Range, c.End, c.Peak
 	h.fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: c.Token, Range: r, End: end, Peak: peak})
 	l.ask, l.sent = h.NewAsk(), now

@@ -128,6 +128,10 @@ const (
 	KeepQuarantine Bug = "keep-quarantine"
 	// SellRemaining gives a claim up although its node says that processes of it are there. (home)
 	SellRemaining Bug = "sell-remaining"
+	// KeepRaised leaves a claim with the peak that it was to have, had its node not refused to extend it. (home)
+	KeepRaised Bug = "keep-raised"
+	// RenewLate gives an operator's lease up so late that another may begin while it still works. (operator)
+	RenewLate Bug = "renew-late"
 	// KeepGuests keeps what a zone has lent to a gang whose home is silent. (zone)
 	KeepGuests Bug = "keep-guests"
 )

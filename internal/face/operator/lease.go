@@ -33,9 +33,8 @@ func newLease(client kubernetes.Interface, o *Options) (*lease, error) {
 			LeaseMeta: metav1.ObjectMeta{Name: leaseName(o.Name), Namespace: o.Namespace}, Client: client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
 		},
-		// A lease not renewed within two thirds of its time is given up, which leaves a third to stop in before another may begin. ReleaseOnCancel is not used: it waits for
-		// the API server before it reports the loss.
-		Name: o.Name, LeaseDuration: o.Lease, RenewDeadline: o.Lease * 2 / 3, RetryPeriod: o.Lease / 8,
+		// ReleaseOnCancel is not used: it waits for the API server before it reports the loss.
+		Name: o.Name, LeaseDuration: o.Lease, RenewDeadline: renewBy(o.Lease), RetryPeriod: renewEvery(o.Lease),
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(l.led) },
 			OnStoppedLeading: func() {},
