@@ -179,6 +179,10 @@ func disturbed(sides []*result) bool {
 // outcome is the result in a sentence.
 func outcome(sides []*result, a, b picture.Share) string {
 	pieces, blocks := sides[0].took(), sides[1].took()
+	if disturbed(sides) {
+		return fmt.Sprintf("All of the work was done on both sides, cut to fit in %s and in rigid blocks in %s. This machine is too busy to compare them.",
+			seconds(pieces), seconds(blocks))
+	}
 	verb := "did the same work in"
 	if pieces >= blocks || a.Ratio() <= b.Ratio() {
 		verb = "did not pay this time: the work took"

@@ -65,3 +65,15 @@ func TestAPictureInAnyCase(t *testing.T) {
 		t.Error("nothing at all is no error")
 	}
 }
+
+// TestABusyMachineComparesNothing: with both sides done there is no verdict where the machine disturbed one of them, and that is no error.
+func TestABusyMachineComparesNothing(t *testing.T) {
+	var out bytes.Buffer
+	pieces, blocks := side2("pieces", piece(0, 10, true), piece(10, 30, true)), side2("blocks", piece(0, 19, true))
+	blocks.ran, blocks.waited = 20*time.Second, 14*time.Second
+	err := conclude(&out, []*result{pieces, blocks}, filepath.Join(t.TempDir(), "demo.svg"))
+	first, _, _ := strings.Cut(out.String(), "\n")
+	if err != nil || !strings.Contains(first, "in 30s and in rigid blocks in 19s. This machine is too busy to compare them") {
+		t.Errorf("%v, it begins with %q", err, first)
+	}
+}
