@@ -19,7 +19,7 @@ import (
 // nobody is a user who owns nothing on a machine.
 const nobody = 65534
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

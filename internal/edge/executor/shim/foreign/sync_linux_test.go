@@ -71,3 +71,26 @@ func TestASyncThatFailsIsSaid(t *testing.T) {
 		t.Errorf("%d files were synced after all", count)
 	}
 }
+
+// BenchmarkSync makes 4,000 files of one byte durable, one after another and as Sync does. The folder is below TMPDIR, which must lie on a
+// disk for it to say anything.
+func BenchmarkSync(b *testing.B) {
+	for _, most := range []int{1, mostSyncs} {
+		b.Run(fmt.Sprintf("%d-at-once", most), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				root, err := os.MkdirTemp("", "sync")
+				check(b, err)
+				for i := range 4000 {
+					check(b, os.WriteFile(filepath.Join(root, fmt.Sprint(i)), []byte("x"), 0o600))
+				}
+				b.StartTimer()
+				_, _, err = syncAtOnce(root, most)
+				b.StopTimer()
+				check(b, err)
+				check(b, os.RemoveAll(root))
+				b.StartTimer()
+			}
+		})
+	}
+}
