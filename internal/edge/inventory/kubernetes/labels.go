@@ -28,8 +28,9 @@ const (
 )
 
 // splitters are annotations of Nodes whose GPUs another manager gives out in parts: HAMi, as it is and was called, and Volcano's.
-var splitters = []string{"hami.io/node-nvidia-register", "4pd.io/node-nvidia-register",
-	"volcano.sh/node-vgpu-register"} //nolint:gochecknoglobals // names, written to by nobody
+var splitters = []string{ //nolint:gochecknoglobals // names, written to by nobody
+	"hami.io/node-nvidia-register", "4pd.io/node-nvidia-register", "volcano.sh/node-vgpu-register",
+}
 
 // described is what labels say of the devices of a resource; empty: nothing.
 type described struct {
