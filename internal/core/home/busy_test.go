@@ -51,6 +51,20 @@ func TestWaitingForAProcessorIsNotLearnedAsRunTime(t *testing.T) {
 	}
 }
 
+// TestWhoGivesUpEarlyWasNotStarved: a program that yields at once without having done anything fails by itself, however busy its machine.
+func TestWhoGivesUpEarlyWasNotStarved(t *testing.T) {
+	h := newDesk(Config{})
+	spec := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, Parallelism: 1, PerUnit: time.Second, Launch: job.Launch{Grace: time.Second}}
+	j := alone(nil, &protocol.Record{Spec: spec})
+	c := &protocol.Claim{Range: job.Range{To: 10}, Speed: 1000, Start: busyStart, End: busyStart.Add(10 * time.Second), Asked: busyStart}
+	for ran, failures := range map[time.Duration]int{time.Second: 1, 8900 * time.Millisecond: 1, 9 * time.Second: 0} {
+		r := &job.Result{Outcome: job.Yielded, Start: busyStart, End: busyStart.Add(ran), Waited: ran * 9 / 10}
+		if l, _ := h.learn(r.End, j, c, r, job.Range{}); l.Failures != failures || l.Kills != 1-failures {
+			t.Errorf("it yields after %v of 10 s: %d failures and %d kills, want %d and %d", ran, l.Failures, l.Kills, failures, 1-failures)
+		}
+	}
+}
+
 // TestWantOfAProcessorIsNoFailureOfAJob, but a walltime counts as it stands; either says that the machine was busy.
 func TestWantOfAProcessorIsNoFailureOfAJob(t *testing.T) {
 	for _, c := range []struct {

@@ -55,7 +55,7 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 		if busy := r.Machine(); busy != "" {
 			detail += "; " + busy
 		}
-		if starved(j, r) && l.Kills < mostStarved {
+		if starved(j, c, r) && l.Kills < mostStarved {
 			kill(detail)
 		} else {
 			fail(detail)
@@ -134,8 +134,11 @@ func learnBusy(l *protocol.Learned, r *job.Result) {
 const mostStarved = 10
 
 // starved says that a subjob ended without progress rather for want of a processor than by its own doing: it counts as ended from outside.
-// A walltime is the owner's word, and counts whatever the machine did.
-func starved(j *Job, r *job.Result) bool { return j.Spec.Kind != job.Rigid && r.Busy() >= 500 }
+// A walltime is the owner's word, and counts whatever the machine did; and who gives up before it was asked to has not run out of time.
+func starved(j *Job, c *protocol.Claim, r *job.Result) bool {
+	asked := c.End.Add(-max(j.Spec.Launch.Grace, j.Spec.Launch.WarnBefore))
+	return j.Spec.Kind != job.Rigid && r.Busy() >= 500 && (r.Outcome == job.DeadlineKilled || r.End >= asked)
+}
 
 // learnRate adds the run time of one unit at speed 1, without what it waited for a processor. What restore and checkpoint were declared to
 // cost is taken off, but never more than half of what was observed.
