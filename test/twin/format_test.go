@@ -87,6 +87,13 @@ func olderFormats() []olderData {
 			},
 			chain: 103, cancel: []job.ID{"paused"},
 		},
+		{ // a reservation that repeats in fixed steps of time, without days or a zone of time
+			dir: "testdata/format-8", format: "sluice data 8", written: time.Date(2026, 11, 28, 7, 9, 50, 0, time.UTC), jobs: 9,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+			},
+			chain: 93, cancel: []job.ID{"paused"},
+		},
 	}
 }
 
