@@ -153,6 +153,7 @@ func (h *Host) loop(ctx context.Context) error {
 			return err
 		}
 		if ctx.Err() != nil {
+			h.publish()
 			return nil
 		}
 		if done, ok := h.negotiation(); ok {
@@ -341,6 +342,19 @@ func (h *Host) dispatch() {
 	clear(h.out.Facts)
 	h.out.Reset()
 	h.steps, h.relayed, h.leaving, h.gathering = h.steps[:0], 0, false, time.Time{}
+}
+
+// publish hands over what the last turn has committed. So all that counts is in its place once a daemon was stopped, and a copy of its
+// data directory needs no run directories. Nothing else leaves any more: it is said again at the next start.
+func (h *Host) publish() {
+	if len(h.records) > 0 { // they are not durable
+		return
+	}
+	for i := range h.out.Effects {
+		if m := &h.out.Effects[i]; m.Kind == protocol.Settle && m.To.Role == protocol.Executor {
+			h.executor.Do(*m, h.position)
+		}
+	}
 }
 
 // answerQueries answers as many as a turn of the loop has time for, at least one; the others wait for the next turn.

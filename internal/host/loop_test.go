@@ -119,6 +119,57 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
+// TestWhatIsCommittedIsPublishedBeforeTheStop: a commit that is made durable while the daemon is told to stop still reaches the executor, and
+// nothing else does.
+func TestWhatIsCommittedIsPublishedBeforeTheStop(t *testing.T) {
+	r := newRig(t)
+	full, stop := false, func() {}
+	r.before = func([][]byte) error {
+		if stop(); full {
+			return errFull()
+		}
+		return nil
+	}
+	settle := func(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) {
+		if in.Kind != protocol.Submit {
+			return
+		}
+		a.fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec})
+		for _, kind := range []protocol.Kind{protocol.Purge, protocol.Settle} {
+			out.Effects = append(out.Effects, protocol.Message{Kind: kind, To: protocol.Address{Role: protocol.Executor}, Job: in.Job})
+		}
+	}
+	r.actors = func() actor.Set { return actor.Alone("z", "n", &toyGate{toy{step: settle}}, &toyZone{}, &toyNode{}) }
+	run := func() (did []protocol.Kind) {
+		t.Helper()
+		r.executor.did = nil
+		h, err := r.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		stop = cancel
+		ended := make(chan error)
+		go func() { ended <- h.Run(ctx) }()
+		_, _ = h.Submit(context.Background(), "", spec("a"), nil) // nobody answers it any more
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for i := range r.executor.did {
+			did = append(did, r.executor.did[i].Kind)
+		}
+		return did
+	}
+	if did := run(); len(did) != 1 || did[0] != protocol.Settle {
+		t.Errorf("the executor was told %v, want Settle alone", did)
+	}
+	full = true
+	if did := run(); len(did) != 0 {
+		t.Errorf("the executor was told %v of what is not durable", did)
+	}
+}
+
 func TestStopWhileFullLosesNothingThatWasPromised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
