@@ -42,7 +42,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet lint-kube soak kills planted mutants vmtest generate definitions chart image golden clean
+.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet lint-kube soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -183,6 +183,9 @@ definitions: ## only the custom resources' definitions in the chart (needs no pr
 golden: ## rewrite the golden files of tests that have them, then show what changed
 	@tools/golden.sh
 	git status --short -- '*/testdata/*'
+
+hooks: ## have git check the subject of each commit that you make here
+	git config core.hooksPath .githooks
 
 clean: ## remove what make built
 	rm -rf bin .tmp .demo
