@@ -68,20 +68,42 @@ func latest(j *status.Job) (job.Token, error) {
 	return last.Token, nil
 }
 
-// Outputs lists the committed subjobs' output folders in order of progress.
+// Outputs lists what the committed subjobs have written, in order of progress. Together the ranges are all that is committed and was
+// not given up; one in which nothing was written has no path, since no folder is made for it.
 func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
 	if h.files == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
 	}
-	if _, err := h.Job(ctx, name); err != nil {
+	j, err := h.Job(ctx, name)
+	if err != nil {
 		return nil, err
 	}
 	list, err := h.files.Outputs(name)
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Of(err), "outputs of job %s: %w", name, err)
 	}
+	list = append(list, unwrittenOf(&j, list)...)
 	slices.SortFunc(list, func(a, b status.Output) int {
 		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(a.Range.To, b.Range.To))
 	})
 	return list, nil
+}
+
+// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there: one for each subjob as far as the
+// history goes, and what is left between the others.
+func unwrittenOf(j *status.Job, folders []status.Output) (list []status.Output) {
+	left := slices.Clone(j.Published)
+	for i := range folders {
+		left = left.Remove(folders[i].Range)
+	}
+	for i := range j.History {
+		if s := &j.History[i]; !s.Committed.Empty() && left.Contains(s.Committed) {
+			list = append(list, status.Output{Token: s.Token, Range: s.Committed})
+			left = left.Remove(s.Committed)
+		}
+	}
+	for _, r := range left {
+		list = append(list, status.Output{Range: r})
+	}
+	return list
 }

@@ -33,6 +33,19 @@ func (j *Job) Unpublished() (n int64) {
 	return n
 }
 
+// Published are the committed units whose output is in its place. Units that were given up have none.
+func (j *Job) Published() (all job.Ranges) {
+	w := j.work()
+	all = slices.Clone(w.committed)
+	for _, r := range w.skipped {
+		all = all.Remove(r)
+	}
+	for i := range w.unpublished {
+		all = all.Remove(w.unpublished[i].Range)
+	}
+	return all
+}
+
 // Awaited is how many committed subjobs are not published: the members of a gang are one.
 func (j *Job) Awaited() int {
 	if j.Spec.Kind == job.Rigid {

@@ -8,10 +8,12 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Output is the folder of one committed subjob.
+// Output is what one committed subjob has written.
 type Output struct {
+	// Token is zero where the job's history does not go back to the subjob, and it wrote nothing.
 	Token job.Token
 	Range job.Range
+	// Path of its folder; empty: it wrote nothing, and has none.
 	Path  string
 	Files []string
 	Bytes int64

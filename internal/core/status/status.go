@@ -28,6 +28,9 @@ type Job struct {
 	// Reported is how many units more the running subjobs say they have completed. They count once committed.
 	Reported int64
 	Unit     string
+	// Published is what of it is committed and published, but for what was given up: what `sluice output` covers. Only where it is shown
+	// with its subjobs.
+	Published job.Ranges
 	// Subjobs committed; Running now; Lost ended without progress.
 	Subjobs, Running, Lost int
 	Submitted              quantity.Instant

@@ -54,7 +54,7 @@ type Service interface {
 	// Follow tells what the subjobs of a job write, from where a follower was, and returns nil when the job is over. tell must
 	// not keep a piece's data.
 	Follow(ctx context.Context, name job.ID, f host.LogFollow, tell func(host.LogPiece) error) error
-	// Outputs lists the committed subjobs' output folders in order of progress.
+	// Outputs lists what the committed subjobs have written in order of progress: each committed range once, also those without files.
 	Outputs(ctx context.Context, name job.ID) ([]Output, error)
 	// Standing is how jobs stand, without their histories, in the order of their names.
 	Standing(ctx context.Context, names []job.ID) ([]status.Job, error)
@@ -76,7 +76,7 @@ type (
 	Outcome    = host.Outcome
 	// Receipt is of a job that was accepted.
 	Receipt = host.Receipt
-	// Output is the folder of one committed subjob.
+	// Output is what one committed subjob has written.
 	Output = status.Output
 	// History of all slices over a stretch of time.
 	History = status.History

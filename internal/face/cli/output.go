@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -29,7 +31,8 @@ func (a *app) outputCmd() *cobra.Command {
 		Use: "output JOB", Short: "List or print a job's committed output",
 		Long: `List the output folders of the committed subjobs in order of progress, or, with --cat,
 print their files one after another in that order. Only what was committed is there:
-each range once. A terminal is shown control characters, not sent them; --raw sends them.`,
+each range once. A range in which nothing was written has no folder: it is listed with
+0 files and no path. Units that were skipped are not listed. A terminal is shown control characters, not sent them; --raw sends them.`,
 		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,12 +47,9 @@ each range once. A terminal is shown control characters, not sent them; --raw se
 			if err != nil {
 				return err
 			}
-			list := resp.Msg.Outputs[:0]
-			for _, o := range resp.Msg.Outputs {
-				if subjob == "" || o.Subjob == subjob {
-					list = append(list, o)
-				}
-			}
+			list := slices.DeleteFunc(resp.Msg.Outputs, func(o *pb.Output) bool {
+				return subjob != "" && o.Subjob != subjob || a.Format == "name" && o.Path == "" // one without files has no name
+			})
 			return command.Show(a.App, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet")
 		},
 	}
@@ -82,6 +82,6 @@ func outputColumns() []command.Column[*pb.Output] {
 		{Key: "to", Value: func(o out) any { return o.Range.GetTo() }},
 		{Key: "files", Head: "FILES", Value: func(o out) any { return append([]string{}, o.Files...) }, Text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
 		{Key: "bytes", Head: "SIZE", Value: func(o out) any { return o.Bytes }, Text: func(o out) string { return command.Size(o.Bytes) }},
-		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }},
+		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }, Text: func(o out) string { return cmp.Or(o.Path, "-") }},
 	}
 }

@@ -34,7 +34,7 @@ func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 
 func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 	j := v.look(now).show(s)
-	j.Hints = hints(s)
+	j.Hints, j.Published = hints(s), s.Published()
 	j.HistoryDropped = max(0, len(s.Past())-historyShown)
 	j.History = make([]status.Subjob, 0, len(s.Past())-j.HistoryDropped+len(s.Claims()))
 	for i := range s.Past()[j.HistoryDropped:] {

@@ -1490,12 +1490,12 @@ func (x *SliceFit) GetWhy() string {
 	return ""
 }
 
-// Output is the folder of one committed subjob.
+// Output is what one committed subjob has written. All of them together cover what is committed, each unit once, but for units that were given up.
 type Output struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Subjob string                 `protobuf:"bytes,1,opt,name=subjob,proto3" json:"subjob,omitempty"`
 	Range  *Range                 `protobuf:"bytes,2,opt,name=range,proto3" json:"range,omitempty"`
-	// On the daemon's machine.
+	// Of its folder on the daemon's machine. Empty: nothing was written, and there is none.
 	Path          string   `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
 	Files         []string `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
 	Bytes         int64    `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
