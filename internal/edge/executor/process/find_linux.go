@@ -21,7 +21,8 @@ import (
 
 // Find looks at every run directory. One whose supervisor lives is watched again; of any other the result is read, or
 // made: under the directory's lock, after fencing it, so that a supervisor that was started and is late finds the
-// fence and starts nothing. Errors name the directory; nothing else of it was changed.
+// fence and starts nothing. One that its program has damaged is no error: the subjob is ended, and that is its result. Errors are the
+// node's trouble, and name the directory; nothing else of it was changed.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	if err := e.originals.tidy(); err != nil {
 		return nil, err
@@ -118,17 +119,20 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 			return nil, foreign.Remove(string(r.dir))
 		}
 	}
+	if damaged(err) {
+		return e.findDamaged(ctx, r, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	l := &r.lease
 	e.originals.found(l)
-	r.start = protocol.Message{From: l.Node, To: l.Executor, Token: token, Job: l.Job, Generation: l.Generation, Body: &protocol.Work{Slice: l.Slice, Range: l.Range, End: l.End}}
+	r.start = startOf(l)
 	c, err := r.dir.ReadControl()
 	switch {
 	case err == nil:
 		r.control = &c
-	case !errors.Is(err, fs.ErrNotExist) && !l.Outlived(e.bootID):
+	case !damaged(err) && !l.Outlived(e.bootID):
 		return nil, err
 	}
 	f = &executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
@@ -151,6 +155,9 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		e.tasks.Go(r.conclude)
 	case shim.Held(err):
 		note, noteErr := r.awaitNote(ctx)
+		if damaged(noteErr) {
+			return e.findDamaged(ctx, r, noteErr)
+		}
 		if noteErr != nil {
 			return nil, noteErr
 		}
@@ -170,6 +177,14 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	defer e.mu.Unlock()
 	e.runs[token] = r
 	return f, nil
+}
+
+// startOf is who asked for a subjob and what for, as its lease says.
+func startOf(l *shim.Lease) protocol.Message {
+	return protocol.Message{
+		From: l.Node, To: l.Executor, Token: l.Token, Job: l.Job, Generation: l.Generation,
+		Body: &protocol.Work{Slice: l.Slice, Range: l.Range, End: l.End},
+	}
 }
 
 // dying waits for the lock of a supervisor that is dead and whose last threads are just ending; of one that lives it

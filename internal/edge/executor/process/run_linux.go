@@ -49,6 +49,11 @@ type run struct {
 	told bool
 	// trouble of the node that its start, or its end, has met.
 	trouble error
+	// damage is what keeps its lease from being read; empty: it was.
+	damage string
+	// locked: the lock of the run directory is held here. Who has the note open then is no supervisor of it. Used by the goroutine
+	// that stays with the subjob alone, as named is.
+	locked bool
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
 	passing, settling sync.Mutex
 }

@@ -124,6 +124,11 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 	if err != nil {
 		return err
 	}
+	if lease.Job == "" { // it could not be read any more
+		if lease.Job = m.Job; lease.Job == "" {
+			return nil
+		}
+	}
 	lock := e.place(lease.Job)
 	lock.Lock()
 	defer lock.Unlock()
@@ -215,8 +220,8 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 	out, errs := LogPath(e.o.DataDir, l.Job, l.Token, false)
 	var moved []string
 	for _, log := range [][2]string{{dir.Stdout(), out}, {dir.Stderr(), errs}} {
-		if _, err := os.Lstat(log[0]); errors.Is(err, fs.ErrNotExist) {
-			continue // it wrote nothing there, or it was moved before
+		if info, err := os.Lstat(log[0]); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			continue // it wrote nothing there, or put something else there, or it was moved before
 		}
 		if err := errors.Join(os.MkdirAll(filepath.Dir(log[1]), 0o700), rename(log[0], log[1])); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (r *run) launch(witness journal.Position) {
 			if ofTheNode(err) {
 				r.trouble = err
 			}
-			_ = os.WriteFile(r.dir.Log(), []byte(err.Error()+"\n"), 0o600) // where the end looks for a reason
+			_ = r.dir.WriteLog([]byte(err.Error() + "\n")) // where the end looks for a reason
 			r.conclude()
 			return
 		}

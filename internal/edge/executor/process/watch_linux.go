@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -55,7 +57,7 @@ func (r *run) watch(s *spawned) (again bool) {
 			}
 			r.well, r.told = s.well, s.well
 			if len(s.last) > 0 {
-				_ = os.WriteFile(r.dir.Log(), s.last, 0o600)
+				_ = r.dir.WriteLog(s.last)
 			}
 			r.look(&rep)
 			r.conclude()
@@ -190,12 +192,22 @@ var errRemain = errors.New("processes remain after SIGKILL")
 // remains is killed, and what the progress file says counts. An error that is shim.Held means that a supervisor lives.
 func (r *run) ended() (res job.Result, err error) {
 	lock, err := r.dir.TryLock()
-	if err != nil {
+	switch {
+	case damaged(err):
+		res, err = r.condemn(err.Error())
+	case err != nil:
 		return res, err
-	}
-	defer func() { _ = lock.Close() }()
-	if res, err = r.dir.ReadResult(); errors.Is(err, fs.ErrNotExist) {
-		res, err = r.makeResult()
+	default:
+		r.locked = true
+		defer func() {
+			r.locked = false
+			_ = lock.Close()
+		}()
+		if res, err = r.dir.ReadResult(); damaged(err) {
+			res, err = r.makeResult()
+		} else if err == nil && r.damage != "" {
+			res, err = r.condemn(r.damage)
+		}
 	}
 	if err != nil {
 		return res, err
@@ -227,6 +239,9 @@ func (r *run) lasting() error {
 
 // makeResult makes the result of a subjob whose supervisor is gone and has left none. The caller holds the lock.
 func (r *run) makeResult() (res job.Result, err error) {
+	if r.damage != "" {
+		return r.condemn(r.damage)
+	}
 	if r.lease.Outlived(r.e.bootID) {
 		note, _ := r.dir.ReadNote() // what is left of it after a power cut
 		return r.lost(note)
@@ -235,22 +250,34 @@ func (r *run) makeResult() (res job.Result, err error) {
 		return res, fmt.Errorf("fencing a run directory: %w", err)
 	}
 	note, err := r.dir.ReadNote()
-	if errors.Is(err, fs.ErrNotExist) {
+	switch none := errors.Is(err, fs.ErrNotExist); {
+	case none && r.lostNote():
+		return r.condemn(filepath.Base(r.dir.Note()) + " is gone")
+	case none:
 		why := "the daemon stopped before the start"
 		if said := shim.Tail(r.dir.Log(), 5, 1<<10); said != "" {
 			why = "the supervisor ended before the start: " + said
 		}
 		res = job.Result{Outcome: job.StartFailed, ExitCode: -1, Progress: r.lease.Range.From, End: r.e.o.now(), Detail: why}
 		return res, r.write(&res)
-	}
-	if err != nil {
+	case damaged(err):
+		return r.condemn(err.Error())
+	case err != nil:
 		return res, err
 	}
-	if left := r.killRest(note); len(left) > 0 {
-		r.remains(fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID))
-		return res, errRemain
+	if err := r.endRest(note); err != nil {
+		return res, err
 	}
 	return r.lost(note)
+}
+
+// endRest ends what a dead supervisor left, and says once if something of it does not end.
+func (r *run) endRest(note shim.Note) error {
+	if left := r.killRest(note); len(left) > 0 {
+		r.remains(fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID))
+		return errRemain
+	}
+	return nil
 }
 
 // remains says once that something of the subjob can't be ended.
@@ -278,25 +305,60 @@ func (r *run) killRest(note shim.Note) []tree.Process {
 	if planted.In(planted.OrphanTree) {
 		return nil
 	}
-	group := tree.Group(note.Cgroup)
-	if group == "" { // it died before it could note that, perhaps
-		group = r.lease.Group(note.PID)
-	}
-	if err := group.Kill(); err != nil {
-		r.e.o.Logger.Warn("killing a control group", "subjob", r.token.String(), "err", err)
-	}
-	init := tree.Process{PID: note.Init, Started: note.InitStarted}
-	left := tree.End(func() []tree.Process {
-		all := append(tree.Marked(mark(r.dir)), group.Members()...)
-		if init.PID != 0 && init.Alive() {
-			all = append(all, init)
+	_, groups := r.alive(note)
+	for _, g := range groups {
+		if err := g.Kill(); err != nil {
+			r.e.o.Logger.Warn("killing a control group", "subjob", r.token.String(), "err", err)
 		}
+	}
+	left := tree.End(func() []tree.Process {
+		all, _ := r.alive(note)
 		return all
 	}, patience)
 	if len(left) == 0 {
-		_ = group.Remove()
+		for _, g := range groups {
+			_ = g.Remove()
+		}
 	}
 	return left
+}
+
+// groups are the control groups of the subjob, by what its supervisor has noted, and by what is known to be its process.
+func (r *run) groups(note shim.Note, known []tree.Process) (all []tree.Group) {
+	if group := tree.Group(note.Cgroup); group != "" {
+		all = append(all, group)
+	} else if note.PID != 0 { // it died before it could note that, perhaps
+		all = append(all, r.lease.Group(note.PID))
+	}
+	for _, p := range known {
+		if group := tree.GroupOf(p.PID, r.token.String()); group != "" && !slices.Contains(all, group) {
+			all = append(all, group)
+		}
+	}
+	return all
+}
+
+// alive are the processes of the subjob that can be found without its supervisor. Where that has left no note it is one of them, with all
+// below it.
+func (r *run) alive(note shim.Note) (all []tree.Process, groups []tree.Group) {
+	all = tree.Marked(mark(r.dir))
+	if note.PID == 0 {
+		for _, holder := range tree.Holding(r.dir.Note(), r.locked) {
+			for _, below := range tree.Below(holder.PID) {
+				all = append(all, below.Process)
+			}
+			all = append(all, holder)
+		}
+	}
+	groups = r.groups(note, all)
+	for _, g := range groups {
+		all = append(all, g.Members()...)
+	}
+	init := tree.Process{PID: note.Init, Started: note.InitStarted}
+	if init.PID != 0 && init.Alive() {
+		all = append(all, init)
+	}
+	return all, groups
 }
 
 // lost writes the result of a subjob whose supervisor died.
@@ -325,6 +387,9 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 		}
 	} else {
 		res = shim.Judge(&r.lease, e)
+	}
+	if damage := r.dir.Damaged(); damage != "" { // the supervisor may have died of it
+		res.Outcome, res.Progress, res.Checkpoint, res.Detail = job.LimitKilled, r.lease.Range.From, false, damage
 	}
 	if res.Outcome == job.LimitKilled {
 		detail = res.Detail + "; " + detail

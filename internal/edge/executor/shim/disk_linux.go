@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
 // SyncDir makes the names in a directory durable.
@@ -46,9 +48,32 @@ func replace(path string, data []byte, mode os.FileMode, sync func(*os.File) err
 	return err
 }
 
-// putFile replaces path whole, and not durably.
-func putFile(path string, data []byte, mode os.FileMode) error {
+// tryFile replaces a file of a run directory whole, and not durably, unless something is in the way.
+func tryFile(path string, data []byte, mode os.FileMode) error {
 	return replace(path, data, mode, func(*os.File) error { return nil })
+}
+
+// putFile replaces a file of a run directory whole, and not durably.
+func putFile(path string, data []byte, mode os.FileMode) error {
+	return insist(path, func() error { return tryFile(path, data, mode) })
+}
+
+// keepFile replaces a file of a run directory durably.
+func keepFile(path string, data []byte, mode os.FileMode) error {
+	return insist(path, func() error { return WriteFile(path, data, mode) })
+}
+
+// insist writes a file of a run directory. A program of the daemon's own user may have put something there that no file can replace, or
+// have closed the folder: that is cleared away.
+func insist(path string, write func() error) error {
+	err := write()
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.EISDIR) || errors.Is(err, fs.ErrPermission) {
+		foreign.Free(filepath.Dir(path))
+		if err = foreign.Remove(path); err == nil {
+			err = write()
+		}
+	}
+	return err
 }
 
 // makeFile writes a new file.
@@ -74,24 +99,47 @@ func writeJSON(path string, v any, write func(path string, data []byte, mode os.
 }
 
 func readJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return err
 	}
 	return parse(path, data, v)
 }
 
+// fileLimit bounds a file of the executor's or the supervisor's, in bytes.
+const fileLimit = 64 << 20
+
+// readFile reads a file of a run directory that should be the executor's or the supervisor's alone: what a program has put there instead
+// is never waited for, nor followed.
+func readFile(path string) ([]byte, error) { return foreign.ReadFile(path, fileLimit) }
+
+// OpenPlain opens a file of a run directory, and waits for nobody: a link, a pipe, a device or a folder in its place is an error of kind
+// Invalid.
+func OpenPlain(path string, how int, mode os.FileMode) (*os.File, error) {
+	if kind := kindOf(path); kind != "" && kind != aFile && kind != gone {
+		return nil, errkind.Errorf(errkind.Invalid, "%s is %s", path, kind)
+	}
+	f, err := os.OpenFile(path, how|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_NOCTTY, mode)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errkind.Errorf(errkind.Invalid, "%s is no file", path), err, f.Close())
+	}
+	return f, nil
+}
+
 // parse reads what was found at a path.
 func parse(path string, data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
-		return errkind.Errorf(errkind.Corrupt, "%s is damaged: %w; move its directory away after making sure that nothing of it runs", path, err)
+		return errkind.Errorf(errkind.Corrupt, "%s is damaged: %w", path, err)
 	}
 	return nil
 }
 
 // Tail returns the last lines of a file: at most lines of them in at most size bytes.
 func Tail(path string, lines int, size int64) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	f, err := OpenPlain(path, os.O_RDONLY, 0)
 	if err != nil {
 		return ""
 	}

@@ -221,7 +221,7 @@ func (d Dir) ReadControl() (c Control, err error) { return c, readJSON(d.Control
 
 // OpenControl reads control.json, and returns it open: as long as it is, no other file that is put in its place can be taken for it.
 func (d Dir) OpenControl() (c Control, f *os.File, err error) {
-	if f, err = os.Open(d.Control()); err != nil {
+	if f, err = OpenPlain(d.Control(), os.O_RDONLY, 0); err != nil {
 		return c, nil, err
 	}
 	data, err := io.ReadAll(f)
@@ -241,7 +241,7 @@ func (d Dir) WriteControl(c *Control) error { return writeJSON(d.Control(), c, p
 // ReadNote reads the last whole line of shim.json; an error that is fs.ErrNotExist means that no supervisor was here, or that it has
 // written nothing yet, and so started nothing.
 func (d Dir) ReadNote() (n Note, err error) {
-	data, err := os.ReadFile(d.Note())
+	data, err := readFile(d.Note())
 	if err != nil {
 		return n, err
 	}
@@ -288,5 +288,8 @@ func (d Dir) ReadResult() (job.Result, error) {
 // WriteResult writes result.json, the only file that is made durable here. Whoever tells the result syncs the folder that the run
 // directory is in before.
 func (d Dir) WriteResult(r *job.Result, l *Lease) error {
-	return writeJSON(d.Result(), result{*r, l}, WriteFile)
+	return writeJSON(d.Result(), result{*r, l}, keepFile)
 }
+
+// WriteLog replaces what the supervisor has said itself.
+func (d Dir) WriteLog(data []byte) error { return putFile(d.Log(), data, 0o600) }

@@ -1,9 +1,11 @@
 package shim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +18,7 @@ import (
 // Conclude judges how a subjob ended that has said e: by what it left, which is made durable first. An error: it can't be now, and nothing
 // of the result may count.
 func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
-	unfit, files := d.Unfit(l.OutputLimit), 0
+	unfit, files := cmp.Or(d.Damaged(), d.Unfit(l.OutputLimit)), 0
 	var err error
 	if unfit == "" {
 		files, err = d.SyncWork()
@@ -39,7 +41,7 @@ func (d Dir) Unfit(limit int64) string {
 	var size int64
 	for _, f := range [][2]string{{"SLUICE_OUTPUT_DIR", d.Output()}, {"SLUICE_CHECKPOINT_DIR", d.Checkpoint()}} {
 		name, path := f[0], f[1]
-		if kind := kindOf(path); kind != "" {
+		if kind := kindOf(path); kind != "" && kind != aFolder {
 			return name + " is " + kind + ", and not the folder that it was: write into it"
 		}
 		foreign.Free(path)
@@ -63,20 +65,43 @@ func (d Dir) Unfit(limit int64) string {
 	return ""
 }
 
-// kindOf says what stands in the place of a folder; empty: a folder, or nobody can tell.
+// Damaged says which file of the executor's or the supervisor's in a run directory is something else by now; empty: none. A program that
+// runs as the daemon's own user can do that.
+func (d Dir) Damaged() string {
+	for _, path := range []string{d.Lease(), d.Control(), d.Note(), d.Result(), d.Fenced(), d.Stuck()} {
+		if kind := kindOf(path); kind != "" && kind != aFile && kind != gone {
+			return DamagedBy(filepath.Base(path) + " is " + kind)
+		}
+	}
+	return ""
+}
+
+// DamagedBy is the reason of a subjob whose run directory is damaged.
+func DamagedBy(what string) string {
+	return "its run directory is damaged: " + what + "; a subjob may write into the folders alone that its environment names"
+}
+
+// What may stand at a path.
+const (
+	aFolder = "a folder"
+	aFile   = "a file"
+	gone    = "gone"
+)
+
+// kindOf says what stands at a path; empty: nobody can tell.
 func kindOf(path string) string {
 	var st unix.Stat_t
 	switch err := unix.Lstat(path, &st); {
 	case errors.Is(err, unix.ENOENT):
-		return "gone"
+		return gone
 	case err != nil:
 		return ""
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		return ""
+		return aFolder
 	case unix.S_IFREG:
-		return "a file"
+		return aFile
 	case unix.S_IFLNK:
 		return "a symbolic link"
 	case unix.S_IFIFO:

@@ -39,7 +39,7 @@ func (d Dir) TryLock() (*Lock, error) {
 }
 
 func tryLock(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, how, 0o600)
+	f, err := OpenPlain(path, how, 0o600)
 	if err != nil {
 		return nil, err
 	}

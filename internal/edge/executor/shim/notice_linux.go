@@ -26,7 +26,7 @@ func (d Dir) WriteNotice(n executor.Notice, a Anchor) error {
 	up := (a.Boot + n.Until.Sub(a.Wall)).Truncate(time.Millisecond)
 	data, err := json.Marshal(notice{n.Sequence, n.Kind, Deadline(n.Until), float64(up.Milliseconds()) / 1000, n.Why})
 	if err == nil {
-		err = putFile(d.Notice(), append(data, '\n'), 0o644)
+		err = tryFile(d.Notice(), append(data, '\n'), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", d.Notice(), err)

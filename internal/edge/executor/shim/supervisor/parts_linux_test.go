@@ -157,13 +157,14 @@ func TestMainRefusesWrongUse(t *testing.T) {
 // say otherwise; unless nobody can find it any more. An end that can't be told is an error, and the result is there.
 func TestTheEndIsToldBehindTheResult(t *testing.T) {
 	for name, c := range map[string]struct {
-		// inTheWay is made a directory before the end, gone removed.
-		inTheWay, gone     func(shim.Dir) string
-		fails, told, found bool
+		// inTheWay is made a directory before the end, gone removed; away: the run directory is moved, and something else is in its place.
+		inTheWay, gone           func(shim.Dir) string
+		away, fails, told, found bool
 	}{
 		"all is well":                    {told: true, found: true},
-		"no result can be written":       {inTheWay: shim.Dir.Result, fails: true},
-		"the run directory is removed":   {inTheWay: shim.Dir.Result, gone: shim.Dir.Note, fails: true, told: true},
+		"a folder is in the way":         {inTheWay: shim.Dir.Result, told: true, found: true},
+		"no result can be written":       {away: true, fails: true},
+		"the run directory is removed":   {away: true, gone: shim.Dir.Note, fails: true, told: true},
 		"the events file takes no lines": {inTheWay: func(d shim.Dir) string { return string(d) + ".events" }, fails: true, found: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +184,11 @@ func TestTheEndIsToldBehindTheResult(t *testing.T) {
 			}
 			if c.gone != nil {
 				if err := os.Remove(c.gone(dir)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.away {
+				if err := errors.Join(os.Rename(string(dir), string(dir)+".away"), os.WriteFile(string(dir), nil, 0o600)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,11 +1,14 @@
 package supervisor
 
 import (
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -30,6 +33,9 @@ func (s *subjob) stay() (said word) {
 		}
 		if s.lock.Removed() {
 			s.cause, s.forced, s.detail = job.Stopped, true, errRemoved.Error()
+			if _, err := os.Lstat(string(s.dir)); err == nil { // the note alone is gone
+				s.cause, s.detail = job.LimitKilled, shim.DamagedBy(filepath.Base(s.dir.Note())+" is gone")
+			}
 			return killed
 		}
 		s.terms.read(s.dir, s.log)

@@ -75,8 +75,11 @@ func groupMount() string {
 }
 
 // groupOwn is this process's path in it.
-func groupOwn() string {
-	data, err := os.ReadFile("/proc/self/cgroup")
+func groupOwn() string { return groupOf("self") }
+
+// groupOf is the path in it of a process, by its name in /proc.
+func groupOf(process string) string {
+	data, err := os.ReadFile("/proc/" + process + "/cgroup")
 	if err != nil {
 		return ""
 	}
