@@ -46,6 +46,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.ResultBeforeSync:  {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.TellBeforeLasting: {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.FinishUnpublished: {zone, "TestNobodyIsToldBeforeTheOutputIsThere"},
+	planted.WaitCancelled:     {zone, "TestACancelIsFinalWithinAMinute"},
 	planted.PublishReleased:   {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
 	planted.ForgetPast:        {zone, "TestASnapshotAnswersForEverySubjob"},
 	planted.OlderOffer:        {zone, "TestAnOvertakenViewIsDropped"},

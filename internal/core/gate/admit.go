@@ -119,7 +119,7 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	return nil
 }
 
-func (g *Gate) cancel(in *protocol.Message, c *protocol.Cancellation, out *protocol.Out) {
+func (g *Gate) cancel(now quantity.Instant, in *protocol.Message, c *protocol.Cancellation, out *protocol.Out) {
 	e := g.about(in)
 	switch {
 	case e == nil:
@@ -139,12 +139,17 @@ func (g *Gate) cancel(in *protocol.Message, c *protocol.Cancellation, out *proto
 		if text == "" {
 			text = "cancelled by its owner"
 		}
-		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text, Request: c.Request})
+		g.fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text, Request: c.Request, At: now})
 		if e.zone == "" { // any zone can end what is not to run
 			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: e.id, Zone: g.anywhere(e), Epoch: e.epoch})
 		}
 	}
 	g.reply(out, protocol.Message{To: in.From, Job: in.Job, Body: &protocol.Receipt{Request: c.Request, Changed: true}})
+}
+
+// cancellation is the owner's word as the home hears it.
+func (b *sequel) cancellation() *protocol.Cancellation {
+	return &protocol.Cancellation{Text: b.dropping, At: b.dropped}
 }
 
 func (g *Gate) pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out) {

@@ -206,7 +206,7 @@ func (g *Gate) askBack(e *entry, out *protocol.Out) {
 	}
 	g.send(out, m)
 	if b.dropping != "" {
-		m.Kind, m.Body = protocol.Cancel, &protocol.Cancellation{Text: b.dropping}
+		m.Kind, m.Body = protocol.Cancel, b.cancellation()
 		g.send(out, m)
 	}
 }

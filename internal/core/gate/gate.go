@@ -165,8 +165,9 @@ type sequel struct {
 	requeued string
 	// moving: its home is another zone than it was, and has not taken it over; nil else.
 	moving *moving
-	// dropping is why its owner cancelled it, empty if nobody did; cancelled is the request.
+	// dropping is why its owner cancelled it, empty if nobody did; cancelled is the request, dropped when that was, 0 if it is not known.
 	dropping, cancelled string
+	dropped             quantity.Instant
 	verdict             job.Verdict
 	ended               quantity.Instant
 
@@ -231,6 +232,9 @@ func (e *entry) hash() uint64 {
 	h := digest.New().Int(int64(e.submittedSum), int64(e.epoch), int64(e.generation), int64(e.since), int64(b.begun)).Text(b.requeued).Text(b.cancelled)
 	if b.moving != nil {
 		h = h.Text("moves from").Text(string(b.moving.from))
+	}
+	if b.dropped != 0 {
+		h = h.Int(int64(b.dropped))
 	}
 	return b.verdict.Mix(h.Bool(e.homed, e.held).Text(b.dropping)).Int(int64(b.ended)).Sum()
 }
@@ -371,7 +375,7 @@ func (e *entry) fold(f *protocol.Fact, specs *job.Pool) {
 		e.move(f.Zone, specs)
 	case protocol.JobDropping:
 		b := e.follow()
-		b.dropping, b.cancelled = f.Text, f.Request
+		b.dropping, b.cancelled, b.dropped = f.Text, f.Request, f.At
 	case protocol.JobHeld:
 		e.held, e.heldKnown = f.Flag, false
 	case protocol.JobClosed:
@@ -455,7 +459,7 @@ func (e *entry) AppendFacts(out []protocol.Fact) []protocol.Fact {
 		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: e.id, Flag: true})
 	}
 	if b.dropping != "" {
-		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: e.id, Text: b.dropping, Request: b.cancelled})
+		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: e.id, Text: b.dropping, Request: b.cancelled, At: b.dropped})
 	}
 	if e.over() {
 		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: e.id, Verdict: b.verdict, At: b.ended})

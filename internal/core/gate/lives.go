@@ -267,5 +267,5 @@ func (e *entry) ending() string {
 	if e.became().dropping == "" {
 		return ""
 	}
-	return fmt.Sprintf("; it is being cancelled, and over when its last subjob has ended: sluice wait %s", e.id)
+	return fmt.Sprintf("; it is being cancelled, and over within a minute: sluice wait %s", e.id)
 }

@@ -16,7 +16,7 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Submit:
 		g.submit(now, &in, in.Body.(*protocol.Submission), out)
 	case protocol.Cancel:
-		g.cancel(&in, in.Body.(*protocol.Cancellation), out)
+		g.cancel(now, &in, in.Body.(*protocol.Cancellation), out)
 	case protocol.Requeue:
 		g.requeue(now, &in, in.Body.(*protocol.Requeueing), out)
 	case protocol.Delete:
@@ -248,7 +248,9 @@ func (g *Gate) say(e *entry, out *protocol.Out) {
 			Body: out.Adoption(protocol.Adoption{Since: e.since, Spec: e.spec, Queue: g.settingsOf(g.queues[i], g.zoneAt(e.zone)), At: b.begun, Held: e.held, Record: b.moving.surrendered()}),
 		})
 	case b.dropping != "":
-		g.send(out, protocol.Message{Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Body: &protocol.Cancellation{Text: b.dropping}})
+		g.send(out, protocol.Message{
+			Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Body: b.cancellation(),
+		})
 	default:
 		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Body: &protocol.Pause{Held: e.held}})
 	}

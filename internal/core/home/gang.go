@@ -153,7 +153,8 @@ func (h *Ledger) repeatGang(now quantity.Instant, j *Job, l *Lease, c *protocol.
 	for i := range c.Members {
 		m := &c.Members[i]
 		if stop != "" && course.Left(i) {
-			h.Send(out, protocol.Message{Kind: protocol.Stop, To: gang.At(m), Token: m.Token, Job: j.ID, Body: &protocol.Halt{Text: stop}})
+			halt := &protocol.Halt{Text: stop, Now: l.hurried(now, j)}
+			h.Send(out, protocol.Message{Kind: protocol.Stop, To: gang.At(m), Token: m.Token, Job: j.ID, Body: halt})
 		}
 		if course.Asked(i) {
 			h.redeemMember(j, c, i, out)

@@ -48,13 +48,6 @@ func (h *Ledger) learnQueue(q *protocol.Queue, out *protocol.Out) {
 	}
 }
 
-// Cancel ends a job on its owner's word: at once if nothing of it runs, else when the last subjob is settled.
-func (h *Ledger) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Cancellation, out *protocol.Out) {
-	if j := h.Job(in.Job); j != nil && j.lives(in) && !j.rests() {
-		h.end(now, j, job.Verdict{State: job.Cancelled, Reason: c.Text}, out)
-	}
-}
-
 // Expire ends a job that is worth nothing any more.
 func (h *Ledger) Expire(now quantity.Instant, j *Job, why string, out *protocol.Out) {
 	if !j.rests() {
@@ -64,22 +57,19 @@ func (h *Ledger) Expire(now quantity.Instant, j *Job, why string, out *protocol.
 
 // end gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is
 // published: that is all there will be of it. Its owner's word waits for no node, but comes too late for a job of which all is
-// committed: that one finishes.
+// committed: that one finishes, if its output is in its place in time (cancel.go).
 func (h *Ledger) end(now quantity.Instant, j *Job, v job.Verdict, out *protocol.Out) {
-	if j.fate().verdict.State.Final() || j.Complete() && v.State != job.Finished {
+	if j.fate().verdict.State.Final() || j.Complete() && v.State != job.Finished && (v.State != job.Cancelled || now < h.closes(j)) {
 		return
 	}
 	if len(j.work().claims) > 0 || v.State == job.Failed && len(j.work().unpublished) > 0 {
-		if j.fate().dropping.State != v.State {
-			j.makeFate().dropping = v
-			for i := range j.work().leases {
-				j.work().leases[i].sent = 0 // Stop goes out with the next look at what is overdue
-			}
-			h.touch(j)
+		if was := j.fate().dropping.State; was != v.State && was != job.Cancelled {
+			h.drop(j, v)
 		}
 		return
 	}
 	h.fact(out, protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: v, At: now})
+	h.stir(j) // nothing of it is overdue any more
 }
 
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
@@ -119,12 +109,15 @@ func (h *Ledger) QueueChanged(in *protocol.Message, said *protocol.Queue, out *p
 }
 
 // Leased: a node has made a claim a lease.
-func (h *Ledger) Leased(in *protocol.Message) {
+func (h *Ledger) Leased(in *protocol.Message, out *protocol.Out) {
 	if j, l, c, i := h.member(in); c != nil {
 		h.memberLeased(j, l, c, i)
 		return
 	}
-	if j, l := h.standing(in); l != nil && !l.known {
+	switch j, l := h.standing(in); {
+	case l == nil:
+		h.disown(in, out)
+	case !l.known:
 		l.known = true
 		h.taken(j, in.Token)
 		h.stir(j)
@@ -145,12 +138,17 @@ func (h *Ledger) RedeemRefused(now quantity.Instant, in *protocol.Message, r *pr
 }
 
 // Running: a subjob has begun.
-func (h *Ledger) Running(in *protocol.Message, b *protocol.Beginning) {
+func (h *Ledger) Running(in *protocol.Message, b *protocol.Beginning, out *protocol.Out) {
 	if j, l, c, i := h.member(in); c != nil {
 		h.memberLeased(j, l, c, i) // nobody runs without a lease
+		if c.Token != in.Token {
+			return // of a gang the first member's counts
+		}
 	}
-	if j, l := h.standing(in); l != nil { // of a gang the first member's
+	if j, l := h.standing(in); l != nil {
 		h.runs(j, l, b.At)
+	} else {
+		h.disown(in, out)
 	}
 }
 
@@ -163,7 +161,12 @@ func (h *Ledger) Report(now quantity.Instant, in *protocol.Message, o *protocol.
 	if o.Storing {
 		h.storing(now, in)
 	}
-	if j, l := h.standing(in); l != nil {
+	if _, _, c, _ := h.member(in); c != nil && c.Token != in.Token {
+		return // of a gang the first member's counts
+	}
+	if j, l := h.standing(in); l == nil {
+		h.disown(in, out)
+	} else {
 		l.progress = max(l.progress, o.Progress)
 		if l.running == 0 { // Running was lost
 			h.runs(j, l, o.At)

@@ -1,7 +1,6 @@
 package home
 
 import (
-	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -30,7 +29,7 @@ func (h *Ledger) admits(now quantity.Instant, j *Job, in *protocol.Message, a *p
 		return false // the gate has it forgotten first
 	case !j.fate().verdict.State.Final():
 		// The gate knows it as over: it was taken home by an Adopt that came when it had been dropped.
-		h.end(now, j, job.Verdict{State: job.Cancelled, Reason: "a later life of it has begun"}, out)
+		h.cancel(now, now, j, "a later life of it has begun", out)
 		return false
 	case a.Since.Number() > j.Generation:
 		h.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
@@ -74,7 +73,9 @@ func (h *Ledger) applyReopened(j *Job, f *protocol.Fact) {
 		h.resting.Set(&t.slots.resting, j, quantity.Never)
 	}
 	h.watch.Reopened(j)
-	h.enliven(j)
+	if !j.Complete() {
+		h.enliven(j)
+	}
 	h.changed(j)
 }
 
@@ -83,7 +84,7 @@ func (h *Ledger) Forget(now quantity.Instant, in *protocol.Message, out *protoco
 	j, of := h.Job(in.Job), in.Generation.Number()
 	if j != nil && j.Epoch == in.Epoch && j.Generation <= of {
 		if gone := j.fate().verdict.State.Final() || j.rests(); !gone {
-			h.end(now, j, job.Verdict{State: job.Cancelled, Reason: "it was forgotten"}, out)
+			h.cancel(now, now, j, "it was forgotten", out)
 		}
 		if !j.fate().verdict.State.Final() && !j.rests() {
 			return // the gate asks again

@@ -50,14 +50,21 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 	resting := s.rests()
 	for j := 0; j < len(s.work().leases); j++ {
 		c, l := s.work().claims[s.claim(s.work().leases[j].token)], &s.work().leases[j]
-		if h.givenUp(&c, l) <= now {
+		if h.givenUp(s, &c, l) <= now {
 			why, said, won := "its node reported nothing by the lease's end", Silent, l.won
-			if l.remains != 0 {
+			switch {
+			case l.remains != 0:
 				why = "processes of it outlived the lease"
 				said = why
+			case now >= s.OverBy():
+				why = l.abandoned()
 			}
 			h.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.ID, Token: c.Token, At: now, Text: why})
-			h.BackOff(now, s, all(c.Slice, c.Also), won, said)
+			if s.fate().dropped != 0 {
+				h.dismiss(s, &c, why, out)
+			} else {
+				h.BackOff(now, s, all(c.Slice, c.Also), won, said)
+			}
 			j--
 			continue
 		}
@@ -82,7 +89,8 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 			h.redeem(s, &c, out)
 		}
 		if s.fate().dropping.State != job.Waiting {
-			h.Send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.ID, Body: &protocol.Halt{Text: s.fate().dropping.Reason}})
+			halt := &protocol.Halt{Text: s.fate().dropping.Reason, Now: l.hurried(now, s)}
+			h.Send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.ID, Body: halt})
 		}
 	}
 	if len(s.work().claims) == 0 && !resting {
@@ -118,10 +126,19 @@ func (h *Ledger) hearFirst(now quantity.Instant) {
 	h.stepped = now
 }
 
-// givenUp is when a claim is given up if its node stays silent.
-func (h *Ledger) givenUp(c *protocol.Claim, l *Lease) quantity.Instant {
+// givenUp is when a claim is given up if its node stays silent, and whatever it says where the job is cancelled.
+func (h *Ledger) givenUp(j *Job, c *protocol.Claim, l *Lease) quantity.Instant {
 	end := max(c.End, h.since)
-	return max(h.hearing, max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew))
+	at := max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew)
+	return max(h.hearing, min(at, j.OverBy()))
+}
+
+// closes is when a job of which all is committed, and that is cancelled, waits for its output no more.
+func (h *Ledger) closes(j *Job) quantity.Instant {
+	if at := j.OverBy(); at != quantity.Never && j.Complete() {
+		return max(h.hearing, at)
+	}
+	return quantity.Never
 }
 
 // rearm sets the alarms of jobs whose leases have changed.
@@ -131,11 +148,11 @@ func (h *Ledger) rearm() {
 
 // armLeases sets the alarms of a job by its leases.
 func (h *Ledger) armLeases(j *Job) {
-	again, bids, slots := quantity.Never, quantity.Never, &j.makeWork().slots
+	again, bids, slots := h.closes(j), quantity.Never, &j.makeWork().slots
 	for i := range j.work().leases {
 		l := &j.work().leases[i]
 		c := &j.work().claims[j.claim(l.token)]
-		again = min(again, h.givenUp(c, l))
+		again = min(again, h.givenUp(j, c, l))
 		if !l.settled(j) {
 			again = min(again, l.sent.Add(h.cfg.Retry))
 		}

@@ -54,11 +54,15 @@ func (h *Ledger) overduePlainly(now quantity.Instant, out *protocol.Out) quantit
 			h.end(now, j, job.Verdict{State: job.Expired, Reason: "its deadline passed before it finished"}, out)
 		}
 	}
-	for _, j := range h.Busy() {
+	for _, j := range h.all() {
+		if len(j.work().claims) == 0 && h.closes(j) > now {
+			wake = min(wake, h.closes(j))
+			continue
+		}
 		h.repeat(now, j, out)
 		for i := range j.work().leases {
 			l := &j.work().leases[i]
-			wake = min(wake, h.givenUp(&j.work().claims[j.claim(l.token)], l))
+			wake = min(wake, h.givenUp(j, &j.work().claims[j.claim(l.token)], l))
 			if !l.settled(j) {
 				wake = min(wake, l.sent.Add(h.cfg.Retry))
 			}

@@ -112,6 +112,9 @@ func (j *Job) Avoiding() bool { return len(j.met().backoff.avoided) > 0 }
 // Running since then; 0 if that was not heard of.
 func (l *Lease) Running() quantity.Instant { return l.running }
 
+// Stores says whether its subjob has ended and what it left is being stored.
+func (l *Lease) Stores() bool { return l.storing != 0 }
+
 // Progress last reported.
 func (l *Lease) Progress() int64 { return l.progress }
 

@@ -66,8 +66,10 @@ type fate struct {
 	// moving is why the job is given up to another zone (leave.go); empty while it is not.
 	moving string
 
-	// dropping is the verdict the job ends with once its claims are settled; its State is Waiting (zero) while none.
+	// dropping is the verdict the job ends with once its claims are settled; its State is Waiting (zero) while none. dropped is since
+	// when its owner has wanted it Cancelled, by the gate's clock; 0: nobody has. It ends OverBy a while after that.
 	dropping job.Verdict
+	dropped  quantity.Instant
 	// closing is the verdict as the gate is told of it, nil if it need not be; acked that it has it. leaving: it goes to the
 	// archive.
 	closing *outbox.Item[*Job]

@@ -129,6 +129,9 @@ func (h *Ledger) settled(now quantity.Instant, j *Job, out *protocol.Out) {
 	switch {
 	case j.fate().verdict.State.Final():
 	case j.Complete() && !j.finished():
+		if now >= h.closes(j) {
+			h.end(now, j, j.unconfirmed(), out)
+		}
 	case j.Complete():
 		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
 		if n := j.work().skipped.Len(); n > 0 {

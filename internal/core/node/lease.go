@@ -183,7 +183,8 @@ func (n *Node) stop(now quantity.Instant, in *protocol.Message, h *protocol.Halt
 		n.end(now, l, ownResult(now, l, job.Stopped, why), true, out)
 		return
 	}
-	first := !l.unwanted()
+	first := !l.unwanted() || h.Now && !l.hurried
+	l.hurried = l.hurried || h.Now
 	n.turn(l, halted)
 	if l.why = why; !l.stand.asked { // its entry is over: it has the grace that its home gives it
 		l.stand.since = 0

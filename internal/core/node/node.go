@@ -117,8 +117,10 @@ type lease struct {
 	lost string
 	// restless: it can't be made to stand still.
 	restless bool
-	fresh    bool             // it ended in this boot
-	retry    quantity.Instant // when the outstanding effect is sent again; 0 if none is
+	// hurried: its home wants it gone without its grace.
+	hurried bool
+	fresh   bool             // it ended in this boot
+	retry   quantity.Instant // when the outstanding effect is sent again; 0 if none is
 
 	sum uint64 // its part of the digest
 

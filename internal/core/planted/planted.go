@@ -38,6 +38,8 @@ const (
 	StaleCheckpoint Bug = "stale-checkpoint"
 	// FinishUnpublished calls a job finished before the output of its last subjobs is in its place. (home)
 	FinishUnpublished Bug = "finish-unpublished"
+	// WaitCancelled has a cancelled job wait for its subjobs, their nodes and stores for as long as these take. (home)
+	WaitCancelled Bug = "wait-cancelled"
 	// PublishAll publishes a subjob's whole range where only a part was committed. (home)
 	PublishAll Bug = "publish-all"
 	// ResultBeforeSync writes a subjob's result before its output is synced; a power cut in between loses it. (supervisor)

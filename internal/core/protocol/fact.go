@@ -29,7 +29,8 @@ const (
 	JobForgotten
 	// QueueSet: Queue.
 	QueueSet
-	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, Text, Request.
+	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, Text, Request, At (when; 0 before version 9 of the
+	// format: not known).
 	JobDropping
 	// JobHeld: paused (Flag) or resumed: Job, Flag.
 	JobHeld

@@ -25,6 +25,8 @@ type Submission struct {
 // Cancellation ends a job. Text says why, to people.
 type Cancellation struct {
 	Request, Text string
+	// At is when its owner asked for it, as the gate tells the home; 0: not known.
+	At quantity.Instant
 }
 
 // Pause says whether a job is held: it gets no new windows.

@@ -41,9 +41,12 @@ func (w *world) count(k protocol.FactKind) (n int) {
 	return n
 }
 
-// settledWhole insists that no member of a gang runs any more when its claim is settled.
+// settledWhole insists that no member of a gang runs any more when its claim is settled, unless it was cancelled a while ago.
 func (w *world) settledWhole(f *protocol.Fact) {
 	if f.Kind != protocol.Released && f.Kind != protocol.Committed {
+		return
+	}
+	if at, cancelled := w.dropped[f.Job]; cancelled && w.now >= at.Add(50*time.Second) {
 		return
 	}
 	for _, m := range w.mail.members[f.Token] {

@@ -35,11 +35,11 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Refused:
 		z.refused(now, &in, in.Body.(*protocol.Refusal), out)
 	case protocol.Leased:
-		z.home.Leased(&in)
+		z.home.Leased(&in, out)
 	case protocol.RedeemRefused:
 		z.home.RedeemRefused(now, &in, in.Body.(*protocol.Refusal), out)
 	case protocol.Running:
-		z.home.Running(&in, in.Body.(*protocol.Beginning))
+		z.home.Running(&in, in.Body.(*protocol.Beginning), out)
 	case protocol.Report:
 		z.home.Report(now, &in, in.Body.(*protocol.Observation), out)
 	case protocol.Result:

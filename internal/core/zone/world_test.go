@@ -45,8 +45,9 @@ type world struct {
 	deaf         bool                           // programs do not look at their lease file again
 	adopted      map[job.ID]*job.Spec
 	closed       map[job.ID]job.Verdict
-	lives        map[job.ID]job.Generation // that were closed
-	taught       map[job.ID][]*trp.Table   // what jobs were told by their templates
+	lives        map[job.ID]job.Generation   // that were closed
+	dropped      map[job.ID]quantity.Instant // when its owner cancelled it
+	taught       map[job.ID][]*trp.Table     // what jobs were told by their templates
 	log          []string
 	config       zone.Config
 	// bidders are the agents of external jobs: what each answers to what it hears.
@@ -58,7 +59,8 @@ type fataler interface{ Fatalf(string, ...any) }
 
 func newWorld(t fataler, capacities ...int64) *world {
 	w := &world{
-		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, lives: map[job.ID]job.Generation{}, taught: map[job.ID][]*trp.Table{}, mail: newMail(),
+		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, lives: map[job.ID]job.Generation{},
+		dropped: map[job.ID]quantity.Instant{}, taught: map[job.ID][]*trp.Table{}, mail: newMail(),
 		config: zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute},
 	}
 	w.z = w.make()
@@ -123,6 +125,9 @@ func (w *world) submit(specs ...*job.Spec) {
 }
 
 func (w *world) step(m protocol.Message) {
+	if _, again := w.dropped[m.Job]; m.Kind == protocol.Cancel && !again {
+		w.dropped[m.Job] = w.now
+	}
 	w.out.Reset()
 	w.z.Step(w.now, m, &w.out)
 	if wrong := zone.Audit(w.z, w.now); len(wrong) > 0 {

@@ -17,6 +17,7 @@ func submissionFields(c *coder, b *protocol.Submission) {
 func cancellationFields(c *coder, b *protocol.Cancellation) {
 	text(c, 1, &b.Request)
 	text(c, 2, &b.Text)
+	instant(c, 3, &b.At)
 }
 
 func pauseFields(c *coder, b *protocol.Pause) {

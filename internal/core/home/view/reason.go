@@ -19,6 +19,9 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 	switch {
 	case j.Verdict().State.Final():
 		return j.Verdict().Reason
+	case j.OverBy() != quantity.Never:
+		left := max(time.Second, j.OverBy().Sub(now).Round(time.Second))
+		return fmt.Sprintf("ending (%s): %s; it is over in %v at the latest", j.Ending().Reason, awaited(j), left)
 	case j.Ending().State == job.Failed && len(j.Claims()) == 0 && len(j.Publishing()) > 0:
 		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", j.Ending().Reason, j.Publishing()[0].Node)
 	case j.Ending().State != job.Waiting:
@@ -86,6 +89,27 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return "(Resources) every slice is taken; it is asked when a window opens"
 	}
 	return "(" + slurmReason(c.Reason) + ") " + v.Sentence(j, &c)
+}
+
+// awaited is what a cancelled job is not over for yet.
+func awaited(j *home.Job) string {
+	if len(j.Claims()) == 0 && len(j.Publishing()) > 0 {
+		return fmt.Sprintf("all of it is done, and its last output is being put in its place on %s", j.Publishing()[0].Node)
+	}
+	stored := 0
+	for i := range j.Claims() {
+		if j.Lease(j.Claims()[i].Token).Stores() {
+			stored++
+		}
+	}
+	switch stopped := len(j.Claims()) - stored; {
+	case stored == 0:
+		return fmt.Sprintf("%d subjobs are being stopped", stopped)
+	case stopped == 0:
+		return fmt.Sprintf("what %d subjobs have left is being stored", stored)
+	default:
+		return fmt.Sprintf("%d subjobs are being stopped, and what %d have left is being stored", stopped, stored)
+	}
 }
 
 // places says which slices a claim has.
