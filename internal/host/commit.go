@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/disk"
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
@@ -18,6 +19,7 @@ func (h *Host) commit(ctx context.Context) error {
 	wait := retryFirst
 	for {
 		err := h.append()
+		h.room.wanted.Store(disk.Full(err))
 		if err == nil {
 			h.clearTrouble()
 			return nil

@@ -55,6 +55,7 @@ type Host struct {
 	watches watches
 
 	lock      *os.File
+	room      room
 	gpus      *inventory.Locks
 	journal   journal.Journal
 	archivist *archivist // nil: jobs stay in memory until they are forgotten
@@ -123,7 +124,12 @@ func (h *Host) Run(ctx context.Context) error {
 		}
 	}()
 	stop := h.watch(ctx)
+	looking, enough := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() { h.watchRoom(looking) })
 	err := h.loop(ctx)
+	enough()
+	looks.Wait()
 	stop()
 	if err != nil {
 		h.log.Error("the daemon stops", "error", err)

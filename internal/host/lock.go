@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/journal/disk"
 )
 
 const lockName = "lock"
@@ -46,7 +47,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err == nil {
 		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
-	if err != nil {
+	if err != nil && !disk.Full(err) { // who holds it is the kernel's knowledge; the number is for people
 		return nil, errors.Join(fmt.Errorf("write %s: %w", path, err), f.Close())
 	}
 	return f, nil

@@ -43,6 +43,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	if h.fabric == nil {
 		h.fabric = memory.New(memory.Faults{})
 	}
+	h.room.set(o.DataDir)
 	h.inbox = newInbox(func(l lane, dropped uint64) {
 		h.log.Warn("the daemon gets more messages than it can take, and drops the newest; what they said is said again",
 			"from", l.String(), "waiting", l.room(), "dropped so far", dropped)
@@ -58,13 +59,16 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 		send:   h.inbox.put, try: h.inbox.call, jobs: map[job.ID]*agent{},
 	}
 	if err := h.open(ctx); err != nil {
-		return nil, errors.Join(err, h.Close())
+		return nil, errors.Join(h.failed(err), h.Close())
 	}
 	return h, nil
 }
 
 func (h *Host) open(ctx context.Context) (err error) {
 	if h.lock, err = prepareDir(h.opts.DataDir); err != nil {
+		return err
+	}
+	if err = h.room.letGo(); err != nil {
 		return err
 	}
 	h.actors = h.opts.Actors()
@@ -121,6 +125,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 		return fmt.Errorf("begin a new boot in the journal: %w", err)
 	}
 	h.dispatch()
+	h.holdReserve()
 	h.sweep()
 	h.first = append(h.held(), h.inventories(dealt, found)...)
 	return nil

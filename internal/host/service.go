@@ -39,6 +39,9 @@ func (h *Host) SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte
 		}
 		return out
 	}
+	if err := h.refusal(); err != nil { // before anything is stored
+		return fail(0, err)
+	}
 	stored, err := h.store(jobs, snapshot)
 	if err != nil {
 		return fail(0, err)
@@ -75,9 +78,6 @@ func (h *Host) store(jobs []Submission, snapshot []byte) (executor.Snapshot, err
 		return executor.Snapshot{}, nil
 	}
 	name := jobs[0].Spec.Name
-	if t := h.trouble.Load(); t != nil {
-		return executor.Snapshot{}, t.err() // before anything is stored
-	}
 	if h.files == nil {
 		return executor.Snapshot{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", name)
 	}
@@ -90,9 +90,6 @@ func (h *Host) store(jobs []Submission, snapshot []byte) (executor.Snapshot, err
 
 // take keeps a work directory that is in the store already for a job.
 func (h *Host) take(j *Submission) (executor.Snapshot, error) {
-	if t := h.trouble.Load(); t != nil {
-		return executor.Snapshot{}, t.err()
-	}
 	if h.files == nil {
 		return executor.Snapshot{}, errkind.Errorf(errkind.Unsupported, "job %s: this daemon stores no work directories: submit it without one", j.Spec.Name)
 	}

@@ -23,10 +23,18 @@ func (t *trouble) text() string {
 	return "nothing new can be made durable, so nothing new is decided (running subjobs go on): " + t.cause.Error()
 }
 
+// refusal is why no job is taken on now, nil if it is.
+func (h *Host) refusal() error {
+	if t := h.trouble.Load(); t != nil {
+		return t.err()
+	}
+	return h.room.refusal()
+}
+
 // Retries of a journal that takes no more for now begin at retryFirst and double up to retryLast.
 const (
 	retryFirst = 100 * time.Millisecond
-	retryLast  = 5 * time.Second
+	retryLast  = time.Second
 )
 
 // setTrouble says it once and answers everybody who waits; a second cause in a row only replaces the text.

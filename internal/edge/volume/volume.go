@@ -1,0 +1,44 @@
+// Package volume is what a file system says of its room, and a reserve that is kept on it. It must not know what lies there.
+package volume
+
+import (
+	"fmt"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Least is how much must be free, in bytes, for a file system not to count as full: a result, or a start without a work directory, needs less.
+const Least = 64 << 10
+
+// State is what a file system says of itself. It is a hint: one that compresses or shares blocks may take more, one with quotas less.
+type State struct {
+	// Size in bytes; 0: it does not count them. Free is what is left for everybody, Kept what is left for root besides.
+	Size, Free, Kept int64
+	// Files is how many it can hold; 0: it does not count them. FreeFiles is how many more.
+	Files, FreeFiles int64
+}
+
+// Left is how many bytes are free to root, or to anybody else.
+func (s State) Left(root bool) int64 {
+	if root {
+		return s.Free + s.Kept
+	}
+	return s.Free
+}
+
+// Full says whether there is no room for a small file more.
+func (s State) Full(root bool) bool {
+	return s.Size > 0 && s.Left(root) < Least || s.Files > 0 && s.FreeFiles == 0
+}
+
+// Text says what is free of how much.
+func (s State) Text(root bool) string {
+	text := fmt.Sprintf("%s of %s are free", Bytes(s.Left(root)), Bytes(s.Size))
+	if s.Files > 0 && s.FreeFiles == 0 {
+		text += fmt.Sprintf(", and none of %d files", s.Files)
+	}
+	return text
+}
+
+// Bytes is a size for people.
+func Bytes(n int64) string { return quantity.FormatBytes(quantity.Amount(n)) }
