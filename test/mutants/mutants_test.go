@@ -60,6 +60,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.GiveUpLooking:     {gives, "TestWhereAllAreNeededAllAreStopped"},
 	planted.StopBegun:         {node, "TestWhatHasBegunIsNotWithdrawn"},
 	planted.EarlierTerms:      {loans, "TestWhatIsLateCountsForNothing"},
+	planted.KeepMoved:         {loans, "TestWhatWasGivenBackIsForgotten"},
 	planted.PutUnsynced:       {stores, "TestAnObjectIsSyncedBeforeItHasItsName"},
 	planted.ForgetOwed:        {lock, "TestOwed"},
 	planted.ReverseVictims:    {lock, "TestNobodyIsAskedAboveOneThatCannotYield"},

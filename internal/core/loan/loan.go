@@ -455,7 +455,10 @@ func (g *Gang) giveBack(now quantity.Instant, taken bool, o Office) {
 			o.Borrow(p.zone, protocol.Loan{Seq: g.number(now), Taken: taken})
 		}
 	}
-	g.parts, g.length, g.moved = nil, 0, 0
+	g.parts, g.length = nil, 0
+	if !planted.In(planted.KeepMoved) {
+		g.moved = 0
+	}
 }
 
 // Ended says how it went when the nodes were asked: taken, or one of them refused.

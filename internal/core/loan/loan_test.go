@@ -196,6 +196,58 @@ func TestAPlaceThatIsLater(t *testing.T) {
 	}
 }
 
+// TestWhatWasGivenBackIsForgotten: a gang asks for an earlier start once a renewal; one that has given all back and holds places anew asks at once.
+func TestWhatWasGivenBackIsForgotten(t *testing.T) {
+	at := start.Add(time.Minute)
+	moves := func(g *gang, now, from quantity.Instant) bool {
+		g.heard()
+		g.answers(now, "a", protocol.Lending{Start: from, Kept: true, Earliest: now})
+		g.answers(now, "b", protocol.Lending{Start: from, Kept: true, Earliest: now})
+		return g.loans["a"].NotBefore == now
+	}
+	g := keeping(t, at)
+	if !moves(g, start, at) {
+		t.Fatalf("it said %q, and all could begin now", g.heard())
+	}
+	soon := start.Add(time.Second)
+	g.answers(soon, "a", protocol.Lending{Start: at, Kept: true, Earliest: soon})
+	if moves(g, soon, at) {
+		t.Errorf("it asks for an earlier start twice within %v", soon.Sub(start))
+	}
+	for name, ends := range map[string]func(*gang){
+		"it was dropped":  func(g *gang) { g.Drop(start, g) },
+		"a node refused":  func(g *gang) { begin(t, g); g.Ended(start, false, g); g.Tick(g.Next(), g) },
+		"it began before": func(g *gang) { begin(t, g); g.Ended(start, true, g) },
+	} {
+		g := keeping(t, at)
+		if !moves(g, start, at) {
+			t.Fatalf("%s: it said %q, and all could begin now", name, g.heard())
+		}
+		ends(g)
+		if g.State() != loan.Idle {
+			t.Fatalf("%s: it is %v", name, g.State())
+		}
+		g.Seek(soon, g)
+		g.names(soon, lenders(4, 4)...)
+		g.answers(soon, "b", protocol.Lending{Start: soon})
+		g.answers(soon, "a", protocol.Lending{Start: at})
+		if !moves(g, soon, at) {
+			t.Errorf("%s: it waits until an earlier start may be asked for, as if it still held what it gave back", name)
+		}
+	}
+}
+
+// begin has both zones of a gang keep their parts from now on.
+func begin(t *testing.T, g *gang) {
+	t.Helper()
+	for _, z := range []job.ZoneID{"a", "b"} {
+		g.answers(start, z, protocol.Lending{Start: start, Kept: true})
+	}
+	if g.State() != loan.Begun {
+		t.Fatalf("it is %v, and all keep their parts from now on", g.State())
+	}
+}
+
 // TestPlacesThatOverlapEnough need not begin together; those that do not are asked for anew.
 func TestPlacesThatOverlapEnough(t *testing.T) {
 	g := keeping(t, start)

@@ -108,6 +108,8 @@ const (
 	StopBegun Bug = "stop-begun"
 	// EarlierTerms takes a lender's answer to terms that have changed since. (loan)
 	EarlierTerms Bug = "earlier-terms"
+	// KeepMoved has a gang that gave its places back wait for an earlier start as if it had asked for one of those it has now. (loan)
+	KeepMoved Bug = "keep-moved"
 	// PutUnsynced gives an object its name before its bytes are on the disk; a power cut leaves a whole name of nothing. (store)
 	PutUnsynced Bug = "put-unsynced"
 	// ForgetTimer lets an entry of Airlock stand for good where the executor is silent. (node)
