@@ -47,6 +47,8 @@ type run struct {
 	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine until there is a result, then of
 	// who settles.
 	told bool
+	// gone is when what a dead supervisor has left was ended; 0: nothing had to be.
+	gone quantity.Instant
 	// trouble of the node that its start, or its end, has met.
 	trouble error
 	// damage is what keeps its lease from being read; empty: it was.

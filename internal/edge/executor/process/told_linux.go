@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"time"
@@ -24,10 +25,12 @@ func (r *run) tellEnd(res *job.Result) {
 		if c, failed := r.dir.ReadControl(); failed == nil {
 			to = max(to, c.Range.To)
 		}
-		err = shim.AppendEvent(l.Events, shim.Event{
+		end := shim.Event{
 			What: "end", Token: r.token.String(), Job: l.Job, Slice: l.Slice, From: l.Range.From, To: to,
 			PID: note.Init, Boot: int64(shim.Boottime()), Wall: time.Now(), Outcome: res.Outcome.String(),
-		})
+		}
+		end.Since(shim.AnchorAt(r.e.o.now()), cmp.Or(note.Gone, r.gone))
+		err = shim.AppendEvent(l.Events, end)
 	}
 	if err != nil {
 		r.e.o.Logger.Warn("telling the events file", "err", err)

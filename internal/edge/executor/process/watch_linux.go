@@ -277,6 +277,7 @@ func (r *run) endRest(note shim.Note) error {
 		r.remains(fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID))
 		return errRemain
 	}
+	r.gone = r.e.o.now()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // Event is one line of the events file: a command was started or its tree is gone. Supervisors write it without the
@@ -27,6 +28,16 @@ type Event struct {
 	Boot    int64
 	Wall    time.Time
 	Outcome string
+}
+
+// Since has the event be of an earlier moment by the node's clock, as a reads it; 0: it is of now.
+func (e *Event) Since(a Anchor, at quantity.Instant) {
+	if at == 0 {
+		return
+	}
+	if late := a.Now().Sub(at); late > 0 {
+		e.Boot, e.Wall = e.Boot-int64(late), e.Wall.Add(-late)
+	}
 }
 
 // AppendEvent appends one line with one write, so that lines of several supervisors don't mix. Behind a line that a full disk has cut off

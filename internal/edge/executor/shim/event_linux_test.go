@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
@@ -127,5 +129,20 @@ func TestLastEventIsOfTheSubjob(t *testing.T) {
 	}
 	if got, err := shim.LastEvent(path, "1-1"); got != "start" || err != nil {
 		t.Errorf("it says %q, %v, want the start", got, err)
+	}
+}
+
+// TestAnEventOfAnEarlierMoment: an end that is told late says when it was.
+func TestAnEventOfAnEarlierMoment(t *testing.T) {
+	const ago = 3 * time.Second
+	a := shim.AnchorAt(quantity.At(time.Now()))
+	for at, want := range map[quantity.Instant]time.Duration{0: 0, a.Wall.Add(-ago): ago, a.Wall.Add(time.Hour): 0} {
+		before := time.Now()
+		e := shim.Event{Boot: int64(shim.Boottime()), Wall: before}
+		boot := e.Boot
+		e.Since(a, at)
+		if late := time.Duration(boot - e.Boot); late < want || want == 0 && late != 0 || before.Sub(e.Wall) != late || late > want+time.Minute {
+			t.Errorf("of an instant %v before, it is told as %v before", want, late)
+		}
 	}
 }

@@ -317,7 +317,8 @@ func (s *subjob) write(r *job.Result) error {
 	if s.note.At == 0 {
 		return s.put(r)
 	}
-	end := s.event("end", r.Outcome.String()) // now: nothing of it lives
+	end := s.event("end", r.Outcome.String())
+	end.Since(s.terms.anchor, s.gone) // storing what is left may have taken a while
 	err := s.put(r)
 	if err == nil || s.lock.Removed() {
 		err = errors.Join(err, s.tell(end))
