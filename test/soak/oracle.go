@@ -18,6 +18,8 @@ import (
 type workload struct {
 	name, kind string
 	total      int64
+	// hostile is what it is if it is a hostile one, else nil.
+	hostile *hostility
 }
 
 // values lists what each unit must have published.
@@ -70,6 +72,20 @@ func checkOutput(data string, j workload) (wrong []string) {
 			if len(wrong) > 10 {
 				break
 			}
+		}
+	}
+	return wrong
+}
+
+// checkNone returns what is published of a job of which nothing may be.
+func checkNone(data string, j workload) (wrong []string) {
+	folders, err := os.ReadDir(filepath.Join(data, "output", j.name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return []string{fmt.Sprintf("job %s: %v", j.name, err)}
+	}
+	for _, f := range folders {
+		if !strings.HasPrefix(f.Name(), ".") {
+			wrong = append(wrong, fmt.Sprintf("job %s: %s is published, though nothing of it counts", j.name, f.Name()))
 		}
 	}
 	return wrong

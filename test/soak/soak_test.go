@@ -2,10 +2,12 @@ package soak
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +33,8 @@ func TestMain(m *testing.M) {
 // TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200). SLUICE_SOAK_SNAPSHOT is after
 // how many records a snapshot is written, and SLUICE_SOAK_AWAY how long the daemon stays down now and then: longer than leases,
 // skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all. With SLUICE_SOAK_STORE=1 what subjobs leave goes to a store, too. With SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and
-// the watcher is killed as well; where there can be none the log says so.
+// the watcher is killed as well; where there can be none the log says so. Hostile jobs are among the others: those of which something counts
+// must be completed, the rest must fail for what they are, with nothing published.
 func TestSoak(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_KILLS")
 	seed := uint64(time.Now().UnixNano())
@@ -90,7 +93,10 @@ func tell(t *testing.T, r *result, seed uint64, m mix) {
 	if m.group != nil {
 		t.Logf("%d storms, %d watchers killed, %d times seen standing still; the watcher's acts: %v", r.storms, r.watchers, r.stood, r.acts)
 	}
-	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d snapshots, away for %v %d times, %d looks at /proc, %d subjobs started, all of %d jobs finished in %v",
+	for _, kind := range slices.Sorted(maps.Keys(r.failed)) {
+		t.Logf("hostile jobs %q failed: %v", kind, r.failed[kind])
+	}
+	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d snapshots, away for %v %d times, %d looks at /proc, %d subjobs started, all of %d jobs over in %v",
 		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.snapshots, m.away, r.aways, r.samples, r.started, len(r.jobs), r.took.Round(time.Second))
 }
 
@@ -158,8 +164,10 @@ type result struct {
 	// Of storms: how many blew, how many watchers were killed, how many subjobs were seen standing still, and what the watchers did.
 	storms, watchers, stood int
 	acts                    map[string]int
-	chaos, took             time.Duration
-	wrong                   []string
+	// failed counts hostile jobs that failed, by kind and why.
+	failed      map[string]map[string]int
+	chaos, took time.Duration
+	wrong       []string
 }
 
 func (r *result) kills() int { return r.daemons + r.supervisors + r.subjobs + r.watchers }
@@ -199,6 +207,9 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 		defer calm()
 	}
 	r.jobs = workloads(kills)
+	if bug == "" {
+		r.jobs = among(r.jobs, hostiles(kills))
+	}
 	submitted := map[string]bool{}
 	next := 0
 	for n := 0; n < kills; n++ {
@@ -238,13 +249,13 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 			t.Fatal(err)
 		}
 	}
+	var states map[string]string
 	for end := time.Now().Add(settle); bug == "" || s.found() == 0; {
 		if !d.alive() {
 			r.wrong = append(r.wrong, "the daemon ended by itself: "+tail(filepath.Join(dir, "daemon.log")))
 			break
 		}
-		states, err := d.states()
-		if err == nil && allDone(states, submitted) {
+		if states, err = d.states(); err == nil && allDone(states, r.jobs, submitted) {
 			break
 		}
 		if time.Now().After(end) {
@@ -258,10 +269,15 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 	r.wrong = append(r.wrong, s.close()...)
 	r.samples, r.stood, r.acts = s.samples, s.still.stood, d.acts()
 	for _, j := range r.jobs {
-		if submitted[j.name] {
+		if submitted[j.name] && (j.hostile == nil || j.hostile.reason == "") {
 			r.wrong = append(r.wrong, checkOutput(d.data, j)...)
+		} else if submitted[j.name] {
+			r.wrong = append(r.wrong, checkNone(d.data, j)...)
 		}
 	}
+	var wrong []string
+	r.failed, wrong = judge(states, r.jobs)
+	r.wrong = append(r.wrong, wrong...)
 	written, refused := d.snapshots()
 	r.snapshots, r.wrong = written, append(r.wrong, refused...)
 	events, err := readEvents(d.data)
@@ -357,6 +373,9 @@ spec:
   env: {%s: %s, SOAK_PACE: %s%s}
   command: [%q]
 `, j.name, work, workerVariable, j.kind, pace, grow, self)
+	if j.hostile != nil {
+		text = j.hostile.file(j.name)
+	}
 	path := filepath.Join(dir, j.name+".yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -364,13 +383,31 @@ spec:
 	return path
 }
 
-func allDone(states map[string]string, submitted map[string]bool) bool {
-	for name := range submitted {
-		if states[name] != "COMPLETED" {
+func allDone(states map[string]string, jobs []workload, submitted map[string]bool) bool {
+	for _, j := range jobs {
+		if over, _, _ := j.ended(states[j.name]); submitted[j.name] && !over {
 			return false
 		}
 	}
 	return true
+}
+
+// judge says what is wrong with how jobs have ended, and counts the reasons of those that failed, by what they are.
+func judge(states map[string]string, jobs []workload) (failed map[string]map[string]int, wrong []string) {
+	failed = map[string]map[string]int{}
+	for _, j := range jobs {
+		over, how, err := j.ended(states[j.name])
+		if over && err != nil {
+			wrong = append(wrong, err.Error())
+		}
+		if how != "" {
+			if failed[j.hostile.kind] == nil {
+				failed[j.hostile.kind] = map[string]int{}
+			}
+			failed[j.hostile.kind][how]++
+		}
+	}
+	return failed, wrong
 }
 
 // sweep ends whatever a planted bug has left behind.

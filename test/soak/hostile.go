@@ -1,0 +1,106 @@
+package soak
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// hostility is one kind of these.
+type hostility struct {
+	kind, script string
+	// failures is maxFailures, 0: mostFailures. more is what its job file says beside.
+	failures int
+	more     string
+	// reason is what its job is to fail for; empty: it is to be completed, and its output is checked as any other's.
+	reason string
+}
+
+// hostile are programs that leave the worst, or do not want to end, beside the others. Each is a script of sh in a rigid job; $VALUE is
+// what unit 0 must publish.
+//
+//nolint:gochecknoglobals // a table
+var hostile = []hostility{
+	{kind: "file", script: instead(`echo result > "$d"`), reason: "SLUICE_OUTPUT_DIR is a file"},
+	{kind: "link", script: instead(`mkdir "$TMPDIR/big"; echo "0 $VALUE" > "$TMPDIR/big/units"; ln -s "$TMPDIR/big" "$d"`),
+		reason: "SLUICE_OUTPUT_DIR is a symbolic link"},
+	{kind: "names", script: `cd "$SLUICE_OUTPUT_DIR"; echo x > "$(printf 'caf\351')"; echo x > "$(printf 'two\nlines')"; echo x > -rf
+		mkdir "$(printf 'd\351')"; mkfifo pipe; ln -s / root; echo "0 $VALUE" > units`},
+	{kind: "sparse", script: `truncate -s 6G "$SLUICE_OUTPUT_DIR/big"; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"`,
+		more: "limits: {output: 64Mi}", reason: "more than the limit of 67108864 bytes"},
+	{kind: "many", script: `cd "$SLUICE_OUTPUT_DIR"; mkdir many; cd many; seq 2000 | xargs touch; echo "0 $VALUE" > ../units`},
+	{kind: "deaf", script: `trap '' TERM INT HUP; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"; while :; do sleep 0.1; done`,
+		failures: 2, reason: "it was still running at its deadline"},
+	{kind: "children", script: `for i in 1 2 3; do (setsid sh -c 'trap "" TERM; (setsid sleep 1000 &); sleep 1001' &); done; sleep 0.2; exit 7`,
+		reason: "exit status 7"},
+	{kind: "wreck", script: `d=$(dirname "$SLUICE_OUTPUT_DIR"); mkdir "$d/result.json"; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"; sleep 0.3`,
+		reason: "its run directory is damaged"},
+}
+
+// instead replaces the output folder, d, by what script makes.
+func instead(script string) string {
+	return `d=$SLUICE_OUTPUT_DIR; rm -rf "$d"; ` + script
+}
+
+// hostiles are jobs of each kind, enough for so many kills.
+func hostiles(kills int) (out []workload) {
+	for i := range 1 + kills/60 {
+		for k := range hostile {
+			h := &hostile[k]
+			out = append(out, workload{name: fmt.Sprintf("%s-%d", h.kind, i), kind: "rigid", total: 1, hostile: h})
+		}
+	}
+	return out
+}
+
+// among puts the second list into the first, evenly.
+func among(first, second []workload) (out []workload) {
+	for i, j := range first {
+		n := len(second) * (i + 1) / len(first)
+		out = append(append(out, j), second[len(out)-i:n]...)
+	}
+	return out
+}
+
+// mostFailures is after how many failures in a row a hostile job is over. A kill may be one of them, and the last.
+const mostFailures = 4
+
+// file is the job file of a hostile job.
+func (h *hostility) file(name string) string {
+	return fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
+kind: Job
+metadata: {name: %s}
+spec:
+  rigid: {walltime: 2s}
+  memory: 64Mi
+  maxFailures: %d
+  grace: 300ms
+  env: {VALUE: %q}
+  command: ["sh", "-c", %q]
+  %s
+`, name, cmp.Or(h.failures, mostFailures), value(name, 0), h.script, h.more)
+}
+
+// Why hostile jobs failed: for what they are, or, where the last of their failures was a kill, for that.
+const (
+	byItself = "for what it is"
+	byKill   = "for a kill"
+)
+
+// ended says whether a job is over, and how: as it is to be, or not.
+func (j workload) ended(state string) (over bool, how string, err error) {
+	reason, failed := strings.CutPrefix(state, "FAILED: ")
+	switch completes := j.hostile == nil || j.hostile.reason == ""; {
+	case state == "COMPLETED" && completes:
+		return true, "", nil
+	case !failed && state != "COMPLETED":
+		return false, "", nil
+	case completes:
+		return j.hostile != nil, "", fmt.Errorf("job %s is %s, want it completed", j.name, state)
+	case strings.Contains(reason, j.hostile.reason):
+		return true, byItself, nil
+	case failed && (strings.Contains(reason, "signal 9") || strings.Contains(reason, "the supervisor died")):
+		return true, byKill, nil
+	}
+	return true, "", fmt.Errorf("job %s is %s, want it failed: %s", j.name, state, j.hostile.reason)
+}
