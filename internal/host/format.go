@@ -113,27 +113,29 @@ func (h *Host) raiseFormat() error {
 
 // writeFormat is durable before anything else is stored: a directory with data always says what it holds.
 func writeFormat(dir, format string) error {
-	temp := filepath.Join(dir, formatTemp)
-	err := func() error {
-		f, err := os.Create(temp)
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString(format + "\n")
-		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-			return err
-		}
-		if err = os.Rename(temp, filepath.Join(dir, formatName)); err != nil {
-			return err
-		}
-		d, err := os.Open(dir)
-		if err != nil {
-			return err
-		}
-		return errors.Join(d.Sync(), d.Close())
-	}()
-	if err != nil {
+	if err := replaceFile(dir, formatName, formatTemp, format+"\n"); err != nil {
 		return fmt.Errorf("begin the data directory: %w", err)
 	}
 	return nil
+}
+
+// replaceFile writes a small file of the data directory whole and durably: after a crash it is the old one or the new one.
+func replaceFile(dir, name, temp, text string) error {
+	temp = filepath.Join(dir, temp)
+	f, err := os.Create(temp)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(temp, filepath.Join(dir, name)); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

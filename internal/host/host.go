@@ -77,6 +77,7 @@ type Host struct {
 	parties  []actor.Party
 	index    map[protocol.Address]int
 	absent   absent             // who is in the journal alone
+	renames  protocol.Renames   // of nodes that had other names
 	kept     []int              // of each party: what the journal has of it (nothing, bootedOnly, more)
 	wakes    []quantity.Instant // earliest wanted Tick of each party; Never for none
 	clock    clock

@@ -76,6 +76,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	for i := range h.actors.Nodes {
 		h.nodes = append(h.nodes, h.actors.Nodes[i].ID)
 	}
+	h.renames = renamesOf(h.opts.Names, h.nodes)
 	h.wakes, h.kept, h.absent = neverWakes(len(h.parties)), make([]int, len(h.parties)), absent{}
 	for i, p := range h.parties {
 		h.index[p.Address] = i
@@ -98,7 +99,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if err = h.openArchive(); err != nil {
 		return err
 	}
-	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice, Use: h.use()}); err != nil {
+	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice, Present: h.renames.Slice, Use: h.use()}); err != nil {
 		return fmt.Errorf("start the executor: %w", err)
 	}
 	if err = h.lostJournal(); err != nil {
@@ -118,6 +119,9 @@ func (h *Host) open(ctx context.Context) (err error) {
 	}
 	h.missingSnapshots()
 	if err := h.raiseFormat(); err != nil {
+		return err
+	}
+	if err := h.keepNames(); err != nil {
 		return err
 	}
 	h.recover()

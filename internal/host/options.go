@@ -50,6 +50,8 @@ type Env struct {
 	Deliver func(protocol.Message)
 	// Slice describes a slice of this node by its full name. It knows them all before the first Start.
 	Slice func(job.SliceID) (protocol.Slice, bool)
+	// Present is the name that a slice has now, by any that it ever had.
+	Present func(job.SliceID) job.SliceID
 	// Use tells which processes use how much of a slice's own memory (inventory.Meter). Nil: nobody can tell.
 	Use func(job.SliceID) (map[int]int64, error)
 }
@@ -62,6 +64,9 @@ type Options struct {
 	Version, Commit string
 	// Machine is the name of this machine, for people.
 	Machine job.NodeID
+	// Names are what the machine was ever called in this data directory, the last of them Machine, which all nodes' names begin with. What
+	// was made durable under an earlier one is read under the last (protocol.Renames). None: no name is kept there.
+	Names []job.NodeID
 	// Actors makes fresh actors with the daemon's configuration. It is called at start, and again to prove a snapshot
 	// before it replaces the journal. The nodes are numbered in their order (node.Config.Number).
 	Actors func() actor.Set

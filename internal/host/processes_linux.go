@@ -18,10 +18,10 @@ import (
 // MaxSnapshot is the largest packed work directory that Submit takes, in bytes.
 const MaxSnapshot = 64 << 20
 
-// Processes makes Options.Executor for subjobs that are processes of this machine. Deliver, Slice and Use of o are set here.
+// Processes makes Options.Executor for subjobs that are processes of this machine. Deliver, Slice, Present and Use of o are set here.
 func Processes(o process.Options) func(Env) (executor.Executor, Files, error) {
 	return func(e Env) (executor.Executor, Files, error) {
-		o.Deliver, o.Slice, o.Use = e.Deliver, e.Slice, e.Use
+		o.Deliver, o.Slice, o.Present, o.Use = e.Deliver, e.Slice, e.Present, e.Use
 		x, err := process.New(o)
 		if err != nil {
 			return nil, nil, err

@@ -43,6 +43,9 @@ func (h *Host) filed(role protocol.Role, name job.ID) ([]protocol.Fact, job.Gene
 		return nil, 0, err
 	}
 	facts, err := part.Facts()
+	for i := range facts {
+		h.renames.Fact(&facts[i])
+	}
 	return facts, part.Generation, err
 }
 

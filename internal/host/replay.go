@@ -24,6 +24,7 @@ const (
 type journalReader struct {
 	journal journal.Journal
 	decoder wire.Decoder
+	renames protocol.Renames
 	// facts that were read and not handed over yet; told is who is told each of them, with its encoding.
 	facts []protocol.Fact
 	told  func(f *protocol.Fact, encoded []byte)
@@ -43,7 +44,7 @@ func (h *Host) replay() error {
 	h.workdirs = newWorkdirs()
 	h.recovering = recoveredTurns
 	collect(true)
-	r := &journalReader{journal: h.journal, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches)}
+	r := &journalReader{journal: h.journal, renames: h.renames, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches)}
 	for range batches {
 		r.free <- make([]protocol.Fact, 0, batchFacts)
 	}
@@ -179,6 +180,9 @@ func (r *journalReader) fact(encoded []byte) error {
 	if err := r.decoder.Fact(encoded, f); err != nil {
 		r.facts = r.facts[:len(r.facts)-1]
 		return err
+	}
+	if r.renames.Fact(f) {
+		encoded = wire.AppendFact(nil, f) // a tape plays with the names of now
 	}
 	if r.told(f, encoded); len(r.facts) < batchFacts {
 		return nil

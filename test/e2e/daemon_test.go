@@ -29,6 +29,7 @@ type daemon struct {
 	token string
 	flags []string
 	user  *syscall.Credential // whom it runs as; nil: whoever tests
+	host  string              // what the host is called; empty: as it is
 	files int                 // how many it may have open; 0: as many as whoever tests
 	cmd   *exec.Cmd
 	ended chan struct{}
@@ -120,6 +121,9 @@ func (d *daemon) launch() {
 	c := exec.Command(filepath.Join(bin, "sluice"), append([]string{"up", "--data", d.data, "--listen", d.addr}, d.flags...)...)
 	if d.files > 0 {
 		c = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, d.files)}, c.Args...)...)
+	}
+	if d.host != "" {
+		c = exec.Command("unshare", append([]string{"--uts", "sh", "-c", `hostname "$0" && exec "$@"`, d.host}, c.Args...)...)
 	}
 	c.Env = append(os.Environ(), "SLUICE_TOKEN="+d.token)
 	c.Stdout, c.Stderr = d.log, d.log

@@ -45,10 +45,14 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)
 	}
-	name, err := nodeName()
+	open := func(dir string) (journal.Journal, error) {
+		return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
+	}
+	names, err := o.names(data, open)
 	if err != nil {
 		return nil, err
 	}
+	name := names[len(names)-1]
 	single, errUsers := singleUser(o, data)
 	inv, note, errGPUs := inventories.Detect(ctx, o.GPUs)
 	memory, said, errMemory := survivals.Detect(o.Airlock.Kind, "")
@@ -84,9 +88,7 @@ func OpenDaemon(ctx context.Context, o UpOptions) (*Daemon, error) {
 	})
 	h, err = host.Open(ctx, host.Options{
 		DataDir: data, Version: o.Version, Commit: o.Commit, Machine: name, Actors: actors, Config: shown,
-		Journal: func(dir string) (journal.Journal, error) {
-			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
-		},
+		Names: names, Journal: open,
 		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
 		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
 		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
@@ -213,16 +215,6 @@ func shownOf(o *UpOptions, name job.NodeID, config *arrangement.Config) ([]byte,
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// nodeName is the machine's name, cut to what an id may hold.
-func nodeName() (job.NodeID, error) {
-	name, err := os.Hostname()
-	if err != nil {
-		return "", fmt.Errorf("this machine's name, which names its slices: %w", err)
-	}
-	name, _, _ = strings.Cut(name, ".")
-	return job.NodeID(strings.ReplaceAll(name, "/", "-")), nil
 }
 
 // findSupervisor looks for the supervisor's program beside our own, then in PATH.

@@ -36,6 +36,8 @@ import (
 type UpOptions struct {
 	// DataDir holds everything durable of this daemon.
 	DataDir string
+	// Name of the machine; empty: the one that the data directory keeps, else the host's.
+	Name string
 	// Listen is the address that the API was given, for people.
 	Listen string
 	// GPUs names the inventory, and how its GPUs are cut.
@@ -120,6 +122,10 @@ who calls. Anybody else needs the token in the data directory. Any other address
 TLS and a token of your own, which then everybody has to show, because Sluice runs what
 it is sent.
 
+--name gives the machine a name, which its data directory keeps, whatever the host is
+called later. With another one at a later start it is renamed, with its slices, and
+with what runs and is reserved there.
+
 --mechanism says how windows are sold: with sja jobs signal interest and the policy
 picks; with jasda they bid, and the market clears. An external job does either
 through its own agent.
@@ -170,6 +176,7 @@ memory; whether class or priority comes first in who stands still):
 		},
 	}
 	c.Flags().StringVar(&o.DataDir, "data", defaultData(a.Getenv), "the directory for everything durable")
+	c.Flags().StringVar(&o.Name, "name", "", "the machine's name, which its nodes' and slices' names begin with; the data directory keeps it (default: the host's name at the first start)")
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+policies.Default().Name()+")")

@@ -41,7 +41,7 @@ func (e *Executor) findDamaged(ctx context.Context, r *run, why error) (*executo
 	e.o.Logger.Error("a run directory is damaged: its subjob is ended", "subjob", r.token.String(), "err", why)
 	r.damage, r.lease.Token = why.Error(), r.token
 	l := &r.lease
-	r.start = startOf(l)
+	r.start = e.startOf(l)
 	res, err := job.Result{}, r.endRest(r.noted())
 	for until := time.Now().Add(patience); err == nil; time.Sleep(10 * time.Millisecond) {
 		if res, err = r.ended(); !shim.Held(err) || time.Now().After(until) || ctx.Err() != nil {
@@ -49,7 +49,7 @@ func (e *Executor) findDamaged(ctx context.Context, r *run, why error) (*executo
 		}
 		err = nil
 	}
-	f := &executor.Found{Found: protocol.Found{Token: r.token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
+	f := &executor.Found{Found: protocol.Found{Token: r.token, Job: l.Job, Slice: e.o.Present(l.Slice)}, Witness: l.Witness}
 	switch {
 	case err == nil:
 		r.result, f.Result, f.Started = &res, &res, res.Start

@@ -13,7 +13,7 @@ func (r *run) onDevice(members []tree.Member) (used quantity.Amount) {
 	if r.e.o.Use == nil || r.lease.DeviceMemory == 0 {
 		return 0
 	}
-	use, err := r.e.o.Use(r.lease.Slice)
+	use, err := r.e.o.Use(r.e.o.Present(r.lease.Slice))
 	if err != nil {
 		r.e.o.Logger.Debug("what a subjob uses of its GPU can't be told", "subjob", r.token.String(), "err", err)
 		return 0

@@ -127,7 +127,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	}
 	l := &r.lease
 	e.originals.found(l)
-	r.start = startOf(l)
+	r.start = e.startOf(l)
 	c, err := r.dir.ReadControl()
 	switch {
 	case err == nil:
@@ -135,7 +135,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	case !damaged(err) && !l.Outlived(e.bootID):
 		return nil, err
 	}
-	f = &executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: l.Slice}, Witness: l.Witness}
+	f = &executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: e.o.Present(l.Slice)}, Witness: l.Witness}
 	res, err := r.ended()
 	if shim.Held(err) {
 		res, err = r.dying(ctx)
@@ -180,10 +180,10 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 }
 
 // startOf is who asked for a subjob and what for, as its lease says.
-func startOf(l *shim.Lease) protocol.Message {
+func (e *Executor) startOf(l *shim.Lease) protocol.Message {
 	return protocol.Message{
 		From: l.Node, To: l.Executor, Token: l.Token, Job: l.Job, Generation: l.Generation,
-		Body: &protocol.Work{Slice: l.Slice, Range: l.Range, End: l.End},
+		Body: &protocol.Work{Slice: e.o.Present(l.Slice), Range: l.Range, End: l.End},
 	}
 }
 

@@ -27,6 +27,8 @@ type Options struct {
 	// Slice describes a slice: its device and its memory. If nil, no slice has a device, and the memory of a lease is its
 	// Demand.
 	Slice func(job.SliceID) (protocol.Slice, bool)
+	// Present is the name that a slice has now, of one that a run directory names: its node may have had another name then. Nil: the same.
+	Present func(job.SliceID) job.SliceID
 	// Use tells which processes use how much of a slice's own memory, in bytes by pid; nil or an error: nobody can tell.
 	// It is asked for slices with a device, once for every report.
 	Use func(job.SliceID) (map[int]int64, error)
@@ -79,6 +81,9 @@ func (o *Options) defaults() {
 	}
 	if o.Slice == nil {
 		o.Slice = func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{}, false }
+	}
+	if o.Present == nil {
+		o.Present = func(id job.SliceID) job.SliceID { return id }
 	}
 	if o.User == nil {
 		o.User = func(string) (*shim.User, error) { return nil, nil }

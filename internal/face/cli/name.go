@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/host"
+)
+
+// names are what the machine was ever called in a data directory, the last one what it is called now: what --name says, else what the
+// directory keeps, else what the host is called.
+func (o *UpOptions) names(data string, open func(dir string) (journal.Journal, error)) ([]job.NodeID, error) {
+	names, err := host.KeptNames(data, max(1, o.Zones, o.Nodes), open)
+	if err != nil {
+		return nil, err
+	}
+	kept := len(names) > 0
+	switch name := job.NodeID(o.Name); {
+	case kept && (name == "" || name == names[len(names)-1]):
+	case name != "" && !job.ValidName(name):
+		return nil, errkind.Errorf(errkind.Invalid, "--name: is %.80q; want %s", name, job.NameRule)
+	case name != "": // one that it had before is its present one again
+		names = append(slices.DeleteFunc(names, func(n job.NodeID) bool { return n == name }), name)
+	default:
+		called, err := hostName()
+		return []job.NodeID{called}, err
+	}
+	if called, err := hostName(); err == nil && o.Name == "" && called != names[len(names)-1] {
+		o.Log.Info("the machine keeps the name that its data directory has; --name gives it another", "name", string(names[len(names)-1]), "host", string(called))
+	}
+	return names, nil
+}
+
+// hostName is what this machine's host is called, cut to what an id may hold.
+func hostName() (job.NodeID, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("this machine's name, which names its slices (--name gives it one): %w", err)
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return job.NodeID(strings.ReplaceAll(name, "/", "-")), nil
+}

@@ -1,0 +1,172 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// A machine's name begins the names of its nodes and slices, and so it is in facts, in the archive and in run directories. The data
+// directory keeps it, whatever the host is called later, and with it every name that it had before: a rename writes this one file and
+// nothing else, and what is read under an old name is given the new one (docs/adr/0058-names.md).
+
+const (
+	// namesName has one name a line, the oldest first; the last one counts.
+	namesName = "names"
+	namesTemp = ".names.tmp"
+)
+
+// KeptNames are what the machine was ever called in a data directory, the oldest first; none in a new one. Where they were not kept yet, as
+// in directories of before, the journal tells the one that there was; nodes is how many nodes the daemon is to have. Somebody else may have
+// the directory: that is found at Open.
+func KeptNames(dir string, nodes int, open func(dir string) (journal.Journal, error)) ([]job.NodeID, error) {
+	known, err := checkFormat(dir)
+	if err != nil || !known {
+		return nil, err
+	}
+	kept, err := readNames(dir)
+	if err != nil || len(kept) > 0 {
+		return kept, err
+	}
+	at := filepath.Join(dir, JournalDir)
+	if _, missing := os.Stat(at); errors.Is(missing, fs.ErrNotExist) {
+		return nil, nil
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	id, err := firstNode(at, open)
+	if err = errors.Join(err, lock.Close()); err != nil || id == "" {
+		return nil, err
+	}
+	if name, number, ok := cutLast(id); nodes > 1 && ok {
+		if n, bad := strconv.Atoi(number); bad == nil && n > 0 {
+			id = name
+		}
+	}
+	return []job.NodeID{job.NodeID(id)}, nil
+}
+
+func cutLast(id string) (before, after string, ok bool) {
+	i := strings.LastIndexByte(id, '-')
+	if i <= 0 {
+		return id, "", false
+	}
+	return id[:i], id[i+1:], true
+}
+
+// errFound ends the reading of a journal.
+var errFound = errors.New("found")
+
+// firstNode is the node whose fact is the first in a journal; empty: it has none.
+func firstNode(dir string, open func(dir string) (journal.Journal, error)) (string, error) {
+	j, err := open(dir)
+	if err != nil {
+		return "", fmt.Errorf("open the journal: %w", err)
+	}
+	var id string
+	var decoder wire.Decoder
+	look := func(encoded []byte) error {
+		var f protocol.Fact
+		bad := decoder.Fact(encoded, &f)
+		if bad == nil && f.Actor.Role == protocol.Node {
+			id = f.Actor.ID
+			return errFound
+		}
+		return bad
+	}
+	_, err = j.Replay(func(state io.Reader) error {
+		for facts := wire.NewFactReader(state); ; {
+			encoded, bad := facts.Next()
+			if errors.Is(bad, io.EOF) {
+				return nil
+			}
+			if bad == nil {
+				bad = look(encoded)
+			}
+			if bad != nil {
+				return bad
+			}
+		}
+	}, func(_ journal.Position, data []byte) error { return wire.EachFact(data, look) })
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	if err = errors.Join(err, j.Close()); err != nil {
+		return "", fmt.Errorf("look in the journal for the machine's name: %w", err)
+	}
+	return id, nil
+}
+
+// readNames reads the file; none, if it is not there.
+func readNames(dir string) (names []job.NodeID, err error) {
+	path := filepath.Join(dir, namesName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's name: %w", err)
+	}
+	text, ended := strings.CutSuffix(string(data), "\n")
+	for name := range strings.SplitSeq(text, "\n") {
+		names = append(names, job.NodeID(name))
+		ended = ended && name != "" && !strings.ContainsAny(name, "/ \t\r\x00")
+	}
+	if !ended {
+		return nil, errkind.Errorf(errkind.Corrupt, "%s does not hold names of this machine, one a line: restore it from a backup, or remove it if the machine "+
+			"never had another name; nothing was changed", path)
+	}
+	return names, nil
+}
+
+// keepNames makes the names durable, before anything is stored under the last one. Until then the directory's are those that it had; from
+// then on what was stored before is read under the last.
+func (h *Host) keepNames() error {
+	if len(h.opts.Names) == 0 {
+		return nil
+	}
+	kept, err := readNames(h.opts.DataDir)
+	if err != nil || slices.Equal(kept, h.opts.Names) {
+		return err
+	}
+	var text strings.Builder
+	for _, name := range h.opts.Names {
+		text.WriteString(string(name) + "\n")
+	}
+	if err := replaceFile(h.opts.DataDir, namesName, namesTemp, text.String()); err != nil {
+		return fmt.Errorf("keep the machine's name: %w", err)
+	}
+	if n := len(h.opts.Names); n > 1 {
+		h.log.Info("the machine has another name from now on, with all that the data directory has of it", "was", h.opts.Names[n-2], "is", h.opts.Machine)
+	}
+	return nil
+}
+
+// renamesOf are the names that nodes had before. All begin with the machine's: what follows it is the node's number.
+func renamesOf(names []job.NodeID, nodes []job.NodeID) protocol.Renames {
+	if len(names) < 2 {
+		return nil
+	}
+	r, now := protocol.Renames{}, names[len(names)-1]
+	for _, id := range nodes {
+		number := strings.TrimPrefix(string(id), string(now))
+		for _, before := range names[:len(names)-1] {
+			r[before+job.NodeID(number)] = id
+		}
+	}
+	return r
+}
