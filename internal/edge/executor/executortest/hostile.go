@@ -1,6 +1,7 @@
 package executortest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,17 @@ var hostile = []struct {
 		`cd "$SLUICE_OUTPUT_DIR"; ln -s / root; ln -s . self; ln -s nowhere there; mkfifo pipe; echo r > r; ln r hard`, 0, true, nil},
 	{"names are no text",
 		`cd "$SLUICE_OUTPUT_DIR"; echo r > "$(printf 'caf\351')"; echo r > "$(printf 'two\nlines')"; echo r > "$(printf '\033[31m')"; echo r > -rf; mkdir "$(printf 'd\351')"; echo r > "$(printf 'd\351/r')"; echo r > plain`, 0, true, nil},
+	{"output has sockets", `cd "$SLUICE_OUTPUT_DIR"; mkdir d; mkfifo d/pipe; echo r > r
+		` + socket + ` socket d/socket`, 0, true, nil},
+	{"output has devices", `cd "$SLUICE_OUTPUT_DIR"; echo r > r; mknod null c 1 3; mknod zero c 1 5; mknod disk b 7 200; true`, 0, true,
+		nil},
+	{"output is a socket", instead(`cd "$TMPDIR"; ` + socket + ` s; mv s "$d"`), 0, false, []string{"SLUICE_OUTPUT_DIR is a socket"}},
+	{"output has a file system in it", mounts + `cd "$SLUICE_OUTPUT_DIR"; mkdir m; m "$PWD/m"; echo r > m/r`, 0, false,
+		[]string{"a file system is mounted on m in SLUICE_OUTPUT_DIR", unmountable}},
+	{"output is a file system", mounts + `m "$SLUICE_OUTPUT_DIR"; echo r > "$SLUICE_OUTPUT_DIR/r"`, 0, false,
+		[]string{"a file system is mounted on SLUICE_OUTPUT_DIR", unmountable}},
+	{"its folders are busy", mounts + `m "$SLUICE_CHECKPOINT_DIR"; cd "$SLUICE_CHECKPOINT_DIR"; mkdir m; m m; cd m; (setsid sleep 1000 &)`,
+		0, false, []string{"a file system is mounted on SLUICE_CHECKPOINT_DIR", unmountable}},
 	{"a sparse file is larger than the limit", `truncate -s 6G "$SLUICE_OUTPUT_DIR/big"`, 64 << 20, false,
 		[]string{"more than the limit of 67108864 bytes"}},
 	{"a sparse checkpoint is larger than the limit", `truncate -s 6G "$SLUICE_CHECKPOINT_DIR/big"`, 64 << 20, false,
@@ -53,6 +65,15 @@ var hostile = []struct {
 	{"a sparse file is larger than any", `truncate -s 100G "$SLUICE_OUTPUT_DIR/big"`, 0, false, []string{"more than the limit of"}},
 	{"a sparse file is within the limit", `truncate -s 2G "$SLUICE_OUTPUT_DIR/big"; echo end >> "$SLUICE_OUTPUT_DIR/big"`, 4 << 30, true, nil},
 }
+
+// mounts begins a script that mounts: m does so, for all to see where a subjob has no view of its own. Where it may not the script says so
+// and fails.
+const (
+	mounts      = `m() { mount -t tmpfs none "$1" 2>/dev/null || { echo ` + unmountable + ` >&2; exit 9; }; }; `
+	unmountable = "no file system can be mounted here"
+	// socket makes sockets of the names that follow: perl is wherever git is.
+	socket = `perl -MSocket -e 'for (@ARGV) { socket(S, PF_UNIX, SOCK_STREAM, 0) && bind(S, sockaddr_un($_)) || die $! }'`
+)
 
 // instead replaces the output folder, d, by what script makes.
 func instead(script string) string {
@@ -72,15 +93,27 @@ func Hostile(t *testing.T, open func(t *testing.T) Harness) {
 			b.do(m)
 			b.next(protocol.Started)
 			r := b.ended()
+			// Where a subjob has a view of its own of what is mounted, that is gone with it.
+			counts := c.counts || slices.Contains(c.words, unmountable) && r.Outcome == job.Done
 			switch failed := r.Outcome == job.LimitKilled || r.Outcome == job.ExitFailed; {
-			case c.counts && (r.Outcome != job.Done || r.Progress != units.To):
+			case counts && (r.Outcome != job.Done || r.Progress != units.To):
 				b.Errorf("%+v, want it done", r)
-			case !c.counts && (!failed || r.Progress != units.From || r.Checkpoint):
+			case !counts && (!failed || r.Progress != units.From || r.Checkpoint):
 				b.Errorf("%+v, want a failure of its own of which nothing counts", r)
-			case !c.counts && r.ExitCode <= 0 && !says(r.Detail, c.words):
+			case !counts && r.ExitCode <= 0 && !says(r.Detail, c.words):
 				b.Errorf("the reason is %q, want one of %q", r.Detail, c.words)
 			}
-			b.settle(c.counts)
+			// The daemon is started again while it settles.
+			settle := protocol.Message{
+				Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite", Body: &protocol.Settlement{Committed: counts},
+			}
+			if counts {
+				settle.Body.(*protocol.Settlement).Range = units
+			}
+			b.do(settle)
+			b.reopen()
+			b.do(settle)
+			b.next(protocol.Settled)
 			if found := b.reopen(); len(found) != 0 {
 				b.Errorf("found %+v after settling, want nothing", found)
 			}

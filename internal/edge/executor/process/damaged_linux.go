@@ -110,6 +110,7 @@ func (r *run) condemn(what string) (res job.Result, err error) {
 // restore makes the run directory a directory again that can be written to, and removes what stands in the place of a file in it.
 func (r *run) restore() error {
 	dir := string(r.dir)
+	_ = r.dir.Unmount() // nothing of it counts
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -379,6 +379,7 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	}
 	var res job.Result
 	if here {
+		e.Unfit = r.dir.Unmount()
 		e.Said, e.Spoke = r.dir.ReadProgress()
 		stop := r.saysStoring(r.lease.Range.From)
 		res, err = r.dir.Conclude(&r.lease, e)

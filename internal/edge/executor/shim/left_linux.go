@@ -18,7 +18,7 @@ import (
 // Conclude judges how a subjob ended that has said e: by what it left, which is made durable first. An error: it can't be now, and nothing
 // of the result may count.
 func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
-	unfit, files := cmp.Or(d.Damaged(), d.Unfit(l.OutputLimit)), 0
+	unfit, files := cmp.Or(e.Unfit, d.Damaged(), d.Unfit(l.OutputLimit)), 0
 	var err error
 	if unfit == "" {
 		files, err = d.SyncWork()

@@ -21,6 +21,8 @@ type Ending struct {
 	// Said is what the progress file says, if Spoke.
 	Said  Progress
 	Spoke bool
+	// Unfit says why nothing of what was left can be published, where that is known already.
+	Unfit string
 	// Whole: the checkpoint directory holds at least one plain file and was synced.
 	Whole bool
 }

@@ -228,6 +228,7 @@ func (p *process) reap() {
 // lost is the result of a subjob whose supervisor died, after reap.
 func (p *process) lost(why error) job.Result {
 	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: p.run.Range.To, FirstTo: p.run.Range.To}
+	e.Unfit = p.dir.Unmount()
 	e.Said, e.Spoke = p.dir.ReadProgress()
 	r, err := p.dir.Conclude(&p.lease, e)
 	refused := r.Outcome == job.LimitKilled

@@ -246,6 +246,7 @@ func (s *subjob) finish(said word) error {
 	}
 	l := &s.lease
 	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
+	e.Unfit = s.dir.Unmount()
 	e.Said, e.Spoke = s.dir.ReadProgress()
 	if planted.In(planted.ResultBeforeSync) {
 		r := shim.Judge(l, e)
