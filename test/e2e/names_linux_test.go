@@ -14,8 +14,8 @@ import (
 // takes over what runs.
 func TestDataMovesToAnotherHost(t *testing.T) {
 	t.Parallel()
-	if err := exec.Command("unshare", "--uts", "true").Run(); err != nil {
-		t.Skipf("the host can't be called otherwise here: unshare --uts: %v", err)
+	if out, err := exec.Command("unshare", "--uts", "hostname", "alpha").CombinedOutput(); err != nil {
+		t.Skipf("the host can't be called otherwise here: unshare --uts hostname alpha: %v\n%s", err, out)
 	}
 	d := newDaemon(t, "sim:custom,mem=64Mi+64Mi")
 	d.host = "alpha.example.com"

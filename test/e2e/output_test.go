@@ -38,11 +38,11 @@ func TestEveryCommittedRangeIsListed(t *testing.T) {
 			one := `say $((SLUICE_FROM+1)); [ $((SLUICE_FROM+1)) -ge $SLUICE_TO ] || exit 85`
 			write := `echo $SLUICE_FROM > "$SLUICE_OUTPUT_DIR/units"`
 			d.submit(spec("chain", "steps: {total: 5, every: 1, perStep: 1s}",
-				say+`[ $((SLUICE_FROM%2)) = 0 ] || `+write+`; : > "$SLUICE_CHECKPOINT_DIR/c"; `+one, "grace: 200ms"))
-			d.submit(spec("items", "items: {total: 4, grid: 1, perItem: 1s}", say+`[ $SLUICE_FROM != 2 ] || `+write+`; `+one, "grace: 200ms"))
-			d.submit(spec("gang", "rigid: {walltime: 20s, slices: 2}", ":", "grace: 200ms"))
+				say+`[ $((SLUICE_FROM%2)) = 0 ] || `+write+`; : > "$SLUICE_CHECKPOINT_DIR/c"; `+one, "grace: 200ms", "startup: 10s"))
+			d.submit(spec("items", "items: {total: 4, grid: 1, perItem: 1s}", say+`[ $SLUICE_FROM != 2 ] || `+write+`; `+one, "grace: 200ms", "startup: 10s"))
+			d.submit(spec("gang", "rigid: {walltime: 1m, slices: 2}", ":", "grace: 200ms"))
 			d.submit(spec("skips", "items: {total: 3, grid: 1, perItem: 1s}",
-				say+`[ $SLUICE_FROM != 1 ] || exit 3; `+one, "onBadItem: skip", "maxFailures: 1", "grace: 200ms"))
+				say+`[ $SLUICE_FROM != 1 ] || exit 3; `+one, "onBadItem: skip", "maxFailures: 1", "grace: 200ms", "startup: 10s"))
 			for _, name := range []string{"chain", "items", "gang", "skips"} {
 				d.done(name)
 			}
