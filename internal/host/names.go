@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -124,7 +125,7 @@ func readNames(dir string) (names []job.NodeID, err error) {
 	text, ended := strings.CutSuffix(string(data), "\n")
 	for name := range strings.SplitSeq(text, "\n") {
 		names = append(names, job.NodeID(name))
-		ended = ended && name != "" && !strings.ContainsAny(name, "/ \t\r\x00")
+		ended = ended && name != "" && !strings.ContainsRune(name, '/') && !strings.ContainsFunc(name, unicode.IsControl)
 	}
 	if !ended {
 		return nil, errkind.Errorf(errkind.Corrupt, "%s does not hold names of this machine, one a line: restore it from a backup, or remove it if the machine "+

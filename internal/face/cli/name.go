@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -15,10 +16,15 @@ import (
 // names are what the machine was ever called in a data directory, the last one what it is called now: what --name says, else what the
 // directory keeps, else what the host is called.
 func (o *UpOptions) names(data string, open func(dir string) (journal.Journal, error)) ([]job.NodeID, error) {
-	names, err := host.KeptNames(data, max(1, o.Zones, o.Nodes), open)
+	kept, err := host.KeptNames(data, max(1, o.Zones, o.Nodes), open)
 	if err != nil {
 		return nil, err
 	}
+	return o.called(kept)
+}
+
+// called are the names that were kept, with the one that counts as the last.
+func (o *UpOptions) called(names []job.NodeID) ([]job.NodeID, error) {
 	kept := len(names) > 0
 	switch name := job.NodeID(o.Name); {
 	case kept && (name == "" || name == names[len(names)-1]):
@@ -28,7 +34,10 @@ func (o *UpOptions) names(data string, open func(dir string) (journal.Journal, e
 		names = append(slices.DeleteFunc(names, func(n job.NodeID) bool { return n == name }), name)
 	default:
 		called, err := hostName()
-		return []job.NodeID{called}, err
+		if err != nil {
+			return nil, err
+		}
+		return []job.NodeID{called}, nil
 	}
 	if called, err := hostName(); err == nil && o.Name == "" && called != names[len(names)-1] {
 		o.Log.Info("the machine keeps the name that its data directory has; --name gives it another", "name", string(names[len(names)-1]), "host", string(called))
@@ -42,6 +51,19 @@ func hostName() (job.NodeID, error) {
 	if err != nil {
 		return "", fmt.Errorf("this machine's name, which names its slices (--name gives it one): %w", err)
 	}
-	name, _, _ = strings.Cut(name, ".")
-	return job.NodeID(strings.ReplaceAll(name, "/", "-")), nil
+	return nameOf(name)
+}
+
+// nameOf makes a name of a host's.
+func nameOf(host string) (job.NodeID, error) {
+	name, _, _ := strings.Cut(host, ".")
+	if name == "" {
+		return "", errkind.Errorf(errkind.Invalid, "this machine's host is called %q, which makes no name for its slices: give it one with --name", host)
+	}
+	return job.NodeID(strings.Map(func(r rune) rune {
+		if r == '/' || unicode.IsControl(r) {
+			return '-'
+		}
+		return r
+	}, name)), nil
 }
