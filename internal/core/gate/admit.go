@@ -90,15 +90,12 @@ func (g *Gate) Check(now quantity.Instant, spec *job.Spec) error {
 	if found {
 		longest = g.longest(i)
 	}
-	why, nearest := "", ""
-	if spec.Topology == job.SameNode || g.heardAll() {
+	why, nearest := g.apart(spec)
+	if why == "" && (spec.Slices < 2 || g.heardAll()) {
 		why, nearest = atomizer.Impossible(spec, &g.inventory.kinds, longest)
 	}
 	if why == "" && found {
 		why, nearest = g.nowhere(spec, i, longest)
-	}
-	if why == "" {
-		why, nearest = g.apart(spec)
 	}
 	if why != "" {
 		errs = append(errs, fmt.Errorf("it could never run here: %s; what would fit: %s", why, nearest))

@@ -191,7 +191,7 @@ func TestWhatCanNeverRunIsToldSo(t *testing.T) {
 		want []string
 	}{
 		{big, []string{`there is no queue "nowhere"`, "need 2000 MiB", "at most 1024 MiB"}},
-		{rigid, []string{"2 slices of 600 MiB at once, there are 1", "slices: 1"}},
+		{rigid, []string{"2 slices of 600 MiB within one node, and no node has more than 1", "slices: 1"}},
 		{slow, []string{"longer than the longest window of 1h0m0s", "a horizon", "of at least ", "a smaller grid"}},
 	} {
 		r := d.call(protocol.Message{Kind: protocol.Submit, Body: &protocol.Submission{Request: "r", Digest: "d", Spec: c.s}})

@@ -170,7 +170,7 @@ func (g *Gate) couldRun(spec *job.Spec, queue, i int) int {
 	if why, _ := atomizer.Impossible(spec, there, longest); why != "" || !g.mayHold(spec, queue, i) {
 		return 0
 	}
-	if spec.Topology != job.SameNode && g.together(spec, spec.Topology, i) < spec.Slices {
+	if spec.Slices > 1 && g.together(spec, spec.Topology, i) < spec.Slices {
 		return 0
 	}
 	return atomizer.Fitting(spec, there, longest)
@@ -228,9 +228,6 @@ func (g *Gate) nowhere(spec *job.Spec, queue int, longest time.Duration) (why, n
 		return "", "" // nobody has a slice
 	}
 	why, nearest = atomizer.Impossible(spec, &g.inventory.zones[best].kinds, longest)
-	if spec.Slices > 1 && g.acrossZones(spec, queue) >= spec.Slices {
-		nearest += ", or topology: cluster"
-	}
 	return fmt.Sprintf("it runs in one zone, and in none of the %d zones could it; in %s %s", len(g.cfg.Zones), g.cfg.Zones[best].ID, why), nearest
 }
 

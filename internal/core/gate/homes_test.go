@@ -203,8 +203,14 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 			}
 		}
 	}
-	refused(rigid(t, "wide", 100, 5), "in none of the 2 zones", "in b it needs 5 slices", "slices: 4")
-	if r := d.call(rigid(t, "fits", 100, 4)); r.Body.(*protocol.Receipt).Err != nil || d.g.Home("fits") != "b" {
+	gang := func(name string, mib int64, n int) protocol.Message {
+		m := rigid(t, name, mib, n)
+		m.Body.(*protocol.Submission).Spec.Topology = job.SameZone
+		return m
+	}
+	refused(gang("wide", 100, 5), "5 slices of 100 MiB within one zone, and no zone has more than 4", "slices: 4, or topology: cluster")
+	refused(rigid(t, "together", 100, 3), "within one node, and no node has more than 2", "slices: 2, or topology: zone")
+	if r := d.call(gang("fits", 100, 4)); r.Body.(*protocol.Receipt).Err != nil || d.g.Home("fits") != "b" {
 		t.Errorf("%v, at home in %s", r.Body.(*protocol.Receipt).Err, d.g.Home("fits"))
 	}
 	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 5}}})
@@ -217,8 +223,8 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	if !slices.Equal(caps, []int{3, 2}) || !slices.Equal(d.sent(protocol.QueueChanged), []string{"a", "b"}) {
 		t.Errorf("of a cap of 5 the zones are told %v", caps)
 	}
-	refused(rigid(t, "capped", 100, 4), "queue default may hold 5, 3 of them in one of the 2 zones")
-	refused(rigid(t, "elsewhere", 1024, 3), "where it could queue default's share of its cap of 5 is smaller", "a cap of at least 6")
+	refused(gang("capped", 100, 4), "queue default may hold 5, 3 of them in one of the 2 zones")
+	refused(gang("elsewhere", 1024, 3), "where it could queue default's share of its cap of 5 is smaller", "a cap of at least 6")
 	zone := func(id string, limit int) protocol.Message {
 		return protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Zone, ID: id}, Body: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}
 	}

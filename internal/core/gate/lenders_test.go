@@ -54,7 +54,7 @@ func TestAGangMaySpanZones(t *testing.T) {
 	}{
 		"seven": {spanning(t, "seven", 100, 7), "what would fit: slices: 6"},
 		"large": {spanning(t, "large", 1024, 4), "what would fit: slices: 3"},
-		"zone":  {rigid(t, "zone", 100, 5), "slices: 4"},
+		"node":  {rigid(t, "node", 100, 5), "slices: 2, or topology: cluster"},
 	} {
 		if why := refusal(c.m); !strings.Contains(why, c.want) {
 			t.Errorf("%s: %q; want %q", name, why, c.want)
@@ -62,7 +62,7 @@ func TestAGangMaySpanZones(t *testing.T) {
 	}
 	zoned := rigid(t, "zoned", 100, 5)
 	zoned.Body.(*protocol.Submission).Spec.Topology = job.SameZone
-	if why := refusal(zoned); !strings.Contains(why, "or topology: cluster") {
+	if why := refusal(zoned); !strings.Contains(why, "slices: 4, or topology: cluster") {
 		t.Errorf("%q does not say that it could span zones", why)
 	}
 	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 10}}})

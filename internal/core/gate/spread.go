@@ -9,33 +9,55 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// A gang that may lie on several nodes is judged by where these stand, once all have said so.
+// A gang is judged by where slices stand, once all nodes have said so: an absent one may have what it needs.
 
-// apart says why no slices that stand as close together as a job asks for could ever run it, and what would fit; empty if some could, or may.
+// apart says why no slices that stand as close together as a gang asks for could ever run it, and what would fit; empty if some could, or may.
 func (g *Gate) apart(spec *job.Spec) (why, nearest string) {
-	if spec.Topology == job.SameNode || !g.heardAll() {
+	if spec.Slices < 2 || !g.heardAll() {
 		return "", ""
 	}
 	if spec.Topology == job.SameCluster && len(g.cfg.Zones) > 1 {
 		return g.scattered(spec)
 	}
-	most, all := 0, 0
-	for i := range g.cfg.Zones {
-		most, all = max(most, g.together(spec, spec.Topology, i)), max(all, g.together(spec, job.SameZone, i))
-	}
+	most := g.widest(spec, spec.Topology)
 	if most >= spec.Slices || most == 0 { // of nothing nothing is known
 		return "", ""
 	}
 	nearest = fmt.Sprintf("slices: %d", most)
-	if all >= spec.Slices {
-		nearest += ", or topology: zone"
+	if wider, found := g.looser(spec); found {
+		nearest += fmt.Sprintf(", or topology: %v", wider)
 	}
-	return fmt.Sprintf("it needs %d slices within one %v, and no %v has more than %d that could run it", spec.Slices, spec.Topology, spec.Topology, most), nearest
+	return fmt.Sprintf("it needs %d slices of %d MiB within one %v, and no %v has more than %d that could run it",
+		spec.Slices, atomizer.WholeMiB(spec), spec.Topology, spec.Topology, most), nearest
 }
 
-// heardAll says whether every node that is named has reported.
+// widest is how many slices that could run the job stand together on a level, in the zone where they are most.
+func (g *Gate) widest(spec *job.Spec, level job.Level) (most int) {
+	for i := range g.cfg.Zones {
+		if !g.drained[g.cfg.Zones[i].ID] {
+			most = max(most, g.together(spec, level, i))
+		}
+	}
+	return most
+}
+
+// looser is the closest level beyond the gang's own on which it could lie.
+func (g *Gate) looser(spec *job.Spec) (job.Level, bool) {
+	for level := spec.Topology + 1; level <= job.SameZone; level++ {
+		if g.widest(spec, level) >= spec.Slices {
+			return level, true
+		}
+	}
+	queue, found := g.findQueue(spec.Queue)
+	return job.SameCluster, found && len(g.cfg.Zones) > 1 && g.acrossZones(spec, queue) >= spec.Slices
+}
+
+// heardAll says whether every node that is named, and is not of a drained zone, has reported.
 func (g *Gate) heardAll() bool {
 	for i := range g.cfg.Zones {
+		if g.drained[g.cfg.Zones[i].ID] {
+			continue
+		}
 		for _, n := range g.cfg.Zones[i].Nodes {
 			if _, heard := g.inventory.nodes[string(n)]; !heard {
 				return false
@@ -47,12 +69,8 @@ func (g *Gate) heardAll() bool {
 
 // together is how many slices of zone i that could run the job stand together on a level, where they are most.
 func (g *Gate) together(spec *job.Spec, level job.Level, i int) (most int) {
-	names := slices.Sorted(maps.Keys(g.inventory.nodes))
 	count := map[[2]string]int{}
-	for _, name := range names {
-		if at, known := g.inventory.zoneOf[name]; len(g.cfg.Zones) > 1 && (!known || at != i) {
-			continue
-		}
+	for _, name := range g.nodesOf(i) {
 		list := g.inventory.nodes[name]
 		for k := range list {
 			if !atomizer.Holds(spec, &list[k]) {
@@ -72,4 +90,16 @@ func (g *Gate) together(spec *job.Spec, level job.Level, i int) (most int) {
 		}
 	}
 	return most
+}
+
+// nodesOf are the nodes of zone i that have reported, or may: a zone alone has every node.
+func (g *Gate) nodesOf(i int) []string {
+	if len(g.cfg.Zones) == 1 {
+		return slices.Sorted(maps.Keys(g.inventory.nodes))
+	}
+	names := make([]string, 0, len(g.cfg.Zones[i].Nodes))
+	for _, n := range g.cfg.Zones[i].Nodes {
+		names = append(names, string(n))
+	}
+	return names
 }

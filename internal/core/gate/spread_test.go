@@ -44,8 +44,10 @@ func TestAGangThatNoLevelHoldsIsRefused(t *testing.T) {
 	}
 	report(0, "r0", "b0")
 	report(1, "r0", "b0")
-	if why := submit(10, job.SameZone); why != "" {
-		t.Errorf("refused before all nodes have reported: %s", why)
+	for _, level := range []job.Level{job.SameNode, job.SameZone} { // a node that is not there yet may be wide enough
+		if why := submit(10, level); why != "" {
+			t.Errorf("10 slices within one %v: refused before all nodes have reported: %s", level, why)
+		}
 	}
 	report(2, "r1", "b0")
 	report(3, "r0", "b1") // another rack of that name
@@ -56,10 +58,27 @@ func TestAGangThatNoLevelHoldsIsRefused(t *testing.T) {
 		want  string
 	}{
 		{4, job.SameRack, ""}, {5, job.SameRack, "within one rack, and no rack has more than 4"}, {6, job.SameBlock, ""}, {7, job.SameBlock, "no block has more than 6"},
-		{7, job.SameBlock, "topology: zone"}, {10, job.SameZone, ""}, {11, job.SameZone, "there are 10"},
+		{7, job.SameBlock, "topology: zone"}, {10, job.SameZone, ""}, {11, job.SameZone, "no zone has more than 10"},
+		{2, job.SameNode, ""}, {3, job.SameNode, "3 slices of 4096 MiB within one node, and no node has more than 2"}, {3, job.SameNode, "slices: 2, or topology: rack"},
+		{5, job.SameNode, "or topology: block"}, {11, job.SameNode, "what would fit: slices: 2"},
 	} {
-		if why := submit(c.width, c.level); c.want == "" && why != "" || !strings.Contains(why, c.want) {
+		if why := submit(c.width, c.level); c.width == 11 && strings.Contains(why, "topology:") || c.want == "" && why != "" || !strings.Contains(why, c.want) {
 			t.Errorf("%d slices within one %v: %q; want %q", c.width, c.level, why, c.want)
+		}
+	}
+}
+
+// TestAGangGoesHomeToAWideNode: a zone of many narrow nodes has more slices, and could never run it.
+func TestAGangGoesHomeToAWideNode(t *testing.T) {
+	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1", "n2", "n3"}}, {ID: "b", Nodes: []job.NodeID{"n4"}}})
+	for _, narrow := range []string{"n1", "n2", "n3"} {
+		d.report(narrow, 512, 512)
+	}
+	d.report("n4", 512, 512, 512)
+	for i := range 40 {
+		name := fmt.Sprint("gang", i)
+		if r := d.call(rigid(t, name, 100, 3)); r.Body.(*protocol.Receipt).Err != nil || d.g.Home(job.ID(name)) != "b" {
+			t.Fatalf("%s: %v, at home in %q", name, r.Body.(*protocol.Receipt).Err, d.g.Home(job.ID(name)))
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (s *Sim) Run(ctx context.Context, until quantity.Instant) error {
 }
 
 // RunOut goes on until the source is dry and all its jobs are over, at most to limit, and says whether they are. The time
-// is then that of the last verdict. Errors are those of Run.
+// is then that of the last verdict; without a limit it is the last event where nothing is left to happen. Errors are those of Run.
 func (s *Sim) RunOut(ctx context.Context, limit quantity.Instant) (bool, error) {
 	err := s.run(ctx, limit, true)
 	return s.over(), err
@@ -203,7 +203,10 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 			return nil
 		}
 		next := min(s.events.Next(), s.wakes.next())
-		if next > until || next == quantity.Never {
+		if next == quantity.Never && until == quantity.Never {
+			return nil // nothing is left to happen, at the last event: what waits still has waited until then, and not for ever
+		}
+		if next > until {
 			s.now = max(s.now, until)
 			return nil
 		}
