@@ -3,6 +3,7 @@ package node
 import (
 	"slices"
 
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
@@ -37,7 +38,7 @@ func (n *Node) foreign(now quantity.Instant, i *protocol.Intrusion, out *protoco
 	s.others, s.since = slices.Clone(said), since
 	for k, r := range said {
 		if r.Start = since[k]; k >= mostHolds {
-			r.Start, r.End, r.Every, r.Truncate = slices.Min(since[k:]), quantity.Never, 0, false
+			r.Start, r.End, r.Every, r.Truncate, r.Calendar = slices.Min(since[k:]), quantity.Never, 0, false, civil.Calendar{}
 		}
 		n.close(now, s, k, r)
 		if k >= mostHolds {
@@ -63,10 +64,9 @@ func (n *Node) since(now quantity.Instant, s *slice, r protocol.Reservation) qua
 // the end; and what makes no sense is there for good.
 func (n *Node) close(now quantity.Instant, s *slice, k int, r protocol.Reservation) {
 	stays := r.Kind == protocol.ForForeign && r.Every == 0
-	length := r.End.Sub(r.Start)
 	switch {
-	case r.End <= r.Start || r.Every < 0, r.Every > 0 && (r.Every < timeline.MinEvery || r.Every < length || r.End == quantity.Never):
-		r.Start, r.End, r.Every = min(r.Start, now), quantity.Never, 0
+	case !timeline.Sound(&r):
+		r.Start, r.End, r.Every, r.Calendar = min(r.Start, now), quantity.Never, 0, civil.Calendar{}
 	case r.Every != 0 || r.End > now:
 	case stays:
 		r.End = quantity.Never

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -156,6 +157,14 @@ func (n *Node) checkReservation(now quantity.Instant, r *protocol.Reservation) e
 		problem("it starts at %s, %v ago; start it now or later", clock(r.Start), now.Sub(r.Start))
 	}
 	switch {
+	case !r.Calendar.None():
+		if err := r.Calendar.Check(); err != nil {
+			problems = append(problems, err)
+		} else if !timeline.Sound(r) {
+			problem("it is not the first occurrence of its calendar, which begins on day %d", r.Calendar.Date)
+		}
+	case r.Calendar != (civil.Calendar{}):
+		problem("its calendar has no step; give one, or no calendar")
 	case r.Every < 0:
 		problem("it repeats every %v; give a positive time, or 0 for once", r.Every)
 	case r.Every > 0 && r.End == quantity.Never:

@@ -3,6 +3,7 @@ package protocol
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -349,4 +350,7 @@ type Reservation struct {
 	Source string
 	// Truncate: running leases in the way are cut short; otherwise the reservation waits behind them.
 	Truncate bool
+	// Calendar repeats it by the clock of a time zone instead: Start and End are its first occurrence then, Every its step.
+	// None: by elapsed time, or once.
+	Calendar civil.Calendar
 }

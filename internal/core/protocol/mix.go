@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/job"
 )
@@ -23,7 +24,11 @@ func (q *Queue) Mix(h digest.Hash) digest.Hash {
 // Mix mixes a reservation into a digest.
 func (r *Reservation) Mix(h digest.Hash) digest.Hash {
 	h = h.Int(int64(r.ID), int64(r.Kind), int64(r.Start), int64(r.End), int64(r.Every)).Text(string(r.Slice)).Text(string(r.Job))
-	return r.Token.Mix(h).Text(r.Source).Bool(r.Truncate)
+	h = r.Token.Mix(h).Text(r.Source).Bool(r.Truncate)
+	if c := &r.Calendar; *c != (civil.Calendar{}) { // as it was before there were any
+		h = h.Text(c.Zone).Text(string(c.Clock)).Int(c.Date, c.Step, int64(c.Days), int64(c.At), int64(c.Length)).Bool(c.ByClock)
+	}
+	return h
 }
 
 // Mix mixes what was declared for a subjob into a digest.

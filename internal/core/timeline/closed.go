@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -14,10 +15,9 @@ import (
 // find.
 const MinEvery = time.Second
 
-// Close takes [r.Start, r.End), and every occurrence of it if it repeats, off the market. It may overlap anything. r must
-// not be empty; repeating time must have an end and start again at least MinEvery later, and not before it is over.
+// Close takes [r.Start, r.End), and every occurrence of it if it repeats, off the market. It may overlap anything. r must be Sound.
 func (t *Timeline) Close(r protocol.Reservation) {
-	if r.Start >= r.End || (r.Every != 0 && (r.Every < MinEvery || r.End.Sub(r.Start) > r.Every)) {
+	if !Sound(&r) {
 		invariant.Check(false, "timeline: closed time [%d,%d) every %d is empty or runs into itself", r.Start, r.End, r.Every)
 	}
 	invariant.Check(len(t.closed) < Max, "timeline: more than %d closed entries on one slice", Max)
@@ -50,45 +50,56 @@ func (t *Timeline) Past(now quantity.Instant, out []uint64) []uint64 {
 	return out
 }
 
+// Sound says whether r can be closed time: it is not empty, and if it repeats by elapsed time it starts again at least MinEvery
+// later, and not before it is over; if by a calendar, as that is defined.
+func Sound(r *protocol.Reservation) bool {
+	switch {
+	case r.Start >= r.End || r.Calendar.None() && r.Calendar != (civil.Calendar{}):
+		return false
+	case !r.Calendar.None():
+		start, end := r.Calendar.First()
+		return r.Calendar.Check() == nil && r.Every == time.Duration(r.Calendar.Step)*24*time.Hour && r.Start == start && r.End == end
+	}
+	return r.Every == 0 || r.Every >= MinEvery && r.End != quantity.Never && r.End.Sub(r.Start) <= r.Every
+}
+
 // Overlap returns the first occurrence of r that shares time with [from, to), and whether there is one.
 func Overlap(r *protocol.Reservation, from, to quantity.Instant) (protocol.Reservation, bool) {
-	o := current(r, from)
-	if o.End <= from {
-		if r.Every == 0 {
-			return protocol.Reservation{}, false
-		}
-		o = shift(o, r.Every)
+	start, end := after(r, from)
+	if end <= from || start >= to || from >= to {
+		return protocol.Reservation{}, false
 	}
-	return o, o.Start < to && from < to
+	o := *r
+	o.Start, o.End = start, end
+	return o, true
 }
 
 // Next returns when r next starts after at, Never if it doesn't.
 func Next(r *protocol.Reservation, at quantity.Instant) quantity.Instant {
-	o := current(r, at)
-	switch {
-	case o.Start > at:
-		return o.Start
-	case r.Every == 0:
+	start, end := after(r, at)
+	if start <= at && r.Every != 0 {
+		start, _ = after(r, end)
+	}
+	if start <= at {
 		return quantity.Never
 	}
-	return o.Start.Add(r.Every)
+	return start
 }
 
-// cover returns the occurrence of r that holds the instant at, and whether there is one.
-func cover(r *protocol.Reservation, at quantity.Instant) (protocol.Reservation, bool) {
-	o := current(r, at)
-	return o, o.Start <= at && at < o.End
+// cover returns when the occurrence of r ends that holds the instant at, and whether there is one.
+func cover(r *protocol.Reservation, at quantity.Instant) (quantity.Instant, bool) {
+	start, end := after(r, at)
+	return end, start <= at && at < end
 }
 
-// current returns the last occurrence of r that starts at or before at, or the first one if none has started yet.
-func current(r *protocol.Reservation, at quantity.Instant) protocol.Reservation {
-	if r.Every == 0 || at <= r.Start {
-		return *r
+// after returns the first occurrence of r that ends after at, the last one if there is none.
+func after(r *protocol.Reservation, at quantity.Instant) (start, end quantity.Instant) {
+	switch {
+	case r.Every == 0 || at < r.End:
+		return r.Start, r.End
+	case !r.Calendar.None():
+		return r.Calendar.After(at)
 	}
-	return shift(*r, at.Sub(r.Start)/r.Every*r.Every)
-}
-
-func shift(r protocol.Reservation, d time.Duration) protocol.Reservation {
-	r.Start, r.End = r.Start.Add(d), r.End.Add(d)
-	return r
+	over := at.Sub(r.End) / r.Every * r.Every // then once more: a sum of the two could overflow, Add does not
+	return r.Start.Add(over).Add(r.Every), r.End.Add(over).Add(r.Every)
 }

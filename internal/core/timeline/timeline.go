@@ -168,8 +168,8 @@ func (t *Timeline) Gaps(now quantity.Instant, horizon, minimum time.Duration, ou
 				i++
 			}
 			for j := range t.closed {
-				if o, hit := cover(&t.closed[j], at); hit {
-					at, moved = o.End, true
+				if end, hit := cover(&t.closed[j], at); hit {
+					at, moved = end, true
 				}
 			}
 		}

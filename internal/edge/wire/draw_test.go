@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/health"
@@ -35,6 +36,7 @@ var lasts = map[reflect.Type]uint64{
 	reflect.TypeFor[flow.Kind]():                uint64(flow.Lasting),
 	reflect.TypeFor[flow.Phase]():               uint64(flow.Expired),
 	reflect.TypeFor[flow.Why]():                 uint64(flow.PastDeadline),
+	reflect.TypeFor[civil.Days]():               uint64(civil.AllDays),
 	reflect.TypeFor[uint8]():                    255, // a count
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -155,6 +156,18 @@ func reservationFields(c *coder, r *protocol.Reservation) {
 	value(c, 8, &r.Token, tokenFields)
 	text(c, 9, &r.Source)
 	boolean(c, 10, &r.Truncate)
+	value(c, 11, &r.Calendar, calendarFields)
+}
+
+func calendarFields(c *coder, r *civil.Calendar) {
+	text(c, 1, &r.Zone)
+	text(c, 2, &r.Clock)
+	signed(c, 3, &r.Date)
+	signed(c, 4, &r.Step)
+	enum(c, 5, &r.Days, civil.AllDays)
+	signed(c, 6, &r.At)
+	signed(c, 7, &r.Length)
+	boolean(c, 8, &r.ByClock)
 }
 
 func sliceFields(c *coder, s *protocol.Slice) {
