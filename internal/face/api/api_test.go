@@ -23,7 +23,9 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/timeline"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/face/api"
@@ -154,6 +156,18 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"Reserve", `{"kind": "lease"}`, "kind: is"},
 		{"Reserve", `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T11:00:00Z"}`, "end: is not after start"},
 		{"Reserve", `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", "every": "3600s"}`, "every: is shorter"},
+		{"Reserve", hours(`"every": "0s"`), "every: is 0s"},
+		{"Reserve", hours(`"days": "mon-fri", "to": "18:00"`), `to: is \"18:00\"; it needs time_zone`},
+		{"Reserve", hours(`"every": "86400s", "timeZone": "Europe/Berln"`), `time_zone: no time zone is called \"Europe/Berln\"`},
+		{"Reserve", hours(`"every": "86400s", "timeZone": "Local"`), "time_zone: no time zone"},
+		{"Reserve", hours(`"timeZone": "UTC"`), "time_zone: is for what repeats"},
+		{"Reserve", hours(`"every": "129600s", "timeZone": "UTC"`), "every: is 36h0m0s; the clock of a time zone is followed by whole days"},
+		{"Reserve", hours(`"days": "m-f", "timeZone": "UTC"`), `days: \"m-f\" is no day of the week`},
+		{"Reserve", hours(`"days": "mon", "every": "172800s", "timeZone": "UTC"`), "days of the week need 24h"},
+		{"Reserve", hours(`"days": "mon", "timeZone": "UTC", "from": "8 am"`), "from: "},
+		{"Reserve", `{"kind": "drain", "days": "mon", "timeZone": "UTC"}`, "end: is missing"},
+		{"Reserve", strings.Replace(hours(`"days": "mon,tue", "timeZone": "UTC"`), "01T14", "03T14", 1), "it lasts 50h"},
+		{"Reserve", strings.ReplaceAll(hours(`"days": "mon,tue", "timeZone": "UTC"`), "2026", "2200"), "beyond all calendars"},
 		{"Reserve", `{"kind": "drain", "start": "0001-03-01T12:00:00Z"}`, "start: is outside"},
 		{"Reserve", `{"kind": "drain", "slice": "a b"}`, "slice: is"},
 		{"Unreserve", `{}`, "id: is missing"},
@@ -174,6 +188,55 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 	if calls := fake.Calls(); len(calls) > 0 {
 		t.Errorf("calls reached the service: %q", calls)
+	}
+}
+
+// hours is a reservation of two hours, with more.
+func hours(more string) string {
+	return `{"kind": "serving", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", ` + more + `}`
+}
+
+// TestAReservationOfATimeZone: the service is asked for its first occurrence and for how it goes on, and the caller is told the next ones.
+func TestAReservationOfATimeZone(t *testing.T) {
+	fake := apitest.New()
+	url, _ := serve(t, api.Options{Service: fake, Now: apitest.Now})
+	for body, want := range map[string]string{
+		// 2026-03-01 is a Sunday, and New York changes its clocks on the 8th.
+		hours(`"every": "86400s", "timeZone": "America/New_York"`):                                 "serving 07:00+2h0m0s 2026-03-01T07:00:00-05:00 2026-03-08T07:00:00-04:00",
+		hours(`"days": "mon-fri", "timeZone": "America/New_York", "from": "08:00", "to": "18:00"`): "serving 08:00-18:00+10h0m0s 2026-03-02T08:00:00-05:00 2026-03-09T08:00:00-04:00",
+		hours(`"every": "86400s"`): "serving +2h0m0s 2026-03-01T12:00:00Z 2026-03-08T12:00:00Z",
+	} {
+		code, text := post(t, url, "Reserve", body)
+		var got struct {
+			Reservations []struct {
+				Kind, From, To string
+				Start, End     time.Time
+				Upcoming       []struct{ Start time.Time }
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || len(got.Reservations) != 1 {
+			t.Fatalf("%s: %d %s (%v)", body, code, text, err)
+		}
+		r, asked := got.Reservations[0], fake.Reserved()
+		if r.To != "" {
+			r.To = "-" + r.To
+		}
+		zone := time.UTC
+		if asked.Calendar.Zone != "" {
+			var err error
+			if zone, err = time.LoadLocation(asked.Calendar.Zone); err != nil {
+				t.Fatal(err)
+			}
+		}
+		later, ok := timeline.Overlap(&asked, apitest.At(6*24*time.Hour+12*time.Hour), quantity.Never)
+		said := fmt.Sprintf("%s %s%s+%v %s %s", r.Kind, r.From, r.To, r.End.Sub(r.Start),
+			r.Start.In(zone).Format(time.RFC3339), later.Start.Time().In(zone).Format(time.RFC3339))
+		if said != want || !ok {
+			t.Errorf("%s\nis  %s\nwant %s", body, said, want)
+		}
+		if len(r.Upcoming) != 3 || !r.Upcoming[0].Start.Equal(r.Start) || quantity.At(r.Start) != asked.Start {
+			t.Errorf("upcoming are %v, it begins at %v, asked for was %v", r.Upcoming, r.Start, asked.Start.Time())
+		}
 	}
 }
 

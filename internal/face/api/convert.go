@@ -148,18 +148,20 @@ func describe(s *protocol.Slice) *pb.Slice {
 	}
 }
 
-func sliceMessage(s *status.Slice) *pb.Slice {
+func sliceMessage(s *status.Slice, now quantity.Instant) *pb.Slice {
 	m := describe(&s.Slice)
 	m.Node, m.State, m.Reason, m.Job, m.Until = string(s.Node), s.State, s.Reason, string(s.Job), stamp(s.Until)
-	m.Reservations = each(s.Reservations, reservationMessage)
+	m.Reservations = each(s.Reservations, func(r *protocol.Reservation) *pb.Reservation { return reservationMessage(r, now) })
 	return m
 }
 
-func reservationMessage(r *protocol.Reservation) *pb.Reservation {
-	return &pb.Reservation{
+func reservationMessage(r *protocol.Reservation, now quantity.Instant) *pb.Reservation {
+	m := &pb.Reservation{
 		Id: r.ID, Kind: r.Kind.String(), Slice: string(r.Slice), Start: stamp(r.Start), End: stamp(r.End), Every: length(r.Every),
 		Job: string(r.Job), Subjob: token(r.Token), Source: r.Source, Truncate: r.Truncate,
 	}
+	showRepeats(m, r, now)
+	return m
 }
 
 func cutMessage(c *status.Cut) *pb.Cut {

@@ -22,6 +22,7 @@ type handler struct {
 	service Service
 	// containers: subjobs are started from images.
 	containers bool
+	now        func() time.Time
 }
 
 // answer wraps a message, or the error as it is sent.

@@ -3,13 +3,13 @@ package api
 import (
 	"context"
 	"math"
-	"time"
 
 	"connectrpc.com/connect"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/config"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
@@ -17,7 +17,8 @@ import (
 // ListSlices lists all slices with what stands on them.
 func (h *handler) ListSlices(ctx context.Context, _ *connect.Request[pb.ListSlicesRequest]) (*connect.Response[pb.ListSlicesResponse], error) {
 	list, err := h.service.Slices(ctx)
-	return answer(&pb.ListSlicesResponse{Slices: each(list, sliceMessage)}, err)
+	now := quantity.At(h.now())
+	return answer(&pb.ListSlicesResponse{Slices: each(list, func(s *status.Slice) *pb.Slice { return sliceMessage(s, now) })}, err)
 }
 
 // ListWindows lists the advertised gaps.
@@ -85,23 +86,19 @@ func (h *handler) Reserve(ctx context.Context, r *connect.Request[pb.ReserveRequ
 	m := r.Msg
 	var f fields
 	id := f.request(m.RequestId)
+	now := h.now()
 	res := protocol.Reservation{
 		Kind: f.reservation(m.Kind), Slice: f.slice(m.Slice, true),
-		Start: f.instant("start", m.Start, quantity.At(time.Now())), End: f.instant("end", m.End, quantity.Never),
+		Start: f.instant("start", m.Start, quantity.At(now)), End: f.instant("end", m.End, quantity.Never),
 		Every: f.length("every", m.Every, math.MaxInt64), Source: m.Source, Truncate: m.Truncate,
 	}
 	if res.End <= res.Start {
 		f.wrong("end", "is not after start")
 	}
-	if m.Every != nil && res.Every == 0 {
-		f.wrong("every", "is 0s; leave it out for once")
-	}
-	if res.Every > 0 && (res.End == quantity.Never || res.Every < res.End.Sub(res.Start)) {
-		f.wrong("every", "is shorter than the reservation; want at least its length, from start to end")
-	}
 	if len(m.Source) > 200 {
 		f.wrong("source", "has %d bytes; want at most 200", len(m.Source))
 	}
+	f.repeats(m, &res, now)
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
@@ -112,14 +109,15 @@ func (h *handler) Reserve(ctx context.Context, r *connect.Request[pb.ReserveRequ
 	out := &pb.ReserveResponse{}
 	told := map[uint64]bool{}
 	for i := range made {
-		out.Ids = append(out.Ids, made[i].ID)
+		res.ID, res.Slice = made[i].ID, made[i].Slice
+		out.Ids, out.Reservations = append(out.Ids, res.ID), append(out.Reservations, reservationMessage(&res, quantity.At(now)))
 		if made[i].Stood {
 			out.Stood = append(out.Stood, made[i].ID)
 		}
 		for j := range made[i].Overlaps {
 			if o := &made[i].Overlaps[j]; !told[o.ID] {
 				told[o.ID] = true
-				out.Overlaps = append(out.Overlaps, reservationMessage(o))
+				out.Overlaps = append(out.Overlaps, reservationMessage(o, quantity.At(now)))
 			}
 		}
 	}

@@ -43,6 +43,8 @@ type Options struct {
 	Metrics, Health, Ready, Page http.Handler
 	// Log takes what goes wrong inside a call; nil drops it.
 	Log *slog.Logger
+	// Now is the clock that reservations are looked at by; nil: the machine's.
+	Now func() time.Time
 }
 
 // check refuses what would be an open door.
@@ -217,7 +219,10 @@ func Handler(o Options) http.Handler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	r := refusal{connect.NewErrorWriter()}
-	h := &handler{service: o.Service, containers: o.Containers}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	h := &handler{service: o.Service, containers: o.Containers, now: o.Now}
 	shared := append(codecs(), connect.WithInterceptors(connect.UnaryInterceptorFunc(reading), logging{o.Log}),
 		connect.WithRecover(recovered(o.Log)))
 	all := connect.WithHandlerOptions(shared...)

@@ -30,7 +30,7 @@ func daemon(t *testing.T, fake *apitest.Fake) string {
 // served is the address of a daemon with any service.
 func served(t *testing.T, service api.Service) string {
 	t.Helper()
-	s := httptest.NewServer(api.Handler(api.Options{Service: service}))
+	s := httptest.NewServer(api.Handler(api.Options{Service: service, Now: apitest.Now}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }
@@ -157,7 +157,17 @@ agent key train
 agent key nobody
 agent key
 reserve --all --kind drain
-reserve node-1/0/3g.40gb --kind serving --start 13:00 --for 10h --every 24h -o json
+reserve node-1/0/3g.40gb --kind serving --start 13:00 --for 10h --every 24h --zone UTC --source ops -o json
+reserve node-1/0/3g.40gb --kind serving --start 08:00 --for 10h --days mon-fri --zone America/New_York
+reserve node-1/0/3g.40gb --kind serving --start 22:00 --end 06:00 --every 24h --zone Europe/Berlin --source ops -o json
+reserve node-1/0/3g.40gb --kind serving --start 02:30 --for 1h --every 168h --zone America/New_York
+reserve node-1/0/3g.40gb --start 20:00 --end 18:00 --zone Asia/Kolkata
+reserve node-1/0/3g.40gb --for 1h --every 36h
+reserve node-1/0/3g.40gb --for 1h --every 24h --zone Europe/Berln
+reserve node-1/0/3g.40gb --for 1h --every 48h --days mon
+reserve node-1/0/3g.40gb --for 1h --days monday-someday
+reserve node-1/0/3g.40gb --for 49h --days mon,wed --zone UTC
+reserve node-1/0/3g.40gb --every 24h
 reserve node-1/0/3g.40gb --end +1h --truncate -o name
 reserve
 reserve x --all

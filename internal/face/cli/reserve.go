@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"sluice.dev/sluice/internal/edge/command"
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
@@ -17,8 +14,8 @@ import (
 
 func (a *app) reserveCmd() *cobra.Command {
 	var all, truncate bool
-	var kind, start, end, who string
-	var length, every spanFlag
+	var kind, who string
+	var h hours
 	c := &cobra.Command{
 		Use: "reserve SLICE|--all", Short: "Take time on slices off the market",
 		Long: `Take time on one slice, or on all, off the market: for a drain, for maintenance, for
@@ -27,9 +24,18 @@ reclaims the machine. Windows end
 where a reservation begins. Without --truncate it waits behind the subjobs that run;
 with it they are warned at once and cut short.
 
-A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
+A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.
+
+What repeats after whole days, or on --days, begins at the same time of day by the clock
+of your time zone, or of --zone, also after clocks have changed. --for is how long it
+lasts, as time passes; --end is when it is over by that clock. A time of day that a change
+skips is as much later (02:30 is 03:30 where 03:00 follows 02:00); of one that there is
+twice the first counts. Other intervals, such as 36h, are elapsed time.`,
 		Example: `  sluice reserve --all --kind drain
   sluice reserve node-1/0/gpu --kind serving --start 08:00 --for 10h --every 24h
+  sluice reserve node-1/0/gpu --kind serving --start 08:00 --end 18:00 --days mon-fri --zone Europe/Berlin
+  sluice reserve --all --kind owner --start 00:00 --for 24h --days sat,sun
+  sluice reserve --all --kind maintenance --start 03:00 --for 1h --every 24h --zone UTC
   sluice reserve node-1/0/gpu --kind reclaim --start +2m --truncate
   sluice reserve node-1/0/1g.10gb@3 --kind geometry --start +30m --for 5m`,
 		Args: cobra.MaximumNArgs(1),
@@ -41,11 +47,8 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 			if len(args) == 1 {
 				m.Slice = args[0]
 			}
-			if err := a.span(m, start, end, time.Duration(length.lengthFlag)); err != nil {
+			if err := a.fill(m, &h); err != nil {
 				return err
-			}
-			if every.lengthFlag != 0 {
-				m.Every = durationpb.New(time.Duration(every.lengthFlag))
 			}
 			c, err := a.client()
 			if err != nil {
@@ -56,49 +59,22 @@ A moment is now, 18:30 (the next), +20m (from now) or 2026-03-01T18:00:00Z.`,
 				return err
 			}
 			a.doubled(resp.Msg)
-			return command.Show(a.App, resp.Msg.Ids, []command.Column[uint64]{{Key: "id", Head: "RESERVATION", Value: func(id uint64) any { return id }}},
-				func(id uint64) string { return strconv.FormatUint(id, 10) }, "nothing to reserve: there are no slices")
+			a.sayRepeats(resp.Msg.Reservations)
+			return command.Show(a.App, resp.Msg.Reservations, a.reservationColumns(),
+				func(r *pb.Reservation) string { return strconv.FormatUint(r.Id, 10) }, "nothing to reserve: there are no slices")
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "all slices")
 	c.Flags().StringVar(&kind, "kind", "drain", "what for: drain, maintenance, serving, reclaim, geometry or owner")
-	c.Flags().StringVar(&start, "start", "", "from when (default: now)")
-	c.Flags().Var(&length, "for", "how long (default: no known end)")
-	c.Flags().StringVar(&end, "end", "", "until when")
-	c.Flags().Var(&every, "every", "repeat it, from start to start")
+	c.Flags().StringVar(&h.start, "start", "", "from when (default: now)")
+	c.Flags().Var(&h.length, "for", "how long (default: no known end)")
+	c.Flags().StringVar(&h.end, "end", "", "until when")
+	c.Flags().Var(&h.every, "every", "repeat it, from start to start; whole days follow the clock of the time zone")
+	c.Flags().StringVar(&h.days, "days", "", "repeat it on these days of the week, such as mon-fri or sat,sun")
+	c.Flags().StringVar(&h.zone, "zone", "", "time zone of what is said here, such as Europe/Berlin, UTC or +05:30 (default: yours)")
 	c.Flags().BoolVar(&truncate, "truncate", false, "cut running subjobs short")
 	c.Flags().StringVar(&who, "source", source(), "who asks, for people")
 	return a.Output(c)
-}
-
-// span fills start and end from what was typed.
-func (a *app) span(m *pb.ReserveRequest, start, end string, length time.Duration) error {
-	if end != "" && length != 0 {
-		return command.Usage("--for and --end say the same: give one")
-	}
-	from := a.Now()
-	if start != "" {
-		t, err := when(start, from)
-		if err != nil {
-			return command.Usage("--start: %w", err)
-		}
-		from = t
-		m.Start = timestamppb.New(t)
-	}
-	switch {
-	case length != 0:
-		m.Start, m.End = timestamppb.New(from), timestamppb.New(from.Add(length))
-	case end != "":
-		t, err := when(end, a.Now())
-		if err != nil {
-			return command.Usage("--end: %w", err)
-		}
-		if !t.After(from) {
-			return command.Usage("--end %s is not after the start, %s", t.Format(time.RFC3339), from.Format(time.RFC3339))
-		}
-		m.Start, m.End = timestamppb.New(from), timestamppb.New(t)
-	}
-	return nil
 }
 
 func (a *app) unreserveCmd() *cobra.Command {

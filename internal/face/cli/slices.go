@@ -61,7 +61,7 @@ func (a *app) sliceColumns() []command.Column[*pb.Slice] {
 			var out []string
 			for _, r := range s.Reservations {
 				if r.Kind != "lease" {
-					out = append(out, fmt.Sprintf("%d:%s %s+%s", r.Id, r.Kind, a.clock(r.Start), a.held(r)))
+					out = append(out, a.reserved(r))
 				}
 			}
 			return strings.Join(out, ", ")
@@ -70,8 +70,7 @@ func (a *app) sliceColumns() []command.Column[*pb.Slice] {
 		{Key: "reservations", Value: func(s slice) any {
 			list := make([]command.Record, 0, len(s.Reservations))
 			for _, r := range s.Reservations {
-				list = append(list, command.Record{{Key: "id", Value: r.Id}, {Key: "kind", Value: r.Kind}, {Key: "start", Value: stamp(r.Start)}, {Key: "end", Value: stamp(r.End)},
-					{Key: "everySeconds", Value: seconds(r.Every)}, {Key: "job", Value: r.Job}, {Key: "subjob", Value: r.Subjob}, {Key: "source", Value: r.Source}, {Key: "truncate", Value: r.Truncate}})
+				list = append(list, reservationFields(r))
 			}
 			return list
 		}},

@@ -58,6 +58,7 @@ type Fake struct {
 	calls    []string
 	snapshot []byte
 	asked    map[job.ID]chan struct{}
+	reserved protocol.Reservation
 }
 
 // Standing is how a job stands against others.
@@ -386,10 +387,20 @@ func (f *Fake) Reserve(_ context.Context, _ string, r protocol.Reservation) ([]p
 		length = r.End.Sub(r.Start)
 	}
 	made := protocol.Made{ID: 21, Slice: r.Slice}
+	f.mu.Lock()
+	f.reserved = r
+	f.mu.Unlock()
 	if r.Source == "twice" {
 		made.Stood, made.Overlaps = true, f.SliceList[0].Reservations
 	}
 	return []protocol.Made{made}, f.call("reserve %s %q for %s every %s truncate %v", r.Kind, r.Slice, length, r.Every, r.Truncate)
+}
+
+// Reserved is what was reserved last.
+func (f *Fake) Reserved() protocol.Reservation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reserved
 }
 
 // Unreserve notes the call.

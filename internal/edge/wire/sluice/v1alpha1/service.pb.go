@@ -1767,7 +1767,7 @@ type ReserveRequest struct {
 	Start *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`
 	// Unset: no known end.
 	End *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end,proto3" json:"end,omitempty"`
-	// Repeats it, from start to start; unset: once.
+	// Repeats it, from start to start; unset: once. Elapsed time, unless there is a time_zone.
 	Every *durationpb.Duration `protobuf:"bytes,5,opt,name=every,proto3" json:"every,omitempty"`
 	// Cuts running subjobs short; otherwise the reservation waits behind them.
 	Truncate bool `protobuf:"varint,6,opt,name=truncate,proto3" json:"truncate,omitempty"`
@@ -1775,7 +1775,16 @@ type ReserveRequest struct {
 	Source    string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
 	RequestId string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Reserves nothing and answers with the cuts alone.
-	DryRun        bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Repeats it by the clock of this time zone, such as Europe/Berlin or +05:30: every is a multiple of 24h then. The first begins at start or later.
+	TimeZone string `protobuf:"bytes,10,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// Days of the week, such as mon-fri or sat,sun; empty: all. Needs time_zone; every is 24h, or unset.
+	Days string `protobuf:"bytes,11,opt,name=days,proto3" json:"days,omitempty"`
+	// With time_zone: when each begins by its clock, such as 08:00. Empty: as start does.
+	From string `protobuf:"bytes,12,opt,name=from,proto3" json:"from,omitempty"`
+	// With time_zone: when each ends by its clock, such as 18:00; the days between are those from start to end, or as few as there can be if end is unset.
+	// Empty: after the time from start to end.
+	To            string `protobuf:"bytes,13,opt,name=to,proto3" json:"to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1873,6 +1882,34 @@ func (x *ReserveRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *ReserveRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *ReserveRequest) GetDays() string {
+	if x != nil {
+		return x.Days
+	}
+	return ""
+}
+
+func (x *ReserveRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ReserveRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
 type ReserveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One for each slice.
@@ -1882,7 +1919,9 @@ type ReserveResponse struct {
 	// Others that share time with them, each once.
 	Overlaps []*Reservation `protobuf:"bytes,3,rep,name=overlaps,proto3" json:"overlaps,omitempty"`
 	// With dry_run: the subjobs that would be cut short or withdrawn. Without truncate there are none.
-	Cuts          []*Cut `protobuf:"bytes,4,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	Cuts []*Cut `protobuf:"bytes,4,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	// One for each of ids, as it was asked for.
+	Reservations  []*Reservation `protobuf:"bytes,5,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1941,6 +1980,13 @@ func (x *ReserveResponse) GetOverlaps() []*Reservation {
 func (x *ReserveResponse) GetCuts() []*Cut {
 	if x != nil {
 		return x.Cuts
+	}
+	return nil
+}
+
+func (x *ReserveResponse) GetReservations() []*Reservation {
+	if x != nil {
+		return x.Reservations
 	}
 	return nil
 }
@@ -3263,7 +3309,7 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\v2\x1e.sluice.v1alpha1.QueueSettingsR\x05queue\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x12\n" +
-	"\x10SetQueueResponse\"\xb7\x02\n" +
+	"\x10SetQueueResponse\"\x8c\x03\n" +
 	"\x0eReserveRequest\x12\x14\n" +
 	"\x05slice\x18\x01 \x01(\tR\x05slice\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x120\n" +
@@ -3274,12 +3320,18 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x06source\x18\a \x01(\tR\x06source\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\b \x01(\tR\trequestId\x12\x17\n" +
-	"\adry_run\x18\t \x01(\bR\x06dryRun\"\x9d\x01\n" +
+	"\adry_run\x18\t \x01(\bR\x06dryRun\x12\x1b\n" +
+	"\ttime_zone\x18\n" +
+	" \x01(\tR\btimeZone\x12\x12\n" +
+	"\x04days\x18\v \x01(\tR\x04days\x12\x12\n" +
+	"\x04from\x18\f \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\r \x01(\tR\x02to\"\xdf\x01\n" +
 	"\x0fReserveResponse\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\x04R\x03ids\x12\x14\n" +
 	"\x05stood\x18\x02 \x03(\x04R\x05stood\x128\n" +
 	"\boverlaps\x18\x03 \x03(\v2\x1c.sluice.v1alpha1.ReservationR\boverlaps\x12(\n" +
-	"\x04cuts\x18\x04 \x03(\v2\x14.sluice.v1alpha1.CutR\x04cuts\"\xac\x03\n" +
+	"\x04cuts\x18\x04 \x03(\v2\x14.sluice.v1alpha1.CutR\x04cuts\x12@\n" +
+	"\freservations\x18\x05 \x03(\v2\x1c.sluice.v1alpha1.ReservationR\freservations\"\xac\x03\n" +
 	"\x03Cut\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x16\n" +
 	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x12\n" +
@@ -3501,82 +3553,83 @@ var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	60, // 16: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
 	67, // 17: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
 	37, // 18: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
-	68, // 19: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
-	58, // 20: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
-	58, // 21: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
-	60, // 22: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
-	60, // 23: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
-	58, // 24: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
-	43, // 25: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
-	58, // 26: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
-	69, // 27: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
-	58, // 28: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
-	58, // 29: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
-	58, // 30: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
-	70, // 31: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
-	71, // 32: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
-	72, // 33: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
-	60, // 34: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
-	73, // 35: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
-	0,  // 36: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
-	3,  // 37: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
-	5,  // 38: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
-	7,  // 39: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
-	9,  // 40: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
-	11, // 41: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
-	13, // 42: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
-	15, // 43: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
-	17, // 44: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
-	19, // 45: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
-	21, // 46: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
-	23, // 47: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
-	25, // 48: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
-	27, // 49: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
-	29, // 50: sluice.v1alpha1.SluiceService.ListAirlocks:input_type -> sluice.v1alpha1.ListAirlocksRequest
-	31, // 51: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
-	33, // 52: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
-	35, // 53: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
-	38, // 54: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
-	40, // 55: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
-	42, // 56: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
-	45, // 57: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
-	47, // 58: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
-	49, // 59: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
-	51, // 60: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
-	53, // 61: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
-	55, // 62: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
-	1,  // 63: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
-	4,  // 64: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
-	6,  // 65: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
-	8,  // 66: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
-	10, // 67: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
-	12, // 68: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
-	14, // 69: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
-	16, // 70: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
-	18, // 71: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
-	20, // 72: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
-	22, // 73: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
-	24, // 74: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
-	26, // 75: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
-	28, // 76: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
-	30, // 77: sluice.v1alpha1.SluiceService.ListAirlocks:output_type -> sluice.v1alpha1.ListAirlocksResponse
-	32, // 78: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
-	34, // 79: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
-	36, // 80: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
-	39, // 81: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
-	41, // 82: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
-	44, // 83: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
-	46, // 84: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
-	48, // 85: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
-	50, // 86: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
-	52, // 87: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
-	54, // 88: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
-	56, // 89: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
-	63, // [63:90] is the sub-list for method output_type
-	36, // [36:63] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	67, // 19: sluice.v1alpha1.ReserveResponse.reservations:type_name -> sluice.v1alpha1.Reservation
+	68, // 20: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
+	58, // 21: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
+	58, // 22: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
+	60, // 23: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
+	60, // 24: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
+	58, // 25: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
+	43, // 26: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
+	58, // 27: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
+	69, // 28: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
+	58, // 29: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
+	58, // 30: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
+	58, // 31: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
+	70, // 32: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
+	71, // 33: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
+	72, // 34: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
+	60, // 35: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
+	73, // 36: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
+	0,  // 37: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
+	3,  // 38: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
+	5,  // 39: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
+	7,  // 40: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
+	9,  // 41: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
+	11, // 42: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
+	13, // 43: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
+	15, // 44: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
+	17, // 45: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
+	19, // 46: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
+	21, // 47: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
+	23, // 48: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
+	25, // 49: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
+	27, // 50: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
+	29, // 51: sluice.v1alpha1.SluiceService.ListAirlocks:input_type -> sluice.v1alpha1.ListAirlocksRequest
+	31, // 52: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
+	33, // 53: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
+	35, // 54: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
+	38, // 55: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
+	40, // 56: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
+	42, // 57: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
+	45, // 58: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
+	47, // 59: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
+	49, // 60: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
+	51, // 61: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
+	53, // 62: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
+	55, // 63: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
+	1,  // 64: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
+	4,  // 65: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
+	6,  // 66: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
+	8,  // 67: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
+	10, // 68: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
+	12, // 69: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
+	14, // 70: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
+	16, // 71: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
+	18, // 72: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
+	20, // 73: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
+	22, // 74: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
+	24, // 75: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
+	26, // 76: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
+	28, // 77: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
+	30, // 78: sluice.v1alpha1.SluiceService.ListAirlocks:output_type -> sluice.v1alpha1.ListAirlocksResponse
+	32, // 79: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
+	34, // 80: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
+	36, // 81: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
+	39, // 82: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
+	41, // 83: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
+	44, // 84: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
+	46, // 85: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
+	48, // 86: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
+	50, // 87: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
+	52, // 88: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
+	54, // 89: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
+	56, // 90: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
+	64, // [64:91] is the sub-list for method output_type
+	37, // [37:64] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_service_proto_init() }

@@ -187,11 +187,20 @@ type Reservation struct {
 	// Unset: no known end.
 	End *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=end,proto3" json:"end,omitempty"`
 	// Unset: once.
-	Every         *durationpb.Duration `protobuf:"bytes,6,opt,name=every,proto3" json:"every,omitempty"`
-	Job           string               `protobuf:"bytes,7,opt,name=job,proto3" json:"job,omitempty"`
-	Subjob        string               `protobuf:"bytes,8,opt,name=subjob,proto3" json:"subjob,omitempty"`
-	Source        string               `protobuf:"bytes,9,opt,name=source,proto3" json:"source,omitempty"`
-	Truncate      bool                 `protobuf:"varint,10,opt,name=truncate,proto3" json:"truncate,omitempty"`
+	Every    *durationpb.Duration `protobuf:"bytes,6,opt,name=every,proto3" json:"every,omitempty"`
+	Job      string               `protobuf:"bytes,7,opt,name=job,proto3" json:"job,omitempty"`
+	Subjob   string               `protobuf:"bytes,8,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	Source   string               `protobuf:"bytes,9,opt,name=source,proto3" json:"source,omitempty"`
+	Truncate bool                 `protobuf:"varint,10,opt,name=truncate,proto3" json:"truncate,omitempty"`
+	// It repeats by the clock of this time zone: every is a number of days then, which may last 23 hours and 25. Empty: by elapsed time, or once.
+	TimeZone string `protobuf:"bytes,11,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	// The days of the week on which it does, such as mon-fri; empty: all.
+	Days string `protobuf:"bytes,12,opt,name=days,proto3" json:"days,omitempty"`
+	// When each begins by that clock, such as 08:00, and when it ends by it; to is empty where the length counts.
+	From string `protobuf:"bytes,13,opt,name=from,proto3" json:"from,omitempty"`
+	To   string `protobuf:"bytes,14,opt,name=to,proto3" json:"to,omitempty"`
+	// If it repeats: the one that is and the next ones, three in all.
+	Upcoming      []*Occurrence `protobuf:"bytes,15,rep,name=upcoming,proto3" json:"upcoming,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +305,111 @@ func (x *Reservation) GetTruncate() bool {
 	return false
 }
 
+func (x *Reservation) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *Reservation) GetDays() string {
+	if x != nil {
+		return x.Days
+	}
+	return ""
+}
+
+func (x *Reservation) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Reservation) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Reservation) GetUpcoming() []*Occurrence {
+	if x != nil {
+		return x.Upcoming
+	}
+	return nil
+}
+
+// Occurrence is one time of a reservation that repeats.
+type Occurrence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Start *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	End   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	// What the time zone's clock is ahead of UTC at the start, and at the end.
+	StartOffset   *durationpb.Duration `protobuf:"bytes,3,opt,name=start_offset,json=startOffset,proto3" json:"start_offset,omitempty"`
+	EndOffset     *durationpb.Duration `protobuf:"bytes,4,opt,name=end_offset,json=endOffset,proto3" json:"end_offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Occurrence) Reset() {
+	*x = Occurrence{}
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Occurrence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Occurrence) ProtoMessage() {}
+
+func (x *Occurrence) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Occurrence.ProtoReflect.Descriptor instead.
+func (*Occurrence) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Occurrence) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Occurrence) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Occurrence) GetStartOffset() *durationpb.Duration {
+	if x != nil {
+		return x.StartOffset
+	}
+	return nil
+}
+
+func (x *Occurrence) GetEndOffset() *durationpb.Duration {
+	if x != nil {
+		return x.EndOffset
+	}
+	return nil
+}
+
 // Window is one advertised gap.
 type Window struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -318,7 +432,7 @@ type Window struct {
 
 func (x *Window) Reset() {
 	*x = Window{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +444,7 @@ func (x *Window) String() string {
 func (*Window) ProtoMessage() {}
 
 func (x *Window) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +457,7 @@ func (x *Window) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Window.ProtoReflect.Descriptor instead.
 func (*Window) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Window) GetId() uint64 {
@@ -429,7 +543,7 @@ type QueueSettings struct {
 
 func (x *QueueSettings) Reset() {
 	*x = QueueSettings{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +555,7 @@ func (x *QueueSettings) String() string {
 func (*QueueSettings) ProtoMessage() {}
 
 func (x *QueueSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +568,7 @@ func (x *QueueSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueSettings.ProtoReflect.Descriptor instead.
 func (*QueueSettings) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *QueueSettings) GetName() string {
@@ -519,7 +633,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +645,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +658,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Queue) GetSettings() *QueueSettings {
@@ -619,7 +733,7 @@ type Zone struct {
 
 func (x *Zone) Reset() {
 	*x = Zone{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +745,7 @@ func (x *Zone) String() string {
 func (*Zone) ProtoMessage() {}
 
 func (x *Zone) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +758,7 @@ func (x *Zone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Zone.ProtoReflect.Descriptor instead.
 func (*Zone) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Zone) GetName() string {
@@ -728,7 +842,7 @@ type ZoneSearch struct {
 
 func (x *ZoneSearch) Reset() {
 	*x = ZoneSearch{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -740,7 +854,7 @@ func (x *ZoneSearch) String() string {
 func (*ZoneSearch) ProtoMessage() {}
 
 func (x *ZoneSearch) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -753,7 +867,7 @@ func (x *ZoneSearch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneSearch.ProtoReflect.Descriptor instead.
 func (*ZoneSearch) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ZoneSearch) GetTickets() int32 {
@@ -807,7 +921,7 @@ type ZoneRoom struct {
 
 func (x *ZoneRoom) Reset() {
 	*x = ZoneRoom{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +933,7 @@ func (x *ZoneRoom) String() string {
 func (*ZoneRoom) ProtoMessage() {}
 
 func (x *ZoneRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +946,7 @@ func (x *ZoneRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneRoom.ProtoReflect.Descriptor instead.
 func (*ZoneRoom) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ZoneRoom) GetSize() int64 {
@@ -874,7 +988,7 @@ type SliceHistory struct {
 
 func (x *SliceHistory) Reset() {
 	*x = SliceHistory{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +1000,7 @@ func (x *SliceHistory) String() string {
 func (*SliceHistory) ProtoMessage() {}
 
 func (x *SliceHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +1013,7 @@ func (x *SliceHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceHistory.ProtoReflect.Descriptor instead.
 func (*SliceHistory) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SliceHistory) GetSlice() *Slice {
@@ -939,7 +1053,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1065,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1078,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Span) GetKind() string {
@@ -1064,7 +1178,7 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12\x10\n" +
 	"\x03job\x18\f \x01(\tR\x03job\x120\n" +
 	"\x05until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12@\n" +
-	"\freservations\x18\x0e \x03(\v2\x1c.sluice.v1alpha1.ReservationR\freservations\"\xb6\x02\n" +
+	"\freservations\x18\x0e \x03(\v2\x1c.sluice.v1alpha1.ReservationR\freservations\"\xc4\x03\n" +
 	"\vReservation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -1076,7 +1190,19 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x06subjob\x18\b \x01(\tR\x06subjob\x12\x16\n" +
 	"\x06source\x18\t \x01(\tR\x06source\x12\x1a\n" +
 	"\btruncate\x18\n" +
-	" \x01(\bR\btruncate\"\x82\x02\n" +
+	" \x01(\bR\btruncate\x12\x1b\n" +
+	"\ttime_zone\x18\v \x01(\tR\btimeZone\x12\x12\n" +
+	"\x04days\x18\f \x01(\tR\x04days\x12\x12\n" +
+	"\x04from\x18\r \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x0e \x01(\tR\x02to\x127\n" +
+	"\bupcoming\x18\x0f \x03(\v2\x1b.sluice.v1alpha1.OccurrenceR\bupcoming\"\xe4\x01\n" +
+	"\n" +
+	"Occurrence\x120\n" +
+	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
+	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12<\n" +
+	"\fstart_offset\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\vstartOffset\x128\n" +
+	"\n" +
+	"end_offset\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tendOffset\"\x82\x02\n" +
 	"\x06Window\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x120\n" +
@@ -1155,50 +1281,56 @@ func file_sluice_v1alpha1_slice_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_slice_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_sluice_v1alpha1_slice_proto_goTypes = []any{
 	(*Slice)(nil),                 // 0: sluice.v1alpha1.Slice
 	(*Reservation)(nil),           // 1: sluice.v1alpha1.Reservation
-	(*Window)(nil),                // 2: sluice.v1alpha1.Window
-	(*QueueSettings)(nil),         // 3: sluice.v1alpha1.QueueSettings
-	(*Queue)(nil),                 // 4: sluice.v1alpha1.Queue
-	(*Zone)(nil),                  // 5: sluice.v1alpha1.Zone
-	(*ZoneSearch)(nil),            // 6: sluice.v1alpha1.ZoneSearch
-	(*ZoneRoom)(nil),              // 7: sluice.v1alpha1.ZoneRoom
-	(*SliceHistory)(nil),          // 8: sluice.v1alpha1.SliceHistory
-	(*Span)(nil),                  // 9: sluice.v1alpha1.Span
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*Trust)(nil),                 // 12: sluice.v1alpha1.Trust
-	(*Range)(nil),                 // 13: sluice.v1alpha1.Range
+	(*Occurrence)(nil),            // 2: sluice.v1alpha1.Occurrence
+	(*Window)(nil),                // 3: sluice.v1alpha1.Window
+	(*QueueSettings)(nil),         // 4: sluice.v1alpha1.QueueSettings
+	(*Queue)(nil),                 // 5: sluice.v1alpha1.Queue
+	(*Zone)(nil),                  // 6: sluice.v1alpha1.Zone
+	(*ZoneSearch)(nil),            // 7: sluice.v1alpha1.ZoneSearch
+	(*ZoneRoom)(nil),              // 8: sluice.v1alpha1.ZoneRoom
+	(*SliceHistory)(nil),          // 9: sluice.v1alpha1.SliceHistory
+	(*Span)(nil),                  // 10: sluice.v1alpha1.Span
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*Trust)(nil),                 // 13: sluice.v1alpha1.Trust
+	(*Range)(nil),                 // 14: sluice.v1alpha1.Range
 }
 var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
-	10, // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
+	11, // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
 	1,  // 1: sluice.v1alpha1.Slice.reservations:type_name -> sluice.v1alpha1.Reservation
-	10, // 2: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
-	10, // 3: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
-	11, // 4: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
-	10, // 5: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
-	10, // 6: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
-	11, // 7: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
-	3,  // 8: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
-	12, // 9: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
-	6,  // 10: sluice.v1alpha1.Zone.search:type_name -> sluice.v1alpha1.ZoneSearch
-	11, // 11: sluice.v1alpha1.ZoneSearch.age:type_name -> google.protobuf.Duration
-	7,  // 12: sluice.v1alpha1.ZoneSearch.rooms:type_name -> sluice.v1alpha1.ZoneRoom
-	0,  // 13: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
-	9,  // 14: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
-	10, // 15: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
-	10, // 16: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
-	13, // 17: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
-	13, // 18: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
-	10, // 19: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
-	10, // 20: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	11, // 2: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
+	11, // 3: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
+	12, // 4: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
+	2,  // 5: sluice.v1alpha1.Reservation.upcoming:type_name -> sluice.v1alpha1.Occurrence
+	11, // 6: sluice.v1alpha1.Occurrence.start:type_name -> google.protobuf.Timestamp
+	11, // 7: sluice.v1alpha1.Occurrence.end:type_name -> google.protobuf.Timestamp
+	12, // 8: sluice.v1alpha1.Occurrence.start_offset:type_name -> google.protobuf.Duration
+	12, // 9: sluice.v1alpha1.Occurrence.end_offset:type_name -> google.protobuf.Duration
+	11, // 10: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
+	11, // 11: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
+	12, // 12: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
+	4,  // 13: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
+	13, // 14: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
+	7,  // 15: sluice.v1alpha1.Zone.search:type_name -> sluice.v1alpha1.ZoneSearch
+	12, // 16: sluice.v1alpha1.ZoneSearch.age:type_name -> google.protobuf.Duration
+	8,  // 17: sluice.v1alpha1.ZoneSearch.rooms:type_name -> sluice.v1alpha1.ZoneRoom
+	0,  // 18: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
+	10, // 19: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
+	11, // 20: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
+	11, // 21: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
+	14, // 22: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
+	14, // 23: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
+	11, // 24: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
+	11, // 25: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_slice_proto_init() }
@@ -1213,7 +1345,7 @@ func file_sluice_v1alpha1_slice_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_slice_proto_rawDesc), len(file_sluice_v1alpha1_slice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
