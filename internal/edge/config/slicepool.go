@@ -3,7 +3,9 @@ package config
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/timezone"
 )
 
 // SlicePoolKind is the kind of a file of one pool of slices.
@@ -46,11 +48,13 @@ type ExtendedResource struct {
 	Speed                int64
 }
 
-// Closing is time from Start to End, and again each Every (0: once).
+// Closing is time from Start to End, and again each Every (0: once), or as a calendar says by the clock of a time zone: then Start
+// and End are its first occurrence.
 type Closing struct {
 	Name       string
 	Start, End quantity.Instant
 	Every      time.Duration
+	Calendar   civil.Calendar
 }
 
 // slicePoolFile is everything a file of one pool may say.
@@ -86,12 +90,19 @@ func slicePoolFile() form {
 			), maxPoolParts), unset: "none", example: "[{name: nvidia.com/mig-1g.10gb}]",
 				doc: "Resources that device plugins publish. Those whose devices are shared between Pods are not offered."},
 			field{key: "tolerates", form: aList("a list of keys such as [nvidia.com/gpu]", aText("the key of a taint"), maxPoolParts), unset: "none", example: "[nvidia.com/gpu]", doc: "Keys of taints that our Pods tolerate: machines with others are not offered."},
-			field{key: "calendar", form: aList("a list such as [{name: serving, from: 2026-03-02T08:00:00Z, to: 2026-03-02T20:00:00Z, every: 24h}]", anObject(
+			field{key: "calendar", form: aList("a list such as [{name: serving, from: 2026-03-02T08:00:00+01:00, to: 2026-03-02T20:00:00+01:00, zone: Europe/Berlin, days: mon-fri}]", anObject(
 				field{key: "name", need: true, form: aText("what for"), example: "serving", doc: "What for."},
 				field{key: "from", need: true, form: form{kind: isMoment}, example: "2026-03-02T08:00:00Z", doc: "When it begins. What runs is over by then."},
 				field{key: "to", need: true, form: form{kind: isMoment}, example: "2026-03-02T20:00:00Z", doc: "When it ends."},
-				field{key: "every", form: aLength(time.Minute, MaxTime, 0), unset: "once", example: "24h", doc: "After what time it comes again, always the same length of time: a clock that is put forward or back is not followed."},
-			), maxPoolParts), unset: "never", example: "[{name: serving, from: 2026-03-02T08:00:00Z, to: 2026-03-02T20:00:00Z, every: 24h}]", doc: "When the pool is closed."},
+				field{key: "every", form: aLength(time.Minute, MaxTime, 0), unset: "once", example: "24h",
+					doc: "After what time it comes again. Without zone that is always the same length of time: " +
+						"a clock that is put forward or back is not followed."},
+				field{key: "zone", form: aText("a time zone such as Europe/Berlin"), unset: "none", example: "Europe/Berlin",
+					doc: "The time zone by whose clock it comes again: it begins at the same time of day, and ends at the same time of day, " +
+						"also after clocks have changed. Then every is whole days, or days are said."},
+				field{key: "days", form: aText("days of the week such as mon-fri"), unset: "all", example: "mon-fri",
+					doc: "The days of the week in that zone on which it begins: mon-fri, or sat,sun. Needs zone; every is 24h, or left out."},
+			), maxPoolParts), unset: "never", example: "[{name: serving, from: 2026-03-02T08:00:00+01:00, to: 2026-03-02T20:00:00+01:00, zone: Europe/Berlin, days: mon-fri}]", doc: "When the pool is closed."},
 			field{key: "giveBack", form: anObject(
 				field{key: "notice", form: aLength(time.Second, time.Hour, DefaultNotice), example: "30s", doc: "How long before its slice is given back a subjob is told."},
 				field{key: "never", form: form{kind: isBoolean}, example: "true", doc: "Nothing is given back before its time, whoever waits."},
@@ -150,10 +161,43 @@ func closing(o object) Closing {
 	case o.c.count() > found:
 	case length <= 0:
 		o.get("to").wrong("is not after from; want a later moment")
+	case o.get("zone").given() || o.get("days").given():
+		x.byClock(o)
 	case x.Every > 0 && x.Every < length:
 		o.get("every").wrong("is %s, and it lasts %s: want it shorter than what it comes again after", formatDuration(x.Every), formatDuration(length))
 	}
 	return x
+}
+
+// byClock lets it come again by the clock of a time zone.
+func (x *Closing) byClock(o object) {
+	zone, days := o.get("zone"), o.get("days")
+	loc, err := timezone.Load(zone.asText())
+	h := timezone.Hours{Zone: zone.asText(), Start: x.Start.Time(), End: x.End.Time(), Every: x.Every}
+	if err == nil {
+		h.To = x.End.Time().In(loc).Format(time.TimeOnly)
+	}
+	var no error
+	if h.Days, no = civil.ParseDays(days.asText()); no != nil {
+		days.wrong("%v", no)
+	}
+	switch {
+	case !zone.given():
+		days.wrong("needs zone, such as zone: Europe/Berlin")
+	case err != nil:
+		zone.wrong("%v", err)
+	case x.Every == 0 && !days.given():
+		zone.wrong("is for what comes again; add every: 24h, or days such as mon-fri")
+	case x.Every != 0 && !timezone.WholeDays(x.Every):
+		o.get("every").wrong("is %s; the clock of a time zone is followed by whole days: want a multiple of 24h, or no zone",
+			formatDuration(x.Every))
+	case no == nil:
+		if x.Calendar, x.Start, x.End, err = h.Calendar(time.Now()); err != nil {
+			o.get("to").wrong("%v", err)
+			return
+		}
+		x.Every = time.Duration(x.Calendar.Step) * 24 * time.Hour
+	}
 }
 
 // resource is the name of an extended resource.

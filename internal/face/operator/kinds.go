@@ -91,7 +91,9 @@ func pools(list []config.SlicePool) []inventory.Pool {
 			out[i].Resources = append(out[i].Resources, inventory.Resource(r))
 		}
 		for _, c := range p.Calendar {
-			out[i].Calendar = append(out[i].Calendar, inventory.Closing{Name: c.Name, Start: c.Start.Time(), End: c.End.Time(), Every: c.Every})
+			out[i].Calendar = append(out[i].Calendar, inventory.Closing{
+				Name: c.Name, Start: c.Start.Time(), End: c.End.Time(), Every: c.Every, Calendar: c.Calendar,
+			})
 		}
 	}
 	return out

@@ -57,13 +57,11 @@ func (p *Pool) closes(m *machine) (list []protocol.Reservation) {
 	}
 	list = append(list, m.closed...)
 	for _, c := range p.Calendar {
-		source := "calendar of pool " + p.Name
-		if c.Name != "" {
-			source += ": " + c.Name
+		r := c.reservation()
+		if r.Source = "calendar of pool " + p.Name; c.Name != "" {
+			r.Source += ": " + c.Name
 		}
-		list = append(list, protocol.Reservation{
-			Kind: protocol.ForServing, Start: quantity.At(c.Start), End: quantity.At(c.End), Every: c.Every, Source: source, Truncate: true,
-		})
+		list = append(list, r)
 	}
 	return list
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
 )
@@ -53,11 +55,20 @@ type Resource struct {
 	Speed  int64
 }
 
-// Closing is an interval in which a pool is closed, repeated each Every (0: once).
+// Closing is an interval in which a pool is closed, repeated each Every (0: once), or by a calendar, of which it is the first
+// occurrence then.
 type Closing struct {
 	Name       string
 	Start, End time.Time
 	Every      time.Duration
+	Calendar   civil.Calendar
+}
+
+// reservation is what a calendar's entry makes on each slice.
+func (c *Closing) reservation() protocol.Reservation {
+	return protocol.Reservation{
+		Kind: protocol.ForServing, Start: quantity.At(c.Start), End: quantity.At(c.End), Every: c.Every, Truncate: true, Calendar: c.Calendar,
+	}
 }
 
 const (
@@ -91,9 +102,9 @@ func checkPools(pools []Pool) error {
 		}
 		problem(len(p.Calendar) > mostClosings, "%s: its calendar has %d entries; want at most %d", name, len(p.Calendar), mostClosings)
 		for _, c := range p.Calendar {
-			length := c.End.Sub(c.Start)
+			length, r := c.End.Sub(c.Start), c.reservation()
 			problem(length <= 0, "%s: calendar %q ends at %s, which is not after its start at %s", name, c.Name, c.End.Format(time.RFC3339), c.Start.Format(time.RFC3339))
-			problem(c.Every != 0 && (c.Every < timeline.MinEvery || c.Every < length), "%s: calendar %q repeats every %v and lasts %v; want it shorter than what it repeats after", name, c.Name, c.Every, length)
+			problem(c.Every != 0 && !timeline.Sound(&r), "%s: calendar %q repeats every %v and lasts %v; want it shorter than what it repeats after", name, c.Name, c.Every, length)
 		}
 	}
 	if len(problems) == 0 {
