@@ -28,7 +28,7 @@ func (o *UpOptions) called(names []job.NodeID) ([]job.NodeID, error) {
 	kept := len(names) > 0
 	switch name := job.NodeID(o.Name); {
 	case kept && (name == "" || name == names[len(names)-1]):
-	case name != "" && !job.ValidName(name):
+	case name != "" && !job.ValidName(name) && !slices.Contains(names, name):
 		return nil, errkind.Errorf(errkind.Invalid, "--name: is %.80q; want %s", name, job.NameRule)
 	case name != "": // one that it had before is its present one again
 		names = append(slices.DeleteFunc(names, func(n job.NodeID) bool { return n == name }), name)

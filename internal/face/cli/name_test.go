@@ -45,6 +45,7 @@ func TestWhichNameCounts(t *testing.T) {
 		{[]job.NodeID{"a"}, "b", []job.NodeID{"a", "b"}, false},
 		{[]job.NodeID{"a", "b", "c"}, "b", []job.NodeID{"a", "c", "b"}, false},
 		{[]job.NodeID{"GPU_1"}, "GPU_1", []job.NodeID{"GPU_1"}, false}, // said as it is, though none could be given
+		{[]job.NodeID{"GPU_1", "b"}, "GPU_1", []job.NodeID{"b", "GPU_1"}, false},
 		{[]job.NodeID{"a"}, "GPU_1", nil, false},
 		{nil, "-a", nil, false},
 		{nil, strings.Repeat("a", 64), nil, false},
