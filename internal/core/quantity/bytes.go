@@ -58,6 +58,15 @@ func ParseBytes(s string) (Amount, error) {
 	return Amount(w*scale + f), nil
 }
 
+// ParseSize reads a size as people write it: as ParseBytes, but a number without a unit is refused, other than 0: nobody who writes 16 means 16 bytes.
+func ParseSize(s string) (Amount, error) {
+	a, err := ParseBytes(s)
+	if number, unit := splitUnit(strings.TrimSpace(s)); err == nil && a > 0 && unit == "" {
+		return 0, badBytes(s, fmt.Sprintf("give a unit: %[1]sMi or %[1]sGi? Bytes are written %[1]sB", number))
+	}
+	return a, err
+}
+
 // splitUnit cuts a leading decimal number from s and drops blanks behind it.
 func splitUnit(s string) (number, unit string) {
 	i := 0

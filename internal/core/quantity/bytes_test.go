@@ -47,6 +47,20 @@ func TestParseBytesSaysWhatWouldBeRight(t *testing.T) {
 	}
 }
 
+// TestParseSizeWantsAUnit: all that ParseBytes takes, but for a number alone.
+func TestParseSizeWantsAUnit(t *testing.T) {
+	for in, want := range map[string]quantity.Amount{"0": 0, " 0.0 ": 0, "600Mi": 600 << 20, "16 B": 16, "1.5KiB": 1536, "2G": 2e9} {
+		if got, err := quantity.ParseSize(in); err != nil || got != want {
+			t.Errorf("ParseSize(%q) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for in, want := range map[string]string{"16": "give a unit: 16Mi or 16Gi? Bytes are written 16B", " 3000 ": "give a unit", "1.5": "give a unit", ".5": "digits before", "12gi": "did you mean 12Gi?"} {
+		if got, err := quantity.ParseSize(in); err == nil || errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseSize(%q) = %d, %v; want it to say %q", in, got, err, want)
+		}
+	}
+}
+
 func TestFormatBytes(t *testing.T) {
 	for _, c := range []struct {
 		in   quantity.Amount

@@ -82,7 +82,7 @@ func ParseJobs(name string, data []byte) ([]Job, error) {
 	return parseJobs(&collector{file: name}, data)
 }
 
-// ParseObject is ParseJobs for an object of a cluster, which may be there since sizes without a unit were taken as bytes.
+// ParseObject is ParseJobs for an object that a cluster has accepted, maybe when sizes without a unit were taken as bytes.
 func ParseObject(name string, data []byte) ([]Job, error) {
 	return parseJobs(&collector{file: name, bare: true}, data)
 }

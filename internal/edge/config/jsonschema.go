@@ -30,6 +30,9 @@ func encodeSchema(s map[string]any) []byte {
 	return b.Bytes()
 }
 
+// sizePattern is what quantity.ParseSize takes: a number with a unit, or 0.
+const sizePattern = `^\s*([0-9]+(\.[0-9]{1,9})?\s*((k|[KMGTPE]i?)B?|B)|0+(\.0{1,9})?)\s*$`
+
 // schema is the form as a JSON Schema.
 func (f *form) schema() map[string]any {
 	switch f.kind {
@@ -38,7 +41,7 @@ func (f *form) schema() map[string]any {
 	case isLength:
 		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^\s*([0-9]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*\s*$|^\s*[0-9:-]+\s*$`, "maximum": 0}
 	case isAmount:
-		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^\s*[0-9]+(\.[0-9]+)?\s*([kKMGTPE]i?)?B?\s*$`, "minimum": 0}
+		return map[string]any{"type": []string{"string", "integer"}, "pattern": sizePattern, "minimum": 0, "maximum": 0}
 	case isShare:
 		return map[string]any{"type": []string{"number", "string"}, "pattern": `^[0-9]*\.?[0-9]*%?$`, "minimum": 0, "maximum": float64(f.most) / float64(f.scale)}
 	case isBoolean:

@@ -443,3 +443,31 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestTheSchemaTakesTheSizesThatAreRead, and no others: what an editor marks is what the daemon refuses, and what a cluster refuses of a new object.
+func TestTheSchemaTakesTheSizesThatAreRead(t *testing.T) {
+	var file map[string]any
+	if err := json.Unmarshal(JSONSchema(), &file); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[string]bool{
+		"600Mi": true, "1.5Gi": true, "2G": true, "2GB": true, "2GiB": true, `"16 Gi"`: true, "1k": true, "1K": true, "1Ki": true, "16B": true, `" 1M "`: true, "0.123456789Ti": true,
+		"16": false, "3000": false, "1.5": false, `"3001"`: false, ".5": false, ".5Gi": false, "5.Gi": false, "-1Gi": false, "12gi": false, "1ki": false, "1m": false, "1e3": false,
+		"0.1234567891Gi": false, "Gi": false, "16BB": false, "16iB": false,
+	} {
+		text := "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {image: a/b, command: [\"true\"], rigid: {walltime: 1m}, memory: 1Gi, limits: {log: " + size + "}}\n"
+		if _, err := ParseJobs("f", []byte(text)); want != (err == nil) {
+			t.Errorf("%s is read: %v; want %v", size, err, want)
+		}
+		path := filepath.Join(t.TempDir(), "job.yml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		doc := documentsOf(t, path)[0]
+		for name, schema := range map[string]map[string]any{"the schema of job files": file, "the cluster's definition": definition(t, JobKind)} {
+			if bad := validate(schema, doc, name); want != (bad == "") {
+				t.Errorf("%s: %s says %q; want %v", size, name, bad, want)
+			}
+		}
+	}
+}

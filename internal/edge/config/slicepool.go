@@ -113,7 +113,7 @@ func slicePoolFile() form {
 
 // ParseSlicePool reads a file of one pool of slices. It is as strict as ParseJob, and its error alike.
 func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
-	c := &collector{file: name, bare: true} // an object, as in ParseObject
+	c := &collector{file: name, bare: true} // the definition refuses new ones without a unit, and the cluster may have older ones
 	file := slicePoolFile()
 	for _, doc := range c.documents(data, 1) {
 		top := value{c: c, node: doc, form: &file}.asObject()

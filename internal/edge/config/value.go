@@ -127,12 +127,14 @@ func (v value) bytes(least, or quantity.Amount) quantity.Amount {
 	if !ok {
 		return or
 	}
-	a, err := quantity.ParseBytes(s)
+	parse := quantity.ParseSize
+	if v.c.bare {
+		parse = quantity.ParseBytes
+	}
+	a, err := parse(s)
 	switch {
 	case err != nil:
 		v.wrong("%v", err)
-	case a > 0 && !v.c.bare && strings.Trim(s, " 0123456789.") == "":
-		v.wrong("size %q: give a unit: %sMi or %sGi? Bytes are written %sB", s, s, s, s)
 	case a < least || a > most:
 		v.wrong("is %s; want %s to %s", s, quantity.ExactBytes(least), quantity.ExactBytes(most))
 	default:

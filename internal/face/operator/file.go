@@ -50,9 +50,14 @@ func written(v any) any {
 	return v
 }
 
-// parseJob parses a Job object as a job file. Errors are of kind Invalid; all of the file's come at once, then what keeps it from being Pods.
-func parseJob(o *unstructured.Unstructured) (config.Job, error) {
-	list, err := config.ParseObject(o.GetName(), FileOf(o))
+// parseJob parses a Job object as a job file. Errors are of kind Invalid; all of the file's come at once, then what keeps it from being Pods. One that was accepted
+// before is read as it was then, when sizes without a unit were bytes.
+func parseJob(o *unstructured.Unstructured, before bool) (config.Job, error) {
+	parse := config.ParseJobs
+	if before {
+		parse = config.ParseObject
+	}
+	list, err := parse(o.GetName(), FileOf(o))
 	if err != nil {
 		return config.Job{}, placed(err)
 	}

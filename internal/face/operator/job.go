@@ -141,7 +141,7 @@ const (
 // nothing about the job.
 func (c *controller) offer(ctx context.Context, id job.ID, o *object, ours, known bool) (verdict, error) {
 	generation := o.GetGeneration()
-	j, err := parseJob(o)
+	j, err := parseJob(o, ours || known)
 	if err == nil {
 		err = c.admitted(o.GetNamespace(), j.Spec.Queue)
 	}

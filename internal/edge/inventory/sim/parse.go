@@ -198,7 +198,7 @@ func piece(model, id, profile string, memory quantity.Amount, speed int64) proto
 }
 
 func parseMemory(text string) (quantity.Amount, error) {
-	a, err := quantity.ParseBytes(text)
+	a, err := quantity.ParseSize(text)
 	if err == nil && (a < 1 || a > trp.MaxAmount) {
 		err = fmt.Errorf("mem=%s is not from 1 byte to %s", text, quantity.FormatBytes(trp.MaxAmount))
 	}

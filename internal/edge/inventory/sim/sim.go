@@ -20,7 +20,7 @@ type Inventory struct {
 }
 
 // New makes the slices that spec describes. A spec is one or more groups of equal GPUs, joined by ';', with "sim:" in
-// front if wanted:
+// front if wanted. A SIZE has a unit (quantity.ParseSize):
 //
 //	BOARD[=COUNT][,layout=LAYOUT][,mem=SIZE]     a board of package mig; whole GPUs without a layout. mem gives each GPU
 //	                                             that much memory instead of its own and scales its slices with it

@@ -72,7 +72,8 @@ func TestEveryProblemOfASpec(t *testing.T) {
 		{"custom", []string{"need mem="}},
 		{"custom,mem=1Gi+2Gi+x,speed=1000+2000,layout=1g", []string{"2 speeds for 3 slices", `size "x"`, `speed "2000"`, `option "layout=1g" is not known here; want mem= or speed=`}},
 		{"custom,mem=0", []string{"not from 1 byte to 1Pi"}},
-		{"a100-80gb,layout=7x1g.10gb,mem=5", []string{"mem=5 leaves no memory for 1g.10gb"}},
+		{"custom,mem=256+128", []string{`size "256": give a unit: 256Mi`, `size "128": give a unit`}},
+		{"a100-80gb,layout=7x1g.10gb,mem=5B", []string{"mem=5B leaves no memory for 1g.10gb"}},
 		{"a30-24=1000;custom=500,mem=1Gi", []string{"1500 slices in all; want at most 1024"}},
 		{strings.Repeat(" ", sim.MaxText+1), []string{"the spec is 65537 bytes long"}},
 	} {
