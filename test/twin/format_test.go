@@ -4,12 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
@@ -36,6 +38,8 @@ type olderData struct {
 	chain int64
 	// cancel are those that would never end.
 	cancel []job.ID
+	// every is how long after it a reservation repeats, 0 if none does.
+	every time.Duration
 }
 
 func olderFormats() []olderData {
@@ -92,7 +96,7 @@ func olderFormats() []olderData {
 			want: map[job.ID]job.State{
 				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
 			},
-			chain: 93, cancel: []job.ID{"paused"},
+			chain: 93, cancel: []job.ID{"paused"}, every: 24 * time.Hour,
 		},
 	}
 }
@@ -143,6 +147,26 @@ func TestTheFormatBeforeOpens(t *testing.T) {
 	}
 }
 
+// repeat looks for the reservation that repeats: by elapsed time, as the older version had it.
+func (o *olderData) repeat(t *testing.T, l *live) {
+	t.Helper()
+	list, err := l.host.Slices(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []time.Duration
+	for _, s := range list {
+		for _, r := range s.Reservations {
+			if r.Every != 0 && r.Calendar == (civil.Calendar{}) {
+				found = append(found, r.Every)
+			}
+		}
+	}
+	if o.every != 0 && !slices.Contains(found, o.every) {
+		t.Errorf("no reservation repeats every %v: %v", o.every, found)
+	}
+}
+
 func opens(t *testing.T, o olderData) {
 	l := older(t, o)
 	synctest.Test(t, func(t *testing.T) {
@@ -175,6 +199,7 @@ func opens(t *testing.T, o olderData) {
 				t.Errorf("done ran in one subjob, %d are left", j.Subjobs)
 			}
 		}
+		o.repeat(t, l)
 		for _, id := range o.cancel {
 			if err := l.host.Cancel(ctx, "cancel-"+string(id), id); err != nil {
 				t.Errorf("cancel %q: %v", id, err)

@@ -325,6 +325,8 @@ func set(v reflect.Value) {
 		v.SetString("a")
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Uint8:
+		v.SetUint(7)
 	default:
 		v.SetInt(7)
 	}
