@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -10,10 +11,13 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// Health answers 200 while the daemon decides, and 503 with the reason otherwise.
-func (h *Host) Health() http.Handler { return probe(h.ails) }
+// Health answers 200 while the daemon lives, and 503 once it stops: whoever restarts what does not answer would mend neither a full disk
+// nor anything else
+// that it goes on from by itself.
+func (h *Host) Health() http.Handler { return probe(h.stops) }
 
-// Ready answers 200 while something can be started, and 503 with the reason otherwise: what Health says, or why each slice is
+// Ready answers 200 while something can be started, and 503 with the reason otherwise: what keeps the daemon from working, or why each
+// slice is
 // closed. Anybody may ask, so the slices are looked at no more than once in readyTime.
 func (h *Host) Ready() http.Handler {
 	var mu sync.Mutex
@@ -56,15 +60,18 @@ func probe(wrong func() string) http.Handler {
 	})
 }
 
-// ails is what keeps the daemon from working; empty if nothing does.
-func (h *Host) ails() string {
+// stops says that the daemon stops; empty if it does not.
+func (h *Host) stops() string {
 	select {
 	case <-h.done:
 		return errStopping().Error()
 	default:
-		return h.troubles()
+		return ""
 	}
 }
+
+// ails is what keeps the daemon from working; empty if nothing does.
+func (h *Host) ails() string { return cmp.Or(h.stops(), h.troubles()) }
 
 // closed says that no slice can be sold, and why the first is not; empty if one can, or there are none.
 func closed(list []status.Slice) string {

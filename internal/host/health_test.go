@@ -51,9 +51,11 @@ func TestReadyWhileSomethingCanStart(t *testing.T) {
 		}
 		h.ail("executor", &protocol.Ailment{Ails: true, Text: "no descriptors"})
 		says(ready, 503, "no descriptors")
+		says(health, 200, "ok")
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
 		says(ready, 503, "stopping")
+		says(health, 503, "stopping")
 	})
 }

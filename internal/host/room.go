@@ -25,12 +25,14 @@ const ReserveName = "reserve"
 const (
 	// roomEvery is how often the file system of the data directory is looked at.
 	roomEvery = time.Second
-	// fullLooks is how many looks in a row find it full before the reserve is given up: whoever fills it is ended meanwhile by its supervisor,
+	// fullLooks is how many looks in a row find it full before the reserve is given up: whoever fills it is ended meanwhile by its
+	// supervisor,
 	// and would take the reserve too.
 	fullLooks = 2
 )
 
-// room is the room of the data directory's file system. But for wanted and low it belongs to one goroutine at a time: of Open, then of Run's watchRoom.
+// room is the room of the data directory's file system. But for wanted and low it belongs to one goroutine at a time: of Open, then of
+// Run's watchRoom.
 type room struct {
 	dir     string
 	root    bool
@@ -61,7 +63,8 @@ func (h *Host) watchRoom(ctx context.Context) {
 	}
 }
 
-// lookAtRoom gives the reserve up when the file system is full, and takes it again when there is room. Without the reserve nothing is sold and
+// lookAtRoom gives the reserve up when the file system is full, and takes it again when there is room. Without the reserve nothing is
+// sold and
 // nothing new is taken on: what is left is for the ends of what runs.
 func (h *Host) lookAtRoom() {
 	r := &h.room
@@ -107,7 +110,8 @@ const ailDisk = "disk"
 
 // setLow says once that the disk is full, and who fills it.
 func (h *Host) setLow(what string) {
-	cause := fmt.Errorf("no space left on device %s, where the data directory is: %s; %s", volume.Name(h.room.dir), what, holders(h.room.dir))
+	cause := fmt.Errorf("no space left on device %s, where the data directory is: %s; %s",
+		volume.Name(h.room.dir), what, holders(h.room.dir))
 	h.room.low.Store(&trouble{cause: cause})
 	h.log.Error("the disk is full", "reason", cause.Error(), "todo", "make room; the daemon goes on by itself")
 	h.ail(ailDisk, &protocol.Ailment{Ails: true, Text: cause.Error()})
@@ -153,7 +157,8 @@ func holders(dir string) string {
 	return fmt.Sprintf("the data directory has %s of it (%s), the rest is others'", volume.Bytes(sum), strings.Join(texts, ", "))
 }
 
-// failed is the error of a start that did not come to its end. Where the disk is full it says who fills it; else the reserve is there again.
+// failed is the error of a start that did not come to its end. Where the disk is full it says who fills it; else the reserve is there
+// again.
 func (h *Host) failed(err error) error {
 	r := &h.room
 	if !disk.Full(err) {

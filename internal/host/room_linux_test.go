@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +26,8 @@ func (r *rig) there() bool {
 	return err == nil
 }
 
-// TestTheReserveGoesToFacts: a journal that is refused room gets the reserve, and what was asked for is decided; until there is room for the reserve again
+// TestTheReserveGoesToFacts: a journal that is refused room gets the reserve, and what was asked for is decided; until there is room for
+// the reserve again
 // nothing new is taken on.
 func TestTheReserveGoesToFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +115,8 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestAFullDiskIsToldAndPasses: while the disk is full nothing new is taken on, with the reason, and the daemon lives; it goes on when there is room.
+// TestAFullDiskIsToldAndPasses: while the disk is full nothing new is taken on, with the reason, and the daemon lives; it goes on when
+// there is room.
 func TestAFullDiskIsToldAndPasses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -121,11 +125,23 @@ func TestAFullDiskIsToldAndPasses(t *testing.T) {
 	fill()
 	until(t, "the reserve is given up", func() bool { return !r.there() && h.room.low.Load() != nil })
 	_, err := h.Submit(context.Background(), "r1", spec("a"), nil)
-	if errkind.Of(err) != errkind.Exhausted || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), "(tmpfs)") {
+	if errkind.Of(err) != errkind.Exhausted || !strings.Contains(err.Error(), "no space left on device") ||
+		!strings.Contains(err.Error(), "(tmpfs)") {
 		t.Errorf("a submission to a full disk: %v", err)
 	}
 	if why := h.troubles(); !strings.Contains(why, "the rest is others'") {
 		t.Errorf("it does not say who fills it: %q", why)
+	}
+	answer := func(page http.Handler) (int, string) {
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		return w.Code, w.Body.String()
+	}
+	if code, _ := answer(h.Health()); code != http.StatusOK {
+		t.Errorf("/healthz says %d: a restart would not help", code)
+	}
+	if code, text := answer(h.Ready()); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left") {
+		t.Errorf("/readyz says %d, %q", code, text)
 	}
 	room()
 	until(t, "the reserve is there again", func() bool { return r.there() && h.troubles() == "" })
@@ -159,7 +175,8 @@ func TestAStartOnAFullDisk(t *testing.T) {
 	if err == nil { // a boot of toys has no facts
 		err = errors.Join(h.failed(fmt.Errorf("begin a new boot in the journal: %w", unix.ENOSPC)), h.Close())
 	}
-	if errkind.Of(err) != errkind.Exhausted || !strings.Contains(err.Error(), "(tmpfs)") || !strings.Contains(err.Error(), "the data directory has") {
+	if errkind.Of(err) != errkind.Exhausted || !strings.Contains(err.Error(), "(tmpfs)") ||
+		!strings.Contains(err.Error(), "the data directory has") {
 		t.Errorf("a start without room: %v", err)
 	}
 	room()
