@@ -109,6 +109,30 @@ func TestStartOnAFullDisk(t *testing.T) {
 	d.once("after", 10)
 }
 
+// TestASubjobThatFillsTheDisk is the failure of its own job, which is named, and nobody else's: what runs beside it completes, what waits
+// is sold its slices, and a daemon that is killed meanwhile comes up again.
+func TestASubjobThatFillsTheDisk(t *testing.T) {
+	t.Parallel()
+	d := onSmallDisk(t, 24<<20)
+	d.start()
+	d.submit(spec("beside", "items: {total: 40, perItem: 500ms, grid: 10}",
+		`for i in $(seq $SLUICE_FROM $((SLUICE_TO-1))); do head -c 20000 /dev/zero > $SLUICE_OUTPUT_DIR/$i || exit 1; sleep 0.2; done`))
+	d.running("beside", 1)
+	d.submit(spec("fills", "items: {total: 1, perItem: 1s}", `while :; do head -c 1000000 /dev/zero >> $SLUICE_OUTPUT_DIR/x; done`))
+	d.until("it is ended for it", func() bool { return strings.Contains(d.must("job", "fills", "-o", "wide"), "limit") })
+	d.kill()
+	d.start()
+	d.until("its job has failed", func() bool { return d.job("fills").State == "FAILED" })
+	says(t, d.must("job", "fills"), "filled the file system "+d.data+" (tmpfs)")
+	d.until("there is room", func() bool { return !strings.Contains(d.must("status"), "no space") })
+	d.submit(spec("after", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
+	d.once("after", 10)
+	d.done("beside")
+	if out := d.must("job", "beside", "-o", "wide"); strings.Contains(out, "  limit  ") || strings.Contains(out, "  exit  ") {
+		t.Errorf("a failure was counted where it does not belong:\n%s", out)
+	}
+}
+
 // TestAWorkDirectoryThatDoesNotFit is its node's trouble: the job waits and says why, others that fit run, and it goes on by
 // itself once there is room.
 func TestAWorkDirectoryThatDoesNotFit(t *testing.T) {

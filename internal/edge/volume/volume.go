@@ -2,12 +2,15 @@
 package volume
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Least is how much must be free, in bytes, for a file system not to count as full: a result, or a start without a work directory, needs less.
+// Least is how much must be free, in bytes, for a file system not to count as full: a result, or a start without a work directory, needs
+// less.
 const Least = 64 << 10
 
 // State is what a file system says of itself. It is a hint: one that compresses or shares blocks may take more, one with quotas less.
@@ -39,6 +42,9 @@ func (s State) Text(root bool) string {
 	}
 	return text
 }
+
+// NoRoom says whether an error means that there is none, by the file system or by a quota.
+func NoRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // Bytes is a size for people.
 func Bytes(n int64) string { return quantity.FormatBytes(quantity.Amount(n)) }

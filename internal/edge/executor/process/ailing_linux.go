@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // What a node can't do for want of disk, descriptors, memory or a disk that works is its own trouble and no job's failure. A
@@ -46,6 +47,8 @@ const (
 	probeFiles = 8
 	// The pause between two probes of an ailing node begins at firstProbe and doubles up to lastProbe.
 	firstProbe, lastProbe = time.Second, time.Minute
+	// lastRoomProbe is the same where there is no room: whoever took it may be ended for it soon.
+	lastRoomProbe = 2 * time.Second
 )
 
 // health is whether the node can start anything at all.
@@ -85,6 +88,9 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to, Body: &protocol.Ailment{}})
 			return
 		case told == "":
+			if volume.NoRoom(err) {
+				e.lost.empty() // it counts for nothing
+			}
 			e.o.Logger.Error("the node can start no subjob and sells nothing until it can; it tries again by itself", "reason", err.Error())
 		}
 		if told != err.Error() {
@@ -96,7 +102,9 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 		case <-e.done:
 			return
 		}
-		pause = min(2*pause, lastProbe)
+		if pause = min(2*pause, lastProbe); volume.NoRoom(err) {
+			pause = min(pause, lastRoomProbe)
+		}
 	}
 }
 

@@ -48,6 +48,20 @@ type kept struct {
 	size int64
 }
 
+// empty removes all that is kept.
+func (s *shelf) empty() {
+	most := s.most
+	s.limit(0)
+	s.add()
+	s.limit(most)
+}
+
+func (s *shelf) limit(most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = most
+}
+
 // add takes in what has just been put there, and removes what is too old to keep.
 func (s *shelf) add(paths ...string) {
 	s.mu.Lock()

@@ -160,7 +160,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	l := shim.Lease{
 		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
 		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked,
-		Unpacked: r.unpacked, Base: r.base, Copied: r.copied,
+		Unpacked: r.unpacked, Base: r.base, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user),
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Resume: resume,
 		User:     user,

@@ -31,9 +31,12 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
+// temporary is how the name of a file begins that is being written.
+const temporary = ".new-"
+
 // replace replaces path whole: who opens it sees the old file or the new one. sync makes the new one durable before that.
 func replace(path string, data []byte, mode os.FileMode, sync func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(path), temporary+"*")
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,10 @@ type Lease struct {
 	LogLimit, OutputLimit int64
 	Limits                Limits
 	// Copied is what of Dir.Work was copied there, and is no doing of the subjob's.
-	Copied    foreign.Usage
+	Copied foreign.Usage
+	// Free is what was free for it on the file system of the run directory when its start was prepared; nothing: nobody knows. Who fills
+	// that is told by it.
+	Free      foreign.Usage `json:",omitzero"`
 	Isolation Isolation
 	// Events is the file that starts and ends are told to.
 	Events string

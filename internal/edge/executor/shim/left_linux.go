@@ -13,11 +13,30 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // Conclude judges how a subjob ended that has said e: by what it left, which is made durable first. An error: it can't be now, and nothing
 // of the result may count.
+//
+// What fills its file system is removed before anything is written, and who did that is judged for it, unless it has ended as it should.
 func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
+	state, crowded := d.Crowded(l)
+	crowded = crowded || e.Crowded
+	fills := e.Fills
+	switch {
+	case fills != "":
+	case d.wasForfeited():
+		fills = "it filled its file system: what it wrote does not count and is removed"
+	case crowded:
+		fills = d.Fills(l, e.Nameless)
+	}
+	if fills != "" && (!e.well() || e.Fills != "") {
+		return d.forfeit(l, e, fills)
+	}
+	if crowded {
+		d.Strip()
+	}
 	unfit, files := cmp.Or(e.Unfit, d.Damaged(), d.Unfit(l.OutputLimit)), 0
 	var err error
 	if unfit == "" {
@@ -26,12 +45,30 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 			unfit, err = "what it wrote can't be made durable: "+strings.ToValidUTF8(err.Error(), "?"), nil
 		}
 	}
+	if volume.NoRoom(err) && fills != "" { // however it ended
+		return d.forfeit(l, e, fills)
+	}
 	e.Whole = err == nil && files > 0 || unfit != "" // what it claims is judged, and then refused
 	r := Judge(l, e)
 	if unfit != "" {
 		refuse(&r, l, unfit)
 	}
+	if crowded && r.Outcome == job.ExitFailed && l.Free.Bytes > 0 {
+		r.Outcome = job.NodeFailed
+		r.Detail = fmt.Sprintf("it failed while the file system %s was full (%s), which others fill: %s",
+			volume.Name(string(d)), state.Text(asRoot(l.User)), r.Detail)
+	}
 	return r, err
+}
+
+// forfeit makes the result of one that has filled its file system.
+func (d Dir) forfeit(l *Lease, e Ending, why string) (job.Result, error) {
+	e.Spoke = false
+	r := Judge(l, e)
+	if err := d.Forfeit(l, &r, why); err != nil { // it counts no more for that
+		r.Detail += "; it could not be removed: " + strings.ToValidUTF8(err.Error(), "?")
+	}
+	return r, nil
 }
 
 // Unfit says what is wrong with what a subjob that has ended left in its output and checkpoint folders, so that nothing of it can be

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // errHeld says that somebody else holds the lock: a supervisor lives, or an init that has not heard yet that it died.
@@ -92,7 +93,14 @@ func (l *Lock) Removed() bool {
 
 // Fence makes sure that nothing is ever started in the run directory. The caller holds the lock.
 func (d Dir) Fence() error {
-	return putFile(d.Fenced(), []byte("nothing may start here any more\n"), 0o600)
+	err := putFile(d.Fenced(), []byte("nothing may start here any more\n"), 0o600)
+	if volume.NoRoom(err) { // an empty one says the same, and takes no room
+		var f *os.File
+		if f, err = os.OpenFile(d.Fenced(), os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+			err = f.Close()
+		}
+	}
+	return err
 }
 
 // IsFenced says whether Fence was called.

@@ -23,8 +23,18 @@ type Ending struct {
 	Spoke bool
 	// Unfit says why nothing of what was left can be published, where that is known already.
 	Unfit string
+	// Crowded: the file system of the run directory was full when it ended, or shortly before; Fills is how this subjob filled it, empty
+	// if it was not ended for that; Nameless is how many bytes it had there then in open files without a name.
+	Crowded  bool
+	Fills    string
+	Nameless int64
 	// Whole: the checkpoint directory holds at least one plain file and was synced.
 	Whole bool
+}
+
+// well says whether it ended by itself as it should.
+func (e *Ending) well() bool {
+	return !e.Forced && e.Signal == 0 && (e.ExitCode == 0 || e.ExitCode == YieldCode)
 }
 
 // YieldCode is the exit code of a program that left a checkpoint and gives the rest back.

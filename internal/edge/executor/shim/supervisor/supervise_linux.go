@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // tick is how often control.json, memory and the clock are looked at.
@@ -248,6 +249,9 @@ func (s *subjob) finish(said word) error {
 	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
 	e.Unfit = s.dir.Unmount()
 	e.Said, e.Spoke = s.dir.ReadProgress()
+	if s.watch.room.over(&e); e.Fills != "" {
+		s.detail = "" // the result says it
+	}
 	if planted.In(planted.ResultBeforeSync) {
 		r := shim.Judge(l, e)
 		r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
@@ -255,8 +259,11 @@ func (s *subjob) finish(said word) error {
 	}
 	defer s.saysStoring()()
 	r, err := s.dir.Conclude(l, e)
-	if err != nil { // what may be lost with the power must not count
+	if err != nil && r.Outcome != job.LimitKilled { // what may be lost with the power must not count
 		r.Outcome, r.Progress, r.Checkpoint = job.ExitFailed, l.Range.From, false
+		if volume.NoRoom(err) {
+			r.Outcome = job.NodeFailed
+		}
 		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)
 	}
 	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
@@ -282,12 +289,17 @@ func (s *subjob) saysStoring() (stop func()) {
 	note := s.note
 	note.Gone = s.gone
 	saying.Go(func() {
-		select {
-		case <-done:
-		case <-time.After(soon):
-			if err := s.lock.WriteNote(&note); err != nil {
-				s.log.Warn("noting that what is left is being stored", "err", err)
+		for wait := soon; ; wait = time.Second {
+			select {
+			case <-done:
+				return
+			case <-time.After(wait):
 			}
+			err := s.lock.WriteNote(&note)
+			if err == nil {
+				return
+			}
+			s.log.Warn("noting that what is left is being stored; trying again", "err", err)
 		}
 	})
 	return func() { close(done); saying.Wait() }
@@ -321,6 +333,7 @@ func (s *subjob) write(r *job.Result) error {
 	end := s.event("end", r.Outcome.String())
 	end.Since(s.terms.anchor, s.gone) // storing what is left may have taken a while
 	err := s.put(r)
+	end.Outcome = r.Outcome.String() // it may be another for want of room
 	if err == nil || s.lock.Removed() {
 		err = errors.Join(err, s.tell(end))
 	} // else whoever finds it without a result says how it ended
@@ -331,12 +344,14 @@ func (s *subjob) write(r *job.Result) error {
 const resultTries = 60
 
 func (s *subjob) put(r *job.Result) (err error) {
-	for range resultTries {
+	for tries := 1; tries <= resultTries; tries++ {
 		if err = s.dir.WriteResult(r, &s.lease); err == nil || s.lock.Removed() {
 			return err
 		}
 		s.log.Error("the result can't be written; trying again", "err", err)
-		time.Sleep(s.pause)
+		if !volume.NoRoom(err) || !s.makeRoom(r, tries) {
+			time.Sleep(s.pause)
+		}
 	}
 	return err
 }

@@ -33,6 +33,7 @@ type watch struct {
 	stores int
 	memory duty
 	size   duty
+	room   crowding
 	// near: the last look found more than three quarters of the limit, so the next one comes soon.
 	near bool
 	// first is when progress was first seen to be beyond from; 0 while it was not.
@@ -49,7 +50,7 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 	w := watch{
 		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l), group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
-		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond},
+		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond}, room: crowding{dir: dir, lease: l},
 		waits: tree.Waits{Group: c.group}, began: time.Now(),
 	}
 	if w.scratch.Bytes > 0 {
@@ -88,6 +89,9 @@ func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Out
 			}
 			return job.MemoryKilled, fmt.Sprintf("%d processes used %d bytes of memory%s the slice has %d", len(members), used, cmp.Or(stored, ","), w.limit)
 		}
+	}
+	if text = w.room.look(members); text != "" {
+		return job.LimitKilled, text
 	}
 	if w.size.due() {
 		text = w.written()

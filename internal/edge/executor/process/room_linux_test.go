@@ -1,0 +1,225 @@
+package process_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/volume"
+)
+
+// diskSize is the size of a small disk, in bytes.
+const diskSize = 24 << 20
+
+// onSmallDisk has the data directory on a file system of its own.
+func onSmallDisk(t *testing.T) func(*process.Options) {
+	return onDisk(t, fmt.Sprintf("size=%d", diskSize))
+}
+
+func onDisk(t *testing.T, options string) func(*process.Options) {
+	return func(o *process.Options) {
+		dir := t.TempDir()
+		if err := syscall.Mount("sluice-test", dir, "tmpfs", 0, options); err != nil {
+			t.Skipf("skipped: a small file system can't be mounted here: %v", err)
+		}
+		t.Cleanup(func() {
+			if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+				t.Errorf("unmount %s: %v", dir, err)
+			}
+		})
+		o.DataDir = dir
+		must(os.Chmod(dir, 0o700))
+	}
+}
+
+// ended waits for the end of a subjob, whatever else is said.
+func (b *bench) ended(t job.Token) job.Result {
+	b.Helper()
+	for {
+		select {
+		case m := <-b.said:
+			if m.Kind == protocol.Exited && m.Token == t {
+				return *m.Body.(*protocol.Conclusion).Result
+			}
+		case <-time.After(patience):
+			b.Fatalf("subjob %v does not end; events: %+v", t, b.events())
+		}
+	}
+}
+
+// roomy fails if something of what filled the disk is left.
+func (b *bench) roomy() {
+	b.Helper()
+	s, err := volume.Look(b.o.DataDir)
+	if err != nil || s.Free < diskSize-1<<20 {
+		b.Errorf("%+v (%v): what filled the disk is still there", s, err)
+	}
+}
+
+// filled checks the result of who has filled the disk.
+func (b *bench) filled(r job.Result) {
+	b.Helper()
+	if r.Outcome != job.LimitKilled || r.Progress != 0 || r.Checkpoint {
+		b.Errorf("%v at %d, want the limit and nothing that counts: %s", r.Outcome, r.Progress, r.Detail)
+	}
+	for _, want := range []string{"filled the file system " + b.o.DataDir + " (tmpfs)", "Mi of the ", "that were free"} {
+		if !strings.Contains(r.Detail, want) {
+			b.Errorf("it says %q, want %q in it", r.Detail, want)
+		}
+	}
+}
+
+// TestWhoFillsTheDiskEndsForIt: whatever it is that a subjob fills its disk with, and however it ends then, it ends as one that passed a
+// limit, and what it wrote is gone.
+func TestWhoFillsTheDiskEndsForIt(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"its output, and fails":              `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x`,
+		"its output, having done a part":     `echo '{"progress":5}' > $SLUICE_PROGRESS_FILE; cd $SLUICE_OUTPUT_DIR; head -c 60000000 /dev/zero > x`,
+		"a checkpoint, and goes on":          `while :; do head -c 6000000 /dev/zero >> $SLUICE_CHECKPOINT_DIR/x; done`,
+		"scratch, and waits":                 `head -c 60000000 /dev/zero > $TMPDIR/x; sleep 1000`,
+		"the folder of its progress":         `head -c 60000000 /dev/zero > $(dirname $SLUICE_PROGRESS_FILE)/x; exit 1`,
+		"a file in the place of its output":  `rmdir $SLUICE_OUTPUT_DIR; head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR`,
+		"what it says":                       `head -c 60000000 /dev/zero; sleep 1000`,
+		"a file without a name, for a while": `cd $SLUICE_OUTPUT_DIR; exec 3>x; rm x; head -c 60000000 /dev/zero >&3; sleep 2; exit 1`,
+		"where it was asked to end":          `trap '' TERM; head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; kill -TERM $$; sleep 1000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			small := onSmallDisk(t)
+			b := newBench(t, func(o *process.Options) {
+				small(o)
+				o.LogLimit = 64 << 20
+			})
+			b.do(lease(time.Minute, "sh", "-c", script))
+			b.filled(b.ended(token))
+			b.roomy()
+			if _, err := os.Stat(filepath.Join(string(b.dir()), "result.json")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWhoTakesAllFilesEndsForIt: a file system has room for so many.
+func TestWhoTakesAllFilesEndsForIt(t *testing.T) {
+	b := newBench(t, onDisk(t, "size=64m,nr_inodes=400"))
+	b.do(lease(time.Minute, "sh", "-c", `cd $SLUICE_OUTPUT_DIR; i=0; while : > $i; do i=$((i+1)); done; exit 1`))
+	if r := b.ended(token); r.Outcome != job.LimitKilled || !strings.Contains(r.Detail, "files that there was room for") {
+		t.Errorf("%v: %q", r.Outcome, r.Detail)
+	}
+	if entries, err := os.ReadDir(b.dir().Output()); !os.IsNotExist(err) {
+		t.Errorf("%d files are left (%v)", len(entries), err)
+	}
+}
+
+// TestWhoEndsWellOnAFullDisk: what a subjob has done counts, though nothing else has room any more.
+func TestWhoEndsWellOnAFullDisk(t *testing.T) {
+	b := newBench(t, onSmallDisk(t))
+	m := lease(time.Minute, "sh", "-c",
+		`head -c 20000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; until [ -e `+filepath.Join(b.o.DataDir, "full")+` ]; do sleep 0.01; done`)
+	b.do(m)
+	b.next(protocol.Started)
+	b.await("its output", func() bool { return b.wrote(20_000_000) })
+	room := b.outsider(false)
+	if r := b.ended(token); r.Outcome != job.Done {
+		t.Fatalf("%v: %s", r.Outcome, r.Detail)
+	}
+	room()
+	b.commit(m)
+}
+
+// wrote says whether the subjob's output has so many bytes.
+func (b *bench) wrote(n int64) bool {
+	info, err := os.Stat(filepath.Join(b.dir().Output(), "x"))
+	return err == nil && info.Size() == n
+}
+
+// outsider fills the disk, to the last byte or but for a result, and returns what gives the room back.
+func (b *bench) outsider(all bool) func() {
+	b.Helper()
+	path := filepath.Join(b.o.DataDir, "full")
+	f, err := os.Create(path + ".new")
+	must(err)
+	for size := 64 << 10; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+	}
+	if !all {
+		info, err := f.Stat()
+		must(err)
+		must(f.Truncate(info.Size() - 32<<10))
+	}
+	must(f.Close())
+	must(os.Rename(path+".new", path))
+	return func() { must(os.Remove(path)) }
+}
+
+// TestWhoFailsBesideAFullDiskIsExcused: the neighbour of one that fills the disk fails for want of room, some time later, and that is not
+// its failure.
+func TestWhoFailsBesideAFullDiskIsExcused(t *testing.T) {
+	b := newBench(t, onSmallDisk(t))
+	neighbour := lease(time.Minute, "sh", "-c",
+		`while head -c 4096 /dev/zero >> $SLUICE_OUTPUT_DIR/o; do sleep 0.02; done; sleep 2; exit 3`)
+	neighbour.Token.Seq = 2
+	b.do(neighbour)
+	b.next(protocol.Started)
+	b.do(lease(time.Minute, "sh", "-c", `while :; do head -c 6000000 /dev/zero >> $SLUICE_OUTPUT_DIR/x; done`))
+	b.filled(b.ended(token))
+	if r := b.ended(neighbour.Token); r.Outcome != job.NodeFailed || !strings.Contains(r.Detail, "which others fill") ||
+		!strings.Contains(r.Detail, "exit status 3") {
+		t.Errorf("%v: %q, want the node's trouble", r.Outcome, r.Detail)
+	}
+}
+
+// TestTheLargestFillsTheDisk: of two that took half of what was free when they began the one that has more is ended.
+func TestTheLargestFillsTheDisk(t *testing.T) {
+	b := newBench(t, onSmallDisk(t))
+	b.do(lease(time.Minute, "sh", "-c", `head -c 13000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`))
+	b.next(protocol.Started)
+	b.await("its output", func() bool { return b.wrote(13_000_000) })
+	second := lease(10*time.Second, "sh", "-c", `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`)
+	second.Token.Seq = 2
+	b.do(second)
+	b.filled(b.ended(token))
+	if r := b.ended(second.Token); r.Outcome == job.LimitKilled {
+		t.Errorf("the smaller one is ended as well: %s", r.Detail)
+	}
+}
+
+// TestWhoFillsTheDiskAndLosesItsSupervisor: the executor finds out as much, at once or at the next start.
+func TestWhoFillsTheDiskAndLosesItsSupervisor(t *testing.T) {
+	t.Parallel()
+	for name, daemon := range map[string]bool{"at once": true, "at the next start": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, onSmallDisk(t))
+			b.do(lease(time.Minute, "sh", "-c", `head -c 15000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`))
+			b.next(protocol.Started)
+			b.await("its output", func() bool { return b.wrote(15_000_000) })
+			note, err := b.dir().ReadNote()
+			must(err)
+			if !daemon {
+				must(b.ex.Close())
+			}
+			must(syscall.Kill(note.PID, syscall.SIGSTOP)) // it would see to it itself
+			room := b.outsider(true)
+			kill(t, note.PID)
+			if daemon {
+				b.filled(b.ended(token))
+			} else if found := b.open(); len(found) != 1 || found[0].Result == nil {
+				t.Fatalf("found %+v, want one that is over", found)
+			} else {
+				b.filled(*found[0].Result)
+			}
+			room()
+			b.roomy()
+		})
+	}
+}
