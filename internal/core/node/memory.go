@@ -32,6 +32,8 @@ type memory struct {
 	// owed is what subjobs that were ended have let go of and the host does not show yet, and owes what of it was at the last word.
 	owed airlock.Owed
 	owes quantity.Amount
+	// dying are those subjobs, with what they had at the last word.
+	dying []dying
 	// left is the largest probable peak of those that had to leave since there was no room, half of what may be used at most; 0: none had to. While they
 	// would not all find room again, one on each idle slice, full says whether there is none for the next: nothing is granted, and what is sold begins.
 	// Without that they come back as soon as it is calm, and have to leave again. It ends at until, whatever room there is then: who left may be gone for good.
@@ -84,6 +86,7 @@ func (n *Node) decision(now quantity.Instant, s *protocol.Strain, out *protocol.
 	}
 	n.succeed(now, s)
 	snapshot := n.table()
+	n.memory.dieOn()
 	return n.memory.lock.Decide(now, &snapshot)
 }
 
@@ -310,6 +313,9 @@ func (n *Node) carryOut(now quantity.Instant, d *airlock.Decision, out *protocol
 		t := &n.memory.tasks[a.Task]
 		if a.Step >= airlock.Readdress {
 			n.leaves(now, t.Planned, t.Resident)
+		}
+		if a.Step == airlock.Reclaim {
+			n.memory.dies(t)
 		}
 		if a.Task >= len(n.memory.leases) { // another node's, which decides the same of it
 			continue
