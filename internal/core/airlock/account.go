@@ -10,6 +10,12 @@ import (
 // made free. tasks are as they were before.
 func (a *Airlock) Account(now quantity.Instant, tasks []Task, d *Decision) {
 	slices.SortFunc(d.Actions, func(x, y Action) int {
+		if ahead := x.Cause == Foreseen; ahead != (y.Cause == Foreseen) {
+			if ahead {
+				return -1
+			}
+			return 1
+		}
 		if a.cfg.Outranks(now, &tasks[x.Task], &tasks[y.Task]) {
 			return 1
 		}

@@ -91,8 +91,8 @@ func TestTheKeyIsTheOrderOfItsFields(t *testing.T) {
 	})
 }
 
-// prefix is what brute force makes victims of: the lowest, as many as are needed, by what ending or suspending each would bring.
-func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
+// ascending is the order of survival, the lowest first.
+func ascending(c *Config, s *Snapshot) []int {
 	order := make([]int, 0, len(s.Tasks))
 	for i := range s.Tasks {
 		order = append(order, i)
@@ -103,52 +103,64 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 		}
 		return 1
 	})
-	least, ahead := s.Capacity/1000, func(g quantity.Amount) quantity.Amount { return 2 * max(0, g) }
+	return order
+}
+
+// ahead is what grows within the horizon.
+func ahead(g quantity.Amount) quantity.Amount { return 2 * max(0, g) }
+
+// victims are what brute force makes of a host at a level: the lowest of those that can give way, as many as are needed, by what ending or
+// suspending each would bring. blocked is the lowest that can't; swift what is under way and brought by those that do not leave a
+// checkpoint above one that can't.
+func victims(c *Config, level Level, d *Decision, s *Snapshot) (want []Action, blocked int, swift quantity.Amount) {
+	order, blocked := ascending(c, s), -1
+	least := s.Capacity / 1000
 	line, room, parked, got := s.Capacity*85/100, d.Room, d.ParkedTasks, s.Owed
-	if d.Level == Emergency {
+	if level == Emergency {
 		line = s.Capacity * 92 / 100
 	}
-	need := max(1, d.Used+ahead(s.Growth)-line)
+	need, slow := max(1, d.Used+ahead(s.Growth)-line), quantity.Amount(0)
 	overtime := map[int]bool{}
 	for _, a := range d.Actions {
-		overtime[a.Task] = a.Cause == Overtime
-		if d.Level == Emergency && a.Cause == Overtime {
+		if overtime[a.Task] = a.Cause == Overtime && a.Step == Reclaim; level == Emergency && overtime[a.Task] {
 			got += a.Relief
 		}
 	}
 	for i := range s.Tasks {
 		switch k := &s.Tasks[i]; {
-		case k.State == Reclaiming || k.State.Leaves() && d.Level == Severe:
+		case k.State == Reclaiming || k.State.Leaves() && level == Severe:
 			got += k.Resident
-		case k.State == Suspending && d.Level == Severe:
+		case k.State == Suspending && level == Severe:
 			got += min(k.Resident, d.Room)
 			room -= min(room, k.Resident)
 		}
 	}
-	missing, foresees := d.Used+5*ahead(s.Growth)-s.Capacity-s.Owed, d.Level == Guarded || d.Level == Severe
+	missing := d.Used + 5*ahead(s.Growth) - s.Capacity - s.Owed
 	for i := range s.Tasks {
 		if k := &s.Tasks[i]; k.State.Leaves() {
 			missing -= k.Resident + 5*ahead(k.Growth)
 		}
 	}
-	asked := map[int]bool{}
+	asked, passed := map[int]bool{}, false
 	for _, i := range order {
 		k := &s.Tasks[i]
-		if k.State != Running && k.State != Resuming {
+		gives := k.Resident + 5*ahead(k.Growth)
+		if level != Guarded && level != Severe || k.State != Running && k.State != Resuming || missing <= 0 || gives < least {
 			continue
 		}
-		foresees = foresees && missing > 0 && k.Planned > 0 && 8*(k.Resident+k.Parked) > 9*k.Planned
-		if gives := k.Resident + 5*ahead(k.Growth); foresees && gives >= least {
-			if foresees = k.Yields; foresees {
-				asked[i] = true
-				want = append(want, Action{Task: i, Step: Readdress, Relief: k.Resident + ahead(k.Growth)})
-				missing -= gives
-				got += k.Resident
-			}
+		if !k.Yields || k.Planned == 0 || 8*(k.Resident+k.Parked) <= 9*k.Planned {
+			passed = true
+			continue
+		}
+		asked[i] = true
+		want = append(want, Action{Task: i, Step: Readdress, Relief: k.Resident + ahead(k.Growth)})
+		missing -= gives
+		if got += k.Resident; passed {
+			slow += k.Resident
 		}
 	}
-	if d.Level < Severe {
-		return want, -1
+	if level < Severe {
+		return want, -1, 0
 	}
 	for _, i := range order {
 		k := &s.Tasks[i]
@@ -158,50 +170,63 @@ func prefix(c *Config, d *Decision, s *Snapshot) (want []Action, blocked int) {
 		if asked[i] {
 			continue
 		}
-		if d.Level == Emergency {
+		if level == Emergency {
 			if k.State != Reclaiming && k.Resident >= least && !overtime[i] {
 				got += k.Resident
 				want = append(want, Action{Task: i, Step: Reclaim, Relief: k.Resident})
 			}
 			continue
 		}
-		if k.State != Running && k.State != Resuming || k.Resident+ahead(k.Growth) < least {
-			continue
-		}
-		moved := min(k.Resident, room)
-		if moved+ahead(k.Growth) >= least && !k.Bound && k.Entries < c.Entries && parked < c.MostTasks {
-			want = append(want, Action{Task: i, Step: Suspend, Relief: moved + ahead(k.Growth)})
-			room, parked, got = room-moved, parked+1, got+moved+ahead(k.Growth)
-		} else if k.Yields {
-			want = append(want, Action{Task: i, Step: Readdress, Relief: k.Resident + ahead(k.Growth)})
-			got += k.Resident + ahead(k.Growth)
-		} else {
-			return want, i
+		all, moved := k.Resident+ahead(k.Growth), min(k.Resident, room)
+		switch stands := moved + ahead(k.Growth); {
+		case k.State != Running && k.State != Resuming || all < least:
+		case stands >= least && !k.Bound && k.Entries < c.Entries && parked < c.MostTasks:
+			want = append(want, Action{Task: i, Step: Suspend, Relief: stands})
+			room, parked, got = room-moved, parked+1, got+stands
+		case k.Yields:
+			want = append(want, Action{Task: i, Step: Readdress, Relief: all})
+			if got += all; blocked >= 0 {
+				slow += all
+			}
+		case blocked < 0:
+			blocked = i
 		}
 	}
-	return want, -1
+	return want, blocked, got - slow
 }
 
-// TestVictimsAreTheShortestPrefix: of the order of survival, whatever the host is like, and by the cheapest step that is open to each.
+// TestVictimsAreTheShortestPrefix: of the order of survival without those that can't give way, whatever the host is like, and by the
+// cheapest step that is open to each; at the emergency line of the order as it is, unless what is above it can be moved out.
 func TestVictimsAreTheShortestPrefix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, s := config(t), host(t)
-		a := New(c)
-		d := a.Decide(t0, s)
-		want, blocked := prefix(&c, d, s)
+		d := New(c).Decide(t0, s)
+		level := c.Read(s).Level
+		if level == Emergency {
+			above := d.Used + ahead(s.Growth) - s.Capacity*97/100
+			if _, _, swift := victims(&c, Severe, d, s); above <= d.Room && swift >= above {
+				level = Severe
+			}
+		}
+		want, blocked, _ := victims(&c, level, d, s)
 		var got []Action
 		for _, x := range d.Actions {
 			if x.Cause == Deficit || x.Cause == Foreseen || x.Cause == Brink {
 				got = append(got, Action{Task: x.Task, Step: x.Step, Relief: x.Relief})
 			}
 		}
-		if !slices.Equal(got, want) || d.Blocked != blocked {
-			t.Fatalf("%v\nvictims %+v, blocked %d\nwant    %+v, blocked %d", d, got, d.Blocked, want, blocked)
+		if !slices.Equal(got, want) || d.Blocked != blocked || d.Level != level {
+			t.Fatalf("%v\nvictims %+v, blocked %d\nwant    %+v, blocked %d, at level %v", d, got, d.Blocked, want, blocked, level)
 		}
 	})
 }
 
-// TestEveryDecisionHolds: I8 and I9, and the bounds.
+// mayStand says whether a task may stand still, with so much room outside and so many that stand still.
+func mayStand(c *Config, k *Task, least, room quantity.Amount, parked int) bool {
+	return min(k.Resident, room)+ahead(k.Growth) >= least && !k.Bound && k.Entries < c.Entries && parked < c.MostTasks
+}
+
+// TestEveryDecisionHolds: I7 to I9, and the bounds.
 func TestEveryDecisionHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, s := config(t), host(t)
@@ -216,6 +241,7 @@ func TestEveryDecisionHolds(t *testing.T) {
 				t.Fatalf("%v is acted on twice, or is another: %v", k.Token, &d)
 			}
 			acted[x.Task] = x
+			over := k.Since != 0 && t0.Sub(k.Since) >= c.Timer
 			switch x.Step {
 			case Suspend:
 				parked++
@@ -224,42 +250,26 @@ func TestEveryDecisionHolds(t *testing.T) {
 					t.Fatalf("%v is suspended, and may not be: %v", k.Token, &d)
 				}
 			case Reclaim:
-				if x.Cause == Overtime && (k.Since == 0 || t0.Sub(k.Since) < c.Timer) || x.Cause != Overtime && d.Level != Emergency {
+				if x.Cause == Overtime && !over || x.Cause != Overtime && d.Level != Emergency {
 					t.Fatalf("%v is ended at level %v: %v", k.Token, d.Level, &d)
 				}
 			case Resume:
-				if d.Level >= Severe {
+				if x.Cause == Overtime && !over || x.Cause != Overtime && d.Level >= Severe {
 					t.Fatalf("%v goes on at level %v", k.Token, d.Level)
 				}
 			case Readdress:
 				if !k.Yields || d.Level == Emergency {
 					t.Fatalf("%v is asked to yield at level %v and can: %v", k.Token, d.Level, k.Yields)
 				}
+				if x.Cause == Cramped && (!k.Outgrown() || d.Level != Calm || d.Used+k.Parked < s.Capacity*92/100) {
+					t.Fatalf("%v is asked to yield, and might go on: %v", k.Token, &d)
+				}
 			}
 		}
 		if suspends := parked > d.ParkedTasks; suspends && (parked > c.MostTasks || bytes > d.Room+2*4000<<20*quantity.Amount(len(s.Tasks))) {
 			t.Fatalf("%d are suspended with %d MiB, of at most %d and %d MiB", parked, bytes>>20, c.MostTasks, d.Room>>20)
 		}
-		// I8: who survives outranks who doesn't, but for those whose end would help nobody.
-		for i := range s.Tasks {
-			if _, hit := acted[i]; hit {
-				continue
-			}
-			for j, x := range acted {
-				k := &s.Tasks[i]
-				gives := k.Resident + 2*max(0, k.Growth)
-				if x.Cause == Brink {
-					gives = k.Resident
-				}
-				survives := k.State == Running || k.State == Resuming || x.Cause == Brink && k.State != Reclaiming
-				if (x.Cause == Deficit || x.Cause == Foreseen || x.Cause == Brink) && survives && gives >= s.Capacity/1000 && below(&c, k, &s.Tasks[j]) {
-					t.Fatalf("%+v survives, and %+v above it doesn't: %v", k, s.Tasks[j], &d)
-				}
-				if x.Step == Resume && k.State == Suspended && below(&c, &s.Tasks[j], k) {
-					t.Fatalf("%+v goes on, and %+v above it doesn't: %v", s.Tasks[j], k, &d)
-				}
-			}
-		}
+		holdsTheOrder(t, &c, s, &d, acted)
 		// I9: the same in whatever order the tasks stand.
 		mixed := *s
 		mixed.Tasks = rapid.Permutation(s.Tasks).Draw(t, "mixed")
@@ -277,6 +287,71 @@ func TestEveryDecisionHolds(t *testing.T) {
 			t.Fatalf("asked again it decides otherwise: %v, %v", again, &d)
 		}
 	})
+}
+
+// holdsTheOrder is I7 and I8. Who survives outranks all that are ended, but for those whose end would help nobody, and for who was asked to
+// yield and has not in time. Who gives way short of that is the lowest that can.
+func holdsTheOrder(t *rapid.T, c *Config, s *Snapshot, d *Decision, acted map[int]Action) {
+	order, least := ascending(c, s), s.Capacity/1000
+	over := func(k *Task) bool {
+		return (k.State == Suspending || k.State == Suspended || k.State == Readdressing) && k.Since != 0 && t0.Sub(k.Since) >= c.Timer
+	}
+	room, parked := d.Room, d.ParkedTasks
+	for i := range s.Tasks {
+		k := &s.Tasks[i]
+		if k.State == Suspending {
+			room -= min(room, k.Resident)
+		}
+		if x := acted[i]; over(k) && x.Step != Reclaim && x.Step != Resume {
+			t.Fatalf("I7: the time of %+v is over, and it is told %v: %v", *k, x.Step, d)
+		}
+	}
+	// Of those that were passed so far, the lowest: that has memory and is not ended, that does not end for its time either, that could
+	// give way, and could leave in time.
+	var alive, stays, able, leaver *Task
+	lowest := func(at **Task, k *Task, is bool) {
+		if *at == nil && is {
+			*at = k
+		}
+	}
+	for _, i := range order {
+		k, x := &s.Tasks[i], acted[i]
+		var low *Task
+		switch {
+		case x.Cause == Brink:
+			low = alive
+		case x.Cause == Overtime && x.Step == Reclaim && k.State != Readdressing:
+			low = stays
+		case x.Cause == Deficit:
+			low = able
+		case x.Cause == Foreseen:
+			low = leaver
+		case x.Cause == Overtime && x.Step == Resume && stays == nil:
+			t.Fatalf("%+v goes on when its time is over, and nobody below it stays: %v", *k, d)
+		}
+		if low != nil {
+			t.Fatalf("I8: %+v survives, and %+v above it is told to %v: %v", *low, *k, x.Step, d)
+		}
+		runs := k.State == Running || k.State == Resuming
+		stands := mayStand(c, k, least, room, parked)
+		if x.Step == Suspend {
+			room, parked = room-min(room, k.Resident), parked+1
+		}
+		lowest(&alive, k, x.Step != Reclaim && k.State != Reclaiming && k.Resident >= least)
+		lowest(&stays, k, !k.State.Leaves() && !over(k) && k.Resident+k.Parked >= least)
+		lowest(&able, k, runs && x.Step == 0 && k.Resident+ahead(k.Growth) >= least && (k.Yields || stands))
+		lowest(&leaver, k, runs && x.Step == 0 && k.Resident+5*ahead(k.Growth) >= least && k.Yields && k.Outgrown())
+	}
+	for i, x := range acted { // and who goes on for room is the highest that stands still
+		for j := range s.Tasks {
+			if _, hit := acted[j]; hit || x.Step != Resume || x.Cause == Overtime || s.Tasks[j].State != Suspended {
+				continue
+			}
+			if below(c, &s.Tasks[i], &s.Tasks[j]) {
+				t.Fatalf("%+v goes on, and %+v above it doesn't: %v", s.Tasks[i], s.Tasks[j], d)
+			}
+		}
+	}
 }
 
 func TestTheLines(t *testing.T) {

@@ -100,7 +100,7 @@ func TestNobodyIsEndedForStandingStillWhereItIsCalm(t *testing.T) {
 			if x.Step == Reclaim && x.Task == head {
 				t.Fatalf("%+v is ended: %v", *k, d)
 			}
-			if x.Step == Readdress && x.Task == head && !k.outgrown() && (last == 0 || t0.Sub(last) >= c.CoolDown) {
+			if x.Step == Readdress && x.Task == head && !k.Outgrown() && (last == 0 || t0.Sub(last) >= c.CoolDown) {
 				t.Fatalf("%+v is asked: %v", *k, d)
 			}
 		}

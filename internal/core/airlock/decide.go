@@ -45,9 +45,18 @@ const (
 	Foreseen
 	// Brink: memory is about to end, and it is the lowest.
 	Brink
+	// Cramped: it has outgrown its plan, and does not fit again where it is calm.
+	Cramped
+
+	// Causes is one more than the last.
+	Causes = iota + 1
 )
 
-var causeNames = [...]string{"", "memory is short", "there is room again", "it was suspended for long", "its time in suspension is over", "memory would end before it could leave a checkpoint", "memory is about to end"}
+var causeNames = [Causes]string{
+	"", "memory is short", "there is room again", "it was suspended for long", "its time in suspension is over",
+	"memory would end before it could leave a checkpoint", "memory is about to end",
+	"it has outgrown its plan, and there is no room for it again",
+}
 
 // String is the cause for people.
 func (c Cause) String() string { return causeNames[c] }
@@ -71,9 +80,10 @@ type Decision struct {
 	// ParkedTasks and Parked bytes, and Room for more bytes, before these steps.
 	ParkedTasks  int
 	Parked, Room quantity.Amount
-	// Blocked: for this task nothing that is legal would help, so nothing above it is touched either; -1: none is.
+	// Blocked is the lowest for which nothing that is legal would help: those above it give way in its place until the emergency line; -1:
+	// there is none.
 	Blocked int
-	// Actions in the order of the key, and valid until the next decision.
+	// Actions in the order of the key, those that were foreseen before the others. Valid until the next decision.
 	Actions []Action
 }
 
@@ -128,27 +138,34 @@ func (a *Airlock) Decide(now quantity.Instant, s *Snapshot) *Decision {
 	if len(s.Tasks) > MaxTasks {
 		invariant.Check(false, "airlock: %d tasks are more than %d", len(s.Tasks), MaxTasks)
 	}
-	d := a.Overdue(now, s)
-	if s.Capacity <= 0 {
-		return d
-	}
-	switch d.Level {
-	case Calm:
-	case Guarded:
-		a.foresee(now, s)
-	case Severe:
-		a.foresee(now, s)
-		a.relieve(now, s)
-	case Emergency:
-		if !a.moveOut(now, s) {
-			a.rescue(now, s)
+	d := a.begin(now, s)
+	if s.Capacity > 0 {
+		switch d.Level {
+		case Calm:
+		case Guarded:
+			a.foresee(now, s)
+		case Severe:
+			a.foresee(now, s)
+			a.relieve(now, s)
+		case Emergency:
+			if !a.moveOut(now, s) {
+				a.rescue(now, s)
+			}
 		}
 	}
+	a.outlast(now, s)
 	return d
 }
 
 // Overdue says what is to go on, and which entries are over. It is the part of Decide that holds also where a snapshot's numbers may be old.
 func (a *Airlock) Overdue(now quantity.Instant, s *Snapshot) *Decision {
+	d := a.begin(now, s)
+	a.outlast(now, s)
+	return d
+}
+
+// begin reads the snapshot, and decides on the entries that stand.
+func (a *Airlock) begin(now quantity.Instant, s *Snapshot) *Decision {
 	d := &a.d
 	*d = Decision{Reading: a.cfg.Read(s), Blocked: -1, Actions: a.acts[:0]}
 	a.ascending = false
@@ -209,8 +226,8 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 		t := &s.Tasks[i]
 		stood, _ := late(now, t)
 		ends := stood >= a.cfg.Timer
-		over := ends || a.d.Level == Calm && a.waited(stood) && !t.outgrown()
-		soon := stood >= a.cfg.Timer-a.cfg.Yield-a.cfg.CoolDown && !t.outgrown()
+		over := ends || a.d.Level == Calm && a.waited(stood) && !t.Outgrown()
+		soon := stood >= a.cfg.Timer-a.cfg.Yield-a.cfg.CoolDown && !t.Outgrown()
 		fits, cause := used+t.Parked < a.d.severe, Eased
 		if !fits {
 			cause = Waited
@@ -226,20 +243,52 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	}
 }
 
-// expire ends the entries that stand too long, but of what goes on in this decision.
+// expire ends the entries that stand too long, but of what goes on in this decision. Who has outgrown its plan is asked as soon as it is
+// calm, where it would not fit: it waits for nothing, and holds the room outside that the next storm needs.
 func (a *Airlock) expire(now quantity.Instant, s *Snapshot) {
-	going := len(a.d.Actions)
+	going, low := len(a.d.Actions), a.lowestToStay(now, s)
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		stood, stands := late(now, t)
-		if !stands || !a.waited(stood) || a.acted(going, i) {
+		if !stands || a.acted(going, i) {
 			continue
 		}
 		switch {
+		case stood >= a.cfg.Timer && t.stands() && low != nil && a.cfg.Outranks(now, t, low): // it outlasts its timer
 		case stood >= a.cfg.Timer:
 			a.act(s, i, Reclaim, Overtime, t.Resident)
-		case t.State != Readdressing && t.Yields && a.d.Level < Emergency:
+		case t.State == Readdressing || !t.Yields || a.d.Level >= Emergency:
+		case a.waited(stood):
 			a.act(s, i, Readdress, Waited, t.Resident)
+		case t.State == Suspended && t.Outgrown() && a.d.Level == Calm && s.Capacity > 0 && !a.d.Fits(t.Parked):
+			a.act(s, i, Readdress, Cramped, t.Resident)
+		}
+	}
+}
+
+// lowestToStay is the lowest of those whose end would make room and that are not to end, not for their time either; nil: there is none.
+func (a *Airlock) lowestToStay(now quantity.Instant, s *Snapshot) (low *Task) {
+	least := max(1, share(s.Capacity, a.cfg.Least))
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if stood, stands := late(now, t); t.State.Leaves() || t.Resident+t.Parked < least || stands && stood >= a.cfg.Timer {
+			continue
+		}
+		if low == nil || a.cfg.Outranks(now, low, t) {
+			low = t
+		}
+	}
+	return low
+}
+
+// outlast has those go on whose time is over, and who are not to end before one that is below them: memory may have to end for that one
+// first.
+func (a *Airlock) outlast(now quantity.Instant, s *Snapshot) {
+	done := len(a.d.Actions)
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if stood, stands := late(now, t); stands && stood >= a.cfg.Timer && !a.acted(done, i) {
+			a.act(s, i, Resume, Overtime, t.Parked)
 		}
 	}
 }
@@ -271,9 +320,10 @@ func (a *Airlock) growth(g quantity.Amount) quantity.Amount {
 	return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Horizon), int64(time.Second)))
 }
 
-// foresee asks those that have outgrown their plan, the lowest first, to leave a checkpoint and yield while they can: where at this growth memory would end
-// within the time that takes. Who has kept to its plan is not asked, nor who is above one that can't yield.
-func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) {
+// foresee asks those that have outgrown their plan, the lowest first, to leave a checkpoint and yield while they can: where at this growth
+// memory would end within the time that takes. Who has kept to its plan is not asked; who can't yield is passed over, and slow is what
+// those bring that were asked above it.
+func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) (slow quantity.Amount) {
 	grown := func(g quantity.Amount) quantity.Amount {
 		return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Yield), int64(time.Second)))
 	}
@@ -284,32 +334,35 @@ func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) {
 		}
 	}
 	if missing <= 0 {
-		return
+		return 0
 	}
 	a.lowest(now, s)
-	least := max(1, share(s.Capacity, a.cfg.Least))
+	least, passed := max(1, share(s.Capacity, a.cfg.Least)), false
 	for missing > 0 {
 		i, ok := a.pop(s)
 		if !ok {
-			return
+			return slow
 		}
 		t := &s.Tasks[i]
 		if !t.gives() {
 			continue
 		}
-		if !t.outgrown() {
-			return
-		}
 		all := max(0, t.Resident) + grown(t.Growth)
 		switch {
+		case !t.Outgrown() && a.cfg.Outgrown == OutgrownFirst: // nor has anybody above it
+			return slow
 		case all < least:
-		case !t.Yields:
-			return
+		case !t.Outgrown() || !t.Yields:
+			passed = true
 		default:
 			missing -= all
 			a.act(s, i, Readdress, Foreseen, max(0, t.Resident)+a.growth(t.Growth))
+			if passed {
+				slow += max(0, t.Resident)
+			}
 		}
 	}
+	return slow
 }
 
 // foreseen are the last actions, as far as foresee has them.
@@ -325,9 +378,13 @@ func (a *Airlock) foreseen() []Action {
 // gives says whether a task may be made to give way: nothing was done to it yet, or it goes on again.
 func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
 
-// relieve makes memory free down to the calm line: the shortest prefix of the lowest whose relief covers what is missing. Whose end would not even help
-// is passed over; where nothing that is legal would help, those above it are not touched either.
-func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
+// stands says whether a task stands still, or is about to.
+func (t *Task) stands() bool { return t.State == Suspending || t.State == Suspended }
+
+// relieve makes memory free down to the calm line: the lowest that can give way, as few as cover what is missing. Passed over is whose end
+// would not even help, and for whom nothing that is legal would: the next above it gives way in its place, since to wait until the
+// emergency line costs one of them all that it has. slow is what those bring that were asked to yield above one that was passed over so.
+func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) (slow quantity.Amount) {
 	d := &a.d
 	d.Deficit, d.Underway = a.lack(&d.Reading), s.Owed
 	for i := range s.Tasks {
@@ -338,7 +395,7 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 		d.Underway += max(0, s.Tasks[x.Task].Resident)
 	}
 	if d.Underway >= d.Deficit {
-		return
+		return 0
 	}
 	a.lowest(now, s)
 	least, room, parked := max(1, share(s.Capacity, a.cfg.Least)), d.Room, d.ParkedTasks
@@ -350,7 +407,7 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 	for d.Underway+d.Covered < d.Deficit {
 		i, ok := a.pop(s)
 		if !ok {
-			return
+			return slow
 		}
 		if len(asked) > 0 && asked[0].Task == i { // they come in the same order
 			asked = asked[1:]
@@ -371,15 +428,19 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) {
 		case t.Yields:
 			d.Covered += all
 			a.act(s, i, Readdress, Deficit, all)
-		default:
+			if d.Blocked >= 0 {
+				slow += all
+			}
+		case d.Blocked < 0:
 			d.Blocked = i
-			return
 		}
 	}
+	return slow
 }
 
-// moveOut does at the emergency line what is done at the severe one, if all that is above the line has room outside and those that may stand still take it
-// there: nothing need be ended for it. If not it does nothing, and says so.
+// moveOut does at the emergency line what is done at the severe one, if all that is above the line has room outside and those that may
+// stand still take it there: nothing need be ended for it. If not it does nothing, and says so. To leave a checkpoint takes too long for
+// that: who is asked above one that can't give way brings nothing here, and that one ends.
 func (a *Airlock) moveOut(now quantity.Instant, s *Snapshot) bool {
 	d := &a.d
 	above := d.Used + a.growth(s.Growth) - share(s.Capacity, a.cfg.Emergency)
@@ -388,9 +449,8 @@ func (a *Airlock) moveOut(now quantity.Instant, s *Snapshot) bool {
 	}
 	before := *d
 	d.Level = Severe
-	a.foresee(now, s)
-	a.relieve(now, s)
-	if d.Underway+d.Covered < above {
+	slow := a.foresee(now, s)
+	if slow += a.relieve(now, s); d.Underway+d.Covered-slow < above {
 		*d = before
 		return false
 	}

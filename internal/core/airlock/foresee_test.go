@@ -13,12 +13,12 @@ func outgrown(seq uint64, resident, growth quantity.Amount) Task {
 	return Task{Token: job.Token{Epoch: 1, Seq: seq}, Start: 1, Resident: resident, Growth: growth, Planned: gib, Yields: true}
 }
 
-// TestNobodyIsAskedAboveOneThatCannotYield: it would pay with its own work, and the one below it would have the memory.
-func TestNobodyIsAskedAboveOneThatCannotYield(t *testing.T) {
+// TestTheNextIsAskedAboveOneThatCannotYield: to wait would bring both to the emergency line, where that one loses all that it has.
+func TestTheNextIsAskedAboveOneThatCannotYield(t *testing.T) {
 	low, high := outgrown(1, 20*gib, 0), outgrown(2, 20*gib, 0)
 	low.Yields, high.Priority = false, 1
 	s := Snapshot{Capacity: 100 * gib, Used: 91 * gib, Growth: gib, Tasks: []Task{low, high}}
-	if d := New(Config{}).Decide(t0, &s); len(d.Actions) > 0 {
+	if d := New(Config{}).Decide(t0, &s); len(d.Actions) != 1 || d.Actions[0].Task != 1 || d.Actions[0].Cause != Foreseen {
 		t.Errorf("%v", d)
 	}
 }

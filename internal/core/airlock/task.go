@@ -78,8 +78,8 @@ type Snapshot struct {
 	Tasks []Task
 }
 
-// outgrown: it has more than what was planned for it, and an eighth.
-func (t *Task) outgrown() bool {
+// Outgrown: it has more than what was planned for it, and an eighth.
+func (t *Task) Outgrown() bool {
 	return t.Planned > 0 && t.Resident+t.Parked > t.Planned+t.Planned/8
 }
 
@@ -93,7 +93,7 @@ func (c *Config) key(now quantity.Instant, t *Task) uint64 {
 	if c.Order == ClassFirst {
 		head = class<<32 | priority
 	}
-	if c.Outgrown == OutgrownFirst && !t.outgrown() {
+	if c.Outgrown == OutgrownFirst && !t.Outgrown() {
 		head |= 1 << 34
 	}
 	elapsed := uint64(0)

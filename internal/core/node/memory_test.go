@@ -151,14 +151,28 @@ func TestWhoCannotStandStillIsAskedToYield(t *testing.T) {
 	}
 }
 
-// TestAMemberOfAGangIsNeverSuspendedAlone: it is the lowest, and nobody above it gives way in its place.
+// TestAMemberOfAGangIsNeverSuspendedAlone: it is the lowest, and the next above it stands still in its place. What ends at the emergency
+// line is the lowest all the same, and for its time nobody above that one: it goes on, confirmed to stand still or not.
 func TestAMemberOfAGangIsNeverSuspendedAlone(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2), w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 0)
-	w.pressed(93, 20, 60, low, high)
-	if m := w.sent(protocol.Suspend); m != nil {
-		t.Errorf("%v is suspended", m.Token)
+	for times := range 3 {
+		w.pressed(93, 20, 60, low, high)
+		if m := w.must(protocol.Suspend); m.Token != high {
+			t.Errorf("%v is suspended", m.Token)
+		}
+		if times > 0 {
+			w.still(high, true)
+		}
+		w.pass(30*time.Second - 1)
+		w.never(protocol.Resume)
+		w.pass(1)
+		w.never(protocol.Stop)
+		same(t, "goes on", w.must(protocol.Resume).Token, high)
+		w.still(high, false)
 	}
+	w.pressed(93, 20, 60, low, high)
+	w.never(protocol.Suspend)
 	w.pressed(98, 20, 60, low, high)
 	if m := w.must(protocol.Stop); m.Token != low || !m.Body.(*protocol.Halt).Now {
 		t.Errorf("at the emergency line %v is told %+v", m.Token, m.Body)

@@ -101,12 +101,13 @@ func TestTheLowestOfTheMachineGivesWay(t *testing.T) {
 	}
 }
 
-// TestNobodyIsTouchedInTheLowestsPlace: it can't be helped by anything that is legal, and the other node's is not hit for it.
-func TestNobodyIsTouchedInTheLowestsPlace(t *testing.T) {
+// TestTheNextGivesWayInTheLowestsPlace: it can't be helped by anything that is legal, and the other node's is asked for it. Who ends is the
+// lowest all the same.
+func TestTheNextGivesWayInTheLowestsPlace(t *testing.T) {
 	m := newShared(t, 2)
 	low, high := m[1].ranked(1, "a", protocol.Rank{Class: protocol.Lasting}, 2), m[0].ranked(2, "a", protocol.Rank{Class: protocol.Collective, Yields: true}, 0)
 	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 60 * gib}, {Token: low, Resident: 20 * gib}}}
-	if done := m.press(s); len(done) != 0 {
+	if done := m.press(s); len(done) != 1 || done[0].Token != high || done[0].Kind != protocol.Suspend {
 		t.Errorf("done are %+v", done)
 	}
 	s.Used, s.Room = 98*gib, 0

@@ -72,7 +72,7 @@ var turns = [phases][turnCount]phase{ //nolint:gochecknoglobals // a table, writ
 	leaseStarting:   {none, leaseUnwanted, none, none, none, none, leaseRunning, leaseStuck, none, leaseEnded, none, none},
 	leaseUnwanted:   {none, leaseUnwanted, none, none, none, none, leaseStopping, leaseStuck, none, leaseEnded, none, none},
 	leaseRunning:    {none, leaseStopping, leaseSuspending, none, leaseResuming, none, none, leaseStuck, leaseStoring, leaseEnded, none, none},
-	leaseSuspending: {none, leaseStopping, none, leaseSuspended, none, leaseRunning, none, leaseStuck, leaseStoring, leaseEnded, none, none},
+	leaseSuspending: {none, leaseStopping, none, leaseSuspended, leaseResuming, leaseRunning, none, leaseStuck, leaseStoring, leaseEnded, none, none},
 	leaseSuspended:  {none, leaseStopping, none, none, leaseResuming, none, none, leaseStuck, leaseStoring, leaseEnded, none, none},
 	leaseResuming:   {none, leaseStopping, leaseSuspending, none, none, leaseRunning, none, leaseStuck, leaseStoring, leaseEnded, none, none},
 	leaseStopping:   {none, leaseStopping, none, none, none, none, none, leaseStuck, leaseStoring, leaseEnded, none, none},

@@ -48,7 +48,7 @@ func TestALeaseTurnsAsTheTableSays(t *testing.T) {
 			}
 		}
 	}
-	same(t, "legal turns", legal, 48)
+	same(t, "legal turns", legal, 49)
 }
 
 // TestTheTableHolds: what is true of every lease whatever happens to it.

@@ -94,7 +94,8 @@ func (p *pressedWorld) strain(s *protocol.Strain, seed uint64) {
 	p.ranked(s, tasks, leases)
 }
 
-// ranked is I8: who is hit because memory is short ranks below all that are spared, but for those whose end would free nothing.
+// ranked is I8: who is ended because memory is short ranks below all that are spared, but for those whose end would free nothing; and who
+// has to give way short of that below all that could.
 func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases []*lease) {
 	p.Helper()
 	hit := map[int]bool{}
@@ -109,6 +110,16 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases [
 	}
 	floor := max(1, s.Capacity/1000)
 	order := p.n.memory.lock.Config()
+	// What is left outside and of those that may stand still, when all that are hit do.
+	room, parked := min(s.Room, s.Capacity*quantity.Amount(order.MostBytes)/1000), 0
+	for i := range tasks {
+		if t := &tasks[i]; t.State == airlock.Suspending || t.State == airlock.Suspended || hit[i] {
+			room, parked = room-t.Parked, parked+1
+			if t.State != airlock.Suspended {
+				room -= t.Resident
+			}
+		}
+	}
 	for v := range hit {
 		stands := tasks[v].State == airlock.Running || tasks[v].State == airlock.Resuming
 		if brink = strings.Contains(leases[v].why, airlock.Brink.String()); !stands && !brink {
@@ -121,7 +132,9 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases [
 			if brink {
 				frees = t.Resident
 			}
-			if spared && frees >= floor && !order.Outranks(p.now, t, &tasks[v]) {
+			stands := !t.Bound && t.Entries < order.Entries && parked < order.MostTasks &&
+				min(t.Resident, max(0, room))+2*max(0, t.Growth) >= floor
+			if able := brink || t.Yields || stands; spared && able && frees >= floor && !order.Outranks(p.now, t, &tasks[v]) {
 				p.Fatalf("I8: %v survives, and does not outrank %v, which is hit", t.Token, tasks[v].Token)
 			}
 		}

@@ -152,7 +152,7 @@ func (n *Node) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.
 		if l == nil || !l.runs() && l.phase != leaseStopping {
 			continue
 		}
-		a := l.doneTo(&s.Uses[i], &d.Reading)
+		a := l.doneTo(&s.Uses[i], &d.Reading, n.planned(l))
 		if a.Step == 0 {
 			continue
 		}
@@ -170,20 +170,28 @@ func (n *Node) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.
 	n.note(now, d)
 }
 
-// doneTo is what its watcher did to a lease, and why as far as can be told; of no step: nothing that is not known.
-func (l *lease) doneTo(u *protocol.Use, r *airlock.Reading) airlock.Action {
+// doneTo is what its watcher did to a lease for which so much was planned, and why as far as can be told; of no step: nothing that is not
+// known.
+func (l *lease) doneTo(u *protocol.Use, r *airlock.Reading, planned quantity.Amount) airlock.Action {
 	a := airlock.Action{Token: u.Token}
 	switch s := u.Stand.State; {
 	case s == protocol.StandsStill && !l.phase.still() && l.phase != leaseStopping:
 		a.Step, a.Cause = airlock.Suspend, airlock.Deficit
 	case s == protocol.GoesOn && l.phase.still():
 		a.Step, a.Cause = airlock.Resume, airlock.Eased
-		if !r.Fits(u.Parked) {
+		switch {
+		case r.Level >= airlock.Severe:
+			a.Cause = airlock.Overtime
+		case !r.Fits(u.Parked):
 			a.Cause = airlock.Waited
 		}
 	case s == protocol.IsToYield && l.phase != leaseStopping:
 		a.Step, a.Cause = airlock.Readdress, airlock.Deficit
-		if l.stand.since != 0 {
+		grown := airlock.Task{Resident: u.Resident, Parked: u.Parked, Planned: planned}
+		switch {
+		case l.stand.since != 0 && r.Level == airlock.Calm && !r.Fits(u.Parked) && grown.Outgrown():
+			a.Cause = airlock.Cramped
+		case l.stand.since != 0:
 			a.Cause = airlock.Waited
 		}
 	case s == protocol.IsEnded && !l.stand.reclaimed:

@@ -97,10 +97,10 @@ func TestAStormIsTold(t *testing.T) {
 	same(t, "over the line, as far as is known", w.n.Airlock(w.now).OverLine, 35*time.Second)
 }
 
-// TestWhoNothingHelpsIsNamed: a member of a gang, which is not suspended alone and can't yield.
+// TestWhoNothingHelpsIsNamed: a member of a gang, which is not suspended alone and can't yield, and nor can the one above it.
 func TestWhoNothingHelpsIsNamed(t *testing.T) {
 	w := booted(t)
-	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2), w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 0)
+	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2), w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 2)
 	w.pressed(93, 20, 60, low, high)
 	same(t, "stuck", w.n.Airlock(w.now).Stuck, "j")
 	w.pressed(60, 20, 40, low, high)

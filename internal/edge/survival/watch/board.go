@@ -62,7 +62,7 @@ func (b *Board) decode(w []uint64) bool {
 			Token: job.Token{Epoch: uint32(w[0]), Seq: w[1]}, Since: quantity.Instant(w[2]), Resumed: quantity.Instant(w[3]),
 			Resident: amount(4), Parked: amount(5), Growth: amount(6), State: airlock.State(state), Entries: uint8(w[0] >> 40), Cause: airlock.Cause(cause),
 		}
-		if state >= airlock.States || cause > uint64(airlock.Brink) || s.Resident < 0 || s.Parked < 0 ||
+		if state >= airlock.States || cause >= airlock.Causes || s.Resident < 0 || s.Parked < 0 ||
 			len(b.Stands) > 0 && b.Stands[len(b.Stands)-1].Token.Compare(s.Token) >= 0 {
 			b.Stands = b.Stands[:0]
 			return false
