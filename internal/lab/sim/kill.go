@@ -112,7 +112,7 @@ func (h *hosts) kept(r *run) int {
 	return 1
 }
 
-// still has a run stand still, or go on. It says so each time it is told to.
+// still has a run stand still, or go on. It says so each time it is told to, once its memory is where it is to be.
 func (m *machine) still(r *run, still bool) {
 	s := m.sim
 	switch {
@@ -125,7 +125,25 @@ func (m *machine) still(r *run, still bool) {
 		m.arm(r)
 		s.hosts.tallied.Recovered++
 	}
-	m.answer(r, protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Still: still}})
+	if !still || s.hosts.movedOut(r) {
+		m.answer(r, protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Still: still}})
+	}
+}
+
+// moving is for how long an executor says of a subjob that it is about to stand still while its memory is moved out.
+const moving = 10 * time.Second
+
+// movedOut says whether a run that stands still has been moved out as far as it will be: until then it is on its way, as an executor says
+// it.
+func (h *hosts) movedOut(r *run) bool {
+	if h.HostMemory == nil || h.sim.now.Sub(r.since) >= moving || h.has(r) == 0 {
+		return true
+	}
+	room := h.Room
+	for _, o := range h.alive(r.party) {
+		room -= o.parked
+	}
+	return room <= 0
 }
 
 // halt ends a run on its node's word. One that stands still goes on for that; what is ended at once, as it stands, doesn't.

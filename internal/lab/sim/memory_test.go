@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -77,6 +78,58 @@ func TestStandingStill(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestItStandsStillOnceItIsMovedOut: one of 4 GiB that is told to each second from the second one on. Until it is moved out, as far as
+// there is room for it and for 10 s at most, its executor does not say that it does, so that what it still has counts as under way.
+func TestItStandsStillOnceItIsMovedOut(t *testing.T) {
+	const gib = quantity.Amount(1) << 30
+	for _, c := range []struct {
+		name       string
+		room, pace quantity.Amount
+		said       quantity.Instant
+	}{
+		{"all of it", 8 * gib, gib, 6 * sec}, {"as far as there is room", 2 * gib, gib, 4 * sec}, {"too slowly", 8 * gib, gib / 100, 12 * sec},
+	} {
+		n := &script{step: func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
+			switch in.Kind {
+			case protocol.Inventory:
+				out.Effects = append(out.Effects, start(job.Items))
+			case protocol.Report:
+				out.Effects = append(out.Effects, protocol.Message{
+					Kind: protocol.Suspend, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: 1},
+					Body: &protocol.Reason{},
+				})
+			default:
+			}
+		}}
+		memory := &HostMemory{
+			Capacity: 16 * gib, Room: c.room, Pace: c.pace,
+			Storms: []Storm{{At: sec, Node: "n", Shape: Jump, Size: 4 * gib, For: time.Hour}},
+		}
+		s, err := New(Options{
+			Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}},
+			Nodes: []Node{{ID: "n", Actor: n}}, Memory: memory,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 2 * sec; at < 20*sec; at += sec {
+			s.At(at+sec/20, protocol.Message{Kind: protocol.Report, To: nodeAddress, Body: &protocol.Observation{}})
+		}
+		if err := s.Run(context.Background(), 20*sec); err != nil {
+			t.Fatal(err)
+		}
+		first := quantity.Instant(0)
+		for i, m := range n.heard {
+			if m.Kind == protocol.Suspended && first == 0 {
+				first = n.at[i]
+			}
+		}
+		if first < c.said || first > c.said+sec {
+			t.Errorf("%s: it says so at %v, want about %v", c.name, time.Duration(first), time.Duration(c.said))
+		}
 	}
 }
 
