@@ -3,6 +3,7 @@ package zone_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,4 +190,38 @@ func TestAMemberThatFailsEndsTheOthers(t *testing.T) {
 			t.Errorf("%v and %v: %d claims, over after %v: the others were not stopped", c.first, c.second, w.count(protocol.Claimed), w.now.Sub(1e9))
 		}
 	}
+}
+
+// TestAGangPausesForANodesTrouble: one member's node can't run it. The gang waits with a pause that says so, for all of it together, it has not failed, and it runs once
+// the trouble is over.
+func TestAGangPausesForANodesTrouble(t *testing.T) {
+	w, _ := newTroupe(t)
+	trouble := true
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+		if trouble && m.Body.(*protocol.Work).Plan.Member == 1 {
+			return 50 * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: m.Body.(*protocol.Work).Range.From, Detail: "unpacking: no space left on device"}
+		}
+		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
+	}
+	w.submit(trio(t))
+	said := ""
+	for range 100 {
+		w.until(500 * time.Millisecond)
+		e, _ := w.z.Explain(w.now, "trio")
+		if e.Job.State.Final() {
+			t.Fatalf("it is %v: %s", e.Job.State, e.Job.Reason)
+		}
+		if _, rest, pauses := strings.Cut(e.Job.Reason, "it is tried again in "); pauses {
+			said = e.Job.Reason
+			if rest, err := time.ParseDuration(rest); err != nil || e.Job.StartEarly.Sub(w.now) < rest.Truncate(time.Second) {
+				t.Errorf("%s, and it is to start in %v at the earliest", said, e.Job.StartEarly.Sub(w.now))
+			}
+		}
+	}
+	if !strings.Contains(said, "(Node) one of its nodes could not run it") || !strings.Contains(said, "member 1 of 3: unpacking: no space left on device") {
+		t.Errorf("in its pauses it says %q", said)
+	}
+	trouble = false
+	w.until(10 * time.Minute)
+	finished(t, w, "trio")
 }

@@ -21,6 +21,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 	early, late, found := now, now, true
 	if len(s.Claims()) == 0 {
 		early, found = l.nextStart(s)
+		early = max(early, s.RestsUntil()) // a place that is free is not taken while it pauses
 		late = early
 	}
 	_, reserved := v.planner.Planned(s)

@@ -56,7 +56,11 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 	case j.Asking() > 0:
 		return "a window was won, its node is being asked"
 	case j.RestsUntil() > now && j.Ailed().Until >= j.RestsUntil():
-		return fmt.Sprintf("(Node) its node could not run it, %d times in a row (%s); it is tried again in %v",
+		whose := "its node"
+		if j.Width() > 1 && j.Spec.Topology != job.SameNode {
+			whose = "one of its nodes"
+		}
+		return fmt.Sprintf("(Node) %s could not run it, %d times in a row (%s); it is tried again in %v", whose,
 			j.Ailed().Times, j.Ailed().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
 	case j.RestsUntil() > now && j.Refused().Until >= j.RestsUntil():
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
