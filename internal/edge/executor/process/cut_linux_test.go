@@ -3,7 +3,6 @@ package process_test
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,20 +14,9 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
 	"sluice.dev/sluice/internal/edge/journal"
 )
-
-// put makes what a power cut has left a data directory.
-func (left image) put(root string) {
-	for _, name := range slices.Sorted(maps.Keys(left)) {
-		path := filepath.Join(root, name)
-		if left[name] == nil {
-			must(os.MkdirAll(path, 0o700))
-		} else {
-			must(os.WriteFile(path, left[name], 0o600))
-		}
-	}
-}
 
 // TestAPowerCutIsTakenUp starts an executor on what power cuts have left, under another start of the machine. It never calls it
 // damage; a result that was told is there; what of it counts is published once it is settled again; and what is not told of by
@@ -38,12 +26,12 @@ func TestAPowerCutIsTakenUp(t *testing.T) {
 	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}, "in another's place": {second: true}} {
 		t.Run(name, func(t *testing.T) {
 			h, p := l.recorded(t)
-			disk := platter{}
+			disk := power.Platter{}
 			exited, settling, settled := false, false, false
 			for i := range h {
 				m := &h[i]
 				for seed := range draws {
-					if i < h.before() {
+					if i < before(h) {
 						break
 					}
 					state := uint64(i*1000 + seed + 1)
@@ -55,11 +43,11 @@ func TestAPowerCutIsTakenUp(t *testing.T) {
 						draw = nil
 					}
 					what := fmt.Sprintf("power cut at moment %d (sync of %q, or %q), draw %d", i, m.Path, m.Said, seed)
-					takeUp(t, what, disk.cut(m.Tree, draw), &p, exited && !settling, settling && !settled)
+					takeUp(t, what, disk.Cut(m.Tree, draw), &p, exited && !settling, settling && !settled)
 				}
 				switch m.Said {
 				case "":
-					disk.synced(m)
+					disk.Synced(m)
 				case "exited":
 					exited = true
 				case "settling":
@@ -73,10 +61,10 @@ func TestAPowerCutIsTakenUp(t *testing.T) {
 }
 
 // takeUp starts an executor on what is left. told: the node has the result and nothing else; settling: it has said what counts.
-func takeUp(t *testing.T, what string, left image, p *promises, told, settling bool) {
+func takeUp(t *testing.T, what string, left power.Image, p *promises, told, settling bool) {
 	t.Helper()
 	root := t.TempDir()
-	left.put(root)
+	left.Put(root)
 	self, _ := os.Executable()
 	said := make(chan protocol.Message, 8)
 	var log strings.Builder

@@ -14,13 +14,14 @@ import (
 
 	"sluice.dev/sluice/internal/edge/executor/executortest"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
 // TestMain lets the test binary stand in for the supervisor, and for the programs that subjobs run.
 func TestMain(m *testing.M) {
-	durable.OnSync = func(f *os.File) { record(f); linger(f) }
+	durable.OnSync = func(f *os.File) { power.Record(f); linger(f) }
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case supervisor.Await, supervisor.Supervise, supervisor.Probe:

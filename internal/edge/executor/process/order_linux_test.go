@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
 )
 
 // promises is what must hold of whatever a power cut leaves.
@@ -33,7 +34,7 @@ type promises struct {
 const runDir = "runs/1-1"
 
 // wrong lists what a power cut has broken.
-func (p *promises) wrong(left image) (all []string) {
+func (p *promises) wrong(left power.Image) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		data := left[name]
@@ -66,7 +67,7 @@ func of(data []byte) bool {
 }
 
 // whole insists that files are where they were written or where they are published.
-func (p *promises) whole(left image, files map[string]string, here, there string, add func(string, ...any)) {
+func (p *promises) whole(left power.Image, files map[string]string, here, there string, add func(string, ...any)) {
 	for name, want := range files {
 		a, inA := left[path.Join(here, name)]
 		b, inB := left[path.Join(there, name)]
@@ -78,12 +79,12 @@ func (p *promises) whole(left image, files map[string]string, here, there string
 
 // judge cuts the power before and after every sync and every message, and returns what is broken the first time. without is the
 // number of a sync that is left out, -1 for none.
-func (p promises) judge(h history, without int, seeds int) (wrong []string) {
-	disk := platter{}
+func (p promises) judge(h power.History, without int, seeds int) (wrong []string) {
+	disk := power.Platter{}
 	for i := range h {
 		m := &h[i]
 		for seed := range seeds {
-			if i <= max(without, h.before()) {
+			if i <= max(without, before(h)) {
 				break // so far nothing is missing, or it is about others
 			}
 			state := uint64(i*1000 + seed + 1)
@@ -94,7 +95,7 @@ func (p promises) judge(h history, without int, seeds int) (wrong []string) {
 			if seed == 0 {
 				draw = nil
 			}
-			if all := p.wrong(disk.cut(m.Tree, draw)); len(all) > 0 {
+			if all := p.wrong(disk.Cut(m.Tree, draw)); len(all) > 0 {
 				for j := range all {
 					all[j] = fmt.Sprintf("power cut at moment %d (sync of %q, or %q), draw %d: %s", i, m.Path, m.Said, seed, all[j])
 				}
@@ -104,7 +105,7 @@ func (p promises) judge(h history, without int, seeds int) (wrong []string) {
 		switch m.Said {
 		case "":
 			if i != without {
-				disk.synced(m)
+				disk.Synced(m)
 			}
 		case "settling":
 			p.settling = true
@@ -118,8 +119,8 @@ func (p promises) judge(h history, without int, seeds int) (wrong []string) {
 }
 
 // before is the moment before which the recording is about other subjobs.
-func (h history) before() int {
-	return slices.IndexFunc(h, func(m moment) bool { return m.Said == "begins" })
+func before(h power.History) int {
+	return slices.IndexFunc(h, func(m power.Moment) bool { return m.Said == "begins" })
 }
 
 // life is one subjob from its start until it is settled.
@@ -132,12 +133,12 @@ type life struct {
 }
 
 // recorded plays it and returns what was made durable when.
-func (l life) recorded(t *testing.T) (history, promises) {
+func (l life) recorded(t *testing.T) (power.History, promises) {
 	t.Helper()
-	var r recorder
+	var r power.Recorder
 	b := newBench(t, func(o *process.Options) {
-		r.root, o.BootID = o.DataDir, "the first"
-		if err := os.WriteFile(r.log(), nil, 0o600); err != nil {
+		r.Root, o.BootID = o.DataDir, "the first"
+		if err := os.WriteFile(r.Log(), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -149,7 +150,7 @@ func (l life) recorded(t *testing.T) (history, promises) {
 			b.vacate(m)
 		}
 	}
-	r.said("begins")
+	r.Said("begins")
 	text := `stat -c %i .; mkdir $SLUICE_OUTPUT_DIR/d && echo one >$SLUICE_OUTPUT_DIR/d/f && echo two >$SLUICE_OUTPUT_DIR/g && echo state >$SLUICE_CHECKPOINT_DIR/s
 		echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE.new && mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE`
 	if l.killed {
@@ -168,7 +169,7 @@ func (l life) recorded(t *testing.T) (history, promises) {
 		kill(t, note.PID)
 	}
 	got := b.next(protocol.Exited)
-	r.said("exited")
+	r.Said("exited")
 	if got.Body.(*protocol.Conclusion).Result.Progress != 10 || !got.Body.(*protocol.Conclusion).Result.Checkpoint {
 		t.Fatalf("result %+v, want all of it with its checkpoint", got.Body.(*protocol.Conclusion).Result)
 	}
@@ -184,18 +185,18 @@ func (l life) recorded(t *testing.T) (history, promises) {
 	}
 	if l.moved {
 		for from, to := range map[string]string{p.outputIn: p.outputPublished, p.checkpointIn: p.checkpointPublished} {
-			from, to = filepath.Join(r.root, from), filepath.Join(r.root, to)
+			from, to = filepath.Join(r.Root, from), filepath.Join(r.Root, to)
 			if err := errors.Join(os.Mkdir(filepath.Dir(to), 0o711), os.Rename(from, to)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		p.unsaid = true
 	}
-	r.said("settling")
+	r.Said("settling")
 	b.settle(true, job.Range{From: 0, To: 10})
-	r.said("settled")
-	r.said("over")
-	h, err := r.history()
+	r.Said("settled")
+	r.Said("over")
+	h, err := r.History()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,14 +220,14 @@ func TestAPowerCutTakesNothingThatCounts(t *testing.T) {
 				return
 			}
 			// The oracle is not blind: without any one sync it finds something, but for those named here.
-			settling := slices.IndexFunc(h, func(m moment) bool { return m.Said == "settling" })
+			settling := slices.IndexFunc(h, func(m power.Moment) bool { return m.Said == "settling" })
 			for i := range h {
 				m := &h[i]
 				// Those of the data directory are of its own folders and of the name of this start of the machine. That of the run
 				// directory behind a move keeps what was moved from being in both places, where a file system allows that; in one that
 				// was another's the names of the folders are on the disk since then.
 				needless := m.Path == "." || path.Dir(m.Path) == "." || m.Path == runDir && (i > settling || l.moved || l.second)
-				if m.Said == "" && i > h.before() && !needless && p.judge(h, i, draws) == nil {
+				if m.Said == "" && i > before(h) && !needless && p.judge(h, i, draws) == nil {
 					t.Errorf("moment %d: nothing that counts is lost without the sync of %s", i, m.Path)
 				}
 			}

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
 	"sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/store/files"
 	"sluice.dev/sluice/internal/edge/store/tree"
@@ -291,13 +292,13 @@ func TestACheckpointComesFromTheStore(t *testing.T) {
 		return m
 	}
 	m := next(2)
-	disk := recorder{b.o.DataDir}
-	if err := os.WriteFile(disk.log(), nil, 0o600); err != nil {
+	disk := power.Recorder{Root: b.o.DataDir}
+	if err := os.WriteFile(disk.Log(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b.run(m, job.Done)
 	var durable []string
-	log, err := disk.history()
+	log, err := disk.History()
 	if err != nil {
 		t.Fatal(err)
 	}

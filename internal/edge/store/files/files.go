@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,6 +66,10 @@ type Dir struct {
 	o Options
 	// uid and gid own the store. What root makes in somebody else's is theirs too, or they could not write there any more.
 	uid, gid int
+
+	// durable are folders whose names, and those of all above them in the store, this process has made durable.
+	mu      sync.Mutex
+	durable map[string]bool
 }
 
 var _ store.Store = (*Dir)(nil)
@@ -72,13 +77,16 @@ var _ store.Store = (*Dir)(nil)
 // Open opens the store in a directory. Errors: Invalid (a path that is not absolute, a directory with something else in it), NotFound
 // (there is none, and none is to be made), Unsupported (a newer one), and as Store's.
 func Open(o Options) (*Dir, error) {
-	d := &Dir{o: o}
+	d := &Dir{o: o, durable: map[string]bool{}}
 	if !filepath.IsAbs(o.Dir) {
 		return nil, errkind.Errorf(errkind.Invalid, "store %s: want an absolute path", d)
 	}
 	err := d.look()
 	if errkind.Of(err) == errkind.NotFound && o.Make {
 		err = d.init()
+	}
+	if err == nil && o.Make {
+		err = d.lasting()
 	}
 	if err != nil {
 		return nil, err
@@ -147,10 +155,22 @@ func (d *Dir) init() error {
 				return err
 			}
 		}
-		if err := d.replace(d.in(markerName), []byte(marker)); err != nil {
+		if err := d.syncDir(d.o.Dir); err != nil { // a power cut leaves no marker without them
 			return err
 		}
-		return d.syncDir(filepath.Dir(d.o.Dir))
+		return d.replace(d.in(markerName), []byte(marker))
+	})
+}
+
+// lasting makes the store's own names durable: whoever made it may have been killed before it did. Who may not look into the folder above
+// has not made it.
+func (d *Dir) lasting() error {
+	return d.retry("make", func() error {
+		err := d.syncDir(filepath.Dir(d.o.Dir))
+		if errors.Is(err, fs.ErrPermission) {
+			err = nil
+		}
+		return errors.Join(d.syncDir(d.o.Dir), err)
 	})
 }
 
@@ -271,7 +291,36 @@ func (d *Dir) rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return d.syncDir(folder)
+	return d.syncNames(folder)
+}
+
+// mostDurable bounds how many folders are remembered.
+const mostDurable = 10_000
+
+// syncNames makes the names in a folder durable, and its own name with those above it: whoever made it may not have lived to do that.
+func (d *Dir) syncNames(folder string) error {
+	var above []string
+	d.mu.Lock()
+	for at := folder; len(at) > len(d.o.Dir) && !d.durable[at]; at = filepath.Dir(at) {
+		above = append(above, at)
+	}
+	d.mu.Unlock()
+	errs := []error{d.syncDir(folder)}
+	for _, at := range above {
+		errs = append(errs, d.syncDir(filepath.Dir(at)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.durable) > mostDurable {
+		clear(d.durable)
+	}
+	for _, at := range above {
+		d.durable[at] = true
+	}
+	return nil
 }
 
 // makeFolder makes a folder below the store and those above it, durably.

@@ -73,16 +73,22 @@ func (d *Dir) restore(name string) error {
 	away := d.in(removing, name)
 	err := os.Link(away, d.object(g))
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) { // a file system without links
-		return os.Rename(away, d.object(g))
+		if err = os.Rename(away, d.object(g)); err != nil {
+			return err
+		}
+		return d.syncNames(filepath.Dir(d.object(g)))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := d.syncNames(filepath.Dir(d.object(g))); err != nil { // before the other name goes: a power cut leaves one of them
 		return err
 	}
 	return ignoreMissing(os.Remove(away))
 }
 
 // Renew implements store.Store. Touching goes by name and removing takes the name away before it looks at the time: one of the two sees
-// the other, whichever comes first. Finding a name and touching what it stands for are two steps of the kernel's, between which the object may go: so it is
+// the other, whichever comes first. What was renewed outlasts a power cut. Finding a name and touching what it stands for are two steps of the kernel's, between which the object may go: so it is
 // looked for once more.
 func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 	if err := g.Check(); err != nil {
@@ -105,7 +111,10 @@ func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 			}
 			return nil, f.Close()
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return d.syncNames(filepath.Dir(d.object(g))) // whoever put it may have been killed before it did
 	})
 }
 

@@ -189,7 +189,7 @@ func (d *Dir) finish(f *os.File, g store.Digest) error {
 	err = d.rename(f.Name(), d.object(g))
 	if errors.Is(err, fs.ErrNotExist) { // a sweep took it, or another machine of the same name has finished it
 		if _, there := os.Lstat(d.object(g)); there == nil {
-			return d.syncDir(d.in(objects, string(g[:2])))
+			return d.syncNames(d.in(objects, string(g[:2])))
 		}
 	}
 	return err

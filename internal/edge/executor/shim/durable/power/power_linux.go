@@ -1,4 +1,6 @@
-package process_test
+// Package power is a model of power cuts for tests of what lies in directories: it records every sync below one, of all processes that
+// go through package durable, and draws what a disk may then have kept. It must not know what is in the files.
+package power
 
 import (
 	"encoding/json"
@@ -16,57 +18,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// node is a file or directory as it was at some moment. ID names it for good: a number of a removed file is used again, with
+// Node is a file or directory as it was at some Moment. ID names it for good: a number of a removed file is used again, with
 // another time of birth.
-type node struct {
+type Node struct {
 	ID      string
 	Content []byte          `json:",omitempty"`
-	Entries map[string]node `json:",omitempty"`
+	Entries map[string]Node `json:",omitempty"`
 	Dir     bool            `json:",omitempty"`
 }
 
-// moment is one line of what the recorder writes: what lay in the data directory, and what was about to be made durable then,
+// Moment is one line of what the Recorder writes: what lay in the data directory, and what was about to be made durable then,
 // or what was said to the node.
-type moment struct {
+type Moment struct {
 	Sync, Path string `json:",omitempty"` // the node's ID, and where it was
 	Said       string `json:",omitempty"`
-	Tree       node
+	Tree       Node
 }
 
-// recorder notes every sync below a data directory, of this process and of the supervisor, which is one of its own. Their lines are
+// Recorder notes every sync below a data directory, of this process and of the supervisor, which is one of its own. Their lines are
 // in one order: who looks at the tree holds the file.
-type recorder struct{ root string }
+type Recorder struct{ Root string }
 
-// log is beside the data directory: it is no part of what a power cut takes. Where it is, there is a recording.
-func (r recorder) log() string { return r.root + ".power" }
+// Log is beside the data directory: it is no part of what a power cut takes. Where it is, there is a recording.
+func (r Recorder) Log() string { return r.Root + ".power" }
 
-// record is what durable.OnSync is set to.
-func record(f *os.File) {
+// Record is what durable.OnSync is set to.
+func Record(f *os.File) {
 	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	must(err)
 	for dir := at; len(dir) > 1; dir = filepath.Dir(dir) {
-		r := recorder{dir}
-		if _, err := os.Stat(r.log()); err == nil {
+		r := Recorder{dir}
+		if _, err := os.Stat(r.Log()); err == nil {
 			r.write(f, at, "")
 			return
 		}
 	}
 }
 
-// said notes that something was told.
-func (r recorder) said(what string) { r.write(nil, "", what) }
+// Said notes that something was told.
+func (r Recorder) Said(what string) { r.write(nil, "", what) }
 
-func (r recorder) write(f *os.File, at, said string) {
-	log, err := os.OpenFile(r.log(), os.O_WRONLY|os.O_APPEND, 0)
+func (r Recorder) write(f *os.File, at, said string) {
+	log, err := os.OpenFile(r.Log(), os.O_WRONLY|os.O_APPEND, 0)
 	must(err)
 	defer func() { _ = log.Close() }()
 	must(unix.Flock(int(log.Fd()), unix.LOCK_EX))
-	m := moment{Said: said, Tree: look(r.root)}
+	m := Moment{Said: said, Tree: look(r.Root)}
 	if f != nil {
 		var st unix.Statx_t
 		must(unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_ALL, &st))
 		m.Sync = identity(&st)
-		m.Path, err = filepath.Rel(r.root, at)
+		m.Path, err = filepath.Rel(r.Root, at)
 		must(err)
 	}
 	line, err := json.Marshal(m)
@@ -79,8 +81,8 @@ func identity(st *unix.Statx_t) string {
 	return fmt.Sprintf("%d born %d.%09d", st.Ino, st.Btime.Sec, st.Btime.Nsec)
 }
 
-// look reads a tree as it was at one moment, though others change it: until it is twice the same.
-func look(root string) node {
+// look reads a tree as it was at one Moment, though others change it: until it is twice the same.
+func look(root string) Node {
 	for before := glance(unix.AT_FDCWD, root); ; {
 		n := glance(unix.AT_FDCWD, root)
 		if reflect.DeepEqual(n, before) {
@@ -92,7 +94,7 @@ func look(root string) node {
 
 // glance reads a tree once. What vanishes meanwhile is not there; what is there is one file: it is opened, and then only what is open is looked at. A path may
 // name another file, or none, by the time it is read.
-func glance(dir int, name string) (n node) {
+func glance(dir int, name string) (n Node) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return n
@@ -104,10 +106,10 @@ func glance(dir int, name string) (n node) {
 	open := fmt.Sprintf("/proc/self/fd/%d", fd)
 	switch fs.FileMode(st.Mode) & unix.S_IFMT {
 	case unix.S_IFDIR:
-		n.Dir, n.Entries = true, map[string]node{}
+		n.Dir, n.Entries = true, map[string]Node{}
 		list, err := os.ReadDir(open)
 		if errors.Is(err, fs.ErrNotExist) { // it is open, and removed
-			return node{}
+			return Node{}
 		}
 		must(err)
 		for _, e := range list {
@@ -122,17 +124,17 @@ func glance(dir int, name string) (n node) {
 	return n
 }
 
-// history is a recording.
-type history []moment
+// History is a recording.
+type History []Moment
 
-// history reads what was recorded.
-func (r recorder) history() (all history, err error) {
-	data, err := os.ReadFile(r.log())
+// History reads what was recorded.
+func (r Recorder) History() (all History, err error) {
+	data, err := os.ReadFile(r.Log())
 	if err != nil {
 		return nil, err
 	}
 	for line := range strings.Lines(string(data)) {
-		var m moment
+		var m Moment
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			return nil, err
 		}
@@ -141,14 +143,14 @@ func (r recorder) history() (all history, err error) {
 	return all, nil
 }
 
-// platter is what is surely on the disk: of every file that was ever synced the content, of every such directory the names, as
+// Platter is what is surely on the disk: of every file that was ever synced the content, of every such directory the names, as
 // they then were.
-type platter map[string]node
+type Platter map[string]Node
 
-// synced takes over what a moment makes durable.
-func (p platter) synced(m *moment) {
-	var find func(n node) bool
-	find = func(n node) bool {
+// Synced takes over what a Moment makes durable.
+func (p Platter) Synced(m *Moment) {
+	var find func(n Node) bool
+	find = func(n Node) bool {
 		if n.ID == m.Sync {
 			p[n.ID] = n
 			return true
@@ -163,31 +165,31 @@ func (p platter) synced(m *moment) {
 	find(m.Tree)
 }
 
-// image is what a power cut leaves, by path: the content of files, nil for directories.
-type image map[string][]byte
+// Image is what a power cut leaves, by path: the content of files, nil for directories.
+type Image map[string][]byte
 
-// cut draws what is left of a tree when the power is cut: of every name and every content either what was synced last or what is
+// Cut draws what is left of a tree when the power is cut: of every name and every content either what was synced last or what is
 // now there or, of a file, a part of that. A rename is done or not done, but for one whose old place alone was synced: that one
 // is lost, as a file system may that keeps no order between directories. Without a draw nothing remains that was not synced.
-func (p platter) cut(now node, draw func(n int) int) image {
-	left, moved := image{}, map[string]bool{}
+func (p Platter) Cut(now Node, draw func(n int) int) Image {
+	left, moved := Image{}, map[string]bool{}
 	took := func(id string) bool { // that what was done to this node since is on the disk
 		if _, drawn := moved[id]; !drawn {
 			moved[id] = draw != nil && draw(2) == 0
 		}
 		return moved[id]
 	}
-	current := map[string]node{}
-	var index func(n node)
-	index = func(n node) {
+	current := map[string]Node{}
+	var index func(n Node)
+	index = func(n Node) {
 		current[n.ID] = n
 		for _, child := range n.Entries {
 			index(child)
 		}
 	}
 	index(now)
-	var build func(at string, n node)
-	build = func(at string, n node) {
+	var build func(at string, n Node)
+	build = func(at string, n Node) {
 		disk, known := p[n.ID]
 		latest, there := current[n.ID]
 		if !there {
@@ -198,7 +200,7 @@ func (p platter) cut(now node, draw func(n int) int) image {
 			return
 		}
 		left[at] = nil
-		names := map[string]node{}
+		names := map[string]Node{}
 		for _, name := range slices.Sorted(maps.Keys(disk.Entries)) {
 			child := disk.Entries[name]
 			if after, still := latest.Entries[name]; still && after.ID == child.ID || !took(child.ID) {
@@ -226,7 +228,7 @@ func (p platter) cut(now node, draw func(n int) int) image {
 }
 
 // survive is what is left of a file's content.
-func survive(disk, now node, known bool, draw func(n int) int) []byte {
+func survive(disk, now Node, known bool, draw func(n int) int) []byte {
 	if known && (draw == nil || string(disk.Content) == string(now.Content)) {
 		return append([]byte{}, disk.Content...)
 	}
@@ -240,4 +242,34 @@ func survive(disk, now node, known bool, draw func(n int) int) []byte {
 		return append([]byte{}, now.Content[:len(now.Content)/2]...)
 	}
 	return append([]byte{}, now.Content...)
+}
+
+// Put makes what a power cut has left a directory.
+func (left Image) Put(root string) {
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		path := filepath.Join(root, name)
+		if left[name] == nil {
+			must(os.MkdirAll(path, 0o700))
+		} else {
+			must(os.WriteFile(path, left[name], 0o600))
+		}
+	}
+}
+
+// Draw is a source of the numbers that Cut draws, the same for the same seed; nil for 0: nothing is kept that was not synced.
+func Draw(seed uint64) func(n int) int {
+	if seed == 0 {
+		return nil
+	}
+	return func(n int) int {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		return int(seed>>33) % n
+	}
+}
+
+// must: what goes wrong here is no finding of a test's.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
