@@ -21,6 +21,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 const (
@@ -109,7 +110,14 @@ func create(dir string) error {
 	if err := a.Close(); err != nil {
 		return err
 	}
-	return replace(dir)
+	if err := replace(dir); err != nil {
+		return err
+	}
+	above, err := os.Open(filepath.Dir(dir)) // the directory may have been made just now
+	if err != nil {
+		return err
+	}
+	return errors.Join(durable.Sync(above), above.Close())
 }
 
 // begin makes an empty archive under a temporary name.
@@ -142,7 +150,7 @@ func replace(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(durable.Sync(d), d.Close())
 }
 
 var errEmpty = errors.New("the file is empty")

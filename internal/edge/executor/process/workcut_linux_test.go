@@ -1,0 +1,67 @@
+package process_test
+
+import (
+	"archive/tar"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
+)
+
+// TestAPowerCutTakesNoWorkDirectory that was acknowledged: the power is cut at every moment while one is stored. Before that it is there whole
+// or not at all.
+func TestAPowerCutTakesNoWorkDirectory(t *testing.T) {
+	var r power.Recorder
+	b := newBench(t, func(o *process.Options) {
+		r.Root, o.Isolation = o.DataDir, treeOnly()
+		must(os.WriteFile(r.Log(), nil, 0o600))
+	})
+	stored := map[string]bool{}
+	for i := range 3 {
+		s, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: fmt.Sprint("f", i), Typeflag: tar.TypeReg}, tar.Header{Name: "d/g", Typeflag: tar.TypeReg}), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored[s.ID] = false
+		r.Said(s.ID)
+	}
+	r.Said("over")
+	h, err := r.History()
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := power.Platter{}
+	for i := range h {
+		for seed := range uint64(3) {
+			root := t.TempDir()
+			disk.Cut(h[i].Tree, power.Draw(seed*uint64(i+1))).Put(root)
+			ex, err := process.New(process.Options{DataDir: root, ShimPath: b.o.ShimPath, Isolation: treeOnly(), Deliver: func(protocol.Message) {}})
+			if err != nil {
+				t.Fatalf("cut at moment %d (sync of %q), seed %d: %v", i, h[i].Path, seed, err)
+			}
+			for id, told := range stored {
+				has, err := ex.HasSnapshot(id)
+				if err != nil || told && !has {
+					t.Errorf("cut at moment %d (sync of %q), seed %d: %.8s is there %v, %v; told %v", i, h[i].Path, seed, id, has, err, told)
+				}
+				if !has {
+					continue
+				}
+				if s, err := ex.TakeSnapshot(id); err != nil || s.Files != 2 {
+					t.Errorf("cut at moment %d (sync of %q), seed %d: %.8s is there and read as %+v, %v", i, h[i].Path, seed, id, s, err)
+				}
+			}
+			must(ex.Close())
+			must(os.RemoveAll(filepath.Join(root, "store")))
+		}
+		if m := &h[i]; m.Said == "" {
+			disk.Synced(m)
+		} else if _, ok := stored[m.Said]; ok {
+			stored[m.Said] = true
+		}
+	}
+}
