@@ -145,7 +145,8 @@ func (w *watch) written() string {
 	if used <= w.output {
 		used += foreign.Size(w.dir.Checkpoint(), w.output-used)
 	}
-	if used > w.output {
+	// What is closed to us is opened, as at its end, before it counts as too much.
+	if used > w.output && w.dir.Unfit(w.output) != "" {
 		return fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, or folders nested deeper than %d", w.output, foreign.MaxDepth)
 	}
 	if w.scratch == (foreign.Usage{}) {
