@@ -107,10 +107,10 @@ func create(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Close(); err != nil {
-		return err
+	if err = a.Close(); err == nil {
+		err = replace(dir)
 	}
-	if err := replace(dir); err != nil {
+	if err != nil {
 		return err
 	}
 	above, err := os.Open(filepath.Dir(dir)) // the directory may have been made just now

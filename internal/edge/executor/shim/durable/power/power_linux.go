@@ -104,10 +104,11 @@ func glance(dir int, name string) (n Node) {
 	must(unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_ALL, &st))
 	n.ID = identity(&st)
 	open := fmt.Sprintf("/proc/self/fd/%d", fd)
-	switch fs.FileMode(st.Mode) & unix.S_IFMT {
+	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		n.Dir, n.Entries = true, map[string]Node{}
-		list, err := os.ReadDir(open)
+		var list []fs.DirEntry
+		list, err = os.ReadDir(open)
 		if errors.Is(err, fs.ErrNotExist) { // it is open, and removed
 			return Node{}
 		}
