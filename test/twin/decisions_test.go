@@ -300,7 +300,7 @@ func tales() []tale {
 			},
 		},
 		{
-			name: "crash", slices: machine("n/"), until: 20 * time.Minute, shows: []string{"zone z comes up", "outcome=lost"},
+			name: "crash", slices: machine("n/"), until: 20 * time.Minute, shows: []string{"zone z comes up", "outcome=node-failed"},
 			faults: sim.Faults{Schedule: []sim.Fault{
 				{Kind: sim.DaemonCrash, At: at(30 * time.Second), For: 10 * time.Second},
 				{Kind: sim.NodeCrash, At: at(5 * time.Minute), For: 20 * time.Second, Node: nodeID},

@@ -455,7 +455,7 @@ func TestFaults(t *testing.T) {
 				if judge.reserved > 10*p.jobs {
 					t.Errorf("seed %d: places were reserved %d times: they do not come to rest", seed, judge.reserved)
 				}
-				if lost := w.outcomes[job.Lost] > 0; lost != c.lost {
+				if lost := w.outcomes[job.NodeFailed] > 0; lost != c.lost {
 					t.Errorf("seed %d: runs ended %v", seed, w.outcomes)
 				}
 				if w.done[job.Finished] < 25 || len(judge.leases) > 0 {

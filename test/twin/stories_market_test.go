@@ -2,6 +2,7 @@ package twin_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,33 @@ func TestALearnedRateHoldsOnEverySlice(t *testing.T) {
 	}
 }
 
+// TestWhoseSubjobsAreAlwaysKilledHasFailed: at its maxFailures where its program may have done it, whatever else runs on the machine; at
+// thirty where its machine did. Waves of two count once.
+func TestWhoseSubjobsAreAlwaysKilledHasFailed(t *testing.T) {
+	for outcome, want := range map[job.Outcome]struct {
+		waves int
+		said  string
+	}{
+		job.Lost: {5, "5 times in a row its subjobs ended without progress"}, job.NodeFailed: {30, "30 times in a row its subjobs were ended from outside"},
+	} {
+		s := newStory(t, setting{slices: equal(3, 10), model: func(m *protocol.Message) sim.Behaviour {
+			b := sim.Planned(m)
+			if m.Job == "kills" {
+				b.Fails, b.FailAfter = outcome, 100*time.Millisecond
+			}
+			return b
+		}})
+		s.submit(0, with(spec(t, "kills", job.Items, 400, time.Second), func(s *job.Spec) { s.Parallelism, s.MaxFailures = 2, 5 }))
+		s.submit(0, with(spec(t, "works", job.Items, 400, time.Second), func(s *job.Spec) { s.Parallelism = 1 }))
+		s.run(2 * time.Hour)
+		s.ended(job.Failed, time.Hour, "kills")
+		s.ended(job.Finished, time.Hour, "works")
+		if j := s.job("kills"); j.Pieces < want.waves || j.Pieces > 2*want.waves || !strings.Contains(j.Reason, want.said) {
+			t.Errorf("%v: %+v, want %d waves and %q", outcome, j, want.waves, want.said)
+		}
+	}
+}
+
 // TestContinuation: alone a job keeps its slice; when another would be preferred it ends and gives way.
 func TestContinuation(t *testing.T) {
 	s := newStory(t, setting{slices: one(10), policy: shortest.Policy{}, model: sim.Planned})
@@ -187,7 +215,7 @@ func TestEndsInEveryState(t *testing.T) {
 				if c.prior == nil {
 					o.model = func(m *protocol.Message) sim.Behaviour {
 						b := sim.Planned(m)
-						b.Fails, b.FailAfter = job.Lost, 100*time.Millisecond
+						b.Fails, b.FailAfter = job.NodeFailed, 100*time.Millisecond
 						return b
 					}
 				}

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -70,6 +71,14 @@ func TestTheResultOfAGangIsOfAll(t *testing.T) {
 	g.Gone(0, &job.Result{Outcome: job.Done, Progress: 1, Start: 5, End: 9, Peak: trp.Vector{4}, Detail: "first"})
 	if r, _ := g.Result(); r.Start != 3 || r.End != 20 || r.Peak != (trp.Vector{7}) || r.Detail != "first" {
 		t.Errorf("%+v", r)
+	}
+	for _, c := range []struct{ start, want quantity.Instant }{{3, 3}, {0, 0}} { // it began, or could not be started while its peer ran
+		failed := gang.NewCourse(2)
+		failed.Gone(0, &job.Result{Outcome: job.Stopped, Start: 5, End: 9})
+		failed.Gone(1, &job.Result{Outcome: job.NodeFailed, Start: c.start, End: 20})
+		if r, _ := failed.Result(); r.Start != c.want || r.Outcome != job.NodeFailed {
+			t.Errorf("a node failed a member that began at %d: %+v", c.start, r)
+		}
 	}
 	if g.Gone(0, &job.Result{Outcome: job.ExitFailed}) || g.Refused(1, "late") {
 		t.Error("what is said again counts again")

@@ -16,6 +16,8 @@ type desk struct {
 	woken quantity.Instant
 	// open are the jobs that the ledger has said are open.
 	open map[*Job]bool
+	// barred: nothing is sold on any slice.
+	barred bool
 }
 
 // newDesk makes one, with the ordinary times.
@@ -82,6 +84,7 @@ func (d *desk) Slices() int                        { return 0 }
 func (d *desk) Node(job.SliceID) job.NodeID        { return "" }
 func (d *desk) Memory(job.SliceID) quantity.Amount { return 0 }
 func (d *desk) Largest(*job.Spec) quantity.Amount  { return 0 }
+func (d *desk) Barred(job.SliceID) bool            { return d.barred }
 func (d *desk) Beyond(*Job) string                 { return "" }
 
 // TestWhoIsOpenHasNoVerdict: the ledger says of each job once that it may be sold to, and takes it back when it is over.

@@ -23,8 +23,8 @@ const (
 // learn folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
 // alone and is given up.
 //
-// Failures are counted in waves: what was asked for before the last one was counted ran beside it, and what there was to learn
-// from that had not been learned.
+// Ends without progress are counted in waves: what was asked for before the last one was counted ran beside it, and what there was to
+// learn from that had not been learned. docs/job.md says which end counts on which side.
 func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
 	l = *j.Learned()
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
@@ -37,28 +37,15 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 	if l.MemoryScale == 0 {
 		l.MemoryScale = trp.Unscaled
 	}
-	failing := done.Empty() && (l.FailedAt == 0 || c.Asked > l.FailedAt)
-	killing := done.Empty() && (l.KilledAt == 0 || c.Asked > l.KilledAt)
-	fail := func(detail string) {
-		l.LastDetail = detail
-		if failing {
-			l.Failures, l.FailedAt = l.Failures+1, now
-		}
-	}
-	kill := func(detail string) {
-		l.LastDetail = detail
-		if killing {
-			l.Kills, l.KilledAt = l.Kills+1, now
-		}
-	}
+	wave := waveOf(now, c, &l)
 	blame := func(detail string) {
 		if busy := r.Machine(); busy != "" {
 			detail += "; " + busy
 		}
 		if starved(j, c, r) && l.Kills < mostStarved {
-			kill(detail)
+			wave.kill(detail)
 		} else {
-			fail(detail)
+			wave.fail(detail)
 		}
 	}
 	if !done.Empty() {
@@ -70,26 +57,25 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 	case job.MemoryKilled:
 		raiseMemory(&l, j, c, r, h.supply.Memory(c.Slice), h.supply.Largest(j.Spec))
 	case job.DeadlineKilled:
-		if !done.Empty() || failing && killing {
+		if !done.Empty() || wave.first() {
 			missed(&l, done)
 		}
 		if done.Empty() {
 			blame("it was still running at its deadline and had completed nothing")
 		}
-	case job.Stopped, job.NodeFailed:
+	case job.Stopped:
+	case job.NodeFailed:
+		if done.Empty() && r.Start != 0 { // of what never began see ail
+			wave.kill(r.Detail)
+		}
 	case job.Lost:
 		if done.Empty() {
-			kill(cmp.Or(r.Detail, "its supervisor was ended from outside"))
+			wave.fail(r.Detail)
 		}
 	case job.ExitFailed, job.LimitKilled:
 		l.LastDetail = r.Detail
 		switch {
-		case r.Outcome == job.ExitFailed && r.Signal == sigkill:
-			// Nobody of ours sent it: the machine's own out-of-memory killer or an operator.
-			if done.Empty() {
-				kill(r.Detail)
-			}
-		case j.Spec.Kind == job.Items:
+		case j.Spec.Kind == job.Items && !(r.Outcome == job.ExitFailed && r.Signal == sigkill):
 			where, bad := job.Range{From: done.To, To: c.Range.To}, false
 			if l.Suspects, bad = failed(l.Suspects, where, int64(j.Spec.Parallelism)); bad && j.Spec.OnBadItem == job.BadItemSkips {
 				skip = true
@@ -97,24 +83,57 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 				l.Suspects = append(l.Suspects, protocol.Suspect{Range: where, Limit: -1})
 			}
 		case done.Empty():
-			fail(r.Detail)
+			wave.fail(r.Detail)
 		}
 	case job.StartFailed, job.Yielded, job.Done:
 		switch {
 		case !done.Empty():
 		case r.Outcome == job.Yielded:
-			if failing && killing { // its time was too short for it to begin: the next piece gets more
+			if wave.first() { // its time was too short for it to begin: the next piece gets more
 				missed(&l, done)
 			}
 			blame(cmp.Or(r.Detail, "it yielded without having completed anything"))
 		default:
-			fail(r.Detail)
+			wave.fail(r.Detail)
 		}
 	}
 	return l, skip
 }
 
+// sigkill that nobody of ours sent says nothing about the item that was worked on: whoever sent it may have sent it at any time. So no item
+// is suspected for it, and none is skipped.
 const sigkill = 9
+
+// wave counts ends without progress on one of two sides: those that are the job's failures, and those that came from outside. What was
+// asked for before the last one of a side was counted ran beside that, and is the same wave.
+type wave struct {
+	l                *protocol.Learned
+	now              quantity.Instant
+	failing, killing bool
+}
+
+func waveOf(now quantity.Instant, c *protocol.Claim, l *protocol.Learned) wave {
+	return wave{l: l, now: now, failing: l.FailedAt == 0 || c.Asked > l.FailedAt, killing: l.KilledAt == 0 || c.Asked > l.KilledAt}
+}
+
+// first says that nothing that ran beside it was counted before.
+func (w *wave) first() bool { return w.failing && w.killing }
+
+// fail counts it as the job's failure.
+func (w *wave) fail(detail string) {
+	w.l.LastDetail = detail
+	if w.failing {
+		w.l.Failures, w.l.FailedAt = w.l.Failures+1, w.now
+	}
+}
+
+// kill counts it as ended from outside.
+func (w *wave) kill(detail string) {
+	w.l.LastDetail = detail
+	if w.killing {
+		w.l.Kills, w.l.KilledAt = w.l.Kills+1, w.now
+	}
+}
 
 // mostBusy bounds what plans add: ten times as much.
 const mostBusy = 900

@@ -2,6 +2,7 @@ package home
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -47,24 +48,12 @@ func (h *Ledger) Overdue(now quantity.Instant, out *protocol.Out) quantity.Insta
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
 func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
-	resting := s.rests()
+	resting, gaveUp := s.rests(), false
 	for j := 0; j < len(s.work().leases); j++ {
 		c, l := s.work().claims[s.claim(s.work().leases[j].token)], &s.work().leases[j]
 		if h.givenUp(s, &c, l) <= now {
-			why, said, won := "its node reported nothing by the lease's end", Silent, l.won
-			switch {
-			case l.remains != 0:
-				why = "processes of it outlived the lease"
-				said = why
-			case now >= s.OverBy():
-				why = l.abandoned()
-			}
-			h.fact(out, protocol.Fact{Kind: protocol.Released, Job: s.ID, Token: c.Token, At: now, Text: why})
-			if s.fate().dropped != 0 {
-				h.dismiss(s, &c, why, out)
-			} else {
-				h.BackOff(now, s, all(c.Slice, c.Also), won, said)
-			}
+			h.giveUp(now, s, &c, l, out)
+			gaveUp = true
 			j--
 			continue
 		}
@@ -93,9 +82,46 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 			h.Send(out, protocol.Message{Kind: protocol.Stop, To: nodeOf(&c), Token: c.Token, Job: s.ID, Body: halt})
 		}
 	}
-	if len(s.work().claims) == 0 && !resting {
+	if gaveUp || len(s.work().claims) == 0 && !resting {
 		h.settled(now, s, out)
 	}
+}
+
+// giveUp releases a claim that its node has not settled in time, and counts it. Whose doing a silence is nobody can tell, so it is none of
+// the job's failures. What its node said was there all the time is the job's, as it would be had it ended within that time: processes that
+// do not end, and more than can be stored. But where the node sells nothing meanwhile, as where the store is away, that is the node's. Of a
+// job that is cancelled nothing is counted any more.
+func (h *Ledger) giveUp(now quantity.Instant, j *Job, c *protocol.Claim, l *Lease, out *protocol.Out) {
+	why, said, won := "its node reported nothing by the lease's end", Silent, l.won
+	end := max(c.End, h.since)
+	switch {
+	case l.remains != 0:
+		why = "processes of it outlived the lease"
+		said = why
+	case now >= j.OverBy():
+		why = l.abandoned()
+	case l.storing >= end.Add(mostStoring):
+		why = fmt.Sprintf("what it left was still being stored %v after its lease's end", mostStoring)
+	}
+	own := l.remains >= end.Add(mostRemaining) || l.storing >= end.Add(mostStoring) && !h.barred(c)
+	h.fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now, Text: why})
+	if j.fate().dropped != 0 {
+		h.dismiss(j, c, why, out)
+		return
+	}
+	learned := *j.Learned()
+	if count := waveOf(now, c, &learned); own {
+		count.fail(why)
+	} else {
+		count.kill(why)
+	}
+	h.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &learned})
+	h.BackOff(now, j, all(c.Slice, c.Also), won, said)
+}
+
+// barred says whether a node of a claim sells nothing on a slice of it.
+func (h *Ledger) barred(c *protocol.Claim) bool {
+	return slices.ContainsFunc(all(c.Slice, c.Also), h.supply.Barred)
 }
 
 // settled says that nothing about the lease waits for an answer.

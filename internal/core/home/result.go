@@ -158,7 +158,7 @@ func (h *Ledger) hopeless(j *Job) string {
 	if l.Failures >= max(1, j.Spec.MaxFailures) {
 		return fmt.Sprintf("%d times in a row its subjobs ended without progress%s", l.Failures, last)
 	}
-	if l.Kills >= h.cfg.MaxKills {
+	if l.Kills >= max(h.cfg.MaxKills, j.Spec.MaxFailures) {
 		return fmt.Sprintf("%d times in a row its subjobs were ended from outside%s", l.Kills, last)
 	}
 	for _, bad := range l.Suspects {

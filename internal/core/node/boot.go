@@ -59,7 +59,11 @@ func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *p
 		}
 		i, ok := slices.BinarySearchFunc(found, l.token, func(f protocol.Found, t job.Token) int { return f.Token.Compare(t) })
 		if !ok {
-			n.end(now, l, ownResult(now, l, job.Lost, "the daemon stopped before the start"), true, out)
+			why := "the daemon stopped before the start"
+			if l.seen() {
+				why = "nothing is left of it since the daemon, or its machine, stopped"
+			}
+			n.end(now, l, ownResult(now, l, job.NodeFailed, why), true, out)
 			continue
 		}
 		n.match(now, l, &found[i], out)

@@ -47,7 +47,11 @@ func TestWhatARestartFinds(t *testing.T) {
 	}{
 		{
 			name: "no run directory", found: func(*protocol.Found) bool { return false },
-			facts: []protocol.FactKind{protocol.SubjobEnded}, effect: protocol.Result, usable: true, outcome: job.Lost,
+			facts: []protocol.FactKind{protocol.SubjobEnded}, effect: protocol.Result, usable: true, outcome: job.NodeFailed,
+		},
+		{
+			name: "no run directory any more", started: true, found: func(*protocol.Found) bool { return false },
+			facts: []protocol.FactKind{protocol.SubjobEnded}, effect: protocol.Result, usable: true, outcome: job.NodeFailed,
 		},
 		{
 			name: "alive", started: true, found: func(f *protocol.Found) bool { f.Alive = true; return true },
@@ -66,7 +70,7 @@ func TestWhatARestartFinds(t *testing.T) {
 		},
 		{
 			name: "dead without a word", started: true, found: func(*protocol.Found) bool { return true },
-			facts: []protocol.FactKind{protocol.SubjobEnded}, effect: protocol.Result, usable: true, outcome: job.Lost,
+			facts: []protocol.FactKind{protocol.SubjobEnded}, effect: protocol.Result, usable: true, outcome: job.NodeFailed,
 		},
 		{
 			name: "stuck", started: true, found: func(f *protocol.Found) bool { f.Stuck = true; return true },
@@ -99,6 +103,7 @@ func TestWhatARestartFinds(t *testing.T) {
 			}
 			if c.outcome != 0 {
 				same(t, "outcome", w.result().Outcome, c.outcome)
+				same(t, "that it began", w.result().Start != 0, c.started && w.result().Outcome == job.NodeFailed)
 			}
 			w.never(protocol.Start)
 		})

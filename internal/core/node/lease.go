@@ -112,7 +112,7 @@ func (n *Node) exited(now quantity.Instant, in *protocol.Message, c *protocol.Co
 // shared and not written to.
 func checked(now quantity.Instant, l *lease, r *job.Result) *job.Result {
 	if r == nil {
-		return ownResult(now, l, job.Lost, "the executor did not say how it ended")
+		return ownResult(now, l, job.NodeFailed, "the executor did not say how it ended")
 	}
 	if r.Progress < l.rng.From || r.Progress > l.rng.To {
 		c := *r

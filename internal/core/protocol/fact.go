@@ -202,8 +202,8 @@ type Learned struct {
 	Failures   int
 	FailedAt   quantity.Instant
 	LastDetail string
-	// Kills in a row from outside (a supervisor or a subjob that somebody else killed), which are not the job's failures, and
-	// KilledAt when the last was counted, in the same way.
+	// Kills in a row from outside (a machine that failed, a daemon that died, a node that was not heard of again, want of a
+	// processor), which are not the job's failures, and KilledAt when the last was counted, in the same way.
 	Kills    int
 	KilledAt quantity.Instant
 	// Suspect ranges of an items job that failed, disjoint and in order, each with the largest piece to try next.

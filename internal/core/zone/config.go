@@ -53,7 +53,8 @@ type Config struct {
 	Ends int64
 	// Search has jobs look for places with tickets (mechanism laminar), checked; nil: windows are offered.
 	Search *search.Config
-	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed. Default 1000.
+	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed; no less than its own
+	// maxFailures. Default 30.
 	MaxKills int
 }
 
@@ -73,7 +74,7 @@ func (c Config) withDefaults() Config {
 		c.Rigid = backfill.Discipline{Reserve: 1, Overtake: true, Gangs: c.Search != nil}
 	}
 	if c.MaxKills == 0 {
-		c.MaxKills = 1000
+		c.MaxKills = 30
 	}
 	if c.Market != nil {
 		m := c.Market.WithDefaults()

@@ -229,19 +229,32 @@ func TestAJobThatIsTooSlowIsToldSo(t *testing.T) {
 	}
 }
 
-// TestTooMuchOfAnythingEndsTheJob: kills from outside are not the job's failures, but a thousand in a row end it; a unit
-// that is skipped too often ends it as well.
+// TestTooMuchOfAnythingEndsTheJob: machines that fail are not the job's failures, but thirty in a row end it, or as many as its
+// maxFailures; a unit that is skipped too often ends it as well.
 func TestTooMuchOfAnythingEndsTheJob(t *testing.T) {
+	for bound, c := range map[int]struct {
+		outcome job.Outcome
+		most    int // maxFailures
+		said    string
+	}{
+		30: {job.NodeFailed, 3, "30 times in a row its subjobs were ended from outside: it was restarted"},
+		40: {job.NodeFailed, 40, "40 times in a row its subjobs were ended from outside: it was restarted"},
+		3:  {job.Lost, 3, "3 times in a row its subjobs ended without progress: it was restarted"},
+	} {
+		w, runs := newWorld(t, 1024), 0
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+			runs++
+			return time.Millisecond, job.Result{Outcome: c.outcome, Start: w.now, Progress: m.Body.(*protocol.Work).Range.From, Detail: "it was restarted"}
+		}
+		s := items(t, "killed", 5, 100, 1)
+		s.MaxFailures = c.most
+		w.submit(s)
+		w.until(24 * time.Hour)
+		if v := w.closed["killed"]; v.State != job.Failed || v.Reason != c.said || runs != bound {
+			t.Errorf("%v after %d subjobs, want %d and %q", v, runs, bound, c.said)
+		}
+	}
 	w := newWorld(t, 1024)
-	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return time.Millisecond, job.Result{Outcome: job.ExitFailed, Signal: 9, Progress: m.Body.(*protocol.Work).Range.From}
-	}
-	w.submit(items(t, "killed", 5, 100, 1))
-	w.until(24 * time.Hour)
-	if v := w.closed["killed"]; v.State != job.Failed || !strings.Contains(v.Reason, "1000 times in a row its subjobs were ended from outside") {
-		t.Errorf("%v", v)
-	}
-	w = newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From, Detail: "bad"}
 	}

@@ -167,6 +167,11 @@ func (z *fleet) Memory(id job.SliceID) quantity.Amount {
 	return 0
 }
 
+func (z *fleet) Barred(id job.SliceID) bool {
+	s := (*Zone)(z).slice(id)
+	return s != nil && !s.view.Usable
+}
+
 func (z *fleet) Largest(spec *job.Spec) quantity.Amount { return (*Zone)(z).largest(spec) }
 
 func (z *fleet) Beyond(j *home.Job) string {

@@ -1,7 +1,9 @@
 package zone_test
 
 import (
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,65 @@ func TestASecondWaveThatSucceedsSavesTheJob(t *testing.T) {
 		finished(t, w, "a")
 		w.restart()
 	}
+}
+
+// TestAJobEndsHoweverItsSubjobsEnd: whatever ends them in whatever order, and whatever of it is silence, so many of them without progress are
+// its end. What never began, or we stopped, is not counted: of that nothing runs for ever.
+func TestAJobEndsHoweverItsSubjobsEnd(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		draw := func(n int) int {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			return int(seed>>33) % n
+		}
+		ends := rapid.SliceOfNDistinct(rapid.IntRange(1, job.Outcomes), 1, job.Outcomes, rapid.ID).Draw(rt, "ends")
+		progress := rapid.SampledFrom([]int{0, 0, 2, 10}).Draw(rt, "progress of a hundred")
+		w := newWorld(rt, 512, 1024, 1024)
+		silent := map[job.Token]bool{}
+		w.lose = func(m *protocol.Message) bool { return m.Kind == protocol.Result && silent[m.Token] }
+		row, longest := 0, 0
+		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+			work := m.Body.(*protocol.Work)
+			r := job.Result{Outcome: job.Outcome(ends[draw(len(ends))]), Progress: work.Range.From, Start: w.now}
+			switch {
+			case int(r.Outcome) == job.Outcomes:
+				r.Outcome, silent[m.Token] = job.Done, true
+			case draw(100) < progress && work.Spec.Kind == job.Items:
+				r.Progress, row = work.Range.From+1, 0
+			case r.Outcome == job.ExitFailed && draw(2) == 0:
+				r.Signal = 9
+			case r.Outcome == job.NodeFailed && draw(2) == 0:
+				r.Start = 0
+			case r.Outcome == job.DeadlineKilled && draw(2) == 0:
+				r.Waited = time.Hour
+			}
+			if r.Outcome != job.Stopped && r.Start != 0 {
+				row++
+			}
+			longest = max(longest, row)
+			return time.Duration(1+draw(3000)) * time.Millisecond, r
+		}
+		total, parallel := rapid.Int64Range(1, 300).Draw(rt, "total"), rapid.IntRange(1, 3).Draw(rt, "parallelism")
+		s := items(t, "a", total, 100, parallel)
+		if rapid.Bool().Draw(rt, "steps") {
+			parallel, s = 1, steps(t, "a", total, 1, 100)
+		}
+		s.MaxFailures = rapid.IntRange(1, 40).Draw(rt, "maxFailures")
+		w.submit(s)
+		counts, limit := slices.ContainsFunc(ends, func(o int) bool { return o != int(job.Stopped) }), 10*24*time.Hour
+		if !counts {
+			limit = 10 * time.Minute
+		}
+		w.until(limit)
+		halvings, raises := 2+bits.Len64(uint64(total)), 40
+		if most := parallel * (s.MaxFailures + max(30, s.MaxFailures) + 2*halvings + raises); longest > most {
+			rt.Fatalf("%d subjobs in a row without progress, want at most %d: %v", longest, most, w.closed["a"])
+		}
+		if v := w.closed["a"]; counts && !v.State.Final() {
+			j, _ := w.z.Job(w.now, "a")
+			rt.Fatalf("after %v it is %v: %s", w.now.Sub(1e9), j.State, j.Reason)
+		}
+	})
 }
 
 // TestBadItemsCostLittle: 2,000 items with two bad ones, on four slices, whose subjobs end out of order and take fifteen items' time

@@ -142,7 +142,9 @@ func (w *world) redeem(m protocol.Message) {
 	after := m.Body.(*protocol.Work).Plan.Wall
 	if w.run != nil {
 		after, run.result = w.run(&m)
-		run.result.Start = max(w.now, m.Body.(*protocol.Work).Start, run.result.Start)
+		if run.result.Outcome != job.NodeFailed || run.result.Start != 0 { // else it never began
+			run.result.Start = max(w.now, m.Body.(*protocol.Work).Start, run.result.Start)
+		}
 	}
 	run.done = min(max(w.now, m.Body.(*protocol.Work).Start).Add(after), m.Body.(*protocol.Work).End)
 	s.runs = append(s.runs, run)

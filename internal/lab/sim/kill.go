@@ -47,10 +47,11 @@ func (h *hosts) kill(p int, runs []*run, short quantity.Amount) []*run {
 	return runs
 }
 
-// ended ends a run as a signal from nobody that its node knows does.
+// ended ends a run for its host's memory: whose doing that was the host knows, so it is none of its job's failures. (A daemon that sees a
+// SIGKILL from nobody can't tell, and takes it for the program's.)
 func (h *hosts) ended(runs []*run, r *run) []*run {
 	h.lost(r, runs)
-	h.sim.machine.over(r, job.Lost)
+	h.sim.machine.over(r, job.NodeFailed)
 	return slices.DeleteFunc(runs, func(x *run) bool { return x == r })
 }
 

@@ -247,7 +247,7 @@ func (m *machine) shake(party int, keep bool) {
 			m.gone(r, r.killed)
 		default:
 			r.thaw(m.sim.now)
-			m.gone(r, r.outcome(job.Lost, m.sim.now))
+			m.gone(r, r.outcome(job.NodeFailed, m.sim.now))
 		}
 	}
 }

@@ -141,6 +141,7 @@ func (t *tray) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
 type quiet struct{ home.Supply }
 
 func (quiet) Node(job.SliceID) job.NodeID                                            { return "n" }
+func (quiet) Barred(job.SliceID) bool                                                { return false }
 func (quiet) Beyond(*home.Job) string                                                { return "" }
 func (quiet) Largest(*job.Spec) quantity.Amount                                      { return 1 << 40 }
 func (quiet) Memory(job.SliceID) quantity.Amount                                     { return 1 << 40 }

@@ -252,9 +252,12 @@ func supervisorDiesUnseen(b *bench) {
 		b.Fatal(err)
 	}
 	b.h.Kill(token)
-	f := b.only(b.open())
-	if f.Alive || f.Stuck || f.Result == nil || f.Result.Outcome != job.Lost || f.Result.Progress != 5 {
-		b.Fatalf("found %+v with result %+v, want Lost with progress 5", f, f.Result)
+	f, want := b.only(b.open()), job.NodeFailed
+	if b.h.Attended {
+		want = job.Lost
+	}
+	if f.Alive || f.Stuck || f.Result == nil || f.Result.Outcome != want || f.Result.Progress != 5 || f.Result.Start == 0 {
+		b.Fatalf("found %+v with result %+v, want %v with a start and progress 5", f, f.Result, want)
 	}
 }
 

@@ -153,8 +153,8 @@ func (c *course) ending() (quantity.Instant, job.Result) {
 }
 
 // lost is the result of a subjob whose supervisor is gone at t.
-func (c *course) lost(t quantity.Instant, why string) job.Result {
-	res := job.Result{Outcome: job.Lost, ExitCode: -1, Detail: why}
+func (c *course) lost(t quantity.Instant, how job.Outcome, why string) job.Result {
+	res := job.Result{Outcome: how, ExitCode: -1, Detail: why}
 	res.Progress, res.Checkpoint = c.safe(t)
 	return c.finish(t, res)
 }

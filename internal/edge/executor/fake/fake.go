@@ -21,6 +21,8 @@ import (
 type Executor struct {
 	w   *world
 	box *executor.Outbox
+	// closed: it sees no supervisor die any more. Guarded by the world's mu.
+	closed bool
 }
 
 var _ executor.Executor = (*Executor)(nil)
@@ -106,6 +108,9 @@ func (e *Executor) Isolation() string { return "none: simulated subjobs" }
 // Close ends the delivery of answers. Subjobs go on.
 func (e *Executor) Close() error {
 	e.box.Close()
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	e.closed = true
 	return nil
 }
 
@@ -126,13 +131,18 @@ func (e *Executor) Settlements() map[job.Token]Settlement {
 	return maps.Clone(e.w.settled)
 }
 
-// Kill ends a running subjob's supervisor, and by it the subjob: it ends Lost. It says whether there was one.
+// Kill ends a running subjob's supervisor, and by it the subjob: it ends Lost, or NodeFailed if the executor is closed. It says whether
+// there was one.
 func (e *Executor) Kill(t job.Token) bool {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	r := e.w.live(t)
 	if r != nil {
-		e.w.over(r, r.lost(now(), "the supervisor was killed"))
+		how := job.Lost
+		if e.closed {
+			how = job.NodeFailed
+		}
+		e.w.over(r, r.lost(now(), how, "the supervisor was killed"))
 	}
 	return r != nil
 }
@@ -158,7 +168,7 @@ func (e *Executor) PowerCut() {
 	for _, r := range e.w.runs {
 		if r.result == nil {
 			r.stuck = false
-			e.w.over(r, r.lost(now(), "the machine stopped"))
+			e.w.over(r, r.lost(now(), job.NodeFailed, "the machine stopped"))
 		}
 	}
 }

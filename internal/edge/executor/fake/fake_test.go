@@ -173,8 +173,8 @@ func TestStuckAndPowerCut(t *testing.T) {
 		if f := found[0]; f.Alive || f.Stuck || f.Result == nil || f.Witness.Seq != 3 {
 			t.Errorf("first: %+v", f)
 		}
-		if f := found[1]; f.Result == nil || f.Result.Outcome != job.Lost || f.Result.Progress != 3 {
-			t.Errorf("second: %+v, result %+v, want Lost at 3", f, f.Result)
+		if f := found[1]; f.Result == nil || f.Result.Outcome != job.NodeFailed || f.Result.Progress != 3 {
+			t.Errorf("second: %+v, result %+v, want that its node failed at 3", f, f.Result)
 		}
 	})
 }

@@ -147,7 +147,7 @@ func (e *Executor) probe() (err error) {
 	if err := files[0].Sync(); err != nil {
 		return err
 	}
-	if err := exec.Command(e.o.ShimPath, supervisor.Probe).Run(); err != nil && ofTheNode(err) {
+	if err := exec.Command(e.o.ShimPath, supervisor.Probe).Run(); err != nil && (ofTheNode(err) || !errors.As(err, new(*exec.ExitError))) {
 		return fmt.Errorf("starting the supervisor: %w", err)
 	}
 	return nil

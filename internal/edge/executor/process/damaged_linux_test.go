@@ -108,7 +108,7 @@ func (b *bench) wrecked(r *job.Result, own bool) {
 	switch named := strings.Contains(r.Detail, "its run directory is damaged"); {
 	case own && (r.Outcome != job.LimitKilled || !named || r.Progress != 0 && !strings.Contains(r.Detail, "shim.json is gone")):
 		b.Errorf("%+v, want its own failure that names the damage, and nothing of it to count", r)
-	case !own && (r.Outcome != job.Stopped && r.Outcome != job.Lost || named || r.Progress != 5):
+	case !own && (r.Outcome != job.Stopped && r.Outcome != job.NodeFailed || named || r.Progress != 5):
 		b.Errorf("%+v, want what any subjob gets", r)
 	}
 	b.await("its last process to end", func() bool { return len(living(b.o.DataDir)) == 0 })

@@ -143,8 +143,8 @@ func TestKernelEndsTheTreeWithItsSupervisor(t *testing.T) {
 	}
 	kill(t, note.PID)
 	b.await("the kernel to end the tree", func() bool { return len(living(b.o.DataDir)) == 0 })
-	if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.Lost {
-		t.Errorf("found %+v, want it lost", found)
+	if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.NodeFailed {
+		t.Errorf("found %+v, want that its node failed", found)
 	}
 }
 

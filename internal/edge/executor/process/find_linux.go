@@ -112,7 +112,7 @@ const bootFile = "runs.boot"
 
 // find takes over one run directory. It returns nil for one that a power cut has left nothing of that counts.
 func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found, err error) {
-	r := &run{e: e, dir: e.s.run(token), token: token, placed: true}
+	r := &run{e: e, dir: e.s.run(token), token: token, placed: true, unseen: true}
 	if r.lease, err = r.dir.ReadLease(); err != nil && e.cut {
 		if _, failed := r.dir.ReadResult(); errors.Is(failed, fs.ErrNotExist) {
 			e.o.Logger.Info("a subjob was cut off with the machine: nothing of it counts", "subjob", token.String(), "left", err.Error())
@@ -168,6 +168,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		f.Alive, f.Started = !f.Stuck, note.At
 		r.stoodBefore()
 		f.Still = f.Alive && r.found(note)
+		r.unseen = false
 		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})
 		e.tasks.Go(func() { _ = r.watch(s) })
 	default:

@@ -41,7 +41,7 @@ type run struct {
 	onGPU  quantity.Amount
 	result *job.Result
 	still  still
-	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. Used by the goroutine that stays with the subjob alone, as trouble is.
+	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. Used by the goroutine that stays with the subjob alone, as what follows is, up to hitWords.
 	named *sharedSync
 	well  bool
 	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine until there is a result, then of
@@ -56,6 +56,11 @@ type run struct {
 	// locked: the lock of the run directory is held here. Who has the note open then is no supervisor of it. Used by the goroutine
 	// that stays with the subjob alone, as named is.
 	locked bool
+	// unseen: its supervisor was dead when this daemon came, so that nobody saw it die.
+	unseen bool
+	// hit is the limit that it had run into when its supervisor was found dead, 0 for none, and how in words.
+	hit      job.Outcome
+	hitWords string
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
 	passing, settling sync.Mutex
 }

@@ -69,8 +69,8 @@ func TestASupervisorIsKilledBeforeItsResult(t *testing.T) {
 	})
 	kill(t, supervisor)
 	must(os.WriteFile(stored, nil, 0o600))
-	b.exited(job.Lost)
-	b.wantTold("start", "end lost")
+	b.exited(job.NodeFailed) // nothing of its program was there to kill it
+	b.wantTold("start", "end node-failed")
 }
 
 // fill makes a pipe that takes no more, at a path where nothing is.
@@ -137,10 +137,10 @@ func TestASupervisorIsKilledBehindTheStart(t *testing.T) {
 	if err := os.WriteFile(b.dir().Note(), note[:bytes.IndexByte(note, '\n')+1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.Lost {
-		t.Fatalf("found %+v, want it lost", found)
+	if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.NodeFailed {
+		t.Fatalf("found %+v, want that its node failed", found)
 	}
-	b.wantTold("start", "end lost")
+	b.wantTold("start", "end node-failed")
 }
 
 // TestTheEndIsToldBehindARotation: the start is in the file of before, and there is no other yet.
@@ -191,8 +191,8 @@ func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 			if err := os.Remove(process.Events(b.o.DataDir)); err != nil {
 				t.Fatal(err)
 			}
-			if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.Lost {
-				t.Fatalf("found %+v, want it lost", found)
+			if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.NodeFailed {
+				t.Fatalf("found %+v, want that its node failed", found)
 			}
 			if !started {
 				if _, err := os.Stat(process.Events(b.o.DataDir)); err == nil {
@@ -200,7 +200,7 @@ func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 				}
 				return
 			}
-			b.wantTold("end lost")
+			b.wantTold("end node-failed")
 			if e := b.events()[0]; e.From != 0 || e.To != 20 {
 				t.Errorf("it is told of units %d to %d, want 0 to 20", e.From, e.To)
 			}

@@ -237,7 +237,8 @@ func (r *run) lasting() error {
 	return err
 }
 
-// makeResult makes the result of a subjob whose supervisor is gone and has left none. The caller holds the lock.
+// makeResult makes the result of a subjob whose supervisor is gone and has left none. The caller holds the lock. Without a note nothing of
+// the subjob's has run: who died was a daemon or a supervisor before its first look at it, which is no program's doing.
 func (r *run) makeResult() (res job.Result, err error) {
 	if r.damage != "" {
 		return r.condemn(r.damage)
@@ -254,11 +255,14 @@ func (r *run) makeResult() (res job.Result, err error) {
 	case none && r.lostNote():
 		return r.condemn(filepath.Base(r.dir.Note()) + " is gone")
 	case none:
-		why := "the daemon stopped before the start"
-		if said := shim.Tail(r.dir.Log(), 5, 1<<10); said != "" {
-			why = "the supervisor ended before the start: " + said
+		why := "the supervisor ended before the start"
+		if r.unseen {
+			why = "the daemon stopped before the start"
 		}
-		res = job.Result{Outcome: job.StartFailed, ExitCode: -1, Progress: r.lease.Range.From, End: r.e.o.now(), Detail: why}
+		if said := shim.Tail(r.dir.Log(), 5, 1<<10); said != "" {
+			why += ": " + said
+		}
+		res = job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: r.lease.Range.From, End: r.e.o.now(), Detail: why}
 		return res, r.write(&res)
 	case damaged(err):
 		return r.condemn(err.Error())
@@ -273,12 +277,27 @@ func (r *run) makeResult() (res job.Result, err error) {
 
 // endRest ends what a dead supervisor left, and says once if something of it does not end.
 func (r *run) endRest(note shim.Note) error {
+	if r.hit == 0 { // the groups go with the last process
+		r.hit, r.hitWords = limitHit(r.groups(note, nil))
+	}
 	if left := r.killRest(note); len(left) > 0 {
 		r.remains(fmt.Sprintf("%d processes remain after SIGKILL, the first is %d", len(left), left[0].PID))
 		return errRemain
 	}
 	r.gone = r.e.o.now()
 	return nil
+}
+
+// limitHit says which limit of one of its control groups a subjob has run into, by the kernel's own count: 0 for none. What ends it after
+// that, its supervisor with it, does not make it anybody else's.
+func limitHit(groups []tree.Group) (job.Outcome, string) {
+	switch {
+	case slices.ContainsFunc(groups, tree.Group.OutOfMemory):
+		return job.MemoryKilled, "the kernel ended some of it: it wanted more than the memory of its slice"
+	case slices.ContainsFunc(groups, tree.Group.OutOfProcesses):
+		return job.LimitKilled, "it wanted more processes than it may have"
+	}
+	return 0, ""
 }
 
 // remains says once that something of the subjob can't be ended.
@@ -362,7 +381,9 @@ func (r *run) alive(note shim.Note) (all []tree.Process, groups []tree.Group) {
 	return all, groups
 }
 
-// lost writes the result of a subjob whose supervisor died.
+// lost writes the result of a subjob whose supervisor died. Under a daemon that lives nothing of ours ends one: the program itself may have
+// done it, and it is its failure. With the machine, while no daemon was there to see it, or once the program was gone it is the node's; and
+// where it had run into a limit it is that limit's.
 func (r *run) lost(note shim.Note) (job.Result, error) {
 	control, err := r.dir.ReadControl()
 	to := r.lease.Range.To
@@ -370,12 +391,20 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 		to = max(to, control.Range.To)
 	}
 	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: to, FirstTo: r.lease.Range.To}
-	detail, here := "the supervisor died", note.BootID == shim.BootID() && !r.lease.Outlived(r.e.bootID)
-	if !here {
-		detail = "the machine was restarted; what the subjob had written was not yet synced and does not count"
+	detail, here := "the supervisor died: somebody has killed it, perhaps the program itself", note.BootID == shim.BootID() && !r.lease.Outlived(r.e.bootID)
+	switch {
+	case !here:
+		e.Cause, detail = job.NodeFailed, "the machine was restarted; what the subjob had written was not yet synced and does not count"
+	case r.unseen:
+		e.Cause, detail = job.NodeFailed, "the supervisor died while no daemon was there"
+	case note.Gone != 0: // and nothing of the program lived
+		e.Cause, detail = job.NodeFailed, "the supervisor died while it stored what the subjob had left"
 	}
-	if r.reclaimed() {
+	switch {
+	case r.reclaimed():
 		e.Cause, detail = job.Stopped, shortOfMemory+"; "+detail
+	case r.hit != 0:
+		e.Cause, detail = r.hit, r.hitWords+"; "+detail
 	}
 	var res job.Result
 	if here {
@@ -393,10 +422,13 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 	if damage := r.dir.Damaged(); damage != "" { // the supervisor may have died of it
 		res.Outcome, res.Progress, res.Checkpoint, res.Detail = job.LimitKilled, r.lease.Range.From, false, damage
 	}
-	if res.Outcome == job.LimitKilled {
+	if res.Outcome == job.LimitKilled && res.Detail != "" {
 		detail = res.Detail + "; " + detail
 	}
 	res.Start, res.End, res.Detail = note.At, max(note.At, r.e.o.now()), detail
+	if res.Outcome == job.MemoryKilled {
+		res.Peak[trp.Memory] = max(res.Peak[trp.Memory], r.lease.Memory)
+	}
 	res.Prepare, res.Unpack = r.lease.Prepared(note.At)
 	if said := shim.Tail(r.dir.Stderr(), 20, 4<<10); said != "" {
 		res.Detail += "\n" + said

@@ -69,7 +69,11 @@ func Judge(l *Lease, e Ending) (r job.Result) {
 // ended is how a program ended that failed by itself.
 func ended(e Ending) string {
 	if e.Signal != 0 {
-		return fmt.Sprintf("signal %d (%v)", e.Signal, syscall.Signal(e.Signal))
+		said := fmt.Sprintf("signal %d (%v)", e.Signal, syscall.Signal(e.Signal))
+		if syscall.Signal(e.Signal) == syscall.SIGKILL {
+			said += ", which Sluice did not send: the program itself did, a person, or the kernel for want of memory on the machine"
+		}
+		return said
 	}
 	return fmt.Sprintf("exit status %d", e.ExitCode)
 }

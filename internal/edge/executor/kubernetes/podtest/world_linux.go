@@ -208,7 +208,7 @@ func Script(text string) []string {
 // Harness runs the programs of the conformance suite. Who kills a supervisor waits until the kubelet has said that the Pod is over.
 func (w *World) Harness() executortest.Harness {
 	return executortest.Harness{
-		Fixed:  true,
+		Fixed: true, Attended: true,
 		Open:   func(deliver func(protocol.Message)) executor.Executor { return w.Open(deliver) },
 		Launch: Program,
 		Script: func(script string) job.Launch {
