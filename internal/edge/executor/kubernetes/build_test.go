@@ -217,7 +217,7 @@ func TestWhoseWordAnEndIs(t *testing.T) {
 
 func TestHowAPodEnded(t *testing.T) {
 	began, finished := metav1.NewTime(time.Unix(1000, 0)), metav1.NewTime(time.Unix(1100, 0))
-	rec := record{Range: job.Range{From: 10, To: 20}}
+	rec := record{Range: job.Range{From: 10, To: 20}, End: quantity.At(time.Unix(1200, 0))}
 	told := pod.Said{Result: job.Result{Outcome: job.Yielded, Progress: 15, Start: 5, End: 9}}
 	says := func(r job.Result, reason string) corev1.ContainerStateTerminated {
 		return corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 1, Reason: reason, Message: string(pod.Said{Result: r}.Encode())}
@@ -238,7 +238,10 @@ func TestHowAPodEnded(t *testing.T) {
 		"evicted, with words of its own":       {says(job.Result{Outcome: job.Stopped, Progress: 10, Start: 5, End: 9, Detail: "exit 0"}, "Error"), "Evicted", false, job.Stopped, "Evicted: too much; exit 0"},
 		"the kubelet's end":                    {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "DeadlineExceeded", false, job.DeadlineKilled, "137"},
 		"evicted":                              {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "Evicted", false, job.Stopped, "Evicted"},
-		"killed":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "", true, job.Lost, "did not say how it went"},
+		"killed":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "", false, job.Lost, "did not say how it went"},
+		"deleted while it ran":                 {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "", true, job.NodeFailed, "somebody has deleted its Pod"},
+		"its machine was restarted":            {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 255, Reason: "Unknown"}, "", false, job.NodeFailed, "255"},
+		"its exit was not read":                {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "ContainerStatusUnknown"}, "", false, job.NodeFailed, "ContainerStatusUnknown"},
 		"no such program":                      {corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, Message: "no such file"}, "", false, job.StartFailed, "no such file"},
 		"deleted before":                       {corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}, "", true, job.Stopped, "did not start"},
 		"refused":                              {corev1.ContainerStateTerminated{}, "UnexpectedAdmissionError", false, job.NodeFailed, "UnexpectedAdmissionError"},

@@ -67,6 +67,19 @@ func collected(p *corev1.Pod) bool {
 	return false
 }
 
+// deletedEarly reports whether a Pod was asked to be deleted before its lease was over: by a person, an owner or the machine's, or by us to stop it. After that it is
+// deleted for not having ended by itself.
+func deletedEarly(p *corev1.Pod, end quantity.Instant) bool {
+	if p.DeletionTimestamp == nil {
+		return false
+	}
+	var grace time.Duration
+	if s := p.DeletionGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	return quantity.At(p.DeletionTimestamp.Add(-grace)) < end
+}
+
 // neverBound reports whether a Pod has no machine and never will: a Pod being deleted is not bound any more.
 func neverBound(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && p.Spec.NodeName == "" }
 
@@ -118,6 +131,10 @@ func ended(p *corev1.Pod, rec *record) pod.Said {
 	if !t.StartedAt.IsZero() {
 		r.Start = min(quantity.At(t.StartedAt.Time), r.End)
 		r.Outcome = outcome(p.Status.Reason, t.Reason)
+		if r.Outcome == job.Lost && deletedEarly(p, rec.End) {
+			r.Outcome = job.NodeFailed
+			words = append(words, "somebody has deleted its Pod")
+		}
 		if t.Reason == oomKilled {
 			r.Signal = int(syscall.SIGKILL)
 			words = append(words, outOfMemory)
@@ -174,14 +191,15 @@ func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod
 	return said
 }
 
-// oomKilled is a container's reason when the kernel killed something of it for memory. That is host memory, not the device memory that was sold: the job outgrew no slice
-// and may run elsewhere as it is. So it counts as a signal from outside and not as job.MemoryKilled.
+// oomKilled is a container's reason when the kernel killed something of it for memory. That is host memory, not the device memory that was sold: the job outgrew no slice,
+// and its profile is not raised. So it counts as the job's failure, as any SIGKILL that Sluice did not send, and not as job.MemoryKilled.
 const (
 	oomKilled   = "OOMKilled"
 	outOfMemory = "the kernel ended it: its container, or its machine, had no more memory (not the slice's)"
 )
 
-// outcome of a process that left no word, by the kubelet's reasons for Pod and container.
+// outcome of a process that left no word, by the kubelet's reasons for Pod and container. A first process that ended by itself is Lost: on a machine that lives its program
+// may have ended it.
 func outcome(ofPod, ofContainer string) job.Outcome {
 	switch {
 	case ofContainer == oomKilled:
@@ -190,9 +208,15 @@ func outcome(ofPod, ofContainer string) job.Outcome {
 		return job.DeadlineKilled
 	case slices.Contains([]string{"Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown"}, ofPod):
 		return job.Stopped
+	case slices.Contains(unread, ofContainer):
+		return job.NodeFailed
 	}
 	return job.Lost
 }
+
+// unread are the reasons of a container whose exit nobody read: containerd's for one that was there before the machine, or it, was restarted, and the kubelet's for one that
+// it does not find any more. Whoever ended those, it was not seen to be the program.
+var unread = []string{"Unknown", "ContainerStatusUnknown"} //nolint:gochecknoglobals // read-only by use
 
 // when a Pod was over, as far as its status says.
 func when(p *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {

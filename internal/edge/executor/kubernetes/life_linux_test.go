@@ -276,7 +276,7 @@ func TestWhoDeletesAPodByHandStopsIt(t *testing.T) {
 	if r := d.result(tok(1)); r.Outcome != job.Yielded || r.Progress != 5 {
 		t.Errorf("with grace: %+v", r)
 	}
-	if r := d.result(tok(2)); r.Outcome != job.Lost || r.Progress != 0 {
+	if r := d.result(tok(2)); r.Outcome != job.NodeFailed || r.Progress != 0 || r.Start == 0 {
 		t.Errorf("without: %+v", r)
 	}
 	d.settle(tok(1), job.Range{To: 5})
@@ -312,8 +312,8 @@ func TestAMachineThatIsGoneIsWaitedFor(t *testing.T) {
 	}
 	// Its end, what storing takes, the kubelet's grace for it, the clocks.
 	d.later(10*time.Second + 15*time.Second + 5*time.Second + 10*time.Second)
-	if f := d.open()[tok(1)]; f.Result == nil || f.Result.Outcome != job.Lost {
-		t.Fatalf("%+v, want it lost", f)
+	if f := d.open()[tok(1)]; f.Result == nil || f.Result.Outcome != job.NodeFailed {
+		t.Fatalf("%+v, want that its machine failed", f)
 	}
 	d.settle(tok(1), job.Range{})
 	if d.Pod(tok(1)) != nil {
@@ -452,7 +452,7 @@ func TestALeaseWithoutAnEndEndsWithItsMachine(t *testing.T) {
 	d.mu.Unlock()
 	d.later(5*time.Second + 10*time.Second + 5*time.Second + time.Second)
 	for i := range 2 {
-		if r := d.result(tok(i + 1)); r.Outcome != job.Lost {
+		if r := d.result(tok(i + 1)); r.Outcome != job.NodeFailed || r.Start == 0 {
 			t.Errorf("%d: %+v", i+1, r)
 		}
 	}

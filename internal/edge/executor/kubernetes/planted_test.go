@@ -40,7 +40,7 @@ func TestWhatNobodySawEndIsNotOver(t *testing.T) {
 			t.Errorf("unsure %v: %+v", unsure, said)
 		}
 		late := r.rec.End.Add(24 * time.Hour)
-		if said := r.over(&v, late); said == nil || unsure && said.Result.Outcome != job.Lost {
+		if said := r.over(&v, late); said == nil || unsure && said.Result.Outcome != job.NodeFailed {
 			t.Errorf("unsure %v, a day after its lease: %+v", unsure, said)
 		}
 	}

@@ -203,9 +203,20 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 	case p != nil && !v.unsure && (neverBound(p) || v.gone && p.Spec.NodeName == ""):
 		return r.never(v, now)
 	case r.tried && now >= r.until(v, now):
-		return r.end(job.Lost, "nothing was heard of it until well after its lease's end: its machine, or the way to it, is gone", now)
+		return r.lost(now)
 	}
 	return nil
+}
+
+// lost is the end of a subjob that nothing is heard of any more. That is its machine's failure; its time is that of its lease, as far as it began.
+func (r *run) lost(now quantity.Instant) *pod.Said {
+	s := r.end(job.NodeFailed, "nothing was heard of it until well after its lease's end: its machine, or the way to it, is gone", now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if res := &s.Result; r.started != 0 {
+		res.Start, res.End = r.started, max(r.started, min(now, r.rec.End))
+	}
+	return s
 }
 
 // until is until when the subjob may run unheard of. For a lease without an end that is Never while its Pod exists; after the Pod was removed, or failed by the garbage
