@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -111,6 +114,35 @@ func TestKilledSupervisor(t *testing.T) {
 		if s.State == "quarantined" {
 			t.Errorf("slice %s: %s", s.ID, s.Reason)
 		}
+	}
+}
+
+// A program that kills its supervisor, or itself with SIGKILL, is no better than one that exits with a failure: its job has failed after
+// maxFailures, and says by what.
+func TestProgramsThatKill(t *testing.T) {
+	t.Parallel()
+	d := up(t, "sim:custom,mem=64Mi+64Mi")
+	d.submit(spec("itself", "steps: {total: 10, perStep: 1s, every: 1}", `echo now I go >&2; kill -KILL $$`, "maxFailures: 2", "grace: 200ms"))
+	if j := d.over("itself"); j.State != "FAILED" || !strings.Contains(j.Reason, "2 times in a row") || !strings.Contains(j.Reason, "which Sluice did not send") || !strings.Contains(j.Reason, "now I go") {
+		t.Errorf("%s: %s", j.State, j.Reason)
+	}
+	d.submit(spec("others", "items: {total: 20, perItem: 1s, parallelism: 2}", `echo now it goes >&2; sleep 600`, "maxFailures: 2", "grace: 200ms"))
+	began := regexp.MustCompile(`"PID":(\d+).*"At":[1-9]`)
+	d.until("it has failed", func() bool { // in a namespace of its own it sees no supervisor: this does it in its place
+		notes, _ := filepath.Glob(d.data + "/runs/*/shim.json")
+		for _, path := range notes {
+			data, _ := os.ReadFile(path)
+			said, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stderr.log"))
+			if of := began.FindSubmatch(data); of != nil && len(said) > 0 {
+				if pid, err := strconv.Atoi(string(of[1])); err == nil && supervisors(d.data)[pid] {
+					_ = syscall.Kill(pid, syscall.SIGKILL) // it may be over
+				}
+			}
+		}
+		return d.job("others").State == "FAILED"
+	})
+	if j := d.over("others"); !strings.Contains(j.Reason, "2 times in a row") || !strings.Contains(j.Reason, "the supervisor died") || !strings.Contains(j.Reason, "now it goes") {
+		t.Errorf("%s: %s", j.State, j.Reason)
 	}
 }
 

@@ -344,7 +344,9 @@ func workloads(kills int) []workload {
 	return out
 }
 
-// jobFile writes the job's file; its program is this test itself.
+// jobFile writes the job's file; its program is this test itself. What the soak kills it kills from outside, with signals that Sluice did not
+// send, and most of that counts as failures of its jobs: they have the largest maxFailures there is, since a rigid job completes nothing
+// before its end, and kills may meet it as often.
 func jobFile(t *testing.T, dir string, j workload, grows bool) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -368,7 +370,7 @@ metadata: {name: %s}
 spec:
   %s
   memory: 64Mi
-  maxFailures: 50
+  maxFailures: 1000
   grace: 200ms
   env: {%s: %s, SOAK_PACE: %s%s}
   command: [%q]
