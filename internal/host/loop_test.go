@@ -119,8 +119,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestWhatIsCommittedIsPublishedBeforeTheStop: a commit that is made durable while the daemon is told to stop still reaches the executor, and
-// nothing else does.
+// TestWhatIsCommittedIsPublishedBeforeTheStop: a commit that is made durable while the daemon is told to stop still reaches the executor,
+// and nothing else does.
 func TestWhatIsCommittedIsPublishedBeforeTheStop(t *testing.T) {
 	r := newRig(t)
 	full, stop := false, func() {}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDataMovesToAnotherHost: a daemon that is started where the host is called otherwise goes on with the name that the data has, says so, and
-// takes over what runs.
+// TestDataMovesToAnotherHost: a daemon that is started where the host is called otherwise goes on with the name that the data has, says
+// so, and takes over what runs.
 func TestDataMovesToAnotherHost(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.Command("unshare", "--uts", "hostname", "alpha").CombinedOutput(); err != nil {

@@ -33,8 +33,8 @@ func (d *daemon) again(flags ...string) {
 	d.flags = was
 }
 
-// called is a daemon with a subjob that runs until a file is there, a reservation, a slice that is paused, and jobs that are over, of which one is
-// in the archive.
+// called is a daemon with a subjob that runs until a file is there, a reservation, a slice that is paused, and jobs that are over, of
+// which one is in the archive.
 func called(t *testing.T, name string, flags ...string) (d *daemon, release func()) {
 	t.Helper()
 	d = newDaemon(t, "sim:custom=2,mem=64Mi+64Mi", append([]string{"--keep-hot", "1ms", "--snapshot-records", "60"}, flags...)...)
@@ -58,8 +58,8 @@ func renamed(text, was, is string) string {
 	return strings.NewReplacer(was+"/", is+"/", `"node": "`+was+`"`, `"node": "`+is+`"`).Replace(text)
 }
 
-// TestAMachineIsRenamed: with --name the slices have another name, with all that is reserved, runs and has run there, in the archive too. It is kept
-// without --name; a rename back is one; and a tape of each boot plays.
+// TestAMachineIsRenamed: with --name the slices have another name, with all that is reserved, runs and has run there, in the archive too.
+// It is kept without --name; a rename back is one; and a tape of each boot plays.
 func TestAMachineIsRenamed(t *testing.T) {
 	t.Parallel()
 	d, release := called(t, "first")
@@ -166,8 +166,8 @@ func TestSeveralNodesAreRenamed(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreLost: a directory of before names were kept goes on with the name that its journal has, and so does one whose file was lost. A
-// damaged file is refused.
+// TestNamesThatAreLost: a directory of before names were kept goes on with the name that its journal has, and so does one whose file was
+// lost. A damaged file is refused.
 func TestNamesThatAreLost(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t, "sim:custom,mem=64Mi")

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 // TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200). SLUICE_SOAK_SNAPSHOT is after
 // how many records a snapshot is written, and SLUICE_SOAK_AWAY how long the daemon stays down now and then: longer than leases,
 // skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all. With SLUICE_SOAK_STORE=1 what subjobs leave goes to a store, too. With SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and
-// the watcher is killed as well; where there can be none the log says so. Hostile jobs are among the others: those of which something counts
-// must be completed, the rest must fail for what they are, with nothing published.
+// the watcher is killed as well; where there can be none the log says so. Hostile jobs are among the others: those of which something
+// counts must be completed, the rest must fail for what they are, with nothing published.
 func TestSoak(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_KILLS")
 	seed := uint64(time.Now().UnixNano())

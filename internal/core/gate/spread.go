@@ -11,7 +11,8 @@ import (
 
 // A gang is judged by where slices stand, once all nodes have said so: an absent one may have what it needs.
 
-// apart says why no slices that stand as close together as a gang asks for could ever run it, and what would fit; empty if some could, or may.
+// apart says why no slices that stand as close together as a gang asks for could ever run it, and what would fit; empty if some could, or
+// may.
 func (g *Gate) apart(spec *job.Spec) (why, nearest string) {
 	if spec.Slices < 2 || !g.heardAll() {
 		return "", ""

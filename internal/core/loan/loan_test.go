@@ -196,7 +196,8 @@ func TestAPlaceThatIsLater(t *testing.T) {
 	}
 }
 
-// TestWhatWasGivenBackIsForgotten: a gang asks for an earlier start once a renewal; one that has given all back and holds places anew asks at once.
+// TestWhatWasGivenBackIsForgotten: a gang asks for an earlier start once a renewal; one that has given all back and holds places anew
+// asks at once.
 func TestWhatWasGivenBackIsForgotten(t *testing.T) {
 	at := start.Add(time.Minute)
 	moves := func(g *gang, now, from quantity.Instant) bool {

@@ -21,13 +21,14 @@ func rigid(t *testing.T, nodes int) (m shared, tokens []job.Token) {
 	return m, tokens
 }
 
-// TestVictimsAreNotAMatterOfMilliseconds: 446 MiB are missing at the emergency line, and the lowest of three brings 500. Nobody else ends, however its exit, what its
-// home and its executor make of that, and what the sensors say of it and of the host follow each other within 50 ms, also where the others are another node's.
+// TestVictimsAreNotAMatterOfMilliseconds: 446 MiB are missing at the emergency line, and the lowest of three brings 500. Nobody else
+// ends, however its exit, what its home and its executor make of that, and what the sensors say of it and of the host follow each other
+// within 50 ms, also where the others are another node's.
 func TestVictimsAreNotAMatterOfMilliseconds(t *testing.T) {
 	const mib = quantity.Amount(1) << 20
 	for _, nodes := range []int{1, 3} {
-		// At looks gone and shown the sensors no longer name it, and the host has as much less in use; 4: not in this time. Its end comes in three words,
-		// each before one of the looks: ends says before which.
+		// At looks gone and shown the sensors no longer name it, and the host has as much less in use; 4: not in this time. Its end comes
+		// in three words, each before one of the looks: ends says before which.
 		for gone := range 5 {
 			for shown := range 5 {
 				for ends := range 5 * 5 * 5 {

@@ -9,15 +9,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// dying is a subjob that was told to end for want of memory, at any node of the machine, with what it had at the last word. It is kept apart from its lease, which
-// may be gone before the next word, and of another node's this one has none.
+// dying is a subjob that was told to end for want of memory, at any node of the machine, with what it had at the last word. It is kept
+// apart from its lease, which may be gone before the next word, and of another node's this one has none.
 type dying struct {
 	token    job.Token
 	resident quantity.Amount
 }
 
-// let is what subjobs that were ended have let go of since the last word, of all nodes of the machine. Whose process tree is confirmed gone has let go of all, though
-// its sensors looked before that and name it still.
+// let is what subjobs that were ended have let go of since the last word, of all nodes of the machine. Whose process tree is confirmed
+// gone has let go of all, though its sensors looked before that and name it still.
 func (n *Node) let(s *protocol.Strain) (all quantity.Amount) {
 	for i := range n.memory.dying {
 		d, has := &n.memory.dying[i], quantity.Amount(0)

@@ -58,7 +58,8 @@ func ParseBytes(s string) (Amount, error) {
 	return Amount(w*scale + f), nil
 }
 
-// ParseSize reads a size as people write it: as ParseBytes, but a number without a unit is refused, other than 0: nobody who writes 16 means 16 bytes.
+// ParseSize reads a size as people write it: as ParseBytes, but a number without a unit is refused, other than 0: nobody who writes 16
+// means 16 bytes.
 func ParseSize(s string) (Amount, error) {
 	a, err := ParseBytes(s)
 	if number, unit := splitUnit(strings.TrimSpace(s)); err == nil && a > 0 && unit == "" {

@@ -389,8 +389,8 @@ func TestACancelIsFinalWithinAMinute(t *testing.T) {
 		w.twin.restart(w)
 		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
-		// What each subjob, its node or its store does for ever: nothing that is wrong, not hear SIGTERM, hear nothing, store, keep its result
-		// to itself, not say that its output is in its place.
+		// What each subjob, its node or its store does for ever: nothing that is wrong, not hear SIGTERM, hear nothing, store, keep its
+		// result to itself, not say that its output is in its place.
 		const ways = 6
 		way := func(t job.Token) uint64 { return (t.Seq*2654435761 + uint64(t.Epoch)) >> 3 % ways }
 		w.lose = func(m *protocol.Message) bool {

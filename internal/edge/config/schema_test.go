@@ -444,7 +444,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestTheSchemaTakesTheSizesThatAreRead, and no others: what an editor marks is what the daemon refuses, and what a cluster refuses of a new object.
+// TestTheSchemaTakesTheSizesThatAreRead, and no others: what an editor marks is what the daemon refuses, and what a cluster refuses of a
+// new object.
 func TestTheSchemaTakesTheSizesThatAreRead(t *testing.T) {
 	var file map[string]any
 	if err := json.Unmarshal(JSONSchema(), &file); err != nil {

@@ -50,8 +50,8 @@ func written(v any) any {
 	return v
 }
 
-// parseJob parses a Job object as a job file. Errors are of kind Invalid; all of the file's come at once, then what keeps it from being Pods. One that was accepted
-// before is read as it was then, when sizes without a unit were bytes.
+// parseJob parses a Job object as a job file. Errors are of kind Invalid; all of the file's come at once, then what keeps it from being
+// Pods. One that was accepted before is read as it was then, when sizes without a unit were bytes.
 func parseJob(o *unstructured.Unstructured, before bool) (config.Job, error) {
 	parse := config.ParseJobs
 	if before {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Holding returns all living processes but this one that have a file open which is, or was, at a path; with past only one that is not there any
-// more. It looks at every descriptor on the machine: it is for what nothing else names any more.
+// Holding returns all living processes but this one that have a file open which is, or was, at a path; with past only one that is not
+// there any more. It looks at every descriptor on the machine: it is for what nothing else names any more.
 func Holding(path string, past bool) (found []Process) {
 	all, err := pids()
 	if err != nil {
