@@ -148,7 +148,7 @@ func TestManyNodesDecideAsOne(t *testing.T) {
 				tokens = append(tokens, w.ranked(uint64(1+len(tokens)), s, r, 2*rapid.IntRange(0, 1).Draw(t, "bound")))
 			}
 		}
-		one := airlock.New(airlock.Config{})
+		one, owed, ending := airlock.New(airlock.Config{}), airlock.Owed{}, map[job.Token]quantity.Amount{}
 		for range rapid.IntRange(1, 8).Draw(t, "words") {
 			for _, w := range m {
 				w.now = w.now.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "s")) * time.Second)
@@ -174,7 +174,11 @@ func TestManyNodesDecideAsOne(t *testing.T) {
 					s.Uses = append(s.Uses, u)
 				}
 			}
-			whole := airlock.Snapshot{Capacity: s.Capacity, Used: s.Used, Room: s.Room}
+			let := quantity.Amount(0)
+			for token, had := range ending {
+				let += max(0, had-residentOf(s.Uses, token))
+			}
+			whole := airlock.Snapshot{Capacity: s.Capacity, Used: s.Used, Room: s.Room, Owed: owed.Look(m[0].now, s.Used, let)}
 			for _, w := range m {
 				for _, o := range w.n.Neighbours(s.Uses) {
 					whole.Tasks = append(whole.Tasks, taskOf(&o))
@@ -183,6 +187,12 @@ func TestManyNodesDecideAsOne(t *testing.T) {
 			want := map[job.Token]airlock.Step{}
 			for _, a := range one.Decide(m[0].now, &whole).Actions {
 				want[a.Token] = a.Step
+			}
+			clear(ending)
+			for i := range whole.Tasks {
+				if task := &whole.Tasks[i]; task.State == airlock.Reclaiming || want[task.Token] == airlock.Reclaim {
+					ending[task.Token] = task.Resident
+				}
 			}
 			got := map[job.Token]airlock.Step{}
 			for _, e := range m.press(s) {
@@ -202,4 +212,11 @@ func TestManyNodesDecideAsOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+func residentOf(uses []protocol.Use, token job.Token) quantity.Amount {
+	if i := slices.IndexFunc(uses, func(u protocol.Use) bool { return u.Token == token }); i >= 0 {
+		return uses[i].Resident
+	}
+	return 0
 }
