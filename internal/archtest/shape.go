@@ -1,0 +1,230 @@
+package archtest
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// The bounds of a type, a struct, a package and the order of a package's files: above them a type is a folder, and a folder has no
+// place to begin reading.
+const (
+	maxMethods = 40
+	maxFields  = 25
+	maxPackage = 4000 // lines without tests and generated code
+	maxBack    = 10   // of a hundred references from file to file that run back up
+)
+
+// Excess is one thing that is larger than its bound.
+type Excess struct {
+	What  string // "methods", "fields", "lines" or "back"
+	Name  string // of a type or a package, from the module's root
+	Count int
+}
+
+func (e Excess) String() string { return fmt.Sprintf("%s %s %d", e.What, e.Name, e.Count) }
+
+// Excesses measures a type-checked package. lines are those of its files that are no generated code.
+func Excesses(p *packages.Package, lines int, generated func(file string) bool) []Excess {
+	name := inner(p.PkgPath)
+	var out []Excess
+	note := func(what, of string, n, most int) {
+		if n > most {
+			out = append(out, Excess{what, of, n})
+		}
+	}
+	takes := takers(p)
+	scope := p.Types.Scope()
+	for _, n := range scope.Names() {
+		o, ok := scope.Lookup(n).(*types.TypeName)
+		if !ok || o.IsAlias() || generated(p.Fset.Position(o.Pos()).Filename) {
+			continue
+		}
+		switch u := o.Type().Underlying().(type) {
+		case *types.Struct:
+			note("methods", name+"."+n, methods(o.Type())+takes[o], maxMethods)
+			note("fields", name+"."+n, fields(u, p.Types), maxFields)
+		case *types.Interface:
+			note("methods", name+"."+n, u.NumMethods(), maxMethods)
+		}
+	}
+	note("lines", name, lines, maxPackage)
+	back, all := Back(references(p))
+	if all > 0 {
+		note("back", name, (100*back+all-1)/all, maxBack)
+	}
+	return out
+}
+
+// methods counts those of a type and of what it embeds, as far as the module wrote them.
+func methods(of types.Type) (n int) {
+	for m := range types.NewMethodSet(types.NewPointer(of)).Methods() {
+		if pkg := m.Obj().Pkg(); pkg != nil && strings.HasPrefix(pkg.Path()+"/", Module+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+// fields counts a struct's fields, those of the package's structs that it embeds with them: a struct in parts is as large as before.
+func fields(s *types.Struct, pkg *types.Package) (n int) {
+	for f := range s.Fields() {
+		inner, ok := f.Type().Underlying().(*types.Struct)
+		if f.Embedded() && ok && f.Pkg() == pkg {
+			n += fields(inner, pkg)
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// takers counts the functions of a package that take a struct of it as parameter: a method by another name.
+func takers(p *packages.Package) map[*types.TypeName]int {
+	out := map[*types.TypeName]int{}
+	scope := p.Types.Scope()
+	for _, n := range scope.Names() {
+		f, ok := scope.Lookup(n).(*types.Func)
+		if !ok {
+			continue
+		}
+		seen := map[*types.TypeName]bool{}
+		for v := range f.Signature().Params().Variables() {
+			t := v.Type()
+			if to, ok := t.(*types.Pointer); ok {
+				t = to.Elem()
+			}
+			if named, ok := t.(*types.Named); ok && named.Obj().Pkg() == p.Types && !seen[named.Obj()] {
+				seen[named.Obj()] = true
+				out[named.Obj()]++
+			}
+		}
+	}
+	return out
+}
+
+// references are the files that each file of a package names something of: a type, a function, a method, a field.
+func references(p *packages.Package) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, f := range p.Syntax {
+		from := filepath.Base(p.Fset.Position(f.Pos()).Filename)
+		out[from] = map[string]bool{}
+		ast.Inspect(f, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			o := p.TypesInfo.Uses[id]
+			if o == nil || o.Pkg() != p.Types {
+				return true
+			}
+			if to := filepath.Base(p.Fset.Position(o.Pos()).Filename); to != from {
+				out[from][to] = true
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// Back puts the files of a package in an order in which as few references as possible run back up, and counts these among all
+// references from file to file. The order is found greedily, as Eades, Lin and Smyth do (A fast and effective heuristic for the
+// feedback arc set problem, 1993): the count is an upper bound of the least, and exactly 0 where the files have an order.
+func Back(refs map[string]map[string]bool) (back, all int) {
+	into := map[string]map[string]bool{}
+	for from, list := range refs {
+		for to := range list {
+			if into[to] == nil {
+				into[to] = map[string]bool{}
+			}
+			into[to][from] = true
+		}
+	}
+	left := map[string]bool{}
+	for f := range refs {
+		left[f] = true
+	}
+	for f := range into {
+		left[f] = true
+	}
+	open := func(m map[string]bool) (n int) {
+		for f := range m {
+			if left[f] {
+				n++
+			}
+		}
+		return n
+	}
+	var head, tail []string
+	for len(left) > 0 {
+		names := slices.Sorted(maps.Keys(left))
+		next := slices.MaxFunc(names, func(a, b string) int {
+			return cmp.Or(cmp.Compare(open(refs[a])-open(into[a]), open(refs[b])-open(into[b])), strings.Compare(b, a))
+		})
+		for _, f := range names {
+			if open(into[f]) == 0 {
+				next = f
+				break
+			}
+			if open(refs[f]) == 0 {
+				tail = append(tail, f)
+				next = ""
+				delete(left, f)
+				break
+			}
+		}
+		if next != "" {
+			head = append(head, next)
+			delete(left, next)
+		}
+	}
+	slices.Reverse(tail)
+	place := map[string]int{}
+	for i, f := range append(head, tail...) {
+		place[f] = i
+	}
+	for from, list := range refs {
+		for to := range list {
+			all++
+			if place[to] < place[from] {
+				back++
+			}
+		}
+	}
+	return back, all
+}
+
+// Ratchet compares what is above its bound with what was allowed to be: each may shrink and none may grow, and what has shrunk is
+// written down, so that it stays.
+func Ratchet(now, allowed []Excess) []string {
+	was := map[[2]string]int{}
+	for _, e := range allowed {
+		was[[2]string{e.What, e.Name}] = e.Count
+	}
+	var bad []string
+	for _, e := range now {
+		key := [2]string{e.What, e.Name}
+		switch most, ok := was[key]; {
+		case !ok:
+			bad = append(bad, fmt.Sprintf("%v is above the bound: split it by what it owns", e))
+		case e.Count > most:
+			bad = append(bad, fmt.Sprintf("%v was %d: it may shrink only", e, most))
+		case e.Count < most:
+			bad = append(bad, fmt.Sprintf("%v was %d: write it down, go test ./internal/archtest -run Shape -update", e, most))
+		}
+		delete(was, key)
+	}
+	for _, e := range allowed {
+		if _, ok := was[[2]string{e.What, e.Name}]; ok {
+			bad = append(bad, fmt.Sprintf("%v is within its bound now: write it down, go test ./internal/archtest -run Shape -update", e))
+		}
+	}
+	return bad
+}
