@@ -50,7 +50,8 @@ func Clock(loc *time.Location, from, now time.Time) civil.Clock {
 		if end.IsZero() || end.After(until) || len(changes) == civil.MaxChanges {
 			break
 		}
-		if !end.After(t) { // on the last day of a leap year, beyond the changes that the database lists, Go's bounds end before the moment
+		// On the last day of a leap year, beyond the changes that the database lists, Go's bounds end before the moment (golang/go issue 81583).
+		if !end.After(t) {
 			end = t.Add(24 * time.Hour)
 		}
 		t = end
@@ -68,9 +69,8 @@ type Hours struct {
 	Start, End time.Time
 	// Every is a multiple of 24 hours. 0 means 24 hours.
 	Every time.Duration
-	// From is the time of day at which each begins, and To the one at which it ends by the clock, both as 08:00 or 08:00:30. Empty:
-	// Start's in the zone; no
-	// end by the clock, but the length counts as time passes.
+	// From is the time of day at which each begins, and To the one at which it ends by the clock, both as 08:00 or 08:00:30. Without
+	// From it is Start's in the zone; without To nothing ends by the clock, but after the length as time passes.
 	From, To string
 }
 
