@@ -21,8 +21,8 @@ type page struct {
 	*settings
 	ctx      context.Context
 	progress io.Writer
-	// lost is where others lose less work.
-	lost []string
+	// lost is where others lose less work, later where they are done sooner.
+	lost, later []string
 }
 
 func (p *page) say(format string, args ...any) { fmt.Fprintf(p, format, args...) }
@@ -82,14 +82,10 @@ func write(ctx context.Context, s *settings, progress io.Writer) error {
 	if err := p.shapes(); err != nil {
 		return err
 	}
-	p.say("## Where we lose\n\nOthers lose less work, by the means:\n\n")
-	for _, l := range p.lost {
-		p.say("- %s\n", l)
-	}
-	if len(p.lost) == 0 {
-		p.say("Nowhere here.\n")
-	}
-	p.say("\n%s\n%s", why, guest)
+	p.say("## Where we lose\n\n")
+	p.list("Others lose less work, by the means", p.lost)
+	p.list("Others are done sooner, by the mean completion", p.later)
+	p.say("%s\n%s", why, guest)
 	return report.Create(filepath.Join(s.out, "airlock.md"), func(w io.Writer) error { _, err := w.Write(p.Bytes()); return err })
 }
 
@@ -147,14 +143,30 @@ func (p *page) section(title, text, name string, sets []string) (map[string][]sc
 	return o, nil
 }
 
-// compare notes who loses less work than ours.
+// compare notes who loses less work than ours, and who is done sooner.
 func (p *page) compare(title string, o map[string][]scenario.Result) {
-	own := mean(o[ours], measure.WorkLost).Mean
+	lost, done := mean(o[ours], measure.WorkLost).Mean, mean(o[ours], measure.CompletionMean).Mean
 	for _, n := range everybody()[1:] {
-		if v := mean(o[n], measure.WorkLost).Mean; v < own {
-			p.lost = append(p.lost, fmt.Sprintf("%s: %s, %.0f s against %.0f s", title, n, v, own))
+		if v := mean(o[n], measure.WorkLost).Mean; v < lost {
+			p.lost = append(p.lost, fmt.Sprintf("%s: %s, %.0f s against %.0f s", title, n, v, lost))
+		}
+		if v := mean(o[n], measure.CompletionMean).Mean; v < done {
+			p.later = append(p.later, fmt.Sprintf("%s: %s, %.2f h against %.2f h", title, n, v/3600, done/3600))
 		}
 	}
+}
+
+// list says where others are better.
+func (p *page) list(what string, where []string) {
+	if len(where) == 0 {
+		p.say("%s: nowhere here.\n\n", what)
+		return
+	}
+	p.say("%s:\n\n", what)
+	for _, l := range where {
+		p.say("- %s\n", l)
+	}
+	p.say("\n")
 }
 
 // orders are Airlock's orders of survival beside each other, with and without swap.
@@ -207,7 +219,8 @@ func (p *page) shapes() error {
 
 // why is what people have made of the tables above.
 const why = `Why. *Without swap* and in *storms that can't be absorbed* there is nothing outside to move anything to. earlyoom asks the largest at 90%, whatever its rank, and ends hundreds more, of which most had just begun; what Airlock loses there are jumps past the end of the memory
-between two looks: then the kernel ends the largest, and no order is kept. *Enough swap*: all lose, but nobody less; what Airlock loses there stood still for 30 s, where swapping a little longer would have passed.
+between two looks: then the kernel ends the largest, and no order is kept. *Sooner*: who ends the largest, or lets all swap, has
+those that were not struck go on; under Airlock the lowest stand still or are asked to leave so that those of high value do not lose theirs, and what has left waits for a place. With more swap than storms nobody had to.
 *The kubelet* leaves it to the kernel, and has told it who uses more than it has asked for: the same as our outgrown first. Ray ends the newest, which is started again at once and is the newest again.
 `
 
