@@ -238,7 +238,7 @@ func TestWhateverHappensEveryJobFinishes(t *testing.T) {
 			}
 			switch kind {
 			case 0:
-				return time.Duration(w.draw(1000)) * time.Millisecond, job.Result{Outcome: job.Lost, Progress: part, Checkpoint: true}
+				return time.Duration(w.draw(1000)) * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: part, Checkpoint: true}
 			case 1:
 				return m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start), job.Result{Outcome: job.DeadlineKilled, Progress: max(part, min(m.Body.(*protocol.Work).Range.To, m.Body.(*protocol.Work).Range.From+10)), Checkpoint: true}
 			case 2:
