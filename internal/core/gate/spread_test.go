@@ -82,3 +82,18 @@ func TestAGangGoesHomeToAWideNode(t *testing.T) {
 		}
 	}
 }
+
+// TestADrainedZonesNodesAreNotWaitedFor: that one of them is absent keeps no gang that the others could not run.
+func TestADrainedZonesNodesAreNotWaitedFor(t *testing.T) {
+	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}})
+	d.report("n1", 512, 512)
+	if err := d.call(rigid(t, "early", 100, 3)).Body.(*protocol.Receipt).Err; err != nil {
+		t.Errorf("refused before all nodes have reported: %v", err)
+	}
+	if err := d.drain("b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.call(rigid(t, "late", 100, 3)).Body.(*protocol.Receipt).Err; err == nil || !strings.Contains(err.Error(), "has more than 2") {
+		t.Errorf("what is left has two slices, and three are promised: %v", err)
+	}
+}

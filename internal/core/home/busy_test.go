@@ -51,16 +51,24 @@ func TestWaitingForAProcessorIsNotLearnedAsRunTime(t *testing.T) {
 	}
 }
 
-// TestWhoGivesUpEarlyWasNotStarved: a program that yields at once without having done anything fails by itself, however busy its machine.
+// TestWhoGivesUpEarlyWasNotStarved: a program that yields before it is asked to, without having done anything, fails by itself, however busy
+// its machine. It is asked by its end less its grace, or when it is warned if that is earlier.
 func TestWhoGivesUpEarlyWasNotStarved(t *testing.T) {
 	h := newDesk(Config{})
-	spec := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, Parallelism: 1, PerUnit: time.Second, Launch: job.Launch{Grace: time.Second}}
-	j := alone(nil, &protocol.Record{Spec: spec})
 	c := &protocol.Claim{Range: job.Range{To: 10}, Speed: 1000, Start: busyStart, End: busyStart.Add(10 * time.Second), Asked: busyStart}
-	for ran, failures := range map[time.Duration]int{time.Second: 1, 8900 * time.Millisecond: 1, 9 * time.Second: 0} {
-		r := &job.Result{Outcome: job.Yielded, Start: busyStart, End: busyStart.Add(ran), Waited: ran * 9 / 10}
-		if l, _ := h.learn(r.End, j, c, r, job.Range{}); l.Failures != failures || l.Kills != 1-failures {
-			t.Errorf("it yields after %v of 10 s: %d failures and %d kills, want %d and %d", ran, l.Failures, l.Kills, failures, 1-failures)
+	for _, w := range []struct {
+		warn, ran time.Duration
+		failures  int
+	}{
+		{0, time.Second, 1}, {0, 8900 * time.Millisecond, 1}, {0, 9 * time.Second, 0},
+		{4 * time.Second, 5900 * time.Millisecond, 1}, {4 * time.Second, 6 * time.Second, 0},
+	} {
+		launch := job.Launch{Grace: time.Second, WarnBefore: w.warn}
+		spec := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, Parallelism: 1, PerUnit: time.Second, Launch: launch}
+		j := alone(nil, &protocol.Record{Spec: spec})
+		r := &job.Result{Outcome: job.Yielded, Start: busyStart, End: busyStart.Add(w.ran), Waited: w.ran * 9 / 10}
+		if l, _ := h.learn(r.End, j, c, r, job.Range{}); l.Failures != w.failures || l.Kills != 1-w.failures {
+			t.Errorf("%+v: %d failures and %d kills", w, l.Failures, l.Kills)
 		}
 	}
 }

@@ -93,6 +93,7 @@ func TestWhatIsGivenUpCounts(t *testing.T) {
 		says            protocol.Observation
 		until           time.Duration // it says so that long after the lease's end
 		barred          bool          // its node sells nothing
+		away            time.Duration // the home starts again that long after the lease's end, from which it counts then
 		failures, kills int
 		said            string
 	}{
@@ -101,6 +102,8 @@ func TestWhatIsGivenUpCounts(t *testing.T) {
 		"the store is away":                       {says: protocol.Observation{Storing: true}, until: minutes * time.Minute, barred: true, kills: 1, said: "still being stored 10m0s after"},
 		"it is stored, and nothing more is heard": {says: protocol.Observation{Storing: true}, until: time.Minute, kills: 1, said: "reported nothing"},
 		"its processes remain":                    {says: protocol.Observation{Remains: true}, until: minutes * time.Minute, barred: true, failures: 1, said: "outlived"},
+		"it is stored after the daemon was away":  {says: protocol.Observation{Storing: true}, until: time.Minute, away: 30 * time.Minute, kills: 1, said: "reported nothing"},
+		"they remain after it was away":           {says: protocol.Observation{Remains: true}, until: time.Minute, away: 30 * time.Minute, kills: 1, said: "outlived"},
 		"they do, and nothing more is heard":      {says: protocol.Observation{Remains: true}, until: time.Minute, kills: 1, said: "outlived"},
 	} {
 		for most, state := range map[int]job.State{2: job.Waiting, 1: job.Failed} {
@@ -117,6 +120,10 @@ func TestWhatIsGivenUpCounts(t *testing.T) {
 			for seq := range uint64(2) { // side by side: they count once
 				of := job.Range{From: 10 * int64(seq), To: 10 * int64(seq+1)}
 				d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: job.Token{Epoch: 1, Seq: seq + 1}, Node: "n", Slice: "s", Range: of, Start: now, End: end, At: now})
+			}
+			if c.away > 0 {
+				end = end.Add(c.away)
+				now, d.since = end, end
 			}
 			j := d.jobs["a"]
 			for len(j.work().claims) > 0 && now < end.Add(time.Hour) {

@@ -69,8 +69,12 @@ func TestGapsFollowTheClock(t *testing.T) {
 			t.Errorf("gap %d is %v, want %v", i, gaps[i], want[i])
 		}
 	}
-	if next := Next(&tl.Closed()[0], 22*day); next != 22*day+6*hour {
-		t.Errorf("next at %d, want %d", next, 22*day+6*hour)
+	for at, want := range map[quantity.Instant]quantity.Instant{
+		22 * day: 22*day + 6*hour, 22*day + 6*hour - 1: 22*day + 6*hour, 22*day + 6*hour: 23*day + 6*hour, 22*day + 7*hour: 23*day + 6*hour,
+	} {
+		if next := Next(&tl.Closed()[0], at); next != want {
+			t.Errorf("after %d next at %d, want %d", at, next, want)
+		}
 	}
 }
 
