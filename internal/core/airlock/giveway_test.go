@@ -125,3 +125,13 @@ func TestWhoHasOutgrownItsPlanLeavesTheRoomOutside(t *testing.T) {
 		}
 	}
 }
+
+// TestACheckpointAboveOneThatKeepsToItsPlanIsTooSlow at the emergency line, where it does not count who has outgrown its plan.
+func TestACheckpointAboveOneThatKeepsToItsPlanIsTooSlow(t *testing.T) {
+	low, high := Task{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 10 * gib, Bound: true}, outgrown(2, 20*gib, 0)
+	high.Priority, high.Bound = 1, true
+	s := Snapshot{Capacity: 100 * gib, Used: 98 * gib, Growth: gib, Room: 50 * gib, Tasks: []Task{low, high}}
+	if d := New(Config{Outgrown: OutgrownAlike}).Decide(t0, &s); len(d.Actions) != 1 || d.Actions[0].Task != 0 || d.Actions[0].Step != Reclaim {
+		t.Errorf("%v", d)
+	}
+}

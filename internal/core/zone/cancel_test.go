@@ -261,6 +261,24 @@ func TestACancelDoesNotWaitForAPublication(t *testing.T) {
 	}
 }
 
+// TestAPauseIsNoSilenceOfAPublication: the daemon stood still for the rest of the minute, and its node is heard first.
+func TestAPauseIsNoSilenceOfAPublication(t *testing.T) {
+	w := newWorld(t, 1024)
+	w.submit(items(t, "a", 20, 100, 1))
+	held := true
+	w.lose = func(m *protocol.Message) bool { return m.Kind == protocol.Published && held }
+	for w.count(protocol.Committed) == 0 {
+		w.tick()
+	}
+	w.tick()
+	w.cancel("a", w.now)
+	w.now = w.now.Add(2 * time.Minute)
+	held = false
+	w.step(protocol.Message{Kind: protocol.Tick})
+	w.until(time.Minute)
+	finished(t, w, "a")
+}
+
 // TestAnotherLifeWaitsForWhatIsNotPublished: the job was cancelled before its node was heard, and is run again before it is: there is
 // nothing to sell of it.
 func TestAnotherLifeWaitsForWhatIsNotPublished(t *testing.T) {
@@ -336,6 +354,67 @@ func TestACancelDoesNotWaitForANodeThatIsOff(t *testing.T) {
 		}
 		if w.count(protocol.Committed) != 0 || w.count(protocol.Ended) != 1 {
 			t.Errorf("%s: %d commits, %d ends", of, w.count(protocol.Committed), w.count(protocol.Ended))
+		}
+	}
+}
+
+// TestEveryNodeIsToldWhatIsGivenUp: to end it at once, each node of a gang too.
+func TestEveryNodeIsToldWhatIsGivenUp(t *testing.T) {
+	for _, members := range []int{1, 3} {
+		w := newWorld(t, 512, 512, 512)
+		for i, s := range w.slices {
+			s.node = job.NodeID(fmt.Sprint("n", i))
+		}
+		s := rigid(t, "a", 8*time.Minute, 400, members)
+		s.Topology = job.SameZone
+		w.submit(s)
+		told, nodes := map[job.Token]bool{}, map[string]bool{}
+		w.lose = func(m *protocol.Message) bool { // their programs do not care for SIGTERM, and have a grace of less than the minute
+			if m.Kind == protocol.Stop && m.Body.(*protocol.Halt).Now {
+				told[m.Token], nodes[m.To.ID] = true, true
+			}
+			return m.Kind == protocol.Stop
+		}
+		for w.count(protocol.Claimed) == 0 || len(w.slices[0].runs) == 0 {
+			w.tick()
+		}
+		for range 3 {
+			w.tick()
+		}
+		w.cancelled("a", nil)
+		w.tick()
+		if len(told) != members || len(nodes) != members {
+			t.Errorf("of %d members %d are told to end, at nodes %v", members, len(told), nodes)
+		}
+	}
+}
+
+// TestAWordThatItsResultOvertookStopsNothing: what it is about has ended and is settled, also as one of a gang.
+func TestAWordThatItsResultOvertookStopsNothing(t *testing.T) {
+	for _, members := range []int{1, 3} {
+		w := newWorld(t, 512, 512, 512)
+		for i, s := range w.slices {
+			s.node = job.NodeID(fmt.Sprint("n", i))
+		}
+		s := rigid(t, "a", 20*time.Second, 400, members)
+		s.Topology = job.SameZone
+		w.submit(s)
+		var tokens []job.Token
+		w.lose = func(m *protocol.Message) bool {
+			if m.Kind == protocol.Running && !slices.Contains(tokens, m.Token) {
+				tokens = append(tokens, m.Token)
+			}
+			return false
+		}
+		w.until(time.Minute)
+		finished(t, w, "a")
+		if len(tokens) != members {
+			t.Fatalf("%d members began as %v", members, tokens)
+		}
+		for _, token := range tokens {
+			if w.saysOf(token, "a", protocol.Running, &protocol.Beginning{At: w.now}); w.stopped(token) != 0 {
+				t.Errorf("of %d members %v is told to stop", members, token)
+			}
 		}
 	}
 }
