@@ -71,6 +71,33 @@ func TestTheReserveGoesToFacts(t *testing.T) {
 	})
 }
 
+// TestOneLookIsNoFullDisk: the reserve is kept until looks in a row have found it full.
+func TestOneLookIsNoFullDisk(t *testing.T) {
+	r := newRig(t)
+	h, err := r.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * fullLooks {
+		for _, full := range []bool{true, false} {
+			h.room.wanted.Store(full)
+			if h.lookAtRoom(); !r.there() || h.room.low.Load() != nil {
+				t.Fatal("the reserve was given up for one look")
+			}
+		}
+	}
+	h.room.wanted.Store(true)
+	for range fullLooks {
+		h.lookAtRoom()
+	}
+	if r.there() || h.room.low.Load() == nil {
+		t.Errorf("after %d looks in a row it is kept", fullLooks)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // onSmallDisk puts the data directory onto a file system of its own, and returns what fills it and what gives the room back.
 func (r *rig) onSmallDisk(t *testing.T) (fill func(), room func()) {
 	t.Helper()
