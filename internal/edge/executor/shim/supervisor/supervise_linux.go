@@ -175,7 +175,10 @@ func (s *subjob) run() error {
 		time.Sleep(min(wait, tick))
 	}
 	c, err := startChild(s.dir, s.lock, &s.lease)
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EBUSY): // another daemon's control group has its name: the next supervisor has another number
+		return s.neverStarted(job.NodeFailed, err.Error())
+	case err != nil:
 		return s.neverStarted(job.StartFailed, err.Error())
 	}
 	s.child = c

@@ -105,11 +105,24 @@ func GroupIn(base, name string) Group {
 	return Group(filepath.Join(base, "sluice-"+name))
 }
 
-// MakeGroup makes a group with bounds, those that the kernel can hold there. One that is there and empty is used again.
+// MakeGroup makes a group with bounds, those that the kernel can hold there. An empty one of that name is replaced: it was left by a
+// supervisor that was killed, and a new one that froze with it, or that had its counts of events, would never run or be blamed for
+// them. One with processes in it is somebody else's: EBUSY.
 func MakeGroup(g Group, b Bounds) (Group, error) {
-	if err := os.Mkdir(string(g), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := os.Mkdir(string(g), 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		if err = g.Remove(); err == nil {
+			err = os.Mkdir(string(g), 0o755)
+		}
+	}
+	if err != nil {
 		return "", fmt.Errorf("making a control group: %w", err)
 	}
+	return g.bound(b)
+}
+
+// bound gives a group that was just made its bounds.
+func (g Group) bound(b Bounds) (Group, error) {
 	var errs []error
 	if b.Memory > 0 && g.has("memory.max") {
 		// What counts is memory and swap together; the watch sees to their sum, the kernel to the part that hurts at once.
@@ -132,7 +145,7 @@ func MakeProbe(base string, b Bounds) (Group, error) {
 	if err != nil {
 		return "", fmt.Errorf("making a control group: %w", err)
 	}
-	return MakeGroup(Group(dir), b)
+	return Group(dir).bound(b)
 }
 
 // probes are the names of groups of MakeProbe; one that is older than probed is nobody's any more.
