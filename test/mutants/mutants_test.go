@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.KeepMoved:         {loans, "TestWhatWasGivenBackIsForgotten"},
 	planted.PutUnsynced:       {stores, "TestAnObjectIsSyncedBeforeItHasItsName"},
 	planted.ForgetOwed:        {lock, "TestOwed"},
-	planted.ReverseVictims:    {lock, "TestNobodyIsAskedAboveOneThatCannotYield"},
+	planted.ReverseVictims:    {lock, "TestTheNextGivesWayAboveOneThatCannot"},
 	planted.ForgetTimer:       {node, "TestAnEntryEndsWithinItsTimer"},
 	planted.KeepShort:         {node, "TestAWordOfMemoryGrowsOld"},
 	planted.StayFrozen:        {runs, "TestNobodyAnswersForWhatStandsStill"},
@@ -114,6 +115,27 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// TestEveryNamedTestIsThere: a renamed test would be missed only by who runs all of TestMutants.
+func TestEveryNamedTestIsThere(t *testing.T) {
+	for bug, m := range mutants {
+		files, err := filepath.Glob(filepath.Join(folder(m.in), "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "func "+m.test+"(")
+		}) {
+			t.Errorf("%s: %s has no %s", bug, m.in, m.test)
+		}
+	}
+}
+
+// folder is a package's, seen from this one's.
+func folder(of string) string {
+	return filepath.Join("..", "..", strings.TrimPrefix(of, "sluice.dev/sluice/"))
+}
+
 // build makes the test program of a package in which bugs can be planted.
 func build(t *testing.T, of string) string {
 	t.Helper()
@@ -127,7 +149,7 @@ func build(t *testing.T, of string) string {
 // run runs one test in its package's folder, where its files are.
 func run(program, of, test string, bug planted.Bug) (string, error) {
 	cmd := exec.Command(program, "-test.v", "-test.timeout=3m", "-test.run", "^"+test+"$")
-	cmd.Dir = filepath.Join("..", "..", strings.TrimPrefix(of, "sluice.dev/sluice/"))
+	cmd.Dir = folder(of)
 	cmd.Env = append(os.Environ(), "SLUICE_PLANTED="+string(bug))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
