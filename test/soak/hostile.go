@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// hostility is one kind of these.
+// hostility is a kind of hostile program.
 type hostility struct {
 	kind, script string
-	// failures is maxFailures, 0: mostFailures. more is what its job file says beside.
+	// failures is the job's maxFailures, 0: mostFailures. more is a further line of the spec in its job file.
 	failures int
 	more     string
-	// reason is what its job is to fail for; empty: it is to be completed, and its output is checked as any other's.
+	// reason is part of the message with which its job must fail; empty: it must complete, and its output is checked as any other job's.
 	reason string
 }
 
-// hostile are programs that leave the worst, or do not want to end, beside the others. Each is a script of sh in a rigid job; $VALUE is
-// what unit 0 must publish.
+// hostile are programs that leave output which can't be published, or resist being ended; they run among the ordinary jobs. Each is a
+// script of sh in a rigid job; $VALUE is what unit 0 must publish.
 //
 //nolint:gochecknoglobals // a table
 var hostile = []hostility{
@@ -31,9 +31,11 @@ var hostile = []hostility{
 	{kind: "many", script: `cd "$SLUICE_OUTPUT_DIR"; mkdir many; cd many; seq 2000 | xargs touch; echo "0 $VALUE" > ../units`},
 	{kind: "deaf", script: `trap '' TERM INT HUP; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"; while :; do sleep 0.1; done`,
 		failures: 2, reason: "it was still running at its deadline"},
-	{kind: "children", script: `for i in 1 2 3; do (setsid sh -c 'trap "" TERM; (setsid sleep 1000 &); sleep 1001' &); done; sleep 0.2; exit 7`,
+	{kind: "children",
+		script: `for i in 1 2 3; do (setsid sh -c 'trap "" TERM; (setsid sleep 1000 &); sleep 1001' &); done; sleep 0.2; exit 7`,
 		reason: "exit status 7"},
-	{kind: "wreck", script: `d=$(dirname "$SLUICE_OUTPUT_DIR"); mkdir "$d/result.json"; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"; sleep 0.3`,
+	{kind: "wreck",
+		script: `d=$(dirname "$SLUICE_OUTPUT_DIR"); mkdir "$d/result.json"; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"; sleep 0.3`,
 		reason: "its run directory is damaged"},
 }
 
@@ -42,7 +44,7 @@ func instead(script string) string {
 	return `d=$SLUICE_OUTPUT_DIR; rm -rf "$d"; ` + script
 }
 
-// hostiles are jobs of each kind, enough for so many kills.
+// hostiles returns jobs of every hostile kind: one of each, and one more of each for every 60 kills.
 func hostiles(kills int) (out []workload) {
 	for i := range 1 + kills/60 {
 		for k := range hostile {
@@ -53,7 +55,7 @@ func hostiles(kills int) (out []workload) {
 	return out
 }
 
-// among puts the second list into the first, evenly.
+// among spreads the second list evenly over the first.
 func among(first, second []workload) (out []workload) {
 	for i, j := range first {
 		n := len(second) * (i + 1) / len(first)
@@ -62,7 +64,7 @@ func among(first, second []workload) (out []workload) {
 	return out
 }
 
-// mostFailures is after how many failures in a row a hostile job is over. A kill may be one of them, and the last.
+// mostFailures is after how many failures in a row a hostile job is over. A kill by the soak counts as one, and may be the last.
 const mostFailures = 4
 
 // file is the job file of a hostile job.
@@ -81,13 +83,13 @@ spec:
 `, name, cmp.Or(h.failures, mostFailures), value(name, 0), h.script, h.more)
 }
 
-// Why hostile jobs failed: for what they are, or, where the last of their failures was a kill, for that.
+// Why hostile jobs failed: for their own reason, or for a kill by the soak, where that was the last of their failures.
 const (
 	byItself = "for what it is"
 	byKill   = "for a kill"
 )
 
-// ended says whether a job is over, and how: as it is to be, or not.
+// ended says whether a job is over; if it was hostile and failed, how is byItself or byKill. An error: it ended other than it must.
 func (j workload) ended(state string) (over bool, how string, err error) {
 	reason, failed := strings.CutPrefix(state, "FAILED: ")
 	switch completes := j.hostile == nil || j.hostile.reason == ""; {

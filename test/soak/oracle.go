@@ -18,7 +18,7 @@ import (
 type workload struct {
 	name, kind string
 	total      int64
-	// hostile is what it is if it is a hostile one, else nil.
+	// hostile is the kind of a hostile job; nil: an ordinary one.
 	hostile *hostility
 }
 
@@ -77,7 +77,7 @@ func checkOutput(data string, j workload) (wrong []string) {
 	return wrong
 }
 
-// checkNone returns what is published of a job of which nothing may be.
+// checkNone returns what a job has published that must publish nothing.
 func checkNone(data string, j workload) (wrong []string) {
 	folders, err := os.ReadDir(filepath.Join(data, "output", j.name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

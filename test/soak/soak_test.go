@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 // TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200). SLUICE_SOAK_SNAPSHOT is after
 // how many records a snapshot is written, and SLUICE_SOAK_AWAY how long the daemon stays down now and then: longer than leases,
 // skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all. With SLUICE_SOAK_STORE=1 what subjobs leave goes to a store, too. With SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and
-// the watcher is killed as well; where there can be none the log says so. Hostile jobs are among the others: those of which something
-// counts must be completed, the rest must fail for what they are, with nothing published.
+// the watcher is killed as well; where there can be none the log says so. Hostile jobs run among the others: some must complete all the
+// same, the rest must fail for their own reason and publish nothing.
 func TestSoak(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_KILLS")
 	seed := uint64(time.Now().UnixNano())
@@ -96,7 +96,8 @@ func tell(t *testing.T, r *result, seed uint64, m mix) {
 	for _, kind := range slices.Sorted(maps.Keys(r.failed)) {
 		t.Logf("hostile jobs %q failed: %v", kind, r.failed[kind])
 	}
-	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d snapshots, away for %v %d times, %d looks at /proc, %d subjobs started, all of %d jobs over in %v",
+	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d snapshots, away for %v %d times, "+
+		"%d looks at /proc, %d subjobs started, all of %d jobs over in %v",
 		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.snapshots, m.away, r.aways, r.samples, r.started, len(r.jobs), r.took.Round(time.Second))
 }
 
@@ -164,7 +165,7 @@ type result struct {
 	// Of storms: how many blew, how many watchers were killed, how many subjobs were seen standing still, and what the watchers did.
 	storms, watchers, stood int
 	acts                    map[string]int
-	// failed counts hostile jobs that failed, by kind and why.
+	// failed counts the hostile jobs that failed, by kind and by reason (byItself, byKill).
 	failed      map[string]map[string]int
 	chaos, took time.Duration
 	wrong       []string
@@ -344,9 +345,9 @@ func workloads(kills int) []workload {
 	return out
 }
 
-// jobFile writes the job's file; its program is this test itself. What the soak kills it kills from outside, with signals that Sluice did not
-// send, and most of that counts as failures of its jobs: they have the largest maxFailures there is, since a rigid job completes nothing
-// before its end, and kills may meet it as often.
+// jobFile writes the job's file; its program is this test itself. The soak's kills are signals that Sluice did not send, so most of them
+// count as failures of the job. A rigid job completes nothing before its end and so fails again with every kill that hits it: hence the
+// largest maxFailures there is.
 func jobFile(t *testing.T, dir string, j workload, grows bool) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -394,7 +395,7 @@ func allDone(states map[string]string, jobs []workload, submitted map[string]boo
 	return true
 }
 
-// judge says what is wrong with how jobs have ended, and counts the reasons of those that failed, by what they are.
+// judge lists the jobs that ended other than they must, and counts the hostile ones that failed, by kind and by reason.
 func judge(states map[string]string, jobs []workload) (failed map[string]map[string]int, wrong []string) {
 	failed = map[string]map[string]int{}
 	for _, j := range jobs {

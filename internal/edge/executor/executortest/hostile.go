@@ -66,12 +66,12 @@ var hostile = []struct {
 	{"a sparse file is within the limit", `truncate -s 2G "$SLUICE_OUTPUT_DIR/big"; echo end >> "$SLUICE_OUTPUT_DIR/big"`, 4 << 30, true, nil},
 }
 
-// mounts begins a script that mounts: m does so, for all to see where a subjob has no view of its own. Where it may not the script says so
-// and fails.
+// mounts defines m for a script: it mounts a tmpfs, which the host sees too where the subjob has no mount namespace of its own. Where
+// mounting is not allowed, the script says so and fails.
 const (
 	mounts      = `m() { mount -t tmpfs none "$1" 2>/dev/null || { echo ` + unmountable + ` >&2; exit 9; }; }; `
 	unmountable = "no file system can be mounted here"
-	// socket makes sockets of the names that follow: perl is wherever git is.
+	// socket makes a socket at every name that follows. It uses perl, which git depends on.
 	socket = `perl -MSocket -e 'for (@ARGV) { socket(S, PF_UNIX, SOCK_STREAM, 0) && bind(S, sockaddr_un($_)) || die $! }'`
 )
 
@@ -93,7 +93,7 @@ func Hostile(t *testing.T, open func(t *testing.T) Harness) {
 			b.do(m)
 			b.next(protocol.Started)
 			r := b.ended()
-			// Where a subjob has a view of its own of what is mounted, that is gone with it.
+			// A subjob with a mount namespace of its own takes its mounts with it, so its output counts.
 			counts := c.counts || slices.Contains(c.words, unmountable) && r.Outcome == job.Done
 			switch failed := r.Outcome == job.LimitKilled || r.Outcome == job.ExitFailed; {
 			case counts && (r.Outcome != job.Done || r.Progress != units.To):
@@ -103,9 +103,10 @@ func Hostile(t *testing.T, open func(t *testing.T) Harness) {
 			case !counts && r.ExitCode <= 0 && !says(r.Detail, c.words):
 				b.Errorf("the reason is %q, want one of %q", r.Detail, c.words)
 			}
-			// The daemon is started again while it settles.
+			// The daemon is restarted between two Settles of the same subjob.
 			settle := protocol.Message{
-				Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite", Body: &protocol.Settlement{Committed: counts},
+				Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite",
+				Body: &protocol.Settlement{Committed: counts},
 			}
 			if counts {
 				settle.Body.(*protocol.Settlement).Range = units

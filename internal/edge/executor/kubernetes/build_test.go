@@ -238,14 +238,38 @@ func TestHowAPodEnded(t *testing.T) {
 		"evicted, with words of its own":       {says(job.Result{Outcome: job.Stopped, Progress: 10, Start: 5, End: 9, Detail: "exit 0"}, "Error"), "Evicted", false, job.Stopped, "Evicted: too much; exit 0"},
 		"the kubelet's end":                    {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "DeadlineExceeded", false, job.DeadlineKilled, "137"},
 		"evicted":                              {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "Evicted", false, job.Stopped, "Evicted"},
-		"killed":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "", false, job.Lost, "did not say how it went"},
-		"deleted while it ran":                 {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "", true, job.NodeFailed, "somebody has deleted its Pod"},
-		"its machine was restarted":            {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 255, Reason: "Unknown"}, "", false, job.NodeFailed, "255"},
-		"its exit was not read":                {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "ContainerStatusUnknown"}, "", false, job.NodeFailed, "ContainerStatusUnknown"},
-		"no such program":                      {corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, Message: "no such file"}, "", false, job.StartFailed, "no such file"},
-		"deleted before":                       {corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}, "", true, job.Stopped, "did not start"},
-		"refused":                              {corev1.ContainerStateTerminated{}, "UnexpectedAdmissionError", false, job.NodeFailed, "UnexpectedAdmissionError"},
-		"late, not begun":                      {corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}, "DeadlineExceeded", false, job.NodeFailed, "did not start"},
+		"killed": {
+			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"},
+			"", false, job.Lost, "did not say how it went",
+		},
+		"deleted while it ran": {
+			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"},
+			"", true, job.NodeFailed, "somebody has deleted its Pod",
+		},
+		"its machine was restarted": {
+			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 255, Reason: "Unknown"},
+			"", false, job.NodeFailed, "255",
+		},
+		"its exit was not read": {
+			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "ContainerStatusUnknown"},
+			"", false, job.NodeFailed, "ContainerStatusUnknown",
+		},
+		"no such program": {
+			corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, Message: "no such file"},
+			"", false, job.StartFailed, "no such file",
+		},
+		"deleted before": {
+			corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137},
+			"", true, job.Stopped, "did not start",
+		},
+		"refused": {
+			corev1.ContainerStateTerminated{},
+			"UnexpectedAdmissionError", false, job.NodeFailed, "UnexpectedAdmissionError",
+		},
+		"late, not begun": {
+			corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137},
+			"DeadlineExceeded", false, job.NodeFailed, "did not start",
+		},
 	} {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: began}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: c.reason, Message: "too much", ContainerStatuses: []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Terminated: &c.state}}}}}
 		if c.deleted {

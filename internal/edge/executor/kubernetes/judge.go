@@ -67,8 +67,8 @@ func collected(p *corev1.Pod) bool {
 	return false
 }
 
-// deletedEarly reports whether a Pod was asked to be deleted before its lease was over: by a person, an owner or the machine's, or by us to stop it. After that it is
-// deleted for not having ended by itself.
+// deletedEarly reports whether the deletion of a Pod was requested before its lease ended: by a person, its owner, the garbage collector
+// of its machine, or by us to stop it. After the end of the lease we delete any Pod that has not ended by itself.
 func deletedEarly(p *corev1.Pod, end quantity.Instant) bool {
 	if p.DeletionTimestamp == nil {
 		return false
@@ -191,15 +191,16 @@ func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod
 	return said
 }
 
-// oomKilled is a container's reason when the kernel killed something of it for memory. That is host memory, not the device memory that was sold: the job outgrew no slice,
-// and its profile is not raised. So it counts as the job's failure, as any SIGKILL that Sluice did not send, and not as job.MemoryKilled.
+// oomKilled is a container's reason when the kernel killed one of its processes for lack of host memory. Only device memory is sold, so the
+// job outgrew no slice and its profile is not raised: it counts as the job's failure, as any SIGKILL that Sluice did not send does, and not
+// as job.MemoryKilled.
 const (
 	oomKilled   = "OOMKilled"
 	outOfMemory = "the kernel ended it: its container, or its machine, had no more memory (not the slice's)"
 )
 
-// outcome of a process that left no word, by the kubelet's reasons for Pod and container. A first process that ended by itself is Lost: on a machine that lives its program
-// may have ended it.
+// outcome of a Pod whose first process left no result, by the kubelet's reasons for Pod and container. Lost, which counts as the job's
+// failure, where the machine stayed up: the program itself may have killed that process.
 func outcome(ofPod, ofContainer string) job.Outcome {
 	switch {
 	case ofContainer == oomKilled:
@@ -214,8 +215,8 @@ func outcome(ofPod, ofContainer string) job.Outcome {
 	return job.Lost
 }
 
-// unread are the reasons of a container whose exit nobody read: containerd's for one that was there before the machine, or it, was restarted, and the kubelet's for one that
-// it does not find any more. Whoever ended those, it was not seen to be the program.
+// unread are the reasons of a container whose exit status was never read: containerd's for one from before a restart of the machine or of
+// containerd, and the kubelet's for one that it no longer finds. Nothing shows that the program ended these, so the node answers for them.
 var unread = []string{"Unknown", "ContainerStatusUnknown"} //nolint:gochecknoglobals // read-only by use
 
 // when a Pod was over, as far as its status says.

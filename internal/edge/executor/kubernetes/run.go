@@ -208,7 +208,8 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 	return nil
 }
 
-// lost is the end of a subjob that nothing is heard of any more. That is its machine's failure; its time is that of its lease, as far as it began.
+// lost is the end of a subjob whose Pod was not heard of until well after its lease. That is its machine's failure. If it had started, it
+// is charged from then until the end of its lease.
 func (r *run) lost(now quantity.Instant) *pod.Said {
 	s := r.end(job.NodeFailed, "nothing was heard of it until well after its lease's end: its machine, or the way to it, is gone", now)
 	r.mu.Lock()

@@ -33,7 +33,8 @@ func TestLateSupervisorFindsTheFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := b.open()
-	if len(found) != 1 || found[0].Alive || found[0].Result == nil || found[0].Result.Outcome != job.NodeFailed || found[0].Result.Start != 0 {
+	if len(found) != 1 || found[0].Alive || found[0].Result == nil ||
+		found[0].Result.Outcome != job.NodeFailed || found[0].Result.Start != 0 {
 		t.Fatalf("found %+v, want a start that its node failed", found)
 	}
 	// Now the supervisor comes.

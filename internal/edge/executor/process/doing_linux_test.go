@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// TestWhoseDoingTheDeathOfASupervisorIs: the program's under a daemon that sees it, the node's with the machine or the daemon, and that of a
-// limit which the subjob had run into before, whoever sees it. What it had completed counts wherever it is there.
+// TestWhoseDoingTheDeathOfASupervisorIs: it counts as the program's failure if a running daemon sees it, as the node's if the machine or
+// the daemon was down, and as a limit's if the subjob had hit that limit before, daemon or not. Progress that is on the disk counts.
 func TestWhoseDoingTheDeathOfASupervisorIs(t *testing.T) {
 	out := func(files ...string) string { // a control group as the kernel shows it
 		dir := t.TempDir()
@@ -32,19 +32,34 @@ func TestWhoseDoingTheDeathOfASupervisorIs(t *testing.T) {
 		progress        int64
 		said            string
 	}{
-		"the daemon lives":                       {want: job.Lost, progress: 5, said: "perhaps the program itself"},
-		"no daemon is there":                     {away: true, want: job.NodeFailed, progress: 5, said: "while no daemon was there"},
-		"the machine is restarted":               {away: true, restarted: true, want: job.NodeFailed, said: "the machine was restarted"},
-		"out of memory, and the daemon lives":    {group: out("memory.events", full), want: job.MemoryKilled, progress: 5, said: "more than the memory of its slice"},
-		"out of memory, and no daemon is there":  {away: true, group: out("memory.events", full), want: job.MemoryKilled, progress: 5, said: "more than the memory of its slice"},
-		"too many processes, and the same":       {away: true, group: out("pids.events", "max 3\n"), want: job.LimitKilled, progress: 5, said: "more processes"},
-		"memory is short on the machine":         {away: true, group: out("memory.events", "oom 0\noom_kill 2\n"), want: job.NodeFailed, progress: 5, said: "no daemon"},
-		"a limit, and the machine was restarted": {away: true, restarted: true, group: out("memory.events", full), want: job.NodeFailed, said: "the machine was restarted"},
+		"the daemon lives":         {want: job.Lost, progress: 5, said: "perhaps the program itself"},
+		"no daemon is there":       {away: true, want: job.NodeFailed, progress: 5, said: "while no daemon was there"},
+		"the machine is restarted": {away: true, restarted: true, want: job.NodeFailed, said: "the machine was restarted"},
+		"out of memory, and the daemon lives": {
+			group: out("memory.events", full),
+			want:  job.MemoryKilled, progress: 5, said: "more than the memory of its slice",
+		},
+		"out of memory, and no daemon is there": {
+			away: true, group: out("memory.events", full),
+			want: job.MemoryKilled, progress: 5, said: "more than the memory of its slice",
+		},
+		"too many processes, and the same": {
+			away: true, group: out("pids.events", "max 3\n"),
+			want: job.LimitKilled, progress: 5, said: "more processes",
+		},
+		"memory is short on the machine": {
+			away: true, group: out("memory.events", "oom 0\noom_kill 2\n"),
+			want: job.NodeFailed, progress: 5, said: "no daemon",
+		},
+		"a limit, and the machine was restarted": {
+			away: true, restarted: true, group: out("memory.events", full),
+			want: job.NodeFailed, said: "the machine was restarted",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, func(o *process.Options) { o.Isolation, o.BootID = treeOnly(), "the first" })
 			supervisor := b.running()
-			if c.group != "" { // its supervisor holds the lock, and one line more is as if it had written it
+			if c.group != "" { // the supervisor holds the lock, so the line is appended as if it had written it
 				note, err := b.dir().ReadNote()
 				if err != nil {
 					t.Fatal(err)
@@ -83,16 +98,19 @@ func TestWhoseDoingTheDeathOfASupervisorIs(t *testing.T) {
 	}
 }
 
-// TestASupervisorThatNeverLooked: nothing of the subjob has run, so it is its node's failure, whether a daemon is there or not. One whose
-// program can't be started at all is none that a node can work with.
+// TestASupervisorThatNeverLooked: a supervisor that ends before it starts the command is its node's failure. One that can't even be started
+// also makes the node report that it is ailing.
 func TestASupervisorThatNeverLooked(t *testing.T) {
 	for name, c := range map[string]struct {
 		then string // what becomes of the supervisor's program once the executor is open
 		said string
 		ails bool
 	}{
-		"it ends at once": {then: "#!/bin/sh\n[ $1 = probe ] && exit 0\necho broken >&2\nexit 3\n", said: "the supervisor ended before the start"},
-		"it is gone":      {said: "no such file", ails: true},
+		"it ends at once": {
+			then: "#!/bin/sh\n[ $1 = probe ] && exit 0\necho broken >&2\nexit 3\n",
+			said: "the supervisor ended before the start",
+		},
+		"it is gone": {said: "no such file", ails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, func(o *process.Options) { o.ShimPath = slowShim(t) })

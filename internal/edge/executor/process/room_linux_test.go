@@ -18,11 +18,12 @@ import (
 // diskSize is the size of a small disk, in bytes.
 const diskSize = 24 << 20
 
-// onSmallDisk has the data directory on a file system of its own.
+// onSmallDisk puts the data directory on a file system of its own of diskSize bytes.
 func onSmallDisk(t *testing.T) func(*process.Options) {
 	return onDisk(t, fmt.Sprintf("size=%d", diskSize))
 }
 
+// onDisk puts the data directory on a tmpfs of its own with these mount options.
 func onDisk(t *testing.T, options string) func(*process.Options) {
 	return func(o *process.Options) {
 		dir := t.TempDir()
@@ -39,7 +40,7 @@ func onDisk(t *testing.T, options string) func(*process.Options) {
 	}
 }
 
-// ended waits for the end of a subjob, whatever else is said.
+// ended waits for the end of a subjob and skips all other messages.
 func (b *bench) ended(t job.Token) job.Result {
 	b.Helper()
 	for {
@@ -54,8 +55,8 @@ func (b *bench) ended(t job.Token) job.Result {
 	}
 }
 
-// roomy fails if something of what filled the disk is left.
-func (b *bench) roomy() {
+// wantDiskFreed fails unless the small disk is free again, but for the MiB that results and logs may take.
+func (b *bench) wantDiskFreed() {
 	b.Helper()
 	s, err := volume.Look(b.o.DataDir)
 	if err != nil || s.Free < diskSize-1<<20 {
@@ -63,8 +64,9 @@ func (b *bench) roomy() {
 	}
 }
 
-// filled checks the result of who has filled the disk.
-func (b *bench) filled(r job.Result) {
+// wantCulprit checks the result of a subjob that filled the disk: it was ended for a limit, nothing of it counts, and the reason names the
+// file system.
+func (b *bench) wantCulprit(r job.Result) {
 	b.Helper()
 	if r.Outcome != job.LimitKilled || r.Progress != 0 || r.Checkpoint {
 		b.Errorf("%v at %d, want the limit and nothing that counts: %s", r.Outcome, r.Progress, r.Detail)
@@ -76,13 +78,14 @@ func (b *bench) filled(r job.Result) {
 	}
 }
 
-// TestWhoFillsTheDiskEndsForIt: whatever it is that a subjob fills its disk with, and however it ends then, it ends as one that passed a
-// limit, and what it wrote is gone.
+// TestWhoFillsTheDiskEndsForIt: whatever files a subjob fills its disk with, and however its program then ends, its outcome is that of a
+// limit, and its files are removed.
 func TestWhoFillsTheDiskEndsForIt(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"its output, and fails":              `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x`,
-		"its output, having done a part":     `echo '{"progress":5}' > $SLUICE_PROGRESS_FILE; cd $SLUICE_OUTPUT_DIR; head -c 60000000 /dev/zero > x`,
+		"its output, and fails": `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x`,
+		"its output, having done a part": `echo '{"progress":5}' > $SLUICE_PROGRESS_FILE
+			cd $SLUICE_OUTPUT_DIR; head -c 60000000 /dev/zero > x`,
 		"a checkpoint, and goes on":          `while :; do head -c 6000000 /dev/zero >> $SLUICE_CHECKPOINT_DIR/x; done`,
 		"scratch, and waits":                 `head -c 60000000 /dev/zero > $TMPDIR/x; sleep 1000`,
 		"the folder of its progress":         `head -c 60000000 /dev/zero > $(dirname $SLUICE_PROGRESS_FILE)/x; exit 1`,
@@ -98,8 +101,8 @@ func TestWhoFillsTheDiskEndsForIt(t *testing.T) {
 				o.LogLimit = 64 << 20
 			})
 			b.do(lease(time.Minute, "sh", "-c", script))
-			b.filled(b.ended(token))
-			b.roomy()
+			b.wantCulprit(b.ended(token))
+			b.wantDiskFreed()
 			if _, err := os.Stat(filepath.Join(string(b.dir()), "result.json")); err != nil {
 				t.Error(err)
 			}
@@ -107,7 +110,7 @@ func TestWhoFillsTheDiskEndsForIt(t *testing.T) {
 	}
 }
 
-// TestWhoTakesAllFilesEndsForIt: a file system has room for so many.
+// TestWhoTakesAllFilesEndsForIt: a file system without free inodes is full too.
 func TestWhoTakesAllFilesEndsForIt(t *testing.T) {
 	b := newBench(t, onDisk(t, "size=64m,nr_inodes=400"))
 	b.do(lease(time.Minute, "sh", "-c", `cd $SLUICE_OUTPUT_DIR; i=0; while : > $i; do i=$((i+1)); done; exit 1`))
@@ -119,7 +122,7 @@ func TestWhoTakesAllFilesEndsForIt(t *testing.T) {
 	}
 }
 
-// TestWhoEndsWellOnAFullDisk: what a subjob has done counts, though nothing else has room any more.
+// TestWhoEndsWellOnAFullDisk: the output of a subjob that succeeds counts, though the disk has no more room than for its result.
 func TestWhoEndsWellOnAFullDisk(t *testing.T) {
 	b := newBench(t, onSmallDisk(t))
 	m := lease(time.Minute, "sh", "-c",
@@ -127,22 +130,23 @@ func TestWhoEndsWellOnAFullDisk(t *testing.T) {
 	b.do(m)
 	b.next(protocol.Started)
 	b.await("its output", func() bool { return b.wrote(20_000_000) })
-	room := b.outsider(false)
+	release := b.fillDisk(false)
 	if r := b.ended(token); r.Outcome != job.Done {
 		t.Fatalf("%v: %s", r.Outcome, r.Detail)
 	}
-	room()
+	release()
 	b.commit(m)
 }
 
-// wrote says whether the subjob's output has so many bytes.
+// wrote says whether the subjob has written n bytes of output.
 func (b *bench) wrote(n int64) bool {
 	info, err := os.Stat(filepath.Join(b.dir().Output(), "x"))
 	return err == nil && info.Size() == n
 }
 
-// outsider fills the disk, to the last byte or but for a result, and returns what gives the room back.
-func (b *bench) outsider(all bool) func() {
+// fillDisk fills the disk with a file that is no subjob's: to the last byte or, unless all, but for 32 KiB, which is room for a result.
+// The function that it returns removes the file.
+func (b *bench) fillDisk(all bool) (release func()) {
 	b.Helper()
 	path := filepath.Join(b.o.DataDir, "full")
 	f, err := os.Create(path + ".new")
@@ -162,8 +166,8 @@ func (b *bench) outsider(all bool) func() {
 	return func() { must(os.Remove(path)) }
 }
 
-// TestWhoFailsBesideAFullDiskIsExcused: the neighbour of one that fills the disk fails for want of room, some time later, and that is not
-// its failure.
+// TestWhoFailsBesideAFullDiskIsExcused: a subjob that fails because another one filled the disk, even two seconds later, counts as its
+// node's failure.
 func TestWhoFailsBesideAFullDiskIsExcused(t *testing.T) {
 	b := newBench(t, onSmallDisk(t))
 	neighbour := lease(time.Minute, "sh", "-c",
@@ -172,14 +176,14 @@ func TestWhoFailsBesideAFullDiskIsExcused(t *testing.T) {
 	b.do(neighbour)
 	b.next(protocol.Started)
 	b.do(lease(time.Minute, "sh", "-c", `while :; do head -c 6000000 /dev/zero >> $SLUICE_OUTPUT_DIR/x; done`))
-	b.filled(b.ended(token))
+	b.wantCulprit(b.ended(token))
 	if r := b.ended(neighbour.Token); r.Outcome != job.NodeFailed || !strings.Contains(r.Detail, "which others fill") ||
 		!strings.Contains(r.Detail, "exit status 3") {
 		t.Errorf("%v: %q, want the node's trouble", r.Outcome, r.Detail)
 	}
 }
 
-// TestTheLargestFillsTheDisk: of two that took half of what was free when they began the one that has more is ended.
+// TestTheLargestFillsTheDisk: of two subjobs that each took half of the bytes free at their start, the one with more is ended.
 func TestTheLargestFillsTheDisk(t *testing.T) {
 	b := newBench(t, onSmallDisk(t))
 	b.do(lease(time.Minute, "sh", "-c", `head -c 13000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`))
@@ -188,13 +192,14 @@ func TestTheLargestFillsTheDisk(t *testing.T) {
 	second := lease(10*time.Second, "sh", "-c", `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`)
 	second.Token.Seq = 2
 	b.do(second)
-	b.filled(b.ended(token))
+	b.wantCulprit(b.ended(token))
 	if r := b.ended(second.Token); r.Outcome == job.LimitKilled {
 		t.Errorf("the smaller one is ended as well: %s", r.Detail)
 	}
 }
 
-// TestWhoFillsTheDiskAndLosesItsSupervisor: the executor finds out as much, at once or at the next start.
+// TestWhoFillsTheDiskAndLosesItsSupervisor: where the supervisor is dead, the executor judges that the subjob filled the disk, at once or
+// at its next start.
 func TestWhoFillsTheDiskAndLosesItsSupervisor(t *testing.T) {
 	t.Parallel()
 	for name, daemon := range map[string]bool{"at once": true, "at the next start": false} {
@@ -208,18 +213,18 @@ func TestWhoFillsTheDiskAndLosesItsSupervisor(t *testing.T) {
 			if !daemon {
 				must(b.ex.Close())
 			}
-			must(syscall.Kill(note.PID, syscall.SIGSTOP)) // it would see to it itself
-			room := b.outsider(true)
+			must(syscall.Kill(note.PID, syscall.SIGSTOP)) // or it would end the subjob for the full disk itself
+			release := b.fillDisk(true)
 			kill(t, note.PID)
 			if daemon {
-				b.filled(b.ended(token))
+				b.wantCulprit(b.ended(token))
 			} else if found := b.open(); len(found) != 1 || found[0].Result == nil {
 				t.Fatalf("found %+v, want one that is over", found)
 			} else {
-				b.filled(*found[0].Result)
+				b.wantCulprit(*found[0].Result)
 			}
-			room()
-			b.roomy()
+			release()
+			b.wantDiskFreed()
 		})
 	}
 }

@@ -41,24 +41,24 @@ type run struct {
 	onGPU  quantity.Amount
 	result *job.Result
 	still  still
-	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. Used by the goroutine that stays with the subjob alone, as what follows is, up to hitWords.
+	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. These, and
+	// all fields down to hitWords, are used by the goroutine that stays with the subjob alone.
 	named *sharedSync
 	well  bool
 	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine until there is a result, then of
 	// who settles.
 	told bool
-	// gone is when what a dead supervisor has left was ended; 0: nothing had to be.
+	// gone is when the processes that outlived a dead supervisor had been killed; 0: there were none to kill.
 	gone quantity.Instant
 	// trouble of the node that its start, or its end, has met.
 	trouble error
-	// damage is what keeps its lease from being read; empty: it was.
+	// damage is why its lease could not be read; empty: it was read.
 	damage string
-	// locked: the lock of the run directory is held here. Who has the note open then is no supervisor of it. Used by the goroutine
-	// that stays with the subjob alone, as named is.
+	// locked: this executor holds the lock of the run directory, so a process that has the note open there is not its supervisor.
 	locked bool
-	// unseen: its supervisor was dead when this daemon came, so that nobody saw it die.
+	// unseen: its supervisor was dead already when this daemon started, so no daemon saw it die.
 	unseen bool
-	// hit is the limit that it had run into when its supervisor was found dead, 0 for none, and how in words.
+	// hit is the outcome of the limit that it had hit before its supervisor died, 0 for none, and hitWords says how.
 	hit      job.Outcome
 	hitWords string
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.

@@ -391,7 +391,8 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 		to = max(to, control.Range.To)
 	}
 	e := shim.Ending{ExitCode: -1, Cause: job.Lost, Forced: true, To: to, FirstTo: r.lease.Range.To}
-	detail, here := "the supervisor died: somebody has killed it, perhaps the program itself", note.BootID == shim.BootID() && !r.lease.Outlived(r.e.bootID)
+	detail := "the supervisor died: somebody has killed it, perhaps the program itself"
+	here := note.BootID == shim.BootID() && !r.lease.Outlived(r.e.bootID)
 	switch {
 	case !here:
 		e.Cause, detail = job.NodeFailed, "the machine was restarted; what the subjob had written was not yet synced and does not count"

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
 )
 
-// TestAPowerCutTakesNoWorkDirectory that was acknowledged: the power is cut at every moment while one is stored. Before that it is there whole
-// or not at all.
+// TestAPowerCutTakesNoWorkDirectory: the power is cut before every sync while work directories are stored. One that was acknowledged is
+// there; one that was not is there whole or not at all.
 func TestAPowerCutTakesNoWorkDirectory(t *testing.T) {
 	var r power.Recorder
 	b := newBench(t, func(o *process.Options) {
@@ -22,7 +22,8 @@ func TestAPowerCutTakesNoWorkDirectory(t *testing.T) {
 	})
 	stored := map[string]bool{}
 	for i := range 3 {
-		s, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: fmt.Sprint("f", i), Typeflag: tar.TypeReg}, tar.Header{Name: "d/g", Typeflag: tar.TypeReg}), 1<<20)
+		packed := pack(t, tar.Header{Name: fmt.Sprint("f", i), Typeflag: tar.TypeReg}, tar.Header{Name: "d/g", Typeflag: tar.TypeReg})
+		s, err := b.ex.PutSnapshot(packed, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,20 +40,23 @@ func TestAPowerCutTakesNoWorkDirectory(t *testing.T) {
 		for seed := range uint64(3) {
 			root := t.TempDir()
 			disk.Cut(h[i].Tree, power.Draw(seed*uint64(i+1))).Put(root)
-			ex, err := process.New(process.Options{DataDir: root, ShimPath: b.o.ShimPath, Isolation: treeOnly(), Deliver: func(protocol.Message) {}})
+			what := fmt.Sprintf("cut at moment %d (sync of %q), seed %d", i, h[i].Path, seed)
+			ex, err := process.New(process.Options{
+				DataDir: root, ShimPath: b.o.ShimPath, Isolation: treeOnly(), Deliver: func(protocol.Message) {},
+			})
 			if err != nil {
-				t.Fatalf("cut at moment %d (sync of %q), seed %d: %v", i, h[i].Path, seed, err)
+				t.Fatalf("%s: %v", what, err)
 			}
 			for id, told := range stored {
 				has, err := ex.HasSnapshot(id)
 				if err != nil || told && !has {
-					t.Errorf("cut at moment %d (sync of %q), seed %d: %.8s is there %v, %v; told %v", i, h[i].Path, seed, id, has, err, told)
+					t.Errorf("%s: %.8s is there %v, %v; told %v", what, id, has, err, told)
 				}
 				if !has {
 					continue
 				}
 				if s, err := ex.TakeSnapshot(id); err != nil || s.Files != 2 {
-					t.Errorf("cut at moment %d (sync of %q), seed %d: %.8s is there and read as %+v, %v", i, h[i].Path, seed, id, s, err)
+					t.Errorf("%s: %.8s is there and read as %+v, %v", what, id, s, err)
 				}
 			}
 			must(ex.Close())

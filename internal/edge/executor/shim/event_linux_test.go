@@ -141,7 +141,8 @@ func TestAnEventOfAnEarlierMoment(t *testing.T) {
 		e := shim.Event{Boot: int64(shim.Boottime()), Wall: before}
 		boot := e.Boot
 		e.Since(a, at)
-		if late := time.Duration(boot - e.Boot); late < want || want == 0 && late != 0 || before.Sub(e.Wall) != late || late > want+time.Minute {
+		late := time.Duration(boot - e.Boot)
+		if late < want || want == 0 && late != 0 || before.Sub(e.Wall) != late || late > want+time.Minute {
 			t.Errorf("of an instant %v before, it is told as %v before", want, late)
 		}
 	}

@@ -80,7 +80,8 @@ func (r *ring) read(from uint64, each func(*Act)) (next, lost uint64) {
 			Relief: quantity.Amount(w[5]), Used: quantity.Amount(w[6]),
 		}
 		if w[0] != from+1 || r.slots.load(at) != from+1 || w[7] != sum(from+1, w[1:7]) ||
-			a.Step < airlock.Suspend || a.Step > airlock.Reclaim || a.Cause < airlock.Deficit || a.Cause >= airlock.Causes || w[3]>>48 > uint64(airlock.Emergency) {
+			a.Step < airlock.Suspend || a.Step > airlock.Reclaim || a.Cause < airlock.Deficit || a.Cause >= airlock.Causes ||
+			w[3]>>48 > uint64(airlock.Emergency) {
 			lost++
 			continue
 		}

@@ -24,7 +24,8 @@ type logFile struct {
 
 func (f *logFile) Write(p []byte) (n int, err error) {
 	if f.file == nil {
-		if f.file, err = shim.OpenPlain(f.path, os.O_WRONLY|os.O_CREATE|f.flags, f.mode); err != nil { // a pipe in its place would never be read
+		// A pipe in its place would have no reader and block the open for good.
+		if f.file, err = shim.OpenPlain(f.path, os.O_WRONLY|os.O_CREATE|f.flags, f.mode); err != nil {
 			f.file = nil
 			return 0, err
 		}

@@ -50,7 +50,8 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 	w := watch{
 		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l), group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
-		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond}, room: crowding{dir: dir, lease: l},
+		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond},
+		room:  crowding{dir: dir, lease: l},
 		waits: tree.Waits{Group: c.group}, began: time.Now(),
 	}
 	if w.scratch.Bytes > 0 {
