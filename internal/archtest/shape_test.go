@@ -26,7 +26,8 @@ const shapes = "testdata/shape.txt"
 func TestShape(t *testing.T) {
 	pkgs, err := packages.Load(&packages.Config{
 		Dir: root, BuildFlags: []string{"-tags=s3,kubernetes"},
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedExportFile,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo |
+			packages.NeedImports | packages.NeedExportFile,
 	}, "./internal/...", "./cmd/...", "./sdk/...")
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +74,10 @@ func TestShape(t *testing.T) {
 
 func TestPlantedShape(t *testing.T) {
 	files := map[string]string{
-		"a.go": "package planted\n\ntype base struct{ x, y int }\n\nfunc (b *base) one() { b.two() }\n\nfunc (b *base) three() { run(b) }\n",
-		"b.go": "package planted\n\nimport \"os\"\n\ntype whole struct {\n\tbase\n\t*os.File\n\tz int\n}\n\nfunc (b *base) two() {}\n\nfunc run(*base) {}\n\nfunc both(a, b *base, w whole) {}\n",
+		"a.go": "package planted\n\ntype base struct{ x, y int }\n\nfunc (b *base) one() { b.two() }\n\n" +
+			"func (b *base) three() { run(b) }\n",
+		"b.go": "package planted\n\nimport \"os\"\n\ntype whole struct {\n\tbase\n\t*os.File\n\tz int\n}\n\n" +
+			"func (b *base) two() {}\n\nfunc run(*base) {}\n\nfunc both(a, b *base, w whole) {}\n",
 		"c.go": "package planted\n\nvar top = whole{}\n",
 	}
 	p := planted(t, files)
@@ -107,7 +110,10 @@ func TestPlantedShape(t *testing.T) {
 // planted type-checks files as one package of the module.
 func planted(t *testing.T, files map[string]string) *packages.Package {
 	t.Helper()
-	p := &packages.Package{PkgPath: Module + "/planted", Fset: token.NewFileSet(), TypesInfo: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
+	p := &packages.Package{
+		PkgPath: Module + "/planted", Fset: token.NewFileSet(),
+		TypesInfo: &types.Info{Uses: map[*ast.Ident]types.Object{}},
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f, err := parser.ParseFile(p.Fset, name, files[name], 0)
 		if err != nil {

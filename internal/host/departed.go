@@ -42,7 +42,8 @@ func (h *Host) missing() error {
 		zone, kept := job.ZoneID(at.ID), slices.Sorted(maps.Keys(h.absent[at]))
 		switch {
 		case at.Role != protocol.Zone:
-			return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is %s: start it with the name (--name), the zones and the nodes it had%s",
+			return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is %s: "+
+				"start it with the name (--name), the zones and the nodes it had%s",
 				h.opts.DataDir, actor.Name(at), actor.Names(h.parties[1:]), nodesHint(at))
 		case drainer == nil || !drainer.Drained(zone):
 			return errkind.Errorf(errkind.Invalid, "zone %s is missing, and it was never drained: put it back into zones: of --config (zones: [%s]), start, "+

@@ -128,8 +128,8 @@ func readNames(dir string) (names []job.NodeID, err error) {
 		ended = ended && name != "" && !strings.ContainsRune(name, '/') && !strings.ContainsFunc(name, unicode.IsControl)
 	}
 	if !ended {
-		return nil, errkind.Errorf(errkind.Corrupt, "%s does not hold names of this machine, one a line: restore it from a backup, or remove it if the machine "+
-			"never had another name; nothing was changed", path)
+		return nil, errkind.Errorf(errkind.Corrupt, "%s does not hold names of this machine, one a line: restore it from a backup, "+
+			"or remove it if the machine never had another name; nothing was changed", path)
 	}
 	return names, nil
 }
@@ -152,7 +152,8 @@ func (h *Host) keepNames() error {
 		return fmt.Errorf("keep the machine's name: %w", err)
 	}
 	if n := len(h.opts.Names); n > 1 {
-		h.log.Info("the machine has another name from now on, with all that the data directory has of it", "was", h.opts.Names[n-2], "is", h.opts.Machine)
+		h.log.Info("the machine has another name from now on, with all that the data directory has of it",
+			"was", h.opts.Names[n-2], "is", h.opts.Machine)
 	}
 	return nil
 }

@@ -99,7 +99,9 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if err = h.openArchive(); err != nil {
 		return err
 	}
-	if h.executor, h.files, err = h.opts.Executor(Env{Deliver: h.heard, Slice: h.slice, Present: h.renames.Slice, Use: h.use()}); err != nil {
+	if h.executor, h.files, err = h.opts.Executor(Env{
+		Deliver: h.heard, Slice: h.slice, Present: h.renames.Slice, Use: h.use(),
+	}); err != nil {
 		return fmt.Errorf("start the executor: %w", err)
 	}
 	if err = h.lostJournal(); err != nil {

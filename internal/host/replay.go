@@ -44,7 +44,10 @@ func (h *Host) replay() error {
 	h.workdirs = newWorkdirs()
 	h.recovering = recoveredTurns
 	collect(true)
-	r := &journalReader{journal: h.journal, renames: h.renames, told: h.recovered, full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches)}
+	r := &journalReader{
+		journal: h.journal, renames: h.renames, told: h.recovered,
+		full: make(chan []protocol.Fact, batches), free: make(chan []protocol.Fact, batches),
+	}
 	for range batches {
 		r.free <- make([]protocol.Fact, 0, batchFacts)
 	}
@@ -182,7 +185,7 @@ func (r *journalReader) fact(encoded []byte) error {
 		return err
 	}
 	if r.renames.Fact(f) {
-		encoded = wire.AppendFact(nil, f) // a tape plays with the names of now
+		encoded = wire.AppendFact(nil, f) // a tape is played with the present names
 	}
 	if r.told(f, encoded); len(r.facts) < batchFacts {
 		return nil

@@ -23,7 +23,8 @@ func TestDataMovesToAnotherHost(t *testing.T) {
 	if got := d.node(); got != "alpha" {
 		t.Fatalf("it is called %s", got)
 	}
-	d.submit(spec("runs", "rigid: {walltime: 1h}", `while ! [ -e `+d.dir+`/goon ]; do sleep 0.05; done; echo 0 > "$SLUICE_OUTPUT_DIR/units"`, "grace: 200ms"))
+	d.submit(spec("runs", "rigid: {walltime: 1h}",
+		`while ! [ -e `+d.dir+`/goon ]; do sleep 0.05; done; echo 0 > "$SLUICE_OUTPUT_DIR/units"`, "grace: 200ms"))
 	d.running("runs", 1)
 	before := d.slices()
 	d.kill()

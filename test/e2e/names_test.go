@@ -42,7 +42,8 @@ func called(t *testing.T, name string, flags ...string) (d *daemon, release func
 	d.submit(tiny("filed"))
 	d.done("filed")
 	d.archived(1)
-	d.submit(spec("runs", "rigid: {walltime: 1h}", `while ! [ -e `+d.dir+`/goon ]; do sleep 0.05; done; echo 0 > "$SLUICE_OUTPUT_DIR/units"`, "grace: 200ms"))
+	d.submit(spec("runs", "rigid: {walltime: 1h}",
+		`while ! [ -e `+d.dir+`/goon ]; do sleep 0.05; done; echo 0 > "$SLUICE_OUTPUT_DIR/units"`, "grace: 200ms"))
 	d.running("runs", 1)
 	for _, s := range d.slices() {
 		if s.State == "idle" {
@@ -76,7 +77,8 @@ func TestAMachineIsRenamed(t *testing.T) {
 		return said
 	}
 	want := tell()
-	if !strings.Contains(want["slices"], "reserved") || !strings.Contains(want["runs"], "first/") || !strings.Contains(want["filed"], "first/") {
+	if !strings.Contains(want["slices"], "reserved") || !strings.Contains(want["runs"], "first/") ||
+		!strings.Contains(want["filed"], "first/") {
 		t.Fatalf("%v", want)
 	}
 	is := "first"

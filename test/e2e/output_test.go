@@ -39,7 +39,8 @@ func TestEveryCommittedRangeIsListed(t *testing.T) {
 			write := `echo $SLUICE_FROM > "$SLUICE_OUTPUT_DIR/units"`
 			d.submit(spec("chain", "steps: {total: 5, every: 1, perStep: 1s}",
 				say+`[ $((SLUICE_FROM%2)) = 0 ] || `+write+`; : > "$SLUICE_CHECKPOINT_DIR/c"; `+one, "grace: 200ms", "startup: 10s"))
-			d.submit(spec("items", "items: {total: 4, grid: 1, perItem: 1s}", say+`[ $SLUICE_FROM != 2 ] || `+write+`; `+one, "grace: 200ms", "startup: 10s"))
+			d.submit(spec("items", "items: {total: 4, grid: 1, perItem: 1s}",
+				say+`[ $SLUICE_FROM != 2 ] || `+write+`; `+one, "grace: 200ms", "startup: 10s"))
 			d.submit(spec("gang", "rigid: {walltime: 1m, slices: 2}", ":", "grace: 200ms"))
 			d.submit(spec("skips", "items: {total: 3, grid: 1, perItem: 1s}",
 				say+`[ $SLUICE_FROM != 1 ] || exit 3; `+one, "onBadItem: skip", "maxFailures: 1", "grace: 200ms", "startup: 10s"))
@@ -60,7 +61,8 @@ func TestEveryCommittedRangeIsListed(t *testing.T) {
 						if (len(o.Files) > 0) != (o.Path != "") || o.Subjob == "" {
 							t.Errorf("%s, %s: %+v", when, name, o)
 						}
-						if cat, _, code := d.sluice("output", name, "--cat", "--subjob", o.Subjob); code != 0 || (cat != "") != (len(o.Files) > 0) {
+						cat, _, code := d.sluice("output", name, "--cat", "--subjob", o.Subjob)
+						if code != 0 || (cat != "") != (len(o.Files) > 0) {
 							t.Errorf("%s, %s: the output of subjob %s is %q, exit %d", when, name, o.Subjob, cat, code)
 						}
 						got = append(got, text)

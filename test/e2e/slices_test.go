@@ -122,11 +122,14 @@ func TestKilledSupervisor(t *testing.T) {
 func TestProgramsThatKill(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi")
-	d.submit(spec("itself", "steps: {total: 10, perStep: 1s, every: 1}", `echo now I go >&2; kill -KILL $$`, "maxFailures: 2", "grace: 200ms"))
-	if j := d.over("itself"); j.State != "FAILED" || !strings.Contains(j.Reason, "2 times in a row") || !strings.Contains(j.Reason, "which Sluice did not send") || !strings.Contains(j.Reason, "now I go") {
+	d.submit(spec("itself", "steps: {total: 10, perStep: 1s, every: 1}",
+		`echo now I go >&2; kill -KILL $$`, "maxFailures: 2", "grace: 200ms"))
+	if j := d.over("itself"); j.State != "FAILED" || !strings.Contains(j.Reason, "2 times in a row") ||
+		!strings.Contains(j.Reason, "which Sluice did not send") || !strings.Contains(j.Reason, "now I go") {
 		t.Errorf("%s: %s", j.State, j.Reason)
 	}
-	d.submit(spec("others", "items: {total: 20, perItem: 1s, parallelism: 2}", `echo now it goes >&2; sleep 600`, "maxFailures: 2", "grace: 200ms"))
+	d.submit(spec("others", "items: {total: 20, perItem: 1s, parallelism: 2}",
+		`echo now it goes >&2; sleep 600`, "maxFailures: 2", "grace: 200ms"))
 	began := regexp.MustCompile(`"PID":(\d+).*"At":[1-9]`)
 	d.until("it has failed", func() bool { // in a namespace of its own it sees no supervisor: this does it in its place
 		notes, _ := filepath.Glob(d.data + "/runs/*/shim.json")
@@ -141,7 +144,8 @@ func TestProgramsThatKill(t *testing.T) {
 		}
 		return d.job("others").State == "FAILED"
 	})
-	if j := d.over("others"); !strings.Contains(j.Reason, "2 times in a row") || !strings.Contains(j.Reason, "the supervisor died") || !strings.Contains(j.Reason, "now it goes") {
+	if j := d.over("others"); !strings.Contains(j.Reason, "2 times in a row") ||
+		!strings.Contains(j.Reason, "the supervisor died") || !strings.Contains(j.Reason, "now it goes") {
 		t.Errorf("%s: %s", j.State, j.Reason)
 	}
 }

@@ -168,8 +168,10 @@ func TestParseSlicePool(t *testing.T) {
 		Name: "a100", Nodes: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
 		Classes:   []DeviceClass{{Name: "mig.nvidia.com", Driver: "gpu.nvidia.com", Attributes: map[string]string{"profile": "1g.10gb"}, Memory: 10 << 30, Speed: 140}},
 		Resources: []ExtendedResource{{Name: "nvidia.com/gpu", Model: "A100", Profile: "whole"}}, Tolerates: []string{"nvidia.com/gpu"},
-		Calendar: []Closing{{Name: "serving", Start: moment("2026-03-02T08:00:00Z"), End: moment("2026-03-02T20:00:00Z"), Every: 24 * time.Hour}},
-		Notice:   10 * time.Second, Keeps: true,
+		Calendar: []Closing{
+			{Name: "serving", Start: moment("2026-03-02T08:00:00Z"), End: moment("2026-03-02T20:00:00Z"), Every: 24 * time.Hour},
+		},
+		Notice: 10 * time.Second, Keeps: true,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -177,7 +179,8 @@ func TestParseSlicePool(t *testing.T) {
 	if got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}]}")); err != nil || got.Notice != DefaultNotice || got.Keeps || got.Resources[0].Speed != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	const entry = "spec: {extendedResources: [{name: a/b}], calendar: [{name: x, from: 2026-03-02T08:00:00Z, to: 2026-03-%02dT10:00:00Z, %s}]}"
+	const entry = "spec: {extendedResources: [{name: a/b}], " +
+		"calendar: [{name: x, from: 2026-03-02T08:00:00Z, to: 2026-03-%02dT10:00:00Z, %s}]}"
 	at := func(more string) string { return fmt.Sprintf(entry, 2, more) }
 	next := func(more string) string { return fmt.Sprintf(entry, 3, more) }
 	for text, want := range map[string]string{
@@ -222,15 +225,18 @@ spec:
 		return start.Time().Format("Mon 01-02 15:04") + " " + end.Time().Format("Mon 01-02 15:04")
 	}
 	serving, backup := p.Calendar[0], p.Calendar[1]
-	if serving.Start.Time().Format(time.RFC3339) != "2026-03-02T07:00:00Z" || serving.Every != 24*time.Hour || backup.Every != 48*time.Hour {
+	if serving.Start.Time().Format(time.RFC3339) != "2026-03-02T07:00:00Z" ||
+		serving.Every != 24*time.Hour || backup.Every != 48*time.Hour {
 		t.Errorf("serving begins at %v every %v, backup every %v", serving.Start.Time(), serving.Every, backup.Every)
 	}
 	for _, c := range []struct {
 		of         Closing
 		look, want string
 	}{
-		{serving, "2026-03-27T00:00:00Z", "Fri 03-27 07:00 Fri 03-27 19:00"}, {serving, "2026-03-28T00:00:00Z", "Mon 03-30 06:00 Mon 03-30 18:00"},
-		{backup, "2026-03-06T12:00:00Z", "Fri 03-06 22:00 Sat 03-07 06:00"}, {backup, "2026-03-08T12:00:00Z", "Sun 03-08 21:00 Mon 03-09 05:00"},
+		{serving, "2026-03-27T00:00:00Z", "Fri 03-27 07:00 Fri 03-27 19:00"},
+		{serving, "2026-03-28T00:00:00Z", "Mon 03-30 06:00 Mon 03-30 18:00"},
+		{backup, "2026-03-06T12:00:00Z", "Fri 03-06 22:00 Sat 03-07 06:00"},
+		{backup, "2026-03-08T12:00:00Z", "Sun 03-08 21:00 Mon 03-09 05:00"},
 	} {
 		if got := in(c.of, c.look); got != c.want {
 			t.Errorf("after %s: %s, want %s", c.look, got, c.want)

@@ -143,35 +143,72 @@ listed with its place. ` + "`sluice explain spec.items`" + ` shows a part of thi
 ` + string(must(Starter("items"))) + "```\n")
 	root := jobFile()
 	section(&b, "", "The file", &root)
+	b.WriteString("\n[examples](../examples/README.md) has a job of each kind.\n")
 	b.WriteString(counting)
-	fmt.Fprintf(&b, "\n[examples](../examples/README.md) has a job of each kind.\n")
+	for _, row := range counted() {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row[:], " | "))
+	}
 	return []byte(b.String())
 }
 
-// counting is what counts as a failure. internal/core/home tests that it is so.
-const counting = `
-## What counts as a failure
+// counting introduces counted. internal/core/home tests that it is so.
+const counting = "\n## What counts as a failure\n\n" +
+	"Two counts grow with subjobs that completed nothing, and begin anew when one completes something. One is of the job's failures: at\n" +
+	"`maxFailures` the job is FAILED. The other is of what came from outside: no failure of the job, but at 30, or at " +
+	"`maxFailures` if that\n" +
+	"is more, it is FAILED too, so that nothing runs for ever. Subjobs that ran side by side count once. The reason says which " +
+	"count it was,\n" +
+	"and how the last one ended.\n" +
+	"\n| how a subjob ended | outcome | counts as |\n|---|---|---|\n"
 
-Two counts grow with subjobs that completed nothing, and begin anew when one completes something. One is of the job's failures: at
-` + "`maxFailures`" + ` the job is FAILED. The other is of what came from outside: no failure of the job, but at 30, or at ` + "`maxFailures`" + ` if that
-is more, it is FAILED too, so that nothing runs for ever. Subjobs that ran side by side count once. The reason says which count it was,
-and how the last one ended.
-
-| how a subjob ended | outcome | counts as |
-|---|---|---|
-| an exit status that is none of the contract's, or a signal | ` + "`failed`" + ` | a failure; of items the stretch is divided until the bad one is alone, which ends the job or is skipped (` + "`onBadItem`" + `) |
-| SIGKILL that Sluice did not send: by the program, a person, or the kernel for want of memory on the machine | ` + "`failed`" + ` | a failure; no item is suspected for it |
-| the command could not be started: no such file, no permission | ` + "`start-failed`" + ` | a failure |
-| it passed a limit of processes, output or scratch files, whatever ended it then | ` + "`limit`" + ` | as an exit status |
-| it passed its slice's memory, whatever ended it then | ` + "`memory`" + ` | neither: the job is given more memory; where no slice has more it is FAILED |
-| its deadline, or it yielded, with nothing completed | ` + "`deadline`, `yielded`" + ` | a failure; from outside where it waited for processors for half of its time or more (ten times in a row) |
-| its supervisor died, and the daemon (in a cluster the Pod's first process, or the machine) lived; its processes could not be ended | ` + "`lost`" + ` | a failure: the program may have done it |
-| its processes outlived its lease by 10 minutes; what it left was still being stored 10 minutes after it | ` + "`lost`" + ` | a failure; the latter from outside where the node was in trouble, as where the store is away |
-| nothing was heard of its node until its lease's end and a while after | ` + "`lost`" + ` | from outside |
-| its machine was restarted, its GPU failed, or its supervisor died while no daemon was there; its Pod was deleted by somebody, or its machine is gone; what it left could not be kept | ` + "`node-failed`" + ` | from outside |
-| its node could not start it (disk, descriptors, a registry or a store that is away), or the daemon stopped before the start | ` + "`node-failed`" + ` | neither: nothing has run; it is tried again with pauses of up to a minute |
-| cancelled, drained, evicted, ended for the machine's memory or by its slices' owner | ` + "`stopped`" + ` | neither |
-`
+// counted has a row for each way in which a subjob ends: how, its outcome, and as what it counts.
+func counted() [][3]string {
+	return [][3]string{
+		{
+			"an exit status that is none of the contract's, or a signal", "`failed`",
+			"a failure; of items the stretch is divided until the bad one is alone, which ends the job or is skipped (`onBadItem`)",
+		},
+		{
+			"SIGKILL that Sluice did not send: by the program, a person, or the kernel for want of memory on the machine", "`failed`",
+			"a failure; no item is suspected for it",
+		},
+		{"the command could not be started: no such file, no permission", "`start-failed`", "a failure"},
+		{
+			"it passed a limit of processes, output or scratch files, filled the disk, or damaged its run directory, whatever ended it " +
+				"then", "`limit`",
+			"as an exit status",
+		},
+		{
+			"it passed its slice's memory, whatever ended it then", "`memory`",
+			"neither: the job is given more memory; where no slice has more it is FAILED",
+		},
+		{
+			"its deadline, or it yielded, with nothing completed", "`deadline`, `yielded`",
+			"a failure; from outside where it waited for processors for half of its time or more (ten times in a row)",
+		},
+		{
+			"its supervisor died, and the daemon (in a cluster the Pod's first process, or the machine) lived; its processes could " +
+				"not be ended", "`lost`",
+			"a failure: the program may have done it",
+		},
+		{
+			"its processes outlived its lease by 10 minutes; what it left was still being stored 10 minutes after it", "`lost`",
+			"a failure; the latter from outside where the node was in trouble, as where the store is away",
+		},
+		{"nothing was heard of its node until its lease's end and a while after", "`lost`", "from outside"},
+		{
+			"its machine was restarted, its GPU failed, or its supervisor died while no daemon was there; its Pod was deleted by " +
+				"somebody, or its machine is gone; what it left could not be kept; it failed while others filled the disk", "`node-failed`",
+			"from outside",
+		},
+		{
+			"its node could not start it (disk, descriptors, a registry or a store that is away), or the daemon stopped before the " +
+				"start", "`node-failed`",
+			"neither: nothing has run; it is tried again with pauses of up to a minute",
+		},
+		{"cancelled, drained, evicted, ended for the machine's memory or by its slices' owner", "`stopped`", "neither"},
+	}
+}
 
 // must is a value that can't be missing: the error would be ours.
 func must[T any](v T, err error) T {

@@ -54,7 +54,8 @@ func specFields() []field {
 		{key: "onBadItem", form: aChoice("fail", "skip"), example: "skip", of: []string{"items", "external"}, doc: "What becomes of the job when one unit alone keeps failing."},
 
 		{key: "grace", form: aLength(0, time.Hour, DefaultGrace), example: "1s", doc: stop +
-			" $SLUICE_NOTICE_FILE then says why. Each window is shorter by it. A subjob of a job that is cancelled keeps 30s of it at most."},
+			" $SLUICE_NOTICE_FILE then says why. Each window is shorter by it. " +
+			"A subjob of a job that is cancelled keeps 30s of it at most."},
 		{key: "warn", form: anObject(
 			field{key: "signal", need: true, form: aText("a signal such as USR1"), example: "USR1", doc: "Which signal: HUP, INT, QUIT, USR1, USR2, ALRM, TERM, CONT, URG or WINCH."},
 			field{key: "before", need: true, form: aLength(time.Millisecond, 24*time.Hour, 0), example: "60s", doc: "How long before the end; more than grace."},

@@ -452,11 +452,13 @@ func TestTheSchemaTakesTheSizesThatAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size, want := range map[string]bool{
-		"600Mi": true, "1.5Gi": true, "2G": true, "2GB": true, "2GiB": true, `"16 Gi"`: true, "1k": true, "1K": true, "1Ki": true, "16B": true, `" 1M "`: true, "0.123456789Ti": true,
-		"16": false, "3000": false, "1.5": false, `"3001"`: false, ".5": false, ".5Gi": false, "5.Gi": false, "-1Gi": false, "12gi": false, "1ki": false, "1m": false, "1e3": false,
-		"0.1234567891Gi": false, "Gi": false, "16BB": false, "16iB": false,
+		"600Mi": true, "1.5Gi": true, "2G": true, "2GB": true, "2GiB": true, `"16 Gi"`: true, "1k": true, "1K": true,
+		"1Ki": true, "16B": true, `" 1M "`: true, "0.123456789Ti": true,
+		"16": false, "3000": false, "1.5": false, `"3001"`: false, ".5": false, ".5Gi": false, "5.Gi": false, "-1Gi": false,
+		"12gi": false, "1ki": false, "1m": false, "1e3": false, "0.1234567891Gi": false, "Gi": false, "16BB": false, "16iB": false,
 	} {
-		text := "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {image: a/b, command: [\"true\"], rigid: {walltime: 1m}, memory: 1Gi, limits: {log: " + size + "}}\n"
+		text := "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\n" +
+			"spec: {image: a/b, command: [\"true\"], rigid: {walltime: 1m}, memory: 1Gi, limits: {log: " + size + "}}\n"
 		if _, err := ParseJobs("f", []byte(text)); want != (err == nil) {
 			t.Errorf("%s is read: %v; want %v", size, err, want)
 		}
@@ -465,7 +467,9 @@ func TestTheSchemaTakesTheSizesThatAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc := documentsOf(t, path)[0]
-		for name, schema := range map[string]map[string]any{"the schema of job files": file, "the cluster's definition": definition(t, JobKind)} {
+		for name, schema := range map[string]map[string]any{
+			"the schema of job files": file, "the cluster's definition": definition(t, JobKind),
+		} {
 			if bad := validate(schema, doc, name); want != (bad == "") {
 				t.Errorf("%s: %s says %q; want %v", size, name, bad, want)
 			}

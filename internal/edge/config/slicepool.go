@@ -57,6 +57,10 @@ type Closing struct {
 	Calendar   civil.Calendar
 }
 
+// exampleCalendar is shown wherever a calendar is described.
+const exampleCalendar = "[{name: serving, from: 2026-03-02T08:00:00+01:00, to: 2026-03-02T20:00:00+01:00, " +
+	"zone: Europe/Berlin, days: mon-fri}]"
+
 // slicePoolFile is everything a file of one pool may say.
 func slicePoolFile() form {
 	memory := func(without string) field {
@@ -90,7 +94,7 @@ func slicePoolFile() form {
 			), maxPoolParts), unset: "none", example: "[{name: nvidia.com/mig-1g.10gb}]",
 				doc: "Resources that device plugins publish. Those whose devices are shared between Pods are not offered."},
 			field{key: "tolerates", form: aList("a list of keys such as [nvidia.com/gpu]", aText("the key of a taint"), maxPoolParts), unset: "none", example: "[nvidia.com/gpu]", doc: "Keys of taints that our Pods tolerate: machines with others are not offered."},
-			field{key: "calendar", form: aList("a list such as [{name: serving, from: 2026-03-02T08:00:00+01:00, to: 2026-03-02T20:00:00+01:00, zone: Europe/Berlin, days: mon-fri}]", anObject(
+			field{key: "calendar", form: aList("a list such as "+exampleCalendar, anObject(
 				field{key: "name", need: true, form: aText("what for"), example: "serving", doc: "What for."},
 				field{key: "from", need: true, form: form{kind: isMoment}, example: "2026-03-02T08:00:00Z", doc: "When it begins. What runs is over by then."},
 				field{key: "to", need: true, form: form{kind: isMoment}, example: "2026-03-02T20:00:00Z", doc: "When it ends."},
@@ -98,11 +102,12 @@ func slicePoolFile() form {
 					doc: "After what time it comes again. Without zone that is always the same length of time: " +
 						"a clock that is put forward or back is not followed."},
 				field{key: "zone", form: aText("a time zone such as Europe/Berlin"), unset: "none", example: "Europe/Berlin",
-					doc: "The time zone by whose clock it comes again: it begins at the same time of day, and ends at the same time of day, " +
-						"also after clocks have changed. Then every is whole days, or days are said."},
+					doc: "The time zone by whose clock it comes again: it begins at the same time of day, " +
+						"and ends at the same time of day, also after clocks have changed. Then every is whole days, or days are said."},
 				field{key: "days", form: aText("days of the week such as mon-fri"), unset: "all", example: "mon-fri",
-					doc: "The days of the week in that zone on which it begins: mon-fri, or sat,sun. Needs zone; every is 24h, or left out."},
-			), maxPoolParts), unset: "never", example: "[{name: serving, from: 2026-03-02T08:00:00+01:00, to: 2026-03-02T20:00:00+01:00, zone: Europe/Berlin, days: mon-fri}]", doc: "When the pool is closed."},
+					doc: "The days of the week in that zone on which it begins: mon-fri, or sat,sun. " +
+						"Needs zone; every is 24h, or left out."},
+			), maxPoolParts), unset: "never", example: exampleCalendar, doc: "When the pool is closed."},
 			field{key: "giveBack", form: anObject(
 				field{key: "notice", form: aLength(time.Second, time.Hour, DefaultNotice), example: "30s", doc: "How long before its slice is given back a subjob is told."},
 				field{key: "never", form: form{kind: isBoolean}, example: "true", doc: "Nothing is given back before its time, whoever waits."},

@@ -50,7 +50,8 @@ func Clock(loc *time.Location, from, now time.Time) civil.Clock {
 		if end.IsZero() || end.After(until) || len(changes) == civil.MaxChanges {
 			break
 		}
-		// On the last day of a leap year, beyond the changes that the database lists, Go's bounds end before the moment (golang/go issue 81583).
+		// On the last day of a leap year, beyond the changes that the database lists, Go's bounds end before the moment
+		// (golang/go issue 81583).
 		if !end.After(t) {
 			end = t.Add(24 * time.Hour)
 		}

@@ -46,7 +46,8 @@ func TestHoursFollowTheClock(t *testing.T) {
 		look                        string
 		want                        []string // begin and end by the zone's clock
 	}{
-		"Berlin puts its clocks forward": {zone: "Europe/Berlin", start: "2027-03-01 08:00", length: 10 * time.Hour, look: "2027-03-27 00:00",
+		"Berlin puts its clocks forward": {zone: "Europe/Berlin", start: "2027-03-01 08:00", length: 10 * time.Hour,
+			look: "2027-03-27 00:00",
 			want: []string{"Sat 03-27 08:00+01:00 Sat 03-27 18:00+01:00", "Sun 03-28 08:00+02:00 Sun 03-28 18:00+02:00",
 				"Mon 03-29 08:00+02:00 Mon 03-29 18:00+02:00"}},
 		"Berlin puts them back": {zone: "Europe/Berlin", start: "2027-10-01 08:00", length: 10 * time.Hour, look: "2027-10-30 00:00",
@@ -65,7 +66,8 @@ func TestHoursFollowTheClock(t *testing.T) {
 
 		"a skipped time is as much later": {zone: "Europe/Berlin", start: "2027-03-01 02:30", length: time.Hour, look: "2027-03-28 00:00",
 			want: []string{"Sun 03-28 03:30+02:00 Sun 03-28 04:30+02:00", "Mon 03-29 02:30+02:00 Mon 03-29 03:30+02:00"}},
-		"by half an hour on Lord Howe": {zone: "Australia/Lord_Howe", start: "2027-09-01 02:15", length: time.Hour, look: "2027-10-03 00:00",
+		"by half an hour on Lord Howe": {zone: "Australia/Lord_Howe", start: "2027-09-01 02:15", length: time.Hour,
+			look: "2027-10-03 00:00",
 			want: []string{"Sun 10-03 02:45+11:00 Sun 10-03 03:45+11:00"}},
 		"it is skipped on the first day": {zone: "Europe/Berlin", start: "2027-03-28 00:00", from: "02:30", length: 150 * time.Minute,
 			look: "2027-03-28 00:00",
@@ -88,7 +90,8 @@ func TestHoursFollowTheClock(t *testing.T) {
 			want: []string{"Sat 03-27 22:00+01:00 Sun 03-28 06:00+02:00"}},
 		"the clock all round": {zone: "Europe/Berlin", start: "2027-03-01 08:00", to: "08:00", look: "2027-03-27 12:00",
 			want: []string{"Sat 03-27 08:00+01:00 Sun 03-28 08:00+02:00", "Sun 03-28 08:00+02:00 Mon 03-29 08:00+02:00"}},
-		"24 hours end where the next begin": {zone: "Europe/Berlin", start: "2027-03-01 08:00", length: 24 * time.Hour, look: "2027-03-27 12:00",
+		"24 hours end where the next begin": {zone: "Europe/Berlin", start: "2027-03-01 08:00", length: 24 * time.Hour,
+			look: "2027-03-27 12:00",
 			want: []string{"Sat 03-27 08:00+01:00 Sun 03-28 08:00+02:00"}},
 		"weekends": {zone: "Europe/Berlin", start: "2027-03-01 18:00", length: 62 * time.Hour, days: "fri", look: "2027-03-15 09:00",
 			want: []string{"Fri 03-19 18:00+01:00 Mon 03-22 08:00+01:00", "Fri 03-26 18:00+01:00 Mon 03-29 09:00+02:00"}},
@@ -244,7 +247,8 @@ func TestOccurrencesAreThoseOfGo(t *testing.T) {
 			i := slices.IndexFunc(ends, func(e time.Time) bool { return e.After(look) })
 			from, to := c.After(quantity.At(look))
 			if from != quantity.At(begins[i]) || to != quantity.At(ends[i]) {
-				t.Fatalf("after %v: [%v, %v), want [%v, %v)", look.In(loc), from.Time().In(loc), to.Time().In(loc), begins[i].In(loc), ends[i].In(loc))
+				t.Fatalf("after %v: [%v, %v), want [%v, %v)", look.In(loc),
+					from.Time().In(loc), to.Time().In(loc), begins[i].In(loc), ends[i].In(loc))
 			}
 		}
 	})
@@ -324,8 +328,9 @@ func TestTheCallersZone(t *testing.T) {
 			19800)), want: "Asia/Kolkata"},
 		"TZ is a rule": {tz: "EET-2EEST,M3.5.0/3,M10.5.0/4", now: winter, want: "+00:00",
 			complains: "TZ=EET-2EEST,M3.5.0/3,M10.5.0/4 names no time zone"},
-		"localtime":                 {tz: "-", link: "/usr/share/zoneinfo/Europe/Berlin", now: winter.In(berlin), want: "Europe/Berlin"},
-		"localtime, from elsewhere": {tz: "-", link: "../usr/share/zoneinfo/posix/Europe/Berlin", now: winter.In(berlin), want: "Europe/Berlin"},
+		"localtime": {tz: "-", link: "/usr/share/zoneinfo/Europe/Berlin", now: winter.In(berlin), want: "Europe/Berlin"},
+		"localtime, from elsewhere": {tz: "-", link: "../usr/share/zoneinfo/posix/Europe/Berlin", now: winter.In(berlin),
+			want: "Europe/Berlin"},
 		"localtime is a copy": {tz: "-", file: "TZif2", now: winter.In(berlin), want: "+01:00",
 			complains: "localtime names this machine's time zone"},
 		"of another time": {tz: "-", link: "/usr/share/zoneinfo/Asia/Kolkata", now: winter.In(berlin), want: "+01:00",

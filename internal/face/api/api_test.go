@@ -161,7 +161,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"Reserve", hours(`"every": "86400s", "timeZone": "Europe/Berln"`), `time_zone: no time zone is called \"Europe/Berln\"`},
 		{"Reserve", hours(`"every": "86400s", "timeZone": "Local"`), "time_zone: no time zone"},
 		{"Reserve", hours(`"timeZone": "UTC"`), "time_zone: is for what repeats"},
-		{"Reserve", hours(`"every": "129600s", "timeZone": "UTC"`), "every: is 36h0m0s; the clock of a time zone is followed by whole days"},
+		{"Reserve", hours(`"every": "129600s", "timeZone": "UTC"`),
+			"every: is 36h0m0s; the clock of a time zone is followed by whole days"},
 		{"Reserve", hours(`"days": "m-f", "timeZone": "UTC"`), `days: \"m-f\" is no day of the week`},
 		{"Reserve", hours(`"days": "mon", "every": "172800s", "timeZone": "UTC"`), "days of the week need 24h"},
 		{"Reserve", hours(`"days": "mon", "timeZone": "UTC", "from": "8 am"`), "from: "},
@@ -202,8 +203,10 @@ func TestAReservationOfATimeZone(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: fake, Now: apitest.Now})
 	for body, want := range map[string]string{
 		// 2026-03-01 is a Sunday, and New York changes its clocks on the 8th.
-		hours(`"every": "86400s", "timeZone": "America/New_York"`):                                 "serving 07:00+2h0m0s 2026-03-01T07:00:00-05:00 2026-03-08T07:00:00-04:00",
-		hours(`"days": "mon-fri", "timeZone": "America/New_York", "from": "08:00", "to": "18:00"`): "serving 08:00-18:00+10h0m0s 2026-03-02T08:00:00-05:00 2026-03-09T08:00:00-04:00",
+		hours(`"every": "86400s", "timeZone": "America/New_York"`): "serving 07:00+2h0m0s " +
+			"2026-03-01T07:00:00-05:00 2026-03-08T07:00:00-04:00",
+		hours(`"days": "mon-fri", "timeZone": "America/New_York", "from": "08:00", "to": "18:00"`): "serving 08:00-18:00+10h0m0s " +
+			"2026-03-02T08:00:00-05:00 2026-03-09T08:00:00-04:00",
 		hours(`"every": "86400s"`): "serving +2h0m0s 2026-03-01T12:00:00Z 2026-03-08T12:00:00Z",
 	} {
 		code, text := post(t, url, "Reserve", body)

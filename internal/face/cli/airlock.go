@@ -204,7 +204,8 @@ func airlockState(l *pb.Airlock) string {
 		state += fmt.Sprintf("; %s way", plural(n, "subjob gives", "subjobs give"))
 	}
 	if l.Stuck != "" {
-		state += fmt.Sprintf("; the lowest that runs, of job %s, can't stand still or yield, and those above it don't make up for it", command.Flat(l.Stuck))
+		state += fmt.Sprintf("; the lowest that runs, of job %s, can't stand still or yield, "+
+			"and those above it don't make up for it", command.Flat(l.Stuck))
 	}
 	return state
 }

@@ -96,7 +96,8 @@ func (a *app) repeat(m *pb.ReserveRequest, h *hours, now time.Time) error {
 	case h.end == "" && h.length.lengthFlag == 0:
 		return command.Usage("what repeats has an end: give --for or --end")
 	case h.days == "" && !timezone.WholeDays(every):
-		fmt.Fprintf(a.Err, "sluice: every %s is elapsed time: it doesn't follow clocks that change, as whole days would\n", command.Short(every))
+		fmt.Fprintf(a.Err, "sluice: every %s is elapsed time: it doesn't follow clocks that change, as whole days would\n",
+			command.Short(every))
 		return nil
 	}
 	if m.Days = days.String(); m.Every == nil {
@@ -181,15 +182,18 @@ func (a *app) reserved(r *pb.Reservation) string {
 func reservationFields(r *pb.Reservation) command.Record {
 	next := make([]command.Record, 0, len(r.Upcoming))
 	for _, o := range r.Upcoming {
-		next = append(next, command.Record{{Key: "start", Value: inZone(o.Start, o.StartOffset).Format(time.RFC3339)}, {Key: "end",
-			Value: inZone(o.End, o.EndOffset).Format(time.RFC3339)}})
+		next = append(next, command.Record{
+			{Key: "start", Value: inZone(o.Start, o.StartOffset).Format(time.RFC3339)},
+			{Key: "end", Value: inZone(o.End, o.EndOffset).Format(time.RFC3339)},
+		})
 	}
-	return command.Record{{Key: "id", Value: r.Id}, {Key: "kind", Value: r.Kind}, {Key: "start", Value: stamp(r.Start)}, {Key: "end",
-		Value: stamp(r.End)},
-		{Key: "everySeconds", Value: seconds(r.Every)}, {Key: "zone", Value: r.TimeZone}, {Key: "days", Value: r.Days}, {Key: "from",
-			Value: r.From}, {Key: "to", Value: r.To},
-		{Key: "upcoming", Value: next}, {Key: "job", Value: r.Job}, {Key: "subjob", Value: r.Subjob}, {Key: "source", Value: r.Source},
-		{Key: "truncate", Value: r.Truncate}}
+	return command.Record{
+		{Key: "id", Value: r.Id}, {Key: "kind", Value: r.Kind},
+		{Key: "start", Value: stamp(r.Start)}, {Key: "end", Value: stamp(r.End)}, {Key: "everySeconds", Value: seconds(r.Every)},
+		{Key: "zone", Value: r.TimeZone}, {Key: "days", Value: r.Days}, {Key: "from", Value: r.From}, {Key: "to", Value: r.To},
+		{Key: "upcoming", Value: next}, {Key: "job", Value: r.Job}, {Key: "subjob", Value: r.Subjob},
+		{Key: "source", Value: r.Source}, {Key: "truncate", Value: r.Truncate},
+	}
 }
 
 // reservationColumns show a reservation by its id, and to programs all of it.

@@ -34,8 +34,8 @@ func TestServingHoursAreOfTheCallersZone(t *testing.T) {
 			addr := daemon(t, apitest.New())
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), Deps{
-				Args: strings.Fields("reserve --all --kind serving --start 08:00 --for 10h --every 24h"), In: strings.NewReader(""), Out: &out,
-				Err: &errs, Patience: -1,
+				Args: strings.Fields("reserve --all --kind serving --start 08:00 --for 10h --every 24h"),
+				In:   strings.NewReader(""), Out: &out, Err: &errs, Patience: -1,
 				Now:    func() time.Time { return apitest.Now().In(loc).Add(2 * time.Hour) },
 				Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
 			})

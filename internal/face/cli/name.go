@@ -40,7 +40,8 @@ func (o *UpOptions) called(names []job.NodeID) ([]job.NodeID, error) {
 		return []job.NodeID{called}, nil
 	}
 	if called, err := hostName(); err == nil && o.Name == "" && called != names[len(names)-1] {
-		o.Log.Info("the machine keeps the name that its data directory has; --name gives it another", "name", string(names[len(names)-1]), "host", string(called))
+		o.Log.Info("the machine keeps the name that its data directory has; --name gives it another",
+			"name", string(names[len(names)-1]), "host", string(called))
 	}
 	return names, nil
 }
@@ -58,7 +59,8 @@ func hostName() (job.NodeID, error) {
 func nameOf(host string) (job.NodeID, error) {
 	name, _, _ := strings.Cut(host, ".")
 	if name == "" {
-		return "", errkind.Errorf(errkind.Invalid, "this machine's host is called %q, which makes no name for its slices: give it one with --name", host)
+		return "", errkind.Errorf(errkind.Invalid,
+			"this machine's host is called %q, which makes no name for its slices: give it one with --name", host)
 	}
 	return job.NodeID(strings.Map(func(r rune) rune {
 		if r == '/' || unicode.IsControl(r) {

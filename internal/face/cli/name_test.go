@@ -13,7 +13,8 @@ import (
 
 func TestNamesOfHosts(t *testing.T) {
 	for host, want := range map[string]job.NodeID{
-		"vm": "vm", "gpu1.example.com": "gpu1", "GPU_1": "GPU_1", "rack/7": "rack-7", "my host": "my host", "a\nb": "a-b", "": "", ".local": "",
+		"vm": "vm", "gpu1.example.com": "gpu1", "GPU_1": "GPU_1", "rack/7": "rack-7", "my host": "my host", "a\nb": "a-b",
+		"": "", ".local": "",
 	} {
 		got, err := nameOf(host)
 		if got != want || (err != nil) != (want == "") {

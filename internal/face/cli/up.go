@@ -176,7 +176,8 @@ memory; whether class or priority comes first in who stands still):
 		},
 	}
 	c.Flags().StringVar(&o.DataDir, "data", defaultData(a.Getenv), "the directory for everything durable")
-	c.Flags().StringVar(&o.Name, "name", "", "the machine's name, which its nodes' and slices' names begin with; the data directory keeps it (default: the host's name at the first start)")
+	c.Flags().StringVar(&o.Name, "name", "", "the machine's name, which its nodes' and slices' names begin with; "+
+		"the data directory keeps it (default: the host's name at the first start)")
 	c.Flags().StringVar(&o.Listen, "listen", defaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+policies.Default().Name()+")")

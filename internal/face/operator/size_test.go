@@ -17,7 +17,8 @@ func TestANewObjectsSizesNeedAUnit(t *testing.T) {
 		"apiVersion": "sluice.dev/v1alpha1", "kind": "Job", "metadata": map[string]any{"name": "a", "namespace": "n"},
 		"spec": map[string]any{"image": "a/b", "command": []any{"true"}, "rigid": map[string]any{"walltime": "1m"}, "memory": int64(3000)},
 	}}
-	if _, err := parseJob(o, false); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), `spec.memory: size "3000": give a unit`) {
+	_, err := parseJob(o, false)
+	if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), `spec.memory: size "3000": give a unit`) {
 		t.Errorf("a new one: %v", err)
 	}
 	if j, err := parseJob(o, true); err != nil || j.Spec.Profile.Phases[0].Mean != 3000 {

@@ -249,7 +249,11 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	}
 	o := options(serve())
 	o.Pools = []Pool{
-		{Name: "empty"}, {Name: "odd", Notice: -1, Classes: []Class{{Name: "x", Speed: 1001}}, Resources: []Resource{{Name: "gpu", Memory: -1}}, Calendar: []Closing{{Name: "c", Start: t0, End: t0, Every: -1}}},
+		{Name: "empty"},
+		{
+			Name: "odd", Notice: -1, Classes: []Class{{Name: "x", Speed: 1001}}, Resources: []Resource{{Name: "gpu", Memory: -1}},
+			Calendar: []Closing{{Name: "c", Start: t0, End: t0, Every: -1}},
+		},
 	}
 	_, err := Open(t.Context(), o)
 	if errkind.Of(err) != errkind.Invalid {

@@ -75,7 +75,9 @@ func TestWhatClosesAMachineSaysWhenAndWhatIsCut(t *testing.T) {
 			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}, {Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
 		}
 	}))
-	p := Pool{Name: "p", Calendar: []Closing{{Name: "day", Start: t0.Add(3 * time.Hour), End: t0.Add(4 * time.Hour), Every: 24 * time.Hour}}}
+	p := Pool{Name: "p", Calendar: []Closing{
+		{Name: "day", Start: t0.Add(3 * time.Hour), End: t0.Add(4 * time.Hour), Every: 24 * time.Hour},
+	}}
 	taint := func(key string, cuts bool) protocol.Reservation {
 		return protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: "taint " + key, Truncate: cuts}
 	}

@@ -55,8 +55,8 @@ type Resource struct {
 	Speed  int64
 }
 
-// Closing is an interval in which a pool is closed, repeated each Every (0: once), or by a calendar, of which it is the first
-// occurrence then.
+// Closing is an interval in which a pool is closed, repeated each Every (0: once), or as a calendar says: then it is the
+// first occurrence.
 type Closing struct {
 	Name       string
 	Start, End time.Time
@@ -67,7 +67,8 @@ type Closing struct {
 // reservation is what a calendar's entry makes on each slice.
 func (c *Closing) reservation() protocol.Reservation {
 	return protocol.Reservation{
-		Kind: protocol.ForServing, Start: quantity.At(c.Start), End: quantity.At(c.End), Every: c.Every, Truncate: true, Calendar: c.Calendar,
+		Kind: protocol.ForServing, Start: quantity.At(c.Start), End: quantity.At(c.End), Every: c.Every,
+		Truncate: true, Calendar: c.Calendar,
 	}
 }
 
@@ -104,7 +105,8 @@ func checkPools(pools []Pool) error {
 		for _, c := range p.Calendar {
 			length, r := c.End.Sub(c.Start), c.reservation()
 			problem(length <= 0, "%s: calendar %q ends at %s, which is not after its start at %s", name, c.Name, c.End.Format(time.RFC3339), c.Start.Format(time.RFC3339))
-			problem(c.Every != 0 && !timeline.Sound(&r), "%s: calendar %q repeats every %v and lasts %v; want it shorter than what it repeats after", name, c.Name, c.Every, length)
+			problem(c.Every != 0 && !timeline.Sound(&r), "%s: calendar %q repeats every %v and lasts %v; "+
+				"want it shorter than what it repeats after", name, c.Name, c.Every, length)
 		}
 	}
 	if len(problems) == 0 {
