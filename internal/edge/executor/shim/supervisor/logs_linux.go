@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // logFile is a log that is made when something is written to it: most programs say nothing.
@@ -20,17 +21,24 @@ type logFile struct {
 	flags int
 	mode  os.FileMode
 	file  *os.File
+	// noRoom is when the file system last had no room for it, in Unix nanoseconds; nil: nobody asks.
+	noRoom *atomic.Int64
 }
 
 func (f *logFile) Write(p []byte) (n int, err error) {
 	if f.file == nil {
 		// A pipe in its place would have no reader and block the open for good.
-		if f.file, err = shim.OpenPlain(f.path, os.O_WRONLY|os.O_CREATE|f.flags, f.mode); err != nil {
-			f.file = nil
-			return 0, err
-		}
+		f.file, err = shim.OpenPlain(f.path, os.O_WRONLY|os.O_CREATE|f.flags, f.mode)
 	}
-	return f.file.Write(p)
+	if err == nil {
+		n, err = f.file.Write(p)
+	} else {
+		f.file = nil
+	}
+	if f.noRoom != nil && volume.NoRoom(err) {
+		f.noRoom.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
 func (f *logFile) Close() error {
@@ -47,6 +55,7 @@ type logs struct {
 	budget atomic.Int64
 	pipes  []*os.File
 	under  sync.WaitGroup
+	noRoom atomic.Int64 // as a logFile's
 }
 
 func newLogs(dir shim.Dir, limit int64) *logs {
@@ -66,7 +75,7 @@ func (l *logs) read(which, fd int, some bool) {
 	r := os.NewFile(uintptr(fd), "")
 	l.pipes = append(l.pipes, r)
 	l.under.Go(func() {
-		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o600}
+		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o600, noRoom: &l.noRoom}
 		if dropped := pour(f, r, &l.budget); dropped > 0 {
 			// Best effort: a disk that refused the log may refuse this line too.
 			_, _ = fmt.Fprintf(f, "\n[sluice: the log limit was reached or the disk is full; %d bytes were dropped]\n", dropped)

@@ -48,6 +48,32 @@ func TestPour(t *testing.T) {
 	}
 }
 
+// TestALogWithoutRoomShowsAFullDisk: looks come twice a second at most, and on a busy machine later; a log that met the full disk in
+// between says it too.
+func TestALogWithoutRoomShowsAFullDisk(t *testing.T) {
+	disk, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var noRoom atomic.Int64
+	f := logFile{file: disk, noRoom: &noRoom}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Write([]byte("x")); err == nil || noRoom.Load() == 0 {
+		t.Fatalf("a write to a full disk: %v, noted at %d", err, noRoom.Load())
+	}
+	for since, full := range map[time.Duration]bool{0: true, recently - time.Second: true, recently + time.Second: false} {
+		var e shim.Ending
+		(&crowding{}).over(&e, time.Now().Add(-since).UnixNano())
+		if e.Crowded != full {
+			t.Errorf("%v after the log met a full disk it is taken for full: %v", since, e.Crowded)
+		}
+	}
+	var e shim.Ending
+	if (&crowding{}).over(&e, 0); e.Crowded {
+		t.Error("a disk that nothing found full is taken for full")
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }

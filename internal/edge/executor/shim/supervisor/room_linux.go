@@ -55,9 +55,13 @@ func (c *crowding) look(members []tree.Member) string {
 	return c.fills
 }
 
-// over is what it was like at the end of a subjob whose processes are gone.
-func (c *crowding) over(e *shim.Ending) {
+// over is what it was like at the end of a subjob whose processes are gone. logged is when there was no room for its log, in Unix
+// nanoseconds, 0 if there always was: a look may come too late for a disk that was full for a moment.
+func (c *crowding) over(e *shim.Ending, logged int64) {
 	e.Fills = c.fills
+	if at := time.Unix(0, logged); logged != 0 && at.After(c.last) {
+		c.last = at
+	}
 	if c.last.IsZero() || time.Since(c.last) > recently {
 		return
 	}

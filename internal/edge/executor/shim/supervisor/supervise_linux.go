@@ -252,7 +252,7 @@ func (s *subjob) finish(said word) error {
 	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
 	e.Unfit = s.dir.Unmount()
 	e.Said, e.Spoke = s.dir.ReadProgress()
-	if s.watch.room.over(&e); e.Fills != "" {
+	if s.watch.room.over(&e, s.child.logs.noRoom.Load()); e.Fills != "" {
 		s.detail = "" // the result says it
 	}
 	if planted.In(planted.ResultBeforeSync) {
