@@ -21,7 +21,7 @@ type page struct {
 	*settings
 	ctx      context.Context
 	progress io.Writer
-	// lost is where others lose less work, later where they are done sooner.
+	// lost is where others lose less work than Airlock, later where their jobs complete sooner, a sentence each.
 	lost, later []string
 }
 
@@ -143,7 +143,7 @@ func (p *page) section(title, text, name string, sets []string) (map[string][]sc
 	return o, nil
 }
 
-// compare notes who loses less work than ours, and who is done sooner.
+// compare notes which mechanisms lose less work than Airlock, and which complete jobs sooner.
 func (p *page) compare(title string, o map[string][]scenario.Result) {
 	lost, done := mean(o[ours], measure.WorkLost).Mean, mean(o[ours], measure.CompletionMean).Mean
 	for _, n := range everybody()[1:] {
@@ -156,7 +156,7 @@ func (p *page) compare(title string, o map[string][]scenario.Result) {
 	}
 }
 
-// list says where others are better.
+// list writes one list of where others are better.
 func (p *page) list(what string, where []string) {
 	if len(where) == 0 {
 		p.say("%s: nowhere here.\n\n", what)
@@ -220,7 +220,8 @@ func (p *page) shapes() error {
 // why is what people have made of the tables above.
 const why = `Why. *Without swap* and in *storms that can't be absorbed* there is nothing outside to move anything to. earlyoom asks the largest at 90%, whatever its rank, and ends hundreds more, of which most had just begun; what Airlock loses there are jumps past the end of the memory
 between two looks: then the kernel ends the largest, and no order is kept. *Sooner*: who ends the largest, or lets all swap, has
-those that were not struck go on; under Airlock the lowest stand still or are asked to leave so that those of high value do not lose theirs, and what has left waits for a place. With more swap than storms nobody had to.
+those that were not struck go on; under Airlock the lowest stand still or are asked to leave so that those of high value do not ` +
+	`lose theirs, and what has left waits for a place. With more swap than storms nobody had to.
 *The kubelet* leaves it to the kernel, and has told it who uses more than it has asked for: the same as our outgrown first. Ray ends the newest, which is started again at once and is the newest again.
 `
 

@@ -160,7 +160,8 @@ func TestWhoseSubjobsAreAlwaysKilledHasFailed(t *testing.T) {
 		waves int
 		said  string
 	}{
-		job.Lost: {5, "5 times in a row its subjobs ended without progress"}, job.NodeFailed: {30, "30 times in a row its subjobs were ended from outside"},
+		job.Lost:       {5, "5 times in a row its subjobs ended without progress"},
+		job.NodeFailed: {30, "30 times in a row its subjobs were ended from outside"},
 	} {
 		s := newStory(t, setting{slices: equal(3, 10), model: func(m *protocol.Message) sim.Behaviour {
 			b := sim.Planned(m)

@@ -28,13 +28,19 @@ func TestTheNextGivesWayAboveOneThatCannot(t *testing.T) {
 		{"the next can stand still", 93, 0, 50, []func(*Task){stuck, able, able}, []Step{0, Suspend, 0}, 0},
 		{"the next can yield", 93, 0, 0, []func(*Task){able, yields, able}, []Step{0, Readdress, 0}, 0},
 		{"the next but one can", 93, 0, 50, []func(*Task){stuck, stuck, able, able}, []Step{0, 0, Suspend, 0}, 0},
-		{"two are needed, with one that can't between them", 95, 1, 50, []func(*Task){able, stuck, able, able}, []Step{Suspend, 0, Suspend, 0}, 1},
+		{
+			"two are needed, with one that can't between them", 95, 1, 50,
+			[]func(*Task){able, stuck, able, able}, []Step{Suspend, 0, Suspend, 0}, 1,
+		},
 		{
 			"standing still frees what it would have grown by", 93, 1, 0,
 			[]func(*Task){stuck, able, func(k *Task) { k.Growth = gib }}, []Step{0, 0, Suspend}, 0,
 		},
 		{"nobody can", 93, 0, 50, []func(*Task){stuck, stuck}, []Step{0, 0}, 0},
-		{"at the emergency line what is above it has room outside", 98, 0, 50, []func(*Task){stuck, able, able}, []Step{0, Suspend, Suspend}, 0},
+		{
+			"at the emergency line what is above it has room outside", 98, 0, 50,
+			[]func(*Task){stuck, able, able}, []Step{0, Suspend, Suspend}, 0,
+		},
 		{"at the emergency line it has none, and the lowest ends", 98, 0, 0, []func(*Task){stuck, able}, []Step{Reclaim, 0}, -1},
 		{
 			"a checkpoint takes too long there", 98, 0, 50,
@@ -131,7 +137,8 @@ func TestACheckpointAboveOneThatKeepsToItsPlanIsTooSlow(t *testing.T) {
 	low, high := Task{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 10 * gib, Bound: true}, outgrown(2, 20*gib, 0)
 	high.Priority, high.Bound = 1, true
 	s := Snapshot{Capacity: 100 * gib, Used: 98 * gib, Growth: gib, Room: 50 * gib, Tasks: []Task{low, high}}
-	if d := New(Config{Outgrown: OutgrownAlike}).Decide(t0, &s); len(d.Actions) != 1 || d.Actions[0].Task != 0 || d.Actions[0].Step != Reclaim {
+	d := New(Config{Outgrown: OutgrownAlike}).Decide(t0, &s)
+	if len(d.Actions) != 1 || d.Actions[0].Task != 0 || d.Actions[0].Step != Reclaim {
 		t.Errorf("%v", d)
 	}
 }

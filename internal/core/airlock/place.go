@@ -24,7 +24,10 @@ type Place struct {
 
 // PlaceOf is a task's place at a moment.
 func PlaceOf(now quantity.Instant, t *Task) Place {
-	p := Place{Token: t.Token, Class: t.Class, Priority: t.Priority, Value: t.Value, Footprint: max(0, t.Resident+t.Parked), Planned: t.Planned, Outgrown: t.Outgrown()}
+	p := Place{
+		Token: t.Token, Class: t.Class, Priority: t.Priority, Value: t.Value,
+		Footprint: max(0, t.Resident+t.Parked), Planned: t.Planned, Outgrown: t.Outgrown(),
+	}
 	if t.Start != 0 && t.Start < now {
 		p.Ran = now.Sub(t.Start)
 	}

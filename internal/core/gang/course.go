@@ -117,8 +117,9 @@ func severity(o job.Outcome) int {
 	return 0
 }
 
-// Result of a gang that is over: the first member's if all are done, else that of the member that fared worst, the first of these. Its times
-// and its peak are those of all; where a node could not start its member it never began. It is nil, with why, if a member never began: then nothing counts, and it is not the job's failure.
+// Result of a gang that is over: the first member's if all are done, else that of the member that fared worst, the first of these. Its
+// times and its peak are those of all; but if a node tried to start its member and could not, the gang counts as never started (Start is
+// 0). It is nil, with why, if a member has no result: then nothing counts, and it is not the job's failure.
 func (c *Course) Result() (r *job.Result, why string) {
 	worst, start, all := 0, quantity.Instant(0), job.Result{}
 	for i := range c.members {
@@ -139,8 +140,10 @@ func (c *Course) Result() (r *job.Result, why string) {
 	}
 	sum := *c.members[worst].result
 	sum.Start, sum.End, sum.Peak = start, all.End, all.Peak
-	if sum.Outcome == job.NodeFailed && slices.ContainsFunc(c.members, func(m member) bool { return m.result.Outcome == job.NodeFailed && m.result.Start == 0 }) {
-		sum.Start = 0 // one of them could not be started: nothing of it ran as it was to
+	if sum.Outcome == job.NodeFailed && slices.ContainsFunc(c.members, func(m member) bool {
+		return m.result.Outcome == job.NodeFailed && m.result.Start == 0
+	}) {
+		sum.Start = 0 // one of them could not be started, so the gang as a whole never ran
 	}
 	if worst > 0 {
 		sum.Detail = fmt.Sprintf("member %d of %d: %s", worst, len(c.members), sum.Detail)

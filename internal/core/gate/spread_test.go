@@ -59,11 +59,16 @@ func TestAGangThatNoLevelHoldsIsRefused(t *testing.T) {
 	}{
 		{4, job.SameRack, ""}, {5, job.SameRack, "within one rack, and no rack has more than 4"}, {6, job.SameBlock, ""}, {7, job.SameBlock, "no block has more than 6"},
 		{7, job.SameBlock, "topology: zone"}, {10, job.SameZone, ""}, {11, job.SameZone, "no zone has more than 10"},
-		{2, job.SameNode, ""}, {3, job.SameNode, "3 slices of 4096 MiB within one node, and no node has more than 2"}, {3, job.SameNode, "slices: 2, or topology: rack"},
+		{2, job.SameNode, ""}, {3, job.SameNode, "3 slices of 4096 MiB within one node, and no node has more than 2"},
+		{3, job.SameNode, "slices: 2, or topology: rack"},
 		{5, job.SameNode, "or topology: block"}, {11, job.SameNode, "what would fit: slices: 2"},
 	} {
-		if why := submit(c.width, c.level); c.width == 11 && strings.Contains(why, "topology:") || c.want == "" && why != "" || !strings.Contains(why, c.want) {
+		why := submit(c.width, c.level)
+		if c.want == "" && why != "" || !strings.Contains(why, c.want) {
 			t.Errorf("%d slices within one %v: %q; want %q", c.width, c.level, why, c.want)
+		}
+		if c.width == 11 && strings.Contains(why, "topology:") {
+			t.Errorf("%d slices fit nowhere, and it names a wider level: %q", c.width, why)
 		}
 	}
 }
@@ -93,7 +98,8 @@ func TestADrainedZonesNodesAreNotWaitedFor(t *testing.T) {
 	if err := d.drain("b"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.call(rigid(t, "late", 100, 3)).Body.(*protocol.Receipt).Err; err == nil || !strings.Contains(err.Error(), "has more than 2") {
-		t.Errorf("what is left has two slices, and three are promised: %v", err)
+	err := d.call(rigid(t, "late", 100, 3)).Body.(*protocol.Receipt).Err
+	if err == nil || !strings.Contains(err.Error(), "has more than 2") {
+		t.Errorf("the zones that are not drained have two slices together, and three are promised: %v", err)
 	}
 }

@@ -51,8 +51,8 @@ func TestWaitingForAProcessorIsNotLearnedAsRunTime(t *testing.T) {
 	}
 }
 
-// TestWhoGivesUpEarlyWasNotStarved: a program that yields before it is asked to, without having done anything, fails by itself, however busy
-// its machine. It is asked by its end less its grace, or when it is warned if that is earlier.
+// TestWhoGivesUpEarlyWasNotStarved: a program that yields before it is asked to, without having done anything, fails by itself, however
+// busy its machine. It is asked by its end less its grace, or when it is warned if that is earlier.
 func TestWhoGivesUpEarlyWasNotStarved(t *testing.T) {
 	h := newDesk(Config{})
 	c := &protocol.Claim{Range: job.Range{To: 10}, Speed: 1000, Start: busyStart, End: busyStart.Add(10 * time.Second), Asked: busyStart}

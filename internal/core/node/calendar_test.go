@@ -19,8 +19,9 @@ func hours(t *testing.T) protocol.Reservation {
 	}
 	const midnight = quantity.Instant(11 * 24 * time.Hour)
 	c := civil.Calendar{
-		Zone: "Test/Zone", Clock: civil.Pack([]civil.Change{{Offset: time.Hour}, {At: midnight.Add(49 * time.Hour), Offset: 2 * time.Hour}}),
-		Date: 12, Step: 1, Days: days, At: 8 * time.Hour, Length: 10 * time.Hour,
+		Zone:  "Test/Zone",
+		Clock: civil.Pack([]civil.Change{{Offset: time.Hour}, {At: midnight.Add(49 * time.Hour), Offset: 2 * time.Hour}}),
+		Date:  12, Step: 1, Days: days, At: 8 * time.Hour, Length: 10 * time.Hour,
 	}
 	r := protocol.Reservation{Kind: protocol.ForServing, Slice: "a", Every: 24 * time.Hour, Calendar: c}
 	r.Start, r.End = c.First()
@@ -39,8 +40,10 @@ func TestServingHoursFollowTheClock(t *testing.T) {
 	for _, c := range []struct {
 		date   int
 		closes time.Duration // in UTC
-	}{{12, 7 * time.Hour}, {13, 6 * time.Hour}, {14, 6 * time.Hour}, {18,
-		30 * time.Hour}} { // the 18th is a Monday, and open until the next day
+	}{
+		{12, 7 * time.Hour}, {13, 6 * time.Hour}, {14, 6 * time.Hour},
+		{18, 30 * time.Hour}, // the 18th is a Monday, and open until the next day
+	} {
 		day := quantity.Instant(time.Duration(c.date) * 24 * time.Hour)
 		w.now = day.Add(time.Hour)
 		w.restart()

@@ -12,8 +12,8 @@ import (
 // TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state.
 func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	l := &lease{}
-	digesttest.EveryField(t, l, l.hash, "phase", "stand", "spec", "why", "lost", "restless", "hurried", "fresh", "retry", "slot", "stirred", "pending",
-		"sum")
+	digesttest.EveryField(t, l, l.hash, "phase", "stand", "spec", "why", "lost", "restless", "hurried", "fresh", "retry", "slot", "stirred",
+		"pending", "sum")
 	r := &protocol.Reservation{}
 	digesttest.EveryField(t, r, func() uint64 { return reservationHash(r) })
 	s := &slice{}

@@ -13,11 +13,14 @@ import (
 // rigid are three subjobs of 500 MiB on a host of 8,000 that can neither yield nor be moved out, the lowest first, on as many nodes.
 func rigid(t *testing.T, nodes int) (m shared, tokens []job.Token) {
 	m = newShared(t, nodes)
+	names := []job.SliceID{"a", "b", "c"}
 	for _, w := range m {
-		w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b"), device("c")}}})
+		stock := &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b"), device("c")}}
+		w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: stock})
 	}
 	for i, priority := range []int32{-50, 0, 90} {
-		tokens = append(tokens, m[i%nodes].ranked(uint64(1+i), []job.SliceID{"a", "b", "c"}[i], protocol.Rank{Class: protocol.Collective, Priority: priority}, 0))
+		rank := protocol.Rank{Class: protocol.Collective, Priority: priority}
+		tokens = append(tokens, m[i%nodes].ranked(uint64(1+i), names[i], rank, 0))
 	}
 	return m, tokens
 }
@@ -57,7 +60,9 @@ func TestVictimsAreNotAMatterOfMilliseconds(t *testing.T) {
 					words := []func(){
 						func() { m[0].step(exited(tokens[0], job.Stopped, 0)) },
 						func() {
-							m[0].step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: tokens[0], Job: "j", Body: &protocol.Acknowledgement{}})
+							m[0].step(protocol.Message{
+								Kind: protocol.ResultAck, From: zone, Token: tokens[0], Job: "j", Body: &protocol.Acknowledgement{},
+							})
 						},
 						func() { m[0].step(protocol.Message{Kind: protocol.Settled, From: executor, Token: tokens[0]}) },
 					}
@@ -71,8 +76,8 @@ func TestVictimsAreNotAMatterOfMilliseconds(t *testing.T) {
 						look(at)
 					}
 					if len(ended) != 1 || ended[tokens[0]] == 0 {
-						t.Fatalf("%d nodes, not named from look %d on, shown from look %d on, its end before looks %d, %d and %d: told to end are %v",
-							nodes, gone, shown, first, second, third, ended)
+						t.Fatalf("%d nodes, not named from look %d on, shown from look %d on, its end before looks %d, %d and %d: "+
+							"told to end are %v", nodes, gone, shown, first, second, third, ended)
 					}
 				}
 			}

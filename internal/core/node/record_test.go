@@ -100,7 +100,8 @@ func TestAStormIsTold(t *testing.T) {
 // TestWhoNothingHelpsIsNamed: a member of a gang, which is not suspended alone and can't yield, and nor can the one above it.
 func TestWhoNothingHelpsIsNamed(t *testing.T) {
 	w := booted(t)
-	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2), w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 2)
+	low := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2)
+	high := w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 2)
 	w.pressed(93, 20, 60, low, high)
 	same(t, "stuck", w.n.Airlock(w.now).Stuck, "j")
 	w.pressed(60, 20, 40, low, high)

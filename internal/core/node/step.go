@@ -166,8 +166,8 @@ func (n *Node) outstanding(now quantity.Instant, l *lease, out *protocol.Out) {
 		l.retry = 0
 	case l.stuck():
 	case l.phase == leaseStopping:
-		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job,
-			Body: &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.hurried || l.stand.reclaimed || l.lost != ""}})
+		halt := &protocol.Halt{Text: l.why, Short: l.stand.asked || l.stand.reclaimed, Now: l.hurried || l.stand.reclaimed || l.lost != ""}
+		n.send(out, protocol.Message{Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: halt})
 	case l.runs() && now >= l.end.Add(n.cfg.Overdue):
 		n.send(out, protocol.Message{
 			Kind: protocol.Stop, To: n.executor(), Token: l.token, Job: l.job, Body: &protocol.Halt{Text: "it is still there after the end of its lease"},

@@ -54,7 +54,10 @@ func TestParseSizeWantsAUnit(t *testing.T) {
 			t.Errorf("ParseSize(%q) = %d, %v; want %d", in, got, err, want)
 		}
 	}
-	for in, want := range map[string]string{"1": "give a unit", "16": "give a unit: 16Mi or 16Gi? Bytes are written 16B", " 3000 ": "give a unit", "1.5": "give a unit", ".5": "digits before", "12gi": "did you mean 12Gi?"} {
+	for in, want := range map[string]string{
+		"1": "give a unit", "16": "give a unit: 16Mi or 16Gi? Bytes are written 16B", " 3000 ": "give a unit", "1.5": "give a unit",
+		".5": "digits before", "12gi": "did you mean 12Gi?",
+	} {
 		if got, err := quantity.ParseSize(in); err == nil || errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseSize(%q) = %d, %v; want it to say %q", in, got, err, want)
 		}

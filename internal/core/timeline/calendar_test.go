@@ -56,10 +56,10 @@ func TestGapsFollowTheClock(t *testing.T) {
 	tl.Close(serving(civil.Calendar{Zone: "Europe/Berlin", Clock: clock, Date: 20, Step: 1, At: 8 * time.Hour, Length: 10 * time.Hour}))
 	gaps, more := tl.Gaps(21*day, 72*time.Hour, time.Second, nil)
 	want := []protocol.Gap{
-		{Start: 21 * day, End: 21*day + 7*hour, Until: protocol.ForServing}, {Start: 21*day + 17*hour, End: 22*day + 6*hour,
-			Until: protocol.ForServing},
-		{Start: 22*day + 16*hour, End: 23*day + 6*hour, Until: protocol.ForServing}, {Start: 23*day + 16*hour, End: 24*day + 6*hour,
-			Until: protocol.ForServing},
+		{Start: 21 * day, End: 21*day + 7*hour, Until: protocol.ForServing},
+		{Start: 21*day + 17*hour, End: 22*day + 6*hour, Until: protocol.ForServing},
+		{Start: 22*day + 16*hour, End: 23*day + 6*hour, Until: protocol.ForServing},
+		{Start: 23*day + 16*hour, End: 24*day + 6*hour, Until: protocol.ForServing},
 	}
 	if len(gaps) != len(want) || !more {
 		t.Fatalf("gaps %v, more %v; want %v", gaps, more, want)
@@ -83,10 +83,12 @@ func TestGapsAreWhatACalendarLeaves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		change := civil.Change{At: 20*day + quantity.Instant(rapid.IntRange(0, 10*24*60).Draw(t, "change"))*minute,
 			Offset: time.Duration(rapid.IntRange(-3, 3).Draw(t, "offset")) * 30 * time.Minute}
-		c := civil.Calendar{Clock: civil.Pack([]civil.Change{{}, change}), Date: 20 + rapid.Int64Range(0, 5).Draw(t, "date"), Step: 1,
-			At: time.Duration(rapid.IntRange(0, 24*60-1).Draw(t, "at")) * time.Minute, Length: time.Duration(rapid.IntRange(1, 24*60).Draw(t,
-				"length")) * time.Minute,
-			Days: civil.Days(rapid.IntRange(0, 127).Draw(t, "days")), ByClock: rapid.Bool().Draw(t, "by clock")}
+		c := civil.Calendar{
+			Clock: civil.Pack([]civil.Change{{}, change}), Date: 20 + rapid.Int64Range(0, 5).Draw(t, "date"), Step: 1,
+			At:     time.Duration(rapid.IntRange(0, 24*60-1).Draw(t, "at")) * time.Minute,
+			Length: time.Duration(rapid.IntRange(1, 24*60).Draw(t, "length")) * time.Minute,
+			Days:   civil.Days(rapid.IntRange(0, 127).Draw(t, "days")), ByClock: rapid.Bool().Draw(t, "by clock"),
+		}
 		var tl Timeline
 		r := serving(c)
 		tl.Close(r)

@@ -150,7 +150,7 @@ func TestACancelledSubjobKeepsHalfAMinuteOfItsGrace(t *testing.T) {
 			w.tick()
 		}
 		at := w.now
-		restart := func() {}
+		var restart func()
 		if c.restart {
 			restart = w.restart
 		}
@@ -228,7 +228,7 @@ func TestACancelDoesNotWaitForAPublication(t *testing.T) {
 		}
 		w.tick()
 		at = w.now
-		restart := func() {}
+		var restart func()
 		if c.restart {
 			restart = w.restart
 		}
@@ -327,7 +327,7 @@ func TestACancelDoesNotWaitForANodeThatIsOff(t *testing.T) {
 		token := r.m.Token
 		w.cut = w.now.Add(5 * time.Minute)
 		w.lose = func(m *protocol.Message) bool { return m.To.Role == protocol.Node && w.now < w.cut }
-		restart := func() {}
+		var restart func()
 		if of == "a restart" {
 			restart = w.restart
 		}

@@ -192,14 +192,16 @@ func TestAMemberThatFailsEndsTheOthers(t *testing.T) {
 	}
 }
 
-// TestAGangPausesForANodesTrouble: one member's node can't run it. The gang waits with a pause that says so, for all of it together, it has not failed, and it runs once
-// the trouble is over.
+// TestAGangPausesForANodesTrouble: one member's node can't run it. The gang as a whole is retried after pauses, and says so; that is no
+// failure of the job, and it runs once the trouble is over.
 func TestAGangPausesForANodesTrouble(t *testing.T) {
 	w, _ := newTroupe(t)
 	trouble := true
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		if trouble && m.Body.(*protocol.Work).Plan.Member == 1 {
-			return 50 * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: m.Body.(*protocol.Work).Range.From, Detail: "unpacking: no space left on device"}
+			return 50 * time.Millisecond, job.Result{
+				Outcome: job.NodeFailed, Progress: m.Body.(*protocol.Work).Range.From, Detail: "unpacking: no space left on device",
+			}
 		}
 		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
@@ -218,8 +220,10 @@ func TestAGangPausesForANodesTrouble(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(said, "(Node) one of its nodes could not run it") || !strings.Contains(said, "member 1 of 3: unpacking: no space left on device") {
-		t.Errorf("in its pauses it says %q", said)
+	for _, want := range []string{"(Node) one of its nodes could not run it", "member 1 of 3: unpacking: no space left on device"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("in its pauses it says %q, not %q", said, want)
+		}
 	}
 	trouble = false
 	w.until(10 * time.Minute)

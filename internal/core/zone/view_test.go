@@ -244,7 +244,8 @@ func TestTooMuchOfAnythingEndsTheJob(t *testing.T) {
 		w, runs := newWorld(t, 1024), 0
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			runs++
-			return time.Millisecond, job.Result{Outcome: c.outcome, Start: w.now, Progress: m.Body.(*protocol.Work).Range.From, Detail: "it was restarted"}
+			from := m.Body.(*protocol.Work).Range.From
+			return time.Millisecond, job.Result{Outcome: c.outcome, Start: w.now, Progress: from, Detail: "it was restarted"}
 		}
 		s := items(t, "killed", 5, 100, 1)
 		s.MaxFailures = c.most

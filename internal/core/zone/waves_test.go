@@ -68,8 +68,8 @@ func TestASecondWaveThatSucceedsSavesTheJob(t *testing.T) {
 	}
 }
 
-// TestAJobEndsHoweverItsSubjobsEnd: whatever ends them in whatever order, and whatever of it is silence, so many of them without progress are
-// its end. What never began, or we stopped, is not counted: of that nothing runs for ever.
+// TestAJobEndsHoweverItsSubjobsEnd: whatever ends its subjobs, in whatever order, results that never come included, a bounded number
+// without progress ends the job. Subjobs that never began, or that we stopped, are not counted: neither keeps a slice busy for ever.
 func TestAJobEndsHoweverItsSubjobsEnd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")

@@ -59,7 +59,8 @@ type fataler interface{ Fatalf(string, ...any) }
 
 func newWorld(t fataler, capacities ...int64) *world {
 	w := &world{
-		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1, adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, lives: map[job.ID]job.Generation{},
+		t: t, now: quantity.Instant(1e9), wake: quantity.Never, epoch: 1,
+		adopted: map[job.ID]*job.Spec{}, closed: map[job.ID]job.Verdict{}, lives: map[job.ID]job.Generation{},
 		dropped: map[job.ID]quantity.Instant{}, taught: map[job.ID][]*trp.Table{}, mail: newMail(),
 		config: zone.Config{ID: "z", Policy: fifo.Policy{}, Horizon: 10 * time.Minute},
 	}

@@ -81,8 +81,9 @@ func TestStandingStill(t *testing.T) {
 	}
 }
 
-// TestItStandsStillOnceItIsMovedOut: one of 4 GiB that is told to each second from the second one on. Until it is moved out, as far as
-// there is room for it and for 10 s at most, its executor does not say that it does, so that what it still has counts as under way.
+// TestItStandsStillOnceItIsMovedOut: a subjob of 4 GiB is told to stand still each second, from the second one on. Its executor confirms
+// that only when its memory is in swap as far as there is room, after 10 s at the latest, so that until then Airlock counts its memory as
+// being freed.
 func TestItStandsStillOnceItIsMovedOut(t *testing.T) {
 	const gib = quantity.Amount(1) << 30
 	for _, c := range []struct {
@@ -90,7 +91,9 @@ func TestItStandsStillOnceItIsMovedOut(t *testing.T) {
 		room, pace quantity.Amount
 		said       quantity.Instant
 	}{
-		{"all of it", 8 * gib, gib, 6 * sec}, {"as far as there is room", 2 * gib, gib, 4 * sec}, {"too slowly", 8 * gib, gib / 100, 12 * sec},
+		{"all of it", 8 * gib, gib, 6 * sec},
+		{"as far as there is room", 2 * gib, gib, 4 * sec},
+		{"too slowly", 8 * gib, gib / 100, 12 * sec},
 	} {
 		n := &script{step: func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
 			switch in.Kind {

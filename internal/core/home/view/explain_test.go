@@ -165,7 +165,10 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 			claim(s, 2, "s1",
 				job.Range{From: 10, To: 20})
 		},
-		"ending (not needed): 1 subjobs are being stopped; it is over in 50s at the latest": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); cancel(s) },
+		"ending (not needed): 1 subjobs are being stopped; it is over in 50s at the latest": func(s *stand) {
+			claim(s, 1, "s0", job.Range{To: 10})
+			cancel(s)
+		},
 		"not needed": cancel,
 		"all of it is done; its last output is being put in its place on n": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 100})
