@@ -45,7 +45,7 @@ const (
 	Foreseen
 	// Brink: memory is about to end, and it is the lowest.
 	Brink
-	// Cramped: it has outgrown its plan, and does not fit again where it is calm.
+	// Cramped: it stands still and has outgrown its plan, and would not fit again though memory is calm.
 	Cramped
 
 	// Causes is one more than the last.
@@ -80,8 +80,8 @@ type Decision struct {
 	// ParkedTasks and Parked bytes, and Room for more bytes, before these steps.
 	ParkedTasks  int
 	Parked, Room quantity.Amount
-	// Blocked is the lowest for which nothing that is legal would help: those above it give way in its place until the emergency line; -1:
-	// there is none.
+	// Blocked is the lowest task that could neither be suspended nor yield; -1: none. Tasks above it give way in its place until memory
+	// reaches the emergency line, where it is ended.
 	Blocked int
 	// Actions in the order of the key, those that were foreseen before the others. Valid until the next decision.
 	Actions []Action
@@ -153,18 +153,18 @@ func (a *Airlock) Decide(now quantity.Instant, s *Snapshot) *Decision {
 			}
 		}
 	}
-	a.outlast(now, s)
+	a.resumeOvertime(now, s)
 	return d
 }
 
 // Overdue says what is to go on, and which entries are over. It is the part of Decide that holds also where a snapshot's numbers may be old.
 func (a *Airlock) Overdue(now quantity.Instant, s *Snapshot) *Decision {
 	d := a.begin(now, s)
-	a.outlast(now, s)
+	a.resumeOvertime(now, s)
 	return d
 }
 
-// begin reads the snapshot, and decides on the entries that stand.
+// begin reads the snapshot, resumes the suspended tasks that fit, and ends or asks those whose entry has stood too long.
 func (a *Airlock) begin(now quantity.Instant, s *Snapshot) *Decision {
 	d := &a.d
 	*d = Decision{Reading: a.cfg.Read(s), Blocked: -1, Actions: a.acts[:0]}
@@ -193,6 +193,15 @@ func (a *Airlock) act(s *Snapshot, i int, step Step, cause Cause, relief quantit
 func late(now quantity.Instant, t *Task) (time.Duration, bool) {
 	return now.Sub(t.Since), (t.State == Suspending || t.State == Suspended || t.State == Readdressing) && t.Since != 0
 }
+
+// overtime says whether a task's entry has stood for longer than its timer.
+func (a *Airlock) overtime(now quantity.Instant, t *Task) bool {
+	stood, stands := late(now, t)
+	return stands && stood >= a.cfg.Timer
+}
+
+// least is how much memory a task must give for a step against it to be worth taking.
+func (a *Airlock) least(s *Snapshot) quantity.Amount { return max(1, share(s.Capacity, a.cfg.Least)) }
 
 // waited says whether an entry has stood for so long that there is only time for a checkpoint until its timer is over.
 func (a *Airlock) waited(stood time.Duration) bool { return stood >= a.cfg.Timer-a.cfg.Yield }
@@ -243,8 +252,8 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	}
 }
 
-// expire ends the entries that stand too long, but of what goes on in this decision. Who has outgrown its plan is asked as soon as it is
-// calm, where it would not fit: it waits for nothing, and holds the room outside that the next storm needs.
+// expire asks or ends tasks whose entry has stood too long, except those that this decision resumes. A suspended task that has outgrown
+// its plan and would not fit again is asked to yield as soon as memory is calm: it could only wait, in swap that the next storm needs.
 func (a *Airlock) expire(now quantity.Instant, s *Snapshot) {
 	going, low := len(a.d.Actions), a.lowestToStay(now, s)
 	for i := range s.Tasks {
@@ -254,7 +263,7 @@ func (a *Airlock) expire(now quantity.Instant, s *Snapshot) {
 			continue
 		}
 		switch {
-		case stood >= a.cfg.Timer && t.stands() && low != nil && a.cfg.Outranks(now, t, low): // it outlasts its timer
+		case stood >= a.cfg.Timer && t.stands() && low != nil && a.cfg.Outranks(now, t, low): // resumeOvertime
 		case stood >= a.cfg.Timer:
 			a.act(s, i, Reclaim, Overtime, t.Resident)
 		case t.State == Readdressing || !t.Yields || a.d.Level >= Emergency:
@@ -266,12 +275,13 @@ func (a *Airlock) expire(now quantity.Instant, s *Snapshot) {
 	}
 }
 
-// lowestToStay is the lowest of those whose end would make room and that are not to end, not for their time either; nil: there is none.
+// lowestToStay is the lowest task that has memory, is not about to leave and whose timer is not over; nil if there is none. No task above
+// it is ended for its timer.
 func (a *Airlock) lowestToStay(now quantity.Instant, s *Snapshot) (low *Task) {
-	least := max(1, share(s.Capacity, a.cfg.Least))
+	least := a.least(s)
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
-		if stood, stands := late(now, t); t.State.Leaves() || t.Resident+t.Parked < least || stands && stood >= a.cfg.Timer {
+		if t.State.Leaves() || t.Resident+t.Parked < least || a.overtime(now, t) {
 			continue
 		}
 		if low == nil || a.cfg.Outranks(now, low, t) {
@@ -281,13 +291,12 @@ func (a *Airlock) lowestToStay(now quantity.Instant, s *Snapshot) (low *Task) {
 	return low
 }
 
-// outlast has those go on whose time is over, and who are not to end before one that is below them: memory may have to end for that one
-// first.
-func (a *Airlock) outlast(now quantity.Instant, s *Snapshot) {
+// resumeOvertime resumes, at any level, the tasks whose timer is over and that expire spared because a lower one stays. If memory then
+// ends, the lower one is ended first.
+func (a *Airlock) resumeOvertime(now quantity.Instant, s *Snapshot) {
 	done := len(a.d.Actions)
 	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		if stood, stands := late(now, t); stands && stood >= a.cfg.Timer && !a.acted(done, i) {
+		if t := &s.Tasks[i]; a.overtime(now, t) && !a.acted(done, i) {
 			a.act(s, i, Resume, Overtime, t.Parked)
 		}
 	}
@@ -321,8 +330,8 @@ func (a *Airlock) growth(g quantity.Amount) quantity.Amount {
 }
 
 // foresee asks those that have outgrown their plan, the lowest first, to leave a checkpoint and yield while they can: where at this growth
-// memory would end within the time that takes. Who has kept to its plan is not asked; who can't yield is passed over, and slow is what
-// those bring that were asked above it.
+// memory would end within the time that takes. Tasks within their plan, or that can't yield, are passed over. slow is the memory of those
+// asked above one that was passed over.
 func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) (slow quantity.Amount) {
 	grown := func(g quantity.Amount) quantity.Amount {
 		return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Yield), int64(time.Second)))
@@ -337,7 +346,7 @@ func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) (slow quantity.Amou
 		return 0
 	}
 	a.lowest(now, s)
-	least, passed := max(1, share(s.Capacity, a.cfg.Least)), false
+	least, passed := a.least(s), false
 	for missing > 0 {
 		i, ok := a.pop(s)
 		if !ok {
@@ -349,7 +358,7 @@ func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) (slow quantity.Amou
 		}
 		all := max(0, t.Resident) + grown(t.Growth)
 		switch {
-		case !t.Outgrown() && a.cfg.Outgrown == OutgrownFirst: // nor has anybody above it
+		case !t.Outgrown() && a.cfg.Outgrown == OutgrownFirst: // those that have come first in the order
 			return slow
 		case all < least:
 		case !t.Outgrown() || !t.Yields:
@@ -381,9 +390,10 @@ func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
 // stands says whether a task stands still, or is about to.
 func (t *Task) stands() bool { return t.State == Suspending || t.State == Suspended }
 
-// relieve makes memory free down to the calm line: the lowest that can give way, as few as cover what is missing. Passed over is whose end
-// would not even help, and for whom nothing that is legal would: the next above it gives way in its place, since to wait until the
-// emergency line costs one of them all that it has. slow is what those bring that were asked to yield above one that was passed over so.
+// relieve frees memory down to the calm line: it suspends the lowest tasks or asks them to yield, as few as cover what is missing. Tasks
+// whose end would free next to nothing are passed over. So are those that can neither be suspended nor yield: the next above gives way in
+// their place, since at the emergency line one of them would lose all its work. slow is the memory of those asked to yield above such a
+// one.
 func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) (slow quantity.Amount) {
 	d := &a.d
 	d.Deficit, d.Underway = a.lack(&d.Reading), s.Owed
@@ -398,7 +408,7 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) (slow quantity.Amou
 		return 0
 	}
 	a.lowest(now, s)
-	least, room, parked := max(1, share(s.Capacity, a.cfg.Least)), d.Room, d.ParkedTasks
+	least, room, parked := a.least(s), d.Room, d.ParkedTasks
 	for i := range s.Tasks { // those that are to stand still take of the room
 		if s.Tasks[i].State == Suspending {
 			room -= min(room, max(0, s.Tasks[i].Resident))
@@ -438,9 +448,9 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) (slow quantity.Amou
 	return slow
 }
 
-// moveOut does at the emergency line what is done at the severe one, if all that is above the line has room outside and those that may
-// stand still take it there: nothing need be ended for it. If not it does nothing, and says so. To leave a checkpoint takes too long for
-// that: who is asked above one that can't give way brings nothing here, and that one ends.
+// moveOut takes at the emergency line the steps of the severe one, if they free enough and swap has room for all that is above the line, so
+// that nothing is ended. Otherwise it does nothing and returns false. What foresee and relieve call slow does not count here: a checkpoint
+// takes too long, and the lowest that can't give way is ended instead.
 func (a *Airlock) moveOut(now quantity.Instant, s *Snapshot) bool {
 	d := &a.d
 	above := d.Used + a.growth(s.Growth) - share(s.Capacity, a.cfg.Emergency)
@@ -474,7 +484,7 @@ func (a *Airlock) rescue(now quantity.Instant, s *Snapshot) {
 		return
 	}
 	a.lowest(now, s)
-	least := max(1, share(s.Capacity, a.cfg.Least))
+	least := a.least(s)
 	for d.Underway+d.Covered < d.Deficit {
 		i, ok := a.pop(s)
 		if !ok {

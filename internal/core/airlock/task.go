@@ -78,7 +78,7 @@ type Snapshot struct {
 	Tasks []Task
 }
 
-// Outgrown: it has more than what was planned for it, and an eighth.
+// Outgrown says whether a task has more than nine eighths of the memory that was planned for it.
 func (t *Task) Outgrown() bool {
 	return t.Planned > 0 && t.Resident+t.Parked > t.Planned+t.Planned/8
 }
