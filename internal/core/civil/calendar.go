@@ -8,8 +8,7 @@ import (
 )
 
 // Calendar is time that repeats by a clock: on Date and each Step days later, on some days of the week or on all, at the same time of
-// day. The zero value
-// is none.
+// day. The zero value is none.
 //
 // An occurrence ends at the latest where the next one begins, so none runs into another on days of 23 hours.
 type Calendar struct {
@@ -62,8 +61,8 @@ const maxDate = 60000
 // First is the first occurrence.
 func (c *Calendar) First() (start, end quantity.Instant) { return c.After(midnight(c.Date - 2)) }
 
-// looks bounds how many days one search looks at: two weeks and what clocks that skip a day leave out.
-const looks = 32
+// searched bounds the dates that one search tries: two weeks of them, and as many again where a clock skips whole days.
+const searched = 32
 
 // After is the first occurrence that ends after an instant, Never if there is none.
 func (c *Calendar) After(at quantity.Instant) (start, end quantity.Instant) {
@@ -73,7 +72,7 @@ func (c *Calendar) After(at quantity.Instant) (start, end quantity.Instant) {
 	if today := floor(c.Clock.shows(at)); today-back > date {
 		date += (today - back - date) / step * step
 	}
-	for range looks {
+	for range searched {
 		if date > maxDate {
 			break
 		}
@@ -125,7 +124,7 @@ func (c Clock) Dated(at quantity.Instant) (date int64, since time.Duration) {
 // From is the same calendar with the first occurrence that begins at an instant or later.
 func (c Calendar) From(at quantity.Instant) Calendar {
 	date, _ := c.Clock.Dated(at)
-	for c.Date = date - 1; c.Date < date+looks; c.Date++ { // a skipped hour may move one over midnight
+	for c.Date = date - 1; c.Date < date+searched; c.Date++ { // a skipped hour may move one over midnight
 		if !c.Days.has(c.Date) {
 			continue
 		}

@@ -1,8 +1,8 @@
 // Package civil repeats time by the clock on a wall: at 08:00, also after the zone's clocks have changed.
 //
 // It knows no time zone and reads no file. A Clock is what a zone's clocks showed and will show, as data that the edge fills in
-// (edge/timezone).
-// All values can be compared, and say the same on every machine and in every version, whatever rules for time zones that has.
+// (edge/timezone). All values can be compared, and mean the same on every machine and in every version, whatever time zone database
+// these have.
 package civil
 
 import (

@@ -144,7 +144,7 @@ func (g *Gate) cancel(now quantity.Instant, in *protocol.Message, c *protocol.Ca
 	g.reply(out, protocol.Message{To: in.From, Job: in.Job, Body: &protocol.Receipt{Request: c.Request, Changed: true}})
 }
 
-// cancellation is the owner's word as the home hears it.
+// cancellation is what the home is told of the owner's cancellation.
 func (b *sequel) cancellation() *protocol.Cancellation {
 	return &protocol.Cancellation{Text: b.dropping, At: b.dropped}
 }

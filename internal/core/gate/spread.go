@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// A gang is judged by where slices stand, once all nodes have said so: an absent one may have what it needs.
+// A gang is refused by where slices stand, but only once all nodes have reported: an absent one may have what it needs.
 
 // apart says why no slices that stand as close together as a gang asks for could ever run it, and what would fit; empty if some could, or
 // may.
@@ -21,7 +21,7 @@ func (g *Gate) apart(spec *job.Spec) (why, nearest string) {
 		return g.scattered(spec)
 	}
 	most := g.widest(spec, spec.Topology)
-	if most >= spec.Slices || most == 0 { // of nothing nothing is known
+	if most >= spec.Slices || most == 0 { // 0: not even one member fits, which atomizer.Impossible explains
 		return "", ""
 	}
 	nearest = fmt.Sprintf("slices: %d", most)
@@ -42,7 +42,7 @@ func (g *Gate) widest(spec *job.Spec, level job.Level) (most int) {
 	return most
 }
 
-// looser is the closest level beyond the gang's own on which it could lie.
+// looser is the narrowest level wider than the gang's own that has enough slices for it.
 func (g *Gate) looser(spec *job.Spec) (job.Level, bool) {
 	for level := spec.Topology + 1; level <= job.SameZone; level++ {
 		if g.widest(spec, level) >= spec.Slices {
@@ -93,7 +93,7 @@ func (g *Gate) together(spec *job.Spec, level job.Level, i int) (most int) {
 	return most
 }
 
-// nodesOf are the nodes of zone i that have reported, or may: a zone alone has every node.
+// nodesOf are the nodes of zone i, reported or not; a single zone has every node that has reported.
 func (g *Gate) nodesOf(i int) []string {
 	if len(g.cfg.Zones) == 1 {
 		return slices.Sorted(maps.Keys(g.inventory.nodes))

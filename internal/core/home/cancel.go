@@ -12,26 +12,26 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// A job that its owner cancels is over within a minute of that, whatever its programs, their nodes and stores do. The minute counts from
-// the gate's fact, so a home that starts again meanwhile goes on with it. What is heard of a claim that was given up changes nothing:
-// its result is refused, and what runs under it is stopped.
+// A job that its owner cancels is over within a minute, whatever its programs, their nodes and stores do. The minute counts from the
+// gate's durable fact, so a restart of the home does not begin it anew. A node that reports on a claim after it was given up changes
+// nothing: its result is refused, and the subjob is stopped.
 
 const (
 	// keptGrace is what a subjob of a cancelled job keeps of its grace. The owner wants it gone: a longer grace is for leases that end.
 	keptGrace = 30 * time.Second
-	// mostCancelling is when what has not ended of a cancelled job is given up. What is left of the minute is for words that are repeated,
-	// and for nodes that are heard first after a pause of the daemon.
+	// mostCancelling is how long after the cancellation claims that have not ended are given up. The other 10 s of the minute are for
+	// messages that are lost and repeated, and for hearing nodes first after a pause of the daemon (hearFirst).
 	mostCancelling = 50 * time.Second
 )
 
-// Cancel ends a job on its owner's word: at once if nothing of it runs, else when the last subjob is settled, and within a minute.
+// Cancel ends a job for its owner: at once if nothing of it runs, else when its last subjob is settled, within a minute.
 func (h *Ledger) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Cancellation, out *protocol.Out) {
 	if j := h.Job(in.Job); j != nil && j.lives(in) && !j.rests() {
 		h.cancel(now, c.At, j, c.Text, out)
 	}
 }
 
-// cancel ends a job that was to end since an instant, 0 if that is not known.
+// cancel ends a job whose cancellation was asked for at since, 0 if that is not known. Repeated, it keeps the first time.
 func (h *Ledger) cancel(now, since quantity.Instant, j *Job, why string, out *protocol.Out) {
 	if j.fate().verdict.State.Final() {
 		return
@@ -50,7 +50,7 @@ func (h *Ledger) cancel(now, since quantity.Instant, j *Job, why string, out *pr
 	}
 }
 
-// drop has a job end so once its claims are settled.
+// drop sets the verdict that a job ends with once its claims are settled, and has its nodes told to stop.
 func (h *Ledger) drop(j *Job, v job.Verdict) {
 	j.makeFate().dropping = v
 	for i := range j.work().leases {
@@ -67,7 +67,7 @@ func (j *Job) OverBy() quantity.Instant {
 	return quantity.Never
 }
 
-// abandoned says why a claim of a cancelled job was given up.
+// abandoned is the reason, for people, for which a claim of a cancelled job is given up.
 func (l *Lease) abandoned() string {
 	if l.Stores() {
 		return fmt.Sprintf("it was cancelled, and what it had left was not stored %v later", mostCancelling)
@@ -75,13 +75,14 @@ func (l *Lease) abandoned() string {
 	return fmt.Sprintf("it was cancelled, and its node had not said %v later that it is gone", mostCancelling)
 }
 
-// hurried says whether a subjob of a cancelled job has had what it keeps of its grace. One that has ended has no use for it.
+// hurried says whether a subjob of a cancelled job is to be stopped without further grace: it has had keptGrace. One that has ended and
+// is being stored is not hurried.
 func (l *Lease) hurried(now quantity.Instant, j *Job) bool {
 	since := j.fate().dropped
 	return since != 0 && j.Spec.Launch.Grace > keptGrace && !l.Stores() && now >= since.Add(keptGrace)
 }
 
-// dismiss has the nodes of a claim that is given up end what they still have of it. They may not hear that: see disown.
+// dismiss tells the nodes of a claim that is given up to end its subjobs at once. A node that does not hear it is told again by disown.
 func (h *Ledger) dismiss(j *Job, c *protocol.Claim, why string, out *protocol.Out) {
 	stop := func(to protocol.Address, t job.Token) {
 		h.Send(out, protocol.Message{Kind: protocol.Stop, To: to, Token: t, Job: j.ID, Body: &protocol.Halt{Text: why, Now: true}})
@@ -94,8 +95,8 @@ func (h *Ledger) dismiss(j *Job, c *protocol.Claim, why string, out *protocol.Ou
 	}
 }
 
-// disown ends what a node says that it has under a token of which no claim stands. Claims come before leases, so it was given up while
-// its node was not heard. A word that was overtaken by the result is about nothing.
+// disown stops a subjob that a node reports and for which no claim stands. A claim is durable before its lease exists, so this one was
+// given up while the node was silent. A report that arrives after the subjob's result was taken is ignored.
 func (h *Ledger) disown(in *protocol.Message, out *protocol.Out) {
 	if in.From.Role != protocol.Node {
 		return
@@ -109,11 +110,11 @@ func (h *Ledger) disown(in *protocol.Message, out *protocol.Out) {
 	h.Send(out, protocol.Message{Kind: protocol.Stop, To: in.From, Token: in.Token, Job: in.Job, Body: halt})
 }
 
-// unconfirmed is the verdict of a cancelled job of which all is committed and something has not been published in time. It is published
-// when its node is heard again.
+// unconfirmed is the verdict of a cancelled job that is committed whole, but whose output was not all published in time. The rest is
+// published when its node is heard again.
 func (j *Job) unconfirmed() job.Verdict {
 	v := j.fate().dropping
-	v.Reason = fmt.Sprintf("%s; all of it was done, but node %s did not say in time that the output of %d %ss is in its place: it comes when "+
-		"the node is heard again", v.Reason, j.work().unpublished[0].Node, j.Unpublished(), j.Spec.UnitName())
+	v.Reason = fmt.Sprintf("%s; all of it was done, but node %s did not say in time that the output of %d %ss is in its place: "+
+		"it comes when the node is heard again", v.Reason, j.work().unpublished[0].Node, j.Unpublished(), j.Spec.UnitName())
 	return v
 }

@@ -49,7 +49,7 @@ type Supply interface {
 	// Node that offers a slice, and the Memory that this has; nothing if none does.
 	Node(id job.SliceID) job.NodeID
 	Memory(id job.SliceID) quantity.Amount
-	// Barred says that a slice's node sells nothing on it at the moment; false where nobody knows.
+	// Barred says that a slice's node does not offer it at the moment; false if the slice is not known.
 	Barred(id job.SliceID) bool
 	// Largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several of one node.
 	Largest(spec *job.Spec) quantity.Amount

@@ -23,8 +23,8 @@ const (
 // learn folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
 // alone and is given up.
 //
-// Ends without progress are counted in waves: what was asked for before the last one was counted ran beside it, and what there was to
-// learn from that had not been learned. docs/job.md says which end counts on which side.
+// Ends without progress are counted in waves: a subjob that was asked for before the last one was counted ran beside it, without what was
+// learned from that. docs/job.md says which end counts on which side.
 func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.Result, done job.Range) (l protocol.Learned, skip bool) {
 	l = *j.Learned()
 	l.Rates, l.Suspects = slices.Clone(l.Rates), slices.Clone(l.Suspects)
@@ -65,7 +65,7 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 		}
 	case job.Stopped:
 	case job.NodeFailed:
-		if done.Empty() && r.Start != 0 { // of what never began see ail
+		if done.Empty() && r.Start != 0 { // one that never began: ail
 			wave.kill(r.Detail)
 		}
 	case job.Lost:
@@ -100,12 +100,12 @@ func (h *Ledger) learn(now quantity.Instant, j *Job, c *protocol.Claim, r *job.R
 	return l, skip
 }
 
-// sigkill that nobody of ours sent says nothing about the item that was worked on: whoever sent it may have sent it at any time. So no item
-// is suspected for it, and none is skipped.
+// sigkill that Sluice did not send says nothing about the item that was being processed: it may have come at any time. So no item is
+// suspected for it, and none is skipped.
 const sigkill = 9
 
-// wave counts ends without progress on one of two sides: those that are the job's failures, and those that came from outside. What was
-// asked for before the last one of a side was counted ran beside that, and is the same wave.
+// wave counts ends without progress on one of two sides: the job's failures, and ends from outside. A subjob that was asked for before the
+// last end of a side was counted ran beside it, and belongs to the same wave: failing and killing are false for it.
 type wave struct {
 	l                *protocol.Learned
 	now              quantity.Instant
@@ -116,7 +116,7 @@ func waveOf(now quantity.Instant, c *protocol.Claim, l *protocol.Learned) wave {
 	return wave{l: l, now: now, failing: l.FailedAt == 0 || c.Asked > l.FailedAt, killing: l.KilledAt == 0 || c.Asked > l.KilledAt}
 }
 
-// first says that nothing that ran beside it was counted before.
+// first says that no end of this wave was counted yet, on either side.
 func (w *wave) first() bool { return w.failing && w.killing }
 
 // fail counts it as the job's failure.

@@ -69,7 +69,7 @@ func (h *Ledger) end(now quantity.Instant, j *Job, v job.Verdict, out *protocol.
 		return
 	}
 	h.fact(out, protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: v, At: now})
-	h.stir(j) // nothing of it is overdue any more
+	h.stir(j) // its alarm at closes is void
 }
 
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.

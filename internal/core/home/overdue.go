@@ -87,10 +87,10 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 	}
 }
 
-// giveUp releases a claim that its node has not settled in time, and counts it. Whose doing a silence is nobody can tell, so it is none of
-// the job's failures. What its node said was there all the time is the job's, as it would be had it ended within that time: processes that
-// do not end, and more than can be stored. But where the node sells nothing meanwhile, as where the store is away, that is the node's. Of a
-// job that is cancelled nothing is counted any more.
+// giveUp releases a claim that its node has not settled in time, and counts it. Silence may have any cause, so it counts as ended from
+// outside. If the node said throughout that processes remain, or that output is still being stored, it counts as the job's failure, as it
+// would had the subjob ended; but not output where the node offers nothing of the slice meanwhile, as when its store is unreachable. For a
+// cancelled job nothing is counted.
 func (h *Ledger) giveUp(now quantity.Instant, j *Job, c *protocol.Claim, l *Lease, out *protocol.Out) {
 	why, said, won := "its node reported nothing by the lease's end", Silent, l.won
 	end := max(c.End, h.since)
@@ -119,7 +119,7 @@ func (h *Ledger) giveUp(now quantity.Instant, j *Job, c *protocol.Claim, l *Leas
 	h.BackOff(now, j, all(c.Slice, c.Also), won, said)
 }
 
-// barred says whether a node of a claim sells nothing on a slice of it.
+// barred says whether a slice of a claim is not offered by its node at the moment.
 func (h *Ledger) barred(c *protocol.Claim) bool {
 	return slices.ContainsFunc(all(c.Slice, c.Also), h.supply.Barred)
 }
@@ -152,14 +152,14 @@ func (h *Ledger) hearFirst(now quantity.Instant) {
 	h.stepped = now
 }
 
-// givenUp is when a claim is given up if its node stays silent, and whatever it says where the job is cancelled.
+// givenUp is when a claim is given up if its node stays silent; of a cancelled job whatever the node says.
 func (h *Ledger) givenUp(j *Job, c *protocol.Claim, l *Lease) quantity.Instant {
 	end := max(c.End, h.since)
 	at := max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew)
 	return max(h.hearing, min(at, j.OverBy()))
 }
 
-// closes is when a job of which all is committed, and that is cancelled, waits for its output no more.
+// closes is when a cancelled job that is committed whole stops waiting for its output to be published; Never for other jobs.
 func (h *Ledger) closes(j *Job) quantity.Instant {
 	if at := j.OverBy(); at != quantity.Never && j.Complete() {
 		return max(h.hearing, at)

@@ -28,12 +28,12 @@ const (
 	LimitKilled
 	// StartFailed: the process could not be started (missing command, no permission). Detail says why.
 	StartFailed
-	// Lost: its supervisor died under a daemon that lived, or its processes could not be ended: the program may have done either, so it is
-	// its failure. What the progress file says still counts.
+	// Lost: its supervisor died under a daemon that lived, or its processes could not be ended. The program may have caused either, so it
+	// counts as the job's failure. Progress in the progress file still counts.
 	Lost
 	// NodeFailed: its node could not run it, for want of disk, descriptors or memory, or a disk that works; or its machine, its GPU or
-	// its daemon failed. Detail says what. It is nobody's failure: the job is tried again, with pauses, and what had begun (Start) is so
-	// often only as the zone's MaxKills says.
+	// its daemon failed. Detail says what. It is not the job's failure: the job is tried again, with pauses; if it had begun
+	// (Start), in a row at most as often as the zone's MaxKills says.
 	NodeFailed
 )
 

@@ -32,7 +32,7 @@ type memory struct {
 	// owed is what subjobs that were ended have let go of and the host does not show yet, and owes what of it was at the last word.
 	owed airlock.Owed
 	owes quantity.Amount
-	// dying are those subjobs, with what they had at the last word.
+	// dying are those subjobs, with the memory that they had in the last report.
 	dying []dying
 	// left is the largest probable peak of those that had to leave since there was no room, half of what may be used at most; 0: none had to. While they
 	// would not all find room again, one on each idle slice, full says whether there is none for the next: nothing is granted, and what is sold begins.
@@ -86,7 +86,7 @@ func (n *Node) decision(now quantity.Instant, s *protocol.Strain, out *protocol.
 	}
 	n.succeed(now, s)
 	snapshot := n.table()
-	n.memory.dieOn()
+	n.memory.renewDying()
 	return n.memory.lock.Decide(now, &snapshot)
 }
 

@@ -117,7 +117,7 @@ type lease struct {
 	lost string
 	// restless: it can't be made to stand still.
 	restless bool
-	// hurried: its home wants it gone without its grace.
+	// hurried: its home has it stopped without the rest of its grace.
 	hurried bool
 	fresh   bool             // it ended in this boot
 	retry   quantity.Instant // when the outstanding effect is sent again; 0 if none is

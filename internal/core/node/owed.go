@@ -9,15 +9,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// dying is a subjob that was told to end for want of memory, at any node of the machine, with what it had at the last word. It is kept
-// apart from its lease, which may be gone before the next word, and of another node's this one has none.
+// dying is a subjob that was told to end for want of memory, at any node of the machine, with the memory it had in the last report. It is
+// kept apart from its lease, which may be gone before the next report; a subjob of another node has no lease here.
 type dying struct {
 	token    job.Token
 	resident quantity.Amount
 }
 
-// let is what subjobs that were ended have let go of since the last word, of all nodes of the machine. Whose process tree is confirmed
-// gone has let go of all, though its sensors looked before that and name it still.
+// let is what subjobs that were ended, at all nodes of the machine, have released since the last report. One whose process tree is
+// confirmed gone has released all, even if the report was measured before that and still lists it.
 func (n *Node) let(s *protocol.Strain) (all quantity.Amount) {
 	for i := range n.memory.dying {
 		d, has := &n.memory.dying[i], quantity.Amount(0)
@@ -33,15 +33,15 @@ func (n *Node) let(s *protocol.Strain) (all quantity.Amount) {
 	return all
 }
 
-// dies notes that a subjob is ended.
+// dies adds a subjob that is ended to dying, once.
 func (m *memory) dies(t *airlock.Task) {
 	if t.Resident > 0 && !slices.ContainsFunc(m.dying, func(d dying) bool { return d.token == t.Token }) {
 		m.dying = append(m.dying, dying{token: t.Token, resident: t.Resident})
 	}
 }
 
-// dieOn keeps of those that are being ended what they have by a new word, of which the table is.
-func (m *memory) dieOn() {
+// renewDying sets dying to the subjobs that are being ended in the present table, with the memory that they have in it.
+func (m *memory) renewDying() {
 	m.dying = m.dying[:0]
 	for i := range m.tasks {
 		if t := &m.tasks[i]; t.State == airlock.Reclaiming {

@@ -170,8 +170,8 @@ func (n *Node) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.
 	n.note(now, d)
 }
 
-// doneTo is what its watcher did to a lease for which so much was planned, and why as far as can be told; of no step: nothing that is not
-// known.
+// doneTo is what its watcher did to a lease for which planned memory was expected, and why as far as can be told. Its Step is 0 if the
+// watcher did nothing that the node does not know already.
 func (l *lease) doneTo(u *protocol.Use, r *airlock.Reading, planned quantity.Amount) airlock.Action {
 	a := airlock.Action{Token: u.Token}
 	switch s := u.Stand.State; {

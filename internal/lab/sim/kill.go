@@ -47,8 +47,8 @@ func (h *hosts) kill(p int, runs []*run, short quantity.Amount) []*run {
 	return runs
 }
 
-// ended ends a run for its host's memory: whose doing that was the host knows, so it is none of its job's failures. (A daemon that sees a
-// SIGKILL from nobody can't tell, and takes it for the program's.)
+// ended ends a run for its host's memory. The host knows the cause, so it is not the job's failure; a daemon that sees a SIGKILL that it
+// did not send can't tell, and counts it as one.
 func (h *hosts) ended(runs []*run, r *run) []*run {
 	h.lost(r, runs)
 	h.sim.machine.over(r, job.NodeFailed)
@@ -113,7 +113,7 @@ func (h *hosts) kept(r *run) int {
 	return 1
 }
 
-// still has a run stand still, or go on. It says so each time it is told to, once its memory is where it is to be.
+// still has a run stand still, or go on. It is confirmed each time, standing still only once the run's memory is moved out.
 func (m *machine) still(r *run, still bool) {
 	s := m.sim
 	switch {
@@ -131,11 +131,11 @@ func (m *machine) still(r *run, still bool) {
 	}
 }
 
-// moving is for how long an executor says of a subjob that it is about to stand still while its memory is moved out.
+// moving bounds how long an executor waits for a subjob's memory to be moved out before it confirms that it stands still.
 const moving = 10 * time.Second
 
-// movedOut says whether a run that stands still has been moved out as far as it will be: until then it is on its way, as an executor says
-// it.
+// movedOut says whether a run that stands still has been moved out as far as it will be: all of it, until swap is full, or for as long as
+// an executor waits.
 func (h *hosts) movedOut(r *run) bool {
 	if h.HostMemory == nil || h.sim.now.Sub(r.since) >= moving || h.has(r) == 0 {
 		return true

@@ -204,7 +204,7 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 		}
 		next := min(s.events.Next(), s.wakes.next())
 		if next == quantity.Never && until == quantity.Never {
-			return nil // nothing is left to happen, at the last event: what waits still has waited until then, and not for ever
+			return nil // the time stays that of the last event, so that jobs which still wait have waited until then and not for ever
 		}
 		if next > until {
 			s.now = max(s.now, until)

@@ -21,7 +21,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 	early, late, found := now, now, true
 	if len(s.Claims()) == 0 {
 		early, found = l.nextStart(s)
-		early = max(early, s.RestsUntil()) // a place that is free is not taken while it pauses
+		early = max(early, s.RestsUntil()) // while the job pauses it takes no slice, free or not
 		late = early
 	}
 	_, reserved := v.planner.Planned(s)

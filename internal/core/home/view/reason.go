@@ -95,7 +95,7 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 	return "(" + slurmReason(c.Reason) + ") " + v.Sentence(j, &c)
 }
 
-// awaited is what a cancelled job is not over for yet.
+// awaited says what a cancelled job still waits for.
 func awaited(j *home.Job) string {
 	if len(j.Claims()) == 0 && len(j.Publishing()) > 0 {
 		return fmt.Sprintf("all of it is done, and its last output is being put in its place on %s", j.Publishing()[0].Node)
