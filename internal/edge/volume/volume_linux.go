@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"strconv"
@@ -29,7 +28,7 @@ func Look(path string) (s State, err error) {
 	}, nil
 }
 
-// Name is what people call the file system of a path: where it is mounted and of which type, as far as that can be found out.
+// Name names the file system of a path for people: its mount point and type, as far as they can be found out.
 func Name(path string) string {
 	if at, kind := mount(path); at != "" {
 		return fmt.Sprintf("%s (%s)", at, kind)
@@ -37,35 +36,48 @@ func Name(path string) string {
 	return "that of " + path
 }
 
-// mount finds where the file system of a path is mounted: of several places the innermost that the path goes through.
+// mount finds where the file system of a path is mounted: of several mount points of it, the innermost that the path goes through.
 func mount(path string) (at, kind string) {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
 		return "", ""
 	}
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return "", ""
-	}
-	defer func() { _ = f.Close() }()
+	mounts, _ := Mounts()
 	device := fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		_, after, found := strings.Cut(lines.Text(), " - ")
-		if !found || len(fields) < 5 || fields[2] != device {
-			continue
+	for _, m := range mounts {
+		below := strings.HasPrefix(path+"/", strings.TrimSuffix(m.Point, "/")+"/")
+		if m.Device == device && below && len(m.Point) >= len(at) {
+			at, kind = m.Point, m.Type
 		}
-		place := unescape(fields[4])
-		if !strings.HasPrefix(path+"/", strings.TrimSuffix(place, "/")+"/") || len(place) < len(at) {
-			continue
-		}
-		at, kind, _ = strings.Cut(place+"\x00"+after, "\x00")
-		kind, _, _ = strings.Cut(kind, " ")
 	}
 	return at, kind
 }
 
-// unescape takes back the octal escapes of mountinfo: blank, tab, newline and backslash.
+// Mount is a mounted file system.
+type Mount struct {
+	// Device is its major:minor, Point the directory that it is mounted on, Type as mount -t takes it.
+	Device, Point, Type string
+}
+
+// Mounts lists what is mounted in our mount namespace, in the order in which it was mounted.
+func Mounts() ([]Mount, error) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	return ParseMounts(string(data)), err
+}
+
+// ParseMounts reads the text of a mountinfo file; lines that are none of its are left out.
+func ParseMounts(mountinfo string) (all []Mount) {
+	for line := range strings.Lines(mountinfo) {
+		before, after, _ := strings.Cut(line, " - ")
+		f, kind := strings.Fields(before), strings.Fields(after)
+		if len(f) > 4 && len(kind) > 0 {
+			all = append(all, Mount{Device: f[2], Point: unescape(f[4]), Type: kind[0]})
+		}
+	}
+	return all
+}
+
+// unescape undoes the octal escapes of mountinfo: \040 for a blank, and so for tab, newline and backslash.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -113,11 +113,7 @@ func create(dir string) error {
 	if err != nil {
 		return err
 	}
-	above, err := os.Open(filepath.Dir(dir)) // the directory may have been made just now
-	if err != nil {
-		return err
-	}
-	return errors.Join(durable.Sync(above), above.Close())
+	return syncDir(filepath.Dir(dir)) // the directory may have been made just now
 }
 
 // begin makes an empty archive under a temporary name.
@@ -146,7 +142,12 @@ func replace(dir string) error {
 	if err := os.Rename(filepath.Join(dir, temporary), filepath.Join(dir, FileName)); err != nil {
 		return err
 	}
-	d, err := os.Open(dir)
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}

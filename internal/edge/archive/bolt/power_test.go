@@ -17,14 +17,14 @@ import (
 	"sluice.dev/sluice/internal/edge/archive/archivetest"
 )
 
-// pages is what the store writes to its file, from the page at which it begins. The store syncs before it writes one of the first two
-// pages, of which one says where the tree is, and after that.
+// pages is a file of the store and the writes to it since. One of its first two pages, the meta pages, says where the tree is: the store
+// syncs before and after it writes one of these.
 type pages struct {
 	before []byte
 	writes []written
 }
 
-// written is one write, and how long the file was then: the store syncs what it grows by at once.
+// written is one write at an offset, and how long the file was then. The length is always durable: the store syncs whenever it grows it.
 type written struct {
 	at   int64
 	data []byte
@@ -46,8 +46,8 @@ func watch(a *Archive, p *pages) {
 	}
 }
 
-// cut is the file after a power cut behind n writes, of which any part may be lost that was not synced, sector by sector. Behind more than
-// there are all are synced.
+// cut is the file after a power cut that follows n writes: each sector that was not synced is kept or lost. If n is more than there are
+// writes, all are synced.
 func (p *pages) cut(t *rapid.T, n int, pageSize int64) []byte {
 	const sector = 512
 	file, synced := append([]byte(nil), p.before...), 0
@@ -73,8 +73,8 @@ func (p *pages) cut(t *rapid.T, n int, pageSize int64) []byte {
 	return file
 }
 
-// TestAPowerCutTakesNothingThatWasFiled: the power is cut at any write of a call. What was filed before is there, the call's own parts all
-// or none, and the archive goes on.
+// TestAPowerCutTakesNothingThatWasFiled: the power is cut after any write of a call of File. All that was filed before is there, of this
+// call all or nothing, and the archive can be written to.
 func TestAPowerCutTakesNothingThatWasFiled(t *testing.T) {
 	base, draws := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -156,7 +156,7 @@ func TestAPowerCutTakesNothingThatWasFiled(t *testing.T) {
 		if all := len(news) * len(roles()); there != all && (there != 0 || acknowledged) {
 			rt.Errorf("%d of %d parts of one call are there", there, len(news)*len(roles()))
 		}
-		if draws%4 != 0 { // a disk takes its time
+		if draws%4 != 0 { // seldom, for the sync it costs
 			return
 		}
 		if err := a.File(archivetest.Job("on", 1, 1, 2)); err != nil {

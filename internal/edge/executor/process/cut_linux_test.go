@@ -34,16 +34,8 @@ func TestAPowerCutIsTakenUp(t *testing.T) {
 					if i < before(h) {
 						break
 					}
-					state := uint64(i*1000 + seed + 1)
-					draw := func(n int) int {
-						state = state*6364136223846793005 + 1442695040888963407
-						return int(state>>33) % n
-					}
-					if seed == 0 {
-						draw = nil
-					}
 					what := fmt.Sprintf("power cut at moment %d (sync of %q, or %q), draw %d", i, m.Path, m.Said, seed)
-					takeUp(t, what, disk.Cut(m.Tree, draw), &p, exited && !settling, settling && !settled)
+					takeUp(t, what, disk.Cut(m.Tree, drawn(i, seed)), &p, exited && !settling, settling && !settled)
 				}
 				switch m.Said {
 				case "":
@@ -60,7 +52,7 @@ func TestAPowerCutIsTakenUp(t *testing.T) {
 	}
 }
 
-// takeUp starts an executor on what is left. told: the node has the result and nothing else; settling: it has said what counts.
+// takeUp starts an executor on what a power cut left. told: the node has the result and nothing else; settling: it has said what counts.
 func takeUp(t *testing.T, what string, left power.Image, p *promises, told, settling bool) {
 	t.Helper()
 	root := t.TempDir()

@@ -87,15 +87,7 @@ func (p promises) judge(h power.History, without int, seeds int) (wrong []string
 			if i <= max(without, before(h)) {
 				break // so far nothing is missing, or it is about others
 			}
-			state := uint64(i*1000 + seed + 1)
-			draw := func(n int) int {
-				state = state*6364136223846793005 + 1442695040888963407
-				return int(state>>33) % n
-			}
-			if seed == 0 {
-				draw = nil
-			}
-			if all := p.wrong(disk.Cut(m.Tree, draw)); len(all) > 0 {
+			if all := p.wrong(disk.Cut(m.Tree, drawn(i, seed))); len(all) > 0 {
 				for j := range all {
 					all[j] = fmt.Sprintf("power cut at moment %d (sync of %q, or %q), draw %d: %s", i, m.Path, m.Said, seed, all[j])
 				}
@@ -116,6 +108,14 @@ func (p promises) judge(h power.History, without int, seeds int) (wrong []string
 		}
 	}
 	return nil
+}
+
+// drawn draws the power cut of a seed at a moment. With seed 0 nothing is kept that was not synced.
+func drawn(moment, seed int) func(n int) int {
+	if seed == 0 {
+		return nil
+	}
+	return power.Draw(uint64(moment*1000 + seed + 1))
 }
 
 // before is the moment before which the recording is about other subjobs.

@@ -50,16 +50,12 @@ type kept struct {
 
 // empty removes all that is kept.
 func (s *shelf) empty() {
-	most := s.most
-	s.limit(0)
-	s.add()
-	s.limit(most)
-}
-
-func (s *shelf) limit(most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.most = most
+	if !s.listed {
+		s.list()
+	}
+	s.trim(0)
 }
 
 // add takes in what has just been put there, and removes what is too old to keep.
@@ -73,7 +69,12 @@ func (s *shelf) add(paths ...string) {
 	} else {
 		s.list()
 	}
-	for s.first < len(s.all) && (len(s.all)-s.first > s.most || s.held > s.bytes) {
+	s.trim(s.most)
+}
+
+// trim removes the oldest entries until no more than most, and no more bytes than may be, are left.
+func (s *shelf) trim(most int) {
+	for s.first < len(s.all) && (len(s.all)-s.first > most || s.held > s.bytes) {
 		oldest := s.all[s.first]
 		s.all[s.first] = kept{}
 		s.first++

@@ -1,19 +1,20 @@
 package shim
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// Unmount takes away the file systems that a subjob which has ended has mounted in its run directory, for all to see where it had no view
-// of its own: what lies below can be neither moved nor removed. It says which held what was to be published; empty: none.
+// Unmount unmounts what a subjob that has ended had mounted in its run directory: a mount point can be neither moved nor removed. (Without
+// a mount namespace of its own a subjob's mounts stay behind.) It returns why the output or the checkpoint can't be published, if one of
+// them was mounted on, else "".
 func (d Dir) Unmount() (held string) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := volume.Mounts()
 	if err != nil {
 		return ""
 	}
@@ -21,9 +22,9 @@ func (d Dir) Unmount() (held string) {
 	if above, err := filepath.EvalSymlinks(filepath.Dir(root)); err == nil { // the kernel's names have no links
 		root = filepath.Join(above, filepath.Base(root))
 	}
-	all := mountedIn(string(data), root)
+	all := mountedIn(mounts, root)
 	for _, path := range slices.Backward(all) { // what was mounted last is on top
-		_ = unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) // what may not be is told of all the same
+		_ = unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) // where that is not allowed, held says so all the same
 	}
 	for _, path := range all {
 		in, _ := filepath.Rel(root, path)
@@ -47,33 +48,12 @@ func (d Dir) Unmount() (held string) {
 	return ""
 }
 
-// mountedIn are the mount points at or below a path, in the order in which they were mounted.
-func mountedIn(mountinfo, root string) (all []string) {
-	for line := range strings.Lines(mountinfo) {
-		const point = 4
-		f := strings.Fields(line)
-		if len(f) <= point {
-			continue
-		}
-		if path := unescaped(f[point]); path == root || strings.HasPrefix(path, root+"/") {
-			all = append(all, path)
+// mountedIn returns the mount points at or below a path, in the order of the mounts.
+func mountedIn(mounts []volume.Mount, root string) (all []string) {
+	for _, m := range mounts {
+		if m.Point == root || strings.HasPrefix(m.Point, root+"/") {
+			all = append(all, m.Point)
 		}
 	}
 	return all
-}
-
-// unescaped undoes how /proc names paths: spaces and the like as \040.
-func unescaped(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }

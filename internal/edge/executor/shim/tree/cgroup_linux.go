@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // Group is a cgroup v2 directory that holds one subjob.
@@ -61,14 +63,10 @@ func OwnGroup() string {
 
 // groupMount is where the cgroup2 file system is mounted, empty if nowhere.
 func groupMount() string {
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(data)) {
-		before, after, _ := strings.Cut(line, " - ")
-		if f := strings.Fields(before); strings.HasPrefix(after, "cgroup2 ") && len(f) > 4 {
-			return f[4]
+	mounts, _ := volume.Mounts()
+	for _, m := range mounts {
+		if m.Type == "cgroup2" {
+			return m.Point
 		}
 	}
 	return ""
@@ -97,12 +95,15 @@ type Bounds struct {
 	Memory, Processes int64
 }
 
+// groupPrefix begins the names of all groups that supervisors make.
+const groupPrefix = "sluice-"
+
 // GroupIn is the group of a name below base; none where there is no base.
 func GroupIn(base, name string) Group {
 	if base == "" {
 		return ""
 	}
-	return Group(filepath.Join(base, "sluice-"+name))
+	return Group(filepath.Join(base, groupPrefix+name))
 }
 
 // MakeGroup makes a group with bounds, those that the kernel can hold there. An empty one of that name is replaced: it was left by a

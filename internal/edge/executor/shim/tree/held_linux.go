@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Holding returns all living processes but this one that have a file open which is, or was, at a path; with past only one that is not
-// there any more. It looks at every descriptor on the machine: it is for what nothing else names any more.
+// Holding returns all other living processes that have the file of a path open, or one that was removed or replaced there; with past, only
+// the latter. It reads every descriptor on the machine, so it is only for processes that cannot be found by anything else.
 func Holding(path string, past bool) (found []Process) {
 	all, err := pids()
 	if err != nil {
@@ -29,7 +29,7 @@ func Holding(path string, past bool) (found []Process) {
 	return found
 }
 
-// holds says whether a process has a file open that is, or was, at a path, and not the one that is but.
+// holds says whether a process has a file open that is or was at a path, leaving out the file but, if that is not nil.
 func holds(pid int, path string, but os.FileInfo) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	list, err := os.ReadDir(dir)
@@ -48,10 +48,10 @@ func holds(pid int, path string, but os.FileInfo) bool {
 	return false
 }
 
-// GroupOf is the control group of a process if that was made for a subjob of this name (see GroupIn), by whichever supervisor; else none.
+// GroupOf is the control group of a process if a supervisor made it for a subjob of this name (see GroupIn), else none.
 func GroupOf(pid int, name string) Group {
 	mount, own := groupMount(), groupOf(strconv.Itoa(pid))
-	if mount == "" || !strings.HasPrefix(filepath.Base(own), "sluice-"+name+"-") {
+	if mount == "" || !strings.HasPrefix(filepath.Base(own), groupPrefix+name+"-") {
 		return ""
 	}
 	return Group(filepath.Join(mount, own))
