@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// mostReserved is the size of a reserve in bytes; shareReserved is what it has of its file system at most: one part in so many.
+	// mostReserved is the largest size of a reserve file, in bytes; it takes at most one part in shareReserved of its file system.
 	mostReserved, shareReserved = 4 << 20, 20
-	// apart is how much more than a reserve must be free before it is taken: else it would be given back at once.
+	// apart is how many bytes more than the reserve must be free before it is held: else it would have to be released at once.
 	apart = 4 * Least
 )
 
-// Reserve is a file that takes room, so that there is some when all other is gone. Its methods are for one goroutine.
+// Reserve is a reserve file: it holds room on a disk, which is released when the disk is full. Its methods are for one goroutine.
 type Reserve struct {
 	path string
 	look func() (State, error)
 	held bool
 }
 
-// NewReserve is the reserve of that name. It may be there from before: Release gives that back too.
+// NewReserve is the reserve file of a path, on the file system of dir. Release also removes one that an earlier process left.
 func NewReserve(path, dir string) *Reserve {
 	return &Reserve{path: path, look: func() (State, error) { return Look(dir) }}
 }
 
-// Held says whether it takes its room.
+// Held says whether the reserve is held.
 func (r *Reserve) Held() bool { return r.held }
 
-// reserve is what one takes of this file system, in bytes; 0: of one that counts nothing it takes none.
+// reserve is the size of a reserve file on this file system, in bytes; 0 if that does not count its bytes.
 func (s State) reserve() int64 { return min(mostReserved, s.Size/shareReserved) }
 
-// Hold takes the room, if that is there and some is left beside it. It is all there or nothing is: no part of it is sparse.
+// Hold allocates the reserve file whole, and not sparse, or fails if too little would be left beside it.
 func (r *Reserve) Hold(root bool) error {
 	if r.held {
 		return nil
@@ -62,7 +62,7 @@ func (r *Reserve) Hold(root bool) error {
 	return nil
 }
 
-// Release gives the room back.
+// Release removes the reserve file.
 func (r *Reserve) Release() error {
 	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -71,7 +71,7 @@ func (r *Reserve) Release() error {
 	return nil
 }
 
-// write fills a file with what can't be compressed.
+// write fills a file with random bytes, which no file system can compress.
 func write(f *os.File, size int64) error {
 	_, err := io.CopyN(f, rand.Reader, size)
 	if err == nil {

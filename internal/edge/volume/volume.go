@@ -1,4 +1,4 @@
-// Package volume is what a file system says of its room, and a reserve that is kept on it. It must not know what lies there.
+// Package volume reads how much room a file system has, and holds a reserve file on it. It must not know what is stored there.
 package volume
 
 import (
@@ -9,13 +9,13 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Least is how much must be free, in bytes, for a file system not to count as full: a result, or a start without a work directory, needs
-// less.
+// Least is the least number of free bytes with which a file system does not count as full: enough for a result, or for a start without a
+// work directory.
 const Least = 64 << 10
 
 // State is what a file system says of itself. It is a hint: one that compresses or shares blocks may take more, one with quotas less.
 type State struct {
-	// Size in bytes; 0: it does not count them. Free is what is left for everybody, Kept what is left for root besides.
+	// Size in bytes; 0: it does not count them. Free bytes are left for every user, Kept bytes besides for root alone.
 	Size, Free, Kept int64
 	// Files is how many it can hold; 0: it does not count them. FreeFiles is how many more.
 	Files, FreeFiles int64
@@ -43,7 +43,7 @@ func (s State) Text(root bool) string {
 	return text
 }
 
-// NoRoom says whether an error means that there is none, by the file system or by a quota.
+// NoRoom says whether an error means that a disk is full or a quota is used up.
 func NoRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // Bytes is a size for people.

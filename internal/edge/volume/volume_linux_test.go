@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// small mounts a file system of a size of its own.
+// small mounts a tmpfs with these options.
 func small(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func small(t *testing.T, options string) string {
 	return dir
 }
 
-// TestTheReserveIsRoom: it takes its room at once, and gives all of it back when nothing else is left.
+// TestTheReserveIsRoom: the reserve file allocates its room at once, and releases all of it when the disk is full.
 func TestTheReserveIsRoom(t *testing.T) {
 	dir := small(t, "size=16m")
 	r := NewReserve(filepath.Join(dir, "reserve"), dir)
@@ -62,7 +62,7 @@ func TestTheReserveIsRoom(t *testing.T) {
 	if err := r.Hold(true); err != nil || !r.Held() {
 		t.Errorf("held %v: %v", r.Held(), err)
 	}
-	again := NewReserve(r.path, dir) // of the next daemon
+	again := NewReserve(r.path, dir) // as the next daemon does
 	if err := errors.Join(again.Release(), again.Release(), again.Hold(true)); err != nil {
 		t.Error(err)
 	}

@@ -46,7 +46,7 @@ type Harness struct {
 	Notice func(t job.Token) (executor.Notice, bool)
 	// Fixed: what runs can't be given more time than it began with, nor be given back what was taken from it. The cases of that are left out.
 	Fixed bool
-	// Attended: somebody who lives without the executor sees a supervisor die, as a Pod's first process does.
+	// Attended: a supervisor's death is seen even while the executor is closed, as by a Pod's first process.
 	Attended bool
 	// Kill ends the supervisor of a running subjob as SIGKILL would.
 	Kill func(t job.Token)

@@ -21,7 +21,7 @@ import (
 type Executor struct {
 	w   *world
 	box *executor.Outbox
-	// closed: it sees no supervisor die any more. Guarded by the world's mu.
+	// closed: the executor does not see supervisors die any more. Guarded by the world's mu.
 	closed bool
 }
 

@@ -47,7 +47,7 @@ const (
 	probeFiles = 8
 	// The pause between two probes of an ailing node begins at firstProbe and doubles up to lastProbe.
 	firstProbe, lastProbe = time.Second, time.Minute
-	// lastRoomProbe is the same where there is no room: whoever took it may be ended for it soon.
+	// lastRoomProbe is lastProbe for a full disk, where room may be back soon: the culprit is ended.
 	lastRoomProbe = 2 * time.Second
 )
 
@@ -89,7 +89,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 			return
 		case told == "":
 			if volume.NoRoom(err) {
-				e.lost.empty() // it counts for nothing
+				e.lost.empty() // kept only for people to look at
 			}
 			e.o.Logger.Error("the node can start no subjob and sells nothing until it can; it tries again by itself", "reason", err.Error())
 		}

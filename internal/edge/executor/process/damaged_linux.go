@@ -18,11 +18,11 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// In single-user mode a program may change everything in its run directory, the executor's and the supervisor's own files too: a
-// folder where the result should be, another lease, no note. Whatever it is, the subjob is ended by what still names its processes
-// (the marks in their environment, their control groups, the note if that can be read), and the damage is its own failure.
+// In single-user mode a program can change everything in its run directory, Sluice's own files too: put a folder where the result belongs,
+// replace the lease, remove the note. Its processes are then found by the marks in their environment, by their control groups, and by the
+// note if that can be read. They are killed, and the damage counts as the subjob's own failure.
 
-// damaged says whether err is that a run directory, or a file in it, is not what was put there.
+// damaged says whether err means that a run directory, or a file in it, is missing or is not what Sluice wrote there.
 func damaged(err error) bool {
 	switch {
 	case err == nil, shim.Held(err), ofTheNode(err):
@@ -35,8 +35,8 @@ func damaged(err error) bool {
 	return k == errkind.Corrupt || k == errkind.Invalid
 }
 
-// findDamaged ends a subjob that was found in a damaged run directory. Its supervisor, where that lives, hears from the end of what it
-// looks after.
+// findDamaged ends a subjob that was found in a damaged run directory. It waits for a living supervisor to notice that its processes have
+// ended and to release the lock.
 func (e *Executor) findDamaged(ctx context.Context, r *run, why error) (*executor.Found, error) {
 	e.o.Logger.Error("a run directory is damaged: its subjob is ended", "subjob", r.token.String(), "err", why)
 	r.damage, r.lease.Token = why.Error(), r.token
@@ -65,7 +65,7 @@ func (e *Executor) findDamaged(ctx context.Context, r *run, why error) (*executo
 	return f, nil
 }
 
-// noted is what can be read of the supervisor's note. Where that is nothing, processes are looked for as of this start of the machine.
+// noted reads the supervisor's note. If it can't be read, the subjob is taken to have run since the machine was started last.
 func (r *run) noted() shim.Note {
 	note, err := r.dir.ReadNote()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *run) noted() shim.Note {
 	return note
 }
 
-// lostNote says whether something was started here, though nothing is noted of it.
+// lostNote says whether a supervisor was started here whose note is gone.
 func (r *run) lostNote() bool {
 	if last, err := r.lastEvent(); err == nil && last != "" || r.dir.Damaged() != "" {
 		return true
@@ -83,7 +83,7 @@ func (r *run) lostNote() bool {
 	return len(all) > 0
 }
 
-// condemn ends what lives of a subjob whose run directory is damaged, puts that into a state in which it can be settled, and makes the
+// condemn kills the processes of a subjob whose run directory is damaged, repairs the directory so that it can be settled, and writes the
 // result.
 func (r *run) condemn(what string) (res job.Result, err error) {
 	note := r.noted()
@@ -93,7 +93,7 @@ func (r *run) condemn(what string) (res job.Result, err error) {
 	if err := r.restore(); err != nil {
 		return res, fmt.Errorf("restoring a damaged run directory: %w", err)
 	}
-	if l, err := r.dir.ReadLease(); err == nil { // its supervisor may have written it into a result
+	if l, err := r.dir.ReadLease(); err == nil { // from the result, if its supervisor has written one
 		r.lease = l
 	}
 	if err := r.dir.Fence(); err != nil {
@@ -107,10 +107,10 @@ func (r *run) condemn(what string) (res job.Result, err error) {
 	return res, r.write(&res)
 }
 
-// restore makes the run directory a directory again that can be written to, and removes what stands in the place of a file in it.
+// restore makes the run directory a writable directory again, and removes what is no plain file in the place of Sluice's own files.
 func (r *run) restore() error {
 	dir := string(r.dir)
-	_ = r.dir.Unmount() // nothing of it counts
+	_ = r.dir.Unmount() // whether output can be published does not matter: nothing counts
 	info, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -17,20 +17,20 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// among has a program do something to a file, f, of its run directory.
+// among is a script in which $f is a file of the run directory.
 func among(file, script string) string {
 	return `f=$(dirname "$SLUICE_OUTPUT_DIR")/` + file + `; ` + script
 }
 
-// When a run directory was damaged: while the daemon lives on, before the daemon comes back to a subjob that runs, or to one whose
-// supervisor is dead too.
+// When the damage is found: while the daemon runs, or when it is restarted, with the supervisor alive or dead.
 const (
 	livingOn  = "the daemon lives on"
 	comesTo   = "the daemon comes back"
 	comesLate = "its supervisor is dead too"
 )
 
-// damages are what a program that runs as the daemon's own user can do to its run directory. In those cases it is its own failure.
+// damages are what a program that runs as the daemon's own user can do to its run directory. in lists when that is its own failure; else
+// the damage does no harm.
 var damages = []struct {
 	name, script string
 	in           []string
@@ -55,15 +55,15 @@ var damages = []struct {
 	{"stderr is a pipe", among("stderr.log", `mkfifo "$f"; echo said >&2`), nil},
 }
 
-// TestADamagedRunDirectory keeps no daemon from starting, and holds no slice: whatever a program does to the files that are Sluice's, its
-// subjob is over soon, with nothing of it alive, and can be settled. Where the damage was in the way it is the subjob's own failure, and
-// the reason names it.
+// TestADamagedRunDirectory: it neither keeps the daemon from starting nor holds a slice. Whatever a program does to Sluice's own files, its
+// subjob ends soon, none of its processes survives, and it can be settled. Where the damage matters it is the subjob's own failure, and the
+// reason names it.
 func TestADamagedRunDirectory(t *testing.T) {
 	for i, c := range damages {
 		for k, when := range []string{livingOn, comesTo, comesLate} {
 			t.Run(c.name+"/"+when, func(t *testing.T) {
 				b := newBench(t, func(o *process.Options) {
-					if (i+k)%2 == 0 { // each case with either, in turn
+					if (i+k)%2 == 0 { // half of the cases with the weakest isolation
 						o.Isolation = treeOnly()
 					}
 				})
@@ -74,7 +74,7 @@ func TestADamagedRunDirectory(t *testing.T) {
 				b.next(protocol.Started)
 				note, err := b.dir().ReadNote()
 				must(errors.Join(err, os.WriteFile(at("go"), nil, 0o600)))
-				b.await("the damage", func() bool { // of some its supervisor hears at once
+				b.await("the damage", func() bool { // some kinds end the subjob at once
 					_, err := os.Stat(at("done"))
 					return err == nil || len(living(b.o.DataDir)) == 0
 				})
@@ -102,7 +102,7 @@ func TestADamagedRunDirectory(t *testing.T) {
 	}
 }
 
-// wrecked wants that a subjob is over, its own failure if it is to be, that nothing of it lives, and that it can be settled.
+// wrecked checks the result of a damaged subjob, which is its own failure if own, that its processes end, and that it can be settled.
 func (b *bench) wrecked(r *job.Result, own bool) {
 	b.Helper()
 	switch named := strings.Contains(r.Detail, "its run directory is damaged"); {
@@ -127,7 +127,7 @@ func TestADamagedRunDirectoryUnprivileged(t *testing.T) {
 	asNobody(t, "TestADamagedRunDirectory")
 }
 
-// TestARunDirectoryIsReplaced: a program moves its own away, and puts something else there.
+// TestARunDirectoryIsReplaced: a program moves its run directory away and puts something else in its place.
 func TestARunDirectoryIsReplaced(t *testing.T) {
 	for name, damage := range map[string]func(dir string) error{
 		"by a file":       func(dir string) error { return errors.Join(os.Rename(dir, dir+".away"), os.WriteFile(dir, nil, 0o600)) },
@@ -140,7 +140,7 @@ func TestARunDirectoryIsReplaced(t *testing.T) {
 				b.next(protocol.Started)
 				note, err := b.dir().ReadNote()
 				must(errors.Join(err, b.ex.Close(), damage(string(b.dir()))))
-				defer func() { // it goes on trying to write its result
+				defer func() { // the supervisor keeps trying to write its result
 					must(tree.Process{PID: note.PID, Started: note.Started}.Signal(syscall.SIGKILL))
 				}()
 				found := b.open()

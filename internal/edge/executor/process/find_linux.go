@@ -21,8 +21,8 @@ import (
 
 // Find looks at every run directory. One whose supervisor lives is watched again; of any other the result is read, or
 // made: under the directory's lock, after fencing it, so that a supervisor that was started and is late finds the
-// fence and starts nothing. One that its program has damaged is no error: the subjob is ended, and that is its result. Errors are the
-// node's trouble, and name the directory; nothing else of it was changed.
+// fence and starts nothing. A directory that its program has damaged is no error: the subjob is ended, and the damage is its result. Errors
+// are the node's trouble and name the directory, in which nothing else was changed.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	if err := e.originals.tidy(); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	return f, nil
 }
 
-// startOf is who asked for a subjob and what for, as its lease says.
+// startOf is the Start message that asked for a subjob, as far as its lease says.
 func (e *Executor) startOf(l *shim.Lease) protocol.Message {
 	return protocol.Message{
 		From: l.Node, To: l.Executor, Token: l.Token, Job: l.Job, Generation: l.Generation,

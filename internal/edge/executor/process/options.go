@@ -27,7 +27,7 @@ type Options struct {
 	// Slice describes a slice: its device and its memory. If nil, no slice has a device, and the memory of a lease is its
 	// Demand.
 	Slice func(job.SliceID) (protocol.Slice, bool)
-	// Present is the name that a slice has now, of one that a run directory names: its node may have had another name then. Nil: the same.
+	// Present maps the name of a slice in a run directory to its present one: the node may have been renamed since. Nil: the same name.
 	Present func(job.SliceID) job.SliceID
 	// Use tells which processes use how much of a slice's own memory, in bytes by pid; nil or an error: nobody can tell.
 	// It is asked for slices with a device, once for every report.

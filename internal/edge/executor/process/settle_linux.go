@@ -124,7 +124,7 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 	if err != nil {
 		return err
 	}
-	if lease.Job == "" { // it could not be read any more
+	if lease.Job == "" { // the lease could not be read: the run directory was damaged
 		if lease.Job = m.Job; lease.Job == "" {
 			return nil
 		}
@@ -221,7 +221,7 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 	var moved []string
 	for _, log := range [][2]string{{dir.Stdout(), out}, {dir.Stderr(), errs}} {
 		if info, err := os.Lstat(log[0]); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-			continue // it wrote nothing there, or put something else there, or it was moved before
+			continue // nothing was written, the program replaced the log, or it was moved before
 		}
 		if err := errors.Join(os.MkdirAll(filepath.Dir(log[1]), 0o700), rename(log[0], log[1])); err != nil {
 			return err

@@ -237,8 +237,8 @@ func (r *run) lasting() error {
 	return err
 }
 
-// makeResult makes the result of a subjob whose supervisor is gone and has left none. The caller holds the lock. Without a note nothing of
-// the subjob's has run: who died was a daemon or a supervisor before its first look at it, which is no program's doing.
+// makeResult makes the result of a subjob whose supervisor is gone and has left none. The caller holds the lock. Without a note no program
+// was started: the daemon or the supervisor died before that, which is the node's failure.
 func (r *run) makeResult() (res job.Result, err error) {
 	if r.damage != "" {
 		return r.condemn(r.damage)
@@ -275,9 +275,9 @@ func (r *run) makeResult() (res job.Result, err error) {
 	return r.lost(note)
 }
 
-// endRest ends what a dead supervisor left, and says once if something of it does not end.
+// endRest kills what is left of a subjob whose supervisor is dead. errRemain: some processes do not end.
 func (r *run) endRest(note shim.Note) error {
-	if r.hit == 0 { // the groups go with the last process
+	if r.hit == 0 { // now, as the groups are removed with the last process
 		r.hit, r.hitWords = limitHit(r.groups(note, nil))
 	}
 	if left := r.killRest(note); len(left) > 0 {
@@ -288,8 +288,8 @@ func (r *run) endRest(note shim.Note) error {
 	return nil
 }
 
-// limitHit says which limit of one of its control groups a subjob has run into, by the kernel's own count: 0 for none. What ends it after
-// that, its supervisor with it, does not make it anybody else's.
+// limitHit says which limit a subjob has hit, by the kernel's counts in its control groups; 0: none. That limit is its outcome even if
+// something else killed it and its supervisor afterwards.
 func limitHit(groups []tree.Group) (job.Outcome, string) {
 	switch {
 	case slices.ContainsFunc(groups, tree.Group.OutOfMemory):
@@ -343,11 +343,11 @@ func (r *run) killRest(note shim.Note) []tree.Process {
 	return left
 }
 
-// groups are the control groups of the subjob, by what its supervisor has noted, and by what is known to be its process.
+// groups are the control groups of the subjob: the one in its supervisor's note, and those of known, which are processes of it.
 func (r *run) groups(note shim.Note, known []tree.Process) (all []tree.Group) {
 	if group := tree.Group(note.Cgroup); group != "" {
 		all = append(all, group)
-	} else if note.PID != 0 { // it died before it could note that, perhaps
+	} else if note.PID != 0 { // the supervisor may have died before it noted the group
 		all = append(all, r.lease.Group(note.PID))
 	}
 	for _, p := range known {
@@ -358,8 +358,8 @@ func (r *run) groups(note shim.Note, known []tree.Process) (all []tree.Group) {
 	return all
 }
 
-// alive are the processes of the subjob that can be found without its supervisor. Where that has left no note it is one of them, with all
-// below it.
+// alive finds the living processes of the subjob, and their control groups, without its supervisor's help. Without a note the supervisor
+// may still live: then it is among them, with all its descendants.
 func (r *run) alive(note shim.Note) (all []tree.Process, groups []tree.Group) {
 	all = tree.Marked(mark(r.dir))
 	if note.PID == 0 {
@@ -381,9 +381,9 @@ func (r *run) alive(note shim.Note) (all []tree.Process, groups []tree.Group) {
 	return all, groups
 }
 
-// lost writes the result of a subjob whose supervisor died. Under a daemon that lives nothing of ours ends one: the program itself may have
-// done it, and it is its failure. With the machine, while no daemon was there to see it, or once the program was gone it is the node's; and
-// where it had run into a limit it is that limit's.
+// lost writes the result of a subjob whose supervisor died. If the subjob had hit a limit, that limit is the outcome. Else it is the node's
+// failure if the machine was restarted, no daemon saw the death, or the program had ended before; and else the job's, since Sluice kills no
+// supervisor while its daemon runs, but the program may have.
 func (r *run) lost(note shim.Note) (job.Result, error) {
 	control, err := r.dir.ReadControl()
 	to := r.lease.Range.To
@@ -398,7 +398,7 @@ func (r *run) lost(note shim.Note) (job.Result, error) {
 		e.Cause, detail = job.NodeFailed, "the machine was restarted; what the subjob had written was not yet synced and does not count"
 	case r.unseen:
 		e.Cause, detail = job.NodeFailed, "the supervisor died while no daemon was there"
-	case note.Gone != 0: // and nothing of the program lived
+	case note.Gone != 0: // all processes of the program had ended
 		e.Cause, detail = job.NodeFailed, "the supervisor died while it stored what the subjob had left"
 	}
 	switch {

@@ -31,7 +31,7 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// temporary is how the name of a file begins that is being written.
+// temporary begins the name of a file that is being written and is then renamed.
 const temporary = ".new-"
 
 // replace replaces path whole: who opens it sees the old file or the new one. sync makes the new one durable before that.
@@ -51,23 +51,23 @@ func replace(path string, data []byte, mode os.FileMode, sync func(*os.File) err
 	return err
 }
 
-// tryFile replaces a file of a run directory whole, and not durably, unless something is in the way.
+// tryFile replaces a file of a run directory whole, and not durably. It fails if there is something that a file can't replace.
 func tryFile(path string, data []byte, mode os.FileMode) error {
 	return replace(path, data, mode, func(*os.File) error { return nil })
 }
 
-// putFile replaces a file of a run directory whole, and not durably.
+// putFile replaces a file of a run directory whole, and not durably, whatever a program has put in its place.
 func putFile(path string, data []byte, mode os.FileMode) error {
 	return insist(path, func() error { return tryFile(path, data, mode) })
 }
 
-// keepFile replaces a file of a run directory durably.
+// keepFile replaces a file of a run directory whole and durably, whatever a program has put in its place.
 func keepFile(path string, data []byte, mode os.FileMode) error {
 	return insist(path, func() error { return WriteFile(path, data, mode) })
 }
 
-// insist writes a file of a run directory. A program of the daemon's own user may have put something there that no file can replace, or
-// have closed the folder: that is cleared away.
+// insist writes a file of a run directory. A program of the daemon's own user may have put a folder there, or made the run directory
+// unwritable: if so, it restores the permissions, removes what is in the way and writes again.
 func insist(path string, write func() error) error {
 	err := write()
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.EISDIR) || errors.Is(err, fs.ErrPermission) {
@@ -109,14 +109,14 @@ func readJSON(path string, v any) error {
 	return parse(path, data, v)
 }
 
-// fileLimit bounds a file of the executor's or the supervisor's, in bytes.
+// fileLimit bounds what is read of one of Sluice's own files in a run directory, in bytes.
 const fileLimit = 64 << 20
 
-// readFile reads a file of a run directory that should be the executor's or the supervisor's alone: what a program has put there instead
-// is never waited for, nor followed.
+// readFile reads one of Sluice's own files in a run directory. If a program has replaced it by a pipe or a link, it neither blocks nor
+// follows.
 func readFile(path string) ([]byte, error) { return foreign.ReadFile(path, fileLimit) }
 
-// OpenPlain opens a file of a run directory, and waits for nobody: a link, a pipe, a device or a folder in its place is an error of kind
+// OpenPlain opens a plain file of a run directory and never blocks: a link, a pipe, a device or a folder in its place is an error of kind
 // Invalid.
 func OpenPlain(path string, how int, mode os.FileMode) (*os.File, error) {
 	if kind := kindOf(path); kind != "" && kind != aFile && kind != gone {

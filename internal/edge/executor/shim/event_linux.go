@@ -30,7 +30,7 @@ type Event struct {
 	Outcome string
 }
 
-// Since has the event be of an earlier moment by the node's clock, as a reads it; 0: it is of now.
+// Since moves the event back to an earlier instant by the node's clock, which a reads. 0, or an instant to come, leaves it as it is.
 func (e *Event) Since(a Anchor, at quantity.Instant) {
 	if at == 0 {
 		return

@@ -67,8 +67,8 @@ type Lease struct {
 	Limits                Limits
 	// Copied is what of Dir.Work was copied there, and is no doing of the subjob's.
 	Copied foreign.Usage
-	// Free is what was free for it on the file system of the run directory when its start was prepared; nothing: nobody knows. Who fills
-	// that is told by it.
+	// Free is what the subjob's user could write on the file system of the run directory when its start was prepared; zero: unknown. If
+	// that file system fills up, it tells whether the subjob is the culprit (see Dir.Fills).
 	Free      foreign.Usage `json:",omitzero"`
 	Isolation Isolation
 	// Events is the file that starts and ends are told to.
@@ -294,5 +294,5 @@ func (d Dir) WriteResult(r *job.Result, l *Lease) error {
 	return writeJSON(d.Result(), result{*r, l}, keepFile)
 }
 
-// WriteLog replaces what the supervisor has said itself.
+// WriteLog replaces the supervisor's own log.
 func (d Dir) WriteLog(data []byte) error { return putFile(d.Log(), data, 0o600) }

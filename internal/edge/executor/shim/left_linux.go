@@ -19,22 +19,23 @@ import (
 // Conclude judges how a subjob ended that has said e: by what it left, which is made durable first. An error: it can't be now, and nothing
 // of the result may count.
 //
-// What fills its file system is removed before anything is written, and who did that is judged for it, unless it has ended as it should.
+// On a full disk room is made before anything is written: the culprit forfeits what it wrote and is LimitKilled for it, unless it
+// succeeded. The failure of any other subjob counts as its node's.
 func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
-	state, crowded := d.Crowded(l)
-	crowded = crowded || e.Crowded
+	state, full := d.DiskFull(l)
+	full = full || e.DiskFull
 	fills := e.Fills
 	switch {
 	case fills != "":
 	case d.wasForfeited():
 		fills = "it filled its file system: what it wrote does not count and is removed"
-	case crowded:
-		fills = d.Fills(l, e.Nameless)
+	case full:
+		fills = d.Fills(l, e.Unlinked)
 	}
 	if fills != "" && (!e.well() || e.Fills != "") {
 		return d.forfeit(l, e, fills)
 	}
-	if crowded {
+	if full {
 		d.Strip()
 	}
 	unfit, files := cmp.Or(e.Unfit, d.Damaged(), d.Unfit(l.OutputLimit)), 0
@@ -45,7 +46,7 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 			unfit, err = "what it wrote can't be made durable: "+strings.ToValidUTF8(err.Error(), "?"), nil
 		}
 	}
-	if volume.NoRoom(err) && fills != "" { // however it ended
+	if volume.NoRoom(err) && fills != "" { // even if it succeeded: its output can't be made durable
 		return d.forfeit(l, e, fills)
 	}
 	e.Whole = err == nil && files > 0 || unfit != "" // what it claims is judged, and then refused
@@ -53,7 +54,7 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	if unfit != "" {
 		refuse(&r, l, unfit)
 	}
-	if crowded && r.Outcome == job.ExitFailed && l.Free.Bytes > 0 {
+	if full && r.Outcome == job.ExitFailed && l.Free.Bytes > 0 {
 		r.Outcome = job.NodeFailed
 		r.Detail = fmt.Sprintf("it failed while the file system %s was full (%s), which others fill: %s",
 			volume.Name(string(d)), state.Text(asRoot(l.User)), r.Detail)
@@ -61,11 +62,11 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	return r, err
 }
 
-// forfeit makes the result of one that has filled its file system.
+// forfeit makes the result of a subjob that filled its disk, and removes what it wrote.
 func (d Dir) forfeit(l *Lease, e Ending, why string) (job.Result, error) {
 	e.Spoke = false
 	r := Judge(l, e)
-	if err := d.Forfeit(l, &r, why); err != nil { // it counts no more for that
+	if err := d.Forfeit(l, &r, why); err != nil { // what could not be removed does not count either
 		r.Detail += "; it could not be removed: " + strings.ToValidUTF8(err.Error(), "?")
 	}
 	return r, nil
@@ -102,8 +103,8 @@ func (d Dir) Unfit(limit int64) string {
 	return ""
 }
 
-// Damaged says which file of the executor's or the supervisor's in a run directory is something else by now; empty: none. A program that
-// runs as the daemon's own user can do that.
+// Damaged returns why the run directory is damaged, if one of Sluice's own files there is not a plain file any more; else "". A program
+// that runs as the daemon's own user can replace them.
 func (d Dir) Damaged() string {
 	for _, path := range []string{d.Lease(), d.Control(), d.Note(), d.Result(), d.Fenced(), d.Stuck()} {
 		if kind := kindOf(path); kind != "" && kind != aFile && kind != gone {
@@ -118,7 +119,7 @@ func DamagedBy(what string) string {
 	return "its run directory is damaged: " + what + "; a subjob may write into the folders alone that its environment names"
 }
 
-// What may stand at a path.
+// What kindOf says, as far as callers compare it.
 const (
 	aFolder = "a folder"
 	aFile   = "a file"

@@ -21,18 +21,18 @@ type Ending struct {
 	// Said is what the progress file says, if Spoke.
 	Said  Progress
 	Spoke bool
-	// Unfit says why nothing of what was left can be published, where that is known already.
+	// Unfit is why output and checkpoint can't be published, if that is known already; else "".
 	Unfit string
-	// Crowded: the file system of the run directory was full when it ended, or shortly before; Fills is how this subjob filled it, empty
-	// if it was not ended for that; Nameless is how many bytes it had there then in open files without a name.
-	Crowded  bool
+	// DiskFull: the file system of the run directory was full when it ended, or shortly before. Fills is how this subjob filled it, "" if
+	// it was not ended for that. Unlinked is how many bytes it had there then in open files without a name.
+	DiskFull bool
 	Fills    string
-	Nameless int64
+	Unlinked int64
 	// Whole: the checkpoint directory holds at least one plain file and was synced.
 	Whole bool
 }
 
-// well says whether it ended by itself as it should.
+// well says whether the program ended by itself and successfully: it is done, or has yielded.
 func (e *Ending) well() bool {
 	return !e.Forced && e.Signal == 0 && (e.ExitCode == 0 || e.ExitCode == YieldCode)
 }

@@ -15,13 +15,11 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// A full file system must not keep a subjob from ending: what counts for nothing makes room first, and who has filled it loses what it
-// wrote. That is, of the
-// subjobs of this node which run, the one that has most, if it took at least half of what was free when it began. Whoever fails beside
-// it, and not for
-// anything else, has met its node's trouble.
+// A full disk must not keep a subjob from ending. Its scratch is removed first. Then the culprit is ended and forfeits all that it wrote:
+// of the node's running subjobs the one that uses most, provided that it took at least half of what was free at its start. Any other
+// subjob that fails while the disk is full counts as its node's failure.
 
-// FreeAt is what is free to a user, nil for our own, where a path lies; nothing where nobody can tell.
+// FreeAt is what a user (nil: our own) can still write on the file system of a path; zero where that is unknown.
 func FreeAt(path string, u *User) foreign.Usage {
 	s, err := volume.Look(path)
 	if err != nil || s.Size == 0 {
@@ -32,13 +30,13 @@ func FreeAt(path string, u *User) foreign.Usage {
 
 func asRoot(u *User) bool { return u == nil && os.Geteuid() == 0 || u != nil && u.UID == 0 }
 
-// Crowded says whether the file system of the run directory is full to its subjob, and what it says of itself.
-func (d Dir) Crowded(l *Lease) (s volume.State, full bool) {
+// DiskFull says whether the file system of the run directory is full for the user of its subjob, and returns its state.
+func (d Dir) DiskFull(l *Lease) (s volume.State, full bool) {
 	s, err := volume.Look(string(d))
 	return s, err == nil && s.Full(asRoot(l.User))
 }
 
-// taken is what a subjob has on its file system: bytes of disk, and files.
+// taken is what a subjob uses of its file system, in bytes of disk and in files, without what was copied for it.
 func (d Dir) taken(l *Lease) (u foreign.Usage) {
 	for _, path := range []string{
 		d.Output(), d.Checkpoint(), d.Work(), d.Upper(), d.Tmp(), d.ProgressDir(), d.Stdout(), d.Stderr(),
@@ -56,18 +54,17 @@ func (d Dir) taken(l *Lease) (u foreign.Usage) {
 	return foreign.Usage{Bytes: max(0, u.Bytes-l.Copied.Bytes), Files: max(0, u.Files-l.Copied.Files)}
 }
 
-// Fills says, if the file system is full and this subjob is the one that fills it, how; empty if not. nameless is what it has, or had
-// when that was full, in
-// files without a name, in bytes: they have come free with its processes.
-func (d Dir) Fills(l *Lease, nameless int64) string {
-	s, full := d.Crowded(l)
-	if !full && nameless == 0 || l.Free.Bytes == 0 {
+// Fills returns how this subjob filled the disk if that is full and the subjob is the culprit, else "". unlinked is how many bytes it had,
+// when the disk was full, in open files without a name; they were freed when its processes ended, so the disk need not be full any more.
+func (d Dir) Fills(l *Lease, unlinked int64) string {
+	s, full := d.DiskFull(l)
+	if !full && unlinked == 0 || l.Free.Bytes == 0 {
 		return ""
 	}
 	mine := d.taken(l)
-	mine.Bytes += nameless
-	files := full && s.Left(asRoot(l.User)) >= volume.Least // it is files that it has no more of
-	if !filler(mine, l, files) || !d.largest(mine, files) {
+	mine.Bytes += unlinked
+	files := full && s.Left(asRoot(l.User)) >= volume.Least // bytes are left, so it is out of inodes
+	if !tookHalf(mine, l, files) || !d.largest(mine, files) {
 		return ""
 	}
 	what := fmt.Sprintf("%s of the %s that were free", volume.Bytes(mine.Bytes), volume.Bytes(l.Free.Bytes))
@@ -79,15 +76,16 @@ func (d Dir) Fills(l *Lease, nameless int64) string {
 		volume.Name(string(d)), what)
 }
 
-// filler says whether so much is half of what was free when a subjob began.
-func filler(u foreign.Usage, l *Lease, files bool) bool {
+// tookHalf says whether a usage is at least half of what was free at a subjob's start, in bytes or in files.
+func tookHalf(u foreign.Usage, l *Lease, files bool) bool {
 	if files {
 		return l.Free.Files > 0 && 2*u.Files >= l.Free.Files
 	}
 	return l.Free.Bytes > 0 && 2*u.Bytes >= l.Free.Bytes
 }
 
-// largest says whether no other subjob beside this one that is not over has more, of those that may be the one.
+// largest says whether no other running subjob that took half of what was free at its start uses more than this one. Of equals the first
+// by name is the largest, so that all supervisors agree on one culprit.
 func (d Dir) largest(mine foreign.Usage, files bool) bool {
 	own := filepath.Base(string(d))
 	entries, err := os.ReadDir(filepath.Dir(string(d)))
@@ -111,18 +109,18 @@ func (d Dir) largest(mine foreign.Usage, files bool) bool {
 		if files {
 			more, as = its.Files > mine.Files, its.Files == mine.Files
 		}
-		if filler(its, &l, files) && (more || as && e.Name() < own) {
+		if tookHalf(its, &l, files) && (more || as && e.Name() < own) {
 			return false
 		}
 	}
 	return true
 }
 
-// Strip removes what a subjob that is over leaves and nobody needs: its scratch, what was half written, and what of its work directory is
-// its own.
+// Strip removes what is not needed once a subjob is over, to free room on a full disk: its scratch, temporary files that were not finished,
+// and its work directory.
 func (d Dir) Strip() {
 	for _, path := range []string{d.Work(), d.Upper(), d.Overlay(), d.Tmp(), d.forfeited(d.Output()), d.forfeited(d.Checkpoint())} {
-		_ = foreign.Remove(path) // what stays goes with the run directory
+		_ = foreign.Remove(path) // what remains is removed with the run directory
 	}
 	for _, in := range []string{string(d), d.ProgressDir()} {
 		entries, err := os.ReadDir(in)
@@ -137,10 +135,11 @@ func (d Dir) Strip() {
 	}
 }
 
-// forfeited is where an output or checkpoint folder goes that does not count: from its own place it could be published.
+// forfeited is where an output or checkpoint folder is moved before its removal. In its own place, one that is half removed could still be
+// published after a crash.
 func (d Dir) forfeited(folder string) string { return d.file(".forfeited-" + filepath.Base(folder)) }
 
-// wasForfeited says whether somebody began to remove what the subjob had left.
+// wasForfeited says whether the removal of a forfeited folder was begun.
 func (d Dir) wasForfeited() bool {
 	for _, folder := range []string{d.Output(), d.Checkpoint()} {
 		if there, _ := exists(d.forfeited(folder)); there {
@@ -150,7 +149,7 @@ func (d Dir) wasForfeited() bool {
 	return false
 }
 
-// Forfeit takes from a subjob that is over all that it wrote, for that it filled its file system, and makes this its result.
+// Forfeit removes all that a subjob wrote which is over and filled its disk, and makes r a LimitKilled result with why as its reason.
 func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 	var errs []error
 	for _, folder := range []string{d.Output(), d.Checkpoint()} {
@@ -159,7 +158,7 @@ func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 			foreign.Free(folder)
 			err = os.Rename(folder, d.forfeited(folder))
 		}
-		if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) { // it has put something there
+		if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) { // the program's
 			if err = foreign.Remove(d.forfeited(folder)); err == nil {
 				err = os.Rename(folder, d.forfeited(folder))
 			}
@@ -176,10 +175,10 @@ func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 	return errors.Join(errs...)
 }
 
-// keptOfLog is what is left of a log that fills a disk, in bytes: its end.
+// keptOfLog is how many bytes at the end of a log are kept when its subjob forfeits the rest.
 const keptOfLog = 64 << 10
 
-// shorten leaves the end of a log.
+// shorten cuts a log down to its last keptOfLog bytes.
 func shorten(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +190,7 @@ func shorten(path string) error {
 	info, err := f.Stat()
 	if err == nil && info.Size() > keptOfLog {
 		end := make([]byte, keptOfLog)
-		n, _ := f.ReadAt(end, info.Size()-keptOfLog) // less of it is no harm
+		n, _ := f.ReadAt(end, info.Size()-keptOfLog) // a short read loses lines of a log, no more
 		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteAt(end[:n], 0)
 		}

@@ -67,7 +67,7 @@ type Dir struct {
 	// uid and gid own the store. What root makes in somebody else's is theirs too, or they could not write there any more.
 	uid, gid int
 
-	// durable are folders whose names, and those of all above them in the store, this process has made durable.
+	// durable are folders whose own names, with those of all folders above them in the store, this process has synced. Guarded by mu.
 	mu      sync.Mutex
 	durable map[string]bool
 }
@@ -155,15 +155,15 @@ func (d *Dir) init() error {
 				return err
 			}
 		}
-		if err := d.syncDir(d.o.Dir); err != nil { // a power cut leaves no marker without them
+		if err := d.syncDir(d.o.Dir); err != nil { // first, so that no power cut leaves a marker without its folders
 			return err
 		}
 		return d.replace(d.in(markerName), []byte(marker))
 	})
 }
 
-// lasting makes the store's own names durable: whoever made it may have been killed before it did. Who may not look into the folder above
-// has not made it.
+// lasting makes the store's own names durable: the process that made it may have been killed before it synced them. A process that may not
+// open the folder above did not make the store, so that folder is then left out.
 func (d *Dir) lasting() error {
 	return d.retry("make", func() error {
 		err := d.syncDir(filepath.Dir(d.o.Dir))
@@ -294,10 +294,11 @@ func (d *Dir) rename(from, to string) error {
 	return d.syncNames(folder)
 }
 
-// mostDurable bounds how many folders are remembered.
+// mostDurable bounds Dir.durable; beyond it all are forgotten, and synced once more.
 const mostDurable = 10_000
 
-// syncNames makes the names in a folder durable, and its own name with those above it: whoever made it may not have lived to do that.
+// syncNames makes the names in a folder durable, its own name, and those of the folders above it: the process that made these may have been
+// killed before it synced them.
 func (d *Dir) syncNames(folder string) error {
 	var above []string
 	d.mu.Lock()

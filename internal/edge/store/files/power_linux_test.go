@@ -22,7 +22,7 @@ import (
 	"sluice.dev/sluice/internal/edge/store/files"
 )
 
-// TestMain has what is synced recorded, where a test asks for that. A recording takes a disk its time.
+// TestMain records syncs for tests that ask for it. A recording is slow, hence fewer checks by default.
 func TestMain(m *testing.M) {
 	durable.OnSync = power.Record
 	flag.Parse()
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// promised is what a store has acknowledged: objects by digest, and what names stand for. maybe is what a name may be besides, since it was
-// being changed; "": nothing.
+// promised is what a store has acknowledged: objects by digest, and names. maybe lists what a name may stand for instead, since a change
+// of it was not acknowledged; "": the name may be gone.
 type promised struct {
 	objects map[store.Digest]string
 	names   map[string]store.Digest
@@ -48,7 +48,7 @@ func (p *promised) clone() promised {
 
 var errKilled = errors.New("the process was killed")
 
-// life opens a store and uses it until it is killed before a step; negative: never. told is called with what holds from then on.
+// life opens a store and uses it until it is killed after so many steps; negative: never. It calls told whenever p has changed.
 func (p *promised) life(dir string, steps int, made []string, told func()) error {
 	ctx := context.Background()
 	d, err := files.Open(files.Options{Kind: "local", Dir: dir, Make: true, Writer: "w", Before: func(string, string) error {
@@ -147,7 +147,7 @@ func TestAPowerCutTakesNothingThatAStoreHasTold(t *testing.T) {
 	})
 }
 
-// judge opens what a power cut has left. goesOn: it is written to, too.
+// judge checks a store after a power cut. goesOn: it also writes to it.
 func (p *promised) judge(t *rapid.T, dir string, goesOn bool) {
 	ctx := context.Background()
 	d, err := files.Open(files.Options{Kind: "local", Dir: dir, Make: len(p.objects) == 0, Writer: "w"})

@@ -21,7 +21,7 @@ type logFile struct {
 	flags int
 	mode  os.FileMode
 	file  *os.File
-	// noRoom is when the file system last had no room for it, in Unix nanoseconds; nil: nobody asks.
+	// noRoom is set to when the file system last had no room for the log, in Unix nanoseconds; nil: it is not noted.
 	noRoom *atomic.Int64
 }
 
@@ -55,7 +55,7 @@ type logs struct {
 	budget atomic.Int64
 	pipes  []*os.File
 	under  sync.WaitGroup
-	noRoom atomic.Int64 // as a logFile's
+	noRoom atomic.Int64 // what logFile.noRoom points to
 }
 
 func newLogs(dir shim.Dir, limit int64) *logs {

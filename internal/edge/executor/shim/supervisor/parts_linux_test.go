@@ -48,8 +48,8 @@ func TestPour(t *testing.T) {
 	}
 }
 
-// TestALogWithoutRoomShowsAFullDisk: looks come twice a second at most, and on a busy machine later; a log that met the full disk in
-// between says it too.
+// TestALogWithoutRoomShowsAFullDisk: looks come twice a second at most, and later on a busy machine; a log that meets the full disk in
+// between shows it too.
 func TestALogWithoutRoomShowsAFullDisk(t *testing.T) {
 	disk, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -63,13 +63,13 @@ func TestALogWithoutRoomShowsAFullDisk(t *testing.T) {
 	}
 	for since, full := range map[time.Duration]bool{0: true, recently - time.Second: true, recently + time.Second: false} {
 		var e shim.Ending
-		(&crowding{}).over(&e, time.Now().Add(-since).UnixNano())
-		if e.Crowded != full {
-			t.Errorf("%v after the log met a full disk it is taken for full: %v", since, e.Crowded)
+		(&diskWatch{}).over(&e, time.Now().Add(-since).UnixNano())
+		if e.DiskFull != full {
+			t.Errorf("%v after the log met a full disk it is taken for full: %v", since, e.DiskFull)
 		}
 	}
 	var e shim.Ending
-	if (&crowding{}).over(&e, 0); e.Crowded {
+	if (&diskWatch{}).over(&e, 0); e.DiskFull {
 		t.Error("a disk that nothing found full is taken for full")
 	}
 }

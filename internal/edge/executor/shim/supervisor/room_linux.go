@@ -14,50 +14,48 @@ import (
 )
 
 const (
-	// roomEvery is how often the file system of the run directory is looked at, crowdedLooks how many looks in a row find it full before
-	// anybody is ended for it:
-	// a program may make room itself.
-	roomEvery    = 500 * time.Millisecond
-	crowdedLooks = 2
-	// recently is how long ago the file system may have been full when a subjob fails for want of room: programs try again, and say
-	// goodbye.
+	// roomEvery is how often the supervisor looks whether the disk is full. fullLooks in a row must find it full before the culprit is
+	// ended: a program may free room itself.
+	roomEvery = 500 * time.Millisecond
+	fullLooks = 2
+	// recently is for how long after the disk was full a failure still counts as caused by that: programs retry before they give up.
 	recently = 10 * time.Second
 )
 
-// crowding is what is seen of the file system of a run directory while its subjob runs.
-type crowding struct {
+// diskWatch observes the file system of a run directory while its subjob runs.
+type diskWatch struct {
 	dir   shim.Dir
 	lease *shim.Lease
 	duty  duty
 	looks int // in a row that have found it full
-	// last is when it was full, and nameless what this subjob had then in open files without a name, in bytes; fills is how it fills it,
-	// empty if it does not.
+	// last is when it was full, and unlinked how many bytes this subjob had then in open files without a name. fills is how this subjob
+	// fills it, "" if it is not the culprit.
 	last     time.Time
-	nameless int64
+	unlinked int64
 	fills    string
 }
 
-// look says what the subjob is to be ended for; empty for nothing.
-func (c *crowding) look(members []tree.Member) string {
+// look returns why the subjob must be ended for filling the disk, else "".
+func (c *diskWatch) look(members []tree.Member) string {
 	if c.lease == nil || !c.duty.due() {
 		return ""
 	}
 	defer c.duty.done(roomEvery)
-	if _, full := c.dir.Crowded(c.lease); !full {
+	if _, full := c.dir.DiskFull(c.lease); !full {
 		c.looks = 0
 		return ""
 	}
-	c.last, c.nameless = time.Now(), nameless(string(c.dir), members)
-	if c.looks++; c.looks < crowdedLooks {
+	c.last, c.unlinked = time.Now(), unlinked(string(c.dir), members)
+	if c.looks++; c.looks < fullLooks {
 		return ""
 	}
-	c.fills = c.dir.Fills(c.lease, c.nameless)
+	c.fills = c.dir.Fills(c.lease, c.unlinked)
 	return c.fills
 }
 
-// over is what it was like at the end of a subjob whose processes are gone. logged is when there was no room for its log, in Unix
-// nanoseconds, 0 if there always was: a look may come too late for a disk that was full for a moment.
-func (c *crowding) over(e *shim.Ending, logged int64) {
+// over fills in what is known of the disk at the end of a subjob whose processes are gone. logged is when its log last met a full disk, in
+// Unix nanoseconds, 0 if never: looks may miss a disk that was full for a moment.
+func (c *diskWatch) over(e *shim.Ending, logged int64) {
 	e.Fills = c.fills
 	if at := time.Unix(0, logged); logged != 0 && at.After(c.last) {
 		c.last = at
@@ -65,11 +63,11 @@ func (c *crowding) over(e *shim.Ending, logged int64) {
 	if c.last.IsZero() || time.Since(c.last) > recently {
 		return
 	}
-	e.Crowded, e.Nameless = true, c.nameless
+	e.DiskFull, e.Unlinked = true, c.unlinked
 }
 
-// nameless is what processes have open on the file system of a path that has no name any more, in bytes of disk.
-func nameless(path string, members []tree.Member) (bytes int64) {
+// unlinked is how many bytes of disk processes hold in open files without a name, on the file system of a path.
+func unlinked(path string, members []tree.Member) (bytes int64) {
 	var here, st unix.Stat_t
 	if unix.Stat(path, &here) != nil {
 		return 0
@@ -92,19 +90,18 @@ func nameless(path string, members []tree.Member) (bytes int64) {
 	return bytes
 }
 
-// patientTries is how often a result is tried to be written before what it says is given up for room: the daemon gives its reserve up
-// first.
-const patientTries = 4
+// triesBeforeForfeit is how often writing a result fails for a full disk before the culprit forfeits what it wrote. Until then the daemon
+// may have released its reserve file.
+const triesBeforeForfeit = 4
 
-// makeRoom makes some for a result that could not be written so often: of what nobody needs, and at last of what the subjob wrote, if
-// that fills the file system.
-// It says whether there may be some now.
+// makeRoom frees room for a result that could not be written for a full disk, by how often that was tried: first it removes what nobody
+// needs, at last what the subjob wrote, if it is the culprit. It says whether there may be room now.
 func (s *subjob) makeRoom(r *job.Result, tries int) bool {
 	switch tries {
 	case 1:
 		s.dir.Strip()
 		return true
-	case patientTries:
+	case triesBeforeForfeit:
 		why := s.dir.Fills(&s.lease, 0)
 		if why == "" {
 			return false

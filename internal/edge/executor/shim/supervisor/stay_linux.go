@@ -33,7 +33,7 @@ func (s *subjob) stay() (said word) {
 		}
 		if s.lock.Removed() {
 			s.cause, s.forced, s.detail = job.Stopped, true, errRemoved.Error()
-			if _, err := os.Lstat(string(s.dir)); err == nil { // the note alone is gone
+			if _, err := os.Lstat(string(s.dir)); err == nil { // the executor removes the whole directory: this was the program
 				s.cause, s.detail = job.LimitKilled, shim.DamagedBy(filepath.Base(s.dir.Note())+" is gone")
 			}
 			return killed

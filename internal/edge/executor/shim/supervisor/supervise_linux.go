@@ -253,7 +253,7 @@ func (s *subjob) finish(said word) error {
 	e.Unfit = s.dir.Unmount()
 	e.Said, e.Spoke = s.dir.ReadProgress()
 	if s.watch.room.over(&e, s.child.logs.noRoom.Load()); e.Fills != "" {
-		s.detail = "" // the result says it
+		s.detail = "" // Conclude says it, from e.Fills
 	}
 	if planted.In(planted.ResultBeforeSync) {
 		r := shim.Judge(l, e)
@@ -334,9 +334,9 @@ func (s *subjob) write(r *job.Result) error {
 		return s.put(r)
 	}
 	end := s.event("end", r.Outcome.String())
-	end.Since(s.terms.anchor, s.gone) // storing what is left may have taken a while
+	end.Since(s.terms.anchor, s.gone) // making its output durable may have taken a while
 	err := s.put(r)
-	end.Outcome = r.Outcome.String() // it may be another for want of room
+	end.Outcome = r.Outcome.String() // put may have made it a forfeit
 	if err == nil || s.lock.Removed() {
 		err = errors.Join(err, s.tell(end))
 	} // else whoever finds it without a result says how it ended

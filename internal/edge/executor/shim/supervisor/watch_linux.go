@@ -33,7 +33,7 @@ type watch struct {
 	stores int
 	memory duty
 	size   duty
-	room   crowding
+	room   diskWatch
 	// near: the last look found more than three quarters of the limit, so the next one comes soon.
 	near bool
 	// first is when progress was first seen to be beyond from; 0 while it was not.
@@ -51,7 +51,7 @@ func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l), group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
 		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond},
-		room:  crowding{dir: dir, lease: l},
+		room:  diskWatch{dir: dir, lease: l},
 		waits: tree.Waits{Group: c.group}, began: time.Now(),
 	}
 	if w.scratch.Bytes > 0 {
@@ -146,7 +146,7 @@ func (w *watch) written() string {
 	if used <= w.output {
 		used += foreign.Size(w.dir.Checkpoint(), w.output-used)
 	}
-	// What is closed to us is opened, as at its end, before it counts as too much.
+	// Folders that we can't read count as too large: Unfit makes them readable and then decides, as at the end of the subjob.
 	if used > w.output && w.dir.Unfit(w.output) != "" {
 		return fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, or folders nested deeper than %d", w.output, foreign.MaxDepth)
 	}

@@ -1,5 +1,5 @@
-// Package power is a model of power cuts for tests of what lies in directories: it records every sync below one, of all processes that
-// go through package durable, and draws what a disk may then have kept. It must not know what is in the files.
+// Package power is a model of power cuts for tests: it records every sync below a directory, of all processes that go through package
+// durable, and draws what a disk may have kept after a cut. It must not know what is in the files.
 package power
 
 import (
@@ -245,7 +245,7 @@ func survive(disk, now Node, known bool, draw func(n int) int) []byte {
 	return append([]byte{}, now.Content...)
 }
 
-// Put makes what a power cut has left a directory.
+// Put writes what a power cut has left to a directory.
 func (left Image) Put(root string) {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		path := filepath.Join(root, name)
@@ -257,7 +257,7 @@ func (left Image) Put(root string) {
 	}
 }
 
-// Draw is a source of the numbers that Cut draws, the same for the same seed; nil for 0: nothing is kept that was not synced.
+// Draw is a source of numbers for Cut, the same for the same seed. For 0 it is nil: nothing is kept that was not synced.
 func Draw(seed uint64) func(n int) int {
 	if seed == 0 {
 		return nil
@@ -268,7 +268,7 @@ func Draw(seed uint64) func(n int) int {
 	}
 }
 
-// must: what goes wrong here is no finding of a test's.
+// must panics: an error here is the model's, and no finding of a test.
 func must(err error) {
 	if err != nil {
 		panic(err)
