@@ -13,13 +13,13 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The bounds of a type, a struct, a package and the order of a package's files: above them a type is a folder, and a folder has no
-// place to begin reading.
+// The bounds of a type, a struct, a package and of how its files refer to each other. A larger type owns too much for one reader; a
+// package whose files refer to each other in circles has no file to begin with.
 const (
 	maxMethods = 40
 	maxFields  = 25
 	maxPackage = 4000 // lines without tests and generated code
-	maxBack    = 10   // of a hundred references from file to file that run back up
+	maxBack    = 10   // percent of references from file to file that run against the best order of files
 )
 
 // Excess is one thing that is larger than its bound.

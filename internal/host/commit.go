@@ -19,7 +19,7 @@ func (h *Host) commit(ctx context.Context) error {
 	wait := retryFirst
 	for {
 		err := h.append()
-		h.room.wanted.Store(disk.Full(err))
+		h.space.journalFull.Store(disk.Full(err))
 		if err == nil {
 			h.clearTrouble()
 			return nil

@@ -68,8 +68,8 @@ func latest(j *status.Job) (job.Token, error) {
 	return last.Token, nil
 }
 
-// Outputs lists what the committed subjobs have written, in order of progress. Together the ranges are all that is committed and was
-// not given up; one in which nothing was written has no path, since no folder is made for it.
+// Outputs lists what the committed subjobs have written, in order of progress. The ranges cover everything that is published, without
+// overlap; skipped units are not among them. A range in which nothing was written has no path, since no folder is made for it.
 func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
 	if h.files == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
@@ -89,8 +89,8 @@ func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error
 	return list, nil
 }
 
-// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there: one for each subjob as far as the
-// history goes, and what is left between the others.
+// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there: one for each subjob that the history
+// still has, and one for each gap that older subjobs leave.
 func unwrittenOf(j *status.Job, folders []status.Output) (list []status.Output) {
 	left := slices.Clone(j.Published)
 	for i := range folders {

@@ -11,14 +11,12 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// Health answers 200 while the daemon lives, and 503 once it stops: whoever restarts what does not answer would mend neither a full disk
-// nor anything else
-// that it goes on from by itself.
+// Health answers 200 while the daemon lives, and 503 once it stops. Trouble such as a full disk is not told here: a liveness probe would
+// restart the daemon, which helps with none of it.
 func (h *Host) Health() http.Handler { return probe(h.stops) }
 
 // Ready answers 200 while something can be started, and 503 with the reason otherwise: what keeps the daemon from working, or why each
-// slice is
-// closed. Anybody may ask, so the slices are looked at no more than once in readyTime.
+// slice is closed. Anybody may ask, so the slices are looked at no more than once in readyTime.
 func (h *Host) Ready() http.Handler {
 	var mu sync.Mutex
 	var looked time.Time

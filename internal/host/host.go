@@ -55,7 +55,7 @@ type Host struct {
 	watches watches
 
 	lock      *os.File
-	room      room
+	space     space
 	gpus      *inventory.Locks
 	journal   journal.Journal
 	archivist *archivist // nil: jobs stay in memory until they are forgotten
@@ -127,7 +127,7 @@ func (h *Host) Run(ctx context.Context) error {
 	stop := h.watch(ctx)
 	looking, enough := context.WithCancel(ctx)
 	var looks sync.WaitGroup
-	looks.Go(func() { h.watchRoom(looking) })
+	looks.Go(func() { h.watchSpace(looking) })
 	err := h.loop(ctx)
 	enough()
 	looks.Wait()
@@ -351,8 +351,8 @@ func (h *Host) dispatch() {
 	h.steps, h.relayed, h.leaving, h.gathering = h.steps[:0], 0, false, time.Time{}
 }
 
-// publish hands over what the last turn has committed. So all that counts is in its place once a daemon was stopped, and a copy of its
-// data directory needs no run directories. Nothing else leaves any more: it is said again at the next start.
+// publish hands the executor what the last turn has settled, before the daemon stops. So a stopped daemon has all committed output in its
+// place, and a copy of its data directory needs no run directories. Other messages are dropped: they are sent from state at the next start.
 func (h *Host) publish() {
 	if len(h.records) > 0 { // they are not durable
 		return

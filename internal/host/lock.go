@@ -47,7 +47,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err == nil {
 		_, err = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
-	if err != nil && !disk.Full(err) { // who holds it is the kernel's knowledge; the number is for people
+	if err != nil && !disk.Full(err) { // the kernel knows who holds the lock; the number is for people
 		return nil, errors.Join(fmt.Errorf("write %s: %w", path, err), f.Close())
 	}
 	return f, nil

@@ -19,19 +19,19 @@ import (
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
-// A machine's name begins the names of its nodes and slices, and so it is in facts, in the archive and in run directories. The data
-// directory keeps it, whatever the host is called later, and with it every name that it had before: a rename writes this one file and
-// nothing else, and what is read under an old name is given the new one (docs/adr/0058-names.md).
+// The names of nodes and slices begin with the machine's name, so facts, the archive and run directories have it. The data directory keeps
+// the name, whatever the host is called later, and every earlier one: a rename writes this one file and nothing else, and old names are
+// replaced by the present one wherever they are read (docs/adr/0058-names.md).
 
 const (
-	// namesName has one name a line, the oldest first; the last one counts.
+	// namesName has one name a line, the oldest first; the last one is the present one.
 	namesName = "names"
 	namesTemp = ".names.tmp"
 )
 
-// KeptNames are what the machine was ever called in a data directory, the oldest first; none in a new one. Where they were not kept yet, as
-// in directories of before, the journal tells the one that there was; nodes is how many nodes the daemon is to have. Somebody else may have
-// the directory: that is found at Open.
+// KeptNames are all names that the machine has had in a data directory, the oldest first; none in a new one. A directory of an earlier
+// format has no list: the first fact of a node in its journal tells the only name. nodes is how many nodes the daemon is to have:
+// of several the name there ends with the node's number. Whether the directory is another machine's is found at Open.
 func KeptNames(dir string, nodes int, open func(dir string) (journal.Journal, error)) ([]job.NodeID, error) {
 	known, err := checkFormat(dir)
 	if err != nil || !known {
@@ -69,7 +69,7 @@ func cutLast(id string) (before, after string, ok bool) {
 	return id[:i], id[i+1:], true
 }
 
-// errFound ends the reading of a journal.
+// errFound ends a replay early.
 var errFound = errors.New("found")
 
 // firstNode is the node whose fact is the first in a journal; empty: it has none.
@@ -134,8 +134,8 @@ func readNames(dir string) (names []job.NodeID, err error) {
 	return names, nil
 }
 
-// keepNames makes the names durable, before anything is stored under the last one. Until then the directory's are those that it had; from
-// then on what was stored before is read under the last.
+// keepNames makes the names durable before the first fact is stored under the last one. A crash before leaves the old names, one after it
+// the new: under either all that is stored can be read.
 func (h *Host) keepNames() error {
 	if len(h.opts.Names) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func (h *Host) keepNames() error {
 	return nil
 }
 
-// renamesOf are the names that nodes had before. All begin with the machine's: what follows it is the node's number.
+// renamesOf maps each earlier name of a node to its present one: a node's name is the machine's and the node's number.
 func renamesOf(names []job.NodeID, nodes []job.NodeID) protocol.Renames {
 	if len(names) < 2 {
 		return nil

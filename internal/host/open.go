@@ -43,7 +43,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	if h.fabric == nil {
 		h.fabric = memory.New(memory.Faults{})
 	}
-	h.room.set(o.DataDir)
+	h.space.set(o.DataDir)
 	h.inbox = newInbox(func(l lane, dropped uint64) {
 		h.log.Warn("the daemon gets more messages than it can take, and drops the newest; what they said is said again",
 			"from", l.String(), "waiting", l.room(), "dropped so far", dropped)
@@ -68,7 +68,7 @@ func (h *Host) open(ctx context.Context) (err error) {
 	if h.lock, err = prepareDir(h.opts.DataDir); err != nil {
 		return err
 	}
-	if err = h.room.letGo(); err != nil {
+	if err = h.space.release(); err != nil {
 		return err
 	}
 	h.actors = h.opts.Actors()

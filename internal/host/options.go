@@ -50,7 +50,7 @@ type Env struct {
 	Deliver func(protocol.Message)
 	// Slice describes a slice of this node by its full name. It knows them all before the first Start.
 	Slice func(job.SliceID) (protocol.Slice, bool)
-	// Present is the name that a slice has now, by any that it ever had.
+	// Present is the present name of a slice, given that or an earlier one.
 	Present func(job.SliceID) job.SliceID
 	// Use tells which processes use how much of a slice's own memory (inventory.Meter). Nil: nobody can tell.
 	Use func(job.SliceID) (map[int]int64, error)

@@ -28,7 +28,7 @@ func (h *Host) refusal() error {
 	if t := h.trouble.Load(); t != nil {
 		return t.err()
 	}
-	return h.room.refusal()
+	return h.space.refusal()
 }
 
 // Retries of a journal that takes no more for now begin at retryFirst and double up to retryLast.

@@ -174,7 +174,7 @@ func closing(o object) Closing {
 	return x
 }
 
-// byClock lets it come again by the clock of a time zone.
+// byClock has the closing repeat by the clock of a time zone: it makes its calendar, and Start and End the first occurrence.
 func (x *Closing) byClock(o object) {
 	zone, days := o.get("zone"), o.get("days")
 	loc, err := timezone.Load(zone.asText())

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// Caller is the zone of who runs the program. Where only an offset can be known, it is that, and why says so.
+// Caller is the time zone of the user who runs the program. Where only its offset can be found it is that, such as +05:30, and why is not
+// empty.
 func Caller(now time.Time) (name, why string) {
 	return caller(now, "/etc", os.LookupEnv)
 }
 
-// caller looks at TZ, at where localtime in a folder leads, and at timezone there. What does not show the time that the program shows
-// is not believed.
+// caller looks at TZ, else at the link etc/localtime and the file etc/timezone. A zone whose clock differs from the program's is passed
+// over.
 func caller(now time.Time, etc string, environment func(string) (string, bool)) (name, why string) {
 	agrees := func(name string) bool {
 		loc, err := Load(name)

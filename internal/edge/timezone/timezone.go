@@ -1,7 +1,7 @@
-// Package timezone turns names of time zones into data for the core (core/civil), which repeats time by the clock on a wall and reads
+// Package timezone turns names of time zones into data for the core (core/civil), which computes repeated hours by local time and reads
 // no files.
 //
-// The rules are those of the machine's database of time zones, or where it has none those of the program, which has one in it.
+// The rules are those of the machine's time zone database, or where it has none those of the program's own.
 package timezone
 
 import (
@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Ahead is for how many years changes of clocks are taken down, from the year of a first occurrence or from now. After them the last
-// offset holds.
+// Ahead is how many years of a zone's changes a Clock holds, from the first occurrence or from now, whichever is later. After them the
+// last offset holds.
 const Ahead = 20
 
 // Load finds a zone by its name in the database of time zones, or by an offset such as +05:30.
@@ -43,7 +43,7 @@ func Clock(loc *time.Location, from, now time.Time) civil.Clock {
 	for {
 		_, offset := t.Zone()
 		c := civil.Change{At: quantity.At(t), Offset: time.Duration(offset) * time.Second}
-		if n := len(changes); n == 0 || changes[n-1].Offset != c.Offset { // a change of names is none of the clock's
+		if n := len(changes); n == 0 || changes[n-1].Offset != c.Offset { // a change of the zone's abbreviation alone is no change
 			changes = append(changes, c)
 		}
 		_, end := t.ZoneBounds()
@@ -57,7 +57,7 @@ func Clock(loc *time.Location, from, now time.Time) civil.Clock {
 		}
 		t = end
 	}
-	changes[0].At = 0 // the first holds before, too: the same reservation said twice has the same clock
+	changes[0].At = 0 // the first offset holds before, too: the same reservation made twice has the same clock
 	return civil.Pack(changes)
 }
 
@@ -75,7 +75,7 @@ type Hours struct {
 	From, To string
 }
 
-// Calendar is how they repeat, with the first occurrence.
+// Calendar makes the core's calendar of them, with the first occurrence.
 func (h *Hours) Calendar(now time.Time) (c civil.Calendar, start, end quantity.Instant, err error) {
 	fail := func(err error) (civil.Calendar, quantity.Instant, quantity.Instant, error) {
 		return civil.Calendar{}, 0, 0, err

@@ -14,13 +14,13 @@ import (
 	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
-// hours is when a reservation is to be, as it was typed.
+// hours are the flags that say when a reservation is, as they were typed.
 type hours struct {
 	start, end, days, zone string
 	length, every          spanFlag
 }
 
-// fill says in a request what was typed.
+// fill sets the times of a request from the flags.
 func (a *app) fill(m *pb.ReserveRequest, h *hours) error {
 	if h.end != "" && h.length.lengthFlag != 0 {
 		return command.Usage("--for and --end say the same: give one")
@@ -79,7 +79,7 @@ func (a *app) fill(m *pb.ReserveRequest, h *hours) error {
 	return nil
 }
 
-// repeat says whether, and by which clock, a reservation repeats.
+// repeat sets how a request repeats, and by which time zone's clock.
 func (a *app) repeat(m *pb.ReserveRequest, h *hours, now time.Time) error {
 	every := time.Duration(h.every.lengthFlag)
 	if every != 0 {

@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// names are what the machine was ever called in a data directory, the last one what it is called now: what --name says, else what the
-// directory keeps, else what the host is called.
+// names are all names that the machine has had in a data directory, the present one last: --name, else the one that the directory keeps,
+// else the host's.
 func (o *UpOptions) names(data string, open func(dir string) (journal.Journal, error)) ([]job.NodeID, error) {
 	kept, err := host.KeptNames(data, max(1, o.Zones, o.Nodes), open)
 	if err != nil {
@@ -23,14 +23,14 @@ func (o *UpOptions) names(data string, open func(dir string) (journal.Journal, e
 	return o.called(kept)
 }
 
-// called are the names that were kept, with the one that counts as the last.
+// called are the names that were kept, with the present one last.
 func (o *UpOptions) called(names []job.NodeID) ([]job.NodeID, error) {
 	kept := len(names) > 0
 	switch name := job.NodeID(o.Name); {
 	case kept && (name == "" || name == names[len(names)-1]):
 	case name != "" && !job.ValidName(name) && !slices.Contains(names, name):
 		return nil, errkind.Errorf(errkind.Invalid, "--name: is %.80q; want %s", name, job.NameRule)
-	case name != "": // one that it had before is its present one again
+	case name != "": // also one that it had before: that moves to the end
 		names = append(slices.DeleteFunc(names, func(n job.NodeID) bool { return n == name }), name)
 	default:
 		called, err := hostName()
@@ -46,7 +46,7 @@ func (o *UpOptions) called(names []job.NodeID) ([]job.NodeID, error) {
 	return names, nil
 }
 
-// hostName is what this machine's host is called, cut to what an id may hold.
+// hostName is the name of this machine's host without its domain, as far as an id may hold it.
 func hostName() (job.NodeID, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -55,7 +55,7 @@ func hostName() (job.NodeID, error) {
 	return nameOf(name)
 }
 
-// nameOf makes a name of a host's.
+// nameOf makes a machine's name of a host's.
 func nameOf(host string) (job.NodeID, error) {
 	name, _, _ := strings.Cut(host, ".")
 	if name == "" {

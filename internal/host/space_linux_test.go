@@ -20,15 +20,14 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// there says whether the reserve is.
+// there says whether the file of the reserve exists.
 func (r *rig) there() bool {
 	_, err := os.Stat(filepath.Join(r.dir, ReserveName))
 	return err == nil
 }
 
-// TestTheReserveGoesToFacts: a journal that is refused room gets the reserve, and what was asked for is decided; until there is room for
-// the reserve again
-// nothing new is taken on.
+// TestTheReserveGoesToFacts: a journal that is refused space gets the reserve, so what was asked for is decided; no job is accepted until
+// there is space for the reserve again.
 func TestTheReserveGoesToFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -80,17 +79,17 @@ func TestOneLookIsNoFullDisk(t *testing.T) {
 	}
 	for range 3 * fullLooks {
 		for _, full := range []bool{true, false} {
-			h.room.wanted.Store(full)
-			if h.lookAtRoom(); !r.there() || h.room.low.Load() != nil {
+			h.space.journalFull.Store(full)
+			if h.checkSpace(); !r.there() || h.space.shortage.Load() != nil {
 				t.Fatal("the reserve was given up for one look")
 			}
 		}
 	}
-	h.room.wanted.Store(true)
+	h.space.journalFull.Store(true)
 	for range fullLooks {
-		h.lookAtRoom()
+		h.checkSpace()
 	}
-	if r.there() || h.room.low.Load() == nil {
+	if r.there() || h.space.shortage.Load() == nil {
 		t.Errorf("after %d looks in a row it is kept", fullLooks)
 	}
 	if err := h.Close(); err != nil {
@@ -99,7 +98,7 @@ func TestOneLookIsNoFullDisk(t *testing.T) {
 }
 
 // onSmallDisk puts the data directory onto a file system of its own, and returns what fills it and what gives the room back.
-func (r *rig) onSmallDisk(t *testing.T) (fill func(), room func()) {
+func (r *rig) onSmallDisk(t *testing.T) (fill func(), free func()) {
 	t.Helper()
 	disk := t.TempDir()
 	if err := syscall.Mount("sluice-test", disk, "tmpfs", 0, "size=8m"); err != nil {
@@ -147,10 +146,10 @@ func until(t *testing.T, what string, done func() bool) {
 func TestAFullDiskIsToldAndPasses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	fill, room := r.onSmallDisk(t)
+	fill, free := r.onSmallDisk(t)
 	h, _ := r.start(t)
 	fill()
-	until(t, "the reserve is given up", func() bool { return !r.there() && h.room.low.Load() != nil })
+	until(t, "the reserve is given up", func() bool { return !r.there() && h.space.shortage.Load() != nil })
 	_, err := h.Submit(context.Background(), "r1", spec("a"), nil)
 	if errkind.Of(err) != errkind.Exhausted || !strings.Contains(err.Error(), "no space left on device") ||
 		!strings.Contains(err.Error(), "(tmpfs)") {
@@ -170,7 +169,7 @@ func TestAFullDiskIsToldAndPasses(t *testing.T) {
 	if code, text := answer(h.Ready()); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left") {
 		t.Errorf("/readyz says %d, %q", code, text)
 	}
-	room()
+	free()
 	until(t, "the reserve is there again", func() bool { return r.there() && h.troubles() == "" })
 	if _, err := h.Submit(context.Background(), "r1", spec("a"), nil); err != nil {
 		t.Errorf("after room was made: %v", err)
@@ -181,7 +180,7 @@ func TestAFullDiskIsToldAndPasses(t *testing.T) {
 func TestAStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	fill, room := r.onSmallDisk(t)
+	fill, free := r.onSmallDisk(t)
 	h, stop := r.start(t)
 	if _, err := h.Submit(context.Background(), "r1", spec("a"), nil); err != nil {
 		t.Fatal(err)
@@ -206,7 +205,7 @@ func TestAStartOnAFullDisk(t *testing.T) {
 		!strings.Contains(err.Error(), "the data directory has") {
 		t.Errorf("a start without room: %v", err)
 	}
-	room()
+	free()
 	r.before = nil
 	h, _ = r.start(t)
 	if got, err := h.Submit(context.Background(), "r1", spec("a"), nil); err != nil || got.Created {

@@ -12,26 +12,26 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// mostHolders is how many folders are named, mostLooked how many files of one are looked at.
+// mostEntries entries are named, of each of which at most mostLooked files are counted.
 const (
-	mostHolders = 3
+	mostEntries = 3
 	mostLooked  = 100_000
 )
 
-// holders says what takes the most room of a data directory.
-func holders(dir string) string {
+// usage says, for people, how much space a data directory takes, and which of its entries take the most.
+func usage(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "nobody knows who fills it: " + err.Error()
 	}
-	type holder struct {
+	type size struct {
 		name string
 		foreign.Usage
 	}
-	var all []holder
+	var all []size
 	var sum int64
 	for _, e := range entries {
-		one := holder{name: e.Name()}
+		one := size{name: e.Name()}
 		if e.IsDir() {
 			one.Add(filepath.Join(dir, e.Name()), foreign.Usage{Files: mostLooked})
 		} else if info, err := e.Info(); err == nil {
@@ -40,9 +40,9 @@ func holders(dir string) string {
 		all = append(all, one)
 		sum += one.Bytes
 	}
-	slices.SortStableFunc(all, func(a, b holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(all, func(a, b size) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	var texts []string
-	for _, one := range all[:min(len(all), mostHolders)] {
+	for _, one := range all[:min(len(all), mostEntries)] {
 		more := ""
 		if one.Files > mostLooked {
 			more = "more than "
