@@ -110,7 +110,7 @@ func ascending(c *Config, s *Snapshot) []int {
 func ahead(g quantity.Amount) quantity.Amount { return 2 * max(0, g) }
 
 // victims are what brute force makes of a host at a level: the lowest of those that can give way, as many as are needed, by what ending or
-// suspending each would bring. blocked is the lowest that can't; swift what is under way and brought by those that do not leave a
+// suspending each would bring. blocked is the lowest that can't; swift the memory that is being freed, without that of tasks asked for a
 // checkpoint above one that can't.
 func victims(c *Config, level Level, d *Decision, s *Snapshot) (want []Action, blocked int, swift quantity.Amount) {
 	order, blocked := ascending(c, s), -1

@@ -110,7 +110,7 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases [
 	}
 	floor := max(1, s.Capacity/1000)
 	order := p.n.memory.lock.Config()
-	// What is left outside and of those that may stand still, when all that are hit do.
+	// The room in swap, and how many tasks stand still, once all that are hit have been suspended.
 	room, parked := min(s.Room, s.Capacity*quantity.Amount(order.MostBytes)/1000), 0
 	for i := range tasks {
 		if t := &tasks[i]; t.State == airlock.Suspending || t.State == airlock.Suspended || hit[i] {

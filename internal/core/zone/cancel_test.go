@@ -163,8 +163,8 @@ func TestACancelledSubjobKeepsHalfAMinuteOfItsGrace(t *testing.T) {
 	}
 }
 
-// TestACancelDoesNotWaitForAStore: what a subjob of a cancelled job left is not waited for when it takes long, and counts for nothing
-// when it comes.
+// TestACancelDoesNotWaitForAStore: the output of a cancelled job's subjob is not waited for when storing it takes long, and its late result
+// counts for nothing.
 func TestACancelDoesNotWaitForAStore(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		w := newWorld(t, 1024)
@@ -303,16 +303,14 @@ func TestAnotherLifeWaitsForWhatIsNotPublished(t *testing.T) {
 	finished(t, w, "a")
 }
 
-// TestACancelDoesNotWaitForANodeThatIsOff: the machine is gone, or comes back later and says what it has: that runs no further, and
-// counts for nothing.
+// TestACancelDoesNotWaitForANodeThatIsOff: the machine is gone, or comes back later and reports its subjobs: they are stopped, and count
+// for nothing.
 func TestACancelDoesNotWaitForANodeThatIsOff(t *testing.T) {
 	for _, of := range []string{"one slice", "a gang", "a restart"} {
 		w := newWorld(t, 512, 512, 512)
 		s := items(t, "a", 500, 100, 1)
 		if of == "a gang" {
-			for i, s := range w.slices {
-				s.node = job.NodeID(fmt.Sprint("n", i))
-			}
+			w.oneNodeEach()
 			s = rigid(t, "a", 8*time.Minute, 400, 3)
 			s.Topology = job.SameZone
 		}
@@ -362,9 +360,7 @@ func TestACancelDoesNotWaitForANodeThatIsOff(t *testing.T) {
 func TestEveryNodeIsToldWhatIsGivenUp(t *testing.T) {
 	for _, members := range []int{1, 3} {
 		w := newWorld(t, 512, 512, 512)
-		for i, s := range w.slices {
-			s.node = job.NodeID(fmt.Sprint("n", i))
-		}
+		w.oneNodeEach()
 		s := rigid(t, "a", 8*time.Minute, 400, members)
 		s.Topology = job.SameZone
 		w.submit(s)
@@ -389,13 +385,11 @@ func TestEveryNodeIsToldWhatIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAWordThatItsResultOvertookStopsNothing: what it is about has ended and is settled, also as one of a gang.
-func TestAWordThatItsResultOvertookStopsNothing(t *testing.T) {
+// TestAReportThatItsResultOvertookStopsNothing: its subjob, or member of a gang, has ended and is settled.
+func TestAReportThatItsResultOvertookStopsNothing(t *testing.T) {
 	for _, members := range []int{1, 3} {
 		w := newWorld(t, 512, 512, 512)
-		for i, s := range w.slices {
-			s.node = job.NodeID(fmt.Sprint("n", i))
-		}
+		w.oneNodeEach()
 		s := rigid(t, "a", 20*time.Second, 400, members)
 		s.Topology = job.SameZone
 		w.submit(s)
@@ -517,7 +511,7 @@ func TestACancelIsFinalWithinAMinute(t *testing.T) {
 			return
 		}
 		if name := names[draw(len(names))]; w.ended(name) == 0 {
-			delete(w.dropped, name) // the minute is a word of the gate's that has no time, and counts from when it is heard last
+			delete(w.dropped, name) // a restart forgets a cancellation whose time the gate does not give: the minute begins anew
 			if draw(3) == 0 {
 				w.cut = w.now.Add(10 * time.Minute)
 			}

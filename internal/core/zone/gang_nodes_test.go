@@ -14,9 +14,7 @@ import (
 // newTroupe is a zone over three nodes of one slice each, and a gang that needs all of them. It notes what the zone says to them about it.
 func newTroupe(t *testing.T) (w *world, said *[]string) {
 	w, said = newWorld(t, 512, 512, 512), new([]string)
-	for i, s := range w.slices {
-		s.node = job.NodeID(fmt.Sprint("n", i))
-	}
+	w.oneNodeEach()
 	w.lose = func(m *protocol.Message) bool {
 		if m.To.Role == protocol.Node {
 			*said = append(*said, fmt.Sprint(map[protocol.Kind]string{protocol.Ask: "ask ", protocol.Redeem: "redeem ", protocol.Stop: "stop ", protocol.ResultAck: "ack "}[m.Kind], m.To.ID))
@@ -30,6 +28,13 @@ func trio(t *testing.T) *job.Spec {
 	s := rigid(t, "trio", time.Minute, 400, 3)
 	s.Topology = job.SameZone
 	return s
+}
+
+// oneNodeEach puts each slice on a node of its own: n0, n1 and so on.
+func (w *world) oneNodeEach() {
+	for i, s := range w.slices {
+		s.node = job.NodeID(fmt.Sprint("n", i))
+	}
 }
 
 // count counts the facts of a kind.
