@@ -93,7 +93,7 @@ func (r *run) condemn(what string) (res job.Result, err error) {
 	if err := r.restore(); err != nil {
 		return res, fmt.Errorf("restoring a damaged run directory: %w", err)
 	}
-	if l, err := r.dir.ReadLease(); err == nil { // from the result, if its supervisor has written one
+	if l, err := r.dir.ReadLease(); err == nil { // the result may have it where lease.json is damaged
 		r.lease = l
 	}
 	if err := r.dir.Fence(); err != nil {
