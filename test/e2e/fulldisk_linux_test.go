@@ -61,8 +61,8 @@ func TestFullDisk(t *testing.T) {
 	d.start()
 	d.submit(spec("early", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
 	d.submit(spec("unwanted", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
-	roomy := filepath.Join(d.dir, "roomy") // beside the disk
-	d.submit(spec("runs", "items: {total: 30, perItem: 10s, grid: 30}", `until [ -e `+roomy+` ]; do sleep 0.05; done; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
+	freed := filepath.Join(d.dir, "freed") // beside the disk
+	d.submit(spec("runs", "items: {total: 30, perItem: 10s, grid: 30}", `until [ -e `+freed+` ]; do sleep 0.05; done; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
 	d.running("runs", 1)
 	room := d.fill()
 	var said string
@@ -76,7 +76,7 @@ func TestFullDisk(t *testing.T) {
 	says(t, d.must("jobs"), "early", "runs") // it still answers
 	d.until("a job can be deleted, which makes room", func() bool { _, _, code := d.sluice("delete", "unwanted"); return code == 0 })
 	room()
-	d.write("roomy", "")
+	d.write("freed", "")
 	if j := d.done("runs"); j.Subjobs != 1 {
 		t.Errorf("%d subjobs, %d lost: what ran did not survive\n%s", j.Subjobs, j.Lost, d.must("job", "runs"))
 	}

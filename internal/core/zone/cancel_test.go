@@ -168,8 +168,17 @@ func TestACancelledSubjobKeepsHalfAMinuteOfItsGrace(t *testing.T) {
 func TestACancelDoesNotWaitForAStore(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		w := newWorld(t, 1024)
-		w.submit(items(t, "a", 20, 100, 1))
-		w.lose = func(m *protocol.Message) bool { return m.Kind == protocol.Result }
+		w.config.Horizon = 4 * time.Hour
+		w.z = w.make()
+		s, hurried := items(t, "a", 20, 100, 1), quantity.Never
+		s.Launch.Grace = time.Hour // it has ended: no more of it is cut
+		w.submit(s)
+		w.lose = func(m *protocol.Message) bool {
+			if m.Kind == protocol.Stop && m.Body.(*protocol.Halt).Now {
+				hurried = min(hurried, w.now)
+			}
+			return m.Kind == protocol.Result
+		}
 		for len(w.slices[0].runs) == 0 || !w.slices[0].runs[0].ended {
 			w.tick()
 		}
@@ -191,8 +200,11 @@ func TestACancelDoesNotWaitForAStore(t *testing.T) {
 		if took < 50*time.Second {
 			t.Errorf("what it left is given up after %v", took)
 		}
-		if f := w.released(token); f == nil || !strings.Contains(f.Text, "not stored 50s later") {
+		f := w.released(token)
+		if f == nil || !strings.Contains(f.Text, "not stored 50s later") {
 			t.Errorf("given up: %+v", f)
+		} else if !restart && hurried < f.At { // a home that has just started does not know yet that it stores
+			t.Errorf("what is being stored is told to end at once %v before it is given up", f.At.Sub(hurried))
 		}
 		w.saysOf(token, "a", protocol.Report, &protocol.Observation{Slice: "s0", Progress: 20, At: w.now, Storing: true})
 		if w.stopped(token) != 1 {
