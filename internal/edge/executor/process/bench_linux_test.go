@@ -109,6 +109,12 @@ func lease(length time.Duration, command ...string) protocol.Message {
 	}
 }
 
+// polite makes a lease for a command that ends when it is asked to: on a busy machine too it has time for that.
+func polite(m protocol.Message) protocol.Message {
+	m.Body.(*protocol.Work).Spec.Launch.Grace = 10 * time.Second
+	return m
+}
+
 // self is a command that runs one of the programs of main_test.go.
 func self(t testing.TB, args ...string) []string {
 	path, err := os.Executable()

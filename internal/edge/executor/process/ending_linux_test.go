@@ -229,14 +229,14 @@ func TestWarningAndWrapper(t *testing.T) {
 	b := newBench(t, nil)
 	// The outer shell has no handlers: neither the warning nor SIGTERM may end it before the inner one has had its say.
 	inner := `trap 'echo warned' USR1; trap 'echo asked; exit 85' TERM; echo up; while :; do sleep 0.05; done`
-	m := lease(2*time.Second, "sh", "-c", "sh -c \"$INNER\"; code=$?; exit $code")
-	m.Body.(*protocol.Work).Spec.Launch.Env = []string{"INNER=" + inner}
-	m.Body.(*protocol.Work).Spec.Launch.WarnSignal, m.Body.(*protocol.Work).Spec.Launch.WarnBefore = 10, time.Second
+	m := lease(patience, "sh", "-c", "sh -c \"$INNER\"; code=$?; exit $code")
+	launch := &m.Body.(*protocol.Work).Spec.Launch
+	launch.Env = []string{"INNER=" + inner}
+	launch.WarnSignal, launch.WarnBefore, launch.Grace = 10, 6*time.Second, 4*time.Second
 	b.do(m)
-	b.prolong(m, patience)
 	b.next(protocol.Started)
 	b.await("the program to hear signals", func() bool { return shim.Tail(b.dir().Stdout(), 10, 1000) == "up" })
-	b.prolong(m, 2*time.Second)
+	b.prolong(m, 7*time.Second)
 	b.exited(job.Yielded)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "up\nwarned\nasked" {
 		t.Errorf("the program saw %q, want a warning and then SIGTERM", out)

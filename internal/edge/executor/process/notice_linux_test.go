@@ -47,8 +47,9 @@ func readNotice(t *testing.T, path string) (executor.Notice, bool) {
 func TestAProgramReadsWhatWasDoneToIt(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
-		b.do(lease(time.Minute, "sh", "-c", `trap "" TERM; echo up; until grep -q '"kind":"yield"' "$SLUICE_NOTICE_FILE" 2>/dev/null; do sleep 0.02; done
-			cat "$SLUICE_NOTICE_FILE" >"$SLUICE_OUTPUT_DIR/notice"; exit 85`))
+		b.do(polite(lease(time.Minute, "sh", "-c", `trap "" TERM; echo up
+			until grep -q '"kind":"yield"' "$SLUICE_NOTICE_FILE" 2>/dev/null; do sleep 0.02; done
+			cat "$SLUICE_NOTICE_FILE" >"$SLUICE_OUTPUT_DIR/notice"; exit 85`)))
 		b.next(protocol.Started)
 		b.await("the program to ignore SIGTERM", func() bool { return shim.Tail(b.dir().Stdout(), 1, 100) == "up" })
 		b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{Text: `"drained" by <an owner>`}})
@@ -63,7 +64,7 @@ func TestAProgramReadsWhatWasDoneToIt(t *testing.T) {
 func TestANoticeThatCannotBeWrittenHurtsNobody(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
-		m := lease(time.Minute, self(t, "polite")...)
+		m := polite(lease(time.Minute, self(t, "polite")...))
 		b.do(m)
 		b.next(protocol.Started)
 		b.await("it heeds signals", func() bool {

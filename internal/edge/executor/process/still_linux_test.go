@@ -167,7 +167,7 @@ func (b *bench) begin(m protocol.Message) {
 func TestASubjobStandsStillAndGoesOn(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
-		b.begin(lease(time.Hour, self(t, "polite")...))
+		b.begin(polite(lease(time.Hour, self(t, "polite")...)))
 		for n := range int64(2) {
 			for range 2 {
 				b.suspend()

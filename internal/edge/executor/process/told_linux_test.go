@@ -39,7 +39,7 @@ func (b *bench) wantTold(want ...string) {
 // running starts a subjob that ends when it is asked to, and says which process supervises it.
 func (b *bench) running() (supervisor int) {
 	b.Helper()
-	b.do(lease(time.Minute, self(b, "polite")...))
+	b.do(polite(lease(time.Minute, self(b, "polite")...)))
 	b.next(protocol.Started)
 	b.await("it heeds signals", func() bool { // before that SIGTERM ends it
 		p, ok := b.dir().ReadProgress()

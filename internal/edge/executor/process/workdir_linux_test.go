@@ -156,7 +156,7 @@ func TestTheOriginalIsOutOfReach(t *testing.T) {
 func TestOriginalsComeAndGo(t *testing.T) {
 	b := newBench(t, nil)
 	id := b.put(tar.Header{Name: "f", Typeflag: tar.TypeReg})
-	m := lease(time.Minute, self(t, "polite")...)
+	m := polite(lease(time.Minute, self(t, "polite")...))
 	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 	b.do(m)
 	b.next(protocol.Started)
