@@ -20,8 +20,9 @@ const (
 	mib = int64(1) << 20
 	// stormUnit is what the storm's sizes are counted in: at least this, and at most mostUnit where a thousandth of the memory, which lines are given in, is large.
 	stormUnit, mostUnit = 128 * mib, 256 * mib
-	// stormFor bounds the storm; where nobody else changes what he has of the memory it takes half of that.
-	stormFor = 45 * time.Second
+	// stormFor bounds the storm. It takes a fifth of that where other programs leave the memory as it is; a build beside it may hold some
+	// hundred MiB for minutes, and so long the jobs rightly stand still.
+	stormFor = 90 * time.Second
 	// stormLook is how often it is looked at.
 	stormLook = 250 * time.Millisecond
 )
