@@ -17,7 +17,7 @@ type hostility struct {
 }
 
 // hostile are programs that leave output which can't be published, or resist being ended; they run among the ordinary jobs. Each is a
-// script of sh in a rigid job; $VALUE is what unit 0 must publish.
+// script of sh -e in a rigid job, so that a kill of one of its commands ends it; $VALUE is what unit 0 must publish.
 //
 //nolint:gochecknoglobals // a table
 var hostile = []hostility{
@@ -78,7 +78,7 @@ spec:
   maxFailures: %d
   grace: 300ms
   env: {VALUE: %q}
-  command: ["sh", "-c", %q]
+  command: ["sh", "-ec", %q]
   %s
 `, name, cmp.Or(h.failures, mostFailures), value(name, 0), h.script, h.more)
 }
@@ -101,8 +101,11 @@ func (j workload) ended(state string) (over bool, how string, err error) {
 		return j.hostile != nil, "", fmt.Errorf("job %s is %s, want it completed", j.name, state)
 	case strings.Contains(reason, j.hostile.reason):
 		return true, byItself, nil
-	case failed && (strings.Contains(reason, "signal 9") || strings.Contains(reason, "the supervisor died")):
-		return true, byKill, nil
+	}
+	for _, kill := range []string{"signal 9", "exit status 137", "the supervisor died"} {
+		if failed && strings.Contains(reason, kill) {
+			return true, byKill, nil
+		}
 	}
 	return true, "", fmt.Errorf("job %s is %s, want it failed: %s", j.name, state, j.hostile.reason)
 }
