@@ -25,10 +25,12 @@ var hostile = []hostility{
 	{kind: "link", script: instead(`mkdir "$TMPDIR/big"; echo "0 $VALUE" > "$TMPDIR/big/units"; ln -s "$TMPDIR/big" "$d"`),
 		reason: "SLUICE_OUTPUT_DIR is a symbolic link"},
 	{kind: "names", script: `cd "$SLUICE_OUTPUT_DIR"; echo x > "$(printf 'caf\351')"; echo x > "$(printf 'two\nlines')"; echo x > -rf
-		mkdir "$(printf 'd\351')"; mkfifo pipe; ln -s / root; echo "0 $VALUE" > units`},
+		mkdir "$(printf 'd\351')"; mkfifo pipe; ln -s / root; echo "0 $VALUE" > units`,
+		failures: patience},
 	{kind: "sparse", script: `truncate -s 6G "$SLUICE_OUTPUT_DIR/big"; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"`,
 		more: "limits: {output: 64Mi}", reason: "more than the limit of 67108864 bytes"},
-	{kind: "many", script: `cd "$SLUICE_OUTPUT_DIR"; mkdir many; cd many; seq 2000 | xargs touch; echo "0 $VALUE" > ../units`},
+	{kind: "many", script: `cd "$SLUICE_OUTPUT_DIR"; mkdir many; cd many; seq 2000 | xargs touch; echo "0 $VALUE" > ../units`,
+		failures: patience},
 	{kind: "deaf", script: `trap '' TERM INT HUP; echo "0 $VALUE" > "$SLUICE_OUTPUT_DIR/units"; while :; do sleep 0.1; done`,
 		failures: 2, reason: "it was still running at its deadline"},
 	{kind: "children",
@@ -64,8 +66,9 @@ func among(first, second []workload) (out []workload) {
 	return out
 }
 
-// mostFailures is after how many failures in a row a hostile job is over. A kill by the soak counts as one, and may be the last.
-const mostFailures = 4
+// mostFailures is after how many failures in a row a hostile job is over. A kill by the soak counts as one, and may be the last; so those
+// that must complete have patience for many.
+const mostFailures, patience = 4, 100
 
 // file is the job file of a hostile job.
 func (h *hostility) file(name string) string {
