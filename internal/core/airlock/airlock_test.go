@@ -198,8 +198,7 @@ func victims(c *Config, level Level, d *Decision, s *Snapshot) (want []Action, b
 // TestVictimsAreTheShortestPrefix: of the order of survival without those that can't give way, whatever the host is like, and by the
 // cheapest step that is open to each; at the emergency line of the order as it is, unless what is above it can be moved out.
 func TestVictimsAreTheShortestPrefix(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c, s := config(t), host(t)
+	everyHost(t, func(t *rapid.T, c Config, s *Snapshot) {
 		d := New(c).Decide(t0, s)
 		level := c.Read(s).Level
 		if level == Emergency {
@@ -228,8 +227,7 @@ func mayStand(c *Config, k *Task, least, room quantity.Amount, parked int) bool 
 
 // TestEveryDecisionHolds: I7 to I9, and the bounds.
 func TestEveryDecisionHolds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c, s := config(t), host(t)
+	everyHost(t, func(t *rapid.T, c Config, s *Snapshot) {
 		a := New(c)
 		d := *a.Decide(t0, s)
 		d.Actions = slices.Clone(d.Actions)

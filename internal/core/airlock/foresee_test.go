@@ -89,3 +89,48 @@ func TestWhatIsTakenMeanwhileNeedsRoomOutsideToo(t *testing.T) {
 		t.Errorf("with room for less: %v", d)
 	}
 }
+
+// TestACheckpointIsTooSlowAtTheEmergencyLine: what those bring who are asked above one that can't leave counts for nothing there,
+// whether or not anything
+// grows, whether they cover what is missing, and however many they are. The lowest is ended.
+func TestACheckpointIsTooSlowAtTheEmergencyLine(t *testing.T) {
+	keeps := Task{Token: job.Token{Epoch: 1, Seq: 9}, Start: 1, Priority: 9, Resident: 10 * percent, Bound: true}
+	for _, c := range []struct {
+		name         string
+		used, growth quantity.Amount
+		above        []quantity.Amount
+		more         []Task
+	}{
+		{"one covers it", 98 * percent, percent, []quantity.Amount{20}, nil},
+		{"nothing grows, and more is used than there is", 101 * percent, 0, []quantity.Amount{20}, nil},
+		{"one does not cover it", 98 * percent, percent * 14 / 10, []quantity.Amount{10}, nil},
+		{"nor does it, below one that keeps to its plan", 98 * percent, percent * 14 / 10, []quantity.Amount{10}, []Task{keeps}},
+		{"two cover it", 98 * percent, percent * 9 / 10, []quantity.Amount{4, 4}, nil},
+	} {
+		low := outgrown(1, 10*percent, 0)
+		low.Bound, low.Yields = true, false
+		s := Snapshot{Capacity: 100 * percent, Used: c.used, Growth: c.growth, Room: 50 * percent}
+		s.Tasks = append([]Task{low}, c.more...)
+		for i, has := range c.above {
+			high := outgrown(uint64(2+i), has*percent, 0)
+			high.Priority, high.Bound = 1, true
+			s.Tasks = append(s.Tasks, high)
+		}
+		if d := New(Config{}).Decide(t0, &s); d.Level != Emergency || len(d.Actions) == 0 ||
+			d.Actions[0].Task != 0 || d.Actions[0].Step != Reclaim {
+			t.Errorf("%s: %v", c.name, d)
+		}
+	}
+}
+
+// TestNobodyIsAskedForWhatIsNotMissing: the first brings just what is, to the byte.
+func TestNobodyIsAskedForWhatIsNotMissing(t *testing.T) {
+	for _, more := range []quantity.Amount{0, 1} {
+		s := Snapshot{Capacity: 100 * percent, Used: 91*percent + more, Growth: percent * 11 / 10}
+		s.Tasks = []Task{outgrown(1, 2*percent, 0), outgrown(2, 2*percent, 0)}
+		s.Tasks[1].Priority = 1
+		if d := New(Config{}).Decide(t0, &s); len(d.Actions) != 1+int(more) || d.Actions[0].Task != 0 {
+			t.Errorf("with %d bytes more than the first brings: %v", more, d)
+		}
+	}
+}

@@ -105,7 +105,6 @@ func TestNobodyIsEndedForItsTimeAboveOneThatStays(t *testing.T) {
 // 22 GiB of 8 and was moved out until the swap was full, and 20 s were to pass until it would be asked. After 19.4 s another jumped by 36
 // GiB: past the end of the memory and of the swap, where the kernel ended that one, which had run for longer and ranked higher.
 func TestWhoHasOutgrownItsPlanLeavesTheRoomOutside(t *testing.T) {
-	const mib = quantity.Amount(1) << 20
 	for _, c := range []struct {
 		name   string
 		change func(*Snapshot, *Task)
