@@ -48,6 +48,8 @@ var mutants = map[planted.Bug]struct{ in, test string }{
 	planted.TellBeforeLasting: {runs, "TestAPowerCutTakesNothingThatCounts"},
 	planted.FinishUnpublished: {zone, "TestNobodyIsToldBeforeTheOutputIsThere"},
 	planted.WaitCancelled:     {zone, "TestACancelIsFinalWithinAMinute"},
+	planted.WaitEnding:        {zone, "TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff"},
+	planted.WaitUnpublished:   {zone, "TestAJobIsOverThoughItsOutputIsNeverConfirmed"},
 	planted.PublishReleased:   {zone, "TestALateResultOfAReleasedClaimPublishesNothing"},
 	planted.ForgetPast:        {zone, "TestASnapshotAnswersForEverySubjob"},
 	planted.OlderOffer:        {zone, "TestAnOvertakenViewIsDropped"},

@@ -225,6 +225,7 @@ func (h *Ledger) hold(j *Job, c *protocol.Claim) {
 func (h *Ledger) settle(j *Job, f *protocol.Fact, committed job.Range) {
 	i, w := h.mustClaim(j, f.Token), j.makeWork()
 	c := w.claims[i]
+	w.settled = max(w.settled, f.At)
 	w.claims = slices.Delete(w.claims, i, i+1)
 	w.claimed = w.claimed.Remove(c.Range)
 	if l := j.Lease(f.Token); l.running != 0 {

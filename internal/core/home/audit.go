@@ -56,7 +56,7 @@ func (h *Ledger) Audit() (wrong []string) {
 func (w *work) untouched() bool {
 	none := len(w.committed)+len(w.claimed)+len(w.skipped)+len(w.claims)+len(w.past)+len(w.unpublished)+len(w.asked)+len(w.leases) == 0
 	return none && w.attained|int64(w.started)|int64(w.served)|w.forgiven == 0 && w.asking|w.fruitless|w.publishTries|w.publishTurn == 0 &&
-		w.resume.Zero() && w.pastSum == 0 && w.publishAsked == 0 && w.slots == work{}.slots
+		w.resume.Zero() && w.pastSum == 0 && w.publishAsked|w.settled == 0 && w.slots == work{}.slots
 }
 
 // untouched says whether nobody had trouble by this.

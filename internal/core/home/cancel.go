@@ -46,13 +46,17 @@ func (h *Ledger) cancel(now, since quantity.Instant, j *Job, why string, out *pr
 			since = now
 		}
 		f.dropped = since
-		h.drop(j, v)
+		h.drop(now, j, v)
 	}
 }
 
 // drop sets the verdict that a job ends with once its claims are settled, and has its nodes told to stop.
-func (h *Ledger) drop(j *Job, v job.Verdict) {
-	j.makeFate().dropping = v
+func (h *Ledger) drop(now quantity.Instant, j *Job, v job.Verdict) {
+	f := j.makeFate()
+	if f.dropping.State == job.Waiting {
+		f.stopped = now
+	}
+	f.dropping = v
 	for i := range j.work().leases {
 		j.work().leases[i].sent = 0 // Stop goes out with the next look at what is overdue
 	}
@@ -108,13 +112,4 @@ func (h *Ledger) disown(in *protocol.Message, out *protocol.Out) {
 	}
 	halt := &protocol.Halt{Text: "its home has given it up", Now: true}
 	h.Send(out, protocol.Message{Kind: protocol.Stop, To: in.From, Token: in.Token, Job: in.Job, Body: halt})
-}
-
-// unconfirmed is the verdict of a cancelled job that is committed whole, but whose output was not all published in time. The rest is
-// published when its node is heard again.
-func (j *Job) unconfirmed() job.Verdict {
-	v := j.fate().dropping
-	v.Reason = fmt.Sprintf("%s; all of it was done, but node %s did not say in time that the output of %d %ss is in its place: "+
-		"it comes when the node is heard again", v.Reason, j.work().unpublished[0].Node, j.Unpublished(), j.Spec.UnitName())
-	return v
 }

@@ -1,6 +1,9 @@
 package home
 
 import (
+	"cmp"
+	"slices"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -56,20 +59,20 @@ func (h *Ledger) Expire(now quantity.Instant, j *Job, why string, out *protocol.
 }
 
 // end gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is
-// published: that is all there will be of it. Its owner's word waits for no node, but comes too late for a job of which all is
-// committed: that one finishes, if its output is in its place in time (cancel.go).
+// published: that is all there will be of it. Its owner's word waits for no node. Any verdict comes too late for a job of which all is
+// committed: that one finishes, if its output is in its place in time. For how long either waits for its output, Closes says.
 func (h *Ledger) end(now quantity.Instant, j *Job, v job.Verdict, out *protocol.Out) {
-	if j.fate().verdict.State.Final() || j.Complete() && v.State != job.Finished && (v.State != job.Cancelled || now < h.closes(j)) {
+	if j.fate().verdict.State.Final() || j.Complete() && v.State != job.Finished && now < h.Closes(j) {
 		return
 	}
-	if len(j.work().claims) > 0 || v.State == job.Failed && len(j.work().unpublished) > 0 {
+	if len(j.work().claims) > 0 || v.State == job.Failed && len(j.work().unpublished) > 0 && now < h.Closes(j) {
 		if was := j.fate().dropping.State; was != v.State && was != job.Cancelled {
-			h.drop(j, v)
+			h.drop(now, j, v)
 		}
 		return
 	}
 	h.fact(out, protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: v, At: now})
-	h.stir(j) // its alarm at closes is void
+	h.stir(j) // its alarm at Closes is void
 }
 
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
@@ -193,8 +196,16 @@ func (h *Ledger) Recover(now quantity.Instant, out *protocol.Out) {
 	for _, j := range h.busy {
 		h.stir(j)
 	}
+	doomed := []*Job(nil)
 	for _, j := range h.live {
 		h.watch.Came(now, j)
+		if j.lessons != nil && h.hopeless(j) != "" {
+			doomed = append(doomed, j)
+		}
+	}
+	slices.SortFunc(doomed, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
+	for _, j := range doomed { // its verdict waited for its subjobs, or its output, and was forgotten
+		h.settled(now, j, out)
 	}
 	if planted.In(planted.CommitWithoutClaim) {
 		for len(h.busy) > 0 {

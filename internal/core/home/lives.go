@@ -43,6 +43,9 @@ func (h *Ledger) admits(now quantity.Instant, j *Job, in *protocol.Message, a *p
 // memory, unless that would end it again before anything ran.
 func (h *Ledger) reopenHome(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
 	h.fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At})
+	if j.sold != nil {
+		j.sold.settled = now
+	}
 	if a.Held {
 		h.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Flag: true})
 	}

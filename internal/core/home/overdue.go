@@ -9,6 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -93,7 +94,7 @@ func (h *Ledger) repeat(now quantity.Instant, s *Job, out *protocol.Out) {
 // cancelled job nothing is counted.
 func (h *Ledger) giveUp(now quantity.Instant, j *Job, c *protocol.Claim, l *Lease, out *protocol.Out) {
 	why, said, won := "its node reported nothing by the lease's end", Silent, l.won
-	end := max(c.End, h.since)
+	end := j.fate().bound(max(c.End, h.since), j.Spec.Launch.Grace)
 	switch {
 	case l.remains != 0:
 		why = "processes of it outlived the lease"
@@ -102,11 +103,15 @@ func (h *Ledger) giveUp(now quantity.Instant, j *Job, c *protocol.Claim, l *Leas
 		why = l.abandoned()
 	case l.storing >= end.Add(mostStoring):
 		why = fmt.Sprintf("what it left was still being stored %v after its lease's end", mostStoring)
+	case now < c.End:
+		why = fmt.Sprintf("it was told to end, and its node had not said %v later that it is gone", now.Sub(j.fate().stopped).Round(time.Second))
 	}
 	own := l.remains >= end.Add(mostRemaining) || l.storing >= end.Add(mostStoring) && !h.barred(c)
 	h.fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now, Text: why})
-	if j.fate().dropped != 0 {
+	if j.fate().dropped != 0 || now < c.End {
 		h.dismiss(j, c, why, out)
+	}
+	if j.fate().dropped != 0 {
 		return
 	}
 	learned := *j.Learned()
@@ -133,6 +138,10 @@ func (l *Lease) settled(j *Job) bool {
 // store that is away for longer costs a piece of work, and no more than that.
 const mostStoring = 10 * time.Minute
 
+// mostStopping is how long a home waits beyond its grace for a subjob of a job that is to end and was told to stop, if its lease is not
+// over before. The owner of a job that is cancelled waits for less (cancel.go).
+const mostStopping = 10 * time.Minute
+
 const (
 	// longQuiet is how long a home may have had no step before it takes it that it was paused. It is well under the skew, so a claim whose end
 	// fell into a pause that is too short to be noticed has the rest of its skew.
@@ -152,19 +161,20 @@ func (h *Ledger) hearFirst(now quantity.Instant) {
 	h.stepped = now
 }
 
-// givenUp is when a claim is given up if its node stays silent; of a cancelled job whatever the node says.
-func (h *Ledger) givenUp(j *Job, c *protocol.Claim, l *Lease) quantity.Instant {
-	end := max(c.End, h.since)
-	at := max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew)
-	return max(h.hearing, min(at, j.OverBy()))
+// bound is when a subjob is over by: at the end of its lease, or earlier where its job is to end. Its node was told to stop it then; a
+// while beyond its grace is for a node that does not hear that at once.
+func (f *fate) bound(end quantity.Instant, grace time.Duration) quantity.Instant {
+	if f.dropping.State != job.Waiting && !planted.In(planted.WaitEnding) {
+		end = min(end, f.stopped.Add(grace+mostStopping))
+	}
+	return end
 }
 
-// closes is when a cancelled job that is committed whole stops waiting for its output to be published; Never for other jobs.
-func (h *Ledger) closes(j *Job) quantity.Instant {
-	if at := j.OverBy(); at != quantity.Never && j.Complete() {
-		return max(h.hearing, at)
-	}
-	return quantity.Never
+// givenUp is when a claim is given up if its node stays silent; of a cancelled job whatever the node says.
+func (h *Ledger) givenUp(j *Job, c *protocol.Claim, l *Lease) quantity.Instant {
+	end := j.fate().bound(max(c.End, h.since), j.Spec.Launch.Grace)
+	at := max(end, min(l.storing, end.Add(mostStoring)), min(l.remains, end.Add(mostRemaining))).Add(h.cfg.Skew)
+	return max(h.hearing, min(at, j.OverBy()))
 }
 
 // rearm sets the alarms of jobs whose leases have changed.
@@ -174,7 +184,7 @@ func (h *Ledger) rearm() {
 
 // armLeases sets the alarms of a job by its leases.
 func (h *Ledger) armLeases(j *Job) {
-	again, bids, slots := h.closes(j), quantity.Never, &j.makeWork().slots
+	again, bids, slots := h.Closes(j), quantity.Never, &j.makeWork().slots
 	for i := range j.work().leases {
 		l := &j.work().leases[i]
 		c := &j.work().claims[j.claim(l.token)]

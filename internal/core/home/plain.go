@@ -55,8 +55,8 @@ func (h *Ledger) overduePlainly(now quantity.Instant, out *protocol.Out) quantit
 		}
 	}
 	for _, j := range h.all() {
-		if len(j.work().claims) == 0 && h.closes(j) > now {
-			wake = min(wake, h.closes(j))
+		if len(j.work().claims) == 0 && h.Closes(j) > now {
+			wake = min(wake, h.Closes(j))
 			continue
 		}
 		h.repeat(now, j, out)

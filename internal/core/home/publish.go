@@ -1,8 +1,11 @@
 package home
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
+	"sluice.dev/sluice/internal/core/home/unplaced"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/planted"
@@ -12,6 +15,10 @@ import (
 
 // A commit says that a range counts; its output is moved to its place only then, by its node. Until the node has said
 // Published nobody is told that the range is committed, and no job that it is COMPLETED: whoever is told finds it.
+
+// mostPublished is how long a job of which nothing else is left waits for its output to be published. It is well over what a machine with
+// many GPUs needs to start again: a verdict is not taken back, and who wants no more of the job cancels it.
+const mostPublished = 30 * time.Minute
 
 // mostAsked bounds how many publications of one job are asked about at once.
 const mostAsked = 16
@@ -83,6 +90,7 @@ func (h *Ledger) applyPublished(j *Job, t job.Token) {
 	}
 	w.publishTries = 0 // nodes publish
 	h.armPublications(j)
+	h.stir(j)
 	h.mayLeave(j)
 }
 
@@ -137,4 +145,41 @@ func (h *Ledger) askPublications(now quantity.Instant, j *Job, out *protocol.Out
 // finished says that nothing of a job is left to wait for.
 func (j *Job) finished() bool {
 	return j.Complete() && (len(j.work().unpublished) == 0 || planted.In(planted.FinishUnpublished))
+}
+
+// Closes is when a job of which nothing is left, here or at all, but output to be published is over without it; Never for other jobs. It
+// counts from when its last subjob was settled, or its home came up; a publication does not begin it anew. After a pause nodes speak first.
+func (h *Ledger) Closes(j *Job) quantity.Instant {
+	w, f := j.work(), j.fate()
+	over := j.Complete() || f.dropping.State == job.Failed || f.moving != ""
+	if !over || len(w.unpublished) == 0 || len(w.claims) > 0 || f.verdict.State.Final() || planted.In(planted.WaitUnpublished) {
+		return quantity.Never
+	}
+	at := max(w.settled, h.since).Add(mostPublished)
+	if j.Complete() {
+		at = min(at, j.OverBy())
+	}
+	return max(h.hearing, at)
+}
+
+// unconfirmed is the verdict of a job whose output was not all published in time. The rest is published when its nodes are heard again.
+func (j *Job) unconfirmed() job.Verdict {
+	v, did, in, why := j.fate().dropping, "", mostPublished, j.Leaving()
+	if j.Complete() {
+		did = "all of it was done, but "
+	}
+	switch v.State {
+	case job.Waiting:
+		v.State = job.Failed
+	case job.Cancelled:
+		in, why = mostCancelling, v.Reason
+	default:
+		why = v.Reason
+	}
+	if why != "" {
+		why += "; "
+	}
+	v.Reason = fmt.Sprintf("%s%snode %s did not say within %v that the output of %s is in its place: it comes when the node is heard again",
+		why, did, unplaced.Nodes(j.work().unpublished), in, unplaced.Units(j.work().unpublished, j.Spec.UnitName()))
+	return v
 }

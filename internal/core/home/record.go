@@ -42,7 +42,9 @@ type work struct {
 	publishAsked quantity.Instant
 	publishTries int
 	publishTurn  int
-	slots        struct{ leases, continuing, publishing, busy int }
+	// settled is when the last claim was, or the job's present life began, since the ledger came up; 0: before.
+	settled quantity.Instant
+	slots   struct{ leases, continuing, publishing, busy int }
 	// one is room for what most jobs have no more of at a time.
 	one struct {
 		claim   [1]protocol.Claim
@@ -66,10 +68,11 @@ type fate struct {
 	// moving is why the job is given up to another zone (leave.go); empty while it is not.
 	moving string
 
-	// dropping is the verdict the job ends with once its claims are settled; its State is Waiting (zero) while none. dropped is since
-	// when its owner has wanted it Cancelled, by the gate's clock; 0: nobody has. It ends OverBy a while after that.
-	dropping job.Verdict
-	dropped  quantity.Instant
+	// dropping is the verdict the job ends with once its claims are settled; its State is Waiting (zero) while none. stopped is since when
+	// its subjobs have been told to stop for that, dropped since when its owner has wanted it Cancelled, by the gate's clock; 0: nobody
+	// has. It ends OverBy a while after that.
+	dropping         job.Verdict
+	stopped, dropped quantity.Instant
 	// closing is the verdict as the gate is told of it, nil if it need not be; acked that it has it. leaving: it goes to the
 	// archive.
 	closing *outbox.Item[*Job]

@@ -128,10 +128,9 @@ func (j *Job) completed(c *protocol.Claim, r *job.Result) job.Range {
 func (h *Ledger) settled(now quantity.Instant, j *Job, out *protocol.Out) {
 	switch {
 	case j.fate().verdict.State.Final():
+	case now >= h.Closes(j):
+		h.end(now, j, j.unconfirmed(), out)
 	case j.Complete() && !j.finished():
-		if now >= h.closes(j) {
-			h.end(now, j, j.unconfirmed(), out)
-		}
 	case j.Complete():
 		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
 		if n := j.work().skipped.Len(); n > 0 {

@@ -40,6 +40,10 @@ const (
 	FinishUnpublished Bug = "finish-unpublished"
 	// WaitCancelled has a cancelled job wait for its subjobs, their nodes and stores for as long as these take. (home)
 	WaitCancelled Bug = "wait-cancelled"
+	// WaitEnding has a job that is to end wait for its subjobs until their leases are over. (home)
+	WaitEnding Bug = "wait-ending"
+	// WaitUnpublished has a job wait for its output to be published for as long as that takes. (home)
+	WaitUnpublished Bug = "wait-unpublished"
 	// PublishAll publishes a subjob's whole range where only a part was committed. (home)
 	PublishAll Bug = "publish-all"
 	// ResultBeforeSync writes a subjob's result before its output is synced; a power cut in between loses it. (supervisor)

@@ -148,8 +148,21 @@ listed with its place. ` + "`sluice explain spec.items`" + ` shows a part of thi
 	for _, row := range counted() {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row[:], " | "))
 	}
+	b.WriteString(bounds)
 	return []byte(b.String())
 }
+
+// bounds says how long a job waits for its nodes. The tests of internal/core/zone hold it to that.
+const bounds = "\n## How long a job waits for its nodes\n\n" +
+	"A node may be gone, or its store. A home that starts again counts from its start, but for a job that is cancelled.\n" +
+	"\n| what a node does not say | the job waits | then |\n|---|---|---|\n" +
+	"| how a subjob ended | until its lease's end and 5 s | it counts as above |\n" +
+	"| that what it left is stored, that its processes are gone | 10 minutes beyond its lease's end | it counts as above |\n" +
+	"| that a subjob ended of a job that is to end: its deadline passed, or it has failed | its `grace` and 10 minutes, if its lease " +
+	"does not end before | the subjob counts for nothing |\n" +
+	"| that committed output is in its place, when nothing else is left | 30 minutes | the job is FAILED (EXPIRED, if that is what " +
+	"it waited for) and says which units and which node; what is committed stays, and is shown once the node is heard |\n" +
+	"| any of it, of a job that is cancelled | a minute from the word on | the job is CANCELLED |\n"
 
 // counting introduces counted. internal/core/home tests that it is so.
 const counting = "\n## What counts as a failure\n\n" +

@@ -20,6 +20,8 @@ type Ledger interface {
 	// Job of a name; nil if it is not here. Outsider is a job that is not, made of a record, and left to nobody.
 	Job(id job.ID) *home.Job
 	Outsider(r *protocol.Record) *home.Job
+	// Closes is when a job that waits for nothing but its output to be in its place is over without it; Never for other jobs.
+	Closes(j *home.Job) quantity.Instant
 	// Newest are the jobs of a page, oldest first, and how many there are before them.
 	Newest(q status.JobQuery) (found []*home.Job, older int)
 	// Busy are the jobs with claims.

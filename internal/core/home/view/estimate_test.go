@@ -13,7 +13,7 @@ import (
 // claimed is a subjob that a job was sold, to run at half the speed.
 func (s *stand) claimed(id job.ID, seq uint64, r job.Range, wall time.Duration) {
 	s.ledger.Apply(protocol.Fact{
-		Kind: protocol.Claimed, Job: id, Token: job.Token{Epoch: 1, Seq: seq}, Slice: "s0", Speed: 500, Range: r,
+		Kind: protocol.Claimed, Job: id, Token: job.Token{Epoch: 1, Seq: seq}, Node: "n", Slice: "s0", Speed: 500, Range: r,
 		Start: now, End: now.Add(time.Hour), Plan: protocol.Plan{Wall: wall},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/home/unplaced"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -42,6 +43,10 @@ func hints(j *home.Job) (out []string) {
 				"its first pieces are cut too long, and estimates are wrong until it is learned",
 				mean, times(int64(mean), int64(j.Spec.PerUnit)), j.Spec.PerUnit, key))
 		}
+	}
+	if j.Verdict().State.Final() && len(j.Publishing()) > 0 {
+		out = append(out, fmt.Sprintf("the output of %s is not in its place: node %s has not said so, and is asked again and again",
+			unplaced.Units(j.Publishing(), j.Spec.UnitName()), unplaced.Nodes(j.Publishing())))
 	}
 	return out
 }

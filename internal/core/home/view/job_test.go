@@ -176,6 +176,13 @@ func TestMuchMoreThanDeclaredIsAHint(t *testing.T) {
 		t.Errorf("%q", h)
 	}
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled}, At: now})
+	said := "the output of 20 units [0,20) is not in its place: node n has not said so, and is asked again and again"
+	if j, _ := s.Brief(now, "j"); len(j.Hints) != 3 || j.Hints[2] != said {
+		t.Errorf("at its end, before its output is there: %q", j.Hints)
+	}
+	for seq := range uint64(2) {
+		s.ledger.Apply(protocol.Fact{Kind: protocol.OutputPublished, Job: "j", Token: job.Token{Epoch: 1, Seq: seq + 1}})
+	}
 	if j, _ := s.Brief(now, "j"); len(j.Hints) != 2 {
 		t.Errorf("at its end: %q", j.Hints)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/home/unplaced"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -23,15 +24,15 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		left := max(time.Second, j.OverBy().Sub(now).Round(time.Second))
 		return fmt.Sprintf("ending (%s): %s; it is over in %v at the latest", j.Ending().Reason, awaited(j), left)
 	case j.Ending().State == job.Failed && len(j.Claims()) == 0 && len(j.Publishing()) > 0:
-		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", j.Ending().Reason, j.Publishing()[0].Node)
+		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", j.Ending().Reason, placed(now, j, v.home.Closes(j)))
 	case j.Ending().State != job.Waiting:
 		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.Ending().Reason, len(j.Claims()))
 	case j.Complete() && len(j.Publishing()) > 0:
-		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", j.Publishing()[0].Node)
+		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", placed(now, j, v.home.Closes(j)))
 	case j.Leaving() != "" && len(j.Claims()) > 0:
 		return fmt.Sprintf("%s; first %d subjobs run to their end", j.Leaving(), len(j.Claims()))
 	case j.Leaving() != "" && len(j.Publishing()) > 0:
-		return fmt.Sprintf("%s; first its output is put in its place on %s", j.Leaving(), j.Publishing()[0].Node)
+		return fmt.Sprintf("%s; first its output is put in its place on %s", j.Leaving(), placed(now, j, v.home.Closes(j)))
 	case j.Leaving() != "":
 		return j.Leaving()
 	case j.Held && len(j.Claims()) > 0:
@@ -98,7 +99,7 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 // awaited says what a cancelled job still waits for.
 func awaited(j *home.Job) string {
 	if len(j.Claims()) == 0 && len(j.Publishing()) > 0 {
-		return fmt.Sprintf("all of it is done, and its last output is being put in its place on %s", j.Publishing()[0].Node)
+		return "all of it is done, and its last output is being put in its place on " + unplaced.Nodes(j.Publishing())
 	}
 	stored := 0
 	for i := range j.Claims() {
@@ -114,6 +115,19 @@ func awaited(j *home.Job) string {
 	default:
 		return fmt.Sprintf("%d subjobs are being stopped, and what %d have left is being stored", stopped, stored)
 	}
+}
+
+// placed says on which nodes output is being put in its place, which, and what becomes of the job at closes if they do not say that it is.
+func placed(now quantity.Instant, j *home.Job, closes quantity.Instant) string {
+	text := fmt.Sprintf("%s: %s", unplaced.Nodes(j.Publishing()), unplaced.Units(j.Publishing(), j.Spec.UnitName()))
+	if closes != quantity.Never {
+		ends := job.Failed
+		if j.Ending().State != job.Waiting {
+			ends = j.Ending().State
+		}
+		text += fmt.Sprintf("; it is %v in %v if that is not confirmed", ends, max(time.Second, closes.Sub(now).Round(time.Second)))
+	}
+	return text
 }
 
 // places says which slices a claim has.
