@@ -68,8 +68,9 @@ func latest(j *status.Job) (job.Token, error) {
 	return last.Token, nil
 }
 
-// Outputs lists what the committed subjobs have written, in order of progress. The ranges cover everything that is published, without
-// overlap; skipped units are not among them. A range in which nothing was written has no path, since no folder is made for it.
+// Outputs lists what the committed subjobs have written, in order of progress. Those of member 0, as all are but a gang's, cover everything that
+// is published, without overlap; skipped units are not among them. A range in which nothing was written has no path, since no folder is made
+// for it. What the further members of a gang wrote follows in their order.
 func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
 	if h.files == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
@@ -84,16 +85,19 @@ func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error
 	}
 	list = append(list, unwrittenOf(&j, list)...)
 	slices.SortFunc(list, func(a, b status.Output) int {
-		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(a.Range.To, b.Range.To))
+		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(a.Range.To, b.Range.To), cmp.Compare(a.Member, b.Member))
 	})
 	return list, nil
 }
 
-// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there: one for each subjob that the history
+// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there (of a gang, by the first member): one for each subjob that the history
 // still has, and one for each gap that older subjobs leave.
 func unwrittenOf(j *status.Job, folders []status.Output) (list []status.Output) {
 	left := slices.Clone(j.Published)
 	for i := range folders {
+		if folders[i].Member > 0 {
+			continue
+		}
 		left = left.Remove(folders[i].Range)
 	}
 	for i := range j.History {

@@ -203,6 +203,8 @@ func TestUnwrittenRangesAreListed(t *testing.T) {
 			nil, []status.Output{none(1, 0, 2)}},
 		{"a folder came after the job was looked at", job.Ranges{{From: 0, To: 2}}, []status.Subjob{at(1, 0, 2)},
 			[]status.Output{folder(0, 2), folder(2, 9)}, nil},
+		{"the first member of a gang wrote nothing", job.Ranges{{From: 0, To: 1}}, []status.Subjob{at(1, 0, 1)},
+			[]status.Output{{Member: 1, Range: job.Range{From: 0, To: 1}, Path: "there"}}, []status.Output{none(1, 0, 1)}},
 	} {
 		j := status.Job{Published: slices.Clone(c.published), History: c.history}
 		if got := unwrittenOf(&j, c.folders); !reflect.DeepEqual(got, c.want) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ func upGangs(t *testing.T) *daemon {
 	return up(t, "sim:custom=3,mem=64Mi", "--config", file)
 }
 
-// A gang over three nodes is three processes that know which they are; what the first wrote is the job's output. It outlives its daemon as a whole.
+// A gang over three nodes is three processes that know which they are; what each of them wrote is the job's output. It outlives its daemon as a whole.
 func TestAGangOverNodes(t *testing.T) {
 	t.Parallel()
 	d := upGangs(t)
@@ -36,13 +37,19 @@ func TestAGangOverNodes(t *testing.T) {
 	d.end(syscall.SIGKILL)
 	d.start()
 	d.done("trio")
-	if out := d.must("output", "trio", "--cat"); out != "0 of 3\n" {
+	if out := d.must("output", "trio", "--cat"); out != "0 of 3\n1 of 3\n2 of 3\n" {
 		t.Errorf("output %q", out)
 	}
-	others, err := filepath.Glob(filepath.Join(d.data, "output", "trio", "member-*", "*", "who"))
-	if err != nil || len(others) != 2 {
-		t.Errorf("the others wrote %v, %v", others, err)
+	folders := strings.Fields(d.must("output", "trio", "-o", "name"))
+	if len(folders) != 3 {
+		t.Fatalf("folders %q, want one for each member", folders)
 	}
+	for i, folder := range folders {
+		if data, err := os.ReadFile(filepath.Join(folder, "who")); err != nil || string(data) != fmt.Sprintf("%d of 3\n", i) {
+			t.Errorf("%s: %q, %v", folder, data, err)
+		}
+	}
+	says(t, d.must("output", "trio"), "member 1", "member 2")
 	d.fails(2, []string{"no rack has more than 2", "topology: zone"}, "submit", "-f", d.write("close.yml", spec("close", "rigid: {walltime: 20s, slices: 3, topology: rack}", ":")))
 }
 

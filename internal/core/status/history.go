@@ -13,6 +13,8 @@ type Output struct {
 	// Token is zero where the job's history does not go back to the subjob, and it wrote nothing.
 	Token job.Token
 	Range job.Range
+	// Member of a gang over several nodes that wrote it; 0 is the first, and what is no gang's.
+	Member int
 	// Path of its folder; empty: it wrote nothing, and has none.
 	Path  string
 	Files []string

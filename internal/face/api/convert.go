@@ -190,7 +190,7 @@ func queueMessage(q *status.Queue) *pb.Queue {
 }
 
 func outputMessage(o *Output) *pb.Output {
-	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path,
+	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path, Member: count(o.Member),
 		Files: each(o.Files, func(name *string) string { return shownName(*name) }), Bytes: o.Bytes}
 }
 

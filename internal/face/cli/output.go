@@ -32,7 +32,9 @@ func (a *app) outputCmd() *cobra.Command {
 		Long: `List the output folders of the committed subjobs in order of progress, or, with --cat,
 print their files one after another in that order. Only what was committed is there:
 each range once. A range in which nothing was written has no folder: it is listed with
-0 files and no path. Units that were skipped are not listed. A terminal is shown control characters, not sent them; --raw sends them.`,
+0 files and no path. Units that were skipped are not listed. A gang over several nodes has a
+folder for each member that wrote something, listed in the order of $SLUICE_MEMBER; --subjob
+takes one of them. A terminal is shown control characters, not sent them; --raw sends them.`,
 		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,9 +79,15 @@ func outputColumns() []command.Column[*pb.Output] {
 	type out = *pb.Output
 	return []command.Column[out]{
 		{Key: "subjob", Head: "SUBJOB", Value: func(o out) any { return o.Subjob }},
-		{Head: "RANGE", Text: func(o out) string { return rangeText(o.Range) }},
+		{Head: "RANGE", Text: func(o out) string {
+			if o.Member > 0 {
+				return fmt.Sprintf("%s, member %d", rangeText(o.Range), o.Member)
+			}
+			return rangeText(o.Range)
+		}},
 		{Key: "from", Value: func(o out) any { return o.Range.GetFrom() }},
 		{Key: "to", Value: func(o out) any { return o.Range.GetTo() }},
+		{Key: "member", Value: func(o out) any { return o.Member }},
 		{Key: "files", Head: "FILES", Value: func(o out) any { return append([]string{}, o.Files...) }, Text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
 		{Key: "bytes", Head: "SIZE", Value: func(o out) any { return o.Bytes }, Text: func(o out) string { return command.Size(o.Bytes) }},
 		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }, Text: func(o out) string { return cmp.Or(o.Path, "-") }},

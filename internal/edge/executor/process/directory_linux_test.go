@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -187,6 +188,39 @@ func TestOutputs(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(o.Path, "d/f")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOutputsOfAGang: what every member wrote is listed, each by its own subjob, whether the first wrote something or not.
+func TestOutputsOfAGang(t *testing.T) {
+	b := newBench(t, nil)
+	for _, member := range []int{10, 2, 1} {
+		m := lease(time.Minute, "sh", "-c", "echo $SLUICE_MEMBER >$SLUICE_OUTPUT_DIR/who; echo x >$SLUICE_CHECKPOINT_DIR/x")
+		m.Token.Seq = uint64(member + 1)
+		m.Body.(*protocol.Work).Plan.Member, m.Body.(*protocol.Work).Plan.Members = member, 11
+		b.do(m)
+		if r := b.ended(m.Token); r.Outcome != job.Done {
+			t.Fatalf("member %d: %v: %s", member, r.Outcome, r.Detail)
+		}
+		b.commit(m)
+	}
+	outs, err := b.ex.Outputs("j")
+	if err != nil || len(outs) != 3 {
+		t.Fatalf("outputs %+v, %v: want those of members 1, 2 and 10", outs, err)
+	}
+	for i, member := range []int{1, 2, 10} {
+		o := outs[i]
+		if o.Member != member || o.Token.Seq != uint64(member+1) || o.Range != (job.Range{From: 0, To: 10}) || len(o.Files) != 1 || o.Files[0] != "who" {
+			t.Errorf("member %d: %+v", member, o)
+		}
+		if data, err := os.ReadFile(filepath.Join(o.Path, "who")); err != nil || string(data) != fmt.Sprintln(member) {
+			t.Errorf("member %d wrote %q, %v", member, data, err)
+		}
+	}
+	// A daemon of before has put them there without a word whose they are.
+	must(os.RemoveAll(filepath.Join(filepath.Dir(outs[0].Path), ".subjobs")))
+	if outs, err = b.ex.Outputs("j"); err != nil || len(outs) != 3 || outs[0].Member != 1 || !outs[0].Token.Zero() {
+		t.Errorf("outputs %+v, %v", outs, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,8 @@ import (
 type Output struct {
 	Token job.Token
 	Range job.Range
+	// Member of a gang over several nodes that wrote it; 0 is the first, and what is no gang's.
+	Member int
 	// Path is absolute; Files are relative to it, in order, at most maxFiles of them; Bytes adds up all.
 	Path  string
 	Files []string
@@ -41,22 +44,44 @@ func tokenFile(output string) string {
 // later and has none are empty.
 func (e *Executor) LogsSince() time.Time { return e.logs.since() }
 
-// Outputs lists the folders of a job's committed subjobs in order of progress.
+// Outputs lists the folders of a job's committed subjobs in order of progress, and those of a gang in order of its members.
 func (e *Executor) Outputs(j job.ID) ([]Output, error) {
-	entries, err := os.ReadDir(e.s.outputs(j))
+	folder := e.s.outputs(j)
+	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var all []Output
+	all, err := outputsIn(folder, entries, 0)
+	for _, entry := range entries {
+		var member int
+		if n, bad := fmt.Sscanf(entry.Name(), memberFolder, &member); n != 1 || bad != nil || member < 1 || err != nil {
+			continue
+		}
+		var theirs []fs.DirEntry
+		if theirs, err = os.ReadDir(filepath.Join(folder, entry.Name())); err != nil {
+			break
+		}
+		var more []Output
+		more, err = outputsIn(filepath.Join(folder, entry.Name()), theirs, member)
+		all = append(all, more...)
+	}
+	slices.SortFunc(all, func(a, b Output) int {
+		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(a.Member, b.Member))
+	})
+	return all, err
+}
+
+// outputsIn are the outputs of a gang's member, or of what is no gang's, among the entries of a folder.
+func outputsIn(folder string, entries []fs.DirEntry, member int) (all []Output, err error) {
 	for _, entry := range entries {
 		var r job.Range
 		if n, err := fmt.Sscanf(entry.Name(), "%d-%d", &r.From, &r.To); n != 2 || err != nil {
 			continue
 		}
-		o := Output{Range: r, Path: filepath.Join(e.s.outputs(j), entry.Name())}
+		o := Output{Range: r, Member: member, Path: filepath.Join(folder, entry.Name())}
 		if text, err := os.ReadFile(tokenFile(o.Path)); err == nil {
 			o.Token, _ = job.ParseToken(strings.TrimSpace(string(text)))
 		}
@@ -77,6 +102,5 @@ func (e *Executor) Outputs(j job.ID) ([]Output, error) {
 		}
 		all = append(all, o)
 	}
-	slices.SortFunc(all, func(a, b Output) int { return int(a.Range.From - b.Range.From) })
 	return all, nil
 }

@@ -156,23 +156,20 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 
 // publish moves what was committed to its place: the checkpoint first, because the next subjob waits for it.
 func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) error {
-	if l.Member > 0 { // the first member's checkpoint is the job's
-		if _, err := move(dir.Output(), e.s.member(l.Job, committed, l.Member), 0o700, l.Outlived(e.bootID)); err != nil {
+	path := e.s.member(l.Job, committed, l.Member)
+	if l.Member == 0 { // of a gang the first member's checkpoint is the job's
+		path = e.s.output(l.Job, committed)
+		moved, err := move(dir.Checkpoint(), e.s.checkpoint(l.Job, l.Token), 0o711, l.Outlived(e.bootID))
+		if err != nil {
 			return err
 		}
-		return e.moveLogs(dir, l)
-	}
-	moved, err := move(dir.Checkpoint(), e.s.checkpoint(l.Job, l.Token), 0o711, l.Outlived(e.bootID))
-	if err != nil {
-		return err
-	}
-	if moved {
-		if err = foreign.Seal(e.s.checkpoint(l.Job, l.Token)); err != nil {
-			e.o.Logger.Warn("taking the right to write from a checkpoint", "subjob", l.Token.String(), "err", err)
+		if moved {
+			if err = foreign.Seal(e.s.checkpoint(l.Job, l.Token)); err != nil {
+				e.o.Logger.Warn("taking the right to write from a checkpoint", "subjob", l.Token.String(), "err", err)
+			}
+			e.dropCheckpoints(l.Job, l.Token)
 		}
-		e.dropCheckpoints(l.Job, l.Token)
 	}
-	path := e.s.output(l.Job, committed)
 	written, err := filled(dir.Output())
 	if errors.Is(err, fs.ErrNotExist) { // moved before
 		_, gone := os.Lstat(path)
@@ -182,7 +179,7 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 		return err
 	}
 	if written { // whose it is to be is known before it is there
-		if err := os.MkdirAll(filepath.Join(e.s.outputs(l.Job), tokens), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(tokenFile(path)), 0o700); err != nil {
 			return err
 		}
 		if err := shim.WriteFile(tokenFile(path), []byte(l.Token.String()), 0o600); err != nil {

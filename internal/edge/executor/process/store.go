@@ -27,9 +27,12 @@ func (s store) output(j job.ID, r job.Range) string {
 	return filepath.Join(s.outputs(j), fmt.Sprintf("%012d-%012d", r.From, r.To))
 }
 
-// member is where the output of a gang's further member goes, beside that of the first, which is the job's.
+// memberFolder is the folder of a gang's further member among a job's outputs.
+const memberFolder = "member-%d"
+
+// member is where the output of a gang's further member goes, beside that of the first.
 func (s store) member(j job.ID, r job.Range, member int) string {
-	return filepath.Join(s.outputs(j), fmt.Sprintf("member-%d", member), filepath.Base(s.output(j, r)))
+	return filepath.Join(s.outputs(j), fmt.Sprintf(memberFolder, member), filepath.Base(s.output(j, r)))
 }
 
 func (s store) outputs(j job.ID) string     { return s.in("output", files.Folder(j)) }

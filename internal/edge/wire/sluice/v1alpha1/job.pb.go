@@ -1490,15 +1490,17 @@ func (x *SliceFit) GetWhy() string {
 	return ""
 }
 
-// Output is what one committed subjob has written. All of them together cover what is committed, each unit once, but for units that were given up.
+// Output is what one committed subjob has written. Those of member 0 together cover what is committed, each unit once, but for units that were given up.
 type Output struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Subjob string                 `protobuf:"bytes,1,opt,name=subjob,proto3" json:"subjob,omitempty"`
 	Range  *Range                 `protobuf:"bytes,2,opt,name=range,proto3" json:"range,omitempty"`
 	// Of its folder on the daemon's machine. Empty: nothing was written, and there is none.
-	Path          string   `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
-	Files         []string `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
-	Bytes         int64    `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Path  string   `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	Files []string `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
+	Bytes int64    `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Which member of a gang over several nodes wrote it; 0 is the first, and what is no gang's. A further member is listed if it wrote something.
+	Member        int32 `protobuf:"varint,6,opt,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1564,6 +1566,13 @@ func (x *Output) GetFiles() []string {
 func (x *Output) GetBytes() int64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Output) GetMember() int32 {
+	if x != nil {
+		return x.Member
 	}
 	return 0
 }
@@ -1718,13 +1727,14 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x12least_memory_bytes\x18\x03 \x01(\x03R\x10leastMemoryBytes\x122\n" +
 	"\x15capacity_memory_bytes\x18\x04 \x01(\x03R\x13capacityMemoryBytes\x12,\n" +
 	"\x05reach\x18\x05 \x01(\v2\x16.sluice.v1alpha1.RangeR\x05reach\x12\x10\n" +
-	"\x03why\x18\x06 \x01(\tR\x03why\"\x8e\x01\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\"\xa6\x01\n" +
 	"\x06Output\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12,\n" +
 	"\x05range\x18\x02 \x01(\v2\x16.sluice.v1alpha1.RangeR\x05range\x12\x12\n" +
 	"\x04path\x18\x03 \x01(\tR\x04path\x12\x14\n" +
 	"\x05files\x18\x04 \x03(\tR\x05files\x12\x14\n" +
-	"\x05bytes\x18\x05 \x01(\x03R\x05bytesBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06member\x18\x06 \x01(\x05R\x06memberBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_job_proto_rawDescOnce sync.Once
