@@ -182,6 +182,11 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 		if err := os.MkdirAll(filepath.Dir(tokenFile(path)), 0o700); err != nil {
 			return err
 		}
+		if l.Member > 0 { // its place is one folder deeper than those that move makes durable
+			if err := shim.SyncDir(filepath.Dir(e.s.outputs(l.Job))); err != nil {
+				return err
+			}
+		}
 		if err := shim.WriteFile(tokenFile(path), []byte(l.Token.String()), 0o600); err != nil {
 			return err
 		}
