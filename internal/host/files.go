@@ -68,9 +68,9 @@ func latest(j *status.Job) (job.Token, error) {
 	return last.Token, nil
 }
 
-// Outputs lists what the committed subjobs have written, in order of progress. Those of member 0, as all are but a gang's, cover everything that
-// is published, without overlap; skipped units are not among them. A range in which nothing was written has no path, since no folder is made
-// for it. What the further members of a gang wrote follows in their order.
+// Outputs lists what the committed subjobs have written, in order of progress. Those of member 0, as all are but a gang's, cover all
+// that is published, without overlap; skipped units are not among them. A range in which nothing was written has no path, since no folder
+// is made for it. What the further members of a gang wrote follows in their order.
 func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
 	if h.files == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
@@ -90,8 +90,8 @@ func (h *Host) Outputs(ctx context.Context, name job.ID) ([]status.Output, error
 	return list, nil
 }
 
-// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there (of a gang, by the first member): one for each subjob that the history
-// still has, and one for each gap that older subjobs leave.
+// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there (of a gang, by the first member): one
+// for each subjob that the history still has, and one for each gap that older subjobs leave.
 func unwrittenOf(j *status.Job, folders []status.Output) (list []status.Output) {
 	left := slices.Clone(j.Published)
 	for i := range folders {

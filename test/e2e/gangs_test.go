@@ -19,7 +19,8 @@ func upGangs(t *testing.T) *daemon {
 	return up(t, "sim:custom=3,mem=64Mi", "--config", file)
 }
 
-// A gang over three nodes is three processes that know which they are; what each of them wrote is the job's output. It outlives its daemon as a whole.
+// A gang over three nodes is three processes that know which they are; what each of them wrote is the job's output. It outlives its daemon
+// as a whole.
 func TestAGangOverNodes(t *testing.T) {
 	t.Parallel()
 	d := upGangs(t)

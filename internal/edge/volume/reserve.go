@@ -25,7 +25,7 @@ type Reserve struct {
 
 // NewReserve is the reserve file of a path, on the file system of dir. Release also removes one that an earlier process left.
 func NewReserve(path, dir string) *Reserve {
-	return &Reserve{path: path, look: func() (State, error) { return Look(dir) }}
+	return &Reserve{path: path, look: func() (State, error) { return LookOwn(dir) }}
 }
 
 // Held says whether the reserve is held.

@@ -4,6 +4,7 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -13,8 +14,26 @@ import (
 // work directory.
 const Least = 64 << 10
 
-// State is what a file system says of itself. It is a hint: one that compresses or shares blocks may take more, one with quotas less.
+// Limit is what bounds how much can be written to a file system.
+type Limit int
+
+const (
+	// Whole is the size of the file system itself.
+	Whole Limit = iota
+	// UserQuota and GroupQuota are how much one user or one group may have there, and the kernel says how much of it is left.
+	UserQuota
+	GroupQuota
+	// HiddenQuota is a quota that is known only by the writes that it refuses, as over NFS or on btrfs.
+	HiddenQuota
+)
+
+// State is what a file system says of itself, or of a quota. It is a hint: one that compresses or shares blocks may take more, and what is
+// left of a hidden quota nobody says.
 type State struct {
+	// Limit that the rest is about; ID is the user or group of a quota. A quota has no Kept, and of a hidden one nothing is known.
+	Limit Limit
+	ID    uint32
+
 	// Size in bytes; 0: it does not count them. Free bytes are left for every user, Kept bytes besides for root alone.
 	Size, Free, Kept int64
 	// Files is how many it can hold; 0: it does not count them. FreeFiles is how many more.
@@ -30,17 +49,74 @@ func (s State) Left(root bool) int64 {
 }
 
 // Full says whether there is no room for a small file more.
-func (s State) Full(root bool) bool {
-	return s.Size > 0 && s.Left(root) < Least || s.Files > 0 && s.FreeFiles == 0
-}
+func (s State) Full(root bool) bool { return s.bytesFull(root) || s.Files > 0 && s.FreeFiles == 0 }
+
+// OutOfFiles says whether it is full for want of files alone.
+func (s State) OutOfFiles(root bool) bool { return s.Full(root) && !s.bytesFull(root) }
+
+func (s State) bytesFull(root bool) bool { return s.Size > 0 && s.Left(root) < Least }
 
 // Text says what is free of how much.
 func (s State) Text(root bool) string {
+	if s.Limit == HiddenQuota {
+		return "a write was refused: " + syscall.EDQUOT.Error()
+	}
 	text := fmt.Sprintf("%s of %s are free", Bytes(s.Left(root)), Bytes(s.Size))
 	if s.Files > 0 && s.FreeFiles == 0 {
 		text += fmt.Sprintf(", and none of %d files", s.Files)
 	}
 	return text
+}
+
+// Name says for people what is bounded: the file system of a path, or a quota there.
+func (s State) Name(path string) string {
+	switch s.Limit {
+	case UserQuota:
+		return fmt.Sprintf("the quota of user %d on the file system %s", s.ID, Name(path))
+	case GroupQuota:
+		return fmt.Sprintf("the quota of group %d on the file system %s", s.ID, Name(path))
+	case HiddenQuota:
+		return "a quota on the file system " + Name(path)
+	case Whole:
+	}
+	return "the file system " + Name(path)
+}
+
+// LookOwn is Look for the user of this process: of the file system and of its quotas there, what is full or has the least left.
+func LookOwn(path string) (State, error) {
+	s, err := Look(path)
+	if err != nil || os.Geteuid() == 0 { // what Quotas tells of does not bound root
+		return s, err
+	}
+	for _, q := range Quotas(path, uint32(os.Geteuid()), uint32(os.Getegid())) {
+		s = tighter(s, q)
+	}
+	return s, nil
+}
+
+// tighter is which of a file system and a quota on it bounds a user.
+func tighter(s, quota State) State {
+	switch {
+	case s.Full(false):
+		return s
+	case quota.Full(false), quota.Size > 0 && (s.Size == 0 || quota.Free < s.Free):
+		return quota
+	}
+	return s
+}
+
+// OverQuota says whether an error means that a quota is used up.
+func OverQuota(err error) bool { return errors.Is(err, syscall.EDQUOT) }
+
+// Try writes Least bytes to a file in a directory, removes it, and returns what refused them. pattern is that of os.CreateTemp.
+func Try(dir, pattern string) error {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f, Least), f.Close())
+	_ = os.Remove(f.Name()) // whoever clears the directory finds it
+	return err
 }
 
 // NoRoom says whether an error means that a disk is full or a quota is used up.

@@ -44,13 +44,22 @@ func mount(path string) (at, kind string) {
 	}
 	mounts, _ := Mounts()
 	device := fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
+	var over, last Mount
 	for _, m := range mounts {
-		below := strings.HasPrefix(path+"/", strings.TrimSuffix(m.Point, "/")+"/")
-		if m.Device == device && below && len(m.Point) >= len(at) {
-			at, kind = m.Point, m.Type
+		if !strings.HasPrefix(path+"/", strings.TrimSuffix(m.Point, "/")+"/") {
+			continue
+		}
+		if len(m.Point) >= len(last.Point) {
+			last = m
+		}
+		if m.Device == device && len(m.Point) >= len(over.Point) {
+			over = m
 		}
 	}
-	return at, kind
+	if over.Point == "" && last.Type == "btrfs" { // the files of a subvolume have a device number that no mount has
+		over = last
+	}
+	return over.Point, over.Type
 }
 
 // Mount is a mounted file system.

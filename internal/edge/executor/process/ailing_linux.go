@@ -153,15 +153,17 @@ func (e *Executor) probe() (err error) {
 	return nil
 }
 
-// full says whether the disk of the data directory has no room for a result. What a file system says of itself is no more than
+// full is what refuses a result on the disk of the data directory, nil if there is room. What a file system says of itself is no more than
 // a hint: one that counts nothing looks full, and one of which only the part kept for root is left is full for others alone.
-func (e *Executor) full() bool {
-	var s unix.Statfs_t
-	if unix.Statfs(e.o.DataDir, &s) != nil || s.Bavail*uint64(s.Bsize) >= probeBytes && (s.Files == 0 || s.Ffree > 0) {
-		return false
+func (e *Executor) full() error {
+	s, err := volume.LookOwn(e.o.DataDir)
+	if err != nil || s.Free >= probeBytes && (s.Files == 0 || s.FreeFiles > 0) {
+		return nil
 	}
-	err := e.probe()
-	return err != nil && ofTheNode(err)
+	if err = e.probe(); ofTheNode(err) {
+		return err
+	}
+	return nil
 }
 
 // blame turns a result that looks like the job's failure into the node's trouble where that is what it was. A program that
@@ -178,8 +180,12 @@ func (r *run) blame(res job.Result) job.Result {
 		if err := r.e.probe(); err != nil && ofTheNode(err) {
 			why = err.Error()
 		}
-	case res.Outcome == job.ExitFailed && r.e.full():
-		why = "the disk of the data directory is full: " + syscall.ENOSPC.Error()
+	case res.Outcome == job.ExitFailed:
+		if err := r.e.full(); volume.OverQuota(err) {
+			why = "a quota where the data directory is, is used up: " + syscall.EDQUOT.Error()
+		} else if err != nil {
+			why = "the disk of the data directory is full: " + syscall.ENOSPC.Error()
+		}
 	}
 	if why == "" {
 		return res

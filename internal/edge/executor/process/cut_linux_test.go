@@ -23,7 +23,9 @@ import (
 // anybody is put away.
 func TestAPowerCutIsTakenUp(t *testing.T) {
 	const draws = 2
-	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}, "in another's place": {second: true}, "a gang's second": {member: true}} {
+	for name, l := range map[string]life{
+		"ended": {}, "supervisor killed": {killed: true}, "in another's place": {second: true}, "a gang's second": {member: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			h, p := l.recorded(t)
 			disk := power.Platter{}

@@ -210,7 +210,8 @@ func TestOutputsOfAGang(t *testing.T) {
 	}
 	for i, member := range []int{1, 2, 10} {
 		o := outs[i]
-		if o.Member != member || o.Token.Seq != uint64(member+1) || o.Range != (job.Range{From: 0, To: 10}) || len(o.Files) != 1 || o.Files[0] != "who" {
+		if o.Member != member || o.Token.Seq != uint64(member+1) || o.Range != (job.Range{From: 0, To: 10}) ||
+			len(o.Files) != 1 || o.Files[0] != "who" {
 			t.Errorf("member %d: %+v", member, o)
 		}
 		if data, err := os.ReadFile(filepath.Join(o.Path, "who")); err != nil || string(data) != fmt.Sprintln(member) {

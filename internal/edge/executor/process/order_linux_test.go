@@ -219,7 +219,10 @@ const draws = 64
 // settled, and looks at what any disk may have kept: what was told stands, a result that is there is whole and has its output
 // and checkpoint, and these are in the run directory or published at any time.
 func TestAPowerCutTakesNothingThatCounts(t *testing.T) {
-	for name, l := range map[string]life{"ended": {}, "supervisor killed": {killed: true}, "moved before": {moved: true}, "in another's place": {second: true}, "a gang's second": {member: true}} {
+	for name, l := range map[string]life{
+		"ended": {}, "supervisor killed": {killed: true}, "moved before": {moved: true}, "in another's place": {second: true},
+		"a gang's second": {member: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			h, p := l.recorded(t)
 			for _, w := range p.judge(h, -1, draws) {
@@ -235,7 +238,8 @@ func TestAPowerCutTakesNothingThatCounts(t *testing.T) {
 				// Those of the data directory are of its own folders and of the name of this start of the machine. That of the run
 				// directory behind a move keeps what was moved from being in both places, where a file system allows that; in one that
 				// was another's the names of the folders are on the disk since then.
-				needless := l.member && strings.HasPrefix(m.Path, runDir+"/checkpoint") || m.Path == "." || path.Dir(m.Path) == "." || m.Path == runDir && (i > settling || l.moved || l.second)
+				needless := l.member && strings.HasPrefix(m.Path, runDir+"/checkpoint") || m.Path == "." ||
+					path.Dir(m.Path) == "." || m.Path == runDir && (i > settling || l.moved || l.second)
 				if m.Said == "" && i > before(h) && !needless && p.judge(h, i, draws) == nil {
 					t.Errorf("moment %d: nothing that counts is lost without the sync of %s", i, m.Path)
 				}

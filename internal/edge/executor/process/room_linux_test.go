@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/volume"
+	"sluice.dev/sluice/internal/edge/volume/volumetest"
 )
 
 // diskSize is the size of a small disk, in bytes.
@@ -226,5 +228,84 @@ func TestWhoFillsTheDiskAndLosesItsSupervisor(t *testing.T) {
 			release()
 			b.wantDiskFreed()
 		})
+	}
+}
+
+// onQuota puts the data directory into a folder with a quota, of which its file system says nothing.
+func onQuota(t *testing.T) func(*process.Options) {
+	dir := volumetest.Quota(t)
+	return func(o *process.Options) {
+		o.DataDir, o.LogLimit = dir, 64<<20
+	}
+}
+
+// TestWhoFillsAQuotaEndsForIt: a quota of which nobody is told counts as a full disk once a write meets it. Whose files fill it ends for
+// that limit, and loses them.
+func TestWhoFillsAQuotaEndsForIt(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"its output, and fails":   `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x`,
+		"scratch, and fails":      `head -c 60000000 /dev/zero > $TMPDIR/x; exit 3`,
+		"what it says, and fails": `head -c 60000000 /dev/zero; exit 3`,
+		"its output, and is done": `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; exit 0`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, onQuota(t))
+			b.do(lease(time.Minute, "sh", "-c", script))
+			r := b.ended(token)
+			if r.Outcome != job.LimitKilled || r.Progress != 0 || r.Checkpoint {
+				t.Errorf("%v at %d, want the limit and nothing that counts: %s", r.Outcome, r.Progress, r.Detail)
+			}
+			for _, want := range []string{"filled a quota on the file system " + filepath.Dir(b.o.DataDir) + " (btrfs)", "Mi"} {
+				if !strings.Contains(r.Detail, want) {
+					t.Errorf("it says %q, want %q in it", r.Detail, want)
+				}
+			}
+			if strings.Contains(r.Detail, "are free") {
+				t.Errorf("it says what is free of the file system, which is not what is free of the quota: %q", r.Detail)
+			}
+			if err := os.WriteFile(filepath.Join(b.o.DataDir, "room"), make([]byte, 16<<20), 0o600); err != nil {
+				t.Errorf("what filled the quota is still there: %v", err)
+			}
+		})
+	}
+}
+
+// TestWhoFailsBesideAFullQuotaIsExcused: what fills the quota is not the subjob's.
+func TestWhoFailsBesideAFullQuotaIsExcused(t *testing.T) {
+	b := newBench(t, onQuota(t))
+	b.do(lease(time.Minute, "sh", "-c", `head -c 2000000 /dev/zero > $SLUICE_OUTPUT_DIR/x
+		until [ -e `+filepath.Join(b.o.DataDir, "full")+` ]; do sleep 0.01; done
+		head -c 1000000 /dev/zero > $SLUICE_OUTPUT_DIR/y || exit 3`))
+	b.next(protocol.Started)
+	b.await("its output", func() bool { return b.wrote(2_000_000) })
+	b.fillQuota()
+	r := b.ended(token)
+	if r.Outcome != job.NodeFailed || !strings.Contains(r.Detail, "exit status 3") ||
+		!strings.Contains(r.Detail, "a quota on the file system") || strings.Contains(r.Detail, "are free") {
+		t.Errorf("%v: %q, want the node's trouble, which is a quota", r.Outcome, r.Detail)
+	}
+}
+
+// fillQuota uses the quota up but for 48 KiB, which are room for a result.
+func (b *bench) fillQuota() {
+	b.Helper()
+	spare, path := filepath.Join(b.o.DataDir, "spare"), filepath.Join(b.o.DataDir, "full")
+	if err := os.WriteFile(spare, make([]byte, 48<<10), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for size := 64 << 10; size >= 4<<10; size /= 2 {
+		for err = nil; err == nil; {
+			if _, err = f.Write(make([]byte, size)); err == nil {
+				err = f.Sync()
+			}
+		}
+	}
+	if err = errors.Join(f.Close(), os.Remove(spare), os.Rename(path+".new", path)); err != nil {
+		b.Fatal(err)
 	}
 }

@@ -23,14 +23,25 @@ import (
 // succeeded. The failure of any other subjob counts as its node's.
 func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	state, full := d.DiskFull(l)
-	full = full || e.DiskFull
+	switch {
+	case full:
+	case e.DiskFull:
+		full = true
+		if e.Short.Limit != volume.Whole { // of the file system what is free now is said
+			state = e.Short
+		}
+	case !e.well() && (e.Cause == 0 || e.Cause == job.Lost): // it failed by itself, perhaps for want of room
+		if s, no := d.refused(); no {
+			state, full = s, true
+		}
+	}
 	fills := e.Fills
 	switch {
 	case fills != "":
 	case d.wasForfeited():
-		fills = "it filled its file system: what it wrote does not count and is removed"
+		fills = "it filled its file system, or a quota there: what it wrote does not count and is removed"
 	case full:
-		fills = d.Fills(l, e.Unlinked)
+		fills = d.Fills(l, state, e.Unlinked, false)
 	}
 	if fills != "" && (!e.well() || e.Fills != "") {
 		return d.forfeit(l, e, fills)
@@ -46,6 +57,9 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 			unfit, err = "what it wrote can't be made durable: "+strings.ToValidUTF8(err.Error(), "?"), nil
 		}
 	}
+	if volume.OverQuota(err) && fills == "" {
+		fills = d.Fills(l, volume.State{Limit: volume.HiddenQuota}, e.Unlinked, false)
+	}
 	if volume.NoRoom(err) && fills != "" { // even if it succeeded: its output can't be made durable
 		return d.forfeit(l, e, fills)
 	}
@@ -54,10 +68,10 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	if unfit != "" {
 		refuse(&r, l, unfit)
 	}
-	if full && r.Outcome == job.ExitFailed && l.Free.Bytes > 0 {
+	if full && r.Outcome == job.ExitFailed && (l.free(state.Limit) != (foreign.Usage{}) || state.Limit == volume.HiddenQuota) {
 		r.Outcome = job.NodeFailed
-		r.Detail = fmt.Sprintf("it failed while the file system %s was full (%s), which others fill: %s",
-			volume.Name(string(d)), state.Text(asRoot(l.User)), r.Detail)
+		r.Detail = fmt.Sprintf("it failed while %s was full (%s), which others fill: %s",
+			state.Name(string(d)), state.Text(asRoot(l.User)), r.Detail)
 	}
 	return r, err
 }

@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // Ending is what is known of how a subjob's command ended, before it is judged.
@@ -23,9 +24,11 @@ type Ending struct {
 	Spoke bool
 	// Unfit is why output and checkpoint can't be published, if that is known already; else "".
 	Unfit string
-	// DiskFull: the file system of the run directory was full when it ended, or shortly before. Fills is how this subjob filled it, "" if
-	// it was not ended for that. Unlinked is how many bytes it had there then in open files without a name.
+	// DiskFull: the file system of the run directory, or a quota there, was full when it ended, or shortly before; Short is which. Fills
+	// is how this subjob filled it, "" if it was not ended for that. Unlinked is how many bytes it had there then in open files without a
+	// name.
 	DiskFull bool
+	Short    volume.State
 	Fills    string
 	Unlinked int64
 	// Whole: the checkpoint directory holds at least one plain file and was synced.

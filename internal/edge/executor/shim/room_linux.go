@@ -15,9 +15,12 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// A full disk must not keep a subjob from ending. Its scratch is removed first. Then the culprit is ended and forfeits all that it wrote:
-// of the node's running subjobs the one that uses most, provided that it took at least half of what was free at its start. Any other
-// subjob that fails while the disk is full counts as its node's failure.
+// A full disk, or a quota that is used up, must not keep a subjob from ending. Its scratch is removed first. Then the culprit is ended and
+// forfeits all that it wrote: of the node's running subjobs the one that uses most, provided that it took at least half of what was free at
+// its start. Any other subjob that fails while the disk is full counts as its node's failure. Of a quota that the kernel tells of
+// (volume.Quotas) the same is true among those whom it bounds. What is free under any other quota nobody knows: a write that it refuses
+// shows that it is full, and the culprit is who has taken as much as all others together, and half of what the file system has filled up by
+// since it began.
 
 // FreeAt is what a user (nil: our own) can still write on the file system of a path; zero where that is unknown.
 func FreeAt(path string, u *User) foreign.Usage {
@@ -28,12 +31,82 @@ func FreeAt(path string, u *User) foreign.Usage {
 	return foreign.Usage{Bytes: s.Left(asRoot(u)), Files: s.FreeFiles}
 }
 
+// QuotasAt is what the quotas of a user (nil: our own) and its group leave it on the file system of a path; zero where there are none.
+func QuotasAt(path string, u *User) (user, group foreign.Usage) {
+	for _, q := range quotasOf(path, u) {
+		if left := (foreign.Usage{Bytes: q.Free, Files: q.FreeFiles}); q.Limit == volume.UserQuota {
+			user = left
+		} else {
+			group = left
+		}
+	}
+	return user, group
+}
+
+// quotasOf are those that bound a user (nil: our own). None bounds root.
+func quotasOf(path string, u *User) []volume.State {
+	if asRoot(u) {
+		return nil
+	}
+	uid, gid := owner(u)
+	return volume.Quotas(path, uid, gid)
+}
+
+func owner(u *User) (uid, gid uint32) {
+	if u == nil {
+		return uint32(os.Geteuid()), uint32(os.Getegid())
+	}
+	return u.UID, u.GID
+}
+
 func asRoot(u *User) bool { return u == nil && os.Geteuid() == 0 || u != nil && u.UID == 0 }
 
-// DiskFull says whether the file system of the run directory is full for the user of its subjob, and returns its state.
+// DiskFull says whether the file system of the run directory is full for the user of its subjob, or one of its quotas there, and returns
+// the state of that.
 func (d Dir) DiskFull(l *Lease) (s volume.State, full bool) {
 	s, err := volume.Look(string(d))
-	return s, err == nil && s.Full(asRoot(l.User))
+	if err != nil || s.Full(asRoot(l.User)) {
+		return s, err == nil
+	}
+	for _, q := range quotasOf(string(d), l.User) {
+		if q.Full(false) {
+			return q, true
+		}
+	}
+	return s, false
+}
+
+// refused is the state of a quota of which nothing is known but that it refuses a small file, if that is so.
+func (d Dir) refused() (s volume.State, full bool) {
+	return volume.State{Limit: volume.HiddenQuota}, volume.OverQuota(volume.Try(string(d), temporary+"*"))
+}
+
+// free is what a limit left the subjob at its start; zero where that is unknown.
+func (l *Lease) free(of volume.Limit) foreign.Usage {
+	switch of {
+	case volume.UserQuota:
+		return l.UserFree
+	case volume.GroupQuota:
+		return l.GroupFree
+	case volume.Whole:
+		return l.Free
+	case volume.HiddenQuota:
+	}
+	return foreign.Usage{}
+}
+
+// bounds says whether a limit that bounds this subjob bounds another one too.
+func (l *Lease) bounds(of volume.Limit, other *Lease) bool {
+	uid, gid := owner(l.User)
+	u, g := owner(other.User)
+	switch of {
+	case volume.UserQuota:
+		return uid == u
+	case volume.GroupQuota:
+		return gid == g
+	case volume.Whole, volume.HiddenQuota:
+	}
+	return true
 }
 
 // taken is what a subjob uses of its file system, in bytes of disk and in files, without what was copied for it.
@@ -54,43 +127,108 @@ func (d Dir) taken(l *Lease) (u foreign.Usage) {
 	return foreign.Usage{Bytes: max(0, u.Bytes-l.Copied.Bytes), Files: max(0, u.Files-l.Copied.Files)}
 }
 
-// Fills returns how this subjob filled the disk if that is full and the subjob is the culprit, else "". unlinked is how many bytes it had,
-// when the disk was full, in open files without a name; they were freed when its processes ended, so the disk need not be full any more.
-func (d Dir) Fills(l *Lease, unlinked int64) string {
+// Fills returns how this subjob filled the disk if that is full and the subjob is the culprit, else "". seen is what was found full before,
+// and unlinked how many bytes it had then in open files without a name; they were freed when its processes ended, so nothing need be full
+// any more. A hidden quota is taken to be full still. must: there is no room for its result, so that somebody has to make some.
+func (d Dir) Fills(l *Lease, seen volume.State, unlinked int64, must bool) string {
 	s, full := d.DiskFull(l)
-	if !full && unlinked == 0 || l.Free.Bytes == 0 {
-		return ""
+	if !full {
+		if s = seen; unlinked == 0 && s.Limit != volume.HiddenQuota {
+			return ""
+		}
 	}
+	return d.fills(l, s, unlinked, must)
+}
+
+// fills is Fills of what is, or was, full.
+func (d Dir) fills(l *Lease, s volume.State, unlinked int64, must bool) string {
 	mine := d.taken(l)
 	mine.Bytes += unlinked
-	files := full && s.Left(asRoot(l.User)) >= volume.Least // bytes are left, so it is out of inodes
-	if !tookHalf(mine, l, files) || !d.largest(mine, files) {
+	free := l.free(s.Limit)
+	files := s.OutOfFiles(asRoot(l.User))
+	what := fmt.Sprintf("it took %s of the %s that were free when it began", volume.Bytes(mine.Bytes), volume.Bytes(free.Bytes))
+	switch {
+	case s.Limit == volume.HiddenQuota:
+		if mine.Bytes < leastHidden || !d.outweighs(mine) || !must && 2*mine.Bytes < d.grown(l) {
+			return ""
+		}
+		what = fmt.Sprintf("a write was refused when it had taken %s, at least as much as all other subjobs here. "+
+			"How much was free under the quota the file system does not tell", volume.Bytes(mine.Bytes))
+	case !tookHalf(mine, free, files) || !d.largest(l, s.Limit, mine, files):
 		return ""
+	case files:
+		what = fmt.Sprintf("it took %d of the %d files that there was room for when it began", mine.Files, free.Files)
 	}
-	what := fmt.Sprintf("%s of the %s that were free", volume.Bytes(mine.Bytes), volume.Bytes(l.Free.Bytes))
-	if files {
-		what = fmt.Sprintf("%d of the %d files that there was room for", mine.Files, l.Free.Files)
+	if s.Limit == volume.Whole {
+		what += ", and there was no room left for anybody"
 	}
-	return fmt.Sprintf("it filled the file system %s: it took %s when it began, and there was no room left for anybody. "+
-		"What it wrote does not count and is removed: write less, or have the data directory on a larger file system",
-		volume.Name(string(d)), what)
+	return fmt.Sprintf("it filled %s: %s. What it wrote does not count and is removed: write less, or have the data directory %s",
+		s.Name(string(d)), what, elsewhere(s.Limit))
 }
+
+// elsewhere is where more could be written.
+func elsewhere(l volume.Limit) string {
+	if l == volume.Whole {
+		return "on a larger file system"
+	}
+	return "where the quota is larger"
+}
+
+// leastHidden is how much a subjob must have taken, in bytes, to be the culprit of a hidden quota: one that was full when the subjob began
+// is not its doing.
+const leastHidden = 1 << 20
 
 // tookHalf says whether a usage is at least half of what was free at a subjob's start, in bytes or in files.
-func tookHalf(u foreign.Usage, l *Lease, files bool) bool {
+func tookHalf(u, free foreign.Usage, files bool) bool {
 	if files {
-		return l.Free.Files > 0 && 2*u.Files >= l.Free.Files
+		return free.Files > 0 && 2*u.Files >= free.Files
 	}
-	return l.Free.Bytes > 0 && 2*u.Bytes >= l.Free.Bytes
+	return free.Bytes > 0 && 2*u.Bytes >= free.Bytes
 }
 
-// largest says whether no other running subjob that took half of what was free at its start uses more than this one. Of equals the first
-// by name is the largest, so that all supervisors agree on one culprit.
-func (d Dir) largest(mine foreign.Usage, files bool) bool {
+// largest says whether no other running subjob that a limit bounds, and that took half of what was free at its start, uses more than this
+// one. Of equals the first by name is the largest, so that all supervisors agree on one culprit.
+func (d Dir) largest(l *Lease, of volume.Limit, mine foreign.Usage, files bool) bool {
+	own, yes := filepath.Base(string(d)), true
+	d.others(func(other Dir, lease *Lease) {
+		if !l.bounds(of, lease) {
+			return
+		}
+		its := other.taken(lease)
+		more, as := its.Bytes > mine.Bytes, its.Bytes == mine.Bytes
+		if files {
+			more, as = its.Files > mine.Files, its.Files == mine.Files
+		}
+		if tookHalf(its, lease.free(of), files) && (more || as && filepath.Base(string(other)) < own) {
+			yes = false
+		}
+	})
+	return yes
+}
+
+// outweighs says whether this subjob uses at least as many bytes as all other running subjobs together.
+func (d Dir) outweighs(mine foreign.Usage) bool {
+	var theirs int64
+	d.others(func(other Dir, l *Lease) { theirs += other.taken(l).Bytes })
+	return mine.Bytes >= theirs
+}
+
+// grown is how much less is free on the file system than when a subjob began, in bytes: it took half of what was free under a hidden quota
+// only if it took half of that. 0 where it is unknown.
+func (d Dir) grown(l *Lease) int64 {
+	s, err := volume.Look(string(d))
+	if err != nil || l.Free.Bytes == 0 {
+		return 0
+	}
+	return l.Free.Bytes - s.Left(asRoot(l.User))
+}
+
+// others calls each for every other subjob beside this one that has no result yet.
+func (d Dir) others(each func(other Dir, l *Lease)) {
 	own := filepath.Base(string(d))
 	entries, err := os.ReadDir(filepath.Dir(string(d)))
 	if err != nil {
-		return true
+		return
 	}
 	for _, e := range entries {
 		if _, bad := job.ParseToken(e.Name()); bad != nil || e.Name() == own {
@@ -100,20 +238,10 @@ func (d Dir) largest(mine foreign.Usage, files bool) bool {
 		if over, err := exists(other.Result()); over || err != nil {
 			continue
 		}
-		l, err := other.ReadLease()
-		if err != nil {
-			continue
-		}
-		its := other.taken(&l)
-		more, as := its.Bytes > mine.Bytes, its.Bytes == mine.Bytes
-		if files {
-			more, as = its.Files > mine.Files, its.Files == mine.Files
-		}
-		if tookHalf(its, &l, files) && (more || as && e.Name() < own) {
-			return false
+		if l, err := other.ReadLease(); err == nil {
+			each(other, &l)
 		}
 	}
-	return true
 }
 
 // Strip removes what is not needed once a subjob is over, to free room on a full disk: its scratch, temporary files that were not finished,
@@ -163,6 +291,9 @@ func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 				err = os.Rename(folder, d.forfeited(folder))
 			}
 		}
+		if volume.NoRoom(err) { // on btrfs another name needs room too
+			err = d.discard(folder)
+		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -173,6 +304,20 @@ func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 	d.Strip()
 	r.Outcome, r.Progress, r.Checkpoint, r.Detail = job.LimitKilled, l.Range.From, false, why
 	return errors.Join(errs...)
+}
+
+// DiscardFolders removes output and checkpoint of a subjob that is over and of which nothing counts.
+func (d Dir) DiscardFolders() error {
+	return errors.Join(d.discard(d.Output()), d.discard(d.Checkpoint()))
+}
+
+// discard removes a folder of which nothing may count in its place. What says how far the subjob came goes first: without that and without
+// a result nothing of it counts, whoever finds the folder half removed.
+func (d Dir) discard(folder string) error {
+	if err := foreign.Remove(d.ProgressDir()); err != nil {
+		return err
+	}
+	return foreign.Remove(folder)
 }
 
 // keptOfLog is how many bytes at the end of a log are kept when its subjob forfeits the rest.
@@ -193,6 +338,9 @@ func shorten(path string) error {
 		n, _ := f.ReadAt(end, info.Size()-keptOfLog) // a short read loses lines of a log, no more
 		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteAt(end[:n], 0)
+		}
+		if volume.NoRoom(err) { // what is left of it would not fit either
+			err = os.Remove(path)
 		}
 	}
 	return errors.Join(err, f.Close())

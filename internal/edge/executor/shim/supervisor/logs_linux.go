@@ -21,8 +21,10 @@ type logFile struct {
 	flags int
 	mode  os.FileMode
 	file  *os.File
-	// noRoom is set to when the file system last had no room for the log, in Unix nanoseconds; nil: it is not noted.
+	// noRoom is set to when the file system last had no room for the log, in Unix nanoseconds, and quota to whether that was for a quota;
+	// nil: it is not noted.
 	noRoom *atomic.Int64
+	quota  *atomic.Bool
 }
 
 func (f *logFile) Write(p []byte) (n int, err error) {
@@ -36,6 +38,7 @@ func (f *logFile) Write(p []byte) (n int, err error) {
 		f.file = nil
 	}
 	if f.noRoom != nil && volume.NoRoom(err) {
+		f.quota.Store(volume.OverQuota(err))
 		f.noRoom.Store(time.Now().UnixNano())
 	}
 	return n, err
@@ -56,6 +59,7 @@ type logs struct {
 	pipes  []*os.File
 	under  sync.WaitGroup
 	noRoom atomic.Int64 // what logFile.noRoom points to
+	quota  atomic.Bool  // what logFile.quota points to
 }
 
 func newLogs(dir shim.Dir, limit int64) *logs {
@@ -75,7 +79,7 @@ func (l *logs) read(which, fd int, some bool) {
 	r := os.NewFile(uintptr(fd), "")
 	l.pipes = append(l.pipes, r)
 	l.under.Go(func() {
-		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o600, noRoom: &l.noRoom}
+		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o600, noRoom: &l.noRoom, quota: &l.quota}
 		if dropped := pour(f, r, &l.budget); dropped > 0 {
 			// Best effort: a disk that refused the log may refuse this line too.
 			_, _ = fmt.Fprintf(f, "\n[sluice: the log limit was reached or the disk is full; %d bytes were dropped]\n", dropped)

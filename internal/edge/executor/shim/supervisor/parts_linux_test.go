@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // full is a disk that takes so many bytes.
@@ -56,20 +57,21 @@ func TestALogWithoutRoomShowsAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	var noRoom atomic.Int64
-	f := logFile{file: disk, noRoom: &noRoom}
+	var quota atomic.Bool
+	f := logFile{file: disk, noRoom: &noRoom, quota: &quota}
 	defer func() { _ = f.Close() }()
-	if _, err := f.Write([]byte("x")); err == nil || noRoom.Load() == 0 {
+	if _, err := f.Write([]byte("x")); err == nil || noRoom.Load() == 0 || quota.Load() {
 		t.Fatalf("a write to a full disk: %v, noted at %d", err, noRoom.Load())
 	}
 	for since, full := range map[time.Duration]bool{0: true, recently - time.Second: true, recently + time.Second: false} {
 		var e shim.Ending
-		(&diskWatch{}).over(&e, time.Now().Add(-since).UnixNano())
-		if e.DiskFull != full {
+		(&diskWatch{}).over(&e, time.Now().Add(-since).UnixNano(), since == 0)
+		if e.DiskFull != full || (e.Short.Limit == volume.HiddenQuota) != (since == 0) {
 			t.Errorf("%v after the log met a full disk it is taken for full: %v", since, e.DiskFull)
 		}
 	}
 	var e shim.Ending
-	if (&diskWatch{}).over(&e, 0); e.DiskFull {
+	if (&diskWatch{}).over(&e, 0, false); e.DiskFull {
 		t.Error("a disk that nothing found full is taken for full")
 	}
 }

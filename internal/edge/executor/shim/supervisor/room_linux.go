@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 const (
@@ -28,9 +29,10 @@ type diskWatch struct {
 	lease *shim.Lease
 	duty  duty
 	looks int // in a row that have found it full
-	// last is when it was full, and unlinked how many bytes this subjob had then in open files without a name. fills is how this subjob
-	// fills it, "" if it is not the culprit.
+	// last is when it was full, short what was, and unlinked how many bytes this subjob had then in open files without a name. fills is how
+	// this subjob fills it, "" if it is not the culprit.
 	last     time.Time
+	short    volume.State
 	unlinked int64
 	fills    string
 }
@@ -41,29 +43,32 @@ func (c *diskWatch) look(members []tree.Member) string {
 		return ""
 	}
 	defer c.duty.done(roomEvery)
-	if _, full := c.dir.DiskFull(c.lease); !full {
+	short, full := c.dir.DiskFull(c.lease)
+	if !full {
 		c.looks = 0
 		return ""
 	}
-	c.last, c.unlinked = time.Now(), unlinked(string(c.dir), members)
+	c.last, c.short, c.unlinked = time.Now(), short, unlinked(string(c.dir), members)
 	if c.looks++; c.looks < fullLooks {
 		return ""
 	}
-	c.fills = c.dir.Fills(c.lease, c.unlinked)
+	c.fills = c.dir.Fills(c.lease, short, c.unlinked, false)
 	return c.fills
 }
 
 // over fills in what is known of the disk at the end of a subjob whose processes are gone. logged is when its log last met a full disk, in
-// Unix nanoseconds, 0 if never: looks may miss a disk that was full for a moment.
-func (c *diskWatch) over(e *shim.Ending, logged int64) {
+// Unix nanoseconds, 0 if never: looks may miss a disk that was full for a moment. quota: what it met was a quota.
+func (c *diskWatch) over(e *shim.Ending, logged int64, quota bool) {
 	e.Fills = c.fills
 	if at := time.Unix(0, logged); logged != 0 && at.After(c.last) {
-		c.last = at
+		if c.last = at; quota && c.short.Limit == volume.Whole {
+			c.short = volume.State{Limit: volume.HiddenQuota}
+		}
 	}
 	if c.last.IsZero() || time.Since(c.last) > recently {
 		return
 	}
-	e.DiskFull, e.Unlinked = true, c.unlinked
+	e.DiskFull, e.Short, e.Unlinked = true, c.short, c.unlinked
 }
 
 // unlinked is how many bytes of disk processes hold in open files without a name, on the file system of a path.
@@ -94,15 +99,27 @@ func unlinked(path string, members []tree.Member) (bytes int64) {
 // may have released its reserve file.
 const triesBeforeForfeit = 4
 
-// makeRoom frees room for a result that could not be written for a full disk, by how often that was tried: first it removes what nobody
-// needs, at last what the subjob wrote, if it is the culprit. It says whether there may be room now.
-func (s *subjob) makeRoom(r *job.Result, tries int) bool {
+// makeRoom frees room for a result that could not be written for want of it, by how often that was tried: first it removes what nobody
+// needs, then what the subjob wrote if nothing of it counts, and at last if it is the culprit. It says whether there may be room now.
+func (s *subjob) makeRoom(r *job.Result, tries int, want error) bool {
 	switch tries {
 	case 1:
 		s.dir.Strip()
 		return true
+	case triesBeforeForfeit - 1:
+		if r.Progress > s.lease.Range.From || r.Checkpoint || r.Outcome == job.Done || r.Outcome == job.Yielded {
+			return false
+		}
+		if err := s.dir.DiscardFolders(); err != nil {
+			s.log.Error("removing what does not count from a full disk", "err", err)
+		}
+		return true
 	case triesBeforeForfeit:
-		why := s.dir.Fills(&s.lease, 0)
+		var seen volume.State
+		if volume.OverQuota(want) {
+			seen.Limit = volume.HiddenQuota
+		}
+		why := s.dir.Fills(&s.lease, seen, 0, true)
 		if why == "" {
 			return false
 		}

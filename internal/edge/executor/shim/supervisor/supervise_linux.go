@@ -252,7 +252,7 @@ func (s *subjob) finish(said word) error {
 	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
 	e.Unfit = s.dir.Unmount()
 	e.Said, e.Spoke = s.dir.ReadProgress()
-	if s.watch.room.over(&e, s.child.logs.noRoom.Load()); e.Fills != "" {
+	if s.watch.room.over(&e, s.child.logs.noRoom.Load(), s.child.logs.quota.Load()); e.Fills != "" {
 		s.detail = "" // Conclude says it, from e.Fills
 	}
 	if planted.In(planted.ResultBeforeSync) {
@@ -352,7 +352,7 @@ func (s *subjob) put(r *job.Result) (err error) {
 			return err
 		}
 		s.log.Error("the result can't be written; trying again", "err", err)
-		if !volume.NoRoom(err) || !s.makeRoom(r, tries) {
+		if !volume.NoRoom(err) || !s.makeRoom(r, tries, err) {
 			time.Sleep(s.pause)
 		}
 	}

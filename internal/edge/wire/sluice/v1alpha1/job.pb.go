@@ -1490,7 +1490,8 @@ func (x *SliceFit) GetWhy() string {
 	return ""
 }
 
-// Output is what one committed subjob has written. Those of member 0 together cover what is committed, each unit once, but for units that were given up.
+// Output is what one committed subjob has written. Those of member 0 together cover what is committed, each unit once, but for units that
+// were given up.
 type Output struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Subjob string                 `protobuf:"bytes,1,opt,name=subjob,proto3" json:"subjob,omitempty"`
@@ -1499,7 +1500,8 @@ type Output struct {
 	Path  string   `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
 	Files []string `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
 	Bytes int64    `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Which member of a gang over several nodes wrote it; 0 is the first, and what is no gang's. A further member is listed if it wrote something.
+	// Which member of a gang over several nodes wrote it; 0 is the first, and what is no gang's. A further member is listed if it wrote
+	// something.
 	Member        int32 `protobuf:"varint,6,opt,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
