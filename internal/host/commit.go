@@ -7,7 +7,6 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/journal"
-	"sluice.dev/sluice/internal/edge/journal/disk"
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
@@ -19,7 +18,7 @@ func (h *Host) commit(ctx context.Context) error {
 	wait := retryFirst
 	for {
 		err := h.append()
-		h.space.journalFull.Store(disk.Full(err))
+		h.space.noteAppend(err)
 		if err == nil {
 			h.clearTrouble()
 			return nil

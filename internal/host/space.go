@@ -33,14 +33,28 @@ type space struct {
 	root    bool // the daemon is root, for whom file systems keep blocks
 	reserve *volume.Reserve
 	looks   int // in a row that found it full
-	// journalFull: the last append of the journal failed for want of space. That knows of quotas too, which a file system does not tell.
-	journalFull atomic.Bool
+	// journalFull is set if the last append of the journal failed for want of space: that knows of quotas too, which a file system does not
+	// tell. It is what the append met, volume.HiddenQuota or, of anything else, volume.Whole.
+	journalFull atomic.Pointer[volume.Limit]
 	// shortage is set from the release of the reserve until it is held again.
 	shortage atomic.Pointer[trouble]
 }
 
 func (s *space) set(dir string) {
 	s.dir, s.root, s.reserve = dir, os.Geteuid() == 0, volume.NewReserve(filepath.Join(dir, ReserveName), dir)
+}
+
+// noteAppend takes down how the last append of the journal went.
+func (s *space) noteAppend(err error) {
+	if !disk.Full(err) {
+		s.journalFull.Store(nil)
+		return
+	}
+	met := volume.Whole
+	if volume.OverQuota(err) {
+		met = volume.HiddenQuota
+	}
+	s.journalFull.Store(&met)
 }
 
 // refusal is why no job is accepted now, nil if jobs are: a new job would take the space that ends of running subjobs need.
@@ -62,8 +76,14 @@ func (h *Host) watchSpace(ctx context.Context) {
 // nothing is sold and no job is accepted: what is free then is for the ends of what runs.
 func (h *Host) checkSpace() {
 	s := &h.space
-	state, err := volume.Look(s.dir)
-	full := s.journalFull.Load() || err == nil && state.Full(s.root)
+	state, err := volume.LookOwn(s.dir)
+	full := err == nil && state.Full(s.root)
+	if met := s.journalFull.Load(); met != nil {
+		if !full && *met == volume.HiddenQuota { // what is free of anything else is not what is left
+			state = volume.State{Limit: *met}
+		}
+		full = true
+	}
 	if !full {
 		s.looks = 0
 		if !s.reserve.Held() {
@@ -80,7 +100,7 @@ func (h *Host) checkSpace() {
 		}
 	}
 	if s.shortage.Load() == nil {
-		h.setShortage(state.Text(s.root) + ", and the reserve is in use")
+		h.setShortage(state, state.Text(s.root)+", and the reserve is in use")
 	}
 }
 
@@ -89,7 +109,11 @@ func (h *Host) holdReserve() {
 	s := &h.space
 	if err := s.reserve.Hold(s.root); err != nil {
 		if s.shortage.Load() == nil {
-			h.setShortage(err.Error())
+			state, _ := volume.LookOwn(s.dir)
+			if volume.OverQuota(err) && !state.Full(s.root) {
+				state = volume.State{Limit: volume.HiddenQuota}
+			}
+			h.setShortage(state, err.Error())
 		}
 		return
 	}
@@ -102,10 +126,15 @@ func (h *Host) holdReserve() {
 // ailDisk is the source of the ailment that a full disk is.
 const ailDisk = "disk"
 
-// setShortage notes and logs that the disk is full, with what takes the space of the data directory, and has the nodes sell nothing.
-func (h *Host) setShortage(what string) {
+// setShortage notes and logs that the disk, or a quota there, is full, with what takes the space of the data directory, and has the nodes
+// sell nothing.
+func (h *Host) setShortage(of volume.State, what string) {
 	cause := fmt.Errorf("no space left on device %s, where the data directory is: %s; %s",
 		volume.Name(h.space.dir), what, usage(h.space.dir))
+	if of.Limit != volume.Whole {
+		cause = fmt.Errorf("disk quota exceeded: %s, where the data directory is, is used up: %s; %s",
+			of.Name(h.space.dir), what, usage(h.space.dir))
+	}
 	h.space.shortage.Store(&trouble{cause: cause})
 	h.log.Error("the disk is full", "reason", cause.Error(), "todo", "make room; the daemon goes on by itself")
 	h.ail(ailDisk, &protocol.Ailment{Ails: true, Text: cause.Error()})
@@ -121,11 +150,17 @@ func (h *Host) failed(err error) error {
 		}
 		return err
 	}
-	text := ""
-	if state, failed := volume.Look(s.dir); failed == nil {
+	where, text := "on "+volume.Name(s.dir)+" ", ""
+	state, bad := volume.LookOwn(s.dir)
+	switch {
+	case volume.OverQuota(err) && (bad != nil || state.Limit == volume.Whole):
+		where = volume.State{Limit: volume.HiddenQuota}.Name(s.dir) + " is used up, whatever else is free there; "
+	case bad == nil && state.Limit != volume.Whole:
+		where, text = "of "+state.Name(s.dir)+" ", state.Text(s.root)+"; "
+	case bad == nil:
 		text = state.Text(s.root) + "; "
 	}
-	return errkind.Errorf(errkind.Exhausted, "%w (on %s %s%s; make room and start it again)", err, volume.Name(s.dir), text, usage(s.dir))
+	return errkind.Errorf(errkind.Exhausted, "%w (%s%s%s; make room and start it again)", err, where, text, usage(s.dir))
 }
 
 // release gives the reserve up for a start: the daemon has to write before it can free anything.

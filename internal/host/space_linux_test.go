@@ -70,6 +70,42 @@ func TestTheReserveGoesToFacts(t *testing.T) {
 	})
 }
 
+// TestAFullQuotaIsSaid: where the journal meets a quota, what the file system has free is not said to be what is left; the reserve, which
+// counts to the quota too, is given up.
+func TestAFullQuotaIsSaid(t *testing.T) {
+	r := newRig(t)
+	h, err := r.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.space.noteAppend(fmt.Errorf("append: %w", unix.EDQUOT))
+	for range fullLooks {
+		h.checkSpace()
+	}
+	short := h.space.shortage.Load()
+	if r.there() || short == nil {
+		t.Fatal("the reserve is kept")
+	}
+	texts := []string{short.cause.Error(), h.failed(fmt.Errorf("begin a new boot in the journal: %w", unix.EDQUOT)).Error()}
+	for _, text := range texts {
+		if !strings.Contains(text, "disk quota exceeded") || !strings.Contains(text, "a quota on the file system") ||
+			!strings.Contains(text, "the data directory has") || strings.Contains(text, "are free") || strings.Contains(text, "no space left") {
+			t.Errorf("of a quota it says %q", text)
+		}
+	}
+	h.space.noteAppend(fmt.Errorf("append: %w", unix.ENOSPC))
+	if text := h.failed(fmt.Errorf("begin a new boot in the journal: %w", unix.ENOSPC)).Error(); !strings.Contains(text, "are free") {
+		t.Errorf("of a full disk it says %q", text)
+	}
+	h.space.noteAppend(nil)
+	if h.checkSpace(); !r.there() || h.space.shortage.Load() != nil {
+		t.Error("the reserve is not taken again")
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOneLookIsNoFullDisk: the reserve is kept until looks in a row have found it full.
 func TestOneLookIsNoFullDisk(t *testing.T) {
 	r := newRig(t)
@@ -79,13 +115,13 @@ func TestOneLookIsNoFullDisk(t *testing.T) {
 	}
 	for range 3 * fullLooks {
 		for _, full := range []bool{true, false} {
-			h.space.journalFull.Store(full)
+			h.space.noteAppend(map[bool]error{true: unix.ENOSPC}[full])
 			if h.checkSpace(); !r.there() || h.space.shortage.Load() != nil {
 				t.Fatal("the reserve was given up for one look")
 			}
 		}
 	}
-	h.space.journalFull.Store(true)
+	h.space.noteAppend(unix.ENOSPC)
 	for range fullLooks {
 		h.checkSpace()
 	}
