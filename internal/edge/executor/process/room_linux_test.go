@@ -287,6 +287,21 @@ func TestWhoFailsBesideAFullQuotaIsExcused(t *testing.T) {
 	}
 }
 
+// TestWhoFillsAQuotaAndLosesItsSupervisor: the executor judges it as the supervisor would have.
+func TestWhoFillsAQuotaAndLosesItsSupervisor(t *testing.T) {
+	b := newBench(t, onQuota(t))
+	filled := filepath.Join(t.TempDir(), "filled")
+	b.do(lease(time.Minute, "sh", "-c", `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; : > `+filled+`; exec sleep 1000`))
+	b.next(protocol.Started)
+	b.await("the quota to be full", func() bool { _, err := os.Stat(filled); return err == nil })
+	note, err := b.dir().ReadNote()
+	must(err)
+	kill(t, note.PID)
+	if r := b.ended(token); r.Outcome != job.LimitKilled || !strings.Contains(r.Detail, "filled a quota on the file system") {
+		t.Errorf("%v: %q, want the limit", r.Outcome, r.Detail)
+	}
+}
+
 // fillQuota uses the quota up but for 48 KiB, which are room for a result.
 func (b *bench) fillQuota() {
 	b.Helper()

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 const (
@@ -247,10 +248,11 @@ func (r *run) makeResult() (res job.Result, err error) {
 		note, _ := r.dir.ReadNote() // what is left of it after a power cut
 		return r.lost(note)
 	}
-	if err = r.dir.Fence(); err != nil {
-		return res, fmt.Errorf("fencing a run directory: %w", err)
-	}
+	fenced := r.dir.Fence()
 	note, err := r.dir.ReadNote()
+	if fenced != nil && (err != nil || !volume.NoRoom(fenced)) { // in one with a note nothing is started a second time
+		return res, fmt.Errorf("fencing a run directory: %w", fenced)
+	}
 	switch none := errors.Is(err, fs.ErrNotExist); {
 	case none && r.lostNote():
 		return r.condemn(filepath.Base(r.dir.Note()) + " is gone")
