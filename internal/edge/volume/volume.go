@@ -20,8 +20,9 @@ type Limit int
 const (
 	// Whole is the size of the file system itself.
 	Whole Limit = iota
-	// UserQuota and GroupQuota are how much one user or one group may have there, and the kernel says how much of it is left.
+	// UserQuota is how much one user may have there, and the kernel says how much of it is left.
 	UserQuota
+	// GroupQuota is the same of a group.
 	GroupQuota
 	// HiddenQuota is a quota that is known only by the writes that it refuses, as over NFS or on btrfs.
 	HiddenQuota
