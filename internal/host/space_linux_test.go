@@ -89,7 +89,8 @@ func TestAFullQuotaIsSaid(t *testing.T) {
 	texts := []string{short.cause.Error(), h.failed(fmt.Errorf("begin a new boot in the journal: %w", unix.EDQUOT)).Error()}
 	for _, text := range texts {
 		if !strings.Contains(text, "disk quota exceeded") || !strings.Contains(text, "a quota on the file system") ||
-			!strings.Contains(text, "the data directory has") || strings.Contains(text, "are free") || strings.Contains(text, "no space left") {
+			!strings.Contains(text, "the data directory has") || strings.Contains(text, "are free") ||
+			strings.Contains(text, "no space left") {
 			t.Errorf("of a quota it says %q", text)
 		}
 	}

@@ -62,7 +62,8 @@ func TestFullDisk(t *testing.T) {
 	d.submit(spec("early", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
 	d.submit(spec("unwanted", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
 	freed := filepath.Join(d.dir, "freed") // beside the disk
-	d.submit(spec("runs", "items: {total: 30, perItem: 10s, grid: 30}", `until [ -e `+freed+` ]; do sleep 0.05; done; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
+	d.submit(spec("runs", "items: {total: 30, perItem: 10s, grid: 30}",
+		`until [ -e `+freed+` ]; do sleep 0.05; done; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
 	d.running("runs", 1)
 	room := d.fill()
 	var said string

@@ -104,7 +104,8 @@ func (h *Ledger) giveUp(now quantity.Instant, j *Job, c *protocol.Claim, l *Leas
 	case l.storing >= end.Add(mostStoring):
 		why = fmt.Sprintf("what it left was still being stored %v after its lease's end", mostStoring)
 	case now < c.End:
-		why = fmt.Sprintf("it was told to end, and its node had not said %v later that it is gone", now.Sub(j.fate().stopped).Round(time.Second))
+		waited := now.Sub(j.fate().stopped).Round(time.Second)
+		why = fmt.Sprintf("it was told to end, and its node had not said %v later that it is gone", waited)
 	}
 	own := l.remains >= end.Add(mostRemaining) || l.storing >= end.Add(mostStoring) && !h.barred(c)
 	h.fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now, Text: why})

@@ -68,7 +68,8 @@ func TestAJobIsOverThoughItsOutputIsNeverConfirmed(t *testing.T) {
 			at = w.now // a home that came back counts from its start
 		}
 		for w.ended("a") == 0 && w.now.Sub(at) < 2*unconfirmed {
-			if j := shown(w); !strings.Contains(j.Reason, "put in its place on n") || !strings.Contains(j.Reason, units) || !strings.Contains(j.Reason, "it is FAILED in") {
+			if j := shown(w); !strings.Contains(j.Reason, "put in its place on n") || !strings.Contains(j.Reason, units) ||
+				!strings.Contains(j.Reason, "it is FAILED in") {
 				t.Fatalf("%+v: it waits and says %q", c, j.Reason)
 			}
 			w.tick()
@@ -78,7 +79,8 @@ func TestAJobIsOverThoughItsOutputIsNeverConfirmed(t *testing.T) {
 		}
 		j := shown(w)
 		said := "node n did not say within 30m0s that the output of " + units + " is in its place"
-		if j.State != job.Failed || !strings.Contains(j.Reason, said) || c.whole != strings.Contains(j.Reason, "all of it was done") || j.Progress != 0 {
+		if j.State != job.Failed || !strings.Contains(j.Reason, said) ||
+			c.whole != strings.Contains(j.Reason, "all of it was done") || j.Progress != 0 {
 			t.Errorf("%+v: it is %v with %d units: %q", c, j.State, j.Progress, j.Reason)
 		}
 		if w.count(protocol.Claimed) != claims {
@@ -215,7 +217,8 @@ func TestAJobThatIsGivenUpIsOverThoughItsOutputIsNeverConfirmed(t *testing.T) {
 		w.tick()
 	}
 	said := "did not say within 30m0s that the output of"
-	if j := shown(w); j.State != job.Failed || !strings.HasPrefix(j.Reason, why) || !strings.Contains(j.Reason, said) || w.ended("a").Sub(at) > unconfirmed+5*time.Second {
+	if j := shown(w); j.State != job.Failed || !strings.HasPrefix(j.Reason, why) || !strings.Contains(j.Reason, said) ||
+		w.ended("a").Sub(at) > unconfirmed+5*time.Second {
 		t.Errorf("it is %v after %v: %q", j.State, w.ended("a").Sub(at), j.Reason)
 	}
 }

@@ -27,12 +27,15 @@ func TestWhatAQuotaMeans(t *testing.T) {
 		files bool
 	}{
 		{"no limits", diskQuota{bytes: 1 << 40, files: 9}, State{}, false, false},
-		{"a hard one", diskQuota{hardBlocks: 1 << 20, bytes: 1 << 29, hardFiles: 10, files: 9}, State{Size: 1 << 30, Free: 1 << 29, Files: 10, FreeFiles: 1}, false, false},
+		{"a hard one", diskQuota{hardBlocks: 1 << 20, bytes: 1 << 29, hardFiles: 10, files: 9},
+			State{Size: 1 << 30, Free: 1 << 29, Files: 10, FreeFiles: 1}, false, false},
 		{"used up", diskQuota{hardBlocks: 1 << 20, bytes: 1<<30 - 1}, State{Size: 1 << 30, Free: 1}, true, false},
 		{"more than all, by root", diskQuota{hardBlocks: 1 << 20, bytes: 1 << 31}, State{Size: 1 << 30}, true, false},
 		{"no more files", diskQuota{hardFiles: 10, files: 10}, State{Files: 10}, true, true},
-		{"a soft one is passed", diskQuota{hardBlocks: 1 << 20, softBlocks: 1 << 10, bytes: 1 << 21, bytesUntil: 1001}, State{Size: 1 << 30, Free: 1<<30 - 1<<21}, false, false},
-		{"and its time is over", diskQuota{hardBlocks: 1 << 20, softBlocks: 1 << 10, bytes: 1 << 21, bytesUntil: 1000}, State{Size: 1 << 20}, true, false},
+		{"a soft one is passed", diskQuota{hardBlocks: 1 << 20, softBlocks: 1 << 10, bytes: 1 << 21, bytesUntil: 1001},
+			State{Size: 1 << 30, Free: 1<<30 - 1<<21}, false, false},
+		{"and its time is over", diskQuota{hardBlocks: 1 << 20, softBlocks: 1 << 10, bytes: 1 << 21, bytesUntil: 1000},
+			State{Size: 1 << 20}, true, false},
 		{"a soft one alone", diskQuota{softFiles: 5, files: 6, filesUntil: 999}, State{Files: 5}, true, true},
 	} {
 		if got := c.q.state(now); got != c.want || got.Full(false) != c.full || got.OutOfFiles(false) != c.files {
@@ -85,7 +88,8 @@ func TestAHiddenQuota(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	hidden := State{Limit: HiddenQuota}
-	if name := hidden.Name(dir); name != "a quota on the file system "+filepath.Dir(dir)+" (btrfs)" || !strings.Contains(hidden.Text(true), unix.EDQUOT.Error()) {
+	if name := hidden.Name(dir); name != "a quota on the file system "+filepath.Dir(dir)+" (btrfs)" ||
+		!strings.Contains(hidden.Text(true), unix.EDQUOT.Error()) {
 		t.Errorf("%q, %q", name, hidden.Text(true))
 	}
 	r := NewReserve(filepath.Join(dir, "reserve"), dir)

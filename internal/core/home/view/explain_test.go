@@ -170,7 +170,8 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 			cancel(s)
 		},
 		"not needed": cancel,
-		"all of it is done; its last output is being put in its place on n: 100 units [0,100); it is FAILED in 30m0s if that is not confirmed": func(s *stand) {
+		"all of it is done; its last output is being put in its place on n: 100 units [0,100); " +
+			"it is FAILED in 30m0s if that is not confirmed": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 100})
 			s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Node: "n", Range: job.Range{To: 100}, Result: &job.Result{Progress: 100}, At: now})
 		},

@@ -24,7 +24,8 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		left := max(time.Second, j.OverBy().Sub(now).Round(time.Second))
 		return fmt.Sprintf("ending (%s): %s; it is over in %v at the latest", j.Ending().Reason, awaited(j), left)
 	case j.Ending().State == job.Failed && len(j.Claims()) == 0 && len(j.Publishing()) > 0:
-		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s", j.Ending().Reason, placed(now, j, v.home.Closes(j)))
+		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s",
+			j.Ending().Reason, placed(now, j, v.home.Closes(j)))
 	case j.Ending().State != job.Waiting:
 		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.Ending().Reason, len(j.Claims()))
 	case j.Complete() && len(j.Publishing()) > 0:

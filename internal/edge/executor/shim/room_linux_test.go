@@ -40,7 +40,8 @@ func TestWhoFillsAQuotaThatIsTold(t *testing.T) {
 	large, largeLease := put(1, 7, 70, 3*mib, left(4*mib, 100*mib))
 	small, smallLease := put(2, 7, 70, 2*mib, left(4*mib, 100*mib))
 	other, otherLease := put(3, 8, 70, 8*mib, left(100*mib, 12*mib))
-	user, group := volume.State{Limit: volume.UserQuota, ID: 7, Size: 100 * mib}, volume.State{Limit: volume.GroupQuota, ID: 70, Size: 200 * mib}
+	user := volume.State{Limit: volume.UserQuota, ID: 7, Size: 100 * mib}
+	group := volume.State{Limit: volume.GroupQuota, ID: 70, Size: 200 * mib}
 	for _, c := range []struct {
 		what string
 		d    Dir

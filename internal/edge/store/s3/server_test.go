@@ -95,8 +95,8 @@ func serve(t testing.TB) *server {
 // options of a store in it, whose requests go through the server's RoundTrip. It tries three times: where a list meets a removal beside it,
 // this server answers 500.
 func (s *server) options(transport http.RoundTripper) s3.Options {
-	return s3.Options{Endpoint: "http://gateway:80", Bucket: bucket, Prefix: "some/prefix", Region: "us-east-1", Access: access, Secret: secret,
-		PartSize: 5 << 20, AtOnce: 1, Retries: 3, Transport: transport}
+	return s3.Options{Endpoint: "http://gateway:80", Bucket: bucket, Prefix: "some/prefix", Region: "us-east-1",
+		Access: access, Secret: secret, PartSize: 5 << 20, AtOnce: 1, Retries: 3, Transport: transport}
 }
 
 func overSocket(socket string) *http.Transport {
