@@ -163,7 +163,7 @@ func TestSeveralNodesAreRenamed(t *testing.T) {
 	}
 	d.write("goon", "")
 	d.done("gang")
-	if out := d.must("output", "gang", "--cat"); out != "0\n" {
+	if out := d.must("output", "gang", "--cat"); out != "0\n1\n2\n3\n" {
 		t.Errorf("output %q", out)
 	}
 }
