@@ -58,6 +58,7 @@ func TestTheReserveGoesToFacts(t *testing.T) {
 		for !r.there() {
 			time.Sleep(retryFirst)
 		}
+		synctest.Wait() // the file is there a moment before it is taken for the reserve
 		if again, err := h.Submit(context.Background(), "r1", spec("a"), nil); err != nil || again.Created {
 			t.Errorf("%+v, %v: what was asked for was lost", again, err)
 		}
