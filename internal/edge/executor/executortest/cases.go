@@ -58,7 +58,7 @@ func failure(b *bench) {
 }
 
 func startTwice(b *bench) {
-	m := b.lease(Polite, time.Minute)
+	m := b.polite(20 * time.Second)
 	b.do(m)
 	first := b.next(protocol.Started)
 	b.do(m)
@@ -105,9 +105,8 @@ func waits(b *bench) {
 }
 
 func stopTwice(b *bench) {
-	m := b.lease(Polite, time.Minute)
-	grace := 20 * time.Second // nobody is killed for being slow on a busy machine
-	m.Body.(*protocol.Work).Spec.Launch.Grace = grace
+	const grace = 20 * time.Second
+	m := b.polite(grace)
 	b.do(m)
 	b.next(protocol.Started)
 	b.settleDown()
@@ -154,13 +153,16 @@ func deadline(b *bench) {
 }
 
 func extended(b *bench) {
-	m := b.lease(Polite, 1500*time.Millisecond)
+	const grace = 3 * time.Second
+	m := b.polite(grace)
+	work := m.Body.(*protocol.Work)
+	work.End = work.Start.Add(grace + time.Second)
 	b.do(m)
 	b.prolong(m, patience)
 	b.next(protocol.Started)
 	b.settleDown()
-	end := b.prolong(m, 2500*time.Millisecond)
-	b.near("end", b.exited(job.Yielded).End, end.Add(-Grace))
+	end := b.prolong(m, grace+2*time.Second)
+	b.near("end", b.exited(job.Yielded).End, end.Add(-grace))
 }
 
 func truncated(b *bench) {
@@ -195,7 +197,7 @@ func cutBack(b *bench) {
 
 // forgiven gives a subjob back what was taken from it: what its program reads is true now, and says that more was to be read.
 func forgiven(b *bench) {
-	m := b.lease(Polite, 10*time.Minute)
+	m := b.polite(20 * time.Second)
 	b.do(m)
 	b.next(protocol.Started)
 	b.settleDown()
@@ -212,7 +214,7 @@ func forgiven(b *bench) {
 }
 
 func restartAlive(b *bench) {
-	b.do(b.lease(Polite, time.Minute))
+	b.do(b.polite(20 * time.Second))
 	started := b.next(protocol.Started)
 	f := b.only(b.reopen())
 	if !f.Alive || f.Stuck || f.Result != nil || f.Started != started.Body.(*protocol.Beginning).At {

@@ -143,6 +143,13 @@ func (b *bench) lease(p Program, length time.Duration) protocol.Message {
 	}
 }
 
+// polite makes a Start message for a program that ends when it is asked to, with a grace in which a busy machine lets it do so.
+func (b *bench) polite(grace time.Duration) protocol.Message {
+	m := b.lease(Polite, 10*time.Minute)
+	m.Body.(*protocol.Work).Spec.Launch.Grace = grace
+	return m
+}
+
 func (b *bench) do(m protocol.Message) { b.ex.Do(m, witness) }
 
 // next waits for the next message, which must be of kind k and about the suite's token.
