@@ -42,7 +42,7 @@ func (d device) pool(by By) (string, inventories.Pool) {
 	r := inventories.Resource{Name: d.resource}
 	text := "extendedResources: [{name: " + d.resource
 	if d.memory > 0 {
-		text += fmt.Sprintf(", memory: %d", d.memory)
+		text += fmt.Sprintf(", memory: %dMi", d.memory>>20)
 		r.Memory = quantity.Amount(d.memory)
 	}
 	return text + "}]", inventories.Pool{Name: "all", Resources: []inventories.Resource{r}}
