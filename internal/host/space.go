@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/journal/disk"
 	"sluice.dev/sluice/internal/edge/volume"
+	"sluice.dev/sluice/internal/edge/volume/usage"
 )
 
 // ReserveName is the file of a data directory that keeps some space of its file system, so that facts can be written when all other is
@@ -118,26 +119,27 @@ func (h *Host) holdReserve() {
 		return
 	}
 	if s.shortage.Swap(nil) != nil {
-		h.ail(ailDisk, &protocol.Ailment{})
+		h.ail(troubleOfDisk, &protocol.Ailment{})
 		h.log.Info("there is room in the data directory again")
 	}
 }
 
-// ailDisk is the source of the ailment that a full disk is.
-const ailDisk = "disk"
+// troubleOfDisk is the key of a full disk among the reasons for which the nodes start nothing; executor and inventory have keys of their
+// own.
+const troubleOfDisk = "disk"
 
 // setShortage notes and logs that the disk, or a quota there, is full, with what takes the space of the data directory, and has the nodes
 // sell nothing.
 func (h *Host) setShortage(of volume.State, what string) {
 	cause := fmt.Errorf("no space left on device %s, where the data directory is: %s; %s",
-		volume.Name(h.space.dir), what, usage(h.space.dir))
+		volume.Name(h.space.dir), what, usage.Of(h.space.dir))
 	if of.Limit != volume.Whole {
 		cause = fmt.Errorf("disk quota exceeded: %s, where the data directory is, is used up: %s; %s",
-			of.Name(h.space.dir), what, usage(h.space.dir))
+			of.Name(h.space.dir), what, usage.Of(h.space.dir))
 	}
 	h.space.shortage.Store(&trouble{cause: cause})
 	h.log.Error("the disk is full", "reason", cause.Error(), "todo", "make room; the daemon goes on by itself")
-	h.ail(ailDisk, &protocol.Ailment{Ails: true, Text: cause.Error()})
+	h.ail(troubleOfDisk, &protocol.Ailment{Ails: true, Text: cause.Error()})
 }
 
 // failed is the error of a start that failed. Of a full disk it says what takes the space; after any other error the reserve is taken
@@ -160,7 +162,7 @@ func (h *Host) failed(err error) error {
 	case bad == nil:
 		text = state.Text(s.root) + "; "
 	}
-	return errkind.Errorf(errkind.Exhausted, "%w (%s%s%s; make room and start it again)", err, where, text, usage(s.dir))
+	return errkind.Errorf(errkind.Exhausted, "%w (%s%s%s; make room and start it again)", err, where, text, usage.Of(s.dir))
 }
 
 // release gives the reserve up for a start: the daemon has to write before it can free anything.

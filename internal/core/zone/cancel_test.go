@@ -1,7 +1,6 @@
 package zone_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,12 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 // withinAMinute is what people are told of a cancellation.
@@ -455,25 +451,8 @@ func TestACancelThatIsRepeatedCountsFromTheFirst(t *testing.T) {
 // pass does.
 func TestACancelIsFinalWithinAMinute(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
-		w := newWorld(rt)
-		for i := range 1 + rapid.IntRange(0, 6).Draw(rt, "slices") {
-			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/2)), view: protocol.Slice{
-				Rack: "r", ID: job.SliceID(fmt.Sprintf("s%d", i)), Profile: []string{"small", "large"}[draw(2)],
-				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
-			}})
-		}
-		w.config.Policy = rapid.SampledFrom(all.Policies()).Draw(rt, "policy")
-		w.config.Rigid = backfill.Discipline{Overtake: draw(2) == 0}
-		w.config.Horizon = time.Duration(300+draw(9000)) * time.Second
-		w.z, w.twin, w.draw = w.make(), &twin{}, draw
-		w.twin.restart(w)
-		w.rough(rt)
-		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
+		draw := drawer(rt)
+		w := roughWorld(rt, draw)
 		// What each subjob, its node or its store does for ever: nothing that is wrong, not hear SIGTERM, hear nothing, store, keep its
 		// result to itself, not say that its output is in its place.
 		const ways = 6

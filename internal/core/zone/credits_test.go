@@ -78,11 +78,7 @@ func (l *ledger) read(w *world) {
 // less than nothing, and no more comes in than the slices are worth. The same holds of a zone that folds the facts anew.
 func TestCreditsAreConserved(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		c := market.Config{
 			Payment: rapid.SampledFrom([]market.Payment{market.FirstPrice, market.VCG}).Draw(rt, "payment"), PerTime: draw(2) == 0,
 			Repack: market.Repack(draw(3)), Refill: rapid.SampledFrom([]int64{0, 1, 1000, 100_000}).Draw(rt, "refill"),

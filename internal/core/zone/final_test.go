@@ -1,7 +1,6 @@
 package zone_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,13 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 const (
@@ -164,8 +160,8 @@ func TestAJobThatIsToFailSellsNothingAfterARestart(t *testing.T) {
 	}
 }
 
-// TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff: its deadline is over, and nothing bounds its lease, or little. A program that has an hour
-// of grace has it.
+// TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff: its deadline is over, and its lease has no end, or one that is far. A program that has an
+// hour of grace has it.
 func TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff(t *testing.T) {
 	for _, c := range []struct {
 		grace   time.Duration
@@ -237,25 +233,8 @@ func (w *world) committed(id job.ID) (n int64) {
 // does.
 func TestWhateverANodeDoesAJobIsFinalWithinABound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
-		w := newWorld(rt)
-		for i := range 1 + rapid.IntRange(0, 6).Draw(rt, "slices") {
-			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/2)), view: protocol.Slice{
-				Rack: "r", ID: job.SliceID(fmt.Sprintf("s%d", i)), Profile: []string{"small", "large"}[draw(2)],
-				Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
-			}})
-		}
-		w.config.Policy = rapid.SampledFrom(all.Policies()).Draw(rt, "policy")
-		w.config.Rigid = backfill.Discipline{Overtake: draw(2) == 0}
-		w.config.Horizon = time.Duration(300+draw(9000)) * time.Second
-		w.z, w.twin, w.draw = w.make(), &twin{}, draw
-		w.twin.restart(w)
-		w.rough(rt)
-		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
+		draw := drawer(rt)
+		w := roughWorld(rt, draw)
 		// What the node of each subjob does for ever: nothing that is wrong, not hear Stop, keep the result to itself, store, say that
 		// processes remain, not say that output is in its place, say and hear nothing more.
 		const ways = 8

@@ -17,11 +17,7 @@ import (
 // from ending that could run on every slice.
 func TestHonestJobsEndWhateverOthersSay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		config := market.Config{
 			Variants: 1 + draw(6), PerTime: draw(2) == 0, Exclusive: draw(3) == 0, Joint: draw(2) == 0, Rounds: 1 + draw(3),
 			Repack: market.Repack(draw(3)), Starve: time.Duration(60+draw(600)) * time.Second, Audience: 2 + draw(20),

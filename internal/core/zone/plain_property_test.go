@@ -102,11 +102,7 @@ func (free) Compare(a, b *policy.Candidate) int {
 // several nodes, caps, bounds on windows, deadlines, pauses, cancellations, failures, lost messages and restarts.
 func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		w := newWorld(rt)
 		for i := range 1 + rapid.IntRange(0, 9).Draw(rt, "slices") {
 			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/3)), view: protocol.Slice{
@@ -158,11 +154,7 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 // not at all, queues that pay, priorities, and more jobs than are asked.
 func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		c := market.Config{
 			Variants: 1 + draw(4), PerTime: draw(2) == 0, Rounds: 1 + draw(3), Repack: []market.Repack{market.Rolling, market.Never}[draw(2)], Payment: market.Payment(draw(3)),
 			Refill: []int64{0, 1000, 100_000}[draw(3)], Trusting: draw(4) == 0, Audience: 2 + draw(20),
@@ -231,6 +223,35 @@ func (w *world) attendAgain() {
 			w.post(protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Body: &protocol.Attendance{Present: true}, To: protocol.Address{Role: protocol.Zone}})
 		}
 	}
+}
+
+// drawer returns a function that draws numbers below n, all from one seed.
+func drawer(t *rapid.T) func(n int) int {
+	seed := rapid.Uint64().Draw(t, "seed")
+	return func(n int) int {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		return int(seed>>33) % n
+	}
+}
+
+// roughWorld has one to seven slices, two on a node, where messages may be lost and subjobs end in any way; its twin decides by the plain
+// pass.
+func roughWorld(t *rapid.T, draw func(n int) int) *world {
+	w := newWorld(t)
+	for i := range 1 + rapid.IntRange(0, 6).Draw(t, "slices") {
+		w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/2)), view: protocol.Slice{
+			Rack: "r", ID: job.SliceID(fmt.Sprintf("s%d", i)), Profile: []string{"small", "large"}[draw(2)],
+			Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: int64(500 + draw(2)*500),
+		}})
+	}
+	w.config.Policy = rapid.SampledFrom(all.Policies()).Draw(t, "policy")
+	w.config.Rigid = backfill.Discipline{Overtake: draw(2) == 0}
+	w.config.Horizon = time.Duration(300+draw(9000)) * time.Second
+	w.z, w.twin, w.draw = w.make(), &twin{}, draw
+	w.twin.restart(w)
+	w.rough(t)
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
+	return w
 }
 
 // rough draws how messages fare: lost, doubled, and delayed, so that they overtake one another.

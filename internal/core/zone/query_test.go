@@ -41,11 +41,7 @@ func asked(z *zone.Zone, now quantity.Instant, stranger *job.Spec) {
 // says and decides that nobody asks.
 func TestQuestionsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		w := newWorld(rt, 1024, 512, 2048)
 		if w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy"); draw(2) == 0 {
 			w.config.Market = &market.Config{}

@@ -19,11 +19,7 @@ import (
 // in order, each job once, also where many share their instant of submission; and every page says how many are older.
 func TestAPageLeavesNobodyOut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		w := newWorld(rt, 1024, 2048)
 		w.draw = draw
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }

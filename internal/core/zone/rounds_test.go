@@ -238,11 +238,7 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 // overlaps another of the same work (invariants of Apply) nor leaves its slice's capacity, and honest jobs end.
 func TestANegotiationHoldsUnderFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		w := newMarket(rt, market.Config{
 			Variants: 1 + draw(6), PerTime: draw(2) == 0, Exclusive: draw(3) == 0, Joint: draw(2) == 0, Rounds: 1 + draw(3),
 			Repack: market.Repack(draw(3)), Starve: time.Duration(1+draw(600)) * time.Second, Trusting: draw(4) == 0, Audience: 2 + draw(20),

@@ -72,11 +72,7 @@ func TestASecondWaveThatSucceedsSavesTheJob(t *testing.T) {
 // without progress ends the job. Subjobs that never began, or that we stopped, are not counted: neither keeps a slice busy for ever.
 func TestAJobEndsHoweverItsSubjobsEnd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		seed := rapid.Uint64().Draw(rt, "seed")
-		draw := func(n int) int {
-			seed = seed*6364136223846793005 + 1442695040888963407
-			return int(seed>>33) % n
-		}
+		draw := drawer(rt)
 		ends := rapid.SliceOfNDistinct(rapid.IntRange(1, job.Outcomes), 1, job.Outcomes, rapid.ID).Draw(rt, "ends")
 		progress := rapid.SampledFrom([]int{0, 0, 2, 10}).Draw(rt, "progress of a hundred")
 		w := newWorld(rt, 512, 1024, 1024)

@@ -127,7 +127,11 @@ func rigidForm() form {
 	return anObject(
 		field{key: "walltime", form: aLength(time.Second, MaxTime, 0), unset: "none: nothing is sold behind it", example: "40m", doc: "How long the job runs at most, its start included."},
 		field{key: "slices", form: aNumber(1, MaxParallelism, 1), example: "2", doc: "How many slices it holds at once."},
-		field{key: "topology", form: aChoice(job.Levels()...), example: "rack", doc: "How far these may lie apart: on one node, or on nodes of one rack, one block, the zone, or, where the zone is too small, several zones (cluster). They are placed as close together as they can be at all; the command runs once on each node, told by $SLUICE_MEMBER which one it is of $SLUICE_MEMBERS, and the output of each is kept."},
+		field{key: "topology", form: aChoice(job.Levels()...), example: "rack", doc: "How far these may lie apart: on one node, " +
+			"or on nodes of one rack, one block, the zone, or, where the zone is too small, several zones (cluster). " +
+			"They are placed as close together as they can be at all; " +
+			"the command runs once on each node, told by $SLUICE_MEMBER which one it is of $SLUICE_MEMBERS, " +
+			"and the output of each is kept."},
 		field{key: "patience", form: aLength(time.Millisecond, MaxTime, 0), unset: "none: the job waits", example: "1s", doc: "How long the job looks for a place at most: after that it is worth nothing, and EXPIRED. Only under mechanism laminar, and on one slice."},
 		field{key: "onOverrun", form: aChoice("kill", "extend"), example: "extend", doc: "At the walltime: kill the job, or extend its end as long as nothing else is reserved behind it."},
 	)

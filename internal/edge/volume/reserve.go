@@ -71,6 +71,17 @@ func (r *Reserve) Release() error {
 	return nil
 }
 
+// Try writes Least bytes to a file in a directory, removes it, and returns what refused them. pattern is that of os.CreateTemp.
+func Try(dir, pattern string) error {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f, Least), f.Close())
+	_ = os.Remove(f.Name()) // whoever clears the directory finds it
+	return err
+}
+
 // write fills a file with random bytes, which no file system can compress.
 func write(f *os.File, size int64) error {
 	_, err := io.CopyN(f, rand.Reader, size)

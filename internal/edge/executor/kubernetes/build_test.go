@@ -222,6 +222,9 @@ func TestHowAPodEnded(t *testing.T) {
 	says := func(r job.Result, reason string) corev1.ContainerStateTerminated {
 		return corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 1, Reason: reason, Message: string(pod.Said{Result: r}.Encode())}
 	}
+	ran := func(exit int32, reason string) corev1.ContainerStateTerminated {
+		return corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: exit, Reason: reason}
+	}
 	signalled := job.Result{Outcome: job.ExitFailed, ExitCode: -1, Signal: 9, Progress: 10, Start: 5, End: 9, Detail: "signal 9 (killed)"}
 	for name, c := range map[string]struct {
 		state   corev1.ContainerStateTerminated
@@ -231,29 +234,17 @@ func TestHowAPodEnded(t *testing.T) {
 		says    string
 	}{
 		"by its own word":                      {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, Message: string(told.Encode())}, "DeadlineExceeded", true, job.Yielded, ""},
-		"memory":                               {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "OOMKilled"}, "", false, job.ExitFailed, "not the slice's"},
+		"memory":                               {ran(137, "OOMKilled"), "", false, job.ExitFailed, "not the slice's"},
 		"memory, of its program alone":         {says(signalled, "OOMKilled"), "", false, job.ExitFailed, "not the slice's); signal 9"},
 		"a signal, and no lack of memory":      {says(signalled, "Error"), "", false, job.ExitFailed, "signal 9"},
 		"a failure, after a child lost memory": {says(job.Result{Outcome: job.ExitFailed, ExitCode: 3, Progress: 10, Start: 5, End: 9, Detail: "exit status 3"}, "OOMKilled"), "", false, job.ExitFailed, "exit status 3"},
 		"evicted, with words of its own":       {says(job.Result{Outcome: job.Stopped, Progress: 10, Start: 5, End: 9, Detail: "exit 0"}, "Error"), "Evicted", false, job.Stopped, "Evicted: too much; exit 0"},
-		"the kubelet's end":                    {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "DeadlineExceeded", false, job.DeadlineKilled, "137"},
-		"evicted":                              {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"}, "Evicted", false, job.Stopped, "Evicted"},
-		"killed": {
-			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"},
-			"", false, job.Lost, "did not say how it went",
-		},
-		"deleted while it ran": {
-			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "Error"},
-			"", true, job.NodeFailed, "somebody has deleted its Pod",
-		},
-		"its machine was restarted": {
-			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 255, Reason: "Unknown"},
-			"", false, job.NodeFailed, "255",
-		},
-		"its exit was not read": {
-			corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 137, Reason: "ContainerStatusUnknown"},
-			"", false, job.NodeFailed, "ContainerStatusUnknown",
-		},
+		"the kubelet's end":                    {ran(137, "Error"), "DeadlineExceeded", false, job.DeadlineKilled, "137"},
+		"evicted":                              {ran(137, "Error"), "Evicted", false, job.Stopped, "Evicted"},
+		"killed":                               {ran(137, "Error"), "", false, job.Lost, "did not say how it went"},
+		"deleted while it ran":                 {ran(137, "Error"), "", true, job.NodeFailed, "somebody has deleted its Pod"},
+		"its machine was restarted":            {ran(255, "Unknown"), "", false, job.NodeFailed, "255"},
+		"its exit was not read":                {ran(137, "ContainerStatusUnknown"), "", false, job.NodeFailed, "ContainerStatusUnknown"},
 		"no such program": {
 			corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, Message: "no such file"},
 			"", false, job.StartFailed, "no such file",

@@ -167,7 +167,6 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
 		Isolation: r.e.iso, Events: Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank, Watch: r.e.watcher.path,
 	}
-	l.UserFree, l.GroupFree = shim.QuotasAt(o.DataDir, user)
 	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
 		l.Memory, l.Planned = memory, w.Demand[trp.Memory]
 	} else {

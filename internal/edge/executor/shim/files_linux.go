@@ -67,12 +67,9 @@ type Lease struct {
 	Limits                Limits
 	// Copied is what of Dir.Work was copied there, and is no doing of the subjob's.
 	Copied foreign.Usage
-	// Free is what the subjob's user could write on the file system of the run directory when its start was prepared; zero: unknown. If
-	// that file system fills up, it tells whether the subjob is the culprit (see Dir.Fills). UserFree and GroupFree are so of the quotas
-	// that its user and group had there, if the kernel tells.
-	Free      foreign.Usage `json:",omitzero"`
-	UserFree  foreign.Usage `json:",omitzero"`
-	GroupFree foreign.Usage `json:",omitzero"`
+	// Free is what the subjob's user could write on the file system of the run directory when its start was prepared. If that fills up, it
+	// tells whether the subjob is the culprit (see Dir.Fills).
+	Free      Free `json:",omitzero"`
 	Isolation Isolation
 	// Events is the file that starts and ends are told to.
 	Events string

@@ -22,25 +22,27 @@ import (
 // shows that it is full, and the culprit is who has taken as much as all others together, and half of what the file system has filled up by
 // since it began.
 
-// FreeAt is what a user (nil: our own) can still write on the file system of a path; zero where that is unknown.
-func FreeAt(path string, u *User) foreign.Usage {
-	s, err := volume.Look(path)
-	if err != nil || s.Size == 0 {
-		return foreign.Usage{}
-	}
-	return foreign.Usage{Bytes: s.Left(asRoot(u)), Files: s.FreeFiles}
+// Free is what a user could write on a file system: there at all, and by the quotas of the user and of its group. Zero is unknown, or no
+// such quota.
+type Free struct {
+	Disk  foreign.Usage `json:",omitzero"`
+	User  foreign.Usage `json:",omitzero"`
+	Group foreign.Usage `json:",omitzero"`
 }
 
-// QuotasAt is what the quotas of a user (nil: our own) and its group leave it on the file system of a path; zero where there are none.
-func QuotasAt(path string, u *User) (user, group foreign.Usage) {
+// FreeAt is what a user (nil: our own) can still write on the file system of a path.
+func FreeAt(path string, u *User) (free Free) {
+	if s, err := volume.Look(path); err == nil && s.Size > 0 {
+		free.Disk = foreign.Usage{Bytes: s.Left(asRoot(u)), Files: s.FreeFiles}
+	}
 	for _, q := range quotasOf(path, u) {
 		if left := (foreign.Usage{Bytes: q.Free, Files: q.FreeFiles}); q.Limit == volume.UserQuota {
-			user = left
+			free.User = left
 		} else {
-			group = left
+			free.Group = left
 		}
 	}
-	return user, group
+	return free
 }
 
 // quotasOf are those that bound a user (nil: our own). None bounds root.
@@ -85,11 +87,11 @@ func (d Dir) refused() (s volume.State, full bool) {
 func (l *Lease) free(of volume.Limit) foreign.Usage {
 	switch of {
 	case volume.UserQuota:
-		return l.UserFree
+		return l.Free.User
 	case volume.GroupQuota:
-		return l.GroupFree
+		return l.Free.Group
 	case volume.Whole:
-		return l.Free
+		return l.Free.Disk
 	case volume.HiddenQuota:
 	}
 	return foreign.Usage{}
@@ -217,10 +219,10 @@ func (d Dir) outweighs(mine foreign.Usage) bool {
 // only if it took half of that. 0 where it is unknown.
 func (d Dir) grown(l *Lease) int64 {
 	s, err := volume.Look(string(d))
-	if err != nil || l.Free.Bytes == 0 {
+	if err != nil || l.Free.Disk.Bytes == 0 {
 		return 0
 	}
-	return l.Free.Bytes - s.Left(asRoot(l.User))
+	return l.Free.Disk.Bytes - s.Left(asRoot(l.User))
 }
 
 // others calls each for every other subjob beside this one that has no result yet.

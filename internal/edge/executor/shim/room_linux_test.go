@@ -19,7 +19,7 @@ func TestWhoFillsAQuotaThatIsTold(t *testing.T) {
 	put := func(seq uint64, uid, gid uint32, bytes int, free Lease) (Dir, *Lease) {
 		l := free
 		l.Token, l.User = job.Token{Epoch: 1, Seq: seq}, &User{UID: uid, GID: gid}
-		l.Free = foreign.Usage{Bytes: 1 << 50, Files: 1 << 30}
+		l.Free.Disk = foreign.Usage{Bytes: 1 << 50, Files: 1 << 30}
 		d := Dir(filepath.Join(runs, l.Token.String()))
 		for _, dir := range []string{string(d), d.Output()} {
 			if err := os.Mkdir(dir, 0o700); err != nil {
@@ -35,7 +35,7 @@ func TestWhoFillsAQuotaThatIsTold(t *testing.T) {
 		return d, &l
 	}
 	left := func(user, group int64) Lease {
-		return Lease{UserFree: foreign.Usage{Bytes: user, Files: 3}, GroupFree: foreign.Usage{Bytes: group}}
+		return Lease{Free: Free{User: foreign.Usage{Bytes: user, Files: 3}, Group: foreign.Usage{Bytes: group}}}
 	}
 	large, largeLease := put(1, 7, 70, 3*mib, left(4*mib, 100*mib))
 	small, smallLease := put(2, 7, 70, 2*mib, left(4*mib, 100*mib))

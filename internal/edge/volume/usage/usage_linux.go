@@ -1,4 +1,5 @@
-package host
+// Package usage tells people what takes the space of a data directory.
+package usage
 
 import (
 	"cmp"
@@ -18,8 +19,8 @@ const (
 	mostLooked  = 100_000
 )
 
-// usage says, for people, how much space a data directory takes, and which of its entries take the most.
-func usage(dir string) string {
+// Of says how much space a data directory takes, and which of its entries take the most.
+func Of(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "nobody knows who fills it: " + err.Error()
