@@ -135,7 +135,7 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases [
 			stands := !t.Bound && t.Entries < order.Entries && parked < order.MostTasks &&
 				min(t.Resident, max(0, room))+2*max(0, t.Growth) >= floor
 			able := brink || t.Yields || stands
-			if strings.Contains(leases[v].why, airlock.Foreseen.String()) { // no task is suspended yet, and one within its plan is not asked
+			if strings.Contains(leases[v].why, airlock.Foreseen.String()) { // asks who has outgrown its plan, suspends nobody
 				able = t.Yields && t.Outgrown()
 			}
 			if spared && able && frees >= floor && !order.Outranks(p.now, t, &tasks[v]) {

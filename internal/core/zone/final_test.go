@@ -160,8 +160,8 @@ func TestAJobThatIsToFailSellsNothingAfterARestart(t *testing.T) {
 	}
 }
 
-// TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff: its deadline is over, and its lease has no end, or one that is far. A program that has an
-// hour of grace has it.
+// TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff: its deadline is over, and its lease has no end, or one that is far. A program that has
+// an hour of grace has it.
 func TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff(t *testing.T) {
 	for _, c := range []struct {
 		grace   time.Duration
