@@ -256,3 +256,15 @@ func TestHops(t *testing.T) {
 	want(t, Hops("| 1 | x | `zone/a.go` `asks`, `zone/b.go` `c` |\n", read), "asks of internal/core/zone/a.go", "internal/core/zone/b.go, which does not exist")
 	want(t, Hops("no table", read), "the walk is gone")
 }
+
+func TestPlantedPage(t *testing.T) {
+	have := []string{"internal/core/job", "internal/core/trp", "cmd/sluice"}
+	page := func(rows string) string {
+		return "# A\n\n## Every package in one line\n\n" + rows + "\n## Next\n| `no/matter` | x |\n"
+	}
+	want(t, Page(page("| `core/job` | a |\n| `core/trp` | b |\n\n**around**\n\n| `cmd/sluice` | c |\n"), have))
+	want(t, Page("# A\n", have), "no section")
+	want(t, Page(page("| `core/trp` | b |\n| `core/job` | a |\n| `core/old` | z |\n"), have),
+		"core/job stands behind core/trp", "lists core/old", "what cmd/sluice is")
+	want(t, Page(page("| `core/job` | |\n| `core/trp` | b |\n\n| `cmd/sluice` | c |\n"), have), "what core/job is")
+}

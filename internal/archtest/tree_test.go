@@ -117,6 +117,14 @@ func TestTheTablesListWhatExists(t *testing.T) {
 	}))
 }
 
+func TestThePageNamesEveryPackage(t *testing.T) {
+	var names []string
+	for _, p := range tree(t) {
+		names = append(names, p.Path)
+	}
+	report(t, Page(string(read(t, "docs/ARCHITECTURE.md")), names))
+}
+
 func TestCoreIsPure(t *testing.T) {
 	top, err := filepath.Abs(root)
 	if err != nil {
