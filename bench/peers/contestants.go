@@ -37,7 +37,7 @@ var contestants = append(of("four size classes", placement.Mixed), of("one size"
 
 func of(name string, work func() placement.Work) []contestant {
 	list := []contestant{
-		{name: "Sluice's search (core/flow)", ours: true, batch: 1, alone: flowAlone},
+		{name: "Sluice's search (core/federation/flow)", ours: true, batch: 1, alone: flowAlone},
 		{name: "Sluice, everything (laminar)", ours: true, batch: 1, alone: everything},
 		{name: "YuniKorn core 1.8.0", batch: 1000, make: func(w placement.Work, nodes int) (scheduler, error) { return newYunikorn(w, nodes) }},
 		{name: "Nomad scheduler 1.10.0", batch: 1000, make: func(w placement.Work, nodes int) (scheduler, error) { return newNomad(w, nodes) }},
@@ -48,7 +48,7 @@ func of(name string, work func() placement.Work) []contestant {
 	return list
 }
 
-// flowAlone is core/flow without messages: everything of a task from its draw to its lease, its end and its part of the digests.
+// flowAlone is core/federation/flow without messages: everything of a task from its draw to its lease, its end and its part of the digests.
 func flowAlone(work placement.Work, nodes int) (r result, err error) {
 	f, err := placement.NewFlow(work, nodes, load)
 	if err != nil {

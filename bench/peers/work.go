@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/bench/placement"
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/prng"
 )
 

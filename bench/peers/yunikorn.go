@@ -12,7 +12,7 @@ import (
 	"github.com/apache/yunikorn-scheduler-interface/lib/go/si"
 
 	"sluice.dev/sluice/bench/placement"
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 )
 
 // yunikorn is YuniKorn's scheduler core as its own BenchmarkScheduling runs it: all of its services in this process, two queues, a resource manager that says yes.

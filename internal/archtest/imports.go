@@ -80,8 +80,8 @@ func Direction(pkgs []Package) []string {
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "planted": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3,
 	"giveback": 3, "health": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "civil": 3, "trp": 3, "joint": 4, "job": 4,
-	"forecast": 4, "ends": 5, "flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7, "market/score": 7, "market/trust": 7, "market/clearing": 7, "gang": 7, "loan": 7, "policy": 8, "atomizer": 8, "capture": 7,
-	"foresight": 8, "actor": 8, "search": 8, "market": 9, "home": 9, "home/view": 10, "backfill": 10, "gate": 11, "zone": 11, "node": 11, "arrangement": 12,
+	"forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7, "market/score": 7, "market/trust": 7, "market/clearing": 7, "gang": 7, "federation/loan": 7, "policy": 8, "atomizer": 8, "capture": 7,
+	"foresight": 8, "actor": 8, "federation/search": 8, "federation/visits": 9, "market": 9, "home": 9, "home/view": 10, "backfill": 10, "federation/floor": 10, "gate": 11, "zone": 11, "node": 11, "arrangement": 12,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -100,11 +100,40 @@ func CoreLevels(pkgs []Package) []string {
 		for _, imp := range p.Imports {
 			rest, ok := strings.CutPrefix(inner(imp), "internal/core/")
 			to, level := levelOf(rest)
-			if !ok || strings.Split(to, "/")[0] == strings.Split(from, "/")[0] {
+			if !ok || to == from || strings.Split(to, "/")[0] == strings.Split(from, "/")[0] && !under(from, "federation") {
 				continue
 			}
 			if level >= own {
 				bad = append(bad, fmt.Sprintf("%s imports %s: %s stands on level %d of the core, %s on %d", p.Path, imp, from, own, to, level))
+			}
+		}
+	}
+	return bad
+}
+
+// federation is the wing of the core that only several zones or tickets need. One zone that offers windows is read without it: what the
+// rest of the core is made of does not import it.
+const federation = "internal/core/federation"
+
+// federates are the packages of the core that know of the wing, and why.
+var federates = map[string]string{
+	"internal/core/protocol":    "the bodies of its messages",
+	"internal/core/gate":        "draws homes by what zones say of themselves",
+	"internal/core/zone":        "is home to tickets and to gangs that borrow",
+	"internal/core/node":        "answers probes, and has the floors at nodes",
+	"internal/core/arrangement": "makes actors of what people choose",
+}
+
+// Fence finds packages of the core that import the wing federation and are not among those that know of it.
+func Fence(pkgs []Package) []string {
+	var bad []string
+	for _, p := range pkgs {
+		if !under(p.Path, "internal/core") || under(p.Path, federation) || federates[p.Path] != "" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if under(inner(imp), federation) {
+				bad = append(bad, fmt.Sprintf("%s imports %s: one zone has none of it", p.Path, imp))
 			}
 		}
 	}
@@ -224,8 +253,8 @@ var Kubernetes = []string{"internal/edge/executor/kubernetes", "internal/edge/in
 var forbidden = []Forbidden{
 	{In: "internal/lab/sim", Import: "internal/core/market", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/lab/planner", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/lab/sim", Import: "internal/core/flow", Why: "a driver that knows how to schedule is a second scheduler"},
-	{In: "internal/lab/swarm/world", Import: "internal/core/flow", Why: "the world knows no mechanism"},
+	{In: "internal/lab/sim", Import: federation, Why: "a driver that knows how to schedule is a second scheduler"},
+	{In: "internal/lab/swarm/world", Import: federation, Why: "the world knows no mechanism"},
 	{In: "internal/lab/sim", Import: "internal/lab/swarm", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/backfill", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/lab/sim", Import: "internal/core/home", Why: "a driver that knows how to schedule is a second scheduler"},
@@ -300,6 +329,9 @@ func Stale(exists func(name string) bool) []string {
 	}
 	for p, may := range mayImport {
 		named[p], named[may] = "mayImport", "mayImport"
+	}
+	for p := range federates {
+		named[p] = "federates"
 	}
 	for name := range floats {
 		named[name] = "floats"

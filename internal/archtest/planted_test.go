@@ -56,7 +56,11 @@ func TestPlantedImports(t *testing.T) {
 		"levels":         {CoreLevels, []Package{imports("internal/core/zone", "internal/core/market", "internal/core/job", "slices"), imports("internal/core/policy/shortest", "internal/core/policy")}, nil},
 		"actor to actor": {CoreLevels, []Package{imports("internal/core/zone", "internal/core/node")}, []string{"level 11"}},
 		"upward":         {CoreLevels, []Package{imports("internal/core/trp", "internal/core/job")}, []string{"trp stands on level 3"}},
-		"unknown":        {CoreLevels, []Package{imports("internal/core/helpers")}, []string{`add "helpers"`}},
+		"fence": {Fence, []Package{
+			imports("internal/core/zone", "internal/core/federation/search"), imports("internal/core/federation/search", "internal/core/federation/flow"),
+			imports("internal/core/market", "internal/core/federation/flow"), imports("internal/edge/config", "internal/core/federation/flow"),
+		}, []string{"internal/core/market imports"}},
+		"unknown": {CoreLevels, []Package{imports("internal/core/helpers")}, []string{`add "helpers"`}},
 
 		"siblings": {Siblings, []Package{
 			imports("internal/edge/executor/process", "internal/edge/executor", "internal/edge/executor/shim", "internal/edge/executor/process/ns"),

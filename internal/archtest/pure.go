@@ -115,7 +115,7 @@ func of(info *types.Info, e ast.Expr, pkg string) string {
 // floats are the files of the core that may calculate with floating-point numbers, and why: two kinds of processor may
 // round them differently, so what they decide must leave as integers.
 var floats = map[string]string{
-	"internal/core/flow/weights.go":                 "powers that are not 1, rounded to millionths; with the defaults there are none",
+	"internal/core/federation/flow/weights.go":      "powers that are not 1, rounded to millionths; with the defaults there are none",
 	"internal/core/home/view/view.go":               "for people",
 	"internal/core/market/score/features.go":        "features of a score, rounded to millionths as they are returned",
 	"internal/core/market/trust/safety.go":          "an e-value, kept as its logarithm in millionths",

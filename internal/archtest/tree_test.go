@@ -71,7 +71,7 @@ func tree(t *testing.T) []Package {
 func TestImports(t *testing.T) {
 	pkgs := tree(t)
 	for name, rule := range map[string]func([]Package) []string{
-		"direction": Direction, "core levels": CoreLevels, "siblings": Siblings, "tables": Tables, "forbidden": Forbids,
+		"direction": Direction, "core levels": CoreLevels, "fence": Fence, "siblings": Siblings, "tables": Tables, "forbidden": Forbids,
 		"pure": Pure, "pure tests": PureTests,
 	} {
 		t.Run(name, func(t *testing.T) { report(t, rule(pkgs)) })

@@ -26,7 +26,7 @@ const (
 	node   = module + "core/node"
 	lock   = module + "core/airlock"
 	gives  = module + "core/giveback"
-	loans  = module + "core/loan"
+	loans  = module + "core/federation/loan"
 	stores = module + "edge/store/files"
 	runs   = module + "edge/executor/process"
 	shims  = module + "edge/executor/shim/supervisor"

@@ -12,8 +12,10 @@ import (
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/federation/floor"
+	"sluice.dev/sluice/internal/core/federation/flow"
+	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/filing"
-	"sluice.dev/sluice/internal/core/flow"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
@@ -21,10 +23,8 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/node"
-	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/search"
 	"sluice.dev/sluice/internal/core/zone"
 )
 
@@ -101,7 +101,7 @@ func (c Choice) Config() (Config, error) {
 	return c.search(config)
 }
 
-// Laminar is the mechanism under which jobs look for places with tickets (core/flow).
+// Laminar is the mechanism under which jobs look for places with tickets (core/federation/flow).
 const Laminar = "laminar"
 
 // searched says what is wrong with how tickets are to search.

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
+	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/search"
 	"sluice.dev/sluice/internal/core/trp"
 )
 

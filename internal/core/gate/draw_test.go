@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
+	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/search"
 )
 
 // drawing is a gate that draws among zones a and b, of one node each, by what they say of themselves.

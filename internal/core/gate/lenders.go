@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/atomizer"
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"

@@ -1,8 +1,8 @@
 package node
 
 import (
+	"sluice.dev/sluice/internal/core/federation/floor"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/node/floor"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"

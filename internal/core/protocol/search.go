@@ -3,7 +3,7 @@ package protocol
 import (
 	"time"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 )

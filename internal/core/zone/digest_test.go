@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 

@@ -3,12 +3,12 @@ package zone
 import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/federation/search"
+	"sluice.dev/sluice/internal/core/federation/visits"
 	"sluice.dev/sluice/internal/core/foresight"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/search"
-	"sluice.dev/sluice/internal/core/zone/visits"
 )
 
 // entry is one job of the zone: what the ledger knows of it, and beside that what the other parts keep.

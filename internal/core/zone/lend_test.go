@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/federation/loan"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/loan"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"

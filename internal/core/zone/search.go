@@ -4,13 +4,13 @@ import (
 	"math"
 
 	"sluice.dev/sluice/internal/core/atomizer"
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
+	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/search"
 )
 
 // The zone's side of the search for places (mechanism laminar): what a job says to it (search.Demand), and the zone's own word of itself, once a period.

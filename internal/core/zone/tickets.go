@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/search"
 	"sluice.dev/sluice/internal/core/status"
 )
 

@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/federation/search"
+	"sluice.dev/sluice/internal/core/federation/visits"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/search"
-	"sluice.dev/sluice/internal/core/zone/visits"
 )
 
 // The zone's side of the markets at nodes (mechanism laminar): a job whose ticket is parked negotiates at some nodes for time to come, as

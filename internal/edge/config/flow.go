@@ -4,11 +4,11 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Flow reads how tickets search for places (mechanism laminar). What is left out has the default of core/flow; the size classes are those of the
+// Flow reads how tickets search for places (mechanism laminar). What is left out has the default of core/federation/flow; the size classes are those of the
 // slices that there are.
 func (v value) Flow() flow.Config {
 	o, found := v.object("digests", "stale", "patience", "pace", "burst", "hops", "zoneHops", "resplits", "tickets", "wakes", "grant"), v.c.count()

@@ -3,7 +3,7 @@ package wire
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 

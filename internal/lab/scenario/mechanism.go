@@ -9,7 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/edge/config"

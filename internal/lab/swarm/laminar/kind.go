@@ -3,7 +3,7 @@ package laminar
 import (
 	"time"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
 )
@@ -57,7 +57,7 @@ const (
 )
 
 var variantNames = [...]struct{ name, what string }{
-	{"laminar", "tickets drawn to zones, probing nodes by hints, node-local grants (core/flow)"},
+	{"laminar", "tickets drawn to zones, probing nodes by hints, node-local grants (core/federation/flow)"},
 	{"laminar:argmax", "laminar, but a gate takes the zone with the most room"},
 	{"laminar:uniform", "laminar, but a gate draws among zones alike"},
 	{"laminar:forgetful", "laminar, but what four nodes have refused is submitted again"},

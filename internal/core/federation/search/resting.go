@@ -3,7 +3,7 @@ package search
 import (
 	"cmp"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/federation/loan"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/loan"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )

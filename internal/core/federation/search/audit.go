@@ -3,7 +3,7 @@ package search
 import (
 	"fmt"
 
-	"sluice.dev/sluice/internal/core/flow"
+	"sluice.dev/sluice/internal/core/federation/flow"
 )
 
 // Audit says what of the tickets does not fit together, empty if all does; for tests. It looks at everything.
