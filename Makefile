@@ -42,7 +42,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet lint-kube soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -50,14 +50,19 @@ help: ## list the targets
 # With a C compiler sluice can talk to NVIDIA's driver (NVML); without one, or with CGO_ENABLED=0, it has simulated slices
 # alone and says so. The driver's header marks old calls as deprecated, which is not our news.
 CGO_ENABLED ?= 1
+WITH_NVML :=
 ifneq ($(and $(filter-out 0,$(CGO_ENABLED)),$(shell command -v $(firstword $(CC)) || command -v gcc)),)
 WITH_NVML := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 NVML := $(WITH_NVML) $(BUILD) -tags "nvml $(TAGS)"
 TEST_NVML := $(WITH_NVML) $(GO) test -tags nvml ./internal/edge/inventory/nvml
+EVERY := s3 kubernetes figures machine nvml
 else
 NVML := CGO_ENABLED=0 $(BUILD) -tags "$(TAGS)"
 TEST_NVML := true
+EVERY := s3 kubernetes figures machine
 endif
+# The packages with files behind a tag. What a tag hides passes what everything passes.
+TAGGED = $(shell git grep -lE '^//go:build .*(s3|kubernetes|nvml)' -- '*.go' ':!tools' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 build: ## build bin/sluice and bin/sluice-shim
 	@mkdir -p bin
@@ -75,19 +80,21 @@ test: build ## every test; needs no network, no GPU and no root
 	$(GO) test ./...
 	$(TEST_NVML)
 
-check: format vet lint structure test ## what a commit must pass: format, vet, lint, structure, tests
+check: format vet lint structure test test-tags ## what a commit must pass, behind all build tags too: format, vet, lint, structure, tests
+
+test-tags: ## the tests behind the build tags kubernetes and s3 that need no server
+	SLUICE_KUBE=none $(GO) test -tags "s3 kubernetes" $(filter ./internal/%,$(TAGGED))
 
 format: ## fail if a file is not gofmt'd, and name it
 	@bad="$$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r ls -d 2>/dev/null | xargs -r gofmt -l)"; \
 	if [ -n "$$bad" ]; then printf 'not formatted (run gofmt -w on them):\n%s\n' "$$bad"; exit 1; fi
 
-vet: ## go vet, here and for another system: nodes are Linux, the client is not
-	$(GO) vet ./...
+vet: ## go vet for another system: nodes are Linux, the client is not. Here lint does it
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
-	$(GO) vet -tags s3 ./internal/edge/store/... ./internal/face/cli ./cmd/sluice
 
-lint: $(GOLANGCI) ## golangci-lint with .golangci.yml
+lint: $(GOLANGCI) ## golangci-lint with .golangci.yml, without build tags and with all
 	$(GOLANGCI) run ./...
+	$(WITH_NVML) $(GOLANGCI) run --build-tags "$(EVERY)" $(TAGGED)
 
 structure: ## only the structure rules (internal/archtest)
 	$(GO) test ./internal/archtest
@@ -131,7 +138,7 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
 
-kube: kube-assets lint-kube versitygw chart ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue; then make kubelet, but with KUBELET=0 (about 10 minutes, and 6 for the kubelet, besides what kube-assets takes)
+kube: kube-assets versitygw chart ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue; then make kubelet, but with KUBELET=0 (about 10 minutes, and 6 for the kubelet, besides what kube-assets takes)
 	cd tools/image && CGO_ENABLED=0 GOWORK=off $(GO) test .
 	@GO="$(GO)" TAGS="$(TAGS)" tools/kube/test.sh
 	@if [ "$(KUBELET)" = 0 ]; then echo "kube: no real kubelet, as KUBELET=0 says"; else $(MAKE) --no-print-directory kubelet; fi
@@ -144,9 +151,6 @@ kube-soak: kube-assets versitygw ## an operator on a real control plane while al
 
 kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, how much of these is used, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 70 minutes on two cores)
 	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_PAGE=$(CURDIR)/docs/kubernetes.md SLUICE_DATA="$(abspath $(DATA))" $(GO) test -tags "kubernetes figures" -count=1 -timeout 120m -v -run 'TestFigures|TestReplayFigures|TestRates|TestScaleFigures' ./test/kube/measure
-
-lint-kube: $(GOLANGCI) ## golangci-lint on what is behind the build tag kubernetes
-	$(GOLANGCI) run --build-tags "kubernetes figures machine s3" ./cmd/... ./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/executor/shim/pod/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./test/kube/...
 
 kube-assets: ## build these parts from the module proxy into a cache outside the clone, what is missing of them (about 12 minutes the first time, 7.5 GB with Go's caches)
 	@GO="$(GO)" tools/kube/assets.sh build

@@ -53,6 +53,17 @@ func Decisions(index string, names []string) []string {
 	return bad
 }
 
+// Dependencies checks that ADR 0007 has a line for every module that go.mod requires for itself.
+func Dependencies(mod, table string) []string {
+	var bad []string
+	for _, m := range regexp.MustCompile(`(?m)^(?:require )?\s*([a-z0-9.-]+\.[a-z]+/\S+) v\S+$`).FindAllStringSubmatch(mod, -1) {
+		if !regexp.MustCompile(`(?m)^\|[^|]*` + regexp.QuoteMeta(m[1]) + `[ ,][^|]*\|`).MatchString(table) {
+			bad = append(bad, fmt.Sprintf("docs/adr/0007-dependencies.md has no line for %s: say what it is for, and why this one", m[1]))
+		}
+	}
+	return bad
+}
+
 // Links finds relative links of a Markdown file that point to nothing. exists is asked with a slash-separated path from
 // the root of the repository.
 func Links(name, text string, exists func(string) bool) []string {

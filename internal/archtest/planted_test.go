@@ -272,3 +272,9 @@ func TestPlantedPage(t *testing.T) {
 		"core/job stands behind core/trp", "lists core/old", "what cmd/sluice is")
 	want(t, Page(page("| `core/job` | |\n| `core/trp` | b |\n\n| `cmd/sluice` | c |\n"), have), "what core/job is")
 }
+
+func TestPlantedDependencies(t *testing.T) {
+	mod := "module a.b/c\n\ngo 1.26.0\n\nrequire (\n\tx.org/one v1.0.0\n\tx.org/one/two v1.0.0\n\tx.org/far v1.0.0 // indirect\n)\n\nrequire y.io/z v2.1.0\n"
+	want(t, Dependencies(mod, "| x.org/one v1.0.0, x.org/one/two | for |\n| y.io/z | for |\n"))
+	want(t, Dependencies(mod, "| x.org/one/two | for x.org/one |\n"), "x.org/one:", "y.io/z")
+}

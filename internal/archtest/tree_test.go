@@ -117,6 +117,10 @@ func TestTheTablesListWhatExists(t *testing.T) {
 	}))
 }
 
+func TestEveryDependencyHasAReason(t *testing.T) {
+	report(t, Dependencies(string(read(t, "go.mod")), string(read(t, "docs/adr/0007-dependencies.md"))))
+}
+
 func TestThePageNamesEveryPackage(t *testing.T) {
 	var names []string
 	for _, p := range tree(t) {
