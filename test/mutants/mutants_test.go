@@ -25,7 +25,7 @@ const (
 	gate   = module + "core/gate"
 	node   = module + "core/node"
 	lock   = module + "core/airlock"
-	gives  = module + "core/giveback"
+	gives  = module + "core/reclaim"
 	loans  = module + "core/federation/loan"
 	stores = module + "edge/store/files"
 	runs   = module + "edge/executor/process"

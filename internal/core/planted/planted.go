@@ -106,7 +106,7 @@ const (
 	ForgetResuming Bug = "forget-resuming"
 	// IgnoreParked moves memory out beyond what may be outside at once. (airlock)
 	IgnoreParked Bug = "ignore-parked"
-	// GiveUpLooking ends a search at its bound before anything was found. (giveback)
+	// GiveUpLooking ends a search at its bound before anything was found. (reclaim)
 	GiveUpLooking Bug = "give-up-looking"
 	// StopBegun stops what was to be stopped only if it had not begun. (node)
 	StopBegun Bug = "stop-begun"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/internal/core/giveback"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/host"

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"sluice.dev/sluice/internal/core/giveback"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/job"
 )
 

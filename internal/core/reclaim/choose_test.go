@@ -1,4 +1,4 @@
-package giveback
+package reclaim
 
 import (
 	"cmp"
@@ -17,12 +17,20 @@ func TestTheCheapestIsStopped(t *testing.T) {
 		pieces []Piece
 		want   []int
 	}{
-		"nothing is short":        {[]int64{0, -3}, []Piece{{[]int64{1, 1}, Cost{}}}, nil},
-		"least work lost":         {[]int64{1}, []Piece{{[]int64{1}, Cost{9 * s, 0}}, {[]int64{1}, Cost{2 * s, 90 * s}}, {[]int64{1}, Cost{3 * s, 1 * s}}}, []int{1}},
-		"then least time left":    {[]int64{1}, []Piece{{[]int64{1}, Cost{2 * s, 9 * s}}, {[]int64{1}, Cost{2 * s, 8 * s}}}, []int{1}},
-		"then the fewest":         {[]int64{2}, []Piece{{[]int64{1}, Cost{}}, {[]int64{1}, Cost{}}, {[]int64{2}, Cost{}}}, []int{2}},
-		"two small for one large": {[]int64{2}, []Piece{{[]int64{3}, Cost{5 * s, 0}}, {[]int64{1}, Cost{2 * s, 0}}, {[]int64{1}, Cost{2 * s, 0}}}, []int{1, 2}},
-		"of each thing":           {[]int64{1, 1}, []Piece{{[]int64{1, 0}, Cost{1 * s, 0}}, {[]int64{1, 1}, Cost{4 * s, 0}}, {[]int64{0, 1}, Cost{2 * s, 0}}}, []int{0, 2}},
+		"nothing is short": {[]int64{0, -3}, []Piece{{[]int64{1, 1}, Cost{}}}, nil},
+		"least work lost": {
+			[]int64{1}, []Piece{{[]int64{1}, Cost{9 * s, 0}}, {[]int64{1}, Cost{2 * s, 90 * s}}, {[]int64{1}, Cost{3 * s, 1 * s}}},
+			[]int{1},
+		},
+		"then least time left": {[]int64{1}, []Piece{{[]int64{1}, Cost{2 * s, 9 * s}}, {[]int64{1}, Cost{2 * s, 8 * s}}}, []int{1}},
+		"then the fewest":      {[]int64{2}, []Piece{{[]int64{1}, Cost{}}, {[]int64{1}, Cost{}}, {[]int64{2}, Cost{}}}, []int{2}},
+		"two small for one large": {
+			[]int64{2}, []Piece{{[]int64{3}, Cost{5 * s, 0}}, {[]int64{1}, Cost{2 * s, 0}}, {[]int64{1}, Cost{2 * s, 0}}}, []int{1, 2},
+		},
+		"of each thing": {
+			[]int64{1, 1}, []Piece{{[]int64{1, 0}, Cost{1 * s, 0}}, {[]int64{1, 1}, Cost{4 * s, 0}}, {[]int64{0, 1}, Cost{2 * s, 0}}},
+			[]int{0, 2},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, _, ok := Choose(c.short, c.pieces); !ok || !slices.Equal(got, c.want) {
@@ -61,7 +69,8 @@ func TestChooseIsTheBestOfAllSets(t *testing.T) {
 		}
 		best, cheapest, some := uint(0), Cost{}, false
 		for set := range uint(1) << len(pieces) {
-			if cost, ok := frees(set); ok && (!some || cmp.Or(cost.Compare(cheapest), cmp.Compare(bits.OnesCount(set), bits.OnesCount(best))) < 0) {
+			cost, ok := frees(set)
+			if ok && (!some || cmp.Or(cost.Compare(cheapest), cmp.Compare(bits.OnesCount(set), bits.OnesCount(best))) < 0) {
 				best, cheapest, some = set, cost, true
 			}
 		}

@@ -1,6 +1,6 @@
 //go:build planted
 
-package giveback
+package reclaim
 
 import (
 	"os"

@@ -1,6 +1,4 @@
-// Package giveback picks which subjobs are to stop so that somebody who waits for what they hold finds room, at the least cost. It must not know what they hold, nor
-// who waits.
-package giveback
+package reclaim
 
 import (
 	"cmp"
@@ -10,7 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/planted"
 )
 
-// Cost of stopping a subjob: how much of its work is done again, and how long it would still have run. The first counts before the second. Neither is negative.
+// Cost of stopping a subjob: how much of its work is done again, and how long it would still have run. The first counts before the second.
+// Neither is negative.
 type Cost struct{ Lost, Left time.Duration }
 
 // Compare orders costs, the least first.
@@ -21,6 +20,16 @@ func (c Cost) Compare(d Cost) int {
 // Plus is both together.
 func (c Cost) Plus(d Cost) Cost { return Cost{c.Lost + d.Lost, c.Left + d.Left} }
 
+// toll is what several subjobs cost, and how many they are: of what costs the same the fewest are stopped.
+type toll struct {
+	Cost
+	stops int
+}
+
+func (t toll) compare(o toll) int { return cmp.Or(t.Cost.Compare(o.Cost), cmp.Compare(t.stops, o.stops)) }
+
+func (t toll) plus(o toll) toll { return toll{t.Cost.Plus(o.Cost), t.stops + o.stops} }
+
 // Piece is a subjob that could be stopped: how much of each thing that is short is free then, and what that costs.
 type Piece struct {
 	Frees []int64
@@ -30,8 +39,8 @@ type Piece struct {
 // most bounds how many sets are looked at. Within it what Choose picks is the cheapest; beyond it is the cheapest of those.
 const most = 1 << 16
 
-// Choose picks the cheapest pieces that together free as much of each thing as is short, of those of equal cost the fewest. It returns their places, rising; false if
-// not even all of them do. All Frees are as long as short; what is not positive there is not short.
+// Choose picks the cheapest pieces that together free as much of each thing as is short, of those of equal cost the fewest. It returns
+// their places, rising; false if not even all of them do. All Frees are as long as short; what is not positive there is not short.
 func Choose(short []int64, pieces []Piece) (chosen []int, cost Cost, ok bool) {
 	c := &chooser{pieces: pieces, left: slices.Clone(short)}
 	for i := range pieces {

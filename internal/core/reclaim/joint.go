@@ -1,0 +1,285 @@
+package reclaim
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// A wish for several devices gets the set whose subjobs cost least to stop, and all of these are told at once. Choosing one device after
+// the other would take the cheapest first and could then stop more for the second than both need.
+
+const (
+	// mostPrices bounds the sets of devices, partial ones too, priced on one machine for one combination of alternatives; twice as many
+	// while none was found. The first set tried is the greedy one; the result is optimal if the bound is not reached.
+	mostPrices = 1024
+	// mostChoices bounds the combinations of firstAvailable alternatives tried on one machine.
+	mostChoices = 16
+)
+
+// ask is one request's choice with the devices of a machine that would do.
+type ask struct {
+	*Choice
+	// of is the number of its claim.
+	of  int
+	fit []pick
+	// none: there are not enough.
+	none bool
+}
+
+// pick is a device for an ask.
+type pick struct {
+	of   *remains
+	d    *held
+	want *ask
+}
+
+// joint is a branch-and-bound search for the cheapest devices for all requests of a wish.
+type joint struct {
+	asks  []*ask
+	all   remainders
+	looks int
+
+	found bool
+	best  []pick
+	stops []job.SliceID
+	cost  toll
+}
+
+// want is one request, with the number of its claim: constraints hold within one. devices adds to g the cheapest devices for all wants, and
+// the subjobs to stop for them; false: there are none. Choices are tried in order of preference; the first that fit are taken.
+func (all remainders) devices(r *room, wants []want, g *Place) bool {
+	asks := make([][]*ask, len(wants))
+	for k := range wants {
+		for i := range wants[k].choices {
+			asks[k] = append(asks[k], all.ask(r, &wants[k].choices[i], wants[k].of))
+		}
+	}
+	chosen := make([]int, len(wants))
+	for range mostChoices {
+		j := &joint{all: all, asks: make([]*ask, len(wants))}
+		none := false
+		for k, i := range chosen {
+			j.asks[k] = asks[k][i]
+			none = none || j.asks[k].none
+		}
+		if !none {
+			j.from(0, 0, nil, nil)
+		}
+		if j.found {
+			for _, p := range j.best {
+				g.Devices = append(g.Devices, At{p.of.Name, p.d.Name})
+			}
+			g.Cut, g.Cost = append(g.Cut, j.stops...), g.Cost.Plus(j.cost.Cost)
+			return true
+		}
+		k := len(chosen) - 1
+		for ; k >= 0; k-- { // the next combination, the last request's choices first
+			if chosen[k]++; chosen[k] < len(asks[k]) {
+				break
+			}
+			chosen[k] = 0
+		}
+		if k < 0 {
+			break
+		}
+	}
+	return false
+}
+
+// ask finds the devices that a choice means. A free device of which that is not sure does not count: who gives devices out would have given
+// it if it did. A choice of all wants every device that it means, and none may be in doubt.
+func (all remainders) ask(r *room, c *Choice, of int) *ask {
+	a := &ask{Choice: c, of: of}
+	for _, x := range all {
+		for k := range x.devices {
+			d := &x.devices[k]
+			if !d.Here {
+				continue
+			}
+			m := c.means(x.Pool, d.Device)
+			no := d.Barred || d.taken
+			switch {
+			case m == isNot:
+			case c.N == 0 && (no || m == maybe):
+				a.none = true
+				return a
+			case no, m == maybe && d.slice == "" && x.bear(d):
+			default:
+				a.fit = append(a.fit, pick{x, d, a})
+			}
+		}
+	}
+	a.none = len(a.fit) == 0 || int64(len(a.fit)) < min(c.N, mostDevices)
+	return a
+}
+
+// picked reports whether a device is among picks.
+func picked(picks []pick, d *held) bool {
+	return slices.ContainsFunc(picks, func(p pick) bool { return p.d == d })
+}
+
+// alike reports whether a device meets its claim's constraints beside those picked before.
+func (p *pick) alike(before []pick) bool {
+	for _, c := range p.want.Alike {
+		mine, there := p.d.attribute(c.Domain, c.Name, p.of.Driver)
+		if !there {
+			return false
+		}
+		for i := range before {
+			q := &before[i]
+			if q.want.of != p.want.of || !slices.ContainsFunc(q.want.Alike, func(o Alike) bool { return o.Number == c.Number }) {
+				continue
+			}
+			if other, _ := q.d.attribute(c.Domain, c.Name, q.of.Driver); other != mine {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// from extends picks with the n-th device of the k-th ask. Devices that are barred (by index into ask.fit) were tried in this position
+// before: sets have no order.
+func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
+	for k < len(j.asks) && j.asks[k].N > 0 && n >= min(j.asks[k].N, mostDevices) {
+		k, n, barred = k+1, 0, nil
+	}
+	if k == len(j.asks) {
+		if cost, ok := j.price(picks, nil); ok && (!j.found || cost.compare(j.cost) < 0) {
+			j.found, j.best, j.cost, j.stops = true, slices.Clone(picks), cost, j.stops[:0]
+			j.price(picks, &j.stops)
+		}
+		return
+	}
+	a := j.asks[k]
+	if a.N == 0 {
+		for i := range a.fit {
+			if p := &a.fit[i]; picked(picks, p.d) || !p.alike(picks) {
+				return
+			}
+			picks = append(slices.Clip(picks), a.fit[i])
+		}
+		j.from(k+1, 0, picks, nil)
+		return
+	}
+	type child struct {
+		at   int
+		cost toll
+	}
+	var list []child
+	next := append(slices.Clip(picks), pick{})
+	for i := range a.fit {
+		p := &a.fit[i]
+		if barred != nil && barred[i] || picked(picks, p.d) || !p.alike(picks) {
+			continue
+		}
+		if j.looks++; j.looks > mostPrices && (j.found || j.looks > 2*mostPrices) {
+			return
+		}
+		next[len(picks)] = *p
+		if cost, ok := j.price(next, nil); ok {
+			list = append(list, child{i, cost})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b child) int { return a.cost.compare(b.cost) })
+	own := make([]bool, len(a.fit))
+	copy(own, barred)
+	for _, c := range list {
+		if j.found && c.cost.compare(j.cost) >= 0 {
+			return // adding devices never lowers the cost, and the list is sorted
+		}
+		j.from(k, n+1, append(slices.Clip(picks), a.fit[c.at]), own)
+		own[c.at] = true
+	}
+}
+
+// price is the cost of having all of these devices; false if they can't be had together. Unless stops is nil the subjobs to stop are
+// appended to it.
+func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool) {
+	for _, x := range j.all {
+		c, enough := x.price(picks, stops)
+		if !enough {
+			return cost, false
+		}
+		cost = cost.plus(c)
+	}
+	return cost, true
+}
+
+// priced is the cached price of a set of devices that share counters. price sums the prices of a pool's devices over groups that share
+// counters (held.part); the price of each group is computed once and cached.
+func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool) {
+	x.chosen = x.chosen[:0]
+	for i := range picks {
+		if p := &picks[i]; p.of == x && len(p.d.uses) > 0 {
+			x.chosen = append(x.chosen, p.d.at)
+		}
+	}
+	slices.SortFunc(x.chosen, func(a, b int) int {
+		return cmp.Or(cmp.Compare(x.devices[a].part, x.devices[b].part), cmp.Compare(a, b))
+	})
+	for from := 0; from < len(x.chosen); {
+		to := from + 1
+		for to < len(x.chosen) && x.devices[x.chosen[to]].part == x.devices[x.chosen[from]].part {
+			to++
+		}
+		x.key = x.key[:0]
+		for _, k := range x.chosen[from:to] {
+			x.key = append(x.key, byte(k), byte(k>>8), byte(k>>16))
+		}
+		known, there := x.prices[string(x.key)]
+		if !there {
+			known = x.work(x.chosen[from:to])
+			x.prices[string(x.key)] = known
+		}
+		if !known.ok {
+			return cost, false
+		}
+		if stops != nil {
+			*stops = append(*stops, known.stops...)
+		}
+		cost, from = cost.plus(known.cost), to
+	}
+	return cost, true
+}
+
+// work finds the cheapest subjobs that free enough of the counters these devices lack.
+func (x *remains) work(devices []int) (p priced) {
+	need := map[int]int64{}
+	for _, k := range devices {
+		for _, u := range x.devices[k].uses {
+			need[u.Counter] += u.N
+		}
+	}
+	var short []int64
+	var who []int
+	at := map[int]int{}
+	for _, counter := range sortedKeys(need) {
+		if lacks := need[counter] - x.left[counter]; lacks > 0 {
+			at[counter] = len(short)
+			short, who = append(short, lacks), append(who, x.users[counter]...)
+		}
+	}
+	if len(short) == 0 {
+		return priced{ok: true}
+	}
+	slices.Sort(who)
+	who = slices.Compact(who)
+	pieces := make([]Piece, len(who))
+	for i, k := range who {
+		pieces[i] = Piece{Frees: make([]int64, len(short)), Cost: x.devices[k].cost}
+		for _, u := range x.devices[k].uses {
+			if s, is := at[u.Counter]; is {
+				pieces[i].Frees[s] += u.N
+			}
+		}
+	}
+	set, cost, ok := Choose(short, pieces)
+	p.cost, p.ok = toll{cost, len(set)}, ok
+	for _, i := range set {
+		p.stops = append(p.stops, x.devices[who[i]].slice)
+	}
+	return p
+}
