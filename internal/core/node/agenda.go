@@ -173,6 +173,7 @@ func (n *Node) addLease(l *lease) {
 
 func (n *Node) removeLease(l *lease) {
 	delete(n.leases, l.token)
+	n.wishes.Over(l.token)
 	n.stir(l)
 	of := n.ofJob[l.job]
 	last := len(of.others) - 1

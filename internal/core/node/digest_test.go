@@ -18,7 +18,7 @@ func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 	digesttest.EveryField(t, r, func() uint64 { return reservationHash(r) })
 	s := &slice{}
 	digesttest.EveryField(t, s, func() uint64 { return s.quarantineHash() + s.faultHash() }, "quarantined", "waived", "relapses", "time",
-		"known", "desc", "stock", "others", "since", "departing", "dirty", "shown", "renew", "renewing", "passing", "place")
+		"known", "desc", "stock", "others", "kept", "since", "departing", "dirty", "shown", "renew", "renewing", "passing", "place")
 	n := New(Config{ID: "n", Zone: "z"})
 	if n.Digest() == New(Config{ID: "m", Zone: "z"}).Digest() {
 		t.Error("two nodes without facts look alike")

@@ -3,6 +3,7 @@ package node
 import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
@@ -20,6 +21,7 @@ type hostMemory struct {
 	passes quantity.Instant
 	// tenants of all slices, made anew when it is needed.
 	tenants []tenant
+	gap     []protocol.Gap // room for the first gap of a slice
 }
 
 // tenant is a lease or a hold on one slice.
@@ -158,8 +160,8 @@ func (n *Node) bear(now quantity.Instant) {
 			continue
 		}
 		from := now
-		if n.gap, _ = s.time.Gaps(now, n.cfg.Horizon, n.cfg.MinGap, n.gap[:0]); len(n.gap) > 0 {
-			from = max(now, n.gap[0].Start)
+		if n.host.gap, _ = s.time.Gaps(now, n.cfg.Horizon, n.cfg.MinGap, n.host.gap[:0]); len(n.host.gap) > 0 {
+			from = max(now, n.host.gap[0].Start)
 		}
 		load := h.fullest(from, quantity.Never, list, trp.Peak{}, 0)
 		if bears := inEighths(h.Spare(&load, h.correlation()), s.desc.Capacity[trp.Memory]); bears != s.desc.Bears || s.desc.Host != h.Memory {

@@ -262,6 +262,9 @@ func (n *Node) report(now quantity.Instant, in *protocol.Message, o *protocol.Ob
 		n.outstanding(now, l, out)
 		n.cleared(now, l.token, out)
 	}
+	if o.Progress > l.rng.From {
+		n.wishes.Report(now, l.token, o.Progress)
+	}
 	said := *o
 	said.Slice, said.Remains = l.slice, false
 	n.send(out, protocol.Message{Kind: protocol.Report, To: l.home(), Token: l.token, Job: l.job, Body: &said})

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
+	"sluice.dev/sluice/internal/core/node/giving"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
@@ -63,7 +64,7 @@ type Node struct {
 	ailing            string             // why it can start nothing, empty if it can
 	memory            memory             // what its host's is like
 	host              hostMemory         // and what all leases are held against
-	gap               []protocol.Gap     // room for the first gap of a slice
+	wishes            giving.Giver       // to those who wait for devices that slices are cut from
 	answers           []protocol.Message // recent replies to persons
 	seq               uint64             // the last token given out in this epoch
 	views             uint64             // the last view's version, within this epoch
@@ -153,7 +154,8 @@ type slice struct {
 	stock  int  // the number of the list that had it last
 	desc   protocol.Slice
 	others []protocol.Reservation // all that others hold of it, as the inventory has said
-	since  []quantity.Instant     // from when on each of them counts
+	kept   []protocol.Reservation // what is kept of it for who waits (core/reclaim)
+	since  []quantity.Instant     // from when on each of them counts, in this order
 	waived string                 // a state of its GPU that a person has looked at, and sells the slice all the same
 	// relapses is how often the slice was sold again after a fault although nothing shows that its GPU was reset.
 	relapses int

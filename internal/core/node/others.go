@@ -20,22 +20,19 @@ const mostHolds = 64
 // soft says whether a reservation is one that the inventory says, by its id.
 func soft(id uint64) bool { return id>>62 == 1 }
 
-// foreign takes in all that others hold of a slice, in place of what was said before. What may truncate cuts short what runs in its time.
-func (n *Node) foreign(now quantity.Instant, i *protocol.Intrusion, out *protocol.Out) {
-	s := n.record(i.Slice)
-	said := i.Holds
-	if i.Present {
-		said = append(slices.Clip(said), protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never, Source: i.Text})
-	}
-	if slices.Equal(s.others, said) {
+// foreign takes in all that others hold of a slice, and all that is kept of it for who waits, in place of what was before. What may truncate cuts short
+// what runs in its time.
+func (n *Node) foreign(now quantity.Instant, s *slice, others, kept []protocol.Reservation, out *protocol.Out) {
+	if slices.Equal(s.others, others) && slices.Equal(s.kept, kept) {
 		return
 	}
+	said := slices.Concat(others, kept)
 	var since []quantity.Instant
 	for _, r := range said {
 		since = append(since, n.since(now, s, r))
 	}
 	n.clearHolds(s)
-	s.others, s.since = slices.Clone(said), since
+	s.others, s.kept, s.since = others, kept, since
 	for k, r := range said {
 		if r.Start = since[k]; k >= mostHolds {
 			r.Start, r.End, r.Every, r.Truncate, r.Calendar = slices.Min(since[k:]), quantity.Never, 0, false, civil.Calendar{}
@@ -54,7 +51,8 @@ func (n *Node) since(now quantity.Instant, s *slice, r protocol.Reservation) qua
 	if r.Start != 0 {
 		return r.Start
 	}
-	if k := slices.IndexFunc(s.others, func(o protocol.Reservation) bool { o.End = r.End; return o == r }); k >= 0 {
+	before := slices.Concat(s.others, s.kept)
+	if k := slices.IndexFunc(before, func(o protocol.Reservation) bool { o.End = r.End; return o == r }); k >= 0 {
 		return s.since[k]
 	}
 	return now

@@ -114,6 +114,7 @@ func (n *Node) plainTimer(now quantity.Instant, out *protocol.Out) {
 	due(n.memory.old)
 	due(n.memory.until)
 	due(n.host.passes)
+	due(n.wishes.Due())
 	if next == quantity.Never || n.wake > now && n.wake <= next {
 		return
 	}

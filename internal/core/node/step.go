@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/giving"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -19,6 +20,22 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	n.memory.tally(now)
 	n.lapse(now)
 	n.depart(now)
+	if at := n.wishes.Due(); at != 0 && at <= now {
+		n.wishes.Decide(now, giving.Node{
+			Confirmed: n.confirmed,
+			Sold: func(id job.SliceID) []giving.Sold {
+				if s := n.slice(id); s != nil {
+					return s.sold(n.leasesOn(s))
+				}
+				return nil
+			},
+			Keep: func(id job.SliceID, kept []protocol.Reservation) {
+				if s := n.slice(id); s != nil {
+					n.foreign(now, s, s.others, kept, out)
+				}
+			},
+		})
+	}
 	n.decide(now, in.Kind == protocol.Tick, out)
 	n.overdue(now, out)
 	switch in.Kind {
@@ -57,7 +74,11 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Report:
 		n.report(now, &in, in.Body.(*protocol.Observation), out)
 	case protocol.Foreign:
-		n.foreign(now, in.Body.(*protocol.Intrusion), out)
+		i := in.Body.(*protocol.Intrusion)
+		s := n.record(i.Slice)
+		n.foreign(now, s, i.All(), s.kept, out)
+	case protocol.Wished:
+		n.wishes.Hear(now, in.Body.(*protocol.Wishes))
 	case protocol.Checkup:
 		n.checkup(now, in.Body.(*protocol.Vitals), out)
 	case protocol.Ailing:
@@ -212,6 +233,7 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	due(n.memory.old)
 	due(n.memory.until)
 	due(n.host.passes)
+	due(n.wishes.Due())
 	if n.market != nil {
 		due(n.trades)
 	}
@@ -226,6 +248,21 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	}
 	n.wake = next
 	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(next)})
+}
+
+// sold are the leases on a slice that are not over, for who gives back.
+func (*slice) sold(leases []*lease) (list []giving.Sold) {
+	for _, l := range leases {
+		if l.ended() {
+			continue
+		}
+		x := giving.Sold{Token: l.token, End: l.end, Whole: l.spec != nil && l.spec.Kind == job.Rigid}
+		if l.seen() {
+			x.Since = l.at
+		}
+		list = append(list, x)
+	}
+	return list
 }
 
 // touches says whether a lease or grant on these slices is on s.

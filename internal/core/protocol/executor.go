@@ -1,9 +1,12 @@
 package protocol
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/reclaim"
 )
 
 // Stock is what a machine has. From an executor that is the first input of its node: also what earlier boots left behind; later ones, where slices come and
@@ -36,6 +39,31 @@ type Intrusion struct {
 	// Holds are what else others have of it, or will: Kind, Start (0: since it was said first), End (Never: not known), Every, Source (who, for people),
 	// Truncate. Of kind ForForeign it stays beyond its end, until it is not said any more; every other is over at its end.
 	Holds []Reservation
+}
+
+// All are the holds that it tells of.
+func (i *Intrusion) All() []Reservation {
+	if !i.Present {
+		return slices.Clone(i.Holds)
+	}
+	return append(slices.Clone(i.Holds), Reservation{Kind: ForForeign, End: quantity.Never, Source: i.Text})
+}
+
+// Wishes are what has changed of those who wait for devices, and of the machines that have these (core/reclaim): each time all of one, in place of
+// what was said of it before, or that it is gone.
+type Wishes struct {
+	Machines  []reclaim.Machine
+	Lost      []string
+	Wishes    []reclaim.Wish
+	Dropped   []Dropped
+	Groups    []reclaim.Group
+	Disbanded []reclaim.ID
+}
+
+// Dropped is a wish that waits no more. Served: it has what it wanted, or at least a machine.
+type Dropped struct {
+	ID     reclaim.ID
+	Served bool
 }
 
 // Ailment says that a node can start nothing, and why, or can again.
@@ -76,6 +104,9 @@ func (*Settlement) Body() {}
 
 // Body implements Body.
 func (*Intrusion) Body() {}
+
+// Body implements Body.
+func (*Wishes) Body() {}
 
 // Body implements Body.
 func (*Ailment) Body() {}

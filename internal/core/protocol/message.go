@@ -171,6 +171,8 @@ const (
 	Resume
 	// Checkup: how a GPU is, or errors that its driver has told of: Vitals. Executor -> node; soft, and said again.
 	Checkup
+	// Wished: who waits for devices that slices of the node are cut from, and what the machines have: Wishes. Executor -> node; soft.
+	Wished
 )
 
 // Message is one thing said: a header, of which a kind uses what its comment names, and a body.

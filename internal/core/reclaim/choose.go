@@ -26,7 +26,9 @@ type toll struct {
 	stops int
 }
 
-func (t toll) compare(o toll) int { return cmp.Or(t.Cost.Compare(o.Cost), cmp.Compare(t.stops, o.stops)) }
+func (t toll) compare(o toll) int {
+	return cmp.Or(t.Cost.Compare(o.Cost), cmp.Compare(t.stops, o.stops))
+}
 
 func (t toll) plus(o toll) toll { return toll{t.Cost.Plus(o.Cost), t.stops + o.stops} }
 

@@ -133,7 +133,7 @@ func (p *Pool) held(has map[int]stay) []*stay {
 	var shared []int // their counters are used up by others
 	for n, i := range p.Layout {
 		d := &p.Devices[i]
-		switch s, taken := has[i]; {
+		switch s, taken := has[int(i)]; {
 		case taken && s.ours, !taken && d.Failing:
 		case taken:
 			held[n] = &s

@@ -34,7 +34,7 @@ func (a Amount) Compare(b Amount) int {
 }
 
 // scaled is n times 10^places; n for fewer than 1. Places are at most 18, so that it fits.
-func scaled(n uint64, places int8) (hi, lo uint64) {
+func scaled(n uint64, places int16) (hi, lo uint64) {
 	factor := uint64(1)
 	for range min(max(places, 0), 18) {
 		factor *= 10
@@ -160,8 +160,8 @@ func (m *Machine) admits(w *Where) bool {
 	if len(w.AnyOf) == 0 {
 		return !w.Restricted
 	}
-	return slices.ContainsFunc(w.AnyOf, func(all []Rule) bool {
-		return !slices.ContainsFunc(all, func(r Rule) bool { return !r.holds(m) })
+	return slices.ContainsFunc(w.AnyOf, func(all Rules) bool {
+		return !slices.ContainsFunc(all.All, func(r Rule) bool { return !r.holds(m) })
 	})
 }
 

@@ -159,7 +159,7 @@ type Pool struct {
 	Total   []int64
 	Devices []Device
 	// Layout are the devices that we offer, by index, in the order in which they fit side by side.
-	Layout []int
+	Layout []int64
 }
 
 // Device is one of a pool's, in order of name.
@@ -268,16 +268,19 @@ const (
 
 type Amount struct {
 	N      int64
-	Places int8
+	Places int16
 }
 
 type Where struct {
 	Labels []Pair
 	// AnyOf are lists of rules of which one must hold as a whole, if there is any, or Restricted is set.
-	AnyOf      [][]Rule
+	AnyOf      []Rules
 	Restricted bool
 	Tolerates  []Toleration
 }
+
+// Rules hold as a whole.
+type Rules struct{ All []Rule }
 
 type Rule struct {
 	Key, Op string

@@ -53,7 +53,7 @@ func board(name string, ours ...int) *Machine {
 	for k := range 7 {
 		d := &p.Devices[k]
 		d.Slice = job.SliceID(name + "/" + d.Name)
-		p.Layout = append(p.Layout, k)
+		p.Layout = append(p.Layout, int64(k))
 		m.Slices = append(m.Slices, Slice{d.Slice, 30 * time.Second})
 		if slices.Contains(ours, k) {
 			d.Holder, d.End = Ours, quantity.Never

@@ -53,6 +53,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Suspend:       body(reasonFields),
 	protocol.Suspended:     body(stillnessFields),
 	protocol.Checkup:       body(vitalsFields),
+	protocol.Wished:        body(wishesFields()),
 	protocol.Winning:       body(prizeFields),
 	protocol.Attend:        body(attendanceFields),
 	protocol.Announce:      body(callFields),

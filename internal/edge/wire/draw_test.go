@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -37,6 +38,8 @@ var lasts = map[reflect.Type]uint64{
 	reflect.TypeFor[flow.Phase]():               uint64(flow.Expired),
 	reflect.TypeFor[flow.Why]():                 uint64(flow.PastDeadline),
 	reflect.TypeFor[civil.Days]():               uint64(civil.AllDays),
+	reflect.TypeFor[reclaim.TermKind]():         uint64(reclaim.HasCapacity),
+	reflect.TypeFor[reclaim.Holder]():           uint64(reclaim.Others),
 	reflect.TypeFor[uint8]():                    255, // a count
 }
 

@@ -16,7 +16,7 @@ func knownMessage(k protocol.Kind) bool {
 		within(k, protocol.Reserve, protocol.Release) ||
 		within(k, protocol.Adopt, protocol.Surrendered) ||
 		within(k, protocol.Offer, protocol.Published) ||
-		within(k, protocol.Inventory, protocol.Checkup) ||
+		within(k, protocol.Inventory, protocol.Wished) ||
 		within(k, protocol.Attend, protocol.Told) ||
 		within(k, protocol.File, protocol.Outdated) ||
 		within(k, protocol.Search, protocol.ZoneDigest) ||

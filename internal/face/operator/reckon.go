@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/job"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/host"
 )

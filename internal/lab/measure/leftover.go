@@ -158,3 +158,35 @@ func (l *Leftover) Set(values *Metrics) {
 	values.Set(Gaps, float64(len(l.gaps)))
 	values.Set(BacklogDry, ratio(float64(l.dry), float64(l.window.To.Sub(l.window.From))))
 }
+
+// Names of the metrics of a scenario to whose nodes guests come, given beside those of Table. docs/metrics.md defines each.
+const (
+	GuestsServed  = "guestsServed"
+	GuestsLeft    = "guestsLeft"
+	GuestWaitMean = "guestWaitMean"
+)
+
+var visitsTable = []Info{
+	{GuestsServed, "Guests served", Plain, Higher},
+	{GuestsLeft, "Guests who left unserved", Plain, Lower},
+	{GuestWaitMean, "Wait of guests, mean", Seconds, Lower},
+}
+
+// VisitsTable lists the metrics that only a scenario with guests has, in the order in which they are given.
+func VisitsTable() []Info { return append([]Info(nil), visitsTable...) }
+
+// Visits is what became of guests over the whole run: how many came, were served, and left since they had waited too long; and how long
+// those who were served waited, together.
+type Visits struct {
+	Came, Served, Left int64
+	Waited             time.Duration
+}
+
+// Set gives the metrics.
+func (v *Visits) Set(m *Metrics) {
+	m.Set(GuestsServed, float64(v.Served))
+	m.Set(GuestsLeft, float64(v.Left))
+	if v.Served > 0 {
+		m.Set(GuestWaitMean, v.Waited.Seconds()/float64(v.Served))
+	}
+}

@@ -119,7 +119,7 @@ func Table() []Info { return append([]Info(nil), infoTable...) }
 // number.
 func About(name string) Info {
 	metric, group := Group(name)
-	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, deadlineTable, flowTable, survivalTable} {
+	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, deadlineTable, flowTable, survivalTable, visitsTable} {
 		for _, i := range table {
 			switch i.Name {
 			case name:

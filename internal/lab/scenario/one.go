@@ -76,8 +76,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	var market measure.Negotiation
 	var survival measure.Survival
+	var visits measure.Visits
 	var strains []status.Strain
-	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &strains})
+	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &strains})
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +100,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	if s.Memory != nil {
 		survival.Set(&out.Metrics)
+	}
+	if s.Guests != nil {
+		visits.Set(&out.Metrics)
 	}
 	if market.Waits > 0 {
 		out.Metrics.Set(measure.WaitCoverage, 1-float64(market.Sooner+market.Later)/float64(market.Waits))
@@ -138,6 +142,8 @@ type stage struct {
 	market *measure.Negotiation
 	// survival is what became of subjobs where memory ran out.
 	survival *measure.Survival
+	// visits is what became of guests.
+	visits *measure.Visits
 	// strains are what each node tells of that itself in the end, where there are nodes of the live program.
 	strains *[]status.Strain
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
 	inventory "sluice.dev/sluice/internal/edge/inventory/sim"
+	"sluice.dev/sluice/internal/lab/guest"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/trace"
 )
@@ -101,8 +103,8 @@ func moment(v config.Value, or quantity.Instant) quantity.Instant {
 }
 
 func (s *Scenario) cluster(v config.Value) {
-	o := v.Object("nodes", "zones", "gates", "reservations")
-	slices := 0
+	o := v.Object("nodes", "zones", "gates", "reservations", "guests", "notice")
+	total := 0
 	for _, e := range o.Need("nodes", "[{gpus: \"sim:a100-80gb=2\"}]").List("a list of nodes such as [{name: n, count: 2, gpus: \"sim:a30-24gb=2\"}]", MaxNodes) {
 		n := e.Object("name", "count", "gpus", "rack", "block")
 		name := n.Get("name").Label("node")
@@ -122,7 +124,7 @@ func (s *Scenario) cluster(v config.Value) {
 		for i := range all {
 			all[i].Rack, all[i].Block = rack, block
 		}
-		if slices += count * len(all); slices > MaxSlices || len(s.Nodes)+count > MaxNodes {
+		if total += count * len(all); total > MaxSlices || len(s.Nodes)+count > MaxNodes {
 			e.Wrong("makes the cluster larger than %d nodes or %d slices", MaxNodes, MaxSlices)
 			return
 		}
@@ -142,6 +144,17 @@ func (s *Scenario) cluster(v config.Value) {
 	}
 	for _, e := range o.Get("reservations").List("a list of reservations such as [{kind: serving, start: 8h, for: 10h, every: 24h}]", 1000) {
 		s.reservation(e)
+	}
+	if len(s.Nodes) > 0 {
+		s.Guests = guest.Read(o.Get("guests"), o.Get("notice"), s.Nodes[0].ID, func(id job.NodeID) []protocol.Slice {
+			if i := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.ID == id }); i >= 0 {
+				return s.Nodes[i].Slices
+			}
+			return nil
+		})
+	}
+	if s.Guests != nil && slices.ContainsFunc(s.Reservations, func(r Reservation) bool { return r.Kind == protocol.ForForeign }) {
+		o.Get("guests").Wrong("are played beside a reservation of kind foreign: who holds what would be said twice; leave either out")
 	}
 }
 

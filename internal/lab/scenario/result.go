@@ -44,7 +44,8 @@ type Fate struct {
 // metricNames lists what a comparison may name.
 func (s *Scenario) metricNames() []string {
 	var out []string
-	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(), measure.SurvivalTable()) {
+	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(), measure.SurvivalTable(),
+		measure.VisitsTable()) {
 		out = append(out, m.Name)
 	}
 	for _, group := range s.groups() {

@@ -31,6 +31,9 @@ func (s *Scenario) playable(m *Mechanism) error {
 	if s.Host != nil {
 		return s.fillable(m)
 	}
+	if s.Guests != nil {
+		return fmt.Errorf("mechanism %s: planners know nothing of guests, and scenario %s has some; run sja alone, or take them out with --set cluster.guests=[]", m.Name, s.Name)
+	}
 	if len(s.Reservations)+len(s.Faults) > 0 {
 		return fmt.Errorf("mechanism %s: planners know no reservations and no faults, and scenario %s has some; run sja alone, or take them out with --set cluster.reservations=[] --set faults=[]", m.Name, s.Name)
 	}

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/guest"
 	leanworld "sluice.dev/sluice/internal/lab/swarm/world"
 	"sluice.dev/sluice/internal/lab/trace"
 	"sluice.dev/sluice/internal/lab/workload"
@@ -25,6 +26,8 @@ type Scenario struct {
 	// Gates is how many gates they have; jobs are spread over them by name. At least 1.
 	Gates        int
 	Reservations []Reservation
+	// Guests come for slices of the nodes, as others do in a cluster; nil: nobody does.
+	Guests *guest.House
 	// Host owns the slices; nil where they are the mechanisms' own.
 	Host *Host
 	// Swarm is a world of lean nodes under short tasks, in place of nodes and workload; nil elsewhere. Its mechanism and seed are put in

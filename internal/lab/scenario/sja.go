@@ -59,7 +59,7 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 			}
 			return specs.Spec(j, job.ID(name))
 		},
-		Seed: on.seed, Network: s.Model.Network.links(), Faults: s.faultsOf(), Memory: s.hosts(on.mechanism), Rebuild: actors.rebuild,
+		Seed: on.seed, Network: s.Model.Network.links(), Faults: s.faultsOf(), Memory: s.hosts(on.mechanism), Guests: s.Guests.After(epoch, on.visits), Rebuild: actors.rebuild,
 		Observer: &earlier{to: on.to},
 		Progress: func(now quantity.Instant, live int) { on.progress(now.Add(-epoch), live) },
 	}

@@ -16,6 +16,8 @@ type machine struct {
 	runs   map[job.Token]*run
 	on     [][]*run // by party, in no order
 	places map[job.SliceID]place
+	// guests come to the machines, whom their inventories see.
+	guests guests
 }
 
 // place is where a slice is.
@@ -116,6 +118,7 @@ func (m *machine) begin(in *protocol.Message, w *protocol.Work) *run {
 		s.hosts.again(party, 1)
 	}
 	m.arm(r)
+	m.guests.changed(party)
 	return r
 }
 
@@ -203,6 +206,7 @@ func (m *machine) gone(r *run, res *job.Result) {
 	m.sim.measured(r)
 	m.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
 	m.sim.leave(r)
+	m.guests.changed(r.party)
 }
 
 // work is what was asked to be run.

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/lab/guest"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/workload"
 )
@@ -42,6 +43,8 @@ type Options struct {
 	Faults  Faults
 	// Memory of the nodes' hosts, and what happens to it; nil: it is not modelled.
 	Memory *HostMemory
+	// Guests who come for slices of the nodes; nil: nobody does.
+	Guests *guest.House
 	// Rebuild makes a fresh actor, as configured at the start, after a crash. Needed where there are crashes.
 	Rebuild func(protocol.Address) protocol.Actor
 
@@ -86,6 +89,16 @@ func Classes(nodes []Node) []measure.Class {
 		}
 	}
 	return classes
+}
+
+// slicesOf are those of a node; none: there is no such node.
+func (o *Options) slicesOf(id job.NodeID) []protocol.Slice {
+	for i := range o.Nodes {
+		if o.Nodes[i].ID == id {
+			return o.Nodes[i].Slices
+		}
+	}
+	return nil
 }
 
 // check lists everything that is wrong with the options.
@@ -135,6 +148,7 @@ func (o *Options) check() error {
 		wrong(min(l.Loss, l.Double) < 0 || max(l.Loss, l.Double) > 1e6, "link %s: loss %d and doubling %d are parts per million, 0 to 1000000", w.name, l.Loss, l.Double)
 	}
 	errs = append(errs, o.Memory.check()...)
+	errs = append(errs, o.Guests.Check(o.slicesOf)...)
 	errs = append(errs, o.Faults.check(nodes, zones, gates, o.Rebuild != nil)...)
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)

@@ -69,6 +69,7 @@ const (
 	passes
 	attends
 	beats
+	visits
 )
 
 // maxBatch is how many inputs share a round, as in the live shell.
@@ -111,6 +112,7 @@ func New(o Options) (*Sim, error) {
 	s.agents = agents{sim: s, of: map[job.ID]*attendant{}}
 	s.faults.begin(s)
 	s.hosts.begin(s)
+	s.machine.guests.begin(s)
 	for p := range s.parties {
 		s.recover(p)
 	}
@@ -140,6 +142,7 @@ func (s *Sim) inventory(p int, found []protocol.Found) {
 		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: id}, To: s.parties[p].Address,
 		Body: &protocol.Stock{Slices: s.o.Nodes[p-s.node].Slices, Found: found},
 	})
+	s.machine.guests.again(p)
 }
 
 // Now is the present virtual time.
@@ -235,6 +238,8 @@ func (s *Sim) happen(e event) error {
 		s.agents.remind(e.index)
 	case beats:
 		s.hosts.beat(e.index)
+	case visits:
+		s.machine.guests.visit(e.index)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/quantity"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 )
 
 // Kubernetes preempts nobody for DRA devices, and preempts for extended resources at once, without the notice that subjobs need. So unschedulable Pods of others are watched here: where our

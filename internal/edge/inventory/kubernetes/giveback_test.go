@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
 )

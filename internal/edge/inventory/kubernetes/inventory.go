@@ -20,11 +20,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
 )

@@ -7,8 +7,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/job"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 )
 
 // A Pod that wants several devices gets the set whose subjobs cost least to stop, and all of these are told at once. Choosing one device after the other would take the

@@ -11,10 +11,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 )
 
 // ahead keeps places for Pods that are to come, of at most mostAhead Workloads in one pass, least recently tried first. It returns the machines on which anything changed.

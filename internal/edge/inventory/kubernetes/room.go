@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	giveback "sluice.dev/sluice/internal/core/reclaim"
 )
 
 // room is a machine seen by a Pod that waits: what is free, and which subjobs could be stopped.
