@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/lab/bidder"
+	"sluice.dev/sluice/internal/lab/guest"
 	"sluice.dev/sluice/internal/lab/sim"
 	"sluice.dev/sluice/internal/lab/workload"
 )
@@ -39,6 +40,7 @@ type tale struct {
 	model  sim.Model
 	agent  sim.Agents
 	faults sim.Faults
+	guests *guest.House
 	// answers stands in for the node: true if it has dealt with the message.
 	answers func(now quantity.Instant, in *protocol.Message, out *protocol.Out) bool
 	tell    func(t *testing.T, s *story)
@@ -150,7 +152,7 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 		nodes = x.several.nodes(first, x.slices)
 	}
 	s.sim, err = sim.New(sim.Options{
-		Start: storyStart, Model: x.model, Agent: x.agent, Faults: x.faults,
+		Start: storyStart, Model: x.model, Agent: x.agent, Faults: x.faults, Guests: x.guests,
 		Gates: first.Gates, Zones: first.Zones, Nodes: nodes,
 		Fact: s.oracle.fact,
 		Rebuild: func(a protocol.Address) protocol.Actor {
@@ -204,6 +206,17 @@ func tales() []tale {
 					s.Priority, s.Deadline = 100, at(15*time.Minute)
 				}))
 				s.reserve(20*time.Second, protocol.Reservation{Kind: protocol.ForServing, Slice: "n/gpu0", Start: at(3 * time.Minute), End: at(5 * time.Minute)})
+			},
+		},
+		{
+			name: "gives-back", slices: equal(2, 10), until: 20 * time.Minute, shows: []string{"Wished", "fact Truncated", "time taken (reclaim) by guest one"},
+			guests: &guest.House{Notice: 30 * time.Second, Guests: []guest.Guest{
+				{Name: "one", At: at(2 * time.Minute), Node: nodeID, Profile: equal(2, 10)[0].Profile, Slices: 1, Runs: 2 * time.Minute},
+				{Name: "both", At: at(6 * time.Minute), Node: nodeID, Profile: equal(2, 10)[0].Profile, Slices: 2, Runs: time.Minute},
+			}},
+			tell: func(t *testing.T, s *story) {
+				s.submit(0, with(spec(t, "long", job.Items, 400, time.Second), alone))
+				s.submit(time.Minute, with(spec(t, "later", job.Items, 300, time.Second), alone))
 			},
 		},
 		{
