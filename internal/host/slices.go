@@ -83,24 +83,8 @@ func (h *Host) held() (first []protocol.Message) {
 	return first
 }
 
-// sighted is what an inventory says of a slice or of a GPU, as its node hears it. The slices need not have been listed yet.
-func (h *Host) sighted(s inventory.Sighting) protocol.Message {
-	if s.Vitals != nil {
-		v := *s.Vitals
-		v.Slices, v.Errors = slices.Clone(v.Slices), slices.Clone(v.Errors)
-		for i := range v.Slices {
-			v.Slices[i] = h.ofMachine(v.Slices[i])
-		}
-		for i := range v.Errors {
-			if v.Errors[i].On != "" {
-				v.Errors[i].On = h.ofMachine(v.Errors[i].On)
-			}
-		}
-		return protocol.Message{Kind: protocol.Checkup, Body: &v}
-	}
-	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.ofMachine(s.Slice), Present: s.Present, Text: s.Text,
-		Holds: s.Holds}}
-}
+// sighted is what an inventory says of a slice, of a GPU or of who waits, as its node hears it. The slices need not have been listed yet.
+func (h *Host) sighted(s inventory.Sighting) protocol.Message { return s.Message(h.ofMachine) }
 
 // ofMachine is a slice's name in the cluster, whether or not it has been listed.
 func (h *Host) ofMachine(own job.SliceID) job.SliceID {

@@ -11,6 +11,7 @@
 package reclaim
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -200,6 +201,39 @@ const (
 	Ours
 	Others
 )
+
+// Renamed is the machine with its slices named otherwise; the machine itself stays as it is.
+func (m *Machine) Renamed(named func(job.SliceID) job.SliceID) Machine {
+	n := *m
+	give := func(id *job.SliceID) {
+		if *id != "" {
+			*id = named(*id)
+		}
+	}
+	n.Slices, n.Resources = slices.Clone(m.Slices), slices.Clone(m.Resources)
+	n.Tenants, n.Pools = slices.Clone(m.Tenants), slices.Clone(m.Pools)
+	for i := range n.Slices {
+		give(&n.Slices[i].ID)
+	}
+	for i := range n.Resources {
+		r := &n.Resources[i]
+		r.Slices = slices.Clone(r.Slices)
+		for k := range r.Slices {
+			give(&r.Slices[k])
+		}
+	}
+	for i := range n.Tenants {
+		give(&n.Tenants[i].Slice)
+	}
+	for i := range n.Pools {
+		p := &n.Pools[i]
+		p.Devices = slices.Clone(p.Devices)
+		for k := range p.Devices {
+			give(&p.Devices[k].Slice)
+		}
+	}
+	return n
+}
 
 // Place is kept for one wish: what it gets, and which subjobs are cut short for it.
 type Place struct {

@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"context"
+	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -44,7 +45,7 @@ type Live interface {
 	Held() []Sighting
 }
 
-// Sighting is a change in who uses a slice besides us; it becomes a message of kind Foreign, or Checkup.
+// Sighting is a change in who uses a slice besides us, or would; it becomes a message of kind Foreign, Checkup or Wished.
 type Sighting struct {
 	Slice job.SliceID
 	// Present: somebody else is there; otherwise the last one has gone.
@@ -59,4 +60,36 @@ type Sighting struct {
 	Ailment *protocol.Ailment
 	// Vitals is what is said of a GPU, with the ids of Slices. nil: it is not about that.
 	Vitals *protocol.Vitals
+	// Wishes are who waits for devices, and what machines have, with the ids of Slices. nil: it is not about that.
+	Wishes *protocol.Wishes
+}
+
+// Message is what a node is told of it. named gives a slice the name that it has there.
+func (s Sighting) Message(named func(job.SliceID) job.SliceID) protocol.Message {
+	all := func(ids []job.SliceID) []job.SliceID {
+		ids = slices.Clone(ids)
+		for i := range ids {
+			ids[i] = named(ids[i])
+		}
+		return ids
+	}
+	switch {
+	case s.Vitals != nil:
+		v := *s.Vitals
+		v.Slices, v.Errors = all(v.Slices), slices.Clone(v.Errors)
+		for i := range v.Errors {
+			if v.Errors[i].On != "" {
+				v.Errors[i].On = named(v.Errors[i].On)
+			}
+		}
+		return protocol.Message{Kind: protocol.Checkup, Body: &v}
+	case s.Wishes != nil:
+		w := *s.Wishes
+		w.Machines = slices.Clone(w.Machines)
+		for i := range w.Machines {
+			w.Machines[i] = w.Machines[i].Renamed(named)
+		}
+		return protocol.Message{Kind: protocol.Wished, Body: &w}
+	}
+	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: named(s.Slice), Present: s.Present, Text: s.Text, Holds: s.Holds}}
 }
