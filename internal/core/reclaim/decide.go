@@ -4,6 +4,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
+// Decision is what a call of Decide came to.
 type Decision struct {
 	// Machines on which places came, went or changed, in order, each once.
 	Machines []string
@@ -11,6 +12,8 @@ type Decision struct {
 	Again quantity.Instant
 }
 
+// Decide keeps places for those who wait and lets go of those that are needed no longer. costs says what stopping the subjob on a slice
+// costs now; it must say the same as long as nothing changes.
 func (k *Keeper) Decide(now quantity.Instant, costs Costs) Decision {
 	p := &pass{Keeper: k, now: now, costs: costs, rooms: map[string]*room{}, changed: map[string]bool{}}
 	coming := p.coming()

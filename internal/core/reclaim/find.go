@@ -6,9 +6,10 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
+// find says what to give back on the machine for a wish, and the cost; false if even stopping all that may be stopped would not do.
 func (r *room) find(q *quest) (g *Place, ok bool) {
 	g = &Place{Wish: q.id, Who: q.who, Kin: q.kin, Machine: r.Name, Asks: q.asks}
-	if !r.findCounted(q.asks, g) || !r.lefts().devices(r, q.wants, g) {
+	if !r.findCounted(q.asks, g) || !r.lefts().devices(q.wants, g) {
 		return nil, false
 	}
 	slices.Sort(g.Cut)
@@ -20,6 +21,7 @@ func (r *room) find(q *quest) (g *Place, ok bool) {
 	return g, true
 }
 
+// findCounted adds to g the cheapest subjobs to stop for the counted devices that are lacking.
 func (r *room) findCounted(asks []Ask, g *Place) bool {
 	for _, a := range asks {
 		short := a.N

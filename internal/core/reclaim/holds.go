@@ -35,23 +35,23 @@ func (k *Keeper) Holds(machine string) (list []Hold) {
 }
 
 // shuts lists the slices that are closed for it, beside the devices that are kept.
-func (p *Place) shuts() []job.SliceID {
-	if p.later() {
-		return p.Closed
+func (g *Place) shuts() []job.SliceID {
+	if g.later() {
+		return g.Closed
 	}
-	return p.Cut
+	return g.Cut
 }
 
 // holds are its times of one of these slices: closed at once, and truncated when notice is over; for a later place, truncated when it is
 // wanted, which is said now; for an open one, only closed.
-func (p *Place) holds(id job.SliceID) []Hold {
+func (g *Place) holds(id job.SliceID) []Hold {
 	switch {
-	case p.later():
-		return []Hold{{Slice: id, Start: p.From, End: p.Until, Who: p.Who, Truncate: true}}
-	case p.Open:
-		return []Hold{{Slice: id, End: quantity.Never, Who: p.Who}}
+	case g.later():
+		return []Hold{{Slice: id, Start: g.From, End: g.Until, Who: g.Who, Truncate: true}}
+	case g.Open:
+		return []Hold{{Slice: id, End: quantity.Never, Who: g.Who}}
 	}
-	return []Hold{{Slice: id, End: quantity.Never, Who: p.Who}, {Slice: id, Start: p.At, End: quantity.Never, Who: p.Who, Truncate: true}}
+	return []Hold{{Slice: id, End: quantity.Never, Who: g.Who}, {Slice: id, Start: g.At, End: quantity.Never, Who: g.Who, Truncate: true}}
 }
 
 // stay is the use of a device: whose, until when, and for whom it is kept, if it is.

@@ -47,13 +47,13 @@ type joint struct {
 	cost  toll
 }
 
-// want is one request, with the number of its claim: constraints hold within one. devices adds to g the cheapest devices for all wants, and
-// the subjobs to stop for them; false: there are none. Choices are tried in order of preference; the first that fit are taken.
-func (all remainders) devices(r *room, wants []want, g *Place) bool {
+// devices adds to g the cheapest devices for all wants, and the subjobs to stop for them; false: there are none. Choices are tried in order
+// of preference; the first that fit are taken.
+func (all remainders) devices(wants []want, g *Place) bool {
 	asks := make([][]*ask, len(wants))
 	for k := range wants {
 		for i := range wants[k].choices {
-			asks[k] = append(asks[k], all.ask(r, &wants[k].choices[i], wants[k].of))
+			asks[k] = append(asks[k], all.ask(&wants[k].choices[i], wants[k].of))
 		}
 	}
 	chosen := make([]int, len(wants))
@@ -90,7 +90,7 @@ func (all remainders) devices(r *room, wants []want, g *Place) bool {
 
 // ask finds the devices that a choice means. A free device of which that is not sure does not count: who gives devices out would have given
 // it if it did. A choice of all wants every device that it means, and none may be in doubt.
-func (all remainders) ask(r *room, c *Choice, of int) *ask {
+func (all remainders) ask(c *Choice, of int) *ask {
 	a := &ask{Choice: c, of: of}
 	for _, x := range all {
 		for k := range x.devices {
@@ -208,7 +208,7 @@ func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool) {
 	return cost, true
 }
 
-// priced is the cached price of a set of devices that share counters. price sums the prices of a pool's devices over groups that share
+// price sums the prices of a pool's devices over groups that share
 // counters (held.part); the price of each group is computed once and cached.
 func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool) {
 	x.chosen = x.chosen[:0]

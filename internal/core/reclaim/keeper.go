@@ -81,8 +81,7 @@ func (k *Keeper) Places() (list []*Place) {
 // On lists the places on a machine, in order of wish.
 func (k *Keeper) On(machine string) []*Place { return k.on[machine] }
 
-// Decision is what a call of Decide came to. quest is what one wish needs on a machine. nothing reports whether it needs nothing that is
-// offered here. quest is what a wish needs, less what its shared claims get in a kept place other than g, or in one of more: these set on.
+// quest is what a wish needs, less what its shared claims get in a kept place other than g, or in one of more: these set on.
 func (k *Keeper) quest(w *Wish, g *Place, more []*Place) *quest {
 	q := &quest{id: w.ID, who: w.Who, kin: w.Kin, asks: w.Asks, where: &w.Where}
 	for i := range w.Claims {
@@ -104,11 +103,7 @@ func (k *Keeper) quest(w *Wish, g *Place, more []*Place) *quest {
 	return q
 }
 
-// pass is one call of Decide: rooms caches machines that were looked at, looks counts searches. Decide keeps places for those who wait and
-// lets go of those that are needed no longer. costs says what stopping the subjob on a slice costs now; it must say the same as long as
-// nothing changes. again is when the next pass is due: soon where searches are left, or somebody is about to have waited long enough for
-// room that seems to be there. keep and drop are the only ways in which places come and go. touch notes that the places on a machine have
-// changed. reorder lists the places on machines anew.
+// reorder lists the places on machines anew.
 func (k *Keeper) reorder(machines map[string]bool) {
 	for m := range machines { //sluice:sorted each is looked at alone
 		delete(k.on, m)
@@ -123,11 +118,7 @@ func (k *Keeper) reorder(machines map[string]bool) {
 	}
 }
 
-// serve searches for those who wait, least recently tried first, then longest waiting: so one that finds nothing, however old, starves
-// nobody. room is a machine as it is for those who want something now. keeps reports whether a place is still to be kept: while its wish
-// waits, and for patience once it is free. The time that our own there need to end does not count. taken reports whether somebody else took
-// the place: our subjobs are gone, and yet there is no room for its wish. It happens since kube- scheduler tries new Pods at once and
-// retries waiting ones after a back-off. questOf is what the wish for which a place is kept needs; nil if that is not known any more.
+// questOf is what the wish for which a place is kept needs; nil if that is not known any more.
 func (k *Keeper) questOf(g *Place) *quest {
 	if g.Group == "" {
 		if w := k.wishes[g.Wish]; w != nil && !w.Blocked {
@@ -140,7 +131,3 @@ func (k *Keeper) questOf(g *Place) *quest {
 	}
 	return nil
 }
-
-// place finds the machine where making room for a wish loses least; nil if there is none. With room set there seems to be room already, and
-// who gives devices out gets its longest back-off to use it; after that the wish is taken to be kept out there for a reason not modelled
-// here, and room is made elsewhere. Machines where a place was kept in vain for its kin come last.

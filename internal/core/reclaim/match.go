@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Meant is whether a device is what a choice is for.
+// meant is whether a device is what a choice is for.
 type meant uint8
 
 const (
@@ -17,8 +17,7 @@ const (
 	is
 )
 
-// Term is one comparison of a selector. All of a choice's must hold. TermKind is what a term compares. What a term compares. Unknown terms
-// are not understood: they may mean any device. Amount is N / 10^Places, exactly. Compare orders amounts, exactly.
+// Compare orders amounts, exactly.
 func (a Amount) Compare(b Amount) int {
 	if (a.N < 0) != (b.N < 0) || a.N == 0 || b.N == 0 {
 		return cmp.Compare(a.N, b.N)
@@ -131,9 +130,7 @@ func find(n int, called func(int) string, domain, name, driver string) int {
 	return plain
 }
 
-// Where says which machines would do: those with all Labels, for which one of AnyOf holds, and whose taints are tolerated. Rule is about
-// one label of a machine. Op is In, NotIn, Exists, DoesNotExist, Gt or Lt, as in Kubernetes. Toleration of taints. Op is Equal (also if
-// empty), Exists, Lt or Gt; an empty Key or Effect is any. label finds a machine's label.
+// label finds a machine's label.
 func (m *Machine) label(name string) (string, bool) {
 	i, there := slices.BinarySearchFunc(m.Labels, name, func(p Pair, name string) int { return strings.Compare(p.Name, name) })
 	if !there {

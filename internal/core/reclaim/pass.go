@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
+// pass is one call of Decide: rooms caches machines that were looked at, looks counts searches.
 type pass struct {
 	*Keeper
 	now     quantity.Instant
@@ -16,6 +17,7 @@ type pass struct {
 	more    bool // searches are left for the next pass
 }
 
+// keep and drop are the only ways in which places come and go.
 func (p *pass) keep(g *Place) {
 	p.places[g.Wish] = g
 	if g.Group != "" {
@@ -32,12 +34,14 @@ func (p *pass) drop(g *Place) {
 	p.touch(g.Machine)
 }
 
+// touch notes that the places on a machine have changed.
 func (p *pass) touch(machine string) {
 	p.changed[machine] = true
 	delete(p.rooms, machine)
 	p.reorder(map[string]bool{machine: true})
 }
 
+// room is a machine as it is for those who want something now.
 func (p *pass) room(m *Machine) *room {
 	if p.rooms[m.Name] == nil {
 		p.rooms[m.Name] = newRoom(m, p.now, p.on[m.Name], p.costs)
@@ -45,6 +49,8 @@ func (p *pass) room(m *Machine) *room {
 	return p.rooms[m.Name]
 }
 
+// again is when the next pass is due: soon where searches are left, or somebody is about to have waited long enough for room that seems to
+// be there.
 func (p *pass) again() quantity.Instant {
 	switch {
 	case p.more:

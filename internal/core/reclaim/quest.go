@@ -1,10 +1,12 @@
 package reclaim
 
+// want is one request, with the number of its claim: constraints hold within one.
 type want struct {
 	choices []Choice
 	of      int
 }
 
+// quest is what one wish needs on a machine.
 type quest struct {
 	id    ID
 	who   string
@@ -18,4 +20,5 @@ type quest struct {
 	on     string
 }
 
+// nothing reports whether it needs nothing that is offered here.
 func (q *quest) nothing() bool { return len(q.wants)+len(q.asks) == 0 }

@@ -267,9 +267,9 @@ type Place struct {
 type At struct{ Pool, Device string }
 
 // later reports whether the place is for a known time rather than for now. That time may be past by up to patience.
-func (p *Place) later() bool { return p.From != 0 }
+func (g *Place) later() bool { return g.From != 0 }
 
-func (p *Place) toll() toll { return toll{p.Cost, len(p.Cut)} }
+func (g *Place) toll() toll { return toll{g.Cost, len(g.Cut)} }
 
 // Hold is time of a slice that is not for sale. Truncate: what runs into it is cut short.
 type Hold struct {
@@ -279,6 +279,7 @@ type Hold struct {
 	Truncate   bool
 }
 
+// Term is one comparison of a selector. All of a choice's must hold.
 type Term struct {
 	Kind TermKind
 	// Domain and Name of an attribute or a capacity; a name without a domain is the driver's.
@@ -289,8 +290,10 @@ type Term struct {
 	Amount Amount
 }
 
+// TermKind is what a term compares.
 type TermKind uint8
 
+// What a term compares. Unknown terms are not understood: they may mean any device.
 const (
 	Unknown TermKind = iota
 	OfDriver
@@ -300,11 +303,13 @@ const (
 	HasCapacity
 )
 
+// Amount is N / 10^Places, exactly. Places are 0 to 18.
 type Amount struct {
 	N      int64
 	Places int16
 }
 
+// Where says which machines would do: those with all Labels, for which one of AnyOf holds, and whose taints are tolerated.
 type Where struct {
 	Labels []Pair
 	// AnyOf are lists of rules of which one must hold as a whole, if there is any, or Restricted is set.
@@ -316,9 +321,11 @@ type Where struct {
 // Rules hold as a whole.
 type Rules struct{ All []Rule }
 
+// Rule is about one label of a machine. Op is In, NotIn, Exists, DoesNotExist, Gt or Lt, as in Kubernetes.
 type Rule struct {
 	Key, Op string
 	Values  []string
 }
 
+// Toleration of taints. Op is Equal (also if empty), Exists, Lt or Gt; an empty Key or Effect is any.
 type Toleration struct{ Key, Op, Value, Effect string }

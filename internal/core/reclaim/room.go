@@ -93,9 +93,7 @@ func of(asks []Ask, name string) (n int64) {
 	return n
 }
 
-// find says what to give back on the machine for a wish, and the cost; false if even stopping all that may be stopped would not do.
-// findCounted adds to g the cheapest subjobs to stop for the counted devices that are lacking. gone reports whether what ends then is gone
-// by when.
+// gone reports whether what ends then is gone by when.
 func (r *room) gone(end quantity.Instant) bool { return r.when != 0 && end <= r.when }
 
 // given reports whether a slice is being given back already.
@@ -239,6 +237,7 @@ func (x *remains) index() {
 	}
 }
 
+// priced is the cached price of a set of devices that share counters.
 type priced struct {
 	cost  toll
 	stops []job.SliceID

@@ -11,6 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
+// serve searches for those who wait, least recently tried first, then longest waiting: so one that finds nothing, however old, starves
+// nobody.
 func (p *pass) serve() {
 	type waiter struct {
 		*Wish
@@ -53,6 +55,8 @@ func (p *pass) serve() {
 	}
 }
 
+// keeps reports whether a place is still to be kept: while its wish waits, and for patience once it is free. The time that our own there
+// need to end does not count.
 func (p *pass) keeps(g *Place) bool {
 	if g.Group == "" && p.wishes[g.Wish] == nil {
 		return false
@@ -84,6 +88,8 @@ func (p *pass) keeps(g *Place) bool {
 	return !p.taken(g)
 }
 
+// taken reports whether somebody else took the place: our subjobs are gone, and yet there is no room for its wish. It happens since
+// kube-scheduler tries new Pods at once and retries waiting ones after a back-off.
 func (p *pass) taken(g *Place) bool {
 	m := p.machines[g.Machine]
 	if m == nil {
@@ -98,6 +104,9 @@ func (p *pass) taken(g *Place) bool {
 	return !ok || len(more.Cut) > 0
 }
 
+// place finds the machine where making room for a wish loses least; nil if there is none. With room set there seems to be room already, and
+// who gives devices out gets its longest back-off to use it; after that the wish is taken to be kept out there for a reason not modelled
+// here, and room is made elsewhere. Machines where a place was kept in vain for its kin come last.
 func (p *pass) place(q *quest) (best *Place, room bool) {
 	names := p.hosts
 	if q.on != "" {

@@ -60,6 +60,7 @@ func (k *Keeper) Why(now quantity.Instant, id ID) Reason {
 // String is the reason in a sentence.
 func (r Reason) String() string {
 	switch r.Verdict {
+	case Unheard:
 	case Kept:
 		return "kept is " + r.Place.String()
 	case Roomy:
@@ -73,15 +74,15 @@ func (r Reason) String() string {
 }
 
 // String says what a place is, and what it costs.
-func (p *Place) String() string {
-	text := "a place on " + p.Machine
-	if len(p.Cut) == 0 {
+func (g *Place) String() string {
+	text := "a place on " + g.Machine
+	if len(g.Cut) == 0 {
 		return text + ", where nothing has to be stopped"
 	}
-	ids := make([]string, len(p.Cut))
-	for i, id := range p.Cut {
+	ids := make([]string, len(g.Cut))
+	for i, id := range g.Cut {
 		ids[i] = string(id)
 	}
 	return fmt.Sprintf("%s: %s stopped, which loses %v of work and %v of time that was sold; the least of %d machines looked at", text,
-		strings.Join(ids, ", "), p.Cost.Lost.Round(time.Second), p.Cost.Left.Round(time.Second), p.Looked)
+		strings.Join(ids, ", "), g.Cost.Lost.Round(time.Second), g.Cost.Left.Round(time.Second), g.Looked)
 }
