@@ -170,7 +170,7 @@ vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine 
 	@GO="$(GO)" tools/vmtest.sh
 
 generate: definitions ## regenerate the API's code from its .proto, and Kubernetes' definitions of our custom resources
-	internal/edge/wire/generate.sh
+	api/generate.sh
 
 IMAGE ?= sluice:dev
 image: ## build bin/sluice-image.tar, a container image of the operator and of what it puts into Pods, without a daemon (IMAGE=NAME:TAG)

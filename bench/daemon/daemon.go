@@ -19,8 +19,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // Options of a daemon. Bin, Dir and GPUs are needed.
@@ -199,7 +199,7 @@ func (d *Daemon) Send(ctx context.Context, file string) error {
 
 // Drain takes a slice off the market, all of them where none is named, so that jobs wait. It returns what gives them back.
 func (d *Daemon) Drain(ctx context.Context, slice string) (giveBack func() error, err error) {
-	r, err := d.Reserve(ctx, connect.NewRequest(&pb.ReserveRequest{Kind: "drain", Source: "bench", Slice: slice}))
+	r, err := d.Reserve(ctx, connect.NewRequest(&pb.ReserveRequest{Kind: pb.Reservation_DRAIN, Source: "bench", Slice: slice}))
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/bench/sample"
 	"sluice.dev/sluice/internal/core/prng"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // call is something that a person asks a daemon.

@@ -15,10 +15,10 @@ import (
 
 	"connectrpc.com/connect"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/bench/daemon"
 	"sluice.dev/sluice/bench/sample"
 	"sluice.dev/sluice/internal/core/quantity"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // liveGPUs are the slices of every daemon here. The large one, which every job could use, is drained; the small ones are offered

@@ -17,7 +17,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 )
 
 // auctioned is the job whose agent is a program of its own.

@@ -16,8 +16,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // daemon is a `sluice up` of our own, on any free port of this machine.

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -20,7 +21,6 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/terminal"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 const origin = quantity.Instant(1_700_000_000_000_000_000)
@@ -332,7 +332,7 @@ func TestOpener(t *testing.T) {
 }
 
 func TestFailed(t *testing.T) {
-	err := failed([]*pb.Job{{Name: "a", State: "RUNNING"}, {Name: "b", Final: true, State: "FAILED", Reason: "exit 3"}, {Name: "c", Final: true, State: "COMPLETED"}, {Name: "d", Final: true, State: "EXPIRED"}})
+	err := failed([]*pb.Job{{Name: "a", State: pb.Job_RUNNING}, {Name: "b", Final: true, State: pb.Job_FAILED, Reason: "exit 3"}, {Name: "c", Final: true, State: pb.Job_COMPLETED}, {Name: "d", Final: true, State: pb.Job_EXPIRED}})
 	if err == nil || !strings.Contains(err.Error(), "job b is FAILED: exit 3") || !strings.Contains(err.Error(), "d is EXPIRED") || strings.Contains(err.Error(), "job a") {
 		t.Errorf("%v", err)
 	}

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/picture"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // The slices, and when the daemon is killed: while all of them are busy, and before the first reservation begins.
@@ -167,7 +167,7 @@ func (d *daemon) reserve(ctx context.Context, began time.Time) error {
 				continue
 			}
 			_, err := d.Reserve(ctx, connect.NewRequest(&pb.ReserveRequest{
-				Slice: s.Id, Kind: p.kind, Source: "demo",
+				Slice: s.Id, Kind: pb.Value[pb.Reservation_Kind](p.kind), Source: "demo",
 				Start: timestamppb.New(began.Add(p.start)), End: timestamppb.New(began.Add(p.start + p.last)),
 			}))
 			if err != nil {
@@ -182,7 +182,7 @@ func (d *daemon) reserve(ctx context.Context, began time.Time) error {
 func failed(jobs []*pb.Job) error {
 	var bad []error
 	for _, j := range jobs {
-		if j.Final && j.State != "COMPLETED" {
+		if j.Final && j.State != pb.Job_COMPLETED {
 			bad = append(bad, fmt.Errorf("job %s is %s: %s", j.Name, j.State, j.Reason))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 )
 
 const (
@@ -221,7 +221,7 @@ func (d *daemon) follow(ctx context.Context, out io.Writer, before *pb.Airlock) 
 		if s.over {
 			break
 		}
-		if !shown && len(s.last.Stands) > 0 && s.last.Stands[0].State == "suspended" {
+		if !shown && len(s.last.Stands) > 0 && s.last.Stands[0].State == pb.Stand_SUSPENDED {
 			shown = true
 			fmt.Fprintf(out, "\n  After %.1fs, in its midst:  $ sluice airlock\n", time.Since(began).Seconds())
 			if err := d.quote(ctx, out, "", "airlock"); err != nil {
@@ -240,7 +240,7 @@ func (s *sight) take(before, now *pb.Airlock, jobs []*pb.Job) {
 	s.last, s.over, s.bad = now, true, failed(jobs)
 	s.grown = now.GetMemory().GetUsedBytes() - before.GetMemory().GetUsedBytes()
 	s.memory = append(s.memory, float64(s.grown)/float64(max(1, now.SevereBytes-before.GetMemory().GetUsedBytes())))
-	still := map[string]string{}
+	still := map[string]pb.Stand_State{}
 	for _, st := range now.Stands {
 		still[st.Job] = st.State
 	}
@@ -248,9 +248,9 @@ func (s *sight) take(before, now *pb.Airlock, jobs []*pb.Job) {
 		mark := byte(' ')
 		switch {
 		case j.Final:
-		case still[j.Name] == "yielding" || still[j.Name] == "ending":
+		case still[j.Name] == pb.Stand_YIELDING || still[j.Name] == pb.Stand_ENDING:
 			mark = 'y'
-		case still[j.Name] != "":
+		case still[j.Name] != 0:
 			mark = 's'
 		case j.Running > 0:
 			mark = '='

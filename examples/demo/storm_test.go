@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/config"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // TestMain lets the program under test be the test's own: a job of the storm is what it runs as then.
@@ -79,9 +79,9 @@ func TestForecast(t *testing.T) {
 // TestSight: what was seen is drawn as it was, on one screen however long it took, and what came of it is said.
 func TestSight(t *testing.T) {
 	job := func(name string, running int32, over bool) *pb.Job {
-		state := "RUNNING"
+		state := pb.Job_RUNNING
 		if over {
-			state = "COMPLETED"
+			state = pb.Job_COMPLETED
 		}
 		return &pb.Job{Name: name, Running: running, Final: over, State: state}
 	}
@@ -94,7 +94,7 @@ func TestSight(t *testing.T) {
 	s := &sight{rows: map[string][]byte{}}
 	s.take(before, lock(95), []*pb.Job{job("train", 1, false), job("sweep", 1, false), job("scratch", 0, false)})
 	s.take(before, lock(155), []*pb.Job{job("train", 1, false), job("sweep", 1, false), job("scratch", 1, false)})
-	s.take(before, lock(205, &pb.Stand{Job: "scratch", State: "suspended"}, &pb.Stand{Job: "sweep", State: "yielding"}), []*pb.Job{job("train", 1, false), job("sweep", 1, false), job("scratch", 1, false)})
+	s.take(before, lock(205, &pb.Stand{Job: "scratch", State: pb.Stand_SUSPENDED}, &pb.Stand{Job: "sweep", State: pb.Stand_YIELDING}), []*pb.Job{job("train", 1, false), job("sweep", 1, false), job("scratch", 1, false)})
 	if s.over {
 		t.Error("it is over")
 	}

@@ -37,12 +37,13 @@ var wings = []struct {
 	dir   string
 	below []string
 }{
-	{"cmd", []string{"internal/face", "internal/lab", "internal/host", "internal/edge", "internal/core"}},
-	{"internal/face", []string{"internal/host", "internal/edge", "internal/core"}},
+	{"cmd", []string{"api", "internal/face", "internal/lab", "internal/host", "internal/edge", "internal/core"}},
+	{"internal/face", []string{"api", "internal/host", "internal/edge", "internal/core"}},
 	{"internal/lab", []string{"internal/edge", "internal/core"}},
 	{"internal/host", []string{"internal/edge", "internal/core"}},
-	{"internal/edge", []string{"internal/core"}},
+	{"internal/edge", []string{"api", "internal/core"}},
 	{"internal/core", nil},
+	{"api", nil}, // what others may import: it knows nothing of this program
 }
 
 // wingOf is the index into wings, or -1 for what stands outside them (archtest, sdk, examples).

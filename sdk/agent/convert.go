@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 )
 
 func rangeOf(r *pb.Range) Range { return Range{From: r.GetFrom(), To: r.GetTo()} }
@@ -73,7 +73,7 @@ func answerOf(c *Call, variants []Variant) *pb.AgentAnswer {
 
 func noticeOf(round uint64, n *pb.AgentNotice) Notice {
 	return Notice{
-		Kind: n.Kind, Round: round, Window: n.Window, Variant: n.Variant, Text: n.Text, Score: n.Score, Clearing: n.Clearing,
-		Subjob: n.Subjob, Range: rangeOf(n.Range), Outcome: n.Outcome, Ran: n.Ran.AsDuration(), Peak: n.PeakMemoryBytes,
+		Kind: pb.Word(n.Kind), Round: round, Window: n.Window, Variant: n.Variant, Text: n.Text, Score: n.Score, Clearing: n.Clearing,
+		Subjob: n.Subjob, Range: rangeOf(n.Range), Outcome: pb.Word(n.Outcome), Ran: n.Ran.AsDuration(), Peak: n.PeakMemoryBytes,
 	}
 }

@@ -159,14 +159,20 @@ class Notice:
     """
 
     def __init__(self, round, message):
-        self.round, self.kind = round, message.get("kind", "")
+        self.round, self.kind = round, _word(message, "kind")
         self.window, self.variant, self.text = int(message.get("window", 0)), int(message.get("variant", 0)), message.get("text", "")
         self.score, self.clearing = float(message.get("score", 0)), float(message.get("clearing", 0))
         units = message.get("range") or {}
         self.from_, self.to = int(units.get("from", 0)), int(units.get("to", 0))
-        self.subjob, self.outcome = message.get("subjob", ""), message.get("outcome", "")
+        self.subjob, self.outcome = message.get("subjob", ""), _word(message, "outcome")
         self.ran = float((message.get("ran") or "0s")[:-1])
         self.peak = int(message.get("peakMemoryBytes", 0))
+
+
+def _word(message, key):
+    """A value of the API as people write it: START_FAILED is start-failed; empty if it is not there."""
+    word = message.get(key, "")
+    return "" if word.endswith("_UNSPECIFIED") else word.lower().replace("_", "-")
 
 
 def serve(job, key, propose, told=None, addr=None, context=None, log=None):

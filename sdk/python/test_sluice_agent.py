@@ -67,7 +67,7 @@ class Serve(unittest.TestCase):
             yield sa.Variant(w, 10, 30, run=1, wall=2, after=0.5, memory=11, option="bf16", id=7)
 
         concluded = {
-            "kind": "concluded", "window": "3", "subjob": "1-2", "range": {"from": "10", "to": "20"}, "outcome": "done", "ran": "1.250s",
+            "kind": "CONCLUDED", "window": "3", "subjob": "1-2", "range": {"from": "10", "to": "20"}, "outcome": "DONE", "ran": "1.250s",
             "peakMemoryBytes": "7", "score": 0.5,
         }
         self.serve([
@@ -138,8 +138,8 @@ class Serve(unittest.TestCase):
         self.serve([
             (200, {"session": "1", "events": [
                 {"weather": {"rain": True}}, {"call": {}}, {"call": broken}, {"call": None}, {"told": []}, "hello",
-                {"told": {"round": "5", "notices": [{"kind": "lost", "variant": "x"}]}},
-                {"told": {"round": "5", "notices": [{"kind": "applauded"}]}}, {"call": CALL},
+                {"told": {"round": "5", "notices": [{"kind": "LOST", "variant": "x"}]}},
+                {"told": {"round": "5", "notices": [{"kind": "APPLAUDED", "outcome": "OUTCOME_UNSPECIFIED"}]}}, {"call": CALL},
             ]}),
             (200, {"session": "1", "over": True}),
         ], told=notices.append, log=log.append)

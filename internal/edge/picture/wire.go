@@ -1,17 +1,18 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // FromWire turns the API's answer into a history. It refuses (kind Invalid) a kind or a token that this build does not
@@ -54,20 +55,20 @@ func spanFromWire(p *pb.Span) (status.Span, error) {
 	units := func(r *pb.Range) job.Range { return job.Range{From: r.GetFrom(), To: r.GetTo()} }
 	return status.Span{
 		Kind: kind, Start: instant(p.GetStart(), 0), End: instant(p.GetEnd(), quantity.Never), Job: job.ID(p.GetJob()), Token: token,
-		Range: units(p.GetRange()), Committed: units(p.GetCommitted()), Outcome: p.GetOutcome(), Until: until,
+		Range: units(p.GetRange()), Committed: units(p.GetCommitted()), Outcome: cmp.Or(pb.Word(p.GetOutcome()), p.GetNote()), Until: until,
 		UsedStart: instant(p.GetUsedStart(), 0), UsedEnd: instant(p.GetUsedEnd(), 0),
 	}, nil
 }
 
-// kindOf finds a kind by its name; empty is a window.
-func kindOf(name string) (protocol.ReservationKind, error) {
+// kindOf finds a kind by its word; unspecified is a window.
+func kindOf(of pb.Reservation_Kind) (protocol.ReservationKind, error) {
 	unknown := protocol.ReservationKind(255).String()
 	for k := protocol.ReservationKind(0); k.String() != unknown; k++ {
-		if k.String() == name {
+		if k.String() == pb.Word(of) && (k != 0) == (of != 0) {
 			return k, nil
 		}
 	}
-	return 0, errkind.Errorf(errkind.Invalid, "reservation kind %q is not known to this build: use the daemon's version of sluice", name)
+	return 0, errkind.Errorf(errkind.Invalid, "reservation kind %v is not known to this build: use the daemon's version of sluice", of)
 }
 
 // instant of a time on the wire; missing where there is none.

@@ -7,12 +7,12 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // toWire is what the API does, written again for the test.
@@ -32,9 +32,14 @@ func toWire(h status.History) *pb.HistoryResponse {
 			if !p.Token.Zero() {
 				token = p.Token.String()
 			}
+			note := p.Outcome
+			if p.Kind == protocol.ForLease {
+				note = ""
+			}
 			row.Spans = append(row.Spans, &pb.Span{
-				Kind: p.Kind.String(), Start: stamp(p.Start), End: stamp(p.End), Job: string(p.Job), Subjob: token, Range: units(p.Range),
-				Committed: units(p.Committed), Outcome: p.Outcome, Until: p.Until.String(), UsedStart: stamp(p.UsedStart), UsedEnd: stamp(p.UsedEnd),
+				Note: note,
+				Kind: pb.Value[pb.Reservation_Kind](p.Kind.String()), Start: stamp(p.Start), End: stamp(p.End), Job: string(p.Job), Subjob: token, Range: units(p.Range),
+				Committed: units(p.Committed), Outcome: pb.Value[pb.Subjob_Outcome](p.Outcome), Until: pb.Value[pb.Reservation_Kind](p.Until.String()), UsedStart: stamp(p.UsedStart), UsedEnd: stamp(p.UsedEnd),
 			})
 		}
 		m.Slices = append(m.Slices, row)
@@ -53,11 +58,11 @@ func TestFromWire(t *testing.T) {
 		}
 	}
 	for k := protocol.ForLease; k <= protocol.ForHold; k++ {
-		if got, err := kindOf(k.String()); got != k || err != nil {
+		if got, err := kindOf(pb.Value[pb.Reservation_Kind](k.String())); got != k || err != nil {
 			t.Errorf("kindOf(%q) = %v, %v", k, got, err)
 		}
 	}
-	for _, span := range []*pb.Span{{Kind: "party"}, {Until: "unknown"}, {Kind: "lease", Subjob: "x"}} {
+	for _, span := range []*pb.Span{{Kind: 99}, {Until: 99}, {Kind: pb.Reservation_LEASE, Subjob: "x"}} {
 		_, err := FromWire(&pb.HistoryResponse{Slices: []*pb.SliceHistory{{Slice: &pb.Slice{Id: "gpu0"}, Spans: []*pb.Span{{}, span}}}})
 		if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "slice gpu0, span 1: ") {
 			t.Errorf("%v: %v", span, err)

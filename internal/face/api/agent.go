@@ -6,13 +6,13 @@ import (
 
 	"connectrpc.com/connect"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/config"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -165,12 +165,12 @@ func advertMessage(a *protocol.Advert) *pb.Advert {
 
 func noticeMessage(n *protocol.Notice) *pb.AgentNotice {
 	out := &pb.AgentNotice{
-		Kind: n.Kind.String(), Window: n.Window, Variant: n.Variant, Text: n.Text,
+		Kind: pb.Value[pb.AgentNotice_Kind](n.Kind.String()), Window: n.Window, Variant: n.Variant, Text: n.Text,
 		Score: share(n.Score), Clearing: share(n.Clearing),
 		Subjob: token(n.Token), Range: span(n.Range), Ran: length(n.Ran), PeakMemoryBytes: int64(n.Peak[trp.Memory]),
 	}
 	if n.Kind == protocol.Concluded {
-		out.Outcome = n.Outcome.String()
+		out.Outcome = pb.Value[pb.Subjob_Outcome](n.Outcome.String())
 	}
 	return out
 }

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/config"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/api/apitest"
 	"sluice.dev/sluice/internal/host"
 )
@@ -79,7 +79,7 @@ func TestNegotiate(t *testing.T) {
 	}
 	for _, part := range []string{
 		`"session":"7"`, `"closes":"2026-03-01T12:00:01Z"`, `"free":[{"from":"0","to":"100"}]`, `"speed":"140"`, `"first":true`, `"open":true`, `"memoryScale":"1250","pace":"1100"`,
-		`"kind":"lost"`, `"clearing":0.8`, `"kind":"concluded"`, `"outcome":"done"`, `"ran":"9s"`, `"peakMemoryBytes":"900"`, `"dropped":"1"`, `"notes":["round 10`,
+		`"kind":"LOST"`, `"clearing":0.8`, `"kind":"CONCLUDED"`, `"outcome":"DONE"`, `"ran":"9s"`, `"peakMemoryBytes":"900"`, `"dropped":"1"`, `"notes":["round 10`,
 	} {
 		if !strings.Contains(body, part) {
 			t.Errorf("no %s in %s", part, body)

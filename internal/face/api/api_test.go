@@ -21,13 +21,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/timeline"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
 )
@@ -108,7 +108,7 @@ func TestPlainJSON(t *testing.T) {
 	}
 	j := got.Job
 	if j.Name != "count-words" || j.State != "RUNNING" || j.StateCode != "R" || j.Progress != "4000" || j.Wait != "60s" || j.Submitted != "2026-03-01T11:49:00Z" ||
-		len(j.History) != 2 || j.History[0].Subjob != "1-42" || j.History[0].Outcome != "done" || j.History[0].Range.To != "4000" || j.History[0].PeakMemoryBytes != "536870912" {
+		len(j.History) != 2 || j.History[0].Subjob != "1-42" || j.History[0].Outcome != "DONE" || j.History[0].Range.To != "4000" || j.History[0].PeakMemoryBytes != "536870912" {
 		t.Errorf("got %s", body)
 	}
 
@@ -149,13 +149,14 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"GetJob", `{"nam": "x"}`, "nam"},
 		{"GetJob", `{`, "unmarshal"},
 		{"Cancel", `{"name": "a", "requestId": "a b"}`, "request_id"},
-		{"ListJobs", `{"states": ["running", "SLEEPING"], "limit": -1}`, `SLEEPING\" is no state`},
-		{"ListJobs", `{"states": ["running", "SLEEPING"], "limit": -1}`, "limit: is -1"},
+		{"ListJobs", `{"states": ["RUNNING", "SLEEPING"], "limit": -1}`, "SLEEPING"},
+		{"ListJobs", `{"states": ["RUNNING", 99], "limit": -1}`, "states: 99 is no state"},
+		{"ListJobs", `{"states": ["STATE_UNSPECIFIED"], "limit": -1}`, "limit: is -1"},
 		{"WaitJob", `{"names": []}`, "names: has 0 names"},
 		{"WaitJob", `{"names": ["a"], "timeout": "3600s"}`, "timeout: is 1h0m0s; want 0s to 5m0s"},
-		{"Reserve", `{"kind": "lease"}`, "kind: is"},
-		{"Reserve", `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T11:00:00Z"}`, "end: is not after start"},
-		{"Reserve", `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", "every": "3600s"}`, "every: is shorter"},
+		{"Reserve", `{"kind": "LEASE"}`, "kind: is"},
+		{"Reserve", `{"kind": "DRAIN", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T11:00:00Z"}`, "end: is not after start"},
+		{"Reserve", `{"kind": "DRAIN", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", "every": "3600s"}`, "every: is shorter"},
 		{"Reserve", hours(`"every": "0s"`), "every: is 0s"},
 		{"Reserve", hours(`"days": "mon-fri", "to": "18:00"`), `to: is \"18:00\"; it needs time_zone`},
 		{"Reserve", hours(`"every": "86400s", "timeZone": "Europe/Berln"`), `time_zone: no time zone is called \"Europe/Berln\"`},
@@ -166,11 +167,11 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"Reserve", hours(`"days": "m-f", "timeZone": "UTC"`), `days: \"m-f\" is no day of the week`},
 		{"Reserve", hours(`"days": "mon", "every": "172800s", "timeZone": "UTC"`), "days of the week need 24h"},
 		{"Reserve", hours(`"days": "mon", "timeZone": "UTC", "from": "8 am"`), "from: "},
-		{"Reserve", `{"kind": "drain", "days": "mon", "timeZone": "UTC"}`, "end: is missing"},
+		{"Reserve", `{"kind": "DRAIN", "days": "mon", "timeZone": "UTC"}`, "end: is missing"},
 		{"Reserve", strings.Replace(hours(`"days": "mon,tue", "timeZone": "UTC"`), "01T14", "03T14", 1), "it lasts 50h"},
 		{"Reserve", strings.ReplaceAll(hours(`"days": "mon,tue", "timeZone": "UTC"`), "2026", "2200"), "beyond all calendars"},
-		{"Reserve", `{"kind": "drain", "start": "0001-03-01T12:00:00Z"}`, "start: is outside"},
-		{"Reserve", `{"kind": "drain", "slice": "a b"}`, "slice: is"},
+		{"Reserve", `{"kind": "DRAIN", "start": "0001-03-01T12:00:00Z"}`, "start: is outside"},
+		{"Reserve", `{"kind": "DRAIN", "slice": "a b"}`, "slice: is"},
 		{"Unreserve", `{}`, "id: is missing"},
 		{"Release", `{}`, "slice: is missing"},
 		{"SetQueue", `{"queue": {"name": "q", "cap": -1, "weight": "-3", "maxWindow": "-1s"}}`, "queue.cap: is -1"},
@@ -194,7 +195,7 @@ func TestRequestsAreChecked(t *testing.T) {
 
 // hours is a reservation of two hours, with more.
 func hours(more string) string {
-	return `{"kind": "serving", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", ` + more + `}`
+	return `{"kind": "SERVING", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", ` + more + `}`
 }
 
 // TestAReservationOfATimeZone: the service is asked for its first occurrence and for how it goes on, and the caller is told the next ones.
@@ -203,11 +204,11 @@ func TestAReservationOfATimeZone(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: fake, Now: apitest.Now})
 	for body, want := range map[string]string{
 		// 2026-03-01 is a Sunday, and New York changes its clocks on the 8th.
-		hours(`"every": "86400s", "timeZone": "America/New_York"`): "serving 07:00+2h0m0s " +
+		hours(`"every": "86400s", "timeZone": "America/New_York"`): "SERVING 07:00+2h0m0s " +
 			"2026-03-01T07:00:00-05:00 2026-03-08T07:00:00-04:00",
-		hours(`"days": "mon-fri", "timeZone": "America/New_York", "from": "08:00", "to": "18:00"`): "serving 08:00-18:00+10h0m0s " +
+		hours(`"days": "mon-fri", "timeZone": "America/New_York", "from": "08:00", "to": "18:00"`): "SERVING 08:00-18:00+10h0m0s " +
 			"2026-03-02T08:00:00-05:00 2026-03-09T08:00:00-04:00",
-		hours(`"every": "86400s"`): "serving +2h0m0s 2026-03-01T12:00:00Z 2026-03-08T12:00:00Z",
+		hours(`"every": "86400s"`): "SERVING +2h0m0s 2026-03-01T12:00:00Z 2026-03-08T12:00:00Z",
 	} {
 		code, text := post(t, url, "Reserve", body)
 		var got struct {
@@ -285,16 +286,16 @@ func TestKindsTravel(t *testing.T) {
 func TestLists(t *testing.T) {
 	_, c := serve(t, api.Options{Service: apitest.New()})
 	ctx := t.Context()
-	jobs, err := c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{States: []string{"PD", "failed"}, Limit: 1}))
+	jobs, err := c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{States: []pb.Job_State{pb.Job_PENDING, pb.Job_FAILED}, Limit: 1}))
 	if err != nil || len(jobs.Msg.Jobs) != 1 || jobs.Msg.Jobs[0].Name != "gang" || jobs.Msg.LeftOut != 1 || len(jobs.Msg.Jobs[0].History) != 0 {
 		t.Errorf("jobs: %v %v", jobs, err)
 	}
 	slices, err := c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
-	if err != nil || len(slices.Msg.Slices) != 1 || slices.Msg.Slices[0].MemoryBytes != 40<<30 || slices.Msg.Slices[0].Reservations[0].Kind != "owner" {
+	if err != nil || len(slices.Msg.Slices) != 1 || slices.Msg.Slices[0].MemoryBytes != 40<<30 || slices.Msg.Slices[0].Reservations[0].Kind != pb.Reservation_OWNER {
 		t.Errorf("slices: %v %v", slices, err)
 	}
 	windows, err := c.ListWindows(ctx, connect.NewRequest(&pb.ListWindowsRequest{}))
-	if err != nil || windows.Msg.Windows[0].Until != "owner" || windows.Msg.Windows[0].Asked != 3 {
+	if err != nil || windows.Msg.Windows[0].Until != pb.Reservation_OWNER || windows.Msg.Windows[0].Asked != 3 {
 		t.Errorf("windows: %v %v", windows, err)
 	}
 	queues, err := c.ListQueues(ctx, connect.NewRequest(&pb.ListQueuesRequest{}))
@@ -316,7 +317,7 @@ func TestLists(t *testing.T) {
 		t.Errorf("what a job endured: %v %v", told, err)
 	}
 	past, err := c.History(ctx, connect.NewRequest(&pb.HistoryRequest{Since: timestamppb.New(apitest.Now())}))
-	if err != nil || past.Msg.Slices[0].Spans[0].Kind != "" || past.Msg.Slices[0].Spans[1].Committed.To != 4000 {
+	if err != nil || past.Msg.Slices[0].Spans[0].Kind != 0 || past.Msg.Slices[0].Spans[1].Committed.To != 4000 {
 		t.Errorf("history: %v %v", past, err)
 	}
 	about, err := c.About(ctx, connect.NewRequest(&pb.AboutRequest{}))
@@ -351,7 +352,7 @@ func TestWait(t *testing.T) {
 		}
 		return resp.Msg
 	}
-	if got := wait(time.Minute, "gang"); !got.Done || got.Jobs[0].State != "FAILED" {
+	if got := wait(time.Minute, "gang"); !got.Done || got.Jobs[0].State != pb.Job_FAILED {
 		t.Errorf("got %v", got)
 	}
 	if got := wait(10*time.Millisecond, "gang", "train"); got.Done || len(got.Jobs) != 2 {
@@ -361,7 +362,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	go fake.Set(status.Job{Name: "train", State: job.Finished})
-	if got := wait(time.Minute, "train"); !got.Done || got.Jobs[0].State != "COMPLETED" {
+	if got := wait(time.Minute, "train"); !got.Done || got.Jobs[0].State != pb.Job_COMPLETED {
 		t.Errorf("got %v", got)
 	}
 }
@@ -494,7 +495,7 @@ func TestGRPC(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	c := sluicev1alpha1connect.NewSluiceServiceClient(&http.Client{Transport: transport}, url, connect.WithGRPC())
 	resp, err := c.GetJob(t.Context(), connect.NewRequest(&pb.GetJobRequest{Name: "gang"}))
-	if err != nil || resp.Msg.Job.State != "FAILED" {
+	if err != nil || resp.Msg.Job.State != pb.Job_FAILED {
 		t.Errorf("%v %v", resp, err)
 	}
 }
@@ -548,7 +549,7 @@ func FuzzJSON(f *testing.F) {
 	h := api.Handler(api.Options{Service: apitest.New()})
 	methods := []string{"Submit", "DryRun", "Cancel", "Requeue", "Delete", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue", "Reserve", "Unreserve", "Release", "ListOutputs", "History", "DrainZone"}
 	f.Add(uint8(0), `{"job": "kind: Job", "snapshot": "H4sI", "requestId": "a"}`)
-	f.Add(uint8(8), `{"kind": "drain", "start": "2026-03-01T12:00:00Z", "every": "1s"}`)
+	f.Add(uint8(8), `{"kind": "DRAIN", "start": "2026-03-01T12:00:00Z", "every": "1s"}`)
 	f.Add(uint8(7), `{"queue": {"name": "a", "weight": "3", "maxWindow": "9999999999s"}}`)
 	f.Add(uint8(4), `{"states": ["R"], "limit": 3}`)
 	f.Fuzz(func(t *testing.T, which uint8, body string) {

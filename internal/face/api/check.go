@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -134,14 +135,14 @@ func reservable() []protocol.ReservationKind {
 }
 
 // reservation checks the kind of a reservation.
-func (f *fields) reservation(kind string) protocol.ReservationKind {
+func (f *fields) reservation(kind pb.Reservation_Kind) protocol.ReservationKind {
 	names := make([]string, 0, 5)
 	for _, k := range reservable() {
-		if k.String() == kind {
+		if reservationKind(k) == kind {
 			return k
 		}
 		names = append(names, k.String())
 	}
-	f.wrong("kind", "is %.80q; want one of %s", kind, strings.Join(names, ", "))
+	f.wrong("kind", "is %q; want one of %s", pb.Word(kind), strings.Join(names, ", "))
 	return 0
 }

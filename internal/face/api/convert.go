@@ -9,12 +9,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // stamp leaves out what is not known: 0 (not yet) and Never.
@@ -55,23 +55,29 @@ func each[A, B any](list []A, convert func(*A) B) []B {
 	return out
 }
 
-// kindName is the name of a job's kind on the wire.
-func kindName(k job.Kind) string {
+// kindOf is a job's kind on the wire.
+func kindOf(k job.Kind) pb.Job_Kind {
 	switch k {
 	case job.Items:
-		return "items"
+		return pb.Job_ITEMS
 	case job.Steps:
-		return "steps"
+		return pb.Job_STEPS
 	case job.Rigid:
-		return "rigid"
+		return pb.Job_RIGID
 	}
-	return ""
+	return pb.Job_KIND_UNSPECIFIED
+}
+
+func stateOf(s job.State) pb.Job_State { return pb.Value[pb.Job_State](s.String()) }
+
+func reservationKind(k protocol.ReservationKind) pb.Reservation_Kind {
+	return pb.Value[pb.Reservation_Kind](k.String())
 }
 
 func jobMessage(j *status.Job) *pb.Job {
 	return &pb.Job{
-		Name: string(j.Name), Generation: uint32(j.Generation), Queue: j.Queue, Kind: kindName(j.Kind), Priority: j.Priority,
-		State: j.State.String(), StateCode: j.State.Code(), Final: j.State.Final(), Reason: j.Reason,
+		Name: string(j.Name), Generation: uint32(j.Generation), Queue: j.Queue, Kind: kindOf(j.Kind), Priority: j.Priority,
+		State: stateOf(j.State), StateCode: j.State.Code(), Final: j.State.Final(), Reason: j.Reason,
 		Progress: j.Progress, Reported: j.Reported, Total: j.Total, Skipped: j.Skipped, Unit: j.Unit,
 		Subjobs: count(j.Subjobs), Running: count(j.Running), Lost: count(j.Lost),
 		Submitted: stamp(j.Submitted), Started: stamp(j.Started), Ended: stamp(j.Ended), Wait: durationpb.New(j.Wait),
@@ -91,7 +97,7 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 		Subjob: token(s.Token), Slice: string(s.Slice), Window: s.Window, Range: span(s.Range), Committed: span(s.Committed),
 		PlannedStart: stamp(s.PlannedStart), PlannedEnd: stamp(s.PlannedEnd), Start: stamp(s.Start), End: stamp(s.End),
 		PredictedMemoryBytes: int64(s.Predicted), PeakMemoryBytes: int64(s.Peak),
-		Outcome: s.Outcome, Detail: s.Detail, Running: s.Running, Progress: s.Progress, Bid: bidMessage(s.Bid),
+		Outcome: pb.Value[pb.Subjob_Outcome](s.Outcome), Detail: s.Detail, Running: s.Running, Progress: s.Progress, Bid: bidMessage(s.Bid),
 		Prepare: length(s.Prepare), Waited: length(s.Waited), Slices: names(s.Slices),
 	}
 }
@@ -150,14 +156,14 @@ func describe(s *protocol.Slice) *pb.Slice {
 
 func sliceMessage(s *status.Slice, now quantity.Instant) *pb.Slice {
 	m := describe(&s.Slice)
-	m.Node, m.State, m.Reason, m.Job, m.Until = string(s.Node), s.State, s.Reason, string(s.Job), stamp(s.Until)
+	m.Node, m.State, m.Reason, m.Job, m.Until = string(s.Node), pb.Value[pb.Slice_State](s.State), s.Reason, string(s.Job), stamp(s.Until)
 	m.Reservations = each(s.Reservations, func(r *protocol.Reservation) *pb.Reservation { return reservationMessage(r, now) })
 	return m
 }
 
 func reservationMessage(r *protocol.Reservation, now quantity.Instant) *pb.Reservation {
 	m := &pb.Reservation{
-		Id: r.ID, Kind: r.Kind.String(), Slice: string(r.Slice), Start: stamp(r.Start), End: stamp(r.End), Every: length(r.Every),
+		Id: r.ID, Kind: reservationKind(r.Kind), Slice: string(r.Slice), Start: stamp(r.Start), End: stamp(r.End), Every: length(r.Every),
 		Job: string(r.Job), Subjob: token(r.Token), Source: r.Source, Truncate: r.Truncate,
 	}
 	showRepeats(m, r, now)
@@ -166,14 +172,14 @@ func reservationMessage(r *protocol.Reservation, now quantity.Instant) *pb.Reser
 
 func cutMessage(c *status.Cut) *pb.Cut {
 	return &pb.Cut{
-		Job: string(c.Job), Subjob: token(c.Token), Kind: kindName(c.Kind), Slice: string(c.Slice), Slices: count(c.Slices), Range: span(c.Range),
+		Job: string(c.Job), Subjob: token(c.Token), Kind: kindOf(c.Kind), Slice: string(c.Slice), Slices: count(c.Slices), Range: span(c.Range),
 		Reported: c.Reported, End: stamp(c.End), At: stamp(c.At), Withdrawn: c.Withdrawn, Ran: length(c.Ran), AtRisk: length(c.AtRisk), Costly: c.Costly(),
 	}
 }
 
 func windowMessage(w *status.Window) *pb.Window {
 	return &pb.Window{
-		Id: w.ID, Slice: string(w.Slice), Start: stamp(w.Start), End: stamp(w.End), Until: w.Until.String(), State: w.State,
+		Id: w.ID, Slice: string(w.Slice), Start: stamp(w.Start), End: stamp(w.End), Until: reservationKind(w.Until), State: pb.Value[pb.Window_State](w.State),
 		Answers: count(w.Answers), Asked: count(w.Asked), Reason: w.Reason,
 	}
 }
@@ -214,11 +220,15 @@ func shownName(name string) string {
 
 func sliceHistoryMessage(h *SliceHistory) *pb.SliceHistory {
 	return &pb.SliceHistory{Slice: describe(&h.Slice), Spans: each(h.Spans, func(s *Span) *pb.Span {
-		return &pb.Span{
-			Kind: s.Kind.String(), Start: stamp(s.Start), End: stamp(s.End), Job: string(s.Job), Subjob: token(s.Token),
-			Range: span(s.Range), Committed: span(s.Committed), Outcome: s.Outcome, Until: s.Until.String(),
+		out := &pb.Span{
+			Kind: reservationKind(s.Kind), Start: stamp(s.Start), End: stamp(s.End), Job: string(s.Job), Subjob: token(s.Token),
+			Range: span(s.Range), Committed: span(s.Committed), Outcome: pb.Value[pb.Subjob_Outcome](s.Outcome), Until: reservationKind(s.Until),
 			UsedStart: stamp(s.UsedStart), UsedEnd: stamp(s.UsedEnd),
 		}
+		if s.Kind != protocol.ForLease {
+			out.Note = s.Outcome
+		}
+		return out
 	})}
 }
 

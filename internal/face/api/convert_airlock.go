@@ -3,8 +3,8 @@ package api
 import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/status"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 func airlockMessage(a *status.Airlock) *pb.Airlock {
@@ -33,7 +33,7 @@ func readingMessage(r *status.MemoryReading) *pb.MemoryReading {
 
 func standMessage(s *status.Stand) *pb.Stand {
 	return &pb.Stand{
-		Job: string(s.Job), Subjob: token(s.Token), Slice: string(s.Slice), State: s.State, Since: stamp(s.Since), Until: stamp(s.Until), Times: count(s.Times),
+		Job: string(s.Job), Subjob: token(s.Token), Slice: string(s.Slice), State: pb.Value[pb.Stand_State](s.State), Since: stamp(s.Since), Until: stamp(s.Until), Times: count(s.Times),
 		ResidentBytes: int64(s.Resident), ParkedBytes: int64(s.Parked), Why: s.Why, Place: placeMessage(&s.Place),
 	}
 }

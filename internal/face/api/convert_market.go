@@ -1,10 +1,10 @@
 package api
 
 import (
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // trustMessage leaves out the trust of a market that does not negotiate: there it is zero, while one that has seen nothing yet

@@ -10,11 +10,11 @@ import (
 
 	"connectrpc.com/connect"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // handler turns API calls into calls of the service.
@@ -87,7 +87,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
 		if v := o.Verdict; v.State.Final() {
-			m.State, m.Reason = v.State.String(), v.Reason
+			m.State, m.Reason = stateOf(v.State), v.Reason
 		}
 		out.Receipts = append(out.Receipts, m)
 	}

@@ -5,14 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"connectrpc.com/connect"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // ListJobs lists one page of jobs without their histories.
@@ -80,18 +79,13 @@ func readPageToken(text string) (status.JobKey, error) {
 	return status.JobKey{Submitted: quantity.Instant(binary.BigEndian.Uint64(b)), Name: job.ID(b[8:])}, nil
 }
 
-// States reads Slurm-like names of states, long or short; the empty set if none are named.
-func States(names []string) (out status.JobStates, err error) {
-	for _, n := range names {
-		found := false
-		for s := job.Waiting; s <= job.Impossible; s++ {
-			if strings.EqualFold(n, s.String()) || strings.EqualFold(n, s.Code()) {
-				out, found = out.With(s), true
-			}
+// States is the set of the states that a request names; the empty set if none are named.
+func States(list []pb.Job_State) (out status.JobStates, err error) {
+	for _, named := range list {
+		if named < pb.Job_PENDING || named > pb.Job_NEVER {
+			return 0, fmt.Errorf("%v is no state; want PENDING, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED, EXPIRED or NEVER", named)
 		}
-		if !found {
-			return 0, fmt.Errorf("%.80q is no state; want PENDING, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED, EXPIRED or NEVER", n)
-		}
+		out = out.With(job.State(named - pb.Job_PENDING)) //nolint:gosec // bounded above
 	}
 	return out, nil
 }

@@ -5,12 +5,12 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
 	"sluice.dev/sluice/internal/edge/timezone"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // repeats checks how a reservation repeats, and makes it the first occurrence of its calendar where it does by a time zone's clock.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // intake takes calls in: only when its body is there does a call get one of the places in which it is worked for.

@@ -6,8 +6,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 func (a *app) agentCmd() *cobra.Command {

@@ -11,10 +11,10 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // stepsShown is how many of the latest steps of a node stand in a table that is not wide.
@@ -279,7 +279,7 @@ func (a *app) standColumns(l *pb.Airlock) []command.Column[*pb.Stand] {
 		{Key: "job", Head: "GIVES WAY", Value: func(s stand) any { return s.Job }},
 		{Key: "subjob", Head: "SUBJOB", Value: func(s stand) any { return s.Subjob }},
 		{Key: "slice", Head: "SLICE", Value: func(s stand) any { return s.Slice }},
-		{Key: "state", Head: "STATE", Value: func(s stand) any { return s.State }},
+		{Key: "state", Head: "STATE", Value: func(s stand) any { return pb.Word(s.State) }},
 		{Key: "since", Head: "SINCE", Value: func(s stand) any { return stamp(s.Since) }, Text: func(s stand) string { return a.clock(s.Since) }},
 		{Key: "until", Head: "UNTIL", Value: func(s stand) any { return stamp(s.Until) }, Text: func(s stand) string { return a.clock(s.Until) }},
 		{Key: "times", Head: "TIMES", Value: func(s stand) any { return s.Times }, Text: func(s stand) string {

@@ -13,11 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 func (a *app) cancelCmd() *cobra.Command {
@@ -147,7 +146,7 @@ func (a *app) takeBack(ctx context.Context, c sluicev1alpha1connect.SluiceServic
 
 // taking is the reservation that takes a slice back.
 func (a *app) taking(slice string, length time.Duration) *pb.ReserveRequest {
-	m := &pb.ReserveRequest{Slice: slice, Kind: protocol.ForOwner.String(), Truncate: true, Source: source()}
+	m := &pb.ReserveRequest{Slice: slice, Kind: pb.Reservation_OWNER, Truncate: true, Source: source()}
 	if length > 0 {
 		now := a.Now()
 		m.Start, m.End = timestamppb.New(now), timestamppb.New(now.Add(length))
@@ -197,7 +196,7 @@ func giveBack(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, 
 		}
 		known = true
 		for _, r := range s.Reservations {
-			if r.Kind != protocol.ForOwner.String() {
+			if r.Kind != pb.Reservation_OWNER {
 				continue
 			}
 			if _, err := c.Unreserve(ctx, connect.NewRequest(&pb.UnreserveRequest{Id: r.Id, RequestId: request()})); err != nil {

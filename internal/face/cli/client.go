@@ -19,9 +19,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/face/api"
 )
 

@@ -13,10 +13,10 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/term"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // agreed says what taking slices back costs the subjobs that run there. Where it is much it asks whoever sits at the
@@ -58,19 +58,16 @@ func (a *app) agreed(ctx context.Context, c sluicev1alpha1connect.SluiceServiceC
 	return a.confirmed(ctx)
 }
 
-// rigidKind is what the API calls a job that is not divisible.
-const rigidKind = "rigid"
-
 // cost is what is lost of one subjob, in words.
 func cost(c *pb.Cut) string {
-	what := fmt.Sprintf("%s (%s, subjob %s)", c.Job, c.Kind, c.Subjob)
+	what := fmt.Sprintf("%s (%s, subjob %s)", c.Job, pb.Word(c.Kind), c.Subjob)
 	lost := command.Short(c.AtRisk.AsDuration())
 	switch {
 	case c.Withdrawn:
 		return what + ": has not begun; it gets another place"
-	case c.Kind == rigidKind && c.Slices > 1:
+	case c.Kind == pb.Job_RIGID && c.Slices > 1:
 		return fmt.Sprintf("%s: has run %s on %d slices, and starts again from the beginning", what, command.Short(c.Ran.AsDuration()), c.Slices)
-	case c.Kind == rigidKind:
+	case c.Kind == pb.Job_RIGID:
 		return fmt.Sprintf("%s: has run %s, and starts again from the beginning", what, command.Short(c.Ran.AsDuration()))
 	}
 	return fmt.Sprintf("%s: has run %s and reported %d of %d units; up to %s is done again, unless it leaves a checkpoint when it is warned",
@@ -113,7 +110,7 @@ func (a *app) doubled(m *pb.ReserveResponse) {
 		fmt.Fprintf(a.Err, "sluice: the same reservation stands already: %d\n", id)
 	}
 	for _, r := range m.Overlaps {
-		fmt.Fprintf(a.Err, "sluice: %s is reserved at that time already: %d (%s)%s; `sluice unreserve %d` withdraws it\n", r.Slice, r.Id, r.Kind, by(r.Source), r.Id)
+		fmt.Fprintf(a.Err, "sluice: %s is reserved at that time already: %d (%s)%s; `sluice unreserve %d` withdraws it\n", r.Slice, r.Id, pb.Word(r.Kind), by(r.Source), r.Id)
 	}
 }
 

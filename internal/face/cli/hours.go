@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/civil"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/timezone"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // hours are the flags that say when a reservation is, as they were typed.
@@ -169,13 +169,13 @@ func inZone(t *timestamppb.Timestamp, offset *durationpb.Duration) time.Time {
 // reserved is a reservation for people.
 func (a *app) reserved(r *pb.Reservation) string {
 	if len(r.Upcoming) == 0 {
-		return fmt.Sprintf("%d:%s %s+%s", r.Id, r.Kind, a.clock(r.Start), a.held(r))
+		return fmt.Sprintf("%d:%s %s+%s", r.Id, pb.Word(r.Kind), a.clock(r.Start), a.held(r))
 	}
 	o := r.Upcoming[0]
 	if r.TimeZone == "" {
-		return fmt.Sprintf("%d:%s %s+%s %s", r.Id, r.Kind, a.clock(o.Start), a.held(r), repeats(r))
+		return fmt.Sprintf("%d:%s %s+%s %s", r.Id, pb.Word(r.Kind), a.clock(o.Start), a.held(r), repeats(r))
 	}
-	return fmt.Sprintf("%d:%s +%s %s (%s)", r.Id, r.Kind, a.held(r), repeats(r), upcoming(r))
+	return fmt.Sprintf("%d:%s +%s %s (%s)", r.Id, pb.Word(r.Kind), a.held(r), repeats(r), upcoming(r))
 }
 
 // reservationFields are those of a reservation for programs.
@@ -188,7 +188,7 @@ func reservationFields(r *pb.Reservation) command.Record {
 		})
 	}
 	return command.Record{
-		{Key: "id", Value: r.Id}, {Key: "kind", Value: r.Kind},
+		{Key: "id", Value: r.Id}, {Key: "kind", Value: pb.Word(r.Kind)},
 		{Key: "start", Value: stamp(r.Start)}, {Key: "end", Value: stamp(r.End)}, {Key: "everySeconds", Value: seconds(r.Every)},
 		{Key: "zone", Value: r.TimeZone}, {Key: "days", Value: r.Days}, {Key: "from", Value: r.From}, {Key: "to", Value: r.To},
 		{Key: "upcoming", Value: next}, {Key: "job", Value: r.Job}, {Key: "subjob", Value: r.Subjob},

@@ -14,10 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // completeJobs proposes the names of jobs, if a daemon answers at once.
@@ -57,9 +58,9 @@ func (a *app) jobColumns() []command.Column[*pb.Job] {
 	return []command.Column[job]{
 		{Key: "name", Head: "NAME", Value: func(j job) any { return j.Name }},
 		{Key: "queue", Head: "QUEUE", Value: func(j job) any { return j.Queue }},
-		{Key: "kind", Head: "KIND", Wide: true, Value: func(j job) any { return j.Kind }},
+		{Key: "kind", Head: "KIND", Wide: true, Value: func(j job) any { return pb.Word(j.Kind) }},
 		{Key: "priority", Head: "PRIORITY", Wide: true, Value: func(j job) any { return j.Priority }},
-		{Key: "state", Head: "STATE", Value: func(j job) any { return j.State }},
+		{Key: "state", Head: "STATE", Value: func(j job) any { return pb.Word(j.State) }},
 		{Key: "stateCode", Value: func(j job) any { return j.StateCode }},
 		{Key: "final", Value: func(j job) any { return j.Final }},
 		{Head: "PROGRESS", Text: progress},
@@ -93,6 +94,22 @@ func (a *app) jobColumns() []command.Column[*pb.Job] {
 
 // pageOfJobs is how many jobs one call asks for.
 const pageOfJobs = 1000
+
+// jobStates are the states that --state names, as Slurm writes them: long or short.
+func jobStates(names []string) (list []pb.Job_State, err error) {
+	for _, n := range names {
+		before := len(list)
+		for s := job.Waiting; s <= job.Impossible; s++ {
+			if strings.EqualFold(n, s.String()) || strings.EqualFold(n, s.Code()) {
+				list = append(list, pb.Value[pb.Job_State](s.String()))
+			}
+		}
+		if len(list) == before {
+			return nil, command.Usage("--state %.80q: want PENDING, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED, EXPIRED or NEVER", n)
+		}
+	}
+	return list, nil
+}
 
 // jobLimit is how many jobs are listed; 0 for all. given: limit was.
 func (a *app) jobLimit(limit int, given, all bool) (int, error) {
@@ -152,6 +169,7 @@ func (a *app) jobsCmd() *cobra.Command {
 	var m pb.ListJobsRequest
 	var watch, all bool
 	var limit int
+	var states []string
 	every := lengthFlag(time.Second)
 	c := &cobra.Command{
 		Use: "jobs", Aliases: []string{"squeue"}, Short: "List jobs",
@@ -167,6 +185,10 @@ a terminal it is printed again whenever it has changed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
 				return command.Usage("--every %s: want at least 100ms", command.Short(time.Duration(every)))
+			}
+			var err error
+			if m.States, err = jobStates(states); err != nil {
+				return err
 			}
 			c, err := a.client()
 			if err != nil {
@@ -190,7 +212,7 @@ a terminal it is printed again whenever it has changed.`,
 		},
 	}
 	c.Flags().StringVar(&m.Queue, "queue", "", "only jobs of this queue")
-	c.Flags().StringSliceVar(&m.States, "state", nil, "only jobs in these states, long (RUNNING) or short (R)")
+	c.Flags().StringSliceVar(&states, "state", nil, "only jobs in these states, long (RUNNING) or short (R)")
 	c.Flags().IntVar(&limit, "limit", 0, "at most so many, the newest (default 1000 in a table, 10000 otherwise)")
 	c.Flags().BoolVar(&all, "all", false, "all there are")
 	c.Flags().StringVar(&m.Before, "before", "", "only those that stand before this job: the older ones")
@@ -229,11 +251,11 @@ func (a *app) subjobColumns(list []*pb.Subjob) []command.Column[*pb.Subjob] {
 		{Key: "predictedMemoryBytes", Head: "PREDICTED", Value: func(s sub) any { return s.PredictedMemoryBytes }, Text: func(s sub) string { return command.Size(s.PredictedMemoryBytes) }},
 		{Key: "peakMemoryBytes", Head: "PEAK", Value: func(s sub) any { return s.PeakMemoryBytes }, Text: func(s sub) string { return command.Size(s.PeakMemoryBytes) }},
 		{Key: "running", Value: func(s sub) any { return s.Running }},
-		{Key: "outcome", Head: "OUTCOME", Value: func(s sub) any { return s.Outcome }, Text: func(s sub) string {
+		{Key: "outcome", Head: "OUTCOME", Value: func(s sub) any { return pb.Word(s.Outcome) }, Text: func(s sub) string {
 			if s.Running {
-				return cmp.Or(s.Outcome, "running")
+				return cmp.Or(pb.Word(s.Outcome), "running")
 			}
-			return s.Outcome
+			return pb.Word(s.Outcome)
 		}},
 		{Key: "detail", Head: "DETAIL", Wide: true, Value: func(s sub) any { return s.Detail }},
 	}
@@ -304,8 +326,8 @@ func (a *app) showJob(j *pb.Job) error {
 		return a.Dump(r)
 	}
 	lines := [][2]string{
-		{"job", j.Name}, {"queue", fmt.Sprintf("%s, priority %d", j.Queue, j.Priority)}, {"kind", j.Kind},
-		{"state", j.State}, {"reason", j.Reason},
+		{"job", j.Name}, {"queue", fmt.Sprintf("%s, priority %d", j.Queue, j.Priority)}, {"kind", pb.Word(j.Kind)},
+		{"state", pb.Word(j.State)}, {"reason", j.Reason},
 		{"progress", progress(j) + " " + j.Unit + "s"}, {"skipped", nonZero(j.Skipped)},
 		{"subjobs", fmt.Sprintf("%d committed, %d running, %d lost", j.Subjobs, j.Running, j.Lost)},
 		{"submitted", a.clock(j.Submitted)}, {"started", a.clock(j.Started)}, {"ended", a.clock(j.Ended)}, {"waited", command.Short(j.Wait.AsDuration())},

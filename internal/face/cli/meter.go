@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/terminal"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 const (
@@ -83,7 +83,7 @@ func (m *meter) end() {
 func (a *app) standingOf(jobs []*pb.Job) string {
 	if len(jobs) == 1 {
 		j := jobs[0]
-		text := fmt.Sprintf("%s  %s  %s", j.Name, j.State, progress(j))
+		text := fmt.Sprintf("%s  %s  %s", j.Name, pb.Word(j.State), progress(j))
 		switch {
 		case j.Final:
 			return text

@@ -11,9 +11,9 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // text is where text goes that jobs wrote: behind the guard of a terminal, unless it is wanted raw.

@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // lossColumns are what a job bid for and lost, and what won there.

@@ -8,8 +8,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 func (a *app) reserveCmd() *cobra.Command {
@@ -43,9 +43,12 @@ twice the first counts. Other intervals, such as 36h, are elapsed time.`,
 			if all == (len(args) == 1) {
 				return command.Usage("name one slice, or give --all; `sluice slices` lists them")
 			}
-			m := &pb.ReserveRequest{Kind: kind, Truncate: truncate, Source: who, RequestId: request()}
+			m := &pb.ReserveRequest{Kind: pb.Value[pb.Reservation_Kind](kind), Truncate: truncate, Source: who, RequestId: request()}
 			if len(args) == 1 {
 				m.Slice = args[0]
+			}
+			if m.Kind == 0 {
+				return command.Usage("--kind %.80q: want drain, maintenance, serving, reclaim, geometry or owner", kind)
 			}
 			if err := a.fill(m, &h); err != nil {
 				return err

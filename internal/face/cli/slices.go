@@ -8,8 +8,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 func (a *app) slicesCmd() *cobra.Command {
@@ -54,13 +54,13 @@ func (a *app) sliceColumns() []command.Column[*pb.Slice] {
 			}
 			return strings.Join(notes, ", ")
 		}},
-		{Key: "state", Head: "STATE", Value: func(s slice) any { return s.State }},
+		{Key: "state", Head: "STATE", Value: func(s slice) any { return pb.Word(s.State) }},
 		{Key: "job", Head: "JOB", Value: func(s slice) any { return s.Job }},
 		{Key: "until", Head: "UNTIL", Value: func(s slice) any { return stamp(s.Until) }, Text: func(s slice) string { return a.clock(s.Until) }},
 		{Head: "RESERVED", Wide: true, Text: func(s slice) string {
 			var out []string
 			for _, r := range s.Reservations {
-				if r.Kind != "lease" {
+				if r.Kind != pb.Reservation_LEASE {
 					out = append(out, a.reserved(r))
 				}
 			}
@@ -114,8 +114,8 @@ func (a *app) windowColumns() []command.Column[*pb.Window] {
 		{Key: "start", Head: "START", Value: func(w window) any { return stamp(w.Start) }, Text: func(w window) string { return a.clock(w.Start) }},
 		{Key: "end", Head: "END", Wide: true, Value: func(w window) any { return stamp(w.End) }, Text: func(w window) string { return a.clock(w.End) }},
 		{Head: "LEFT", Text: func(w window) string { return a.until(w.End) }},
-		{Key: "until", Head: "ENDED-BY", Value: func(w window) any { return w.Until }},
-		{Key: "state", Head: "STATE", Value: func(w window) any { return w.State }},
+		{Key: "until", Head: "ENDED-BY", Value: func(w window) any { return pb.Word(w.Until) }},
+		{Key: "state", Head: "STATE", Value: func(w window) any { return pb.Word(w.State) }},
 		{Key: "answers", Value: func(w window) any { return w.Answers }},
 		{Key: "asked", Value: func(w window) any { return w.Asked }},
 		{Head: "ANSWERS", Text: func(w window) string { return fmt.Sprintf("%d of %d", w.Answers, w.Asked) }},

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // standing says in a few lines what declared against observed has shown of a job. A market that does not negotiate says nothing

@@ -12,12 +12,12 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // submission is one job on its way: each job of a file goes by itself, because each has its own work directory.
@@ -217,12 +217,12 @@ func (a *app) received(r *pb.Receipt) string {
 	switch {
 	case r.Created:
 		return "accepted"
-	case r.State == "":
+	case r.State == 0:
 		return "known already, nothing changed"
-	case r.State == job.Finished.String() || a.clustered():
-		return fmt.Sprintf("known already, nothing changed: it is %s", r.State)
+	case r.State == pb.Job_COMPLETED || a.clustered():
+		return fmt.Sprintf("known already, nothing changed: it is %s", pb.Word(r.State))
 	}
-	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", r.State, r.Reason, r.Name)
+	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", pb.Word(r.State), r.Reason, r.Name)
 }
 
 func receiptColumns() []command.Column[*pb.Receipt] {
@@ -230,7 +230,7 @@ func receiptColumns() []command.Column[*pb.Receipt] {
 	return []command.Column[receipt]{
 		{Key: "name", Value: func(r receipt) any { return r.Name }},
 		{Key: "created", Value: func(r receipt) any { return r.Created }},
-		{Key: "state", Value: func(r receipt) any { return r.State }},
+		{Key: "state", Value: func(r receipt) any { return pb.Word(r.State) }},
 		{Key: "generation", Value: func(r receipt) any { return r.Generation }},
 		{Key: "journalSeq", Value: func(r receipt) any { return r.JournalSeq }},
 		{Key: "journalDigest", Value: func(r receipt) any { return r.JournalDigest }},

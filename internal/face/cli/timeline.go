@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -8,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/picture"
 	"sluice.dev/sluice/internal/edge/terminal"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 )
 
 // stretch is one span with its slice.
@@ -86,10 +87,7 @@ func (a *app) colored() bool {
 
 // what a span is, for people.
 func (s stretch) what() string {
-	if s.Kind == "" {
-		return "window"
-	}
-	return s.Kind
+	return cmp.Or(pb.Word(s.Kind), "window")
 }
 
 func (a *app) spanColumns() []command.Column[stretch] {
@@ -102,8 +100,8 @@ func (a *app) spanColumns() []command.Column[stretch] {
 		{Key: "subjob", Head: "SUBJOB", Value: func(s stretch) any { return s.Subjob }},
 		{Key: "range", Head: "RANGE", Value: func(s stretch) any { return rangeValue(s.Range) }, Text: func(s stretch) string { return rangeText(s.Range) }},
 		{Key: "committed", Head: "COMMITTED", Value: func(s stretch) any { return rangeValue(s.Committed) }, Text: func(s stretch) string { return rangeText(s.Committed) }},
-		{Key: "outcome", Head: "OUTCOME", Value: func(s stretch) any { return s.Outcome }},
-		{Key: "until", Head: "ENDED-BY", Value: func(s stretch) any { return s.Until }},
+		{Key: "outcome", Head: "OUTCOME", Value: func(s stretch) any { return cmp.Or(pb.Word(s.Outcome), s.Note) }},
+		{Key: "until", Head: "ENDED-BY", Value: func(s stretch) any { return pb.Word(s.Until) }},
 		{Key: "usedStart", Value: func(s stretch) any { return stamp(s.UsedStart) }},
 		{Key: "usedEnd", Value: func(s stretch) any { return stamp(s.UsedEnd) }},
 	}

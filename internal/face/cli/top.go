@@ -13,10 +13,10 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // rateOver is the stretch of time over which rates are taken.
@@ -74,7 +74,7 @@ type top struct {
 	windows []*pb.Window
 	// airlocks of the nodes; nil where the daemon has no word for them. stands are the states of what gives way for memory, by subjob's slice.
 	airlocks []*pb.Airlock
-	stands   map[string]string
+	stands   map[string]pb.Stand_State
 	// still is how many subjobs of each job stand still.
 	still map[string]int
 	// rates are the points of the last rateOver by job; under the empty name subjobs committed.
@@ -91,16 +91,16 @@ type top struct {
 const topGroups = 4
 
 // topGroup is the states of a group, and how many of its newest jobs are shown.
-func topGroup(i int) (states []string, most int) {
+func topGroup(i int) (states []pb.Job_State, most int) {
 	switch i {
 	case 0:
-		return []string{"RUNNING"}, 500
+		return []pb.Job_State{pb.Job_RUNNING}, 500
 	case 1:
-		return []string{"PENDING"}, 300
+		return []pb.Job_State{pb.Job_PENDING}, 300
 	case 2:
-		return []string{"PAUSED"}, 100
+		return []pb.Job_State{pb.Job_PAUSED}, 100
 	}
-	return []string{"COMPLETED", "FAILED", "CANCELLED", "EXPIRED", "NEVER"}, 300
+	return []pb.Job_State{pb.Job_COMPLETED, pb.Job_FAILED, pb.Job_CANCELLED, pb.Job_EXPIRED, pb.Job_NEVER}, 300
 }
 
 func (t *top) fetch(ctx context.Context) (func(), error) {
@@ -132,13 +132,13 @@ func (t *top) fetch(ctx context.Context) (func(), error) {
 	}
 	return func() {
 		t.about, t.jobs, t.counts, t.slices, t.windows = about.Msg.About, jobs, counts, parts.Msg.Slices, windows.Msg.Windows
-		t.airlocks, t.stands, t.still = nil, map[string]string{}, map[string]int{}
+		t.airlocks, t.stands, t.still = nil, map[string]pb.Stand_State{}, map[string]int{}
 		if memory != nil {
 			t.airlocks = memory.Msg.Airlocks
 		}
 		for _, l := range t.airlocks {
 			for _, s := range l.Stands {
-				if t.stands[s.Slice] = s.State; s.State == "suspended" || s.State == "suspending" {
+				if t.stands[s.Slice] = s.State; s.State == pb.Stand_SUSPENDED || s.State == pb.Stand_SUSPENDING {
 					t.still[s.Job]++
 				}
 			}
@@ -250,10 +250,12 @@ func (t *top) frame(columns, rows int, notice string) []terminal.Row {
 	jobs := t.jobs[min(t.first, max(0, len(t.jobs)-1)):]
 	parts := [3]section{
 		{tabled(t.slices, t.sliceColumns(columns)), func(i int) terminal.Style {
-			if t.stands[t.slices[i].Id] != "" {
+			if t.stands[t.slices[i].Id] != 0 {
 				return terminal.Notable
 			}
-			return map[string]terminal.Style{"running": terminal.Good, "quarantined": terminal.Bad, "unconfirmed": terminal.Bad, "reserved": terminal.Notable}[t.slices[i].State]
+			return map[pb.Slice_State]terminal.Style{
+				pb.Slice_RUNNING: terminal.Good, pb.Slice_QUARANTINED: terminal.Bad, pb.Slice_UNCONFIRMED: terminal.Bad, pb.Slice_RESERVED: terminal.Notable,
+			}[t.slices[i].State]
 		}},
 		{tabled(jobs, t.jobColumns(columns)), func(i int) terminal.Style { return styleOf(jobs[i]) }},
 		{tabled(t.windows, t.windowColumns()), func(int) terminal.Style { return terminal.Plain }},
@@ -303,7 +305,7 @@ func heights(items [3]int, room int) (lines [3]int) {
 
 func styleOf(j *pb.Job) terminal.Style {
 	switch {
-	case j.State == "COMPLETED" || j.State == "CANCELLED":
+	case j.State == pb.Job_COMPLETED || j.State == pb.Job_CANCELLED:
 		return terminal.Faint
 	case j.Final:
 		return terminal.Bad
@@ -325,11 +327,11 @@ func (t *top) head(columns int, notice string) []terminal.Row {
 	}
 	busy := map[string]int{}
 	for _, s := range t.slices {
-		busy[s.State]++
+		busy[pb.Word(s.State)]++
 	}
 	unanswered := 0
 	for _, w := range t.windows {
-		if w.State == "unanswered" {
+		if w.State == pb.Window_UNANSWERED {
 			unanswered++
 		}
 	}
@@ -414,10 +416,10 @@ func (t *top) jobColumns(columns int) []command.Column[*pb.Job] {
 	type job = *pb.Job
 	list := []command.Column[job]{{Head: "JOB", Text: func(j job) string { return j.Name }}}
 	if columns >= 120 {
-		list = append(list, command.Column[job]{Head: "QUEUE", Text: func(j job) string { return j.Queue }}, command.Column[job]{Head: "KIND", Text: func(j job) string { return j.Kind }})
+		list = append(list, command.Column[job]{Head: "QUEUE", Text: func(j job) string { return j.Queue }}, command.Column[job]{Head: "KIND", Text: func(j job) string { return pb.Word(j.Kind) }})
 	}
 	return append(list,
-		command.Column[job]{Head: "STATE", Text: func(j job) string { return j.State }},
+		command.Column[job]{Head: "STATE", Text: func(j job) string { return pb.Word(j.State) }},
 		command.Column[job]{Head: "PROGRESS", Text: progress},
 		command.Column[job]{Head: "RATE", Text: t.rateOf},
 		command.Column[job]{Head: "RUN", Text: func(j job) string {
@@ -445,10 +447,10 @@ func (t *top) sliceColumns(columns int) []command.Column[*pb.Slice] {
 	return append(list,
 		command.Column[slice]{Head: "MEMORY", Text: func(s slice) string { return command.Size(s.MemoryBytes) }},
 		command.Column[slice]{Head: "STATE", Text: func(s slice) string {
-			if stands := t.stands[s.Id]; stands != "" {
-				return stands
+			if stands := t.stands[s.Id]; stands != 0 {
+				return pb.Word(stands)
 			}
-			return s.State
+			return pb.Word(s.State)
 		}},
 		command.Column[slice]{Head: "JOB", Text: func(s slice) string { return s.Job }},
 		command.Column[slice]{Head: "LEFT", Text: func(s slice) string {
@@ -472,8 +474,8 @@ func (t *top) windowColumns() []command.Column[*pb.Window] {
 			}
 			return command.Short(w.End.AsTime().Sub(w.Start.AsTime()).Round(time.Second))
 		}},
-		{Head: "ENDED BY", Text: func(w window) string { return w.Until }},
-		{Head: "STATE", Text: func(w window) string { return w.State }},
+		{Head: "ENDED BY", Text: func(w window) string { return pb.Word(w.Until) }},
+		{Head: "STATE", Text: func(w window) string { return pb.Word(w.State) }},
 		{Head: "ANSWERS", Text: func(w window) string { return fmt.Sprintf("%d of %d", w.Answers, w.Asked) }},
 		{Head: "REASON", Text: func(w window) string { return w.Reason }},
 	}

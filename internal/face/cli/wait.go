@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/edge/command"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
-	"sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1/sluicev1alpha1connect"
 )
 
 // waiting is how somebody waits for jobs.
@@ -108,8 +108,8 @@ func (a *app) waited(jobs []*pb.Job, timeout time.Duration) error {
 	for _, j := range jobs {
 		if !j.Final {
 			open = append(open, j.Name)
-		} else if j.State != "COMPLETED" {
-			bad = append(bad, j.Name+" "+j.State)
+		} else if j.State != pb.Job_COMPLETED {
+			bad = append(bad, j.Name+" "+pb.Word(j.State))
 		}
 	}
 	switch {
@@ -127,7 +127,7 @@ func (a *app) ended(jobs []*pb.Job) error {
 		return command.Show(a.App, jobs, a.jobColumns(), (*pb.Job).GetName, "")
 	}
 	for _, j := range jobs {
-		line := fmt.Sprintf("job %s %s, %s %ss", j.Name, j.State, progress(j), j.Unit)
+		line := fmt.Sprintf("job %s %s, %s %ss", j.Name, pb.Word(j.State), progress(j), j.Unit)
 		if j.Reason != "" {
 			line += ": " + j.Reason
 		}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/cluster"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/operator"
 )
 
@@ -27,7 +27,7 @@ func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelReques
 		return nil, sent(err)
 	}
 	if j := jobOf(o, time.Now()); j.Final {
-		return nil, sent(errkind.Errorf(errkind.Conflict, "it is over: %s", j.State))
+		return nil, sent(errkind.Errorf(errkind.Conflict, "it is over: %s", pb.Word(j.State)))
 	}
 	mark := map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "annotations": map[string]any{cluster.AnnotationCancel: "true"}}}
 	if _, err = h.patch(ctx, jobs, r.Msg.Name, mark); err != nil {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -15,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/config"
-	pb "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/face/api"
 )
 
@@ -117,18 +116,18 @@ func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
 	}
 	j := &pb.Job{
 		Name: o.GetName(), Queue: cmp.Or(text("spec", "queue"), config.DefaultQueue), Priority: int32(count("spec", "priority")), //nolint:gosec // its definition bounds it
-		State: text("status", "state"), Reason: text("status", "reason"), Progress: count("status", "committed"), Total: count("status", "total"),
+		State: pb.Value[pb.Job_State](text("status", "state")), Reason: text("status", "reason"), Progress: count("status", "committed"), Total: count("status", "total"),
 		Subjobs: int32(count("status", "subjobs")), Running: int32(count("status", "running")), Lost: int32(count("status", "lost")), //nolint:gosec // written from an int32
 		Submitted: moment("submitted"), Started: moment("started"), Ended: moment("ended"), Wait: durationpb.New(0),
 	}
 	for _, kind := range []struct{ key, unit string }{{"items", "item"}, {"steps", "step"}, {"rigid", "run"}, {"external", "unit"}} {
 		if _, there, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", kind.key); there {
-			j.Kind, j.Unit = kind.key, cmp.Or(text("spec", kind.key, "unit"), kind.unit)
+			j.Kind, j.Unit = pb.Value[pb.Job_Kind](kind.key), cmp.Or(text("spec", kind.key, "unit"), kind.unit)
 		}
 	}
-	if j.State == "" { // not taken by an operator
-		j.State, j.Reason = job.Waiting.String(), notTaken(o)
-		j.Total = max(count("spec", j.Kind, "total"), 1)
+	if j.State == 0 { // not taken by an operator
+		j.State, j.Reason = pb.Job_PENDING, notTaken(o)
+		j.Total = max(count("spec", pb.Word(j.Kind), "total"), 1)
 	}
 	s := stateOf(j.State)
 	j.StateCode, j.Final = s.Code(), s.Final()
@@ -145,15 +144,8 @@ func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
 	return j
 }
 
-// stateOf parses a state.
-func stateOf(word string) job.State {
-	for s := job.Waiting; s <= job.Impossible; s++ {
-		if strings.EqualFold(s.String(), word) {
-			return s
-		}
-	}
-	return job.Waiting
-}
+// stateOf is a state as the core has it; one of a later operator counts as waiting.
+func stateOf(s pb.Job_State) job.State { return job.State(max(s, pb.Job_PENDING) - pb.Job_PENDING) }
 
 // taken reports whether an operator has the job, whatever the object's conditions say.
 func taken(o *unstructured.Unstructured) bool {

@@ -231,7 +231,7 @@ const file_sluice_v1alpha1_about_proto_rawDesc = "" +
 	"journalSeq\x12\x18\n" +
 	"\atrouble\x18\x10 \x01(\tR\atrouble\x12\x14\n" +
 	"\x05zones\x18\x11 \x03(\tR\x05zones\x12\x14\n" +
-	"\x05nodes\x18\x12 \x03(\tR\x05nodesBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x05nodes\x18\x12 \x03(\tR\x05nodesB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_about_proto_rawDescOnce sync.Once

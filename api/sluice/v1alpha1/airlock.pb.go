@@ -22,6 +22,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// State is what is being done to it.
+type Stand_State int32
+
+const (
+	Stand_STATE_UNSPECIFIED Stand_State = 0
+	Stand_SUSPENDING        Stand_State = 1
+	Stand_SUSPENDED         Stand_State = 2
+	Stand_RESUMING          Stand_State = 3
+	Stand_YIELDING          Stand_State = 4
+	Stand_ENDING            Stand_State = 5
+)
+
+// Enum value maps for Stand_State.
+var (
+	Stand_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "SUSPENDING",
+		2: "SUSPENDED",
+		3: "RESUMING",
+		4: "YIELDING",
+		5: "ENDING",
+	}
+	Stand_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"SUSPENDING":        1,
+		"SUSPENDED":         2,
+		"RESUMING":          3,
+		"YIELDING":          4,
+		"ENDING":            5,
+	}
+)
+
+func (x Stand_State) Enum() *Stand_State {
+	p := new(Stand_State)
+	*p = x
+	return p
+}
+
+func (x Stand_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Stand_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_airlock_proto_enumTypes[0].Descriptor()
+}
+
+func (Stand_State) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_airlock_proto_enumTypes[0]
+}
+
+func (x Stand_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Stand_State.Descriptor instead.
+func (Stand_State) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_airlock_proto_rawDescGZIP(), []int{3, 0}
+}
+
 // Airlock is what a node makes of its host's memory, and did of late.
 type Airlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -470,9 +529,8 @@ type Stand struct {
 	Job    string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Subjob string                 `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
 	Slice  string                 `protobuf:"bytes,3,opt,name=slice,proto3" json:"slice,omitempty"`
-	// suspending, suspended, resuming, yielding or ending.
-	State string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
-	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	State  Stand_State            `protobuf:"varint,4,opt,name=state,proto3,enum=sluice.v1alpha1.Stand_State" json:"state,omitempty"`
+	Since  *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
 	// It goes on, or is ended, by then.
 	Until *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=until,proto3" json:"until,omitempty"`
 	// How many times it was suspended.
@@ -536,11 +594,11 @@ func (x *Stand) GetSlice() string {
 	return ""
 }
 
-func (x *Stand) GetState() string {
+func (x *Stand) GetState() Stand_State {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return Stand_STATE_UNSPECIFIED
 }
 
 func (x *Stand) GetSince() *timestamppb.Timestamp {
@@ -945,12 +1003,12 @@ const file_sluice_v1alpha1_airlock_proto_rawDesc = "" +
 	"\x06killed\x18\x05 \x01(\x03R\x06killed\x12\x1c\n" +
 	"\tdecisions\x18\x06 \x01(\x03R\tdecisions\x12/\n" +
 	"\x05stood\x18\a \x01(\v2\x19.google.protobuf.DurationR\x05stood\x126\n" +
-	"\tover_line\x18\b \x01(\v2\x19.google.protobuf.DurationR\boverLine\"\xe9\x02\n" +
+	"\tover_line\x18\b \x01(\v2\x19.google.protobuf.DurationR\boverLine\"\xee\x03\n" +
 	"\x05Stand\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x16\n" +
 	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x14\n" +
-	"\x05slice\x18\x03 \x01(\tR\x05slice\x12\x14\n" +
-	"\x05state\x18\x04 \x01(\tR\x05state\x120\n" +
+	"\x05slice\x18\x03 \x01(\tR\x05slice\x122\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x1c.sluice.v1alpha1.Stand.StateR\x05state\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
 	"\x05times\x18\a \x01(\x05R\x05times\x12%\n" +
@@ -958,7 +1016,16 @@ const file_sluice_v1alpha1_airlock_proto_rawDesc = "" +
 	"\fparked_bytes\x18\t \x01(\x03R\vparkedBytes\x12\x10\n" +
 	"\x03why\x18\n" +
 	" \x01(\tR\x03why\x124\n" +
-	"\x05place\x18\v \x01(\v2\x1e.sluice.v1alpha1.SurvivalPlaceR\x05place\"\xee\x01\n" +
+	"\x05place\x18\v \x01(\v2\x1e.sluice.v1alpha1.SurvivalPlaceR\x05place\"e\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"SUSPENDING\x10\x01\x12\r\n" +
+	"\tSUSPENDED\x10\x02\x12\f\n" +
+	"\bRESUMING\x10\x03\x12\f\n" +
+	"\bYIELDING\x10\x04\x12\n" +
+	"\n" +
+	"\x06ENDING\x10\x05\"\xee\x01\n" +
 	"\rSurvivalPlace\x12\x1a\n" +
 	"\boutgrown\x18\x01 \x01(\bR\boutgrown\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x1a\n" +
@@ -988,7 +1055,7 @@ const file_sluice_v1alpha1_airlock_proto_rawDesc = "" +
 	"\fspared_place\x18\x11 \x01(\v2\x1e.sluice.v1alpha1.SurvivalPlaceR\vsparedPlace\x12\x14\n" +
 	"\x05below\x18\x12 \x01(\tR\x05below\x12/\n" +
 	"\x05stood\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\x05stood\x12\x1a\n" +
-	"\bprogress\x18\x14 \x01(\x03R\bprogressBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\bprogress\x18\x14 \x01(\x03R\bprogressB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_airlock_proto_rawDescOnce sync.Once
@@ -1002,41 +1069,44 @@ func file_sluice_v1alpha1_airlock_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_airlock_proto_rawDescData
 }
 
+var file_sluice_v1alpha1_airlock_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_sluice_v1alpha1_airlock_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_sluice_v1alpha1_airlock_proto_goTypes = []any{
-	(*Airlock)(nil),               // 0: sluice.v1alpha1.Airlock
-	(*MemoryReading)(nil),         // 1: sluice.v1alpha1.MemoryReading
-	(*AirlockCounts)(nil),         // 2: sluice.v1alpha1.AirlockCounts
-	(*Stand)(nil),                 // 3: sluice.v1alpha1.Stand
-	(*SurvivalPlace)(nil),         // 4: sluice.v1alpha1.SurvivalPlace
-	(*AirlockStep)(nil),           // 5: sluice.v1alpha1.AirlockStep
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
+	(Stand_State)(0),              // 0: sluice.v1alpha1.Stand.State
+	(*Airlock)(nil),               // 1: sluice.v1alpha1.Airlock
+	(*MemoryReading)(nil),         // 2: sluice.v1alpha1.MemoryReading
+	(*AirlockCounts)(nil),         // 3: sluice.v1alpha1.AirlockCounts
+	(*Stand)(nil),                 // 4: sluice.v1alpha1.Stand
+	(*SurvivalPlace)(nil),         // 5: sluice.v1alpha1.SurvivalPlace
+	(*AirlockStep)(nil),           // 6: sluice.v1alpha1.AirlockStep
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
 }
 var file_sluice_v1alpha1_airlock_proto_depIdxs = []int32{
-	6,  // 0: sluice.v1alpha1.Airlock.at:type_name -> google.protobuf.Timestamp
-	1,  // 1: sluice.v1alpha1.Airlock.memory:type_name -> sluice.v1alpha1.MemoryReading
-	7,  // 2: sluice.v1alpha1.Airlock.timer:type_name -> google.protobuf.Duration
-	3,  // 3: sluice.v1alpha1.Airlock.stands:type_name -> sluice.v1alpha1.Stand
-	2,  // 4: sluice.v1alpha1.Airlock.counts:type_name -> sluice.v1alpha1.AirlockCounts
-	5,  // 5: sluice.v1alpha1.Airlock.steps:type_name -> sluice.v1alpha1.AirlockStep
-	7,  // 6: sluice.v1alpha1.MemoryReading.exhausted:type_name -> google.protobuf.Duration
-	7,  // 7: sluice.v1alpha1.AirlockCounts.stood:type_name -> google.protobuf.Duration
-	7,  // 8: sluice.v1alpha1.AirlockCounts.over_line:type_name -> google.protobuf.Duration
-	6,  // 9: sluice.v1alpha1.Stand.since:type_name -> google.protobuf.Timestamp
-	6,  // 10: sluice.v1alpha1.Stand.until:type_name -> google.protobuf.Timestamp
-	4,  // 11: sluice.v1alpha1.Stand.place:type_name -> sluice.v1alpha1.SurvivalPlace
-	7,  // 12: sluice.v1alpha1.SurvivalPlace.ran:type_name -> google.protobuf.Duration
-	6,  // 13: sluice.v1alpha1.AirlockStep.at:type_name -> google.protobuf.Timestamp
-	1,  // 14: sluice.v1alpha1.AirlockStep.memory:type_name -> sluice.v1alpha1.MemoryReading
-	4,  // 15: sluice.v1alpha1.AirlockStep.place:type_name -> sluice.v1alpha1.SurvivalPlace
-	4,  // 16: sluice.v1alpha1.AirlockStep.spared_place:type_name -> sluice.v1alpha1.SurvivalPlace
-	7,  // 17: sluice.v1alpha1.AirlockStep.stood:type_name -> google.protobuf.Duration
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	7,  // 0: sluice.v1alpha1.Airlock.at:type_name -> google.protobuf.Timestamp
+	2,  // 1: sluice.v1alpha1.Airlock.memory:type_name -> sluice.v1alpha1.MemoryReading
+	8,  // 2: sluice.v1alpha1.Airlock.timer:type_name -> google.protobuf.Duration
+	4,  // 3: sluice.v1alpha1.Airlock.stands:type_name -> sluice.v1alpha1.Stand
+	3,  // 4: sluice.v1alpha1.Airlock.counts:type_name -> sluice.v1alpha1.AirlockCounts
+	6,  // 5: sluice.v1alpha1.Airlock.steps:type_name -> sluice.v1alpha1.AirlockStep
+	8,  // 6: sluice.v1alpha1.MemoryReading.exhausted:type_name -> google.protobuf.Duration
+	8,  // 7: sluice.v1alpha1.AirlockCounts.stood:type_name -> google.protobuf.Duration
+	8,  // 8: sluice.v1alpha1.AirlockCounts.over_line:type_name -> google.protobuf.Duration
+	0,  // 9: sluice.v1alpha1.Stand.state:type_name -> sluice.v1alpha1.Stand.State
+	7,  // 10: sluice.v1alpha1.Stand.since:type_name -> google.protobuf.Timestamp
+	7,  // 11: sluice.v1alpha1.Stand.until:type_name -> google.protobuf.Timestamp
+	5,  // 12: sluice.v1alpha1.Stand.place:type_name -> sluice.v1alpha1.SurvivalPlace
+	8,  // 13: sluice.v1alpha1.SurvivalPlace.ran:type_name -> google.protobuf.Duration
+	7,  // 14: sluice.v1alpha1.AirlockStep.at:type_name -> google.protobuf.Timestamp
+	2,  // 15: sluice.v1alpha1.AirlockStep.memory:type_name -> sluice.v1alpha1.MemoryReading
+	5,  // 16: sluice.v1alpha1.AirlockStep.place:type_name -> sluice.v1alpha1.SurvivalPlace
+	5,  // 17: sluice.v1alpha1.AirlockStep.spared_place:type_name -> sluice.v1alpha1.SurvivalPlace
+	8,  // 18: sluice.v1alpha1.AirlockStep.stood:type_name -> google.protobuf.Duration
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_airlock_proto_init() }
@@ -1049,13 +1119,14 @@ func file_sluice_v1alpha1_airlock_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_airlock_proto_rawDesc), len(file_sluice_v1alpha1_airlock_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_sluice_v1alpha1_airlock_proto_goTypes,
 		DependencyIndexes: file_sluice_v1alpha1_airlock_proto_depIdxs,
+		EnumInfos:         file_sluice_v1alpha1_airlock_proto_enumTypes,
 		MessageInfos:      file_sluice_v1alpha1_airlock_proto_msgTypes,
 	}.Build()
 	File_sluice_v1alpha1_airlock_proto = out.File

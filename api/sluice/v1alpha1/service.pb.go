@@ -156,9 +156,9 @@ type Receipt struct {
 	JournalDigest string `protobuf:"bytes,4,opt,name=journal_digest,json=journalDigest,proto3" json:"journal_digest,omitempty"`
 	// What is allowed but rarely meant.
 	Warnings []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// How the job that was accepted before has ended, and why; empty while it has not.
-	State  string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
-	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// How the job that was accepted before has ended, and why; unspecified while it has not.
+	State  Job_State `protobuf:"varint,6,opt,name=state,proto3,enum=sluice.v1alpha1.Job_State" json:"state,omitempty"`
+	Reason string    `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The job's life. It grows with every life and is no count of them.
 	Generation    uint32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -230,11 +230,11 @@ func (x *Receipt) GetWarnings() []string {
 	return nil
 }
 
-func (x *Receipt) GetState() string {
+func (x *Receipt) GetState() Job_State {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return Job_STATE_UNSPECIFIED
 }
 
 func (x *Receipt) GetReason() string {
@@ -747,8 +747,8 @@ type ListJobsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only jobs of this queue; empty for all.
 	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Only jobs in these states, long or short names; empty for all.
-	States []string `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty"`
+	// Only jobs in these states; empty for all.
+	States []Job_State `protobuf:"varint,2,rep,packed,name=states,proto3,enum=sluice.v1alpha1.Job_State" json:"states,omitempty"`
 	// At most this many, newest last; 0 means 10,000, which is also the most of one page.
 	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Goes on with the page before an earlier one: its next_page_token. The filters are to be the same. A job that begins another
@@ -797,7 +797,7 @@ func (x *ListJobsRequest) GetQueue() string {
 	return ""
 }
 
-func (x *ListJobsRequest) GetStates() []string {
+func (x *ListJobsRequest) GetStates() []Job_State {
 	if x != nil {
 		return x.States
 	}
@@ -1761,8 +1761,8 @@ type ReserveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: all slices.
 	Slice string `protobuf:"bytes,1,opt,name=slice,proto3" json:"slice,omitempty"`
-	// drain, maintenance, serving, reclaim or owner.
-	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// DRAIN, MAINTENANCE, SERVING, RECLAIM or OWNER.
+	Kind Reservation_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=sluice.v1alpha1.Reservation_Kind" json:"kind,omitempty"`
 	// Unset: now.
 	Start *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`
 	// Unset: no known end.
@@ -1826,11 +1826,11 @@ func (x *ReserveRequest) GetSlice() string {
 	return ""
 }
 
-func (x *ReserveRequest) GetKind() string {
+func (x *ReserveRequest) GetKind() Reservation_Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return Reservation_KIND_UNSPECIFIED
 }
 
 func (x *ReserveRequest) GetStart() *timestamppb.Timestamp {
@@ -1996,9 +1996,9 @@ type Cut struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Job    string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Subjob string                 `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
-	// items, steps or rigid; empty where it is not known.
-	Kind  string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	Slice string `protobuf:"bytes,4,opt,name=slice,proto3" json:"slice,omitempty"`
+	// Unspecified where it is not known.
+	Kind  Job_Kind `protobuf:"varint,3,opt,name=kind,proto3,enum=sluice.v1alpha1.Job_Kind" json:"kind,omitempty"`
+	Slice string   `protobuf:"bytes,4,opt,name=slice,proto3" json:"slice,omitempty"`
 	// How many slices it holds at once.
 	Slices int32  `protobuf:"varint,5,opt,name=slices,proto3" json:"slices,omitempty"`
 	Range  *Range `protobuf:"bytes,6,opt,name=range,proto3" json:"range,omitempty"`
@@ -2062,11 +2062,11 @@ func (x *Cut) GetSubjob() string {
 	return ""
 }
 
-func (x *Cut) GetKind() string {
+func (x *Cut) GetKind() Job_Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return Job_KIND_UNSPECIFIED
 }
 
 func (x *Cut) GetSlice() string {
@@ -3213,15 +3213,15 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"request_id\x18\x04 \x01(\tR\trequestId\x12\x18\n" +
 	"\areplace\x18\x05 \x01(\bR\areplace\"F\n" +
 	"\x0eSubmitResponse\x124\n" +
-	"\breceipts\x18\x01 \x03(\v2\x18.sluice.v1alpha1.ReceiptR\breceipts\"\xe9\x01\n" +
+	"\breceipts\x18\x01 \x03(\v2\x18.sluice.v1alpha1.ReceiptR\breceipts\"\x85\x02\n" +
 	"\aReceipt\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x12\x1f\n" +
 	"\vjournal_seq\x18\x03 \x01(\x04R\n" +
 	"journalSeq\x12%\n" +
 	"\x0ejournal_digest\x18\x04 \x01(\tR\rjournalDigest\x12\x1a\n" +
-	"\bwarnings\x18\x05 \x03(\tR\bwarnings\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\tR\x05state\x12\x16\n" +
+	"\bwarnings\x18\x05 \x03(\tR\bwarnings\x120\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x1a.sluice.v1alpha1.Job.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x1e\n" +
 	"\n" +
 	"generation\x18\b \x01(\rR\n" +
@@ -3258,10 +3258,10 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05pause\x18\x02 \x01(\bR\x05pause\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x12\n" +
-	"\x10PauseJobResponse\"\x8c\x01\n" +
+	"\x10PauseJobResponse\"\xa8\x01\n" +
 	"\x0fListJobsRequest\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x16\n" +
-	"\x06states\x18\x02 \x03(\tR\x06states\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
+	"\x06states\x18\x02 \x03(\x0e2\x1a.sluice.v1alpha1.Job.StateR\x06states\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x16\n" +
@@ -3309,10 +3309,10 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\v2\x1e.sluice.v1alpha1.QueueSettingsR\x05queue\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x12\n" +
-	"\x10SetQueueResponse\"\x8c\x03\n" +
+	"\x10SetQueueResponse\"\xaf\x03\n" +
 	"\x0eReserveRequest\x12\x14\n" +
-	"\x05slice\x18\x01 \x01(\tR\x05slice\x12\x12\n" +
-	"\x04kind\x18\x02 \x01(\tR\x04kind\x120\n" +
+	"\x05slice\x18\x01 \x01(\tR\x05slice\x125\n" +
+	"\x04kind\x18\x02 \x01(\x0e2!.sluice.v1alpha1.Reservation.KindR\x04kind\x120\n" +
 	"\x05start\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
 	"\x05every\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x05every\x12\x1a\n" +
@@ -3331,11 +3331,11 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05stood\x18\x02 \x03(\x04R\x05stood\x128\n" +
 	"\boverlaps\x18\x03 \x03(\v2\x1c.sluice.v1alpha1.ReservationR\boverlaps\x12(\n" +
 	"\x04cuts\x18\x04 \x03(\v2\x14.sluice.v1alpha1.CutR\x04cuts\x12@\n" +
-	"\freservations\x18\x05 \x03(\v2\x1c.sluice.v1alpha1.ReservationR\freservations\"\xac\x03\n" +
+	"\freservations\x18\x05 \x03(\v2\x1c.sluice.v1alpha1.ReservationR\freservations\"\xc7\x03\n" +
 	"\x03Cut\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x16\n" +
-	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x14\n" +
+	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12-\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x19.sluice.v1alpha1.Job.KindR\x04kind\x12\x14\n" +
 	"\x05slice\x18\x04 \x01(\tR\x05slice\x12\x16\n" +
 	"\x06slices\x18\x05 \x01(\x05R\x06slices\x12,\n" +
 	"\x05range\x18\x06 \x01(\v2\x16.sluice.v1alpha1.RangeR\x05range\x12\x1a\n" +
@@ -3442,7 +3442,7 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\aHistory\x12\x1f.sluice.v1alpha1.HistoryRequest\x1a .sluice.v1alpha1.HistoryResponse\x12F\n" +
 	"\x05About\x12\x1d.sluice.v1alpha1.AboutRequest\x1a\x1e.sluice.v1alpha1.AboutResponse\x12O\n" +
 	"\bAgentKey\x12 .sluice.v1alpha1.AgentKeyRequest\x1a!.sluice.v1alpha1.AgentKeyResponse\x12R\n" +
-	"\tNegotiate\x12!.sluice.v1alpha1.NegotiateRequest\x1a\".sluice.v1alpha1.NegotiateResponseBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\tNegotiate\x12!.sluice.v1alpha1.NegotiateRequest\x1a\".sluice.v1alpha1.NegotiateResponseB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_service_proto_rawDescOnce sync.Once
@@ -3515,121 +3515,128 @@ var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*AgentKeyResponse)(nil),      // 54: sluice.v1alpha1.AgentKeyResponse
 	(*NegotiateRequest)(nil),      // 55: sluice.v1alpha1.NegotiateRequest
 	(*NegotiateResponse)(nil),     // 56: sluice.v1alpha1.NegotiateResponse
-	(*Explanation)(nil),           // 57: sluice.v1alpha1.Explanation
-	(*timestamppb.Timestamp)(nil), // 58: google.protobuf.Timestamp
-	(*Job)(nil),                   // 59: sluice.v1alpha1.Job
-	(*durationpb.Duration)(nil),   // 60: google.protobuf.Duration
-	(*Slice)(nil),                 // 61: sluice.v1alpha1.Slice
-	(*Window)(nil),                // 62: sluice.v1alpha1.Window
-	(*Queue)(nil),                 // 63: sluice.v1alpha1.Queue
-	(*Zone)(nil),                  // 64: sluice.v1alpha1.Zone
-	(*Airlock)(nil),               // 65: sluice.v1alpha1.Airlock
-	(*QueueSettings)(nil),         // 66: sluice.v1alpha1.QueueSettings
-	(*Reservation)(nil),           // 67: sluice.v1alpha1.Reservation
-	(*Range)(nil),                 // 68: sluice.v1alpha1.Range
-	(*Output)(nil),                // 69: sluice.v1alpha1.Output
-	(*SliceHistory)(nil),          // 70: sluice.v1alpha1.SliceHistory
-	(*About)(nil),                 // 71: sluice.v1alpha1.About
-	(*AgentAnswer)(nil),           // 72: sluice.v1alpha1.AgentAnswer
-	(*AgentEvent)(nil),            // 73: sluice.v1alpha1.AgentEvent
+	(Job_State)(0),                // 57: sluice.v1alpha1.Job.State
+	(*Explanation)(nil),           // 58: sluice.v1alpha1.Explanation
+	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
+	(*Job)(nil),                   // 60: sluice.v1alpha1.Job
+	(*durationpb.Duration)(nil),   // 61: google.protobuf.Duration
+	(*Slice)(nil),                 // 62: sluice.v1alpha1.Slice
+	(*Window)(nil),                // 63: sluice.v1alpha1.Window
+	(*Queue)(nil),                 // 64: sluice.v1alpha1.Queue
+	(*Zone)(nil),                  // 65: sluice.v1alpha1.Zone
+	(*Airlock)(nil),               // 66: sluice.v1alpha1.Airlock
+	(*QueueSettings)(nil),         // 67: sluice.v1alpha1.QueueSettings
+	(Reservation_Kind)(0),         // 68: sluice.v1alpha1.Reservation.Kind
+	(*Reservation)(nil),           // 69: sluice.v1alpha1.Reservation
+	(Job_Kind)(0),                 // 70: sluice.v1alpha1.Job.Kind
+	(*Range)(nil),                 // 71: sluice.v1alpha1.Range
+	(*Output)(nil),                // 72: sluice.v1alpha1.Output
+	(*SliceHistory)(nil),          // 73: sluice.v1alpha1.SliceHistory
+	(*About)(nil),                 // 74: sluice.v1alpha1.About
+	(*AgentAnswer)(nil),           // 75: sluice.v1alpha1.AgentAnswer
+	(*AgentEvent)(nil),            // 76: sluice.v1alpha1.AgentEvent
 }
 var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	2,  // 0: sluice.v1alpha1.SubmitResponse.receipts:type_name -> sluice.v1alpha1.Receipt
-	57, // 1: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
-	58, // 2: sluice.v1alpha1.RequeueRequest.deadline:type_name -> google.protobuf.Timestamp
-	59, // 3: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
-	59, // 4: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
-	60, // 5: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
-	59, // 6: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
-	57, // 7: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
-	61, // 8: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
-	62, // 9: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
-	63, // 10: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
-	64, // 11: sluice.v1alpha1.ListZonesResponse.zones:type_name -> sluice.v1alpha1.Zone
-	65, // 12: sluice.v1alpha1.ListAirlocksResponse.airlocks:type_name -> sluice.v1alpha1.Airlock
-	66, // 13: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
-	58, // 14: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
-	58, // 15: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
-	60, // 16: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
-	67, // 17: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
-	37, // 18: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
-	67, // 19: sluice.v1alpha1.ReserveResponse.reservations:type_name -> sluice.v1alpha1.Reservation
-	68, // 20: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
-	58, // 21: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
-	58, // 22: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
-	60, // 23: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
-	60, // 24: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
-	58, // 25: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
-	43, // 26: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
-	58, // 27: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
-	69, // 28: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
-	58, // 29: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
-	58, // 30: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
-	58, // 31: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
-	70, // 32: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
-	71, // 33: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
-	72, // 34: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
-	60, // 35: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
-	73, // 36: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
-	0,  // 37: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
-	3,  // 38: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
-	5,  // 39: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
-	7,  // 40: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
-	9,  // 41: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
-	11, // 42: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
-	13, // 43: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
-	15, // 44: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
-	17, // 45: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
-	19, // 46: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
-	21, // 47: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
-	23, // 48: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
-	25, // 49: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
-	27, // 50: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
-	29, // 51: sluice.v1alpha1.SluiceService.ListAirlocks:input_type -> sluice.v1alpha1.ListAirlocksRequest
-	31, // 52: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
-	33, // 53: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
-	35, // 54: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
-	38, // 55: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
-	40, // 56: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
-	42, // 57: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
-	45, // 58: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
-	47, // 59: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
-	49, // 60: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
-	51, // 61: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
-	53, // 62: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
-	55, // 63: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
-	1,  // 64: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
-	4,  // 65: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
-	6,  // 66: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
-	8,  // 67: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
-	10, // 68: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
-	12, // 69: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
-	14, // 70: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
-	16, // 71: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
-	18, // 72: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
-	20, // 73: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
-	22, // 74: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
-	24, // 75: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
-	26, // 76: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
-	28, // 77: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
-	30, // 78: sluice.v1alpha1.SluiceService.ListAirlocks:output_type -> sluice.v1alpha1.ListAirlocksResponse
-	32, // 79: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
-	34, // 80: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
-	36, // 81: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
-	39, // 82: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
-	41, // 83: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
-	44, // 84: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
-	46, // 85: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
-	48, // 86: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
-	50, // 87: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
-	52, // 88: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
-	54, // 89: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
-	56, // 90: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
-	64, // [64:91] is the sub-list for method output_type
-	37, // [37:64] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	57, // 1: sluice.v1alpha1.Receipt.state:type_name -> sluice.v1alpha1.Job.State
+	58, // 2: sluice.v1alpha1.DryRunResponse.explanations:type_name -> sluice.v1alpha1.Explanation
+	59, // 3: sluice.v1alpha1.RequeueRequest.deadline:type_name -> google.protobuf.Timestamp
+	57, // 4: sluice.v1alpha1.ListJobsRequest.states:type_name -> sluice.v1alpha1.Job.State
+	60, // 5: sluice.v1alpha1.ListJobsResponse.jobs:type_name -> sluice.v1alpha1.Job
+	60, // 6: sluice.v1alpha1.GetJobResponse.job:type_name -> sluice.v1alpha1.Job
+	61, // 7: sluice.v1alpha1.WaitJobRequest.timeout:type_name -> google.protobuf.Duration
+	60, // 8: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
+	58, // 9: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
+	62, // 10: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
+	63, // 11: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
+	64, // 12: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
+	65, // 13: sluice.v1alpha1.ListZonesResponse.zones:type_name -> sluice.v1alpha1.Zone
+	66, // 14: sluice.v1alpha1.ListAirlocksResponse.airlocks:type_name -> sluice.v1alpha1.Airlock
+	67, // 15: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
+	68, // 16: sluice.v1alpha1.ReserveRequest.kind:type_name -> sluice.v1alpha1.Reservation.Kind
+	59, // 17: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
+	59, // 18: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
+	61, // 19: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
+	69, // 20: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
+	37, // 21: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
+	69, // 22: sluice.v1alpha1.ReserveResponse.reservations:type_name -> sluice.v1alpha1.Reservation
+	70, // 23: sluice.v1alpha1.Cut.kind:type_name -> sluice.v1alpha1.Job.Kind
+	71, // 24: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
+	59, // 25: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
+	59, // 26: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
+	61, // 27: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
+	61, // 28: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
+	59, // 29: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
+	43, // 30: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
+	59, // 31: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
+	72, // 32: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
+	59, // 33: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
+	59, // 34: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
+	59, // 35: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
+	73, // 36: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
+	74, // 37: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
+	75, // 38: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
+	61, // 39: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
+	76, // 40: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
+	0,  // 41: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
+	3,  // 42: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
+	5,  // 43: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
+	7,  // 44: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
+	9,  // 45: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
+	11, // 46: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
+	13, // 47: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
+	15, // 48: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
+	17, // 49: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
+	19, // 50: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
+	21, // 51: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
+	23, // 52: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
+	25, // 53: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
+	27, // 54: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
+	29, // 55: sluice.v1alpha1.SluiceService.ListAirlocks:input_type -> sluice.v1alpha1.ListAirlocksRequest
+	31, // 56: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
+	33, // 57: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
+	35, // 58: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
+	38, // 59: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
+	40, // 60: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
+	42, // 61: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
+	45, // 62: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
+	47, // 63: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
+	49, // 64: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
+	51, // 65: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
+	53, // 66: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
+	55, // 67: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
+	1,  // 68: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
+	4,  // 69: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
+	6,  // 70: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
+	8,  // 71: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
+	10, // 72: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
+	12, // 73: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
+	14, // 74: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
+	16, // 75: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
+	18, // 76: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
+	20, // 77: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
+	22, // 78: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
+	24, // 79: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
+	26, // 80: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
+	28, // 81: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
+	30, // 82: sluice.v1alpha1.SluiceService.ListAirlocks:output_type -> sluice.v1alpha1.ListAirlocksResponse
+	32, // 83: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
+	34, // 84: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
+	36, // 85: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
+	39, // 86: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
+	41, // 87: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
+	44, // 88: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
+	46, // 89: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
+	48, // 90: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
+	50, // 91: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
+	52, // 92: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
+	54, // 93: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
+	56, // 94: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
+	68, // [68:95] is the sub-list for method output_type
+	41, // [41:68] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_service_proto_init() }

@@ -22,6 +22,195 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// State is what it does now.
+type Slice_State int32
+
+const (
+	Slice_STATE_UNSPECIFIED Slice_State = 0
+	Slice_IDLE              Slice_State = 1
+	Slice_RUNNING           Slice_State = 2
+	Slice_RESERVED          Slice_State = 3
+	Slice_QUARANTINED       Slice_State = 4
+	// Its node has not said yet what runs there.
+	Slice_UNCONFIRMED Slice_State = 5
+)
+
+// Enum value maps for Slice_State.
+var (
+	Slice_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "IDLE",
+		2: "RUNNING",
+		3: "RESERVED",
+		4: "QUARANTINED",
+		5: "UNCONFIRMED",
+	}
+	Slice_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"IDLE":              1,
+		"RUNNING":           2,
+		"RESERVED":          3,
+		"QUARANTINED":       4,
+		"UNCONFIRMED":       5,
+	}
+)
+
+func (x Slice_State) Enum() *Slice_State {
+	p := new(Slice_State)
+	*p = x
+	return p
+}
+
+func (x Slice_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Slice_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_slice_proto_enumTypes[0].Descriptor()
+}
+
+func (Slice_State) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_slice_proto_enumTypes[0]
+}
+
+func (x Slice_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Slice_State.Descriptor instead.
+func (Slice_State) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{0, 0}
+}
+
+// Kind is what the time is reserved for.
+type Reservation_Kind int32
+
+const (
+	Reservation_KIND_UNSPECIFIED Reservation_Kind = 0
+	Reservation_LEASE            Reservation_Kind = 1
+	Reservation_RIGID            Reservation_Kind = 2
+	Reservation_DRAIN            Reservation_Kind = 3
+	Reservation_MAINTENANCE      Reservation_Kind = 4
+	Reservation_RECLAIM          Reservation_Kind = 5
+	Reservation_SERVING          Reservation_Kind = 6
+	Reservation_GEOMETRY         Reservation_Kind = 7
+	Reservation_FOREIGN          Reservation_Kind = 8
+	Reservation_OWNER            Reservation_Kind = 9
+	Reservation_HOLD             Reservation_Kind = 10
+)
+
+// Enum value maps for Reservation_Kind.
+var (
+	Reservation_Kind_name = map[int32]string{
+		0:  "KIND_UNSPECIFIED",
+		1:  "LEASE",
+		2:  "RIGID",
+		3:  "DRAIN",
+		4:  "MAINTENANCE",
+		5:  "RECLAIM",
+		6:  "SERVING",
+		7:  "GEOMETRY",
+		8:  "FOREIGN",
+		9:  "OWNER",
+		10: "HOLD",
+	}
+	Reservation_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"LEASE":            1,
+		"RIGID":            2,
+		"DRAIN":            3,
+		"MAINTENANCE":      4,
+		"RECLAIM":          5,
+		"SERVING":          6,
+		"GEOMETRY":         7,
+		"FOREIGN":          8,
+		"OWNER":            9,
+		"HOLD":             10,
+	}
+)
+
+func (x Reservation_Kind) Enum() *Reservation_Kind {
+	p := new(Reservation_Kind)
+	*p = x
+	return p
+}
+
+func (x Reservation_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Reservation_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_slice_proto_enumTypes[1].Descriptor()
+}
+
+func (Reservation_Kind) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_slice_proto_enumTypes[1]
+}
+
+func (x Reservation_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Reservation_Kind.Descriptor instead.
+func (Reservation_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{1, 0}
+}
+
+// State is how far it is sold.
+type Window_State int32
+
+const (
+	Window_STATE_UNSPECIFIED Window_State = 0
+	Window_OPEN              Window_State = 1
+	// A job was picked.
+	Window_PENDING Window_State = 2
+	// Nobody took it; it is offered again later.
+	Window_UNANSWERED Window_State = 3
+)
+
+// Enum value maps for Window_State.
+var (
+	Window_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "OPEN",
+		2: "PENDING",
+		3: "UNANSWERED",
+	}
+	Window_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"OPEN":              1,
+		"PENDING":           2,
+		"UNANSWERED":        3,
+	}
+)
+
+func (x Window_State) Enum() *Window_State {
+	p := new(Window_State)
+	*p = x
+	return p
+}
+
+func (x Window_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Window_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_slice_proto_enumTypes[2].Descriptor()
+}
+
+func (Window_State) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_slice_proto_enumTypes[2]
+}
+
+func (x Window_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Window_State.Descriptor instead.
+func (Window_State) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{3, 0}
+}
+
 // Slice is one schedulable piece of a GPU.
 type Slice struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -35,10 +224,9 @@ type Slice struct {
 	Device    string `protobuf:"bytes,7,opt,name=device,proto3" json:"device,omitempty"`
 	Simulated bool   `protobuf:"varint,8,opt,name=simulated,proto3" json:"simulated,omitempty"`
 	// Not isolated in memory from its neighbours.
-	Shared bool `protobuf:"varint,9,opt,name=shared,proto3" json:"shared,omitempty"`
-	// idle, running, reserved, quarantined or unconfirmed.
-	State  string `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
-	Reason string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
+	Shared bool        `protobuf:"varint,9,opt,name=shared,proto3" json:"shared,omitempty"`
+	State  Slice_State `protobuf:"varint,10,opt,name=state,proto3,enum=sluice.v1alpha1.Slice_State" json:"state,omitempty"`
+	Reason string      `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What runs now, and until when.
 	Job   string                 `protobuf:"bytes,12,opt,name=job,proto3" json:"job,omitempty"`
 	Until *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=until,proto3" json:"until,omitempty"`
@@ -141,11 +329,11 @@ func (x *Slice) GetShared() bool {
 	return false
 }
 
-func (x *Slice) GetState() string {
+func (x *Slice) GetState() Slice_State {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return Slice_STATE_UNSPECIFIED
 }
 
 func (x *Slice) GetReason() string {
@@ -180,8 +368,7 @@ func (x *Slice) GetReservations() []*Reservation {
 type Reservation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// lease, rigid, drain, maintenance, reclaim, serving, geometry, foreign, owner or hold.
-	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Kind  Reservation_Kind       `protobuf:"varint,2,opt,name=kind,proto3,enum=sluice.v1alpha1.Reservation_Kind" json:"kind,omitempty"`
 	Slice string                 `protobuf:"bytes,3,opt,name=slice,proto3" json:"slice,omitempty"`
 	Start *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
 	// Unset: no known end.
@@ -242,11 +429,11 @@ func (x *Reservation) GetId() uint64 {
 	return 0
 }
 
-func (x *Reservation) GetKind() string {
+func (x *Reservation) GetKind() Reservation_Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return Reservation_KIND_UNSPECIFIED
 }
 
 func (x *Reservation) GetSlice() string {
@@ -418,10 +605,9 @@ type Window struct {
 	Start *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`
 	// Unset: no known end.
 	End *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end,proto3" json:"end,omitempty"`
-	// The kind of the reservation that ends it; empty: nothing is known to come.
-	Until string `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
-	// open, pending or unanswered.
-	State string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
+	// The kind of the reservation that ends it; unspecified: nothing is known to come.
+	Until Reservation_Kind `protobuf:"varint,5,opt,name=until,proto3,enum=sluice.v1alpha1.Reservation_Kind" json:"until,omitempty"`
+	State Window_State     `protobuf:"varint,6,opt,name=state,proto3,enum=sluice.v1alpha1.Window_State" json:"state,omitempty"`
 	// Jobs that signalled interest in the last round, of those that were asked.
 	Answers       int32  `protobuf:"varint,7,opt,name=answers,proto3" json:"answers,omitempty"`
 	Asked         int32  `protobuf:"varint,8,opt,name=asked,proto3" json:"asked,omitempty"`
@@ -488,18 +674,18 @@ func (x *Window) GetEnd() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Window) GetUntil() string {
+func (x *Window) GetUntil() Reservation_Kind {
 	if x != nil {
 		return x.Until
 	}
-	return ""
+	return Reservation_KIND_UNSPECIFIED
 }
 
-func (x *Window) GetState() string {
+func (x *Window) GetState() Window_State {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return Window_STATE_UNSPECIFIED
 }
 
 func (x *Window) GetAnswers() int32 {
@@ -1033,20 +1219,22 @@ func (x *SliceHistory) GetSpans() []*Span {
 // Span is one stretch of a slice's time.
 type Span struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in Reservation; empty: a window that nobody took.
-	Kind      string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Unspecified: a window that nobody took.
+	Kind      Reservation_Kind       `protobuf:"varint,1,opt,name=kind,proto3,enum=sluice.v1alpha1.Reservation_Kind" json:"kind,omitempty"`
 	Start     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
 	End       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
 	Job       string                 `protobuf:"bytes,4,opt,name=job,proto3" json:"job,omitempty"`
 	Subjob    string                 `protobuf:"bytes,5,opt,name=subjob,proto3" json:"subjob,omitempty"`
 	Range     *Range                 `protobuf:"bytes,6,opt,name=range,proto3" json:"range,omitempty"`
 	Committed *Range                 `protobuf:"bytes,7,opt,name=committed,proto3" json:"committed,omitempty"`
-	Outcome   string                 `protobuf:"bytes,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Outcome   Subjob_Outcome         `protobuf:"varint,8,opt,name=outcome,proto3,enum=sluice.v1alpha1.Subjob_Outcome" json:"outcome,omitempty"`
 	// What ends an empty window.
-	Until string `protobuf:"bytes,9,opt,name=until,proto3" json:"until,omitempty"`
+	Until Reservation_Kind `protobuf:"varint,9,opt,name=until,proto3,enum=sluice.v1alpha1.Reservation_Kind" json:"until,omitempty"`
 	// The time the process really ran.
-	UsedStart     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=used_start,json=usedStart,proto3" json:"used_start,omitempty"`
-	UsedEnd       *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=used_end,json=usedEnd,proto3" json:"used_end,omitempty"`
+	UsedStart *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=used_start,json=usedStart,proto3" json:"used_start,omitempty"`
+	UsedEnd   *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=used_end,json=usedEnd,proto3" json:"used_end,omitempty"`
+	// Who reserved the time, or who holds it.
+	Note          string `protobuf:"bytes,12,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1081,11 +1269,11 @@ func (*Span) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *Span) GetKind() string {
+func (x *Span) GetKind() Reservation_Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return Reservation_KIND_UNSPECIFIED
 }
 
 func (x *Span) GetStart() *timestamppb.Timestamp {
@@ -1130,18 +1318,18 @@ func (x *Span) GetCommitted() *Range {
 	return nil
 }
 
-func (x *Span) GetOutcome() string {
+func (x *Span) GetOutcome() Subjob_Outcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ""
+	return Subjob_OUTCOME_UNSPECIFIED
 }
 
-func (x *Span) GetUntil() string {
+func (x *Span) GetUntil() Reservation_Kind {
 	if x != nil {
 		return x.Until
 	}
-	return ""
+	return Reservation_KIND_UNSPECIFIED
 }
 
 func (x *Span) GetUsedStart() *timestamppb.Timestamp {
@@ -1158,11 +1346,18 @@ func (x *Span) GetUsedEnd() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Span) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 var File_sluice_v1alpha1_slice_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\n" +
-	"\x1bsluice/v1alpha1/slice.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19sluice/v1alpha1/job.proto\"\x96\x03\n" +
+	"\x1bsluice/v1alpha1/slice.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19sluice/v1alpha1/job.proto\"\x9b\x04\n" +
 	"\x05Slice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
@@ -1172,16 +1367,23 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x05speed\x18\x06 \x01(\x03R\x05speed\x12\x16\n" +
 	"\x06device\x18\a \x01(\tR\x06device\x12\x1c\n" +
 	"\tsimulated\x18\b \x01(\bR\tsimulated\x12\x16\n" +
-	"\x06shared\x18\t \x01(\bR\x06shared\x12\x14\n" +
+	"\x06shared\x18\t \x01(\bR\x06shared\x122\n" +
 	"\x05state\x18\n" +
-	" \x01(\tR\x05state\x12\x16\n" +
+	" \x01(\x0e2\x1c.sluice.v1alpha1.Slice.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12\x10\n" +
 	"\x03job\x18\f \x01(\tR\x03job\x120\n" +
 	"\x05until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12@\n" +
-	"\freservations\x18\x0e \x03(\v2\x1c.sluice.v1alpha1.ReservationR\freservations\"\xc4\x03\n" +
+	"\freservations\x18\x0e \x03(\v2\x1c.sluice.v1alpha1.ReservationR\freservations\"e\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04IDLE\x10\x01\x12\v\n" +
+	"\aRUNNING\x10\x02\x12\f\n" +
+	"\bRESERVED\x10\x03\x12\x0f\n" +
+	"\vQUARANTINED\x10\x04\x12\x0f\n" +
+	"\vUNCONFIRMED\x10\x05\"\x82\x05\n" +
 	"\vReservation\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
-	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x125\n" +
+	"\x04kind\x18\x02 \x01(\x0e2!.sluice.v1alpha1.Reservation.KindR\x04kind\x12\x14\n" +
 	"\x05slice\x18\x03 \x01(\tR\x05slice\x120\n" +
 	"\x05start\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
@@ -1195,24 +1397,43 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x04days\x18\f \x01(\tR\x04days\x12\x12\n" +
 	"\x04from\x18\r \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x0e \x01(\tR\x02to\x127\n" +
-	"\bupcoming\x18\x0f \x03(\v2\x1b.sluice.v1alpha1.OccurrenceR\bupcoming\"\xe4\x01\n" +
+	"\bupcoming\x18\x0f \x03(\v2\x1b.sluice.v1alpha1.OccurrenceR\bupcoming\"\x98\x01\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05LEASE\x10\x01\x12\t\n" +
+	"\x05RIGID\x10\x02\x12\t\n" +
+	"\x05DRAIN\x10\x03\x12\x0f\n" +
+	"\vMAINTENANCE\x10\x04\x12\v\n" +
+	"\aRECLAIM\x10\x05\x12\v\n" +
+	"\aSERVING\x10\x06\x12\f\n" +
+	"\bGEOMETRY\x10\a\x12\v\n" +
+	"\aFOREIGN\x10\b\x12\t\n" +
+	"\x05OWNER\x10\t\x12\b\n" +
+	"\x04HOLD\x10\n" +
+	"\"\xe4\x01\n" +
 	"\n" +
 	"Occurrence\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12<\n" +
 	"\fstart_offset\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\vstartOffset\x128\n" +
 	"\n" +
-	"end_offset\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tendOffset\"\x82\x02\n" +
+	"end_offset\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tendOffset\"\x8b\x03\n" +
 	"\x06Window\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x120\n" +
 	"\x05start\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
-	"\x03end\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x14\n" +
-	"\x05until\x18\x05 \x01(\tR\x05until\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\tR\x05state\x12\x18\n" +
+	"\x03end\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x127\n" +
+	"\x05until\x18\x05 \x01(\x0e2!.sluice.v1alpha1.Reservation.KindR\x05until\x123\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x1d.sluice.v1alpha1.Window.StateR\x05state\x12\x18\n" +
 	"\aanswers\x18\a \x01(\x05R\aanswers\x12\x14\n" +
 	"\x05asked\x18\b \x01(\x05R\x05asked\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reason\"\xb6\x01\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\"E\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04OPEN\x10\x01\x12\v\n" +
+	"\aPENDING\x10\x02\x12\x0e\n" +
+	"\n" +
+	"UNANSWERED\x10\x03\"\xb6\x01\n" +
 	"\rQueueSettings\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x03R\x06weight\x12\x10\n" +
@@ -1253,21 +1474,22 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x05share\x18\x04 \x01(\x01R\x05share\"i\n" +
 	"\fSliceHistory\x12,\n" +
 	"\x05slice\x18\x01 \x01(\v2\x16.sluice.v1alpha1.SliceR\x05slice\x12+\n" +
-	"\x05spans\x18\x02 \x03(\v2\x15.sluice.v1alpha1.SpanR\x05spans\"\xaa\x03\n" +
-	"\x04Span\x12\x12\n" +
-	"\x04kind\x18\x01 \x01(\tR\x04kind\x120\n" +
+	"\x05spans\x18\x02 \x03(\v2\x15.sluice.v1alpha1.SpanR\x05spans\"\xa5\x04\n" +
+	"\x04Span\x125\n" +
+	"\x04kind\x18\x01 \x01(\x0e2!.sluice.v1alpha1.Reservation.KindR\x04kind\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x10\n" +
 	"\x03job\x18\x04 \x01(\tR\x03job\x12\x16\n" +
 	"\x06subjob\x18\x05 \x01(\tR\x06subjob\x12,\n" +
 	"\x05range\x18\x06 \x01(\v2\x16.sluice.v1alpha1.RangeR\x05range\x124\n" +
-	"\tcommitted\x18\a \x01(\v2\x16.sluice.v1alpha1.RangeR\tcommitted\x12\x18\n" +
-	"\aoutcome\x18\b \x01(\tR\aoutcome\x12\x14\n" +
-	"\x05until\x18\t \x01(\tR\x05until\x129\n" +
+	"\tcommitted\x18\a \x01(\v2\x16.sluice.v1alpha1.RangeR\tcommitted\x129\n" +
+	"\aoutcome\x18\b \x01(\x0e2\x1f.sluice.v1alpha1.Subjob.OutcomeR\aoutcome\x127\n" +
+	"\x05until\x18\t \x01(\x0e2!.sluice.v1alpha1.Reservation.KindR\x05until\x129\n" +
 	"\n" +
 	"used_start\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tusedStart\x125\n" +
-	"\bused_end\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\ausedEndBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\bused_end\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\ausedEnd\x12\x12\n" +
+	"\x04note\x18\f \x01(\tR\x04noteB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_slice_proto_rawDescOnce sync.Once
@@ -1281,56 +1503,68 @@ func file_sluice_v1alpha1_slice_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_slice_proto_rawDescData
 }
 
+var file_sluice_v1alpha1_slice_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_sluice_v1alpha1_slice_proto_goTypes = []any{
-	(*Slice)(nil),                 // 0: sluice.v1alpha1.Slice
-	(*Reservation)(nil),           // 1: sluice.v1alpha1.Reservation
-	(*Occurrence)(nil),            // 2: sluice.v1alpha1.Occurrence
-	(*Window)(nil),                // 3: sluice.v1alpha1.Window
-	(*QueueSettings)(nil),         // 4: sluice.v1alpha1.QueueSettings
-	(*Queue)(nil),                 // 5: sluice.v1alpha1.Queue
-	(*Zone)(nil),                  // 6: sluice.v1alpha1.Zone
-	(*ZoneSearch)(nil),            // 7: sluice.v1alpha1.ZoneSearch
-	(*ZoneRoom)(nil),              // 8: sluice.v1alpha1.ZoneRoom
-	(*SliceHistory)(nil),          // 9: sluice.v1alpha1.SliceHistory
-	(*Span)(nil),                  // 10: sluice.v1alpha1.Span
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*Trust)(nil),                 // 13: sluice.v1alpha1.Trust
-	(*Range)(nil),                 // 14: sluice.v1alpha1.Range
+	(Slice_State)(0),              // 0: sluice.v1alpha1.Slice.State
+	(Reservation_Kind)(0),         // 1: sluice.v1alpha1.Reservation.Kind
+	(Window_State)(0),             // 2: sluice.v1alpha1.Window.State
+	(*Slice)(nil),                 // 3: sluice.v1alpha1.Slice
+	(*Reservation)(nil),           // 4: sluice.v1alpha1.Reservation
+	(*Occurrence)(nil),            // 5: sluice.v1alpha1.Occurrence
+	(*Window)(nil),                // 6: sluice.v1alpha1.Window
+	(*QueueSettings)(nil),         // 7: sluice.v1alpha1.QueueSettings
+	(*Queue)(nil),                 // 8: sluice.v1alpha1.Queue
+	(*Zone)(nil),                  // 9: sluice.v1alpha1.Zone
+	(*ZoneSearch)(nil),            // 10: sluice.v1alpha1.ZoneSearch
+	(*ZoneRoom)(nil),              // 11: sluice.v1alpha1.ZoneRoom
+	(*SliceHistory)(nil),          // 12: sluice.v1alpha1.SliceHistory
+	(*Span)(nil),                  // 13: sluice.v1alpha1.Span
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(*Trust)(nil),                 // 16: sluice.v1alpha1.Trust
+	(*Range)(nil),                 // 17: sluice.v1alpha1.Range
+	(Subjob_Outcome)(0),           // 18: sluice.v1alpha1.Subjob.Outcome
 }
 var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
-	11, // 0: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
-	1,  // 1: sluice.v1alpha1.Slice.reservations:type_name -> sluice.v1alpha1.Reservation
-	11, // 2: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
-	11, // 3: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
-	12, // 4: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
-	2,  // 5: sluice.v1alpha1.Reservation.upcoming:type_name -> sluice.v1alpha1.Occurrence
-	11, // 6: sluice.v1alpha1.Occurrence.start:type_name -> google.protobuf.Timestamp
-	11, // 7: sluice.v1alpha1.Occurrence.end:type_name -> google.protobuf.Timestamp
-	12, // 8: sluice.v1alpha1.Occurrence.start_offset:type_name -> google.protobuf.Duration
-	12, // 9: sluice.v1alpha1.Occurrence.end_offset:type_name -> google.protobuf.Duration
-	11, // 10: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
-	11, // 11: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
-	12, // 12: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
-	4,  // 13: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
-	13, // 14: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
-	7,  // 15: sluice.v1alpha1.Zone.search:type_name -> sluice.v1alpha1.ZoneSearch
-	12, // 16: sluice.v1alpha1.ZoneSearch.age:type_name -> google.protobuf.Duration
-	8,  // 17: sluice.v1alpha1.ZoneSearch.rooms:type_name -> sluice.v1alpha1.ZoneRoom
-	0,  // 18: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
-	10, // 19: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
-	11, // 20: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
-	11, // 21: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
-	14, // 22: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
-	14, // 23: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
-	11, // 24: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
-	11, // 25: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	0,  // 0: sluice.v1alpha1.Slice.state:type_name -> sluice.v1alpha1.Slice.State
+	14, // 1: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
+	4,  // 2: sluice.v1alpha1.Slice.reservations:type_name -> sluice.v1alpha1.Reservation
+	1,  // 3: sluice.v1alpha1.Reservation.kind:type_name -> sluice.v1alpha1.Reservation.Kind
+	14, // 4: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
+	14, // 5: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
+	15, // 6: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
+	5,  // 7: sluice.v1alpha1.Reservation.upcoming:type_name -> sluice.v1alpha1.Occurrence
+	14, // 8: sluice.v1alpha1.Occurrence.start:type_name -> google.protobuf.Timestamp
+	14, // 9: sluice.v1alpha1.Occurrence.end:type_name -> google.protobuf.Timestamp
+	15, // 10: sluice.v1alpha1.Occurrence.start_offset:type_name -> google.protobuf.Duration
+	15, // 11: sluice.v1alpha1.Occurrence.end_offset:type_name -> google.protobuf.Duration
+	14, // 12: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
+	14, // 13: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
+	1,  // 14: sluice.v1alpha1.Window.until:type_name -> sluice.v1alpha1.Reservation.Kind
+	2,  // 15: sluice.v1alpha1.Window.state:type_name -> sluice.v1alpha1.Window.State
+	15, // 16: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
+	7,  // 17: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
+	16, // 18: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
+	10, // 19: sluice.v1alpha1.Zone.search:type_name -> sluice.v1alpha1.ZoneSearch
+	15, // 20: sluice.v1alpha1.ZoneSearch.age:type_name -> google.protobuf.Duration
+	11, // 21: sluice.v1alpha1.ZoneSearch.rooms:type_name -> sluice.v1alpha1.ZoneRoom
+	3,  // 22: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
+	13, // 23: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
+	1,  // 24: sluice.v1alpha1.Span.kind:type_name -> sluice.v1alpha1.Reservation.Kind
+	14, // 25: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
+	14, // 26: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
+	17, // 27: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
+	17, // 28: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
+	18, // 29: sluice.v1alpha1.Span.outcome:type_name -> sluice.v1alpha1.Subjob.Outcome
+	1,  // 30: sluice.v1alpha1.Span.until:type_name -> sluice.v1alpha1.Reservation.Kind
+	14, // 31: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
+	14, // 32: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_slice_proto_init() }
@@ -1344,13 +1578,14 @@ func file_sluice_v1alpha1_slice_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_slice_proto_rawDesc), len(file_sluice_v1alpha1_slice_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      3,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_sluice_v1alpha1_slice_proto_goTypes,
 		DependencyIndexes: file_sluice_v1alpha1_slice_proto_depIdxs,
+		EnumInfos:         file_sluice_v1alpha1_slice_proto_enumTypes,
 		MessageInfos:      file_sluice_v1alpha1_slice_proto_msgTypes,
 	}.Build()
 	File_sluice_v1alpha1_slice_proto = out.File

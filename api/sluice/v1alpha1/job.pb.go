@@ -22,6 +22,224 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Kind is how the work divides.
+type Job_Kind int32
+
+const (
+	Job_KIND_UNSPECIFIED Job_Kind = 0
+	Job_ITEMS            Job_Kind = 1
+	Job_STEPS            Job_Kind = 2
+	Job_RIGID            Job_Kind = 3
+	Job_EXTERNAL         Job_Kind = 4
+)
+
+// Enum value maps for Job_Kind.
+var (
+	Job_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "ITEMS",
+		2: "STEPS",
+		3: "RIGID",
+		4: "EXTERNAL",
+	}
+	Job_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"ITEMS":            1,
+		"STEPS":            2,
+		"RIGID":            3,
+		"EXTERNAL":         4,
+	}
+)
+
+func (x Job_Kind) Enum() *Job_Kind {
+	p := new(Job_Kind)
+	*p = x
+	return p
+}
+
+func (x Job_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Job_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_job_proto_enumTypes[0].Descriptor()
+}
+
+func (Job_Kind) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_job_proto_enumTypes[0]
+}
+
+func (x Job_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Job_Kind.Descriptor instead.
+func (Job_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{1, 0}
+}
+
+// State is where it stands; -o json and tables write the same words.
+type Job_State int32
+
+const (
+	Job_STATE_UNSPECIFIED Job_State = 0
+	Job_PENDING           Job_State = 1
+	Job_RUNNING           Job_State = 2
+	Job_PAUSED            Job_State = 3
+	Job_COMPLETED         Job_State = 4
+	Job_FAILED            Job_State = 5
+	Job_CANCELLED         Job_State = 6
+	// It missed its deadline.
+	Job_EXPIRED Job_State = 7
+	// It can run on no slice.
+	Job_NEVER Job_State = 8
+)
+
+// Enum value maps for Job_State.
+var (
+	Job_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "PENDING",
+		2: "RUNNING",
+		3: "PAUSED",
+		4: "COMPLETED",
+		5: "FAILED",
+		6: "CANCELLED",
+		7: "EXPIRED",
+		8: "NEVER",
+	}
+	Job_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"PENDING":           1,
+		"RUNNING":           2,
+		"PAUSED":            3,
+		"COMPLETED":         4,
+		"FAILED":            5,
+		"CANCELLED":         6,
+		"EXPIRED":           7,
+		"NEVER":             8,
+	}
+)
+
+func (x Job_State) Enum() *Job_State {
+	p := new(Job_State)
+	*p = x
+	return p
+}
+
+func (x Job_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Job_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_job_proto_enumTypes[1].Descriptor()
+}
+
+func (Job_State) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_job_proto_enumTypes[1]
+}
+
+func (x Job_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Job_State.Descriptor instead.
+func (Job_State) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{1, 1}
+}
+
+// Outcome is how it ended, or how far it is.
+type Subjob_Outcome int32
+
+const (
+	Subjob_OUTCOME_UNSPECIFIED Subjob_Outcome = 0
+	Subjob_DONE                Subjob_Outcome = 1
+	Subjob_YIELDED             Subjob_Outcome = 2
+	Subjob_FAILED              Subjob_Outcome = 3
+	Subjob_MEMORY              Subjob_Outcome = 4
+	Subjob_DEADLINE            Subjob_Outcome = 5
+	Subjob_STOPPED             Subjob_Outcome = 6
+	Subjob_LIMIT               Subjob_Outcome = 7
+	Subjob_START_FAILED        Subjob_Outcome = 8
+	Subjob_LOST                Subjob_Outcome = 9
+	Subjob_NODE_FAILED         Subjob_Outcome = 10
+	// Its units were given up.
+	Subjob_SKIPPED Subjob_Outcome = 11
+	// It has ended, and what it wrote is being put away: nothing of it counts yet.
+	Subjob_PUBLISHING Subjob_Outcome = 12
+	// It has not ended: it begins later, is being started, or runs.
+	Subjob_SOLD     Subjob_Outcome = 13
+	Subjob_STARTING Subjob_Outcome = 14
+	Subjob_RUNNING  Subjob_Outcome = 15
+)
+
+// Enum value maps for Subjob_Outcome.
+var (
+	Subjob_Outcome_name = map[int32]string{
+		0:  "OUTCOME_UNSPECIFIED",
+		1:  "DONE",
+		2:  "YIELDED",
+		3:  "FAILED",
+		4:  "MEMORY",
+		5:  "DEADLINE",
+		6:  "STOPPED",
+		7:  "LIMIT",
+		8:  "START_FAILED",
+		9:  "LOST",
+		10: "NODE_FAILED",
+		11: "SKIPPED",
+		12: "PUBLISHING",
+		13: "SOLD",
+		14: "STARTING",
+		15: "RUNNING",
+	}
+	Subjob_Outcome_value = map[string]int32{
+		"OUTCOME_UNSPECIFIED": 0,
+		"DONE":                1,
+		"YIELDED":             2,
+		"FAILED":              3,
+		"MEMORY":              4,
+		"DEADLINE":            5,
+		"STOPPED":             6,
+		"LIMIT":               7,
+		"START_FAILED":        8,
+		"LOST":                9,
+		"NODE_FAILED":         10,
+		"SKIPPED":             11,
+		"PUBLISHING":          12,
+		"SOLD":                13,
+		"STARTING":            14,
+		"RUNNING":             15,
+	}
+)
+
+func (x Subjob_Outcome) Enum() *Subjob_Outcome {
+	p := new(Subjob_Outcome)
+	*p = x
+	return p
+}
+
+func (x Subjob_Outcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Subjob_Outcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_job_proto_enumTypes[2].Descriptor()
+}
+
+func (Subjob_Outcome) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_job_proto_enumTypes[2]
+}
+
+func (x Subjob_Outcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Subjob_Outcome.Descriptor instead.
+func (Subjob_Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // Range is the half-open stretch of units [from, to).
 type Range struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -77,14 +295,12 @@ func (x *Range) GetTo() int64 {
 
 // Job is one job as people see it.
 type Job struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Queue string                 `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
-	// items, steps or rigid.
-	Kind     string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	Priority int32  `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	// PENDING, RUNNING, PAUSED, COMPLETED, FAILED, CANCELLED, EXPIRED or NEVER.
-	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Name     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Queue    string                 `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	Kind     Job_Kind               `protobuf:"varint,3,opt,name=kind,proto3,enum=sluice.v1alpha1.Job_Kind" json:"kind,omitempty"`
+	Priority int32                  `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	State    Job_State              `protobuf:"varint,5,opt,name=state,proto3,enum=sluice.v1alpha1.Job_State" json:"state,omitempty"`
 	// The same as Slurm writes it: PD, R, S, CD, F, CA, DL, NV.
 	StateCode string `protobuf:"bytes,6,opt,name=state_code,json=stateCode,proto3" json:"state_code,omitempty"`
 	// Nothing can change the state any more.
@@ -185,11 +401,11 @@ func (x *Job) GetQueue() string {
 	return ""
 }
 
-func (x *Job) GetKind() string {
+func (x *Job) GetKind() Job_Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return Job_KIND_UNSPECIFIED
 }
 
 func (x *Job) GetPriority() int32 {
@@ -199,11 +415,11 @@ func (x *Job) GetPriority() int32 {
 	return 0
 }
 
-func (x *Job) GetState() string {
+func (x *Job) GetState() Job_State {
 	if x != nil {
 		return x.State
 	}
-	return ""
+	return Job_STATE_UNSPECIFIED
 }
 
 func (x *Job) GetStateCode() string {
@@ -625,12 +841,11 @@ type Subjob struct {
 	Start        *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=start,proto3" json:"start,omitempty"`
 	End          *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=end,proto3" json:"end,omitempty"`
 	// Peak memory in bytes.
-	PredictedMemoryBytes int64 `protobuf:"varint,10,opt,name=predicted_memory_bytes,json=predictedMemoryBytes,proto3" json:"predicted_memory_bytes,omitempty"`
-	PeakMemoryBytes      int64 `protobuf:"varint,11,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
-	// done, yielded, failed, memory, deadline, stopped, limit, start-failed or lost.
-	Outcome string `protobuf:"bytes,12,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	Detail  string `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`
-	Running bool   `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
+	PredictedMemoryBytes int64          `protobuf:"varint,10,opt,name=predicted_memory_bytes,json=predictedMemoryBytes,proto3" json:"predicted_memory_bytes,omitempty"`
+	PeakMemoryBytes      int64          `protobuf:"varint,11,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
+	Outcome              Subjob_Outcome `protobuf:"varint,12,opt,name=outcome,proto3,enum=sluice.v1alpha1.Subjob_Outcome" json:"outcome,omitempty"`
+	Detail               string         `protobuf:"bytes,13,opt,name=detail,proto3" json:"detail,omitempty"`
+	Running              bool           `protobuf:"varint,14,opt,name=running,proto3" json:"running,omitempty"`
 	// The unit up to which a running subjob says it is complete; 0 once it has ended.
 	Progress int64 `protobuf:"varint,15,opt,name=progress,proto3" json:"progress,omitempty"`
 	// What it was won with; unset where nobody bid.
@@ -752,11 +967,11 @@ func (x *Subjob) GetPeakMemoryBytes() int64 {
 	return 0
 }
 
-func (x *Subjob) GetOutcome() string {
+func (x *Subjob) GetOutcome() Subjob_Outcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ""
+	return Subjob_OUTCOME_UNSPECIFIED
 }
 
 func (x *Subjob) GetDetail() string {
@@ -1586,14 +1801,13 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dsluice/v1alpha1/airlock.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xd2\n" +
-	"\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\xdf\f\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x1a\n" +
-	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12\x14\n" +
-	"\x05state\x18\x05 \x01(\tR\x05state\x12\x1d\n" +
+	"\x05queue\x18\x02 \x01(\tR\x05queue\x12-\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x19.sluice.v1alpha1.Job.KindR\x04kind\x12\x1a\n" +
+	"\bpriority\x18\x04 \x01(\x05R\bpriority\x120\n" +
+	"\x05state\x18\x05 \x01(\x0e2\x1a.sluice.v1alpha1.Job.StateR\x05state\x12\x1d\n" +
 	"\n" +
 	"state_code\x18\x06 \x01(\tR\tstateCode\x12\x14\n" +
 	"\x05final\x18\a \x01(\bR\x05final\x12\x16\n" +
@@ -1632,7 +1846,25 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"generation\x18# \x01(\rR\n" +
 	"generation\x12\x16\n" +
 	"\x06slices\x18$ \x03(\tR\x06slices\x12\x14\n" +
-	"\x05hints\x18% \x03(\tR\x05hints\"\xc3\x01\n" +
+	"\x05hints\x18% \x03(\tR\x05hints\"K\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05ITEMS\x10\x01\x12\t\n" +
+	"\x05STEPS\x10\x02\x12\t\n" +
+	"\x05RIGID\x10\x03\x12\f\n" +
+	"\bEXTERNAL\x10\x04\"\x86\x01\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aPENDING\x10\x01\x12\v\n" +
+	"\aRUNNING\x10\x02\x12\n" +
+	"\n" +
+	"\x06PAUSED\x10\x03\x12\r\n" +
+	"\tCOMPLETED\x10\x04\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x05\x12\r\n" +
+	"\tCANCELLED\x10\x06\x12\v\n" +
+	"\aEXPIRED\x10\a\x12\t\n" +
+	"\x05NEVER\x10\b\"\xc3\x01\n" +
 	"\x05Trust\x12\x1a\n" +
 	"\bbelieved\x18\x01 \x01(\x01R\bbelieved\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\x01R\x05error\x12\x18\n" +
@@ -1646,7 +1878,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x03R\x04runs\x12\x16\n" +
 	"\x06spread\x18\x03 \x01(\x01R\x06spread\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\x82\x06\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\x8c\b\n" +
 	"\x06Subjob\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x16\n" +
@@ -1660,15 +1892,36 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x03end\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x124\n" +
 	"\x16predicted_memory_bytes\x18\n" +
 	" \x01(\x03R\x14predictedMemoryBytes\x12*\n" +
-	"\x11peak_memory_bytes\x18\v \x01(\x03R\x0fpeakMemoryBytes\x12\x18\n" +
-	"\aoutcome\x18\f \x01(\tR\aoutcome\x12\x16\n" +
+	"\x11peak_memory_bytes\x18\v \x01(\x03R\x0fpeakMemoryBytes\x129\n" +
+	"\aoutcome\x18\f \x01(\x0e2\x1f.sluice.v1alpha1.Subjob.OutcomeR\aoutcome\x12\x16\n" +
 	"\x06detail\x18\r \x01(\tR\x06detail\x12\x18\n" +
 	"\arunning\x18\x0e \x01(\bR\arunning\x12\x1a\n" +
 	"\bprogress\x18\x0f \x01(\x03R\bprogress\x12&\n" +
 	"\x03bid\x18\x10 \x01(\v2\x14.sluice.v1alpha1.BidR\x03bid\x123\n" +
 	"\aprepare\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\aprepare\x121\n" +
 	"\x06waited\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x06waited\x12\x16\n" +
-	"\x06slices\x18\x13 \x03(\tR\x06slices\"\x81\x01\n" +
+	"\x06slices\x18\x13 \x03(\tR\x06slices\"\xe6\x01\n" +
+	"\aOutcome\x12\x17\n" +
+	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04DONE\x10\x01\x12\v\n" +
+	"\aYIELDED\x10\x02\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x03\x12\n" +
+	"\n" +
+	"\x06MEMORY\x10\x04\x12\f\n" +
+	"\bDEADLINE\x10\x05\x12\v\n" +
+	"\aSTOPPED\x10\x06\x12\t\n" +
+	"\x05LIMIT\x10\a\x12\x10\n" +
+	"\fSTART_FAILED\x10\b\x12\b\n" +
+	"\x04LOST\x10\t\x12\x0f\n" +
+	"\vNODE_FAILED\x10\n" +
+	"\x12\v\n" +
+	"\aSKIPPED\x10\v\x12\x0e\n" +
+	"\n" +
+	"PUBLISHING\x10\f\x12\b\n" +
+	"\x04SOLD\x10\r\x12\f\n" +
+	"\bSTARTING\x10\x0e\x12\v\n" +
+	"\aRUNNING\x10\x0f\"\x81\x01\n" +
 	"\x03Bid\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x1e\n" +
 	"\n" +
@@ -1736,7 +1989,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x04path\x18\x03 \x01(\tR\x04path\x12\x14\n" +
 	"\x05files\x18\x04 \x03(\tR\x05files\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06member\x18\x06 \x01(\x05R\x06memberBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x06member\x18\x06 \x01(\x05R\x06memberB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_job_proto_rawDescOnce sync.Once
@@ -1750,67 +2003,74 @@ func file_sluice_v1alpha1_job_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_job_proto_rawDescData
 }
 
+var file_sluice_v1alpha1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_sluice_v1alpha1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_sluice_v1alpha1_job_proto_goTypes = []any{
-	(*Range)(nil),                 // 0: sluice.v1alpha1.Range
-	(*Job)(nil),                   // 1: sluice.v1alpha1.Job
-	(*Trust)(nil),                 // 2: sluice.v1alpha1.Trust
-	(*Profile)(nil),               // 3: sluice.v1alpha1.Profile
-	(*Subjob)(nil),                // 4: sluice.v1alpha1.Subjob
-	(*Bid)(nil),                   // 5: sluice.v1alpha1.Bid
-	(*Explanation)(nil),           // 6: sluice.v1alpha1.Explanation
-	(*Loss)(nil),                  // 7: sluice.v1alpha1.Loss
-	(*Rank)(nil),                  // 8: sluice.v1alpha1.Rank
-	(*Given)(nil),                 // 9: sluice.v1alpha1.Given
-	(*Reason)(nil),                // 10: sluice.v1alpha1.Reason
-	(*SliceFit)(nil),              // 11: sluice.v1alpha1.SliceFit
-	(*Output)(nil),                // 12: sluice.v1alpha1.Output
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(*AirlockStep)(nil),           // 15: sluice.v1alpha1.AirlockStep
+	(Job_Kind)(0),                 // 0: sluice.v1alpha1.Job.Kind
+	(Job_State)(0),                // 1: sluice.v1alpha1.Job.State
+	(Subjob_Outcome)(0),           // 2: sluice.v1alpha1.Subjob.Outcome
+	(*Range)(nil),                 // 3: sluice.v1alpha1.Range
+	(*Job)(nil),                   // 4: sluice.v1alpha1.Job
+	(*Trust)(nil),                 // 5: sluice.v1alpha1.Trust
+	(*Profile)(nil),               // 6: sluice.v1alpha1.Profile
+	(*Subjob)(nil),                // 7: sluice.v1alpha1.Subjob
+	(*Bid)(nil),                   // 8: sluice.v1alpha1.Bid
+	(*Explanation)(nil),           // 9: sluice.v1alpha1.Explanation
+	(*Loss)(nil),                  // 10: sluice.v1alpha1.Loss
+	(*Rank)(nil),                  // 11: sluice.v1alpha1.Rank
+	(*Given)(nil),                 // 12: sluice.v1alpha1.Given
+	(*Reason)(nil),                // 13: sluice.v1alpha1.Reason
+	(*SliceFit)(nil),              // 14: sluice.v1alpha1.SliceFit
+	(*Output)(nil),                // 15: sluice.v1alpha1.Output
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*AirlockStep)(nil),           // 18: sluice.v1alpha1.AirlockStep
 }
 var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
-	13, // 0: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
-	13, // 1: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
-	13, // 2: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
-	14, // 3: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
-	13, // 4: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
-	13, // 5: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
-	13, // 6: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
-	13, // 7: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
-	14, // 8: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
-	14, // 9: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
-	4,  // 10: sluice.v1alpha1.Job.history:type_name -> sluice.v1alpha1.Subjob
-	2,  // 11: sluice.v1alpha1.Job.trust:type_name -> sluice.v1alpha1.Trust
-	3,  // 12: sluice.v1alpha1.Job.profile:type_name -> sluice.v1alpha1.Profile
-	14, // 13: sluice.v1alpha1.Job.prepare:type_name -> google.protobuf.Duration
-	0,  // 14: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
-	0,  // 15: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
-	13, // 16: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
-	13, // 17: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
-	13, // 18: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
-	13, // 19: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
-	5,  // 20: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
-	14, // 21: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
-	14, // 22: sluice.v1alpha1.Subjob.waited:type_name -> google.protobuf.Duration
-	1,  // 23: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
-	10, // 24: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
-	11, // 25: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
-	7,  // 26: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
-	8,  // 27: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
-	15, // 28: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
-	13, // 29: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
-	9,  // 30: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
-	14, // 31: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
-	13, // 32: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
-	13, // 33: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	0,  // 34: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	0,  // 35: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	0,  // 0: sluice.v1alpha1.Job.kind:type_name -> sluice.v1alpha1.Job.Kind
+	1,  // 1: sluice.v1alpha1.Job.state:type_name -> sluice.v1alpha1.Job.State
+	16, // 2: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
+	16, // 3: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
+	16, // 4: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
+	17, // 5: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
+	16, // 6: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
+	16, // 7: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
+	16, // 8: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
+	16, // 9: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
+	17, // 10: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
+	17, // 11: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
+	7,  // 12: sluice.v1alpha1.Job.history:type_name -> sluice.v1alpha1.Subjob
+	5,  // 13: sluice.v1alpha1.Job.trust:type_name -> sluice.v1alpha1.Trust
+	6,  // 14: sluice.v1alpha1.Job.profile:type_name -> sluice.v1alpha1.Profile
+	17, // 15: sluice.v1alpha1.Job.prepare:type_name -> google.protobuf.Duration
+	3,  // 16: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
+	3,  // 17: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
+	16, // 18: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
+	16, // 19: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
+	16, // 20: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
+	16, // 21: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
+	2,  // 22: sluice.v1alpha1.Subjob.outcome:type_name -> sluice.v1alpha1.Subjob.Outcome
+	8,  // 23: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
+	17, // 24: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
+	17, // 25: sluice.v1alpha1.Subjob.waited:type_name -> google.protobuf.Duration
+	4,  // 26: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
+	13, // 27: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
+	14, // 28: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
+	10, // 29: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
+	11, // 30: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
+	18, // 31: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
+	16, // 32: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
+	12, // 33: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
+	17, // 34: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
+	16, // 35: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
+	16, // 36: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	3,  // 37: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	3,  // 38: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }
@@ -1824,13 +2084,14 @@ func file_sluice_v1alpha1_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_job_proto_rawDesc), len(file_sluice_v1alpha1_job_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      3,
 			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_sluice_v1alpha1_job_proto_goTypes,
 		DependencyIndexes: file_sluice_v1alpha1_job_proto_depIdxs,
+		EnumInfos:         file_sluice_v1alpha1_job_proto_enumTypes,
 		MessageInfos:      file_sluice_v1alpha1_job_proto_msgTypes,
 	}.Build()
 	File_sluice_v1alpha1_job_proto = out.File

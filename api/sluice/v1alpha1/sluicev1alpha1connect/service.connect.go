@@ -8,7 +8,7 @@ import (
 	connect "connectrpc.com/connect"
 	context "context"
 	http "net/http"
-	v1alpha1 "sluice.dev/sluice/internal/edge/wire/sluice/v1alpha1"
+	v1alpha1 "sluice.dev/sluice/api/sluice/v1alpha1"
 	strings "strings"
 )
 

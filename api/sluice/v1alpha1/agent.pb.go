@@ -22,6 +22,69 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Kind is what it is about.
+type AgentNotice_Kind int32
+
+const (
+	AgentNotice_KIND_UNSPECIFIED AgentNotice_Kind = 0
+	// It is sold and will run.
+	AgentNotice_AWARDED AgentNotice_Kind = 1
+	// It begins too late to be sold now; the window is announced again.
+	AgentNotice_PLANNED AgentNotice_Kind = 2
+	AgentNotice_LOST    AgentNotice_Kind = 3
+	// The text says which rule it breaks.
+	AgentNotice_DENIED AgentNotice_Kind = 4
+	// A subjob that was won has ended.
+	AgentNotice_CONCLUDED AgentNotice_Kind = 5
+)
+
+// Enum value maps for AgentNotice_Kind.
+var (
+	AgentNotice_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "AWARDED",
+		2: "PLANNED",
+		3: "LOST",
+		4: "DENIED",
+		5: "CONCLUDED",
+	}
+	AgentNotice_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"AWARDED":          1,
+		"PLANNED":          2,
+		"LOST":             3,
+		"DENIED":           4,
+		"CONCLUDED":        5,
+	}
+)
+
+func (x AgentNotice_Kind) Enum() *AgentNotice_Kind {
+	p := new(AgentNotice_Kind)
+	*p = x
+	return p
+}
+
+func (x AgentNotice_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AgentNotice_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_sluice_v1alpha1_agent_proto_enumTypes[0].Descriptor()
+}
+
+func (AgentNotice_Kind) Type() protoreflect.EnumType {
+	return &file_sluice_v1alpha1_agent_proto_enumTypes[0]
+}
+
+func (x AgentNotice_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AgentNotice_Kind.Descriptor instead.
+func (AgentNotice_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_agent_proto_rawDescGZIP(), []int{6, 0}
+}
+
 // AgentCall is a round of the market as an external job hears of it: everything its agent needs to propose variants.
 type AgentCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -561,20 +624,18 @@ func (x *AgentNotices) GetNotices() []*AgentNotice {
 
 // AgentNotice is what became of one variant, or of one subjob.
 type AgentNotice struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// awarded (it is sold and will run), planned (it begins too late to be sold now; the window is announced again), lost, denied
-	// (text says which rule it breaks), or concluded (a subjob that was won has ended).
-	Kind    string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Window  uint64 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
-	Variant uint32 `protobuf:"varint,3,opt,name=variant,proto3" json:"variant,omitempty"`
-	Text    string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Kind    AgentNotice_Kind       `protobuf:"varint,1,opt,name=kind,proto3,enum=sluice.v1alpha1.AgentNotice_Kind" json:"kind,omitempty"`
+	Window  uint64                 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
+	Variant uint32                 `protobuf:"varint,3,opt,name=variant,proto3" json:"variant,omitempty"`
+	Text    string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	// What the scheduler made of the declared score, and what the winner that was in its way had; 0 to 1.
 	Score    float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
 	Clearing float64 `protobuf:"fixed64,6,opt,name=clearing,proto3" json:"clearing,omitempty"`
-	// Of a subjob that has ended: what counts of it, how it ended (as in Subjob), how long it ran, and its peak.
+	// Of a subjob that has ended: what counts of it, how it ended, how long it ran, and its peak.
 	Subjob          string               `protobuf:"bytes,7,opt,name=subjob,proto3" json:"subjob,omitempty"`
 	Range           *Range               `protobuf:"bytes,8,opt,name=range,proto3" json:"range,omitempty"`
-	Outcome         string               `protobuf:"bytes,9,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Outcome         Subjob_Outcome       `protobuf:"varint,9,opt,name=outcome,proto3,enum=sluice.v1alpha1.Subjob_Outcome" json:"outcome,omitempty"`
 	Ran             *durationpb.Duration `protobuf:"bytes,10,opt,name=ran,proto3" json:"ran,omitempty"`
 	PeakMemoryBytes int64                `protobuf:"varint,11,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -611,11 +672,11 @@ func (*AgentNotice) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_agent_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *AgentNotice) GetKind() string {
+func (x *AgentNotice) GetKind() AgentNotice_Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return AgentNotice_KIND_UNSPECIFIED
 }
 
 func (x *AgentNotice) GetWindow() uint64 {
@@ -667,11 +728,11 @@ func (x *AgentNotice) GetRange() *Range {
 	return nil
 }
 
-func (x *AgentNotice) GetOutcome() string {
+func (x *AgentNotice) GetOutcome() Subjob_Outcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ""
+	return Subjob_OUTCOME_UNSPECIFIED
 }
 
 func (x *AgentNotice) GetRan() *durationpb.Duration {
@@ -734,20 +795,28 @@ const file_sluice_v1alpha1_agent_proto_rawDesc = "" +
 	"\x05event\"\\\n" +
 	"\fAgentNotices\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x126\n" +
-	"\anotices\x18\x02 \x03(\v2\x1c.sluice.v1alpha1.AgentNoticeR\anotices\"\xd2\x02\n" +
-	"\vAgentNotice\x12\x12\n" +
-	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
+	"\anotices\x18\x02 \x03(\v2\x1c.sluice.v1alpha1.AgentNoticeR\anotices\"\xf3\x03\n" +
+	"\vAgentNotice\x125\n" +
+	"\x04kind\x18\x01 \x01(\x0e2!.sluice.v1alpha1.AgentNotice.KindR\x04kind\x12\x16\n" +
 	"\x06window\x18\x02 \x01(\x04R\x06window\x12\x18\n" +
 	"\avariant\x18\x03 \x01(\rR\avariant\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x14\n" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x1a\n" +
 	"\bclearing\x18\x06 \x01(\x01R\bclearing\x12\x16\n" +
 	"\x06subjob\x18\a \x01(\tR\x06subjob\x12,\n" +
-	"\x05range\x18\b \x01(\v2\x16.sluice.v1alpha1.RangeR\x05range\x12\x18\n" +
-	"\aoutcome\x18\t \x01(\tR\aoutcome\x12+\n" +
+	"\x05range\x18\b \x01(\v2\x16.sluice.v1alpha1.RangeR\x05range\x129\n" +
+	"\aoutcome\x18\t \x01(\x0e2\x1f.sluice.v1alpha1.Subjob.OutcomeR\aoutcome\x12+\n" +
 	"\x03ran\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x03ran\x12*\n" +
-	"\x11peak_memory_bytes\x18\v \x01(\x03R\x0fpeakMemoryBytesBEZCsluice.dev/sluice/internal/edge/wire/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x11peak_memory_bytes\x18\v \x01(\x03R\x0fpeakMemoryBytes\"[\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aAWARDED\x10\x01\x12\v\n" +
+	"\aPLANNED\x10\x02\x12\b\n" +
+	"\x04LOST\x10\x03\x12\n" +
+	"\n" +
+	"\x06DENIED\x10\x04\x12\r\n" +
+	"\tCONCLUDED\x10\x05B6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_agent_proto_rawDescOnce sync.Once
@@ -761,40 +830,45 @@ func file_sluice_v1alpha1_agent_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_agent_proto_rawDescData
 }
 
+var file_sluice_v1alpha1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_sluice_v1alpha1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_sluice_v1alpha1_agent_proto_goTypes = []any{
-	(*AgentCall)(nil),             // 0: sluice.v1alpha1.AgentCall
-	(*Advert)(nil),                // 1: sluice.v1alpha1.Advert
-	(*AgentAnswer)(nil),           // 2: sluice.v1alpha1.AgentAnswer
-	(*AgentVariant)(nil),          // 3: sluice.v1alpha1.AgentVariant
-	(*AgentEvent)(nil),            // 4: sluice.v1alpha1.AgentEvent
-	(*AgentNotices)(nil),          // 5: sluice.v1alpha1.AgentNotices
-	(*AgentNotice)(nil),           // 6: sluice.v1alpha1.AgentNotice
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*Range)(nil),                 // 8: sluice.v1alpha1.Range
-	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
+	(AgentNotice_Kind)(0),         // 0: sluice.v1alpha1.AgentNotice.Kind
+	(*AgentCall)(nil),             // 1: sluice.v1alpha1.AgentCall
+	(*Advert)(nil),                // 2: sluice.v1alpha1.Advert
+	(*AgentAnswer)(nil),           // 3: sluice.v1alpha1.AgentAnswer
+	(*AgentVariant)(nil),          // 4: sluice.v1alpha1.AgentVariant
+	(*AgentEvent)(nil),            // 5: sluice.v1alpha1.AgentEvent
+	(*AgentNotices)(nil),          // 6: sluice.v1alpha1.AgentNotices
+	(*AgentNotice)(nil),           // 7: sluice.v1alpha1.AgentNotice
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*Range)(nil),                 // 9: sluice.v1alpha1.Range
+	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
+	(Subjob_Outcome)(0),           // 11: sluice.v1alpha1.Subjob.Outcome
 }
 var file_sluice_v1alpha1_agent_proto_depIdxs = []int32{
-	7,  // 0: sluice.v1alpha1.AgentCall.closes:type_name -> google.protobuf.Timestamp
-	8,  // 1: sluice.v1alpha1.AgentCall.free:type_name -> sluice.v1alpha1.Range
-	1,  // 2: sluice.v1alpha1.AgentCall.windows:type_name -> sluice.v1alpha1.Advert
-	7,  // 3: sluice.v1alpha1.Advert.start:type_name -> google.protobuf.Timestamp
-	7,  // 4: sluice.v1alpha1.Advert.end:type_name -> google.protobuf.Timestamp
-	3,  // 5: sluice.v1alpha1.AgentAnswer.variants:type_name -> sluice.v1alpha1.AgentVariant
-	8,  // 6: sluice.v1alpha1.AgentVariant.range:type_name -> sluice.v1alpha1.Range
-	7,  // 7: sluice.v1alpha1.AgentVariant.start:type_name -> google.protobuf.Timestamp
-	9,  // 8: sluice.v1alpha1.AgentVariant.run:type_name -> google.protobuf.Duration
-	9,  // 9: sluice.v1alpha1.AgentVariant.wall:type_name -> google.protobuf.Duration
-	0,  // 10: sluice.v1alpha1.AgentEvent.call:type_name -> sluice.v1alpha1.AgentCall
-	5,  // 11: sluice.v1alpha1.AgentEvent.told:type_name -> sluice.v1alpha1.AgentNotices
-	6,  // 12: sluice.v1alpha1.AgentNotices.notices:type_name -> sluice.v1alpha1.AgentNotice
-	8,  // 13: sluice.v1alpha1.AgentNotice.range:type_name -> sluice.v1alpha1.Range
-	9,  // 14: sluice.v1alpha1.AgentNotice.ran:type_name -> google.protobuf.Duration
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	8,  // 0: sluice.v1alpha1.AgentCall.closes:type_name -> google.protobuf.Timestamp
+	9,  // 1: sluice.v1alpha1.AgentCall.free:type_name -> sluice.v1alpha1.Range
+	2,  // 2: sluice.v1alpha1.AgentCall.windows:type_name -> sluice.v1alpha1.Advert
+	8,  // 3: sluice.v1alpha1.Advert.start:type_name -> google.protobuf.Timestamp
+	8,  // 4: sluice.v1alpha1.Advert.end:type_name -> google.protobuf.Timestamp
+	4,  // 5: sluice.v1alpha1.AgentAnswer.variants:type_name -> sluice.v1alpha1.AgentVariant
+	9,  // 6: sluice.v1alpha1.AgentVariant.range:type_name -> sluice.v1alpha1.Range
+	8,  // 7: sluice.v1alpha1.AgentVariant.start:type_name -> google.protobuf.Timestamp
+	10, // 8: sluice.v1alpha1.AgentVariant.run:type_name -> google.protobuf.Duration
+	10, // 9: sluice.v1alpha1.AgentVariant.wall:type_name -> google.protobuf.Duration
+	1,  // 10: sluice.v1alpha1.AgentEvent.call:type_name -> sluice.v1alpha1.AgentCall
+	6,  // 11: sluice.v1alpha1.AgentEvent.told:type_name -> sluice.v1alpha1.AgentNotices
+	7,  // 12: sluice.v1alpha1.AgentNotices.notices:type_name -> sluice.v1alpha1.AgentNotice
+	0,  // 13: sluice.v1alpha1.AgentNotice.kind:type_name -> sluice.v1alpha1.AgentNotice.Kind
+	9,  // 14: sluice.v1alpha1.AgentNotice.range:type_name -> sluice.v1alpha1.Range
+	11, // 15: sluice.v1alpha1.AgentNotice.outcome:type_name -> sluice.v1alpha1.Subjob.Outcome
+	10, // 16: sluice.v1alpha1.AgentNotice.ran:type_name -> google.protobuf.Duration
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_agent_proto_init() }
@@ -812,13 +886,14 @@ func file_sluice_v1alpha1_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_agent_proto_rawDesc), len(file_sluice_v1alpha1_agent_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_sluice_v1alpha1_agent_proto_goTypes,
 		DependencyIndexes: file_sluice_v1alpha1_agent_proto_depIdxs,
+		EnumInfos:         file_sluice_v1alpha1_agent_proto_enumTypes,
 		MessageInfos:      file_sluice_v1alpha1_agent_proto_msgTypes,
 	}.Build()
 	File_sluice_v1alpha1_agent_proto = out.File
