@@ -42,6 +42,7 @@ func (p park) cancelJobs(s *sim.Sim) {
 
 // TestDrainedAtAnyMoment: as TestDrainedZones in worlds at random, in which owners cancel jobs that are about to move.
 func TestDrainedAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	moved, cancelled := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		p := park{
@@ -126,6 +127,7 @@ func (l *live) drainZone(t *testing.T) {
 // TestDrainKilledAtEveryAppend: as TestKilledAtEveryAppend, while jobs leave one zone for the other. Whichever facts of gate and zones a kill falls between, each unit
 // is committed once.
 func TestDrainKilledAtEveryAppend(t *testing.T) {
+	t.Parallel()
 	jobs := []arrival{
 		{0, spec(t, "one", job.Items, 103, 100*time.Millisecond)}, {time.Second, spec(t, "two", job.Steps, 61, 130*time.Millisecond)},
 		{2 * time.Second, spec(t, "other", job.Items, 81, 110*time.Millisecond)},

@@ -43,6 +43,7 @@ func newLiveGangs(t *testing.T) *live {
 // TestGangsKilledAtEveryAppend: as TestKilledAtEveryAppend. So the home dies before, between and after its Commits, and each node before and after its
 // lease, its start and its result.
 func TestGangsKilledAtEveryAppend(t *testing.T) {
+	t.Parallel()
 	var last *live
 	killedAtEveryAppend(t, func() (*live, []arrival) {
 		last = newLiveGangs(t)

@@ -40,6 +40,7 @@ func acrossZones(facts []protocol.Fact) (n int) {
 
 // TestGangsAcrossZonesKilledAtEveryAppend: the home, the zone that lends and all nodes die before and after each fact, those of what is reserved among them.
 func TestGangsAcrossZonesKilledAtEveryAppend(t *testing.T) {
+	t.Parallel()
 	var last *live
 	killedAtEveryAppend(t, func() (*live, []arrival) {
 		last = newLiveEnsemble(t)

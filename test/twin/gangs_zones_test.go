@@ -118,6 +118,7 @@ func TestGangsAcrossZones(t *testing.T) {
 
 // TestGangsAcrossZonesUnderFaults: as TestGangsUnderFaults, with zones that die between any two of their words; and what is kept for a gang in another zone is not kept for ever.
 func TestGangsAcrossZonesUnderFaults(t *testing.T) {
+	t.Parallel()
 	every := func(k sim.FaultKind, every, length time.Duration) sim.Rate {
 		return sim.Rate{Fault: sim.Fault{Kind: k, For: length, Offset: 2 * time.Second}, Every: every}
 	}

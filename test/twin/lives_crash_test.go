@@ -17,6 +17,7 @@ import (
 // TestKilledAtEveryAppendOfManyLives stops the daemon at each append of a day with a job that is requeued, one that is
 // replaced and one that is deleted, each when it has left to the archive, just before and just after it is durable. Whoever called asks again under the same request.
 func TestKilledAtEveryAppendOfManyLives(t *testing.T) {
+	t.Parallel()
 	appends := livesKilledAt(t, 0, false)
 	if appends < 60 {
 		t.Fatalf("only %d appends: the day shows nothing", appends)

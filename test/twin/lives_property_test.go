@@ -19,6 +19,7 @@ import (
 // requeued, replaced and deleted: no unit of one submission is committed twice, nothing is published beside what is of another
 // one, every job ends, and then what is published is what was committed.
 func TestLivesDoNotMix(t *testing.T) {
+	t.Parallel()
 	again, words := map[string]int{}, []string{"submit", "replace", "cancel", "requeue", "delete", "leave", "come back"}
 	world := func(rt *rapid.T) {
 		var archive *filing.Config

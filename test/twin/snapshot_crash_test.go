@@ -109,6 +109,7 @@ func (k *killer) reached() bool { k.mu.Lock(); defer k.mu.Unlock(); return k.cou
 // TestKilledAroundSnapshots stops the daemon at each append, and at each step of each snapshot that it writes beside them, just
 // before and just after it is made: every job finishes, and each unit is committed once.
 func TestKilledAroundSnapshots(t *testing.T) {
+	t.Parallel()
 	plain := killAround(t, 0, false)
 	if plain.committed < 5 {
 		t.Fatalf("only %d snapshots: the scenario shows nothing", plain.committed)

@@ -55,6 +55,7 @@ func audited(t failer, last *quantity.Instant, restarts map[string]int) func(*si
 // TestTicketsUnderFaults: in worlds in which messages are lost, doubled, late and out of order, and gate, zones and nodes crash and are cut off, nothing that tickets
 // find is sold twice, no ticket passes its bounds, and every job ends: by its work, or since it gave up.
 func TestTicketsUnderFaults(t *testing.T) {
+	t.Parallel()
 	rate := func(k sim.FaultKind, every, length time.Duration) sim.Rate {
 		return sim.Rate{Fault: sim.Fault{Kind: k, For: length, Offset: 2 * time.Second}, Every: every}
 	}

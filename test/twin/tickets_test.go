@@ -85,6 +85,7 @@ func TestTwinsWithTickets(t *testing.T) {
 
 // TestTicketsKilledAtEveryAppend: a daemon in which tickets search is killed at every append, and ends what it had as one that was not.
 func TestTicketsKilledAtEveryAppend(t *testing.T) {
+	t.Parallel()
 	killedAtEveryAppend(t, func() (*live, []arrival) {
 		l := newLiveSearch(t)
 		l.options = func(o *host.Options) { o.Inventory, o.NoTape = fixed(fourGPUs()), true }

@@ -143,6 +143,7 @@ func TestZonesComeBack(t *testing.T) {
 
 // TestZonesKilledAtEveryAppend: as TestKilledAtEveryAppend, with two zones that both have jobs.
 func TestZonesKilledAtEveryAppend(t *testing.T) {
+	t.Parallel()
 	jobs := []arrival{
 		{0, spec(t, "one", job.Items, 103, 100*time.Millisecond)}, {time.Second, spec(t, "two", job.Steps, 61, 130*time.Millisecond)},
 		{2 * time.Second, spec(t, "other", job.Items, 81, 110*time.Millisecond)},
