@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 )
 
 // MaxSnapshot is the largest packed work directory that Submit takes, in bytes.
@@ -53,8 +54,8 @@ func (f *processFiles) Outputs(name job.ID) ([]status.Output, error) {
 
 // OpenLogs implements Files: stdout and stderr, of which one that was never written to is empty.
 func (f *processFiles) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
-	runOut, runErr := process.LogPath(f.dir, name, token, true)
-	keptOut, keptErr := process.LogPath(f.dir, name, token, false)
+	runOut, runErr := folders.LogPath(f.dir, name, token, true)
+	keptOut, keptErr := folders.LogPath(f.dir, name, token, false)
 	stdout, err := openLog(runOut, keptOut)
 	if err != nil {
 		return nil, err

@@ -9,11 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/volume"
@@ -22,23 +20,6 @@ import (
 // What a node can't do for want of disk, descriptors, memory or a disk that works is its own trouble and no job's failure. A
 // subjob that met it ends NodeFailed. Whether it was more than that one subjob (a work directory that does not fit where
 // others would) shows in a probe: while that fails too, the node is ailing, sells nothing, and tries again until it passes.
-
-// nodeErrors are the errors of the kernel that are a node's trouble.
-func nodeErrors() []error {
-	return []error{
-		unix.ENOSPC, unix.EDQUOT, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS, unix.ENOMEM, unix.EAGAIN, // EAGAIN: no more processes
-	}
-}
-
-// ofTheNode says whether an error is the node's trouble, or its store's.
-func ofTheNode(err error) bool {
-	for _, e := range nodeErrors() {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return errors.As(err, new(storeTrouble)) || errkind.Of(err) == errkind.Unavailable
-}
 
 const (
 	// probeBytes is what a probe writes: a run directory without a work directory needs less.
@@ -79,7 +60,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 	}()
 	told, pause := "", firstProbe
 	for {
-		err := errors.Join(e.probe(), e.reachable())
+		err := errors.Join(e.probe(), e.artifacts.Reachable())
 		switch {
 		case err == nil && told == "":
 			return
@@ -89,7 +70,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 			return
 		case told == "":
 			if volume.NoRoom(err) {
-				e.lost.empty() // kept only for people to look at
+				e.lost.Empty() // kept only for people to look at
 			}
 			e.o.Logger.Error("the node can start no subjob and sells nothing until it can; it tries again by itself", "reason", err.Error())
 		}
@@ -113,7 +94,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 func (e *Executor) probe() (err error) {
 	e.health.trying.Lock()
 	defer e.health.trying.Unlock()
-	dir := e.s.in("runs", ".probe")
+	dir := e.s.In("runs", ".probe")
 	defer func() {
 		err = errors.Join(err, foreign.Remove(dir))
 		if err != nil {
@@ -147,7 +128,7 @@ func (e *Executor) probe() (err error) {
 	if err := files[0].Sync(); err != nil {
 		return err
 	}
-	if err := exec.Command(e.o.ShimPath, supervisor.Probe).Run(); err != nil && (ofTheNode(err) || !errors.As(err, new(*exec.ExitError))) {
+	if err := exec.Command(e.o.ShimPath, supervisor.Probe).Run(); err != nil && (faults.OfNode(err) || !errors.As(err, new(*exec.ExitError))) {
 		return fmt.Errorf("starting the supervisor: %w", err)
 	}
 	return nil
@@ -160,7 +141,7 @@ func (e *Executor) full() error {
 	if err != nil || s.Free >= probeBytes && (s.Files == 0 || s.FreeFiles > 0) {
 		return nil
 	}
-	if err = e.probe(); ofTheNode(err) {
+	if err = e.probe(); faults.OfNode(err) {
 		return err
 	}
 	return nil
@@ -177,7 +158,7 @@ func (r *run) blame(res job.Result) job.Result {
 	case (res.Outcome == job.StartFailed || res.Outcome == job.Lost) && r.trouble != nil:
 		why = r.trouble.Error()
 	case res.Outcome == job.StartFailed || res.Outcome == job.Lost:
-		if err := r.e.probe(); err != nil && ofTheNode(err) {
+		if err := r.e.probe(); err != nil && faults.OfNode(err) {
 			why = err.Error()
 		}
 	case res.Outcome == job.ExitFailed:

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
@@ -185,7 +186,7 @@ func (b *bench) await(what string, ok func() bool) {
 // events reads the events file.
 func (b *bench) events() (all []shim.Event) {
 	b.Helper()
-	data, err := os.ReadFile(process.Events(b.o.DataDir))
+	data, err := os.ReadFile(folders.Events(b.o.DataDir))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
@@ -25,7 +26,7 @@ import (
 // damaged says whether err means that a run directory, or a file in it, is missing or is not what Sluice wrote there.
 func damaged(err error) bool {
 	switch {
-	case err == nil, shim.Held(err), ofTheNode(err):
+	case err == nil, shim.Held(err), faults.OfNode(err):
 		return false
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR),
 		errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 )
@@ -98,7 +99,7 @@ func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 	if r := heard[protocol.Exited].Body.(*protocol.Conclusion).Result; r.Outcome != job.Done || r.Progress != 8 || !r.Checkpoint {
 		t.Fatalf("second: %+v, want all done with its checkpoint", r)
 	}
-	out, _ := process.LogPath(b.o.DataDir, "j", second.Token, true)
+	out, _ := folders.LogPath(b.o.DataDir, "j", second.Token, true)
 	if got, _ := os.ReadFile(out); string(got) != "4" {
 		t.Errorf("the second subjob read %q from its checkpoint, want 4 and nothing writable", got)
 	}
@@ -156,7 +157,7 @@ func TestSettleUnpublishedWorkIsKeptApart(t *testing.T) {
 	if outs, err := b.ex.Outputs("j"); err != nil || len(outs) != 0 {
 		t.Errorf("published %v, %v; want nothing", outs, err)
 	}
-	out, _ := process.LogPath(b.o.DataDir, "j", token, false)
+	out, _ := folders.LogPath(b.o.DataDir, "j", token, false)
 	if got, _ := os.ReadFile(out); string(got) != "words\n" {
 		t.Errorf("log %q after settling", got)
 	}

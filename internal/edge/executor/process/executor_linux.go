@@ -1,11 +1,9 @@
 package process
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +14,16 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
+	"sluice.dev/sluice/internal/edge/executor/process/pool"
+	"sluice.dev/sluice/internal/edge/executor/process/rooms"
+	"sluice.dev/sluice/internal/edge/executor/process/shelf"
+	"sluice.dev/sluice/internal/edge/executor/process/syncs"
+	"sluice.dev/sluice/internal/edge/executor/process/workdirs"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/journal"
-	files "sluice.dev/sluice/internal/edge/store"
 )
 
 // waitingRemovals is how many run directories may wait to be removed before who settles the next removes it himself.
@@ -28,52 +32,34 @@ const waitingRemovals = 256
 // Executor is the process kind of executor.Executor. Make it with New.
 type Executor struct {
 	o         Options
-	s         store
-	originals *originals
+	s         folders.Layout
+	originals *workdirs.Originals
 	iso       shim.Isolation
 	box       *executor.Outbox
-	pool      pool
+	pool      pool.Pool
 	done      chan struct{}
 	tasks     sync.WaitGroup
 
 	health health
 
 	// names syncs the names of run directories, bootID names this start of the machine.
-	names  *gathered
+	names  *syncs.Shared
 	bootID string
 	// cut: the machine was started anew since run directories were last looked at. Find's alone.
 	cut bool
 	// over are run directories that are done with and wait to be removed.
 	over  chan over
-	rooms rooms
+	rooms rooms.Rooms
 	// pressure is what the machine's memory was like when it was last looked at.
 	pressure pressure
 	// watcher is what this executor has to do with the machine's watcher.
 	watcher watcher
 	// logs and lost are what is kept of subjobs that are: what they said, and what they left that does not count.
-	logs, lost shelf
-	// lives are the files that say which life of a job has its folders.
-	lives shelf
+	logs, lost shelf.Shelf
+	// lives says which life of a job has its folders.
+	lives *folders.Lives
 
-	// ctx is over when the executor is closed, by giveUp: what it asks of the store ends then. owner is who this daemon is there. naming keeps those
-	// apart that name work directories there and those that look which are needed no more.
-	//
-	// own is the store of the data directory where another was given and work directories may lie in it from before that; nil: there is none.
-	ctx    context.Context //nolint:containedctx // it is the executor's life
-	own    files.Store
-	giveUp context.CancelFunc
-	owner  string
-	naming sync.Mutex
-	// unstored are subjobs whose results wait because the store does not take what they have left, each with why.
-	waiting  sync.Mutex
-	unstored map[job.Token]error
-	// away: the store has not answered since the executor was opened.
-	away bool
-
-	// emptying keeps two emptyings of the trash apart.
-	emptying sync.Mutex
-	// moving keeps those apart that move files of one life of a job to their place and those that clear it for the next, by job.
-	moving [64]sync.Mutex
+	artifacts *artifacts.Artifacts
 
 	mu       sync.Mutex
 	runs     map[job.Token]*run
@@ -100,38 +86,38 @@ func New(o Options) (*Executor, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	e := &Executor{o: o, s: store(o.DataDir), originals: newOriginals(store(o.DataDir).in("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}, unstored: map[job.Token]error{}}
-	e.names, e.bootID, e.past = &gathered{path: e.s.in("runs")}, o.BootID, memory{most: max(1, o.KeepSettled)}
-	e.over, e.rooms.runs = make(chan over, waitingRemovals), e.s.in("runs")
-	e.pool.program, e.pool.runs = o.ShimPath, e.s.in("runs")
+	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
+	e.names, e.bootID, e.past = &syncs.Shared{Path: e.s.In("runs")}, o.BootID, memory{most: max(1, o.KeepSettled)}
+	e.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
+	e.pool.Program, e.pool.Runs = o.ShimPath, e.s.In("runs")
 	warn := func(path string, err error) {
 		o.Logger.Warn("removing what is too old to keep", "path", path, "err", err)
 	}
-	e.logs = shelf{root: e.s.in("logs"), depth: 2, most: 2 * o.KeepLogs, bytes: o.KeepLogBytes, warn: warn}
-	e.lost = shelf{root: e.s.in("kept"), depth: 1, most: max(0, o.KeepLost), bytes: o.KeepLostBytes, warn: warn}
-	e.lives = shelf{root: e.s.in("lives"), depth: 1, most: o.KeepSettled, bytes: math.MaxInt64, warn: warn}
+	e.logs = shelf.Shelf{Root: e.s.In("logs"), Depth: 2, Most: 2 * o.KeepLogs, Bytes: o.KeepLogBytes, Warn: warn}
+	e.lost = shelf.Shelf{Root: e.s.In("kept"), Depth: 1, Most: max(0, o.KeepLost), Bytes: o.KeepLostBytes, Warn: warn}
+	e.lives = folders.NewLives(e.s, o.KeepSettled, warn)
 	for _, d := range []string{"runs", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
 		if d == "runs" || d == "checkpoints" { // a mapped user must get through to what is its own
 			mode = 0o711
 		}
-		if err := os.MkdirAll(e.s.in(d), mode); err != nil {
+		if err := os.MkdirAll(e.s.In(d), mode); err != nil {
 			return nil, fmt.Errorf("preparing the data directory: %w", err)
 		}
 	}
-	if err := os.MkdirAll(e.originals.dir, 0o700); err != nil {
+	if err := os.MkdirAll(e.originals.Dir(), 0o700); err != nil {
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
-	if err := e.prepareStore(); err != nil {
+	var err error
+	if e.artifacts, err = artifacts.Open(artifacts.Options{
+		Layout: e.s, Store: o.Store, Keep: o.Keep, Limit: o.SnapshotLimit, Now: o.Now, Log: o.Logger,
+	}); err != nil {
 		return nil, err
 	}
-	if err := e.openOwn(); err != nil {
-		return nil, fmt.Errorf("preparing the data directory: %w", err)
-	}
-	if _, err := e.discard(e.s.in("settled")); err != nil { // older versions remembered there
+	if _, err := e.lives.Discard(e.s.In("settled")); err != nil { // older versions remembered there
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	e.tasks.Go(e.clean)
@@ -164,7 +150,7 @@ func (e *Executor) probeIsolation() error {
 // ask has the supervisor say what it can do here. One that somebody kills meanwhile is asked again.
 func (e *Executor) ask() (out []byte, err error) {
 	for range 3 {
-		out, err = exec.Command(e.o.ShimPath, supervisor.Probe, e.originals.dir).Output()
+		out, err = exec.Command(e.o.ShimPath, supervisor.Probe, e.originals.Dir()).Output()
 		var ended *exec.ExitError
 		if !errors.As(err, &ended) || ended.Exited() {
 			break
@@ -227,7 +213,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
 			return
 		}
-		r = &run{e: e, dir: e.s.run(m.Token), token: m.Token, start: m, asked: e.o.now()}
+		r = &run{e: e, dir: e.s.Run(m.Token), token: m.Token, start: m, asked: e.o.now()}
 		e.runs[m.Token] = r
 		e.tasks.Go(func() { r.launch(witness) })
 	case protocol.Deadline, protocol.Stop:
@@ -255,8 +241,8 @@ func (e *Executor) Close() error {
 	if !e.closed {
 		e.closed = true
 		close(e.done)
-		e.giveUp()
-		e.pool.close()
+		e.artifacts.Close()
+		e.pool.Close()
 	}
 	e.mu.Unlock()
 	e.box.Close()

@@ -4,8 +4,4 @@ package process
 var Below = below
 
 // Kept is how many rooms there are for subjobs to come.
-func (e *Executor) Kept() int {
-	e.rooms.mu.Lock()
-	defer e.rooms.mu.Unlock()
-	return len(e.rooms.kept)
-}
+func (e *Executor) Kept() int { return e.rooms.Kept() }

@@ -24,18 +24,18 @@ import (
 // fence and starts nothing. A directory that its program has damaged is no error: the subjob is ended, and the damage is its result. Errors
 // are the node's trouble and name the directory, in which nothing else was changed.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
-	if err := e.originals.tidy(); err != nil {
+	if err := e.originals.Tidy(); err != nil {
 		return nil, err
 	}
 	e.tasks.Go(func() {
-		if err := e.originals.forget(); err != nil {
+		if err := e.originals.Forget(); err != nil {
 			e.o.Logger.Warn("removing work directories that were unpacked before the machine was started", "err", err)
 		}
 	})
 	if err := e.readBoot(); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(e.s.in("runs"))
+	entries, err := os.ReadDir(e.s.In("runs"))
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +48,14 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, ".") { // half built or half removed: never a run directory
-			if err := foreign.Remove(e.s.in("runs", name)); err != nil {
+			if err := foreign.Remove(e.s.In("runs", name)); err != nil {
 				e.o.Logger.Warn("removing what is left of a run directory; it is tried again at the next start", "err", err)
 			}
 			continue
 		}
 		token, err := job.ParseToken(name)
 		if err != nil {
-			e.o.Logger.Warn("not a run directory", "name", e.s.in("runs", name), "err", err)
+			e.o.Logger.Warn("not a run directory", "name", e.s.In("runs", name), "err", err)
 			continue
 		}
 		wg.Go(func() {
@@ -63,7 +63,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				errs = append(errs, fmt.Errorf("run directory %s: %w", e.s.run(token), err))
+				errs = append(errs, fmt.Errorf("run directory %s: %w", e.s.Run(token), err))
 				return
 			}
 			if f != nil {
@@ -77,9 +77,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		errs = append(errs, e.writeBoot())
 	}
 	if e.o.Away != nil {
-		e.waiting.Lock()
-		e.away = true
-		e.waiting.Unlock()
+		e.artifacts.Away()
 		e.suspect(&protocol.Message{})
 	}
 	e.watcher.found.Store(true)
@@ -90,7 +88,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 // readBoot finds out whether the machine was started anew since run directories were last looked at. Then what a power cut has left
 // of one that has no result is no damage. Where nothing says so they were made by an older version, which synced all of them.
 func (e *Executor) readBoot() error {
-	last, err := os.ReadFile(e.s.in(bootFile))
+	last, err := os.ReadFile(e.s.In(bootFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -101,10 +99,10 @@ func (e *Executor) readBoot() error {
 // writeBoot says that all run directories that are there now, and that will be, are of this start of the machine or were looked at
 // under it.
 func (e *Executor) writeBoot() error {
-	if last, err := os.ReadFile(e.s.in(bootFile)); err == nil && string(last) == e.bootID+"\n" {
+	if last, err := os.ReadFile(e.s.In(bootFile)); err == nil && string(last) == e.bootID+"\n" {
 		return nil
 	}
-	return shim.WriteFile(e.s.in(bootFile), []byte(e.bootID+"\n"), 0o600)
+	return shim.WriteFile(e.s.In(bootFile), []byte(e.bootID+"\n"), 0o600)
 }
 
 // bootFile names the start of the machine under which run directories were last looked at.
@@ -112,7 +110,7 @@ const bootFile = "runs.boot"
 
 // find takes over one run directory. It returns nil for one that a power cut has left nothing of that counts.
 func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found, err error) {
-	r := &run{e: e, dir: e.s.run(token), token: token, placed: true, unseen: true}
+	r := &run{e: e, dir: e.s.Run(token), token: token, placed: true, unseen: true}
 	if r.lease, err = r.dir.ReadLease(); err != nil && e.cut {
 		if _, failed := r.dir.ReadResult(); errors.Is(failed, fs.ErrNotExist) {
 			e.o.Logger.Info("a subjob was cut off with the machine: nothing of it counts", "subjob", token.String(), "left", err.Error())
@@ -126,7 +124,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		return nil, err
 	}
 	l := &r.lease
-	e.originals.found(l)
+	e.originals.Found(l)
 	r.start = e.startOf(l)
 	c, err := r.dir.ReadControl()
 	switch {

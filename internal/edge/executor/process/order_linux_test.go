@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
 )
@@ -180,7 +181,7 @@ func (l life) recorded(t *testing.T) (power.History, promises) {
 		t.Fatalf("result %+v, want all of it with its checkpoint", got.Body.(*protocol.Conclusion).Result)
 	}
 	if l.second {
-		before, _ := process.LogPath(b.o.DataDir, "j", job.Token{Seq: 3}, false)
+		before, _ := folders.LogPath(b.o.DataDir, "j", job.Token{Seq: 3}, false)
 		if was, is := shim.Tail(before, 1, 100), shim.Tail(b.dir().Stdout(), 1, 100); was != is || was == "" {
 			t.Fatalf("its work folder is %q, that of the one before was %q: want the same", is, was)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 )
 
 // TestWhatIsKeptIsBounded: the first subjob that is settled prunes.
@@ -53,10 +54,10 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	second.Token.Seq = 2
 	b.do(second)
 	b.await("a new events file", func() bool {
-		_, err := os.Stat(process.Events(b.o.DataDir))
+		_, err := os.Stat(folders.Events(b.o.DataDir))
 		return err == nil
 	})
-	if info, err := os.Stat(process.OldEvents(b.o.DataDir)); err != nil || info.Size() < 100 {
+	if info, err := os.Stat(folders.OldEvents(b.o.DataDir)); err != nil || info.Size() < 100 {
 		t.Errorf("the old events file: %v, %v", info, err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// folders shows a program's folders: the number of each inode with its birth, since numbers are given out again, rights and owner, and
+// inodes shows a program's folders: the number of each inode with its birth, since numbers are given out again, rights and owner, and
 // what is in it.
-const folders = `for d in . $SLUICE_OUTPUT_DIR $SLUICE_CHECKPOINT_DIR $(dirname $SLUICE_PROGRESS_FILE) $TMPDIR; do
+const inodes = `for d in . $SLUICE_OUTPUT_DIR $SLUICE_CHECKPOINT_DIR $(dirname $SLUICE_PROGRESS_FILE) $TMPDIR; do
 	echo $(stat -c '%i/%w' $d | tr -d ' ') $(stat -c '%a %u %g' $d); ls -A $d; done; `
 
 // vacate settles a subjob that ended and waits until its run directory is put away, or another made in its place, and a while longer:
@@ -49,7 +49,7 @@ func (b *bench) through(users []string, commands ...string) (said []string) {
 func TestARunDirectoryIsUsedAgain(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
-		said := b.through(nil, folders, folders, folders)
+		said := b.through(nil, inodes, inodes, inodes)
 		if said[1] != said[2] {
 			t.Errorf("the third has other folders than the second:\n%s\n%s", said[1], said[2])
 		}
@@ -86,7 +86,7 @@ func TestAChangedRunDirectoryIsNotUsedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil)
-			said := b.through(nil, folders, folders+change, folders)
+			said := b.through(nil, inodes, inodes+change, inodes)
 			before, after := strings.Fields(said[1]), strings.Fields(said[2])
 			if len(before) != 20 || len(after) != 20 {
 				t.Fatalf("the folders were %q and %q, want five with nothing in them", said[1], said[2])
@@ -115,7 +115,7 @@ func TestARunDirectoryIsUsedAgainByItsUserAlone(t *testing.T) {
 		}
 	})
 	open(t, b.o.DataDir)
-	said := b.through([]string{"a", "a", "b", "a", "b"}, folders, folders, folders, folders, folders)
+	said := b.through([]string{"a", "a", "b", "a", "b"}, inodes, inodes, inodes, inodes, inodes)
 	if said[1] != said[3] {
 		t.Errorf("user a has other folders the next time:\n%s\n%s", said[1], said[3])
 	}
@@ -145,7 +145,7 @@ func TestASubjobHasTheGroupsOfItsUser(t *testing.T) {
 // TestMarkedProcessesAreOfTheSubjob: a directory that is used again gives the processes of a subjob another mark.
 func TestMarkedProcessesAreOfTheSubjob(t *testing.T) {
 	b := newBench(t, nil)
-	b.through(nil, folders, folders)
+	b.through(nil, inodes, inodes)
 	m := nth(3, "sleep", "1000")
 	b.do(m)
 	b.next(protocol.Started)

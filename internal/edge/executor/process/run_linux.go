@@ -7,6 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/process/faults"
+	"sluice.dev/sluice/internal/edge/executor/process/rooms"
+	"sluice.dev/sluice/internal/edge/executor/process/syncs"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
@@ -26,7 +29,7 @@ type run struct {
 	unpacked quantity.Instant
 	copied   foreign.Usage
 	// room is what its run directory was made of; nil for one that was found.
-	room *room
+	room *rooms.Room
 
 	mu sync.Mutex
 	// placed: the run directory is there, so that control.json can be.
@@ -43,7 +46,7 @@ type run struct {
 	still  still
 	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. These, and
 	// all fields down to hitWords, are used by the goroutine that stays with the subjob alone.
-	named *sharedSync
+	named *syncs.Sync
 	well  bool
 	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine until there is a result, then of
 	// who settles.
@@ -140,7 +143,7 @@ func (r *run) pass() {
 	if err := r.dir.WriteControl(c); err != nil {
 		// The end that holds is then the one before: watch sees to one that was moved ahead.
 		r.e.o.Logger.Error("passing a new end on to the supervisor", "subjob", r.token.String(), "err", err)
-		if ofTheNode(err) {
+		if faults.OfNode(err) {
 			r.e.suspect(&r.start)
 		}
 	}
@@ -163,7 +166,7 @@ func (r *run) over(res job.Result) {
 	defer r.mu.Unlock()
 	r.stuck = ""
 	res = r.observed(res)
-	r.e.originals.release(r.token)
+	r.e.originals.Release(r.token)
 	r.result = &res
 	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
 	r.e.tasks.Go(r.letGo)

@@ -16,6 +16,9 @@ import (
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor/process/faults"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
+	"sluice.dev/sluice/internal/edge/executor/process/rooms"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -33,10 +36,10 @@ func (r *run) launch(witness journal.Position) {
 	}
 	if err := r.prepare(witness); err != nil {
 		if r.room != nil {
-			_ = foreign.Remove(string(r.room.dir)) // the next attempt, or Find, removes what is left
+			_ = foreign.Remove(string(r.room.Dir())) // the next attempt, or Find, removes what is left
 		}
 		outcome := job.StartFailed
-		if ofTheNode(err) {
+		if faults.OfNode(err) {
 			outcome = job.NodeFailed
 		}
 		fail(outcome, err.Error())
@@ -47,9 +50,9 @@ func (r *run) launch(witness journal.Position) {
 	r.mu.Unlock()
 	r.pass()
 	for again := true; again; {
-		s, err := r.e.pool.start(r.token.String())
+		s, err := r.e.pool.Start(r.token.String())
 		if err != nil {
-			if ofTheNode(err) {
+			if faults.OfNode(err) {
 				r.trouble = err
 			}
 			_ = r.dir.WriteLog([]byte(err.Error() + "\n")) // where the end looks for a reason
@@ -62,13 +65,13 @@ func (r *run) launch(witness journal.Position) {
 
 // furnished gives the subjob a room to begin in. What has a work directory gets a new one: it is closed while that is copied, so
 // that it becomes its user's own before it is whole.
-func (r *run) furnished(user *shim.User) (*room, error) {
+func (r *run) furnished(user *shim.User) (*rooms.Room, error) {
 	if r.work().Spec.Launch.Snapshot == "" {
-		if old := r.e.rooms.take(user); old != nil {
+		if old := r.e.rooms.Take(user); old != nil {
 			return old, nil
 		}
 	}
-	return makeRoom(r.e.s.in("runs", ".new-"+r.token.String()), user)
+	return rooms.Make(r.e.s.In("runs", ".new-"+r.token.String()), user)
 }
 
 // prepare builds the run directory under another name and puts it in place whole.
@@ -84,7 +87,7 @@ func (r *run) prepare(witness journal.Position) error {
 	if err = r.e.letThrough(user); err != nil {
 		return fmt.Errorf("queue %q: %w", spec.Queue, err)
 	}
-	if err = r.e.claimFolders(m.Job, m.Generation.Number()); err != nil {
+	if err = r.e.lives.Claim(m.Job, m.Generation.Number()); err != nil {
 		return err
 	}
 	resume, err := r.resume(user)
@@ -94,7 +97,7 @@ func (r *run) prepare(witness journal.Position) error {
 	if r.room, err = r.furnished(user); err != nil {
 		return err
 	}
-	build := r.room.dir
+	build := r.room.Dir()
 	if err := r.workDir(build, user); err != nil {
 		return err
 	}
@@ -118,7 +121,7 @@ func (r *run) prepare(witness journal.Position) error {
 	if planted.In(planted.TellBeforeLasting) {
 		return nil
 	}
-	r.named = r.e.names.ask() // nobody waits for it before the result is told
+	r.named = r.e.names.Ask() // nobody waits for it before the result is told
 	return nil
 }
 
@@ -137,7 +140,7 @@ func (e *Executor) letThrough(u *shim.User) error {
 			return err
 		}
 	}
-	return Reachable(e.s.in("runs"), u)
+	return Reachable(e.s.In("runs"), u)
 }
 
 // makeLease writes down what the supervisor needs. Paths are those of the final place.
@@ -165,7 +168,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Resume: resume,
 		User:     user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
-		Isolation: r.e.iso, Events: Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank, Watch: r.e.watcher.path,
+		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank, Watch: r.e.watcher.path,
 	}
 	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
 		l.Memory, l.Planned = memory, w.Demand[trp.Memory]
@@ -229,12 +232,12 @@ func (r *run) resume(user *shim.User) (string, error) {
 	if t.Zero() {
 		return "", nil
 	}
-	path := r.e.s.checkpoint(r.start.Job, t)
+	path := r.e.s.Checkpoint(r.start.Job, t)
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}
-		_, err := os.Stat(string(r.e.s.run(t)))
+		_, err := os.Stat(string(r.e.s.Run(t)))
 		if errors.Is(err, fs.ErrNotExist) && r.e.o.Keep {
 			return path, r.fetch(t, path, user)
 		}
@@ -242,12 +245,4 @@ func (r *run) resume(user *shim.User) (string, error) {
 			return "", errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is not at %s", t, path)
 		}
 	}
-}
-
-// give makes a path a user's own.
-func give(path string, u *shim.User) error {
-	if u == nil {
-		return nil
-	}
-	return os.Lchown(path, int(u.UID), int(u.GID))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
@@ -59,7 +60,7 @@ func (r *run) tellBehind() {
 func (r *run) lastEvent() (string, error) {
 	last, err := shim.LastEvent(r.lease.Events, r.token.String())
 	if last == "" && err == nil { // it may have begun before the file did
-		last, err = shim.LastEvent(OldEvents(r.e.o.DataDir), r.token.String())
+		last, err = shim.LastEvent(folders.OldEvents(r.e.o.DataDir), r.token.String())
 	}
 	return last, err
 }

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 )
 
 // told is what the events file says of the subjob, in its order: "start", or "end" with the outcome.
@@ -96,7 +96,7 @@ func fill(t *testing.T, path string) {
 func TestASupervisorIsKilledBehindItsResult(t *testing.T) {
 	b := newBench(t, nil)
 	supervisor := b.running()
-	events := process.Events(b.o.DataDir)
+	events := folders.Events(b.o.DataDir)
 	if err := os.Rename(events, events+".aside"); err != nil {
 		t.Fatal(err)
 	}
@@ -147,22 +147,22 @@ func TestASupervisorIsKilledBehindTheStart(t *testing.T) {
 func TestTheEndIsToldBehindARotation(t *testing.T) {
 	b := newBench(t, nil)
 	supervisor := b.running()
-	old := process.OldEvents(b.o.DataDir)
-	if err := os.Rename(process.Events(b.o.DataDir), old); err != nil {
+	old := folders.OldEvents(b.o.DataDir)
+	if err := os.Rename(folders.Events(b.o.DataDir), old); err != nil {
 		t.Fatal(err)
 	}
 	kill(t, supervisor)
 	b.exited(job.Lost)
 	b.wantTold("end lost")
-	if err := os.Rename(process.Events(b.o.DataDir), old); err != nil { // it stands in the file of before now
+	if err := os.Rename(folders.Events(b.o.DataDir), old); err != nil { // it stands in the file of before now
 		t.Fatal(err)
 	}
 	if err := b.ex.Close(); err != nil {
 		t.Fatal(err)
 	}
 	b.open()
-	if _, err := os.Stat(process.Events(b.o.DataDir)); err == nil {
-		t.Errorf("%s was told anew: %q", filepath.Base(process.Events(b.o.DataDir)), b.told())
+	if _, err := os.Stat(folders.Events(b.o.DataDir)); err == nil {
+		t.Errorf("%s was told anew: %q", filepath.Base(folders.Events(b.o.DataDir)), b.told())
 	}
 }
 
@@ -188,14 +188,14 @@ func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := os.Remove(process.Events(b.o.DataDir)); err != nil {
+			if err := os.Remove(folders.Events(b.o.DataDir)); err != nil {
 				t.Fatal(err)
 			}
 			if found := b.open(); len(found) != 1 || found[0].Result == nil || found[0].Result.Outcome != job.NodeFailed {
 				t.Fatalf("found %+v, want that its node failed", found)
 			}
 			if !started {
-				if _, err := os.Stat(process.Events(b.o.DataDir)); err == nil {
+				if _, err := os.Stat(folders.Events(b.o.DataDir)); err == nil {
 					t.Errorf("it was told %q", b.told())
 				}
 				return
@@ -213,7 +213,7 @@ func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 func TestASupervisorCanNotTellTheEnd(t *testing.T) {
 	b := newBench(t, nil)
 	b.running()
-	events := process.Events(b.o.DataDir)
+	events := folders.Events(b.o.DataDir)
 	if err := os.Rename(events, events+".aside"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor/process/faults"
+	"sluice.dev/sluice/internal/edge/executor/process/pool"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/volume"
@@ -36,13 +38,13 @@ const (
 
 // watch stays with a subjob until its supervisor is gone, and then says how it ended. again: nothing of it has begun, since the
 // supervisor, which had looked after others, was gone before it heard of it.
-func (r *run) watch(s *spawned) (again bool) {
+func (r *run) watch(s *pool.Supervisor) (again bool) {
 	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report), meter: tree.Meter{Patience: patienceOfLooks}}
 	defer func() { rep.meter.Stores.Close() }()
 	glances := time.NewTicker(glance)
 	defer glances.Stop()
 	late := 0 // looks since its lease is over
-	for begun := s.begun; ; {
+	for begun := s.Begun; ; {
 		if planted.In(planted.SellBeforeGone) {
 			if res, err := r.dir.ReadResult(); err == nil {
 				r.over(res)
@@ -52,13 +54,13 @@ func (r *run) watch(s *spawned) (again bool) {
 		select {
 		case <-r.e.done:
 			return false
-		case <-s.gone:
-			if s.used && !s.well && r.untouched() {
+		case <-s.Gone:
+			if s.Used && !s.Well && r.untouched() {
 				return true
 			}
-			r.well, r.told = s.well, s.well
-			if len(s.last) > 0 {
-				_ = r.dir.WriteLog(s.last)
+			r.well, r.told = s.Well, s.Well
+			if len(s.Last) > 0 {
+				_ = r.dir.WriteLog(s.Last)
 			}
 			r.look(&rep)
 			r.conclude()
@@ -74,7 +76,7 @@ func (r *run) watch(s *spawned) (again bool) {
 		}
 		if late++; late > int(overdue/glance) && r.neglected() {
 			r.e.o.Logger.Error("a subjob lives past its lease: killing its supervisor, and the subjob by it", "subjob", r.token.String())
-			_ = s.kill()
+			_ = s.Kill()
 		}
 	}
 }
@@ -173,7 +175,7 @@ func (r *run) conclude() {
 			wait, apart = apart, min(2*apart, mostApart)
 		default:
 			r.e.o.Logger.Error("finding out how a subjob ended; trying again", "subjob", r.token.String(), "err", err)
-			if ofTheNode(err) {
+			if faults.OfNode(err) {
 				r.trouble = err
 				r.e.suspect(&r.start)
 			}
@@ -229,9 +231,9 @@ func (r *run) lasting() error {
 		}
 	}
 	if r.named == nil {
-		r.named = r.e.names.ask()
+		r.named = r.e.names.Ask()
 	}
-	err := r.named.wait()
+	err := r.named.Wait()
 	if err != nil {
 		r.named = nil // asked again with the next try
 	}

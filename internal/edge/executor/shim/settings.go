@@ -1,10 +1,20 @@
 package shim
 
+import "os"
+
 // User is who a subjob runs as.
 type User struct {
 	Name     string
 	UID, GID uint32
 	Groups   []uint32
+}
+
+// Give makes a path a user's own; nil is the daemon's own user, whose it is already.
+func Give(path string, u *User) error {
+	if u == nil {
+		return nil
+	}
+	return os.Lchown(path, int(u.UID), int(u.GID))
 }
 
 // Limits of one subjob; 0 for none.

@@ -1,4 +1,4 @@
-package process
+package folders
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
@@ -36,17 +35,14 @@ const (
 // tokens is the folder beside the outputs of a job that says which subjob each is of.
 const tokens = ".subjobs"
 
-func tokenFile(output string) string {
+// TokenFile is the file beside an output that says which subjob it is of.
+func TokenFile(output string) string {
 	return filepath.Join(filepath.Dir(output), tokens, filepath.Base(output))
 }
 
-// LogsSince is the time since which the logs of all subjobs that wrote any are kept, as far as is known: those of one that ended
-// later and has none are empty.
-func (e *Executor) LogsSince() time.Time { return e.logs.since() }
-
-// Outputs lists the folders of a job's committed subjobs in order of progress, and those of a gang in order of its members.
-func (e *Executor) Outputs(j job.ID) ([]Output, error) {
-	folder := e.s.outputs(j)
+// List lists the folders of a job's committed subjobs in order of progress, and those of a gang in order of its members.
+func (l Layout) List(j job.ID) ([]Output, error) {
+	folder := l.Outputs(j)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -82,7 +78,7 @@ func outputsIn(folder string, entries []fs.DirEntry, member int) (all []Output, 
 			continue
 		}
 		o := Output{Range: r, Member: member, Path: filepath.Join(folder, entry.Name())}
-		if text, err := os.ReadFile(tokenFile(o.Path)); err == nil {
+		if text, err := os.ReadFile(TokenFile(o.Path)); err == nil {
 			o.Token, _ = job.ParseToken(strings.TrimSpace(string(text)))
 		}
 		err := foreign.Walk(o.Path, func(f *foreign.Entry) error {

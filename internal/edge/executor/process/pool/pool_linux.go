@@ -1,4 +1,5 @@
-package process
+// Package pool has the supervisors that a daemon has started. One that has seen a subjob to its end waits for the next.
+package pool
 
 import (
 	"bufio"
@@ -15,15 +16,31 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 )
 
-// pool has the supervisors that this daemon has started. One that has seen a subjob to its end waits for the next: it holds nothing of
+// Pool: one that has seen a subjob to its end waits for the next: it holds nothing of
 // the former, in which it never was, and to start its program costs more than all else that it does for a subjob. It
 // ends when its orders do: with the daemon at the latest, however that ends. It is safe for concurrent use.
-type pool struct {
-	program, runs string
+type Pool struct {
+	// Program is the supervisor's, Runs the folder of run directories.
+	Program, Runs string
 
 	mu     sync.Mutex
 	idle   []*worker
 	closed bool
+}
+
+// Supervisor is a supervisor with its subjob, started by this daemon or by an earlier one.
+type Supervisor struct {
+	// Kill ends it at once. It is no error if it has ended.
+	Kill func() error
+	// Begun is closed once it has said that the command runs; nil where nobody can hear it say so.
+	Begun chan struct{}
+	// Gone is closed when it is done with this subjob. Well and Last may be read from then on: it had done all that it was to do; what
+	// it said last, if it broke down.
+	Gone chan struct{}
+	Well bool
+	Last []byte
+	// Used: it has looked after others before.
+	Used bool
 }
 
 // mostIdle is how many supervisors wait for a subjob: more than run at once are of use to nobody.
@@ -34,12 +51,12 @@ type worker struct {
 	cmd    *exec.Cmd
 	orders *os.File
 	// now is what it does, nil for nothing. Guarded by the pool's mu, as dead is: its end has been seen.
-	now  *spawned
+	now  *Supervisor
 	dead bool
 }
 
-// start has a supervisor look after the run directory of a name.
-func (p *pool) start(name string) (*spawned, error) {
+// Start has a supervisor look after the run directory of a name.
+func (p *Pool) Start(name string) (*Supervisor, error) {
 	for {
 		w, used := p.take()
 		if !used {
@@ -48,8 +65,8 @@ func (p *pool) start(name string) (*spawned, error) {
 				return nil, err
 			}
 		}
-		s := &spawned{used: used, begun: make(chan struct{}), gone: make(chan struct{})}
-		s.kill = func() error { return p.kill(w, s) }
+		s := &Supervisor{Used: used, Begun: make(chan struct{}), Gone: make(chan struct{})}
+		s.Kill = func() error { return p.kill(w, s) }
 		p.mu.Lock()
 		lost := w.dead
 		if !lost {
@@ -68,7 +85,7 @@ func (p *pool) start(name string) (*spawned, error) {
 }
 
 // take takes an idle supervisor, if there is one.
-func (p *pool) take() (w *worker, ok bool) {
+func (p *Pool) take() (w *worker, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.idle); n > 0 {
@@ -80,7 +97,7 @@ func (p *pool) take() (w *worker, ok bool) {
 }
 
 // add starts a supervisor, in a session of its own.
-func (p *pool) add() (*worker, error) {
+func (p *Pool) add() (*worker, error) {
 	orders, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -92,7 +109,7 @@ func (p *pool) add() (*worker, error) {
 		return nil, err
 	}
 	defer func() { _ = words.Close() }()
-	cmd := exec.Command(p.program, supervisor.Await, p.runs)
+	cmd := exec.Command(p.Program, supervisor.Await, p.Runs)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = "/", orders, words, words
 	// It does little and many of it run: one thread of Go code at a time and a tight heap keep it small. A second one would take a tenth
 	// more processor time, with what the threads tell each other.
@@ -109,14 +126,14 @@ func (p *pool) add() (*worker, error) {
 }
 
 // listen hears a supervisor until it is gone.
-func (p *pool) listen(w *worker, said *os.File) {
+func (p *Pool) listen(w *worker, said *os.File) {
 	var last []byte
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		switch line := lines.Text(); line {
 		case "begun":
 			p.mu.Lock()
 			if w.now != nil {
-				close(w.now.begun)
+				close(w.now.Begun)
 			}
 			p.mu.Unlock()
 		case "done", "failed":
@@ -134,14 +151,14 @@ func (p *pool) listen(w *worker, said *os.File) {
 	defer p.mu.Unlock()
 	w.dead = true
 	if w.now != nil {
-		w.now.last = last
-		close(w.now.gone)
+		w.now.Last = last
+		close(w.now.Gone)
 	}
 	p.idle = slices.DeleteFunc(p.idle, func(o *worker) bool { return o == w })
 }
 
 // release takes a supervisor back whose subjob is over, well or not.
-func (p *pool) release(w *worker, well bool) {
+func (p *Pool) release(w *worker, well bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := w.now
@@ -154,12 +171,12 @@ func (p *pool) release(w *worker, well bool) {
 	} else {
 		p.idle = append(p.idle, w)
 	}
-	s.well = well
-	close(s.gone)
+	s.Well = well
+	close(s.Gone)
 }
 
 // kill ends a supervisor, if it still looks after s.
-func (p *pool) kill(w *worker, s *spawned) error {
+func (p *Pool) kill(w *worker, s *Supervisor) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.now != s {
@@ -168,8 +185,8 @@ func (p *pool) kill(w *worker, s *spawned) error {
 	return w.cmd.Process.Kill()
 }
 
-// close ends the orders: who has nothing to do ends at once, who has a subjob after that.
-func (p *pool) close() {
+// Close ends the orders: who has nothing to do ends at once, who has a subjob after that.
+func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true

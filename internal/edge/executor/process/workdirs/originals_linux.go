@@ -1,4 +1,4 @@
-package process
+package workdirs
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// originals are the work directories that are unpacked on this node, each once for all the subjobs that need it: one for each
+// Originals are the work directories that are unpacked on this node, each once for all the subjobs that need it: one for each
 // snapshot and user, below a folder that is named for this start of the machine. They are built under another name and renamed,
 // so one that is there is whole; nothing of them is synced, since those of an earlier start of the machine are never used.
 //
 // They belong to who their subjobs run as, so that these own what they see, and lie in a folder that nobody else may enter.
-type originals struct {
+type Originals struct {
 	dir string
 
 	mu sync.Mutex
@@ -36,31 +36,35 @@ type unpacking struct {
 	err  error
 }
 
-func newOriginals(dir string) *originals {
+// New returns the originals below a folder. Nothing is made: see Dir.
+func New(dir string) *Originals {
 	boot := shim.BootID()
 	if boot == "" {
 		boot = "unknown"
 	}
-	return &originals{dir: filepath.Join(dir, boot), used: map[string]map[job.Token]bool{}, unpacking: map[string]*unpacking{}}
+	return &Originals{dir: filepath.Join(dir, boot), used: map[string]map[job.Token]bool{}, unpacking: map[string]*unpacking{}}
 }
 
-// name of the original of a snapshot for a user.
-func (o *originals) name(id string, u *shim.User) string {
+// Name is the name of the original of a snapshot for a user.
+func (o *Originals) Name(id string, u *shim.User) string {
 	if u == nil {
 		return id
 	}
 	return fmt.Sprintf("%s.%d.%d", id, u.UID, u.GID)
 }
 
-func (o *originals) path(name string) string { return filepath.Join(o.dir, name) }
+// Dir is the folder of this start of the machine.
+func (o *Originals) Dir() string { return o.dir }
 
-// tidy removes what a daemon that was killed left half done. Nothing may be under way yet.
-func (o *originals) tidy() error {
+func (o *Originals) path(name string) string { return filepath.Join(o.dir, name) }
+
+// Tidy removes what a daemon that was killed left half done. Nothing may be under way yet.
+func (o *Originals) Tidy() error {
 	return removeIn(o.dir, func(name string) bool { return strings.HasPrefix(name, ".") })
 }
 
-// forget removes the originals of earlier starts of the machine.
-func (o *originals) forget() error {
+// Forget removes the originals of earlier starts of the machine.
+func (o *Originals) Forget() error {
 	return removeIn(filepath.Dir(o.dir), func(name string) bool { return name != filepath.Base(o.dir) })
 }
 
@@ -78,16 +82,16 @@ func removeIn(dir string, which func(name string) bool) error {
 	return errors.Join(errs...)
 }
 
-// hold notes that a subjob needs an original, until release.
-func (o *originals) hold(name string, t job.Token) {
+// hold notes that a subjob needs an original, until Release.
+func (o *Originals) hold(name string, t job.Token) {
 	if o.used[name] == nil {
 		o.used[name] = map[job.Token]bool{}
 	}
 	o.used[name][t] = true
 }
 
-// found holds what a subjob of an earlier daemon needs.
-func (o *originals) found(l *shim.Lease) {
+// Found holds what a subjob of an earlier daemon needs.
+func (o *Originals) Found(l *shim.Lease) {
 	if l.Base != "" {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -95,7 +99,8 @@ func (o *originals) found(l *shim.Lease) {
 	}
 }
 
-func (o *originals) release(t job.Token) {
+// Release says that a subjob needs none any more.
+func (o *Originals) Release(t job.Token) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name, tokens := range o.used {
@@ -105,9 +110,9 @@ func (o *originals) release(t job.Token) {
 	}
 }
 
-// get returns where an original lies, for a subjob that needs it from now on. If it is not there it is made; others who need
+// Get returns where an original lies, for a subjob that needs it from now on. If it is not there it is made; others who need
 // it meanwhile wait for that. waited says that it was not there.
-func (o *originals) get(name string, t job.Token, unpack func(into string) error) (path string, waited bool, err error) {
+func (o *Originals) Get(name string, t job.Token, unpack func(into string) error) (path string, waited bool, err error) {
 	path = o.path(name)
 	for {
 		o.mu.Lock()
@@ -139,7 +144,7 @@ func (o *originals) get(name string, t job.Token, unpack func(into string) error
 	}
 }
 
-func (o *originals) build(name string, unpack func(into string) error) error {
+func (o *Originals) build(name string, unpack func(into string) error) error {
 	build := o.path(".new-" + name)
 	if err := errors.Join(foreign.Remove(build), os.MkdirAll(build, 0o700)); err != nil {
 		return err
@@ -166,9 +171,9 @@ func syncAll(dir string) error {
 	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
 }
 
-// prune takes away the originals whose snapshot live says no living job needs, and that no subjob uses. It returns where they
+// Prune takes away the originals whose snapshot live says no living job needs, and that no subjob uses. It returns where they
 // are now, for removal.
-func (o *originals) prune(live func(id string) bool) (old []string, err error) {
+func (o *Originals) Prune(live func(id string) bool) (old []string, err error) {
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
 		return nil, err
@@ -187,23 +192,4 @@ func (o *originals) prune(live func(id string) bool) (old []string, err error) {
 		old = append(old, path)
 	}
 	return old, errors.Join(errs...)
-}
-
-// PruneUnpacked removes, in the background, the unpacked work directories that live says no living job needs. They are unpacked
-// again if one does.
-func (e *Executor) PruneUnpacked(live func(id string) bool) error {
-	old, err := e.originals.prune(live)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return err // the next daemon removes them
-	}
-	e.tasks.Go(func() {
-		for _, path := range old {
-			if failed := foreign.Remove(path); failed != nil {
-				e.o.Logger.Warn("removing a work directory that was unpacked", "path", path, "err", failed)
-			}
-		}
-	})
-	return err
 }

@@ -1,4 +1,6 @@
-package process
+// Package rooms makes run directories ready before there is a subjob for them, and takes those back in which nothing was left: to make six
+// folders and remove them again costs more than all else that a daemon does for a subjob which writes nothing.
+package rooms
 
 import (
 	"errors"
@@ -14,8 +16,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// room is a run directory without files, for a subjob to come or after one: the folders that are a program's own, empty.
-type room struct {
+// Room is a run directory without files, for a subjob to come or after one: the folders that are a program's own, empty.
+type Room struct {
 	dir  shim.Dir
 	user *shim.User
 	// made is when, marks how it was then.
@@ -35,9 +37,12 @@ func folders(dir shim.Dir) [5]string {
 	return [5]string{dir.Work(), dir.Output(), dir.Checkpoint(), dir.ProgressDir(), dir.Tmp()}
 }
 
-// makeRoom makes a room at a path where nobody looks. It is closed to others. After an error there may be a part of it.
-func makeRoom(at string, user *shim.User) (*room, error) {
-	r := &room{dir: shim.Dir(at), user: user}
+// Dir is where it lies.
+func (r *Room) Dir() shim.Dir { return r.dir }
+
+// Make makes a room at a path where nobody looks. It is closed to others. After an error there may be a part of it.
+func Make(at string, user *shim.User) (*Room, error) {
+	r := &Room{dir: shim.Dir(at), user: user}
 	err := os.Mkdir(at, 0o700)
 	if errors.Is(err, os.ErrExist) {
 		if err = foreign.Remove(at); err == nil {
@@ -46,7 +51,7 @@ func makeRoom(at string, user *shim.User) (*room, error) {
 	}
 	for _, d := range folders(r.dir) {
 		if err == nil {
-			err = errors.Join(os.Mkdir(d, 0o700), give(d, user))
+			err = errors.Join(os.Mkdir(d, 0o700), shim.Give(d, user))
 		}
 	}
 	if err == nil {
@@ -77,14 +82,14 @@ func look(dir shim.Dir) (m marks, err error) {
 	return m, nil
 }
 
-// rooms keeps rooms of subjobs that are over and have left no trace in them, for the next ones of the same user. To make six folders
-// and remove them again costs more than all else that a daemon does for a subjob which writes nothing. It is safe for
+// Rooms keeps rooms of subjobs that are over and have left no trace in them, for the next ones of the same user. It is safe for
 // concurrent use.
-type rooms struct {
-	runs string
+type Rooms struct {
+	// Runs is the folder of run directories, where they are made.
+	Runs string
 
 	mu   sync.Mutex
-	kept []*room
+	kept []*Room
 	last int
 }
 
@@ -96,8 +101,8 @@ const (
 	settled = 50 * time.Millisecond
 )
 
-// take takes a room that a user may have, nil if there is none.
-func (s *rooms) take(u *shim.User) *room {
+// Take takes a room that a user may have, nil if there is none.
+func (s *Rooms) Take(u *shim.User) *Room {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, r := range s.kept {
@@ -113,13 +118,13 @@ func sameUser(a, b *shim.User) bool {
 	return a == b || a != nil && b != nil && a.UID == b.UID && a.GID == b.GID
 }
 
-// done takes back the run directory of a subjob that is over, which nobody looks at any more. If it is no room any more it is removed
+// Done takes back the run directory of a subjob that is over, which nobody looks at any more. If it is no room any more it is removed
 // and, if more are wanted, another made in its place.
-func (s *rooms) done(path string, r *room) error {
+func (s *Rooms) Done(path string, r *Room) error {
 	s.mu.Lock()
 	wanted := r != nil && len(s.kept) < mostRooms
 	s.last++
-	another := filepath.Join(s.runs, fmt.Sprintf(".room-%d", s.last))
+	another := filepath.Join(s.Runs, fmt.Sprintf(".room-%d", s.last))
 	s.mu.Unlock()
 	if wanted && time.Since(r.made) >= settled && r.cleared(shim.Dir(path)) {
 		s.keep(r)
@@ -129,7 +134,7 @@ func (s *rooms) done(path string, r *room) error {
 		return err
 	}
 	if wanted {
-		if next, err := makeRoom(another, r.user); err == nil {
+		if next, err := Make(another, r.user); err == nil {
 			s.keep(next)
 		} else {
 			_ = foreign.Remove(another)
@@ -138,14 +143,21 @@ func (s *rooms) done(path string, r *room) error {
 	return nil
 }
 
-func (s *rooms) keep(r *room) {
+// Kept is how many there are for subjobs to come.
+func (s *Rooms) Kept() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.kept)
+}
+
+func (s *Rooms) keep(r *Room) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = append(s.kept, r)
 }
 
 // cleared removes the files of a run directory and says whether it is then as it was when it was made.
-func (r *room) cleared(now shim.Dir) bool {
+func (r *Room) cleared(now shim.Dir) bool {
 	for _, file := range []string{now.Terms(), now.Lease(), now.Note(), now.Result()} {
 		if err := unix.Unlink(file); err != nil {
 			return false

@@ -1,4 +1,5 @@
-package process
+// Package shelf keeps the newest of what is put aside in a folder, by number and by size, and removes what is older.
+package shelf
 
 import (
 	"cmp"
@@ -11,16 +12,17 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// shelf keeps the newest of what is put aside in a folder, by number and by size. It lists the folder once, at the first use, and
-// knows from then on what is added: what is kept may be a lot, and nothing is worth looking at all of it for every subjob.
-type shelf struct {
-	// root holds the entries, depth levels below it.
-	root  string
-	depth int
-	// most entries are kept, and no more than bytes of them together.
-	most  int
-	bytes int64
-	warn  func(path string, err error)
+// Shelf lists its folder once, at the first use, and knows from then on what is added: what is kept may be a lot, and nothing is worth
+// looking at all of it for every subjob. It is safe for concurrent use.
+type Shelf struct {
+	// Root holds the entries, Depth levels below it.
+	Root  string
+	Depth int
+	// Most entries are kept, and no more than Bytes of them together.
+	Most  int
+	Bytes int64
+	// Warn is told of what can't be removed.
+	Warn func(path string, err error)
 
 	mu     sync.Mutex
 	listed bool
@@ -32,8 +34,8 @@ type shelf struct {
 	gone time.Time
 }
 
-// since returns the time since which all that was put there is kept, as far as is known.
-func (s *shelf) since() time.Time {
+// Since returns the time since which all that was put there is kept, as far as is known.
+func (s *Shelf) Since() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.listed {
@@ -48,8 +50,8 @@ type kept struct {
 	size int64
 }
 
-// empty removes all that is kept.
-func (s *shelf) empty() {
+// Empty removes all that is kept.
+func (s *Shelf) Empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.listed {
@@ -58,8 +60,8 @@ func (s *shelf) empty() {
 	s.trim(0)
 }
 
-// add takes in what has just been put there, and removes what is too old to keep.
-func (s *shelf) add(paths ...string) {
+// Add takes in what has just been put there, and removes what is too old to keep.
+func (s *Shelf) Add(paths ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listed {
@@ -69,12 +71,12 @@ func (s *shelf) add(paths ...string) {
 	} else {
 		s.list()
 	}
-	s.trim(s.most)
+	s.trim(s.Most)
 }
 
 // trim removes the oldest entries until no more than most, and no more bytes than may be, are left.
-func (s *shelf) trim(most int) {
-	for s.first < len(s.all) && (len(s.all)-s.first > most || s.held > s.bytes) {
+func (s *Shelf) trim(most int) {
+	for s.first < len(s.all) && (len(s.all)-s.first > most || s.held > s.Bytes) {
 		oldest := s.all[s.first]
 		s.all[s.first] = kept{}
 		s.first++
@@ -88,17 +90,17 @@ func (s *shelf) trim(most int) {
 	}
 }
 
-func (s *shelf) take(path string) {
+func (s *Shelf) take(path string) {
 	if info, err := os.Lstat(path); err == nil {
-		k := kept{path: path, at: info.ModTime(), size: foreign.Size(path, s.bytes)}
+		k := kept{path: path, at: info.ModTime(), size: foreign.Size(path, s.Bytes)}
 		s.all, s.held = append(s.all, k), s.held+k.size
 	}
 }
 
 // list finds what is there.
-func (s *shelf) list() {
-	pattern := s.root
-	for range s.depth {
+func (s *Shelf) list() {
+	pattern := s.Root
+	for range s.Depth {
 		pattern = filepath.Join(pattern, "*")
 	}
 	paths, err := filepath.Glob(pattern)
@@ -110,23 +112,23 @@ func (s *shelf) list() {
 	}
 	slices.SortFunc(s.all, func(a, b kept) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
 	s.listed = true
-	if len(s.all) >= s.most && s.most > 0 {
+	if len(s.all) >= s.Most && s.Most > 0 {
 		s.gone = s.all[0].at // what was older may have been removed
 	}
 }
 
 // remove removes an entry, and the folders between it and the root that have nothing else in them. A file that was replaced since
 // is a younger entry too.
-func (s *shelf) remove(k kept) {
+func (s *Shelf) remove(k kept) {
 	path := k.path
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && !info.ModTime().Equal(k.at) {
 		return
 	}
 	if err := foreign.Remove(path); err != nil {
-		s.warn(path, err)
+		s.Warn(path, err)
 		return
 	}
-	for range s.depth - 1 {
+	for range s.Depth - 1 {
 		path = filepath.Dir(path)
 		if os.Remove(path) != nil { // others are in it
 			return

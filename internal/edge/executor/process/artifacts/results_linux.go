@@ -1,0 +1,232 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	files "sluice.dev/sluice/internal/edge/store"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/process/faults"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	"sluice.dev/sluice/internal/edge/store/tree"
+)
+
+// roles of what a subjob has left, in its name.
+const (
+	outputRole     = "output"
+	checkpointRole = "checkpoint"
+)
+
+// jobNames is the folder of a job's names in the store, resultName the name of what one subjob has left.
+func (a *Artifacts) jobNames(j job.ID) string { return "jobs/" + a.owner + "/" + files.Folder(j) }
+func (a *Artifacts) resultName(j job.ID, t job.Token) string {
+	return a.jobNames(j) + "/" + t.String()
+}
+
+// Counts says whether something of a result can count, and so belongs into the store.
+func Counts(res *job.Result, l *shim.Lease) bool {
+	return res.Progress > l.Range.From || res.Checkpoint
+}
+
+// Put puts output and checkpoint into the store and names them. It may be repeated: what is there is not put again.
+func (a *Artifacts) Put(ctx context.Context, dir shim.Dir, l *shim.Lease, res *job.Result) error {
+	if !Counts(res, l) {
+		return nil
+	}
+	name := a.resultName(l.Job, l.Token)
+	_, err := a.o.Store.ReadName(ctx, name)
+	if k := errkind.Of(err); err == nil || k != errkind.NotFound && k != errkind.Corrupt {
+		return faults.OfStore(err)
+	}
+	refs := files.Refs{}
+	if err = a.putOne(ctx, l, refs, outputRole, dir.Output()); err == nil && res.Checkpoint && l.Member == 0 {
+		err = a.putOne(ctx, l, refs, checkpointRole, dir.Checkpoint())
+	}
+	if err == nil && len(refs) > 0 {
+		err = faults.OfStore(files.Name(ctx, a.o.Store, name, refs))
+	}
+	return err
+}
+
+// resumable is from which size on it pays to find out the digest first, so that an upload that breaks off can go on.
+const resumable = 64 << 20
+
+// putOne puts a directory into the store, if it holds something.
+func (a *Artifacts) putOne(ctx context.Context, l *shim.Lease, refs files.Refs, role, dir string) error {
+	any, err := folders.Filled(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !any {
+		return nil
+	}
+	if err != nil {
+		return faults.OfSubjob(err)
+	}
+	t, err := tree.Scan(dir)
+	if err != nil {
+		return faults.OfSubjob(err)
+	}
+	defer func() { _ = t.Close() }()
+	for _, left := range t.Left {
+		a.o.Log.Warn("a subjob's "+role+" is not stored whole", "subjob", l.Token.String(), "left", left)
+	}
+	src := &reading{Source: t}
+	var sum files.Digest
+	if t.Size() >= resumable {
+		if sum, err = files.Sum(ctx, src); err != nil && src.err == nil {
+			return faults.OfStore(err) // given up
+		}
+	}
+	var o files.Object
+	if src.err == nil {
+		o, err = a.o.Store.Put(ctx, sum, src)
+	}
+	if src.err != nil {
+		return faults.OfSubjob(fmt.Errorf("the %s: %w", role, src.err))
+	}
+	refs[role] = o.Digest
+	return faults.OfStore(err)
+}
+
+// reading is a source that remembers its own first error: whose fault a failed put is.
+type reading struct {
+	files.Source
+	err error
+}
+
+func (s *reading) ReadAt(p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(p, off)
+	if err != nil && n < len(p) && off+int64(n) < s.Size() && s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// Forget takes the name from what a subjob has left that does not count. What it needed goes with the next collection; a name that is left behind
+// because the store can't be reached goes with its job.
+func (a *Artifacts) Forget(j job.ID, t job.Token) {
+	if !a.o.Keep {
+		return
+	}
+	if err := a.o.Store.Unname(a.ctx, a.resultName(j, t)); err != nil {
+		a.o.Log.Warn("what a subjob left that does not count stays in the store until its job is forgotten", "subjob", t.String(), "err", err)
+	}
+}
+
+// ForgetCheckpoint does so with the checkpoint of one that counts, once there is a newer one.
+func (a *Artifacts) ForgetCheckpoint(j job.ID, t job.Token) error {
+	if !a.o.Keep {
+		return nil
+	}
+	name := a.resultName(j, t)
+	n, err := a.o.Store.ReadName(a.ctx, name)
+	if errkind.Of(err) == errkind.NotFound {
+		return nil
+	}
+	if err != nil || n.Refs[checkpointRole] == "" {
+		return err
+	}
+	if delete(n.Refs, checkpointRole); len(n.Refs) == 0 {
+		return a.o.Store.Unname(a.ctx, name)
+	}
+	return files.Name(a.ctx, a.o.Store, name, n.Refs)
+}
+
+// ForgetJob takes all of a job's names.
+func (a *Artifacts) ForgetJob(j job.ID) error {
+	if !a.o.Keep {
+		return nil
+	}
+	var all []string
+	err := a.o.Store.Names(a.ctx, a.jobNames(j), func(n files.Named) error {
+		all = append(all, n.Name)
+		return nil
+	})
+	for _, name := range all {
+		if err == nil {
+			err = a.o.Store.Unname(a.ctx, name)
+		}
+	}
+	return err
+}
+
+// Fetch gets the checkpoint of a subjob into a new folder, for a user, at most limit bytes of it, and syncs it. NotFound: there is none.
+func (a *Artifacts) Fetch(j job.ID, t job.Token, into string, user *shim.User, limit int64) error {
+	n, err := a.o.Store.ReadName(a.ctx, a.resultName(j, t))
+	if err == nil && n.Refs[checkpointRole] == "" {
+		return errkind.Errorf(errkind.NotFound, "%s has no checkpoint", n.Name)
+	}
+	if errkind.Of(err) == errkind.NotFound {
+		return err
+	}
+	if err != nil {
+		return faults.OfStore(err)
+	}
+	in, err := a.o.Store.Open(a.ctx, n.Refs[checkpointRole])
+	if err != nil {
+		return faults.OfStore(err)
+	}
+	defer func() { _ = in.Close() }()
+	if err = errors.Join(foreign.Remove(into), os.Mkdir(into, 0o700), shim.Give(into, user)); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return err
+	}
+	_, _, err = tree.Unpack(in, root, tree.Limits{Bytes: limit, Entries: tree.MaxEntries}, owner(user))
+	if err = errors.Join(err, root.Close()); err == nil {
+		_, _, err = foreign.Sync(into) // what has its place after a power cut is whole
+	}
+	return err
+}
+
+// Away says that the store did not answer when it was opened.
+func (a *Artifacts) Away() {
+	a.waiting.Lock()
+	defer a.waiting.Unlock()
+	a.away = true
+}
+
+// Reachable says whether everything that is to be stored can be: the node starts nothing more as long as something can't.
+func (a *Artifacts) Reachable() error {
+	a.waiting.Lock()
+	away, waits := a.away, slices.SortedFunc(maps.Keys(a.unstored), job.Token.Compare)
+	var err error
+	if len(waits) > 0 {
+		err = fmt.Errorf("what subjob %v has left can't be stored: %w", waits[0], a.unstored[waits[0]])
+	}
+	a.waiting.Unlock()
+	if err != nil || !away {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, answers)
+	defer cancel()
+	if _, err := a.o.Store.Now(ctx); err != nil {
+		return fmt.Errorf("the store is away: %w", err)
+	}
+	a.waiting.Lock()
+	defer a.waiting.Unlock()
+	a.away = false
+	return nil
+}
+
+// answers is how long a store may take to say that it is there.
+const answers = 10 * time.Second
+
+// Waits notes that what a subjob has left can't be stored, nil: that it is.
+func (a *Artifacts) Waits(t job.Token, why error) {
+	a.waiting.Lock()
+	defer a.waiting.Unlock()
+	if delete(a.unstored, t); why != nil {
+		a.unstored[t] = why
+	}
+}
