@@ -58,9 +58,9 @@ func (a *shelved) step(now quantity.Instant, in protocol.Message) (said []protoc
 // words draws what the gate and nodes may say of two jobs, old words too.
 func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 	name := rapid.SampledFrom([]job.ID{"a", "b"}).Draw(t, "job")
-	of, last := job.Generation(1), z.buried.last(name)
+	of, last := job.Generation(1), z.Book().Dropped(name)
 	var spec *job.Spec
-	if j := z.jobs[name]; j != nil {
+	if j := z.Job(name); j != nil {
 		of, spec = j.Generation, j.Spec
 	}
 	gate := protocol.Address{Role: protocol.Gate}
@@ -69,7 +69,7 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 	switch rapid.SampledFrom([]string{"adopt", "adopt", "again", "again", "other", "cancel", "cancel", "ack", "ack", "ack", "forget", "pause", "result"}).Draw(t, "word") {
 	case "adopt": // as it is, or the first
 		m.Kind, adoption.Since = protocol.Adopt, 1
-		if z.jobs[name] == nil {
+		if z.Job(name) == nil {
 			m.Generation, adoption.Since = last+1, last+1
 		}
 	case "again": // the next life of the same work
@@ -95,7 +95,7 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 		if spec == nil || adoption.Since == m.Generation {
 			spec = &job.Spec{Name: name, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second}
 		}
-		if j := z.jobs[name]; j != nil && rapid.IntRange(0, 3).Draw(t, "doubled") > 0 {
+		if j := z.Job(name); j != nil && rapid.IntRange(0, 3).Draw(t, "doubled") > 0 {
 			adoption.At = j.Submitted
 		}
 		adoption.Spec, adoption.Queue = spec, &protocol.Queue{Name: "q", Weight: 1}
@@ -143,13 +143,13 @@ func TestAnArchivedRecordAnswersAsAHotOne(t *testing.T) {
 				rt.Fatalf("%+v:\n got %+v\nwant %+v", in, got, want)
 			}
 			for _, id := range []job.ID{"a", "b"} {
-				h, j := hot.jobs[id], cold.jobs[id]
+				h, j := hot.Job(id), cold.Job(id)
 				if j == nil && h != nil { // what the archive has of it is what the other one has
-					if p := a.parts[id]; len(p.Filed) == 0 || !h.fate().verdict.State.Final() || !reflect.DeepEqual(p.Filed[0].Record, h.Record()) {
+					if p := a.parts[id]; len(p.Filed) == 0 || !h.Ending().Final() || !reflect.DeepEqual(p.Filed[0].Record, h.Record()) {
 						rt.Fatalf("job %s: the archive has %+v, the other ledger %+v", id, p.Filed, h.Record())
 					}
 				}
-				if j != nil && (h == nil || h.hash() != j.hash()) {
+				if j != nil && (h == nil || !reflect.DeepEqual(h.Record(), j.Record())) {
 					rt.Fatalf("job %s: %+v, in the other ledger %+v", id, j, h)
 				}
 			}

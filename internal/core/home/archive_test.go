@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -45,15 +46,15 @@ func TestARestartWithManyFinishedJobsIsQuiet(t *testing.T) {
 	now := quantity.Instant(2e9)
 	z.Recover(now, &out)
 	first := told(&out, protocol.Closed)
-	if len(first) != mostClosing {
-		t.Fatalf("%d verdicts at once, want %d", len(first), mostClosing)
+	if len(first) != record.MostClosing {
+		t.Fatalf("%d verdicts at once, want %d", len(first), record.MostClosing)
 	}
 	said := len(first)
 	for range 600 { // ten minutes in which nobody answers
 		now = now.Add(time.Second)
 		out.Reset()
 		z.Step(now, protocol.Message{Kind: protocol.Tick}, &out)
-		if n := len(told(&out, protocol.Closed)); n > mostClosing {
+		if n := len(told(&out, protocol.Closed)); n > record.MostClosing {
 			t.Fatalf("%d verdicts at once", n)
 		} else {
 			said += n
@@ -171,7 +172,7 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 			kept.Apply(f)
 		}
 		for i, o := range []*desk{z, again, kept} {
-			if got := o.queue("q").attained; got != want || o.Digest() != z.Digest() {
+			if got := o.Book().Queue("q").Attained(); got != want || o.Digest() != z.Digest() {
 				t.Errorf("%s: ledger %d has attained %d with digest %x, want %d and %x", what, i, got, o.Digest(), want, z.Digest())
 			}
 		}
@@ -187,12 +188,12 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 	for _, m := range parts {
 		step(protocol.Message{Kind: protocol.Archived, Job: m.Job, Generation: 1, Body: &protocol.Archival{}})
 	}
-	if check("archived", 50); len(z.jobs) != 0 {
-		t.Fatalf("%d jobs are left", len(z.jobs))
+	if check("archived", 50); z.Kept() != 0 {
+		t.Fatalf("%d jobs are left", z.Kept())
 	}
 	again := protocol.Message{Kind: protocol.Adopt, Job: "j000000", Epoch: 1, Generation: 2, Body: &protocol.Adoption{Since: 1, Spec: parts["j000000"].Filed[0].Record.Spec, At: now}}
 	step(again)
-	if check("one is run again", 50); z.jobs["j000000"] == nil || z.jobs["j000000"].Generation != 2 {
+	if check("one is run again", 50); z.Job("j000000") == nil || z.Job("j000000").Generation != 2 {
 		t.Fatal("the job was not taken back")
 	}
 	for range 2 { // Forgotten may be lost
@@ -200,7 +201,7 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 	}
 	check("one is forgotten", 40)
 	step(protocol.Message{Kind: protocol.Adopt, Job: "j000001", Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: again.Body.(*protocol.Adoption).Spec, At: 1}})
-	if check("and comes late", 40); z.jobs["j000001"] != nil {
+	if check("and comes late", 40); z.Job("j000001") != nil {
 		t.Error("an Adopt that came late brought a forgotten job back")
 	}
 	step(protocol.Message{Kind: protocol.Adopt, Job: "j000002", Epoch: 1, Generation: 7, Body: &protocol.Adoption{Since: 7, Spec: again.Body.(*protocol.Adoption).Spec, At: now}})

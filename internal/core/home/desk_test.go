@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -20,10 +21,13 @@ type desk struct {
 	barred bool
 }
 
+// self is the ledger of a desk.
+var self = protocol.Address{Role: protocol.Zone, ID: "z"}
+
 // newDesk makes one, with the ordinary times.
 func newDesk(c Config) *desk {
-	c.Self = protocol.Address{Role: protocol.Zone, ID: "z"}
-	c.Retry, c.AskTTL, c.Skew, c.Backoff, c.MaxKills = time.Second, time.Second, 5*time.Second, 500*time.Millisecond, 1000
+	c.Self = self
+	c.Retry, c.AskTTL, c.Skew, c.Backoff, c.MaxKills = time.Second, time.Second, 5*time.Second, 500*time.Millisecond, cmp.Or(c.MaxKills, 1000)
 	d := &desk{open: map[*Job]bool{}}
 	d.Ledger = New(c, d, d)
 	return d
@@ -32,24 +36,7 @@ func newDesk(c Config) *desk {
 // Step takes in one message.
 func (d *desk) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	if !d.AnswerArchived(&in, out) {
-		switch in.Kind {
-		case protocol.Adopt:
-			d.Adopt(now, &in, in.Body.(*protocol.Adoption), out)
-		case protocol.Cancel:
-			d.Cancel(now, &in, in.Body.(*protocol.Cancellation), out)
-		case protocol.PauseJob:
-			d.Ledger.Pause(&in, in.Body.(*protocol.Pause), out)
-		case protocol.ClosedAck:
-			d.ClosedAck(&in)
-		case protocol.Archived:
-			d.Archived(&in, out)
-		case protocol.Forget:
-			d.Forget(now, &in, out)
-		case protocol.Result:
-			d.Result(now, &in, in.Body.(*protocol.Conclusion), out)
-		case protocol.Published:
-			d.Published(now, &in, out)
-		}
+		d.Ledger.Step(now, &in, out)
 	}
 	d.woken = d.Overdue(now, out)
 }
@@ -96,7 +83,7 @@ func TestWhoIsOpenHasNoVerdict(t *testing.T) {
 		spec := &job.Spec{Name: id, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second, MaxFailures: 3}
 		d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: id, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: spec, At: now}}, &out)
 	}
-	a, b := d.jobs["a"], d.jobs["b"]
+	a, b := d.Job("a"), d.Job("b")
 	if !d.open[a] || !d.open[b] {
 		t.Fatalf("of two jobs that wait %d are open", len(d.open))
 	}

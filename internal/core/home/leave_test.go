@@ -58,7 +58,7 @@ func TestWhatANewHomeGoesOnFrom(t *testing.T) {
 				}
 				continue
 			}
-			if len(told(&out, protocol.Adopted)) != 1 || j == nil || j.Epoch != c.epoch || j.Generation != 2 || j.work().committed.Len() != c.has || j.fate().verdict.State.Final() || j.q.Weight != 3 && c.name != "filed here" {
+			if len(told(&out, protocol.Adopted)) != 1 || j == nil || j.Epoch != c.epoch || j.Generation != 2 || j.Committed().Len() != c.has || j.Ending().Final() || j.Queue().Weight != 3 && c.name != "filed here" {
 				t.Errorf("%s: %+v, said %+v", c.name, j, out.Effects)
 			}
 		}

@@ -1,98 +1,218 @@
 package home
 
 import (
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/home/settle"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// lives says whether a message of the gate is about the present life of the job.
-func (j *Job) lives(in *protocol.Message) bool {
-	return j.Epoch == in.Epoch && j.Generation == in.Generation.Number()
+// lives is which life of each job is here. Invariant: exactly one zone may sell a job. It is one of this ledger from the Adopt that brings
+// it, unless a later life of it is, or was, here; and no more from when it is at rest on its way to another zone (HomeLeaving), to the
+// archive, or dropped.
+type lives struct {
+	gates  protocol.Gates
+	book   *record.Book
+	settle *settle.Desk
+	watch  Watcher
+	send   func(out *protocol.Out, m protocol.Message)
+}
+
+// step takes in a message of the gate or the archive.
+func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	j := v.book.Job(in.Job)
+	here := j != nil && j.Lives(in)
+	switch in.Kind {
+	case protocol.Adopt:
+		v.adopt(now, in, in.Body.(*protocol.Adoption), out)
+	case protocol.Cancel:
+		if c := in.Body.(*protocol.Cancellation); here && !j.AtRest() {
+			v.settle.Cancel(now, c.At, j, c.Text, out)
+		}
+	case protocol.PauseJob: // its owner has it pause, or go on
+		p := in.Body.(*protocol.Pause)
+		if here && j.Held != p.Held && !j.Ending().Final() && !j.AtRest() {
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: p.Held})
+		}
+		v.send(out, protocol.Message{
+			Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation,
+			Body: &protocol.Pause{Held: p.Held},
+		})
+	case protocol.QueueChanged:
+		v.queueChanged(in, in.Body.(*protocol.Queue), out)
+	case protocol.ClosedAck: // the gate has its verdict
+		if here {
+			v.book.Closed.Confirm(j)
+		}
+	case protocol.Archived: // the archive has it; what it has of an earlier life changes nothing
+		if j != nil && v.book.Closed.Leaves(j) && j.Generation == in.Generation.Number() {
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeArchived, Job: j.ID, Generation: j.Generation})
+		}
+	case protocol.Surrender:
+		if here {
+			v.surrender(j, in.Body.(*protocol.Moving), out)
+		}
+	case protocol.Forget:
+		v.forget(now, in, out)
+	}
+}
+
+// adopt makes the ledger a job's home. A job with a name that is none is ended where it arrives: nobody could ask for a place
+// under it, and who submitted it is told why.
+func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
+	j := v.book.Job(in.Job)
+	if !v.admits(now, j, in, a, out) {
+		return
+	}
+	switch j = v.book.Job(in.Job); {
+	case j == nil && (a.Record != nil && !movable(in, a.Record) || a.Record == nil && in.Epoch > 1):
+		return // to begin it anew would lose what is committed elsewhere
+	case j == nil && a.Record != nil:
+		v.takeOver(now, in, a, out)
+		j = v.book.Job(in.Job)
+	case j == nil:
+		v.book.Fact(out, protocol.Fact{
+			Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At,
+		})
+		v.learnQueue(a.Queue, out)
+		j = v.book.Job(in.Job)
+		v.watch.Came(now, j)
+		v.settle.Instruct(j, out)
+		if a.Held {
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})
+		}
+		if err := a.Spec.CheckNames(in.Job); err != nil {
+			why := "it was accepted under a name that is none: " + err.Error()
+			v.settle.End(now, j, job.Verdict{State: job.Impossible, Reason: why}, out)
+		}
+	}
+	if j.Lives(in) {
+		v.adopted(in, j, out)
+	}
+}
+
+// adopted tells the gate that the job is at home here.
+func (v *lives) adopted(in *protocol.Message, j *Job, out *protocol.Out) {
+	v.send(out, protocol.Message{Kind: protocol.Adopted, To: v.gates.Of(in.Job), Job: in.Job, Epoch: in.Epoch, Generation: j.Generation})
 }
 
 // admits makes way for the life that an Adopt brings, and says whether it is, or may now become, the present one. A later
 // life of the same work goes on from the record that is here; of other work nothing is kept.
-func (h *Ledger) admits(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) bool {
+func (v *lives) admits(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) bool {
 	of := in.Generation.Number()
 	switch {
 	case j == nil:
-		return of > h.buried.last(in.Job)
+		return of > v.book.Dropped(in.Job)
 	case of == j.Generation:
-		if j.fate().verdict.State.Final() && j.Submitted < a.At {
+		if j.Ending().Final() && j.Submitted < a.At {
 			// Both are from before there were lives: the gate had forgotten the one that is here, and Forget was lost.
-			h.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
 		}
 		return true
 	case of < j.Generation:
 		return false // it was long under way
-	case j.rests():
+	case j.AtRest():
 		return false // the gate has it forgotten first
-	case !j.fate().verdict.State.Final():
+	case !j.Ending().Final():
 		// The gate knows it as over: it was taken home by an Adopt that came when it had been dropped.
-		h.cancel(now, now, j, "a later life of it has begun", out)
+		v.settle.Cancel(now, now, j, "a later life of it has begun", out)
 		return false
 	case a.Since.Number() > j.Generation:
-		h.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
 		return true
 	}
-	h.reopenHome(now, j, in, a, out)
+	v.reopen(now, j, in, a, out)
 	return true
 }
 
-// reopenHome begins another life of a job that is over. What it has committed stays, and what was learned of its run time and
+// reopen begins another life of a job that is over. What it has committed stays, and what was learned of its run time and
 // memory, unless that would end it again before anything ran.
-func (h *Ledger) reopenHome(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
-	h.fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At})
-	if j.sold != nil {
-		j.sold.settled = now
+func (v *lives) reopen(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
+	v.book.Fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At})
+	if y := j.History(); y != nil {
+		y.Resettle(now)
 	}
 	if a.Held {
-		h.fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Flag: true})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Flag: true})
 	}
-	if h.hopeless(j) != "" {
-		h.fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &protocol.Learned{Trust: j.Learned().Trust, Peak: j.Learned().Peak}})
-		h.instruct(j, out)
+	if v.settle.Hopeless(j) != "" {
+		anew := &protocol.Learned{Trust: j.Learned().Trust, Peak: j.Learned().Peak}
+		v.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: anew})
+		v.settle.Instruct(j, out)
 	}
-	h.settled(now, j, out)
+	v.settle.Settled(now, j, out)
 }
 
-// applyReopened makes a job that is over one that waits. Its wait begins anew: it is not put before those that came while it
-// was over. What ended it counts no more.
-func (h *Ledger) applyReopened(j *Job, f *protocol.Fact) {
-	h.strike(j) // it stands elsewhere in lists from now on
-	j.Generation, j.Submitted = f.Generation, f.At
-	j.Spec, j.specSum = h.specs.Share(f.Spec)
-	j.Held = false
-	h.stay(j)
-	j.sealed = nil
-	if w := j.sold; w != nil {
-		w.started, w.served, w.forgiven = 0, 0, w.skipped.Len()
-	}
-	if l := j.lessons; l != nil {
-		l.Failures, l.Kills, l.LastDetail, l.Suspects = 0, 0, "", nil
-	}
-	if t := j.trouble; t != nil {
-		t.ailed, t.outlived, t.notBefore = ailed{}, 0, 0
-		h.resting.Set(&t.slots.resting, j, quantity.Never)
-	}
-	h.watch.Reopened(j)
-	if !j.Complete() {
-		h.enliven(j)
-	}
-	h.changed(j)
+// takeOver makes the ledger the home of a job that another zone has surrendered. What was learned there is kept; whether it can go on is
+// judged here.
+func (v *lives) takeOver(now quantity.Instant, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
+	r := *a.Record
+	r.Job, r.Epoch, r.Generation, r.Held = in.Job, in.Epoch, in.Generation.Number(), a.Held
+	v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: in.Job, Record: &r})
+	v.learnQueue(a.Queue, out)
+	j := v.book.Job(in.Job)
+	v.watch.Came(now, j)
+	v.settle.Settled(now, j, out)
 }
 
-// Forget drops a job that is over, or that another zone has taken over. One that is not is ended first: the gate does not know it any more.
-func (h *Ledger) Forget(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	j, of := h.Job(in.Job), in.Generation.Number()
+// movable says whether a record is one that may be taken over.
+func movable(in *protocol.Message, r *protocol.Record) bool {
+	return r.Job == in.Job && r.Spec != nil && r.Spec.CheckNames(in.Job) == nil && job.ValidName(r.Queue) &&
+		len(r.Claims)+len(r.Claimed)+len(r.Unpublished) == 0 && !r.Verdict.State.Final()
+}
+
+// surrender gives a job up to another zone, because its home is drained, and says so once nothing of it is sold. From HomeLeaving on
+// nothing more of it is sold here; what runs runs to its end, and what is committed is published. A job that ends by that is over here, and
+// stays. Any other is then at rest: nothing that could change it is left, its record goes out as often as it is asked for, and Forget drops
+// it. Since a job at rest never ends here, and the other zone has no record before, exactly one zone may sell it.
+func (v *lives) surrender(j *Job, m *protocol.Moving, out *protocol.Out) {
+	if j.Ending().Final() || m.Text == "" {
+		return
+	}
+	if j.Ending().Leaving() != m.Text {
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeLeaving, Job: j.ID, Generation: j.Generation, Text: m.Text})
+	}
+	v.settle.Surrendered(j, out)
+}
+
+// forget drops a job that is over, or that another zone has taken over. One that is not is ended first: the gate does not know it any more.
+func (v *lives) forget(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	j, of := v.book.Job(in.Job), in.Generation.Number()
 	if j != nil && j.Epoch == in.Epoch && j.Generation <= of {
-		if gone := j.fate().verdict.State.Final() || j.rests(); !gone {
-			h.cancel(now, now, j, "it was forgotten", out)
+		if !j.Ending().Final() && !j.AtRest() {
+			v.settle.Cancel(now, now, j, "it was forgotten", out)
 		}
-		if !j.fate().verdict.State.Final() && !j.rests() {
+		if !j.Ending().Final() && !j.AtRest() {
 			return // the gate asks again
 		}
-		h.fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
 	}
-	h.Send(out, protocol.Message{Kind: protocol.Forgotten, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
+	v.forgotten(in, out)
+}
+
+// forgotten tells that a job is.
+func (v *lives) forgotten(in *protocol.Message, out *protocol.Out) {
+	v.send(out, protocol.Message{
+		Kind: protocol.Forgotten, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(),
+	})
+}
+
+// learnQueue takes in the settings that come with a job.
+func (v *lives) learnQueue(q *protocol.Queue, out *protocol.Out) {
+	if q != nil && job.ValidName(q.Name) && v.book.Queue(q.Name).Queue.Queue != *q {
+		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: q})
+		v.book.ChangedAll()
+		// An Adopt that was long under way brings old settings: the gate sees which these are and corrects them.
+		v.send(out, protocol.Message{Kind: protocol.QueueChanged, To: v.gates.First(), Body: q})
+	}
+}
+
+// queueChanged takes in the settings of a queue.
+func (v *lives) queueChanged(in *protocol.Message, said *protocol.Queue, out *protocol.Out) {
+	if job.ValidName(said.Name) && !v.book.Known(said) {
+		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: said})
+		v.book.ChangedAll()
+	}
+	v.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Body: said})
 }

@@ -23,7 +23,7 @@ func TestARefusedExtensionLeavesTheClaimAsItWas(t *testing.T) {
 		if c.Range.To != 10 || c.End != end.Add(time.Minute) || (peak != trp.Peak{}) != (c.Peak.Mean == 300) {
 			t.Fatalf("sold with %+v: the claim is not extended: %+v", peak, c)
 		}
-		d.NotExtended(&protocol.Message{Kind: protocol.Refused, Job: "a", Token: token}, &protocol.Refusal{Ask: l.ask}, &out)
+		d.NotExtended(&protocol.Message{Kind: protocol.Refused, Job: "a", Token: token}, &protocol.Refusal{Ask: l.Extension()}, &out)
 		if c := j.Claims()[0]; c.Range != was.Range || c.End != was.End || c.Peak != was.Peak || c.Plan.Extended != was.Plan.Extended {
 			t.Errorf("sold with %+v: after a refusal the claim is %+v, was %+v", peak, c, was)
 		}

@@ -120,6 +120,9 @@ type Worth struct{ Progress, Laxity, Overhead int64 }
 // DefaultWorth is what a job values if it does not say.
 var DefaultWorth = Worth{Progress: 600, Laxity: 200, Overhead: 200} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 
+// Extends says whether a job that reaches its walltime goes on.
+func (s *Spec) Extends() bool { return s.Kind == Rigid && s.OnOverrun == OverrunExtends }
+
 // Option is another way to run a job, such as a batch size or a precision. It changes results, so only the owner can offer
 // it. The subjob is told its name and given its environment.
 type Option struct {

@@ -142,7 +142,7 @@ func (b *borrower) AskGate(seq uint64, without []job.ZoneID) {
 func (b *borrower) Borrow(zone job.ZoneID, l protocol.Loan) {
 	z := b.zone
 	if l.Slices > 0 {
-		l.Spec, l.Submitted, l.Learned, l.Avoids = b.Spec, b.Submitted, b.Learned(), b.Avoided()
+		l.Spec, l.Submitted, l.Learned, l.Avoids = b.Spec, b.Submitted, b.Learned(), b.Backoff().Avoided()
 	}
 	if zone == z.cfg.ID {
 		z.lend(b.now, z.self, b.ID, b.Epoch, &l)

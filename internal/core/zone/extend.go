@@ -15,7 +15,7 @@ import (
 // asked for it, and of rigid jobs whose overrun extends. It returns when to look again.
 func (z *Zone) continuations(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	return z.home.Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
-		if j.Extends() {
+		if j.Spec.Extends() {
 			z.overrun(now, j, c, l, out)
 		} else if z.search == nil {
 			z.continueInto(now, j, c, l, out)

@@ -24,6 +24,8 @@ func (d *demand) Name() job.ID                   { return d.ID }
 func (d *demand) Spec() *job.Spec                { return d.Job.Spec }
 func (d *demand) Queue() (string, time.Duration) { return d.Job.Queue().Name, d.Job.Queue().MaxWindow }
 func (d *demand) Submitted() quantity.Instant    { return d.Job.Submitted }
+func (d *demand) Served() quantity.Instant       { return d.History().Served() }
+func (d *demand) Attained() int64                { return d.History().Attained() }
 func (d *demand) Agent() protocol.Address {
 	return protocol.Address{Role: protocol.Bidder, ID: string(d.ID)}
 }
@@ -35,17 +37,17 @@ func (d *demand) Ineligible(now quantity.Instant) market.Reason {
 // Volatile jobs are those whose queue has a cap, and those that avoid slices.
 func (d *demand) Volatile() bool {
 	q := d.Job.Queue()
-	return q.Cap != 0 || d.zone.kept[q] != nil || d.Avoiding()
+	return q.Cap != 0 || d.zone.kept[q] != nil || d.Backoff().Avoiding()
 }
 
 // Loses says whether most of its work would be lost where its gap ends unforeseen.
 func (d *demand) Loses() bool { return d.zone.loses(&d.Job) }
 
-func (d *demand) Avoids(s *market.Slice) bool { return d.Job.Avoids(sliceOf(s).id) }
+func (d *demand) Avoids(s *market.Slice) bool { return d.Backoff().Avoids(sliceOf(s).id) }
 
 func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {
 	q := d.Job.Queue()
-	return d.Attained() + d.Had(now), q.Use(now), max(1, q.Weight)
+	return d.Attained() + d.Standing().Had(now), q.Use(now), max(1, q.Weight)
 }
 
 func (d *demand) Sentence(r market.Reason) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/home/hometest"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -26,7 +27,7 @@ func Count(z *Zone, id job.ID) (n [market.Aside + 1]int64, last [market.Aside + 
 
 // Audit says what the zone's ledger and floor keep that is not so, and which slices with a rigid job's place are not known as such.
 func Audit(z *Zone, now quantity.Instant) []string {
-	wrong := append(z.home.Audit(), z.floor.Audit(now)...)
+	wrong := append(hometest.Audit(z.home), z.floor.Audit(now)...)
 	for s := range z.offeredSlices() {
 		holds := slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid })
 		if holds != z.planner.Holds(&s.kept) {
@@ -102,7 +103,7 @@ type Listed struct {
 
 // Everybody is all jobs of the zone in the order of lists, found without its rosters.
 func Everybody(z *Zone, now quantity.Instant) (all []Listed) {
-	for j := range z.home.Jobs() {
+	for j := range z.home.Book().Jobs() {
 		shown, _ := z.Brief(now, j.ID)
 		all = append(all, Listed{j.ListKey(), j.Queue().Name, shown.State})
 	}

@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/home/hometest"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -18,7 +19,6 @@ import (
 func Plain(z *Zone) {
 	p := &plain{z: z}
 	z.pass = p.pass
-	z.home.Plainly()
 	z.floor = market.NewFloor(z.floorConfig(), (*seller)(z))
 	z.floor.Plainly()
 	z.planner = backfill.New(z.plannerConfig(), z.floor, (*placer)(z))
@@ -28,10 +28,12 @@ type plain struct{ z *Zone }
 
 func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	z := p.z
+	hometest.Rearm(z.home, now)
 	wake := z.home.Overdue(now, out)
+	hometest.Rearm(z.home, now)
 	wake = min(wake, z.home.Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
 		p.stirSlices()
-		if s, g := z.following(now, c); s != nil && j.Extends() {
+		if s, g := z.following(now, c); s != nil && j.Spec.Extends() {
 			z.overrun(now, j, c, l, out)
 		} else if s != nil {
 			p.continueInto(now, j, c, l, s, g, out)
@@ -60,7 +62,7 @@ func (p *plain) stirSlices() {
 	for s := range z.offeredSlices() {
 		z.floor.InvalidateSlice(&s.floor)
 		s.sold, s.asks = nil, nil
-		for _, j := range z.home.Busy() {
+		for _, j := range hometest.Busy(z.home) {
 			for i := range j.Claims() {
 				if c := &j.Claims()[i]; c.Slice == s.id || slices.Contains(c.Also, s.id) {
 					s.sold = append(s.sold, sale{c.Token, j, c.Start, c.End})
@@ -79,7 +81,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	z := p.z
 	z.lapse(now, out)
 	var rigid []*backfill.Job
-	for _, j := range z.home.Live() {
+	for _, j := range hometest.Live(z.home) {
 		if r := entryOf(j).rigid; r != nil {
 			rigid = append(rigid, r)
 		}

@@ -28,7 +28,7 @@ func (d *rigidDemand) Waiting() bool {
 	return d.Active() && len(d.Claims()) == 0 && d.Job.Asking() == 0
 }
 func (d *rigidDemand) Asking() bool                  { return d.Job.Asking() > 0 }
-func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.Job.Avoids(keptSlice(s).id) }
+func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.Backoff().Avoids(keptSlice(s).id) }
 
 func (d *rigidDemand) Waits(now quantity.Instant) market.Reason {
 	return d.zone.waits(now, &d.Job)

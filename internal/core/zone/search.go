@@ -47,7 +47,7 @@ func (d *seeker) Wants(now quantity.Instant) (w search.Want, ok bool) {
 		w.Least, w.Most = protocol.NoEnd, protocol.NoEnd
 	}
 	w.Priority = int16(min(max(j.Spec.Priority, math.MinInt16), math.MaxInt16))
-	w.Born = max(j.Submitted, j.Served())
+	w.Born = max(j.Submitted, j.History().Served())
 	w.Kind, w.Deadline = d.patience(w.Born)
 	return w, true
 }

@@ -12,42 +12,12 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		return
 	}
 	switch in.Kind {
-	case protocol.Adopt:
-		z.home.Adopt(now, &in, in.Body.(*protocol.Adoption), out)
-	case protocol.Cancel:
-		z.home.Cancel(now, &in, in.Body.(*protocol.Cancellation), out)
-	case protocol.PauseJob:
-		z.home.Pause(&in, in.Body.(*protocol.Pause), out)
-	case protocol.QueueChanged:
-		z.home.QueueChanged(&in, in.Body.(*protocol.Queue), out)
-	case protocol.ClosedAck:
-		z.home.ClosedAck(&in)
-	case protocol.Archived:
-		z.home.Archived(&in, out)
-	case protocol.Surrender:
-		z.home.Surrender(&in, in.Body.(*protocol.Moving), out)
-	case protocol.Forget:
-		z.home.Forget(now, &in, out)
 	case protocol.Offer:
 		z.offered(now, &in, in.Body.(*protocol.SliceView))
 	case protocol.Granted:
 		z.granted(now, &in, in.Body.(*protocol.Grant), out)
 	case protocol.Refused:
 		z.refused(now, &in, in.Body.(*protocol.Refusal), out)
-	case protocol.Leased:
-		z.home.Leased(&in, out)
-	case protocol.RedeemRefused:
-		z.home.RedeemRefused(now, &in, in.Body.(*protocol.Refusal), out)
-	case protocol.Running:
-		z.home.Running(&in, in.Body.(*protocol.Beginning), out)
-	case protocol.Report:
-		z.home.Report(now, &in, in.Body.(*protocol.Observation), out)
-	case protocol.Result:
-		z.home.Result(now, &in, in.Body.(*protocol.Conclusion), out)
-	case protocol.Published:
-		z.home.Published(now, &in, out)
-	case protocol.Extended:
-		z.home.Extended(&in, in.Body.(*protocol.Extension))
 	case protocol.Search, protocol.Back, protocol.Landing, protocol.Probed, protocol.Room:
 		z.hear(now, &in, out)
 	case protocol.Announce, protocol.Told, protocol.Parting:
@@ -74,6 +44,8 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		if j := z.home.Job(in.Job); j != nil {
 			z.floor.Answer(now, &entryOf(j).floor, &in, in.Body.(*protocol.Proposal))
 		}
+	default:
+		z.home.Step(now, &in, out)
 	}
 	z.after(now, out)
 }

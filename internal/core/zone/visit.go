@@ -87,9 +87,9 @@ func (z *Zone) describe(now quantity.Instant, j *home.Job) *protocol.Visit {
 	v, q := j.View(), j.Queue()
 	own, queue, weight := (*demand)(entryOf(j)).Use(now)
 	return &protocol.Visit{
-		Spec: j.Spec, Queue: q.Name, Weight: weight, Longest: q.MaxWindow, Submitted: j.Submitted, Served: j.Served(),
+		Spec: j.Spec, Queue: q.Name, Weight: weight, Longest: q.MaxWindow, Submitted: j.Submitted, Served: j.History().Served(),
 		Committed: slices.Clone(v.Committed), Claimed: slices.Clone(v.Claimed), Skipped: v.Skipped, Running: v.Running, Learned: v.Learned, Resume: v.Resume, Own: own, Others: queue,
-		Avoids: j.Avoided(),
+		Avoids: j.Backoff().Avoided(),
 	}
 }
 
@@ -142,7 +142,7 @@ func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
 
 // claim sells a job what it has won. A grant that was told twice is claimed already, and stays.
 func (z *Zone) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *protocol.Out) bool {
-	if j.Claim(p.Token) != nil {
+	if j.Standing().Claim(p.Token) != nil {
 		return true
 	}
 	v := j.View()

@@ -14,11 +14,11 @@ import (
 func (z *Zone) waits(now quantity.Instant, j *home.Job) market.Reason {
 	q := j.Queue()
 	switch {
-	case j.Ending().State != job.Waiting:
+	case j.Ending().Stopping():
 		return market.Ending
 	case j.Held:
 		return market.Held
-	case j.RestsUntil() > now && j.Refused().Until >= j.RestsUntil():
+	case j.RestsUntil() > now && j.Backoff().Refusals().Until >= j.RestsUntil():
 		return market.TurnedDown
 	case j.RestsUntil() > now:
 		return market.Resting
@@ -55,7 +55,7 @@ func (z *Zone) keepCaps(now quantity.Instant) {
 		}
 		s := rigidOf(j)
 		q := s.Queue()
-		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Asking() > 0 || s.Held || s.RestsUntil() > now || s.Ending().State != job.Waiting {
+		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Asking() > 0 || s.Held || s.RestsUntil() > now || s.Ending().Stopping() {
 			continue
 		}
 		if i := slices.IndexFunc(kept, func(k *home.Job) bool { return k.Queue() == q }); i < 0 {

@@ -128,7 +128,7 @@ func (z *watcher) Came(now quantity.Instant, j *home.Job) {
 	if z.search != nil {
 		entryOf(j).seek.New = true
 	}
-	if !j.Active() || j.Started() != 0 || len(j.Claims()) > 0 || j.Held {
+	if !j.Active() || j.History().Started() != 0 || len(j.Claims()) > 0 || j.Held {
 		return
 	}
 	z.foresight.Tell(&entryOf(j).told, now, z.Guess(now, j))

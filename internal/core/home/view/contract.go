@@ -15,7 +15,7 @@ import (
 
 // What a view reads of the parts of a zone. None of these methods changes what is decided; lists are their owners', and only read.
 
-// Ledger is what is read of the records of jobs and queues, beside what they say themselves (home/read.go): home.Ledger.
+// Ledger is what is read of the records of jobs and queues, beside what they say themselves (home/record/job.go): home.Ledger.
 type Ledger interface {
 	// Job of a name; nil if it is not here. Outsider is a job that is not, made of a record, and left to nobody.
 	Job(id job.ID) *home.Job

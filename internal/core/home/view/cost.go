@@ -20,7 +20,7 @@ func (v *View) Costs(cuts []status.Cut) []status.Cut {
 				c.Reported = max(0, min(l.Progress(), c.Range.To)-c.Range.From)
 				if !c.Withdrawn {
 					c.Ran = max(0, c.At.Sub(c.Started))
-					c.AtRisk = atRisk(j, j.Claim(c.Token).Speed, &c)
+					c.AtRisk = atRisk(j, j.Standing().Claim(c.Token).Speed, &c)
 				}
 			} else if j.Spec.Topology != job.SameNode && !c.Withdrawn { // a further member of a gang
 				c.Ran = max(0, c.At.Sub(c.Started))

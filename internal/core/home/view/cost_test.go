@@ -34,8 +34,7 @@ func TestWhatAReservationCosts(t *testing.T) {
 		}
 	}
 	report := func(id job.ID, progress int64) {
-		s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: id, Token: token}, &protocol.Observation{Progress: progress, At: now},
-			&protocol.Out{})
+		s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: id, Token: token, Body: &protocol.Observation{Progress: progress, At: now}}, &protocol.Out{})
 	}
 	want("nothing is reported", cost("items", false), job.Items, 0, 100, 100)
 	want("it has not begun", cost("items", true), job.Items, 0, 0, 0)

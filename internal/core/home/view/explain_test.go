@@ -149,11 +149,11 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 	result := func(s *stand, r job.Result) {
 		var out protocol.Out
 		claim(s, 1, "s0", job.Range{To: 10})
-		s.ledger.Result(now, &protocol.Message{Kind: protocol.Result, Job: "j", Epoch: 1, Generation: 1, Token: token}, &protocol.Conclusion{Range: job.Range{To: 10}, Result: &r}, &out)
+		s.ledger.Step(now, &protocol.Message{Kind: protocol.Result, Job: "j", Epoch: 1, Generation: 1, Token: token, Body: &protocol.Conclusion{Range: job.Range{To: 10}, Result: &r}}, &out)
 	}
 	cancel := func(s *stand) {
 		var out protocol.Out
-		s.ledger.Cancel(now, &protocol.Message{Kind: protocol.Cancel, Job: "j", Epoch: 1}, &protocol.Cancellation{Text: "not needed"}, &out)
+		s.ledger.Step(now, &protocol.Message{Kind: protocol.Cancel, Job: "j", Epoch: 1, Body: &protocol.Cancellation{Text: "not needed"}}, &out)
 	}
 	for want, do := range map[string]func(*stand){
 		"(Resources) every slice is taken; it is asked when a window opens": func(*stand) {},

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/home"
-	"sluice.dev/sluice/internal/core/home/unplaced"
+	"sluice.dev/sluice/internal/core/home/output"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -44,9 +44,9 @@ func hints(j *home.Job) (out []string) {
 				mean, times(int64(mean), int64(j.Spec.PerUnit)), j.Spec.PerUnit, key))
 		}
 	}
-	if j.Verdict().State.Final() && len(j.Publishing()) > 0 {
+	if j.Ending().Final() && len(j.Output().List()) > 0 {
 		out = append(out, fmt.Sprintf("the output of %s is not in its place: node %s has not said so, and is asked again and again",
-			unplaced.Units(j.Publishing(), j.Spec.UnitName()), unplaced.Nodes(j.Publishing())))
+			output.Units(j.Output().List(), j.Spec.UnitName()), output.Nodes(j.Output().List())))
 	}
 	return out
 }

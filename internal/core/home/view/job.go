@@ -34,7 +34,7 @@ func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 
 func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 	j := v.look(now).show(s)
-	j.Hints, j.Published = hints(s), s.Published()
+	j.Hints, j.Published = hints(s), published(s)
 	j.HistoryDropped = max(0, len(s.Past())-historyShown)
 	j.History = make([]status.Subjob, 0, len(s.Past())-j.HistoryDropped+len(s.Claims()))
 	for i := range s.Past()[j.HistoryDropped:] {
@@ -45,7 +45,7 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		if p.Skipped {
 			sub.Outcome = "skipped"
 		}
-		if _, publishing := s.Publication(p.Token); publishing {
+		if _, publishing := s.Output().Find(p.Token); publishing {
 			sub.Outcome, sub.Committed = "publishing", job.Range{}
 		}
 		j.History = append(j.History, sub)
@@ -68,6 +68,37 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		slices.SortStableFunc(j.History, byToken)
 	}
 	return j
+}
+
+// published are the committed units whose output is in its place. Units that were given up have none.
+func published(j *home.Job) (all job.Ranges) {
+	all = slices.Clone(j.Committed())
+	for _, r := range j.Progress().Skipped() {
+		all = all.Remove(r)
+	}
+	list := j.Output().List()
+	for i := range list {
+		all = all.Remove(list[i].Range)
+	}
+	return all
+}
+
+// awaitedSubjobs is how many committed subjobs are not published: the members of a gang are one.
+func awaitedSubjobs(j *home.Job) int {
+	n := len(j.Output().List())
+	if j.Spec.Kind == job.Rigid {
+		return min(1, n)
+	}
+	return n
+}
+
+// began is when the first subjob began, of those that run too; 0 if none has.
+func began(j *home.Job) quantity.Instant {
+	ended, running := j.History().Started(), j.Standing().Began()
+	if ended != 0 && (running == 0 || ended < running) {
+		return ended
+	}
+	return running
 }
 
 func showClaim(c *protocol.Claim) status.Subjob {
@@ -118,12 +149,12 @@ func (l *look) show(s *home.Job) status.Job {
 	j := status.Job{
 		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: shownState(now, s),
 		Reason:   v.why(now, s),
-		Progress: s.Committed().Len() - s.Unpublished(), Skipped: s.Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
-		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.Started(), Ended: s.Ended(),
+		Progress: s.Committed().Len() - s.Output().Units(), Skipped: s.Progress().Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
+		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.History().Started(), Ended: s.Ending().Ended(),
 		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec,
-		Profile: s.Profile(),
+		Profile: s.Lessons().Profile(s.Spec.Theta),
 	}
-	j.Lost, j.Subjobs = s.Fruitless(), len(s.Past())-s.Fruitless()-s.Awaited()
+	j.Lost, j.Subjobs = s.History().Fruitless(), len(s.Past())-s.History().Fruitless()-awaitedSubjobs(s)
 	if j.State.Final() {
 		j.Hints = hints(s)
 	}
@@ -136,13 +167,13 @@ func (l *look) show(s *home.Job) status.Job {
 		}
 		j.Reported += s.Lease(c.Token).Reported(c) - c.Range.From
 	}
-	started := s.Began()
+	started := began(s)
 	j.Started = started
 	switch {
 	case started != 0:
 		j.Wait = max(0, started.Sub(s.Submitted))
-	case s.Ended() != 0:
-		j.Wait = max(0, s.Ended().Sub(s.Submitted))
+	case s.Ending().Ended() != 0:
+		j.Wait = max(0, s.Ending().Ended().Sub(s.Submitted))
 	default:
 		j.Wait = max(0, now.Sub(s.Submitted))
 	}

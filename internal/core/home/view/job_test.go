@@ -27,8 +27,7 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(4), Node: "n", Range: job.Range{From: 30, To: 40}, Result: &job.Result{Progress: 40, Start: now}, At: at})
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(2), Range: job.Range{From: 10, To: 20}, Result: &job.Result{Progress: 20}, Skipped: true, At: at})
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Released, Job: "j", Token: token(1), Result: &job.Result{Outcome: job.Lost}, At: at})
-	s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3)}, &protocol.Observation{Progress: 27, At: now},
-		&protocol.Out{})
+	s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3), Body: &protocol.Observation{Progress: 27, At: now}}, &protocol.Out{})
 	j, _ := s.View.Job(now.Add(time.Minute), "j")
 	var got []string
 	for _, h := range j.History {
@@ -116,7 +115,7 @@ func TestAGangShowsAllItsSlices(t *testing.T) {
 		}
 	}
 	show("starting on s0, s1, s2")
-	s.ledger.Report(now, &protocol.Message{Kind: protocol.Report, Job: "g", Token: token}, &protocol.Observation{At: now}, &protocol.Out{})
+	s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: "g", Token: token, Body: &protocol.Observation{At: now}}, &protocol.Out{})
 	show("running on s0, s1, s2")
 }
 

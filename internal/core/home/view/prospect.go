@@ -31,7 +31,7 @@ func (v *View) compare(now quantity.Instant, j *home.Job, e *status.Explanation)
 	}
 	switch {
 	case e.Job.StartLate <= now:
-	case j.Started() == 0:
+	case j.History().Started() == 0:
 		parts = append(parts, "likely to start "+within(now, e.Job.StartEarly, e.Job.StartLate))
 	default:
 		parts = append(parts, "likely to go on "+within(now, e.Job.StartEarly, e.Job.StartLate))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/home"
-	"sluice.dev/sluice/internal/core/home/unplaced"
+	"sluice.dev/sluice/internal/core/home/output"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -18,24 +18,24 @@ import (
 // why is the reason of a job's present state in one sentence.
 func (v *View) why(now quantity.Instant, j *home.Job) string {
 	switch {
-	case j.Verdict().State.Final():
-		return j.Verdict().Reason
-	case j.OverBy() != quantity.Never:
-		left := max(time.Second, j.OverBy().Sub(now).Round(time.Second))
-		return fmt.Sprintf("ending (%s): %s; it is over in %v at the latest", j.Ending().Reason, awaited(j), left)
-	case j.Ending().State == job.Failed && len(j.Claims()) == 0 && len(j.Publishing()) > 0:
+	case j.Ending().Final():
+		return j.Ending().Verdict().Reason
+	case j.Ending().OverBy() != quantity.Never:
+		left := max(time.Second, j.Ending().OverBy().Sub(now).Round(time.Second))
+		return fmt.Sprintf("ending (%s): %s; it is over in %v at the latest", j.Ending().Planned().Reason, awaited(j), left)
+	case j.Ending().Planned().State == job.Failed && len(j.Claims()) == 0 && len(j.Output().List()) > 0:
 		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s",
-			j.Ending().Reason, placed(now, j, v.home.Closes(j)))
-	case j.Ending().State != job.Waiting:
-		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.Ending().Reason, len(j.Claims()))
-	case j.Complete() && len(j.Publishing()) > 0:
+			j.Ending().Planned().Reason, placed(now, j, v.home.Closes(j)))
+	case j.Ending().Stopping():
+		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.Ending().Planned().Reason, len(j.Claims()))
+	case j.Complete() && len(j.Output().List()) > 0:
 		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", placed(now, j, v.home.Closes(j)))
-	case j.Leaving() != "" && len(j.Claims()) > 0:
-		return fmt.Sprintf("%s; first %d subjobs run to their end", j.Leaving(), len(j.Claims()))
-	case j.Leaving() != "" && len(j.Publishing()) > 0:
-		return fmt.Sprintf("%s; first its output is put in its place on %s", j.Leaving(), placed(now, j, v.home.Closes(j)))
-	case j.Leaving() != "":
-		return j.Leaving()
+	case j.Ending().Leaving() != "" && len(j.Claims()) > 0:
+		return fmt.Sprintf("%s; first %d subjobs run to their end", j.Ending().Leaving(), len(j.Claims()))
+	case j.Ending().Leaving() != "" && len(j.Output().List()) > 0:
+		return fmt.Sprintf("%s; first its output is put in its place on %s", j.Ending().Leaving(), placed(now, j, v.home.Closes(j)))
+	case j.Ending().Leaving() != "":
+		return j.Ending().Leaving()
 	case j.Held && len(j.Claims()) > 0:
 		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(j.Claims()))
 	case ahead(now, j) != nil:
@@ -57,18 +57,18 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return "paused by its owner"
 	case j.Asking() > 0:
 		return "a window was won, its node is being asked"
-	case j.RestsUntil() > now && j.Ailed().Until >= j.RestsUntil():
+	case j.RestsUntil() > now && j.Backoff().NodeFailures().Until >= j.RestsUntil():
 		whose := "its node"
 		if j.Width() > 1 && j.Spec.Topology != job.SameNode {
 			whose = "one of its nodes"
 		}
 		return fmt.Sprintf("(Node) %s could not run it, %d times in a row (%s); it is tried again in %v", whose,
-			j.Ailed().Times, j.Ailed().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
-	case j.RestsUntil() > now && j.Refused().Until >= j.RestsUntil():
+			j.Backoff().NodeFailures().Times, j.Backoff().NodeFailures().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
+	case j.RestsUntil() > now && j.Backoff().Refusals().Until >= j.RestsUntil():
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
-			j.Refused().Times, j.Refused().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
-	case j.RestsUntil() > now && j.Outlived() > 0:
-		return fmt.Sprintf("(Backoff) processes of it outlived the lease, %d times in a row; it is tried again in %v", j.Outlived(),
+			j.Backoff().Refusals().Times, j.Backoff().Refusals().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
+	case j.RestsUntil() > now && j.Backoff().Outlived() > 0:
+		return fmt.Sprintf("(Backoff) processes of it outlived the lease, %d times in a row; it is tried again in %v", j.Backoff().Outlived(),
 			j.RestsUntil().Sub(now).Round(time.Millisecond))
 	case j.RestsUntil() > now:
 		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.RestsUntil().Sub(now).Round(time.Millisecond), j.Learned().LastDetail)
@@ -99,8 +99,8 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 
 // awaited says what a cancelled job still waits for.
 func awaited(j *home.Job) string {
-	if len(j.Claims()) == 0 && len(j.Publishing()) > 0 {
-		return "all of it is done, and its last output is being put in its place on " + unplaced.Nodes(j.Publishing())
+	if len(j.Claims()) == 0 && len(j.Output().List()) > 0 {
+		return "all of it is done, and its last output is being put in its place on " + output.Nodes(j.Output().List())
 	}
 	stored := 0
 	for i := range j.Claims() {
@@ -120,11 +120,11 @@ func awaited(j *home.Job) string {
 
 // placed says on which nodes output is being put in its place, which, and what becomes of the job at closes if they do not say that it is.
 func placed(now quantity.Instant, j *home.Job, closes quantity.Instant) string {
-	text := fmt.Sprintf("%s: %s", unplaced.Nodes(j.Publishing()), unplaced.Units(j.Publishing(), j.Spec.UnitName()))
+	text := fmt.Sprintf("%s: %s", output.Nodes(j.Output().List()), output.Units(j.Output().List(), j.Spec.UnitName()))
 	if closes != quantity.Never {
 		ends := job.Failed
-		if j.Ending().State != job.Waiting {
-			ends = j.Ending().State
+		if j.Ending().Stopping() {
+			ends = j.Ending().Planned().State
 		}
 		text += fmt.Sprintf("; it is %v in %v if that is not confirmed", ends, max(time.Second, closes.Sub(now).Round(time.Second)))
 	}
@@ -188,7 +188,7 @@ func (v *View) Sentence(j *home.Job, c *market.Cause) string {
 	case market.Held:
 		return "it was paused"
 	case market.Resting:
-		if a := j.Ailed(); a.Times > 0 && j.Fruitless() == 0 {
+		if a := j.Backoff().NodeFailures(); a.Times > 0 && j.History().Fruitless() == 0 {
 			return "it paused after its node could not run it (" + a.Text + ")"
 		}
 		return "it paused after a subjob without progress"
@@ -206,7 +206,7 @@ func (v *View) Sentence(j *home.Job, c *market.Cause) string {
 	case market.Denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
 	case market.TurnedDown:
-		return "a place that it had won was refused (" + cmp.Or(j.Refused().Text, "its node has taken it since") + "); it asks there again after a pause"
+		return "a place that it had won was refused (" + cmp.Or(j.Backoff().Refusals().Text, "its node has taken it since") + "); it asks there again after a pause"
 	case market.Declined:
 		return v.declined(j)
 	case market.Aside:

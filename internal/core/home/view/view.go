@@ -68,7 +68,7 @@ func (v *View) Windows(now quantity.Instant) []status.Window {
 func (v *View) Queues(now quantity.Instant) []status.Queue {
 	var out []status.Queue
 	for _, q := range v.home.Queues() {
-		shown := status.Queue{Queue: q.Queue, Held: q.Held(), Attained: float64(q.Attained()) / 1024 / 1000}
+		shown := status.Queue{Queue: q.Queue.Queue, Held: q.Held(), Attained: float64(q.Attained()) / 1024 / 1000}
 		if v.cfg.Trust != nil {
 			shown.Trust, shown.Credits = v.trusted(q.Trust()), v.home.Credits(now, q)
 		}

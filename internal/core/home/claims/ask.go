@@ -1,0 +1,126 @@
+// Package claims sells what jobs have won: it asks the nodes, makes grants claims, has nodes make them leases, and repeats what they have
+// not answered. What a claim came to is settled elsewhere (home/settle).
+package claims
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/gang"
+	"sluice.dev/sluice/internal/core/home/lease"
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Ask is an unanswered Ask: soft, the node's grant is fenced by its own epoch. What is asked for counts as claimed.
+type Ask struct {
+	Job   *record.Job
+	Slice job.SliceID
+	// Node that the slice is of; empty: the one that offers it here.
+	Node  job.NodeID
+	Also  []job.SliceID
+	Range job.Range
+	// Start and End of the window, Speed and Demand of the job there, Plan and Bid that it goes by; nil: nobody bid.
+	Start, End quantity.Instant
+	Speed      int64
+	Demand     trp.Vector
+	// Peak that the demand is a quantile of; zero where the host's memory is not counted.
+	Peak trp.Peak
+	Plan protocol.Plan
+	Bid  *protocol.Bid
+	// Version of the slice's view that it was decided on.
+	Version uint64
+	// Late is what was spent for it of the budget of jobs that are late.
+	Late int64
+
+	id uint64
+	// generation of the job that it was decided for.
+	generation     job.Generation
+	asked, expires quantity.Instant
+	// holds and places of a gang over several nodes; nil and none of what one node holds.
+	holds  *gang.Holds
+	places []Place
+}
+
+// Place is what is asked of one member's node: the reservation of the job's own that it takes over, 0 if it has none there, and the version
+// of the view that it was decided on.
+type Place struct{ Reservation, Version uint64 }
+
+// Gang has an ask be one of several nodes, whose places these are.
+func (a *Ask) Gang(members []protocol.Member, places []Place) {
+	a.holds, a.places, a.Version = gang.NewHolds(members), places, places[0].Version
+}
+
+// ID of the ask.
+func (a *Ask) ID() uint64 { return a.id }
+
+// Slices are those that are asked for: of a gang, of the node that is asked now.
+func (a *Ask) Slices() []job.SliceID {
+	if a.holds != nil && len(a.holds.Held()) < len(a.holds.Members()) {
+		return lease.Slices(protocol.Part(a.Slice, a.Also, a.holds.Members(), a.holds.Next()))
+	}
+	return lease.Slices(a.Slice, a.Also)
+}
+
+// price is what it will take of its queue's credits.
+func (a *Ask) price() int64 {
+	if a.Bid == nil || planted.In(planted.ForgetPledged) {
+		return 0
+	}
+	return a.Bid.Price
+}
+
+// asks are those that are not answered. Invariant: they are in order of their ids, and so of when they expire; ids of different lives of
+// the ledger are distinct, since a node answers a repeated id with the same grant.
+type asks struct {
+	list []*Ask
+	// last id that was given out; since is when this ledger came up. No life of one makes an ask a nanosecond.
+	last  uint64
+	since quantity.Instant
+}
+
+// number is a new id.
+func (s *asks) number() uint64 {
+	s.last = max(s.last, uint64(s.since)) + 1
+	return s.last
+}
+
+func (s *asks) find(id uint64) (int, bool) {
+	return slices.BinarySearchFunc(s.list, id, func(a *Ask, id uint64) int { return cmp.Compare(a.id, id) })
+}
+
+// of is the ask with an id, take takes it out; nil if there is none.
+func (s *asks) of(id uint64) *Ask {
+	if i, found := s.find(id); found {
+		return s.list[i]
+	}
+	return nil
+}
+
+func (s *asks) take(id uint64) *Ask {
+	i, found := s.find(id)
+	if !found {
+		return nil
+	}
+	a := s.list[i]
+	s.list = slices.Delete(s.list, i, i+1)
+	return a
+}
+
+// add gives an ask a new id.
+func (s *asks) add(a *Ask, expires quantity.Instant) {
+	a.id, a.expires = s.number(), expires
+	s.list = append(s.list, a)
+}
+
+// first is when the first of them expires, and which that is; Never if there is none.
+func (s *asks) first() (uint64, quantity.Instant) {
+	if len(s.list) == 0 {
+		return 0, quantity.Never
+	}
+	return s.list[0].id, s.list[0].expires
+}

@@ -1,0 +1,90 @@
+package claims
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Delays has jobs that met trouble wait, or leave slices to others. Invariant: each job that avoids a slice has an alarm for when it does
+// so no more, and each that pauses one for when that is over.
+type Delays struct {
+	book  *record.Book
+	watch record.Watcher
+	// retry is the first pause after a refusal, failed that after a subjob that its node could not start.
+	retry, failed time.Duration
+}
+
+// refused notes that a job got no place that it asked for under a number, the newest one now being that. It avoids the slices it was
+// refused on, none if what it was refused for is no longer on offer.
+func (d *Delays) refused(now quantity.Instant, j *record.Job, on []job.SliceID, ask, newest uint64, text string) {
+	d.book.Changed(j)
+	if !j.Active() {
+		return
+	}
+	b := j.MakeBackoff()
+	pause := b.Refused(now, ask, newest, d.retry, text)
+	for _, id := range on {
+		b.Avoid(id, now.Add(pause))
+		d.avoids(j)
+	}
+	d.watch.TurnedDown(now, j, on)
+	if b.Often(now.Add(pause)) {
+		d.Rest(now, j, pause)
+	}
+}
+
+// avoids sets the job's alarm for when it avoids a slice less, and has its place looked for anew if it is rigid.
+func (d *Delays) avoids(j *record.Job) {
+	d.book.Agenda.Set(record.Avoiding, j, j.Backoff().Expires())
+	d.watch.Moved(j)
+	d.book.Changed(j)
+}
+
+// Expire ends what a job avoids for as long as it was to.
+func (d *Delays) Expire(now quantity.Instant, j *record.Job) {
+	j.MakeBackoff().Expire(now)
+	d.avoids(j)
+}
+
+// Offered: what is on offer of a slice is something else than before, so what was refused may be had now.
+func (d *Delays) Offered(id job.SliceID) {
+	for _, j := range d.book.Agenda.All(record.Avoiding) {
+		if j.Backoff().Offered(id) {
+			d.avoids(j)
+		}
+	}
+}
+
+// Taken: a node took what was sold of a job, so neither the job nor the slice is to be doubted.
+func (d *Delays) Taken(j *record.Job, c *protocol.Claim) {
+	j.Backoff().Taken()
+	d.watch.Taken(j, c)
+}
+
+// Ended takes note of how a subjob ended: whether its node could start it.
+func (d *Delays) Ended(now quantity.Instant, j *record.Job, r *job.Result) {
+	if r.Outcome != job.NodeFailed || r.Start != 0 {
+		j.Backoff().NodeWorks()
+		return
+	}
+	b := j.MakeBackoff()
+	if !b.NodeFailed(now, r.Detail, d.failed) {
+		return
+	}
+	if until := b.NodeFailures().Until; b.Rests() < until && j.Active() {
+		d.Rest(now, j, until.Sub(now))
+	}
+}
+
+// Rest pauses a job for so long.
+func (d *Delays) Rest(now quantity.Instant, j *record.Job, pause time.Duration) {
+	until := now.Add(pause)
+	j.MakeBackoff().Rest(until)
+	d.book.Agenda.Set(record.Resting, j, until)
+	d.watch.Rests(j)
+	d.book.Touch(j)
+}

@@ -1,0 +1,93 @@
+package claims
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/home/backoff"
+	"sluice.dev/sluice/internal/core/home/lease"
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Config is the configuration of a desk; what its fields mean is said of those of the same names where it is embedded.
+type Config struct {
+	Self                   protocol.Address
+	Retry, AskTTL, Backoff time.Duration
+}
+
+// Supply is what a desk asks whoever knows the slices.
+type Supply interface {
+	// Node that offers a slice; nothing if none does.
+	Node(id job.SliceID) job.NodeID
+}
+
+// Desk sells what jobs have won. Invariant: what is asked for counts as taken of its job and its queue until the ask is taken out again,
+// and a claim is durable before its node is told to redeem it.
+type Desk struct {
+	cfg    Config
+	book   *record.Book
+	watch  record.Watcher
+	supply Supply
+	asks   asks
+	// Delays of jobs that were refused.
+	Delays Delays
+}
+
+// New makes a desk without asks.
+func New(cfg Config, b *record.Book, w record.Watcher, s Supply) *Desk {
+	return &Desk{cfg: cfg, book: b, watch: w, supply: s, Delays: Delays{book: b, watch: w, retry: cfg.Retry, failed: cfg.Backoff}}
+}
+
+// Recover notes when this ledger came up.
+func (d *Desk) Recover(now quantity.Instant) { d.asks.since = now }
+
+// Send sends a message in the ledger's name.
+func (d *Desk) Send(out *protocol.Out, m protocol.Message) {
+	m.From = d.cfg.Self
+	out.Effects = append(out.Effects, m)
+}
+
+// Asks are those that are not answered, by id.
+func (d *Desk) Asks() []*Ask { return d.asks.list }
+
+// Expires is when the first of them does; Never if there is none.
+func (d *Desk) Expires() quantity.Instant {
+	_, at := d.asks.first()
+	return at
+}
+
+// NewAsk numbers an ask.
+func (d *Desk) NewAsk() uint64 { return d.asks.number() }
+
+// BackOff notes that a job got no place that it asked for; ask is 0 if that was before the ledger came up. It avoids the slices it
+// was refused on, none if what it was refused for is no longer on offer.
+func (d *Desk) BackOff(now quantity.Instant, j *record.Job, on []job.SliceID, ask uint64, text string) {
+	d.Delays.refused(now, j, on, ask, d.asks.last, text)
+}
+
+// Silent notes that the node of what a job was sold says nothing.
+func (d *Desk) Silent(now quantity.Instant, j *record.Job, on []job.SliceID, ask uint64) {
+	d.BackOff(now, j, on, ask, backoff.Silent)
+}
+
+// Node that has a claim of one node.
+func Node(c *protocol.Claim) protocol.Address {
+	return protocol.Address{Role: protocol.Node, ID: string(c.Node)}
+}
+
+// standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
+func (d *Desk) standing(in *protocol.Message) (*record.Job, *lease.Lease) {
+	if j := d.book.Job(in.Job); j != nil {
+		if l := j.Lease(in.Token); l != nil {
+			return j, l
+		}
+	}
+	return nil, nil
+}
+
+// halt is what a node is told that is to stop a subjob. One that has ended and is being stored is not hurried.
+func halt(now quantity.Instant, j *record.Job, l *lease.Lease, why string) *protocol.Halt {
+	return &protocol.Halt{Text: why, Now: !l.Stores() && j.Ending().Hurried(now, j.Spec.Launch.Grace)}
+}

@@ -1,0 +1,140 @@
+package claims
+
+import (
+	"cmp"
+
+	"sluice.dev/sluice/internal/core/gang"
+	"sluice.dev/sluice/internal/core/home/lease"
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// A gang over several nodes is one claim with members. Prepare is an Ask of each node in turn, Commit a Redeem of each hold once all stand
+// and Claimed is synced, Abort a Stop under its token. Of one node it is a job like any other, and nothing here is about it.
+
+// part is what an ask asks of one node now.
+func (d *Desk) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.SliceID) {
+	if a.holds == nil {
+		return cmp.Or(a.Node, d.supply.Node(a.Slice)), a.Slice, a.Also
+	}
+	i, all := a.holds.Next(), a.holds.Members()
+	first, also = protocol.Part(a.Slice, a.Also, all, i)
+	return all[i].Node, first, also
+}
+
+func (d *Desk) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
+	j := a.Job
+	node, first, also := d.part(a)
+	of := out.Asking(protocol.Asking{Ask: a.id, Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak})
+	if a.holds != nil {
+		of.Plan.Member, of.Plan.Members = a.holds.Next(), len(a.holds.Members())
+	}
+	if reservation != 0 {
+		of.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: j.ID}
+	}
+	d.Send(out, protocol.Message{
+		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: of,
+		Job: j.ID, Epoch: j.Epoch, Generation: j.Generation,
+	})
+}
+
+// Prepared notes that one more node holds for a gang, and asks the next. It is false once all do, or if that grant is of no use: then the
+// ask is taken in as any other (Granted).
+func (d *Desk) Prepared(in *protocol.Message, g *protocol.Grant, now quantity.Instant, out *protocol.Out) bool {
+	a := d.asks.of(g.Ask)
+	if a == nil || a.holds == nil || in.Job != a.Job.ID || g.End < a.End || a.holds.Hold(in.Token) {
+		return false
+	}
+	d.asks.take(g.Ask)
+	next := a.holds.Next()
+	a.Version = a.places[next].Version
+	d.asks.add(a, now.Add(d.cfg.AskTTL)) // at the end, where the latest expire
+	d.sendAsk(a, a.places[next].Reservation, out)
+	return true
+}
+
+// Abort gives up what nodes hold for an ask that comes to nothing. What they do not hear lapses.
+func (d *Desk) Abort(a *Ask, out *protocol.Out) {
+	if a.holds == nil || planted.In(planted.KeepHolds) {
+		return
+	}
+	for _, m := range a.holds.Held() {
+		halt := &protocol.Halt{Text: "another member of the gang has no place"}
+		d.Send(out, protocol.Message{Kind: protocol.Stop, To: gang.At(&m), Token: m.Token, Job: a.Job.ID, Body: halt})
+	}
+}
+
+// Member finds the standing claim of a gang that a node's answer is about, and the place of the member; nil if it is about none.
+func (d *Desk) Member(in *protocol.Message) (j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
+	if j = d.book.Job(in.Job); j == nil || j.Spec.Topology == job.SameNode {
+		return nil, nil, nil, 0
+	}
+	if l, c, i = j.Standing().Member(in.Token); c == nil {
+		return nil, nil, nil, 0
+	}
+	return j, l, c, i
+}
+
+// memberLeased: a node has made a member's hold a lease.
+func (d *Desk) memberLeased(j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
+	course := l.Course(c)
+	course.Leased(i)
+	if !l.Known() && course.Known() && course.Broken() == "" {
+		l.Confirm()
+		d.Delays.Taken(j, c)
+	}
+	d.book.Stir(j)
+}
+
+// RepeatGang says what is outstanding to the nodes of a gang: Redeem to those that have not said whether they have a lease, Stop to all
+// that are left where the gang is to end. Stop goes first: a hold that is given up makes no lease.
+func (d *Desk) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
+	course := l.Course(c)
+	l.Send(now)
+	stop := course.Broken()
+	if planted.In(planted.HalfGang) {
+		stop = ""
+	}
+	if e := j.Ending(); e.Stopping() {
+		stop = e.Planned().Reason
+	}
+	for i := range c.Members {
+		m := &c.Members[i]
+		if stop != "" && course.Left(i) {
+			d.Send(out, protocol.Message{Kind: protocol.Stop, To: gang.At(m), Token: m.Token, Job: j.ID, Body: halt(now, j, l, stop)})
+		}
+		if course.Asked(i) {
+			d.redeemMember(j, c, i, out)
+		}
+	}
+}
+
+// remindGang is what is due of a gang's claim: nodes that have said nothing are likely to be out of reach, and their slices are left to
+// others for a while.
+func (d *Desk) remindGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
+	course := l.Course(c)
+	for i := range c.Members {
+		if l.Sent() != 0 && course.Asked(i) {
+			d.Silent(now, j, lease.Slices(protocol.Part(c.Slice, c.Also, c.Members, i)), l.WonBy())
+		}
+	}
+	d.RepeatGang(now, j, l, c, out)
+}
+
+// redeemMember sends Commit to one member's node.
+func (d *Desk) redeemMember(j *record.Job, c *protocol.Claim, i int, out *protocol.Out) {
+	m := &c.Members[i]
+	first, also := protocol.Part(c.Slice, c.Also, c.Members, i)
+	plan := c.Plan
+	plan.Member, plan.Members = i, len(c.Members)
+	d.Send(out, protocol.Message{
+		Kind: protocol.Redeem, To: gang.At(m), Token: m.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(),
+		Body: out.Work(protocol.Work{
+			Slice: first, Also: also, Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Peak: c.Peak, Plan: plan,
+			Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec,
+		}),
+	})
+}

@@ -1,0 +1,210 @@
+package claims
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/home/lease"
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Redeem sends the third step. It is repeated until the node answers, and idempotent by the token.
+func (d *Desk) Redeem(j *record.Job, c *protocol.Claim, out *protocol.Out) {
+	d.Send(out, protocol.Message{
+		Kind: protocol.Redeem, To: Node(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(),
+		Body: out.Work(protocol.Work{
+			Slice: c.Slice, Also: c.Also, Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Peak: c.Peak, Plan: c.Plan,
+			Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec,
+		}),
+	})
+}
+
+// Standing finds the job and lease that a node's word is about, of a gang by any member's token; nil if the claim no longer stands.
+func (d *Desk) Standing(in *protocol.Message) (*record.Job, *lease.Lease) {
+	j, l := d.standing(in)
+	if l == nil {
+		j, l, _, _ = d.Member(in)
+	}
+	return j, l
+}
+
+// Leased: a node has made a claim a lease.
+func (d *Desk) Leased(in *protocol.Message, out *protocol.Out) {
+	if j, l, c, i := d.Member(in); c != nil {
+		d.memberLeased(j, l, c, i)
+		return
+	}
+	switch j, l := d.standing(in); {
+	case l == nil:
+		d.disown(in, out)
+	case !l.Known():
+		l.Confirm()
+		d.Delays.Taken(j, j.Standing().Claim(in.Token))
+		d.book.Stir(j)
+	}
+}
+
+// Running: a subjob has begun.
+func (d *Desk) Running(in *protocol.Message, b *protocol.Beginning, out *protocol.Out) {
+	if j, l, c, i := d.Member(in); c != nil {
+		d.memberLeased(j, l, c, i) // nobody runs without a lease
+		if c.Token != in.Token {
+			return // of a gang the first member's counts
+		}
+	}
+	if j, l := d.standing(in); l != nil {
+		d.begins(j, l, b.At)
+	} else {
+		d.disown(in, out)
+	}
+}
+
+// Report: a subjob says how far it is, or its node that what it has left is being stored. Of a gang any member's word of that counts for
+// all: none is settled alone.
+func (d *Desk) Report(now quantity.Instant, in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
+	if o.Storing {
+		if j, l := d.Standing(in); l != nil {
+			l.Store(now)
+			d.book.Stir(j)
+		}
+	}
+	if _, _, c, _ := d.Member(in); c != nil && c.Token != in.Token {
+		return // of a gang the first member's counts
+	}
+	if j, l := d.standing(in); l == nil {
+		d.disown(in, out)
+	} else {
+		l.Report(o.Progress)
+		if l.Running() == 0 { // Running was lost
+			d.begins(j, l, o.At)
+		}
+	}
+}
+
+// begins notes when a subjob began.
+func (d *Desk) begins(j *record.Job, l *lease.Lease, at quantity.Instant) {
+	c := j.Standing().Claim(l.Token())
+	memory := policy.MiB(c.Demand)
+	was := l.Running()
+	if was != 0 {
+		j.Queue().Stop(was, memory)
+	}
+	if !l.Known() {
+		d.Delays.Taken(j, c)
+	}
+	if at > was && was != 0 {
+		d.book.Touch(j) // it has had less than was thought
+	}
+	l.Begin(at, len(c.Members) == 0 || l.Course(c).Known() || planted.In(planted.FirstMember))
+	if at != 0 {
+		j.Queue().Begin(at, memory)
+		d.watch.Began(j, at)
+	}
+	d.book.Stir(j)
+}
+
+// disown stops a subjob that a node reports and for which no claim stands. A claim is durable before its lease exists, so this one was
+// given up while the node was silent. A report that arrives after the subjob's result was taken is ignored.
+func (d *Desk) disown(in *protocol.Message, out *protocol.Out) {
+	if in.From.Role != protocol.Node {
+		return
+	}
+	if j := d.book.Job(in.Job); j != nil && slices.ContainsFunc(j.Past(), func(p protocol.Past) bool {
+		return p.RealEnd != 0 && (p.Token == in.Token || protocol.MemberOf(p.Members, in.Token) >= 0)
+	}) {
+		return
+	}
+	halt := &protocol.Halt{Text: "its home has given it up", Now: true}
+	d.Send(out, protocol.Message{Kind: protocol.Stop, To: in.From, Token: in.Token, Job: in.Job, Body: halt})
+}
+
+// Extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but
+// the chance.
+func (d *Desk) Extend(
+	now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, r job.Range, end quantity.Instant, peak trp.Peak,
+	out *protocol.Out,
+) {
+	if c.Peak == (trp.Peak{}) { // it was sold without one, and a zero in a fact changes nothing: a refusal could not take it back
+		peak = trp.Peak{}
+	}
+	l.Extend(c)
+	d.book.Fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: c.Token, Range: r, End: end, Peak: peak})
+	l.Extending(now, d.NewAsk())
+	d.sendExtend(j, c, l, out)
+}
+
+// sendExtend is repeated until the node answers, and idempotent by what it asks for.
+func (d *Desk) sendExtend(j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
+	d.Send(out, protocol.Message{
+		Kind: protocol.Extend, To: Node(c), Token: c.Token, Job: j.ID,
+		Body: &protocol.Extension{Ask: l.Extension(), Slice: c.Slice, Range: c.Range, End: c.End, Peak: c.Peak},
+	})
+}
+
+// Extended: the node has moved the lease's end; the claim was extended before it was asked.
+func (d *Desk) Extended(in *protocol.Message, e *protocol.Extension) {
+	if j, l := d.standing(in); l != nil && l.Extended(e.Ask) {
+		d.book.Stir(j)
+	}
+}
+
+// NotExtended: the node has not moved the lease's end, so the claim is again what it was.
+func (d *Desk) NotExtended(in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
+	if j, l := d.standing(in); j != nil && r.Ask != 0 && l.Extended(r.Ask) {
+		d.book.Stir(j)
+		rng, end, peak := l.Before()
+		if planted.In(planted.KeepRaised) {
+			peak = trp.Peak{}
+		}
+		d.book.Fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: rng, End: end, Peak: peak})
+		d.book.Changed(j)
+	}
+}
+
+// Withdraw asks a claim's node to give it up unless it has begun, or is to be moved or ended; it says whether it does.
+func (d *Desk) Withdraw(now quantity.Instant, j *record.Job, t job.Token, out *protocol.Out) bool {
+	l, c := j.Lease(t), j.Standing().Claim(t)
+	if len(c.Members) > 0 || j.Ending().Stopping() || !l.Withdraw() {
+		return false
+	}
+	d.sendWithdrawal(now, j, c, l, out)
+	return true
+}
+
+// sendWithdrawal is repeated until the lease is over or has begun, and idempotent.
+func (d *Desk) sendWithdrawal(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
+	l.Send(now)
+	halt := &protocol.Halt{Unbegun: true, Text: "withdrawn before it began: something better is known"}
+	d.Send(out, protocol.Message{Kind: protocol.Stop, To: Node(c), Token: c.Token, Job: j.ID, Body: halt})
+}
+
+// Repeat sends again what a claim's node has not answered.
+func (d *Desk) Repeat(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
+	if len(c.Members) > 0 {
+		d.remindGang(now, j, l, c, out)
+		return
+	}
+	if !l.Known() && l.Sent() != 0 { // until its node says something, nothing more of the job is asked of it
+		d.Silent(now, j, lease.Slices(c.Slice, c.Also), l.WonBy())
+	}
+	l.Send(now)
+	if l.Withdrawn() {
+		d.sendWithdrawal(now, j, c, l, out)
+	}
+	if l.Extension() != 0 {
+		d.sendExtend(j, c, l, out)
+	}
+	stopping := j.Ending().Stopping()
+	if !l.Known() || stopping {
+		d.Redeem(j, c, out)
+	}
+	if stopping {
+		stop := halt(now, j, l, j.Ending().Planned().Reason)
+		d.Send(out, protocol.Message{Kind: protocol.Stop, To: Node(c), Token: c.Token, Job: j.ID, Body: stop})
+	}
+}

@@ -1,0 +1,105 @@
+package claims
+
+import (
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Ask has something asked of the node that offers its slice: the first of the five steps. A reservation of the job's own is taken
+// over; 0 if it has none.
+func (d *Desk) Ask(now quantity.Instant, a *Ask, reservation uint64, out *protocol.Out) {
+	j := a.Job
+	a.generation, a.asked = j.Generation, now
+	d.asks.add(a, now.Add(d.cfg.AskTTL))
+	j.MakeProgress().Ask(a.Range)
+	j.Queue().Ask(1+len(a.Also), a.price())
+	d.book.Touch(j)
+	d.sendAsk(a, reservation, out)
+}
+
+// TakeAsk removes an unanswered ask; nil if it is unknown.
+func (d *Desk) TakeAsk(id uint64) *Ask {
+	a := d.asks.take(id)
+	if a == nil {
+		return nil
+	}
+	q := a.Job.Queue()
+	a.Job.MakeProgress().Answered(a.Range)
+	q.Answered(1+len(a.Also), a.price())
+	d.book.Touch(a.Job)
+	d.book.Freed(q)
+	return a
+}
+
+// Lapsed is the id of an ask that nobody has answered in time; 0 if there is none.
+func (d *Desk) Lapsed(now quantity.Instant) uint64 {
+	if id, at := d.asks.first(); at <= now {
+		return id
+	}
+	return 0
+}
+
+// Granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
+// ranges. The ask was taken (TakeAsk); a grant nobody waits for any more is left to lapse.
+func (d *Desk) Granted(now quantity.Instant, a *Ask, in *protocol.Message, g *protocol.Grant, out *protocol.Out) (sold bool) {
+	return in.Job == a.Job.ID && d.sell(now, a, in.Token, g.Start, g.End, out)
+}
+
+// Claim turns a place into a claim that was not asked for by this ledger, but found by a ticket of the job. It is false if that can not be
+// sold: a token that the job has had is of a word that was doubled and comes when its lease is over.
+func (d *Desk) Claim(now quantity.Instant, a *Ask, t job.Token, out *protocol.Out) bool {
+	if a.Job.History().Of(t) != nil {
+		return false
+	}
+	a.id, a.generation, a.asked = d.NewAsk(), a.Job.Generation, now
+	return d.sell(now, a, t, a.Start, a.End, out)
+}
+
+// sell claims what a node holds under a token from start to end.
+func (d *Desk) sell(now quantity.Instant, a *Ask, token job.Token, start, end quantity.Instant, out *protocol.Out) bool {
+	j := a.Job
+	e := j.Ending()
+	if e.Final() || j.Generation != a.generation || e.Stopping() || e.Leaving() != "" || !j.Progress().Free(a.Range) || end < a.End ||
+		j.Standing().Claim(token) != nil {
+		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
+		d.book.Changed(j)
+		d.Abort(a, out)
+		return false
+	}
+	node, members := a.Node, []protocol.Member(nil)
+	switch {
+	case a.holds != nil:
+		members = a.holds.Members()
+		token, node = members[0].Token, members[0].Node
+	case node == "":
+		node = d.supply.Node(a.Slice)
+	}
+	d.pay(now, j.Queue(), a.Bid, out)
+	plan := a.Plan
+	plan.Resume = j.Progress().Resume()
+	d.book.Fact(out, protocol.Fact{
+		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, Node: node, Slice: a.Slice,
+		Also: a.Also, Members: members, Speed: a.Speed, Range: a.Range, Start: start, End: end, Demand: a.Demand, Peak: a.Peak, Plan: plan, Bid: a.Bid, At: a.asked,
+	})
+	l := j.Lease(token)
+	l.Redeemed(now, a.id)
+	d.book.Stir(j)
+	if c := *j.Standing().Claim(token); len(c.Members) > 0 {
+		d.RepeatGang(now, j, l, &c, out)
+	} else {
+		d.Redeem(j, &c, out)
+	}
+	return true
+}
+
+// pay says what a queue has, in the step in which something is claimed for it at a price, and holds the price to it.
+func (d *Desk) pay(now quantity.Instant, q *record.Queue, b *protocol.Bid, out *protocol.Out) {
+	if b == nil || b.Price == 0 {
+		return
+	}
+	s := d.book.Purses.Refilled(now, &q.Queue)
+	b.Price = min(b.Price, s.Credits)
+	d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &s})
+}

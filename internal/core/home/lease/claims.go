@@ -1,0 +1,149 @@
+package lease
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Claims are the standing claims of one job. Invariant: they are in order of their tokens, each once, and each has exactly one Lease,
+// which stand in the order in which they were claimed. Its reading methods may be called on nil, of a job of which nothing was ever sold.
+type Claims struct {
+	claims []protocol.Claim // durable
+	leases []Lease
+	// one is room for what most jobs have no more of at a time.
+	one struct {
+		claim [1]protocol.Claim
+		lease [1]Lease
+	}
+}
+
+// Init makes room.
+func (s *Claims) Init() { s.claims, s.leases = s.one.claim[:0], s.one.lease[:0] }
+
+// Restore makes them the ones of a record. Nothing is known of them.
+func (s *Claims) Restore(r *protocol.Record) {
+	*s = Claims{claims: slices.Clone(r.Claims)}
+	for i := range s.claims {
+		s.leases = append(s.leases, Lease{token: s.claims[i].Token})
+	}
+}
+
+// All are the claims, by token; Leases what is known of them.
+func (s *Claims) All() []protocol.Claim {
+	if s == nil {
+		return nil
+	}
+	return s.claims
+}
+
+// Leases are what is known of them, the first that was claimed first.
+func (s *Claims) Leases() []Lease {
+	if s == nil {
+		return nil
+	}
+	return s.leases
+}
+
+// Claim under a token; nil if none stands.
+func (s *Claims) Claim(t job.Token) *protocol.Claim {
+	if s != nil {
+		for i := range s.claims { // there are few, and they are large
+			if s.claims[i].Token == t {
+				return &s.claims[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Lease is what is known of the claim under a token; nil if none stands.
+func (s *Claims) Lease(t job.Token) *Lease {
+	if s != nil {
+		for i := range s.leases {
+			if s.leases[i].token == t {
+				return &s.leases[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Member finds the claim of a gang one of whose members has a token, and which; nil if there is none.
+func (s *Claims) Member(t job.Token) (l *Lease, c *protocol.Claim, i int) {
+	if s != nil {
+		for k := range s.claims {
+			c = &s.claims[k]
+			if i = protocol.MemberOf(c.Members, t); i >= 0 {
+				return s.Lease(c.Token), c, i
+			}
+		}
+	}
+	return nil, nil, 0
+}
+
+// Add has a claim stand. It is nil if one stands under its token.
+func (s *Claims) Add(c *protocol.Claim) *protocol.Claim {
+	i := 0
+	for ; i < len(s.claims) && s.claims[i].Token.Compare(c.Token) <= 0; i++ {
+		if s.claims[i].Token == c.Token {
+			return nil
+		}
+	}
+	s.claims = slices.Insert(s.claims, i, *c)
+	s.leases = append(s.leases, Lease{token: c.Token})
+	return &s.claims[i]
+}
+
+// Remove takes one out that stands.
+func (s *Claims) Remove(t job.Token) (c protocol.Claim, l Lease) {
+	c, l = *s.Claim(t), *s.Lease(t)
+	s.claims = slices.DeleteFunc(s.claims, func(c protocol.Claim) bool { return c.Token == t })
+	s.leases = slices.DeleteFunc(s.leases, func(l Lease) bool { return l.token == t })
+	return c, l
+}
+
+// Move has a claim be of another range, and end at another time. A peak of zero changes nothing.
+func (s *Claims) Move(c *protocol.Claim, r job.Range, end quantity.Instant, peak trp.Peak) {
+	c.Plan.Extended += end.Sub(c.End)
+	c.Range, c.End = r, end
+	if peak != (trp.Peak{}) {
+		c.Peak = peak
+	}
+}
+
+// Resend has all nodes be told again at once.
+func (s *Claims) Resend() {
+	for i := range s.Leases() {
+		s.leases[i].Resend()
+	}
+}
+
+// Began is when the first of them began; 0 if none was heard to.
+func (s *Claims) Began() (first quantity.Instant) {
+	for _, l := range s.Leases() {
+		if l.running != 0 && (first == 0 || l.running < first) {
+			first = l.running
+		}
+	}
+	return first
+}
+
+// Had is what its running subjobs have had so far, in MiB-milliseconds.
+func (s *Claims) Had(now quantity.Instant) (sum int64) {
+	for i := range s.All() {
+		if l := s.Lease(s.claims[i].Token); l.running != 0 && l.running < now {
+			sum += policy.MemoryTime(s.claims[i].Demand, now.Sub(l.running))
+		}
+	}
+	return sum
+}
+
+// Slices are all those of a claim or an ask.
+func Slices(first job.SliceID, also []job.SliceID) []job.SliceID {
+	return append(append(make([]job.SliceID, 0, 1+len(also)), first), also...)
+}

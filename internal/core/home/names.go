@@ -1,0 +1,24 @@
+package home
+
+import (
+	"sluice.dev/sluice/internal/core/home/backoff"
+	"sluice.dev/sluice/internal/core/home/claims"
+	"sluice.dev/sluice/internal/core/home/lease"
+	"sluice.dev/sluice/internal/core/home/record"
+)
+
+// What others name of the parts of a ledger.
+type (
+	// Job is one job, Queue the queue that it is in, Lease what is known of a claim of it.
+	Job   = record.Job
+	Queue = record.Queue
+	Lease = lease.Lease
+	// Ask is an ask that is not answered, Place what it asks of one node of a gang.
+	Ask   = claims.Ask
+	Place = claims.Place
+	// Watcher is what a ledger tells whoever embeds it.
+	Watcher = record.Watcher
+)
+
+// Silent is what is said of a node that says nothing.
+const Silent = backoff.Silent

@@ -1,0 +1,272 @@
+package record
+
+import (
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Fact decides f: it is applied at once and made durable before any effect of the step leaves.
+func (b *Book) Fact(out *protocol.Out, f protocol.Fact) {
+	f.Actor = b.cfg.Self
+	if !planted.In(planted.ForgetCommit) || f.Kind != protocol.Committed {
+		out.Facts = append(out.Facts, f)
+	}
+	b.Apply(&f)
+}
+
+// Apply folds one fact into the durable state, and neither keeps nor changes it. It is the only place where that state changes.
+func (b *Book) Apply(f *protocol.Fact) {
+	switch f.Kind {
+	case protocol.HomeTaken:
+		b.adopt(&protocol.Record{
+			Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At,
+		})
+	case protocol.HomeKept:
+		if f.Flag {
+			b.inQueue(f.Record.Queue, func(q *Queue) { q.Archive(-f.Record.Attained) })
+		}
+		b.adopt(f.Record)
+	case protocol.HomeDropped:
+		if j := b.Job(f.Job); j != nil {
+			b.remove(j)
+		}
+		if f.Count > 0 {
+			b.inQueue(f.Text, func(q *Queue) { q.Archive(-f.Count) })
+		}
+		b.dropped.Add(f.Job, f.Generation)
+	case protocol.HomeArchived:
+		if j := b.Job(f.Job); j != nil {
+			b.remove(j)
+			b.inQueue(j.q.Name, func(q *Queue) { q.Archive(j.History().Attained()) })
+		}
+	case protocol.QueueKnown:
+		b.inQueue(f.Queue.Name, func(q *Queue) { b.Purses.Set(&q.Queue, *f.Queue) })
+		b.watch.QueuesChanged()
+	case protocol.QueueCalibrated:
+		b.inQueue(f.Standing.Queue, func(q *Queue) { q.Calibrate(f.Standing) })
+	case protocol.Taught:
+		b.inQueue(f.Lesson.Queue, func(q *Queue) { q.templates.Add(f.Lesson) })
+	default:
+		j := b.Job(f.Job)
+		if j == nil {
+			invariant.Check(false, "home of %s: fact %d is about job %q, which it does not have", b.cfg.Self.ID, f.Kind, f.Job)
+		}
+		b.records.Change(j)
+		b.applyJob(j, f)
+		b.lists.update(j)
+		sum := j.hash()
+		b.sum += sum - j.sum
+		j.sum = sum
+	}
+}
+
+// inQueue changes what is durable of a queue.
+func (b *Book) inQueue(name string, change func(q *Queue)) {
+	q := b.Queue(name)
+	b.sum -= q.Sum() + q.templates.Sum()
+	change(q)
+	b.sum += q.Sum() + q.templates.Sum()
+}
+
+// remove takes a job out of memory. What it had attained counts on for its queue until the ledger comes up again.
+func (b *Book) remove(j *Job) {
+	b.records.Remove(j)
+	b.sum -= j.sum
+	b.retire(j)
+	b.lists.strike(j)
+	b.Closed.stay(j)
+	if j.work != nil {
+		b.rest(j)
+		b.Agenda.Set(Publishing, j, quantity.Never)
+	}
+	delete(b.jobs, j.ID)
+	b.sought, b.found = j.ID, nil
+}
+
+func (b *Book) adopt(r *protocol.Record) {
+	j := b.make(b.Queue(r.Queue), r)
+	j.Spec, j.specSum = b.specs.Share(r.Spec)
+	for i := range j.Claims() {
+		b.hold(j, &j.Claims()[i])
+	}
+	j.q.Attain(r.Attained)
+	b.jobs[j.ID] = j
+	b.sought, b.found = j.ID, j
+	switch {
+	case r.Verdict.State.Final():
+		b.Closed.say(j)
+	case !j.Complete():
+		b.enliven(j)
+	}
+	b.ArmOutput(j)
+	if len(j.Claims()) > 0 {
+		b.busy.Add(j, busySlot)
+	}
+	j.sum = j.hash()
+	b.sum += j.sum
+	b.records.Add(j)
+	b.lists.update(j)
+	b.Changed(j)
+}
+
+func (b *Book) applyJob(j *Job, f *protocol.Fact) {
+	switch f.Kind {
+	case protocol.Claimed:
+		b.claim(j, f)
+	case protocol.ClaimExtended:
+		c := b.standing(j, f.Token)
+		if !j.work.progress.Move(c.Range, f.Range) {
+			invariant.Check(false, "job %s: the extension %v of %v overlaps committed work", j.ID, f.Range, f.Token)
+		}
+		j.work.claims.Move(c, f.Range, f.End, f.Peak)
+		b.watch.Resold(j, c)
+		if !planted.In(planted.ForgetStale) {
+			b.Touch(j)
+		}
+	case protocol.Released:
+		b.settle(j, f, job.Range{})
+	case protocol.Committed:
+		c := *b.standing(j, f.Token)
+		if !j.work.progress.Committable(f.Range, c.Range) {
+			invariant.Check(false, "job %s: committing %v of claim %v a second time or beyond it", j.ID, f.Range, c.Range)
+		}
+		b.settle(j, f, f.Range)
+		j.work.progress.Commit(f.Range, f.Skipped)
+		if !f.Skipped { // there is nothing to publish of what was given up
+			j.work.output.Await(&c, f.Range)
+			b.ArmOutput(j)
+		}
+		if j.Spec.Kind == job.Steps && f.Result.Checkpoint {
+			j.work.progress.Checkpoint(f.Token)
+		}
+		if j.Complete() {
+			b.retire(j) // it has no use for a window any more
+		}
+	case protocol.OutputPublished:
+		j.makeWork().output.Published(f.Token)
+		b.ArmOutput(j)
+		b.Stir(j)
+		b.Closed.mayLeave(j)
+	case protocol.Calibrated:
+		j.lessons = j.lessons.Learned(f.Learned)
+		b.watch.Moved(j)
+		b.Touch(j)
+	case protocol.HomeHeld:
+		j.Held = f.Flag
+		b.watch.Paused(j)
+		b.Changed(j)
+	case protocol.Ended:
+		j.MakeEnding().Close(f.Verdict, f.At)
+		b.retire(j)
+		b.Closed.say(j)
+	case protocol.HomeReopened:
+		b.reopen(j, f)
+	case protocol.HomeLeaving:
+		b.countLeaving(j, -1)
+		j.MakeEnding().Leave(f.Text)
+		b.countLeaving(j, 1)
+		b.retire(j)
+		b.Touch(j) // a continuation that was to be asked for is not
+	}
+}
+
+// claim has a new claim of a job stand.
+func (b *Book) claim(j *Job, f *protocol.Fact) {
+	w := j.makeWork()
+	if !w.progress.Claim(f.Range) {
+		invariant.Check(false, "job %s: %v is sold a second time", j.ID, f.Range)
+	}
+	c := w.claims.Add(&protocol.Claim{
+		Token: f.Token, Generation: j.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Members: f.Members, Speed: f.Speed,
+		Range: f.Range, Start: f.Start, End: f.End, Demand: f.Demand, Peak: f.Peak, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
+	})
+	if c == nil {
+		invariant.Check(false, "job %s: token %v is claimed twice", j.ID, f.Token)
+	}
+	if c.Bid != nil {
+		b.credit(j.q, -c.Bid.Price)
+	}
+	w.history.Serve(f.Start)
+	b.hold(j, c)
+	b.busy.Add(j, busySlot)
+	b.Touch(j)
+}
+
+// credit adds to what a queue has to pay with.
+func (b *Book) credit(q *Queue, more int64) {
+	if more != 0 {
+		b.inQueue(q.Name, func(q *Queue) { q.Credit(more) })
+	}
+}
+
+// hold has a claim of a job stand.
+func (b *Book) hold(j *Job, c *protocol.Claim) {
+	j.q.Hold(1 + len(c.Also))
+	b.watch.Sold(j, c)
+}
+
+// settle ends a claim: what it held is free again but for committed, and it becomes part of the past.
+func (b *Book) settle(j *Job, f *protocol.Fact, committed job.Range) {
+	b.standing(j, f.Token)
+	w, q := j.work, j.q
+	c, l := w.claims.Remove(f.Token)
+	w.progress.Release(c.Range)
+	if l.Running() != 0 {
+		q.Stop(l.Running(), policy.MiB(c.Demand))
+	}
+	if len(w.claims.All()) == 0 {
+		b.rest(j)
+	}
+	q.Hold(-1 - len(c.Also))
+	b.Freed(q)
+
+	was := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
+	p, attained := w.history.Settle(was, f.Result, f.At)
+	q.Attain(attained)
+	b.watch.Freed(j, &p.Claim, f.At)
+	if p.RealStart == 0 && c.Bid != nil {
+		w.history.Unserve(c.Bid.Since) // it was not served after all
+		b.credit(q, c.Bid.Price)
+	} else {
+		w.history.Serve(f.At)
+	}
+	b.Changed(j)
+}
+
+// standing is the claim under a token, which must stand.
+func (b *Book) standing(j *Job, t job.Token) *protocol.Claim {
+	c := j.Standing().Claim(t)
+	if c == nil {
+		invariant.Check(false, "job %s: token %v has no claim", j.ID, t)
+	}
+	return c
+}
+
+// reopen makes a job that is over one that waits. Its wait begins anew: it is not put before those that came while it was over. What ended
+// it counts no more.
+func (b *Book) reopen(j *Job, f *protocol.Fact) {
+	b.lists.strike(j) // it stands elsewhere in lists from now on
+	j.Generation, j.Submitted = f.Generation, f.At
+	j.Spec, j.specSum = b.specs.Share(f.Spec)
+	j.Held = false
+	b.Closed.stay(j)
+	j.end = nil
+	if w := j.work; w != nil {
+		w.history.Reopen()
+		w.progress.Forgive()
+	}
+	j.lessons.Forgive()
+	if j.trouble != nil {
+		j.trouble.Reopen()
+		b.Agenda.Set(Resting, j, quantity.Never)
+	}
+	b.watch.Reopened(j)
+	if !j.Complete() {
+		b.enliven(j)
+	}
+	b.Changed(j)
+}

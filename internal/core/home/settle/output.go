@@ -1,0 +1,50 @@
+package settle
+
+import (
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// mostPublishing bounds of how many jobs the publications are asked about in one step: after a restart all are due at once.
+const mostPublishing = 256
+
+// Published: the output of a commit is in its place.
+func (d *Desk) Published(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	j := d.book.Job(in.Job)
+	if j == nil {
+		return
+	}
+	if _, found := j.Output().Find(in.Token); !found {
+		return
+	}
+	d.book.Fact(out, protocol.Fact{Kind: protocol.OutputPublished, Job: j.ID, Token: in.Token})
+	if len(j.Claims()) == 0 {
+		d.Settled(now, j, out)
+	}
+}
+
+// askPublications says again what was committed, to nodes that have not said that it is published: what they said may be
+// lost, or they may have forgotten it in a crash.
+func (d *Desk) askPublications(now quantity.Instant, j *record.Job, out *protocol.Out) {
+	j.Output().Ask(now, func(p *protocol.Publication) {
+		d.acknowledge(protocol.Address{Role: protocol.Node, ID: string(p.Node)}, j.ID, p.Token, p.Range, out)
+	})
+	d.book.ArmOutput(j)
+}
+
+// sayClosed tells the gate of verdicts, and the archive of jobs that leave.
+func (d *Desk) sayClosed(now quantity.Instant, out *protocol.Out) {
+	for _, j := range d.book.Closed.Said(now) {
+		body := out.Closing(protocol.Closing{Verdict: j.Ending().Verdict(), At: j.Ending().Ended()})
+		d.claims.Send(out, protocol.Message{
+			Kind: protocol.Closed, To: d.cfg.Gates.Of(j.ID), Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Body: body,
+		})
+	}
+	for _, j := range d.book.Closed.Left(now) {
+		filed := j.AppendFacts(nil)
+		filed[0].Actor = d.cfg.Self
+		to := protocol.Address{Role: protocol.Archive}
+		d.claims.Send(out, protocol.Message{Kind: protocol.File, To: to, Job: j.ID, Generation: j.Generation, Filed: filed})
+	}
+}

@@ -1,0 +1,188 @@
+package settle
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/gang"
+	"sluice.dev/sluice/internal/core/home/backoff"
+	"sluice.dev/sluice/internal/core/home/learn"
+	"sluice.dev/sluice/internal/core/home/lease"
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Result is the fifth step. It commits only if the claim is current; a Result of a released claim is refused, and one
+// that was settled before gets the same answer again.
+func (d *Desk) Result(now quantity.Instant, in *protocol.Message, end *protocol.Conclusion, out *protocol.Out) {
+	counts := &protocol.Acknowledgement{}
+	ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job, Body: counts}
+	j := d.book.Job(in.Job)
+	if j == nil || j.Epoch != in.Epoch {
+		d.claims.Send(out, ack)
+		return
+	}
+	if gang, l, c, i := d.claims.Member(in); c != nil && c.Generation.Number() == in.Generation.Number() {
+		d.memberGone(now, gang, l, c, i, end.Result, out)
+		return
+	}
+	c := j.Standing().Claim(in.Token)
+	if c == nil || c.Generation.Number() != in.Generation.Number() {
+		counts.Range = Answered(j, in.Token)
+		if planted.In(planted.CommitWithoutClaim) || planted.In(planted.PublishReleased) && counts.Range.Empty() {
+			counts.Range = job.Range{From: end.Range.From, To: max(end.Range.From, min(end.Result.Progress, end.Range.To))}
+		}
+		d.claims.Send(out, ack)
+		return
+	}
+	d.conclude(now, j, c, end.Result, in.From, out)
+}
+
+// conclude settles a claim by its result, and tells its node, or those of its members.
+func (d *Desk) conclude(
+	now quantity.Instant, j *record.Job, standing *protocol.Claim, r *job.Result, node protocol.Address, out *protocol.Out,
+) {
+	c := *standing
+	d.claims.Delays.Taken(j, standing)
+	remained := j.Lease(c.Token).Remains()
+	if remained != 0 {
+		j.MakeBackoff().Outlives(true)
+	} else {
+		j.Backoff().Outlives(false)
+	}
+	if r.Start != 0 {
+		d.watch.Began(j, r.Start) // Running was lost
+	}
+	done := completed(j, &c, r)
+	learned, skip := learn.Result(now, j.Spec, j.Learned(), &c, r, done, d.supply)
+	if skip {
+		done = c.Range
+	}
+	q := j.Queue().Standing()
+	q.Queue = j.Queue().Name
+	if learn.Observe(d.cfg.Trust, j.Spec, &c, r, done, &learned, &q.Trust, d.supply) {
+		d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &q})
+	}
+	d.watch.Ends(j, standing, r, done, out)
+	if done.Empty() {
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, Result: r, At: now})
+	} else {
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Committed, Job: j.ID, Token: c.Token, Range: done, Result: r, Skipped: skip, At: now})
+	}
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &learned})
+	if skip {
+		done = job.Range{} // there is nothing to publish
+	}
+	if j.Complete() {
+		d.teach(j, out)
+	}
+	j.Output().Told(now)
+	d.book.ArmOutput(j)
+	if planted.In(planted.PublishAll) {
+		done = c.Range
+	}
+	if len(c.Members) > 0 {
+		d.confirm(j.ID, c.Members, done, out)
+	} else {
+		d.acknowledge(node, j.ID, c.Token, done, out)
+	}
+	d.claims.Delays.Ended(now, j, r)
+	if bad := learned.Failures + learned.Kills + j.Backoff().Outlived(); bad > 0 && !j.Complete() && j.Ending().Leaving() == "" {
+		d.claims.Delays.Rest(now, j, d.pause(bad, remained, c.End))
+	}
+	d.Settled(now, j, out)
+}
+
+// pause is for how long a job asks for nothing after so many bad ends in a row; as long as its processes outlived the lease, if they did:
+// the slice could not be sold meanwhile.
+func (d *Desk) pause(bad int, remained, end quantity.Instant) time.Duration {
+	pause := d.cfg.Backoff << min(bad-1, 6)
+	if remained != 0 {
+		pause = max(pause, min(backoff.Most, remained.Sub(end)))
+	}
+	return pause
+}
+
+// Answered is the part of a settled subjob that was published.
+func Answered(j *record.Job, t job.Token) job.Range {
+	p := j.History().Of(t)
+	if p == nil || p.Skipped && !planted.In(planted.PublishSkipped) {
+		return job.Range{}
+	}
+	return p.Committed
+}
+
+// completed is the part of a claim that a result completes: as far as the result says and within the claim, on the grid or
+// at its end, and for steps only with the checkpoint that belongs to it, unless it finishes the job. Success alone says
+// nothing about the claim's end: it may have been extended without the node, or without the program, having heard of it.
+func completed(j *record.Job, c *protocol.Claim, r *job.Result) job.Range {
+	to := min(r.Progress, c.Range.To)
+	if planted.In(planted.TrustProgress) && to > c.Range.From {
+		to = c.Range.To
+	}
+	if j.Spec.Kind == job.Rigid && r.Outcome != job.Done {
+		to = c.Range.From
+	}
+	if to < c.Range.To && !learn.Suspected(j.Learned().Suspects, c.Range.From) {
+		to = max(c.Range.From, to/j.Spec.Grid*j.Spec.Grid)
+	}
+	if j.Spec.Kind == job.Steps && !r.Checkpoint && to < j.Spec.Total {
+		to = c.Range.From
+	}
+	return job.Range{From: c.Range.From, To: max(to, c.Range.From)}
+}
+
+// RedeemRefused: a node has made a claim no lease, and never will.
+func (d *Desk) RedeemRefused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
+	if j, l, c, i := d.claims.Member(in); c != nil {
+		if l.Course(c).Refused(i, r.Text) {
+			d.proceed(now, j, l, c, out)
+		}
+		return
+	}
+	if j, l := d.claims.Standing(in); j != nil {
+		d.claims.BackOff(now, j, nil, l.WonBy(), r.Text)
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, Text: r.Text, At: now})
+		d.Settled(now, j, out)
+	}
+}
+
+// memberGone: a member's process is gone. Unless it was done the others are stopped.
+func (d *Desk) memberGone(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, i int, r *job.Result, out *protocol.Out) {
+	if i == 0 && r.Start != 0 {
+		d.watch.Began(j, r.Start)
+	}
+	if l.Course(c).Gone(i, r) {
+		d.proceed(now, j, l, c, out)
+	}
+}
+
+// proceed settles a gang's claim once nothing of any member is left; until then it stops those that are left if one has failed them.
+func (d *Desk) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
+	d.book.Stir(j)
+	course := l.Course(c)
+	if !course.Over() && !(planted.In(planted.SettleHalf) && course.Broken() != "") {
+		if course.Broken() != "" {
+			d.claims.RepeatGang(now, j, l, c, out)
+		}
+		return
+	}
+	if r, why := course.Result(); r != nil {
+		d.conclude(now, j, c, r, protocol.Address{}, out)
+	} else {
+		members := c.Members
+		d.claims.BackOff(now, j, nil, l.WonBy(), why)
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, Text: why, At: now})
+		d.confirm(j.ID, members, job.Range{}, out)
+		d.Settled(now, j, out)
+	}
+}
+
+// confirm says to the nodes of a settled gang what became of it.
+func (d *Desk) confirm(id job.ID, members []protocol.Member, done job.Range, out *protocol.Out) {
+	for i := range members {
+		d.acknowledge(gang.At(&members[i]), id, members[i].Token, done, out)
+	}
+}

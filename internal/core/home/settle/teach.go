@@ -1,0 +1,44 @@
+package settle
+
+import (
+	"iter"
+
+	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/home/learn"
+	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// teach adds what a job of which all is committed now has used to what is known of its template, and tells jobs of it that have not begun
+// where that changes much.
+func (d *Desk) teach(j *record.Job, out *protocol.Out) {
+	run, ok := learn.Run(j.Spec, j.Past(), j.Progress().Skipped(), j.Learned())
+	if !ok || !j.Complete() {
+		return
+	}
+	q, name := j.Queue(), j.Spec.Template
+	before := q.Templates().Of(name).Runs()
+	lesson := &protocol.Lesson{Queue: q.Name, Template: name, Runs: []forecast.Run{run}}
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: lesson})
+	t := q.Templates().Of(name)
+	if !t.News(before, j.Spec.Theta) {
+		return
+	}
+	d.book.List()
+	t.Tell(func(behind *record.Job) iter.Seq[*record.Job] { return q.Waiting(name, behind) }, func(j *record.Job) {
+		if t.Behind(int(j.Learned().Runs), j.Spec.Theta) {
+			d.Instruct(j, out)
+		}
+	})
+}
+
+// Instruct tells a job that has not begun what its template has taught.
+func (d *Desk) Instruct(j *record.Job, out *protocol.Out) {
+	t := j.Queue().Templates().Of(j.Spec.Template)
+	if t == nil {
+		return
+	}
+	l := t.Instruct(j.Spec, j.Learned())
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &l})
+	d.book.Changed(j)
+}
