@@ -45,12 +45,3 @@ func (a *Airlock) Account(now quantity.Instant, tasks []Task, d *Decision) {
 		}
 	}
 }
-
-// lack is what is to be made free at a reading: down to the calm line, in an emergency to the severe one. It is never nothing: one that stalls has memory.
-func (a *Airlock) lack(r *Reading) quantity.Amount {
-	line := r.calm
-	if r.Level == Emergency {
-		line = r.severe
-	}
-	return max(1, r.Used+a.growth(r.Growth)-line)
-}

@@ -2,7 +2,6 @@ package airlock
 
 import (
 	"fmt"
-	"math/bits"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -83,5 +82,3 @@ func (c *Config) Read(s *Snapshot) Reading {
 func share(capacity quantity.Amount, permille int64) quantity.Amount {
 	return quantity.Amount(quantity.MulDiv(int64(capacity), permille, 1000))
 }
-
-func log2(x uint64) uint64 { return uint64(bits.Len64(x) - 1) }

@@ -67,8 +67,3 @@ func (c *Config) Below(low, high *Place) string {
 
 // String is the class for people.
 func (c Class) String() string { return [...]string{"fleeting", "lasting", "collective"}[c] }
-
-// residence and footprint are the bands of the key: floor(log2(1 + seconds)), and of MiB.
-func residence(ran time.Duration) uint64 { return log2(1 + uint64(max(0, ran))/1e9) }
-
-func footprint(a quantity.Amount) uint64 { return log2(1 + uint64(max(0, a))>>20) }

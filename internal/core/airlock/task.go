@@ -1,6 +1,9 @@
 package airlock
 
 import (
+	"math/bits"
+	"time"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -102,3 +105,10 @@ func (c *Config) key(now quantity.Instant, t *Task) uint64 {
 	}
 	return head<<28 | uint64(t.Value)<<12 | elapsed<<6 | (63 - footprint(t.Resident+t.Parked))
 }
+
+func log2(x uint64) uint64 { return uint64(bits.Len64(x) - 1) }
+
+// residence and footprint are the bands of the key: floor(log2(1 + seconds)), and of MiB.
+func residence(ran time.Duration) uint64 { return log2(1 + uint64(max(0, ran))/1e9) }
+
+func footprint(a quantity.Amount) uint64 { return log2(1 + uint64(max(0, a))>>20) }

@@ -153,3 +153,13 @@ func LeastDemand(v *View, speed int64) quantity.Amount {
 	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
 	return v.Safe().LeastOver(free.From, v.useful(free, speed), v.Scale())
 }
+
+// align rounds a cut point up to the grid, at most end.
+func (v *View) align(from, to, end int64) int64 {
+	g := v.Spec.Grid
+	up := (to + g - 1) / g * g
+	if up <= from {
+		up += g
+	}
+	return min(up, end)
+}

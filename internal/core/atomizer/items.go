@@ -69,16 +69,6 @@ func (v *View) share(speed int64) int64 {
 	return max(part, least, v.Spec.Grid)
 }
 
-// align rounds a cut point up to the grid, at most end.
-func (v *View) align(from, to, end int64) int64 {
-	g := v.Spec.Grid
-	up := (to + g - 1) / g * g
-	if up <= from {
-		up += g
-	}
-	return min(up, end)
-}
-
 // suspectLimit narrows a free range for the halving of failing ranges: a piece does not cross the edge of a suspect
 // range and takes at most its limit within it. It returns the number of units and where the range now ends.
 func (v *View) suspectLimit(free job.Range) (limit, end int64) {

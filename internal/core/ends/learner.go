@@ -1,6 +1,7 @@
 package ends
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -133,3 +134,58 @@ func (l *Learner) predict(from quantity.Instant, g *Gap) Bet {
 
 // Kinds is how many kinds of gaps there are curves of.
 func (l *Learner) Kinds() int { return len(l.gaps.curves) }
+
+// Ended takes in what became of a subjob and of its bet. The bet failed where the gap was over before it and before the subjob. A subjob
+// whose least useful piece is longer than its bet was promised nothing; its bet counts all the same, or else the level of a guard that has
+// come to 0, where no bet is long enough for anybody, would stay there.
+func (l *Learner) Ended(b Bet, o Outcome) {
+	if b.None() {
+		return
+	}
+	l.version++
+	failed := o.Cut && o.Ended < b.Until
+	at := &l.stats.Kept
+	if o.Planned > b.Until {
+		at = &l.stats.Beyond
+	}
+	at.N++
+	if o.Cut {
+		at.Cut++
+	}
+	if failed {
+		l.stats.Failed++
+	}
+	if b.Claimed {
+		l.claimed.Saw(failed)
+	} else {
+		l.known.Saw(failed)
+	}
+}
+
+// Paid takes in that a subjob was cut short after it had worked for so long, of which so much was saved.
+func (l *Learner) Paid(kind Kind, worked, saved time.Duration) {
+	t := &l.tolls
+	o := t.of[kind]
+	if o == nil {
+		o = &toll{}
+		t.of[kind] = o
+	}
+	o.worked, o.saved = o.worked+max(0, worked), o.saved+min(max(0, saved), max(0, worked))
+	if o.seen++; o.seen == halved {
+		o.worked, o.saved, o.seen = o.worked/2, o.saved/2, halved/2
+	}
+	if at := slices.Index(t.paid, kind); at >= 0 {
+		t.paid = slices.Delete(t.paid, at, at+1)
+	}
+	if t.paid = append(t.paid, kind); len(t.paid) > MostKinds {
+		delete(t.of, t.paid[0])
+		t.paid = slices.Delete(t.paid, 0, 1)
+	}
+}
+
+// Loses says whether most of what subjobs of a kind have worked is lost when they are cut short, as far as is known. Those whose
+// programs save on their way, heed a warning, or work on units of their own may as well go on as long as they like.
+func (l *Learner) Loses(kind Kind) bool {
+	o := l.tolls.of[kind]
+	return o == nil || o.saved < o.worked/2
+}

@@ -19,30 +19,3 @@ type Outcome struct {
 	Planned, Ended quantity.Instant
 	Cut            bool
 }
-
-// Ended takes in what became of a subjob and of its bet. The bet failed where the gap was over before it and before the subjob. A subjob
-// whose least useful piece is longer than its bet was promised nothing; its bet counts all the same, or else the level of a guard that has
-// come to 0, where no bet is long enough for anybody, would stay there.
-func (l *Learner) Ended(b Bet, o Outcome) {
-	if b.None() {
-		return
-	}
-	l.version++
-	failed := o.Cut && o.Ended < b.Until
-	at := &l.stats.Kept
-	if o.Planned > b.Until {
-		at = &l.stats.Beyond
-	}
-	at.N++
-	if o.Cut {
-		at.Cut++
-	}
-	if failed {
-		l.stats.Failed++
-	}
-	if b.Claimed {
-		l.claimed.Saw(failed)
-	} else {
-		l.known.Saw(failed)
-	}
-}

@@ -156,3 +156,17 @@ func Board(name string) (Geometry, error) {
 	}
 	return Geometry{}, errkind.Errorf(errkind.NotFound, "board %q is not known; want one of %s", name, strings.Join(names, ", "))
 }
+
+// is says whether that is the board's name, or of one of its models.
+func (g *Geometry) is(product string) bool {
+	want := plain(product)
+	if want == plain(g.Name) || want == plain(g.Model) {
+		return true
+	}
+	for _, m := range g.Also {
+		if want == plain(m) {
+			return true
+		}
+	}
+	return false
+}

@@ -80,6 +80,3 @@ func share(n name, slices int) int64 {
 	}
 	return int64(min(compute, slices)) * 1000 / int64(slices)
 }
-
-// named is the memory that a name promises: gigabytes in it are decimal, or what they are rounded from is.
-func named(gigabytes int) quantity.Amount { return quantity.Amount(gigabytes) * 1e9 }

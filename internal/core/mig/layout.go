@@ -11,13 +11,6 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// wish is a part of a layout as written: so many of one profile, at a given start or at any (-1).
-type wish struct {
-	profile Profile
-	count   int
-	start   int
-}
-
 // maxText bounds what ParseLayout looks at, in bytes.
 const maxText = 256
 
@@ -179,13 +172,6 @@ func (g *Geometry) place(wishes []wish) Layout {
 	slices.SortFunc(l, func(a, b Instance) int { return cmp.Compare(a.Start, b.Start) })
 	return l
 }
-
-// largestFirst orders profiles by memory slices, then compute slices, then name.
-func largestFirst(a, b Profile) int {
-	return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(b.Compute, a.Compute), strings.Compare(a.Name, b.Name))
-}
-
-func sortLargestFirst(ps []Profile) { slices.SortFunc(ps, largestFirst) }
 
 func numbers(ns []int) string {
 	s := make([]string, len(ns))

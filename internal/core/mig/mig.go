@@ -7,7 +7,9 @@
 package mig
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -111,3 +113,10 @@ func (l Layout) String() string {
 	}
 	return b.String()
 }
+
+// largestFirst orders profiles by memory slices, then compute slices, then name.
+func largestFirst(a, b Profile) int {
+	return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(b.Compute, a.Compute), strings.Compare(a.Name, b.Name))
+}
+
+func sortLargestFirst(ps []Profile) { slices.SortFunc(ps, largestFirst) }

@@ -3,6 +3,8 @@ package mig
 import (
 	"strconv"
 	"strings"
+
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // name is a profile's name taken apart: [PARTc.]COMPUTEg.GIGABYTESgb and what it has more or less than others of that
@@ -88,16 +90,5 @@ func plain(product string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "nvidia"), "gb")
 }
 
-// is says whether that is the board's name, or of one of its models.
-func (g *Geometry) is(product string) bool {
-	want := plain(product)
-	if want == plain(g.Name) || want == plain(g.Model) {
-		return true
-	}
-	for _, m := range g.Also {
-		if want == plain(m) {
-			return true
-		}
-	}
-	return false
-}
+// named is the memory that a name promises: gigabytes in it are decimal, or what they are rounded from is.
+func named(gigabytes int) quantity.Amount { return quantity.Amount(gigabytes) * 1e9 }

@@ -40,16 +40,6 @@ func Compile(p Profile, total int64, thetaPPM int64) (Table, error) {
 	}
 }
 
-// triangle makes an empty table over bounds.
-func triangle(bounds []int64) Table {
-	n := len(bounds)
-	t := Table{Bounds: bounds, Least: make([][]quantity.Amount, n)}
-	for i := range t.Least {
-		t.Least[i] = make([]quantity.Amount, n-i)
-	}
-	return t
-}
-
 // maxProblems bounds the error of a large profile that is wrong throughout.
 const maxProblems = 64
 

@@ -27,21 +27,3 @@ func Excess(p Profile, from, to int64, capacity quantity.Amount) float64 {
 		return 0
 	}
 }
-
-// bounds lists the ends of the profile's stretches.
-func bounds(p Profile) []int64 {
-	var b []int64
-	switch p.Form {
-	case Phases:
-		for _, ph := range p.Phases {
-			b = append(b, ph.UpTo)
-		}
-	case Envelope:
-		for _, pt := range p.Curve {
-			b = append(b, pt.UpTo)
-		}
-	default:
-		b = p.Bounds
-	}
-	return b
-}

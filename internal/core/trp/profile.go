@@ -60,3 +60,21 @@ type Table struct {
 	Bounds []int64
 	Least  [][]quantity.Amount
 }
+
+// bounds lists the ends of the profile's stretches.
+func bounds(p Profile) []int64 {
+	var b []int64
+	switch p.Form {
+	case Phases:
+		for _, ph := range p.Phases {
+			b = append(b, ph.UpTo)
+		}
+	case Envelope:
+		for _, pt := range p.Curve {
+			b = append(b, pt.UpTo)
+		}
+	default:
+		b = p.Bounds
+	}
+	return b
+}

@@ -90,3 +90,13 @@ func (t *Table) Peak(scale int64) quantity.Amount {
 	}
 	return scaled(peak, scale)
 }
+
+// triangle makes an empty table over bounds.
+func triangle(bounds []int64) Table {
+	n := len(bounds)
+	t := Table{Bounds: bounds, Least: make([][]quantity.Amount, n)}
+	for i := range t.Least {
+		t.Least[i] = make([]quantity.Amount, n-i)
+	}
+	return t
+}
