@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process/aftermath"
 	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/process/pool"
@@ -42,18 +43,15 @@ type Executor struct {
 
 	health health
 
-	// names syncs the names of run directories, bootID names this start of the machine.
-	names  *syncs.Shared
+	// after is what the ends of all subjobs need, bootID names this start of the machine.
+	after  aftermath.Node
 	bootID string
 	// cut: the machine was started anew since run directories were last looked at. Find's alone.
 	cut bool
 	// over are run directories that are done with and wait to be removed.
-	over  chan over
-	rooms rooms.Rooms
-	// pressure is what the machine's memory was like when it was last looked at.
-	pressure pressure
-	// watcher is what this executor has to do with the machine's watcher.
-	watcher watcher
+	over   chan over
+	rooms  rooms.Rooms
+	sensor sensor
 	// logs and lost are what is kept of subjobs that are: what they said, and what they left that does not count.
 	logs, lost shelf.Shelf
 	// lives says which life of a job has its folders.
@@ -87,7 +85,8 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
-	e.names, e.bootID, e.past = &syncs.Shared{Path: e.s.In("runs")}, o.BootID, memory{most: max(1, o.KeepSettled)}
+	e.bootID, e.past = o.BootID, memory{most: max(1, o.KeepSettled)}
+	e.after = aftermath.Node{DataDir: o.DataDir, BootID: o.BootID, Names: &syncs.Shared{Path: e.s.In("runs")}, Now: o.now, Log: o.Logger}
 	e.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
 	e.pool.Program, e.pool.Runs = o.ShimPath, e.s.In("runs")
 	warn := func(path string, err error) {
@@ -128,8 +127,10 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	if o.Survival != nil {
-		e.keepWatcher()
-		e.tasks.Go(e.sense)
+		e.sensor.survival, e.sensor.airlock, e.sensor.log = o.Survival, o.Airlock, o.Logger
+		e.sensor.post, e.sensor.all, e.sensor.done = e.box.Post, e.all, e.done
+		e.sensor.watcher.keep(&e.o, e.iso.Cgroup)
+		e.tasks.Go(e.sensor.sense)
 	}
 	return e, nil
 }
@@ -186,7 +187,7 @@ func (e *Executor) Isolation() string {
 	parts = append(parts, "work directory by "+or(e.iso.Work, shim.WorkCopy))
 	if e.o.Survival != nil {
 		parts = append(parts, "where memory is short "+e.o.Survival.Capability().String())
-		say(e.watcher.keeper != nil, "by a watcher of its own", "by the daemon")
+		say(e.sensor.watcher.keeper != nil, "by a watcher of its own", "by the daemon")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -213,14 +214,15 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
 			return
 		}
-		r = &run{e: e, dir: e.s.Run(m.Token), token: m.Token, start: m, asked: e.o.now()}
+		r = e.newRun(m.Token)
+		r.start, r.asked = m, e.o.now()
 		e.runs[m.Token] = r
 		e.tasks.Go(func() { r.launch(witness) })
 	case protocol.Deadline, protocol.Stop:
 		if r != nil {
 			r.change(m)
 			e.tasks.Go(r.pass)
-			e.watcher.wake()
+			e.sensor.watcher.wake()
 		}
 	case protocol.Suspend, protocol.Resume:
 		if r != nil && e.o.Survival != nil {
@@ -252,7 +254,7 @@ func (e *Executor) Close() error {
 	}
 	e.o.Survival.Wake()
 	e.tasks.Wait()
-	err := e.watcher.close()
+	err := e.sensor.watcher.close()
 	e.letAllGo()
 	return errors.Join(err, e.o.Survival.Close())
 }

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process/aftermath"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
@@ -80,8 +81,8 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		e.artifacts.Away()
 		e.suspect(&protocol.Message{})
 	}
-	e.watcher.found.Store(true)
-	e.watcher.wake()
+	e.sensor.watcher.found.Store(true)
+	e.sensor.watcher.wake()
 	return found, errors.Join(errs...)
 }
 
@@ -110,14 +111,15 @@ const bootFile = "runs.boot"
 
 // find takes over one run directory. It returns nil for one that a power cut has left nothing of that counts.
 func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found, err error) {
-	r := &run{e: e, dir: e.s.Run(token), token: token, placed: true, unseen: true}
+	r := e.newRun(token)
+	r.placed, r.after.Unseen = true, true
 	if r.lease, err = r.dir.ReadLease(); err != nil && e.cut {
 		if _, failed := r.dir.ReadResult(); errors.Is(failed, fs.ErrNotExist) {
 			e.o.Logger.Info("a subjob was cut off with the machine: nothing of it counts", "subjob", token.String(), "left", err.Error())
 			return nil, foreign.Remove(string(r.dir))
 		}
 	}
-	if damaged(err) {
+	if aftermath.Damaged(err) {
 		return e.findDamaged(ctx, r, err)
 	}
 	if err != nil {
@@ -130,11 +132,12 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	switch {
 	case err == nil:
 		r.control = &c
-	case !damaged(err) && !l.Outlived(e.bootID):
+	case !aftermath.Damaged(err) && !l.Outlived(e.bootID):
 		return nil, err
 	}
 	f = &executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: e.o.Present(l.Slice)}, Witness: l.Witness}
-	res, err := r.ended()
+	var remain aftermath.Remain
+	res, err := r.after.Ended()
 	if shim.Held(err) {
 		res, err = r.dying(ctx)
 	}
@@ -148,12 +151,13 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		r.stoodBefore()
 		res = r.excused(res)
 		r.result, f.Result, f.Started = &res, &res, res.Start
-	case errors.Is(err, errRemain):
+	case errors.As(err, &remain):
+		r.remains(remain)
 		f.Stuck = true
 		e.tasks.Go(r.conclude)
 	case shim.Held(err):
 		note, noteErr := r.awaitNote(ctx)
-		if damaged(noteErr) {
+		if aftermath.Damaged(noteErr) {
 			return e.findDamaged(ctx, r, noteErr)
 		}
 		if noteErr != nil {
@@ -166,7 +170,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		f.Alive, f.Started = !f.Stuck, note.At
 		r.stoodBefore()
 		f.Still = f.Alive && r.found(note)
-		r.unseen = false
+		r.after.Unseen = false
 		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})
 		e.tasks.Go(func() { _ = r.watch(s) })
 	default:
@@ -189,9 +193,9 @@ func (e *Executor) startOf(l *shim.Lease) protocol.Message {
 // dying waits for the lock of a supervisor that is dead and whose last threads are just ending; of one that lives it
 // returns at once that it holds it.
 func (r *run) dying(ctx context.Context) (res job.Result, err error) {
-	for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(aftermath.Patience); ; time.Sleep(time.Millisecond) {
 		note, noteErr := r.dir.ReadNote()
-		res, err = r.ended()
+		res, err = r.after.Ended()
 		if !shim.Held(err) || noteErr != nil || (tree.Process{PID: note.PID, Started: note.Started}).Alive() || time.Now().After(until) || ctx.Err() != nil {
 			return res, err
 		}
@@ -200,7 +204,7 @@ func (r *run) dying(ctx context.Context) (res job.Result, err error) {
 
 // awaitNote reads the note of a supervisor that holds the lock: it writes it at once.
 func (r *run) awaitNote(ctx context.Context) (shim.Note, error) {
-	for until := time.Now().Add(patience); ; {
+	for until := time.Now().Add(aftermath.Patience); ; {
 		note, err := r.dir.ReadNote()
 		if !errors.Is(err, fs.ErrNotExist) {
 			return note, err

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,32 @@ type pressure struct {
 	news bool
 }
 
+// sensor looks at the machine's memory for as long as the executor is open, and says what it is like. What it has is of its one goroutine, but
+// for what is said otherwise.
+type sensor struct {
+	survival survival.Survival
+	airlock  airlock.Config
+	log      *slog.Logger
+	post     func(protocol.Message)
+	// all are the subjobs that are not settled.
+	all func() []*run
+	// done is closed with the executor.
+	done chan struct{}
+
+	pressure pressure
+	// watcher is what this executor has to do with the machine's watcher.
+	watcher watcher
+}
+
+func (n *sensor) closed() bool {
+	select {
+	case <-n.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // watched: the machine's watcher says so.
 func (p *pressure) watched() bool { return p.life != 0 }
 
@@ -57,52 +84,52 @@ func (p *pressure) watched() bool { return p.life != 0 }
 func monotonic() time.Duration { return shim.Boottime() }
 
 // sense looks at the machine's memory for as long as the executor is open, and says what it is like when that is worth a look.
-func (e *Executor) sense() {
-	p := &e.pressure
-	for !e.isClosed() {
+func (n *sensor) sense() {
+	p := &n.pressure
+	for !n.closed() {
 		now := monotonic()
-		watched := e.follow()
+		watched := n.follow()
 		var err error
 		if !watched {
-			err = e.o.Survival.Sense(now, &p.memory)
+			err = n.survival.Sense(now, &p.memory)
 		}
 		if err != nil {
 			if !p.failed {
-				e.o.Logger.Error("the machine's memory can't be looked at; trying again", "err", err)
+				n.log.Error("the machine's memory can't be looked at; trying again", "err", err)
 			}
 			p.failed = true
-			e.o.Survival.Await(quiet)
+			n.survival.Await(quiet)
 			continue
 		}
 		p.failed = false
 		p.room.Store(int64(p.memory.Room))
-		near := e.read()
+		near := n.read()
 		if !watched && (near || p.reading.Share >= stallsFrom/2) {
-			e.measure(now)
+			n.measure(now)
 		}
-		if e.worthALook(now) {
-			e.say()
+		if n.worthALook(now) {
+			n.say()
 		}
-		e.await(e.pause(near, monotonic()-now))
+		n.await(n.pause(near, monotonic()-now))
 	}
 }
 
 // read takes the lines, and says whether the memory is near to the calm one.
-func (e *Executor) read() (near bool) {
-	p, m := &e.pressure, &e.pressure.memory
-	s := airlock.Snapshot{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Stall: e.stall()}
-	p.reading = e.o.Airlock.Read(&s)
+func (n *sensor) read() (near bool) {
+	p, m := &n.pressure, &n.pressure.memory
+	s := airlock.Snapshot{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Stall: n.stall()}
+	p.reading = n.airlock.Read(&s)
 	if p.reading.Level > airlock.Calm {
 		return true
 	}
 	s.Used += max(0, m.Growth) * quantity.Amount(coming/time.Second)
-	soon := e.o.Airlock.Read(&s)
+	soon := n.airlock.Read(&s)
 	return soon.Level > airlock.Calm
 }
 
 // stall is the share of time in which all of the machine's tasks stood still for want of memory, where that is short.
-func (e *Executor) stall() int64 {
-	m := &e.pressure.memory
+func (n *sensor) stall() int64 {
+	m := &n.pressure.memory
 	if quantity.MulDiv(int64(m.Used), 1000, int64(max(1, m.Capacity))) < stallsFrom {
 		return 0
 	}
@@ -110,8 +137,8 @@ func (e *Executor) stall() int64 {
 }
 
 // measure looks at what subjobs have. One that something is being done to is as it was then.
-func (e *Executor) measure(now time.Duration) {
-	for _, r := range e.all() {
+func (n *sensor) measure(now time.Duration) {
+	for _, r := range n.all() {
 		s := &r.still
 		if !s.acting.TryLock() {
 			continue
@@ -124,12 +151,12 @@ func (e *Executor) measure(now time.Duration) {
 }
 
 // worthALook says whether something is to be said now.
-func (e *Executor) worthALook(now time.Duration) bool {
-	p := &e.pressure
-	if p.reading.Level > airlock.Calm || p.saidAt == 0 || p.news || e.anyStill() {
+func (n *sensor) worthALook(now time.Duration) bool {
+	p := &n.pressure
+	if p.reading.Level > airlock.Calm || p.saidAt == 0 || p.news || n.anyStill() {
 		return true
 	}
-	if now-p.saidAt >= e.o.Airlock.Timer/3 { // what is not said again is old to the node after a whole one
+	if now-p.saidAt >= n.airlock.Timer/3 { // what is not said again is old to the node after a whole one
 		return true
 	}
 	changed := p.reading.Share - p.said
@@ -137,19 +164,19 @@ func (e *Executor) worthALook(now time.Duration) bool {
 }
 
 // anyStill: a subjob stands still, or is to.
-func (e *Executor) anyStill() bool {
-	return slices.ContainsFunc(e.all(), func(r *run) bool {
+func (n *sensor) anyStill() bool {
+	return slices.ContainsFunc(n.all(), func(r *run) bool {
 		wanted, open := r.stands()
 		return (wanted || r.watched()) && open
 	})
 }
 
 // say says what the memory is like, and what every subjob that can be seen has of it.
-func (e *Executor) say() {
-	p, m := &e.pressure, &e.pressure.memory
+func (n *sensor) say() {
+	p, m := &n.pressure, &n.pressure.memory
 	p.said, p.saidAt, p.news = p.reading.Share, monotonic(), false
-	strain := &protocol.Strain{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: m.Room, Stall: e.stall(), Watch: p.life}
-	for _, r := range e.all() {
+	strain := &protocol.Strain{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: m.Room, Stall: n.stall(), Watch: p.life}
+	for _, r := range n.all() {
 		r.mu.Lock()
 		seen := r.started != 0 && r.result == nil
 		r.mu.Unlock()
@@ -157,7 +184,7 @@ func (e *Executor) say() {
 			continue
 		}
 		if p.life != 0 {
-			strain.Uses = append(strain.Uses, e.watcher.use(r.token))
+			strain.Uses = append(strain.Uses, n.watcher.use(r.token))
 			continue
 		}
 		use := protocol.Use{Token: r.token}
@@ -171,17 +198,17 @@ func (e *Executor) say() {
 		strain.Uses = append(strain.Uses, use)
 	}
 	slices.SortFunc(strain.Uses, func(a, b protocol.Use) int { return a.Token.Compare(b.Token) })
-	e.box.Post(protocol.Message{Kind: protocol.Pressure, Body: strain})
+	n.post(protocol.Message{Kind: protocol.Pressure, Body: strain})
 }
 
 // pause is how long it may be until the next look, after one that took so long.
-func (e *Executor) pause(near bool, took time.Duration) time.Duration {
+func (n *sensor) pause(near bool, took time.Duration) time.Duration {
 	switch {
-	case e.pressure.reading.Level >= airlock.Severe:
+	case n.pressure.reading.Level >= airlock.Severe:
 		return max(pressed, pressedShare*took)
-	case near || e.anyStill():
+	case near || n.anyStill():
 		return max(watchful, pressedShare*took)
-	case e.pressure.watched():
+	case n.pressure.watched():
 		return heard
 	default:
 		return max(atRest, restShare*took)

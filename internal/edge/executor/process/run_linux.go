@@ -7,9 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/process/aftermath"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/rooms"
-	"sluice.dev/sluice/internal/edge/executor/process/syncs"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
@@ -44,28 +44,19 @@ type run struct {
 	onGPU  quantity.Amount
 	result *job.Result
 	still  still
-	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it. These, and
-	// all fields down to hitWords, are used by the goroutine that stays with the subjob alone.
-	named *syncs.Sync
-	well  bool
-	// told: the end is known to stand in the events file, or not to belong there. Of the same goroutine until there is a result, then of
-	// who settles.
-	told bool
-	// gone is when the processes that outlived a dead supervisor had been killed; 0: there were none to kill.
-	gone quantity.Instant
-	// trouble of the node that its start, or its end, has met.
+	// trouble of the node that its start has met. Of the goroutine that stays with the subjob.
 	trouble error
-	// damage is why its lease could not be read; empty: it was read.
-	damage string
-	// locked: this executor holds the lock of the run directory, so a process that has the note open there is not its supervisor.
-	locked bool
-	// unseen: its supervisor was dead already when this daemon started, so no daemon saw it die.
-	unseen bool
-	// hit is the outcome of the limit that it had hit before its supervisor died, 0 for none, and hitWords says how.
-	hit      job.Outcome
-	hitWords string
+	// after finds out how it ended, once its supervisor is gone.
+	after aftermath.Aftermath
 	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
 	passing, settling sync.Mutex
+}
+
+// newRun is a subjob of a run directory that is there, or will be.
+func (e *Executor) newRun(t job.Token) *run {
+	r := &run{e: e, dir: e.s.Run(t), token: t}
+	r.after = aftermath.Aftermath{Node: &e.after, Dir: r.dir, Token: t, Lease: &r.lease, Storing: r.saysStoring, Reclaimed: r.reclaimed}
+	return r
 }
 
 // answer posts a message about this subjob to whoever asked for it.
@@ -170,5 +161,5 @@ func (r *run) over(res job.Result) {
 	r.result = &res
 	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
 	r.e.tasks.Go(r.letGo)
-	r.e.watcher.wake()
+	r.e.sensor.watcher.wake()
 }

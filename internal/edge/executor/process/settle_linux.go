@@ -37,7 +37,7 @@ func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	}
 	for {
 		if r != nil {
-			r.tellBehind()
+			r.after.TellBehind(r.result)
 		}
 		err := e.settleOnce(m, r)
 		if err == nil {

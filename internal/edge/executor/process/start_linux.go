@@ -121,7 +121,7 @@ func (r *run) prepare(witness journal.Position) error {
 	if planted.In(planted.TellBeforeLasting) {
 		return nil
 	}
-	r.named = r.e.names.Ask() // nobody waits for it before the result is told
+	r.after.Name()
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Resume: resume,
 		User:     user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
-		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank, Watch: r.e.watcher.path,
+		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank, Watch: r.e.sensor.watcher.path,
 	}
 	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
 		l.Memory, l.Planned = memory, w.Demand[trp.Memory]
@@ -208,7 +208,7 @@ func environment(base, own []string, l *shim.Lease, dir shim.Dir, memory quantit
 		"SLUICE_MEMORY_BYTES="+strconv.FormatInt(int64(memory), 10),
 		"SLUICE_CHECKPOINT_DIR="+dir.Checkpoint(),
 		"SLUICE_OUTPUT_DIR="+dir.Output(),
-		mark(dir),
+		dir.Mark(),
 		"SLUICE_LEASE_FILE="+dir.Terms(),
 		"SLUICE_NOTICE_FILE="+dir.Notice(),
 		// Empty rather than unset: a subjob of a slice without a device must not see one.
@@ -222,9 +222,6 @@ func environment(base, own []string, l *shim.Lease, dir shim.Dir, memory quantit
 	}
 	return env
 }
-
-// mark is the entry in its environment that tells a subjob's process from every other one's on the machine.
-func mark(dir shim.Dir) string { return "SLUICE_PROGRESS_FILE=" + dir.Progress() }
 
 // resume finds the checkpoint to start from. The subjob that left it was committed, but may be settled only now.
 func (r *run) resume(user *shim.User) (string, error) {

@@ -96,9 +96,9 @@ func (r *run) hold(note shim.Note) {
 	}
 	s.taken = true
 	r.mu.Lock()
-	s.note, s.restless = note, !note.Thaws || r.lease.Watch != r.e.watcher.path
+	s.note, s.restless = note, !note.Thaws || r.lease.Watch != r.e.sensor.watcher.path
 	r.mu.Unlock()
-	defer r.e.watcher.wake()
+	defer r.e.sensor.watcher.wake()
 	var err error
 	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted, Group: note.Cgroup}); err != nil {
 		s.hold = nil
@@ -200,7 +200,7 @@ func (r *run) stand() {
 	case wanted && (h == nil || r.restless()):
 		r.still.acting.Unlock()
 		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: true}})
-	case wanted && r.e.watcher.lives(): // it decides, and the node is about to hear so
+	case wanted && r.e.sensor.watcher.lives(): // it decides, and the node is about to hear so
 		r.still.acting.Unlock()
 	case wanted:
 		stands := r.suspend(h)
@@ -259,7 +259,7 @@ func (r *run) suspend(h survival.Hold) bool {
 	if err == nil {
 		stands, err = h.Settle(settles)
 	}
-	if err == nil && r.e.watcher.lives() {
+	if err == nil && r.e.sensor.watcher.lives() {
 		if err = h.Resume(); err == nil {
 			r.tell(false, false)
 			return false
@@ -312,7 +312,7 @@ func (r *run) bite() (moved quantity.Amount, more bool) {
 	defer r.still.acting.Unlock()
 	wanted, open := r.stands()
 	h := r.still.hold
-	if !wanted || !open || h == nil || r.e.isClosed() || r.e.pressure.room.Load() < int64(bite) {
+	if !wanted || !open || h == nil || r.e.isClosed() || r.e.sensor.pressure.room.Load() < int64(bite) {
 		return 0, false
 	}
 	if stands, err := h.Still(); err != nil || !stands {

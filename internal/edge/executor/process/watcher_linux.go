@@ -34,22 +34,22 @@ type watcher struct {
 	last atomic.Pointer[string]
 }
 
-// keepWatcher begins to keep one, if one is wanted. Without one the node decides.
-func (e *Executor) keepWatcher() {
-	w := &e.watcher
-	w.path = watch.Path(e.o.DataDir)
-	if !e.o.Watch {
+// keep begins to keep one, if one is wanted; base is the control group of subjobs. Without one the node decides.
+func (w *watcher) keep(o *Options, base string) {
+	w.path = watch.Path(o.DataDir)
+	if !o.Watch {
 		return
 	}
-	w.survival, w.news = e.o.Survival, make(chan struct{}, 1)
+	w.survival, w.news = o.Survival, make(chan struct{}, 1)
 	k, err := watch.Keep(watch.Options{
-		Path: w.path, Program: e.o.ShimPath, Kind: e.o.Survival.Capability().Kind, Base: e.iso.Cgroup, Config: e.o.Airlock, Now: e.o.now, Changed: w.wake, Log: e.o.Logger,
+		Path: w.path, Program: o.ShimPath, Kind: o.Survival.Capability().Kind, Base: base, Config: o.Airlock, Now: o.now, Changed: w.wake,
+		Log: o.Logger,
 	})
 	if err != nil {
 		if errkind.Of(err) == errkind.Conflict { // supervisors would take another's watcher for theirs
 			w.path = ""
 		}
-		e.o.Logger.Error("the machine's memory has no watcher of its own: the daemon looks after it as long as it lives", "err", err)
+		o.Logger.Error("the machine's memory has no watcher of its own: the daemon looks after it as long as it lives", "err", err)
 		return
 	}
 	w.keeper, w.before = k, k.Before()
@@ -71,17 +71,17 @@ func (w *watcher) wake() {
 }
 
 // await waits for patience at most, or until there is news. While a watcher lives the kernel's own triggers are its affair.
-func (e *Executor) await(patience time.Duration) {
-	if !e.pressure.watched() {
-		e.o.Survival.Await(patience)
+func (n *sensor) await(patience time.Duration) {
+	if !n.pressure.watched() {
+		n.survival.Await(patience)
 		return
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case <-e.watcher.news:
+	case <-n.watcher.news:
 	case <-timer.C:
-	case <-e.done:
+	case <-n.done:
 	}
 }
 
@@ -94,7 +94,7 @@ func (w *watcher) close() error {
 
 // Watcher says which process the machine's watcher is, 0 where none lives, and what it did last since this daemon began, for people; empty: nothing.
 func (e *Executor) Watcher() (pid int, last string) {
-	w := &e.watcher
+	w := &e.sensor.watcher
 	if w.keeper == nil {
 		return 0, ""
 	}
@@ -105,12 +105,12 @@ func (e *Executor) Watcher() (pid int, last string) {
 }
 
 // follow tells the watcher what there is, and takes in what it says; false: none lives that can be relied upon.
-func (e *Executor) follow() bool {
-	w := &e.watcher
+func (n *sensor) follow() bool {
+	w := &n.watcher
 	if w.keeper == nil {
 		return false
 	}
-	all := e.all()
+	all := n.all()
 	w.rows = w.rows[:0]
 	for _, r := range all {
 		if row, ok := r.row(); ok {
@@ -120,12 +120,12 @@ func (e *Executor) follow() bool {
 	if w.found.Load() { // until then what an earlier daemon has told is nearer to the truth
 		w.keeper.Publish(w.rows)
 	}
-	e.tellActs()
+	n.tellActs()
 	lives := w.keeper.Board(&w.board)
 	if !lives {
 		w.board = watch.Board{Stands: w.board.Stands[:0]}
 	}
-	p, b := &e.pressure, &w.board
+	p, b := &n.pressure, &w.board
 	if lives {
 		p.memory = survival.Memory{Capacity: b.Capacity, Used: b.Used, Growth: b.Growth, Room: b.Room, Full: b.Stall}
 	}
@@ -139,15 +139,15 @@ func (e *Executor) follow() bool {
 }
 
 // tellActs tells people what the watcher did, also what no daemon had come to hear.
-func (e *Executor) tellActs() {
-	w := &e.watcher
+func (n *sensor) tellActs() {
+	w := &n.watcher
 	lost := w.keeper.Acts(func(a *watch.Act) {
 		said := a.String()
 		w.last.Store(&said)
-		e.o.Logger.Warn("the machine is short of memory", "watcher", said, "at", a.At.Time())
+		n.log.Warn("the machine is short of memory", "watcher", said, "at", a.At.Time())
 	})
 	if lost > 0 {
-		e.o.Logger.Warn("not all is known that the watcher of the machine's memory did", "lost", lost)
+		n.log.Warn("not all is known that the watcher of the machine's memory did", "lost", lost)
 	}
 }
 
@@ -187,7 +187,7 @@ func (r *run) mirror(stands bool) {
 	if !changed {
 		return
 	}
-	r.e.pressure.news = true
+	r.e.sensor.pressure.news = true
 	r.e.tasks.Go(func() {
 		r.still.telling.Lock()
 		defer r.still.telling.Unlock()
@@ -225,14 +225,17 @@ func (w *watcher) use(t job.Token) protocol.Use {
 	return u
 }
 
-// reclaimed says whether the machine's watcher had ended it, as a supervisor asks that has not died itself.
-func (r *run) reclaimed() bool {
+// reclaimed is why the machine's watcher had ended it, as a supervisor asks that has not died itself; empty: it had not.
+func (r *run) reclaimed() string {
 	w := watch.Witness{Path: r.lease.Watch}
 	stand, ok := w.Stand(r.token)
 	if !ok {
-		stand, ok = r.e.watcher.stoodAs(r.token)
+		stand, ok = r.e.sensor.watcher.stoodAs(r.token)
 	}
-	return ok && stand.State == airlock.Reclaiming
+	if ok && stand.State == airlock.Reclaiming {
+		return shortOfMemory
+	}
+	return ""
 }
 
 // stoodAs is what the watchers of earlier daemons had last done with a subjob.
@@ -245,7 +248,7 @@ func (w *watcher) stoodAs(t job.Token) (stand watch.Stand, ok bool) {
 
 // stoodBefore finds out of a subjob of an earlier daemon whether it stood still under that one, or since: its node knows nothing of it.
 func (r *run) stoodBefore() {
-	stand, ok := r.e.watcher.stoodAs(r.token)
+	stand, ok := r.e.sensor.watcher.stoodAs(r.token)
 	r.still.before = r.control != nil && r.control.Stood > 0 || ok && stand.Entries > 0
 }
 

@@ -48,6 +48,9 @@ func (d Dir) ProgressDir() string { return d.file("progress") }
 // Progress is the program's SLUICE_PROGRESS_FILE.
 func (d Dir) Progress() string { return filepath.Join(d.ProgressDir(), "progress.json") }
 
+// Mark is the entry in its environment that tells a subjob's process from every other one's on the machine.
+func (d Dir) Mark() string { return "SLUICE_PROGRESS_FILE=" + d.Progress() }
+
 // Work is the subjob's private copy of the work directory. Where that is an overlay it is seen in the subjob's mount namespace
 // alone, and empty from outside.
 func (d Dir) Work() string { return d.file("work") }
