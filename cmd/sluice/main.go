@@ -9,6 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/face/cli"
+	"sluice.dev/sluice/internal/face/cli/daemon"
+	"sluice.dev/sluice/internal/face/cli/data"
 	lab "sluice.dev/sluice/internal/lab/cli"
 )
 
@@ -33,7 +35,6 @@ func main() {
 	os.Exit(cli.Main(cli.Deps{
 		Version: version, Commit: commit, Umask: umask(), Sim: lab.Command, Operator: inCluster, Cluster: cluster,
 		Plugin: filepath.Base(os.Args[0]) == plugin,
-		Open:   cli.OpenDaemon, VerifyJournal: cli.VerifyJournal, AcceptJournalEnd: cli.AcceptJournalEnd,
-		RepairArchive: cli.RepairArchive,
+		Open:   daemon.Open, Data: data.Here(),
 	}))
 }

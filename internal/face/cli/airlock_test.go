@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
-	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/status"
-	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/face/api/apitest"
 )
 
@@ -32,16 +28,16 @@ func TestTheStateOfAnAirlock(t *testing.T) {
 		a := storm
 		c.change(&a)
 		fake.AirlockList = []status.Airlock{a}
-		if r := sluice(t, daemon(t, fake), "", "airlock"); r.code != 0 || !strings.HasPrefix(r.out, c.want) {
+		if r := sluice(t, answering(t, fake), "", "airlock"); r.code != 0 || !strings.HasPrefix(r.out, c.want) {
 			t.Errorf("it says\n%s\nwant\n%s", r.out, c.want)
 		}
 	}
 	none := apitest.New()
 	none.AirlockList = nil
-	if r := sluice(t, daemon(t, none), "", "airlock"); r.code != 0 || r.out != "no nodes\n" {
+	if r := sluice(t, answering(t, none), "", "airlock"); r.code != 0 || r.out != "no nodes\n" {
 		t.Errorf("without a node it says %q", r.out)
 	}
-	if r := sluice(t, daemon(t, none), "", "airlock", "-o", "json"); r.code != 0 || r.out != "[]\n" {
+	if r := sluice(t, answering(t, none), "", "airlock", "-o", "json"); r.code != 0 || r.out != "[]\n" {
 		t.Errorf("without a node it says %q", r.out)
 	}
 }
@@ -53,13 +49,13 @@ func TestOnlyTheLatestStepsOfAStorm(t *testing.T) {
 	for len(a.Steps) < 60 {
 		a.Steps = append(a.Steps, a.Steps[1])
 	}
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	narrow, wide := sluice(t, addr, "", "airlock"), sluice(t, addr, "", "airlock", "-o", "wide")
-	if n := strings.Count(narrow.out, "too much"); n != stepsShown || !strings.Contains(narrow.out, "and 43 before these\n") {
+	if n := strings.Count(narrow.out, "too much"); n != 20 || !strings.Contains(narrow.out, "and 43 before these\n") {
 		t.Errorf("%d steps in\n%s", n, narrow.out)
 	}
 	of := sluice(t, addr, "", "explain", "count-words")
-	if n := strings.Count(of.out, "too much"); n != stepsShown || !strings.Contains(of.out, "and 39 before these\n") {
+	if n := strings.Count(of.out, "too much"); n != 20 || !strings.Contains(of.out, "and 39 before these\n") {
 		t.Errorf("%d steps of a job in\n%s", n, of.out)
 	}
 	if n := strings.Count(wide.out, "too much"); n < 57 || !strings.Contains(wide.out, "and 3 before these\n") {
@@ -77,7 +73,7 @@ func TestNamesInAnAirlockDoNothingToATerminal(t *testing.T) {
 	for i := range a.Steps {
 		a.Steps[i].Job, a.Steps[i].Slice, a.Steps[i].Spared, a.Steps[i].Below, a.Steps[i].Why, a.Steps[i].Step = bad, bad, bad, bad, bad, bad
 	}
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	for _, args := range [][]string{{"airlock"}, {"airlock", "-o", "wide"}, {"explain", "count-words"}, {"top"}} {
 		r := sluice(t, addr, "", args...)
 		if r.code != 0 || strings.ContainsAny(r.out, "\x1b\u202e") || strings.Contains(r.out, "\nnode-1: calm") {
@@ -85,64 +81,3 @@ func TestNamesInAnAirlockDoNothingToATerminal(t *testing.T) {
 		}
 	}
 }
-
-// TestAirlockOnAScreen fits it, and is moved through.
-func TestAirlockOnAScreen(t *testing.T) {
-	v := &airlocks{a: newApp(Deps{Now: apitest.Now})}
-	for i := range 50 {
-		v.list = append(v.list, &pb.Airlock{Node: "n", Level: "off", Why: strings.Repeat("y", i)})
-	}
-	for _, size := range [][2]int{{80, 24}, {20, 5}, {300, 200}} {
-		rows := v.frame(size[0], size[1], "the daemon is away")
-		if len(rows) > size[1] || rows[1].Text != "the daemon is away" || !strings.Contains(rows[0].Text, "12:00:00") {
-			t.Errorf("%d rows on a screen of %d: %q", len(rows), size[1], pictured(rows))
-		}
-	}
-	first := pictured(v.frame(80, 24, ""))
-	v.key(terminal.KeyPageDown)
-	if pictured(v.frame(80, 24, "")) == first {
-		t.Error("it does not move")
-	}
-	for range 50 {
-		v.key(terminal.KeyPageDown)
-	}
-	if last := v.frame(80, 24, ""); len(last) != 24 || strings.Contains(last[23].Text, "more lines") || !strings.Contains(last[23].Text, strings.Repeat("y", 49)) {
-		t.Errorf("at its end it shows %q", pictured(last))
-	}
-}
-
-// TestAirlockIsWatched where there is no terminal: it is printed again when it has changed.
-func TestAirlockIsWatched(t *testing.T) {
-	fake := apitest.New()
-	v := &airlocks{a: newApp(Deps{Now: apitest.Now})}
-	var out strings.Builder
-	v.a.Out = &out
-	ctx, cancel := context.WithCancel(t.Context())
-	looks := 0
-	watched := counted{v, func() {
-		switch looks++; looks {
-		case 3:
-			fake.AirlockList[0].Short = false
-		case 6:
-			cancel()
-		}
-		v.list = nil
-		for i := range fake.AirlockList {
-			v.list = append(v.list, &pb.Airlock{Node: string(fake.AirlockList[i].Node), Level: "off", Short: fake.AirlockList[i].Short, Why: map[bool]string{true: "short", false: "not short"}[fake.AirlockList[i].Short]})
-		}
-	}}
-	if err := v.a.watch(ctx, time.Millisecond, watched); err != nil {
-		t.Fatal(err)
-	}
-	if short, not := strings.Count(out.String(), ": short"), strings.Count(out.String(), "node-1: off, nobody looks at its memory: not short"); short != 1 || not != 1 {
-		t.Errorf("after %d looks it has printed\n%s", looks, out.String())
-	}
-}
-
-// counted is a view whose answers are made here.
-type counted struct {
-	*airlocks
-	look func()
-}
-
-func (c counted) fetch(context.Context) (func(), error) { return c.look, nil }

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // answers is a handler as a transport, as a cluster's is.
@@ -60,7 +61,7 @@ func TestWhichIsMeant(t *testing.T) {
 		var out, errs bytes.Buffer
 		d := Deps{Plugin: c.plugin, Args: strings.Fields(c.args), In: strings.NewReader(""), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1, Getenv: func(string) string { return "" }}
 		if c.kube {
-			d.Cluster = func(w Where) (http.RoundTripper, string, error) {
+			d.Cluster = func(w session.Where) (http.RoundTripper, string, error) {
 				if w.Context == "nowhere" {
 					return nil, "", command.Usage("%w", errors.New("no such context"))
 				}

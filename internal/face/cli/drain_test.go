@@ -67,7 +67,7 @@ func TestADrainIsAskedForAndWaitedFor(t *testing.T) {
 func TestTheOnlyZoneIsNotDrained(t *testing.T) {
 	fake := apitest.New()
 	fake.ZoneList = fake.ZoneList[:1]
-	r := sluice(t, daemon(t, fake), "", "zones", "drain", "local-1", "--yes")
+	r := sluice(t, answering(t, fake), "", "zones", "drain", "local-1", "--yes")
 	if r.code != command.ExitFailed || !strings.Contains(r.err, "zones: in the file of --config") || len(fake.Calls()) > 0 {
 		t.Errorf("%+v", r)
 	}

@@ -16,13 +16,14 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/data"
 	lab "sluice.dev/sluice/internal/lab/cli"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.golden from what the command says now")
 
-// daemon serves a fake until the test ends and returns its address.
-func daemon(t *testing.T, fake *apitest.Fake) string {
+// answering serves a fake until the test ends and returns its address.
+func answering(t *testing.T, fake *apitest.Fake) string {
 	t.Helper()
 	return served(t, fake)
 }
@@ -48,14 +49,14 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 	code := Run(t.Context(), Deps{
 		Sim: lab.Command, Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
 		Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
-		VerifyJournal: func(_ context.Context, dir string) (string, error) {
+		Data: data.Tools{Verify: func(_ context.Context, dir string) (string, error) {
 			if dir == "bad" {
 				return "", fmt.Errorf("record 7 is damaged")
 			}
 			return dir + ": whole, 9 records", nil
 		},
-		AcceptJournalEnd: func(string, uint64) error { return nil },
-		RepairArchive:    func(string, int64, uint64) (string, error) { return "7 jobs are in the archive", nil },
+			AcceptEnd: func(string, uint64) error { return nil },
+			Repair:    func(string, int64, uint64) (string, error) { return "7 jobs are in the archive", nil }},
 	})
 	return result{code, out.String(), errs.String()}
 }
@@ -80,7 +81,7 @@ func golden(t *testing.T, name, got string) {
 
 // TestAnswers shows every command with its answer and exit code.
 func TestAnswers(t *testing.T) {
-	addr := daemon(t, apitest.New())
+	addr := answering(t, apitest.New())
 	var all strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(`
 jobs
@@ -234,7 +235,7 @@ up --log loud
 
 // TestHelp walks all commands: each has a short help and an example that names it, and each that does something has -o.
 func TestHelp(t *testing.T) {
-	a := newApp(Deps{Sim: lab.Command})
+	d := Deps{Sim: lab.Command}
 	count := 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -249,7 +250,7 @@ func TestHelp(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(a.root())
+	walk(d.root(newApp(d)))
 	if count < 40 {
 		t.Errorf("%d commands", count)
 	}
@@ -271,37 +272,6 @@ func TestShort(t *testing.T) {
 			t.Errorf("Short(%s) = %q, want %q", d, got, want)
 		}
 	}
-}
-
-func TestWhen(t *testing.T) {
-	now := apitest.Now()
-	for s, want := range map[string]time.Duration{
-		"now": 0, "12:00": 0, "13:30": 90 * time.Minute, "11:59": 24*time.Hour - time.Minute, "+20m": 20 * time.Minute, "1d": 24 * time.Hour,
-		"2026-03-01T14:00:00+01:00": time.Hour,
-	} {
-		if got, err := when(s, now); err != nil || got.Sub(now) != want {
-			t.Errorf("when(%q) = %s, %v, want %s from now", s, got, err, want)
-		}
-	}
-	for _, s := range []string{"", "noon", "25:00", "20", "-5m", "2026-03-01"} {
-		if got, err := when(s, now); err == nil {
-			t.Errorf("when(%q) = %s", s, got)
-		}
-	}
-}
-
-// FuzzWhen: whatever is accepted is a moment not before now, unless it was written with its date.
-func FuzzWhen(f *testing.F) {
-	for _, s := range []string{"now", "18:30", "+20m", "2026-03-01T18:00:00Z", "1-00:00:00"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		now := apitest.Now()
-		got, err := when(s, now)
-		if err == nil && got.Before(now) && !strings.Contains(s, "T") && !strings.Contains(s, "t") {
-			t.Fatalf("when(%q) = %s, before now", s, got)
-		}
-	})
 }
 
 // TestFlat: what a job wrote can't move a terminal's cursor.

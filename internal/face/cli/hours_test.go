@@ -31,7 +31,7 @@ func TestServingHoursAreOfTheCallersZone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			addr := daemon(t, apitest.New())
+			addr := answering(t, apitest.New())
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), Deps{
 				Args: strings.Fields("reserve --all --kind serving --start 08:00 --for 10h --every 24h"),
@@ -67,7 +67,7 @@ func TestSlicesShowWhatRepeats(t *testing.T) {
 	elapsed := protocol.Reservation{ID: 4, Kind: protocol.ForServing, Start: apitest.At(-36 * time.Hour),
 		End: apitest.At(-35 * time.Hour), Every: 37 * time.Hour}
 	fake.SliceList[0].Reservations = []protocol.Reservation{r, elapsed}
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	wide := sluice(t, addr, "", "slices", "-o", "wide").out
 	for _, want := range []string{
 		"3:serving +10h mon-fri 08:00-18:00 America/New_York (Fri 2026-03-06 08:00, Mon 2026-03-09 08:00, Tue 2026-03-10 08:00)",

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/face/cli/clitest"
+
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
@@ -46,7 +48,7 @@ func TestPausingSaysWhatItCosts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fake := apitest.New()
 			fake.CutList = c.cuts
-			addr := daemon(t, fake)
+			addr := answering(t, fake)
 			in := strings.NewReader(c.in)
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), Deps{
@@ -72,8 +74,8 @@ func TestPausingSaysWhatItCosts(t *testing.T) {
 }
 
 func TestSubmitSaysHowAKnownJobStands(t *testing.T) {
-	addr := daemon(t, apitest.New())
-	file := filepath.Join(tree(t, map[string]string{"gang.yml": fmt.Sprintf(jobFile, "gang", "")}), "gang.yml")
+	addr := answering(t, apitest.New())
+	file := filepath.Join(clitest.Tree(t, map[string]string{"gang.yml": fmt.Sprintf(jobFile, "gang", "")}), "gang.yml")
 	if r := sluice(t, addr, "", "submit", file); r.code != command.ExitFailed {
 		t.Errorf("over a job that is over: %+v", r)
 	}
@@ -89,7 +91,7 @@ func TestSubmitSaysHowAKnownJobStands(t *testing.T) {
 func TestUnquarantineSaysWhatItDid(t *testing.T) {
 	fake := apitest.New()
 	slice := &fake.SliceList[0]
-	addr, id := daemon(t, fake), string(slice.Slice.ID)
+	addr, id := answering(t, fake), string(slice.Slice.ID)
 	for state, want := range map[string]string{"quarantined": "unquarantined", "idle": "not quarantined, nothing changed"} {
 		slice.State = state
 		if r := sluice(t, addr, "", "unquarantine", id); r.code != 0 || r.out != id+" "+want+"\n" {

@@ -17,6 +17,16 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
+	"sluice.dev/sluice/internal/face/cli/daemon"
+	"sluice.dev/sluice/internal/face/cli/data"
+	"sluice.dev/sluice/internal/face/cli/jobs"
+	"sluice.dev/sluice/internal/face/cli/logs"
+	"sluice.dev/sluice/internal/face/cli/nodes"
+	"sluice.dev/sluice/internal/face/cli/pressure"
+	"sluice.dev/sluice/internal/face/cli/reserve"
+	"sluice.dev/sluice/internal/face/cli/session"
+	"sluice.dev/sluice/internal/face/cli/submit"
+	"sluice.dev/sluice/internal/face/cli/top"
 )
 
 // Deps is what the command needs of the world around it.
@@ -45,27 +55,12 @@ type Deps struct {
 	Operator func(*command.App) *cobra.Command
 	// Cluster reaches the jobs of a namespace of a Kubernetes cluster: what answers the API's calls for it, and what people are told that it is; nil: this build has
 	// no Kubernetes in it. Plugin: the program runs as kubectl's, and always does that.
-	Cluster func(w Where) (answers http.RoundTripper, where string, err error)
+	Cluster func(w session.Where) (answers http.RoundTripper, where string, err error)
 	Plugin  bool
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
-	Open func(ctx context.Context, o UpOptions) (*Daemon, error)
-	// VerifyJournal reads a data directory's journal and says in one line what stands there; an error names what is
-	// damaged. nil: this build can't.
-	VerifyJournal func(ctx context.Context, dataDir string) (string, error)
-	// AcceptJournalEnd takes record last, which must be the last there is, as the end of a journal that has lost its head.
-	AcceptJournalEnd func(dataDir string, last uint64) error
-	// RepairArchive writes the archive of a data directory anew with all that is whole, and says what it found. without is how many
-	// jobs that the journal knows of may be missing from then on, change the last one that it knows of; 0: as it was.
-	RepairArchive func(dataDir string, without int64, change uint64) (string, error)
-}
-
-// app is one run of the command.
-type app struct {
-	*command.App
-	deps              Deps
-	server, token, ca string
-	where             Where
-	http              *http.Client
+	Open func(ctx context.Context, o daemon.Options) (*daemon.Daemon, error)
+	// Data reads and mends what a stopped daemon left; a build has each or not.
+	Data data.Tools
 }
 
 // Main runs the command and returns its exit code. SIGINT and SIGTERM end it in order.
@@ -83,16 +78,13 @@ func Main(d Deps) int {
 // Run is Main under the caller's context.
 func Run(ctx context.Context, d Deps) int {
 	a := newApp(d)
-	root := a.root()
-	root.SetArgs(a.deps.Args)
+	root := d.root(a)
+	root.SetArgs(d.args())
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
-	if a.http != nil {
-		a.http.CloseIdleConnections()
-	}
-	err = errors.Join(err, a.Flush())
+	err = errors.Join(err, a.Close())
 	if err == nil {
 		return command.ExitOK
 	}
@@ -114,32 +106,19 @@ func Run(ctx context.Context, d Deps) int {
 	return code
 }
 
-func newApp(d Deps) *app {
+// args are those of the command line.
+func (d *Deps) args() []string {
 	if d.Args == nil {
-		d.Args = os.Args[1:]
+		return os.Args[1:]
 	}
-	if d.Patience == 0 {
-		d.Patience = patience
-	}
-	a := &app{App: &command.App{In: d.In, Getenv: d.Getenv, Now: d.Now}, deps: d}
-	if a.In == nil {
-		a.In = os.Stdin
-	}
-	if a.Getenv == nil {
-		a.Getenv = os.Getenv
-	}
-	if a.Now == nil {
-		a.Now = time.Now
-	}
-	out, err := d.Out, d.Err
-	if out == nil {
-		out = os.Stdout
-	}
-	if err == nil {
-		err = os.Stderr
-	}
-	a.Guard(out, err)
-	return a
+	return d.Args
+}
+
+func newApp(d Deps) *session.Session {
+	return session.New(session.Options{
+		Version: d.Version, Commit: d.Commit, In: d.In, Out: d.Out, Err: d.Err, Getenv: d.Getenv, Now: d.Now, Patience: d.Patience, Umask: d.Umask,
+		Interactive: d.Interactive, Cluster: d.Cluster, Plugin: d.Plugin,
+	})
 }
 
 const rootHelp = `Sluice turns leftover GPU time into finished work.
@@ -156,58 +135,50 @@ Every command is a call of the daemon's API, which is also plain JSON over HTTP:
   curl -s -H 'Content-Type: application/json' -d '{}' \
     http://127.0.0.1:7117/sluice.v1alpha1.SluiceService/ListJobs`
 
-func (a *app) root() *cobra.Command {
+func (d *Deps) root(a *session.Session) *cobra.Command {
 	root := &cobra.Command{
 		Use: "sluice", Short: "Turn leftover GPU time into finished work", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
 		Example: "  sluice up\n  sluice run --items 1000 --per-item 20ms --mem 1Gi -- ./work\n  sluice submit count.yml --wait\n  sluice jobs",
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Usage("%w", err) })
-	server := a.Getenv("SLUICE_SERVER")
-	if server == "" {
-		server = defaultServer
-	}
-	f := root.PersistentFlags()
-	f.StringVar(&a.server, "server", server, "the daemon's address (SLUICE_SERVER): host:port, https://host:port, or unix:PATH")
-	f.StringVar(&a.token, "token", "", "the daemon's token (better: SLUICE_TOKEN, which other users can't see)")
-	f.StringVar(&a.ca, "tls-ca", a.Getenv("SLUICE_TLS_CA"), "trust this PEM file for the daemon's certificate (SLUICE_TLS_CA)")
-	a.clusterFlags(root)
+	a.Flags(root)
 	root.AddGroup(&cobra.Group{ID: "jobs", Title: "Jobs:"}, &cobra.Group{ID: "slices", Title: "Slices and queues:"}, &cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "sim", Title: "Simulation:"})
 	for _, g := range []struct {
 		id   string
 		cmds []*cobra.Command
 	}{
-		{"jobs", []*cobra.Command{a.submitCmd(), a.runCmd(), a.initCmd(), a.jobsCmd(), a.jobCmd(), a.explainCmd(), a.logsCmd(), a.outputCmd(), a.waitCmd(), a.cancelCmd(), a.requeueCmd(), a.deleteCmd(), a.pauseCmd(), a.resumeCmd(), a.agentCmd()}},
-		{"slices", []*cobra.Command{a.slicesCmd(), a.windowsCmd(), a.timelineCmd(), a.reserveCmd(), a.unreserveCmd(), a.unquarantineCmd(), a.queuesCmd(), a.queueCmd(), a.zonesCmd(), a.airlockCmd()}},
-		{"daemon", []*cobra.Command{a.upCmd(), a.topCmd(), a.statusCmd(), a.journalCmd(), a.archiveCmd(), a.storeCmd(), a.versionCmd()}},
-		{"daemon", a.operatorCmds()},
-		{"sim", a.simCmds()},
+		{"jobs", []*cobra.Command{submit.SubmitCmd(a), submit.RunCmd(a), submit.InitCmd(a), jobs.JobsCmd(a), jobs.JobCmd(a), jobs.ExplainCmd(a), logs.LogsCmd(a), logs.OutputCmd(a), jobs.WaitCmd(a), jobs.CancelCmd(a), jobs.RequeueCmd(a), jobs.DeleteCmd(a), reserve.PauseCmd(a), reserve.ResumeCmd(a), jobs.AgentCmd(a)}},
+		{"slices", []*cobra.Command{nodes.SlicesCmd(a), nodes.WindowsCmd(a), nodes.TimelineCmd(a), reserve.ReserveCmd(a), reserve.UnreserveCmd(a), reserve.UnquarantineCmd(a), jobs.QueuesCmd(a), jobs.QueueCmd(a), nodes.ZonesCmd(a), pressure.AirlockCmd(a)}},
+		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data), data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
+		{"daemon", d.operatorCmds(a)},
+		{"sim", d.simCmds(a)},
 	} {
 		for _, c := range g.cmds {
-			c.GroupID, c.Hidden = g.id, a.deps.Plugin && !inCluster(c)
+			c.GroupID, c.Hidden = g.id, d.Plugin && !session.InCluster(c)
 			root.AddCommand(c)
 		}
 	}
-	root.Version = strings.TrimSpace(a.deps.Version + " " + a.deps.Commit)
+	root.Version = strings.TrimSpace(d.Version + " " + d.Commit)
 	root.SetVersionTemplate("sluice {{.Version}}\n")
 	wrapArgs(root)
 	return root
 }
 
 // operatorCmds is the command of an operator, if this build has it.
-func (a *app) operatorCmds() []*cobra.Command {
-	if a.deps.Operator == nil {
+func (d *Deps) operatorCmds(a *session.Session) []*cobra.Command {
+	if d.Operator == nil {
 		return nil
 	}
-	return []*cobra.Command{a.deps.Operator(a.App)}
+	return []*cobra.Command{d.Operator(a.App)}
 }
 
 // simCmds are the commands of simulations, if this build has them.
-func (a *app) simCmds() []*cobra.Command {
-	if a.deps.Sim == nil {
+func (d *Deps) simCmds(a *session.Session) []*cobra.Command {
+	if d.Sim == nil {
 		return nil
 	}
-	return []*cobra.Command{a.deps.Sim(a.App)}
+	return []*cobra.Command{d.Sim(a.App)}
 }
 
 // wrapArgs makes a wrong number of arguments an error of usage, for every command.

@@ -3,14 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -103,35 +101,6 @@ func TestADaemonThatStartsIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatComesIsWaitedFor: the same for a daemon that is named by its address. A port can't be kept free for it, so
-// whoever refuses is the test itself.
-func TestAnAddressThatComesIsWaitedFor(t *testing.T) {
-	tries := 0
-	connect := patiently(time.Minute, func(context.Context, string, string) (net.Conn, error) {
-		if tries++; tries < 4 {
-			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-		}
-		one, _ := net.Pipe()
-		return one, nil
-	})
-	if c, err := connect(t.Context(), "tcp", "127.0.0.1:1"); c == nil || err != nil || tries != 4 {
-		t.Errorf("%d tries: %v", tries, err)
-	}
-	tries = 0
-	for patience, want := range map[time.Duration]error{-1: syscall.ECONNREFUSED, time.Minute: syscall.EACCES} {
-		_, err := patiently(patience, func(context.Context, string, string) (net.Conn, error) {
-			tries++
-			return nil, &net.OpError{Op: "dial", Err: want}
-		})(t.Context(), "tcp", "127.0.0.1:1")
-		if !errors.Is(err, want) {
-			t.Errorf("%v, want %v", err, want)
-		}
-	}
-	if tries != 2 {
-		t.Errorf("%d tries without patience, or where it is of no use", tries)
-	}
-}
-
 // TestWaitOutlastsARestart: it says once that the daemon is away, once that it is back, and ends as it would have.
 func TestWaitOutlastsARestart(t *testing.T) {
 	p := newPlace(t)
@@ -197,7 +166,7 @@ func TestLogsFollowTheWholeJob(t *testing.T) {
 		}
 		return nil
 	}
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	r := sluice(t, addr, "", "logs", "train", "-f")
 	want := "1-1 | a\n1-2 | x\x1b[2J\n1-1 | bc\n1-1 | oh\n1-2 | end\n"
 	if r.code != 0 || r.out != want || strings.Count(r.err, "is away") != 1 || strings.Count(r.err, "is back") != 1 {
@@ -212,6 +181,7 @@ func TestLogsFollowTheWholeJob(t *testing.T) {
 
 // TestLongLines: a line without end is shown in parts, and memory stays bounded.
 func TestLongLines(t *testing.T) {
+	const maxLine = 64 << 10 // what package logs holds back of one
 	fake := apitest.New()
 	fake.FollowLog = func(_ context.Context, _ host.LogFollow, tell func(host.LogPiece) error) error {
 		for range 5 {
@@ -221,7 +191,7 @@ func TestLongLines(t *testing.T) {
 		}
 		return tell(host.LogPiece{Token: job.Token{Epoch: 1, Seq: 1}, Over: true})
 	}
-	r := sluice(t, daemon(t, fake), "", "logs", "train", "-f")
+	r := sluice(t, answering(t, fake), "", "logs", "train", "-f")
 	if lines := strings.Split(strings.TrimSpace(r.out), "\n"); r.code != 0 || len(lines) != 3 || strings.Count(r.out, "x") != 5*maxLine/2 {
 		t.Errorf("exit %d, %d lines, %d bytes", r.code, len(lines), len(r.out))
 	}

@@ -111,7 +111,7 @@ func TestTopAtATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := c.run(daemon(t, apitest.New()), nil, "top", "--every", "100ms")
+	done := c.run(answering(t, apitest.New()), nil, "top", "--every", "100ms")
 	c.see(takes)
 	c.see("sluice top  node-1")
 	c.see("\x1b[32m") // what runs is green
@@ -129,7 +129,7 @@ func TestTopAtATerminal(t *testing.T) {
 // TestNoColor: NO_COLOR leaves color out, and nothing else.
 func TestNoColor(t *testing.T) {
 	c := newConsole(t, 80, 24)
-	done := c.run(daemon(t, apitest.New()), map[string]string{"NO_COLOR": "1"}, "jobs", "--watch")
+	done := c.run(answering(t, apitest.New()), map[string]string{"NO_COLOR": "1"}, "jobs", "--watch")
 	c.see("count-words")
 	c.typed("q")
 	c.ends(done, 0)
@@ -141,7 +141,7 @@ func TestNoColor(t *testing.T) {
 // TestADumbTerminal is not taken over.
 func TestADumbTerminal(t *testing.T) {
 	c := newConsole(t, 80, 24)
-	c.ends(c.run(daemon(t, apitest.New()), map[string]string{"TERM": "dumb"}, "top"), 0)
+	c.ends(c.run(answering(t, apitest.New()), map[string]string{"TERM": "dumb"}, "top"), 0)
 	c.see("count-words")
 	if s := c.seen.String(); strings.Contains(s, "\x1b") {
 		t.Errorf("%q", s)
@@ -152,7 +152,7 @@ func TestADumbTerminal(t *testing.T) {
 func TestWaitAtATerminal(t *testing.T) {
 	fake := apitest.New()
 	c := newConsole(t, 80, 24)
-	done := c.run(daemon(t, fake), nil, "wait", "train")
+	done := c.run(answering(t, fake), nil, "wait", "train")
 	c.see("\r\x1b[Ktrain  PENDING")
 	fake.Set(status.Job{Name: "train", State: job.Finished, Kind: job.Steps, Total: 9, Progress: 9, Unit: "step", Reason: "\x1b]0;evil\x07"})
 	c.ends(done, 0)
@@ -163,7 +163,7 @@ func TestWaitAtATerminal(t *testing.T) {
 func TestLogsAtATerminal(t *testing.T) {
 	fake := apitest.New()
 	fake.LogText = "\x1b[2Jgone\u009b31m\rover\x9b\u202e\n"
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	for args, want := range map[string]string{"logs train": `^[[2Jgone\u009b31m^Mover\x9b\u202e`, "logs train --raw": "\x1b[2Jgone\u009b31m\rover\x9b\u202e"} {
 		c := newConsole(t, 80, 24)
 		c.ends(c.run(addr, nil, strings.Fields(args)...), 0)

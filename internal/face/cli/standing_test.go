@@ -51,7 +51,7 @@ func negotiated() *apitest.Fake {
 // TestNegotiated shows what a market that negotiates has to say of jobs, subjobs and queues. That one that does not says nothing
 // of it is in answers.golden.
 func TestNegotiated(t *testing.T) {
-	addr := daemon(t, negotiated())
+	addr := answering(t, negotiated())
 	var all strings.Builder
 	for _, line := range []string{
 		"explain frames", "explain frames -o json", "explain newcomer", "job frames", "job frames -o wide", "job frames -o json", "job newcomer", "queues", "queues -o json",

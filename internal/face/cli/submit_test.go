@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,7 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"sluice.dev/sluice/internal/face/cli/clitest"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +25,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/daemon"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -36,138 +35,11 @@ metadata: {name: %s}
 spec: {items: {total: 100, perItem: 20ms}, memory: 600Mi, command: [count]%s}
 `
 
-// tree writes files below a new directory; a value that begins with -> is a link.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		err := os.MkdirAll(filepath.Dir(file), 0o755)
-		if to, link := strings.CutPrefix(text, "->"); link {
-			err = errors.Join(err, os.Symlink(to, file))
-		} else {
-			at := time.Unix(1e9, 5e8)
-			err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600), os.Chtimes(file, at, at))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// entries lists what a packed directory holds: name, type, mode and content or link.
-func entries(t *testing.T, packed []byte) []string {
-	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Typeflag == tar.TypeReg && !h.ModTime.Equal(time.Unix(1e9, 0)) ||
-			h.Typeflag != tar.TypeReg && h.ModTime.Unix() != 0 {
-			t.Errorf("%s carries %+v", h.Name, h)
-		}
-		out = append(out, fmt.Sprintf("%c %o %s %s%s", h.Typeflag, h.Mode, h.Name, text, h.Linkname))
-	}
-}
-
-func TestPack(t *testing.T) {
-	files := map[string]string{
-		"a.txt": "alpha", "run.sh": "#!/bin/sh", "sub/b": "beta", "sub/up": "->../a.txt", "sub/out": "->../../etc/passwd", "abs": "->/etc/passwd",
-		".git/config": "secret", "sub/.git": "gitdir: elsewhere", ".hidden": "h", "dangling": "->nothing",
-	}
-	dir := tree(t, files)
-	if err := errors.Join(os.Chmod(filepath.Join(dir, "run.sh"), 0o700), unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	packed, warnings, err := pack(dir, false, maxPacked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"0 600 .hidden h", "0 600 a.txt alpha", "2 777 dangling nothing", "0 700 run.sh #!/bin/sh", "5 755 sub/ ",
-		"0 600 sub/b beta", "2 777 sub/up ../a.txt"}
-	if got := entries(t, packed); !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if said := strings.Join(warnings, "\n"); len(warnings) != 3 || !strings.Contains(said, "sub/out is left out") || !strings.Contains(said, "abs is left out") || !strings.Contains(said, "pipe is left out") {
-		t.Errorf("warnings %q", warnings)
-	}
-
-	// The same files elsewhere are the same bytes, unless one was changed at another time.
-	other := tree(t, files)
-	if err := errors.Join(os.Chmod(filepath.Join(other, "run.sh"), 0o700), unix.Mkfifo(filepath.Join(other, "pipe"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if again, _, err := pack(other, false, maxPacked); err != nil || !bytes.Equal(again, packed) {
-		t.Errorf("packed differently: %v", err)
-	}
-	if err := os.Chtimes(filepath.Join(other, "a.txt"), time.Time{}, time.Unix(1e9+1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if again, _, err := pack(other, false, maxPacked); err != nil || bytes.Equal(again, packed) {
-		t.Errorf("a file that was changed later is packed the same: %v", err)
-	}
-	if withGit, _, err := pack(dir, true, maxPacked); err != nil || len(entries(t, withGit)) != len(want)+3 {
-		t.Errorf("with .git: %v", err)
-	}
-}
-
-func TestPackLimits(t *testing.T) {
-	noise := make([]byte, 300_000)
-	for i := range noise {
-		noise[i] = byte(rand.IntN(256))
-	}
-	dir := tree(t, map[string]string{"small": "s", "data/large.bin": string(noise)})
-	_, _, err := pack(dir, false, 100_000)
-	if err == nil || !strings.Contains(err.Error(), "larger than 97.66Ki packed") || !strings.Contains(err.Error(), "data/large.bin (292.97Ki)") {
-		t.Errorf("error %v", err)
-	}
-	if _, _, err := pack(filepath.Join(dir, "small"), false, maxPacked); err == nil || !strings.Contains(err.Error(), "is no directory") {
-		t.Errorf("error %v", err)
-	}
-	if _, _, err := pack(filepath.Join(dir, "missing"), false, maxPacked); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// FuzzStaysInside compares with the file system's own way of resolving names.
-func FuzzStaysInside(f *testing.F) {
-	f.Add("a/b", "../c")
-	f.Add("a", "../../c")
-	f.Add("a/b/c", "./../../../x")
-	f.Fuzz(func(t *testing.T, name, target string) {
-		if !filepath.IsLocal(name) || strings.Contains(name, "\\") || strings.Contains(target, "\\") {
-			return
-		}
-		name = filepath.Clean(name)
-		got := staysInside(name, target)
-		rel, err := filepath.Rel("/top", filepath.Join("/top", filepath.Dir(name), target))
-		// Joining can't climb above the root, so a target that climbs far is judged by its text alone.
-		want := err == nil && !filepath.IsAbs(target) && filepath.IsLocal(rel) && filepath.IsLocal(filepath.Join(filepath.Dir(name), target))
-		if got != want && filepath.Join(filepath.Dir(name), target) != "" {
-			t.Fatalf("staysInside(%q, %q) = %v, want %v", name, target, got, want)
-		}
-	})
-}
-
 // TestSubmit: files are checked before anything is sent, go with their directories, and say what became of them.
 func TestSubmit(t *testing.T) {
 	fake := apitest.New()
-	addr := daemon(t, fake)
-	dir := tree(t, map[string]string{
+	addr := answering(t, fake)
+	dir := clitest.Tree(t, map[string]string{
 		"src/run.sh": "#!/bin/sh",
 		"one.yml":    fmt.Sprintf(jobFile, "one", ", workdir: src"),
 		"two.yml":    fmt.Sprintf(jobFile, "two", "") + "---\n" + fmt.Sprintf(jobFile, "three", ""),
@@ -189,7 +61,7 @@ func TestSubmit(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, `"created": true`) || !strings.Contains(r.out, `"warnings": []`) {
 		t.Errorf("%+v", r)
 	}
-	if got := entries(t, fake.Snapshot()); !slices.Equal(got, []string{"0 600 run.sh #!/bin/sh"}) {
+	if got := clitest.Entries(t, fake.Snapshot()); !slices.Equal(got, []string{"0 600 run.sh #!/bin/sh"}) {
 		t.Errorf("snapshot %q", got)
 	}
 	r = sluice(t, addr, fmt.Sprintf(jobFile, "four", ""), "submit", "-", "--request-id", "mine")
@@ -224,7 +96,7 @@ func TestSubmit(t *testing.T) {
 func TestSubmitWait(t *testing.T) {
 	for state, code := range map[job.State]int{job.Finished: command.ExitOK, job.Failed: command.ExitFailed} {
 		fake := apitest.New()
-		addr := daemon(t, fake)
+		addr := answering(t, fake)
 		done := make(chan result, 1)
 		go func() { done <- sluice(t, addr, fmt.Sprintf(jobFile, "one", ""), "submit", "-", "--wait") }()
 		accepted, stop := fake.Watch()
@@ -247,9 +119,9 @@ func TestSubmitWait(t *testing.T) {
 func TestOutputAndLogs(t *testing.T) {
 	fake := apitest.New()
 	fake.LogText = "\x00\xff raw \n"
-	dir := tree(t, map[string]string{"x": "one\n", "y": "two"})
+	dir := clitest.Tree(t, map[string]string{"x": "one\n", "y": "two"})
 	fake.OutputList = []status.Output{{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: dir, Files: []string{"x", "y"}, Bytes: 7}}
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	if r := sluice(t, addr, "", "logs", "train"); r.code != 0 || r.out != fake.LogText {
 		t.Errorf("%+v", r)
 	}
@@ -275,7 +147,7 @@ func TestTheLastLinesOfALog(t *testing.T) {
 		}
 		return errors.Join(tell(host.LogPiece{Token: one, Data: []byte("ur\n")}), tell(host.LogPiece{Token: one, Over: true}))
 	}
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	for args, want := range map[string]string{
 		"-n 2": "three\nfo", "--tail 1": "fo", "-n 0": "", "-n 9": fake.LogText, "-n 2 --subjob 1-42 -f": "three\nfour\n",
 		"-f -n 2": "1-42 | three\n1-42 | four\n", "-f -n 0": "1-42 | ur\n",
@@ -378,12 +250,12 @@ func TestRetry(t *testing.T) {
 // TestUp: the daemon starts, serves, sets its queues, and ends in order when told.
 func TestUp(t *testing.T) {
 	fake := apitest.New()
-	dir := tree(t, map[string]string{"queues.yml": "queues: [{name: lab, weight: 3}]", "bad.yml": "queues: [{name: lab, wieght: 3}]"})
+	dir := clitest.Tree(t, map[string]string{"queues.yml": "queues: [{name: lab, weight: 3}]", "bad.yml": "queues: [{name: lab, wieght: 3}]"})
 	var events []string
-	opened := func(err error) func(context.Context, UpOptions) (*Daemon, error) {
-		return func(_ context.Context, o UpOptions) (*Daemon, error) {
-			events = append(events, "open "+o.GPUs+" "+o.Policy+" "+o.Horizon.String())
-			return &Daemon{
+	opened := func(err error) func(context.Context, daemon.Options) (*daemon.Daemon, error) {
+		return func(_ context.Context, o daemon.Options) (*daemon.Daemon, error) {
+			events = append(events, "open "+o.GPUs+" "+o.File.Policy+" "+o.Horizon.String())
+			return &daemon.Daemon{
 				Service: fake, Notes: []string{"isolation: fake"},
 				Run: func(ctx context.Context) error {
 					if err == nil {
@@ -395,7 +267,7 @@ func TestUp(t *testing.T) {
 			}, nil
 		}
 	}
-	up := func(ctx context.Context, out io.Writer, open func(context.Context, UpOptions) (*Daemon, error), args ...string) (int, string) {
+	up := func(ctx context.Context, out io.Writer, open func(context.Context, daemon.Options) (*daemon.Daemon, error), args ...string) (int, string) {
 		var errs bytes.Buffer
 		code := Run(ctx, Deps{
 			Version: "v1", Args: append([]string{"up", "--data", "d", "--listen", "127.0.0.1:0"}, args...), Out: out, Err: &errs,
@@ -445,24 +317,19 @@ func TestUp(t *testing.T) {
 // TestRun: what was typed becomes a job that is submitted and waited for; no directory goes along unless it is named.
 func TestRun(t *testing.T) {
 	fake := apitest.New()
-	addr := daemon(t, fake)
-	dir := tree(t, map[string]string{"work.sh": "#!/bin/sh"})
+	addr := answering(t, fake)
+	dir := clitest.Tree(t, map[string]string{"work.sh": "#!/bin/sh"})
 	t.Chdir(dir)
 	r := sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "one", "--detach", "-o", "name", "--", "work", "--items", "3")
 	if r.code != 0 || r.out != "one\n" || fake.Snapshot() != nil {
 		t.Errorf("%+v, %d bytes along", r, len(fake.Snapshot()))
 	}
 	r = sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "two", "--dir", ".", "--timeout", "1ms", "--quiet", "./work.sh")
-	if got := entries(t, fake.Snapshot()); r.code != command.ExitTimeout || !slices.Equal(got, []string{"0 600 work.sh #!/bin/sh"}) {
+	if got := clitest.Entries(t, fake.Snapshot()); r.code != command.ExitTimeout || !slices.Equal(got, []string{"0 600 work.sh #!/bin/sh"}) {
 		t.Errorf("%+v, %q along", r, got)
 	}
 	if j, err := fake.Job(t.Context(), "one"); err != nil || !slices.Equal(j.Spec.Launch.Command, []string{"work", "--items", "3"}) || j.Spec.Total != 10 {
 		t.Errorf("%+v, %v", j.Spec, err)
-	}
-	for command, want := range map[string]string{"/usr/bin/My_Tool.py": "my-tool-", "./-": "", strings.Repeat("x", 99): strings.Repeat("x", 40) + "-"} {
-		if name := runName(command); !job.ValidName(name) || !strings.HasPrefix(name, want) {
-			t.Errorf("runName(%q) = %q", command, name)
-		}
 	}
 }
 
@@ -493,7 +360,7 @@ func TestInit(t *testing.T) {
 // TestTheSubmittersUmaskGoesAlong unless the job file names one.
 func TestTheSubmittersUmaskGoesAlong(t *testing.T) {
 	fake := apitest.New()
-	addr := daemon(t, fake)
+	addr := answering(t, fake)
 	for name, more := range map[string]string{"mine": "", "named": `, umask: "0o077"`} {
 		in := strings.NewReader(fmt.Sprintf(jobFile, name, more))
 		if code := Run(t.Context(), Deps{Args: []string{"submit", "-"}, In: in, Out: io.Discard, Err: io.Discard, Patience: -1,

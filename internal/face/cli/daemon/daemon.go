@@ -1,0 +1,226 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/federation/flow"
+	"sluice.dev/sluice/internal/core/job"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/archive"
+	"sluice.dev/sluice/internal/edge/archive/bolt"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/inventory"
+	inventories "sluice.dev/sluice/internal/edge/inventory/all"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/edge/store"
+	stores "sluice.dev/sluice/internal/edge/store/all"
+	"sluice.dev/sluice/internal/edge/survival"
+	survivals "sluice.dev/sluice/internal/edge/survival/all"
+	"sluice.dev/sluice/internal/host"
+)
+
+// socketName is the daemon's unix socket in its data directory.
+const socketName = "socket"
+
+// Open puts the parts of a daemon together for one machine: one gate, one zone, one node, a local journal, and
+// subjobs as processes. It is what cmd/sluice passes as Deps.Open.
+func Open(ctx context.Context, o Options) (*Daemon, error) {
+	data, err := filepath.Abs(o.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)
+	}
+	open := func(dir string) (journal.Journal, error) {
+		return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
+	}
+	names, err := o.names(data, open)
+	if err != nil {
+		return nil, err
+	}
+	name := names[len(names)-1]
+	single, errUsers := singleUser(o, data)
+	inv, note, errGPUs := inventories.Detect(ctx, o.GPUs)
+	memory, said, errMemory := survivals.Detect(o.File.Airlock.Kind, "")
+	var held string
+	if err = errors.Join(errGPUs, errMemory); err == nil {
+		held, errGPUs = o.look(ctx, inv, memory)
+	}
+	config, errConfig := actorConfig(o, name)
+	if err = errors.Join(errUsers, errGPUs, errMemory, errConfig); err != nil {
+		return nil, closing(inv, err)
+	}
+	actors, err := config.Build()
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	supervisor, err := findSupervisor()
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	shown, err := shownOf(&o, name, &config)
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	where, away, stored, err := openStore(ctx, o.File.Store)
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	var h *host.Host
+	var isolation string
+	processes := host.Processes(process.Options{
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory, Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: where != nil, Away: away,
+		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
+	})
+	h, err = host.Open(ctx, host.Options{
+		DataDir: data, Version: o.Version, Commit: o.Commit, Machine: name, Actors: actors, Config: shown,
+		Names: names, Journal: open,
+		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
+		Retain:  o.File.Retention.Age, MostArchived: o.File.Retention.Jobs,
+		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+			x, files, failed := processes(e)
+			if failed == nil {
+				isolation = x.Isolation()
+			}
+			return x, files, failed
+		},
+		Inventory: inv, Ours: host.OursByMark, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
+		Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen, SingleUser: single, Guard: guard(memory, said),
+	})
+	if err != nil {
+		return nil, err
+	}
+	notes := []string{"isolation: " + isolation, "airlock: " + said, "memory: " + held, "store: " + stored}
+	if note == "" {
+		note = inv.Describe()
+	}
+	notes = append(notes, "slices: "+note)
+	if single {
+		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user, who alone is served")
+	}
+	d := &Daemon{
+		Service: tenants{h, single, o.Config, o.File.Queues}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
+		Notes:  notes,
+		Socket: filepath.Join(data, socketName),
+	}
+	if !o.Token {
+		d.TokenFile = filepath.Join(data, host.TokenFile)
+		if d.Token, err = host.Token(data); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+	}
+	return d, nil
+}
+
+// guard is what can be done where memory runs out, as it was found at the start.
+func guard(s survival.Survival, said string) status.Guard {
+	if s == nil {
+		_, why, _ := strings.Cut(said, ": ")
+		return status.Guard{Level: survivals.Off, Why: why}
+	}
+	c := s.Capability()
+	return status.Guard{Level: c.Level.String(), Kind: c.Kind, Why: c.Why}
+}
+
+// openStore opens the store that the daemon's file names, nil if it names none, and says where things lie, and why it does not answer now (away).
+func openStore(ctx context.Context, spec string) (s store.Store, away error, said string, err error) {
+	if spec == "" {
+		return nil, nil, "the data directory's own, for work directories; key store of the daemon's file names one for outputs and checkpoints too", nil
+	}
+	if s, away, err = stores.OpenLater(ctx, spec); err != nil {
+		return nil, nil, "", fmt.Errorf("the daemon's file: store: %w", err)
+	}
+	said = s.String() + ", for work directories, outputs and checkpoints"
+	if away != nil {
+		said += "; it is away, and nothing is started until it answers: " + away.Error()
+	}
+	return s, away, said, nil
+}
+
+// closing lets go of the inventory after an error.
+func closing(inv inventory.Inventory, err error) error {
+	if inv == nil {
+		return err
+	}
+	return errors.Join(err, inv.Close())
+}
+
+// actorConfig checks what was chosen of the actors.
+func actorConfig(o Options, name job.NodeID) (arrangement.Config, error) {
+	p, unknown := policies.ByName(o.File.Policy)
+	c, err := arrangement.Choice{
+		Policy: p, Mechanism: o.Mechanism, Market: o.File.Market, Flow: o.File.Flow, Capacities: o.capacities, Rigid: o.Rigid, Starvation: o.File.Starvation, Horizon: o.Horizon, Node: name,
+		Zones: o.File.Zones, ZoneNames: o.File.ZoneNames, Nodes: o.File.Nodes, Places: o.File.Places, Ends: o.File.Ends, Archive: &o.Hot, Airlock: o.File.Airlock.Lines, Memory: o.memory,
+	}.Config()
+	if err = errors.Join(unknown, err); err != nil {
+		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return c, nil
+}
+
+// look at the slices that there are: size classes are made of them where tickets search, and the machine's memory is counted for them, of which it returns what is said
+// at the start.
+func (o *Options) look(ctx context.Context, inv inventory.Inventory, memory survival.Survival) (held string, err error) {
+	all, err := inv.Slices(ctx)
+	if err != nil {
+		return "", fmt.Errorf("look for the slices: %w", err)
+	}
+	o.memory, held = heldAgainst(&o.File.Airlock, memory, max(1, o.File.Zones, o.File.Nodes), all)
+	if o.Mechanism != arrangement.Laminar {
+		return held, nil
+	}
+	var list []quantity.Amount
+	for i := range all {
+		list = append(list, all[i].Capacity[trp.Memory])
+	}
+	o.capacities = flow.Levels(list)
+	return held, nil
+}
+
+// shownOf is the configuration as tapes keep it: what the same actors are made of.
+func shownOf(o *Options, name job.NodeID, config *arrangement.Config) ([]byte, error) {
+	shown := map[string]any{
+		"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid, "starve": o.File.Starvation, "horizon": o.Horizon.String(),
+		"gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.File.Ends, "zones": o.File.Zones, "nodes": o.File.Nodes, "places": o.File.Places,
+	}
+	if o.File.ZoneNames != nil {
+		shown["zoneNames"] = o.File.ZoneNames
+	}
+	if o.File.Airlock.Lines != (airlock.Config{}) {
+		shown["airlock"] = o.File.Airlock.Lines
+	}
+	if o.memory.Counted() {
+		shown["memory"] = o.memory
+	}
+	if o.capacities != nil {
+		shown["flow"], shown["capacities"] = o.File.Flow, o.capacities
+	}
+	return json.Marshal(shown)
+}
+
+// findSupervisor looks for the supervisor's program beside our own, then in PATH.
+func findSupervisor() (string, error) {
+	const program = "sluice-shim"
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", program, err)
+	}
+	path := filepath.Join(filepath.Dir(self), program)
+	if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+		return path, nil
+	}
+	return "", errkind.Errorf(errkind.Unavailable, "the supervisor's program %s is not there: it is built and installed beside sluice (make build)", path)
+}

@@ -1,0 +1,289 @@
+// Package daemon has the command that starts a daemon, and puts its parts together for one machine: a journal, subjobs as
+// processes, and who may use which queue.
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/ends"
+	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/joint"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/face/cli/data"
+	"sluice.dev/sluice/internal/face/cli/session"
+	"sluice.dev/sluice/internal/face/cli/show"
+)
+
+// Options is what `sluice up` was asked for.
+type Options struct {
+	// DataDir holds everything durable of this daemon.
+	DataDir string
+	// Name of the machine; empty: the one that the data directory keeps, else the host's.
+	Name string
+	// Listen is the address that the API was given, for people.
+	Listen string
+	// GPUs names the inventory, and how its GPUs are cut.
+	GPUs string
+	// Mechanism chooses among what this build has, Rigid the planner whose way it has with rigid jobs; none is backfill.Default.
+	Mechanism, Rigid string
+	// Horizon is how far ahead windows are offered.
+	Horizon time.Duration
+	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
+	SnapshotRecords uint64
+	// Hot says how long jobs that are over stay in memory before they are archived.
+	Hot filing.Config
+	// capacities of the slices that there are, where they count.
+	capacities []quantity.Amount
+	// memory that what is begun is held against.
+	memory joint.Config
+	// File is what the configuration file says, and what flags say in its place; Config is its name.
+	File   config.Daemon
+	Config string
+	// Token: callers must show one.
+	Token bool
+	Log   *slog.Logger
+	// Version and Commit of the build.
+	Version, Commit string
+}
+
+// Daemon is a daemon whose parts are open and recovered, and which does not run yet.
+type Daemon struct {
+	Service api.Service
+	// Run works until ctx is done and returns nil then. The service answers only while it runs.
+	Run func(ctx context.Context) error
+	// Close gives everything back, after Run or instead of it.
+	Close func() error
+	// Metrics, Health, Ready and Page are what the API serves besides; each may be nil.
+	Metrics, Health, Ready, Page http.Handler
+	// Socket is where the API listens for the daemon's own user besides; empty: nowhere. Token is what others have to show
+	// where none was given at the start, and TokenFile where that lies.
+	Socket, Token, TokenFile string
+	// Notes are printed at the start: the isolation that holds here, and the like.
+	Notes []string
+}
+
+// upFlags are the flags of `sluice up` that are not Options.
+type upFlags struct {
+	config, cert, key, logLevel string
+	horizon                     show.Length
+	retain                      show.Span
+}
+
+// UpCmd is the command up.
+func UpCmd(a *session.Session, open func(context.Context, Options) (*Daemon, error)) *cobra.Command {
+	var o Options
+	f := upFlags{horizon: show.Length(time.Hour)}
+	c := &cobra.Command{
+		Use: "up", Short: "Start the daemon",
+		Long: `Start the daemon: it finds the GPU slices of this machine, recovers what it knew from
+its data directory, takes over subjobs that still run, and serves the API.
+
+It listens on this machine only, and serves the user that it runs as: the kernel says
+who calls. Anybody else needs the token in the data directory. Any other address needs
+TLS and a token of your own, which then everybody has to show, because Sluice runs what
+it is sent.
+
+--name gives the machine a name, which its data directory keeps, whatever the host is
+called later. With another one at a later start it is renamed, with its slices, and
+with what runs and is reserved there.
+
+--mechanism says how windows are sold: with sja jobs signal interest and the policy
+picks; with jasda they bid, and the market clears. An external job does either
+through its own agent.
+
+--policy is the objective, of both and of rigid jobs:
+  shortest    who is over soonest for its priority, on the slices that suit it best:
+              the least mean completion; long jobs wait while short ones come
+  fair        the queue that has had least for its weight, and in it the oldest job:
+              the least p99 completion; short jobs wait behind long ones
+  deadline    who has least time to spare until its deadline
+  throughput  who makes most of a slice: the most work done; slow jobs wait
+  fifo        the oldest job; with jasda bids go as under fair, and age orders
+              gangs and who is asked
+
+Jobs that are over are kept on disk, for --retain and as long as there are no more than
+--retain-jobs of them; then they are forgotten, and their output is removed.
+
+--config names a file of the policy, of queues, of how mechanism jasda negotiates (market) and tickets of laminar search (flow), of bounds of every
+subjob (processes with threads, what it writes besides output and checkpoints, and
+whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
+wrong where others come and go on slices (ends), of where work directories, outputs and
+checkpoints lie besides the data directory (store), of how many zones and nodes the GPUs
+are dealt among (zones also by name, where one was drained and is left out), of when
+jobs are forgotten, where no flag says it, and of what is done where the machine's
+memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
+memory; whether class or priority comes first in who stands still):
+
+  policy: shortest
+  queues:
+    - {name: default, weight: 1}
+    - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}
+  market: {lambda: 0.5, close: 200ms}
+  subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}
+  ends: {theta: 0.1}
+  retention: {age: 168h, jobs: 1000000}
+  airlock: {kind: auto, order: class, calm: 0.85, severe: 0.92, emergency: 0.97, timer: 30s}
+  store: path:/mnt/shared/sluice
+  zones: 1
+  nodes: 1`,
+		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
+  sluice up --data /var/lib/sluice --gpus nvml --policy fair
+  sluice up --gpus nvml --rigid conservative
+  sluice up --mechanism jasda --config market.yml
+  SLUICE_TOKEN=... sluice up --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return up(cmd.Context(), a, open, o, f)
+		},
+	}
+	c.Flags().StringVar(&o.DataDir, "data", data.DefaultData(a.Getenv), "the directory for everything durable")
+	c.Flags().StringVar(&o.Name, "name", "", "the machine's name, which its nodes' and slices' names begin with; "+
+		"the data directory keeps it (default: the host's name at the first start)")
+	c.Flags().StringVar(&o.Listen, "listen", session.DefaultServer, "the address to serve on")
+	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
+	c.Flags().StringVar(&o.File.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+policies.Default().Name()+")")
+	c.Flags().StringVar(&o.Rigid, "rigid", backfill.Default, "how rigid jobs wait: gangs (as the policy has it, like all work; a place is kept for one of several slices), skip (none is kept), fcfs (in order, one), easy (as they fit, one) or conservative (many)")
+	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how jobs get their places: sja or jasda (windows are sold), or laminar (tickets search for them)")
+	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
+	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
+	c.Flags().Int64Var(&o.File.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
+	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
+	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
+	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited too long, of bounds of subjobs, of ends of gaps, of retention, of what is done where memory runs out and of a store")
+	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
+	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
+	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
+	_ = c.Flags().MarkHidden("snapshot-records") // it is there: for tests, which want many
+	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
+	return a.Output(c)
+}
+
+func up(ctx context.Context, a *session.Session, open func(context.Context, Options) (*Daemon, error), o Options, f upFlags) error {
+	if open == nil {
+		return command.Usage("this build has no daemon in it")
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return command.Usage("--log %q: want debug, info, warn or error", f.logLevel)
+	}
+	if o.Horizon = time.Duration(f.horizon); o.Horizon < time.Second {
+		return command.Usage("--horizon %s: want at least 1s", o.Horizon)
+	}
+	if o.File.Retention.Age = time.Duration(f.retain.Length); o.File.Retention.Age > 0 && o.File.Retention.Age < config.MinRetention || o.File.Retention.Age > config.MaxTime {
+		return command.Usage("--retain %s: want %s to %s", command.Short(o.File.Retention.Age), command.Short(config.MinRetention), command.Short(config.MaxTime))
+	}
+	if o.File.Retention.Jobs < 0 || o.File.Retention.Jobs > config.MaxRetained {
+		return command.Usage("--retain-jobs %d: want 1 to %d", o.File.Retention.Jobs, config.MaxRetained)
+	}
+	o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+	o.Version, o.Commit = a.Version()
+	o.File.Ends = ends.DefaultTheta
+	if f.config != "" {
+		d, err := data.ReadDaemon(f.config)
+		if err != nil {
+			return err
+		}
+		d.Policy = cmp.Or(o.File.Policy, d.Policy)
+		d.Retention.Age, d.Retention.Jobs = cmp.Or(o.File.Retention.Age, d.Retention.Age), cmp.Or(o.File.Retention.Jobs, d.Retention.Jobs)
+		o.Config, o.File = f.config, d
+	}
+	o.File.Policy = cmp.Or(o.File.Policy, policies.Default().Name())
+	o.Token = a.Secret() != ""
+	daemon, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	served := serve(ctx, a, daemon, o, api.Options{
+		Service: daemon.Service, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.Secret(),
+		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health,
+		Ready: daemon.Ready, Page: daemon.Page, Log: o.Log,
+	})
+	return errors.Join(served, daemon.Close())
+}
+
+// serves says that the daemon serves, and where.
+func serves(a *session.Session, d *Daemon, addr, data string) error {
+	version, _ := a.Version()
+	switch a.Format {
+	case "json", "yaml":
+		return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "listen", Value: addr}, {Key: "dataDir", Value: data}, {Key: "notes", Value: d.Notes}})
+	case "name":
+		_, err := fmt.Fprintln(a.Out, addr)
+		return err
+	}
+	lines := append([]string{fmt.Sprintf("sluice %s serves on %s, data in %s", version, addr, data)}, d.Notes...)
+	_, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
+	return err
+}
+
+// serve runs the daemon and its API until one of them ends or ctx is done. The API stops first: nothing is accepted that
+// could not be answered.
+func serve(ctx context.Context, a *session.Session, d *Daemon, o Options, options api.Options) error {
+	server, err := api.Listen(options)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ran := make(chan error, 1)
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		ran <- d.Run(running)
+		end() // a daemon that stopped by itself takes the API with it
+	}()
+	if err = setQueues(serving, d.Service, o); err != nil {
+		stop()
+		return errors.Join(err, <-ran, server.Close())
+	}
+	if err = serves(a, d, server.Addr(), o.DataDir); err != nil {
+		stop()
+		return errors.Join(err, <-ran, server.Close())
+	}
+	err = server.Serve(serving)
+	stop()
+	return errors.Join(<-ran, err)
+}
+
+// setQueues makes the queues of the daemon's file as they are there, and says of those that were otherwise.
+func setQueues(ctx context.Context, service api.Service, o Options) error {
+	if len(o.File.Queues) == 0 {
+		return nil
+	}
+	list, err := service.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range o.File.Queues {
+		for i := range list {
+			if was := &list[i].Queue; was.Name == q.Name && *was != q && o.Log != nil {
+				o.Log.Info("the daemon's file has other settings for a queue than it had, and they hold now", "queue", q.Name, "was", queueText(was),
+					"is", queueText(&q), "file", o.Config)
+			}
+		}
+		if err := service.SetQueue(ctx, "", q); err != nil {
+			return fmt.Errorf("queue %s: %w", q.Name, err)
+		}
+	}
+	return nil
+}
+
+// queueText is a queue's settings in one line.
+func queueText(q *protocol.Queue) string {
+	return fmt.Sprintf("weight %d, cap %d, maxJobs %d, maxWindow %s, user %q", q.Weight, q.Cap, q.MaxJobs, command.Short(q.MaxWindow), q.User)
+}

@@ -1,0 +1,101 @@
+// Package live shows views: on the whole terminal for as long as somebody looks, or printed again whenever they have changed.
+package live
+
+import (
+	"context"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/terminal"
+	"sluice.dev/sluice/internal/face/cli/session"
+)
+
+// View is what is shown on a whole terminal for as long as somebody looks.
+type View interface {
+	// Fetch asks the daemon; apply takes the answer over, and is called where frame and key are.
+	Fetch(ctx context.Context) (apply func(), err error)
+	// Frame is what stands on a screen of this size. notice, if not empty, belongs where it is seen.
+	Frame(columns, rows int, notice string) []terminal.Row
+	// Key is a key that was typed, of those that move.
+	Key(k terminal.Key)
+}
+
+// FullScreen says whether a view can be shown: otherwise what it shows is printed.
+func FullScreen(a *session.Session) bool {
+	return terminal.Is(a.RawOut) && a.Getenv("TERM") != "dumb" && (a.Format == "table" || a.Format == "wide")
+}
+
+// Live shows a view until somebody quits. A daemon that goes away is said to be, and the view stays.
+func Live(ctx context.Context, a *session.Session, every time.Duration, v View) (err error) {
+	apply, err := v.Fetch(ctx) // before the screen is taken: an error here is one line
+	if err != nil {
+		return err
+	}
+	apply()
+	s, err := terminal.OpenScreen(a.In, a.RawOut, a.Colored())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if left := s.Close(); err == nil {
+			err = left
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		apply func()
+		err   error
+	}
+	answers := make(chan answer, 1)
+	asking, notice := false, ""
+	ask := func() {
+		if asking {
+			return
+		}
+		asking = true
+		go func() {
+			apply, failed := v.Fetch(ctx)
+			answers <- answer{apply, failed}
+		}()
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		columns, rows := s.Size()
+		if err := s.Draw(v.Frame(columns, rows, notice)); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			ask()
+		case <-s.Resized():
+		case got := <-answers:
+			asking = false
+			switch {
+			case got.err == nil:
+				notice = ""
+				got.apply()
+			case errkind.Of(got.err) == errkind.Unavailable:
+				notice = "the daemon is away: what stands here is old"
+			case ctx.Err() == nil:
+				return got.err
+			}
+		case k := <-s.Keys():
+			switch k {
+			case terminal.KeyQuit:
+				return nil
+			case terminal.KeyRefresh:
+				ask()
+			case terminal.KeySuspend:
+				if err := s.Suspend(); err != nil {
+					return err
+				}
+			default:
+				v.Key(k)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/face/cli/session"
+	"sluice.dev/sluice/internal/face/cli/show"
+)
+
+// OutputCmd is the command output.
+func OutputCmd(a *session.Session) *cobra.Command {
+	var cat, raw bool
+	var subjob string
+	c := &cobra.Command{
+		Use: "output JOB", Short: "List or print a job's committed output",
+		Long: `List the output folders of the committed subjobs in order of progress, or, with --cat,
+print their files one after another in that order. Only what was committed is there:
+each range once. A range in which nothing was written has no folder: it is listed with
+0 files and no path. Units that were skipped are not listed. A gang over several nodes has a
+folder for each member that wrote something, listed in the order of $SLUICE_MEMBER; --subjob
+takes one of them. A terminal is shown control characters, not sent them; --raw sends them.`,
+		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			if cat {
+				return printFiles(cmd.Context(), a, c, args[0], subjob, raw)
+			}
+			resp, err := c.ListOutputs(cmd.Context(), connect.NewRequest(&pb.ListOutputsRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			list := slices.DeleteFunc(resp.Msg.Outputs, func(o *pb.Output) bool {
+				return subjob != "" && o.Subjob != subjob || a.Format == "name" && o.Path == "" // one without files has no name
+			})
+			return command.Show(a.App, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet")
+		},
+	}
+	c.Flags().BoolVar(&cat, "cat", false, "print the files one after another")
+	c.Flags().StringVar(&subjob, "subjob", "", "only this subjob's")
+	c.Flags().BoolVar(&raw, "raw", false, "with --cat: send control characters to a terminal too, as they were written")
+	return a.Output(c)
+}
+
+func printFiles(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, name, subjob string, raw bool) error {
+	to := a.Text(raw)
+	stream, err := c.ReadOutput(ctx, connect.NewRequest(&pb.ReadOutputRequest{Name: name, Subjob: subjob}))
+	if err != nil {
+		return a.Explain(err)
+	}
+	for stream.Receive() {
+		if _, err := to.Write(stream.Msg().Data); err != nil {
+			return errors.Join(err, stream.Close())
+		}
+	}
+	return a.Explain(errors.Join(stream.Err(), stream.Close()))
+}
+
+func outputColumns() []command.Column[*pb.Output] {
+	type out = *pb.Output
+	return []command.Column[out]{
+		{Key: "subjob", Head: "SUBJOB", Value: func(o out) any { return o.Subjob }},
+		{Head: "RANGE", Text: func(o out) string {
+			if o.Member > 0 {
+				return fmt.Sprintf("%s, member %d", show.RangeText(o.Range), o.Member)
+			}
+			return show.RangeText(o.Range)
+		}},
+		{Key: "from", Value: func(o out) any { return o.Range.GetFrom() }},
+		{Key: "to", Value: func(o out) any { return o.Range.GetTo() }},
+		{Key: "member", Value: func(o out) any { return o.Member }},
+		{Key: "files", Head: "FILES", Value: func(o out) any { return append([]string{}, o.Files...) }, Text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
+		{Key: "bytes", Head: "SIZE", Value: func(o out) any { return o.Bytes }, Text: func(o out) string { return command.Size(o.Bytes) }},
+		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }, Text: func(o out) string { return cmp.Or(o.Path, "-") }},
+	}
+}

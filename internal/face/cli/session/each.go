@@ -1,0 +1,74 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"io"
+
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/terminal"
+)
+
+// ForEach does something to each name, goes on after an error, and says what was done: at once to people, at the end to
+// programs.
+func (a *Session) ForEach(names []string, done string, do func(string) error) error {
+	return a.ForEachSaying(names, func(name string) (string, error) { return done, do(name) })
+}
+
+// ForEachSaying does the same where what was done differs.
+func (a *Session) ForEachSaying(names []string, do func(string) (done string, err error)) error {
+	var errs []error
+	did := []command.Record{}
+	for _, n := range names {
+		done, err := do(n)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", n, err))
+			continue
+		}
+		switch a.Format {
+		case "json", "yaml":
+			did = append(did, command.Record{{Key: "name", Value: n}, {Key: "done", Value: done}})
+		case "name":
+			fmt.Fprintln(a.Out, n)
+		default:
+			fmt.Fprintf(a.Out, "%s %s\n", n, done)
+		}
+	}
+	if a.Format == "json" || a.Format == "yaml" {
+		errs = append(errs, a.Dump(did))
+	}
+	return errors.Join(errs...)
+}
+
+// Done says that one thing was done, in the form asked for.
+func (a *Session) Done(name, did string, r command.Record, line string) error {
+	switch a.Format {
+	case "json", "yaml":
+		return a.Dump(append(r, command.Pair{Key: "done", Value: did}))
+	case "name":
+		line = name
+	}
+	_, err := fmt.Fprintln(a.Out, line)
+	return err
+}
+
+// Warn says on stderr which jobs are missing.
+func (a *Session) Warn(warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintln(a.Err, "sluice: "+terminal.Line(w))
+	}
+}
+
+// Text is where text goes that jobs wrote: behind the guard of a terminal, unless it is wanted raw.
+func (a *Session) Text(raw bool) io.Writer {
+	if raw {
+		return a.RawOut
+	}
+	return a.Out
+}
+
+// Colored says whether the output is a terminal whose user has not declined colors (no-color.org).
+func (a *Session) Colored() bool {
+	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal.Is(a.RawOut)
+}

@@ -1,0 +1,281 @@
+// Package submit has the commands that make jobs: from files, from a command line, and a file to begin with.
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/face/cli/jobs"
+	"sluice.dev/sluice/internal/face/cli/session"
+)
+
+// SubmitCmd is the command submit.
+func SubmitCmd(a *session.Session) *cobra.Command {
+	var files []string
+	var dry, wait, git, replace bool
+	var w jobs.Waiting
+	var id string
+	c := &cobra.Command{
+		Use: "submit FILE...", Aliases: []string{"sbatch"}, Short: "Submit job files",
+		Long: `Submit the jobs of one or several job files (YAML or JSON; - is stdin).
+
+All files are read first; if one has a mistake, nothing is submitted and every
+mistake is listed with its place. The directory that workdir names, relative to the
+job file, is packed and goes along: regular files, directories and links that stay
+inside. .git is left out unless asked for. At most 64 MiB packed.
+
+Submitting the same file again is safe: the same name with the same content is the
+same job, also when it is over. With --replace a job that is over makes way: its output,
+checkpoints and logs are removed, and this one starts from the beginning. One that is
+not over has to be cancelled first. To go on with what is committed, see "sluice requeue".`,
+		Example: `  sluice submit count.yml
+  sluice submit *.yml --wait
+  generate | sluice submit -f -
+  sluice submit --replace count.yml       # again from the start, in place of one that is over
+  sluice submit --dry-run count.yml       # what would happen, when, and why`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := read(a, append(files, args...))
+			if err != nil {
+				return err
+			}
+			if id != "" && len(list) > 1 {
+				return command.Usage("--request-id names one call, and these files hold %d jobs", len(list))
+			}
+			c, err := a.Client()
+			if err != nil {
+				return err
+			}
+			if dry {
+				return dryRun(cmd.Context(), a, c, list)
+			}
+			if err = check(cmd.Context(), c, list); err != nil {
+				return err
+			}
+			names, err := submit(cmd.Context(), a, c, list, submitting{id: id, git: git, wait: wait, replace: replace})
+			if err != nil || !wait {
+				return err
+			}
+			return jobs.Wait(cmd.Context(), a, c, names, w)
+		},
+	}
+	c.Flags().StringArrayVarP(&files, "file", "f", nil, "a job file; - is stdin")
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, when the jobs would start and why, and submit nothing")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the jobs are over; exit 1 if one did not complete")
+	w.Flags(c, "with --wait: ")
+	c.Flags().BoolVar(&replace, "replace", false, "in place of a job of that name that is over; its output is removed")
+	c.Flags().BoolVar(&git, "with-git", false, "take .git along with the work directory")
+	c.Flags().StringVar(&id, "request-id", "", "an id for this call, so that a script may repeat it safely")
+	return a.Output(c)
+}
+
+// read reads and checks all files before anything is sent.
+func read(a *session.Session, files []string) ([]submission, error) {
+	if len(files) == 0 {
+		return nil, command.Usage("no job file is given: name one, or - for stdin")
+	}
+	var list []submission
+	var wrong []error
+	seen := map[string]string{}
+	for _, file := range files {
+		data, base, err := open(a, file)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		jobs, err := config.ParseJobs(file, data)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		for _, j := range jobs {
+			name := string(j.Spec.Name)
+			if first, again := seen[name]; again && first != file {
+				wrong = append(wrong, fmt.Errorf("%s: job %s is in %s too; names are unique", file, name, first))
+			}
+			seen[name] = file
+			s, err := submissionOf(file, base, j)
+			if err != nil {
+				wrong = append(wrong, err)
+			}
+			list = append(list, s)
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, &command.Failure{Code: command.ExitUsage, Err: err}
+	}
+	return list, nil
+}
+
+// open reads one file and says what its relative paths are relative to.
+func open(a *session.Session, file string) (data []byte, base string, err error) {
+	if file == "-" {
+		data, err = io.ReadAll(io.LimitReader(a.In, config.MaxFileBytes+1))
+		if err != nil {
+			return nil, "", fmt.Errorf("stdin: %w", err)
+		}
+		return data, ".", nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, config.MaxFileBytes+1))
+	return data, filepath.Dir(file), err
+}
+
+// submitting is how jobs are submitted: under which request id (empty: one for each), with .git, to be waited for, in place
+// of those that are over.
+type submitting struct {
+	id                 string
+	git, wait, replace bool
+}
+
+// submit sends every job and says what became of it. If the end will be shown too, programs are not told twice.
+func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, list []submission, how submitting) ([]string, error) {
+	var names []string
+	receipts := make([]*pb.Receipt, 0, len(list))
+	packed := map[string][]byte{}
+	for _, s := range list {
+		snapshot, known := packed[s.dir]
+		if s.dir != "" && !known {
+			var warnings []string
+			var err error
+			if snapshot, warnings, err = pack(s.dir, how.git, maxPacked); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.file, err)
+			}
+			for _, w := range warnings {
+				fmt.Fprintf(a.Err, "sluice: %s: %s\n", s.dir, w)
+			}
+			packed[s.dir] = snapshot
+		}
+		call := how.id
+		if call == "" {
+			call = session.Request()
+		}
+		text, err := s.textFrom(a.Umask())
+		if err != nil {
+			return nil, fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
+		}
+		resp, err := send(ctx, c, &pb.SubmitRequest{Job: text, FileName: s.file, Snapshot: snapshot, RequestId: call, Replace: how.replace})
+		if err != nil {
+			if len(names) > 0 {
+				fmt.Fprintf(a.Err, "sluice: accepted before this error, and standing: %v\n", names)
+			}
+			return nil, fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
+		}
+		for _, r := range resp.Receipts {
+			names = append(names, r.Name)
+			receipts = append(receipts, r)
+			for _, w := range r.Warnings {
+				fmt.Fprintf(a.Err, "sluice: job %s: %s\n", r.Name, w)
+			}
+			if a.Format == "table" || a.Format == "wide" {
+				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, received(a, r))
+			}
+		}
+	}
+	if how.wait || a.Format == "table" || a.Format == "wide" {
+		return names, nil
+	}
+	return names, command.Show(a.App, receipts, receiptColumns(), (*pb.Receipt).GetName, "")
+}
+
+// received is what became of a submission, in words.
+func received(a *session.Session, r *pb.Receipt) string {
+	switch {
+	case r.Created:
+		return "accepted"
+	case r.State == 0:
+		return "known already, nothing changed"
+	case r.State == pb.Job_COMPLETED || a.Clustered():
+		return fmt.Sprintf("known already, nothing changed: it is %s", pb.Word(r.State))
+	}
+	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", pb.Word(r.State), r.Reason, r.Name)
+}
+
+func receiptColumns() []command.Column[*pb.Receipt] {
+	type receipt = *pb.Receipt
+	return []command.Column[receipt]{
+		{Key: "name", Value: func(r receipt) any { return r.Name }},
+		{Key: "created", Value: func(r receipt) any { return r.Created }},
+		{Key: "state", Value: func(r receipt) any { return pb.Word(r.State) }},
+		{Key: "generation", Value: func(r receipt) any { return r.Generation }},
+		{Key: "journalSeq", Value: func(r receipt) any { return r.JournalSeq }},
+		{Key: "journalDigest", Value: func(r receipt) any { return r.JournalDigest }},
+		{Key: "warnings", Value: func(r receipt) any { return append([]string{}, r.Warnings...) }},
+	}
+}
+
+// send submits, and asks again where the answer may only have been lost: the request id makes that safe.
+func send(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, m *pb.SubmitRequest) (*pb.SubmitResponse, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		resp, err := c.Submit(ctx, connect.NewRequest(m))
+		if err == nil {
+			return resp.Msg, nil
+		}
+		if errkind.Of(err) != errkind.Unavailable || try == tries {
+			return nil, err
+		}
+		select {
+		case <-time.After(time.Duration(try) * 200 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// dryRun says what would happen.
+func dryRun(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, list []submission) error {
+	var all []*pb.Explanation
+	var wrong []error
+	for _, s := range list {
+		if s.dir != "" {
+			if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
+				return command.Usage("%s: job %s: workdir %s is no directory", s.file, s.name, s.dir)
+			}
+		}
+		resp, err := c.DryRun(ctx, connect.NewRequest(&pb.DryRunRequest{Job: string(s.text), FileName: s.file}))
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: job %s: %w", s.file, s.name, err))
+			continue
+		}
+		for _, w := range resp.Msg.Warnings {
+			fmt.Fprintln(a.Err, "sluice: "+w)
+		}
+		all = append(all, resp.Msg.Explanations...)
+	}
+	if err := allOf(wrong); err != nil {
+		return err
+	}
+	if a.Format == "json" || a.Format == "yaml" {
+		out := make([]command.Record, len(all))
+		for i, e := range all {
+			out[i] = jobs.Explanation(a, e)
+		}
+		return a.Dump(out)
+	}
+	for i, e := range all {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		if err := jobs.ShowExplanation(a, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
