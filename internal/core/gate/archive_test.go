@@ -100,7 +100,7 @@ func (a *archiving) check(cfg Config) {
 	}
 	only := int64(0)
 	for name, part := range a.parts {
-		if f := a.g.farewells[name]; a.g.find(name) == nil && (f == nil || f.last < part.Generation) {
+		if a.g.Life(name) == 0 && a.g.Forgotten(name) < part.Generation {
 			only++
 		}
 	}
@@ -162,7 +162,7 @@ func TestAnArchivedJobAnswersAsAHotOne(t *testing.T) {
 // a name is free of its last life once its home, the executor and the archive have said so, each of that life.
 func TestAnArchivedLifeGoesByItself(t *testing.T) {
 	g := testGate(t, Config{Zones: Alone("z"), Retain: 1000 * time.Hour, Archive: &filing.Config{Keep: 1}})
-	zone, executor, person := g.zone("z"), protocol.Address{Role: protocol.Executor}, protocol.Address{Role: protocol.Person}
+	zone, executor, person := zone("z"), protocol.Address{Role: protocol.Executor}, protocol.Address{Role: protocol.Person}
 	now, filed := quantity.Instant(1e9), []protocol.Fact(nil)
 	step := func(m protocol.Message) (out protocol.Out) {
 		t.Helper()
@@ -199,13 +199,13 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 		if got := said(out, protocol.File, protocol.Archive); !slices.Equal(got, []job.Generation{of}) {
 			t.Fatalf("life %d leaves: %v is filed", of, got)
 		}
-		step(protocol.Message{Kind: protocol.Archived, From: archive(), Job: "a", Generation: of, Body: &protocol.Archival{Count: uint64(of)}})
-		if g.find("a") != nil {
+		step(protocol.Message{Kind: protocol.Archived, From: theArchive, Job: "a", Generation: of, Body: &protocol.Archival{Count: uint64(of)}})
+		if g.Life("a") != 0 {
 			t.Fatalf("life %d is here still", of)
 		}
 	}
 	outdated := func(of job.Generation) protocol.Out {
-		return step(protocol.Message{Kind: protocol.Outdated, From: archive(), Job: "a", Generation: of})
+		return step(protocol.Message{Kind: protocol.Outdated, From: theArchive, Job: "a", Generation: of})
 	}
 
 	spec := &job.Spec{Name: "a", Queue: DefaultQueue, Kind: job.Items, Total: 8, Grid: 1, Parallelism: 1, PerUnit: time.Second}
@@ -213,8 +213,8 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 	adopted(1)
 	leave(1)
 	step(protocol.Message{Kind: protocol.Requeue, From: person, Body: &protocol.Requeueing{Request: "again"}, Job: "a"})
-	if e := g.find("a"); e == nil || e.generation != 2 {
-		t.Fatalf("requeued it is %+v", e)
+	if life := g.Life("a"); life != 2 {
+		t.Fatalf("requeued it has life %d", life)
 	}
 	if purged := said(outdated(1), protocol.Purge, protocol.Archive); purged != nil {
 		t.Errorf("what its home has not taken back is purged: %v", purged)
@@ -243,12 +243,12 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 		// asks: from here on the archive may be asked; free: the name is free.
 		asks, free bool
 	}{
-		{"the archive has purged the first life", archive(), protocol.Purged, 2, false, false},
+		{"the archive has purged the first life", theArchive, protocol.Purged, 2, false, false},
 		{"the executor has purged the second", executor, protocol.Purged, 3, false, false},
 		{"the home has forgotten the first", zone, protocol.Forgotten, 1, false, false},
 		{"the home has forgotten the second", zone, protocol.Forgotten, 2, true, false},
-		{"the archive has purged the first, said late", archive(), protocol.Purged, 2, true, false},
-		{"the archive has purged the second", archive(), protocol.Purged, 3, true, true},
+		{"the archive has purged the first, said late", theArchive, protocol.Purged, 2, true, false},
+		{"the archive has purged the second", theArchive, protocol.Purged, 3, true, true},
 	} {
 		out := step(protocol.Message{Kind: x.kind, From: x.from, Job: "a", Epoch: 1, Generation: x.of})
 		if free := fact(out, protocol.JobPurged); free != x.free {

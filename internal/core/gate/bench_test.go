@@ -121,9 +121,9 @@ func BenchmarkDraw(b *testing.B) {
 				}
 				g.Step(1, m, &out)
 			}
-			spec, _ := g.specs.Share(runnable("any"))
+			spec := g.jobs.Share(runnable("any"))
 			for i := 0; b.Loop(); i++ {
-				if g.drawHome(0, spec, job.ID(fmt.Sprint("j", i%1000)), 1, 1) == "" {
+				if g.draw(0, spec, job.ID(fmt.Sprint("j", i%1000)), 1, 1) == "" {
 					b.Fatal("no home")
 				}
 			}

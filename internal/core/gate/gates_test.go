@@ -152,8 +152,7 @@ func TestTheFirstGateHasTheQueues(t *testing.T) {
 			h.deliver(func() bool { return false })
 		}
 		for at, g := range h.gates {
-			i, found := g.findQueue("q")
-			if !found || *g.queues[i].Queue != last {
+			if q := g.queues.Find("q"); q == nil || *q != last {
 				t.Fatalf("gate %s has another setting than %+v", at.ID, last)
 			}
 			if at != first {
@@ -165,7 +164,7 @@ func TestTheFirstGateHasTheQueues(t *testing.T) {
 		if h.zone["q"] != last {
 			t.Fatalf("the zone has %+v, want %+v", h.zone["q"], last)
 		}
-		if h.gates[first].settings.Len() > 0 {
+		if h.gates[first].queues.Wake() != quantity.Never {
 			t.Fatal("everybody has it, and the first gate goes on saying so")
 		}
 	})
@@ -220,7 +219,7 @@ func TestAGateIsOneOfTheGates(t *testing.T) {
 // TestEveryGateKnowsADrainedZone: the first gate tells the others until they have said so, also after it came back, and each moves its own jobs.
 func TestEveryGateKnowsADrainedZone(t *testing.T) {
 	names := protocol.Gates{"a", "b"}
-	cfg := Config{Gates: names, Zones: []Zone{{"y", []job.NodeID{"m"}}, {"z", []job.NodeID{"n"}}}}
+	cfg := Config{Gates: names, Zones: []Zone{{ID: "y", Nodes: []job.NodeID{"m"}}, {ID: "z", Nodes: []job.NodeID{"n"}}}}
 	open := func(id job.GateID, facts []protocol.Fact) *Gate {
 		cfg.ID = id
 		g := testGate(t, cfg)
@@ -255,7 +254,7 @@ func TestEveryGateKnowsADrainedZone(t *testing.T) {
 	}
 	for i := range 2 { // doubled
 		other.Reset()
-		if second.Step(4e9, *m, &other); told(&other) == nil || (len(other.Facts) == 1) != (i == 0) || !second.drained["z"] {
+		if second.Step(4e9, *m, &other); told(&other) == nil || (len(other.Facts) == 1) != (i == 0) || !second.Drained("z") {
 			t.Fatalf("the other gate: %+v", other)
 		}
 	}

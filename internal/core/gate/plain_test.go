@@ -11,7 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/federation/drain"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/gate/jobs"
+	"sluice.dev/sluice/internal/core/gate/names"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -19,16 +22,25 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// plain is a gate's pass that walks everything at every step and remembers only when it said what.
+// plain is a gate's pass that walks everything at every step and remembers only when it said what, and what it has heard since the gate came up.
 type plain struct {
 	g      *Gate
 	in     protocol.Message
 	jobs   map[job.ID]*word
-	byes   map[*farewell]*word
-	left   map[*departure]*word
+	names  map[names.Name]*gone
+	left   map[drain.Departure]*word
 	queues map[told]*word
-	filed  map[*entry]*word
+	filed  map[*jobs.Job]*word
 	asked  map[string]*word
+	heard  map[string]bool
+}
+
+var theArchive = protocol.Address{Role: protocol.Archive}
+
+// gone is who has confirmed that nothing is left of an earlier life of a name.
+type gone struct {
+	word
+	purged, forgotten, discarded bool
 }
 
 // told is what one zone is told of a queue.
@@ -45,12 +57,15 @@ type word struct {
 }
 
 func plainly(g *Gate) *plain {
-	p := &plain{g: g, jobs: map[job.ID]*word{}, byes: map[*farewell]*word{}, left: map[*departure]*word{}, queues: map[told]*word{}, filed: map[*entry]*word{}, asked: map[string]*word{}}
+	p := &plain{
+		g: g, jobs: map[job.ID]*word{}, names: map[names.Name]*gone{}, left: map[drain.Departure]*word{}, queues: map[told]*word{},
+		filed: map[*jobs.Job]*word{}, asked: map[string]*word{}, heard: map[string]bool{},
+	}
 	g.pass = p.pass
-	for _, q := range g.queues {
-		if *q.Queue == (protocol.Queue{Name: DefaultQueue, Weight: 1}) {
+	for _, q := range g.Queues() {
+		if q == (protocol.Queue{Name: DefaultQueue, Weight: 1}) {
 			for z := range g.cfg.Zones {
-				p.queues[told{q.Queue, z}] = nil // as the zone has it without a word
+				p.queues[told{g.queues.Find(q.Name), z}] = nil // as the zone has it without a word
 			}
 		}
 	}
@@ -70,46 +85,37 @@ func (p *plain) due(w *word, now quantity.Instant, wake *quantity.Instant) bool 
 
 func (p *plain) pass(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	wake, g := quantity.Never, p.g
-	for _, id := range slices.Sorted(maps.Keys(g.jobs)) {
-		if e := g.jobs[id]; e.became().verdict.State.Final() {
-			if at := e.became().ended.Add(g.cfg.Retain); at <= now {
-				g.forget(e, out)
+	for _, j := range g.jobs.All() {
+		if _, ended := j.Verdict(); j.Over() {
+			if at := ended.Add(g.cfg.Retain); at <= now {
+				g.desk.Forget(j, out)
 			} else {
 				wake = min(wake, at)
 			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(g.jobs)) {
-		e := g.jobs[id]
-		_, leaving := g.farewells[id]
-		if e.became().verdict.State.Final() || leaving || e.zone == "" && !g.waits(e.became().moving) || e.homed && e.became().dropping == "" && e.heldKnown {
-			delete(p.jobs, id)
+	for _, j := range g.jobs.All() {
+		if j.Over() || g.names.Leaves(j.ID()) || j.Zone() == "" && !g.waits(j) || j.Known() {
+			delete(p.jobs, j.ID())
 			continue
 		}
 		// What it has to be told, but for whether it knows of a pause: news of this is told at once.
-		of := fmt.Sprint(e.generation, e.homed, e.held, e.became().dropping, e.epoch, e.zone, g.waits(e.became().moving))
-		again := p.in.Kind == protocol.PauseJob && p.in.From.Role == protocol.Zone && p.in.Job == id && p.in.Generation.Number() == e.generation && p.in.Epoch == e.epoch && !e.heldKnown
-		if w := p.jobs[id]; w == nil || w.of != of || again {
-			p.jobs[id] = &word{of: of}
+		dropping, _ := j.Cancelled()
+		of := fmt.Sprint(j.Generation(), j.Homed(), j.Held(), dropping, j.Epoch(), j.Zone(), g.waits(j))
+		again := p.in.Kind == protocol.PauseJob && p.in.From.Role == protocol.Zone && p.in.Job == j.ID() && p.in.Generation.Number() == j.Generation() && p.in.Epoch == j.Epoch() && p.in.Body.(*protocol.Pause).Held != j.Held()
+		if w := p.jobs[j.ID()]; w == nil || w.of != of || again {
+			p.jobs[j.ID()] = &word{of: of}
 		}
-		if p.due(p.jobs[id], now, &wake) {
-			g.say(e, out)
+		if p.due(p.jobs[j.ID()], now, &wake) {
+			g.say(j, out)
 		}
 	}
 	for id := range p.jobs {
-		if g.jobs[id] == nil {
+		if g.Life(id) == 0 {
 			delete(p.jobs, id)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(g.farewells)) {
-		f := g.farewells[id]
-		if p.byes[f] == nil {
-			p.byes[f] = &word{}
-		}
-		if p.due(p.byes[f], now, &wake) {
-			g.dismiss(f, out)
-		}
-	}
+	p.leaving(now, out, &wake)
 	p.settings(now, out, &wake)
 	p.departures(now, out, &wake)
 	p.inventory(now, out, &wake)
@@ -119,48 +125,100 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	return wake
 }
 
+// leaving has executor, homes and archive let go of earlier lives, until they have.
+func (p *plain) leaving(now quantity.Instant, out *protocol.Out, wake *quantity.Instant) {
+	var all []names.Name
+	p.g.names.Leaving(func(n names.Name) { all = append(all, n) })
+	slices.SortFunc(all, func(a, b names.Name) int { return cmp.Compare(a.ID, b.ID) })
+	for _, n := range all {
+		w := p.names[n]
+		if w == nil {
+			w = &gone{}
+			p.names[n] = w
+		} else if p.in.Job == n.ID {
+			w.forgotten = w.forgotten || p.in.Kind == protocol.Forgotten && p.in.Generation >= n.Last && p.in.From == zone(n.Zone) && !p.departed()
+			w.purged = w.purged || p.in.Kind == protocol.Purged && p.in.Generation > n.Last && p.in.From != theArchive
+			w.discarded = w.discarded || p.in.Kind == protocol.Purged && p.in.Generation > n.Last && p.in.From == theArchive
+		}
+		if !p.due(&w.word, now, wake) {
+			continue
+		}
+		if !w.forgotten {
+			p.g.send(out, protocol.Message{Kind: protocol.Forget, To: zone(n.Zone), Job: n.ID, Epoch: n.Epoch, Generation: n.Last})
+		}
+		if !w.purged {
+			p.g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: n.ID, Generation: n.Last + 1})
+		}
+		if w.forgotten && !w.discarded && p.g.cfg.Archive != nil {
+			p.g.send(out, protocol.Message{Kind: protocol.Purge, To: theArchive, Job: n.ID, Generation: n.Last + 1})
+		}
+	}
+}
+
+// departed says whether what came was an old home's word that it has forgotten a job: the departure that was there is not any more.
+func (p *plain) departed() bool {
+	found := false
+	for d := range p.left {
+		found = found || d.Job == p.in.Job && string(d.From) == p.in.From.ID && d.Epoch == p.in.Epoch && !slices.Contains(p.all(), d)
+	}
+	return found
+}
+
+func (p *plain) all() (all []drain.Departure) {
+	p.g.drains.Departures(func(d drain.Departure) { all = append(all, d) })
+	slices.SortFunc(all, func(a, b drain.Departure) int { return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.From, b.From)) })
+	return all
+}
+
 // departures has old homes forget jobs, until they have.
 func (p *plain) departures(now quantity.Instant, out *protocol.Out, wake *quantity.Instant) {
-	for _, of := range slices.SortedFunc(maps.Keys(p.g.departures), func(a, b departed) int {
-		return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.from, b.from))
-	}) {
-		d := p.g.departures[of]
+	all := p.all()
+	for _, d := range all {
 		if p.left[d] == nil {
 			p.left[d] = &word{}
 		}
 		if p.due(p.left[d], now, wake) {
-			p.g.send(out, protocol.Message{Kind: protocol.Forget, To: p.g.zone(of.from), Job: of.job, Epoch: d.epoch, Generation: d.last})
+			p.g.send(out, protocol.Message{Kind: protocol.Forget, To: zone(d.From), Job: d.Job, Epoch: d.Epoch, Generation: d.Last})
+		}
+	}
+	for d := range p.left {
+		if !slices.Contains(all, d) {
+			delete(p.left, d)
 		}
 	}
 }
 
 // file sends the archive the jobs that ended long enough ago, and those that ended first of too many.
 func (p *plain) file(now quantity.Instant, out *protocol.Out, wake *quantity.Instant) {
-	var over []*entry
-	for _, id := range slices.Sorted(maps.Keys(p.g.jobs)) {
-		if e := p.g.jobs[id]; e.over() {
+	var over []*jobs.Job
+	for _, e := range p.g.jobs.All() {
+		if e.Over() {
 			over = append(over, e)
 		} else {
 			delete(p.filed, e)
 		}
 	}
-	slices.SortStableFunc(over, func(a, b *entry) int { return cmp.Compare(a.sequel.ended, b.sequel.ended) })
-	hot := slices.DeleteFunc(slices.Clone(over), func(e *entry) bool { return p.filed[e] != nil })
+	ended := func(e *jobs.Job) quantity.Instant {
+		_, at := e.Verdict()
+		return at
+	}
+	slices.SortStableFunc(over, func(a, b *jobs.Job) int { return cmp.Compare(ended(a), ended(b)) })
+	hot := slices.DeleteFunc(slices.Clone(over), func(e *jobs.Job) bool { return p.filed[e] != nil })
 	for i, e := range hot {
-		if at := e.sequel.ended.Add(p.g.cfg.Archive.Keep); at <= now || len(hot)-i > p.g.cfg.Archive.Most {
+		if at := ended(e).Add(p.g.cfg.Archive.Keep); at <= now || len(hot)-i > p.g.cfg.Archive.Most {
 			p.filed[e] = &word{}
 		} else {
 			*wake = min(*wake, at)
 		}
 	}
-	slices.SortFunc(over, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(over, func(a, b *jobs.Job) int { return cmp.Compare(a.ID(), b.ID()) })
 	for _, e := range over {
 		if w := p.filed[e]; w != nil && p.due(w, now, wake) {
 			filed := e.AppendFacts(nil)
 			for i := range filed {
 				filed[i].Actor = p.g.self
 			}
-			p.g.send(out, protocol.Message{Kind: protocol.File, To: archive(), Job: e.id, Generation: e.generation, Filed: filed})
+			p.g.send(out, protocol.Message{Kind: protocol.File, To: theArchive, Job: e.ID(), Generation: e.Generation(), Filed: filed})
 		}
 	}
 }
@@ -168,24 +226,24 @@ func (p *plain) file(now quantity.Instant, out *protocol.Out, wake *quantity.Ins
 // settings tells the zone of queues that it has not said back as they are since they were set, or since the gate came up.
 func (p *plain) settings(now quantity.Instant, out *protocol.Out, wake *quantity.Instant) {
 	if p.in.Kind == protocol.QueueChanged {
-		if i, found := p.g.findQueue(p.in.Body.(*protocol.Queue).Name); found {
-			q := p.g.queues[i]
+		if q := p.g.queues.Find(p.in.Body.(*protocol.Queue).Name); q != nil {
 			z := slices.IndexFunc(p.g.cfg.Zones, func(z Zone) bool { return string(z.ID) == p.in.From.ID })
-			p.queues[told{q.Queue, z}] = &word{}
-			if *p.g.settingsOf(q, z) == *p.in.Body.(*protocol.Queue) {
-				p.queues[told{q.Queue, z}] = nil
+			p.queues[told{q, z}] = &word{}
+			if *p.g.queues.Of(q, z) == *p.in.Body.(*protocol.Queue) {
+				p.queues[told{q, z}] = nil
 			}
 		}
 	}
-	for _, q := range p.g.queues {
+	for _, is := range p.g.Queues() {
+		q := p.g.queues.Find(is.Name)
 		for z := range p.g.cfg.Zones {
-			w, known := p.queues[told{q.Queue, z}]
+			w, known := p.queues[told{q, z}]
 			if !known {
 				w = &word{}
-				p.queues[told{q.Queue, z}] = w
+				p.queues[told{q, z}] = w
 			}
 			if w != nil && p.due(w, now, wake) {
-				p.g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: p.g.zone(p.g.cfg.Zones[z].ID), Body: p.g.settingsOf(q, z)})
+				p.g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: zone(p.g.cfg.Zones[z].ID), Body: p.g.queues.Of(q, z)})
 			}
 		}
 	}
@@ -195,6 +253,9 @@ func (p *plain) settings(now quantity.Instant, out *protocol.Out, wake *quantity
 func (p *plain) inventory(now quantity.Instant, out *protocol.Out, wake *quantity.Instant) {
 	if len(p.g.cfg.Zones) == 1 {
 		return
+	}
+	if p.in.Kind == protocol.Inventory {
+		p.heard[p.in.From.ID] = true
 	}
 	var nodes []string
 	for _, z := range p.g.cfg.Zones {
@@ -207,7 +268,7 @@ func (p *plain) inventory(now quantity.Instant, out *protocol.Out, wake *quantit
 		if p.asked[n] == nil {
 			p.asked[n] = &word{}
 		}
-		if _, heard := p.g.inventory.nodes[n]; !heard && p.due(p.asked[n], now, wake) {
+		if !p.heard[n] && p.due(p.asked[n], now, wake) {
 			p.g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: n}, Body: &protocol.Stock{}})
 		}
 	}
@@ -219,18 +280,20 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 	request := fmt.Sprint("r", i)
 	m := protocol.Message{Job: name, Epoch: 1, From: protocol.Address{Role: protocol.Person}}
 	of, home := job.Generation(1), job.ZoneID("z")
-	if e := g.jobs[name]; e != nil {
-		of, home, m.Epoch = e.generation, e.zone, e.epoch
-		if mv := e.became().moving; mv != nil && rapid.Bool().Draw(t, "from the old home") {
-			home, m.Epoch = mv.from, e.epoch-1
+	if j := g.jobs.Find(name); j != nil {
+		of, home, m.Epoch = j.Generation(), j.Zone(), j.Epoch()
+		if from, _, moves := j.Moves(); moves && rapid.Bool().Draw(t, "from the old home") {
+			home, m.Epoch = from, j.Epoch()-1
 		}
 	}
 	m.Generation = max(1, of-job.Generation(rapid.IntRange(0, 9).Draw(t, "earlier")/9))
 	last := m.Generation
-	if f := g.farewells[name]; f != nil {
-		last, home, m.Epoch = f.last, f.zone, f.epoch
-	}
-	zone := protocol.Address{Role: protocol.Zone, ID: string(home)}
+	g.names.Leaving(func(n names.Name) {
+		if n.ID == name {
+			last, home, m.Epoch = n.Last, n.Zone, n.Epoch
+		}
+	})
+	at := zone(home)
 	switch rapid.SampledFrom([]string{"submit", "submit", "submit", "replace", "cancel", "cancel", "pause", "requeue", "delete", "queue", "adopted", "adopted", "adopted", "closed", "closed", "paused", "purged", "forgotten", "changed", "archived", "outdated", "discarded", "inventory", "drain", "drain", "surrendered"}).Draw(t, "call") {
 	case "submit":
 		m.Kind, m.Body = protocol.Submit, &protocol.Submission{Request: request, Spec: runnable(name), Digest: "d"}
@@ -248,34 +311,36 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 		q := &protocol.Queue{Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight")), Cap: rapid.IntRange(0, 4).Draw(t, "cap")}
 		m.Kind, m.Body = protocol.SetQueue, &protocol.QueueSetting{Request: request, Queue: q}
 	case "adopted":
-		m.Kind, m.From = protocol.Adopted, zone
+		m.Kind, m.From = protocol.Adopted, at
 	case "closed":
 		verdict := job.Verdict{State: rapid.SampledFrom([]job.State{job.Finished, job.Cancelled}).Draw(t, "state")}
-		m.Kind, m.From, m.Body = protocol.Closed, zone, &protocol.Closing{Verdict: verdict}
+		m.Kind, m.From, m.Body = protocol.Closed, at, &protocol.Closing{Verdict: verdict}
 	case "paused":
-		m.Kind, m.From, m.Body = protocol.PauseJob, zone, &protocol.Pause{Request: request, Held: rapid.Bool().Draw(t, "flag")}
+		m.Kind, m.From, m.Body = protocol.PauseJob, at, &protocol.Pause{Request: request, Held: rapid.Bool().Draw(t, "flag")}
 	case "surrendered":
-		m.Kind, m.From, m.Body = protocol.Surrendered, zone, &protocol.Record{Job: m.Job}
+		m.Kind, m.From, m.Body = protocol.Surrendered, at, &protocol.Record{Job: m.Job}
 	case "drain":
 		drained := g.cfg.Zones[rapid.IntRange(0, len(g.cfg.Zones)-1).Draw(t, "zone")].ID
-		if e := g.jobs[name]; e != nil && e.zone != "" && rapid.Bool().Draw(t, "of the job") {
-			drained = e.zone
+		if j := g.jobs.Find(name); j != nil && j.Zone() != "" && rapid.Bool().Draw(t, "of the job") {
+			drained = j.Zone()
 		}
 		m.Kind, m.Body = protocol.DrainZone, &protocol.Draining{Request: request, Zone: drained}
 	case "purged":
 		m.Kind, m.From, m.Generation = protocol.Purged, protocol.Address{Role: protocol.Executor}, last+1
 	case "discarded":
-		m.Kind, m.From, m.Generation = protocol.Purged, archive(), last+1
+		m.Kind, m.From, m.Generation = protocol.Purged, theArchive, last+1
 	case "archived":
-		m.Kind, m.From, m.Body = protocol.Archived, archive(), &protocol.Archival{}
+		m.Kind, m.From, m.Body = protocol.Archived, theArchive, &protocol.Archival{}
 	case "outdated":
-		m.Kind, m.From = protocol.Outdated, archive()
+		m.Kind, m.From = protocol.Outdated, theArchive
 	case "forgotten":
-		m.Kind, m.From, m.Generation = protocol.Forgotten, zone, last
+		m.Kind, m.From, m.Generation = protocol.Forgotten, at, last
 		for _, from := range g.cfg.Zones {
-			if d := g.departures[departed{name, from.ID}]; d != nil && rapid.Bool().Draw(t, "departed") {
-				m.From, m.Epoch = g.zone(from.ID), d.epoch
-			}
+			g.drains.Departures(func(d drain.Departure) {
+				if d.Job == name && d.From == from.ID && rapid.Bool().Draw(t, "departed") {
+					m.From, m.Epoch = zone(from.ID), d.Epoch
+				}
+			})
 		}
 	case "inventory":
 		m.Kind, m.From = protocol.Inventory, protocol.Address{Role: protocol.Node, ID: "n"}
@@ -284,7 +349,7 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 		}
 		m.Body = &protocol.Stock{Slices: []protocol.Slice{{ID: job.SliceID(m.From.ID + "/0"), Capacity: trp.Vector{1 << 30}, Speed: 1000}}}
 	case "changed":
-		m.Kind, m.From = protocol.QueueChanged, g.zone(g.cfg.Zones[rapid.IntRange(0, len(g.cfg.Zones)-1).Draw(t, "zone")].ID)
+		m.Kind, m.From = protocol.QueueChanged, zone(g.cfg.Zones[rapid.IntRange(0, len(g.cfg.Zones)-1).Draw(t, "zone")].ID)
 		m.Body = &protocol.Queue{
 			Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight")), Cap: rapid.IntRange(-1, 2).Draw(t, "cap"),
 		}
@@ -316,7 +381,7 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 	world := func(rt *rapid.T) {
 		cfg := Config{Zones: Alone("z"), Retain: 20 * time.Second}
 		if rapid.IntRange(0, 2).Draw(rt, "several zones") > 0 {
-			cfg.Zones = []Zone{{"z", []job.NodeID{"n"}}, {"y", []job.NodeID{"m"}}, {"x", []job.NodeID{"l"}}}
+			cfg.Zones = []Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}}, {ID: "x", Nodes: []job.NodeID{"l"}}}
 		}
 		if rapid.Bool().Draw(rt, "archive") {
 			cfg.Archive = &filing.Config{Keep: 5 * time.Second, Most: 1}
@@ -329,11 +394,6 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 		compare := func(what string, got, want *protocol.Out) {
 			if !reflect.DeepEqual(got.Facts, want.Facts) || !reflect.DeepEqual(got.Effects, want.Effects) || g.Digest() != walked.Digest() {
 				rt.Fatalf("%s at %d:\n got %+v\n     %+v\nwant %+v\n     %+v", what, now, got.Facts, got.Effects, want.Facts, want.Effects)
-			}
-			for spec, sums := range g.chances {
-				if !slices.Equal(sums, g.sumChances(spec)) {
-					rt.Fatalf("%s at %d: the chances of zones are remembered as %v, they are %v", what, now, sums, g.sumChances(spec))
-				}
 			}
 			facts = append(facts, got.Facts...)
 			for i := range got.Facts {
@@ -402,10 +462,10 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 
 // TestARestartDoesNotBurst: with many paused jobs the zone hears of a bounded number at once, and of the next as it answers.
 func TestARestartDoesNotBurst(t *testing.T) {
-	const jobs = 3 * mostTold
+	const many = 3 * jobs.MostTold
 	g := testGate(t, Config{Zones: Alone("z")})
 	spec := &job.Spec{Queue: DefaultQueue, Total: 1}
-	for i := range jobs {
+	for i := range many {
 		id := job.ID(fmt.Sprint("j", i))
 		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: spec, Zone: "z", Epoch: 1, Generation: 1, At: 1})
 		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
@@ -414,8 +474,8 @@ func TestARestartDoesNotBurst(t *testing.T) {
 	var out protocol.Out
 	g.Recover(1e9, &out)
 	told := map[job.ID]bool{}
-	for len(told) < jobs {
-		if n := len(out.Effects); n == 0 || n > mostTold+1 {
+	for len(told) < many {
+		if n := len(out.Effects); n == 0 || n > jobs.MostTold+1 {
 			t.Fatalf("%d are told after %d", n, len(told))
 		}
 		var answer job.ID
@@ -432,7 +492,7 @@ func TestARestartDoesNotBurst(t *testing.T) {
 		if answer == "" {
 			t.Fatalf("the gate stops after %d", len(told))
 		}
-		if len(told) == mostTold { // all of them answer
+		if len(told) == jobs.MostTold { // all of them answer
 			for _, id := range slices.Sorted(maps.Keys(told)) {
 				g.Step(1e9, protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id, Epoch: 1, Generation: 1, Body: &protocol.Pause{Held: true}}, &out)
 			}

@@ -1,11 +1,11 @@
 package gate
 
 import (
-	"cmp"
 	"slices"
 
+	"sluice.dev/sluice/internal/core/gate/jobs"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/outbox"
+	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -14,45 +14,33 @@ import (
 func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	switch in.Kind {
 	case protocol.Submit:
-		g.submit(now, &in, in.Body.(*protocol.Submission), out)
+		g.desk.Submit(now, &in, in.Body.(*protocol.Submission), out)
 	case protocol.Cancel:
-		g.cancel(now, &in, in.Body.(*protocol.Cancellation), out)
+		g.desk.Cancel(now, &in, in.Body.(*protocol.Cancellation), out)
 	case protocol.Requeue:
-		g.requeue(now, &in, in.Body.(*protocol.Requeueing), out)
+		g.desk.Requeue(now, &in, in.Body.(*protocol.Requeueing), out)
 	case protocol.Delete:
-		g.delete(&in, in.Body.(*protocol.Deletion), out)
+		g.desk.Delete(&in, in.Body.(*protocol.Deletion), out)
 	case protocol.PauseJob:
 		if in.From.Role == protocol.Zone {
 			g.paused(&in, in.Body.(*protocol.Pause))
 		} else {
-			g.pause(&in, in.Body.(*protocol.Pause), out)
+			g.desk.Pause(&in, in.Body.(*protocol.Pause), out)
 		}
 	case protocol.SetQueue:
-		g.setQueue(now, &in, in.Body.(*protocol.QueueSetting), out)
-	case protocol.DrainZone:
-		if in.From.Role == protocol.Gate {
-			g.drainTold(now, &in, in.Body.(*protocol.Draining), out)
-		} else {
-			g.drainZone(now, &in, in.Body.(*protocol.Draining), out)
-		}
-	case protocol.Surrendered:
-		g.surrendered(&in, in.Body.(*protocol.Record))
+		g.desk.SetQueue(now, &in, in.Body.(*protocol.QueueSetting), out)
 	case protocol.QueueChanged: // this is what a zone has, or another gate
 		g.queueChanged(now, &in, in.Body.(*protocol.Queue), out)
 	case protocol.Inventory:
-		g.inventory.report(in.From.ID, in.Body.(*protocol.Stock).Slices)
-		clear(g.chances)
+		g.stock.Report(in.From.ID, in.Body.(*protocol.Stock).Slices)
+		g.homes.Forget()
 		g.settle(now, out)
-	case protocol.Redraw:
-		g.redraw(now, &in, out)
-	case protocol.Lenders:
-		g.nameLenders(now, &in, in.Body.(*protocol.LenderList), out)
-	case protocol.ZoneDigest:
-		g.digested(now, &in, out)
 	case protocol.Adopted:
 		g.adopted(now, &in, out)
 	case protocol.Purged, protocol.Forgotten:
-		g.left(&in, out)
+		if in.Kind == protocol.Purged || !g.drains.Departed(&in, out) {
+			g.left(&in, out)
+		}
 	case protocol.Closed:
 		g.closed(&in, in.Body.(*protocol.Closing), out)
 	case protocol.Archived:
@@ -61,68 +49,149 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		g.outdated(&in, out)
 	case protocol.Tick:
 		g.woken = 0 // no wake-up stands any more
+	default:
+		g.federated(now, &in, out)
 	}
 	g.after(now, out)
+}
+
+// federated takes in what is said where there are several zones, or tickets.
+func (g *Gate) federated(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	switch {
+	case in.Kind == protocol.DrainZone && in.From.Role == protocol.Gate:
+		g.draining().Told(now, in, in.Body.(*protocol.Draining), out)
+	case in.Kind == protocol.DrainZone:
+		g.draining().Drain(now, in, in.Body.(*protocol.Draining), out)
+	case in.Kind == protocol.Surrendered && g.drains != nil:
+		g.drains.Surrendered(in, in.Body.(*protocol.Record))
+	case g.homes == nil: // nobody else asks
+	case in.Kind == protocol.Redraw:
+		if m, ok := g.homes.Redraw(now, in); ok {
+			g.send(out, m)
+		}
+	case in.Kind == protocol.ZoneDigest:
+		if g.homes.Hear(now, in, g.jobs.Waits()) {
+			g.settle(now, out)
+		}
+	case in.Kind == protocol.Lenders:
+		j, home := g.jobs.Find(in.Job), job.ZoneID("")
+		if in.From.Role == protocol.Zone {
+			home = job.ZoneID(in.From.ID)
+		}
+		if j == nil || j.Over() {
+			return
+		}
+		if l := g.homes.Lenders(now, j.ID(), j.Spec(), home, in.Body.(*protocol.LenderList)); l != nil {
+			g.send(out, protocol.Message{Kind: protocol.Lenders, To: in.From, Job: in.Job, Body: l})
+		}
+	}
 }
 
 // paused notes what the zone holds to.
 func (g *Gate) paused(in *protocol.Message, p *protocol.Pause) {
-	e := g.find(in.Job)
-	if e == nil || e.over() || e.epoch != in.Epoch || e.generation != in.Generation.Number() {
+	j := g.jobs.Find(in.Job)
+	if j == nil || j.Over() || j.Epoch() != in.Epoch || j.Generation() != in.Generation.Number() {
 		return
 	}
-	e.heldKnown = e.held == p.Held
-	g.tell(e, !e.heldKnown) // where an older word overtook a newer one the zone is told again
+	known := j.Held() == p.Held
+	j.Know(known)
+	g.tell(j, !known) // where an older word overtook a newer one the zone is told again
 }
 
-// Recover is called once, after the last fact: everything outstanding is sent again.
-func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
-	for _, e := range g.telling.All() { // nobody knows that a job goes on that was never paused since
-		if !e.held {
-			e.heldKnown = true
-			g.tell(e, false)
-		}
-	}
-	g.rehomeAll(now, out)
-	for i, q := range g.queues {
-		if g.queueSum(i) == 0 {
-			for z := range q.telling {
-				q.telling[z] = g.settings.Confirm(q.telling[z])
+// queueChanged takes in what somebody has of a queue, and of the first gate what everybody is to have.
+func (g *Gate) queueChanged(now quantity.Instant, in *protocol.Message, has *protocol.Queue, out *protocol.Out) {
+	first := g.cfg.Gates.First()
+	switch is := g.queues.Find(has.Name); {
+	case g.self == first:
+		from := g.at(job.ZoneID(in.From.ID))
+		if in.From.Role != protocol.Zone {
+			if from = slices.Index(g.cfg.Gates, job.GateID(in.From.ID)); from > 0 {
+				from += len(g.cfg.Zones) - 1
+			} else {
+				from = -1
 			}
 		}
+		g.queues.Heard(from, has)
+		return
+	case in.From != first: // it has been told by the first
+		return
+	case is == nil || *is != *has:
+		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: has})
+		g.settle(now, out)
 	}
-	g.after(now, out)
+	g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Body: has})
 }
 
 // adopted notes that a job has its home. A zone that has taken home a life of work that is gone is told to let go of it.
 func (g *Gate) adopted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	e := g.about(in)
+	j, of := g.desk.About(in), in.Generation.Number()
 	switch {
-	case e == nil || in.Generation.Number() < e.since:
-		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number()})
-	case e.epoch == in.Epoch && e.generation == in.Generation.Number() && !e.homed && !e.over():
+	case j == nil || of < j.Since():
+		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
+	case j.Epoch() == in.Epoch && j.Generation() == of && !j.Homed() && !j.Over():
 		g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
-		g.rehome(now, e, out)
+		g.drains.Rehome(now, j, out)
 	}
 }
 
 // closed takes a job's verdict down. That of an earlier life is confirmed and changes nothing; where the work itself is gone
 // the zone has missed that.
 func (g *Gate) closed(in *protocol.Message, c *protocol.Closing, out *protocol.Out) {
-	e, of := g.about(in), in.Generation.Number()
-	if e != nil && (e.epoch != in.Epoch && !e.leaves(in) || of > e.generation) {
+	j, of := g.desk.About(in), in.Generation.Number()
+	if j != nil && (j.Epoch() != in.Epoch && !j.Leaves(in) || of > j.Generation()) {
 		return
 	}
-	if e != nil && e.generation == of && !e.over() {
-		if e.became().moving != nil && e.epoch == in.Epoch { // Adopted was lost
+	if j != nil && j.Generation() == of && !j.Over() {
+		if _, _, moves := j.Moves(); moves && j.Epoch() == in.Epoch { // Adopted was lost
 			g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
 		}
 		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, Verdict: c.Verdict, At: c.At})
 	}
 	g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
-	if e == nil || of < e.since {
+	if j == nil || of < j.Since() {
 		g.send(out, protocol.Message{Kind: protocol.Forget, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
 	}
+}
+
+// left notes that the executor, a home or the archive has nothing more of a job's earlier lives.
+func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
+	if last := g.names.Left(in, out); last > 0 {
+		g.fact(out, protocol.Fact{Kind: protocol.JobPurged, Job: in.Job, Generation: last})
+	}
+}
+
+// filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
+func (g *Gate) filed(in *protocol.Message, a *protocol.Archival, out *protocol.Out) {
+	if j := g.jobs.Find(in.Job); j != nil && j.Over() && j.Generation() == in.Generation.Number() {
+		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: j.ID(), Generation: j.Generation(), Count: int64(a.Count)})
+	}
+}
+
+// outdated forgets an archived job. A part that was left behind by a job which is here again, in a later life, goes as soon as
+// its home has taken its own back.
+func (g *Gate) outdated(in *protocol.Message, out *protocol.Out) {
+	if j := g.jobs.Find(in.Job); j != nil {
+		if j.Homed() && in.Generation.Number() < j.Generation() {
+			g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Archive}, Job: j.ID(), Generation: j.Generation()})
+		}
+		return
+	}
+	if j := g.desk.About(in); j != nil && j.Generation() == in.Generation.Number() {
+		g.desk.Forget(j, out)
+	}
+}
+
+// Recover is called once, after the last fact: everything outstanding is sent again.
+func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
+	for _, j := range g.jobs.Untold() { // nobody knows that a job goes on that was never paused since
+		if !j.Held() {
+			j.Know(true)
+			g.tell(j, false)
+		}
+	}
+	g.drains.RehomeAll(now, out)
+	g.queues.Recover()
+	g.after(now, out)
 }
 
 // after says what is not confirmed, forgets what was kept long enough, and asks for the next wake-up.
@@ -140,146 +209,55 @@ func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
 
 // indexed looks at what is due and at nothing else.
 func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	g.expire(now, out)
-	g.told = take(&g.telling, now, g.told[:0])
-	slices.SortFunc(g.told, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	for _, e := range g.told {
-		g.say(e, out)
+	for _, j := range g.jobs.Expired(now) {
+		g.desk.Forget(j, out)
 	}
-	g.parting = take(&g.leaves, now, g.parting[:0])
-	slices.SortFunc(g.parting, func(a, b *farewell) int { return cmp.Compare(a.id, b.id) })
-	for _, f := range g.parting {
-		g.dismiss(f, out)
+	for _, j := range g.jobs.Told(now) {
+		g.say(j, out)
 	}
-	settings := take(&g.settings, now, nil)
-	slices.SortFunc(settings, func(a, b setting) int {
-		return cmp.Or(cmp.Compare(a.queue.Name, b.queue.Name), cmp.Compare(a.zone, b.zone))
-	})
-	for _, s := range settings {
-		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.listener(s.zone), Body: g.settingsOf(s.queue, s.zone)})
+	g.names.Tell(now, g.gone, out)
+	for _, t := range g.queues.Told(now) {
+		g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: g.cfg.listener(t.To), Body: t.Queue})
 	}
-	g.sayDrains(now, out)
-	g.askInventory(now, out)
-	g.file(now, out)
-	return min(g.departing.Wake(), g.spreading.Wake(), g.telling.Wake(), g.leaves.Wake(), g.settings.Wake(), g.inventory.unheard.Wake(), g.expiring.Next(), g.leaving.Wake())
-}
-
-// askInventory asks the nodes of several zones that have not reported what they have.
-func (g *Gate) askInventory(now quantity.Instant, out *protocol.Out) {
-	unheard := take(&g.inventory.unheard, now, nil)
-	slices.Sort(unheard)
-	for _, n := range unheard {
+	g.drains.Repeat(now, out)
+	for _, n := range g.stock.Asked(now) {
 		g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: string(n)}, Body: &protocol.Stock{}})
 	}
-}
-
-// take appends all that a box has to say now.
-func take[T any](b *outbox.Box[T], now quantity.Instant, all []T) []T {
-	for {
-		one, ok := b.Next(now)
-		if !ok {
-			return all
-		}
-		all = append(all, one)
+	for _, j := range g.jobs.Leaving(now) {
+		g.file(j, out)
 	}
+	return min(g.drains.Wake(), g.jobs.Wake(), g.names.Wake(), g.queues.Wake(), g.stock.Wake())
 }
 
-// expire forgets jobs whose retention is over, a bounded number of them.
-func (g *Gate) expire(now quantity.Instant, out *protocol.Out) {
-	var due []*entry
-	for len(due) < mostForgotten {
-		e, ok := g.expiring.Due(now)
-		if !ok {
-			break
-		}
-		due = append(due, e)
-	}
-	slices.SortFunc(due, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	for _, e := range due {
-		g.forget(e, out)
-	}
-}
-
-// untold says that a job's home has not confirmed all that it is to know. A job that waits for a farewell is told of then.
-func (g *Gate) untold(e *entry) bool {
-	known := e.homed && e.heldKnown && (e.sequel == nil || e.sequel.dropping == "")
-	somebody := e.zone != "" || g.waits(e.became().moving)
-	return !known && somebody && !e.over() && g.farewells[e.id] == nil
-}
-
-// tell has a job's home told what it has not confirmed; news is told at once.
-func (g *Gate) tell(e *entry, news bool) {
-	switch {
-	case !g.untold(e):
-		e.telling = g.telling.Confirm(e.telling)
-	case news || e.telling == nil:
-		e.telling = g.telling.Say(e.telling, e)
-	}
-}
-
-// announce has every zone told a queue's settings.
-func (g *Gate) announce(q *queue) {
-	for z := range q.telling {
-		q.telling[z] = g.settings.Say(q.telling[z], setting{q, z})
-	}
-}
-
-// settled takes down what a zone has of a queue. Where an older word overtook a newer one it is told again.
-func (g *Gate) settled(q *queue, in *protocol.Message, has *protocol.Queue) {
-	z := g.listens(in.From)
-	if z < 0 || z >= len(q.telling) {
+// file sends the archive a job that is to leave. What is said of it then is answered from the facts that the driver finds there and hands on
+// with the message (docs/adr/0022-archive.md).
+func (g *Gate) file(j *jobs.Job, out *protocol.Out) {
+	if planted.In(planted.LeaveUnconfirmed) {
+		g.filed(&protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Archival{}, out)
 		return
 	}
-	if q.telling[z] = g.settings.Confirm(q.telling[z]); *g.settingsOf(q, z) != *has {
-		q.telling[z] = g.settings.Say(q.telling[z], setting{q, z})
+	filed := j.AppendFacts(nil)
+	for i := range filed {
+		filed[i].Actor = g.self
 	}
+	g.send(out, protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: j.ID(), Generation: j.Generation(), Filed: filed})
 }
 
 // say repeats to a job's home whatever it has not confirmed.
-func (g *Gate) say(e *entry, out *protocol.Out) {
-	b := e.became()
-	switch {
-	case g.waits(b.moving):
-		g.askBack(e, out)
-	case !e.homed:
-		i, _ := g.findQueue(e.spec.Queue)
-		g.send(out, protocol.Message{
-			Kind: protocol.Adopt, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation,
-			Body: out.Adoption(protocol.Adoption{Since: e.since, Spec: e.spec, Queue: g.settingsOf(g.queues[i], g.zoneAt(e.zone)), At: b.begun, Held: e.held, Record: b.moving.surrendered()}),
-		})
-	case b.dropping != "":
-		g.send(out, protocol.Message{
-			Kind: protocol.Cancel, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Body: b.cancellation(),
-		})
-	default:
-		g.send(out, protocol.Message{Kind: protocol.PauseJob, To: g.home(e), Job: e.id, Epoch: e.epoch, Generation: e.generation, Body: &protocol.Pause{Held: e.held}})
+func (g *Gate) say(j *jobs.Job, out *protocol.Out) {
+	if g.waits(j) {
+		g.drains.AskBack(j, out)
+		return
 	}
-}
-
-func (g *Gate) send(out *protocol.Out, m protocol.Message) {
-	m.From = g.self
-	out.Effects = append(out.Effects, m)
-}
-
-func (g *Gate) home(e *entry) protocol.Address { return g.zone(e.zone) }
-
-func (g *Gate) zone(id job.ZoneID) protocol.Address {
-	return protocol.Address{Role: protocol.Zone, ID: string(id)}
-}
-
-// Queues lists the settings of all queues by name.
-func (g *Gate) Queues() []protocol.Queue {
-	var out []protocol.Queue
-	for _, q := range g.queues {
-		out = append(out, *q.Queue)
+	m := protocol.Message{Kind: protocol.PauseJob, To: zone(j.Zone()), Job: j.ID(), Epoch: j.Epoch(), Generation: j.Generation()}
+	if c, _ := j.Cancelled(); !j.Homed() {
+		_, record, _ := j.Moves()
+		queue := g.queues.Of(g.queues.Find(j.Spec().Queue), g.at(j.Zone()))
+		m.Kind, m.Body = protocol.Adopt, out.Adoption(protocol.Adoption{Since: j.Since(), Spec: j.Spec(), Queue: queue, At: j.Begun(), Held: j.Held(), Record: record})
+	} else if c != nil {
+		m.Kind, m.Body = protocol.Cancel, c
+	} else {
+		m.Body = &protocol.Pause{Held: j.Held()}
 	}
-	return out
-}
-
-// Life is the present life of the job of this name, 0 if there is none.
-func (g *Gate) Life(id job.ID) job.Generation {
-	if e := g.find(id); e != nil {
-		return e.generation
-	}
-	return 0
+	g.send(out, m)
 }

@@ -100,6 +100,17 @@ func (b *Box[T]) Next(now quantity.Instant) (of T, ok bool) {
 	return it.of, true
 }
 
+// Take appends all that is to be said now, in no order.
+func (b *Box[T]) Take(now quantity.Instant, all []T) []T {
+	for {
+		one, ok := b.Next(now)
+		if !ok {
+			return all
+		}
+		all = append(all, one)
+	}
+}
+
 // Wake is when to ask for Next again, Never if nothing is left to say.
 func (b *Box[T]) Wake() quantity.Instant {
 	next := b.due.Next()

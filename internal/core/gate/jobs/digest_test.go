@@ -1,4 +1,4 @@
-package gate
+package jobs
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 // TestEveryDurableFieldMovesTheDigest: facts that lose one would fold to what looks like the same state.
 func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
-	e := &entry{}
+	e := &Job{}
 	sum := func() uint64 {
 		e.submittedSum = e.sumSubmitted(digest.Optional(digest.New(), e.spec).Sum())
 		return e.hash()

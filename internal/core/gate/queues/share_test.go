@@ -1,4 +1,4 @@
-package gate
+package queues
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func TestSharesAddUpToTheCap(t *testing.T) {
 		large := small + rapid.IntRange(0, 40).Draw(t, "more")
 		sum, either := 0, 0
 		for i := range n {
-			was, is := share(small, i, n), share(large, i, n)
+			was, is := Share(small, i, n), Share(large, i, n)
 			if was == 0 || is == 0 {
 				t.Fatalf("zone %d of %d has no cap, of %d and of %d", i, n, small, large)
 			}
@@ -32,7 +32,7 @@ func TestSharesAddUpToTheCap(t *testing.T) {
 			t.Errorf("over %d zones a cap of %d adds up to %d, and with one of %d half told to %d", n, small, sum, large, either)
 		}
 	})
-	if share(0, 3, 7) != 0 || share(2, 2, 7) != protocol.NoShare {
-		t.Errorf("no cap is %d, a share of none %d", share(0, 3, 7), share(2, 2, 7))
+	if Share(0, 3, 7) != 0 || Share(2, 2, 7) != protocol.NoShare {
+		t.Errorf("no cap is %d, a share of none %d", Share(0, 3, 7), Share(2, 2, 7))
 	}
 }

@@ -1,0 +1,260 @@
+package jobs
+
+import (
+	"sluice.dev/sluice/internal/core/capture"
+	"sluice.dev/sluice/internal/core/digest"
+	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/outbox"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Job is one job at the gate: what it is equals the fold of its facts, which AppendFacts says again. Most jobs wait and are nothing but
+// accepted: what comes later has a place of its own.
+type Job struct {
+	capture.Mark
+	id              job.ID
+	spec            *job.Spec
+	submittedSum    uint64
+	sum             uint64 // its part of the digest
+	request, digest string
+	zone            job.ZoneID
+	// generation of its present life; since is that of the first one of the same work, which was submitted then.
+	generation, since job.Generation
+	submitted         quantity.Instant
+	epoch             uint32
+	homed, held       bool
+	sequel            *sequel
+
+	// Soft: whether the home has confirmed held, and what it has to be told; nil: nothing.
+	heldKnown bool
+	telling   *outbox.Item[*Job]
+}
+
+// sequel is what has become of a job that was cancelled, requeued or is over.
+type sequel struct {
+	// begun is when this life was asked for, requeued by which request if it is not the first.
+	begun    quantity.Instant
+	requeued string
+	// moving: its home is another zone than it was, and has not taken it over; nil else.
+	moving *moving
+	// dropping is why its owner cancelled it, empty if nobody did; cancelled is the request, dropped when that was, 0 if it is not known.
+	dropping, cancelled string
+	dropped             quantity.Instant
+	verdict             job.Verdict
+	ended               quantity.Instant
+
+	// Soft: its place among those whose retention ends, and among those that leave to the archive.
+	expires int
+	leaving *filing.Sheet[*Job]
+}
+
+// moving is a job between two homes.
+type moving struct {
+	from job.ZoneID
+	// record that the old home has surrendered; nil: it has not. Soft.
+	record *protocol.Record
+}
+
+func (j *Job) ID() job.ID                  { return j.id }
+func (j *Job) Spec() *job.Spec             { return j.spec }
+func (j *Job) Submitted() quantity.Instant { return j.submitted }
+
+// Request is the one that submitted it, Content the digest of what was.
+func (j *Job) Request() string { return j.request }
+func (j *Job) Content() string { return j.digest }
+
+// Zone is its home, under this epoch; empty: none was drawn yet. Homed: the zone has confirmed it.
+func (j *Job) Zone() job.ZoneID { return j.zone }
+func (j *Job) Epoch() uint32    { return j.epoch }
+func (j *Job) Homed() bool      { return j.homed }
+
+// Generation is that of its present life, Since that of the first one of the same work.
+func (j *Job) Generation() job.Generation { return j.generation }
+func (j *Job) Since() job.Generation      { return j.since }
+
+// Begun is when its present life was asked for, Requeued by which request if it is not the first.
+func (j *Job) Begun() quantity.Instant { return j.became().begun }
+func (j *Job) Requeued() string        { return j.became().requeued }
+
+// Held: its owner pauses it.
+func (j *Job) Held() bool { return j.held }
+
+// Over says that the job has a verdict.
+func (j *Job) Over() bool { return j.sequel != nil && j.sequel.verdict.State.Final() }
+
+// Verdict of a job that is over, and when it was given.
+func (j *Job) Verdict() (job.Verdict, quantity.Instant) {
+	b := j.became()
+	return b.verdict, b.ended
+}
+
+// Cancelled is what the home is told of the owner's cancellation, nil if there was none; by is the request.
+func (j *Job) Cancelled() (c *protocol.Cancellation, by string) {
+	if b := j.sequel; b != nil && b.dropping != "" {
+		return &protocol.Cancellation{Text: b.dropping, At: b.dropped}, b.cancelled
+	}
+	return nil, ""
+}
+
+// Moves says from where it moves to another home, with the record that the old one has surrendered, nil if it has not.
+func (j *Job) Moves() (from job.ZoneID, record *protocol.Record, moves bool) {
+	if m := j.became().moving; m != nil {
+		return m.from, m.record, true
+	}
+	return "", nil, false
+}
+
+// Leaves says whether a message is the old home's about a job that is to leave it.
+func (j *Job) Leaves(in *protocol.Message) bool {
+	m := j.became().moving
+	return m != nil && in.From.ID == string(m.from) && in.Epoch == j.epoch-1
+}
+
+// Surrender keeps the record of a job that moves.
+func (j *Job) Surrender(r *protocol.Record) { j.sequel.moving.record = r }
+
+// Know notes whether the home holds to what the gate has of a pause.
+func (j *Job) Know(known bool) { j.heldKnown = known }
+
+// Known says whether the home has confirmed all that it is to know.
+func (j *Job) Known() bool {
+	return j.homed && j.heldKnown && (j.sequel == nil || j.sequel.dropping == "")
+}
+
+// became is the job's sequel, as it is while nothing has become of it.
+func (j *Job) became() sequel {
+	if j.sequel == nil {
+		return sequel{begun: j.submitted}
+	}
+	return *j.sequel
+}
+
+// follow makes room for a sequel.
+func (j *Job) follow() *sequel {
+	if j.sequel == nil {
+		j.sequel = &sequel{begun: j.submitted}
+	}
+	return j.sequel
+}
+
+// accepted is a job that nothing has become of.
+func accepted(f *protocol.Fact, specs *job.Pool) *Job {
+	spec, sum := specs.Share(f.Spec)
+	j := &Job{
+		id: f.Job, spec: spec, request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
+		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
+	}
+	j.submittedSum = j.sumSubmitted(sum)
+	return j
+}
+
+// fold changes the job alone.
+func (j *Job) fold(f *protocol.Fact, specs *job.Pool) {
+	switch f.Kind {
+	case protocol.JobHomed:
+		if j.homed = true; j.sequel != nil {
+			j.sequel.moving = nil
+		}
+	case protocol.JobDrawn:
+		j.move(f.Zone, specs)
+	case protocol.Rehomed:
+		j.follow().moving = &moving{from: j.zone}
+		j.epoch, j.homed, j.heldKnown = f.Epoch, false, true
+		j.move(f.Zone, specs)
+	case protocol.JobDropping:
+		b := j.follow()
+		b.dropping, b.cancelled, b.dropped = f.Text, f.Request, f.At
+	case protocol.JobHeld:
+		j.held, j.heldKnown = f.Flag, false
+	case protocol.JobClosed:
+		b := j.follow()
+		if b.moving != nil { // it ended before it was surrendered, and stays where it was
+			j.epoch, j.homed = j.epoch-1, true
+			j.move(b.moving.from, specs)
+			b.moving = nil
+		}
+		b.verdict, b.ended, j.heldKnown = f.Verdict, f.At, true
+	case protocol.JobRequeued:
+		j.generation = f.Generation
+		*j.follow() = sequel{begun: f.At, requeued: f.Request}
+		if f.Spec != nil {
+			var sum uint64
+			j.spec, sum = specs.Share(f.Spec)
+			j.submittedSum = j.sumSubmitted(sum)
+		}
+		j.homed, j.held, j.heldKnown = false, false, true
+	}
+}
+
+// move names another home.
+func (j *Job) move(to job.ZoneID, specs *job.Pool) {
+	_, sum := specs.Share(j.spec)
+	j.zone = to
+	j.submittedSum = j.sumSubmitted(sum)
+}
+
+// AppendFacts implements capture.Part.
+func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
+	b, home, epoch := j.became(), j.zone, j.epoch
+	if b.moving != nil {
+		home, epoch = b.moving.from, epoch-1
+	}
+	out = append(out, protocol.Fact{
+		Kind: protocol.JobAccepted, Job: j.id, Generation: j.since, Spec: j.spec, Request: j.request, Digest: j.digest,
+		Zone: home, Epoch: epoch, At: j.submitted,
+	})
+	if j.generation > j.since {
+		out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Job: j.id, Generation: j.generation, Request: b.requeued, At: b.begun})
+	}
+	if b.moving != nil {
+		out = append(out, protocol.Fact{Kind: protocol.Rehomed, Job: j.id, Zone: j.zone, Epoch: j.epoch})
+	}
+	if j.homed {
+		out = append(out, protocol.Fact{Kind: protocol.JobHomed, Job: j.id, Epoch: j.epoch})
+	}
+	if j.held {
+		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: j.id, Flag: true})
+	}
+	if b.dropping != "" {
+		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: j.id, Text: b.dropping, Request: b.cancelled, At: b.dropped})
+	}
+	if j.Over() {
+		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: j.id, Verdict: b.verdict, At: b.ended})
+	}
+	return out
+}
+
+// hash is the job's part of the digest. What was submitted is long and never changes but by a requeue, and has a sum of its own, so
+// that a fact costs what it changes.
+func (j *Job) hash() uint64 {
+	b := j.became()
+	h := digest.New().Int(int64(j.submittedSum), int64(j.epoch), int64(j.generation), int64(j.since), int64(b.begun)).Text(b.requeued).Text(b.cancelled)
+	if b.moving != nil {
+		h = h.Text("moves from").Text(string(b.moving.from))
+	}
+	if b.dropped != 0 {
+		h = h.Int(int64(b.dropped))
+	}
+	return b.verdict.Mix(h.Bool(j.homed, j.held).Text(b.dropping)).Int(int64(b.ended)).Sum()
+}
+
+// sumSubmitted is what hash takes of what was submitted, of which the spec has a sum already.
+func (j *Job) sumSubmitted(spec uint64) uint64 {
+	h := digest.New().Int(int64(spec)).Text(string(j.id)).Text(j.request).Text(j.digest).Text(string(j.zone))
+	return h.Int(int64(j.submitted)).Sum()
+}
+
+// forHome names the stream of draws of homes.
+const forHome = 1
+
+// Number draws one below n for a life of a job, whatever others are drawn.
+func Number(id job.ID, of job.Generation, epoch uint32, n int) int {
+	draw := prng.New(forHome, prng.Name(string(id)), uint64(of))
+	if epoch > 1 { // a job that moves is drawn anew
+		draw = prng.New(forHome, prng.Name(string(id)), uint64(of), uint64(epoch))
+	}
+	return draw.IntN(n)
+}

@@ -1,0 +1,84 @@
+package jobs
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// TestAJobIsTheFoldOfWhatItSays, and sum and counts are those of all jobs, whatever happens to them.
+func TestAJobIsTheFoldOfWhatItSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, now := New(time.Hour, time.Second, nil), int64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "facts") {
+			now++
+			id := job.ID(fmt.Sprint("j", rapid.IntRange(0, 3).Draw(t, "job")))
+			j := r.Find(id)
+			if j == nil {
+				queue := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue")
+				zone := rapid.SampledFrom([]job.ZoneID{"", "y"}).Draw(t, "home")
+				r.Accept(&protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: &job.Spec{Queue: queue, Total: 1}, Zone: zone, Epoch: 1, Generation: 1, At: 1})
+				continue
+			}
+			f := protocol.Fact{Job: id}
+			switch kind := rapid.SampledFrom([]string{"homed", "drawn", "moves", "held", "dropping", "closed", "requeued", "removed"}).Draw(t, "fact"); {
+			case kind == "removed":
+				r.Remove(j)
+				continue
+			case kind == "requeued":
+				if !j.Over() {
+					continue
+				}
+				f.Kind, f.Generation, f.Request = protocol.JobRequeued, j.Generation()+1, "again"
+			case j.Over():
+				continue
+			case kind == "homed":
+				f.Kind = protocol.JobHomed
+			case kind == "drawn":
+				f.Kind, f.Zone = protocol.JobDrawn, "x"
+				if _, _, moves := j.Moves(); j.Zone() != "" || moves {
+					continue
+				}
+			case kind == "moves":
+				if _, _, moves := j.Moves(); !j.Homed() || moves {
+					continue
+				}
+				f.Kind, f.Zone, f.Epoch = protocol.Rehomed, "z", j.Epoch()+1
+			case kind == "held":
+				f.Kind, f.Flag = protocol.JobHeld, !j.Held()
+			case kind == "dropping":
+				f.Kind, f.Text, f.Request, f.At = protocol.JobDropping, "no", "r", 5
+			case kind == "closed":
+				f.Kind, f.Verdict, f.At = protocol.JobClosed, job.Verdict{State: job.Cancelled}, 9
+			}
+			r.Fold(j, &f)
+			again := New(time.Hour, time.Second, nil)
+			facts := j.AppendFacts(nil)
+			x := again.Accept(&facts[0])
+			for i := range facts[1:] {
+				again.Fold(x, &facts[1+i])
+			}
+			if again.Sum() != j.sum {
+				t.Fatalf("%+v folds to another job than %+v", facts, j)
+			}
+			sum, all, of := uint64(0), 0, 0
+			for _, j := range r.All() {
+				sum += j.hash()
+				if !j.Over() {
+					all++
+					if j.Spec().Queue == "a" {
+						of++
+					}
+				}
+			}
+			if gotAll, gotOf := r.Unfinished("a"); r.Sum() != sum || gotAll != all || gotOf != of {
+				t.Fatalf("sum %x and counts %d and %d, want %x, %d and %d", r.Sum(), gotAll, gotOf, sum, all, of)
+			}
+		}
+	})
+}
