@@ -27,7 +27,7 @@ type borrowers struct {
 
 // borrower is one of them.
 type borrower struct {
-	*entry
+	of    *entry
 	loans *loan.Gang
 	mark  dirty.Mark
 	slot  int
@@ -58,7 +58,7 @@ func (z *Zone) stirLoans(j *home.Job) {
 		if !spans(j.Spec) || !j.Active() {
 			return
 		}
-		e.borrows = &borrower{entry: e, loans: loan.New(z.cfg.ID, j.Width(), z.cfg.Retry)}
+		e.borrows = &borrower{of: e, loans: loan.New(z.cfg.ID, j.Width(), z.cfg.Retry)}
 	}
 	z.borrowers.stale.Add(&e.borrows.mark, e.borrows)
 }
@@ -70,7 +70,7 @@ func (z *Zone) borrow(now quantity.Instant, out *protocol.Out) {
 	}
 	list := slices.Clone(z.borrowers.stale.List())
 	z.borrowers.stale.Clear()
-	slices.SortFunc(list, func(a, b *borrower) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b *borrower) int { return cmp.Compare(a.of.job.ID, b.of.job.ID) })
 	for _, b := range list {
 		b.within(now, out, func() { b.proceed(now) })
 	}
@@ -78,7 +78,7 @@ func (z *Zone) borrow(now quantity.Instant, out *protocol.Out) {
 
 // proceed does what is due for one gang.
 func (b *borrower) proceed(now quantity.Instant) {
-	z, j := b.zone, &b.Job
+	z, j := b.of.zone, &b.of.job
 	wants := j.Active() && spans(j.Spec) && len(j.Claims()) == 0 && j.Asking() == 0 && z.waits(now, j) == market.Eligible
 	state := b.loans.State()
 	switch {
@@ -103,14 +103,14 @@ func (b *borrower) proceed(now quantity.Instant) {
 
 // alone says whether the gang's own zone has enough slices for it, however late these are free.
 func (z *Zone) alone(now quantity.Instant, b *borrower) bool {
-	return z.planner.Could(now, b.rigid) >= b.Width()
+	return z.planner.Could(now, b.of.rigid) >= b.of.job.Width()
 }
 
 // named takes in whom a gang may borrow of. As long as the gate knows of slices here that have not been offered, they are waited for.
 func (z *Zone) named(now quantity.Instant, id job.ID, l *protocol.LenderList, out *protocol.Out) {
 	if b := z.borrowerOf(id); b != nil && !z.alone(now, b) {
 		own := slices.IndexFunc(l.Zones, func(x protocol.Lender) bool { return x.Zone == z.cfg.ID })
-		if own < 0 || l.Zones[own].Slices < b.Width() || z.planner.Reach(now, b.rigid) >= b.Width() {
+		if own < 0 || l.Zones[own].Slices < b.of.job.Width() || z.planner.Reach(now, b.of.rigid) >= b.of.job.Width() {
 			b.within(now, out, func() { b.loans.Named(now, l, b) })
 		}
 		z.borrowers.stale.Add(&b.mark, b)
@@ -134,34 +134,34 @@ func (z *Zone) borrowerOf(id job.ID) *borrower {
 
 // AskGate implements loan.Office, as all of the following.
 func (b *borrower) AskGate(seq uint64, without []job.ZoneID) {
-	z := b.zone
-	z.home.Send(b.out, protocol.Message{Kind: protocol.Lenders, To: z.cfg.Gates.Of(b.ID), Job: b.ID, Body: &protocol.LenderList{Seq: seq, Without: without}})
+	z := b.of.zone
+	z.home.Send(b.out, protocol.Message{Kind: protocol.Lenders, To: z.cfg.Gates.Of(b.of.job.ID), Job: b.of.job.ID, Body: &protocol.LenderList{Seq: seq, Without: without}})
 }
 
 // Borrow asks this zone without a message.
 func (b *borrower) Borrow(zone job.ZoneID, l protocol.Loan) {
-	z := b.zone
+	z := b.of.zone
 	if l.Slices > 0 {
-		l.Spec, l.Submitted, l.Learned, l.Avoids = b.Spec, b.Submitted, b.Learned(), b.Backoff().Avoided()
+		l.Spec, l.Submitted, l.Learned, l.Avoids = b.of.job.Spec, b.of.job.Submitted, b.of.job.Learned(), b.of.job.Backoff().Avoided()
 	}
 	if zone == z.cfg.ID {
-		z.lend(b.now, z.self, b.ID, b.Epoch, &l)
+		z.lend(b.now, z.self, b.of.job.ID, b.of.job.Epoch, &l)
 		return
 	}
-	z.home.Send(b.out, protocol.Message{Kind: protocol.Borrow, To: protocol.Address{Role: protocol.Zone, ID: string(zone)}, Job: b.ID, Epoch: b.Epoch, Body: &l})
+	z.home.Send(b.out, protocol.Message{Kind: protocol.Borrow, To: protocol.Address{Role: protocol.Zone, ID: string(zone)}, Job: b.of.job.ID, Epoch: b.of.job.Epoch, Body: &l})
 }
 
 // Need is how long it runs, with all that its lease holds.
 func (b *borrower) Need(speed int64) time.Duration {
-	if b.Spec.Walltime == 0 {
+	if b.of.job.Spec.Walltime == 0 {
 		return protocol.NoEnd
 	}
-	return atomizer.RigidLength(b.Spec, speed)
+	return atomizer.RigidLength(b.of.job.Spec, speed)
 }
 
 // Begin asks the nodes of all zones, in order of their ids.
 func (b *borrower) Begin(now quantity.Instant, parts []*protocol.Lending, length time.Duration, speed int64) {
-	z, j := b.zone, &b.Job
+	z, j := b.of.zone, &b.of.job
 	var on []protocol.LentSlice
 	for _, p := range parts {
 		on = append(on, p.Slices...)

@@ -13,7 +13,7 @@ import (
 
 // entry is one job of the zone: what the ledger knows of it, and beside that what the other parts keep.
 type entry struct {
-	home.Job
+	job  home.Job
 	zone *Zone
 	// floor is what the floor keeps of it, rigid what the planner does; nil unless it is rigid.
 	floor market.Job
@@ -46,7 +46,7 @@ func (z *Zone) newEntry(spec *job.Spec) *home.Job {
 	} else if e = (&entry{}); z.search != nil {
 		e.seek = &search.Job{}
 	}
-	e.zone, e.Beside, e.floor.Demand = z, e, (*demand)(e)
+	e.zone, e.job.Beside, e.floor.Demand = z, e, (*demand)(e)
 	if e.seek != nil {
 		e.seek.Demand = (*seeker)(e)
 	}
@@ -54,7 +54,7 @@ func (z *Zone) newEntry(spec *job.Spec) *home.Job {
 		e.rigid.Demand = (*rigidDemand)(e)
 	}
 	e.keepRigid(spec)
-	return &e.Job
+	return &e.job
 }
 
 func isRigid(spec *job.Spec) bool { return spec != nil && spec.Kind == job.Rigid }

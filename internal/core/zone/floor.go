@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
@@ -14,44 +15,48 @@ import (
 
 // The zone's side of its floor: what a job, a slice and the zone itself answer to it (market.Demand, market.Supply, market.Sale).
 
-// demand is a job as the floor sees it: what it does not say itself the ledger's record does.
+// demand is a job as the floor sees it.
 type demand entry
 
 // jobOf is the job that the floor speaks of.
-func jobOf(j *market.Job) *home.Job { return &j.Demand.(*demand).Job }
+func jobOf(j *market.Job) *home.Job { return &j.Demand.(*demand).job }
 
-func (d *demand) Name() job.ID                   { return d.ID }
-func (d *demand) Spec() *job.Spec                { return d.Job.Spec }
-func (d *demand) Queue() (string, time.Duration) { return d.Job.Queue().Name, d.Job.Queue().MaxWindow }
-func (d *demand) Submitted() quantity.Instant    { return d.Job.Submitted }
-func (d *demand) Served() quantity.Instant       { return d.History().Served() }
-func (d *demand) Attained() int64                { return d.History().Attained() }
+func (d *demand) Name() job.ID                   { return d.job.ID }
+func (d *demand) Spec() *job.Spec                { return d.job.Spec }
+func (d *demand) Queue() (string, time.Duration) { return d.job.Queue().Name, d.job.Queue().MaxWindow }
+func (d *demand) View() atomizer.View            { return d.job.View() }
+func (d *demand) Busy() int                      { return d.job.Busy() }
+func (d *demand) Submitted() quantity.Instant    { return d.job.Submitted }
+func (d *demand) Served() quantity.Instant       { return d.job.History().Served() }
+func (d *demand) RestsUntil() quantity.Instant   { return d.job.RestsUntil() }
+func (d *demand) Attained() int64                { return d.job.History().Attained() }
+func (d *demand) Trust() protocol.Trust          { return d.job.Trust() }
 func (d *demand) Agent() protocol.Address {
-	return protocol.Address{Role: protocol.Bidder, ID: string(d.ID)}
+	return protocol.Address{Role: protocol.Bidder, ID: string(d.job.ID)}
 }
 
 func (d *demand) Ineligible(now quantity.Instant) market.Reason {
-	return d.zone.ineligible(now, &d.Job)
+	return d.zone.ineligible(now, &d.job)
 }
 
 // Volatile jobs are those whose queue has a cap, and those that avoid slices.
 func (d *demand) Volatile() bool {
-	q := d.Job.Queue()
-	return q.Cap != 0 || d.zone.kept[q] != nil || d.Backoff().Avoiding()
+	q := d.job.Queue()
+	return q.Cap != 0 || d.zone.kept[q] != nil || d.job.Backoff().Avoiding()
 }
 
 // Loses says whether most of its work would be lost where its gap ends unforeseen.
-func (d *demand) Loses() bool { return d.zone.loses(&d.Job) }
+func (d *demand) Loses() bool { return d.zone.loses(&d.job) }
 
-func (d *demand) Avoids(s *market.Slice) bool { return d.Backoff().Avoids(sliceOf(s).id) }
+func (d *demand) Avoids(s *market.Slice) bool { return d.job.Backoff().Avoids(sliceOf(s).id) }
 
 func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {
-	q := d.Job.Queue()
-	return d.Attained() + d.Standing().Had(now), q.Use(now), max(1, q.Weight)
+	q := d.job.Queue()
+	return d.job.History().Attained() + d.job.Standing().Had(now), q.Use(now), max(1, q.Weight)
 }
 
 func (d *demand) Sentence(r market.Reason) string {
-	return d.zone.Sentence(&d.Job, &market.Cause{Reason: r})
+	return d.zone.view.Sentence(&d.job, &market.Cause{Reason: r})
 }
 
 // sliceOf is the slice that the floor speaks of.

@@ -19,19 +19,21 @@ import (
 type rigidDemand entry
 
 // rigidOf is the job that the planner speaks of.
-func rigidOf(j *backfill.Job) *home.Job { return &j.Demand.(*rigidDemand).Job }
+func rigidOf(j *backfill.Job) *home.Job { return &j.Demand.(*rigidDemand).job }
 
-func (d *rigidDemand) Name() job.ID                { return d.ID }
-func (d *rigidDemand) Spec() *job.Spec             { return d.Job.Spec }
-func (d *rigidDemand) Submitted() quantity.Instant { return d.Job.Submitted }
+func (d *rigidDemand) Name() job.ID                { return d.job.ID }
+func (d *rigidDemand) Active() bool                { return d.job.Active() }
+func (d *rigidDemand) View() atomizer.View         { return d.job.View() }
+func (d *rigidDemand) Spec() *job.Spec             { return d.job.Spec }
+func (d *rigidDemand) Submitted() quantity.Instant { return d.job.Submitted }
 func (d *rigidDemand) Waiting() bool {
-	return d.Active() && len(d.Claims()) == 0 && d.Job.Asking() == 0
+	return d.job.Active() && len(d.job.Claims()) == 0 && d.job.Asking() == 0
 }
-func (d *rigidDemand) Asking() bool                  { return d.Job.Asking() > 0 }
-func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.Backoff().Avoids(keptSlice(s).id) }
+func (d *rigidDemand) Asking() bool                  { return d.job.Asking() > 0 }
+func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.job.Backoff().Avoids(keptSlice(s).id) }
 
 func (d *rigidDemand) Waits(now quantity.Instant) market.Reason {
-	return d.zone.waits(now, &d.Job)
+	return d.zone.waits(now, &d.job)
 }
 
 func (d *rigidDemand) CountRefusal(why atomizer.Refusal, now quantity.Instant) {

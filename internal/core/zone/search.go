@@ -19,13 +19,13 @@ import (
 // seeker is a job as the search sees it.
 type seeker entry
 
-func (d *seeker) Name() job.ID         { return d.ID }
-func (d *seeker) Life() job.Generation { return d.Job.Generation }
-func (d *seeker) HomeEpoch() uint32    { return d.Job.Epoch }
+func (d *seeker) Name() job.ID         { return d.job.ID }
+func (d *seeker) Life() job.Generation { return d.job.Generation }
+func (d *seeker) HomeEpoch() uint32    { return d.job.Epoch }
 
 // Wants is a place for the job's next piece: gangs are placed by the planner, and what may run no more than it does looks for nothing.
 func (d *seeker) Wants(now quantity.Instant) (w search.Want, ok bool) {
-	j, z := &d.Job, d.zone
+	j, z := &d.job, d.zone
 	if !j.Active() || market.Wide(j.Spec) || z.waits(now, j) != market.Eligible {
 		return w, false
 	}
@@ -55,7 +55,7 @@ func (d *seeker) Wants(now quantity.Instant) (w search.Want, ok bool) {
 // speeds are the highest and the lowest at which the job runs on slices that are known here, above 0.
 func (d *seeker) speeds() (fast, slow int64) {
 	for _, c := range d.zone.floor.Classes() {
-		if s := c.SpeedOf(d.Spec); s > 0 {
+		if s := c.SpeedOf(d.job.Spec); s > 0 {
 			fast = max(fast, s)
 			if slow == 0 || s < slow {
 				slow = s
@@ -74,10 +74,10 @@ const reference = 1000
 // patience is what kind of ticket the job has, and when that gives up.
 func (d *seeker) patience(born quantity.Instant) (flow.Kind, quantity.Instant) {
 	until := quantity.Instant(0)
-	if dl := d.Spec.Deadline; dl != 0 && dl != quantity.Never {
+	if dl := d.job.Spec.Deadline; dl != 0 && dl != quantity.Never {
 		until = dl
 	}
-	p := d.Spec.Patience
+	p := d.job.Spec.Patience
 	if p == 0 {
 		return flow.Lasting, until
 	}
@@ -92,13 +92,13 @@ func (d *seeker) patience(born quantity.Instant) (flow.Kind, quantity.Instant) {
 
 // Claim cuts the piece that fits a place which a ticket has found, and sells it.
 func (d *seeker) Claim(now quantity.Instant, p *protocol.Place, out *protocol.Out) (why string, ok bool) {
-	z, j := d.zone, &d.Job
+	z, j := d.zone, &d.job
 	c := z.floor.ClassOf(&p.Slice)
 	start := max(p.Start, min(now, p.End))
 	piece, refusal := z.floor.Fit(&d.floor, c, start, p.End)
 	if refusal.Why != atomizer.Interested {
 		d.floor.CountRefusal(refusal, now)
-		return z.Sentence(j, &market.Cause{Reason: market.ReasonOf(refusal.Why), Refusal: refusal}), false
+		return z.view.Sentence(j, &market.Cause{Reason: market.ReasonOf(refusal.Why), Refusal: refusal}), false
 	}
 	s := z.site(p.Slice.ID)
 	s.memory = p.Slice.Capacity[0]
@@ -115,14 +115,14 @@ func (d *seeker) Claim(now quantity.Instant, p *protocol.Place, out *protocol.Ou
 
 // Expire ends a job that has found no place within the patience that its owner gave. What has only a deadline ends by that.
 func (d *seeker) Expire(now quantity.Instant, why flow.Why, out *protocol.Out) {
-	if d.Spec.Patience == 0 {
+	if d.job.Spec.Patience == 0 {
 		return
 	}
-	reason := "it found no place within its patience of " + d.Spec.Patience.String()
+	reason := "it found no place within its patience of " + d.job.Spec.Patience.String()
 	if why != flow.PastDeadline && why != flow.OutOfPatience {
 		reason += ": " + why.String()
 	}
-	d.zone.home.Expire(now, &d.Job, reason, out)
+	d.zone.home.Expire(now, &d.job, reason, out)
 }
 
 // beat is when the zone says something of itself.

@@ -32,7 +32,7 @@ func (z *tickets) Waits(now quantity.Instant, j *home.Job) string {
 	default: // idle
 	}
 	if why := (*Zone)(z).waits(now, j); why != market.Eligible {
-		return "(Backoff) " + z.Sentence(j, &market.Cause{Reason: why})
+		return "(Backoff) " + z.view.Sentence(j, &market.Cause{Reason: why})
 	}
 	if z.largestClass() < s.Wanted() {
 		return fmt.Sprintf("(Resources) its next piece needs %d MiB, the largest slices there are have %d MiB", s.Wanted()>>20, z.largestClass()>>20)

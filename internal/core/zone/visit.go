@@ -50,7 +50,7 @@ func (z *Zone) visit(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.tour.stale.Drain(func(e *entry) {
 		switch {
 		case z.visiting(now, e):
-			v.Visit(now, e.ID, e.tours(), z.describe(now, &e.Job), z.tour.nodes, out)
+			v.Visit(now, e.job.ID, e.tours(), z.describe(now, &e.job), z.tour.nodes, out)
 		case e.visits != nil:
 			v.Leave(e.visits, out)
 		}
@@ -68,7 +68,7 @@ func (e *entry) tours() *visits.Job {
 
 // visiting says whether a job negotiates at nodes: one that searched and found nothing, does not give up soon, and may be sold something.
 func (z *Zone) visiting(now quantity.Instant, e *entry) bool {
-	if e.Spec.External || e.Spec.Patience != 0 {
+	if e.job.Spec.External || e.job.Spec.Patience != 0 {
 		return false
 	}
 	_, wants := (*seeker)(e).Wants(now)
@@ -107,7 +107,7 @@ func (z *Zone) called(now quantity.Instant, in *protocol.Message, out *protocol.
 	case protocol.Announce:
 		view := j.View()
 		if !z.visiting(now, e) {
-			view.Running = e.Spec.Parallelism // it says that there is nothing it wants
+			view.Running = e.job.Spec.Parallelism // it says that there is nothing it wants
 		}
 		v.Answer(now, e.visits, &view, in, out)
 	case protocol.Told:

@@ -131,7 +131,7 @@ func (z *watcher) Came(now quantity.Instant, j *home.Job) {
 	if !j.Active() || j.History().Started() != 0 || len(j.Claims()) > 0 || j.Held {
 		return
 	}
-	z.foresight.Tell(&entryOf(j).told, now, z.Guess(now, j))
+	z.foresight.Tell(&entryOf(j).told, now, z.view.Guess(now, j))
 }
 
 func (z *watcher) Paused(j *home.Job) { entryOf(j).told.Void() } // how long its owner pauses it is nobody's estimate

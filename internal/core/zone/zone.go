@@ -40,8 +40,8 @@ type Zone struct {
 	floor *market.Floor
 	// planner keeps placements for rigid jobs.
 	planner *backfill.Planner
-	// View answers what people ask. It changes nothing.
-	*view.View
+	// view answers what people ask (answers.go). It changes nothing.
+	view *view.View
 
 	// search has the tickets of jobs; nil where windows are offered. index is the zone's number there.
 	search *search.Home
@@ -90,7 +90,7 @@ func New(cfg Config) (*Zone, error) {
 		z.ends = ends.New(cfg.Ends)
 	}
 	z.home = home.New(z.ledgerConfig(), (*watcher)(z), (*fleet)(z))
-	z.View = view.New(z.viewConfig(), z.viewed())
+	z.view = view.New(z.viewConfig(), z.viewed())
 	z.beginSearch()
 	z.beginVisits()
 	return z, nil

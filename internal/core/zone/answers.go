@@ -1,0 +1,47 @@
+package zone
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+)
+
+// What people ask is answered by the zone's view (view.View), which changes nothing.
+
+// Page lists jobs, the newest before a key.
+func (z *Zone) Page(now quantity.Instant, q status.JobQuery) status.JobPage {
+	return z.view.Page(now, q)
+}
+
+// Job is one job with its subjobs, Brief the same without them.
+func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) { return z.view.Job(now, id) }
+func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
+	return z.view.Brief(now, id)
+}
+
+// Windows are those that are open now.
+func (z *Zone) Windows(now quantity.Instant) []status.Window { return z.view.Windows(now) }
+
+// Queues are what the zone knows of queues.
+func (z *Zone) Queues(now quantity.Instant) []status.Queue { return z.view.Queues(now) }
+
+// Explain says why a job waits, ExplainFiled the same of one in the archive, from the record it filed, DryRun of one that is not submitted.
+func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, bool) {
+	return z.view.Explain(now, id)
+}
+
+func (z *Zone) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
+	return z.view.ExplainFiled(now, r)
+}
+
+func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
+	return z.view.DryRun(now, spec)
+}
+
+// Costs completes what a node says of the subjobs that a reservation would cut.
+func (z *Zone) Costs(cuts []status.Cut) []status.Cut { return z.view.Costs(cuts) }
+
+// Negotiation counts what the market has done, Foresight how right the zone was about waits.
+func (z *Zone) Negotiation() status.Negotiation { return z.view.Negotiation() }
+func (z *Zone) Foresight() status.Foresight     { return z.view.Foresight() }
