@@ -14,8 +14,10 @@ func (z *Zone) Page(now quantity.Instant, q status.JobQuery) status.JobPage {
 	return z.view.Page(now, q)
 }
 
-// Job is one job with its subjobs, Brief the same without them.
+// Job is one job with its subjobs.
 func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) { return z.view.Job(now, id) }
+
+// Brief is one job without its subjobs.
 func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
 	return z.view.Brief(now, id)
 }
@@ -26,15 +28,17 @@ func (z *Zone) Windows(now quantity.Instant) []status.Window { return z.view.Win
 // Queues are what the zone knows of queues.
 func (z *Zone) Queues(now quantity.Instant) []status.Queue { return z.view.Queues(now) }
 
-// Explain says why a job waits, ExplainFiled the same of one in the archive, from the record it filed, DryRun of one that is not submitted.
+// Explain says why a job waits.
 func (z *Zone) Explain(now quantity.Instant, id job.ID) (status.Explanation, bool) {
 	return z.view.Explain(now, id)
 }
 
+// ExplainFiled explains a job in the archive, from the record it filed.
 func (z *Zone) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
 	return z.view.ExplainFiled(now, r)
 }
 
+// DryRun explains a job that is not submitted.
 func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	return z.view.DryRun(now, spec)
 }
@@ -42,6 +46,8 @@ func (z *Zone) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 // Costs completes what a node says of the subjobs that a reservation would cut.
 func (z *Zone) Costs(cuts []status.Cut) []status.Cut { return z.view.Costs(cuts) }
 
-// Negotiation counts what the market has done, Foresight how right the zone was about waits.
+// Negotiation counts what the market has done.
 func (z *Zone) Negotiation() status.Negotiation { return z.view.Negotiation() }
-func (z *Zone) Foresight() status.Foresight     { return z.view.Foresight() }
+
+// Foresight is how right the zone was about waits.
+func (z *Zone) Foresight() status.Foresight { return z.view.Foresight() }

@@ -19,13 +19,13 @@ type desk struct {
 
 func (g *desk) Fact(out *protocol.Out, f protocol.Fact) {
 	out.Facts = append(out.Facts, f)
-	switch j := g.jobs.Find(f.Job); {
-	case f.Kind == protocol.ZoneDrained || f.Kind == protocol.JobDeparted:
+	switch f.Kind {
+	case protocol.ZoneDrained, protocol.JobDeparted:
 		g.d.Apply(&f)
-	case f.Kind == protocol.JobAccepted:
+	case protocol.JobAccepted:
 		g.jobs.Accept(&f)
 	default:
-		g.jobs.Fold(j, &f)
+		g.jobs.Fold(g.jobs.Find(f.Job), &f)
 	}
 }
 func (g *desk) Send(out *protocol.Out, m protocol.Message)            { out.Effects = append(out.Effects, m) }

@@ -140,7 +140,8 @@ func (d *judge) impossible(spec *job.Spec, q *protocol.Queue) (why, nearest stri
 
 // apart says why no slices that stand as close together as a gang asks for could ever run it, and what would fit; empty if some could.
 func (d *judge) apart(spec *job.Spec) (why, nearest string) {
-	if why, nearest, judges := d.Homes.Scattered(spec); judges {
+	why, nearest, judges := d.Homes.Scattered(spec)
+	if judges {
 		return why, nearest
 	}
 	most := d.Stock.Widest(spec, spec.Topology, d.Drained)

@@ -58,28 +58,43 @@ type moving struct {
 	record *protocol.Record
 }
 
-func (j *Job) ID() job.ID                  { return j.id }
-func (j *Job) Spec() *job.Spec             { return j.spec }
+// ID is its name.
+func (j *Job) ID() job.ID { return j.id }
+
+// Spec is what was submitted; it is only read.
+func (j *Job) Spec() *job.Spec { return j.spec }
+
+// Submitted is when its first life was.
 func (j *Job) Submitted() quantity.Instant { return j.submitted }
 
-// Request is the one that submitted it, Content the digest of what was.
+// Request is the one that submitted it.
 func (j *Job) Request() string { return j.request }
+
+// Content is the digest of what was submitted.
 func (j *Job) Content() string { return j.digest }
 
-// Zone is its home, under this epoch; empty: none was drawn yet. Homed: the zone has confirmed it.
+// Zone is its home; empty: none was drawn yet.
 func (j *Job) Zone() job.ZoneID { return j.zone }
-func (j *Job) Epoch() uint32    { return j.epoch }
-func (j *Job) Homed() bool      { return j.homed }
 
-// Generation is that of its present life, Since that of the first one of the same work.
+// Epoch is the one under which that is its home.
+func (j *Job) Epoch() uint32 { return j.epoch }
+
+// Homed says that the zone has confirmed it.
+func (j *Job) Homed() bool { return j.homed }
+
+// Generation is that of its present life.
 func (j *Job) Generation() job.Generation { return j.generation }
-func (j *Job) Since() job.Generation      { return j.since }
 
-// Begun is when its present life was asked for, Requeued by which request if it is not the first.
+// Since is that of the first life of the same work.
+func (j *Job) Since() job.Generation { return j.since }
+
+// Begun is when its present life was asked for.
 func (j *Job) Begun() quantity.Instant { return j.became().begun }
-func (j *Job) Requeued() string        { return j.became().requeued }
 
-// Held: its owner pauses it.
+// Requeued is the request that asked for its present life, if that is not the first.
+func (j *Job) Requeued() string { return j.became().requeued }
+
+// Held says that its owner pauses it.
 func (j *Job) Held() bool { return j.held }
 
 // Over says that the job has a verdict.

@@ -74,8 +74,10 @@ func (r *Register) Find(id job.ID) *Job {
 	return r.found
 }
 
-// All are the jobs by name, Homeless those whose home was not drawn yet.
-func (r *Register) All() []*Job      { return byName(r.jobs) }
+// All are the jobs by name.
+func (r *Register) All() []*Job { return byName(r.jobs) }
+
+// Homeless are those whose home was not drawn yet, by name.
 func (r *Register) Homeless() []*Job { return byName(r.homeless) }
 
 func byName(of map[job.ID]*Job) (all []*Job) {

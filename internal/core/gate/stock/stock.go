@@ -84,8 +84,10 @@ func (v *Stock) Report(node string, all []protocol.Slice) {
 	v.nodes[node] = all
 }
 
-// Kinds are those of all slices, KindsIn those of one zone of several, by its place.
-func (v *Stock) Kinds() *atomizer.Kinds           { return &v.kinds }
+// Kinds are those of all slices.
+func (v *Stock) Kinds() *atomizer.Kinds { return &v.kinds }
+
+// KindsIn are those of one zone of several, by its place.
 func (v *Stock) KindsIn(zone int) *atomizer.Kinds { return &v.in[zone].kinds }
 
 // Heard says whether all nodes of one zone of several have reported, by its place.
