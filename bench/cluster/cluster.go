@@ -75,7 +75,8 @@ func (c *cluster) up(ctx context.Context) error {
 	}
 	c.gate.name, c.zone.name, c.node.name = "gate", "zone", "node"
 	c.host, err = host.Open(ctx, host.Options{
-		DataDir: filepath.Join(c.dir, "data"), Machine: "cluster", Inventory: slices, NoTape: true, Mechanism: c.mechanism, Policy: "fair",
+		DataDir: filepath.Join(c.dir, "data"), Machine: "cluster", Inventory: slices, NoTape: true,
+		About:    status.About{Mechanism: c.mechanism, Policy: "fair"},
 		Actors:   func() actor.Set { return c.timed(actors()) },
 		Journal:  func(dir string) (journal.Journal, error) { return local.Open(dir, local.Options{}) },
 		Archive:  func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },

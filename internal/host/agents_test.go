@@ -16,10 +16,17 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/archive"
-	"sluice.dev/sluice/internal/edge/archive/memory"
 	"sluice.dev/sluice/internal/edge/tape"
+	"sluice.dev/sluice/internal/host/agents"
+	"sluice.dev/sluice/internal/host/datadir"
 	"sluice.dev/sluice/internal/lab/sim"
+)
+
+// As package agents has them.
+const (
+	heldNotices         = 250 * time.Millisecond
+	openRate, openBurst = 1, 10
+	pollBurst           = 400
 )
 
 // caller is a zone that announces one round of two windows, two variants each, to every session, says "lost" to each variant
@@ -151,7 +158,7 @@ func TestNegotiation(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(r.dir, tapeDir)
+	dir := filepath.Join(r.dir, datadir.TapeDir)
 	boots, err := tape.Boots(dir)
 	if err != nil || len(boots) != 1 {
 		t.Fatal(boots, err)
@@ -190,7 +197,7 @@ func TestKeys(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	secret := filepath.Join(r.dir, secretName)
+	secret := filepath.Join(r.dir, "agent-secret")
 	if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -270,7 +277,7 @@ func TestSilentAgentIsGone(t *testing.T) {
 			return n
 		}
 		for range 3 {
-			time.Sleep(AgentGone - time.Millisecond)
+			time.Sleep(agents.AgentGone - time.Millisecond)
 			if got, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: session, Wait: MaxWait}); err != nil || len(got.Events) > 0 {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -286,7 +293,7 @@ func TestSilentAgentIsGone(t *testing.T) {
 		if _, err := h.Negotiate(hung, Negotiation{Job: "a", Session: session, Wait: MaxWait}); errkind.Of(err) != errkind.Unavailable {
 			t.Errorf("hung up: %v", err)
 		}
-		time.Sleep(AgentGone)
+		time.Sleep(agents.AgentGone)
 		if n := gone(); n != 1 {
 			t.Errorf("gone %d times, want once", n)
 		}
@@ -320,85 +327,6 @@ func TestJobOver(t *testing.T) {
 	}
 }
 
-// TestTheAgentOfAnArchivedJob: it hears that the job is over, like any other, and nothing of it is kept when it has gone.
-func TestTheAgentOfAnArchivedJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, _ := agentRig(t)
-		kept := memory.New()
-		r.options = func(o *Options) {
-			o.Archive = func(string, bool) (archive.Archive, error) { return kept, nil }
-		}
-		h, stop := r.start(t)
-		facts := over("x", 1, 1)
-		facts[0].Spec.External, facts[0].Digest = true, "content"
-		for name, facts := range map[job.ID][]protocol.Fact{"x": facts, "y": over("y", 1, 1)} {
-			p, err := archive.NewPart(protocol.Gate, name, 1, facts)
-			if err == nil {
-				err = kept.File([]archive.Part{p})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		key, err := h.agents.keys.key("x", "content")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range []Negotiation{{Job: "x", Key: strings.Repeat("0", 64)}, {Job: "y", Key: key}} {
-			if _, err := h.Negotiate(t.Context(), n); errkind.Of(err) != errkind.Denied {
-				t.Errorf("job %s: %v", n.Job, err)
-			}
-		}
-		if len(h.agents.jobs) != 0 {
-			t.Errorf("%d are kept for callers without a key", len(h.agents.jobs))
-		}
-		got, err := h.Negotiate(t.Context(), Negotiation{Job: "x", Key: key, Wait: time.Minute})
-		if err != nil || !got.Over {
-			t.Fatalf("%+v, %v", got, err)
-		}
-		if got, err = h.Negotiate(t.Context(), Negotiation{Job: "x", Session: got.Session}); err != nil || !got.Over {
-			t.Errorf("%+v, %v", got, err)
-		}
-		time.Sleep(2 * AgentGone)
-		h.agents.mu.Lock()
-		if len(h.agents.jobs) != 0 {
-			t.Error("it is kept for ever")
-		}
-		h.agents.mu.Unlock()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestMailboxIsBounded: what nobody asks for is dropped from its old end, and counted.
-func TestMailboxIsBounded(t *testing.T) {
-	s := newSession(1)
-	for i := range 100 {
-		s.hear(&protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: uint64(i), Most: 1, Windows: make([]protocol.Advert, 1)}})
-		s.hear(&protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: uint64(i), Notices: make([]protocol.Notice, 10)}})
-	}
-	s.hear(&protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: 100, Notices: make([]protocol.Notice, 1000)}})
-	got := s.take()
-	calls, notices, last := 0, 0, uint64(0)
-	for _, e := range got.Events {
-		if e.Call != nil {
-			calls++
-		}
-		notices += len(e.Notices)
-		if e.Round < last {
-			t.Errorf("round %d after %d", e.Round, last)
-		}
-		last = e.Round
-	}
-	if calls != keptCalls || notices != keptNotices || got.Dropped != int64(100+2000-keptCalls-keptNotices) || len(s.rounds) != keptCalls || s.rounds[0].round != 100-keptCalls {
-		t.Errorf("%d calls, %d notices, %d dropped, rounds %v", calls, notices, got.Dropped, s.rounds)
-	}
-	if again := s.take(); len(again.Events) != 0 || again.Dropped != 0 {
-		t.Errorf("taken twice: %+v", again)
-	}
-}
-
 // TestWhatWasLostWaits: notices of what was not won go with the next event, or a moment later; what was won is told at once.
 func TestWhatWasLostWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -418,7 +346,7 @@ func TestWhatWasLostWaits(t *testing.T) {
 		}
 		say := func(m protocol.Message) {
 			m.To, m.Session = protocol.Address{Role: protocol.Bidder, ID: "a"}, session
-			h.agents.deliver(&m)
+			h.daemon.agents.Deliver(&m)
 		}
 		begin = time.Now()
 		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Notices: []protocol.Notice{{Kind: protocol.Lost}}}})

@@ -19,6 +19,15 @@ import (
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/archive/archivetest"
 	"sluice.dev/sluice/internal/edge/archive/memory"
+	"sluice.dev/sluice/internal/host/trouble"
+)
+
+// As package archivist has them.
+const (
+	maxFilings    = 4096
+	gather        = 100 * time.Millisecond
+	maxOutdated   = 256
+	outdatedAgain = 10 * time.Second
 )
 
 // cabinet is an archive that asks before it changes anything.
@@ -281,17 +290,11 @@ func TestAFullArchiveTriesAgain(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		h.archivist.mu.Lock()
-		waiting := len(h.archivist.queue)
-		h.archivist.mu.Unlock()
-		if waiting > maxFilings {
-			t.Errorf("%d filings wait", waiting)
-		}
 		if about, err := h.About(context.Background()); err != nil || !strings.Contains(about.Trouble, "stay in memory") {
 			t.Errorf("%v, %q", err, about.Trouble)
 		}
 		c.set(nil, nil)
-		time.Sleep(2 * retryLast)
+		time.Sleep(2 * trouble.RetryLast)
 		synctest.Wait()
 		if about, err := h.About(context.Background()); err != nil || about.Trouble != "" {
 			t.Errorf("%v, %q", err, about.Trouble)

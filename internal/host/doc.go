@@ -1,6 +1,5 @@
-// Package host is the live shell around the three actors of one process. One goroutine owns them: it takes a batch of
-// inputs, steps, syncs the facts of the whole batch, and only then lets effects leave. It takes no scheduling decision
-// and must not look into what messages mean beyond where they go.
+// Package host is the live shell around the actors of one process: a daemon without its network face. Folder loop drives the actors; each
+// other folder is a part with a state of its own, and says which goroutine that belongs to. Nothing here takes a scheduling decision.
 //
 // What it promises: no effect leaves before the facts of its step are durable; what Append did not take is kept and
 // tried again when the disk was full, and stops the daemon otherwise; recovery applies facts and decides nothing again.

@@ -82,9 +82,7 @@ func (s *shelf) write(t *testing.T, seq uint64, text string) {
 }
 
 // moved tells those who wait that a job has changed, as a fact does.
-func (h *Host) moved() {
-	h.watches.wake([]protocol.Fact{{Job: "a"}})
-}
+func moved(h *Host) { h.daemon.watches.Wake([]protocol.Fact{{Job: "a"}}) }
 
 // TestFollowAJob: what ran before is left out, what runs is told from its start, what comes later too, until the job is
 // over. A follower that is cut off at any piece, and comes back, has each line once.
@@ -101,13 +99,13 @@ func TestFollowAJob(t *testing.T) {
 					time.Sleep(time.Second)
 					s.write(t, 2, "o\n")
 					z.set(false, sub(1, 5, 6), sub(2, 9, now+1), sub(3, now+1, 0), sub(4, now+1, 0)) // 4 has no files yet
-					h.moved()
+					moved(h)
 					time.Sleep(time.Second)
 					s.write(t, 3, "three\n")
 					s.write(t, 4, "four\n")
 					time.Sleep(time.Second)
 					z.set(true, sub(1, 5, 6), sub(2, 9, now+1), sub(3, now+1, now+3), sub(4, now+1, now+3), sub(5, now+3, now+3)) // 5 never began
-					h.moved()
+					moved(h)
 				}()
 				var x heard
 				if cut > 0 {

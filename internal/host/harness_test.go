@@ -234,7 +234,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) open() (*Host, error) {
 	o := Options{
-		DataDir: r.dir, Version: "test", Machine: "n", Actors: r.actors, Inventory: fixed{},
+		DataDir: r.dir, About: status.About{Version: "test"}, Machine: "n", Actors: r.actors, Inventory: fixed{},
 		Journal: func(dir string) (journal.Journal, error) {
 			j, err := local.Open(dir, local.Options{})
 			if err == nil && r.before != nil {

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/host/inbox"
 )
 
 // Health answers 200 while the daemon lives, and 503 once it stops. Trouble such as a full disk is not told here: a liveness probe would
 // restart the daemon, which helps with none of it.
-func (h *Host) Health() http.Handler { return probe(h.stops) }
+func (h *Host) Health() http.Handler { return probe(h.daemon.stops) }
 
 // Ready answers 200 while something can be started, and 503 with the reason otherwise: what keeps the daemon from working, or why each
 // slice is closed. Anybody may ask, so the slices are looked at no more than once in readyTime.
@@ -22,7 +23,7 @@ func (h *Host) Ready() http.Handler {
 	var looked time.Time
 	var said string
 	return probe(func() string {
-		if why := h.ails(); why != "" {
+		if why := cmp.Or(h.daemon.stops(), h.daemon.text()); why != "" {
 			return why
 		}
 		mu.Lock()
@@ -59,17 +60,14 @@ func probe(wrong func() string) http.Handler {
 }
 
 // stops says that the daemon stops; empty if it does not.
-func (h *Host) stops() string {
+func (d *daemon) stops() string {
 	select {
-	case <-h.done:
-		return errStopping().Error()
+	case <-d.inbox.Done():
+		return inbox.ErrStopping().Error()
 	default:
 		return ""
 	}
 }
-
-// ails is what keeps the daemon from working; empty if nothing does.
-func (h *Host) ails() string { return cmp.Or(h.stops(), h.troubles()) }
 
 // closed says that no slice can be sold, and why the first is not; empty if one can, or there are none.
 func closed(list []status.Slice) string {

@@ -67,6 +67,23 @@ func (g gpus) Slices(context.Context) (list []protocol.Slice, err error) {
 	return list, nil
 }
 
+// sees is an inventory that reports what a test says.
+type sees struct {
+	inventory.Inventory
+	all <-chan inventory.Sighting
+}
+
+func (v sees) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
+	for {
+		select {
+		case s := <-v.all:
+			report(s)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
 // severalRig is a host of two zones, where y is home to all jobs, and two nodes on three GPUs.
 func severalRig(t *testing.T) (r *rig, b *book, nodes [2]*heardBy) {
 	t.Helper()
@@ -98,16 +115,21 @@ func TestAnAgentSpeaksToItsJobsHome(t *testing.T) {
 // TestTheExecutorIsHeardByTheNode whose token or slice it speaks of, and by all nodes of what is the machine's.
 func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	r, _, nodes := severalRig(t)
+	options, sighted := r.options, make(chan inventory.Sighting)
+	r.options = func(o *Options) {
+		options(o)
+		o.Inventory, o.Ours = sees{o.Inventory, sighted}, func(job.SliceID, int) bool { return false }
+	}
 	h, stop := r.start(t)
 	second := job.Token{Epoch: 1, Seq: 1<<40 | 5}
 	for _, m := range []protocol.Message{
-		{Kind: protocol.Exited, Token: job.Token{Epoch: 1, Seq: 5}, Body: &protocol.Conclusion{}}, {Kind: protocol.Started, Token: second, Body: &protocol.Beginning{}}, {Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.full("gpu1/b")}},
-		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.full("gpu2")}}, {Kind: protocol.Ailing, Body: &protocol.Ailment{Ails: true, Text: "no space"}}, {Kind: protocol.Settled, Token: second},
+		{Kind: protocol.Exited, Token: job.Token{Epoch: 1, Seq: 5}, Body: &protocol.Conclusion{}}, {Kind: protocol.Started, Token: second, Body: &protocol.Beginning{}}, {Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu1/b")}},
+		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu2")}}, {Kind: protocol.Ailing, Body: &protocol.Ailment{Ails: true, Text: "no space"}}, {Kind: protocol.Settled, Token: second},
 	} {
-		h.heard(m)
+		h.daemon.machine.Hear(m)
 	}
-	h.heard(h.sighted(inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{"gpu1/a", "gpu1/b"},
-		Errors: []protocol.Xid{{Code: 79, On: "gpu1/b"}, {Code: 48}}}}))
+	sighted <- inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{"gpu1/a", "gpu1/b"},
+		Errors: []protocol.Xid{{Code: 79, On: "gpu1/b"}, {Code: 48}}}}
 	want := [2][]protocol.Kind{
 		{protocol.Inventory, protocol.Exited, protocol.Foreign, protocol.Ailing},
 		{protocol.Inventory, protocol.Started, protocol.Foreign, protocol.Ailing, protocol.Settled, protocol.Checkup},
@@ -140,7 +162,7 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	if a, b := strings.Join(dealt[0], " "), strings.Join(dealt[1], " "); a != "n-1/gpu0 n-1/gpu2" || b != "n-2/gpu1/a n-2/gpu1/b" {
 		t.Errorf("dealt %q and %q", a, b)
 	}
-	if s, ok := h.slice("n-2/gpu1/a"); !ok || s.ID != "n-2/gpu1/a" {
+	if s, ok := h.daemon.machine.Slice("n-2/gpu1/a"); !ok || s.ID != "n-2/gpu1/a" {
 		t.Errorf("a slice of the second node is %+v", s)
 	}
 }
@@ -155,7 +177,7 @@ func TestEachNodeHearsOfItsOwnSubjobs(t *testing.T) {
 	}
 	first, second := job.Token{Epoch: 1, Seq: 5}, job.Token{Epoch: 1, Seq: 1<<40 | 5}
 	for used := range quantity.Amount(3) {
-		h.heard(protocol.Message{Kind: protocol.Pressure, Body: &protocol.Strain{
+		h.daemon.machine.Hear(protocol.Message{Kind: protocol.Pressure, Body: &protocol.Strain{
 			Capacity: 10, Used: used, Growth: 3, Room: 4, Stall: 5, Watch: 6, Uses: []protocol.Use{{Token: first, Resident: 1}, {Token: second, Resident: 2}},
 		}})
 	}

@@ -131,10 +131,10 @@ func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if s, ok := h.slice("n-1/gpu2"); !ok || s.ID != "n-1/gpu2" || h.full("gpu2") != "n-1/gpu2" {
+	if s, ok := h.daemon.machine.Slice("n-1/gpu2"); !ok || s.ID != "n-1/gpu2" || h.daemon.machine.Full("gpu2") != "n-1/gpu2" {
 		t.Errorf("the new one is %+v, %v", s, ok)
 	}
-	if _, ok := h.slice("n-2/gpu3"); ok {
+	if _, ok := h.daemon.machine.Slice("n-2/gpu3"); ok {
 		t.Error("what is gone is still there")
 	}
 	if cuts, err := h.CutsOf(t.Context(), []job.SliceID{"gpu2", "gpu3"}); err != nil || !slices.Equal(cutSlices(cuts), []job.SliceID{"n-1/gpu2"}) {

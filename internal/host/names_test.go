@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // called is a rig whose node writes one fact at each start, about a slice of its own, under the last of the names.
@@ -35,7 +36,7 @@ func (r *rig) called(names ...job.NodeID) {
 
 // slicesSeen are the slices that the node's facts name after a start, and how many facts there are.
 func slicesSeen(h *Host) (seen []job.SliceID, n int) {
-	for _, f := range h.actors.Nodes[0].Node.(*toyNode).facts {
+	for _, f := range h.daemon.set.Nodes[0].Node.(*toyNode).facts {
 		if n++; !slices.Contains(seen, f.Slice) {
 			seen = append(seen, f.Slice)
 		}
@@ -59,7 +60,7 @@ func (r *rig) boot(t *testing.T) {
 // stored is found under it.
 func TestARenameIsWhole(t *testing.T) {
 	kept := func(r *rig) string {
-		data, err := os.ReadFile(filepath.Join(r.dir, namesName))
+		data, err := os.ReadFile(filepath.Join(r.dir, "names"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestARenameIsWhole(t *testing.T) {
 			}
 		}, "old\n"},
 		{"while the file is written", func(r *rig) {
-			if err := os.Mkdir(filepath.Join(r.dir, namesTemp), 0o700); err != nil { // nothing can be written there
+			if err := os.Mkdir(filepath.Join(r.dir, ".names.tmp"), 0o700); err != nil { // nothing can be written there
 				t.Fatal(err)
 			}
 		}, "old\n"},
@@ -111,7 +112,7 @@ func TestARenameIsWhole(t *testing.T) {
 				t.Errorf("it keeps %q, want %q", got, c.want)
 			}
 			r.before = nil
-			if err := os.Remove(filepath.Join(r.dir, namesTemp)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := os.Remove(filepath.Join(r.dir, ".names.tmp")); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
 			for _, names := range [][]job.NodeID{{"old"}, {"old", "new"}, {"old", "new"}, {"new", "old"}} {
@@ -141,7 +142,7 @@ func TestKeptNames(t *testing.T) {
 	r := newRig(t)
 	ask := func(nodes int, want ...job.NodeID) {
 		t.Helper()
-		if got, err := KeptNames(r.dir, nodes, open); err != nil || !slices.Equal(got, want) {
+		if got, err := datadir.KeptNames(r.dir, nodes, open); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v, %v, want %v", got, err, want)
 		}
 	}
@@ -152,7 +153,7 @@ func TestKeptNames(t *testing.T) {
 	r.called("gpu-7")
 	r.boot(t)
 	ask(1, "gpu-7")
-	path := filepath.Join(r.dir, namesName)
+	path := filepath.Join(r.dir, "names")
 	if err := os.Remove(path); err != nil { // as a directory of before
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestKeptNames(t *testing.T) {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := KeptNames(r.dir, 1, open); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), path) {
+		if got, err := datadir.KeptNames(r.dir, 1, open); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %v, %v", bad, got, err)
 		}
 	}
@@ -170,20 +171,4 @@ func TestKeptNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(1, "Host_1 (old)", "b")
-}
-
-func TestNodesKeepTheirNumbers(t *testing.T) {
-	got := renamesOf([]job.NodeID{"a", "a-1", "b"}, []job.NodeID{"b-1", "b-2"})
-	want := protocol.Renames{"a-1": "b-1", "a-2": "b-2", "a-1-1": "b-1", "a-1-2": "b-2"}
-	if len(got) != len(want) {
-		t.Errorf("%v", got)
-	}
-	for was, is := range want {
-		if got[was] != is {
-			t.Errorf("%s is %s, want %s", was, got[was], is)
-		}
-	}
-	if r := renamesOf([]job.NodeID{"b"}, []job.NodeID{"b"}); r != nil {
-		t.Errorf("%v", r)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"time"
 
@@ -16,32 +15,21 @@ import (
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/fabric"
+	"sluice.dev/sluice/internal/edge/fabric/memory"
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/tape"
+	"sluice.dev/sluice/internal/host/logs"
+	"sluice.dev/sluice/internal/host/requests"
+	"sluice.dev/sluice/internal/host/snapshots"
+	"sluice.dev/sluice/internal/host/workdirs"
 )
 
-// Files is what the executor's kind keeps of jobs besides the journal. Its methods are safe for concurrent use.
+// Files are what the executor's kind keeps of jobs besides the journal. Their methods are safe for concurrent use.
 type Files interface {
-	// PutSnapshot stores a work directory (tar.gz) durably; the same bytes have the same id, which Launch.Snapshot carries.
-	// Errors are of kind Invalid or Exhausted.
-	PutSnapshot(tarGz []byte) (executor.Snapshot, error)
-	// TakeSnapshot is PutSnapshot of one that is in the store already, by its id; NotFound: it is not.
-	TakeSnapshot(id string) (executor.Snapshot, error)
-	// HasSnapshot says whether a stored work directory is there.
-	HasSnapshot(id string) (bool, error)
-	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
-	OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error)
-	// LogsSince is the time since which the logs of every subjob that wrote any are kept, as far as is known.
-	LogsSince() time.Time
-	// Outputs lists the committed output folders of a job.
-	Outputs(name job.ID) ([]status.Output, error)
-	// Stored lists the jobs of which anything is kept.
-	Stored(each func(job.ID) error) error
-	// PruneSnapshots removes the stored work directories that keep says nobody needs.
-	PruneSnapshots(keep func(id string) bool) error
-	// PruneUnpacked removes what was unpacked of stored work directories, where live says no job needs it that is not over.
-	PruneUnpacked(live func(id string) bool) error
+	requests.Store
+	logs.Files
+	workdirs.Files
 }
 
 // Env is what the host gives an executor.
@@ -60,8 +48,6 @@ type Env struct {
 type Options struct {
 	// DataDir holds everything durable of this daemon.
 	DataDir string
-	// Version and Commit of the build.
-	Version, Commit string
 	// Machine is the name of this machine, for people.
 	Machine job.NodeID
 	// Names are what the machine was ever called in this data directory, the last of them Machine, which all nodes' names begin with. What
@@ -78,7 +64,7 @@ type Options struct {
 	// the actors must not leave any to an archive.
 	Archive func(dir string, known bool) (archive.Archive, error)
 	// Executor makes the executor and what it keeps of jobs; Files may be nil: then there are no snapshots, logs and
-	// outputs. See Processes.
+	// outputs. See folder processes.
 	Executor func(Env) (executor.Executor, Files, error)
 	// Inventory is what this node has to offer. The host closes it.
 	Inventory inventory.Inventory
@@ -92,7 +78,6 @@ type Options struct {
 	// of them beyond so many bytes. Default 100,000, or twice as many as the last snapshot has facts, and 64 MiB.
 	SnapshotRecords uint64
 	SnapshotBytes   int64
-	snapshotsGrow   bool
 	// Tape bounds the tape. NoTape turns it off.
 	Tape   tape.Limits
 	NoTape bool
@@ -103,24 +88,20 @@ type Options struct {
 	// HistoryFor is how far back pictures may look. Default 24 h.
 	HistoryFor time.Duration
 
-	// What About shows besides: the mechanism and policy, where the API listens, whether only one user is served.
-	Mechanism, Policy, Listen string
-	SingleUser                bool
+	// About is what the host can not know of the daemon: the build's version and commit, the mechanism and policy, where the API listens,
+	// whether only one user is served.
+	About status.About
 	// Named: the journal has a name that is part of what others keep of it, so that a build that knows of none must not open it.
 	Named bool
 	// Guard is what can be done where this machine's memory runs out.
 	Guard status.Guard
 }
 
-// snapshotRecords is the default of SnapshotRecords.
-const snapshotRecords = 100_000
-
-// due is after how many records a snapshot follows one of so many facts.
-func (o *Options) due(facts uint64) uint64 {
-	if o.snapshotsGrow {
-		return max(o.SnapshotRecords, 2*facts)
+// snapshots are the limits with their defaults.
+func (o *Options) snapshots() snapshots.Limits {
+	return snapshots.Limits{
+		Records: cmp.Or(o.SnapshotRecords, 100_000), Bytes: cmp.Or(o.SnapshotBytes, 64<<20), Grow: o.SnapshotRecords == 0,
 	}
-	return o.SnapshotRecords
 }
 
 func (o *Options) check() error {
@@ -138,19 +119,14 @@ func (o *Options) check() error {
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)
 	}
+	if o.Fabric == nil {
+		o.Fabric = memory.New(memory.Faults{})
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.SnapshotRecords == 0 {
-		o.SnapshotRecords, o.snapshotsGrow = snapshotRecords, true
-	}
-	if o.SnapshotBytes == 0 {
-		o.SnapshotBytes = 64 << 20
-	}
 	o.Retain = cmp.Or(o.Retain, 168*time.Hour)
 	o.MostArchived = cmp.Or(o.MostArchived, 1_000_000)
-	if o.HistoryFor == 0 {
-		o.HistoryFor = 24 * time.Hour
-	}
+	o.HistoryFor = cmp.Or(o.HistoryFor, 24*time.Hour)
 	return nil
 }

@@ -17,6 +17,12 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
+// As package workdirs has them.
+const (
+	pruneEvery         = time.Hour
+	pruneUnpackedEvery = time.Minute
+)
+
 // TestALostJournalIsRefused: where outputs of jobs lie and the journal that knows them is gone, nothing is removed, at no start.
 func TestALostJournalIsRefused(t *testing.T) {
 	r, s, _ := filesRig(t)

@@ -26,6 +26,7 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/edge/wire"
+	"sluice.dev/sluice/internal/host/snapshots"
 )
 
 // waits is a job for which there is no slice that is large enough, like no other, as it is said once it is accepted.
@@ -63,8 +64,8 @@ func standing(b *testing.B, n int) Options {
 	if err != nil {
 		b.Fatal(err)
 	}
-	gateIs, zoneIs := h.parties[0].Address, h.parties[1].Address
-	at := h.clock.now()
+	gateIs, zoneIs := protocol.Address{Role: protocol.Gate}, protocol.Address{Role: protocol.Zone, ID: "z"}
+	at := h.daemon.clock.Now()
 	var batch [][]byte
 	for i := range n {
 		s, name := waits(b, i), job.ID(fmt.Sprintf("train-%07d", i))
@@ -79,7 +80,7 @@ func standing(b *testing.B, n int) Options {
 			batch = append(batch, wire.AppendFacts(nil, []protocol.Fact{f}))
 		}
 		if len(batch) > 9000 || i == n-1 {
-			if _, err := h.journal.Append(batch); err != nil {
+			if _, err := h.daemon.journal.Append(batch); err != nil {
 				b.Fatal(err)
 			}
 			batch = batch[:0]
@@ -162,25 +163,27 @@ func recoverAgain(b *testing.B, o Options, n int) *Host {
 
 // turns is the loop of an idle daemon through one snapshot.
 func turns(b *testing.B, h *Host) {
-	h.snapshotAt = 1
+	d := h.daemon
+	s := snapshots.New(d.journal, snapshots.Limits{Records: 1}, 0, d.set.Parties(), func() []actor.Party { return d.opts.Actors().Parties() }, d.opts.Log)
 	begin := time.Now()
-	if err := h.beginSnapshot(); err != nil || h.taking == nil {
+	if err := s.Turn(); err != nil {
 		b.Fatal("no snapshot was begun", err)
 	}
 	b.ReportMetric(float64(time.Since(begin).Microseconds())/1000, "ms-to-begin")
 	var worst, sum time.Duration
 	count := 0
-	for h.taking != nil {
+	for over := false; !over; {
 		select {
-		case room := <-h.taking.room():
+		case room := <-s.Room():
 			turn := time.Now()
-			h.taking.capture(room)
+			s.Capture(room)
 			took := time.Since(turn)
 			worst, sum, count = max(worst, took), sum+took, count+1
-		case why := <-h.taking.over():
-			if err := h.endSnapshot(why); err != nil || h.snapshotAt != h.opts.SnapshotRecords {
-				b.Fatal("no snapshot was written", err)
+		case why := <-s.Over():
+			if err := s.End(why); err != nil || why != nil {
+				b.Fatal("no snapshot was written", err, why)
 			}
+			over = true
 		}
 	}
 	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst-turn")

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/actor"
-	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // submit has n jobs accepted, named from a number on.
@@ -24,8 +23,8 @@ func submit(t *testing.T, h *Host, from, n int) {
 	}
 }
 
-// snapshots has a host take snapshots after every few records.
-func snapshots(t *testing.T) *rig {
+// snapshotRig has a host take snapshots after every few records.
+func snapshotRig(t *testing.T) *rig {
 	r := newRig(t)
 	r.before = func([][]byte) error { return nil }
 	r.options = func(o *Options) { o.SnapshotRecords = 10 }
@@ -35,20 +34,20 @@ func snapshots(t *testing.T) *rig {
 // since is how many records there are since the last snapshot, once nothing goes on any more.
 func since(h *Host) uint64 {
 	synctest.Wait()
-	_, records := h.journal.Size()
+	_, records := h.daemon.journal.Size()
 	return records
 }
 
 // comesBack stops a host and wants the next one to be what it was.
 func comesBack(t *testing.T, r *rig, h *Host, stop func() error) (*Host, func() error) {
 	t.Helper()
-	digest := h.actors.Gates[0].Digest()
+	digest := h.daemon.set.Gates[0].Digest()
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	h, stop = r.start(t)
 	synctest.Wait()
-	if got := h.actors.Gates[0].Digest(); got != digest {
+	if got := h.daemon.set.Gates[0].Digest(); got != digest {
 		t.Errorf("recovered digest %x, want %x", got, digest)
 	}
 	return h, stop
@@ -65,7 +64,7 @@ func comesBackOnce(t *testing.T, r *rig, h *Host, stop func() error) {
 
 func TestSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := snapshots(t)
+		r := snapshotRig(t)
 		h, stop := r.start(t)
 		submit(t, h, 0, 25)
 		if n := since(h); n >= 25 {
@@ -93,7 +92,7 @@ func TestSnapshots(t *testing.T) {
 // not in the snapshot, and is there all the same.
 func TestTheLoopGoesOnBesideASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := snapshots(t)
+		r := snapshotRig(t)
 		disk := make(chan error)
 		r.state = func() error { return <-disk }
 		h, stop := r.start(t)
@@ -112,7 +111,7 @@ func TestTheLoopGoesOnBesideASnapshot(t *testing.T) {
 // TestASnapshotThatFails for want of room is given up whole and tried again; the journal stays as it is, and the loop goes on.
 func TestASnapshotThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := snapshots(t)
+		r := snapshotRig(t)
 		full := true
 		r.state = func() error {
 			if full {
@@ -125,7 +124,7 @@ func TestASnapshotThatFails(t *testing.T) {
 		if n := since(h); n != 30 {
 			t.Errorf("%d records since the last snapshot, and the disk is full", n)
 		}
-		if list := names(t, filepath.Join(r.dir, JournalDir)); slices.Contains(list, "snapshot.tmp") {
+		if list := names(t, filepath.Join(r.dir, datadir.JournalDir)); slices.Contains(list, "snapshot.tmp") {
 			t.Errorf("a snapshot that was given up takes room: %q", list)
 		}
 		full = false
@@ -140,7 +139,7 @@ func TestASnapshotThatFails(t *testing.T) {
 // TestStopInTheMiddleOfASnapshot: it is given up, nothing of it stays, and the journal is what it was.
 func TestStopInTheMiddleOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := snapshots(t)
+		r := snapshotRig(t)
 		disk := make(chan error)
 		r.state = func() error { return <-disk }
 		h, stop := r.start(t)
@@ -153,58 +152,24 @@ func TestStopInTheMiddleOfASnapshot(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-		if list := names(t, filepath.Join(r.dir, JournalDir)); slices.Contains(list, "snapshot.tmp") {
+		if list := names(t, filepath.Join(r.dir, datadir.JournalDir)); slices.Contains(list, "snapshot.tmp") {
 			t.Errorf("left over: %q", list)
 		}
 		r.state = nil
 		h, _ = comesBack(t, r, h, stop)
-		if !h.actors.Gates[0].Gate.(*toyGate).has(job.ID('A' + 29)) {
+		if !h.daemon.set.Gates[0].Gate.(*toyGate).has(job.ID('A' + 29)) {
 			t.Error("the last job is lost")
 		}
 	})
 }
 
-// TestTheLoopWaitsForASlowWriter once much has changed ahead of its turn, rather than hold all of it.
-func TestTheLoopWaitsForASlowWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		run := &many{early: mostEarly + 1}
-		w := &snapshotWriter{full: make(chan captured, rooms), free: make(chan []protocol.Fact, rooms), done: make(chan error, 1)}
-		h := &Host{taking: &snapshotting{writer: w, runs: []capture.Run{run}, left: 1}}
-		through := false
-		go func() { _ = h.snapshot(); through = true }()
-		synctest.Wait()
-		if through {
-			t.Error("it went on without room")
-		}
-		w.free <- nil
-		synctest.Wait()
-		if !through || run.early != 0 {
-			t.Errorf("through %v, %d facts are held", through, run.early)
-		}
-		if h.snapshot() != nil || run.taken != 1 {
-			t.Error("with little to hold it waited for room, or took without")
-		}
-	})
-}
-
-// many is a capture that holds facts.
-type many struct{ early, taken int }
-
-func (m *many) Early() int { return m.early }
-func (m *many) Release()   {}
-func (m *many) Take(_ int, out []protocol.Fact) ([]protocol.Fact, bool) {
-	m.early = 0
-	m.taken++
-	return out, false
-}
-
 // TestASnapshotMakesRoomForTheLog: where its own bytes are what fills the disk, it is given up, and no caller hears of it.
 func TestASnapshotMakesRoomForTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := snapshots(t)
+		r := snapshotRig(t)
 		refused := 0
 		r.before = func([][]byte) error {
-			if list := names(t, filepath.Join(r.dir, JournalDir)); slices.Contains(list, "snapshot.tmp") {
+			if list := names(t, filepath.Join(r.dir, datadir.JournalDir)); slices.Contains(list, "snapshot.tmp") {
 				refused++
 				return errFull()
 			}

@@ -18,11 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/host/space"
+	"sluice.dev/sluice/internal/host/trouble"
 )
 
 // there says whether the file of the reserve exists.
 func (r *rig) there() bool {
-	_, err := os.Stat(filepath.Join(r.dir, ReserveName))
+	_, err := os.Stat(filepath.Join(r.dir, space.ReserveName))
 	return err == nil
 }
 
@@ -48,15 +50,15 @@ func TestTheReserveGoesToFacts(t *testing.T) {
 			t.Fatalf("got %v, want kind exhausted", err)
 		}
 		for r.there() {
-			time.Sleep(retryFirst)
+			time.Sleep(trouble.RetryFirst)
 		}
 		full.Store(false) // its quota has room: the file system would not say so
-		time.Sleep(retryLast)
-		if took := time.Since(began); took > 4*time.Second || h.trouble.Load() != nil {
-			t.Errorf("after %v it is in trouble: %v", took, h.troubles())
+		time.Sleep(trouble.RetryLast)
+		if took := time.Since(began); took > 4*time.Second || h.daemon.trouble.Stopped() != nil {
+			t.Errorf("after %v it is in trouble: %v", took, h.daemon.text())
 		}
 		for !r.there() {
-			time.Sleep(retryFirst)
+			time.Sleep(trouble.RetryFirst)
 		}
 		synctest.Wait() // the file is there a moment before it is taken for the reserve
 		if again, err := h.Submit(context.Background(), "r1", spec("a"), nil); err != nil || again.Created {
@@ -69,70 +71,6 @@ func TestTheReserveGoesToFacts(t *testing.T) {
 			t.Error("the next start has no reserve")
 		}
 	})
-}
-
-// TestAFullQuotaIsSaid: where the journal meets a quota, what the file system has free is not said to be what is left; the reserve, which
-// counts to the quota too, is given up.
-func TestAFullQuotaIsSaid(t *testing.T) {
-	r := newRig(t)
-	h, err := r.open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.space.noteAppend(fmt.Errorf("append: %w", unix.EDQUOT))
-	for range fullLooks {
-		h.checkSpace()
-	}
-	short := h.space.shortage.Load()
-	if r.there() || short == nil {
-		t.Fatal("the reserve is kept")
-	}
-	texts := []string{short.cause.Error(), h.failed(fmt.Errorf("begin a new boot in the journal: %w", unix.EDQUOT)).Error()}
-	for _, text := range texts {
-		if !strings.Contains(text, "disk quota exceeded") || !strings.Contains(text, "a quota on the file system") ||
-			!strings.Contains(text, "the data directory has") || strings.Contains(text, "are free") ||
-			strings.Contains(text, "no space left") {
-			t.Errorf("of a quota it says %q", text)
-		}
-	}
-	h.space.noteAppend(fmt.Errorf("append: %w", unix.ENOSPC))
-	if text := h.failed(fmt.Errorf("begin a new boot in the journal: %w", unix.ENOSPC)).Error(); !strings.Contains(text, "are free") {
-		t.Errorf("of a full disk it says %q", text)
-	}
-	h.space.noteAppend(nil)
-	if h.checkSpace(); !r.there() || h.space.shortage.Load() != nil {
-		t.Error("the reserve is not taken again")
-	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestOneLookIsNoFullDisk: the reserve is kept until looks in a row have found it full.
-func TestOneLookIsNoFullDisk(t *testing.T) {
-	r := newRig(t)
-	h, err := r.open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 * fullLooks {
-		for _, full := range []bool{true, false} {
-			h.space.noteAppend(map[bool]error{true: unix.ENOSPC}[full])
-			if h.checkSpace(); !r.there() || h.space.shortage.Load() != nil {
-				t.Fatal("the reserve was given up for one look")
-			}
-		}
-	}
-	h.space.noteAppend(unix.ENOSPC)
-	for range fullLooks {
-		h.checkSpace()
-	}
-	if r.there() || h.space.shortage.Load() == nil {
-		t.Errorf("after %d looks in a row it is kept", fullLooks)
-	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 // onSmallDisk puts the data directory onto a file system of its own, and returns what fills it and what gives the room back.
@@ -187,13 +125,13 @@ func TestAFullDiskIsToldAndPasses(t *testing.T) {
 	fill, free := r.onSmallDisk(t)
 	h, _ := r.start(t)
 	fill()
-	until(t, "the reserve is given up", func() bool { return !r.there() && h.space.shortage.Load() != nil })
+	until(t, "the reserve is given up", func() bool { return !r.there() && h.daemon.space.Refusal() != nil })
 	_, err := h.Submit(context.Background(), "r1", spec("a"), nil)
 	if errkind.Of(err) != errkind.Exhausted || !strings.Contains(err.Error(), "no space left on device") ||
 		!strings.Contains(err.Error(), "(tmpfs)") {
 		t.Errorf("a submission to a full disk: %v", err)
 	}
-	if why := h.troubles(); !strings.Contains(why, "the rest is others'") {
+	if why := h.daemon.text(); !strings.Contains(why, "the rest is others'") {
 		t.Errorf("it does not say who fills it: %q", why)
 	}
 	answer := func(page http.Handler) (int, string) {
@@ -208,7 +146,7 @@ func TestAFullDiskIsToldAndPasses(t *testing.T) {
 		t.Errorf("/readyz says %d, %q", code, text)
 	}
 	free()
-	until(t, "the reserve is there again", func() bool { return r.there() && h.troubles() == "" })
+	until(t, "the reserve is there again", func() bool { return r.there() && h.daemon.text() == "" })
 	if _, err := h.Submit(context.Background(), "r1", spec("a"), nil); err != nil {
 		t.Errorf("after room was made: %v", err)
 	}
@@ -228,7 +166,7 @@ func TestAStartOnAFullDisk(t *testing.T) {
 	}
 	fill()
 	h, stop = r.start(t)
-	if why := h.troubles(); !strings.Contains(why, "too little for the reserve") {
+	if why := h.daemon.text(); !strings.Contains(why, "too little for the reserve") {
 		t.Errorf("it has given up its reserve to start, and says %q", why)
 	}
 	if err := stop(); err != nil {
@@ -237,7 +175,7 @@ func TestAStartOnAFullDisk(t *testing.T) {
 	r.before = func([][]byte) error { return fmt.Errorf("append: %w", unix.ENOSPC) }
 	h, err := r.open()
 	if err == nil { // a boot of toys has no facts
-		err = errors.Join(h.failed(fmt.Errorf("begin a new boot in the journal: %w", unix.ENOSPC)), h.Close())
+		err = errors.Join(h.daemon.space.Failed(fmt.Errorf("begin a new boot in the journal: %w", unix.ENOSPC), true), h.Close())
 	}
 	if errkind.Of(err) != errkind.Exhausted || !strings.Contains(err.Error(), "(tmpfs)") ||
 		!strings.Contains(err.Error(), "the data directory has") {
@@ -255,14 +193,14 @@ func TestAStartOnAFullDisk(t *testing.T) {
 func TestARefusedStartTouchesNoReserve(t *testing.T) {
 	r := newRig(t)
 	_, stop := r.start(t)
-	before, err := os.Stat(filepath.Join(r.dir, ReserveName))
+	before, err := os.Stat(filepath.Join(r.dir, space.ReserveName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.open(); errkind.Of(err) != errkind.Conflict {
 		t.Fatalf("a second daemon: %v", err)
 	}
-	after, err := os.Stat(filepath.Join(r.dir, ReserveName))
+	after, err := os.Stat(filepath.Join(r.dir, space.ReserveName))
 	if err != nil || !os.SameFile(before, after) || before.ModTime() != after.ModTime() {
 		t.Errorf("it was changed: %v, %v", before, after)
 	}

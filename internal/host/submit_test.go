@@ -13,24 +13,28 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/host/inbox"
 )
+
+// together is how many jobs of one call are on their way at once, as package requests has it.
+const together = 64
 
 // TestJobsOfOneCallShareASync: while the first is made durable the others are on their way, so that they share the next sync. They are
 // accepted in their order, each has a receipt of its own, and a repeated call accepts nothing again. After one that is refused, those
 // that were on their way stand and no more are sent.
 func TestJobsOfOneCallShareASync(t *testing.T) {
 	r := newRig(t)
-	together := make(chan bool, 1)
+	shared := make(chan bool, 1)
 	var h *Host
 	var once sync.Once
 	r.before = func(records [][]byte) error {
 		if h != nil {
 			once.Do(func() {
-				waiting, _ := h.inbox.load()
-				for until := time.Now().Add(20 * time.Second); waiting[people] < submitTogether-len(records) && time.Now().Before(until); waiting, _ = h.inbox.load() {
+				waiting, _ := h.daemon.inbox.Load()
+				for until := time.Now().Add(20 * time.Second); waiting[inbox.People] < together-len(records) && time.Now().Before(until); waiting, _ = h.daemon.inbox.Load() {
 					time.Sleep(time.Millisecond)
 				}
-				together <- waiting[people] == submitTogether-len(records)
+				shared <- waiting[inbox.People] == together-len(records)
 			})
 		}
 		return nil
@@ -59,7 +63,7 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- h.Run(ctx) }()
 	file := func(prefix string) (list []Submission) {
-		for i := range 3 * submitTogether {
+		for i := range 3 * together {
 			list = append(list, Submission{Request: fmt.Sprint(prefix, i), Spec: spec(job.ID(fmt.Sprint(prefix, i)))})
 		}
 		return list
@@ -78,27 +82,18 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 	for i, o := range h.SubmitAll(t.Context(), file("b"), nil) {
 		switch {
 		case i == 3 && errkind.Of(o.Err) != errkind.Exists,
-			i != 3 && i < submitTogether && o.Err != nil,
-			i >= submitTogether && (errkind.Of(o.Err) != errkind.Unavailable || !strings.Contains(o.Err.Error(), "not submitted")):
+			i != 3 && i < together && o.Err != nil,
+			i >= together && (errkind.Of(o.Err) != errkind.Unavailable || !strings.Contains(o.Err.Error(), "not submitted")):
 			t.Fatalf("job %d: %+v", i, o)
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil || !<-together {
+	if err := <-ended; err != nil || !<-shared {
 		t.Errorf("the jobs of a call do not go together, or %v", err)
 	}
-	for i := range 3 * submitTogether {
+	for i := range 3 * together {
 		if want := job.ID(fmt.Sprint("a", i)); order[i] != want {
 			t.Fatalf("at place %d is %s, want %s", i, order[i], want)
 		}
-	}
-}
-
-// TestTheDigestOfContentStays: it is stored with a job, and a submission that is tried again with a later version is the same job only as
-// long as the digest is.
-func TestTheDigestOfContentStays(t *testing.T) {
-	s := &job.Spec{Name: "count", Queue: "default", Total: 1000, PerUnit: time.Second, Launch: job.Launch{Command: []string{"sh", "-c", "./count.sh"}}}
-	if got, want := contentOf(s), "706240a20875451fca81e440b25d2c0070f68c2e81770de35328fca5e186f9a5"; got != want {
-		t.Errorf("the content has digest %s, it was %s", got, want)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // olderData is a data directory of a format before without its files: snapshot, records and from format 3 on the archive of a daemon
@@ -108,7 +109,7 @@ func older(t *testing.T, o olderData) *live {
 		t.Fatal(err)
 	}
 	var filed *filing.Config
-	if _, err := os.Stat(filepath.Join(o.dir, host.ArchiveDir)); err == nil {
+	if _, err := os.Stat(filepath.Join(o.dir, datadir.ArchiveDir)); err == nil {
 		filed = &filing.Config{Keep: time.Minute}
 	}
 	make, err := arrangement.Alone(

@@ -179,7 +179,7 @@ func (j *tap) Append(records [][]byte) (journal.Position, error) {
 
 func (l *live) open() error {
 	o := host.Options{
-		DataDir: l.dir, Version: "test", Machine: nodeID, Actors: l.build, Inventory: fixed(machine("")),
+		DataDir: l.dir, About: status.About{Version: "test"}, Machine: nodeID, Actors: l.build, Inventory: fixed(machine("")),
 		Journal: func(string) (journal.Journal, error) {
 			j, err := l.openJournal()
 			if err != nil {

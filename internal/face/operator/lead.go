@@ -26,6 +26,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/archive/bolt"
 	"sluice.dev/sluice/internal/edge/config"
@@ -33,6 +34,7 @@ import (
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // lead runs the operator while it has the lease, until ctx ends or a part of it fails.
@@ -53,12 +55,12 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	if err != nil {
 		return err
 	}
-	token, err := host.Token(o.DataDir)
+	token, err := datadir.Token(o.DataDir)
 	if err = errors.Join(err, nameCluster(o.DataDir, uid)); err != nil {
 		return errors.Join(err, h.Close())
 	}
 	server, err := api.Listen(api.Options{
-		Service: service{h}, Containers: true, Listen: o.Listen, Socket: filepath.Join(o.DataDir, "socket"), OwnerToken: token, OwnerTokenFile: filepath.Join(o.DataDir, host.TokenFile),
+		Service: service{h}, Containers: true, Listen: o.Listen, Socket: filepath.Join(o.DataDir, "socket"), OwnerToken: token, OwnerTokenFile: filepath.Join(o.DataDir, datadir.TokenFile),
 		Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(), Log: o.Log,
 	})
 	if err != nil {
@@ -110,7 +112,7 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 	if err != nil {
 		return nil, parts, err
 	}
-	named, keep, err := nameOfJournal(filepath.Join(o.DataDir, host.JournalDir))
+	named, keep, err := nameOfJournal(filepath.Join(o.DataDir, datadir.JournalDir))
 	if err != nil {
 		return nil, parts, err
 	}
@@ -126,7 +128,7 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 		o.Log.Info(note)
 	}
 	h, err := host.Open(ctx, host.Options{
-		DataDir: o.DataDir, Version: o.Version, Commit: o.Commit, Machine: job.NodeID(o.Name), Actors: built, Config: shown,
+		DataDir: o.DataDir, Machine: job.NodeID(o.Name), Actors: built, Config: shown,
 		Journal: func(dir string) (journal.Journal, error) {
 			if failed := keep(); failed != nil {
 				return nil, failed
@@ -136,8 +138,11 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
 		Retain:  o.Retention.Age, MostArchived: o.Retention.Jobs,
 		Executor: parts.Executor, Inventory: parts.Inventory, Log: o.Log,
-		Ours:      func(job.SliceID, int) bool { return false }, // the inventory knows our Pods by their seals
-		Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true, Named: named.Name != "",
+		Ours:  func(job.SliceID, int) bool { return false }, // the inventory knows our Pods by their seals
+		Named: named.Name != "",
+		About: status.About{
+			Version: o.Version, Commit: o.Commit, Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
+		},
 	})
 	if err == nil {
 		reckon(parts.Inventory, h)

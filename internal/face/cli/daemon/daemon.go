@@ -32,6 +32,8 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 	survivals "sluice.dev/sluice/internal/edge/survival/all"
 	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
+	"sluice.dev/sluice/internal/host/processes"
 )
 
 // socketName is the daemon's unix socket in its data directory.
@@ -81,24 +83,26 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	var h *host.Host
 	var isolation string
-	processes := host.Processes(process.Options{
+	executors := processes.New(process.Options{
 		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory, Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: where != nil, Away: away,
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
-		DataDir: data, Version: o.Version, Commit: o.Commit, Machine: name, Actors: actors, Config: shown,
+		DataDir: data, Machine: name, Actors: actors, Config: shown,
 		Names: names, Journal: open,
 		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
 		Retain:  o.File.Retention.Age, MostArchived: o.File.Retention.Jobs,
 		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
-			x, files, failed := processes(e)
+			x, files, failed := executors(e)
 			if failed == nil {
 				isolation = x.Isolation()
 			}
 			return x, files, failed
 		},
-		Inventory: inv, Ours: host.OursByMark, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
-		Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen, SingleUser: single, Guard: guard(memory, said),
+		Inventory: inv, Ours: processes.Ours, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
+		Guard: guard(memory, said), About: status.About{
+			Version: o.Version, Commit: o.Commit, Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen, SingleUser: single,
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -117,8 +121,8 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		Socket: filepath.Join(data, socketName),
 	}
 	if !o.Token {
-		d.TokenFile = filepath.Join(data, host.TokenFile)
-		if d.Token, err = host.Token(data); err != nil {
+		d.TokenFile = filepath.Join(data, datadir.TokenFile)
+		if d.Token, err = datadir.Token(data); err != nil {
 			return nil, errors.Join(err, h.Close())
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/journal"
-	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // names are all names that the machine has had in a data directory, the present one last: --name, else the one that the directory keeps,
 // else the host's.
 func (o *Options) names(data string, open func(dir string) (journal.Journal, error)) ([]job.NodeID, error) {
-	kept, err := host.KeptNames(data, max(1, o.File.Zones, o.File.Nodes), open)
+	kept, err := datadir.KeptNames(data, max(1, o.File.Zones, o.File.Nodes), open)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/journal/local"
-	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // verifyJournal reads a data directory's journal and says in one line what stands there.
@@ -52,7 +52,7 @@ func repairArchive(dataDir string, without int64, change uint64) (string, error)
 	if _, err := os.Stat(dataDir); err != nil {
 		return "", errkind.Errorf(errkind.NotFound, "--data: %w", err)
 	}
-	dir := filepath.Join(dataDir, host.ArchiveDir)
+	dir := filepath.Join(dataDir, datadir.ArchiveDir)
 	r, err := bolt.Repair(dir, without, change)
 	if err != nil {
 		return "", err

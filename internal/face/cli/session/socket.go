@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/face/api"
-	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // socket is the path of the unix socket that --server names, if it names one.
@@ -37,7 +37,7 @@ func tokenBeside(path string) string {
 	if err != nil {
 		return ""
 	}
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), host.TokenFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), datadir.TokenFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,300 @@
+// Package agents is the side of external jobs' agents, between the API and the zone: sessions, what they have not heard yet, their keys.
+package agents
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+const (
+	// How often an agent may open a session, per second and at once.
+	openRate, openBurst = 1, 10
+	// sayAgain is how often the zone is told that an agent is here: a message may be lost, and a job be on its way.
+	sayAgain = 2 * time.Second
+	// keptSuperseded is how many ended sessions of a job are remembered, so that their agents hear why.
+	keptSuperseded = 8
+)
+
+// Agents are the negotiating sides of external jobs, between the API and the zone. What they say becomes messages to the zone
+// like any other; what the zone says to them waits here until they ask. Everything kept is bounded by the jobs there are, and
+// no agent can block the loop. All of it is soft: a daemon that comes back knows no session.
+type Agents struct {
+	keys   keyring
+	send   func(protocol.Message)
+	try    func(protocol.Message) error
+	recall func(job.ID) (digest string, ok bool)
+
+	mu   sync.Mutex
+	jobs map[job.ID]*agent
+	// ended jobs whose last messages have not left yet. It belongs to the goroutine of the loop.
+	ended []job.ID
+}
+
+// agent is the place of one external job's agent.
+type agent struct {
+	digest     string
+	open       quota
+	over       bool
+	archived   bool     // it is here only while somebody attends
+	session    *session // nil: nobody attends
+	superseded []uint64
+}
+
+// New are the agents of a data directory, where the secret behind their keys is. send takes a message to an actor and never refuses, try
+// refuses when there is too much; recall is the digest of an external job that the archive has, if it has one.
+func New(dataDir string, send func(protocol.Message), try func(protocol.Message) error, recall func(job.ID) (string, bool)) *Agents {
+	return &Agents{keys: keyring{dir: dataDir}, send: send, try: try, recall: recall, jobs: map[job.ID]*agent{}}
+}
+
+// Fact notes which external jobs there are and which have ended.
+func (a *Agents) Fact(f *protocol.Fact) {
+	switch {
+	case f.Kind == protocol.JobAccepted && f.Spec != nil && f.Spec.External:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.jobs[f.Job] = &agent{digest: f.Digest, open: quota{a: openRate, burst: openBurst}}
+	case f.Kind == protocol.Ended, f.Kind == protocol.JobClosed:
+		a.ended = append(a.ended, f.Job)
+	case f.Kind == protocol.JobRequeued:
+		a.ended = slices.DeleteFunc(a.ended, func(name job.ID) bool { return name == f.Job })
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if at := a.jobs[f.Job]; at != nil && at.over {
+			at.over, at.session = false, nil // whoever had attended it heard that it was over
+		}
+	case f.Kind == protocol.JobForgotten, f.Kind == protocol.JobArchived:
+		a.ended = slices.DeleteFunc(a.ended, func(name job.ID) bool { return name == f.Job })
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.jobs, f.Job)
+	}
+}
+
+// Settle ends the sessions of jobs that are over, after their last messages have gone out.
+func (a *Agents) Settle() {
+	if len(a.ended) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range a.ended {
+		at := a.jobs[name]
+		if at == nil || at.over {
+			continue
+		}
+		at.over = true
+		if s := at.session; s != nil {
+			s.over = true
+			s.wake()
+		}
+	}
+	a.ended = a.ended[:0]
+}
+
+// Deliver takes what the zone says to an agent. The zone is told of an agent that is not there.
+func (a *Agents) Deliver(m *protocol.Message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := a.jobs[job.ID(m.To.ID)]
+	if at == nil || at.session == nil || at.session.number != m.Session {
+		if m.Kind == protocol.Announce {
+			a.send(a.attend(job.ID(m.To.ID), m.Session, false))
+		}
+		return
+	}
+	s := at.session
+	s.hear(m)
+	if !s.ready && s.held == nil && len(s.events) > 0 {
+		s.held = time.AfterFunc(heldNotices, func() { a.release(s) })
+	}
+}
+
+// release lets notices go that nothing came to go with.
+func (a *Agents) release(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.held, s.ready = nil, len(s.events) > 0
+	s.wake()
+}
+
+// message is one of a job's agent to its job's home, which the loop knows and fills in.
+func (a *Agents) message(k protocol.Kind, name job.ID, session uint64, body protocol.Body) protocol.Message {
+	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)}, To: protocol.Address{Role: protocol.Zone}, Job: name, Session: session, Body: body}
+}
+
+// attend says to the zone that an agent has come or gone.
+func (a *Agents) attend(name job.ID, session uint64, here bool) protocol.Message {
+	return a.message(protocol.Attend, name, session, &protocol.Attendance{Present: here})
+}
+
+// enter finds the session of a call, or opens it for whoever has the key.
+func (a *Agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := a.jobs[n.Job]
+	var s *session
+	var err error
+	if n.Session == 0 {
+		if at == nil {
+			if digest, ok := a.recall(n.Job); ok {
+				at = &agent{digest: digest, open: quota{a: openRate, burst: openBurst}, over: true, archived: true}
+			}
+		}
+		s, err = a.opened(at, n, now)
+	} else {
+		s, err = at.known(n.Session)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if !s.rate.take(now) {
+		return nil, 0, errkind.Errorf(errkind.Exhausted, "the agent of job %s calls more than %d times a second: wait for events instead of asking again", n.Job, pollRate)
+	}
+	if now.Sub(s.said) >= sayAgain && !at.over {
+		s.said = now
+		a.send(a.attend(n.Job, s.number, true))
+	}
+	s.turn++
+	s.polls++
+	if s.gone != nil {
+		s.gone.Stop()
+	}
+	s.wake() // an older call of the same agent waits no longer
+	return s, s.turn, nil
+}
+
+// opened is a new session, which replaces the one there is.
+func (a *Agents) opened(at *agent, n *Negotiation, now time.Time) (*session, error) {
+	digest := ""
+	if at != nil {
+		digest = at.digest
+	}
+	// The same work and the same answer for a job that is not there: this tells nobody which jobs there are.
+	ok, err := a.keys.opens(n.Key, n.Job, digest)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || at == nil {
+		return nil, errkind.Errorf(errkind.Denied, "this is not the key of an external job %s: ask for it with `sluice agent key %s`", n.Job, n.Job)
+	}
+	if !at.open.take(now) {
+		return nil, errkind.Errorf(errkind.Exhausted, "agents of job %s open sessions too often: one at a time, and keep it", n.Job)
+	}
+	s := newSession(number())
+	s.over = at.over
+	if old := at.session; old != nil {
+		at.superseded = append(at.superseded[max(0, len(at.superseded)-keptSuperseded+1):], old.number)
+		old.end = errSuperseded()
+		old.wake()
+		if old.gone != nil {
+			old.gone.Stop()
+		}
+	}
+	at.session, a.jobs[n.Job] = s, at
+	return s, nil
+}
+
+// known is the session of a number.
+func (at *agent) known(session uint64) (*session, error) {
+	switch {
+	case at == nil:
+		return nil, errNoSession()
+	case at.session != nil && at.session.number == session:
+		return at.session, nil
+	case slices.Contains(at.superseded, session):
+		return nil, errSuperseded()
+	}
+	return nil, errNoSession()
+}
+
+// number is a session's, which no other has, in this life of the daemon or another.
+func number() uint64 {
+	var b [8]byte
+	for {
+		_, _ = rand.Read(b[:]) // never fails (package crypto/rand)
+		if n := binary.LittleEndian.Uint64(b[:]); n != 0 {
+			return n
+		}
+	}
+}
+
+// answer hands answers to the zone: one to each round that was announced to this session, cut to what the round looks at. The
+// notes say what was not taken.
+func (a *Agents) answer(name job.ID, s *session, answers []Answer) (notes []string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s.end != nil {
+		return nil, s.end
+	}
+	for i := range answers {
+		said := &answers[i]
+		most, ok := s.waiting(said.Round)
+		if !ok {
+			notes = append(notes, fmt.Sprintf("round %d: no answer is waited for: it was answered, or not announced in this session", said.Round))
+			continue
+		}
+		if cut := len(said.Variants) - most; cut > 0 {
+			notes = append(notes, fmt.Sprintf("round %d: the last %d variants were cut off: it looks at %d", said.Round, cut, most))
+			said.Variants = said.Variants[:most]
+		}
+		m := a.message(protocol.Answer, name, s.number, &protocol.Proposal{Round: said.Round, Variants: said.Variants})
+		if err := a.try(m); err != nil {
+			return notes, err
+		}
+		s.answered(said.Round)
+	}
+	return notes, nil
+}
+
+// hear is what a call may return with; changed is when to look again, nil if it returns now. Of several calls of one agent only
+// the latest waits.
+func (a *Agents) hear(s *session, turn uint64, last bool) (heard Heard, changed <-chan struct{}, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case s.end != nil:
+		return Heard{}, nil, s.end
+	case turn != s.turn:
+		return Heard{Session: s.number}, nil, nil
+	case last || s.over || s.ready:
+		return s.take(), nil, nil
+	}
+	return Heard{}, s.changed, nil
+}
+
+// leave notes the end of a call. An agent that stays away too long after it is gone.
+func (a *Agents) leave(name job.ID, s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s.polls--; s.polls > 0 || s.end != nil {
+		return
+	}
+	turn := s.turn
+	s.gone = time.AfterFunc(AgentGone, func() { a.expire(name, s, turn) })
+}
+
+// expire ends the session of an agent that has not called since its call number turn.
+func (a *Agents) expire(name job.ID, s *session, turn uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := a.jobs[name]
+	if s.turn != turn || s.end != nil {
+		return
+	}
+	s.end = errNoSession()
+	if at != nil && at.session == s {
+		at.session = nil
+		if at.archived {
+			delete(a.jobs, name)
+		}
+	}
+	a.send(a.attend(name, s.number, false))
+}

@@ -1,0 +1,156 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/host/inbox"
+)
+
+// followEvery is how often followed logs are looked at.
+const followEvery = 200 * time.Millisecond
+
+// Follow tells what the subjobs of a job write: all of what those write that run, and those that come, until the job is
+// over; or of the one that f names, until it is. If none runs it begins with the latest. A follower that was cut off goes on
+// where f says it was, whatever happened to this process since: nothing is told twice or left out that is still kept.
+//
+// It returns nil at that end alone. tell must not keep a piece's data.
+func (l *Reader) Follow(ctx context.Context, name job.ID, f LogFollow, tell func(LogPiece) error) error {
+	if l.files == nil {
+		return errNoLogs()
+	}
+	x := &follower{logs: l, name: name, want: f, tell: tell, at: map[job.Token]*LogPosition{}, buf: make([]byte, followChunk)}
+	for i := range f.Seen {
+		x.at[f.Seen[i].Token] = &f.Seen[i]
+	}
+	changed, stop := l.watches.Watch(name)
+	defer stop()
+	for {
+		// The state before the copy: what was written until then is in it, so that nothing of an end is missed.
+		over, err := x.look(ctx)
+		if err == nil {
+			err = x.copy()
+		}
+		if err != nil || over {
+			return err
+		}
+		for stale := false; !stale; {
+			select {
+			case <-time.After(followEvery):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-l.inbox.Done():
+				return inbox.ErrStopping()
+			}
+			select {
+			case <-changed:
+				stale = true
+			default: // it has not changed: the same subjobs run
+				if err := x.copy(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// follower is one call of Follow. A look at the job says which subjobs may still write, a copy tells what they wrote. Files
+// are open during a copy only, so that followers hold no descriptors.
+type follower struct {
+	logs *Reader
+	name job.ID
+	want LogFollow
+	tell func(LogPiece) error
+	at   map[job.Token]*LogPosition
+	// open are the subjobs to copy from, in order of start.
+	open []status.Subjob
+	buf  []byte
+}
+
+// look learns how the job stands. over: after one more copy nothing comes any more.
+func (x *follower) look(ctx context.Context) (over bool, err error) {
+	j, err := x.logs.jobs.Job(ctx, x.name)
+	if err != nil {
+		return false, err
+	}
+	if x.want.Since == 0 {
+		if err := x.begin(ctx, &j); err != nil {
+			return false, err
+		}
+	}
+	x.open = x.open[:0]
+	for _, s := range j.History {
+		p := x.at[s.Token]
+		switch {
+		case !x.want.Token.Zero() && s.Token != x.want.Token, p != nil && p.Over:
+		case p == nil && !s.Running && s.End < x.want.Since: // over before the follower came
+		default:
+			if p == nil {
+				x.at[s.Token] = &LogPosition{Token: s.Token}
+			}
+			x.open = append(x.open, s)
+		}
+	}
+	if x.want.Token.Zero() {
+		return j.State.Final(), nil
+	}
+	return !slices.ContainsFunc(x.open, func(s status.Subjob) bool { return s.Running }), nil
+}
+
+// begin fixes the moment from which subjobs are followed and says it, for a follower that is cut off. Where nothing runs
+// the latest subjob is told too, as is the one that was asked for.
+func (x *follower) begin(ctx context.Context, j *status.Job) error {
+	now, err := inbox.Ask(ctx, x.logs.inbox, func(now quantity.Instant) quantity.Instant { return now })
+	if err != nil {
+		return err
+	}
+	x.want.Since = now
+	first := x.want.Token
+	if first.Zero() && !slices.ContainsFunc(j.History, func(s status.Subjob) bool { return s.Running }) {
+		if first, err = latest(j); err != nil && j.State.Final() {
+			return err
+		}
+	}
+	if !first.Zero() {
+		if !slices.ContainsFunc(j.History, func(s status.Subjob) bool { return s.Token == first }) {
+			return errkind.Errorf(errkind.NotFound, "job %s has no subjob %v, or one so old that it is only counted", j.Name, first)
+		}
+		if x.at[first] == nil { // else the follower has some of it
+			x.at[first] = &LogPosition{Token: first}
+		}
+	}
+	return x.tell(LogPiece{Since: now})
+}
+
+// copy tells what the open subjobs have written since the last time.
+func (x *follower) copy() error {
+	for _, s := range x.open {
+		p := x.at[s.Token]
+		if p.Over {
+			continue
+		}
+		files, err := x.logs.files.OpenLogs(x.name, s.Token)
+		if err != nil && errkind.Of(err) != errkind.NotFound {
+			return fmt.Errorf("logs of subjob %v of job %s: %w", s.Token, x.name, err)
+		}
+		// Without files it has not begun, or never will.
+		err = copyLogs(files, p, x.buf, x.tell)
+		closeAll(files)
+		if err != nil {
+			return fmt.Errorf("copy the logs of subjob %v of job %s: %w", s.Token, x.name, err)
+		}
+		if !s.Running {
+			p.Over = true
+			if err := x.tell(LogPiece{Token: s.Token, Over: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+// Package logs shows what the subjobs of a job wrote: their logs and their outputs.
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/host/inbox"
+	"sluice.dev/sluice/internal/host/watches"
+)
+
+// Files are what the executor keeps of what subjobs wrote.
+type Files interface {
+	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
+	OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error)
+	// LogsSince is the time since which the logs of every subjob that wrote any are kept, as far as is known.
+	LogsSince() time.Time
+	// Outputs lists the committed output folders of a job.
+	Outputs(name job.ID) ([]status.Output, error)
+}
+
+// Jobs are those that there are.
+type Jobs interface {
+	Job(ctx context.Context, name job.ID) (status.Job, error)
+}
+
+// Reader reads what is kept. Safe for concurrent use.
+type Reader struct {
+	files   Files // nil: nothing is kept
+	jobs    Jobs
+	watches *watches.Watches
+	inbox   *inbox.Inbox
+}
+
+// New reads what these files keep of jobs; none, if they are nil.
+func New(files Files, jobs Jobs, w *watches.Watches, b *inbox.Inbox) *Reader {
+	return &Reader{files, jobs, w, b}
+}
+
+// LogFollow is what somebody wants to hear who follows the logs of a job.
+type LogFollow struct {
+	// Token of the one subjob that is followed; zero: all of the job.
+	Token job.Token
+	// Since and Seen are where a follower was when it was cut off: Since as its first piece said it, and how much it has of
+	// each subjob. Zero and nil: it begins.
+	Since quantity.Instant
+	Seen  []LogPosition
+}
+
+// LogPosition is how much of what a subjob wrote is known to a follower, in bytes.
+type LogPosition struct {
+	Token    job.Token
+	Out, Err int64
+	// Over: nothing more will come of it.
+	Over bool
+}
+
+// LogPiece is one thing a follower hears: bytes of a subjob, that it is over, or in the first piece alone Since.
+type LogPiece struct {
+	Token  job.Token
+	Stderr bool
+	Data   []byte
+	Over   bool
+	Since  quantity.Instant
+}
+
+// followChunk is the largest piece, in bytes.
+const followChunk = 64 << 10
+
+// Logs tells what a subjob wrote until now: stdout, then stderr; a zero token means the latest subjob. tell must not keep a
+// piece's data. An error of kind NotFound says what there is instead.
+func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell func(LogPiece) error) error {
+	if l.files == nil {
+		return errNoLogs()
+	}
+	j, err := l.jobs.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	if token.Zero() {
+		if token, err = latest(&j); err != nil {
+			return err
+		}
+	}
+	files, err := l.files.OpenLogs(name, token)
+	if errkind.Of(err) == errkind.NotFound && silent(l.files, &j, token) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("logs of subjob %v of job %s: %w", token, name, err)
+	}
+	defer closeAll(files)
+	at := LogPosition{Token: token}
+	if err := copyLogs(files, &at, make([]byte, followChunk), tell); err != nil {
+		return fmt.Errorf("copy the logs of subjob %v of job %s: %w", token, name, err)
+	}
+	return nil
+}
+
+// silent says whether a subjob of which no logs are kept has run, and wrote nothing.
+func silent(files Files, j *status.Job, token job.Token) bool {
+	i := slices.IndexFunc(j.History, func(s status.Subjob) bool { return s.Token == token })
+	return i >= 0 && j.History[i].Start != 0 && (j.History[i].Running || j.History[i].End > quantity.At(files.LogsSince()))
+}
+
+func errNoLogs() error { return errkind.Errorf(errkind.Unsupported, "this daemon keeps no logs") }
+
+func closeAll(files []io.ReadSeekCloser) {
+	for _, f := range files {
+		_ = f.Close() // only read
+	}
+}
+
+// latest is the subjob that started last.
+func latest(j *status.Job) (job.Token, error) {
+	if len(j.History) == 0 {
+		return job.Token{}, errkind.Errorf(errkind.NotFound, "job %s has not run yet: %s", j.Name, j.Reason)
+	}
+	last := slices.MaxFunc(j.History, func(a, b status.Subjob) int {
+		return cmp.Or(cmp.Compare(cmp.Or(a.Start, a.PlannedStart), cmp.Or(b.Start, b.PlannedStart)), a.Token.Compare(b.Token))
+	})
+	return last.Token, nil
+}
+
+// copyLogs tells what a subjob's files, stdout and stderr, have behind at, and moves at on.
+func copyLogs(files []io.ReadSeekCloser, at *LogPosition, buf []byte, tell func(LogPiece) error) error {
+	for i, f := range files {
+		from := &at.Out
+		if i > 0 {
+			from = &at.Err
+		}
+		if _, err := f.Seek(*from, io.SeekStart); err != nil {
+			return err
+		}
+		for {
+			n, err := f.Read(buf)
+			if n > 0 {
+				*from += int64(n)
+				if failed := tell(LogPiece{Token: at.Token, Stderr: i > 0, Data: buf[:n]}); failed != nil {
+					return failed
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Outputs lists what the committed subjobs have written, in order of progress. Those of member 0, as all are but a gang's, cover all
+// that is published, without overlap; skipped units are not among them. A range in which nothing was written has no path, since no folder
+// is made for it. What the further members of a gang wrote follows in their order.
+func (l *Reader) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
+	if l.files == nil {
+		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
+	}
+	j, err := l.jobs.Job(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	list, err := l.files.Outputs(name)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Of(err), "outputs of job %s: %w", name, err)
+	}
+	list = append(list, unwrittenOf(&j, list)...)
+	slices.SortFunc(list, func(a, b status.Output) int {
+		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(a.Range.To, b.Range.To), cmp.Compare(a.Member, b.Member))
+	})
+	return list, nil
+}
+
+// unwrittenOf are the published ranges of a job that have no folder, since nothing was written there (of a gang, by the first member): one
+// for each subjob that the history still has, and one for each gap that older subjobs leave.
+func unwrittenOf(j *status.Job, folders []status.Output) (list []status.Output) {
+	left := slices.Clone(j.Published)
+	for i := range folders {
+		if folders[i].Member > 0 {
+			continue
+		}
+		left = left.Remove(folders[i].Range)
+	}
+	for i := range j.History {
+		if s := &j.History[i]; !s.Committed.Empty() && left.Contains(s.Committed) {
+			list = append(list, status.Output{Token: s.Token, Range: s.Committed})
+			left = left.Remove(s.Committed)
+		}
+	}
+	for _, r := range left {
+		list = append(list, status.Output{Range: r})
+	}
+	return list
+}

@@ -1,0 +1,205 @@
+// Package machine is what the nodes hear of this machine: which slices each has, and what executor and inventory say of them.
+package machine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/host/inbox"
+	"sluice.dev/sluice/internal/host/nodes"
+	"sluice.dev/sluice/internal/host/trouble"
+)
+
+// Machine addresses what executor and inventory say to the node that it is about, and lists the slices. Safe for concurrent use, but for
+// Fill.
+type Machine struct {
+	inventory inventory.Inventory
+	ours      func(slice job.SliceID, pid int) bool // nil: nobody looks for processes that are not ours
+	nodes     nodes.Nodes
+	inbox     *inbox.Inbox
+	trouble   *trouble.State
+	log       *slog.Logger
+	deal      deal
+	pressure  pressure
+}
+
+// New is the machine of these nodes, which have the given names.
+func New(inv inventory.Inventory, ours func(slice job.SliceID, pid int) bool, at []actor.NodeAt, n nodes.Nodes, b *inbox.Inbox, t *trouble.State,
+	log *slog.Logger) *Machine {
+	return &Machine{
+		inventory: inv, ours: ours, nodes: n, inbox: b, trouble: t, log: log,
+		deal: deal{nodes: n, dealt: map[string]int{}}, pressure: pressure{names: n, nodes: at},
+	}
+}
+
+// Deal lists what each node has, by its number.
+func (m *Machine) Deal(ctx context.Context) ([][]protocol.Slice, error) {
+	list, err := m.inventory.Slices(ctx)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Of(err), "list the slices of this machine: %w", err)
+	}
+	return m.deal.out(list)
+}
+
+// Slice describes a slice by its name in the cluster.
+func (m *Machine) Slice(id job.SliceID) (protocol.Slice, bool) { return m.deal.slice(id) }
+
+// Full is a slice's name in the cluster, by its name on this machine.
+func (m *Machine) Full(own job.SliceID) job.SliceID { return m.deal.full(own) }
+
+// restock tells the nodes which slices there are now.
+func (m *Machine) restock(ctx context.Context) {
+	dealt, err := m.Deal(ctx)
+	if err != nil {
+		m.log.Warn("slices have come or gone, and can't be listed: those known before stay as they are", "error", err)
+		return
+	}
+	for _, stock := range m.Stock(dealt, nil) {
+		m.inbox.Put(stock)
+	}
+}
+
+// Held are the messages that say what others hold of slices that nobody has offered yet.
+func (m *Machine) Held() (first []protocol.Message) {
+	live, ok := m.inventory.(inventory.Live)
+	if !ok {
+		return nil
+	}
+	for _, s := range live.Held() {
+		first = append(first, m.addressed(m.sighted(s)))
+	}
+	return first
+}
+
+// Stock are the first messages to the nodes: what each has, and what was found of its subjobs.
+func (m *Machine) Stock(dealt [][]protocol.Slice, found []protocol.Found) (first []protocol.Message) {
+	for i := range m.nodes {
+		stock := &protocol.Stock{Slices: dealt[i]}
+		for _, f := range found {
+			if m.nodes.OfToken(f.Token) == i {
+				stock.Found = append(stock.Found, f)
+			}
+		}
+		first = append(first, protocol.Message{Kind: protocol.Inventory, From: m.nodes.Executor(i), To: m.nodes.Address(i), Body: stock})
+	}
+	return first
+}
+
+// sighted is what an inventory says of a slice, of a GPU or of who waits, as its node hears it. The slices need not have been listed yet.
+func (m *Machine) sighted(s inventory.Sighting) protocol.Message { return s.Message(m.deal.name) }
+
+// Hear takes what the executor says; it can only speak to the nodes of this machine, and to the gate about purged files.
+func (m *Machine) Hear(said protocol.Message) {
+	said = m.addressed(said)
+	switch said.Kind {
+	case protocol.Purged:
+		said.To = protocol.Address{Role: protocol.Gate}
+	case protocol.Ailing: // is the machine's, and every node's
+		m.trouble.Report("executor", said.Body.(*protocol.Ailment))
+		return
+	case protocol.Pressure:
+		if m.pressure.report(said.Body.(*protocol.Strain)) {
+			m.nodes.Tell(protocol.Pressure, &protocol.Strain{}, m.inbox.Put)
+		}
+		return
+	default: // about a subjob or a slice of one node
+	}
+	m.inbox.Put(said)
+}
+
+// Fill puts what a node is told of the memory into a message that says that there is something. It belongs to the loop.
+func (m *Machine) Fill(told *protocol.Message) {
+	if told.Kind != protocol.Pressure || told.From.Role != protocol.Executor {
+		return
+	}
+	if i := slices.Index(m.nodes, job.NodeID(told.To.ID)); i >= 0 {
+		if part := m.pressure.take(i); part != nil {
+			told.Body = part
+		}
+	}
+}
+
+// addressed is what the world says of a subjob or of a slice, from its node's executor to its node.
+func (m *Machine) addressed(said protocol.Message) protocol.Message {
+	at := m.nodes.OfToken(said.Token)
+	if i, ok := said.Body.(*protocol.Intrusion); ok && i.Slice != "" {
+		at = m.nodes.OfSlice(i.Slice)[0]
+	}
+	if v, ok := said.Body.(*protocol.Vitals); ok && len(v.Slices) > 0 {
+		at = m.nodes.OfSlice(v.Slices[0])[0]
+	}
+	said.From, said.To = m.nodes.Executor(at), m.nodes.Address(at)
+	return said
+}
+
+// Use asks the inventory what processes use of a slice's own memory; nil if it can't tell.
+func (m *Machine) Use() func(job.SliceID) (map[int]int64, error) {
+	meter, ok := m.inventory.(inventory.Meter)
+	if !ok {
+		return nil
+	}
+	return func(id job.SliceID) (map[int]int64, error) {
+		owner, own, ok := strings.Cut(string(id), "/")
+		if !ok || !slices.Contains(m.nodes, job.NodeID(owner)) {
+			return nil, errkind.Errorf(errkind.NotFound, "slice %s is not of this machine", id)
+		}
+		return meter.Use(job.SliceID(own))
+	}
+}
+
+// patientRoom is how many messages of the world may wait for the inventory to add one.
+const patientRoom = 4096
+
+// again waits a moment; it says false if ctx was done first.
+func again(ctx context.Context) bool {
+	select {
+	case <-time.After(trouble.RetryFirst):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Watch looks for whoever is not ours on the slices for as long as the daemon runs, and tells the node. The
+// function it returns ends that.
+func (m *Machine) Watch(ctx context.Context) (stop func()) {
+	_, live := m.inventory.(inventory.Live)
+	if m.ours == nil && !live {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ours := func(s job.SliceID, pid int) bool { return m.ours != nil && m.ours(m.deal.full(s), pid) }
+	report := func(s inventory.Sighting) {
+		// It says each thing once, and none may be dropped: where too much waits it looks again later.
+		for waiting, _ := m.inbox.Load(); waiting[inbox.World] >= patientRoom && again(ctx); waiting, _ = m.inbox.Load() {
+			continue
+		}
+		switch {
+		case s.Restocked:
+			m.restock(ctx)
+			return
+		case s.Ailment != nil:
+			m.trouble.Report("inventory", s.Ailment)
+			return
+		}
+		m.Hear(m.sighted(s))
+	}
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := m.inventory.Watch(ctx, ours, report); err != nil {
+			m.log.Warn("nobody looks for foreign processes on the slices any more", "error", fmt.Errorf("watch %s: %w",
+				strings.TrimSpace(m.inventory.Describe()), err))
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}

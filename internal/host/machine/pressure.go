@@ -1,0 +1,67 @@
+package machine
+
+import (
+	"sync/atomic"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/host/nodes"
+)
+
+// pressure is the last report of this machine's memory, of which each node is told its part. Where the nodes have not taken the last report
+// they get a later one in its place: where the loop is held up reports would pile up, and none but the last is worth anything. Any goroutine
+// may report; the nodes are told by the loop.
+type pressure struct {
+	names nodes.Nodes
+	nodes []actor.NodeAt
+	last  atomic.Pointer[protocol.Strain] // nil: the nodes have taken it
+	parts []*protocol.Strain              // of the report that was taken last
+}
+
+// report notes what the memory is like now. It says whether the nodes are to be told: not if they have yet to take the last report.
+func (p *pressure) report(s *protocol.Strain) bool { return p.last.Swap(s) == nil }
+
+// take is what a node is told: the first of them takes the last report for all.
+func (p *pressure) take(i int) *protocol.Strain {
+	if i == 0 {
+		if last := p.last.Swap(nil); last != nil {
+			p.parts = p.split(last)
+		}
+	}
+	if i < len(p.parts) {
+		return p.parts[i]
+	}
+	return nil
+}
+
+// split is what each node is told of a report: what its own subjobs have of the memory, and what the others know of theirs. All of it is of
+// one moment, so that all decide on the same.
+func (p *pressure) split(s *protocol.Strain) []*protocol.Strain {
+	if len(p.nodes) == 1 {
+		return []*protocol.Strain{s}
+	}
+	parts := make([]*protocol.Strain, len(p.nodes))
+	for i := range parts {
+		own := *s
+		own.Uses = nil
+		for _, u := range s.Uses {
+			if p.names.OfToken(u.Token) == i {
+				own.Uses = append(own.Uses, u)
+			}
+		}
+		parts[i] = &own
+	}
+	for i := range parts {
+		n, ok := p.nodes[i].Node.(actor.Neighbourly)
+		if !ok {
+			continue
+		}
+		all := n.Neighbours(parts[i].Uses)
+		for j := range parts {
+			if j != i {
+				parts[j].Others = append(parts[j].Others, all...)
+			}
+		}
+	}
+	return parts
+}

@@ -1,0 +1,63 @@
+package workdirs
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+)
+
+// counts are who needs the stored work directories: of the jobs in memory one by one, since what each has must be known when
+// it goes, and of those in the archive by the archive. Jobs without a work directory are not in it.
+type counts struct {
+	of    map[job.ID]workdir
+	needs map[string]int // jobs by work directory
+	live  map[string]int // those of them that are not over
+}
+
+type workdir struct {
+	id   string
+	over bool
+}
+
+func newCounts() counts {
+	return counts{of: map[job.ID]workdir{}, needs: map[string]int{}, live: map[string]int{}}
+}
+
+// fact notes which stored work directory a job needs, and that it needs none any more.
+func (w *counts) fact(f *protocol.Fact) {
+	switch {
+	case f.Kind == protocol.JobAccepted && f.Spec != nil:
+		w.set(f.Job, workdir{id: f.Spec.Launch.Snapshot})
+	case f.Kind == protocol.JobRequeued: // of the same work directory
+		w.set(f.Job, workdir{id: w.of[f.Job].id})
+	case f.Kind == protocol.JobClosed:
+		w.set(f.Job, workdir{id: w.of[f.Job].id, over: true})
+	case f.Kind == protocol.JobForgotten, f.Kind == protocol.JobArchived: // one that takes its place in the same step is accepted behind it
+		w.set(f.Job, workdir{})
+	}
+}
+
+func (w *counts) set(name job.ID, to workdir) {
+	w.count(w.of[name], -1)
+	w.count(to, 1)
+	if to.id == "" {
+		delete(w.of, name)
+	} else {
+		w.of[name] = to
+	}
+}
+
+func (w *counts) count(d workdir, n int) {
+	if d.id == "" {
+		return
+	}
+	add(w.needs, d.id, n)
+	if !d.over {
+		add(w.live, d.id, n)
+	}
+}
+
+func add(of map[string]int, id string, n int) {
+	if of[id] += n; of[id] == 0 {
+		delete(of, id)
+	}
+}
