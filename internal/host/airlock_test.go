@@ -50,7 +50,7 @@ func TestAirlocksOfAllNodes(t *testing.T) {
 	one, two := &strained{}, &strained{}
 	one.lock = status.Airlock{Node: "n-1", Strain: status.Strain{MemoryReading: status.MemoryReading{Level: "severe", Used: 93, Capacity: 100}, Standing: 1, Suspended: 2, Stood: 3 * time.Second, OverLine: time.Second},
 		Steps: []status.AirlockStep{step(5, "suspended", 1), step(10, "suspended", 2), step(30, "ended", 2)}}
-	two.lock = status.Airlock{Node: "n-2", Strain: status.Strain{MemoryReading: one.lock.MemoryReading, Standing: 1, Suspended: 1, Reclaimed: 4, Stood: time.Second, OverLine: 2 * time.Second},
+	two.lock = status.Airlock{Node: "n-2", Strain: status.Strain{MemoryReading: one.lock.Strain.MemoryReading, Standing: 1, Suspended: 1, Reclaimed: 4, Stood: time.Second, OverLine: 2 * time.Second},
 		Steps: []status.AirlockStep{step(20, "recovered", 2)}}
 	r := newRig(t)
 	r.options = func(o *Options) {

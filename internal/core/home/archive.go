@@ -63,7 +63,7 @@ func (v *lives) answerArchived(in *protocol.Message, out *protocol.Out) bool {
 		case of > j.Generation:
 			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: in.Filed[0].Record, Flag: true})
 			return false
-		case j.Lives(in):
+		case present(j, in):
 			v.adopted(in, j, out)
 		}
 	case protocol.Forget:

@@ -22,7 +22,7 @@ type lives struct {
 // step takes in a message of the gate or the archive.
 func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	j := v.book.Job(in.Job)
-	here := j != nil && j.Lives(in)
+	here := j != nil && present(j, in)
 	switch in.Kind {
 	case protocol.Adopt:
 		v.adopt(now, in, in.Body.(*protocol.Adoption), out)
@@ -58,6 +58,11 @@ func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.O
 	}
 }
 
+// present says whether a message of the gate is about the present life of a job.
+func present(j *Job, in *protocol.Message) bool {
+	return j.Epoch == in.Epoch && j.Generation == in.Generation.Number()
+}
+
 // adopt makes the ledger a job's home. A job with a name that is none is ended where it arrives: nobody could ask for a place
 // under it, and who submitted it is told why.
 func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
@@ -87,7 +92,7 @@ func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Ad
 			v.settle.End(now, j, job.Verdict{State: job.Impossible, Reason: why}, out)
 		}
 	}
-	if j.Lives(in) {
+	if present(j, in) {
 		v.adopted(in, j, out)
 	}
 }

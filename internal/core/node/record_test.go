@@ -30,7 +30,7 @@ func inWords(steps []status.AirlockStep) string {
 // TestAStormIsTold: who was hit, before whom and by what, what became of it, and what all of it came to.
 func TestAStormIsTold(t *testing.T) {
 	w := booted(t)
-	if a := w.n.Airlock(w.now); a.At != 0 || !a.Old || len(a.Stands) != 0 || len(a.Steps) != 0 || a.Timer != 30*time.Second || a.Order != "class" {
+	if a := w.n.Airlock(w.now); a.Strain.At != 0 || !a.Strain.Old || len(a.Stands) != 0 || len(a.Steps) != 0 || a.Timer != 30*time.Second || a.Order != "class" {
 		t.Errorf("a node that has heard nothing of its memory says %+v", a)
 	}
 	low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
@@ -83,18 +83,18 @@ func TestAStormIsTold(t *testing.T) {
 	same(t, "progress at its end", a.Steps[3].Progress, 40)
 	w.pass(time.Second)
 	a = w.n.Airlock(w.now)
-	same(t, "suspended", a.Suspended, 1)
-	same(t, "recovered", a.Recovered, 1)
-	same(t, "reclaimed", a.Reclaimed, 1)
-	same(t, "decisions", a.Decisions, 3)
-	same(t, "standing", a.Standing, 0)
-	same(t, "stood", a.Stood, 5*time.Second)
-	same(t, "over the line", a.OverLine, 6*time.Second)
-	same(t, "severe line", a.Severe, 92*gib)
+	same(t, "suspended", a.Strain.Suspended, 1)
+	same(t, "recovered", a.Strain.Recovered, 1)
+	same(t, "reclaimed", a.Strain.Reclaimed, 1)
+	same(t, "decisions", a.Strain.Decisions, 3)
+	same(t, "standing", a.Strain.Standing, 0)
+	same(t, "stood", a.Strain.Stood, 5*time.Second)
+	same(t, "over the line", a.Strain.OverLine, 6*time.Second)
+	same(t, "severe line", a.Strain.Severe, 92*gib)
 	same(t, "short", a.Short, true)
 	w.pass(time.Minute)
-	same(t, "an old word", w.n.Airlock(w.now).Old, true)
-	same(t, "over the line, as far as is known", w.n.Airlock(w.now).OverLine, 35*time.Second)
+	same(t, "an old word", w.n.Airlock(w.now).Strain.Old, true)
+	same(t, "over the line, as far as is known", w.n.Airlock(w.now).Strain.OverLine, 35*time.Second)
 }
 
 // TestWhoNothingHelpsIsNamed: a member of a gang, which is not suspended alone and can't yield, and nor can the one above it.
@@ -119,8 +119,8 @@ func TestWhoCannotStandStillIsTold(t *testing.T) {
 	if got := inWords(a.Steps[1:]); got != fmt.Sprintf("0 refused %v, since it can't be made to stand still here", low) {
 		t.Errorf("it tells\n%s", got)
 	}
-	same(t, "suspended", a.Suspended, 0)
-	same(t, "killed", a.Killed, 1)
+	same(t, "suspended", a.Strain.Suspended, 0)
+	same(t, "killed", a.Strain.Killed, 1)
 }
 
 // TestWhatTheWatcherDidIsTold as though the node had decided it.
@@ -144,8 +144,8 @@ func TestWhatTheWatcherDidIsTold(t *testing.T) {
 	if got := inWords(a.Steps); got != want {
 		t.Errorf("it tells\n%s\nwant\n%s", got, want)
 	}
-	same(t, "counts", [4]int64{a.Suspended, a.Recovered, a.Readdressed, a.Reclaimed}, [4]int64{1, 1, 1, 1})
-	same(t, "stood", a.Stood, 3*time.Second)
+	same(t, "counts", [4]int64{a.Strain.Suspended, a.Strain.Recovered, a.Strain.Readdressed, a.Strain.Reclaimed}, [4]int64{1, 1, 1, 1})
+	same(t, "stood", a.Strain.Stood, 3*time.Second)
 }
 
 // TestWhatGoesOnThoughItMayNotFitIsToldSo: also by a node that only hears that it does.

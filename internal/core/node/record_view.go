@@ -39,7 +39,7 @@ func (n *Node) Airlock(now quantity.Instant) status.Airlock {
 		Node: n.cfg.ID, Strain: n.Strain(now), Short: m.short, Full: m.full, Left: m.left, Timer: c.Timer, Entries: int(c.Entries), Order: c.Order.String(),
 		Stands: n.enduring(now), Steps: n.steps(func(*noted) bool { return true }), Forgotten: m.forgotten,
 	}
-	if a.Watched = m.watch != 0 && !a.Old; !a.Old {
+	if a.Watched = m.watch != 0 && !a.Strain.Old; !a.Strain.Old {
 		a.Stuck = n.stuckBelow(now)
 	}
 	return a

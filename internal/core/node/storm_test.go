@@ -187,8 +187,8 @@ func (s *storm) check() {
 			still++
 		}
 	}
-	if a := s.n.Airlock(s.now); a.Standing != still || a.Suspended < a.Recovered || len(a.Steps) > mostSteps {
-		s.Fatalf("%d stand still, %d stood and %d went on, in %d steps; and %d do", a.Standing, a.Suspended, a.Recovered, len(a.Steps), still)
+	if a := s.n.Airlock(s.now); a.Strain.Standing != still || a.Strain.Suspended < a.Strain.Recovered || len(a.Steps) > mostSteps {
+		s.Fatalf("%d stand still, %d stood and %d went on, in %d steps; and %d do", a.Strain.Standing, a.Strain.Suspended, a.Strain.Recovered, len(a.Steps), still)
 	}
 	n := New(s.cfg)
 	for _, f := range capture.All(s.n) {

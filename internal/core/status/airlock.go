@@ -48,9 +48,9 @@ type Strain struct {
 
 // Airlock is what a node makes of its host's memory, and did of late.
 type Airlock struct {
-	Node  job.NodeID
-	Guard Guard
-	Strain
+	Node   job.NodeID
+	Guard  Guard
+	Strain Strain
 	// Watched: the machine's watcher decides, and the node follows it.
 	Watched bool
 	// Short: nothing is granted and nothing begins. Full: nothing is granted, since there is no room for what had to leave, whose largest probable peak is

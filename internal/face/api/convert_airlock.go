@@ -8,14 +8,15 @@ import (
 )
 
 func airlockMessage(a *status.Airlock) *pb.Airlock {
+	s := &a.Strain
 	return &pb.Airlock{
-		Node: string(a.Node), Level: a.Guard.Level, Kind: a.Guard.Kind, Why: a.Guard.Why, At: stamp(a.At), Old: a.Old, Memory: readingMessage(&a.MemoryReading),
-		CalmBytes: int64(a.Calm), SevereBytes: int64(a.Severe), EmergencyBytes: int64(a.Emergency), RoomBytes: int64(a.Room), ParkedBytes: int64(a.Parked),
+		Node: string(a.Node), Level: a.Guard.Level, Kind: a.Guard.Kind, Why: a.Guard.Why, At: stamp(s.At), Old: s.Old, Memory: readingMessage(&s.MemoryReading),
+		CalmBytes: int64(s.Calm), SevereBytes: int64(s.Severe), EmergencyBytes: int64(s.Emergency), RoomBytes: int64(s.Room), ParkedBytes: int64(s.Parked),
 		Short: a.Short, Full: a.Full, LeftBytes: int64(a.Left), Stuck: string(a.Stuck), Timer: length(a.Timer), Entries: count(a.Entries), Order: a.Order,
 		Stands: each(a.Stands, standMessage), Steps: each(a.Steps, airlockStepMessage), Forgotten: a.Forgotten, Watched: a.Watched,
 		Counts: &pb.AirlockCounts{
-			Suspended: a.Suspended, Recovered: a.Recovered, Readdressed: a.Readdressed, Reclaimed: a.Reclaimed, Killed: a.Killed, Decisions: a.Decisions,
-			Stood: durationpb.New(a.Stood), OverLine: durationpb.New(a.OverLine),
+			Suspended: s.Suspended, Recovered: s.Recovered, Readdressed: s.Readdressed, Reclaimed: s.Reclaimed, Killed: s.Killed, Decisions: s.Decisions,
+			Stood: durationpb.New(s.Stood), OverLine: durationpb.New(s.OverLine),
 		},
 	}
 }

@@ -16,10 +16,12 @@ func TestTheStateOfAnAirlock(t *testing.T) {
 		want   string
 	}{
 		{func(a *status.Airlock) { *a = apitest.New().AirlockList[1] }, "node-2: off, nobody looks at its memory: key airlock of the daemon's file says so\n"},
-		{func(a *status.Airlock) { a.At = 0 }, "node-1: its memory has not been looked at yet\n"},
-		{func(a *status.Airlock) { a.Old = true }, "node-1: nothing was heard of its memory for long, so nothing follows from it\n"},
+		{func(a *status.Airlock) { a.Strain.At = 0 }, "node-1: its memory has not been looked at yet\n"},
+		{func(a *status.Airlock) { a.Strain.Old = true }, "node-1: nothing was heard of its memory for long, so nothing follows from it\n"},
 		{func(a *status.Airlock) { a.Short, a.Stands = false, nil }, "node-1: severe\n"},
-		{func(a *status.Airlock) { a.Short, a.Full, a.Left, a.Level, a.Stands = false, true, 3<<30, "calm", nil }, "node-1: calm; nothing is granted until there is room for what had to leave, 3Gi\n"},
+		{func(a *status.Airlock) {
+			a.Short, a.Full, a.Left, a.Strain.Level, a.Stands = false, true, 3<<30, "calm", nil
+		}, "node-1: calm; nothing is granted until there is room for what had to leave, 3Gi\n"},
 		{func(a *status.Airlock) { a.Stands, a.Stuck = nil, "gang" }, "node-1: severe; it is short of memory, so nothing is granted and " +
 			"nothing begins; the lowest that runs, of job gang, can't stand still or yield, and those above it don't make up for it\n"},
 		{func(a *status.Airlock) { a.Stands = append(a.Stands, a.Stands...) }, "node-1: severe; it is short of memory, so nothing is granted and nothing begins; 2 subjobs give way\n"},

@@ -240,11 +240,6 @@ func (j *Job) AtRest() bool {
 	return e.Leaving() != "" && !e.Final() && len(j.Claims()) == 0 && len(j.Output().List()) == 0 && j.Asking() == 0
 }
 
-// Lives says whether a message of the gate is about the present life of the job.
-func (j *Job) Lives(in *protocol.Message) bool {
-	return j.Epoch == in.Epoch && j.Generation == in.Generation.Number()
-}
-
 // Phase is the state people see.
 func (j *Job) Phase() job.State {
 	switch {
@@ -269,15 +264,6 @@ func (j *Job) View() atomizer.View {
 		v.Claimed, v.Running = nil, len(j.Claims())
 	}
 	return v
-}
-
-// BidsAt is when a running subjob bids for the window that follows its own (lease.BidsAt). Never if it does not; an external job's agent
-// plans its subjobs itself.
-func (j *Job) BidsAt(c *protocol.Claim, l *lease.Lease) quantity.Instant {
-	if !j.Spec.Extends() && (!j.Spec.Continue || j.Spec.External) || j.Ending().Leaving() != "" || j.Ending().Stopping() {
-		return quantity.Never
-	}
-	return l.BidsAt(c, j.Spec.Launch.Grace)
 }
 
 // begins says whether a job of a template is still to begin.

@@ -218,9 +218,18 @@ func (d *Desk) alarms(j *record.Job) (again, bids quantity.Instant) {
 		if !settled(j, l) {
 			again = min(again, l.Sent().Add(d.cfg.Retry))
 		}
-		bids = min(bids, j.BidsAt(c, l))
+		bids = min(bids, bidsAt(j, c, l))
 	}
 	return again, bids
+}
+
+// bidsAt is when a running subjob bids for the window that follows its own. Never if it does not; an external job's agent plans its
+// subjobs itself.
+func bidsAt(j *record.Job, c *protocol.Claim, l *lease.Lease) quantity.Instant {
+	if !j.Spec.Extends() && (!j.Spec.Continue || j.Spec.External) || j.Ending().Leaving() != "" || j.Ending().Stopping() {
+		return quantity.Never
+	}
+	return l.BidsAt(c, j.Spec.Launch.Grace)
 }
 
 // Continue has try look at every running subjob that bids for the window behind its own by now, whose continuation it may then ask
@@ -231,7 +240,7 @@ func (d *Desk) Continue(now quantity.Instant, try func(j *record.Job, c *protoco
 		for i := range j.Standing().Leases() {
 			l := &j.Standing().Leases()[i]
 			c := j.Standing().Claim(l.Token())
-			if j.BidsAt(c, l) > now {
+			if bidsAt(j, c, l) > now {
 				continue
 			}
 			l.Bids(c)
