@@ -54,7 +54,7 @@ func TestPlantedImports(t *testing.T) {
 		"core to no wing": {Direction, []Package{imports("internal/core/job", "internal/archtest")}, []string{"none of the wings"}},
 
 		"levels":         {CoreLevels, []Package{imports("internal/core/zone", "internal/core/market", "internal/core/job", "slices"), imports("internal/core/policy/shortest", "internal/core/policy")}, nil},
-		"actor to actor": {CoreLevels, []Package{imports("internal/core/zone", "internal/core/node")}, []string{"level 11"}},
+		"actor to actor": {CoreLevels, []Package{imports("internal/core/zone", "internal/core/node")}, []string{"level 12"}},
 		"upward":         {CoreLevels, []Package{imports("internal/core/trp", "internal/core/job")}, []string{"trp stands on level 3"}},
 		"fence": {Fence, []Package{
 			imports("internal/core/zone", "internal/core/federation/search"), imports("internal/core/federation/search", "internal/core/federation/flow"),

@@ -220,7 +220,9 @@ func (c Config) make() (actor.Set, error) {
 	errs := []error{err, c.agree()}
 	set := actor.Set{Gates: actor.OneGate(g)}
 	for i := range c.Zones {
-		z, err := zone.New(c.Zones[i])
+		alone := c.Zones[i]
+		alone.Alone = len(c.Zones) == 1
+		z, err := zone.New(alone)
 		errs = append(errs, err)
 		set.Zones = append(set.Zones, actor.ZoneAt{ID: c.Zones[i].ID, Zone: z})
 	}

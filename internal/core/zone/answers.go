@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -51,3 +52,6 @@ func (z *Zone) Negotiation() status.Negotiation { return z.view.Negotiation() }
 
 // Foresight is how right the zone was about waits.
 func (z *Zone) Foresight() status.Foresight { return z.view.Foresight() }
+
+// Ends counts what has become of predictions of the ends of gaps.
+func (z *Zone) Ends() ends.Stats { return z.bets.Stats() }

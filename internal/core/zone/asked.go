@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
 // The zone's side of its view: what floor, planner, slices and the learner of waits answer to it (view.Floor, view.Planner,
@@ -20,26 +21,6 @@ import (
 
 // asked is the zone as its view sees it.
 type asked Zone
-
-// viewConfig is how the zone's view works.
-func (z *Zone) viewConfig() view.Config {
-	c := view.Config{Policy: z.cfg.Policy.Name(), Horizon: z.cfg.Horizon}
-	if m := z.cfg.Market; m != nil {
-		trust := m.Trust()
-		c.Trust = &trust
-	}
-	return c
-}
-
-// viewed are the parts that the view reads.
-func (z *Zone) viewed() view.Parts {
-	a := (*asked)(z)
-	p := view.Parts{Ledger: z.home, Floor: a, Planner: a, Slices: a, Waits: a, Loans: (*lends)(z)}
-	if z.cfg.Search != nil {
-		p.Tickets = (*tickets)(z)
-	}
-	return p
-}
 
 func (z *asked) Classes() []*market.Class               { return z.floor.Classes() }
 func (z *asked) Slices() []*market.Slice                { return z.floor.Slices() }
@@ -51,8 +32,8 @@ func (z *asked) Losses(j *home.Job) []status.Loss       { return entryOf(j).floo
 func (z *asked) Attended(j *home.Job) bool              { return entryOf(j).floor.Attended() }
 func (z *asked) Told(j *home.Job) foresight.Told        { return entryOf(j).told }
 func (z *asked) Record() status.Foresight               { return z.foresight.Record() }
-func (z *asked) Why(s *market.Slice) string             { return sliceOf(s).view.Why }
-func (z *asked) Asks(s *market.Slice) []*home.Ask       { return sliceOf(s).asks }
+func (z *asked) Why(s *market.Slice) string             { return sites.Of(s).View().Why }
+func (z *asked) Asks(s *market.Slice) []*home.Ask       { return sites.Of(s).Asks() }
 func (z *asked) Planned(j *home.Job) (view.Place, bool) { return placeOf(entryOf(j).rigid.Placement()) }
 
 func (z *asked) Shown(s *market.Slice, now quantity.Instant) []protocol.Gap {

@@ -9,16 +9,17 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
 // ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
-func (z *Zone) ask(now quantity.Instant, j *home.Job, s *slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
-	z.send(now, z.newAsk(j, s, also, p), reservation, out)
+func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
+	z.send(now, newAsk(j, s, also, p), reservation, out)
 }
 
-func (z *Zone) newAsk(j *home.Job, s *slice, also []job.SliceID, p market.Piece) *home.Ask {
+func newAsk(j *home.Job, s *sites.Slice, also []job.SliceID, p market.Piece) *home.Ask {
 	return &home.Ask{
-		Job: j, Slice: s.id, Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Peak: peakOn(&s.view.Slice, j, p.Range, p.Demand, p.Option), Bid: p.Bid, Version: s.view.Version, Late: p.Late,
+		Job: j, Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Peak: peakOn(&s.View().Slice, j, p.Range, p.Demand, p.Option), Bid: p.Bid, Version: s.Version(), Late: p.Late,
 		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option},
 	}
 }
@@ -36,9 +37,9 @@ func peakOn(s *protocol.Slice, j *home.Job, r job.Range, demand trp.Vector, opti
 }
 
 func (z *Zone) send(now quantity.Instant, a *home.Ask, reservation uint64, out *protocol.Out) {
-	z.onSlices(a.Slice, a.Also, func(s *slice) { s.asks = append(s.asks, a) })
+	z.sites.Ask(a)
 	z.floor.Served(&entryOf(a.Job).floor)
-	z.wager(a)
+	z.bets.Ask(z.sites.Make(a.Slice).Book(), a)
 	z.home.Ask(now, a, reservation, out)
 }
 
@@ -46,7 +47,7 @@ func (z *Zone) send(now quantity.Instant, a *home.Ask, reservation uint64, out *
 func (z *Zone) take(id uint64) *home.Ask {
 	a := z.home.TakeAsk(id)
 	if a != nil {
-		z.onSlices(a.Slice, a.Also, func(s *slice) { s.asks = slices.DeleteFunc(s.asks, func(b *home.Ask) bool { return a == b }) })
+		z.sites.Answered(a)
 	}
 	return a
 }
@@ -57,12 +58,12 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, g *protocol.G
 		return
 	}
 	if a := z.take(g.Ask); a != nil {
-		z.won(a, in.Token)
+		z.sites.Make(a.Slice).Book().Won(a, in.Token)
 		if !z.home.Granted(now, a, in, g, out) { // what was asked for is for sale again
 			z.floor.Spend(-a.Late)
 		}
 		if a.Job.Lease(in.Token) == nil {
-			z.site(a.Slice).dropWager(in.Token)
+			z.sites.Make(a.Slice).Book().Drop(in.Token)
 		}
 	}
 }
@@ -72,27 +73,18 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, r *protocol.R
 	if a := z.take(r.Ask); a != nil {
 		entryOf(a.Job).rigid.Refused(now)
 		z.home.Abort(a, out)
-		z.forgo(a)
+		z.sites.Make(a.Slice).Book().Forgo(a)
 		z.floor.Spend(-a.Late)
-		z.home.BackOff(now, a.Job, z.present(a.Version, a.Slices()), a.ID(), r.Text)
+		z.home.BackOff(now, a.Job, z.sites.Present(a.Version, a.Slices()), a.ID(), r.Text)
 		return
 	}
 	if id, sl, version, ok := z.planner.Refuse(r.Ask); ok {
 		if j := z.home.Job(id); j != nil && j.Active() {
-			z.home.BackOff(now, j, z.present(version, []job.SliceID{sl.Name()}), r.Ask, r.Text)
+			z.home.BackOff(now, j, z.sites.Present(version, []job.SliceID{sl.Name()}), r.Ask, r.Text)
 		}
 		return
 	}
 	z.home.NotExtended(in, r, out)
-}
-
-// present are the slices that something was asked of, as long as the first shows the view that this was decided on: what was
-// refused on an older one is no longer on offer.
-func (z *Zone) present(version uint64, on []job.SliceID) []job.SliceID {
-	if s := z.site(on[0]); s.view != nil && s.view.Version > version {
-		return nil
-	}
-	return on
 }
 
 // lapse forgets what nobody answered in time.
@@ -100,7 +92,7 @@ func (z *Zone) lapse(now quantity.Instant, out *protocol.Out) {
 	for id := z.home.Lapsed(now); id != 0; id = z.home.Lapsed(now) {
 		a := z.take(id)
 		z.home.Abort(a, out)
-		z.forgo(a)
+		z.sites.Make(a.Slice).Book().Forgo(a)
 		z.floor.Spend(-a.Late)
 		z.home.BackOff(now, a.Job, a.Slices(), id, home.Silent)
 	}

@@ -10,6 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/home/view"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/starvation"
@@ -53,6 +55,8 @@ type Config struct {
 	Ends int64
 	// Search has jobs look for places with tickets (mechanism laminar), checked; nil: windows are offered.
 	Search *search.Config
+	// Alone: there is no other zone, so no gang borrows slices of one.
+	Alone bool
 	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed; no less than its own
 	// maxFailures. Default 30.
 	MaxKills int
@@ -84,6 +88,46 @@ func (c Config) withDefaults() Config {
 		c.Market = &m
 	}
 	return c
+}
+
+// ledger is how the zone's ledger works.
+func (c Config) ledger(self protocol.Address) home.Config {
+	to := home.Config{
+		Self: self, Gates: c.Gates, Archive: c.Archive, Retry: c.Retry, AskTTL: c.AskTTL, Skew: c.Skew, Backoff: c.Backoff, MaxKills: c.MaxKills,
+	}
+	if m := c.Market; m != nil {
+		trust := m.Trust()
+		to.Trust, to.Refill, to.PurseTime = &trust, m.Refill, market.PurseTime
+	}
+	return to
+}
+
+// floor is how the zone's floor works.
+func (c Config) floor(self protocol.Address) market.FloorConfig {
+	to := market.FloorConfig{
+		Self: self, Policy: c.Policy, Market: c.Market, Horizon: c.Horizon, MinWindow: c.MinWindow, Retry: c.Retry,
+		Close:      c.Close,
+		Starvation: c.Starvation,
+	}
+	if to.Market != nil {
+		to.Close = to.Market.Close
+	}
+	return to
+}
+
+// planner is how the planner of rigid jobs works.
+func (c Config) planner() backfill.Config {
+	return backfill.Config{Discipline: c.Rigid, Retry: c.Retry, AskTTL: c.AskTTL, Late: max(0, c.Starvation.WithDefaults().Places), ByAge: c.Search != nil}
+}
+
+// view is how the zone's view works.
+func (c Config) view() view.Config {
+	to := view.Config{Policy: c.Policy.Name(), Horizon: c.Horizon}
+	if m := c.Market; m != nil {
+		trust := m.Trust()
+		to.Trust = &trust
+	}
+	return to
 }
 
 // Validate lists every problem of c.

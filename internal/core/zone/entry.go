@@ -2,9 +2,8 @@ package zone
 
 import (
 	"sluice.dev/sluice/internal/core/backfill"
-	"sluice.dev/sluice/internal/core/dirty"
-	"sluice.dev/sluice/internal/core/federation/search"
-	"sluice.dev/sluice/internal/core/federation/visits"
+	"sluice.dev/sluice/internal/core/federation/borrow"
+	"sluice.dev/sluice/internal/core/federation/seek"
 	"sluice.dev/sluice/internal/core/foresight"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
@@ -18,13 +17,10 @@ type entry struct {
 	// floor is what the floor keeps of it, rigid what the planner does; nil unless it is rigid.
 	floor market.Job
 	rigid *backfill.Job
-	// seek is what the search keeps of it; nil where there is none.
-	seek *search.Job
-	// visits are where it negotiates at nodes, nil until it does; away: what it says of itself there is to be said anew.
-	visits *visits.Job
-	away   dirty.Mark
+	// seek is what the search for places keeps of it; nil where there is none.
+	seek *seek.Job
 	// borrows is how it gets slices of other zones; nil until it may need any.
-	borrows *borrower
+	borrows *borrow.Gang
 	// told is what it was told of its wait.
 	told foresight.Told
 }
@@ -32,39 +28,29 @@ type entry struct {
 // soughtEntry is an entry with all that a job has which searches, in one piece of memory.
 type soughtEntry struct {
 	entry
-	seek  search.Job
+	seek  seek.Job
 	rigid backfill.Job
-}
-
-// newEntry makes room for a job.
-func (z *Zone) newEntry(spec *job.Spec) *home.Job {
-	var e *entry
-	if z.search != nil && isRigid(spec) {
-		x := &soughtEntry{}
-		e = &x.entry
-		e.seek, e.rigid = &x.seek, &x.rigid
-	} else if e = (&entry{}); z.search != nil {
-		e.seek = &search.Job{}
-	}
-	e.zone, e.job.Beside, e.floor.Demand = z, e, (*demand)(e)
-	if e.seek != nil {
-		e.seek.Demand = (*seeker)(e)
-	}
-	if e.rigid != nil {
-		e.rigid.Demand = (*rigidDemand)(e)
-	}
-	e.keepRigid(spec)
-	return &e.job
 }
 
 func isRigid(spec *job.Spec) bool { return spec != nil && spec.Kind == job.Rigid }
 
-// keepRigid makes room for what the planner keeps of a rigid job.
-func (e *entry) keepRigid(spec *job.Spec) {
-	if isRigid(spec) && e.rigid == nil {
-		e.rigid = &backfill.Job{Demand: (*rigidDemand)(e)}
+// entryOf is the entry of a job of the zone.
+func entryOf(j *home.Job) *entry { return j.Beside.(*entry) }
+
+// sought: what a job's ticket is to look for may be something else than before.
+func sought(e *entry) {
+	if s := e.zone.seek; s != nil {
+		s.Invalidate(e.seek)
 	}
 }
 
-// entryOf is the entry of a job of the zone.
-func entryOf(j *home.Job) *entry { return j.Beside.(*entry) }
+// touched: what a job answers to windows may be another.
+func (z *Zone) touched(j *home.Job) {
+	e := entryOf(j)
+	z.borrowers.Stir(j, &e.borrows)
+	z.floor.InvalidateJob(&e.floor)
+	sought(e)
+	if e.rigid != nil {
+		z.planner.InvalidateJob(e.rigid)
+	}
+}

@@ -41,7 +41,7 @@ func TestSlicesOfOtherZonesAreLetGo(t *testing.T) {
 			Place: protocol.Place{Token: token, Node: job.NodeID(name), Slice: protocol.Slice{ID: job.SliceID(name + "/a"), Speed: 1000, Capacity: trp.Vector{trp.Memory: 1 << 30}}, Start: now, End: now.Add(time.Minute), Expiry: now.Add(time.Second)},
 			Plan:  protocol.Plan{Run: time.Second, Wall: time.Second, Round: 1, Window: 1}, Range: job.Range{To: 1}, Demand: trp.Vector{trp.Memory: 1 << 20}, Speed: 1000, Bid: &protocol.Bid{},
 		}}
-		if z.Step(now, win, &out); i < 40 && z.sites[job.SliceID(name+"/a")] == nil {
+		if z.Step(now, win, &out); i < 40 && z.sites.Find(job.SliceID(name+"/a")) == nil {
 			t.Fatalf("the job runs on %s, and the zone does not know it", name)
 		}
 		z.Step(now, protocol.Message{Kind: protocol.Result, From: from, Job: "a", Epoch: 1, Generation: 1, Token: token, Body: &protocol.Conclusion{
@@ -50,7 +50,7 @@ func TestSlicesOfOtherZonesAreLetGo(t *testing.T) {
 		win.Body.(*protocol.Prize).Range, win.Body.(*protocol.Prize).Token = job.Range{From: 500, To: 600}, job.Token{Epoch: 2, Seq: uint64(i + 1)}
 		z.Step(now, win, &out) // one that can not be true
 	}
-	if len(z.sites) > 0 || len(z.foreign) > 0 {
-		t.Errorf("%d slices are kept on which there is nothing, %d are to be looked at", len(z.sites), len(z.foreign))
+	if n := z.sites.Len(); n > 0 {
+		t.Errorf("%d slices are kept on which there is nothing", n)
 	}
 }

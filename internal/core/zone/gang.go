@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
 // askNodes has the ledger ask for a place on slices of several nodes: of each node in order of its id, and of the smallest slices of each first.
@@ -35,7 +36,7 @@ func (z *Zone) askNodes(now quantity.Instant, j *home.Job, on []*backfill.Slice,
 			places[last].Reservation = r.ID
 		}
 	}
-	a := z.newAsk(j, keptSlice(on[0]), also, p)
+	a := newAsk(j, sites.Planned(on[0]), also, p)
 	a.Gang(members, places)
 	z.send(now, a, places[0].Reservation, out)
 }

@@ -28,20 +28,22 @@ func Count(z *Zone, id job.ID) (n [market.Aside + 1]int64, last [market.Aside + 
 // Audit says what the zone's ledger and floor keep that is not so, and which slices with a rigid job's place are not known as such.
 func Audit(z *Zone, now quantity.Instant) []string {
 	wrong := append(hometest.Audit(z.home), z.floor.Audit(now)...)
-	for s := range z.offeredSlices() {
-		holds := slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid })
-		if holds != z.planner.Holds(&s.kept) {
-			wrong = append(wrong, fmt.Sprintf("slice %s: it holds a rigid job's place: %v", s.id, holds))
+	for s := range z.sites.All() {
+		holds := slices.ContainsFunc(s.Reserved(), func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid })
+		if holds != z.planner.Holds(s.Kept()) {
+			wrong = append(wrong, fmt.Sprintf("slice %s: it holds a rigid job's place: %v", s.Name(), holds))
 		}
 	}
 	return wrong
 }
 
 // Viewed is the version of the slice's view that the zone goes by.
-func Viewed(z *Zone, id job.SliceID) uint64 { return z.slice(id).view.Version }
+func Viewed(z *Zone, id job.SliceID) uint64 { return z.sites.Offered(id).Version() }
 
 // Doubted says whether nothing is asked of the slice now.
-func Doubted(z *Zone, id job.SliceID, now quantity.Instant) bool { return z.slice(id).stale > now }
+func Doubted(z *Zone, id job.SliceID, now quantity.Instant) bool {
+	return z.sites.Offered(id).InDoubt(now)
+}
 
 // Woken is when the zone has last asked to be woken.
 func Woken(z *Zone) quantity.Instant { return z.woken }

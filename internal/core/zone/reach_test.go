@@ -26,7 +26,7 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
-	z.offered(1, &protocol.Message{Kind: protocol.Offer}, view)
+	z.sites.Offer(1, 0, view)
 	for _, c := range []struct {
 		scale int64
 		waits bool
@@ -70,7 +70,7 @@ func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 			t.Fatal(err)
 		}
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Node: "n", Usable: true, Version: 1}
-		z.offered(1, &protocol.Message{Kind: protocol.Offer, From: protocol.Address{Role: protocol.Node, ID: "n"}}, view)
+		z.sites.Offer(1, 0, view)
 		j := z.home.Outsider(&protocol.Record{Spec: c.spec, Committed: job.Ranges{{From: 0, To: 45}}, Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
 			t.Errorf("%s: %q", c.name, why)
@@ -91,7 +91,7 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		gib  quantity.Amount
 	}{{"a", 20}, {"a", 12}, {"a", 5}, {"b", 20}, {"b", 10}} {
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
-		z.offered(1, &protocol.Message{Kind: protocol.Offer}, view)
+		z.sites.Offer(1, 0, view)
 	}
 	for _, c := range []struct {
 		scale int64
@@ -122,7 +122,7 @@ func TestAGangOverZonesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 		}
 		for i, n := range here {
 			view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: n * gib}}, Node: "n", Usable: true, Version: 1}
-			z.offered(1, &protocol.Message{Kind: protocol.Offer, From: protocol.Address{Role: protocol.Node, ID: "n"}}, view)
+			z.sites.Offer(1, 0, view)
 		}
 		for _, c := range []struct {
 			scale int64

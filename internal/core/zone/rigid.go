@@ -1,8 +1,6 @@
 package zone
 
 import (
-	"slices"
-
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
@@ -10,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
 // The zone's side of its planner for rigid jobs: what a job, a slice and the zone itself answer to it (backfill.Demand,
@@ -29,49 +28,18 @@ func (d *rigidDemand) Submitted() quantity.Instant { return d.job.Submitted }
 func (d *rigidDemand) Waiting() bool {
 	return d.job.Active() && len(d.job.Claims()) == 0 && d.job.Asking() == 0
 }
-func (d *rigidDemand) Asking() bool                  { return d.job.Asking() > 0 }
-func (d *rigidDemand) Avoids(s *backfill.Slice) bool { return d.job.Backoff().Avoids(keptSlice(s).id) }
+func (d *rigidDemand) Asking() bool { return d.job.Asking() > 0 }
+func (d *rigidDemand) Avoids(s *backfill.Slice) bool {
+	return d.job.Backoff().Avoids(sites.Planned(s).Name())
+}
 
 func (d *rigidDemand) Waits(now quantity.Instant) market.Reason {
-	return d.zone.waits(now, &d.job)
+	return d.zone.caps.Waits(now, &d.job)
 }
 
 func (d *rigidDemand) CountRefusal(why atomizer.Refusal, now quantity.Instant) {
 	d.floor.CountRefusal(why, now)
 }
-
-// keptSlice is the slice that the planner speaks of.
-func keptSlice(s *backfill.Slice) *slice { return s.Supply.(*slice) }
-
-// Class is what slices it is alike to.
-func (s *slice) Class() *market.Class { return s.floor.Class() }
-
-// At is its place among the slices.
-func (s *slice) At() int { return s.floor.At() }
-
-// Location is where its node says that it stands.
-func (s *slice) Location() (rack, block string) { return s.view.Slice.Rack, s.view.Slice.Block }
-
-// Version is that of the node's view.
-func (s *slice) Version() uint64 { return s.view.Version }
-
-// Reserved are the reservations of the node's view.
-func (s *slice) Reserved() []protocol.Reservation { return s.view.Reserved }
-
-// Free is its time for a rigid job.
-func (s *slice) Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
-	return s.free(now, anyRigid, out)
-}
-
-// Lasting says whether somebody may have it one day: its node may use it, and there is an end to what is on it now.
-func (s *slice) Lasting(now quantity.Instant) bool {
-	return s.view.Usable && !slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool {
-		return r.Kind != protocol.ForRigid && r.Every == 0 && r.Start <= now && r.End == quantity.Never
-	})
-}
-
-// InDoubt says whether nothing is asked of it now.
-func (s *slice) InDoubt(now quantity.Instant) bool { return s.stale > now }
 
 // placer is the zone as its planner sees it.
 type placer Zone
@@ -85,20 +53,20 @@ func (z *placer) Start(now quantity.Instant, j *backfill.Job, on []*backfill.Sli
 	for _, s := range on[1:] {
 		also = append(also, s.Name())
 	}
-	(*Zone)(z).ask(now, rigidOf(j), keptSlice(on[0]), also, p, reservation, out)
+	(*Zone)(z).ask(now, rigidOf(j), sites.Planned(on[0]), also, p, reservation, out)
 }
 
 func (z *placer) Send(m protocol.Message, out *protocol.Out) { z.home.Send(out, m) }
 
 func (z *placer) NewAsk() uint64 { return z.home.NewAsk() }
 
-func (z *placer) Reopen(s *backfill.Slice) { (*Zone)(z).reopen(keptSlice(s)) }
+func (z *placer) Reopen(s *backfill.Slice) { z.sites.Reopen(sites.Planned(s)) }
 
-func (z *placer) Planned(j *backfill.Job) { (*watcher)(z).Touched(rigidOf(j)) }
+func (z *placer) Planned(j *backfill.Job) { (*Zone)(z).touched(rigidOf(j)) }
 
 func (z *placer) Job(id job.ID) *backfill.Job {
-	if g := (*Zone)(z).guestOf(id); g != nil { // of a gang of our own the part comes first: what is reserved is reserved for that
-		return &g.rigid
+	if g := z.guests.Find(id); g != nil { // of a gang of our own the part comes first: what is reserved is reserved for that
+		return g
 	}
 	if j := z.home.Job(id); j != nil {
 		return entryOf(j).rigid

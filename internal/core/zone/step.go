@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -13,27 +14,13 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	}
 	switch in.Kind {
 	case protocol.Offer:
-		z.offered(now, &in, in.Body.(*protocol.SliceView))
+		if v := in.Body.(*protocol.SliceView); z.sites.Offer(now, in.Epoch, v) && v.Room != nil && z.seek != nil {
+			z.seek.Ground().Hear(v.Node, v.Room)
+		}
 	case protocol.Granted:
 		z.granted(now, &in, in.Body.(*protocol.Grant), out)
 	case protocol.Refused:
 		z.refused(now, &in, in.Body.(*protocol.Refusal), out)
-	case protocol.Search, protocol.Back, protocol.Landing, protocol.Probed, protocol.Room:
-		z.hear(now, &in, out)
-	case protocol.Announce, protocol.Told, protocol.Parting:
-		z.called(now, &in, out)
-	case protocol.Winning:
-		z.prize(now, &in, out)
-	case protocol.Lenders:
-		z.named(now, in.Job, in.Body.(*protocol.LenderList), out)
-	case protocol.Borrow:
-		if in.From.Role == protocol.Zone {
-			z.lend(now, in.From, in.Job, in.Epoch, in.Body.(*protocol.Loan))
-		}
-	case protocol.Lent:
-		if in.From.Role == protocol.Zone {
-			z.lent(now, in.From, in.Job, in.Body.(*protocol.Lending), out)
-		}
 	case protocol.Tick:
 		z.woken = 0 // no wake-up stands any more
 	case protocol.Attend:
@@ -45,15 +32,17 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 			z.floor.Answer(now, &entryOf(j).floor, &in, in.Body.(*protocol.Proposal))
 		}
 	default:
-		z.home.Step(now, &in, out)
+		if !z.federated(now, &in, out) {
+			z.home.Step(now, &in, out)
+		}
 	}
 	z.after(now, out)
 }
 
 // Recover is called once, after the last fact. Everything outstanding is sent again from state.
 func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
-	if z.search != nil {
-		z.search.Resume(now)
+	if z.seek != nil {
+		z.seek.Resume(now)
 	}
 	z.home.Recover(now, out)
 	z.after(now, out)
@@ -61,13 +50,19 @@ func (z *Zone) Recover(now quantity.Instant, out *protocol.Out) {
 
 // after is the same for every input: what is overdue is repeated, the market runs, the next wake-up is asked for.
 func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
-	defer z.forgetForeign()
+	defer z.sites.ForgetForeign()
 	if z.pass != nil {
 		z.pass(now, out)
 		return
 	}
 	wake := z.home.Overdue(now, out)
-	wake = min(wake, z.continuations(now, out))
+	wake = min(wake, z.home.Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
+		if j.Spec.Extends() {
+			z.overrun(now, j, c, l, out)
+		} else if z.seek == nil {
+			z.continueInto(now, j, c, l, out)
+		}
+	}))
 	z.wakeAt(now, min(wake, z.sell(now, out)), out)
 }
 
@@ -79,4 +74,34 @@ func (z *Zone) wakeAt(now, wake quantity.Instant, out *protocol.Out) {
 			Kind: protocol.Wake, From: z.self, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(wake),
 		})
 	}
+}
+
+// sell plans rigid jobs, and then has the floor offer every window that opens now, or tickets search. It returns when to look again.
+func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	z.lapse(now, out)
+	z.sites.Turn(now)
+	z.guests.Expire(now)
+	z.planner.UpdateLine()
+	z.keepCaps(now)
+	wake := min(z.planner.Plan(now, out), z.trade(now, out))
+	if z.seek != nil {
+		wake = min(wake, z.seek.Tick(now, out), z.seek.Visit(now, out))
+	} else {
+		wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
+	}
+	return min(wake, z.planner.Unanswered(), z.sites.Next(), z.home.Next(now))
+}
+
+// keepCaps finds the gangs that queues' caps keep from running, among the zone's own.
+func (z *Zone) keepCaps(now quantity.Instant) {
+	if !z.planner.Invalid() {
+		return
+	}
+	z.gangs = z.gangs[:0]
+	for _, j := range z.planner.Gangs() {
+		if j.Guest == nil { // of a guest its home's cap counts
+			z.gangs = append(z.gangs, rigidOf(j))
+		}
+	}
+	z.caps.Keep(now, z.gangs, z.home.ChangedIn)
 }

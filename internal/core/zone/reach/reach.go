@@ -1,4 +1,6 @@
-package zone
+// Package reach says whether what is left of a job could ever run: on the slices that there are, in the longest windows that there can be, and with
+// what was learned of it. What could still run is never said to be out of reach.
+package reach
 
 import (
 	"fmt"
@@ -6,32 +8,70 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
+// Floor is what is asked of the floor.
+type Floor interface {
+	Classes() []*market.Class
+	Slices() []*market.Slice
+	// Longest is the longest window that a job may have.
+	Longest(j *market.Job) time.Duration
+}
+
+// Planner knows which slices stand together.
+type Planner interface {
+	Within(level job.Level) [][]*backfill.Slice
+}
+
+// Reach is that of one zone.
+type Reach struct {
+	floor   Floor
+	planner Planner
+	options bool
+	// elsewhere is the memory of the largest slices that any zone has, where jobs search; 0 where they do not.
+	elsewhere quantity.Amount
+}
+
+// New judges by floor and planner. options: jobs may run in any of the ways that they declare. elsewhere is the memory of the largest slices that
+// any zone has, where jobs search; 0 where they do not.
+func New(floor Floor, planner Planner, options bool, elsewhere quantity.Amount) *Reach {
+	return &Reach{floor, planner, options, elsewhere}
+}
+
+// Beyond says why nothing could ever run what is left of a job; empty if something could.
+func (r *Reach) Beyond(j *home.Job, of *market.Job) string {
+	if why := r.tooSlow(j, of); why != "" {
+		return why
+	}
+	return r.outgrown(j, of)
+}
+
 // outgrown: its profile was raised after a memory kill, and now the job would be interested in no window that any slice
 // there is could ever offer, in none of the ways that it may run. Empty if it still would.
-func (z *Zone) outgrown(j *home.Job) string {
+func (r *Reach) outgrown(j *home.Job, of *market.Job) string {
 	free := job.NextFree(0, j.Spec.Total, j.Committed(), j.Claimed())
 	if free.Empty() || j.Learned().MemoryScale <= trp.Unscaled || len(j.Claims()) > 0 {
 		return ""
 	}
-	most := z.largest(j.Spec)
+	most := r.Largest(j.Spec)
 	if most == 0 {
 		return ""
 	}
 	v := j.View()
 	least := needs(&v, free.From)
-	if z.fits(j, &v, most) {
+	if r.fits(of, &v, most) {
 		return ""
 	}
-	if z.cfg.Market != nil {
+	if r.options {
 		for i := range j.Spec.Options {
 			v.Option = &j.Spec.Options[i]
-			if least = min(least, needs(&v, free.From)); z.fits(j, &v, most) {
+			if least = min(least, needs(&v, free.From)); r.fits(of, &v, most) {
 				return ""
 			}
 		}
@@ -40,7 +80,7 @@ func (z *Zone) outgrown(j *home.Job) string {
 		return fmt.Sprintf("it outgrew every slice: %s; no slice safely runs a useful piece from %s %d on, the largest has %d MiB", killed(j), j.Spec.UnitName(), free.From, most>>20)
 	}
 	where := "the largest slice has"
-	if n := j.Width(); z.borrowsSlices(j.Spec) {
+	if n := j.Width(); r.borrows(j.Spec) {
 		where = "no zone has a slice with more than"
 	} else if n > 1 {
 		where = fmt.Sprintf("no %v has %d slices with more than", j.Spec.Topology, n)
@@ -57,7 +97,7 @@ func needs(v *atomizer.View, from int64) quantity.Amount {
 }
 
 // fits says whether a job whose view this is would be interested in a window that some slice could offer; the largest has most.
-func (z *Zone) fits(j *home.Job, v *atomizer.View, most quantity.Amount) bool {
+func (r *Reach) fits(of *market.Job, v *atomizer.View, most quantity.Amount) bool {
 	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
 	if needs(v, free.From) > most {
 		return false
@@ -66,8 +106,8 @@ func (z *Zone) fits(j *home.Job, v *atomizer.View, most quantity.Amount) bool {
 		return true
 	}
 	for _, v.Hopeful = range []bool{false, true} {
-		for _, w := range z.reach(j) {
-			if _, r := atomizer.Fit(v, w); r.Why == atomizer.Interested {
+		for _, w := range r.windows(of, v.Spec) {
+			if _, no := atomizer.Fit(v, w); no.Why == atomizer.Interested {
 				return true
 			}
 		}
@@ -75,26 +115,18 @@ func (z *Zone) fits(j *home.Job, v *atomizer.View, most quantity.Amount) bool {
 	return false
 }
 
-// reach is the longest window of each class of slices that a job may run on.
-func (z *Zone) reach(j *home.Job) (all []atomizer.Window) {
-	end := quantity.Instant(0).Add(z.floor.Longest(&entryOf(j).floor))
-	for _, c := range z.floor.Classes() {
+// windows are the longest window of each class of slices that a job may run on.
+func (r *Reach) windows(of *market.Job, spec *job.Spec) (all []atomizer.Window) {
+	end := quantity.Instant(0).Add(r.floor.Longest(of))
+	for _, c := range r.floor.Classes() {
 		if c.Slices() > 0 {
-			all = append(all, atomizer.Window{Capacity: c.Whole, Speed: c.SpeedOf(j.Spec), End: end})
+			all = append(all, atomizer.Window{Capacity: c.Whole, Speed: c.SpeedOf(spec), End: end})
 		}
 	}
-	if most := z.elsewhere(); most > 0 { // how fast it is there is not known here
+	if most := r.elsewhere; most > 0 { // how fast it is there is not known here
 		all = append(all, atomizer.Window{Capacity: trp.Vector{trp.Memory: most}, Speed: 1000, End: end})
 	}
 	return all
-}
-
-// elsewhere is the memory of the largest slices that any zone has, where jobs search; 0 where they do not.
-func (z *Zone) elsewhere() quantity.Amount {
-	if z.cfg.Search == nil {
-		return 0
-	}
-	return slices.Max(z.cfg.Search.Flow.Classes)
 }
 
 // killed tells the last memory kill of a job.
@@ -114,15 +146,15 @@ func killed(j *home.Job) string {
 }
 
 // tooSlow: by the fastest run observed, not even the least useful piece fits the longest window there can be.
-func (z *Zone) tooSlow(j *home.Job) string {
-	if j.Spec.Kind == job.Rigid || len(j.Learned().Rates) == 0 || len(z.floor.Slices()) == 0 {
+func (r *Reach) tooSlow(j *home.Job, of *market.Job) string {
+	if j.Spec.Kind == job.Rigid || len(j.Learned().Rates) == 0 || len(r.floor.Slices()) == 0 {
 		return ""
 	}
 	v, fastest := j.View(), int64(0)
-	if z.elsewhere() > 0 {
+	if r.elsewhere > 0 {
 		fastest = 1000 // as reach has it
 	}
-	for _, c := range z.floor.Classes() {
+	for _, c := range r.floor.Classes() {
 		if c.Slices() > 0 {
 			fastest = max(fastest, c.SpeedOf(j.Spec))
 		}
@@ -131,32 +163,34 @@ func (z *Zone) tooSlow(j *home.Job) string {
 		return ""
 	}
 	v.Hopeful = true
-	if need, longest := atomizer.LeastWindow(&v, fastest), z.floor.Longest(&entryOf(j).floor); need > longest {
+	if need, longest := atomizer.LeastWindow(&v, fastest), r.floor.Longest(of); need > longest {
 		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would help",
 			j.Spec.UnitName(), slices.Min(j.Learned().Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
 	}
 	return ""
 }
 
-// borrowsSlices says whether a job may run on slices of other zones, where there are any.
-func (z *Zone) borrowsSlices(spec *job.Spec) bool { return spans(spec) && z.elsewhere() > 0 }
+// borrows says whether a job may run on slices of other zones, where there are any.
+func (r *Reach) borrows(spec *job.Spec) bool {
+	return spec.Topology == job.SameCluster && spec.Kind == job.Rigid && spec.Slices > 1 && r.elsewhere > 0
+}
 
-// largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several as close
+// Largest is the memory of the largest slice that a job can run on; of the smallest of them, where it needs several as close
 // together as it says. How many slices of a class other zones have is not known here: a gang that may borrow of them is judged by one.
-func (z *Zone) largest(spec *job.Spec) (most quantity.Amount) {
+func (r *Reach) Largest(spec *job.Spec) (most quantity.Amount) {
 	if spec.Slices <= 1 {
-		most = z.elsewhere()
-		for _, c := range z.floor.Classes() {
+		most = r.elsewhere
+		for _, c := range r.floor.Classes() {
 			if c.Slices() > 0 && c.SpeedOf(spec) > 0 {
 				most = max(most, c.Whole[trp.Memory])
 			}
 		}
 		return most
 	}
-	if z.borrowsSlices(spec) {
-		most = z.elsewhere()
+	if r.borrows(spec) {
+		most = r.elsewhere
 	}
-	for _, node := range z.planner.Within(spec.Topology) {
+	for _, node := range r.planner.Within(spec.Topology) {
 		left := spec.Slices
 		for _, sl := range slices.Backward(node) {
 			if sl.Class().SpeedOf(spec) > 0 {

@@ -1,11 +1,9 @@
-package zone
+package sites
 
 import (
 	"slices"
 	"testing"
-	"time"
 
-	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -48,18 +46,19 @@ func TestFreeTime(t *testing.T) {
 			[]gap{{100, 150}}, []gap{{100, 165}},
 		},
 	} {
-		z, err := New(Config{ID: "z", Policy: fifo.Policy{}, Horizon: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		z.offered(1, &protocol.Message{Kind: protocol.Offer}, &protocol.SliceView{Slice: protocol.Slice{ID: "s", Speed: 1000}, Version: 1, Usable: true, Gaps: c.gaps, Reserved: c.reserved})
-		for whose, want := range map[party][]gap{anyone: c.anyone, anyRigid: c.rigid} {
+		v := &protocol.SliceView{Slice: protocol.Slice{ID: "s", Speed: 1000}, Version: 1, Usable: true, Gaps: c.gaps, Reserved: c.reserved}
+		s := &Slice{view: v, begun: begun(v)}
+		for whose, want := range map[string][]gap{"anyone": c.anyone, "rigid jobs": c.rigid} {
+			free := s.Unsold(100, nil)
+			if whose == "rigid jobs" {
+				free = s.Free(100, nil)
+			}
 			var got []gap
-			for _, g := range z.slice("s").free(100, whose, nil) {
+			for _, g := range free {
 				got = append(got, gap{g.Start, g.End})
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s, party %d: %v, want %v", c.name, whose, got, want)
+				t.Errorf("%s, %s: %v, want %v", c.name, whose, got, want)
 			}
 		}
 	}

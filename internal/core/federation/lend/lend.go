@@ -1,7 +1,10 @@
-package zone
+// Package lend keeps places in a zone for parts of gangs that other zones are home to, or that are too large for the zone's own slices (docs/adr/0045).
+// A place stands for as long as the gang's home says so again: one that is silent has none after a while. The latest word of a home counts.
+package lend
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/alarm"
@@ -15,14 +18,24 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// The zone as a lender: parts of gangs for which it keeps places, its own that are too large for it among them (docs/adr/0045).
-
 // mostGuests bounds those that are known at once.
 const mostGuests = 64
 
-// guests are the parts of gangs that the zone was asked about. All of it is soft.
-type guests struct {
-	of map[job.ID]*guest
+// Zone is what guests ask of theirs.
+type Zone interface {
+	// Asking says whether the nodes are asked for what a gang of the zone's own wants.
+	Asking(id job.ID) bool
+	// Lent tells a gang of the zone's own what it could have here, Send tells another zone.
+	Lent(now quantity.Instant, id job.ID, l *protocol.Lending, out *protocol.Out)
+	Send(out *protocol.Out, m protocol.Message)
+}
+
+// Guests are the parts of gangs that a zone was asked about. All of it is soft.
+type Guests struct {
+	self    protocol.Address
+	zone    Zone
+	planner *backfill.Planner
+	of      map[job.ID]*guest
 	// ends are when those are forgotten that nobody speaks of any more. owed are to be answered in this step.
 	ends alarm.Heap[*guest]
 	owed []*guest
@@ -30,10 +43,15 @@ type guests struct {
 	leaving []*guest
 }
 
+// New has no guest.
+func New(self protocol.Address, zone Zone, planner *backfill.Planner) *Guests {
+	return &Guests{self: self, zone: zone, planner: planner, of: map[job.ID]*guest{}}
+}
+
 // guest is the part of one gang that this zone is to lend, as its home said last.
 type guest struct {
 	protocol.Loan
-	zone  *Zone
+	in    *Guests
 	name  job.ID
 	home  protocol.Address
 	epoch uint32
@@ -56,8 +74,7 @@ func (g *guest) CountRefusal(atomizer.Refusal, quantity.Instant) {}
 
 // Asking: the nodes are asked for what is kept, as far as that is known here.
 func (g *guest) Asking() bool {
-	j := g.zone.home.Job(g.name)
-	return g.home == g.zone.self && j != nil && j.Asking() > 0
+	return g.home == g.in.self && g.in.zone.Asking(g.name)
 }
 
 func (g *guest) View() atomizer.View {
@@ -87,17 +104,31 @@ func partOf(l *protocol.Loan) job.Spec {
 	return s
 }
 
-// guestOf is the guest that a job of this name is here; nil if it is none.
-func (z *Zone) guestOf(id job.ID) *guest {
-	if g := z.guests.of[id]; g != nil && !g.left {
-		return g
+// Find is the guest that a job of this name is here; nil if it is none.
+func (z *Guests) Find(id job.ID) *backfill.Job {
+	if z == nil {
+		return nil
+	}
+	if g := z.of[id]; g != nil && !g.left {
+		return &g.rigid
 	}
 	return nil
 }
 
-// lend takes in what a home wants of this zone for a gang. The latest word counts, and an answer is due at the end of the step.
-func (z *Zone) lend(now quantity.Instant, from protocol.Address, name job.ID, epoch uint32, l *protocol.Loan) {
-	g := z.guests.of[name]
+// All are the guests by name.
+func (z *Guests) All() (all []*backfill.Job) {
+	if z == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(z.of)) {
+		all = append(all, &z.of[name].rigid)
+	}
+	return all
+}
+
+// Lend takes in what a home wants of this zone for a gang. The latest word counts, and an answer is due at the end of the step.
+func (z *Guests) Lend(now quantity.Instant, from protocol.Address, name job.ID, epoch uint32, l *protocol.Loan) {
+	g := z.of[name]
 	switch {
 	case g != nil && (epoch < g.epoch || epoch == g.epoch && (from != g.home || l.Seq <= g.Seq)):
 		return
@@ -113,16 +144,13 @@ func (z *Zone) lend(now quantity.Instant, from protocol.Address, name job.ID, ep
 		if !g.left {
 			z.leave(g)
 		}
-		g = &guest{zone: z}
-		z.guests.of[name] = g
-	case g == nil && len(z.guests.of) >= mostGuests:
-		g = &guest{zone: z} // it is told so, and not kept
+		g = &guest{in: z}
+		z.of[name] = g
+	case g == nil && len(z.of) >= mostGuests:
+		g = &guest{in: z} // it is told so, and not kept
 	case g == nil:
-		g = &guest{zone: z}
-		if z.guests.of == nil {
-			z.guests.of = map[job.ID]*guest{}
-		}
-		z.guests.of[name] = g
+		g = &guest{in: z}
+		z.of[name] = g
 	}
 	if g.rigid.Demand == nil {
 		g.rigid.Demand, g.rigid.Guest = g, &backfill.Guest{}
@@ -132,12 +160,12 @@ func (z *Zone) lend(now quantity.Instant, from protocol.Address, name job.ID, ep
 	g.spec, g.rigid.Guest.NotBefore = partOf(l), l.NotBefore
 	if !g.owed {
 		g.owed = true
-		z.guests.owed = append(z.guests.owed, g)
+		z.owed = append(z.owed, g)
 	}
-	if z.guests.of[name] != g {
+	if z.of[name] != g {
 		return
 	}
-	z.guests.ends.Set(&g.slot, g, now.Add(loan.Stands))
+	z.ends.Set(&g.slot, g, now.Add(loan.Stands))
 	if anew {
 		g.rigid.InvalidatePlacement()
 		z.planner.InvalidateJob(&g.rigid)
@@ -145,65 +173,58 @@ func (z *Zone) lend(now quantity.Instant, from protocol.Address, name job.ID, ep
 }
 
 // leave ends that a guest's place is kept.
-func (z *Zone) leave(g *guest) {
+func (z *Guests) leave(g *guest) {
 	if g.Taken {
 		z.planner.Took(&g.rigid)
 	}
 	g.left = true
-	z.guests.ends.Set(&g.slot, g, quantity.Never)
+	z.ends.Set(&g.slot, g, quantity.Never)
 	z.planner.InvalidateJob(&g.rigid)
-	z.guests.leaving = append(z.guests.leaving, g)
+	z.leaving = append(z.leaving, g)
 }
 
-// expireGuests ends the places of those whose homes are silent.
-func (z *Zone) expireGuests(now quantity.Instant) {
-	for {
-		g, ok := z.guests.ends.Due(now)
+// Expire ends the places of those whose homes are silent.
+func (z *Guests) Expire(now quantity.Instant) {
+	for z != nil {
+		g, ok := z.ends.Due(now)
 		if !ok {
 			return
 		}
 		if planted.In(planted.KeepGuests) {
-			z.guests.ends.Set(&g.slot, g, quantity.Never)
+			z.ends.Set(&g.slot, g, quantity.Never)
 			continue
 		}
 		z.leave(g)
 	}
 }
 
-// trade has what is lent and borrowed go on, after a plan. It returns when to look again.
-func (z *Zone) trade(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	for range 3 { // our own gangs ask us, too
-		if len(z.guests.owed)+len(z.guests.leaving) > 0 {
-			z.answerLoans(now, out)
-		}
-		z.borrow(now, out)
-		if len(z.guests.owed)+len(z.guests.leaving) == 0 || z.planner.Invalid() {
-			break
-		}
+// Owes says whether Answer has something to say, or to forget.
+func (z *Guests) Owes() bool { return z != nil && len(z.owed)+len(z.leaving) > 0 }
+
+// Next is when Expire ends something.
+func (z *Guests) Next() quantity.Instant {
+	if z == nil {
+		return quantity.Never
 	}
-	wake := min(z.borrowers.alarms.Next(), z.guests.ends.Next())
-	if len(z.guests.owed)+len(z.guests.leaving) > 0 { // it is planned around that first
-		wake = min(wake, now+1)
-	}
-	return wake
+	return z.ends.Next()
 }
 
-// answerLoans says to homes what their gangs could have here, or have, and forgets those that have left. It follows a plan.
-func (z *Zone) answerLoans(now quantity.Instant, out *protocol.Out) {
-	for _, g := range z.guests.leaving {
+// Answer says to homes what their gangs could have here, or have, and forgets those that have left. It follows a plan.
+func (z *Guests) Answer(now quantity.Instant, out *protocol.Out) {
+	for _, g := range z.leaving {
 		if !g.left { // it came again
 			continue
 		}
 		if g.gone = true; g.Taken {
 			z.planner.InvalidateJob(&g.rigid)
 		}
-		if z.guests.of[g.name] == g {
-			delete(z.guests.of, g.name)
+		if z.of[g.name] == g {
+			delete(z.of, g.name)
 		}
 	}
-	z.guests.leaving = z.guests.leaving[:0]
-	owed := z.guests.owed
-	z.guests.owed = nil
+	z.leaving = z.leaving[:0]
+	owed := z.owed
+	z.owed = nil
 	for _, g := range owed {
 		g.owed = false
 		if g.left {
@@ -211,17 +232,17 @@ func (z *Zone) answerLoans(now quantity.Instant, out *protocol.Out) {
 		}
 		l := z.lending(now, g)
 		if g.home == z.self {
-			z.lent(now, z.self, g.name, l, out)
+			z.zone.Lent(now, g.name, l, out)
 		} else {
-			z.home.Send(out, protocol.Message{Kind: protocol.Lent, To: g.home, Job: g.name, Body: l})
+			z.zone.Send(out, protocol.Message{Kind: protocol.Lent, To: g.home, Job: g.name, Body: l})
 		}
 	}
 }
 
 // lending is what a guest could have, or has.
-func (z *Zone) lending(now quantity.Instant, g *guest) *protocol.Lending {
+func (z *Guests) lending(now quantity.Instant, g *guest) *protocol.Lending {
 	l := &protocol.Lending{Seq: g.Seq}
-	if z.guests.of[g.name] != g {
+	if z.of[g.name] != g {
 		l.Why = "it lends to as many gangs as it may"
 		return l
 	}

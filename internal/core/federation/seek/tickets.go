@@ -1,4 +1,4 @@
-package zone
+package seek
 
 import (
 	"fmt"
@@ -12,27 +12,24 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// tickets is what the zone tells people of its jobs' tickets (view.Tickets).
-type tickets Zone
-
 // Waits says where a job's ticket is, or why it has none.
-func (z *tickets) Waits(now quantity.Instant, j *home.Job) string {
-	s := entryOf(j).seek
-	if s == nil { // of a job that is in the archive, or not submitted
+func (z *Seek) Waits(now quantity.Instant, e *Job, j *home.Job) string {
+	if e == nil { // of a job that is in the archive, or not submitted
 		return "(Resources) it looks for a place"
 	}
+	s := &e.search
 	t := s.Ticket()
 	switch s.State() {
 	case search.Parked:
-		return fmt.Sprintf("(Resources) %v: it asked %d nodes in %d searches of a zone; it waits for room, and looks again%s", t.Why, t.Hops, t.Draws, negotiates(j))
+		return fmt.Sprintf("(Resources) %v: it asked %d nodes in %d searches of a zone; it waits for room, and looks again%s", t.Why, t.Hops, t.Draws, negotiates(e))
 	case search.Away:
 		return fmt.Sprintf("(Resources) its ticket looks for a place since %v: %s", now.Sub(t.Since).Round(time.Millisecond), z.places(s))
 	case search.Landed:
 		return "(Resources) a place was found, its node is being asked"
 	default: // idle
 	}
-	if why := (*Zone)(z).waits(now, j); why != market.Eligible {
-		return "(Backoff) " + z.view.Sentence(j, &market.Cause{Reason: why})
+	if why := z.zone.Waits(now, j); why != market.Eligible {
+		return "(Backoff) " + z.zone.Sentence(j, &market.Cause{Reason: why})
 	}
 	if z.largestClass() < s.Wanted() {
 		return fmt.Sprintf("(Resources) its next piece needs %d MiB, the largest slices there are have %d MiB", s.Wanted()>>20, z.largestClass()>>20)
@@ -41,9 +38,9 @@ func (z *tickets) Waits(now quantity.Instant, j *home.Job) string {
 }
 
 // negotiates names the nodes at which a job bids for time to come.
-func negotiates(j *home.Job) string {
+func negotiates(e *Job) string {
 	var names []string
-	for _, at := range entryOf(j).visits.Hosts() {
+	for _, at := range e.visits.Hosts() {
 		names = append(names, at.ID)
 	}
 	if len(names) == 0 {
@@ -52,16 +49,16 @@ func negotiates(j *home.Job) string {
 	return "; it negotiates at " + strings.Join(names, ", ")
 }
 
-func (z *tickets) largestClass() quantity.Amount {
-	c := z.cfg.Search.Flow.Classes
+func (z *Seek) largestClass() quantity.Amount {
+	c := z.cfg.Flow.Classes
 	return c[len(c)-1]
 }
 
 // places are the zones that a ticket was in last.
-func (z *tickets) places(s *search.Job) string {
+func (z *Seek) places(s *search.Job) string {
 	var names []string
 	for _, i := range s.Trail().Zones {
-		names = append(names, string(z.cfg.Search.Zones[i].ID))
+		names = append(names, string(z.cfg.Zones[i].ID))
 	}
 	if len(names) == 0 {
 		return "it searches at home first"
@@ -70,11 +67,11 @@ func (z *tickets) places(s *search.Job) string {
 }
 
 // Trail counts what a job's tickets have met.
-func (z *tickets) Trail(j *home.Job) (out []status.Reason) {
-	s := entryOf(j).seek
-	if s == nil {
+func (z *Seek) Trail(e *Job) (out []status.Reason) {
+	if e == nil {
 		return nil
 	}
+	s := &e.search
 	tr := s.Trail()
 	add := func(n int, text string) {
 		if n > 0 {
@@ -94,15 +91,12 @@ func (z *tickets) Trail(j *home.Job) (out []status.Reason) {
 	return out
 }
 
-// Searching is what the zone says of the search in it; nil where windows are offered.
-func (z *Zone) Searching(now quantity.Instant) *status.Search {
-	if z.search == nil {
-		return nil
-	}
-	dir := z.search.Ground().Directory()
+// Searching is what the zone says of the search in it.
+func (z *Seek) Searching(now quantity.Instant) *status.Search {
+	dir := z.home.Ground().Directory()
 	d := dir.Now(now)
-	out := &status.Search{Tickets: dir.Tickets(), Parked: z.search.Parked(), Alive: d.Alive}
-	for c, level := range z.cfg.Search.Flow.Classes {
+	out := &status.Search{Tickets: dir.Tickets(), Parked: z.home.Parked(), Alive: d.Alive}
+	for c, level := range z.cfg.Flow.Classes {
 		out.Rooms = append(out.Rooms, status.Room{Size: level, Free: int(d.Free[c]), Demand: int(d.Demand[c])})
 	}
 	return out

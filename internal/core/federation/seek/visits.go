@@ -1,0 +1,131 @@
+package seek
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/federation/search"
+	"sluice.dev/sluice/internal/core/federation/visits"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Visit sends out the jobs that have something to win at nodes, and takes back those that have not. It returns when to look again.
+func (z *Seek) Visit(now quantity.Instant, out *protocol.Out) quantity.Instant {
+	if z.tour == nil {
+		return quantity.Never
+	}
+	v := z.tour.visits
+	for _, id := range v.Due(now) {
+		if e := z.zone.Seeker(id); e != nil {
+			z.tour.stale.Add(&e.away, e)
+		}
+	}
+	z.tour.stale.Drain(func(e *Job) {
+		switch {
+		case z.visiting(now, e):
+			v.Visit(now, e.of.ID, e.tours(), z.describe(now, e.of), z.tour.nodes, out)
+		case e.visits != nil:
+			v.Leave(e.visits, out)
+		}
+	})
+	return v.Next()
+}
+
+// tours is what is kept of a job's visits, from the first on.
+func (e *Job) tours() *visits.Job {
+	if e.visits == nil {
+		e.visits = &visits.Job{}
+	}
+	return e.visits
+}
+
+// visiting says whether a job negotiates at nodes: one that searched and found nothing, does not give up soon, and may be sold something.
+func (z *Seek) visiting(now quantity.Instant, e *Job) bool {
+	if e.of.Spec.External || e.of.Spec.Patience != 0 {
+		return false
+	}
+	_, wants := (*demand)(e).Wants(now)
+	return wants && (e.search.State() == search.Parked || len(e.visits.Hosts()) > 0)
+}
+
+// Parked has a job that waits for room negotiate for time to come.
+func (d *demand) Parked() {
+	if t := d.in.tour; t != nil {
+		t.stale.Add(&d.away, (*Job)(d))
+	}
+}
+
+// describe is a job as a node's floor is told of it.
+func (z *Seek) describe(now quantity.Instant, j *home.Job) *protocol.Visit {
+	v, q := j.View(), j.Queue()
+	own, queue, weight := z.zone.Use(now, j)
+	return &protocol.Visit{
+		Spec: j.Spec, Queue: q.Name, Weight: weight, Longest: q.MaxWindow, Submitted: j.Submitted, Served: j.History().Served(),
+		Committed: slices.Clone(v.Committed), Claimed: slices.Clone(v.Claimed), Skipped: v.Skipped, Running: v.Running, Learned: v.Learned, Resume: v.Resume, Own: own, Others: queue,
+		Avoids: j.Backoff().Avoided(),
+	}
+}
+
+// Called has a job answer a round at a node, or learn what became of its answer.
+func (z *Seek) Called(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	e := z.zone.Seeker(in.Job)
+	if z.tour == nil || e == nil || in.From.Role != protocol.Node {
+		return
+	}
+	v := z.tour.visits
+	if e.visits == nil {
+		return // it has visited nobody in this life of the zone
+	}
+	switch in.Kind {
+	case protocol.Announce:
+		view := e.of.View()
+		if !z.visiting(now, e) {
+			view.Running = e.of.Spec.Parallelism // it says that there is nothing it wants
+		}
+		v.Answer(now, e.visits, &view, in, out)
+	case protocol.Told:
+		v.Told(e.visits, in)
+	case protocol.Parting:
+		v.Parted(now, e.visits, in)
+		z.tour.stale.Add(&e.away, e)
+	}
+}
+
+// Prize claims what a job has won at a node, if it is for sale still; else the node is told.
+func (z *Seek) Prize(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	p, ok := in.Body.(*protocol.Prize)
+	if !ok {
+		return
+	}
+	e := z.zone.Seeker(in.Job)
+	if e == nil || z.tour == nil || !sound(e.of, in.From, p) || !z.claim(now, e.of, p, out) {
+		z.zone.Send(out, protocol.Message{Kind: protocol.LetGo, To: in.From, Job: in.Job, Token: p.Token})
+		return
+	}
+	z.tour.visits.Won(e.tours(), in.From)
+	z.tour.visits.Settled(e.visits, in.From, p.Plan.Round)
+}
+
+// sound says whether a prize can be true: work of the job, on time of the node that says so, for which nobody pays.
+func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
+	whole := job.Range{To: j.Spec.Total}
+	return from == protocol.Address{Role: protocol.Node, ID: string(p.Node)} && p.Start < p.End && p.Speed > 0 && !p.Range.Empty() && whole.Contains(p.Range) && (p.Bid == nil || p.Bid.Price == 0)
+}
+
+// claim sells a job what it has won. A grant that was told twice is claimed already, and stays.
+func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *protocol.Out) bool {
+	if j.Standing().Claim(p.Token) != nil {
+		return true
+	}
+	v := j.View()
+	if !j.Active() || z.zone.Waits(now, j) != market.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) || p.End <= now {
+		return false
+	}
+	z.zone.Remember(&p.Slice)
+	return z.zone.Claim(now, &home.Ask{
+		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Peak: z.zone.Peak(&p.Slice, j, p.Range, p.Demand, p.Plan.Option), Plan: p.Plan, Bid: p.Bid,
+	}, p.Token, out)
+}

@@ -1,0 +1,273 @@
+package sites
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/backfill"
+	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/planted"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/zone/bets"
+)
+
+// Ledger has jobs that avoid slices, and is told which of these look another than before.
+type Ledger interface {
+	Avoiding() bool
+	LooksAnother(id job.SliceID)
+}
+
+// Sites are all slices that the zone's nodes have ever offered, and those of others while it has something there.
+type Sites struct {
+	floor   *market.Floor
+	planner *backfill.Planner
+	ledger  Ledger
+	bets    *bets.Bets
+	rest    time.Duration
+	all     map[job.SliceID]*Slice
+	// last is the one that was looked up last; nil: none.
+	last *Slice
+	// foreign are those that were touched in this step and that nobody offers.
+	foreign []*Slice
+	// stales are when slices that are left alone are to be looked at.
+	stales alarm.Heap[*Slice]
+}
+
+// New knows no slice. One whose view is in doubt rests for so long.
+func New(floor *market.Floor, planner *backfill.Planner, ledger Ledger, b *bets.Bets, rest time.Duration) *Sites {
+	return &Sites{floor: floor, planner: planner, ledger: ledger, bets: b, rest: rest, all: map[job.SliceID]*Slice{}}
+}
+
+// Offer takes in a node's view of a slice, and says whether it is news. A view older than the one at hand is dropped.
+func (z *Sites) Offer(now quantity.Instant, epoch uint32, v *protocol.SliceView) bool {
+	s := z.Make(v.Slice.ID)
+	switch {
+	case s.view == nil:
+	case (epoch < s.epoch || epoch == s.epoch && v.Version <= s.view.Version) && !planted.In(planted.OlderOffer):
+		return false
+	default:
+		if (s.doubter != nil || z.ledger.Avoiding()) && !sameView(s.view, v) {
+			z.looksAnother(s)
+		}
+		if s.view.Node != v.Node || s.view.Slice.Rack != v.Slice.Rack || s.view.Slice.Block != v.Slice.Block {
+			z.planner.Moved()
+		}
+	}
+	s.view, s.epoch, s.begun = v, epoch, begun(v)
+	z.planner.Place(&s.kept, z.floor.Place(&s.market, &v.Slice))
+	z.planner.Seen(&s.kept)
+	z.bets.Look(now, &s.book, v, func(yield func(bets.Sale) bool) {
+		for i := range s.sold {
+			if !yield(s.sold[i].Sale) {
+				return
+			}
+		}
+	})
+	z.mark(s)
+	return true
+}
+
+// Find the slice of this id, nil if nothing is known of it. It remembers which it found last.
+func (z *Sites) Find(id job.SliceID) *Slice {
+	if z.last == nil || z.last.id != id {
+		z.last = z.all[id]
+	}
+	return z.last
+}
+
+// Offered finds a slice by its id; nil if no node has offered it.
+func (z *Sites) Offered(id job.SliceID) *Slice {
+	if s := z.Find(id); s != nil && s.view != nil {
+		return s
+	}
+	return nil
+}
+
+// Make finds or makes the slice of this id.
+func (z *Sites) Make(id job.SliceID) *Slice {
+	s := z.Find(id)
+	if s == nil {
+		s = &Slice{id: id, bets: z.bets}
+		s.market.Supply, s.kept.Supply = s, s
+		z.all[id], z.last = s, s
+	}
+	if s.view == nil && !s.touched {
+		s.touched = true
+		z.foreign = append(z.foreign, s)
+	}
+	return s
+}
+
+// ForgetForeign lets go of the slices that this zone's nodes do not offer, and on which it has nothing any more: other zones have any number.
+func (z *Sites) ForgetForeign() {
+	for i, s := range z.foreign {
+		if s.touched = false; s.view == nil && len(s.sold)+len(s.asks) == 0 && s.book.Empty() {
+			delete(z.all, s.id)
+			if z.last == s {
+				z.last = nil
+			}
+		}
+		z.foreign[i] = nil
+	}
+	z.foreign = z.foreign[:0]
+}
+
+// Present are the slices that something was asked of, as long as the first shows the view that this was decided on: what was
+// refused on an older one is no longer on offer.
+func (z *Sites) Present(version uint64, on []job.SliceID) []job.SliceID {
+	if s := z.Make(on[0]); s.view != nil && s.view.Version > version {
+		return nil
+	}
+	return on
+}
+
+// All yields the slices that nodes have offered, by capacity, then id.
+func (z *Sites) All() iter.Seq[*Slice] {
+	return func(yield func(*Slice) bool) {
+		for _, s := range z.floor.Slices() {
+			if !yield(Of(s)) {
+				return
+			}
+		}
+	}
+}
+
+// mark says that the slice's free time is no longer what it was.
+func (z *Sites) mark(s *Slice) {
+	if s.view == nil {
+		return
+	}
+	z.planner.InvalidateSlice(&s.kept)
+	z.Reopen(s)
+}
+
+// Reopen says that what the market may sell of the slice is no longer what it was.
+func (z *Sites) Reopen(s *Slice) { z.floor.InvalidateSlice(&s.market) }
+
+// each does something to every slice of a claim or an ask, whose free time is no longer what it was then.
+func (z *Sites) each(first job.SliceID, also []job.SliceID, do func(*Slice)) {
+	s := z.Make(first)
+	do(s)
+	z.mark(s)
+	for _, id := range also {
+		s := z.Make(id)
+		do(s)
+		z.mark(s)
+	}
+}
+
+// Ask keeps the time of an ask on its slices.
+func (z *Sites) Ask(a *home.Ask) {
+	z.each(a.Slice, a.Also, func(s *Slice) { s.asks = append(s.asks, a) })
+}
+
+// Answered gives the time of an ask back.
+func (z *Sites) Answered(a *home.Ask) {
+	z.each(a.Slice, a.Also, func(s *Slice) { s.asks = slices.DeleteFunc(s.asks, func(b *home.Ask) bool { return a == b }) })
+}
+
+// Sold enters a claim of a job at its slices.
+func (z *Sites) Sold(j *home.Job, c *protocol.Claim) {
+	z.each(c.Slice, c.Also, func(s *Slice) {
+		s.sold = append(s.sold, Sale{bets.Sale{Token: c.Token, Start: c.Start, End: c.End}, j})
+	})
+}
+
+// Freed takes it out; early: others may use the rest of its time.
+func (z *Sites) Freed(j *home.Job, c *protocol.Claim, early bool) {
+	z.each(c.Slice, c.Also, func(s *Slice) {
+		s.sold = slices.DeleteFunc(s.sold, func(x Sale) bool { return x.Token == c.Token && x.Job == j })
+		s.book.Drop(c.Token)
+		if early {
+			z.floor.EndedEarly(&s.market)
+		}
+	})
+}
+
+// Resold moves its end.
+func (z *Sites) Resold(j *home.Job, c *protocol.Claim) {
+	z.each(c.Slice, c.Also, func(s *Slice) {
+		for i := range s.sold {
+			if s.sold[i].Token == c.Token && s.sold[i].Job == j {
+				s.sold[i].End = c.End
+			}
+		}
+	})
+}
+
+// often is how many different jobs in a row must have been refused on one view of a slice before it is offered to
+// nobody for a while. So no job alone takes a slice off the market, and a view that is wrong costs few messages.
+const often = 3
+
+// Doubt counts the different jobs in a row that a slice's node refused on its present view, and leaves the slice alone when they are many:
+// what was refused to all of them is not asked again and again of the same view. Where there is no view, as of a node that is gone when the
+// zone comes up, nothing is asked, and none is on its way that rigid jobs should be kept waiting for.
+func (z *Sites) Doubt(now quantity.Instant, id job.SliceID, j *home.Job) {
+	s := z.Make(id)
+	if s.view == nil || s.doubter == j {
+		return
+	}
+	s.doubter = j
+	if s.doubts++; s.doubts >= often {
+		z.setStale(s, now.Add(z.rest))
+	}
+}
+
+// Trust ends the doubts about a slice: its node does what was asked of it.
+func (z *Sites) Trust(id job.SliceID) { z.Make(id).trust() }
+
+func (s *Slice) trust() { s.doubter, s.doubts = nil, 0 }
+
+// looksAnother: a slice's view says something else than before, so what was refused may be had now.
+func (z *Sites) looksAnother(s *Slice) {
+	s.trust()
+	if s.stale != 0 {
+		z.setStale(s, 0)
+	}
+	if z.ledger.Avoiding() {
+		z.ledger.LooksAnother(s.id)
+	}
+}
+
+// setStale leaves a slice alone until an instant that is later than now, or no longer if it is 0.
+func (z *Sites) setStale(s *Slice, until quantity.Instant) {
+	s.stale = until
+	if until == 0 {
+		until = quantity.Never
+	}
+	z.stales.Set(&s.staleSlot, s, until)
+	z.mark(s)
+}
+
+// Turn marks the slices whose windows open or close now, or that are no longer left alone.
+func (z *Sites) Turn(now quantity.Instant) {
+	for _, s := range z.floor.Turning(now) {
+		z.mark(Of(s))
+	}
+	for {
+		s, ok := z.stales.Due(now)
+		if !ok {
+			return
+		}
+		z.mark(s)
+	}
+}
+
+// Next is when a slice is no longer left alone.
+func (z *Sites) Next() quantity.Instant { return z.stales.Next() }
+
+// Restate replaces what is sold and asked for on every slice, for tests, which find it out anew.
+func (z *Sites) Restate(is func(id job.SliceID) ([]Sale, []*home.Ask)) {
+	for s := range z.All() {
+		z.Reopen(s)
+		s.sold, s.asks = is(s.id)
+	}
+}
+
+// Len is how many are known.
+func (z *Sites) Len() int { return len(z.all) }
