@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // TestThePageIsWritten plays every study with few storms and looks at what was written: every section, everybody who acts, and the figure.
@@ -15,7 +15,7 @@ func TestThePageIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a while")
 	}
-	s := settings{out: t.TempDir(), seeds: []uint64{1}, sets: []config.Set{
+	s := settings{out: t.TempDir(), seeds: []uint64{1}, sets: []strict.Set{
 		{Path: "window", Value: "{until: 25m, limit: 1d}"},
 		{Path: "workload.jobs", Value: "[{at: 0s, name: work, count: 20, every: 1m, items: {total: 60, perItem: 10s, grid: 1, parallelism: 2}, memory: 9Gi, true: {memory: 8Gi}}]"},
 	}}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
 )
@@ -30,7 +30,7 @@ type settings struct {
 	out   string
 	seeds []uint64
 	// sets are replacements in every scenario.
-	sets []config.Set
+	sets []strict.Set
 }
 
 func run() error {
@@ -57,10 +57,10 @@ type point struct {
 
 // play runs a point and gives its results by who acts, a seed after the other.
 func (s *settings) play(ctx context.Context, p point, progress io.Writer) (map[string][]scenario.Result, error) {
-	sets := append([]config.Set(nil), s.sets...)
+	sets := append([]strict.Set(nil), s.sets...)
 	for _, text := range p.sets {
 		path, value, _ := strings.Cut(text, "=")
-		sets = append(sets, config.Set{Path: path, Value: value})
+		sets = append(sets, strict.Set{Path: path, Value: value})
 	}
 	x, err := scenario.Load(p.scenario, sets...)
 	if err != nil {

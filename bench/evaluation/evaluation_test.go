@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/score"
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/report"
@@ -39,7 +39,7 @@ func TestEveryPointIsAScenario(t *testing.T) {
 				t.Errorf("study %s has no point %q", study.name, study.usualPoint)
 				continue
 			}
-			var under []config.Set // the policy decides what the market's defaults are
+			var under []strict.Set // the policy decides what the market's defaults are
 			for _, set := range study.points[i].sets {
 				if set.Path == "mechanism.policy" {
 					under = append(under, set)
@@ -104,8 +104,8 @@ func TestCompare(t *testing.T) {
 
 // TestMemory: what has run is not run again, and a study with fewer seeds or mechanisms takes its part of it.
 func TestMemory(t *testing.T) {
-	load := func(sets ...config.Set) *scenario.Scenario {
-		s, err := scenario.Load("small", append(sets, config.Set{Path: "window", Value: "{until: 10m, limit: 2h}"})...)
+	load := func(sets ...strict.Set) *scenario.Scenario {
+		s, err := scenario.Load("small", append(sets, strict.Set{Path: "window", Value: "{until: 10m, limit: 2h}"})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,11 +127,11 @@ func TestMemory(t *testing.T) {
 	marked := past.past[0].runs[sja][2]
 	marked.Metrics.Set(measure.WaitMean, -1) // which no run gives
 	past.past[0].runs[sja][2] = marked
-	again := run(load(config.Set{Path: "market.rounds", Value: "3"}), "easy,sja", 2)
+	again := run(load(strict.Set{Path: "market.rounds", Value: "3"}), "easy,sja", 2)
 	if again[0].Mechanism != "easy" || again[1].Metrics.Get(measure.WaitMean) != -1 || again[0].Metrics.Get(measure.WaitMean) != first[3].Metrics.Get(measure.WaitMean) {
 		t.Error("what has run is run again")
 	}
-	if other := run(load(config.Set{Path: "mechanism.theta", Value: "2%"}), "sja", 2); other[0].Metrics.Get(measure.WaitMean) == -1 {
+	if other := run(load(strict.Set{Path: "mechanism.theta", Value: "2%"}), "sja", 2); other[0].Metrics.Get(measure.WaitMean) == -1 {
 		t.Error("another setting was not run")
 	}
 	if more := run(load(), "sja,jasda", 3); more[0].Seed != 3 || more[1].Mechanism != jasda {

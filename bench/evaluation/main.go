@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/scenario"
@@ -84,7 +84,7 @@ func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
 	all := studies()
 	for _, name := range s.only {
 		if !slices.ContainsFunc(all, func(t study) bool { return t.name == name }) {
-			return fmt.Errorf("there is no study %q; %s", name, config.Suggest(name, names(all)))
+			return fmt.Errorf("there is no study %q; %s", name, strict.Hint(name, names(all)))
 		}
 		if s.data == "" && slices.ContainsFunc(all, func(t study) bool { return t.name == name && t.traced }) {
 			return fmt.Errorf("study %s needs published traces; say where they are with -data DIR", name)
@@ -143,7 +143,7 @@ func (t study) run(ctx context.Context, s *settings, past *memory, progress io.W
 		return r, err
 	}
 	for i, p := range t.points {
-		if o := &todo[i]; t.name == mainStudy && slices.ContainsFunc(p.sets, func(v config.Set) bool { return v.Value == usualLoad }) {
+		if o := &todo[i]; t.name == mainStudy && slices.ContainsFunc(p.sets, func(v strict.Set) bool { return v.Value == usualLoad }) {
 			if r.facts, err = o.Scenario.Measure(ctx, o.Mechanisms[0], o.Data); err != nil {
 				return r, err
 			}

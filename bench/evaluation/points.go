@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
@@ -30,9 +30,9 @@ func (t study) options(s *settings) ([]scenario.Options, error) {
 	}
 	var todo []scenario.Options
 	for _, p := range t.points {
-		var sets []config.Set
+		var sets []strict.Set
 		for _, v := range p.sets {
-			sets = append(sets, config.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
+			sets = append(sets, strict.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
 		}
 		sc, err := reader.Load(name, sets...)
 		if err != nil {

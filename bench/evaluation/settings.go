@@ -1,7 +1,7 @@
 package main
 
 import (
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 )
@@ -12,8 +12,8 @@ const usualLambda = "market.lambda=0.25"
 // jasdaStudies vary one setting of the market each, at the usual load, under jasda alone if they do not say otherwise.
 func jasdaStudies() []study {
 	table := []string{"waitMean", "waitP95", "waitP99", "completionMean", "completionOverBound", "completionPerWork", "boundShare", "overheadShare", "subjobs", "messagesPerAward", "variantsPerAward"}
-	hourly := config.Set{Path: "cluster.reservations", Value: "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 1h}]"}
-	fair := config.Set{Path: "mechanism.policy", Value: "fair"}
+	hourly := strict.Set{Path: "cluster.reservations", Value: "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 1h}]"}
+	fair := strict.Set{Path: "mechanism.policy", Value: "fair"}
 	list := []study{
 		{
 			name: "external", title: "External jobs", axis: places("who answers"),
@@ -21,8 +21,8 @@ func jasdaStudies() []study {
 			question: "What it costs when every divisible job is bid for by an agent of its own, in another process: honest ones that think for 5 ms, with 1 ms on the way of every message. An agent is asked for its job's next subjob when it is due; only built-in jobs may go on in the window behind their own.",
 			points: numbered(
 				point{label: "inside"},
-				point{label: "inside, 1 ms on the way", sets: []config.Set{{Path: "model.network", Value: "{delay: 1ms}"}}},
-				point{label: "agents, 1 ms on the way", sets: []config.Set{
+				point{label: "inside, 1 ms on the way", sets: []strict.Set{{Path: "model.network", Value: "{delay: 1ms}"}}},
+				point{label: "agents, 1 ms on the way", sets: []strict.Set{
 					{Path: "model.network", Value: "{delay: 1ms}"}, {Path: "workload.agents", Value: "[{strategy: honest, share: 100%, think: 5ms}]"},
 				}},
 			),
@@ -145,7 +145,7 @@ func numbered(points ...point) []point {
 	return points
 }
 
-func weights(w string) []config.Set { return []config.Set{{Path: "market.weights", Value: w}} }
+func weights(w string) []strict.Set { return []strict.Set{{Path: "market.weights", Value: w}} }
 
 // liars are the agents of a group, lying or not, believed or not.
 func liars() (list []point) {
@@ -158,12 +158,12 @@ func liars() (list []point) {
 		{"liars, calibrated, lambda .5", "inflate", "false", "0.5"},
 		{"liars, believed, lambda .5", "inflate", "true", "0.5"},
 	} {
-		sets := []config.Set{
+		sets := []strict.Set{
 			{Path: "workload.agents", Value: "[{name: liars, strategy: " + p.strategy + ", share: 30%}]"},
 			{Path: "market.trusting", Value: p.trusting},
 		}
 		if p.lambda != "" {
-			sets = append(sets, config.Set{Path: "market.lambda", Value: p.lambda})
+			sets = append(sets, strict.Set{Path: "market.lambda", Value: p.lambda})
 		}
 		list = append(list, point{label: p.label, sets: sets})
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 )
@@ -38,7 +38,7 @@ type study struct {
 type point struct {
 	label string
 	x     float64
-	sets  []config.Set
+	sets  []strict.Set
 }
 
 const (
@@ -81,7 +81,7 @@ func frontiers() (pairs [][2]string) {
 // swept makes the points of a setting. Values are as the scenario file has them, and numbers for the axis.
 func swept(path string, values ...string) (list []point) {
 	for i, v := range values {
-		list = append(list, point{label: path + "=" + v, x: position(v, i), sets: []config.Set{{Path: path, Value: v}}})
+		list = append(list, point{label: path + "=" + v, x: position(v, i), sets: []strict.Set{{Path: path, Value: v}}})
 	}
 	return list
 }
@@ -103,7 +103,7 @@ func position(v string, i int) float64 {
 }
 
 // with sets more at every point.
-func with(points []point, more ...config.Set) []point {
+func with(points []point, more ...strict.Set) []point {
 	for i := range points {
 		points[i].sets = append(points[i].sets, more...)
 	}
@@ -114,28 +114,28 @@ func with(points []point, more ...config.Set) []point {
 func pairs(a, b string, values ...string) []point {
 	points := swept(a, values...)
 	for i := range points {
-		points[i].sets = append(points[i].sets, config.Set{Path: b, Value: values[i]})
+		points[i].sets = append(points[i].sets, strict.Set{Path: b, Value: values[i]})
 	}
 	return points
 }
 
 // log is arrivals of another log than Philly's.
 func log(name, arrivals string) point {
-	return point{label: name, sets: []config.Set{{Path: "WORK.arrivals", Value: arrivals}}}
+	return point{label: name, sets: []strict.Set{{Path: "WORK.arrivals", Value: arrivals}}}
 }
 
 // tight is memory that fits the slices of the second size or does not, by chance, under one accepted chance of an excess after the other.
 func tight() []point {
 	return with(swept("mechanism.theta", "0.1%", "1%", "5%", "20%"),
-		config.Set{Path: "WORK.arrivals", Value: "{format: philly, file: philly/philly_sep-oct.csv.gz, resample: true, memory: 8.8GiB}"},
-		config.Set{Path: "WORK.noise", Value: "8%"}, config.Set{Path: "WORK.atomizable", Value: "100%"})
+		strict.Set{Path: "WORK.arrivals", Value: "{format: philly, file: philly/philly_sep-oct.csv.gz, resample: true, memory: 8.8GiB}"},
+		strict.Set{Path: "WORK.noise", Value: "8%"}, strict.Set{Path: "WORK.atomizable", Value: "100%"})
 }
 
 // costs are what a piece costs, to ours and to a planner that preempts.
 func costs() (list []point) {
 	for _, p := range pairs("WORK.restore", "WORK.checkpoint", "500ms", "5s", "17500ms", "60s", "150s") {
 		v := p.sets[0].Value
-		list = append(list, with([]point{p}, config.Set{Path: "mechanism.restore", Value: v}, config.Set{Path: "mechanism.checkpoint", Value: v})...)
+		list = append(list, with([]point{p}, strict.Set{Path: "mechanism.restore", Value: v}, strict.Set{Path: "mechanism.checkpoint", Value: v})...)
 	}
 	return list
 }
@@ -152,7 +152,7 @@ func windows() []point {
 		{"20 minutes in 2 hours", 20.0 / 120, "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 2h}]"},
 		{"20 minutes in an hour", 20.0 / 60, "[{kind: maintenance, slices: n-2, start: 1h, for: 20m, every: 1h}]"},
 	} {
-		list = append(list, point{label: every.label, x: every.x, sets: []config.Set{{Path: "cluster.reservations", Value: every.text}}})
+		list = append(list, point{label: every.label, x: every.x, sets: []strict.Set{{Path: "cluster.reservations", Value: every.text}}})
 	}
 	return list
 }
@@ -173,7 +173,7 @@ func studies() []study {
 		{
 			name: "poisson", every: true, title: "Load without bursts", axis: plain("load"), generated: true, mechanisms: tough, charts: headline, table: wide,
 			question: "How much of it is owed to Philly's bursts? The same on generated work (synthetic-mig) with Poisson arrivals.",
-			points:   with(swept("WORK.load", "0.5", "0.7", "0.9", "1.2"), config.Set{Path: "WORK.arrivals", Value: "{poisson: 10m}"}),
+			points:   with(swept("WORK.load", "0.5", "0.7", "0.9", "1.2"), strict.Set{Path: "WORK.arrivals", Value: "{poisson: 10m}"}),
 		},
 		{
 			name: "atomizable", every: true, title: "Share of jobs that may be cut", axis: share("atomizable"), mechanisms: everybody, charts: headline, table: wide,
@@ -228,7 +228,7 @@ func studies() []study {
 		{
 			name: "objectives", every: true, title: "Objectives", axis: plain("load"), mechanisms: objectives() + ",all", frontier: frontiers(), table: append([]string{"completionP99", "worstQueue"}, wide...),
 			question: "What each of the market's objectives reaches beside every planner: no one is the best in all. Jobs are in the trace's own queues, which share equally; the planners know no queues. No job has a deadline here, so that deadline falls to its second key. The line joins those that none betters in both measures.",
-			points:   with(swept("WORK.load", "0.5", "0.9", "1.2"), config.Set{Path: "WORK.queue", Value: `""`}),
+			points:   with(swept("WORK.load", "0.5", "0.9", "1.2"), strict.Set{Path: "WORK.queue", Value: `""`}),
 		},
 		{
 			name: "gangs", every: true, title: "Jobs with several GPUs", axis: plain("left out, split, gangs"), mechanisms: tough, charts: headline, table: wide,
@@ -238,7 +238,7 @@ func studies() []study {
 				for i := range list {
 					list[i].x = float64(i)
 				}
-				return with(list, config.Set{Path: "cluster.nodes", Value: `[{name: n, gpus: "sim:a100-40gb=8,layout=3g.20gb+2g.10gb+2x1g.5gb"}]`})
+				return with(list, strict.Set{Path: "cluster.nodes", Value: `[{name: n, gpus: "sim:a100-40gb=8,layout=3g.20gb+2g.10gb+2x1g.5gb"}]`})
 			}(),
 		},
 		{
@@ -247,7 +247,7 @@ func studies() []study {
 			question: "All jobs in one queue (0), as everywhere else on this page, or in the trace's own queues (1) with equal weights. The planners know no queues. Policy fair serves the queue that has had least so far: that helps small queues and costs the mean.",
 			points: []point{
 				{label: "one queue", x: 0},
-				{label: "the trace's own", x: 1, sets: []config.Set{{Path: "WORK.queue", Value: `""`}}},
+				{label: "the trace's own", x: 1, sets: []strict.Set{{Path: "WORK.queue", Value: `""`}}},
 			},
 		},
 		{

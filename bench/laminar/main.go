@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/swarm/fluid"
 )
@@ -76,7 +76,7 @@ func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
 	}
 	for _, name := range s.only {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("there is no study %q; %s", name, config.Suggest(name, known))
+			return fmt.Errorf("there is no study %q; %s", name, strict.Hint(name, known))
 		}
 	}
 	if err := os.MkdirAll(s.keep, 0o755); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/swarm"
@@ -45,7 +45,7 @@ type point struct {
 	x     float64
 	// base is the scenario, if it is another than the study's.
 	base string
-	sets []config.Set
+	sets []strict.Set
 }
 
 const (
@@ -62,11 +62,11 @@ func usual() []string {
 }
 
 // set is one replacement.
-func set(path, value string) config.Set { return config.Set{Path: path, Value: value} }
+func set(path, value string) strict.Set { return strict.Set{Path: path, Value: value} }
 
 // window is what is measured, in worlds that begin full.
-func window(warmup, until time.Duration) []config.Set {
-	return []config.Set{set("window", fmt.Sprintf("{warmup: %s, until: %s}", warmup, until))}
+func window(warmup, until time.Duration) []strict.Set {
+	return []strict.Set{set("window", fmt.Sprintf("{warmup: %s, until: %s}", warmup, until))}
 }
 
 // swept makes points of a setting's values, each a number or a duration.
@@ -76,7 +76,7 @@ func swept(path string, values ...string) (list []point) {
 		if d, bad := time.ParseDuration(v); err != nil && bad == nil {
 			x = d.Seconds()
 		}
-		list = append(list, point{label: v, x: x, sets: []config.Set{set(path, v)}})
+		list = append(list, point{label: v, x: x, sets: []strict.Set{set(path, v)}})
 	}
 	return list
 }
@@ -144,20 +144,20 @@ func studies() []study {
 			mechanisms: []string{ours, "two-level", "spillback", "omega", "sparrow", "central"},
 			question:   "Load .7, 1,000 nodes. One zone of ten dead for eight seconds with all that runs there, or cut off; one message of 200 lost, with jitter; one node of ten five times as slow; digests of two seconds. What ran on a zone that died is lost and not counted as unplaced.",
 			points: named(
-				point{label: "none", sets: []config.Set{set("swarm.tasks.load", "0.7")}},
-				point{label: "zone dies", sets: []config.Set{set("swarm.tasks.load", "0.7"), set("swarm.faults", "[{at: 15s, zone: 3, for: 8s}]")}},
-				point{label: "zone cut off", sets: []config.Set{set("swarm.tasks.load", "0.7"), set("swarm.faults", "[{at: 15s, zone: 3, for: 8s, cut: true}]")}},
-				point{label: "loss, jitter", sets: []config.Set{set("swarm.tasks.load", "0.7"), set("swarm.network", "{delay: 500us, jitter: 200us, loss: 0.5%}")}},
-				point{label: "stragglers", sets: []config.Set{set("swarm.tasks.load", "0.7"), set("swarm.stragglers", "{share: 10%, slow: 5}")}},
-				point{label: "old digests", sets: []config.Set{set("swarm.tasks.load", "0.7"), set("swarm.digest", "2s")}},
+				point{label: "none", sets: []strict.Set{set("swarm.tasks.load", "0.7")}},
+				point{label: "zone dies", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.faults", "[{at: 15s, zone: 3, for: 8s}]")}},
+				point{label: "zone cut off", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.faults", "[{at: 15s, zone: 3, for: 8s, cut: true}]")}},
+				point{label: "loss, jitter", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.network", "{delay: 500us, jitter: 200us, loss: 0.5%}")}},
+				point{label: "stragglers", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.stragglers", "{share: 10%, slow: 5}")}},
+				point{label: "old digests", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.digest", "2s")}},
 			),
 		},
 		{
 			name: "logs", title: "Published logs", axis: report.Axis{Label: "log", Unit: measure.Plain}, base: small, traced: true,
 			question: "Requests to language models as short tasks, over and over with their gaps shrunk until they make up the load (scenarios laminar-azure and laminar-mooncake; 0.1 ms for each token of a prompt, 20 ms for each generated). Those of Mooncake have times in steps of three seconds and come in crowds.",
 			points: named(
-				point{label: "azure, .7", base: "laminar-azure"}, point{label: "azure, .9", base: "laminar-azure", sets: []config.Set{set("swarm.tasks.load", "0.9")}},
-				point{label: "mooncake, .7", base: "laminar-mooncake"}, point{label: "mooncake, .9", base: "laminar-mooncake", sets: []config.Set{set("swarm.tasks.load", "0.9")}},
+				point{label: "azure, .7", base: "laminar-azure"}, point{label: "azure, .9", base: "laminar-azure", sets: []strict.Set{set("swarm.tasks.load", "0.9")}},
+				point{label: "mooncake, .7", base: "laminar-mooncake"}, point{label: "mooncake, .9", base: "laminar-mooncake", sets: []strict.Set{set("swarm.tasks.load", "0.9")}},
 			),
 		},
 		{
@@ -181,7 +181,7 @@ func everybody() (names []string) {
 }
 
 // usualWindow of a world, in which processors are measured or not: of 1,000 nodes 20 seconds and every seed are cheap, of more 5 seconds and one seed have as many tasks.
-func usualWindow(base string, cpu bool) []config.Set {
+func usualWindow(base string, cpu bool) []strict.Set {
 	switch {
 	case cpu:
 		return window(3*time.Second, 4*time.Second)

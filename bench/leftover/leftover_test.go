@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // TestThePageIsWritten runs every study for an hour and looks at what was written: every section that needs no traces, and each figure.
@@ -15,7 +15,7 @@ func TestThePageIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a while")
 	}
-	s := settings{out: t.TempDir(), seeds: []uint64{4}, sets: []config.Set{
+	s := settings{out: t.TempDir(), seeds: []uint64{4}, sets: []strict.Set{
 		{Path: "window", Value: "{until: 1h, limit: 80m}"}, {Path: "workload.synthetic.jobs", Value: "40"},
 	}}
 	if err := write(t.Context(), &s, io.Discard); err != nil {

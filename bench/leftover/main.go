@@ -14,7 +14,7 @@ import (
 	"time"
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
@@ -33,7 +33,7 @@ type settings struct {
 	data, out string
 	seeds     []uint64
 	// sets are replacements in every scenario.
-	sets []config.Set
+	sets []strict.Set
 }
 
 func run() error {
@@ -61,10 +61,10 @@ type point struct {
 
 // play runs a point and gives its results by mechanism, a seed after the other.
 func (s *settings) play(ctx context.Context, p point, progress io.Writer) (outcome, error) {
-	sets := append([]config.Set(nil), s.sets...)
+	sets := append([]strict.Set(nil), s.sets...)
 	for _, text := range p.sets {
 		path, value, _ := strings.Cut(text, "=")
-		sets = append(sets, config.Set{Path: path, Value: value})
+		sets = append(sets, strict.Set{Path: path, Value: value})
 	}
 	x, err := scenario.Reader{Formats: traces.Formats()}.Load(p.scenario, sets...)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // Airlock is what a daemon does where its machine's memory runs out.
@@ -20,32 +21,32 @@ type Airlock struct {
 	Excess int64
 }
 
-// Airlock reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries, memory: auto|off|SIZE, excess}. Where nothing is said of it
+// AirlockOf reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries, memory: auto|off|SIZE, excess}. Where nothing is said of it
 // the daemon finds out what there is, and the lines are core's own.
-func (v value) Airlock() (a Airlock) {
-	if !v.given() {
+func AirlockOf(v strict.Value) (a Airlock) {
+	if !v.Given() {
 		return Airlock{}
 	}
-	o := v.object("kind", "order", "calm", "severe", "emergency", "timer", "entries", "memory", "excess")
-	a.Kind = []string{"auto", "cgroup", "tree", "off"}[o.get("kind").choice("auto", "cgroup", "tree", "off")]
-	if o.get("order").choice("class", "priority") == 1 {
+	o := v.Object("kind", "order", "calm", "severe", "emergency", "timer", "entries", "memory", "excess")
+	a.Kind = []string{"auto", "cgroup", "tree", "off"}[o.Get("kind").Choice("auto", "cgroup", "tree", "off")]
+	if o.Get("order").Choice("class", "priority") == 1 {
 		a.Lines.Order = airlock.PriorityFirst
 	}
 	const permille = 1000
-	line := func(key string) int64 { return o.get(key).fraction(permille, 1, permille, 0) }
+	line := func(key string) int64 { return o.Get(key).Fraction(permille, 1, permille, 0) }
 	a.Lines.Calm, a.Lines.Severe, a.Lines.Emergency = line("calm"), line("severe"), line("emergency")
-	if a.Lines.Timer = o.get("timer").duration(time.Second, time.Hour, 0); a.Lines.Timer != 0 {
+	if a.Lines.Timer = o.Get("timer").Duration(time.Second, time.Hour, 0); a.Lines.Timer != 0 {
 		a.Lines.Yield = a.Lines.Timer / 3 // as it is by default
 	}
-	a.Lines.Entries = uint8(o.get("entries").integer(1, 100, 0))
-	if m := o.get("memory"); m.given() && m.Plain() && (m.node.Value == "auto" || m.node.Value == "off") {
-		a.Uncounted = m.node.Value == "off"
+	a.Lines.Entries = uint8(o.Get("entries").Integer(1, 100, 0))
+	if m := o.Get("memory"); m.Given() && m.Plain() && (m.Raw() == "auto" || m.Raw() == "off") {
+		a.Uncounted = m.Raw() == "off"
 	} else {
-		a.Memory = m.bytes(1<<20, 0)
+		a.Memory = m.Bytes(1<<20, 0)
 	}
-	a.Excess = o.get("excess").fraction(1_000_000, 1, 500_000, 0)
+	a.Excess = o.Get("excess").Fraction(1_000_000, 1, 500_000, 0)
 	if err := a.Lines.WithDefaults().Validate(); err != nil {
-		v.wrong("has lines that do not go together: %v", err)
+		v.Wrong("has lines that do not go together: %v", err)
 	}
 	return a
 }

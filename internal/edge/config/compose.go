@@ -5,22 +5,23 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // Compose makes a job of single values, each at its path of keys, such as spec.items.total: what a command line gives. It is
 // checked and filled as a file is; a problem's Path says which value is wrong, and its line nothing. The error is of kind
 // Invalid and unwraps to *Problems.
-func Compose(sets []Set) (spec *job.Spec, workdir string, err error) {
-	c := &collector{file: "job"}
+func Compose(sets []strict.Set) (spec *job.Spec, workdir string, err error) {
+	c := &strict.File{File: "job"}
 	doc, schema := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, jobFile()
 	for _, s := range sets {
-		c.set(doc, s)
+		c.Set(doc, s)
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, "", err
 	}
-	spec, workdir = c.job(value{c: c, node: doc, form: &schema})
-	if err := c.err(); err != nil {
+	spec, workdir = oneJob(c, c.Root(doc, &schema))
+	if err := c.Err(); err != nil {
 		return nil, "", err
 	}
 	return spec, workdir, nil
@@ -33,7 +34,7 @@ func Describe(path string) (meaning, example string) {
 	if err != nil {
 		panic(err)
 	}
-	return firstSentence(f.doc), f.example
+	return firstSentence(f.Doc), f.Example
 }
 
 // SchemaOf is the JSON Schema of one path, such as spec.items; an error of kind NotFound says what is near.
@@ -42,7 +43,7 @@ func SchemaOf(path string) ([]byte, error) {
 	if err != nil {
 		return nil, errkind.Errorf(errkind.NotFound, "%w", err)
 	}
-	s := f.form.schema()
-	s["description"] = f.meaning()
+	s := schema(&f.Form)
+	s["description"] = meaning(f)
 	return encodeSchema(s), nil
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // Resource is one of our custom resources, as a Kubernetes cluster is told of it.
@@ -34,7 +35,7 @@ type resource struct {
 	// doc is what it is, for people.
 	doc     string
 	cluster bool
-	file    form
+	file    strict.Form
 	status  map[string]any
 	columns []any
 	// rules hold between keys of spec.
@@ -45,7 +46,7 @@ type resource struct {
 }
 
 func (r *resource) made() Resource {
-	spec := find(r.file.keys, "spec").form.structural()
+	spec := structural(&strict.Find(r.file.Keys, "spec").Form)
 	properties := spec["properties"].(map[string]any)
 	for key, narrow := range r.own {
 		for k, v := range narrow {
@@ -58,7 +59,7 @@ func (r *resource) made() Resource {
 	if r.rules != nil {
 		spec["x-kubernetes-validations"] = r.rules
 	}
-	name := find(find(r.file.keys, "metadata").form.keys, "name").form.structural()
+	name := structural(&strict.Find(strict.Find(r.file.Keys, "metadata").Form.Keys, "name").Form)
 	name["maxLength"] = 63
 	scope := "Namespaced"
 	if r.cluster {
@@ -97,49 +98,49 @@ func (r *resource) made() Resource {
 }
 
 // structural is the form as a structural schema of Kubernetes (OpenAPI v3).
-func (f *form) structural() map[string]any {
+func structural(f *strict.Form) map[string]any {
 	const anything = "x-kubernetes-preserve-unknown-fields"
-	switch f.kind {
-	case isNumber:
-		return map[string]any{"type": "integer", "format": "int64", "minimum": f.least, "maximum": f.most}
-	case isLength, isAmount, isShare:
-		s := f.schema()
+	switch f.Kind {
+	case strict.IsNumber:
+		return map[string]any{"type": "integer", "format": "int64", "minimum": f.Least, "maximum": f.Most}
+	case strict.IsLength, strict.IsAmount, strict.IsShare:
+		s := schema(f)
 		delete(s, "type")
-		if f.kind == isShare {
+		if f.Kind == strict.IsShare {
 			s[anything] = true // a number with a fraction, or text
 		} else {
 			s["x-kubernetes-int-or-string"] = true
 		}
 		return s
-	case isBoolean:
+	case strict.IsBoolean:
 		return map[string]any{"type": "boolean"}
-	case isChoice:
-		return map[string]any{"type": "string", "enum": f.words}
-	case isName, isMoment:
-		return f.schema()
-	case isList:
-		return map[string]any{"type": "array", "items": f.elem.structural(), "maxItems": f.most}
-	case isTable:
-		return map[string]any{"type": "object", "additionalProperties": f.elem.structural(), "maxProperties": f.most}
-	case isEither:
+	case strict.IsChoice:
+		return map[string]any{"type": "string", "enum": f.Words}
+	case strict.IsName, strict.IsMoment:
+		return schema(f)
+	case strict.IsList:
+		return map[string]any{"type": "array", "items": structural(f.Elem), "maxItems": f.Most}
+	case strict.IsTable:
+		return map[string]any{"type": "object", "additionalProperties": structural(f.Elem), "maxProperties": f.Most}
+	case strict.IsEither:
 		return map[string]any{anything: true}
-	case isObject:
-		return f.structuralObject()
+	case strict.IsObject:
+		return structuralObject(f)
 	default:
 		return map[string]any{"type": "string", "maxLength": maxArgument}
 	}
 }
 
 // structuralObject is that of a mapping.
-func (f *form) structuralObject() map[string]any {
+func structuralObject(f *strict.Form) map[string]any {
 	properties, needed := map[string]any{}, []string{}
-	for i := range f.keys {
-		k := &f.keys[i]
-		p := k.form.structural()
-		p["description"] = k.told()
-		properties[k.key] = p
-		if k.need {
-			needed = append(needed, k.key)
+	for i := range f.Keys {
+		k := &f.Keys[i]
+		p := structural(&k.Form)
+		p["description"] = told(k)
+		properties[k.Key] = p
+		if k.Need {
+			needed = append(needed, k.Key)
 		}
 	}
 	s := map[string]any{"type": "object", "properties": properties}
@@ -163,7 +164,7 @@ func jobResource() *resource {
 	return &resource{
 		kind: JobKind, plural: "jobs", short: "sj", doc: "A job of Sluice: work that is cut to fit what a cluster's GPUs leave over. It is the file of sluice submit.", file: jobFile(), status: jobStatus(), needed: []string{"image"},
 		own: map[string]map[string]any{
-			"image":   {"minLength": 1, "maxLength": maxImage, "pattern": `^[!-~]+$`, "description": find(specFields(), "image").meaning()},
+			"image":   {"minLength": 1, "maxLength": maxImage, "pattern": `^[!-~]+$`, "description": meaning(strict.Find(specFields(), "image"))},
 			"command": {"minItems": 1},
 			"workdir": {"maxLength": 4095, "x-kubernetes-validations": []any{rule(
 				fmt.Sprintf(`self.matches('^%s[0-9a-f]{64}$')`, store.Scheme),

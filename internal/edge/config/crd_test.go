@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 const crds = "../../../deploy/helm/sluice/crds/"
@@ -132,17 +133,17 @@ func TestTheDefinitionTakesJobFiles(t *testing.T) {
 	if len(files) < 4 {
 		t.Errorf("%d examples", len(files))
 	}
-	everyField(func(path string, f *field) {
-		if path == "spec" || strings.HasSuffix(path, "env") || f.form.kind == isEither { // variables are text there
+	everyField(func(path string, f *strict.Field) {
+		if path == "spec" || strings.HasSuffix(path, "env") || f.Form.Kind == strict.IsEither { // variables are text there
 			return
 		}
-		doc := decode(t, whole(t, path, f.example)).(map[string]any)
+		doc := decode(t, whole(t, path, f.Example)).(map[string]any)
 		spec := doc["spec"].(map[string]any)
 		if _, named := spec["image"]; !named {
 			spec["image"] = "a/b"
 		}
 		if bad := validate(schema, doc, path); bad != "" {
-			t.Errorf("%s: %s is refused: %s", path, f.example, bad)
+			t.Errorf("%s: %s is refused: %s", path, f.Example, bad)
 		}
 	})
 }

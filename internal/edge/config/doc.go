@@ -6,16 +6,10 @@
 package config
 
 const (
-	// MaxFileBytes is the largest job file or daemon file that is read: 1 MiB.
-	MaxFileBytes = 1 << 20
 	// MaxJobs is how many jobs one file may hold.
 	MaxJobs = 1000
 	// APIVersion is the only version of the files that is read today.
 	APIVersion = "sluice.dev/v1alpha1"
 	// JobKind is the kind of a job file.
 	JobKind = "Job"
-
-	maxDepth    = 16      // of nested lists and mappings; ours need 5
-	maxNodes    = 200_000 // of one document; a full ensemble (4096 runs of 40 phases) still fits
-	maxProblems = 50      // more are counted, not listed
 )

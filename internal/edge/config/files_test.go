@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 var update = flag.Bool("update", false, "write what the reader says into the first lines of testdata/*.bad.yml")
@@ -67,7 +68,7 @@ func TestBadFiles(t *testing.T) {
 		} else {
 			_, err = ParseJobs("f", []byte(body))
 		}
-		var all *Problems
+		var all *strict.Problems
 		if !errors.As(err, &all) || errkind.Of(err) != errkind.Invalid {
 			t.Errorf("%s: error %v of kind %s, want the problems, invalid", f, err, errkind.Of(err))
 			continue

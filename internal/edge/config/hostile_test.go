@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // TestHostileFiles: each is refused with its reason, soon, and without much memory.
@@ -27,14 +28,14 @@ func TestHostileFiles(t *testing.T) {
 		"alias bomb":        {bomb, "anchors and aliases are not read"},
 		"ten megabytes":     {strings.Repeat("a", 10<<20), "has 10485760 bytes"},
 		"deep flow":         {strings.Repeat("[", 9000) + strings.Repeat("]", 9000), "nested deeper than 16 levels"},
-		"deeper flow":       {strings.Repeat("[", MaxFileBytes), "exceeded max depth"},
+		"deeper flow":       {strings.Repeat("[", strict.MaxFileBytes), "exceeded max depth"},
 		"deep block":        {strings.Repeat("- ", 5000), "nested deeper than 16 levels"},
 		"deep mapping":      {strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000), "nested deeper than 16 levels"},
 		"many values":       {"[" + strings.Repeat("1,", 400_000) + "]", "more than 200000 values"},
 		"many documents":    {strings.Repeat("---\na\n", 2000), "more than 1000 documents"},
 		"many problems":     {many.String(), "more problems"},
 		"long key":          {"? " + strings.Repeat("k", 100_000) + "\n" + ": 1", "want one of"},
-		"many comments":     {strings.Repeat("#\n", MaxFileBytes/2), "the file is empty"},
+		"many comments":     {strings.Repeat("#\n", strict.MaxFileBytes/2), "the file is empty"},
 		"not UTF-8":         {"apiVersion: \xff", "byte 0xff is not UTF-8"},
 		"second is refused": {"---\n- [\n", "not valid YAML"},
 	} {
@@ -88,7 +89,7 @@ func FuzzParseJobs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		jobs, err := ParseJobs("f", data)
 		if err != nil {
-			var ps *Problems
+			var ps *strict.Problems
 			if !errors.As(err, &ps) || len(ps.List) == 0 {
 				t.Fatalf("error %v is no list of problems", err)
 			}

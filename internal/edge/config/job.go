@@ -1,14 +1,14 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/quantity"
+
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // Bounds of a job file. They keep every product of the core's arithmetic within 63 bits.
@@ -79,135 +79,85 @@ func ParseJob(name string, data []byte) (spec *job.Spec, workdir string, err err
 // ParseJobs reads a file of one job or several, each its own YAML document, at most MaxJobs. It is ParseJob in all else;
 // a file with one wrong job is refused whole.
 func ParseJobs(name string, data []byte) ([]Job, error) {
-	return parseJobs(&collector{file: name}, data)
+	return parseJobs(strict.New(name, false), data)
 }
 
 // ParseObject is ParseJobs for an object that a cluster has accepted, maybe when sizes without a unit were taken as bytes.
 func ParseObject(name string, data []byte) ([]Job, error) {
-	return parseJobs(&collector{file: name, bare: true}, data)
+	return parseJobs(strict.New(name, true), data)
 }
 
-func parseJobs(c *collector, data []byte) ([]Job, error) {
-	docs := c.documents(data, MaxJobs)
+func parseJobs(c *strict.File, data []byte) ([]Job, error) {
+	docs := c.Documents(data, MaxJobs)
 	jobs := make([]Job, 0, len(docs))
 	seen := map[job.ID]int{}
 	schema := jobFile()
 	for _, doc := range docs {
-		spec, workdir := c.job(value{c: c, node: doc, form: &schema})
+		spec, workdir := oneJob(c, c.Root(doc, &schema))
 		if line, again := seen[spec.Name]; again && spec.Name != "" {
-			c.at(doc, "metadata.name", "%q is the name of the job in line %d too; names are unique", spec.Name, line)
+			c.At(doc, "metadata.name", "%q is the name of the job in line %d too; names are unique", spec.Name, line)
 		}
 		seen[spec.Name] = doc.Line
 		jobs = append(jobs, Job{spec, workdir})
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	return jobs, nil
 }
 
-// job reads one document. What it returns is good only if no problem was added.
-func (c *collector) job(doc value) (*job.Spec, string) {
-	top := doc.asObject()
-	c.headed(top)
-	s := &job.Spec{Name: job.ID(top.must("metadata").asObject().must("name").label(""))}
+// oneJob reads one document. What it returns is good only if no problem was added.
+func oneJob(c *strict.File, doc strict.Value) (*job.Spec, string) {
+	top := doc.AsObject()
+	headed(c, top)
+	s := &job.Spec{Name: job.ID(top.Must("metadata").AsObject().Must("name").Label(""))}
 
-	o := top.must("spec").asObject()
-	s.Queue = o.get("queue").label(DefaultQueue)
-	s.Priority = int32(o.get("priority").asNumber())
-	c.work(o, s, kindsOfWork())
-	c.risk(o, s)
-	s.Speeds = speeds(o.get("speeds"))
-	s.Worth = worth(o.get("worth"))
-	s.Options = options(o.get("options"), s.Kind)
-	s.Template = o.get("template").label("")
-	c.memory(o, s)
-	c.launch(o, s)
-	return s, o.get("workdir").workdir()
+	o := top.Must("spec").AsObject()
+	s.Queue = o.Get("queue").Label(DefaultQueue)
+	s.Priority = int32(o.Get("priority").AsNumber())
+	work(o, s, kindsOfWork())
+	risk(o, s)
+	s.Speeds = speeds(o.Get("speeds"))
+	s.Worth = worth(o.Get("worth"))
+	s.Options = options(o.Get("options"), s.Kind)
+	s.Template = o.Get("template").Label("")
+	memory(o, s)
+	launch(o, s)
+	return s, workdirOf(o.Get("workdir"))
 }
 
 // headed checks what every file of ours begins with.
-func (c *collector) headed(top object) {
+func headed(c *strict.File, top strict.Object) {
 	for _, key := range []string{"apiVersion", "kind"} {
-		v := top.must(key)
-		if want := v.form.words[0]; v.text(want, want) != want {
-			v.wrong("is %s; want %s", v.what(), want)
+		v := top.Must(key)
+		if want := v.Form.Words[0]; v.Text(want, want) != want {
+			v.Wrong("is %s; want %s", v.What(), want)
 		}
 	}
 }
 
 // risk reads how careful and how patient the job is.
-func (c *collector) risk(o object, s *job.Spec) {
-	s.Theta = o.get("theta").asShare()
-	s.OverheadMax = int(o.get("overheadMax").asShare())
-	s.TauMin = o.get("tauMin").asLengthOr(job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
-	s.Deadline = o.get("deadline").instant()
-	if v := o.get("startup"); s.Kind != job.Rigid {
-		s.Startup = v.asLength()
-	} else if v.given() {
-		v.wrong("a rigid job's walltime holds its start; leave it out")
+func risk(o strict.Object, s *job.Spec) {
+	s.Theta = o.Get("theta").AsShare()
+	s.OverheadMax = int(o.Get("overheadMax").AsShare())
+	s.TauMin = o.Get("tauMin").AsLengthOr(job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
+	s.Deadline = o.Get("deadline").Instant()
+	if v := o.Get("startup"); s.Kind != job.Rigid {
+		s.Startup = v.AsLength()
+	} else if v.Given() {
+		v.Wrong("a rigid job's walltime holds its start; leave it out")
 	}
-	s.MaxFailures = int(o.get("maxFailures").asNumber())
-	if v := o.get("continue"); v.boolean() {
+	s.MaxFailures = int(o.Get("maxFailures").AsNumber())
+	if v := o.Get("continue"); v.Boolean(false) {
 		s.Continue = true
 		if s.Kind == job.Rigid {
-			v.wrong("a rigid job has one window; leave it out")
+			v.Wrong("a rigid job has one window; leave it out")
 		}
 	}
-	if v := o.get("onBadItem"); v.given() {
-		s.OnBadItem = job.OnBadItem(v.asChoice())
+	if v := o.Get("onBadItem"); v.Given() {
+		s.OnBadItem = job.OnBadItem(v.AsChoice())
 		if s.Kind != job.Items && s.Kind != 0 {
-			v.wrong("only a job of items has bad items; leave it out")
+			v.Wrong("only a job of items has bad items; leave it out")
 		}
 	}
-}
-
-// label is a name (job.ValidName); or if the key was left out.
-func (v value) label(or string) string {
-	if !v.given() {
-		return or
-	}
-	found := v.c.count()
-	s := v.text("a name such as count-words", or)
-	if v.c.count() == found && !job.ValidName(s) {
-		v.wrong("is %s; want %s%s", v.what(), job.NameRule, nearLabel(s))
-		return or
-	}
-	return s
-}
-
-// nearLabel proposes the label that s nearly is.
-func nearLabel(s string) string {
-	near := strings.Trim(strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		}
-		return '-'
-	}, s), "-")
-	near = strings.Trim(near[:min(len(near), 63)], "-")
-	if near == "" {
-		return ""
-	}
-	return fmt.Sprintf(", such as %s", near)
-}
-
-// instant is a moment as RFC 3339 writes it; Never if left out.
-func (v value) instant() quantity.Instant {
-	if !v.given() {
-		return quantity.Never
-	}
-	const want = "a moment such as 2026-03-01T18:00:00Z"
-	s, ok := v.scalar(want)
-	if !ok {
-		return quantity.Never
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil || t.Year() < 2000 || t.Year() > 2200 {
-		v.wrong("is %s; want %s, with its time zone, from the years 2000 to 2200", v.what(), want)
-		return quantity.Never
-	}
-	return quantity.At(t)
 }

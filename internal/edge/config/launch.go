@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 const (
@@ -24,69 +23,69 @@ func signals() map[string]int {
 }
 
 // launch reads how a subjob is started and ended.
-func (c *collector) launch(o object, s *job.Spec) {
+func launch(o strict.Object, s *job.Spec) {
 	l := &s.Launch
-	cmd := o.must("command")
-	for _, e := range cmd.asList() {
-		l.Command = append(l.Command, e.argument())
+	cmd := o.Must("command")
+	for _, e := range cmd.AsList() {
+		l.Command = append(l.Command, argumentOf(e))
 	}
-	if cmd.given() && cmd.node.Kind == yaml.SequenceNode && (len(cmd.node.Content) == 0 || len(l.Command) > 0 && l.Command[0] == "") {
-		cmd.wrong("names no program; write for example %s", commandExample)
+	if cmd.Listed() && (cmd.Hollow() || len(l.Command) > 0 && l.Command[0] == "") {
+		cmd.Wrong("names no program; write for example %s", commandExample)
 	}
-	l.Image = o.get("image").image()
-	l.Env = o.get("env").variables()
-	l.Umask = o.get("umask").umask()
-	if v := o.get("subdir"); v.given() {
-		if l.Subdir = v.directory(); !inside(l.Subdir) {
-			v.wrong("is %s; want a directory below workdir, such as src", v.what())
-		} else if !o.has("workdir") {
-			v.wrong("is a directory below workdir, which is missing; write for example workdir: .")
+	l.Image = imageOf(o.Get("image"))
+	l.Env = variablesOf(o.Get("env"))
+	l.Umask = umaskOf(o.Get("umask"))
+	if v := o.Get("subdir"); v.Given() {
+		if l.Subdir = directoryOf(v); !inside(l.Subdir) {
+			v.Wrong("is %s; want a directory below workdir, such as src", v.What())
+		} else if !o.Has("workdir") {
+			v.Wrong("is a directory below workdir, which is missing; write for example workdir: .")
 		}
 		l.Subdir = path.Clean(l.Subdir)
 	}
-	l.Grace = o.get("grace").asLength()
-	warn(o.get("warn"), l)
-	limits := o.get("limits").asObject()
-	l.LogLimit = int64(limits.get("log").asAmount(0))
-	l.OutputLimit = int64(limits.get("output").asAmount(0))
+	l.Grace = o.Get("grace").AsLength()
+	warn(o.Get("warn"), l)
+	limits := o.Get("limits").AsObject()
+	l.LogLimit = int64(limits.Get("log").AsAmount(0))
+	l.OutputLimit = int64(limits.Get("output").AsAmount(0))
 }
 
-// umask is a file mode creation mask in octal, quoted or not.
-func (v value) umask() job.Umask {
-	if !v.given() {
+// umaskOf is a file mode creation mask in octal, quoted or not.
+func umaskOf(v strict.Value) job.Umask {
+	if !v.Given() {
 		return job.Umask{}
 	}
-	bits, err := strconv.ParseUint(strings.TrimPrefix(v.node.Value, "0o"), 8, 16)
-	if v.node.Kind != yaml.ScalarNode || err != nil || bits > 0o777 {
-		v.wrong("is %s; want %s, from 000 to 777", v.what(), v.form.want)
+	bits, err := strconv.ParseUint(strings.TrimPrefix(v.Raw(), "0o"), 8, 16)
+	if !v.Plain() || err != nil || bits > 0o777 {
+		v.Wrong("is %s; want %s, from 000 to 777", v.What(), v.Want())
 		return job.Umask{}
 	}
 	return job.Umask{Named: true, Bits: uint16(bits)}
 }
 
-// variables are entries of an environment, KEY=VALUE, sorted.
-func (v value) variables() (out []string) {
-	env := v.asTable()
-	if most := int(v.form.most); len(env.order) > most {
-		env.wrong("has %d variables; want at most %d", len(env.order), most)
+// variablesOf are entries of an environment, KEY=VALUE, sorted.
+func variablesOf(v strict.Value) (out []string) {
+	env := v.AsTable()
+	if most := int(v.Most()); len(env.Keys()) > most {
+		env.Wrong("has %d variables; want at most %d", len(env.Keys()), most)
 	}
-	for _, k := range env.order {
-		e := env.get(k)
+	for _, k := range env.Keys() {
+		e := env.Get(k)
 		checkVariable(e, k)
-		out = append(out, k+"="+e.argument())
+		out = append(out, k+"="+argumentOf(e))
 	}
 	slices.Sort(out)
 	return out
 }
 
 // warn reads the early signal.
-func warn(v value, l *job.Launch) {
-	if !v.given() {
+func warn(v strict.Value, l *job.Launch) {
+	if !v.Given() {
 		return
 	}
-	o := v.asObject()
-	sig := o.must("signal")
-	if name := sig.asText(); name != "" {
+	o := v.AsObject()
+	sig := o.Must("signal")
+	if name := sig.AsText(); name != "" {
 		number, ok := signals()[strings.TrimPrefix(strings.ToUpper(name), "SIG")]
 		if !ok {
 			names := make([]string, 0, len(signals()))
@@ -94,22 +93,22 @@ func warn(v value, l *job.Launch) {
 				names = append(names, n)
 			}
 			slices.Sort(names)
-			_, hint := suggest(strings.TrimPrefix(strings.ToUpper(name), "SIG"), names)
-			sig.wrong("is %s; %s", sig.what(), hint)
+			_, hint := strict.Suggest(strings.TrimPrefix(strings.ToUpper(name), "SIG"), names)
+			sig.Wrong("is %s; %s", sig.What(), hint)
 		}
 		l.WarnSignal = number
 	}
-	before := o.must("before")
-	if l.WarnBefore = before.asLength(); l.WarnBefore > 0 && l.WarnBefore <= l.Grace {
-		before.wrong("is %s; SIGTERM comes %s before the end (grace), so this warning would come too late: want more than that, or a shorter grace", l.WarnBefore, l.Grace)
+	before := o.Must("before")
+	if l.WarnBefore = before.AsLength(); l.WarnBefore > 0 && l.WarnBefore <= l.Grace {
+		before.Wrong("is %s; SIGTERM comes %s before the end (grace), so this warning would come too late: want more than that, or a shorter grace", l.WarnBefore, l.Grace)
 	}
 }
 
-// argument is a string that a program can be given.
-func (v value) argument() string {
-	s := v.text("text", "")
+// argumentOf is a string that a program can be given.
+func argumentOf(v strict.Value) string {
+	s := v.Text("text", "")
 	if len(s) > maxArgument {
-		v.wrong("has %d bytes; a program can be given at most %d at once: put it into a file", len(s), maxArgument)
+		v.Wrong("has %d bytes; a program can be given at most %d at once: put it into a file", len(s), maxArgument)
 	}
 	return s
 }
@@ -117,27 +116,27 @@ func (v value) argument() string {
 // maxImage is the longest name of an image, in bytes: the 255 of a repository's, with a registry, a tag and a digest.
 const maxImage = 1024
 
-// image is what a registry calls an image; whether there is one nobody asks here.
-func (v value) image() string {
-	s := v.asText()
-	if !v.given() {
+// imageOf is what a registry calls an image; whether there is one nobody asks here.
+func imageOf(v strict.Value) string {
+	s := v.AsText()
+	if !v.Given() {
 		return ""
 	}
 	for i := range len(s) {
 		if b := s[i]; b <= ' ' || b > '~' {
-			v.wrong("is %s; want %s, without spaces", v.what(), v.form.want)
+			v.Wrong("is %s; want %s, without spaces", v.What(), v.Want())
 			return ""
 		}
 	}
 	if s == "" || len(s) > maxImage {
-		v.wrong("is %s; want %s, at most %d bytes", v.what(), v.form.want, maxImage)
+		v.Wrong("is %s; want %s, at most %d bytes", v.What(), v.Want(), maxImage)
 		return ""
 	}
 	return s
 }
 
 // checkVariable looks at the name of an environment variable.
-func checkVariable(v value, name string) {
+func checkVariable(v strict.Value, name string) {
 	valid := name != ""
 	for i := range len(name) {
 		b := name[i]
@@ -146,28 +145,28 @@ func checkVariable(v value, name string) {
 	}
 	switch {
 	case !valid || len(name) > 255:
-		v.wrong("the name of a variable is letters, digits and _, and does not begin with a digit")
+		v.Wrong("the name of a variable is letters, digits and _, and does not begin with a digit")
 	case strings.HasPrefix(name, "SLUICE_") || name == "CUDA_VISIBLE_DEVICES":
-		v.wrong("is set by Sluice for every subjob; choose another name")
+		v.Wrong("is set by Sluice for every subjob; choose another name")
 	}
 }
 
-// directory is a place in the file system.
-func (v value) directory() string {
-	s := v.text("a directory such as .", "")
-	if v.given() && (s == "" || len(s) > 4095) {
-		v.wrong("is %s; want a directory such as . (at most 4095 bytes)", v.what())
+// directoryOf is a place in the file system.
+func directoryOf(v strict.Value) string {
+	s := v.Text("a directory such as .", "")
+	if v.Given() && (s == "" || len(s) > 4095) {
+		v.Wrong("is %s; want a directory such as . (at most 4095 bytes)", v.What())
 		return ""
 	}
 	return s
 }
 
-// workdir is a directory, or the digest of one.
-func (v value) workdir() string {
-	s := v.directory()
+// workdirOf is a directory, or the digest of one.
+func workdirOf(v strict.Value) string {
+	s := directoryOf(v)
 	if strings.HasPrefix(s, store.Scheme) {
 		if _, err := store.ParseDigest(s); err != nil {
-			v.wrong("is %s; want %sDIGEST with 64 of 0-9 and a-f, as `sluice store put` prints it", v.what(), store.Scheme)
+			v.Wrong("is %s; want %sDIGEST with 64 of 0-9 and a-f, as `sluice store put` prints it", v.What(), store.Scheme)
 			return ""
 		}
 	}

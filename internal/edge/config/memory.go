@@ -1,115 +1,102 @@
 package config
 
 import (
-	"go.yaml.in/yaml/v3"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // memory reads the job's memory profile in one of its forms and compiles it.
-func (c *collector) memory(o object, s *job.Spec) {
-	before := c.count()
-	v := o.must("memory")
+func memory(o strict.Object, s *job.Spec) {
+	before := o.Count()
+	v := o.Must("memory")
 	switch {
-	case !v.given():
+	case !v.Given():
 		return
-	case v.node.Kind == yaml.ScalarNode:
-		peak := v.asPlain().asAmount(1)
+	case v.Plain():
+		peak := v.AsPlain().AsAmount(1)
 		s.Profile = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: peak}}}
 	default:
 		forms(v, s)
 	}
 	// What the profile says is judged against a total and a theta; where those are wrong it would be blamed for them.
-	if c.count() > before || !c.trusted(o) {
+	if o.Count() > before || !o.Sound("items", "steps", "rigid", "external", "theta") {
 		return
 	}
 	table, err := trp.Compile(s.Profile, s.Total, s.Theta)
 	if err != nil {
-		for _, e := range reasons(err) {
-			v.wrong("%v", e)
+		for _, e := range strict.Reasons(err) {
+			v.Wrong("%v", e)
 		}
 		return
 	}
 	s.Safe = table
 }
 
-// trusted says whether the total and theta were read without a problem.
-func (c *collector) trusted(o object) bool {
-	for _, p := range c.found.List {
-		for _, of := range []string{"items", "steps", "rigid", "external", "theta"} {
-			if at := join(o.path, of); p.Path == at || p.Path == at+".total" {
-				return false
-			}
-		}
-	}
-	return c.found.More == 0
-}
-
 // forms reads a profile that is more than one number.
-func forms(v value, s *job.Spec) {
-	o := v.asMapping().asObject()
+func forms(v strict.Value, s *job.Spec) {
+	o := v.AsMapping().AsObject()
 	given := 0
 	for _, k := range []string{"phases", "ensemble", "envelope"} {
-		if o.has(k) {
+		if o.Has(k) {
 			given++
 		}
 	}
-	if o.node.Kind == yaml.MappingNode && given != 1 {
-		o.wrong("gives %d of phases, ensemble and envelope; want exactly one, or a plain size such as 600Mi", given)
+	if o.Mapped() && given != 1 {
+		o.Wrong("gives %d of phases, ensemble and envelope; want exactly one, or a plain size such as 600Mi", given)
 		return
 	}
-	if w := o.get("combine"); w.given() {
-		s.Profile.Combine = trp.Combine(w.asChoice())
-		if !o.has("phases") {
-			w.wrong("only phases are combined; leave it out")
+	if w := o.Get("combine"); w.Given() {
+		s.Profile.Combine = trp.Combine(w.AsChoice())
+		if !o.Has("phases") {
+			w.Wrong("only phases are combined; leave it out")
 		}
 	}
 	switch {
-	case o.get("phases").given():
+	case o.Get("phases").Given():
 		s.Profile.Form = trp.Phases
-		for _, e := range stretches(o.get("phases"), s.Total) {
+		for _, e := range stretches(o.Get("phases"), s.Total) {
 			s.Profile.Phases = append(s.Profile.Phases, trp.Phase{
 				UpTo: e.upTo,
-				Mean: e.must("mean").asAmount(1),
-				SD:   e.get("sd").asAmount(0),
+				Mean: e.Must("mean").AsAmount(1),
+				SD:   e.Get("sd").AsAmount(0),
 			})
 		}
-	case o.get("envelope").given():
+	case o.Get("envelope").Given():
 		s.Profile.Form = trp.Envelope
-		for _, e := range stretches(o.get("envelope"), s.Total) {
-			s.Profile.Curve = append(s.Profile.Curve, trp.Point{UpTo: e.upTo, Amount: e.must("amount").asAmount(1)})
+		for _, e := range stretches(o.Get("envelope"), s.Total) {
+			s.Profile.Curve = append(s.Profile.Curve, trp.Point{UpTo: e.upTo, Amount: e.Must("amount").AsAmount(1)})
 		}
-	case o.get("ensemble").given():
+	case o.Get("ensemble").Given():
 		s.Profile.Form = trp.Ensemble
-		ensemble(o.get("ensemble"), s)
+		ensemble(o.Get("ensemble"), s)
 	}
 }
 
 // stretch is an element of a list of stretches of progress.
 type stretch struct {
-	object
+	strict.Object
 	upTo int64
 }
 
 // stretches reads a list whose elements end at upTo, each above the one before; the last may leave it out and ends at
 // total.
-func stretches(v value, total int64) []stretch {
-	list := v.asList()
-	if v.node.Kind == yaml.SequenceNode && len(v.node.Content) == 0 {
-		v.wrong("is empty; give at least one stretch")
+func stretches(v strict.Value, total int64) []stretch {
+	list := v.AsList()
+	if v.Listed() && v.Hollow() {
+		v.Wrong("is empty; give at least one stretch")
 	}
 	out := make([]stretch, 0, len(list))
 	last := int64(0)
 	for i, e := range list {
-		o := e.asObject()
+		o := e.AsObject()
 		upTo := total
 		if i < len(list)-1 {
-			w := o.must("upTo")
-			upTo = w.integer(last+1, w.form.most, last+1)
-		} else if w := o.get("upTo"); w.given() {
-			upTo = w.integer(w.form.least, w.form.most, total)
+			w := o.Must("upTo")
+			upTo = w.Integer(last+1, w.Most(), last+1)
+		} else if w := o.Get("upTo"); w.Given() {
+			upTo = w.Integer(w.Form.Least, w.Most(), total)
 		}
 		last = upTo
 		out = append(out, stretch{o, upTo})
@@ -118,20 +105,20 @@ func stretches(v value, total int64) []stretch {
 }
 
 // ensemble reads recorded runs.
-func ensemble(v value, s *job.Spec) {
-	o := v.asObject()
-	if o.has("upTo") {
-		for _, e := range o.get("upTo").asList() {
-			s.Profile.Bounds = append(s.Profile.Bounds, e.asNumber())
+func ensemble(v strict.Value, s *job.Spec) {
+	o := v.AsObject()
+	if o.Has("upTo") {
+		for _, e := range o.Get("upTo").AsList() {
+			s.Profile.Bounds = append(s.Profile.Bounds, e.AsNumber())
 		}
 	} else {
 		s.Profile.Bounds = []int64{s.Total}
 	}
-	runs := o.must("runs").asList()
+	runs := o.Must("runs").AsList()
 	for _, run := range runs {
 		var peaks []quantity.Amount
-		for _, e := range run.asList() {
-			peaks = append(peaks, e.asAmount(1))
+		for _, e := range run.AsList() {
+			peaks = append(peaks, e.AsAmount(1))
 		}
 		s.Profile.Runs = append(s.Profile.Runs, peaks)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // QueueKind is the kind of a file of one queue.
@@ -18,39 +19,39 @@ type Queue struct {
 }
 
 // queueFile is everything a file of one queue may say.
-func queueFile() form {
-	return anObject(
-		field{key: "apiVersion", need: true, form: aChoice(APIVersion), example: APIVersion, doc: "The version of this form."},
-		field{key: "kind", need: true, form: aChoice(QueueKind), example: QueueKind, doc: "What the file describes."},
-		field{key: "metadata", need: true, form: anObject(
-			field{key: "name", need: true, form: form{kind: isName}, example: "research", doc: "The name of the queue, which jobs have under spec.queue."},
-		), example: "{name: research}", doc: "What the queue is called."},
-		field{key: "spec", need: true, form: anObject(
-			field{key: "weight", form: aNumber(1, 1_000_000, 1), example: "3", doc: "Its share beside other queues."},
-			field{key: "cap", form: aNumber(0, 1_000_000, 0), unset: "none", example: "4", doc: "How many slices its jobs may hold at once; 0: any number."},
-			field{key: "maxJobs", form: aNumber(0, 1_000_000, 0), unset: "none", example: "100", doc: "How many of its jobs may be there that are not over; 0: any number."},
-			field{key: "maxWindow", form: aLength(1e9, MaxTime, 0), unset: "none", example: "15m", doc: "How long one subjob of it may hold a slice."},
-			field{key: "namespaces", form: aList("a list of namespaces such as [team-a]", form{kind: isName}, maxNamespaces), unset: "all", example: "[team-a, team-b]", doc: "The namespaces whose jobs may name it."},
-		), example: "{weight: 3, cap: 4}", doc: "A queue, whose share and limits jobs are under that name it."},
+func queueFile() strict.Form {
+	return strict.AnObject(
+		strict.Field{Key: "apiVersion", Need: true, Form: strict.AChoice(APIVersion), Example: APIVersion, Doc: "The version of this form."},
+		strict.Field{Key: "kind", Need: true, Form: strict.AChoice(QueueKind), Example: QueueKind, Doc: "What the file describes."},
+		strict.Field{Key: "metadata", Need: true, Form: strict.AnObject(
+			strict.Field{Key: "name", Need: true, Form: strict.Form{Kind: strict.IsName}, Example: "research", Doc: "The name of the queue, which jobs have under spec.queue."},
+		), Example: "{name: research}", Doc: "What the queue is called."},
+		strict.Field{Key: "spec", Need: true, Form: strict.AnObject(
+			strict.Field{Key: "weight", Form: strict.ANumber(1, 1_000_000, 1), Example: "3", Doc: "Its share beside other queues."},
+			strict.Field{Key: "cap", Form: strict.ANumber(0, 1_000_000, 0), Unset: "none", Example: "4", Doc: "How many slices its jobs may hold at once; 0: any number."},
+			strict.Field{Key: "maxJobs", Form: strict.ANumber(0, 1_000_000, 0), Unset: "none", Example: "100", Doc: "How many of its jobs may be there that are not over; 0: any number."},
+			strict.Field{Key: "maxWindow", Form: strict.ALength(1e9, MaxTime, 0), Unset: "none", Example: "15m", Doc: "How long one subjob of it may hold a slice."},
+			strict.Field{Key: "namespaces", Form: strict.AList("a list of namespaces such as [team-a]", strict.Form{Kind: strict.IsName}, maxNamespaces), Unset: "all", Example: "[team-a, team-b]", Doc: "The namespaces whose jobs may name it."},
+		), Example: "{weight: 3, cap: 4}", Doc: "A queue, whose share and limits jobs are under that name it."},
 	)
 }
 
 // ParseQueue reads a file of one queue of a Kubernetes cluster. It is as strict as ParseJob, and its error alike.
 func ParseQueue(name string, data []byte) (q Queue, err error) {
-	c := &collector{file: name}
+	c := strict.New(name, false)
 	file := queueFile()
-	for _, doc := range c.documents(data, 1) {
-		top := value{c: c, node: doc, form: &file}.asObject()
-		c.headed(top)
-		q.Name = top.must("metadata").asObject().must("name").label("")
-		o := top.must("spec").asObject()
-		q.Weight, q.Cap, q.MaxJobs = o.get("weight").asNumber(), int(o.get("cap").asNumber()), int(o.get("maxJobs").asNumber())
-		q.MaxWindow = o.get("maxWindow").asLength()
-		for _, e := range o.get("namespaces").asList() {
-			q.Namespaces = append(q.Namespaces, e.label(""))
+	for _, doc := range c.Documents(data, 1) {
+		top := c.Root(doc, &file).AsObject()
+		headed(c, top)
+		q.Name = top.Must("metadata").AsObject().Must("name").Label("")
+		o := top.Must("spec").AsObject()
+		q.Weight, q.Cap, q.MaxJobs = o.Get("weight").AsNumber(), int(o.Get("cap").AsNumber()), int(o.Get("maxJobs").AsNumber())
+		q.MaxWindow = o.Get("maxWindow").AsLength()
+		for _, e := range o.Get("namespaces").AsList() {
+			q.Namespaces = append(q.Namespaces, e.Label(""))
 		}
 	}
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return Queue{}, err
 	}
 	return q, nil

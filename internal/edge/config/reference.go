@@ -6,32 +6,19 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/strict"
 )
-
-// inner are the keys that lie below a form, if any.
-func (f *form) inner() []field {
-	switch f.kind {
-	case isObject:
-		return f.keys
-	case isList, isTable:
-		return f.elem.inner()
-	case isEither:
-		return f.alternatives[1].inner()
-	default:
-		return nil
-	}
-}
 
 // Paths are all places of the job file in the order of the reference: apiVersion, spec, spec.items, spec.items.total. An
 // element of a list has the path of its list.
 func Paths() []string {
 	root := jobFile()
 	var out []string
-	var walk func(prefix string, f *form)
-	walk = func(prefix string, f *form) {
-		for _, k := range f.inner() {
-			out = append(out, prefix+k.key)
-			walk(prefix+k.key+".", &k.form)
+	var walk func(prefix string, f *strict.Form)
+	walk = func(prefix string, f *strict.Form) {
+		for _, k := range f.Inner() {
+			out = append(out, prefix+k.Key)
+			walk(prefix+k.Key+".", &k.Form)
 		}
 	}
 	walk("", &root)
@@ -39,20 +26,20 @@ func Paths() []string {
 }
 
 // lookup finds the field at a path.
-func lookup(path string) (*field, error) {
-	at := &field{form: jobFile()}
+func lookup(path string) (*strict.Field, error) {
+	at := &strict.Field{Form: jobFile()}
 	keys := strings.Split(path, ".")
 	for i, key := range keys {
-		next := find(at.form.inner(), key)
+		next := strict.Find(at.Form.Inner(), key)
 		if next == nil {
 			below := "the job file"
 			if i > 0 {
 				below = strings.Join(keys[:i], ".")
 			}
-			if len(at.form.inner()) == 0 {
-				return nil, errkind.Errorf(errkind.NotFound, "%s has no keys: it is %s", below, &at.form)
+			if len(at.Form.Inner()) == 0 {
+				return nil, errkind.Errorf(errkind.NotFound, "%s has no keys: it is %s", below, &at.Form)
 			}
-			_, hint := suggest(key, names(at.form.inner()))
+			_, hint := strict.Suggest(key, strict.Names(at.Form.Inner()))
 			return nil, errkind.Errorf(errkind.NotFound, "%s has no key %q; %s", below, key, hint)
 		}
 		at = next
@@ -73,19 +60,19 @@ func Explain(path string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n\n", path, at.shape())
-	for _, line := range wrap(at.meaning(), 86) {
+	fmt.Fprintf(&b, "%s  %s\n\n", path, shape(at))
+	for _, line := range wrap(meaning(at), 86) {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
-	fmt.Fprintf(&b, "\n  for example  %s: %s\n", at.key, at.example)
-	list := at.form.inner()
+	fmt.Fprintf(&b, "\n  for example  %s: %s\n", at.Key, at.Example)
+	list := at.Form.Inner()
 	width := 0
 	for _, k := range list {
-		width = max(width, len(k.key))
+		width = max(width, len(k.Key))
 	}
 	for _, k := range list {
-		fmt.Fprintf(&b, "\n  %-*s  %s\n", width, k.key, k.shape())
-		for _, line := range wrap(k.meaning(), 84-width) {
+		fmt.Fprintf(&b, "\n  %-*s  %s\n", width, k.Key, shape(&k))
+		for _, line := range wrap(meaning(&k), 84-width) {
 			fmt.Fprintf(&b, "  %*s  %s\n", width, "", line)
 		}
 	}
@@ -93,10 +80,10 @@ func Explain(path string) (string, error) {
 }
 
 // shape is what may stand at a key, and whether it has to.
-func (f *field) shape() string {
-	text := f.form.String()
-	switch without := f.without(); {
-	case f.need:
+func shape(f *strict.Field) string {
+	text := f.Form.String()
+	switch without := f.Without(); {
+	case f.Need:
 		return text + "; needed"
 	case without != "":
 		return text + "; without it: " + without
@@ -105,11 +92,11 @@ func (f *field) shape() string {
 }
 
 // meaning is the doc, with the kinds of work that have the key.
-func (f *field) meaning() string {
-	if len(f.of) == 0 {
-		return f.doc
+func meaning(f *strict.Field) string {
+	if len(f.Of) == 0 {
+		return f.Doc
 	}
-	return f.doc + " Only with " + strings.Join(f.of, ", ") + "."
+	return f.Doc + " Only with " + strings.Join(f.Of, ", ") + "."
 }
 
 // wrap breaks a text into lines of at most width characters, where words allow it.
@@ -232,34 +219,34 @@ func must[T any](v T, err error) T {
 }
 
 // section writes the keys of one mapping, then those of the mappings below it.
-func section(b *strings.Builder, path, title string, f *form) {
-	list := f.inner()
+func section(b *strings.Builder, path, title string, f *strict.Form) {
+	list := f.Inner()
 	if len(list) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n\n| key | what may stand there | without it | meaning | example |\n|---|---|---|---|---|\n", title)
 	for i := range list {
 		k := &list[i]
-		without := k.without()
-		if k.need {
+		without := k.Without()
+		if k.Need {
 			without = "*needed*"
 		}
-		cells := []string{"`" + k.key + "`", k.form.String(), without, k.meaning(), "`" + k.example + "`"}
+		cells := []string{"`" + k.Key + "`", k.Form.String(), without, meaning(k), "`" + k.Example + "`"}
 		for i := range cells {
 			cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
 		}
 		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	for i := range list {
-		at := strings.TrimPrefix(path+"."+list[i].key, ".")
-		section(b, at, "`"+at+"`", &list[i].form)
+		at := strings.TrimPrefix(path+"."+list[i].Key, ".")
+		section(b, at, "`"+at+"`", &list[i].Form)
 	}
 }
 
 // Words are the first words that Explain knows.
 func Words() []string {
 	root := jobFile()
-	return names(root.keys)
+	return strict.Names(root.Keys)
 }
 
 // IsPath says whether a path begins as one of the job file does.

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // RenderJob writes a spec as the YAML of a job file, defaults filled: what ParseJob reads back as an equal spec with the
@@ -64,9 +65,9 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 		return nil, err
 	}
 	add(spec, "memory", memory)
-	add(spec, "theta", number(formatFraction(s.Theta, 1_000_000)))
+	add(spec, "theta", number(strict.FormatFraction(s.Theta, 1_000_000)))
 	add(spec, "tauMin", length(s.TauMin))
-	add(spec, "overheadMax", number(formatFraction(int64(s.OverheadMax), 1000)))
+	add(spec, "overheadMax", number(strict.FormatFraction(int64(s.OverheadMax), 1000)))
 	if s.Deadline != quantity.Never {
 		add(spec, "deadline", text(s.Deadline.Time().Format(time.RFC3339Nano)))
 	}
@@ -76,7 +77,7 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	if len(s.Speeds) > 0 {
 		speeds := mapping()
 		for _, on := range s.Speeds {
-			add(speeds, on.Profile, number(formatFraction(on.Permille, 1000)))
+			add(speeds, on.Profile, number(strict.FormatFraction(on.Permille, 1000)))
 		}
 		add(spec, "speeds", speeds)
 	}
@@ -138,7 +139,7 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 
 // renderChoices writes what the job values and the other ways to run it.
 func renderChoices(spec *yaml.Node, s *job.Spec) {
-	share := func(n int64) *yaml.Node { return number(formatFraction(n, 1000)) }
+	share := func(n int64) *yaml.Node { return number(strict.FormatFraction(n, 1000)) }
 	add(spec, "worth", mapping(entry("progress", share(s.Worth.Progress)), entry("laxity", share(s.Worth.Laxity)), entry("overhead", share(s.Worth.Overhead))))
 	if len(s.Options) > 0 {
 		list := &yaml.Node{Kind: yaml.SequenceNode}
@@ -236,7 +237,7 @@ func number[T int64 | string](n T) *yaml.Node {
 	}
 }
 
-func length(d time.Duration) *yaml.Node { return text(formatDuration(d)) }
+func length(d time.Duration) *yaml.Node { return text(strict.FormatDuration(d)) }
 
 // size has a unit, without which it would not be read back.
 func size(a quantity.Amount) *yaml.Node {

@@ -1,5 +1,9 @@
 package config
 
+import (
+	"sluice.dev/sluice/internal/edge/strict"
+)
+
 // RequestKind is the kind of an object by which somebody in a namespace asks the operator of a cluster.
 const RequestKind = "Request"
 
@@ -18,22 +22,22 @@ const MaxUpload = 64 << 20
 const maxAsked = 256 << 10
 
 // requestFile is everything a Request may say. It is made by programs; no file is read as one.
-func requestFile() form {
-	return anObject(
-		field{key: "apiVersion", need: true, form: aChoice(APIVersion), example: APIVersion, doc: "The version of this form."},
-		field{key: "kind", need: true, form: aChoice(RequestKind), example: RequestKind, doc: "What the file describes."},
-		field{key: "metadata", need: true, form: anObject(
-			field{key: "name", need: true, form: form{kind: isName}, example: "ask-x7k2p", doc: "Any name."},
-		), example: "{name: ask-x7k2p}", doc: "What the request is called."},
-		field{key: "spec", need: true, form: anObject(
-			field{key: "ask", need: true, form: aChoice(AskExplain, AskJob, AskDryRun, AskUpload), example: AskExplain, doc: "What for: why a job waits, all that is known of a job, what would become of a job that is not submitted, or a place to upload a packed work directory to."},
-			field{key: "job", form: form{kind: isName}, unset: "none", example: "train", doc: "The job of this namespace that it is about."},
-			field{key: "file", form: aText("a job file"), unset: "none", example: "|", doc: "Of a dry run: the job's file."},
-			field{key: "operator", form: aText("the name of an operator"), unset: "the first that sees it", example: "sluice", doc: "The operator that is asked, where there are several: the one that has the job."},
-			field{key: "digest", form: aText("the SHA-256 of the packed directory, in hex"), unset: "none", example: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae", doc: "Of an upload: what its bytes have."},
-			field{key: "bytes", form: aNumber(1, MaxUpload, 0), unset: "none", example: "1048576", doc: "Of an upload: how many bytes it has."},
-			field{key: "sent", form: form{kind: isBoolean}, example: "true", doc: "Of an upload: all of it was written to the URL of the status."},
-		), example: "{ask: Explain, job: train}", doc: "Something that somebody in this namespace asks the operator."},
+func requestFile() strict.Form {
+	return strict.AnObject(
+		strict.Field{Key: "apiVersion", Need: true, Form: strict.AChoice(APIVersion), Example: APIVersion, Doc: "The version of this form."},
+		strict.Field{Key: "kind", Need: true, Form: strict.AChoice(RequestKind), Example: RequestKind, Doc: "What the file describes."},
+		strict.Field{Key: "metadata", Need: true, Form: strict.AnObject(
+			strict.Field{Key: "name", Need: true, Form: strict.Form{Kind: strict.IsName}, Example: "ask-x7k2p", Doc: "Any name."},
+		), Example: "{name: ask-x7k2p}", Doc: "What the request is called."},
+		strict.Field{Key: "spec", Need: true, Form: strict.AnObject(
+			strict.Field{Key: "ask", Need: true, Form: strict.AChoice(AskExplain, AskJob, AskDryRun, AskUpload), Example: AskExplain, Doc: "What for: why a job waits, all that is known of a job, what would become of a job that is not submitted, or a place to upload a packed work directory to."},
+			strict.Field{Key: "job", Form: strict.Form{Kind: strict.IsName}, Unset: "none", Example: "train", Doc: "The job of this namespace that it is about."},
+			strict.Field{Key: "file", Form: strict.AText("a job file"), Unset: "none", Example: "|", Doc: "Of a dry run: the job's file."},
+			strict.Field{Key: "operator", Form: strict.AText("the name of an operator"), Unset: "the first that sees it", Example: "sluice", Doc: "The operator that is asked, where there are several: the one that has the job."},
+			strict.Field{Key: "digest", Form: strict.AText("the SHA-256 of the packed directory, in hex"), Unset: "none", Example: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae", Doc: "Of an upload: what its bytes have."},
+			strict.Field{Key: "bytes", Form: strict.ANumber(1, MaxUpload, 0), Unset: "none", Example: "1048576", Doc: "Of an upload: how many bytes it has."},
+			strict.Field{Key: "sent", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true", Doc: "Of an upload: all of it was written to the URL of the status."},
+		), Example: "{ask: Explain, job: train}", Doc: "Something that somebody in this namespace asks the operator."},
 	)
 }
 

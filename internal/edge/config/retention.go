@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/edge/strict"
+)
 
 // Retention says how long jobs that are over are kept, and how many of them; what comes first counts. 0: as the daemon has it.
 type Retention struct {
@@ -16,8 +20,8 @@ const (
 	MaxRetained  = 1_000_000_000
 )
 
-// Retention reads {age: 168h, jobs: 1000000}; either may be left out.
-func (v value) Retention() Retention {
-	o := v.object("age", "jobs")
-	return Retention{Age: o.get("age").duration(MinRetention, MaxTime, 0), Jobs: o.get("jobs").integer(1, MaxRetained, 0)}
+// retentionOf reads {age: 168h, jobs: 1000000}; either may be left out.
+func retentionOf(v strict.Value) Retention {
+	o := v.Object("age", "jobs")
+	return Retention{Age: o.Get("age").Duration(MinRetention, MaxTime, 0), Jobs: o.Get("jobs").Integer(1, MaxRetained, 0)}
 }

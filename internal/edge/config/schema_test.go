@@ -14,17 +14,18 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // everyField calls visit for every field of the job file, with its path.
-func everyField(visit func(path string, f *field)) {
+func everyField(visit func(path string, f *strict.Field)) {
 	root := jobFile()
-	var walk func(prefix string, f *form)
-	walk = func(prefix string, f *form) {
-		list := f.inner()
+	var walk func(prefix string, f *strict.Form)
+	walk = func(prefix string, f *strict.Form) {
+		list := f.Inner()
 		for i := range list {
-			visit(prefix+list[i].key, &list[i])
-			walk(prefix+list[i].key+".", &list[i].form)
+			visit(prefix+list[i].Key, &list[i])
+			walk(prefix+list[i].Key+".", &list[i].Form)
 		}
 	}
 	walk("", &root)
@@ -33,14 +34,14 @@ func everyField(visit func(path string, f *field)) {
 // TestEveryKeyIsDescribed: a key without a meaning, an example or a form for people is not taken in.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	n := 0
-	everyField(func(path string, f *field) {
+	everyField(func(path string, f *strict.Field) {
 		n++
-		if !strings.HasSuffix(f.doc, ".") || len(f.doc) < 12 || f.example == "" || f.form.String() == "" {
-			t.Errorf("%s: doc %q, example %q, form %q", path, f.doc, f.example, &f.form)
+		if !strings.HasSuffix(f.Doc, ".") || len(f.Doc) < 12 || f.Example == "" || f.Form.String() == "" {
+			t.Errorf("%s: doc %q, example %q, form %q", path, f.Doc, f.Example, &f.Form)
 		}
-		oneOf := slices.Contains(kindsOfWork(), f.key) || slices.Contains([]string{"phases", "envelope", "ensemble"}, f.key)
-		if !oneOf && f.need == (f.without() != "") {
-			t.Errorf("%s: needed %v, without it %q", path, f.need, f.without())
+		oneOf := slices.Contains(kindsOfWork(), f.Key) || slices.Contains([]string{"phases", "envelope", "ensemble"}, f.Key)
+		if !oneOf && f.Need == (f.Without() != "") {
+			t.Errorf("%s: needed %v, without it %q", path, f.Need, f.Without())
 		}
 	})
 	if n < 60 {
@@ -129,53 +130,53 @@ func TestExamplesAreRead(t *testing.T) {
 	if err := json.Unmarshal(JSONSchema(), &schema); err != nil {
 		t.Fatal(err)
 	}
-	everyField(func(path string, f *field) {
+	everyField(func(path string, f *strict.Field) {
 		if path == "spec" {
 			return
 		}
-		data := whole(t, path, f.example)
+		data := whole(t, path, f.Example)
 		if _, err := ParseJobs(path, data); err != nil {
-			t.Errorf("%s: %s: %v", path, f.example, err)
+			t.Errorf("%s: %s: %v", path, f.Example, err)
 		}
 		if bad := validate(schema, decode(t, data), path); bad != "" {
-			t.Errorf("%s: the schema refuses %s: %s", path, f.example, bad)
+			t.Errorf("%s: the schema refuses %s: %s", path, f.Example, bad)
 		}
-		for _, wrong := range beyond(&f.form) {
+		for _, wrong := range beyond(&f.Form) {
 			if _, err := ParseJobs(path, whole(t, path, wrong)); err == nil {
-				t.Errorf("%s: %s is accepted, which is not %s", path, wrong, &f.form)
+				t.Errorf("%s: %s is accepted, which is not %s", path, wrong, &f.Form)
 			}
 		}
 	})
 }
 
 // beyond are values that a form does not have.
-func beyond(f *form) []string {
-	switch f.kind {
-	case isNumber:
-		return []string{fmt.Sprint(f.least - 1), fmt.Sprint(f.most + 1), "1.5", "many", "[1]"}
-	case isLength:
-		out := []string{formatDuration(time.Duration(f.most) + 24*time.Hour), "soon", "{}"}
-		if f.least > 1 {
-			out = append(out, formatDuration(time.Duration(f.least)-1))
+func beyond(f *strict.Form) []string {
+	switch f.Kind {
+	case strict.IsNumber:
+		return []string{fmt.Sprint(f.Least - 1), fmt.Sprint(f.Most + 1), "1.5", "many", "[1]"}
+	case strict.IsLength:
+		out := []string{strict.FormatDuration(time.Duration(f.Most) + 24*time.Hour), "soon", "{}"}
+		if f.Least > 1 {
+			out = append(out, strict.FormatDuration(time.Duration(f.Least)-1))
 		}
 		return out
-	case isAmount:
+	case strict.IsAmount:
 		return []string{"2000Pi", "much", "[]"}
-	case isShare:
-		return []string{fmt.Sprintf("%g", float64(f.most)/float64(f.scale)+0.01), "-0.1", "half"}
-	case isBoolean:
+	case strict.IsShare:
+		return []string{fmt.Sprintf("%g", float64(f.Most)/float64(f.Scale)+0.01), "-0.1", "half"}
+	case strict.IsBoolean:
 		return []string{"1", "perhaps"}
-	case isChoice:
+	case strict.IsChoice:
 		return []string{"somethingelse", "[]"}
-	case isName:
+	case strict.IsName:
 		return []string{"Upper", "a_b", "[]"}
-	case isMoment:
+	case strict.IsMoment:
 		return []string{"tomorrow", "2026-03-01T18:00:00"}
-	case isObject:
+	case strict.IsObject:
 		return []string{"3", "[]", "{nosuchkey: 1}"}
-	case isList:
+	case strict.IsList:
 		return []string{"3", "{a: 1}"}
-	case isTable:
+	case strict.IsTable:
 		return []string{"3", "[]"}
 	default:
 		return []string{"{a: 1}"}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // StarterKinds are the kinds of work that Starter knows; the first is the usual one.
@@ -43,7 +44,7 @@ echo done > "$SLUICE_OUTPUT_DIR/result.txt"
 func Starter(kind string) ([]byte, error) {
 	start, ok := starters()[kind]
 	if !ok {
-		_, hint := suggest(kind, StarterKinds())
+		_, hint := strict.Suggest(kind, StarterKinds())
 		return nil, errkind.Errorf(errkind.Invalid, "%q is no kind of job; %s", kind, hint)
 	}
 	var b strings.Builder
@@ -53,29 +54,29 @@ func Starter(kind string) ([]byte, error) {
 	for i := range fields {
 		f := &fields[i]
 		switch {
-		case f.key == kind:
-			comment(&b, "  ", f.doc)
+		case f.Key == kind:
+			comment(&b, "  ", f.Doc)
 			fmt.Fprintf(&b, "  %s:\n", kind)
 			given := strings.Split(start.work, "\n")
-			for j := range f.form.keys {
-				k := &f.form.keys[j]
-				comment(&b, "    ", k.doc)
-				if at := slices.IndexFunc(given, func(line string) bool { return strings.HasPrefix(line, k.key+":") }); at >= 0 {
+			for j := range f.Form.Keys {
+				k := &f.Form.Keys[j]
+				comment(&b, "    ", k.Doc)
+				if at := slices.IndexFunc(given, func(line string) bool { return strings.HasPrefix(line, k.Key+":") }); at >= 0 {
 					fmt.Fprintf(&b, "    %s\n", given[at])
 				} else {
-					fmt.Fprintf(&b, "    # %s: %s\n", k.key, k.example)
+					fmt.Fprintf(&b, "    # %s: %s\n", k.Key, k.Example)
 				}
 			}
-		case slices.Contains(kindsOfWork(), f.key), len(f.of) > 0 && !slices.Contains(f.of, kind):
-		case f.key == "memory":
-			comment(&b, "  ", f.doc)
+		case slices.Contains(kindsOfWork(), f.Key), len(f.Of) > 0 && !slices.Contains(f.Of, kind):
+		case f.Key == "memory":
+			comment(&b, "  ", f.Doc)
 			b.WriteString("  memory: 64Mi\n")
-		case f.key == "command":
-			comment(&b, "  ", f.doc)
+		case f.Key == "command":
+			comment(&b, "  ", f.Doc)
 			fmt.Fprintf(&b, "  command:\n    - sh\n    - -c\n    - |\n      %s\n", strings.ReplaceAll(strings.TrimSpace(start.script), "\n", "\n      "))
 		default:
-			comment(&b, "  ", f.doc)
-			fmt.Fprintf(&b, "  # %s: %s\n", f.key, f.example)
+			comment(&b, "  ", f.Doc)
+			fmt.Fprintf(&b, "  # %s: %s\n", f.Key, f.Example)
 		}
 	}
 	return []byte(b.String()), nil

@@ -4,21 +4,22 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/market/starvation"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
-// Starvation reads the starvation limit: {after, slowdown, share, places}, or never for no limit at all. What is left out has its default.
-func (v value) Starvation() starvation.Limit {
-	if v.Plain() && v.node.Value == "never" {
+// StarvationOf reads the starvation limit: {after, slowdown, share, places}, or never for no limit at all. What is left out has its default.
+func StarvationOf(v strict.Value) starvation.Limit {
+	if v.Plain() && v.Raw() == "never" {
 		return starvation.Limit{After: -1}
 	}
-	o := v.object("after", "slowdown", "share", "places")
+	o := v.Object("after", "slowdown", "share", "places")
 	l := starvation.Limit{
-		After:    after(o.get("after")),
-		Slowdown: o.get("slowdown").integer(1, starvation.MostSlowdown, 0),
-		Share:    o.get("share").fraction(1000, 1, 1000, 0),
+		After:    after(o.Get("after")),
+		Slowdown: o.Get("slowdown").Integer(1, starvation.MostSlowdown, 0),
+		Share:    o.Get("share").Fraction(1000, 1, 1000, 0),
 	}
-	if places := o.get("places"); places.given() {
-		if l.Places = int(places.integer(0, starvation.MostPlaces, 1)); l.Places == 0 {
+	if places := o.Get("places"); places.Given() {
+		if l.Places = int(places.Integer(0, starvation.MostPlaces, 1)); l.Places == 0 {
 			l.Places = -1
 		}
 	}
@@ -26,9 +27,9 @@ func (v value) Starvation() starvation.Limit {
 }
 
 // after is how long a job waits at least until it is late; negative: it never is.
-func after(v value) time.Duration {
-	if v.Plain() && v.node.Value == "never" {
+func after(v strict.Value) time.Duration {
+	if v.Plain() && v.Raw() == "never" {
 		return -1
 	}
-	return v.duration(time.Second, MaxTime, 0)
+	return v.Duration(time.Second, MaxTime, 0)
 }

@@ -1,6 +1,9 @@
 package config
 
-import "sluice.dev/sluice/internal/core/quantity"
+import (
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/strict"
+)
 
 // Subjobs are bounds of every subjob of a daemon; 0 stands for the daemon's own.
 type Subjobs struct {
@@ -11,13 +14,13 @@ type Subjobs struct {
 	SharedTmp bool
 }
 
-// Subjobs reads the bounds of subjobs: {processes, scratch, files, tmp: own|shared}.
-func (v value) Subjobs() Subjobs {
-	o := v.object("processes", "scratch", "files", "tmp")
+// subjobsOf reads the bounds of subjobs: {processes, scratch, files, tmp: own|shared}.
+func subjobsOf(v strict.Value) Subjobs {
+	o := v.Object("processes", "scratch", "files", "tmp")
 	return Subjobs{
-		Processes: o.get("processes").integer(8, 4_000_000, 0),
-		Scratch:   o.get("scratch").bytes(1<<20, 0),
-		Files:     o.get("files").integer(100, 1_000_000_000, 0),
-		SharedTmp: o.get("tmp").choice("own", "shared") == 1,
+		Processes: o.Get("processes").Integer(8, 4_000_000, 0),
+		Scratch:   o.Get("scratch").Bytes(1<<20, 0),
+		Files:     o.Get("files").Integer(100, 1_000_000_000, 0),
+		SharedTmp: o.Get("tmp").Choice("own", "shared") == 1,
 	}
 }

@@ -6,73 +6,72 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // work reads the one of kinds that says where the job may be cut.
-func (c *collector) work(o object, s *job.Spec, kinds []string) {
+func work(o strict.Object, s *job.Spec, kinds []string) {
 	s.Total, s.Grid, s.Parallelism, s.Slices = 1, 1, 1, 1
 	var given []string
 	for _, k := range kinds {
-		if o.has(k) {
+		if o.Has(k) {
 			given = append(given, k)
 		}
 	}
 	last := len(kinds) - 1
 	want := strings.Join(kinds[:last], ", ") + " or " + kinds[last]
 	switch {
-	case !o.given() || o.node.Kind != yaml.MappingNode:
+	case !o.Mapped():
 		return // reported already
 	case len(given) == 0:
-		o.wrong("does not say what the work is; give one of %s", want)
+		o.Wrong("does not say what the work is; give one of %s", want)
 	case len(given) > 1:
-		o.wrong("gives %s; want exactly one of %s", strings.Join(given, " and "), want)
+		o.Wrong("gives %s; want exactly one of %s", strings.Join(given, " and "), want)
 	}
-	if v := o.get("external"); v.given() {
+	if v := o.Get("external"); v.Given() {
 		external(v, s)
 	}
-	if v := o.get("items"); v.given() {
-		c.items(v, s)
+	if v := o.Get("items"); v.Given() {
+		items(v, s)
 	}
-	if v := o.get("steps"); v.given() {
-		c.steps(v, s)
+	if v := o.Get("steps"); v.Given() {
+		steps(v, s)
 	}
-	if v := o.get("rigid"); v.given() {
+	if v := o.Get("rigid"); v.Given() {
 		rigid(v, s)
 	}
 }
 
 // items are independent units.
-func (c *collector) items(v value, s *job.Spec) {
+func items(v strict.Value, s *job.Spec) {
 	s.Kind, s.Unit = job.Items, "item"
-	o := v.asObject()
-	before := c.count()
-	s.Total = o.must("total").asNumber()
-	known := c.count() == before
-	s.Unit = o.get("unit").unit(s.Unit)
-	s.PerUnit = o.must("perItem").asLength()
-	s.Grid = o.get("grid").asNumber()
-	s.Parallelism = int(o.get("parallelism").asNumber())
+	o := v.AsObject()
+	before := o.Count()
+	s.Total = o.Must("total").AsNumber()
+	known := o.Count() == before
+	s.Unit = unitOf(o.Get("unit"), s.Unit)
+	s.PerUnit = o.Must("perItem").AsLength()
+	s.Grid = o.Get("grid").AsNumber()
+	s.Parallelism = int(o.Get("parallelism").AsNumber())
 	if known {
 		sane(o, s, "perItem", "grid")
 	}
 }
 
 // steps are one chain of checkpoints.
-func (c *collector) steps(v value, s *job.Spec) {
+func steps(v strict.Value, s *job.Spec) {
 	s.Kind, s.Unit = job.Steps, "step"
-	o := v.asObject()
-	before := c.count()
-	s.Total = o.must("total").asNumber()
-	known := c.count() == before
-	s.Unit = o.get("unit").unit(s.Unit)
-	s.PerUnit = o.must("perStep").asLength()
-	s.Grid = o.must("every").asNumber()
-	s.Restore = o.get("restore").asLength()
-	s.Checkpoint = o.get("checkpoint").asLength()
+	o := v.AsObject()
+	before := o.Count()
+	s.Total = o.Must("total").AsNumber()
+	known := o.Count() == before
+	s.Unit = unitOf(o.Get("unit"), s.Unit)
+	s.PerUnit = o.Must("perStep").AsLength()
+	s.Grid = o.Must("every").AsNumber()
+	s.Restore = o.Get("restore").AsLength()
+	s.Checkpoint = o.Get("checkpoint").AsLength()
 	if known {
 		sane(o, s, "perStep", "every")
 	}
@@ -80,31 +79,31 @@ func (c *collector) steps(v value, s *job.Spec) {
 
 // external work is cut by the user's own agent, as a chain or as independent units. How long a unit takes is the agent's to
 // know; perUnit is for estimates that people see.
-func external(v value, s *job.Spec) {
+func external(v strict.Value, s *job.Spec) {
 	s.External, s.Kind, s.Unit = true, job.Items, "unit"
-	o := v.asObject()
-	chain := o.get("chain").boolean()
+	o := v.AsObject()
+	chain := o.Get("chain").Boolean(false)
 	if chain {
 		s.Kind = job.Steps
 	}
-	before := v.c.count()
-	s.Total = o.must("total").asNumber()
-	known := v.c.count() == before
-	s.Unit = o.get("unit").unit(s.Unit)
-	s.PerUnit = o.must("perUnit").asLength()
-	s.Grid = o.get("grid").asNumber()
-	if w := o.get("parallelism"); w.given() && chain {
-		w.wrong("a chain runs one subjob at a time; leave it out")
+	before := v.Count()
+	s.Total = o.Must("total").AsNumber()
+	known := v.Count() == before
+	s.Unit = unitOf(o.Get("unit"), s.Unit)
+	s.PerUnit = o.Must("perUnit").AsLength()
+	s.Grid = o.Get("grid").AsNumber()
+	if w := o.Get("parallelism"); w.Given() && chain {
+		w.Wrong("a chain runs one subjob at a time; leave it out")
 	} else {
-		s.Parallelism = int(w.asNumber())
+		s.Parallelism = int(w.AsNumber())
 	}
 	cost := func(key string) time.Duration {
-		w := o.get(key)
-		if w.given() && !chain {
-			w.wrong("only a chain goes on from checkpoints; leave it out, or say chain: true")
+		w := o.Get(key)
+		if w.Given() && !chain {
+			w.Wrong("only a chain goes on from checkpoints; leave it out, or say chain: true")
 			return 0
 		}
-		return w.asLength()
+		return w.AsLength()
 	}
 	s.Restore, s.Checkpoint = cost("restore"), cost("checkpoint")
 	if known {
@@ -113,41 +112,41 @@ func external(v value, s *job.Spec) {
 }
 
 // rigid work is not divisible.
-func rigid(v value, s *job.Spec) {
+func rigid(v strict.Value, s *job.Spec) {
 	s.Kind, s.Unit = job.Rigid, "job"
-	o := v.asObject()
-	s.Walltime = o.get("walltime").asLength()
-	s.Slices = int(o.get("slices").asNumber())
-	s.Topology = job.Level(o.get("topology").asChoice())
-	if v := o.get("patience"); v.given() {
-		if s.Patience = v.asLength(); s.Slices > 1 {
-			v.wrong("a job of %d slices is placed by its home and does not give up; leave it out", s.Slices)
+	o := v.AsObject()
+	s.Walltime = o.Get("walltime").AsLength()
+	s.Slices = int(o.Get("slices").AsNumber())
+	s.Topology = job.Level(o.Get("topology").AsChoice())
+	if v := o.Get("patience"); v.Given() {
+		if s.Patience = v.AsLength(); s.Slices > 1 {
+			v.Wrong("a job of %d slices is placed by its home and does not give up; leave it out", s.Slices)
 		}
 	}
-	s.OnOverrun = job.Overrun(o.get("onOverrun").asChoice())
+	s.OnOverrun = job.Overrun(o.Get("onOverrun").AsChoice())
 	if s.OnOverrun == job.OverrunExtends && s.Topology != job.SameNode {
-		o.get("onOverrun").wrong("the end of a job on several nodes is not moved; leave this or topology out")
+		o.Get("onOverrun").Wrong("the end of a job on several nodes is not moved; leave this or topology out")
 	}
-	if s.OnOverrun == job.OverrunExtends && !o.has("walltime") {
-		o.get("onOverrun").wrong("there is no walltime to overrun; give walltime or leave this out")
+	if s.OnOverrun == job.OverrunExtends && !o.Has("walltime") {
+		o.Get("onOverrun").Wrong("there is no walltime to overrun; give walltime or leave this out")
 	}
 }
 
 // sane checks what holds between the fields of divisible work.
-func sane(o object, s *job.Spec, per, grid string) {
-	if v := o.get(grid); v.given() && s.Grid > s.Total {
-		v.wrong("is %d, more than the total of %d; want at most the total", s.Grid, s.Total)
+func sane(o strict.Object, s *job.Spec, per, grid string) {
+	if v := o.Get(grid); v.Given() && s.Grid > s.Total {
+		v.Wrong("is %d, more than the total of %d; want at most the total", s.Grid, s.Total)
 	}
-	if v := o.get(per); v.given() && quantity.MulDiv(s.Total, int64(s.PerUnit), 1) > int64(MaxTime) {
-		v.wrong("is %s, which makes the whole job longer than 100 years; check the total and the unit", v.what())
+	if v := o.Get(per); v.Given() && quantity.MulDiv(s.Total, int64(s.PerUnit), 1) > int64(MaxTime) {
+		v.Wrong("is %s, which makes the whole job longer than 100 years; check the total and the unit", v.What())
 	}
 }
 
-// unit is what one unit is called.
-func (v value) unit(or string) string {
-	s := v.text("a word such as frame", or)
-	if v.given() && (s == "" || len(s) > 32 || strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsGraphic(r) })) {
-		v.wrong("is %s; want one word of at most 32 bytes", v.what())
+// unitOf is what one unit is called.
+func unitOf(v strict.Value, or string) string {
+	s := v.Text("a word such as frame", or)
+	if v.Given() && (s == "" || len(s) > 32 || strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsGraphic(r) })) {
+		v.Wrong("is %s; want one word of at most 32 bytes", v.What())
 		return or
 	}
 	return s

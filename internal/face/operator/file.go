@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/store"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // FileOf is an object as the file that a person would have written, without what Kubernetes added.
@@ -92,7 +93,7 @@ func startable(s *job.Spec) error {
 
 // placed strips lines and columns from a parser's error: an object has none that a person knows.
 func placed(err error) error {
-	var p *config.Problems
+	var p *strict.Problems
 	if !errors.As(err, &p) {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/edge/command"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 )
@@ -80,7 +80,7 @@ func chosenMetrics(names []string) ([]measure.Info, error) {
 		if i := slices.Index(known, n); i >= 0 {
 			out = append(out, all[i])
 		} else {
-			problems = append(problems, fmt.Errorf("--metric: there is no %q; %s", n, config.Suggest(n, known)))
+			problems = append(problems, fmt.Errorf("--metric: there is no %q; %s", n, strict.Hint(n, known)))
 		}
 	}
 	if len(problems) > 0 {

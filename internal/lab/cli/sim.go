@@ -12,7 +12,7 @@ import (
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/command"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
 	swarms "sluice.dev/sluice/internal/lab/swarm/all"
@@ -102,14 +102,14 @@ func (f *simFlags) options(name string) (scenario.Options, error) {
 }
 
 // replacements reads PATH=VALUE.
-func replacements(texts []string) ([]config.Set, error) {
-	var out []config.Set
+func replacements(texts []string) ([]strict.Set, error) {
+	var out []strict.Set
 	for _, t := range texts {
 		path, value, ok := strings.Cut(t, "=")
 		if !ok || path == "" {
 			return nil, command.Usage("--set %q: want a path of keys and a value, such as mechanism.policy=throughput", t)
 		}
-		out = append(out, config.Set{Path: path, Value: value})
+		out = append(out, strict.Set{Path: path, Value: value})
 	}
 	return out, nil
 }

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
@@ -73,7 +73,7 @@ func (h *House) Check(of Slices) (errs []error) {
 
 // Read reads who comes to nodes, the first of which is meant where none is named, and with how much notice slices are taken for them; nil:
 // nobody comes.
-func Read(list, notice config.Value, first job.NodeID, of Slices) *House {
+func Read(list, notice strict.Value, first job.NodeID, of Slices) *House {
 	h := &House{Notice: notice.Duration(0, time.Hour, 30*time.Second)}
 	for _, e := range list.List("a list of guests such as [{at: 5m, name: team, slices: 2, for: 20m}]", Most) {
 		h.read(e, first, of)
@@ -91,7 +91,7 @@ func Read(list, notice config.Value, first job.NodeID, of Slices) *House {
 const longest = 10 * 365 * 24 * time.Hour
 
 // read reads one line: a guest, or a stream of them.
-func (h *House) read(e config.Value, first job.NodeID, of Slices) {
+func (h *House) read(e strict.Value, first job.NodeID, of Slices) {
 	o := e.Object("name", "owner", "node", "profile", "slices", "at", "for", "patience", "every", "count")
 	g := Guest{Name: o.Need("name", "team").Label("guest"), Owner: o.Get("owner").Text("what guests have in common who are alike", "")}
 	at := o.Get("at").Duration(0, longest, 0)

@@ -6,7 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/prng"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/bidder"
 	"sluice.dev/sluice/internal/lab/sim"
 	"sluice.dev/sluice/internal/lab/workload"
@@ -32,14 +32,14 @@ const Own = "own"
 const allShares = 1_000_000
 
 // agents reads a list such as [{strategy: honest, share: 90%}, {name: liars, strategy: inflate, share: 10%}].
-func (s *Scenario) agents(v config.Value) {
+func (s *Scenario) agents(v strict.Value) {
 	total := int64(0)
 	for _, e := range v.List("a list of agents such as [{strategy: honest, share: 100%, think: 5ms}]", 100) {
 		o := e.Object("name", "strategy", "by", "share", "think")
 		strategy := o.Need("strategy", "honest")
 		kind, known := bidder.Find(strategy.Text("a strategy such as honest", "honest"))
 		if !known {
-			strategy.Wrong("there is no strategy %q; %s", strategy.Text("", ""), config.Suggest(strategy.Text("", ""), bidder.Names()))
+			strategy.Wrong("there is no strategy %q; %s", strategy.Text("", ""), strict.Hint(strategy.Text("", ""), bidder.Names()))
 		}
 		a := Agents{
 			Name: o.Get("name").Label(kind.Name), Strategy: kind, By: kind.By,
@@ -73,7 +73,7 @@ func (s *Scenario) agentsOf(name string) *Agents {
 }
 
 // agentName reads the name of the agents that bid for a job or a stream of jobs; empty: the shares decide.
-func (s *Scenario) agentName(v config.Value) string {
+func (s *Scenario) agentName(v strict.Value) string {
 	name := v.Label("")
 	if name == "" || name == Own || s.agentsOf(name) != nil {
 		return name
@@ -82,7 +82,7 @@ func (s *Scenario) agentName(v config.Value) string {
 	for i := range s.Workload.Agents {
 		known = append(known, s.Workload.Agents[i].Name)
 	}
-	v.Wrong("there are no agents %q; %s", name, config.Suggest(name, known))
+	v.Wrong("there are no agents %q; %s", name, strict.Hint(name, known))
 	return ""
 }
 

@@ -9,15 +9,15 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
 func TestAgentsAreRead(t *testing.T) {
-	s, err := Load("small", config.Set{Path: "market", Value: "{lambda: 0.3, weigh: time, repack: never, starve: never}"},
-		config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%, think: 5ms}, {name: liars, strategy: shade, by: 2.5, share: 0.1}]"},
-		config.Set{Path: "workload.synthetic.1.agent", Value: "liars"})
+	s, err := Load("small", strict.Set{Path: "market", Value: "{lambda: 0.3, weigh: time, repack: never, starve: never}"},
+		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%, think: 5ms}, {name: liars, strategy: shade, by: 2.5, share: 0.1}]"},
+		strict.Set{Path: "workload.synthetic.1.agent", Value: "liars"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +38,9 @@ func TestAgentsAreRead(t *testing.T) {
 	if _, err := s.parseExpectation("waitMean@nobody < 5m"); err == nil {
 		t.Error("there is a group nobody")
 	}
-	_, err = Load("small", config.Set{Path: "market", Value: "{lamda: 0.3}"}, config.Set{Path: "workload.jobs", Value: "[{at: 0s, name: r, rigid: {walltime: 5m}, memory: 4Gi, agent: honest}]"},
-		config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%}, {strategy: honest, by: 3}, {strategy: hnest, share: 50%}, {name: own, strategy: slow}]"},
-		config.Set{Path: "workload.synthetic.1.agent", Value: "liar"})
+	_, err = Load("small", strict.Set{Path: "market", Value: "{lamda: 0.3}"}, strict.Set{Path: "workload.jobs", Value: "[{at: 0s, name: r, rigid: {walltime: 5m}, memory: 4Gi, agent: honest}]"},
+		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%}, {strategy: honest, by: 3}, {strategy: hnest, share: 50%}, {name: own, strategy: slow}]"},
+		strict.Set{Path: "workload.synthetic.1.agent", Value: "liar"})
 	for _, want := range []string{
 		`market.lamda: unknown key; did you mean "lambda"?`, "the strategy honest has no number", "there are agents honest already", `there is no strategy "hnest"; did you mean "honest"?`,
 		"add up to more than all jobs", "stands for jobs without an agent", "nobody bids for a rigid job", `there are no agents "liar"`,
@@ -87,9 +87,9 @@ func TestShares(t *testing.T) {
 }
 
 // runs plays small for a few hours under jasda, and gives its figures.
-func runs(t *testing.T, sets ...config.Set) measure.Metrics {
+func runs(t *testing.T, sets ...strict.Set) measure.Metrics {
 	t.Helper()
-	s, err := Load("small", append([]config.Set{{Path: "window", Value: "{warmup: 30m, until: 4h, limit: 7d}"}}, sets...)...)
+	s, err := Load("small", append([]strict.Set{{Path: "window", Value: "{warmup: 30m, until: 4h, limit: 7d}"}}, sets...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func runs(t *testing.T, sets ...config.Set) measure.Metrics {
 // negotiation that this takes is counted.
 func TestHonestAgentsDoTheSameWork(t *testing.T) {
 	inside := runs(t)
-	outside := runs(t, config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 100%, think: 5ms}]"})
+	outside := runs(t, strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 100%, think: 5ms}]"})
 	a, b := inside.Get(measure.UsefulWork), outside.Get(measure.UsefulWork)
 	if math.Abs(a-b) > .03*a || outside.Get(measure.Unfinished) > 0 {
 		t.Errorf("%v s of work inside, %v outside; unfinished %v", a, b, outside.Get(measure.Unfinished))
@@ -133,9 +133,9 @@ func TestUnderEveryStrategy(t *testing.T) {
 	for _, name := range []string{"inflate", "understate", "tiny-memory", "hoard", "snipe", "slow", "silent", "collude", "hostile"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := runs(t, config.Set{Path: "window", Value: "{until: 40m, limit: 6h}"}, config.Set{Path: "model.network", Value: "{delay: 1ms, jitter: 1ms, loss: 0.1%}"},
-				config.Set{Path: "faults", Value: "[{every: 15m, kill: daemon, for: 2s}]"},
-				config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 50%}, {strategy: " + name + ", share: 40%}]"})
+			m := runs(t, strict.Set{Path: "window", Value: "{until: 40m, limit: 6h}"}, strict.Set{Path: "model.network", Value: "{delay: 1ms, jitter: 1ms, loss: 0.1%}"},
+				strict.Set{Path: "faults", Value: "[{every: 15m, kill: daemon, for: 2s}]"},
+				strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 50%}, {strategy: " + name + ", share: 40%}]"})
 			if m.Get(measure.Awards) == 0 || m.Get(measure.Unfinished) > m.Get(measure.InGroup(measure.Jobs, name)) {
 				t.Errorf("%v awards, %v jobs unfinished of which %v have such agents", m.Get(measure.Awards), m.Get(measure.Unfinished), m.Get(measure.InGroup(measure.Jobs, name)))
 			}

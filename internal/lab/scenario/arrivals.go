@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/trace"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 	"sluice.dev/sluice/internal/lab/workload/synthetic"
@@ -18,7 +19,7 @@ func arrivalKeys() []string {
 }
 
 // parts reads what a stream is composed of: a file of arrivals, and whose programs.
-func (s *Scenario) parts(o config.Object, t *Stream) {
+func (s *Scenario) parts(o strict.Object, t *Stream) {
 	t.Measured = true
 	if a := o.Get("arrivals"); a.Given() {
 		t.Trace = s.arrivals(a)
@@ -39,7 +40,7 @@ const (
 	outputToken = 20 * time.Millisecond
 )
 
-func (s *Scenario) arrivals(v config.Value) *compose.Trace {
+func (s *Scenario) arrivals(v strict.Value) *compose.Trace {
 	o := v.Object(arrivalKeys()...)
 	t := &compose.Trace{
 		File:     o.Need("file", "swf/log.swf.gz").Text("a file below --data DIR such as swf/log.swf.gz", ""),
@@ -66,7 +67,7 @@ func (s *Scenario) arrivals(v config.Value) *compose.Trace {
 }
 
 // format finds a format of arrivals; the zero one where there is none of the name.
-func (s *Scenario) format(v config.Value) trace.Format {
+func (s *Scenario) format(v strict.Value) trace.Format {
 	name := v.Text("a format such as swf", "")
 	var known []string
 	for _, f := range s.formats {
@@ -79,13 +80,13 @@ func (s *Scenario) format(v config.Value) trace.Format {
 		known = append(known, f.Name)
 	}
 	if name != "" {
-		v.Wrong("is %q, no format of arrivals; %s", name, config.Suggest(name, known))
+		v.Wrong("is %q, no format of arrivals; %s", name, strict.Hint(name, known))
 	}
 	return trace.Format{}
 }
 
 // runTime reads what is run by what has no run time in its file.
-func runTime(v config.Value, f trace.Format) compose.RunTime {
+func runTime(v strict.Value, f trace.Format) compose.RunTime {
 	if !v.Given() {
 		switch {
 		case slices.Contains(f.Kinds, trace.Request):

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
@@ -14,7 +14,7 @@ import (
 func BenchmarkNegotiation(b *testing.B) {
 	for name, agents := range map[string]string{"inside": "[]", "agents": "[{strategy: honest, share: 100%, think: 5ms}]", "hostile": "[{strategy: honest, share: 90%}, {strategy: hostile, share: 10%}]"} {
 		b.Run(name, func(b *testing.B) {
-			s, err := Load("small", config.Set{Path: "window", Value: "{until: 4h, limit: 1d}"}, config.Set{Path: "workload.agents", Value: agents})
+			s, err := Load("small", strict.Set{Path: "window", Value: "{until: 4h, limit: 1d}"}, strict.Set{Path: "workload.agents", Value: agents})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // Expectation is one line about the outcome. There are three kinds:
@@ -84,7 +84,7 @@ func holds(a float64, op string, b float64) bool {
 	return a > b
 }
 
-func (s *Scenario) expect(v config.Value) {
+func (s *Scenario) expect(v strict.Value) {
 	for _, e := range v.List("a list of lines such as [\"utilization >= 0.8\", \"train ends before 10m\"]", 1000) {
 		text := e.Text("a line such as utilization >= 0.8", "")
 		if text == "" {
@@ -150,7 +150,7 @@ func (s *Scenario) parseSide(word string) (side, error) {
 		mechanism, metric = "", word
 	}
 	if known := s.metricNames(); !slices.Contains(known, metric) {
-		return side{}, fmt.Errorf("%q is no metric; %s", metric, config.Suggest(metric, known))
+		return side{}, fmt.Errorf("%q is no metric; %s", metric, strict.Hint(metric, known))
 	}
 	return side{mechanism: mechanism, metric: metric}, nil
 }
@@ -210,5 +210,5 @@ func (s *Scenario) knowsJob(name string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%q is no job: this scenario writes no jobs out", name)
 	}
-	return fmt.Errorf("%q is no job; %s", name, config.Suggest(name, names))
+	return fmt.Errorf("%q is no job; %s", name, strict.Hint(name, names))
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/workload/synthetic"
 )
 
 // generator reads arrivals and durations.
-func (s *Scenario) generator(o config.Object) *synthetic.Jobs {
+func (s *Scenario) generator(o strict.Object) *synthetic.Jobs {
 	g := &synthetic.Jobs{
 		Seed:    uint64(o.Get("seed").Integer(0, 1<<31, 0)),
 		Diurnal: o.Get("diurnal").Real(1, 1000, 1),
@@ -36,7 +37,7 @@ func (s *Scenario) generator(o config.Object) *synthetic.Jobs {
 }
 
 // sizes reads how many GPUs jobs have, each number with its weight, such as {1: 80, 2: 20}.
-func sizes(v config.Value) (out []synthetic.Weight) {
+func sizes(v strict.Value) (out []synthetic.Weight) {
 	o := v.Object()
 	for _, k := range o.Keys() {
 		n, err := strconv.Atoi(k)
@@ -54,7 +55,7 @@ func sizes(v config.Value) (out []synthetic.Weight) {
 }
 
 // durations reads {fixed: 5m}, {uniform: [1m, 5m]} or {lognormal: {median: 10m, sigma: 1.5}}.
-func durations(v config.Value) synthetic.Duration {
+func durations(v strict.Value) synthetic.Duration {
 	o := v.Object("fixed", "uniform", "lognormal")
 	given := 0
 	for _, k := range []string{"fixed", "uniform", "lognormal"} {
@@ -65,7 +66,7 @@ func durations(v config.Value) synthetic.Duration {
 	if given != 1 {
 		v.Wrong("gives %d of fixed, uniform and lognormal; want exactly one, or philly", given)
 	}
-	length := func(w config.Value) time.Duration { return w.Duration(time.Second, MaxSpan, time.Second) }
+	length := func(w strict.Value) time.Duration { return w.Duration(time.Second, MaxSpan, time.Second) }
 	switch {
 	case o.Get("uniform").Given():
 		ends := o.Get("uniform").List("two lengths of time such as [1m, 5m]", 2)

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/cluster"
 	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/measure"
@@ -31,7 +31,7 @@ type Host struct {
 }
 
 // host reads the host of a scenario, if it has one.
-func (s *Scenario) host(v config.Value) {
+func (s *Scenario) host(v strict.Value) {
 	if !v.Given() {
 		return
 	}
@@ -143,5 +143,5 @@ func (t Table) hostOf(s *Scenario) (*planner.Kind, error) {
 			names = append(names, k.Name)
 		}
 	}
-	return nil, errkind.Errorf(errkind.Invalid, "host: there is no planner %q that stops nothing; %s", s.Host.Planner, config.Suggest(s.Host.Planner, names))
+	return nil, errkind.Errorf(errkind.Invalid, "host: there is no planner %q that stops nothing; %s", s.Host.Planner, strict.Hint(s.Host.Planner, names))
 }

@@ -8,7 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/swarm"
 	"sluice.dev/sluice/internal/lab/swarm/meter"
@@ -23,7 +23,7 @@ const (
 )
 
 // swarm reads a world of lean nodes, which stands instead of a cluster and its work.
-func (s *Scenario) swarm(v config.Value) {
+func (s *Scenario) swarm(v strict.Value) {
 	o := v.Object("zones", "nodes", "gates", "digest", "decision", "rigid", "tasks", "network", "stragglers", "faults")
 	w := leanworld.Usual(int(o.Need("zones", "10").Integer(1, maxLeanZones, 10)), swarm.Kind{}, 0)
 	w.Cluster.PerZone = int(o.Get("nodes").Integer(leastLeanNodes, maxLeanNodes, 100))
@@ -67,7 +67,7 @@ func (s *Scenario) swarm(v config.Value) {
 }
 
 // readLean reads what a scenario of lean nodes has beside them.
-func (s *Scenario) readLean(o config.Object) {
+func (s *Scenario) readLean(o strict.Object) {
 	for _, key := range []string{"cluster", "host", "queues", "market", "flow", "workload", "model", "memory", "faults"} {
 		if x := o.Get(key); x.Given() {
 			x.Wrong("is of scenarios with a cluster; one with lean nodes (swarm) says all of that there")
@@ -113,7 +113,7 @@ names:
 			}
 		}
 		if name != All {
-			problems = append(problems, fmt.Errorf("mechanism %q does not place short tasks on lean nodes, which scenario %s has; %s", name, s.Name, config.Suggest(name, append(known, All))))
+			problems = append(problems, fmt.Errorf("mechanism %q does not place short tasks on lean nodes, which scenario %s has; %s", name, s.Name, strict.Hint(name, append(known, All))))
 		}
 	}
 	if len(problems) > 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	leanworld "sluice.dev/sluice/internal/lab/swarm/world"
 	"sluice.dev/sluice/internal/lab/trace"
 )
@@ -21,7 +21,7 @@ type SwarmLog struct {
 }
 
 // leanArrivals reads where the short tasks of lean nodes come from, if not from a draw.
-func (s *Scenario) leanArrivals(tasks config.Object, f *leanworld.Flow) {
+func (s *Scenario) leanArrivals(tasks strict.Object, f *leanworld.Flow) {
 	v := tasks.Get("arrivals")
 	if !v.Given() {
 		return

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/policy"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/filler"
 	"sluice.dev/sluice/internal/lab/oom"
 	"sluice.dev/sluice/internal/lab/planner"
@@ -173,7 +173,7 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 		if _, known, _ := filler.Named(name); known {
 			return Mechanism{}, fmt.Errorf("mechanism %s: it fills the gaps of a host, and scenario %s has none", name, s.Name)
 		}
-		return Mechanism{}, fmt.Errorf("there is no mechanism %q; %s", name, config.Suggest(name, append(t.Names(), All)))
+		return Mechanism{}, fmt.Errorf("there is no mechanism %q; %s", name, strict.Hint(name, append(t.Names(), All)))
 	}
 	if !own {
 		wanted = s.Settings.Policy
@@ -191,7 +191,7 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 		for _, p := range t.Policies {
 			known = append(known, p.Name())
 		}
-		return Mechanism{}, fmt.Errorf("mechanism %s: there is no policy %q; %s", name, wanted, config.Suggest(wanted, known))
+		return Mechanism{}, fmt.Errorf("mechanism %s: there is no policy %q; %s", name, wanted, strict.Hint(wanted, known))
 	}
 	if own {
 		name = base + ":" + p.Name()

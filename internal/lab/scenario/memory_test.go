@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 // stormy plays airlock-storm under those that are named, airlock if none is, with some values replaced.
-func stormy(t *testing.T, names []string, sets ...config.Set) []scenario.Result {
+func stormy(t *testing.T, names []string, sets ...strict.Set) []scenario.Result {
 	t.Helper()
 	s, err := reader().Load("airlock-storm", sets...)
 	if err != nil {
@@ -38,7 +38,7 @@ func stormy(t *testing.T, names []string, sets ...config.Set) []scenario.Result 
 }
 
 // hours are enough of the storms for these tests.
-var hours = config.Set{Path: "window.until", Value: "2h"}
+var hours = strict.Set{Path: "window.until", Value: "2h"}
 
 // TestWhatOthersLose: the same storms where the nodes do nothing, and others do. It is what the survival of work is held against.
 func TestWhatOthersLose(t *testing.T) {
@@ -76,7 +76,7 @@ func TestWhatOthersLose(t *testing.T) {
 
 // TestNodesTellWhatTheyDid: what is counted by those who carried it out.
 func TestNodesTellWhatTheyDid(t *testing.T) {
-	for _, sets := range [][]config.Set{{hours}, {hours, {Path: "memory.park", Value: "0Gi"}, {Path: "memory.hot", Value: "false"}}} {
+	for _, sets := range [][]strict.Set{{hours}, {hours, {Path: "memory.park", Value: "0Gi"}, {Path: "memory.hot", Value: "false"}}} {
 		r := stormy(t, nil, sets...)[0]
 		told, counted := map[string]int64{}, map[string]int64{}
 		over := time.Duration(0)
@@ -104,12 +104,12 @@ func TestNodesTellWhatTheyDid(t *testing.T) {
 
 // TestStormsAreDrawn: with a spread each seed has storms of its own, and the same seed the same.
 func TestStormsAreDrawn(t *testing.T) {
-	short := []config.Set{{Path: "memory.spread", Value: "3m"}, {Path: "window.until", Value: "1h"}}
+	short := []strict.Set{{Path: "memory.spread", Value: "3m"}, {Path: "window.until", Value: "1h"}}
 	figures := func(r scenario.Result) [3]float64 {
 		return [3]float64{r.Metrics.Get(measure.TimeOverLine), r.Metrics.Get(measure.StoodStill), r.Metrics.Get(measure.CompletionMean)}
 	}
 	first := figures(stormy(t, nil, short...)[0])
-	both := stormy(t, nil, append(short, config.Set{Path: "seeds", Value: "1-2"})...)
+	both := stormy(t, nil, append(short, strict.Set{Path: "seeds", Value: "1-2"})...)
 	if len(both) != 2 || figures(both[0]) != first || figures(both[1]) == first {
 		t.Errorf("two seeds have the same storms, or the first has others when it is played again: %v, then %v and %v", first, figures(both[0]), figures(both[1]))
 	}
@@ -118,7 +118,7 @@ func TestStormsAreDrawn(t *testing.T) {
 // TestAHostThatDiesInAStorm: what stood still goes on when its node is back, nothing is lost, and nothing is committed twice.
 func TestAHostThatDiesInAStorm(t *testing.T) {
 	for _, keep := range []string{"true", "false"} {
-		r := stormy(t, nil, config.Set{Path: "faults", Value: "[{at: 20m40s, kill: node, node: n-1, for: 20s, keep: " + keep + "}, {at: 25m20s, kill: node, node: n-2, for: 45s, keep: " + keep +
+		r := stormy(t, nil, strict.Set{Path: "faults", Value: "[{at: 20m40s, kill: node, node: n-1, for: 20s, keep: " + keep + "}, {at: 25m20s, kill: node, node: n-2, for: 45s, keep: " + keep +
 			"}, {at: 31m, cut: network, node: n-1, for: 2m}, {at: 55m20s, kill: daemon, node: n-1, for: 10s}]"})[0]
 		if n := r.Metrics.Get(measure.Unfinished); n != 0 {
 			t.Errorf("%v jobs never ended", n)

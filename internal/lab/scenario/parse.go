@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
 	inventory "sluice.dev/sluice/internal/edge/inventory/sim"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/guest"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/trace"
@@ -43,22 +44,22 @@ type Reader struct {
 }
 
 // Parse reads a scenario that takes no arrivals from a file.
-func Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
+func Parse(name string, data []byte, sets ...strict.Set) (*Scenario, error) {
 	return Reader{}.Parse(name, data, sets...)
 }
 
 // Parse reads a scenario; name is what the file is called in messages. sets replace values before it is read. The error is
 // of kind Invalid and lists every problem with its line and column.
-func (r Reader) Parse(name string, data []byte, sets ...config.Set) (*Scenario, error) {
+func (r Reader) Parse(name string, data []byte, sets ...strict.Set) (*Scenario, error) {
 	s := &Scenario{formats: r.Formats}
-	err := config.Read(name, data, sets, func(root config.Value) { s.read(root) })
+	err := strict.Read(name, data, sets, func(root strict.Value) { s.read(root) })
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Scenario) read(root config.Value) {
+func (s *Scenario) read(root strict.Value) {
 	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "flow", "workload", "model", "memory", "faults", "window", "seeds", "expect", "swarm")
 	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
 	if s.Name != "" && !goodName(s.Name) {
@@ -70,10 +71,10 @@ func (s *Scenario) read(root config.Value) {
 		return
 	}
 	s.cluster(o.Need("cluster", "{nodes: [{gpus: \"sim:a100-40gb=2,layout=3g.20gb+2g.10gb+2x1g.5gb\"}]}"))
-	s.Queues = o.Get("queues").Queues()
+	s.Queues = config.QueuesOf(o.Get("queues"))
 	s.settings(o.Get("mechanism"))
-	s.Settings.Market = o.Get("market").Market()
-	s.Settings.Flow = o.Get("flow").Flow()
+	s.Settings.Market = config.MarketOf(o.Get("market"))
+	s.Settings.Flow = config.FlowOf(o.Get("flow"))
 	s.window(o.Get("window"))
 	s.model(o.Get("model"))
 	s.host(o.Get("host"))
@@ -95,14 +96,14 @@ func goodName(s string) bool {
 }
 
 // moment is an instant of virtual time, written as the time since the start.
-func moment(v config.Value, or quantity.Instant) quantity.Instant {
+func moment(v strict.Value, or quantity.Instant) quantity.Instant {
 	if !v.Given() {
 		return or
 	}
 	return quantity.Instant(v.Duration(0, MaxSpan, 0))
 }
 
-func (s *Scenario) cluster(v config.Value) {
+func (s *Scenario) cluster(v strict.Value) {
 	o := v.Object("nodes", "zones", "gates", "reservations", "guests", "notice")
 	total := 0
 	for _, e := range o.Need("nodes", "[{gpus: \"sim:a100-80gb=2\"}]").List("a list of nodes such as [{name: n, count: 2, gpus: \"sim:a30-24gb=2\"}]", MaxNodes) {
@@ -159,7 +160,7 @@ func (s *Scenario) cluster(v config.Value) {
 }
 
 // addNodes adds count nodes of equal slices: name for one, name-1, name-2 and so on for several.
-func (s *Scenario) addNodes(e config.Value, name string, count int, all []protocol.Slice) {
+func (s *Scenario) addNodes(e strict.Value, name string, count int, all []protocol.Slice) {
 	for i := range count {
 		id := name
 		if count > 1 {
@@ -181,7 +182,7 @@ func (s *Scenario) addNodes(e config.Value, name string, count int, all []protoc
 }
 
 // reservation reads one line; it becomes one reservation for each slice that its pattern matches.
-func (s *Scenario) reservation(e config.Value) {
+func (s *Scenario) reservation(e strict.Value) {
 	o := e.Object("kind", "slices", "at", "start", "for", "every", "truncate")
 	kinds := []protocol.ReservationKind{
 		protocol.ForDrain, protocol.ForMaintenance, protocol.ForServing, protocol.ForReclaim, protocol.ForGeometry, protocol.ForOwner,
@@ -241,7 +242,7 @@ func matches(pattern, id string) bool {
 }
 
 // used reads the mechanisms that run where the command line names none, or is the one by default.
-func used(v config.Value, or string) (names []string) {
+func used(v strict.Value, or string) (names []string) {
 	for _, e := range v.List("a list of mechanisms such as ["+or+", all]", 100) {
 		if name := e.Text("a mechanism such as "+or, ""); name != "" {
 			names = append(names, name)
@@ -253,13 +254,13 @@ func used(v config.Value, or string) (names []string) {
 	return names
 }
 
-func (s *Scenario) settings(v config.Value) {
+func (s *Scenario) settings(v strict.Value) {
 	o := v.Object("use", "policy", "rigid", "starve", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
 		"continue", "ends", "preempt", "restore", "checkpoint")
 	t := &s.Settings
 	t.Use = used(o.Get("use"), "sja")
 	t.Policy = o.Get("policy").Text("a policy such as fair", "")
-	t.Starvation = o.Get("starve").Starvation()
+	t.Starvation = config.StarvationOf(o.Get("starve"))
 	t.Rigid = o.Get("rigid").Text("a planner such as easy", "")
 	t.Horizon = o.Get("horizon").Duration(time.Second, MaxSpan, time.Hour)
 	t.MinWindow = o.Get("minWindow").Duration(time.Millisecond, MaxSpan, time.Second)
@@ -277,7 +278,7 @@ func (s *Scenario) settings(v config.Value) {
 	t.Checkpoint = o.Get("checkpoint").Duration(0, time.Hour, 15*time.Second)
 }
 
-func (s *Scenario) window(v config.Value) {
+func (s *Scenario) window(v strict.Value) {
 	o := v.Object("warmup", "until", "limit")
 	w := &s.Window
 	w.Warmup = moment(o.Get("warmup"), 0)
@@ -292,7 +293,7 @@ func (s *Scenario) window(v config.Value) {
 }
 
 // seeds reads a list of seeds or a text such as 1-20 or 1,3,9.
-func (s *Scenario) seeds(v config.Value) {
+func (s *Scenario) seeds(v strict.Value) {
 	s.Seeds = []uint64{1}
 	if !v.Given() {
 		return

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/oom"
 	"sluice.dev/sluice/internal/lab/sim"
 )
@@ -42,7 +42,7 @@ func (m *HostMemory) survivor(i int) {
 const mostStorms = 100_000
 
 // memory reads the hosts' memory and its storms.
-func (s *Scenario) memory(v config.Value) {
+func (s *Scenario) memory(v strict.Value) {
 	if !v.Given() {
 		return
 	}
@@ -69,7 +69,7 @@ func (s *Scenario) memory(v config.Value) {
 }
 
 // excess reads the limit on joint excess: none where it is left out.
-func excess(o config.Object, memory quantity.Amount) (c joint.Config) {
+func excess(o strict.Object, memory quantity.Amount) (c joint.Config) {
 	chance, correlation := o.Get("excess"), o.Get("correlation")
 	if !chance.Given() {
 		if correlation.Given() {
@@ -89,7 +89,7 @@ func excess(o config.Object, memory quantity.Amount) (c joint.Config) {
 }
 
 // storm reads a line such as {at: 10m, every: 1h, node: n-1, shape: leak, size: 40Gi, for: 1m}.
-func (s *Scenario) storm(e config.Value, m *HostMemory) {
+func (s *Scenario) storm(e strict.Value, m *HostMemory) {
 	o := e.Object("at", "every", "node", "shape", "size", "for")
 	x := sim.Storm{
 		Shape: sim.Shape(o.Need("shape", "leak").Choice(sim.ShapeNames()...)), Size: o.Need("size", "40Gi").Bytes(1<<20, GiB),
@@ -100,7 +100,7 @@ func (s *Scenario) storm(e config.Value, m *HostMemory) {
 		name := n.Label("")
 		i := slices.IndexFunc(s.Nodes, func(x Node) bool { return string(x.ID) == name })
 		if i < 0 {
-			n.Wrong("there is no node %q; %s", name, config.Suggest(name, s.nodeNames()))
+			n.Wrong("there is no node %q; %s", name, strict.Hint(name, s.nodeNames()))
 			return
 		}
 		nodes = s.Nodes[i : i+1]

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 )
 
-func (s *Scenario) model(v config.Value) {
+func (s *Scenario) model(v strict.Value) {
 	o := v.Object("network", "timeError", "memoryError")
 	s.Model.TimeError, s.Model.MemoryError = errorOf(o.Get("timeError"), compose.Error{}), errorOf(o.Get("memoryError"), compose.Error{})
 	n := o.Get("network").Object("delay", "jitter", "loss", "duplication")
@@ -22,13 +22,13 @@ func (s *Scenario) model(v config.Value) {
 }
 
 // faults reads lines such as {at: 1h, kill: node, node: n-1, for: 5m} and {every: 6h, cut: network, for: 30s}.
-func (s *Scenario) faults(v config.Value) {
+func (s *Scenario) faults(v strict.Value) {
 	for _, e := range v.List("a list of faults such as [{at: 1h, kill: node, node: n-1, for: 5m}]", 10_000) {
 		s.fault(e)
 	}
 }
 
-func (s *Scenario) fault(e config.Value) {
+func (s *Scenario) fault(e strict.Value) {
 	o := e.Object("at", "every", "kill", "cut", "skew", "drain", "node", "zone", "gate", "for", "keep", "drift")
 	var f Fault
 	verbs := 0
@@ -59,7 +59,7 @@ func (s *Scenario) fault(e config.Value) {
 }
 
 // when reads when a fault comes, for how long, and how.
-func (s *Scenario) when(e config.Value, o config.Object, f *Fault) {
+func (s *Scenario) when(e strict.Value, o strict.Object, f *Fault) {
 	switch at, every := o.Get("at"), o.Get("every"); {
 	case at.Given() == every.Given():
 		e.Wrong("does not say when; want exactly one of at: 1h (once) and every: 6h (on average, at random)")
@@ -93,7 +93,7 @@ func (s *Scenario) when(e config.Value, o config.Object, f *Fault) {
 }
 
 // struck reads whom a fault strikes.
-func (s *Scenario) struck(e config.Value, o config.Object, f *Fault) {
+func (s *Scenario) struck(e strict.Value, o strict.Object, f *Fault) {
 	for _, kind := range []string{KillZone, KillGate} {
 		if v := o.Get(kind); f.Kind == kind || v.Given() || f.Kind == DrainZone && kind == KillZone {
 			s.struckAmong(e, v, f, kind)
@@ -112,7 +112,7 @@ func (s *Scenario) struck(e config.Value, o config.Object, f *Fault) {
 		name := n.Label("")
 		i := slices.IndexFunc(s.Nodes, func(x Node) bool { return string(x.ID) == name })
 		if i < 0 && name != "" {
-			n.Wrong("there is no node %q; %s", name, config.Suggest(name, s.nodeNames()))
+			n.Wrong("there is no node %q; %s", name, strict.Hint(name, s.nodeNames()))
 			return
 		}
 		if i >= 0 {
@@ -122,7 +122,7 @@ func (s *Scenario) struck(e config.Value, o config.Object, f *Fault) {
 }
 
 // struckAmong reads which zone or gate a fault strikes.
-func (s *Scenario) struckAmong(e, v config.Value, f *Fault, kind string) {
+func (s *Scenario) struckAmong(e, v strict.Value, f *Fault, kind string) {
 	var names []string
 	for i := range s.Zones {
 		names = append(names, string(s.zoneName(i)))
@@ -147,7 +147,7 @@ func (s *Scenario) struckAmong(e, v config.Value, f *Fault, kind string) {
 	case v.Given():
 		name := v.Label("")
 		if name != "" && !slices.Contains(names, name) {
-			v.Wrong("there is no %s %q; %s", kind, name, config.Suggest(name, names[:min(20, len(names))]))
+			v.Wrong("there is no %s %q; %s", kind, name, strict.Hint(name, names[:min(20, len(names))]))
 		}
 		if f.Zone = job.ZoneID(name); kind == KillGate {
 			f.Zone, f.Gate = "", job.GateID(name)

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 const minute = quantity.Instant(time.Minute)
@@ -106,7 +106,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestSetReplaces(t *testing.T) {
-	sets := []config.Set{
+	sets := []strict.Set{
 		{Path: "mechanism.horizon", Value: "5m"}, {Path: "workload.jobs.1.rigid.walltime", Value: "7m"},
 		{Path: "model.network", Value: "{delay: 3s}"}, {Path: "seeds", Value: "9"},
 	}
@@ -117,11 +117,11 @@ func TestSetReplaces(t *testing.T) {
 	if s.Settings.Horizon != 5*time.Minute || s.Workload.Jobs[1].Declared != 7*time.Minute || s.Model.Network != (Network{Delay: 3 * time.Second}) || s.Seeds[0] != 9 {
 		t.Errorf("%+v", s)
 	}
-	s, err = Load("small", config.Set{Path: "model.timeError.sigma", Value: "0.5"}, config.Set{Path: "workload.synthetic.1.timeError", Value: "{bias: -0.5}"})
+	s, err = Load("small", strict.Set{Path: "model.timeError.sigma", Value: "0.5"}, strict.Set{Path: "workload.synthetic.1.timeError", Value: "{bias: -0.5}"})
 	if err != nil || s.Workload.Streams[0].Options.TimeError.Sigma != .5 || s.Workload.Streams[1].Options.TimeError.Bias != -.5 || s.Workload.Streams[1].Options.TimeError.Sigma != 0 {
 		t.Errorf("errors of declared times: %v, %+v", err, s.Workload.Streams)
 	}
-	for set, want := range map[config.Set]string{
+	for set, want := range map[strict.Set]string{
 		{Path: "mechanism.horizn", Value: "5m"}:         `mechanism.horizn: unknown key; did you mean "horizon"?`,
 		{Path: "mechanism.horizon", Value: "soon"}:      `mechanism.horizon: `,
 		{Path: "workload.jobs.9.at", Value: "1s"}:       `"9" has no place there`,
@@ -180,7 +180,7 @@ expect:
   - nothing.waits
 `
 	_, err := Parse("bad.yml", []byte(bad))
-	var problems *config.Problems
+	var problems *strict.Problems
 	if errkind.Of(err) != errkind.Invalid || !errors.As(err, &problems) {
 		t.Fatalf("got %v", err)
 	}

@@ -12,10 +12,11 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-func (s *Scenario) work(v config.Value) {
+func (s *Scenario) work(v strict.Value) {
 	o := v.Object("jobs", "synthetic", "compose", "agents")
 	if v.Given() && !o.Has("jobs") && !o.Has("synthetic") && !o.Has("compose") {
 		v.Wrong("offers no work; give jobs (written out), synthetic (generated) or compose (from published traces)")
@@ -41,7 +42,7 @@ func (s *Scenario) work(v config.Value) {
 }
 
 // jobLine reads one line of explicit jobs: one job, or count of them every so often.
-func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
+func (s *Scenario) jobLine(e strict.Value, names map[string]bool) {
 	o := e.Object(append([]string{"at", "name", "count", "every", "due", "agent", "true"}, config.WorkKeys()...)...)
 	before := e.Count()
 	name := o.Need("name", "a").Label("")
@@ -76,7 +77,7 @@ func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
 	j.Work = truth.Get("time").Duration(time.Millisecond, MaxSpan, j.Declared)
 	j.Memory.Phases = phases(spec.Profile)
 	if m := truth.Get("memory"); m.Given() {
-		at := m.Memory(spec.Total)
+		at := config.MemoryOf(m, spec.Total)
 		if at.Form != trp.Phases && e.Count() == before {
 			m.Wrong("the truth is a size such as 12Gi, or phases with mean and sd")
 		}
@@ -91,14 +92,14 @@ func (s *Scenario) jobLine(e config.Value, names map[string]bool) {
 		return
 	}
 	if len(s.Queues) > 0 && j.Queue != config.DefaultQueue && !slices.ContainsFunc(s.Queues, func(q protocol.Queue) bool { return q.Name == j.Queue }) {
-		o.Get("queue").Wrong("there is no queue %q; %s", j.Queue, config.Suggest(j.Queue, s.queueNames()))
+		o.Get("queue").Wrong("there is no queue %q; %s", j.Queue, strict.Hint(j.Queue, s.queueNames()))
 		return
 	}
 	s.addJobs(e, Job{Name: name, Job: j}, at, every, due, count, names)
 }
 
 // addJobs adds count copies of a job: name for one, name-1, name-2 and so on for several.
-func (s *Scenario) addJobs(e config.Value, j Job, at quantity.Instant, every, due time.Duration, count int, names map[string]bool) {
+func (s *Scenario) addJobs(e strict.Value, j Job, at quantity.Instant, every, due time.Duration, count int, names map[string]bool) {
 	if len(s.Workload.Jobs)+count > MaxJobs {
 		e.Wrong("makes more than %d jobs; use synthetic for large workloads", MaxJobs)
 		return

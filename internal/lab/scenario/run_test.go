@@ -9,7 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
@@ -79,8 +79,8 @@ func TestSmallIsWhatItSays(t *testing.T) {
 
 // TestSameSeedSameBytes: neither the number of workers nor of processors changes a byte.
 func TestSameSeedSameBytes(t *testing.T) {
-	s, err := scenario.Load("small", config.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, config.Set{Path: "model.network", Value: "{delay: 2ms, jitter: 5ms, loss: 1%}"},
-		config.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 40%, think: 5ms}, {strategy: collude, share: 30%}, {strategy: hostile, share: 5%}]"})
+	s, err := scenario.Load("small", strict.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, strict.Set{Path: "model.network", Value: "{delay: 2ms, jitter: 5ms, loss: 1%}"},
+		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 40%, think: 5ms}, {strategy: collude, share: 30%}, {strategy: hostile, share: 5%}]"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestMechanismsByName(t *testing.T) {
 
 // TestWhatCannotBeRun is said before anything runs, all of it.
 func TestWhatCannotBeRun(t *testing.T) {
-	s, err := scenario.Load("philly-mig", config.Set{Path: "faults", Value: "[{every: 1h, kill: node, for: 1m}]"})
+	s, err := scenario.Load("philly-mig", strict.Set{Path: "faults", Value: "[{every: 1h, kill: node, for: 1m}]"})
 	if err != nil {
 		t.Fatal(err)
 	}

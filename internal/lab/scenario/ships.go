@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 //go:embed scenarios
@@ -46,14 +46,14 @@ func Open(name string) (text []byte, called string, err error) {
 		return text, name + extension, nil
 	}
 	if !strings.Contains(name, ".") && !strings.HasPrefix(name, "/") {
-		return nil, "", errkind.Errorf(errkind.Invalid, "no scenario %q ships with this program, and it is no file: %s", name, config.Suggest(name, Shipped()))
+		return nil, "", errkind.Errorf(errkind.Invalid, "no scenario %q ships with this program, and it is no file: %s", name, strict.Hint(name, Shipped()))
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, "", errkind.Errorf(errkind.Invalid, "read the scenario: %w", err)
 	}
 	defer f.Close()
-	text, err = io.ReadAll(io.LimitReader(f, config.MaxFileBytes+1))
+	text, err = io.ReadAll(io.LimitReader(f, strict.MaxFileBytes+1))
 	if err != nil {
 		return nil, "", errkind.Errorf(errkind.Invalid, "read the scenario %s: %w", name, err)
 	}
@@ -61,10 +61,10 @@ func Open(name string) (text []byte, called string, err error) {
 }
 
 // Load opens and parses a scenario that takes no arrivals from a file.
-func Load(name string, sets ...config.Set) (*Scenario, error) { return Reader{}.Load(name, sets...) }
+func Load(name string, sets ...strict.Set) (*Scenario, error) { return Reader{}.Load(name, sets...) }
 
 // Load opens and parses a scenario.
-func (r Reader) Load(name string, sets ...config.Set) (*Scenario, error) {
+func (r Reader) Load(name string, sets ...strict.Set) (*Scenario, error) {
 	data, called, err := Open(name)
 	if err != nil {
 		return nil, err

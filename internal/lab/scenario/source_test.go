@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
@@ -161,7 +161,7 @@ func TestWorkOfASeed(t *testing.T) {
 
 // TestALookAtTheWorkCanBeStopped: who asks for it hears so, and is not told of a part as if it were the whole.
 func TestALookAtTheWorkCanBeStopped(t *testing.T) {
-	s, err := Load("small", config.Set{Path: "workload.synthetic.0.jobs", Value: "100000000"})
+	s, err := Load("small", strict.Set{Path: "workload.synthetic.0.jobs", Value: "100000000"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/bound"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/workload"
@@ -165,10 +166,10 @@ func computeSlices(c bound.Class) int {
 }
 
 // streams reads the generated and composed work.
-func (s *Scenario) streams(o config.Object) (out []Stream) {
+func (s *Scenario) streams(o strict.Object) (out []Stream) {
 	for _, kind := range []string{"synthetic", "compose"} {
 		v := o.Get(kind)
-		list := []config.Value{v}
+		list := []strict.Value{v}
 		if v.Listed() {
 			list = v.List("a stream or a list of streams", 100)
 		}
@@ -192,7 +193,7 @@ func streamKeys(generated bool) []string {
 	return append(keys, "programs")
 }
 
-func (s *Scenario) stream(e config.Value, generated bool) Stream {
+func (s *Scenario) stream(e strict.Value, generated bool) Stream {
 	o := e.Object(streamKeys(generated)...)
 	t := Stream{Agent: s.agentName(o.Get("agent"))}
 	if q := o.Get("queue"); q.Text("a queue, or \"\" for those of the arrivals", "") != "" { // a replacement takes the one in the file away
@@ -230,7 +231,7 @@ func (s *Scenario) stream(e config.Value, generated bool) Stream {
 }
 
 // deadlines reads {share: 50%, slack: [5, 20]}.
-func deadlines(v config.Value) compose.Deadlines {
+func deadlines(v strict.Value) compose.Deadlines {
 	if !v.Given() {
 		return compose.Deadlines{}
 	}
@@ -249,7 +250,7 @@ func deadlines(v config.Value) compose.Deadlines {
 }
 
 // errorOf reads how declarations are off: a factor exp(bias + sigma z) on the truth.
-func errorOf(v config.Value, or compose.Error) compose.Error {
+func errorOf(v strict.Value, or compose.Error) compose.Error {
 	if !v.Given() {
 		return or
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
 )
@@ -21,7 +21,7 @@ workload:
 `
 
 // played are the results of a scenario under its mechanisms.
-func played(t *testing.T, text string, mechanisms []string, sets ...config.Set) []scenario.Result {
+func played(t *testing.T, text string, mechanisms []string, sets ...strict.Set) []scenario.Result {
 	t.Helper()
 	s, err := scenario.Parse("wide.yml", []byte(text), sets...)
 	if err != nil {
@@ -46,13 +46,13 @@ func TestAGangThatNoNodeHoldsIsRejected(t *testing.T) {
 	for _, c := range []struct {
 		why        string
 		mechanisms []string
-		sets       []config.Set
+		sets       []strict.Set
 		rejected   float64
 	}{
 		{"wider than a node", nil, nil, 1},
-		{"wider than the cluster", nil, []config.Set{{Path: "workload.jobs.0.rigid.slices", Value: "5"}}, 1},
-		{"wider than every class", []string{"easy"}, []config.Set{{Path: "workload.jobs.0.rigid.slices", Value: "5"}}, 1},
-		{"it may lie on two nodes", nil, []config.Set{{Path: "workload.jobs.0.rigid.topology", Value: "zone"}}, 0},
+		{"wider than the cluster", nil, []strict.Set{{Path: "workload.jobs.0.rigid.slices", Value: "5"}}, 1},
+		{"wider than every class", []string{"easy"}, []strict.Set{{Path: "workload.jobs.0.rigid.slices", Value: "5"}}, 1},
+		{"it may lie on two nodes", nil, []strict.Set{{Path: "workload.jobs.0.rigid.topology", Value: "zone"}}, 0},
 	} {
 		for _, r := range played(t, wide, c.mechanisms, c.sets...) {
 			m := r.Run.Metrics

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
 )
@@ -59,8 +59,8 @@ func TestSeveralZonesDrain(t *testing.T) {
 
 // TestOneZoneIsWhatItWas: a scenario that asks for one gives the bytes of one that asks for none; two give others.
 func TestOneZoneIsWhatItWas(t *testing.T) {
-	run := func(sets ...config.Set) string {
-		s, err := scenario.Load("small", append(sets, config.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, config.Set{Path: "seeds", Value: "1"})...)
+	run := func(sets ...strict.Set) string {
+		s, err := scenario.Load("small", append(sets, strict.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, strict.Set{Path: "seeds", Value: "1"})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,12 +82,12 @@ func TestOneZoneIsWhatItWas(t *testing.T) {
 		}
 		return b.String()
 	}
-	nodes := config.Set{Path: "cluster.nodes.0.count", Value: "2"}
+	nodes := strict.Set{Path: "cluster.nodes.0.count", Value: "2"}
 	plain := run(nodes)
-	if run(nodes, config.Set{Path: "cluster.zones", Value: "1"}) != plain {
+	if run(nodes, strict.Set{Path: "cluster.zones", Value: "1"}) != plain {
 		t.Error("with zones: 1 the bytes are others")
 	}
-	if run(nodes, config.Set{Path: "cluster.zones", Value: "2"}) == plain {
+	if run(nodes, strict.Set{Path: "cluster.zones", Value: "2"}) == plain {
 		t.Error("with zones: 2 the bytes are the same: the key is not read")
 	}
 }
@@ -103,7 +103,7 @@ func TestWrongZones(t *testing.T) {
 		{"faults", "[{at: 1s, kill: zone, zone: zone-1, node: n-1, for: 1s}]", "leave the node out"},
 		{"faults", "[{at: 1s, kill: node, zone: zone-1, node: n-1, for: 1s}]", "only kill: zone strikes a zone"},
 	} {
-		if _, err := scenario.Parse("zoned.yml", []byte(zoned), config.Set{Path: c.path, Value: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := scenario.Parse("zoned.yml", []byte(zoned), strict.Set{Path: c.path, Value: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s: %v, want %q", c.path, c.value, err, c.want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"io"
 
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // maxLine is the longest line in bytes: a hundred times what the published traces have, and the bound of a reader's
@@ -54,7 +54,7 @@ func (s *source) open() error {
 		}
 		s.lines = bufio.NewReaderSize(unzipped, maxLine)
 	}
-	if mark, _ := s.lines.Peek(len(config.ByteOrderMark)); string(mark) == config.ByteOrderMark {
+	if mark, _ := s.lines.Peek(len(strict.ByteOrderMark)); string(mark) == strict.ByteOrderMark {
 		_, _ = s.lines.Discard(len(mark)) // they are in the buffer
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/host/datadir"
+	"sluice.dev/sluice/internal/edge/strict"
 )
 
 // verifyJournal reads a data directory's journal and says in one line what stands there.
@@ -104,7 +105,7 @@ func ReadDaemon(name string) (config.Daemon, error) {
 		return config.Daemon{}, command.Usage("--config: %w", err)
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, config.MaxFileBytes+1))
+	data, err := io.ReadAll(io.LimitReader(file, strict.MaxFileBytes+1))
 	if err != nil {
 		return config.Daemon{}, fmt.Errorf("--config %s: %w", name, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/face/cli/jobs"
 	"sluice.dev/sluice/internal/face/cli/session"
@@ -122,12 +123,12 @@ func composeRun(given map[string]string, rigid bool, env, sets, argv []string) (
 	if dir == "" && strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
 		return submission{}, command.Usage("the command %s lies in a directory, and none goes along: give --dir . to copy the current one, or the whole path", argv[0])
 	}
-	var list []config.Set
+	var list []strict.Set
 	quoted := func(v any) string {
 		data, _ := json.Marshal(v) // strings and lists of them
 		return string(data)
 	}
-	add := func(path, value string) { list = append(list, config.Set{Path: path, Value: value}) }
+	add := func(path, value string) { list = append(list, strict.Set{Path: path, Value: value}) }
 	add("apiVersion", config.APIVersion)
 	add("kind", config.JobKind)
 	if given["name"] == "" {
@@ -207,7 +208,7 @@ func missing(given map[string]string, rigid bool) error {
 
 // asFlags says what is wrong with a composed job in terms of the flags.
 func asFlags(err error) error {
-	var found *config.Problems
+	var found *strict.Problems
 	if !errors.As(err, &found) {
 		return err
 	}

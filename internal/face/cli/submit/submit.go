@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/face/cli/jobs"
 	"sluice.dev/sluice/internal/face/cli/session"
 )
@@ -122,7 +123,7 @@ func read(a *session.Session, files []string) ([]submission, error) {
 // open reads one file and says what its relative paths are relative to.
 func open(a *session.Session, file string) (data []byte, base string, err error) {
 	if file == "-" {
-		data, err = io.ReadAll(io.LimitReader(a.In, config.MaxFileBytes+1))
+		data, err = io.ReadAll(io.LimitReader(a.In, strict.MaxFileBytes+1))
 		if err != nil {
 			return nil, "", fmt.Errorf("stdin: %w", err)
 		}
@@ -133,7 +134,7 @@ func open(a *session.Session, file string) (data []byte, base string, err error)
 		return nil, "", err
 	}
 	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, config.MaxFileBytes+1))
+	data, err = io.ReadAll(io.LimitReader(f, strict.MaxFileBytes+1))
 	return data, filepath.Dir(file), err
 }
 

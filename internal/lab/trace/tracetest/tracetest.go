@@ -15,7 +15,7 @@ import (
 	"testing/iotest"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/trace"
 )
 
@@ -117,8 +117,8 @@ func (s *Suite) dresses(t *testing.T) {
 		"no last line end":      strings.TrimSuffix(s.Sample, "\n"),
 		"gzip":                  zipped(s.Sample),
 		"gzip in two members":   zipped(s.Sample[:half]) + zipped(s.Sample[half:]),
-		"byte order mark":       config.ByteOrderMark + s.Sample,
-		"gzip, byte order mark": zipped(config.ByteOrderMark + s.Sample),
+		"byte order mark":       strict.ByteOrderMark + s.Sample,
+		"gzip, byte order mark": zipped(strict.ByteOrderMark + s.Sample),
 		"gzip, carriage return": zipped(strings.ReplaceAll(s.Sample, "\n", "\r\n")),
 	} {
 		for way, reader := range map[string]io.Reader{"": strings.NewReader(content), " byte by byte": iotest.OneByteReader(strings.NewReader(content))} {

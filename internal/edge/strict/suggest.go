@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// suggest says what somebody who wrote word may have meant, of known: the word, empty if none is near, and a hint that
+// Suggest says what somebody who wrote word may have meant, of known: the word, empty if none is near, and a hint that
 // always says something useful.
-func suggest(word string, known []string) (meant, hint string) {
+func Suggest(word string, known []string) (meant, hint string) {
 	best, least := "", max(2, len(word)/3)+1
 	for _, k := range known {
 		if len(word) > 64 {
@@ -50,4 +50,10 @@ func distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
+}
+
+// Hint says what somebody who wrote word may have meant of the known words: "did you mean x?", or the list of them.
+func Hint(word string, known []string) string {
+	_, hint := Suggest(word, known)
+	return hint
 }

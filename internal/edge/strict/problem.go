@@ -1,4 +1,8 @@
-package config
+// Package strict reads strict YAML (so JSON too): unknown and doubled keys are errors, anchors are refused, and one error lists every
+// problem with its file, line, column, key path, what is wrong and what would be right. Nothing is half-accepted.
+//
+// Value and Object report what is wrong to their file's list and then give a harmless value, so that one pass finds everything.
+package strict
 
 import (
 	"cmp"
@@ -10,6 +14,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sluice.dev/sluice/internal/core/errkind"
+)
+
+const (
+	// MaxFileBytes is the largest file that is read: 1 MiB.
+	MaxFileBytes = 1 << 20
+
+	maxDepth    = 16      // of nested lists and mappings; ours need 5
+	maxNodes    = 200_000 // of one document; a full ensemble (4096 runs of 40 phases) still fits
+	maxProblems = 50      // more are counted, not listed
 )
 
 // Problem is one thing wrong with a file.
@@ -50,34 +63,37 @@ func (ps *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// collector gathers the problems of one file.
-type collector struct {
-	file  string
+// File gathers the problems of one file.
+type File struct {
+	File  string
 	found Problems
 	// bare sizes, without a unit, are taken as bytes: the file was taken before they were refused.
 	bare bool
 }
 
+// New begins the problems of a file. bare: sizes without a unit are taken as bytes, as in files that were taken before these were refused.
+func New(name string, bare bool) *File { return &File{File: name, bare: bare} }
+
 // add records a problem at a place in the file.
-func (c *collector) add(line, column int, path, format string, args ...any) {
+func (c *File) add(line, column int, path, format string, args ...any) {
 	if len(c.found.List) >= maxProblems {
 		c.found.More++
 		return
 	}
-	c.found.List = append(c.found.List, Problem{c.file, max(line, 1), max(column, 1), path, fmt.Sprintf(format, args...)})
+	c.found.List = append(c.found.List, Problem{c.File, max(line, 1), max(column, 1), path, fmt.Sprintf(format, args...)})
 }
 
-// at records a problem at a node.
-func (c *collector) at(n *yaml.Node, path, format string, args ...any) {
+// At records a problem at a node.
+func (c *File) At(n *yaml.Node, path, format string, args ...any) {
 	c.add(n.Line, n.Column, path, format, args...)
 }
 
-// count is how many problems there are, to see whether a part added some.
-func (c *collector) count() int { return len(c.found.List) + c.found.More }
+// Count is how many problems there are, to see whether a part added some.
+func (c *File) Count() int { return len(c.found.List) + c.found.More }
 
-// err is nil if nothing was found, else an error of kind Invalid that unwraps to *Problems.
-func (c *collector) err() error {
-	if c.count() == 0 {
+// Err is nil if nothing was found, else an error of kind Invalid that unwraps to *Problems.
+func (c *File) Err() error {
+	if c.Count() == 0 {
 		return nil
 	}
 	slices.SortStableFunc(c.found.List, func(a, b Problem) int {
@@ -86,8 +102,8 @@ func (c *collector) err() error {
 	return &errkind.Error{Kind: errkind.Invalid, Err: &c.found}
 }
 
-// reasons splits an error into its joined parts, for messages of one line each.
-func reasons(err error) []error {
+// Reasons splits an error into its joined parts, for messages of one line each.
+func Reasons(err error) []error {
 	var many interface{ Unwrap() []error }
 	if errors.As(err, &many) {
 		return many.Unwrap()

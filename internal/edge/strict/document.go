@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 // ByteOrderMark is what some editors put before UTF-8 text. It is no part of the text.
 const ByteOrderMark = "\ufeff"
 
-// documents splits a file into its YAML documents. Hostile input is refused before and after parsing: size, bytes that
+// Documents splits a file into its YAML documents. Hostile input is refused before and after parsing: size, bytes that
 // are no text, nesting, number of nodes, anchors and aliases (the bombs are made of them).
-func (c *collector) documents(data []byte, most int) []*yaml.Node {
+func (c *File) Documents(data []byte, most int) []*yaml.Node {
 	if len(data) > MaxFileBytes {
 		c.add(1, 1, "", "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
 		return nil
@@ -43,7 +43,7 @@ func (c *collector) documents(data []byte, most int) []*yaml.Node {
 			continue
 		}
 		if len(docs) == most {
-			c.at(&doc, "", "more than %d documents in one file; split the file", most)
+			c.At(&doc, "", "more than %d documents in one file; split the file", most)
 			return nil
 		}
 		nodes := 0
@@ -59,7 +59,7 @@ func (c *collector) documents(data []byte, most int) []*yaml.Node {
 }
 
 // text checks that data is UTF-8 without control characters and says where it is not.
-func (c *collector) text(data []byte) bool {
+func (c *File) text(data []byte) bool {
 	line, column := 1, 1
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])
@@ -86,17 +86,17 @@ func empty(doc *yaml.Node) bool {
 }
 
 // tame checks the shape of a document.
-func (c *collector) tame(n *yaml.Node, depth int, nodes *int) bool {
+func (c *File) tame(n *yaml.Node, depth int, nodes *int) bool {
 	*nodes++
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		c.at(n, "", "anchors and aliases are not read; write the value out")
+		c.At(n, "", "anchors and aliases are not read; write the value out")
 		return false
 	case depth > maxDepth:
-		c.at(n, "", "nested deeper than %d levels", maxDepth)
+		c.At(n, "", "nested deeper than %d levels", maxDepth)
 		return false
 	case *nodes > maxNodes:
-		c.at(n, "", "more than %d values in one document", maxNodes)
+		c.At(n, "", "more than %d values in one document", maxNodes)
 		return false
 	}
 	for _, child := range n.Content {

@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"fmt"
@@ -24,15 +24,15 @@ func parseFraction(s string, scale int64) (int64, bool) {
 	return n, err == nil
 }
 
-// formatFraction writes n parts of scale as a decimal.
-func formatFraction(n, scale int64) string {
+// FormatFraction writes n parts of scale as a decimal.
+func FormatFraction(n, scale int64) string {
 	digits := len(strconv.FormatInt(scale, 10)) - 1
 	s := fmt.Sprintf("%d.%0*d", n/scale, digits, n%scale)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// formatDuration writes a length of time exactly and without idle zeros: 2h, 1d12h, 1.5s.
-func formatDuration(d time.Duration) string {
+// FormatDuration writes a length of time exactly and without idle zeros: 2h, 1d12h, 1.5s.
+func FormatDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	out := ""
 	if d >= 2*day {
