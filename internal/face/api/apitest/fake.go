@@ -18,12 +18,6 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// Now is the moment at which everything in a fresh Fake stands.
-func Now() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
-
-// At is a moment some time after Now.
-func At(d time.Duration) quantity.Instant { return quantity.At(Now().Add(d)) }
-
 // Fake is a Service with jobs in memory. Its exported fields may be set before it is used; its methods are safe for
 // concurrent use.
 type Fake struct {
@@ -143,7 +137,7 @@ func (f *Fake) Snapshot() []byte {
 func (f *Fake) Set(j status.Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if i := f.find(j.Name); i >= 0 {
+	if i := find(f.jobs, j.Name); i >= 0 {
 		f.jobs[i] = j
 	} else {
 		f.jobs = append(f.jobs, j)
@@ -165,8 +159,8 @@ func (f *Fake) Asked(name job.ID) <-chan struct{} {
 	return c
 }
 
-func (f *Fake) find(name job.ID) int {
-	return slices.IndexFunc(f.jobs, func(j status.Job) bool { return j.Name == name })
+func find(list []status.Job, name job.ID) int {
+	return slices.IndexFunc(list, func(j status.Job) bool { return j.Name == name })
 }
 
 // SubmitAll keeps the jobs as waiting.
@@ -194,7 +188,7 @@ func (f *Fake) submit(request string, spec *job.Spec, snapshot []byte) (host.Rec
 	}
 	f.mu.Lock()
 	_, again := f.requests[request]
-	exists := f.find(spec.Name) >= 0
+	exists := find(f.jobs, spec.Name) >= 0
 	f.requests[request] = spec.Name
 	f.snapshot = snapshot
 	f.mu.Unlock()
@@ -222,7 +216,7 @@ func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, er
 func (f *Fake) replace(name job.ID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := f.find(name)
+	i := find(f.jobs, name)
 	if i >= 0 && !f.jobs[i].State.Final() {
 		return errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", name)
 	}
@@ -253,7 +247,7 @@ func (f *Fake) over(what string, name job.ID) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.jobs[f.find(name)].State.Final() {
+	if !f.jobs[find(f.jobs, name)].State.Final() {
 		return errkind.Errorf(errkind.Conflict, "job %q is not over", name)
 	}
 	return nil
@@ -275,7 +269,7 @@ func (f *Fake) on(what string, name job.ID) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.find(name) < 0 {
+	if find(f.jobs, name) < 0 {
 		return missing(name)
 	}
 	return nil
@@ -313,7 +307,7 @@ func (f *Fake) Job(_ context.Context, name job.ID) (status.Job, error) {
 		close(c)
 		delete(f.asked, name)
 	}
-	i := f.find(name)
+	i := find(f.jobs, name)
 	if f.Err != nil || i < 0 {
 		return status.Job{}, firstError(f.Err, missing(name))
 	}
@@ -334,7 +328,7 @@ func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 	j, err := f.Job(ctx, name)
 	told := f.Told[name]
 	return status.Explanation{
-		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank, Endured: f.endured(name),
+		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank, Endured: endured(f.AirlockList, name),
 		Job: j, Summary: "waits for a longer window", Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
 		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}}, Nearest: "memory 39Gi",
 	}, err

@@ -45,9 +45,9 @@ func storm(slice job.SliceID) []status.Airlock {
 }
 
 // endured are the steps that were taken with a job.
-func (f *Fake) endured(name job.ID) (out []status.AirlockStep) {
-	for i := range f.AirlockList {
-		for _, s := range f.AirlockList[i].Steps {
+func endured(list []status.Airlock, name job.ID) (out []status.AirlockStep) {
+	for i := range list {
+		for _, s := range list[i].Steps {
 			if s.Job == name {
 				out = append(out, s)
 			}
