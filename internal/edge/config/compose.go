@@ -20,7 +20,7 @@ func Compose(sets []strict.Set) (spec *job.Spec, workdir string, err error) {
 	if err := c.Err(); err != nil {
 		return nil, "", err
 	}
-	spec, workdir = oneJob(c, c.Root(doc, &schema))
+	spec, workdir = oneJob(c.Root(doc, &schema))
 	if err := c.Err(); err != nil {
 		return nil, "", err
 	}

@@ -93,7 +93,7 @@ func parseJobs(c *strict.File, data []byte) ([]Job, error) {
 	seen := map[job.ID]int{}
 	schema := jobFile()
 	for _, doc := range docs {
-		spec, workdir := oneJob(c, c.Root(doc, &schema))
+		spec, workdir := oneJob(c.Root(doc, &schema))
 		if line, again := seen[spec.Name]; again && spec.Name != "" {
 			c.At(doc, "metadata.name", "%q is the name of the job in line %d too; names are unique", spec.Name, line)
 		}
@@ -107,9 +107,9 @@ func parseJobs(c *strict.File, data []byte) ([]Job, error) {
 }
 
 // oneJob reads one document. What it returns is good only if no problem was added.
-func oneJob(c *strict.File, doc strict.Value) (*job.Spec, string) {
+func oneJob(doc strict.Value) (*job.Spec, string) {
 	top := doc.AsObject()
-	headed(c, top)
+	headed(top)
 	s := &job.Spec{Name: job.ID(top.Must("metadata").AsObject().Must("name").Label(""))}
 
 	o := top.Must("spec").AsObject()
@@ -127,7 +127,7 @@ func oneJob(c *strict.File, doc strict.Value) (*job.Spec, string) {
 }
 
 // headed checks what every file of ours begins with.
-func headed(c *strict.File, top strict.Object) {
+func headed(top strict.Object) {
 	for _, key := range []string{"apiVersion", "kind"} {
 		v := top.Must(key)
 		if want := v.Form.Words[0]; v.Text(want, want) != want {

@@ -42,7 +42,7 @@ func ParseQueue(name string, data []byte) (q Queue, err error) {
 	file := queueFile()
 	for _, doc := range c.Documents(data, 1) {
 		top := c.Root(doc, &file).AsObject()
-		headed(c, top)
+		headed(top)
 		q.Name = top.Must("metadata").AsObject().Must("name").Label("")
 		o := top.Must("spec").AsObject()
 		q.Weight, q.Cap, q.MaxJobs = o.Get("weight").AsNumber(), int(o.Get("cap").AsNumber()), int(o.Get("maxJobs").AsNumber())

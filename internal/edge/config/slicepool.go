@@ -123,7 +123,7 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 	file := slicePoolFile()
 	for _, doc := range c.Documents(data, 1) {
 		top := c.Root(doc, &file).AsObject()
-		headed(c, top)
+		headed(top)
 		p.Name = top.Must("metadata").AsObject().Must("name").Label("")
 		o := top.Must("spec").AsObject()
 		p.Nodes = textsOf(o.Get("nodeSelector"))

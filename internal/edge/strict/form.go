@@ -31,6 +31,7 @@ type Field struct {
 // kind of a form.
 type kind uint8
 
+// What a form may be.
 const (
 	isText   kind = iota // text of the kind that want says
 	IsNumber             // a number from least to most

@@ -1,4 +1,3 @@
-// Package apitest has a Service that does nothing but answer: for tests of the API and of its clients.
 package apitest
 
 import (

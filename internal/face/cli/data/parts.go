@@ -15,8 +15,8 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/journal/local"
-	"sluice.dev/sluice/internal/host/datadir"
 	"sluice.dev/sluice/internal/edge/strict"
+	"sluice.dev/sluice/internal/host/datadir"
 )
 
 // verifyJournal reads a data directory's journal and says in one line what stands there.
