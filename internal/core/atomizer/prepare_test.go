@@ -60,9 +60,9 @@ func TestAStartIsPlannedWith(t *testing.T) {
 	}
 }
 
-// TestAStartGetsTimeAfterPiecesInVain: a fixed time, since a factor on units of a millisecond makes up for no slow start; the
+// TestAStartGetsTimeAfterPiecesWithoutProgress: a fixed time, since a factor on units of a millisecond makes up for no slow start; the
 // last resort has the whole window anyway, and what goes on starts nothing.
-func TestAStartGetsTimeAfterPiecesInVain(t *testing.T) {
+func TestAStartGetsTimeAfterPiecesWithoutProgress(t *testing.T) {
 	spec := &job.Spec{
 		Kind: job.Items, Total: 100, Grid: 100, PerUnit: time.Millisecond, Parallelism: 2, Slices: 1, Startup: 300 * time.Millisecond,
 		Safe: trp.Table{Bounds: []int64{100}, Least: [][]quantity.Amount{{1}}},
@@ -80,10 +80,10 @@ func TestAStartGetsTimeAfterPiecesInVain(t *testing.T) {
 		v := &atomizer.View{Spec: spec, Learned: &protocol.Learned{Margin: 1000, Failures: c.failures}}
 		p, r := atomizer.Fit(v, atomizer.Window{Capacity: trp.Vector{1}, Speed: 1000, End: quantity.Instant(0).Add(time.Minute)})
 		if beside := p.Wall - p.Run - spec.Startup; r.Why != atomizer.Interested || beside != c.want {
-			t.Errorf("after %d in vain: %v on top of its start, want %v: %+v", c.failures, beside, c.want, r)
+			t.Errorf("after %d without progress: %v on top of its start, want %v: %+v", c.failures, beside, c.want, r)
 		}
 		if least := atomizer.LeastWindow(v, 1000); least != p.Length {
-			t.Errorf("after %d in vain: %v is the least window, its piece takes %v", c.failures, least, p.Length)
+			t.Errorf("after %d without progress: %v is the least window, its piece takes %v", c.failures, least, p.Length)
 		}
 	}
 	hopeful := &atomizer.View{Spec: spec, Learned: &protocol.Learned{Margin: 1000, Failures: 2}, Hopeful: true}

@@ -81,7 +81,8 @@ func (d *Desk) sell(now quantity.Instant, a *Ask, token job.Token, start, end qu
 	plan.Resume = j.Progress().Resume()
 	d.book.Fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, Node: node, Slice: a.Slice,
-		Also: a.Also, Members: members, Speed: a.Speed, Range: a.Range, Start: start, End: end, Demand: a.Demand, Peak: a.Peak, Plan: plan, Bid: a.Bid, At: a.asked,
+		Also: a.Also, Members: members, Speed: a.Speed, Range: a.Range, Start: start, End: end, Demand: a.Demand,
+		Peak: a.Peak, Plan: plan, Bid: a.Bid, At: a.asked,
 	})
 	l := j.Lease(token)
 	l.Redeemed(now, a.id)

@@ -115,25 +115,25 @@ func Result(
 const sigkill = 9
 
 // Wave counts ends without progress on one of two sides: the job's failures, and ends from outside. A subjob that was asked for before the
-// last end of a side was counted ran beside it, and belongs to the same wave: failing and killing are false for it.
+// last end of a side was counted ran beside it, and belongs to the same wave: newFailure and newKill are false for it.
 type Wave struct {
-	l                *protocol.Learned
-	now              quantity.Instant
-	failing, killing bool
+	l                   *protocol.Learned
+	now                 quantity.Instant
+	newFailure, newKill bool
 }
 
 // WaveOf is the wave that the end of a claim belongs to.
 func WaveOf(now quantity.Instant, c *protocol.Claim, l *protocol.Learned) Wave {
-	return Wave{l: l, now: now, failing: l.FailedAt == 0 || c.Asked > l.FailedAt, killing: l.KilledAt == 0 || c.Asked > l.KilledAt}
+	return Wave{l: l, now: now, newFailure: l.FailedAt == 0 || c.Asked > l.FailedAt, newKill: l.KilledAt == 0 || c.Asked > l.KilledAt}
 }
 
 // first says that no end of this wave was counted yet, on either side.
-func (w *Wave) first() bool { return w.failing && w.killing }
+func (w *Wave) first() bool { return w.newFailure && w.newKill }
 
 // Fail counts it as the job's failure.
 func (w *Wave) Fail(detail string) {
 	w.l.LastDetail = detail
-	if w.failing {
+	if w.newFailure {
 		w.l.Failures, w.l.FailedAt = w.l.Failures+1, w.now
 	}
 }
@@ -141,7 +141,7 @@ func (w *Wave) Fail(detail string) {
 // Kill counts it as ended from outside.
 func (w *Wave) Kill(detail string) {
 	w.l.LastDetail = detail
-	if w.killing {
+	if w.newKill {
 		w.l.Kills, w.l.KilledAt = w.l.Kills+1, w.now
 	}
 }

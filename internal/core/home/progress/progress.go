@@ -84,8 +84,8 @@ func (p *Progress) Skipped() job.Ranges {
 	return p.skipped
 }
 
-// Spoiled is how many units were given up in this life of the job.
-func (p *Progress) Spoiled() int64 {
+// Bad is how many units were given up in this life of the job.
+func (p *Progress) Bad() int64 {
 	if p == nil {
 		return 0
 	}

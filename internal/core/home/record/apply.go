@@ -78,7 +78,7 @@ func (b *Book) remove(j *Job) {
 	b.sum -= j.sum
 	b.retire(j)
 	b.lists.strike(j)
-	b.Closed.stay(j)
+	b.Closed.withdraw(j)
 	if j.work != nil {
 		b.rest(j)
 		b.Agenda.Set(Publishing, j, quantity.Never)
@@ -98,7 +98,7 @@ func (b *Book) adopt(r *protocol.Record) {
 	b.sought, b.found = j.ID, j
 	switch {
 	case r.Verdict.State.Final():
-		b.Closed.say(j)
+		b.Closed.announce(j)
 	case !j.Complete():
 		b.enliven(j)
 	}
@@ -162,7 +162,7 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 	case protocol.Ended:
 		j.MakeEnding().Close(f.Verdict, f.At)
 		b.retire(j)
-		b.Closed.say(j)
+		b.Closed.announce(j)
 	case protocol.HomeReopened:
 		b.reopen(j, f)
 	case protocol.HomeLeaving:
@@ -253,7 +253,7 @@ func (b *Book) reopen(j *Job, f *protocol.Fact) {
 	j.Generation, j.Submitted = f.Generation, f.At
 	j.Spec, j.specSum = b.specs.Share(f.Spec)
 	j.Held = false
-	b.Closed.stay(j)
+	b.Closed.withdraw(j)
 	j.end = nil
 	if w := j.work; w != nil {
 		w.history.Reopen()

@@ -30,14 +30,14 @@ func newClosed(archive *filing.Config, retry time.Duration) Closed {
 	return c
 }
 
-// say has the gate told of a job's verdict.
-func (c *Closed) say(j *Job) {
+// announce has the gate told of a job's verdict.
+func (c *Closed) announce(j *Job) {
 	e := j.makeEnd()
 	e.closing = c.saying.Say(e.closing, j)
 }
 
-// stay takes a job out of those that are closed, and of those that leave.
-func (c *Closed) stay(j *Job) {
+// withdraw takes a job out of those that are closed, and of those that leave.
+func (c *Closed) withdraw(j *Job) {
 	if e := j.end; e != nil {
 		e.closing, e.leaving = c.saying.Confirm(e.closing), c.leaving.Drop(e.leaving)
 	}
@@ -61,8 +61,8 @@ func (c *Closed) mayLeave(j *Job) {
 // Leaves says whether a job is on its way to the archive.
 func (c *Closed) Leaves(j *Job) bool { return j.end != nil && j.end.leaving != nil }
 
-// Said are the jobs whose verdicts are said now, by id.
-func (c *Closed) Said(now quantity.Instant) []*Job {
+// DueVerdicts are the jobs whose verdicts are said now, by id.
+func (c *Closed) DueVerdicts(now quantity.Instant) []*Job {
 	c.due = c.due[:0]
 	for j, ok := c.saying.Next(now); ok; j, ok = c.saying.Next(now) {
 		c.due = append(c.due, j)
@@ -73,8 +73,8 @@ func (c *Closed) Said(now quantity.Instant) []*Job {
 	return ByName(c.due)
 }
 
-// Left are the jobs that are filed now, by id.
-func (c *Closed) Left(now quantity.Instant) []*Job { return ByName(c.leaving.Due(now)) }
+// DueFilings are the jobs that are filed now, by id.
+func (c *Closed) DueFilings(now quantity.Instant) []*Job { return ByName(c.leaving.Due(now)) }
 
 // Wake is when to ask again.
 func (c *Closed) Wake() quantity.Instant { return min(c.saying.Wake(), c.leaving.Wake()) }

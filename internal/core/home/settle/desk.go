@@ -108,7 +108,7 @@ func (d *Desk) Hopeless(j *record.Job) string {
 			return fmt.Sprintf("%s %d fails whenever it runs alone%s", j.Spec.UnitName(), bad.Range.From, last)
 		}
 	}
-	if bad, most := j.Progress().Spoiled(), max(16, j.Spec.Total/100); bad > most {
+	if bad, most := j.Progress().Bad(), max(16, j.Spec.Total/100); bad > most {
 		return fmt.Sprintf("%d %ss were bad, more than the %d that may be skipped%s", bad, j.Spec.UnitName(), most, last)
 	}
 	return d.supply.Beyond(j)

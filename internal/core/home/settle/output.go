@@ -35,13 +35,13 @@ func (d *Desk) askPublications(now quantity.Instant, j *record.Job, out *protoco
 
 // sayClosed tells the gate of verdicts, and the archive of jobs that leave.
 func (d *Desk) sayClosed(now quantity.Instant, out *protocol.Out) {
-	for _, j := range d.book.Closed.Said(now) {
+	for _, j := range d.book.Closed.DueVerdicts(now) {
 		body := out.Closing(protocol.Closing{Verdict: j.Ending().Verdict(), At: j.Ending().Ended()})
 		d.claims.Send(out, protocol.Message{
 			Kind: protocol.Closed, To: d.cfg.Gates.Of(j.ID), Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Body: body,
 		})
 	}
-	for _, j := range d.book.Closed.Left(now) {
+	for _, j := range d.book.Closed.DueFilings(now) {
 		filed := j.AppendFacts(nil)
 		filed[0].Actor = d.cfg.Self
 		to := protocol.Address{Role: protocol.Archive}
