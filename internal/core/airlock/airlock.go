@@ -107,8 +107,8 @@ func (d *Decision) String() string {
 // Airlock has the room that a decision needs. It keeps nothing from one to the next.
 type Airlock struct {
 	cfg Config
-	// heap of the tasks that are looked at, by key, and all of them: those at next and behind it were popped. highest comes first, or what is lowest; ascending:
-	// they are of this decision, and what lowest says.
+	// heap of the tasks that are looked at, by key, and all of them: those at next and behind it were popped. highest comes first, or what
+	// is lowest; ascending: they are of this decision, and what lowest says.
 	heap, all          []ranked
 	next               int
 	highest, ascending bool
@@ -134,7 +134,8 @@ func (a *Airlock) growth(g quantity.Amount) quantity.Amount {
 	return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Horizon), int64(time.Second)))
 }
 
-// lack is what is to be made free at a reading: down to the calm line, in an emergency to the severe one. It is never nothing: one that stalls has memory.
+// lack is what is to be made free at a reading: down to the calm line, in an emergency to the severe one. It is never nothing: one that
+// stalls has memory.
 func (a *Airlock) lack(r *Reading) quantity.Amount {
 	line := r.calm
 	if r.Level == Emergency {

@@ -11,14 +11,14 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// standing is a task that stands still for so long, with a part of it outside that is more than lies between the calm line of a host of 100 GiB and its
-// severe one.
+// standing is a task that stands still for so long, with a part of it outside that is more than lies between the calm line of a host of 100
+// GiB and its severe one.
 func standing(seq uint64, stood time.Duration) Task {
 	return Task{Token: job.Token{Epoch: 1, Seq: seq}, Start: 1, Resident: 20 * gib, Parked: 9 * gib, State: Suspended, Since: t0.Add(-stood), Entries: 1, Yields: true}
 }
 
-// TestWhatIsOutsideKeepsNobodyFromGoingOnWhereItIsCalm: memory is moved out until it is calm and no further, so a large part of a large task may never find room
-// below the severe line. It takes again what it touches, and no more.
+// TestWhatIsOutsideKeepsNobodyFromGoingOnWhereItIsCalm: memory is moved out until it is calm and no further, so a large part of a large
+// task may never find room below the severe line. It takes again what it touches, and no more.
 func TestWhatIsOutsideKeepsNobodyFromGoingOnWhereItIsCalm(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -79,8 +79,8 @@ func calmHost(t *rapid.T) *Snapshot {
 	return s
 }
 
-// TestNobodyIsEndedForStandingStillWhereItIsCalm but behind one above it that stands still; and of those that have kept to their plan the highest is not
-// asked to yield either, unless another has just gone on.
+// TestNobodyIsEndedForStandingStillWhereItIsCalm but behind one above it that stands still; and of those that have kept to their plan the
+// highest is not asked to yield either, unless another has just gone on.
 func TestNobodyIsEndedForStandingStillWhereItIsCalm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, s := config(t), calmHost(t)

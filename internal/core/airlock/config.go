@@ -14,7 +14,8 @@ const MaxTasks = 1024
 type Order uint8
 
 const (
-	// ClassFirst compares classes before priorities. The default: what can be cut gives way before what would be lost whole (ADR 0046 has both measured).
+	// ClassFirst compares classes before priorities. The default: what can be cut gives way before what would be lost whole (ADR 0046 has
+	// both measured).
 	ClassFirst Order = iota
 	// PriorityFirst compares priorities before classes.
 	PriorityFirst
@@ -27,7 +28,8 @@ func (o Order) String() string { return [...]string{"class", "priority"}[o] }
 type Outgrown uint8
 
 const (
-	// OutgrownFirst: who has outgrown its plan is hit before all that keep to theirs, so that nobody pays with its own work for what another was never given.
+	// OutgrownFirst: who has outgrown its plan is hit before all that keep to theirs, so that nobody pays with its own work for what
+	// another was never given.
 	OutgrownFirst Outgrown = iota
 	// OutgrownAlike: it does not count.
 	OutgrownAlike
@@ -35,15 +37,16 @@ const (
 
 // Config is where the lines are. Zero values take the default named with them. Shares are of the host's memory, in parts per thousand.
 type Config struct {
-	// Severe is the line from which on memory is made free, Calm the one below which what was suspended goes on, Emergency the one from which on
-	// the lowest is ended at once, unless what is missing has room outside. Default 920, 850, 970.
+	// Severe is the line from which on memory is made free, Calm the one below which what was suspended goes on, Emergency the one from
+	// which on the lowest is ended at once, unless what is missing has room outside. Default 920, 850, 970.
 	Severe, Calm, Emergency int64
 	// Horizon: who is to run out of memory within it is over the severe line, within Brink over the emergency line. Default 2 s and 200 ms.
 	Horizon, Brink time.Duration
-	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand, that is severe by itself. Default 200.
+	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand, that is severe by itself. Default
+	// 200.
 	Stall int64
-	// Timer ends every entry. Yield is what a checkpoint takes: so long before the entry's end a task that can is asked to leave one and yield, and so long
-	// before memory would end one that has outgrown its plan. Default 30 s and 10 s.
+	// Timer ends every entry. Yield is what a checkpoint takes: so long before the entry's end a task that can is asked to leave one and
+	// yield, and so long before memory would end one that has outgrown its plan. Default 30 s and 10 s.
 	Timer, Yield time.Duration
 	// Entries is how many times one task may be suspended. Default 3.
 	Entries uint8

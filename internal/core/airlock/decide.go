@@ -35,7 +35,8 @@ func (a *Airlock) Decide(now quantity.Instant, s *Snapshot) *Decision {
 	return d
 }
 
-// Overdue says what is to go on, and which entries are over. It is the part of Decide that holds also where a snapshot's numbers may be old.
+// Overdue says what is to go on, and which entries are over. It is the part of Decide that holds also where a snapshot's numbers may be
+// old.
 func (a *Airlock) Overdue(now quantity.Instant, s *Snapshot) *Decision {
 	d := a.begin(now, s)
 	a.resumeOvertime(now, s)
@@ -84,14 +85,14 @@ func (a *Airlock) least(s *Snapshot) quantity.Amount { return max(1, share(s.Cap
 // waited says whether an entry has stood for so long that there is only time for a checkpoint until its timer is over.
 func (a *Airlock) waited(stood time.Duration) bool { return stood >= a.cfg.Timer-a.cfg.Yield }
 
-// resume has the highest of what is suspended go on, where it fits below the severe line: one by one while it is calm, and with them all who have kept to
-// their plan and would be asked to yield now, though there is room; below the severe line those whose timer is over, since the other end of that is worse.
-// Where one does not fit none below it does: it would survive who outranks it.
+// resume has the highest of what is suspended go on, where it fits below the severe line: one by one while it is calm, and with them all
+// who have kept to their plan and would be asked to yield now, though there is room; below the severe line those whose timer is over, since
+// the other end of that is worse. Where one does not fit none below it does: it would survive who outranks it.
 //
-// What is moved out is what it takes to be calm, and may be more than there is between the lines. So where it is calm, and it would be asked or ended, the
-// highest goes on though not all of it fits: it takes again what it touches, and if that is too much it has to stand still again, as often as it may.
-// Who would be asked goes on a cool-down before that, since what is moved out ends just below the calm line, and one look may find it above. It waits for
-// the one before it to show what it needs; who would be ended does not.
+// What is moved out is what it takes to be calm, and may be more than there is between the lines. So where it is calm, and it would be
+// asked or ended, the highest goes on though not all of it fits: it takes again what it touches, and if that is too much it has to stand
+// still again, as often as it may. Who would be asked goes on a cool-down before that, since what is moved out ends just below the calm
+// line, and one look may find it above. It waits for the one before it to show what it needs; who would be ended does not.
 func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	if a.d.Level >= Severe {
 		return

@@ -23,7 +23,8 @@ func (a *Airlock) rank(now quantity.Instant, s *Snapshot, highest bool, counts f
 	a.all, a.next = a.heap, len(a.heap)
 }
 
-// lowest begins at the lowest of all that are not being ended. Several remedies are tried in one decision: they rank once, and what was popped is in order.
+// lowest begins at the lowest of all that are not being ended. Several remedies are tried in one decision: they rank once, and what was
+// popped is in order.
 func (a *Airlock) lowest(now quantity.Instant, s *Snapshot) {
 	if !a.ascending {
 		a.rank(now, s, false, func(t *Task) bool { return t.State != Reclaiming })

@@ -24,8 +24,8 @@ const (
 	Readdressing
 	// Reclaiming: it is being ended.
 	Reclaiming
-	// Ending: it is to end, and not for want of memory: its lease ends, or its home has it stopped. It is no step of Airlock's, but gives its
-	// memory back all the same.
+	// Ending: it is to end, and not for want of memory: its lease ends, or its home has it stopped. It is no step of Airlock's, but gives
+	// its memory back all the same.
 	Ending
 
 	// States is how many there are.
@@ -88,8 +88,8 @@ func (t *Task) Outgrown() bool {
 
 // key of a task in the order of survival: the lowest is hit first (SYSTEMS 3.3). Those that are alike are told apart by their tokens.
 //
-// Its fields are whether it has kept to what was planned for it, where that counts, priority, class, value band, floor(log2(1 + seconds since its start)), and
-// 63 less the footprint band: the second and third in either order.
+// Its fields are whether it has kept to what was planned for it, where that counts, priority, class, value band, floor(log2(1 + seconds
+// since its start)), and 63 less the footprint band: the second and third in either order.
 func (c *Config) key(now quantity.Instant, t *Task) uint64 {
 	priority, class := uint64(uint32(t.Priority)^1<<31), uint64(t.Class)
 	head := priority<<2 | class

@@ -34,7 +34,8 @@ const ZoneName = "local"
 // Choice is what people choose of a daemon.
 type Choice struct {
 	Policy policy.Policy
-	// Mechanism is sja, jasda or laminar; Market how jasda negotiates, and laminar at its nodes, Flow how laminar's tickets search, nil: with the defaults.
+	// Mechanism is sja, jasda or laminar; Market how jasda negotiates, and laminar at its nodes, Flow how laminar's tickets search, nil:
+	// with the defaults.
 	Mechanism string
 	Market    *market.Config
 	Flow      *flow.Config
@@ -58,7 +59,8 @@ type Choice struct {
 	Ends int64
 	// Airlock is where the lines of the host's memory are; zero, as in tapes of before there was a choice: the defaults.
 	Airlock airlock.Config
-	// Memory is the host's, which its nodes share alike, and what may run there together; zero, as in tapes of before there was a choice: it is not counted.
+	// Memory is the host's, which its nodes share alike, and what may run there together; zero, as in tapes of before there was a choice:
+	// it is not counted.
 	Memory joint.Config
 	// Fixed: what runs on the nodes can't be given more time than it began with (node.Config.Fixed).
 	Fixed bool

@@ -107,8 +107,8 @@ func hardest(spec *job.Spec) (points []int64) {
 	return points
 }
 
-// crossing are the first points of each phase from which the least useful piece reaches into the next, by what is useful on each kind of slice: near the end of a job the
-// piece from the last point before a phase ends is shorter than it.
+// crossing are the first points of each phase from which the least useful piece reaches into the next, by what is useful on each kind of
+// slice: near the end of a job the piece from the last point before a phase ends is shorter than it.
 func crossing(v *View, all []kind) (points []int64) {
 	from, spec := int64(0), v.Spec
 	for _, upTo := range spec.Safe.Bounds {

@@ -129,8 +129,8 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 	}
 }
 
-// TestTheLastPiecesOfAPhaseAreLookedAt: from unit 30 the least useful piece is all that is left, and crosses into the last phase; the one slice that has the memory for it is too slow
-// for windows of 4 s, though from the last unit before the phase it is not.
+// TestTheLastPiecesOfAPhaseAreLookedAt: from unit 30 the least useful piece is all that is left, and crosses into the last phase; the one
+// slice that has the memory for it is too slow for windows of 4 s, though from the last unit before the phase it is not.
 func TestTheLastPiecesOfAPhaseAreLookedAt(t *testing.T) {
 	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 7, Mean: 50}, {UpTo: 32, Mean: 50}, {UpTo: 33, Mean: 51}}}, 33, 10_000)
 	if err != nil {

@@ -8,8 +8,8 @@ package digest
 
 import "math/bits"
 
-// Hash is a 64-bit hash under construction: each word is mixed in by a multiplication whose two halves are folded together (as wyhash does, Wang Yi,
-// 2019). Start from New. It may become another from build to build, so nothing that lasts or decides hangs on it: see Key.
+// Hash is a 64-bit hash under construction: each word is mixed in by a multiplication whose two halves are folded together (as wyhash does,
+// Wang Yi, 2019). Start from New. It may become another from build to build, so nothing that lasts or decides hangs on it: see Key.
 type Hash uint64
 
 // The words of wyhash that a hash is kept away from 0 with, and multiplied by.
@@ -51,8 +51,8 @@ func (h Hash) Text(s string) Hash {
 	return h
 }
 
-// Key is a number for what a text and integers name. Random streams begin from it and decisions hang on it, so it stays what it is: each word goes through the finalizer of
-// splitmix64 (Steele, Lea and Flood, 2014).
+// Key is a number for what a text and integers name. Random streams begin from it and decisions hang on it, so it stays what it is: each
+// word goes through the finalizer of splitmix64 (Steele, Lea and Flood, 2014).
 func Key(s string, vs ...int64) uint64 {
 	f := uint64(14695981039346656037) // FNV-1a
 	for i := range len(s) {

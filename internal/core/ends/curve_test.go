@@ -18,8 +18,9 @@ type life struct {
 	cut    bool
 }
 
-// oracle is the largest time beyond age that a span lasts but for a chance, read, by the product-limit formula in fractions, where enough are known for ppm: the
-// span itself counts as one that ends first. Lives are all that are over and, cut, those that are open. None where it never comes to that.
+// oracle is the largest time beyond age that a span lasts but for a chance, read, by the product-limit formula in fractions, where enough
+// are known for ppm: the span itself counts as one that ends first. Lives are all that are over and, cut, those that are open. None where
+// it never comes to that.
 func oracle(lives []life, age, ppm, read int64) (left int64, ok bool) {
 	alpha := big.NewRat(read, 1_000_000)
 	n := 0

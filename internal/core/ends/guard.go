@@ -2,7 +2,8 @@ package ends
 
 import "sluice.dev/sluice/internal/core/forecast"
 
-// Guard says how sure predictions must be so that at most a share theta of them fails in the long run, whatever the gaps do: adaptive conformal inference (forecast.Level), held on one side.
+// Guard says how sure predictions must be so that at most a share theta of them fails in the long run, whatever the gaps do: adaptive
+// conformal inference (forecast.Level), held on one side.
 //
 // Guarantee, for every sequence: after T outcomes misses/T <= theta + (theta + gamma)/(gamma T).
 //

@@ -85,8 +85,9 @@ func TestTheResultOfAGangIsOfAll(t *testing.T) {
 	}
 }
 
-// TestNoTwoGangsWaitForEachOther: homes that know nothing of each other want nodes that hold for one of them at a time, and each waits for a
-// node without end, which is worse than a hold that lapses. Whoever is asked next, one of them always goes on, and in the end all have had theirs.
+// TestNoTwoGangsWaitForEachOther: homes that know nothing of each other want nodes that hold for one of them at a time, and each waits for
+// a node without end, which is worse than a hold that lapses. Whoever is asked next, one of them always goes on, and in the end all have
+// had theirs.
 func TestNoTwoGangsWaitForEachOther(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []job.NodeID{"a", "b", "c", "d", "e"}

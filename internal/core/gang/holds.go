@@ -11,12 +11,13 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// MostMembers is for how many members a hold waits at most: holds are taken one after the other, and the first stands as long as all others need.
+// MostMembers is for how many members a hold waits at most: holds are taken one after the other, and the first stands as long as all others
+// need.
 const MostMembers = 64
 
 // Holds are what the nodes of a gang hold for it. One node is asked at a time, in order of node id: of gangs that want the same nodes the
-// one that has the first of them never waits for a node that another holds and that comes before it, so no two wait for each other, whatever
-// homes they are of.
+// one that has the first of them never waits for a node that another holds and that comes before it, so no two wait for each other,
+// whatever homes they are of.
 type Holds struct {
 	members []protocol.Member
 	held    int

@@ -65,8 +65,8 @@ type Look struct {
 // Fault is why a slice is not sold. Of a state it is over when that is said no more; of an Xid see Over.
 type Fault struct {
 	Cause Cause
-	// Xid, and the life of the machine in which it came: a name for the time since its start, empty if that is not known. Of a state they are
-	// zero.
+	// Xid, and the life of the machine in which it came: a name for the time since its start, empty if that is not known. Of a state they
+	// are zero.
 	Xid  uint32
 	Life string
 	// Since is when it was first said, Text what it is.
@@ -143,8 +143,8 @@ func Merge(before *Fault, f Fault) (Fault, bool) {
 }
 
 const (
-	// settle is how long after an Xid its slice is not sold, whatever is said: drivers tell one failure in several Xids. It doubles with every
-	// relapse.
+	// settle is how long after an Xid its slice is not sold, whatever is said: drivers tell one failure in several Xids. It doubles with
+	// every relapse.
 	settle = time.Minute
 	// mostRelapses bounds that doubling, at about an hour.
 	mostRelapses = 6

@@ -25,8 +25,8 @@ func ValidName[T ~string](s T) bool {
 	return true
 }
 
-// ValidID says whether s may be the id of a job: a name, or a namespace and a name with a dot between them, which jobs of a Kubernetes cluster have. No file of a
-// job gives it the latter: who knows its namespace does.
+// ValidID says whether s may be the id of a job: a name, or a namespace and a name with a dot between them, which jobs of a Kubernetes
+// cluster have. No file of a job gives it the latter: who knows its namespace does.
 func ValidID[T ~string](s T) bool {
 	namespace, name, two := strings.Cut(string(s), ".")
 	return ValidName(namespace) && (!two || ValidName(name))

@@ -95,7 +95,8 @@ type Spec struct {
 	OverheadMax int
 	// Deadline the owner gave, for policy deadline; Never if none.
 	Deadline quantity.Instant
-	// Patience is how long it looks for a place at most, after which it is worth nothing (an F-task); 0: it waits. Rigid jobs of one slice only.
+	// Patience is how long it looks for a place at most, after which it is worth nothing (an F-task); 0: it waits. Rigid jobs of one slice
+	// only.
 	Patience time.Duration
 	// External: the job's own agent proposes its subjobs; PerUnit is then an estimate for people.
 	External bool
@@ -138,7 +139,8 @@ type Launch struct {
 	Command []string
 	// Env adds KEY=VALUE entries to the subjob's environment.
 	Env []string
-	// Image is what a subjob's container is made of, where subjobs are containers (an executor of kind kubernetes); elsewhere nobody looks at it.
+	// Image is what a subjob's container is made of, where subjobs are containers (an executor of kind kubernetes); elsewhere nobody looks
+	// at it.
 	Image string
 	// Snapshot names the stored copy of the work directory taken at submission; empty for none.
 	Snapshot string

@@ -1,7 +1,7 @@
 package job
 
-// Level is how far the slices of one gang may lie apart. The levels of a cluster are nested: a rack has nodes, a block has racks, a zone has
-// blocks, the cluster has zones.
+// Level is how far the slices of one gang may lie apart. The levels of a cluster are nested: a rack has nodes, a block has racks, a zone
+// has blocks, the cluster has zones.
 type Level uint8
 
 const (

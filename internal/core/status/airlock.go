@@ -38,8 +38,8 @@ type Strain struct {
 	Room, Parked quantity.Amount
 	// Standing subjobs were told to stand still, and do, or are about to.
 	Standing int
-	// Suspended subjobs stood still, Recovered ones went on, Readdressed ones were asked to yield, Reclaimed ones were ended by their node; Killed ones
-	// were ended for memory by their supervisor or the kernel, as those who pass their slice's.
+	// Suspended subjobs stood still, Recovered ones went on, Readdressed ones were asked to yield, Reclaimed ones were ended by their node;
+	// Killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's.
 	Suspended, Recovered, Readdressed, Reclaimed, Killed int64
 	// Decisions did anything. Stood is the time of subjobs that stood still, OverLine that over the severe line.
 	Decisions       int64
@@ -53,8 +53,8 @@ type Airlock struct {
 	Strain Strain
 	// Watched: the machine's watcher decides, and the node follows it.
 	Watched bool
-	// Short: nothing is granted and nothing begins. Full: nothing is granted, since there is no room for what had to leave, whose largest probable peak is
-	// Left.
+	// Short: nothing is granted and nothing begins. Full: nothing is granted, since there is no room for what had to leave, whose largest
+	// probable peak is Left.
 	Short, Full bool
 	Left        quantity.Amount
 	// Stuck is the lowest, where nothing that is legal yet would help it; nobody above it is touched in its place.
@@ -114,12 +114,13 @@ type AirlockStep struct {
 	Why string
 	// Relief that was expected of it; of one that went on what it takes again.
 	Relief quantity.Amount
-	// Memory as it was, and what of it was to be made free (Deficit), was on its way (Underway), and came by this decision's steps (Covered).
+	// Memory as it was, and what of it was to be made free (Deficit), was on its way (Underway), and came by this decision's steps
+	// (Covered).
 	Memory                     MemoryReading
 	Deficit, Underway, Covered quantity.Amount
 	Place                      SurvivalPlace
-	// Spared is the lowest that outranks all whom the decision hit, with its place, and Below by what the one that was hit is below it. Empty where
-	// nobody was hit in another's stead.
+	// Spared is the lowest that outranks all whom the decision hit, with its place, and Below by what the one that was hit is below it.
+	// Empty where nobody was hit in another's stead.
 	Spared      job.ID
 	SparedToken job.Token
 	SparedPlace SurvivalPlace

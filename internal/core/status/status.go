@@ -49,8 +49,8 @@ type Job struct {
 	MemoryScale int64
 	// Slices that it has now, those of all its subjobs.
 	Slices []job.SliceID
-	// Hints are what its owner should know of it, such as that it takes much longer than it declares. Only where it is over, or shown with its
-	// subjobs.
+	// Hints are what its owner should know of it, such as that it takes much longer than it declares. Only where it is over, or shown with
+	// its subjobs.
 	Hints []string
 	// History of subjobs in order of start; bounded: HistoryDropped older ones are only counted.
 	History        []Subjob
@@ -232,10 +232,11 @@ type Explanation struct {
 type Zone struct {
 	ID    job.ZoneID
 	Nodes []job.NodeID
-	// Slices of its nodes; Homed counts the jobs that have their home there and are not over, of which Waiting (paused ones too) and Running.
+	// Slices of its nodes; Homed counts the jobs that have their home there and are not over, of which Waiting (paused ones too) and
+	// Running.
 	Slices, Homed, Waiting, Running int
-	// Drained: it is home to nothing new, for good. Over counts the jobs that are over of which it still has the record: while it has any, or is home to one, it
-	// stays in the configuration.
+	// Drained: it is home to nothing new, for good. Over counts the jobs that are over of which it still has the record: while it has any,
+	// or is home to one, it stays in the configuration.
 	Drained bool
 	Over    int
 	// Search is what it says of the search for places, and the gate makes of it; nil where windows are offered.

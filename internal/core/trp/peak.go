@@ -26,8 +26,8 @@ func (p Peak) Scaled(scale int64) Peak {
 	return Peak{scaled(p.Mean, scale), scaled(p.Deviation, scale)}
 }
 
-// Quantile is by how many deviations, in millionths and rounded up, a normal variable passes its mean with a chance of at most ppm parts per
-// million: 2,326,348 for .01. It is 0 for one half or more.
+// Quantile is by how many deviations, in millionths and rounded up, a normal variable passes its mean with a chance of at most ppm parts
+// per million: 2,326,348 for .01. It is 0 for one half or more.
 func Quantile(ppm int64) int64 {
 	if ppm >= MaxThetaPPM {
 		return 0
@@ -44,8 +44,8 @@ func Quantile(ppm int64) int64 {
 	return hi
 }
 
-// Beyond is the chance, in parts per million, that a normal variable passes its mean by so many millionths of its deviation. It is for display:
-// decisions compare amounts.
+// Beyond is the chance, in parts per million, that a normal variable passes its mean by so many millionths of its deviation. It is for
+// display: decisions compare amounts.
 func Beyond(millionths int64) int64 { return int64(math.Round(1e6 * upper(float64(millionths)/1e6))) }
 
 // upper is the upper tail of the standard normal distribution.
@@ -56,11 +56,11 @@ const leastQuantile = 100_000
 
 // PeakOver is the peak of the units [from, to), whose demand at this scale is what the scheduler sells the piece with.
 //
-// Its distribution is the one that theta is judged by: that of phases with their chances of excess combined in the profile's own way (of the
-// three, union is the largest, so sums of it are too), that of recorded runs as they are. A piece of several phases is skewed, so the deviation is
-// widened until the normal distribution has the demand for its theta-quantile: alone on a host it is judged as it is on a slice. What the demand
-// is beyond the profile's own quantile was learned and is no chance: it is added to the mean. An envelope says nothing but the quantile: that is the
-// mean, without deviation.
+// Its distribution is the one that theta is judged by: that of phases with their chances of excess combined in the profile's own way (of
+// the three, union is the largest, so sums of it are too), that of recorded runs as they are. A piece of several phases is skewed, so the
+// deviation is widened until the normal distribution has the demand for its theta-quantile: alone on a host it is judged as it is on a
+// slice. What the demand is beyond the profile's own quantile was learned and is no chance: it is added to the mean. An envelope says
+// nothing but the quantile: that is the mean, without deviation.
 //
 // The profile must be one that Compile accepts.
 func PeakOver(p *Profile, from, to, scale, thetaPPM int64, demand quantity.Amount) Peak {

@@ -6,8 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Raised is the table in which every piece that holds unit x needs at least so much, at scale Unscaled: what is known once a run
-// was seen to use it there. Other pieces need what they did. The table itself is not changed; a unit that it does not cover changes nothing.
+// Raised is the table in which every piece that holds unit x needs at least so much, at scale Unscaled: what is known once a run was seen
+// to use it there. Other pieces need what they did. The table itself is not changed; a unit that it does not cover changes nothing.
 func (t *Table) Raised(x int64, least quantity.Amount) Table {
 	out := Table{Bounds: t.Bounds, Least: slices.Clone(t.Least)}
 	at := t.stretch(x)

@@ -80,7 +80,8 @@ func TestWordsThatDependOnTheJob(t *testing.T) {
 	}
 }
 
-// TestWhatASliceSaysToAJob (a run is planned with a quarter more than is declared): whether its next piece fits there, how far it would come, what it needs, and why it does not fit.
+// TestWhatASliceSaysToAJob (a run is planned with a quarter more than is declared): whether its next piece fits there, how far it would
+// come, what it needs, and why it does not fit.
 func TestWhatASliceSaysToAJob(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
