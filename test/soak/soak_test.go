@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/executortest"
+	"sluice.dev/sluice/test/planted"
 )
 
 func TestMain(m *testing.M) {
@@ -59,7 +59,7 @@ func TestSoak(t *testing.T) {
 			defer m.group.close()
 		}
 	}
-	bin := build(t, "")
+	bin := build(t)
 	// Whether a storm catches a subjob at work, and holds it where the sampler looks, is chance: where none did the soak is run again.
 	for range 4 {
 		r := soak(t, bin, "", kills, seed, m, 5*time.Minute)
@@ -104,22 +104,26 @@ func tell(t *testing.T, r *result, seed uint64, m mix) {
 // TestPlanted proves the oracle: with each planted bug in, the same soak must find something wrong.
 func TestPlanted(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_PLANTED")
-	bin := build(t, "planted")
+	overlay, err := planted.Overlay("../..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := build(t, "-overlay", overlay)
 	caught := 0
 	for _, bug := range planted.Bugs() {
-		if only := os.Getenv("SLUICE_SOAK_BUG"); only != "" && only != string(bug) {
+		if only := os.Getenv("SLUICE_SOAK_BUG"); bug.Test != "" || only != "" && only != bug.Name {
 			continue
 		}
-		t.Run(string(bug), func(t *testing.T) {
+		t.Run(bug.Name, func(t *testing.T) {
 			for try := range uint64(3) {
-				r := soak(t, bin, string(bug), kills, 1000+try, mix{}, time.Minute)
+				r := soak(t, bin, bug.Name, kills, 1000+try, mix{}, time.Minute)
 				if len(r.wrong) > 0 {
 					caught++
 					t.Logf("caught after %d kills in %v: %s", r.kills(), r.took.Round(time.Second), r.wrong[0])
 					return
 				}
 			}
-			t.Errorf("the oracle saw nothing wrong with %s in", bug)
+			t.Errorf("the oracle saw nothing wrong with %s in", bug.Name)
 		})
 	}
 	t.Logf("%d planted bugs caught", caught)
@@ -134,11 +138,11 @@ func number(t *testing.T, variable string) int {
 	return n
 }
 
-// build makes the two programs, with a build tag if one is named.
-func build(t *testing.T, tags string) string {
+// build makes the two programs.
+func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-tags", tags, "-o", dir, "sluice.dev/sluice/cmd/sluice", "sluice.dev/sluice/cmd/sluice-shim").CombinedOutput()
+	out, err := exec.Command("go", append(append([]string{"build"}, flags...), "-o", dir, "sluice.dev/sluice/cmd/sluice", "sluice.dev/sluice/cmd/sluice-shim")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/invariant"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -54,10 +53,7 @@ func (a *Airlock) begin(now quantity.Instant, s *Snapshot) *Decision {
 			d.Parked += t.Parked
 		}
 	}
-	most := share(s.Capacity, a.cfg.MostBytes)
-	if !planted.In(planted.IgnoreParked) {
-		most -= d.Parked
-	}
+	most := share(s.Capacity, a.cfg.MostBytes) - d.Parked
 	d.Room = max(0, min(s.Room, most))
 	a.resume(now, s)
 	a.expire(now, s)
@@ -100,7 +96,7 @@ func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	last, used := quantity.Instant(0), a.d.Used
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
-		if last = max(last, t.Resumed); t.State == Resuming && !planted.In(planted.ForgetResuming) {
+		if last = max(last, t.Resumed); t.State == Resuming {
 			used += t.Parked
 		}
 	}

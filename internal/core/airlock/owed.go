@@ -3,7 +3,6 @@ package airlock
 import (
 	"time"
 
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -40,7 +39,7 @@ func (o *Owed) Look(now quantity.Instant, used, let quantity.Amount) quantity.Am
 		o.amount, o.shown, o.most, o.until = o.amount-o.shown+let, 0, o.last, now.Add(shownWithin)
 	}
 	o.last, o.at = used, now
-	if o.amount == 0 || planted.In(planted.ForgetOwed) {
+	if o.amount == 0 {
 		return 0
 	}
 	o.most = max(o.most, used)

@@ -1,14 +1,13 @@
 package airlock
 
 import (
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // rank makes a heap of the tasks that count: the lowest on top, or the highest. Victims are mostly few, so the rest is never put in order.
 func (a *Airlock) rank(now quantity.Instant, s *Snapshot, highest bool, counts func(*Task) bool) {
 	flip := uint64(0)
-	if highest != planted.In(planted.ReverseVictims) {
+	if highest {
 		flip = ^flip
 	}
 	a.heap, a.highest = a.heap[:0], highest

@@ -8,7 +8,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/dirty"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -208,7 +207,7 @@ func (pl *Planner) newKind(width int, classes bitset.Set) *kind {
 
 // invalidate notes that a node's free time has changed.
 func (x *openings) invalidate(n *node) {
-	if len(x.kinds) > 0 && !planted.In(planted.KeepOpenings) {
+	if len(x.kinds) > 0 {
 		x.stale.Add(&n.openingsStale, n)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
@@ -39,9 +38,7 @@ func (pl *Planner) addPending(p *pending) {
 func (pl *Planner) dropPending(p *pending) {
 	same := func(q *pending) bool { return q == p }
 	pl.pending, p.slice.pending = slices.DeleteFunc(pl.pending, same), slices.DeleteFunc(p.slice.pending, same)
-	if !planted.In(planted.KeepUnsold) {
-		pl.sale.Reopen(p.slice)
-	}
+	pl.sale.Reopen(p.slice)
 	pl.replan = true
 }
 

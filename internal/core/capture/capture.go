@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/invariant"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -80,7 +79,7 @@ func (c *Parts[P]) All() iter.Seq[P] { return slices.Values(c.list) }
 
 // Change is called before a part changes.
 func (c *Parts[P]) Change(p P) {
-	if c.running && !planted.In(planted.TornCapture) {
+	if c.running {
 		c.give(p)
 	}
 }
@@ -92,7 +91,7 @@ func (c *Parts[P]) Remove(p P) {
 	invariant.Check(c.list[m.index] == p, "capture: a part is removed that was never added")
 	if c.running {
 		c.give(p)
-		if int(m.index) < c.next && !planted.In(planted.SkipCapture) {
+		if int(m.index) < c.next {
 			c.give(last) // it moves to where nobody comes by any more
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"sluice.dev/sluice/internal/core/gate/stock"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -112,7 +111,7 @@ func (g *Gate) apply(f *protocol.Fact) {
 		if !g.names.Purge(f) {
 			break
 		}
-		if j := g.jobs.Find(f.Job); j != nil && !planted.In(planted.ForgetUntold) {
+		if j := g.jobs.Find(f.Job); j != nil {
 			g.tell(j, true) // it has waited for this
 		}
 	case protocol.JobArchived:
@@ -294,9 +293,6 @@ func (g *Gate) Recalls(m *protocol.Message) (name job.ID, ok bool) {
 		}
 		name = spec.Name
 	case protocol.Requeue:
-		if planted.In(planted.ForgetRecall) {
-			return "", false
-		}
 	case protocol.PauseJob:
 		if m.From.Role == protocol.Zone {
 			return "", false

@@ -5,7 +5,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/gate/jobs"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -232,10 +231,6 @@ func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant
 // file sends the archive a job that is to leave. What is said of it then is answered from the facts that the driver finds there and hands on
 // with the message (docs/adr/0022-archive.md).
 func (g *Gate) file(j *jobs.Job, out *protocol.Out) {
-	if planted.In(planted.LeaveUnconfirmed) {
-		g.filed(&protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Archival{}, out)
-		return
-	}
 	filed := j.AppendFacts(nil)
 	for i := range filed {
 		filed[i].Actor = g.self

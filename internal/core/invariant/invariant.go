@@ -4,8 +4,6 @@ package invariant
 
 import (
 	"fmt"
-
-	"sluice.dev/sluice/internal/core/planted"
 )
 
 // Broken is the value a failed check panics with.
@@ -14,10 +12,9 @@ type Broken struct{ Message string }
 // Error makes Broken readable where it is recovered for a report.
 func (b Broken) Error() string { return "broken invariant (a bug in Sluice): " + b.Message }
 
-// Check panics with Broken if ok is false. With a planted bug in, it looks away, so that the soak's oracle has to see the
-// consequences by itself.
+// Check panics with Broken if ok is false.
 func Check(ok bool, format string, args ...any) {
-	if !ok && !planted.Any() {
+	if !ok {
 		panic(Broken{Message: fmt.Sprintf(format, args...)})
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/market/score"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -254,9 +253,6 @@ const mostPrecedence = 500
 
 // precedence is what a priority multiplies a bid by, in parts per 1024: a hundred points double it.
 func precedence(priority int32) int64 {
-	if planted.In(planted.IgnorePriority) {
-		priority = 0
-	}
 	p := min(max(int64(priority), -mostPrecedence), mostPrecedence) + mostPrecedence
 	return (1024 * (100 + p%100) / 100) << (p / 100) >> (mostPrecedence / 100)
 }

@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -34,9 +33,7 @@ type agenda struct {
 
 // stir notes that a lease has changed, and that its alarm is to be set again.
 func (n *Node) stir(l *lease) {
-	if l.slot == 0 || !planted.In(planted.ForgetStir) {
-		n.stirred.Add(&l.stirred, l)
-	}
+	n.stirred.Add(&l.stirred, l)
 }
 
 // show notes that a slice has changed, and so what its host bears; reshow that it may have to be offered, showAgain that it is, whatever has changed.

@@ -7,7 +7,6 @@ import (
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -18,9 +17,6 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 	invariant.Check(!n.booted, "node %s: Recover twice", n.cfg.ID)
 	n.booted = true
 	epoch := n.epoch + 1
-	if planted.In(planted.ReuseToken) {
-		epoch = 1
-	}
 	n.fact(out, protocol.Fact{Kind: protocol.Booted, Epoch: epoch})
 	n.forgetStates(out)
 	for _, l := range n.byToken() {
@@ -49,9 +45,6 @@ func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *p
 		n.stir(l)
 	}
 	found := slices.Clone(stock.Found)
-	if planted.In(planted.OfferBeforeFound) {
-		found = nil
-	}
 	slices.SortStableFunc(found, func(a, b protocol.Found) int { return a.Token.Compare(b.Token) })
 	for _, l := range leases {
 		if l.ended() {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -167,7 +166,7 @@ func (n *Node) sendPublished(to protocol.Address, t job.Token, id job.ID, out *p
 // stop ends a lease because its home asks. One that was not started ends here; a running one is stopped by the executor
 // and ends when it is confirmed gone.
 func (n *Node) stop(now quantity.Instant, in *protocol.Message, h *protocol.Halt, out *protocol.Out) {
-	if l := n.lease(in.Token); h.Unbegun && l != nil && l.issued() && !planted.In(planted.StopBegun) {
+	if l := n.lease(in.Token); h.Unbegun && l != nil && l.issued() {
 		return // it has begun, and was only to be withdrawn if it had not
 	}
 	n.dropGrant(in.Token) // the Redeem that is under way is not to be honoured any more

@@ -6,7 +6,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -114,7 +113,7 @@ func (n *Node) showMemory() {
 // good. An entry that stands still keeps its own timer.
 func (n *Node) forgetMemory(now quantity.Instant) {
 	m := &n.memory
-	if m.old == 0 || now < m.old || planted.In(planted.KeepShort) {
+	if m.old == 0 || now < m.old {
 		return
 	}
 	if m.short || m.full {
@@ -197,7 +196,7 @@ func (n *Node) leaves(now quantity.Instant, planned, has quantity.Amount) {
 // overdue ends entries whose time is over, also where the executor is silent.
 func (n *Node) overdue(now quantity.Instant, out *protocol.Out) {
 	n.forgetMemory(now)
-	if n.memory.due == 0 || now < n.memory.due || planted.In(planted.ForgetTimer) {
+	if n.memory.due == 0 || now < n.memory.due {
 		return
 	}
 	snapshot := n.table()

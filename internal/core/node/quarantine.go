@@ -5,7 +5,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -61,7 +60,7 @@ func (n *Node) remain(t job.Token) bool {
 
 // cleared lifts the quarantine of every slice that had a subjob's processes for its reason: the last of them is gone.
 func (n *Node) cleared(now quantity.Instant, t job.Token, out *protocol.Out) {
-	if n.barred == 0 || planted.In(planted.KeepQuarantine) {
+	if n.barred == 0 {
 		return
 	}
 	for _, s := range n.slices {

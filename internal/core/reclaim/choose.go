@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"sluice.dev/sluice/internal/core/planted"
 )
 
 // Cost of stopping a subjob: how much of its work is done again, and how long it would still have run. The first counts before the second.
@@ -91,7 +89,7 @@ func (c *chooser) helps(i int) bool {
 }
 
 func (c *chooser) from(k int, cost Cost) {
-	if c.looks++; c.looks > most && (c.found || planted.In(planted.GiveUpLooking)) {
+	if c.looks++; c.looks > most && c.found {
 		return
 	}
 	if c.found && cmp.Or(cost.Compare(c.cost), cmp.Compare(len(c.taken), len(c.best))) >= 0 {

@@ -2,16 +2,11 @@ package operator
 
 import (
 	"time"
-
-	"sluice.dev/sluice/internal/core/planted"
 )
 
 // renewBy is the time within which a lease of this length must be renewed, else it is given up: two thirds, which leaves a third to stop in
 // before another operator may begin.
 func renewBy(lease time.Duration) time.Duration {
-	if planted.In(planted.RenewLate) {
-		return lease * 19 / 20
-	}
 	return lease * 2 / 3
 }
 

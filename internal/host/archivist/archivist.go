@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/archive"
@@ -210,9 +209,6 @@ func (a *Archivist) purge(batch []protocol.Message) bool {
 // change makes one durable change. While there is no room it keeps it and tries again; any other error ends the daemon, as one of
 // the journal does.
 func (a *Archivist) change(filed, purged int, f func() error) bool {
-	if planted.In(planted.AnswerUnfiled) {
-		f = func() error { return nil }
-	}
 	for wait := trouble.RetryFirst; ; wait = min(2*wait, trouble.RetryLast) {
 		begin := time.Now()
 		err := f()

@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/invariant"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -132,9 +131,6 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		inputs := l.inputs()
-		if planted.In(planted.AckBeforeFacts) {
-			l.dispatchEarly()
-		}
 		if more := l.gather(); more > 0 && ctx.Err() == nil {
 			timer.Reset(min(more, l.rest()))
 			select {
@@ -444,14 +440,4 @@ func (l *Loop) sleep(ctx context.Context, d time.Duration) bool {
 			_, l.queries = l.to.Inbox.Take(0, maxLooks, nil, l.queries)
 		}
 	}
-}
-
-// dispatchEarly is the planted bug AckBeforeFacts: effects leave, and only a while later the facts are stored. Ordinary
-// builds never call it; see package planted.
-func (l *Loop) dispatchEarly() {
-	facts, steps := l.turn.out.Facts, l.turn.steps
-	l.turn.out.Facts = nil
-	l.dispatch()
-	l.turn.out.Facts, l.turn.steps = facts, steps
-	time.Sleep(20 * time.Millisecond)
 }

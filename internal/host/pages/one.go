@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/observe"
@@ -89,7 +88,7 @@ func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.I
 			return zero, errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", name)
 		}
 		v, of, err := archivedView(p, name, filed, life)
-		if err != nil || of == r.present || of != 0 && planted.In(planted.ShowEarlierLife) {
+		if err != nil || of == r.present {
 			return v, err
 		}
 		select {

@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/core/federation/loan"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -189,10 +188,6 @@ func (z *Guests) Expire(now quantity.Instant) {
 		g, ok := z.ends.Due(now)
 		if !ok {
 			return
-		}
-		if planted.In(planted.KeepGuests) {
-			z.ends.Set(&g.slot, g, quantity.Never)
-			continue
 		}
 		z.leave(g)
 	}

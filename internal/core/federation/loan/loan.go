@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -199,7 +198,7 @@ func (g *Gang) Lent(now quantity.Instant, zone job.ZoneID, l *protocol.Lending, 
 		return
 	}
 	p := &g.parts[i]
-	if !p.told || l.Seq < p.asked && !planted.In(planted.EarlierTerms) || p.got != nil && l.Seq <= p.got.Seq {
+	if !p.told || l.Seq < p.asked || p.got != nil && l.Seq <= p.got.Seq {
 		return
 	}
 	if l.Kept && (len(l.Slices) != p.slices || l.Speed <= 0 || l.End <= l.Start) {
@@ -456,9 +455,7 @@ func (g *Gang) giveBack(now quantity.Instant, taken bool, o Office) {
 		}
 	}
 	g.parts, g.length = nil, 0
-	if !planted.In(planted.KeepMoved) {
-		g.moved = 0
-	}
+	g.moved = 0
 }
 
 // Ended says how it went when the nodes were asked: taken, or one of them refused.

@@ -10,7 +10,6 @@ import (
 	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -68,7 +67,7 @@ func (a *Ask) Slices() []job.SliceID {
 
 // price is what it will take of its queue's credits.
 func (a *Ask) price() int64 {
-	if a.Bid == nil || planted.In(planted.ForgetPledged) {
+	if a.Bid == nil {
 		return 0
 	}
 	return a.Bid.Price

@@ -7,7 +7,6 @@ import (
 	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -58,7 +57,7 @@ func (d *Desk) Prepared(in *protocol.Message, g *protocol.Grant, now quantity.In
 
 // Abort gives up what nodes hold for an ask that comes to nothing. What they do not hear lapses.
 func (d *Desk) Abort(a *Ask, out *protocol.Out) {
-	if a.holds == nil || planted.In(planted.KeepHolds) {
+	if a.holds == nil {
 		return
 	}
 	for _, m := range a.holds.Held() {
@@ -95,9 +94,6 @@ func (d *Desk) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease, c
 	course := l.Course(c)
 	l.Send(now)
 	stop := course.Broken()
-	if planted.In(planted.HalfGang) {
-		stop = ""
-	}
 	if e := j.Ending(); e.Stopping() {
 		stop = e.Planned().Reason
 	}

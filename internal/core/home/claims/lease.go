@@ -6,7 +6,6 @@ import (
 	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -100,7 +99,7 @@ func (d *Desk) begins(j *record.Job, l *lease.Lease, at quantity.Instant) {
 	if at > was && was != 0 {
 		d.book.Touch(j) // it has had less than was thought
 	}
-	l.Begin(at, len(c.Members) == 0 || l.Course(c).Known() || planted.In(planted.FirstMember))
+	l.Begin(at, len(c.Members) == 0 || l.Course(c).Known())
 	if at != 0 {
 		j.Queue().Begin(at, memory)
 		d.watch.Began(j, at)
@@ -158,9 +157,6 @@ func (d *Desk) NotExtended(in *protocol.Message, r *protocol.Refusal, out *proto
 	if j, l := d.standing(in); j != nil && r.Ask != 0 && l.Extended(r.Ask) {
 		d.book.Stir(j)
 		rng, end, peak := l.Before()
-		if planted.In(planted.KeepRaised) {
-			peak = trp.Peak{}
-		}
 		d.book.Fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: rng, End: end, Peak: peak})
 		d.book.Changed(j)
 	}

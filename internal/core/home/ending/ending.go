@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -90,7 +89,7 @@ func (e *Ending) Stopped(now quantity.Instant) time.Duration {
 
 // OverBy is when a job that is cancelled is over at the latest; Never where nobody has cancelled it.
 func (e *Ending) OverBy() quantity.Instant {
-	if e.Cancelled() && !e.Final() && !planted.In(planted.WaitCancelled) {
+	if e.Cancelled() && !e.Final() {
 		return e.cancelled.Add(MostCancelling)
 	}
 	return quantity.Never
@@ -99,7 +98,7 @@ func (e *Ending) OverBy() quantity.Instant {
 // Bound is when a subjob is over by: at the end of its lease, or earlier where its job is to end. Its node was told to stop it then; a
 // while beyond its grace is for a node that does not hear that at once.
 func (e *Ending) Bound(end quantity.Instant, grace time.Duration) quantity.Instant {
-	if e.Stopping() && !planted.In(planted.WaitEnding) {
+	if e.Stopping() {
 		end = min(end, e.stopped.Add(grace+mostStopping))
 	}
 	return end

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"slices"
 
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
@@ -163,9 +162,6 @@ func Newest[J Job](of []*Roster[J], before status.JobKey, limit int) (found []J,
 			heap[i], heap[top] = heap[top], heap[i]
 			i = top
 		}
-	}
-	if planted.In(planted.SkipTie) {
-		before.Name = ""
 	}
 	for _, of := range of {
 		c := cursor[J]{of, len(of.chunks), 0}

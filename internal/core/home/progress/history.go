@@ -5,7 +5,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -39,11 +38,6 @@ func (y *History) Save(r *protocol.Record) {
 		return
 	}
 	r.Attained, r.Started, r.Served, r.Past = y.attained, y.started, y.served, slices.Clone(y.past)
-	if planted.In(planted.ForgetPast) {
-		for i := range max(0, len(r.Past)-1) {
-			r.Past[i].Committed = job.Range{}
-		}
-	}
 }
 
 func (y *History) count(i int) {
@@ -128,9 +122,7 @@ func (y *History) Serve(at quantity.Instant) { y.served = max(y.served, at) }
 
 // Unserve notes that it got nothing after all: it waits since then.
 func (y *History) Unserve(since quantity.Instant) {
-	if !planted.In(planted.ForgetWait) {
-		y.served = since
-	}
+	y.served = since
 }
 
 // Settle adds what became of a claim, and returns the entry and the memory-time that it had. It is good until the next.

@@ -6,7 +6,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -110,7 +109,7 @@ func (p *Progress) Asking() int {
 
 // Free says whether a range may be sold: nothing of it is done or sold.
 func (p *Progress) Free(r job.Range) bool {
-	return p == nil || !p.committed.Overlaps(r) && (!p.claimed.Overlaps(r) || planted.In(planted.SellTwice))
+	return p == nil || !p.committed.Overlaps(r) && !p.claimed.Overlaps(r)
 }
 
 // Ask notes that a range is asked for.
@@ -152,9 +151,7 @@ func (p *Progress) Commit(r job.Range, skipped bool) {
 
 // Checkpoint notes that a claim wrote the checkpoint to go on from.
 func (p *Progress) Checkpoint(t job.Token) {
-	if p.resume.Zero() || !planted.In(planted.StaleCheckpoint) {
-		p.resume = t
-	}
+	p.resume = t
 }
 
 // Forgive has what was skipped count no more against the job.

@@ -3,7 +3,6 @@ package record
 import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -12,9 +11,7 @@ import (
 // Fact decides f: it is applied at once and made durable before any effect of the step leaves.
 func (b *Book) Fact(out *protocol.Out, f protocol.Fact) {
 	f.Actor = b.cfg.Self
-	if !planted.In(planted.ForgetCommit) || f.Kind != protocol.Committed {
-		out.Facts = append(out.Facts, f)
-	}
+	out.Facts = append(out.Facts, f)
 	b.Apply(&f)
 }
 
@@ -124,9 +121,7 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 		}
 		j.work.claims.Move(c, f.Range, f.End, f.Peak)
 		b.watch.Resold(j, c)
-		if !planted.In(planted.ForgetStale) {
-			b.Touch(j)
-		}
+		b.Touch(j)
 	case protocol.Released:
 		b.settle(j, f, job.Range{})
 	case protocol.Committed:

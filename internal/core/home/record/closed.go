@@ -5,7 +5,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/outbox"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -52,7 +51,7 @@ func (c *Closed) Confirm(j *Job) {
 
 // mayLeave has a job leave in its time if nothing more is to become of it.
 func (c *Closed) mayLeave(j *Job) {
-	published := len(j.Output().List()) == 0 || planted.In(planted.LeaveUnpublished)
+	published := len(j.Output().List()) == 0
 	if e := j.end; e != nil && e.acked && e.Final() && published {
 		e.leaving = c.leaving.Put(e.leaving, j, e.Ended())
 	}
@@ -66,9 +65,6 @@ func (c *Closed) DueVerdicts(now quantity.Instant) []*Job {
 	c.due = c.due[:0]
 	for j, ok := c.saying.Next(now); ok; j, ok = c.saying.Next(now) {
 		c.due = append(c.due, j)
-		if planted.In(planted.ForgetClosing) {
-			j.end.closing = c.saying.Confirm(j.end.closing)
-		}
 	}
 	return ByName(c.due)
 }

@@ -7,7 +7,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/home/list"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -97,7 +96,7 @@ func (l *lists) update(j *Job) {
 	if !l.kept {
 		return
 	}
-	if r := &j.q.rosters[j.Phase()]; r != j.enrolledIn && !(planted.In(planted.ForgetPhase) && j.Held) {
+	if r := &j.q.rosters[j.Phase()]; r != j.enrolledIn {
 		l.strike(j)
 		r.Insert(j)
 		j.enrolledIn = r

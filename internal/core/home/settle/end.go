@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/internal/core/home/output"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -75,7 +74,7 @@ func (d *Desk) Settled(now quantity.Instant, j *record.Job, out *protocol.Out) {
 	case e.Final():
 	case now >= d.Closes(j):
 		d.End(now, j, unconfirmed(j), out)
-	case j.Complete() && len(j.Output().List()) > 0 && !planted.In(planted.FinishUnpublished):
+	case j.Complete() && len(j.Output().List()) > 0:
 	case j.Complete():
 		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
 		if bad := j.Progress().Skipped(); bad.Len() > 0 {
@@ -97,7 +96,7 @@ func (d *Desk) Settled(now quantity.Instant, j *record.Job, out *protocol.Out) {
 func (d *Desk) Closes(j *record.Job) quantity.Instant {
 	e := j.Ending()
 	over := j.Complete() || e.Planned().State == job.Failed || e.Leaving() != ""
-	if !over || len(j.Output().List()) == 0 || len(j.Claims()) > 0 || e.Final() || planted.In(planted.WaitUnpublished) {
+	if !over || len(j.Output().List()) == 0 || len(j.Claims()) > 0 || e.Final() {
 		return quantity.Never
 	}
 	at := max(j.History().Settled(), d.pauses.since).Add(mostPublished)

@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -33,12 +32,6 @@ func (d *Desk) Recover(now quantity.Instant, out *protocol.Out) {
 	}
 	for _, j := range record.ByName(doomed) {
 		d.Settled(now, j, out)
-	}
-	if planted.In(planted.CommitWithoutClaim) {
-		for len(d.book.Busy()) > 0 {
-			j := d.book.Busy()[0]
-			d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: j.Claims()[0].Token, At: now})
-		}
 	}
 }
 
@@ -182,7 +175,7 @@ func (d *Desk) dismiss(j *record.Job, c *protocol.Claim, why string, out *protoc
 // last such word; one that is to end does not wait for them.
 func (d *Desk) Remains(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	j, l := d.claims.Standing(in)
-	if l == nil || planted.In(planted.SellRemaining) {
+	if l == nil {
 		return
 	}
 	if j.Ending().Stopping() {

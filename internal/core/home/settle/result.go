@@ -9,7 +9,6 @@ import (
 	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -31,9 +30,6 @@ func (d *Desk) Result(now quantity.Instant, in *protocol.Message, end *protocol.
 	c := j.Standing().Claim(in.Token)
 	if c == nil || c.Generation.Number() != in.Generation.Number() {
 		counts.Range = Answered(j, in.Token)
-		if planted.In(planted.CommitWithoutClaim) || planted.In(planted.PublishReleased) && counts.Range.Empty() {
-			counts.Range = job.Range{From: end.Range.From, To: max(end.Range.From, min(end.Result.Progress, end.Range.To))}
-		}
 		d.claims.Send(out, ack)
 		return
 	}
@@ -80,9 +76,6 @@ func (d *Desk) conclude(
 	}
 	j.Output().Told(now)
 	d.book.ArmOutput(j)
-	if planted.In(planted.PublishAll) {
-		done = c.Range
-	}
 	if len(c.Members) > 0 {
 		d.confirm(j.ID, c.Members, done, out)
 	} else {
@@ -108,7 +101,7 @@ func (d *Desk) pause(bad int, remained, end quantity.Instant) time.Duration {
 // Answered is the part of a settled subjob that was published.
 func Answered(j *record.Job, t job.Token) job.Range {
 	p := j.History().Of(t)
-	if p == nil || p.Skipped && !planted.In(planted.PublishSkipped) {
+	if p == nil || p.Skipped {
 		return job.Range{}
 	}
 	return p.Committed
@@ -119,9 +112,6 @@ func Answered(j *record.Job, t job.Token) job.Range {
 // nothing about the claim's end: it may have been extended without the node, or without the program, having heard of it.
 func completed(j *record.Job, c *protocol.Claim, r *job.Result) job.Range {
 	to := min(r.Progress, c.Range.To)
-	if planted.In(planted.TrustProgress) && to > c.Range.From {
-		to = c.Range.To
-	}
 	if j.Spec.Kind == job.Rigid && r.Outcome != job.Done {
 		to = c.Range.From
 	}
@@ -163,7 +153,7 @@ func (d *Desk) memberGone(now quantity.Instant, j *record.Job, l *lease.Lease, c
 func (d *Desk) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
 	d.book.Stir(j)
 	course := l.Course(c)
-	if !course.Over() && !(planted.In(planted.SettleHalf) && course.Broken() != "") {
+	if !course.Over() {
 		if course.Broken() != "" {
 			d.claims.RepeatGang(now, j, l, c, out)
 		}

@@ -10,7 +10,6 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone/bets"
@@ -48,7 +47,7 @@ func (z *Sites) Offer(now quantity.Instant, epoch uint32, v *protocol.SliceView)
 	s := z.Make(v.Slice.ID)
 	switch {
 	case s.view == nil:
-	case (epoch < s.epoch || epoch == s.epoch && v.Version <= s.view.Version) && !planted.In(planted.OlderOffer):
+	case epoch < s.epoch || epoch == s.epoch && v.Version <= s.view.Version:
 		return false
 	default:
 		if (s.doubter != nil || z.ledger.Avoiding()) && !sameView(s.view, v) {

@@ -8,7 +8,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/archive"
 )
@@ -94,7 +93,7 @@ func (c *change) discard(role protocol.Role, d archive.Discarded) error {
 	if err != nil {
 		return c.a.damagedJob(string(d.Job), err)
 	}
-	if was.Generation > d.UpTo && !planted.In(planted.DiscardAnyLife) {
+	if was.Generation > d.UpTo {
 		return nil
 	}
 	c.changed = true

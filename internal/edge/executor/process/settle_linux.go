@@ -9,7 +9,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
@@ -148,9 +147,6 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 		e.o.Logger.Error("what counts of a subjob can't be published, and will not be the next time: it is set aside", "subjob", m.Token.String(),
 			"err", err)
 		return e.keep(dir, &lease)
-	}
-	if planted.In(planted.PublishLosers) {
-		return e.publish(dir, &lease, lease.Range)
 	}
 	return e.keep(dir, &lease)
 }

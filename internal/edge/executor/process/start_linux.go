@@ -13,7 +13,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
@@ -118,9 +117,6 @@ func (r *run) prepare(witness journal.Position) error {
 	r.mu.Lock()
 	r.lease = lease
 	r.mu.Unlock()
-	if planted.In(planted.TellBeforeLasting) {
-		return nil
-	}
 	r.after.Name()
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -39,12 +38,6 @@ func (r *run) watch(s *pool.Supervisor) (again bool) {
 	defer glances.Stop()
 	late := 0 // looks since its lease is over
 	for begun := s.Begun; ; {
-		if planted.In(planted.SellBeforeGone) {
-			if res, err := r.dir.ReadResult(); err == nil {
-				r.over(res)
-				return false
-			}
-		}
 		select {
 		case <-r.e.done:
 			return false

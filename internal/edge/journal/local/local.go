@@ -62,7 +62,6 @@ type opened struct {
 	headSize int64
 	marks    []mark
 	buf      []byte
-	delayed  delayed
 }
 
 // closed is a segment that is not written any more.

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/store"
 )
@@ -180,7 +179,7 @@ func (d *Dir) sync(f *os.File) error {
 // finish makes an upload an object: its bytes are on the disk before it has the name, and it has the name before anybody is told.
 func (d *Dir) finish(f *os.File, g store.Digest) error {
 	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), unix.Utimes(f.Name(), nil))
-	if err == nil && !planted.In(planted.PutUnsynced) {
+	if err == nil {
 		err = d.sync(f)
 	}
 	if err != nil {

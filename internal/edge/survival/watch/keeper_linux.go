@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/airlock"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
@@ -254,7 +253,7 @@ func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 	}
 	cmd := exec.Command(k.o.Program, Verb, k.o.Path, k.o.Kind, k.o.Base)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = "/", in, in, []*os.File{bell}
-	cmd.Env = append([]string{"GOMAXPROCS=1", "GOGC=50"}, planted.Environ()...)
+	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if k.f.lives(placeWatcher) { // of an earlier daemon, and was about to begin when this one looked
 		k.dismiss()

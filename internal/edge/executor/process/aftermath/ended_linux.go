@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/volume"
@@ -44,9 +43,6 @@ func (a *Aftermath) Ended() (res job.Result, err error) {
 // lasting makes sure that a power cut can't take a result that is there. Its supervisor has synced it, unless it died just then;
 // the name of the run directory is everybody's, and synced for many at once.
 func (a *Aftermath) lasting() error {
-	if planted.In(planted.TellBeforeLasting) {
-		return nil
-	}
 	if !a.well {
 		if err := shim.SyncDir(string(a.Dir)); err != nil {
 			return err

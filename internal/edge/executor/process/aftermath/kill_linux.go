@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
@@ -38,9 +37,6 @@ func limitHit(groups []tree.Group) (job.Outcome, string) {
 func (a *Aftermath) killRest(note shim.Note) []tree.Process {
 	if note.BootID != shim.BootID() {
 		return nil // the machine was restarted: nothing of it can be left
-	}
-	if planted.In(planted.OrphanTree) {
-		return nil
 	}
 	_, groups := a.alive(note)
 	for _, g := range groups {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 )
@@ -113,7 +112,7 @@ func (p *Pool) add() (*worker, error) {
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = "/", orders, words, words
 	// It does little and many of it run: one thread of Go code at a time and a tight heap keep it small. A second one would take a tenth
 	// more processor time, with what the threads tell each other.
-	cmd.Env = append([]string{"GOMAXPROCS=1", "GOGC=50"}, planted.Environ()...)
+	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	shim.SealDescriptors(3)
 	if err := cmd.Start(); err != nil {

@@ -24,8 +24,6 @@ type birth struct {
 	// group that the command is born into, if grouped. It has no others.
 	files   [groupFD + 1]uintptr
 	grouped bool
-	// survives: it lives on when the supervisor has died, as it may only with a bug planted.
-	survives bool
 	// prepare is what the init does first, command what the process below it does to become the command, and program the last of it:
 	// the start of the program. Without that the init ends when it is prepared.
 	prepare, command, program script
@@ -167,15 +165,11 @@ func live() {
 		}
 	}
 	_, _, _ = syscall.RawSyscall6(unix.SYS_SETSID, 0, 0, 0, 0, 0, 0)
-	if b.survives {
-		_, _, _ = syscall.RawSyscall6(unix.SYS_CLOSE, lockFD, 0, 0, 0, 0, 0)
-	} else {
-		_, _, _ = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
-		// A supervisor that died before that reads no words any more.
-		b.poll.Fd = wordFD
-		if n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1, uintptr(unsafe.Pointer(&b.noTime)), 0, 0, 0); n != 0 {
-			quit(1)
-		}
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	// A supervisor that died before that reads no words any more.
+	b.poll.Fd = wordFD
+	if n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1, uintptr(unsafe.Pointer(&b.noTime)), 0, 0, 0); n != 0 {
+		quit(1)
 	}
 	b.run(&b.prepare, unprepared)
 	if len(b.program.calls) == 0 {
@@ -210,11 +204,10 @@ func live() {
 func become() {
 	b := unborn
 	b.run(&b.command, unready)
-	if !b.survives { // last of all: another user's process is not told of its parent's death
-		_, _, _ = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
-		if parent, _, _ := syscall.RawSyscall6(unix.SYS_GETPPID, 0, 0, 0, 0, 0, 0); parent != b.first {
-			quit(1)
-		}
+	// Last of all: another user's process is not told of its parent's death.
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	if parent, _, _ := syscall.RawSyscall6(unix.SYS_GETPPID, 0, 0, 0, 0, 0, 0); parent != b.first {
+		quit(1)
 	}
 	b.run(&b.program, unstarted)
 	quit(1)

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
@@ -49,10 +48,6 @@ func (b *birth) surround(iso shim.Isolation) {
 	}
 	b.command.next = s.next
 	s.do("taking a name", unix.SYS_PRCTL, unix.PR_SET_NAME, s.text("sluice-init")) // its arguments are the supervisor's
-	if planted.In(planted.OrphanTree) || planted.In(planted.SellBeforeGone) {
-		b.survives = true
-		return
-	}
 	if !iso.PIDNamespace {
 		return
 	}

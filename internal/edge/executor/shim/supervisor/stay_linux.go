@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
@@ -72,9 +71,6 @@ const mostApart = time.Second
 
 // guarded does what may take long, with the end of the lease kept: should that come meanwhile, a timer kills.
 func (s *subjob) guarded(do func() bool) bool {
-	if planted.In(planted.IgnoreDeadline) || planted.In(planted.LookBeforeEnd) {
-		return do()
-	}
 	timer := time.AfterFunc(s.terms.until(s.terms.kill(s.lease.Grace)), s.child.strike)
 	defer timer.Stop()
 	return do()
@@ -82,7 +78,7 @@ func (s *subjob) guarded(do func() bool) bool {
 
 // over says whether the subjob's time is over, and why.
 func (s *subjob) over() bool {
-	if planted.In(planted.IgnoreDeadline) || s.terms.now() < s.terms.kill(s.lease.Grace) && !s.child.wasStruck() {
+	if s.terms.now() < s.terms.kill(s.lease.Grace) && !s.child.wasStruck() {
 		return false
 	}
 	s.blame()
@@ -131,9 +127,6 @@ func (s *subjob) next() time.Duration {
 // hold keeps the command to its terms: warn, ask. What is to be killed is over.
 func (s *subjob) hold(members []tree.Member) {
 	now, t := s.terms.now(), &s.terms
-	if planted.In(planted.IgnoreDeadline) {
-		return
-	}
 	if s.lease.WarnSignal != 0 && s.warned != t.end && now >= t.end.Add(-s.lease.WarnBefore) {
 		s.warned = t.end
 		tree.Warn(members, syscall.Signal(s.lease.WarnSignal))

@@ -5,7 +5,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	watcher "sluice.dev/sluice/internal/edge/survival/watch"
@@ -32,7 +31,7 @@ type guard struct {
 // unattended has a subjob go on that nobody answers for any more. What a watcher had done ends with it.
 func (s *subjob) unattended(members []tree.Member) {
 	g := &s.guard
-	if g.watcher.Path == "" || s.asked || planted.In(planted.StayFrozen) { // who is to end goes on anyway
+	if g.watcher.Path == "" || s.asked { // who is to end goes on anyway
 		return
 	}
 	if g.watcher.Lives() {
@@ -71,7 +70,7 @@ func (s *subjob) goOn(members []tree.Member) {
 
 // reclaimed finds out whether it was the machine's watcher that ended it: that is no failure of its own. The watcher says so before it does it.
 func (s *subjob) reclaimed(said word) {
-	if said.Kind != silent || planted.In(planted.BlameReclaimed) {
+	if said.Kind != silent {
 		return
 	}
 	if stand, ok := s.guard.watcher.Stand(s.lease.Token); ok && stand.State == airlock.Reclaiming {

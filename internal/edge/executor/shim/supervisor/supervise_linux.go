@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/planted"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
@@ -200,12 +199,6 @@ func (s *subjob) run() error {
 	_, _ = fmt.Fprintln(s.say, "begun") // the daemon, if it is there, looks at the note
 	said := s.stay()
 	s.watch.waits.Look(s.watch.began, time.Now(), nil) // what a group says takes no time; nothing else may come before the end
-	if planted.In(planted.SellBeforeGone) {
-		err := s.finish(said)
-		time.Sleep(2 * time.Second)
-		s.end()
-		return err
-	}
 	s.end()
 	return s.finish(said)
 }
@@ -254,11 +247,6 @@ func (s *subjob) finish(said word) error {
 	e.Said, e.Spoke = s.dir.ReadProgress()
 	if s.watch.room.over(&e, s.child.logs.noRoom.Load(), s.child.logs.quota.Load()); e.Fills != "" {
 		s.detail = "" // Conclude says it, from e.Fills
-	}
-	if planted.In(planted.ResultBeforeSync) {
-		r := shim.Judge(l, e)
-		r.Start, r.End = s.note.At, max(s.note.At, s.terms.now())
-		_ = s.dir.WriteResult(&r, l) // and again below, once the output is synced
 	}
 	defer s.saysStoring()()
 	r, err := s.dir.Conclude(l, e)
