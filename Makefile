@@ -70,8 +70,8 @@ build: ## build bin/sluice and bin/sluice-shim
 	CGO_ENABLED=0 $(BUILD) -tags "$(TAGS)" -o bin/ ./cmd/sluice-shim
 
 demo: build ## the same work cut to fit and in rigid blocks on simulated slices, and memory storms, with pictures (about 2.5 minutes, more on a busy machine)
-	@mkdir -p .demo && $(GO) build -o .demo/run ./examples/demo
-	@.demo/run
+	@mkdir -p .demo && $(GO) build -o .demo/figures ./examples/demo
+	@examples/demo/demo.sh
 	@printf '\nA memory storm in the simulator, survived by Airlock, and what the kernel alone makes of it (some 10 seconds):\n\n'
 	@bin/sluice sim compare airlock-storm -m airlock,kernel --metric highValueLost,wrongOrderKills,workLost,timeOverLine,suspended,recovered,readdressed --report .demo/storm.html
 	@printf '\nIts timelines as a page: .demo/storm.html\n'

@@ -2,107 +2,54 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/edge/picture"
+	"sluice.dev/sluice/internal/edge/terminal"
 )
 
-// example is what is checked: its folder, its job, and the size that its check wants, as it stands in the job files.
-type example struct{ folder, job, size string }
-
-func examples() []example {
-	return []example{{"items", "count-words", "5000"}, {"steps", "train", "1000"}, {"rigid", "big-sort", "999983"},
-		{"growing", "growing", "320"}}
-}
-
-// atomOutputs: a job's committed output lies where its check wants it.
-func atomOutputs(dir string) (map[string]string, error) {
-	at := map[string]string{}
-	for _, e := range examples() {
-		at[e.folder] = filepath.Join(dir, "data", "output", e.job)
-	}
-	return at, nil
-}
-
-// blockOutputs: a block's folder is called after the range of its job, which is one unit; the checks want that of the
-// work. So each gets a folder of links with the names of the work.
-func blockOutputs(dir string) (map[string]string, error) {
-	output, err := filepath.Abs(filepath.Join(dir, "data", "output"))
+// draw reads sides, the first of them in pieces and the second in blocks, and concludes.
+func draw(out io.Writer, file, plan string, sides []string) error {
+	reserved, err := readPlan(plan)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	at, err := atomOutputs(dir)
-	if err != nil {
-		return nil, err
-	}
-	link := func(example, job string, from, to int) error {
-		found, err := filepath.Glob(filepath.Join(output, job, "*-*"))
-		if err != nil || len(found) == 0 {
-			return err // the check says what is missing
-		}
-		at[example] = filepath.Join(dir, "check", example)
-		return errors.Join(os.MkdirAll(at[example], 0o755), os.Symlink(found[0], filepath.Join(at[example], fmt.Sprintf("%d-%d", from, to))))
-	}
-	var wrong []error
-	for _, e := range examples() {
-		size, err := strconv.Atoi(e.size)
+	var results []*result
+	for _, s := range sides {
+		r, err := load(s, reserved)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		switch e.folder {
-		case "items":
-			for i := range 4 {
-				wrong = append(wrong, link(e.folder, fmt.Sprintf("%s-%d", e.job, i+1), i*size/4, (i+1)*size/4))
-			}
-		case "steps", "growing":
-			wrong = append(wrong, link(e.folder, e.job, 0, size))
-		}
+		results = append(results, r)
 	}
-	return at, errors.Join(wrong...)
+	return conclude(out, results, file, reserved)
 }
 
-// check runs the examples' own checks over what was committed, all at once, and counts those that are right. at has the folder
-// of each.
-func check(ctx context.Context, list []example, at map[string]string, skip map[string]bool) (right int, err error) {
-	said, wrong := make([]string, len(list)), make([]error, len(list))
-	var all sync.WaitGroup
-	for i, e := range list {
-		if skip[e.job] {
-			continue
+// off says the plan in words.
+func off(plan []reserved) string {
+	var all []string
+	for _, r := range plan {
+		where := "everywhere"
+		if r.memory != 0 {
+			where = fmt.Sprintf("on %d MiB", r.memory)
 		}
-		all.Go(func() {
-			text, err := exec.CommandContext(ctx, filepath.Join("examples", e.folder, "check.sh"), at[e.folder], e.size).CombinedOutput()
-			said[i] = string(bytes.TrimSpace(text))
-			if err != nil || !strings.HasPrefix(said[i], "ok: ") {
-				wrong[i] = fmt.Errorf("the result of %s is wrong: %s", e.job, strings.Join(strings.Fields(said[i]+" "+fmt.Sprint(err)), " "))
-			}
-		})
+		all = append(all, fmt.Sprintf("  %-12s %-10s from %s to %s", r.kind, where, r.start, r.start+r.last))
 	}
-	all.Wait()
-	for i, e := range list {
-		if !skip[e.job] && wrong[i] == nil {
-			right++
-		}
-	}
-	return right, errors.Join(wrong...)
+	return strings.Join(all, "\n")
 }
 
 // conclude draws the sides, the first of them in pieces and the second in blocks, says what they show, and returns what
 // is not as it has to be.
-func conclude(out io.Writer, sides []*result, file string) error {
+func conclude(out io.Writer, sides []*result, file string, plan []reserved) error {
 	if len(sides) == 0 {
 		return errors.New("neither side came to anything that could be drawn")
 	}
@@ -125,7 +72,7 @@ func conclude(out io.Writer, sides []*result, file string) error {
 	if whole {
 		fmt.Fprintln(out, outcome(sides, panels[0].Share(), panels[1].Share())+"\n")
 	}
-	if err := picture.Terminal(out, panels, columns(), movable(out) && os.Getenv("NO_COLOR") == ""); err != nil {
+	if err := picture.Terminal(out, panels, columns(), terminal.Is(out) && os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == ""); err != nil {
 		return err
 	}
 	fmt.Fprint(out, "\n"+weatherReport(sides))
@@ -142,10 +89,10 @@ Both sides did the same work on the same slices. Off the market, known from the 
   by what the machine was measured to be before: more where it was slower then.
   Pieces that committed nothing count as empty time, blocks do not. The gaps are short on purpose: on slices that nobody
   takes back, blocks fill as well. Windows, cut to fit: %d of %d (%.0f%%) end at something known: %s.
-  The daemon was killed once on each side, after %s, and started again %s later: %d and %d subjobs ran on without it. When it
+  The daemon was killed once on each side, after 8s, and started again 1s later: %d and %d subjobs ran on without it. When it
   came back %d and %d still ran; the others had ended by themselves. In all, %d subjobs ended without a result that counts.
-`, off(), seconds(measure), pieces.pieces, blocks.pieces, known, total, share(known, total), kinds(pieces.windows),
-		killAt, downFor, pieces.killed, blocks.killed, pieces.survived, blocks.survived, pieces.lost+blocks.lost)
+`, off(plan), seconds(measure), pieces.pieces, blocks.pieces, known, total, share(known, total), kinds(pieces.windows),
+		pieces.killed, blocks.killed, pieces.survived, blocks.survived, pieces.lost+blocks.lost)
 	return judge(sides, panels[0].Share(), panels[1].Share())
 }
 
@@ -173,7 +120,8 @@ func weatherReport(sides []*result) string {
 // better.
 func disturbed(sides []*result) bool {
 	a, b := sides[0].busy(), sides[1].busy()
-	return slow > 1 || max(a, b) >= fair
+	slow := os.Getenv("SLOW") // how many times longer samples of the work took than on an idle machine, at least 1
+	return slow != "" && slow != "1" || max(a, b) >= fair
 }
 
 // outcome is the result in a sentence.
