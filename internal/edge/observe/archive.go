@@ -1,8 +1,6 @@
 package observe
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -37,23 +35,4 @@ func newArchived(r *prometheus.Registry) archived {
 	}
 	r.MustRegister(a.change)
 	return a
-}
-
-// Filed is told every durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
-func (o *Observer) Filed(took time.Duration, parts, purged int) {
-	a := &o.metrics.archive
-	a.change.Observe(took.Seconds())
-	a.filed.Add(float64(parts))
-	a.purged.Add(float64(purged))
-}
-
-// FilingDropped is told of each message to the archive that found no room.
-func (o *Observer) FilingDropped() { o.metrics.archive.dropped.Inc() }
-
-// Archive is told how many jobs the archive has, its size and how much of that is free, in bytes.
-func (o *Observer) Archive(jobs, bytes, free int64) {
-	a := &o.metrics.archive
-	a.jobs.Set(float64(jobs))
-	a.bytes.Set(float64(bytes))
-	a.free.Set(float64(free))
 }

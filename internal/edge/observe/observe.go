@@ -118,6 +118,25 @@ func (o *Observer) Strained(g status.Guard, s status.Strain) {
 // Negotiated is told what the market has counted since the daemon came up, as often as anything may have changed.
 func (o *Observer) Negotiated(n status.Negotiation) { o.market.count(n) }
 
+// Filed is told every durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
+func (o *Observer) Filed(took time.Duration, parts, purged int) {
+	a := &o.metrics.archive
+	a.change.Observe(took.Seconds())
+	a.filed.Add(float64(parts))
+	a.purged.Add(float64(purged))
+}
+
+// FilingDropped is told of each message to the archive that found no room.
+func (o *Observer) FilingDropped() { o.metrics.archive.dropped.Inc() }
+
+// Archive is told how many jobs the archive has, its size and how much of that is free, in bytes.
+func (o *Observer) Archive(jobs, bytes, free int64) {
+	a := &o.metrics.archive
+	a.jobs.Set(float64(jobs))
+	a.bytes.Set(float64(bytes))
+	a.free.Set(float64(free))
+}
+
 // History is what slices did between since and now, as far back as is kept: one piece of it, of the slices behind one in the order of
 // their ids. next is where to go on; empty at the end.
 func (o *Observer) History(since, now quantity.Instant, after job.SliceID) (h status.History, next job.SliceID) {

@@ -45,9 +45,6 @@ func (n *Namer) UID(c net.Conn) (uint32, error) {
 // Close gives back what the namer holds.
 func (n *Namer) Close() error { return n.kernel.close() }
 
-// ends of a connection, seen from here.
-type ends struct{ here, there netip.AddrPort }
-
 func (n *Namer) tcp(c *net.TCPConn) (uint32, error) {
 	e := ends{plain(c.LocalAddr()), plain(c.RemoteAddr())}
 	if !e.here.Addr().IsLoopback() || !e.there.Addr().IsLoopback() {

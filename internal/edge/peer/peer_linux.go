@@ -26,9 +26,6 @@ func credentials(c *net.UnixConn) (uint32, error) {
 	return cred.Uid, nil
 }
 
-// tcpEstablished is TCP_ESTABLISHED of include/net/tcp_states.h.
-const tcpEstablished = 1
-
 // established says whether both ends of a connection are open, as far as this one knows.
 func established(c *net.TCPConn) error {
 	var info *unix.TCPInfo
@@ -116,10 +113,7 @@ func (k *kernel) close() error {
 	return unix.Close(k.fd)
 }
 
-var (
-	errBroken  = errors.New("the kernel's answer about a connection did not come, or is not what was asked for")
-	errUnnamed = errors.New("the kernel knows no open socket at the other end")
-)
+var errBroken = errors.New("the kernel's answer about a connection did not come, or is not what was asked for")
 
 func (k *kernel) ask(e ends) (uint32, error) {
 	k.seq++

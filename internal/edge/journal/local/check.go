@@ -8,14 +8,6 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
-// mark is a place from which Check can read on: the position before a batch, and where that batch stands. There is one
-// for about every markEvery records, so a million records cost some ten kilobytes of memory instead of 32 MB of digests.
-type mark struct {
-	before journal.Position
-	name   string
-	off    int64
-}
-
 const markEvery = 4096
 
 // mark notes a batch that was read.

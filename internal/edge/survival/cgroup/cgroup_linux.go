@@ -52,7 +52,7 @@ func (k *kind) probe(base string) error {
 		return err
 	}
 	defer func() { _ = g.Remove() }()
-	h := &hold{k: k, s: survival.Subjob{Group: string(g)}}
+	h := &hold{s: survival.Subjob{Group: string(g)}}
 	if err := h.open(); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (k *kind) Take(s survival.Subjob) (survival.Hold, error) {
 	if s.Group == "" {
 		return nil, errkind.Errorf(errkind.Unsupported, "taking subjob %v: it has no control group", s.Token)
 	}
-	h := &hold{k: k, s: s}
+	h := &hold{s: s, swappiness: k.swappiness}
 	if err := h.open(); err != nil {
 		_ = h.Close()
 		return nil, err

@@ -14,8 +14,8 @@ var zero, one = []byte("0"), []byte("1") //nolint:gochecknoglobals // read alone
 
 // hold is one group. What is not there is not open.
 type hold struct {
-	k                     *kind
 	s                     survival.Subjob
+	swappiness            bool // memory.reclaim takes the word
 	freeze, events, procs sense.File
 	current, stat, swap   sense.File
 	reclaim, high         sense.File
@@ -172,7 +172,7 @@ func (h *hold) forgive(doing string, err error) error {
 func (h *hold) order(most quantity.Amount) []byte {
 	var digits [20]byte
 	n := copy(h.text[:], sense.Digits(&digits, int64(most)))
-	if h.k.swappiness {
+	if h.swappiness {
 		n += copy(h.text[n:], " swappiness=200")
 	}
 	return h.text[:n]

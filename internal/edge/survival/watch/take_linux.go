@@ -118,7 +118,7 @@ func (w *watcher) take(row *Row) (t task, ok bool) {
 // drop lets go of a task. One that has ended has memory no more, whether or not it was looked at since.
 func (w *watcher) drop(t *task) {
 	if t.state == airlock.Reclaiming {
-		w.let += t.resident
+		w.freed.let += t.resident
 	}
 	w.release(t)
 	_ = t.hold.Close()
@@ -136,7 +136,7 @@ func (w *watcher) close() {
 		}
 	}
 	if w.lock != nil {
-		w.tell(w.board.At, w.told)
+		w.tell(w.board.At, w.last.told)
 	}
 	for i := range w.tasks {
 		w.drop(&w.tasks[i])

@@ -66,20 +66,29 @@ type watcher struct {
 	// level at the last look; present: the daemon is there.
 	level   airlock.Level
 	present bool
-	// let is what subjobs that were ended have let go of since the last look, and owed what of that the machine does not show yet.
-	let  quantity.Amount
-	owed airlock.Owed
-	// move is how much is moved out at once, next whose turn it is.
-	move quantity.Amount
-	next int
-	// When the subjobs were last measured, and the board last written.
-	measured, told time.Duration
-	// slept is how long the machine had slept by the last look.
-	slept time.Duration
+	freed   freed
+	moving  moving
+	last    last
 	// changed: the board is to be written, and the daemon to be told by its bell; -1: there is none.
 	changed bool
 	bell    int
 }
+
+// freed is the memory of subjobs that were ended.
+type freed struct {
+	// let is what they have let go of since the last look, and owed what of that the machine does not show yet.
+	let  quantity.Amount
+	owed airlock.Owed
+}
+
+// moving is the memory that is moved out of subjobs that stand still.
+type moving struct {
+	size quantity.Amount // at once
+	next int             // whose turn it is
+}
+
+// last is when the subjobs were last measured, when the board was last written, and how long the machine had slept by the last look.
+type last struct{ measured, told, slept time.Duration }
 
 // task is one subjob that is watched.
 type task struct {
@@ -102,7 +111,7 @@ type task struct {
 // newWatcher begins a life. Nothing stands still that the table names once its first look is over.
 func newWatcher(r *region, sense survival.Survival, find func(*Row) (life, error), id uint64) *watcher {
 	w := &watcher{
-		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{}, move: 1 << 20, bell: -1,
+		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{}, moving: moving{size: 1 << 20}, bell: -1,
 		tasks: make([]task, 0, airlock.MaxTasks), spare: make([]task, 0, airlock.MaxTasks), snapshot: airlock.Snapshot{Tasks: make([]airlock.Task, 0, airlock.MaxTasks)},
 	}
 	w.table.Rows, w.board.Stands = make([]Row, 0, airlock.MaxTasks), make([]Stand, 0, airlock.MaxTasks)
@@ -131,7 +140,7 @@ func (w *watcher) look(boot, awake time.Duration) (patience time.Duration) {
 	w.gauge(boot)
 	w.carryOut(now, w.decide(now))
 	moved := w.moveOut()
-	if w.changed || w.level > airlock.Calm || boot-w.told >= told {
+	if w.changed || w.level > airlock.Calm || boot-w.last.told >= told {
 		w.tell(now, boot)
 	}
 	switch {
@@ -154,8 +163,8 @@ func (w *watcher) heard(awake time.Duration) bool {
 // wakeUp has entries last longer by what the machine has slept since the last look: nobody could do what it was asked to. slept is all of that since the machine was
 // started.
 func (w *watcher) wakeUp(slept time.Duration) {
-	more := slept - w.slept
-	w.slept = slept
+	more := slept - w.last.slept
+	w.last.slept = slept
 	if more < slumber {
 		return
 	}
@@ -187,10 +196,10 @@ func (w *watcher) near() bool {
 
 // gauge measures what the subjobs have, and sees who stands still by now and who goes on. Where all is well that is not done at every look.
 func (w *watcher) gauge(boot time.Duration) {
-	if boot-w.measured < measured && !w.near() && !w.pressed() {
+	if boot-w.last.measured < measured && !w.near() && !w.pressed() {
 		return
 	}
-	w.measured = boot
+	w.last.measured = boot
 	for i := range w.tasks {
 		t := &w.tasks[i]
 		if t.out {
@@ -202,7 +211,7 @@ func (w *watcher) gauge(boot time.Duration) {
 		before := t.resident
 		t.resident, t.parked, t.growth = max(0, w.use.Resident), max(0, w.use.Parked), w.use.Growth
 		if t.state == airlock.Reclaiming {
-			w.let += max(0, before-t.resident)
+			w.freed.let += max(0, before-t.resident)
 		}
 		switch t.state {
 		case airlock.Suspending:
@@ -272,7 +281,7 @@ func (w *watcher) decide(now quantity.Instant) *airlock.Decision {
 	if w.can.Level < survival.Full {
 		s.Room = 0
 	}
-	s.Owed, w.let = w.owed.Look(now, m.Used, w.let), 0
+	s.Owed, w.freed.let = w.freed.owed.Look(now, m.Used, w.freed.let), 0
 	for i := range w.tasks {
 		t := &w.tasks[i]
 		if !w.present && t.state == airlock.Readdressing && !t.row.Stopping { // nobody has asked it, and nobody will
@@ -326,7 +335,7 @@ func (w *watcher) carryOut(now quantity.Instant, d *airlock.Decision) {
 	if !ends {
 		return
 	}
-	w.tell(now, w.told) // who looks why it was ended finds it said
+	w.tell(now, w.last.told) // who looks why it was ended finds it said
 	for i := range d.Actions {
 		if a := &d.Actions[i]; a.Step == airlock.Reclaim {
 			_ = w.tasks[a.Task].life.end() // what does not end is decided on again
@@ -368,8 +377,8 @@ func (w *watcher) moveOut() (more bool) {
 		return false
 	}
 	for range w.tasks {
-		w.next = (w.next + 1) % len(w.tasks)
-		t := &w.tasks[w.next]
+		w.moving.next = (w.moving.next + 1) % len(w.tasks)
+		t := &w.tasks[w.moving.next]
 		if t.state != airlock.Suspending && t.state != airlock.Suspended || !t.still || t.full || t.out || t.resident <= 0 {
 			continue
 		}
@@ -383,7 +392,7 @@ func (w *watcher) moveOut() (more bool) {
 // bite moves a little of a task out, and says whether there may be more. After one that brought nothing the next is twice as large: what it has in files comes
 // first with many kernels, and does not count as brought.
 func (w *watcher) bite(t *task) (more bool) {
-	most := min(mostMove, w.move<<t.missed)
+	most := min(mostMove, w.moving.size<<t.missed)
 	begun := boottime()
 	got, err := t.hold.Reclaim(min(most, t.resident))
 	took := boottime() - begun
@@ -395,9 +404,9 @@ func (w *watcher) bite(t *task) (more bool) {
 	t.missed = 0
 	switch {
 	case took > 2*moment:
-		w.move = max(leastMove, w.move/2)
+		w.moving.size = max(leastMove, w.moving.size/2)
 	case took < moment/2:
-		w.move = min(mostMove, w.move*2)
+		w.moving.size = min(mostMove, w.moving.size*2)
 	}
 	t.resident -= min(t.resident, got)
 	t.parked += got
@@ -418,5 +427,5 @@ func (w *watcher) tell(now quantity.Instant, boot time.Duration) {
 	if w.changed {
 		w.ring()
 	}
-	w.told, w.changed = boot, false
+	w.last.told, w.changed = boot, false
 }
