@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/wire/coder"
 )
 
 // bodies says which body goes with each kind of message, and what its fields are; a kind that is not in it has none.
@@ -74,16 +75,16 @@ type codec struct {
 	// fresh makes one to read into.
 	fresh func() protocol.Body
 	// fields are those of a body that must be of this type.
-	fields func(*coder, protocol.Body)
+	fields func(*coder.Coder, protocol.Body)
 }
 
 func body[T any, P interface {
 	*T
 	protocol.Body
-}](fields func(*coder, *T)) codec {
+}](fields func(*coder.Coder, *T)) codec {
 	return codec{
 		fresh: func() protocol.Body { return P(new(T)) },
-		fields: func(c *coder, b protocol.Body) {
+		fields: func(c *coder.Coder, b protocol.Body) {
 			p, ok := b.(P)
 			if !ok {
 				invariant.Check(false, "a message with a body of type %T, where its kind has %T", b, p)
@@ -94,33 +95,51 @@ func body[T any, P interface {
 }
 
 // bodyField is a message's body, of the type that goes with kind.
-func bodyField(c *coder, n protowire.Number, kind protocol.Kind, v *protocol.Body) {
+func bodyField(c *coder.Coder, n protowire.Number, kind protocol.Kind, v *protocol.Body) {
 	of := &bodies[kind]
-	if c.writing {
+	if c.Writing() {
 		if of.fields == nil {
 			if *v != nil {
 				invariant.Check(false, "a message of kind %d with a body of type %T: such a message has none", kind, *v)
 			}
 			return
 		}
-		start := c.open(n)
+		start := c.Open(n)
 		of.fields(c, *v)
-		c.shut(start)
+		c.Shut(start)
 		return
 	}
-	switch there := c.next(n, protowire.BytesType); {
-	case c.err != nil:
+	switch there := c.Next(n, protowire.BytesType); {
+	case c.Err() != nil:
 	case there && of.fields == nil:
-		c.damaged("a body in field %d, where a message of kind %d has none", n, kind)
-	case !there && of.fields != nil && c.pos == c.end:
-		c.damaged("no body, where a message of kind %d has one", kind)
+		c.Damaged("a body in field %d, where a message of kind %d has none", n, kind)
+	case !there && of.fields != nil && c.Done():
+		c.Damaged("no body, where a message of kind %d has one", kind)
 	case there:
 		*v = of.fresh()
-		c.within(func() { of.fields(c, *v) })
+		c.Within(func() { of.fields(c, *v) })
 	}
 }
 
-func stockFields(c *coder, s *protocol.Stock) {
-	list(c, 1, &s.Slices, sliceFields)
-	list(c, 2, &s.Found, foundFields)
+func stockFields(c *coder.Coder, s *protocol.Stock) {
+	coder.List(c, 1, &s.Slices, sliceFields)
+	coder.List(c, 2, &s.Found, foundFields)
+}
+
+// messageFields are those of a message. Number 40 is the body, with numbers of its own. The others up to 38 were fields of every message
+// (format 1), and are not used again.
+func messageFields(c *coder.Coder, m *protocol.Message) {
+	coder.Enum(c, 1, &m.Kind, ^protocol.Kind(0))
+	if !c.Writing() && c.Err() == nil && !knownMessage(m.Kind) {
+		c.Newer("kind %d", m.Kind)
+	}
+	coder.Value(c, 2, &m.From, addressFields)
+	coder.Value(c, 3, &m.To, addressFields)
+	coder.Text(c, 5, &m.Job)
+	coder.Unsigned(c, 6, &m.Epoch)
+	coder.Value(c, 10, &m.Token, tokenFields)
+	coder.Unsigned(c, 31, &m.Session)
+	coder.Unsigned(c, 36, &m.Generation)
+	coder.List(c, 39, &m.Filed, filedFields)
+	bodyField(c, 40, m.Kind, &m.Body)
 }

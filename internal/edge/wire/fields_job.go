@@ -3,122 +3,123 @@ package wire
 import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/wire/coder"
 )
 
-func tokenFields(c *coder, t *job.Token) {
-	unsigned(c, 1, &t.Epoch)
-	unsigned(c, 2, &t.Seq)
+func tokenFields(c *coder.Coder, t *job.Token) {
+	coder.Unsigned(c, 1, &t.Epoch)
+	coder.Unsigned(c, 2, &t.Seq)
 }
 
-func rangeFields(c *coder, r *job.Range) {
-	signed(c, 1, &r.From)
-	signed(c, 2, &r.To)
+func rangeFields(c *coder.Coder, r *job.Range) {
+	coder.Signed(c, 1, &r.From)
+	coder.Signed(c, 2, &r.To)
 }
 
-func verdictFields(c *coder, v *job.Verdict) {
-	enum(c, 1, &v.State, job.Impossible)
-	text(c, 2, &v.Reason)
+func verdictFields(c *coder.Coder, v *job.Verdict) {
+	coder.Enum(c, 1, &v.State, job.Impossible)
+	coder.Text(c, 2, &v.Reason)
 }
 
-func resultFields(c *coder, r *job.Result) {
-	enum(c, 1, &r.Outcome, job.NodeFailed)
-	signed(c, 2, &r.ExitCode)
-	signed(c, 3, &r.Signal)
-	signed(c, 4, &r.Progress)
-	boolean(c, 5, &r.Checkpoint)
-	instant(c, 6, &r.Start)
-	instant(c, 7, &r.End)
-	instant(c, 8, &r.FirstProgress)
-	vector(c, 9, &r.Peak)
-	text(c, 10, &r.Detail)
-	signed(c, 11, &r.Prepare)
-	signed(c, 12, &r.Unpack)
-	signed(c, 13, &r.Waited)
+func resultFields(c *coder.Coder, r *job.Result) {
+	coder.Enum(c, 1, &r.Outcome, job.NodeFailed)
+	coder.Signed(c, 2, &r.ExitCode)
+	coder.Signed(c, 3, &r.Signal)
+	coder.Signed(c, 4, &r.Progress)
+	coder.Boolean(c, 5, &r.Checkpoint)
+	coder.Instant(c, 6, &r.Start)
+	coder.Instant(c, 7, &r.End)
+	coder.Instant(c, 8, &r.FirstProgress)
+	coder.Vector(c, 9, &r.Peak)
+	coder.Text(c, 10, &r.Detail)
+	coder.Signed(c, 11, &r.Prepare)
+	coder.Signed(c, 12, &r.Unpack)
+	coder.Signed(c, 13, &r.Waited)
 }
 
-func specFields(c *coder, s *job.Spec) {
-	text(c, 1, &s.Name)
-	text(c, 2, &s.Queue)
-	signed(c, 3, &s.Priority)
-	enum(c, 4, &s.Kind, job.Rigid)
-	signed(c, 5, &s.Total)
-	text(c, 6, &s.Unit)
-	signed(c, 7, &s.PerUnit)
-	signed(c, 8, &s.Grid)
-	signed(c, 9, &s.Parallelism)
-	signed(c, 10, &s.Restore)
-	signed(c, 11, &s.Checkpoint)
-	signed(c, 12, &s.Walltime)
-	signed(c, 13, &s.Slices)
-	enum(c, 14, &s.OnOverrun, job.OverrunExtends)
-	enum(c, 15, &s.OnBadItem, job.BadItemSkips)
-	signed(c, 16, &s.MaxFailures)
-	value(c, 17, &s.Profile, profileFields)
-	value(c, 18, &s.Safe, tableFields)
-	signed(c, 19, &s.TauMin)
-	signed(c, 20, &s.OverheadMax)
-	instant(c, 21, &s.Deadline)
-	boolean(c, 22, &s.Continue)
-	value(c, 23, &s.Launch, launchFields)
-	signed(c, 24, &s.Theta)
-	signed(c, 25, &s.Startup)
-	list(c, 26, &s.Speeds, func(c *coder, s *job.SpeedOn) {
-		text(c, 1, &s.Profile)
-		signed(c, 2, &s.Permille)
+func specFields(c *coder.Coder, s *job.Spec) {
+	coder.Text(c, 1, &s.Name)
+	coder.Text(c, 2, &s.Queue)
+	coder.Signed(c, 3, &s.Priority)
+	coder.Enum(c, 4, &s.Kind, job.Rigid)
+	coder.Signed(c, 5, &s.Total)
+	coder.Text(c, 6, &s.Unit)
+	coder.Signed(c, 7, &s.PerUnit)
+	coder.Signed(c, 8, &s.Grid)
+	coder.Signed(c, 9, &s.Parallelism)
+	coder.Signed(c, 10, &s.Restore)
+	coder.Signed(c, 11, &s.Checkpoint)
+	coder.Signed(c, 12, &s.Walltime)
+	coder.Signed(c, 13, &s.Slices)
+	coder.Enum(c, 14, &s.OnOverrun, job.OverrunExtends)
+	coder.Enum(c, 15, &s.OnBadItem, job.BadItemSkips)
+	coder.Signed(c, 16, &s.MaxFailures)
+	coder.Value(c, 17, &s.Profile, profileFields)
+	coder.Value(c, 18, &s.Safe, tableFields)
+	coder.Signed(c, 19, &s.TauMin)
+	coder.Signed(c, 20, &s.OverheadMax)
+	coder.Instant(c, 21, &s.Deadline)
+	coder.Boolean(c, 22, &s.Continue)
+	coder.Value(c, 23, &s.Launch, launchFields)
+	coder.Signed(c, 24, &s.Theta)
+	coder.Signed(c, 25, &s.Startup)
+	coder.List(c, 26, &s.Speeds, func(c *coder.Coder, s *job.SpeedOn) {
+		coder.Text(c, 1, &s.Profile)
+		coder.Signed(c, 2, &s.Permille)
 	})
-	boolean(c, 27, &s.External)
-	value(c, 28, &s.Worth, func(c *coder, w *job.Worth) {
-		signed(c, 1, &w.Progress)
-		signed(c, 2, &w.Laxity)
-		signed(c, 3, &w.Overhead)
+	coder.Boolean(c, 27, &s.External)
+	coder.Value(c, 28, &s.Worth, func(c *coder.Coder, w *job.Worth) {
+		coder.Signed(c, 1, &w.Progress)
+		coder.Signed(c, 2, &w.Laxity)
+		coder.Signed(c, 3, &w.Overhead)
 	})
-	list(c, 29, &s.Options, func(c *coder, o *job.Option) {
-		text(c, 1, &o.Name)
-		signed(c, 2, &o.Speed)
-		signed(c, 3, &o.Memory)
-		texts(c, 4, &o.Env)
+	coder.List(c, 29, &s.Options, func(c *coder.Coder, o *job.Option) {
+		coder.Text(c, 1, &o.Name)
+		coder.Signed(c, 2, &o.Speed)
+		coder.Signed(c, 3, &o.Memory)
+		coder.Texts(c, 4, &o.Env)
 	})
-	text(c, 30, &s.Template)
-	enum(c, 31, &s.Topology, job.SameCluster)
-	signed(c, 32, &s.Patience)
+	coder.Text(c, 30, &s.Template)
+	coder.Enum(c, 31, &s.Topology, job.SameCluster)
+	coder.Signed(c, 32, &s.Patience)
 }
 
-func launchFields(c *coder, l *job.Launch) {
-	texts(c, 1, &l.Command)
-	texts(c, 2, &l.Env)
-	text(c, 3, &l.Snapshot)
-	text(c, 4, &l.Subdir)
-	signed(c, 5, &l.WarnSignal)
-	signed(c, 6, &l.WarnBefore)
-	signed(c, 7, &l.Grace)
-	signed(c, 8, &l.LogLimit)
-	signed(c, 9, &l.OutputLimit)
-	signed(c, 10, &l.Files)
-	signed(c, 11, &l.Bytes)
-	text(c, 12, &l.Image)
-	value(c, 13, &l.Umask, func(c *coder, u *job.Umask) {
-		boolean(c, 1, &u.Named)
-		unsigned(c, 2, &u.Bits)
-	})
-}
-
-func profileFields(c *coder, p *trp.Profile) {
-	enum(c, 1, &p.Form, trp.Envelope)
-	enum(c, 2, &p.Combine, trp.Maximum)
-	list(c, 3, &p.Phases, func(c *coder, p *trp.Phase) {
-		signed(c, 1, &p.UpTo)
-		signed(c, 2, &p.Mean)
-		signed(c, 3, &p.SD)
-	})
-	grid(c, 4, &p.Runs)
-	numbers(c, 5, &p.Bounds)
-	list(c, 6, &p.Curve, func(c *coder, p *trp.Point) {
-		signed(c, 1, &p.UpTo)
-		signed(c, 2, &p.Amount)
+func launchFields(c *coder.Coder, l *job.Launch) {
+	coder.Texts(c, 1, &l.Command)
+	coder.Texts(c, 2, &l.Env)
+	coder.Text(c, 3, &l.Snapshot)
+	coder.Text(c, 4, &l.Subdir)
+	coder.Signed(c, 5, &l.WarnSignal)
+	coder.Signed(c, 6, &l.WarnBefore)
+	coder.Signed(c, 7, &l.Grace)
+	coder.Signed(c, 8, &l.LogLimit)
+	coder.Signed(c, 9, &l.OutputLimit)
+	coder.Signed(c, 10, &l.Files)
+	coder.Signed(c, 11, &l.Bytes)
+	coder.Text(c, 12, &l.Image)
+	coder.Value(c, 13, &l.Umask, func(c *coder.Coder, u *job.Umask) {
+		coder.Boolean(c, 1, &u.Named)
+		coder.Unsigned(c, 2, &u.Bits)
 	})
 }
 
-func tableFields(c *coder, t *trp.Table) {
-	numbers(c, 1, &t.Bounds)
-	grid(c, 2, &t.Least)
+func profileFields(c *coder.Coder, p *trp.Profile) {
+	coder.Enum(c, 1, &p.Form, trp.Envelope)
+	coder.Enum(c, 2, &p.Combine, trp.Maximum)
+	coder.List(c, 3, &p.Phases, func(c *coder.Coder, p *trp.Phase) {
+		coder.Signed(c, 1, &p.UpTo)
+		coder.Signed(c, 2, &p.Mean)
+		coder.Signed(c, 3, &p.SD)
+	})
+	coder.Grid(c, 4, &p.Runs)
+	coder.Numbers(c, 5, &p.Bounds)
+	coder.List(c, 6, &p.Curve, func(c *coder.Coder, p *trp.Point) {
+		coder.Signed(c, 1, &p.UpTo)
+		coder.Signed(c, 2, &p.Amount)
+	})
+}
+
+func tableFields(c *coder.Coder, t *trp.Table) {
+	coder.Numbers(c, 1, &t.Bounds)
+	coder.Grid(c, 2, &t.Least)
 }

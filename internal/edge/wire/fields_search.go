@@ -5,99 +5,100 @@ import (
 
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/wire/coder"
 )
 
-func errandFields(c *coder, e *protocol.Errand) {
+func errandFields(c *coder.Coder, e *protocol.Errand) {
 	ticketFields(c, &e.Ticket)
-	unsigned(c, 25, &e.Generation)
-	signed(c, 26, &e.Least)
-	signed(c, 27, &e.Most)
+	coder.Unsigned(c, 25, &e.Generation)
+	coder.Signed(c, 26, &e.Least)
+	coder.Signed(c, 27, &e.Most)
 }
 
-func ticketFields(c *coder, t *flow.Ticket) {
-	unsigned(c, 1, &t.ID)
-	signed(c, 2, &t.Demand)
-	instant(c, 3, &t.Deadline)
-	instant(c, 4, &t.Born)
-	instant(c, 5, &t.Since)
-	instant(c, 6, &t.Next)
-	unsigned(c, 7, &t.Visited)
-	unsigned(c, 8, &t.Epoch)
-	unsigned(c, 9, &t.Home)
-	unsigned(c, 10, &t.Zone)
-	unsigned(c, 11, &t.Node)
-	unsigned(c, 12, &t.Episode)
-	signed(c, 13, &t.Priority)
-	unsigned(c, 14, &t.Hops)
-	unsigned(c, 15, &t.Here)
-	unsigned(c, 16, &t.Draws)
-	unsigned(c, 17, &t.Resplits)
-	boolean(c, 18, &t.Crowded)
-	unsigned(c, 19, &t.Churn)
-	enum(c, 20, &t.Class, flow.MaxClasses-1)
-	enum(c, 21, &t.Kind, flow.Lasting)
-	enum(c, 22, &t.Phase, flow.Expired)
-	enum(c, 23, &t.Why, flow.PastDeadline)
+func ticketFields(c *coder.Coder, t *flow.Ticket) {
+	coder.Unsigned(c, 1, &t.ID)
+	coder.Signed(c, 2, &t.Demand)
+	coder.Instant(c, 3, &t.Deadline)
+	coder.Instant(c, 4, &t.Born)
+	coder.Instant(c, 5, &t.Since)
+	coder.Instant(c, 6, &t.Next)
+	coder.Unsigned(c, 7, &t.Visited)
+	coder.Unsigned(c, 8, &t.Epoch)
+	coder.Unsigned(c, 9, &t.Home)
+	coder.Unsigned(c, 10, &t.Zone)
+	coder.Unsigned(c, 11, &t.Node)
+	coder.Unsigned(c, 12, &t.Episode)
+	coder.Signed(c, 13, &t.Priority)
+	coder.Unsigned(c, 14, &t.Hops)
+	coder.Unsigned(c, 15, &t.Here)
+	coder.Unsigned(c, 16, &t.Draws)
+	coder.Unsigned(c, 17, &t.Resplits)
+	coder.Boolean(c, 18, &t.Crowded)
+	coder.Unsigned(c, 19, &t.Churn)
+	coder.Enum(c, 20, &t.Class, flow.MaxClasses-1)
+	coder.Enum(c, 21, &t.Kind, flow.Lasting)
+	coder.Enum(c, 22, &t.Phase, flow.Expired)
+	coder.Enum(c, 23, &t.Why, flow.PastDeadline)
 }
 
-func inquiryFields(c *coder, q *protocol.Inquiry) {
-	unsigned(c, 1, &q.Ticket)
-	signed(c, 2, &q.Probe.Demand)
-	instant(c, 3, &q.Born)
-	unsigned(c, 4, &q.Epoch)
-	unsigned(c, 5, &q.Home)
-	signed(c, 6, &q.Priority)
-	unsigned(c, 7, &q.Churn)
-	enum(c, 8, &q.Class, flow.MaxClasses-1)
-	unsigned(c, 9, &q.Episode)
-	unsigned(c, 10, &q.Hop)
-	signed(c, 11, &q.Least)
-	signed(c, 12, &q.Most)
-	boolean(c, 13, &q.Short)
+func inquiryFields(c *coder.Coder, q *protocol.Inquiry) {
+	coder.Unsigned(c, 1, &q.Ticket)
+	coder.Signed(c, 2, &q.Probe.Demand)
+	coder.Instant(c, 3, &q.Born)
+	coder.Unsigned(c, 4, &q.Epoch)
+	coder.Unsigned(c, 5, &q.Home)
+	coder.Signed(c, 6, &q.Priority)
+	coder.Unsigned(c, 7, &q.Churn)
+	coder.Enum(c, 8, &q.Class, flow.MaxClasses-1)
+	coder.Unsigned(c, 9, &q.Episode)
+	coder.Unsigned(c, 10, &q.Hop)
+	coder.Signed(c, 11, &q.Least)
+	coder.Signed(c, 12, &q.Most)
+	coder.Boolean(c, 13, &q.Short)
 }
 
-func responseFields(c *coder, r *protocol.Response) {
-	unsigned(c, 1, &r.Ticket)
-	unsigned(c, 2, &r.Home)
-	unsigned(c, 3, &r.Episode)
-	unsigned(c, 4, &r.Hop)
-	pointer(c, 5, &r.Place, placeFields)
-	value(c, 6, &r.Room, summaryFields)
+func responseFields(c *coder.Coder, r *protocol.Response) {
+	coder.Unsigned(c, 1, &r.Ticket)
+	coder.Unsigned(c, 2, &r.Home)
+	coder.Unsigned(c, 3, &r.Episode)
+	coder.Unsigned(c, 4, &r.Hop)
+	coder.Pointer(c, 5, &r.Place, placeFields)
+	coder.Value(c, 6, &r.Room, summaryFields)
 }
 
-func placeFields(c *coder, p *protocol.Place) {
-	value(c, 1, &p.Token, tokenFields)
-	text(c, 2, &p.Node)
-	value(c, 3, &p.Slice, sliceFields)
-	instant(c, 4, &p.Start)
-	instant(c, 5, &p.End)
-	instant(c, 6, &p.Expiry)
+func placeFields(c *coder.Coder, p *protocol.Place) {
+	coder.Value(c, 1, &p.Token, tokenFields)
+	coder.Text(c, 2, &p.Node)
+	coder.Value(c, 3, &p.Slice, sliceFields)
+	coder.Instant(c, 4, &p.Start)
+	coder.Instant(c, 5, &p.End)
+	coder.Instant(c, 6, &p.Expiry)
 }
 
-func findingFields(c *coder, f *protocol.Finding) {
+func findingFields(c *coder.Coder, f *protocol.Finding) {
 	errandFields(c, &f.Errand)
-	value(c, 28, &f.Place, placeFields)
+	coder.Value(c, 28, &f.Place, placeFields)
 }
 
-func summaryFields(c *coder, s *flow.Summary) {
-	unsigned(c, 1, &s.Version)
-	unsigned(c, 2, &s.Pressure)
-	boolean(c, 3, &s.Usable)
+func summaryFields(c *coder.Coder, s *flow.Summary) {
+	coder.Unsigned(c, 1, &s.Version)
+	coder.Unsigned(c, 2, &s.Pressure)
+	coder.Boolean(c, 3, &s.Usable)
 	for i := range s.Free {
-		unsigned(c, protowire.Number(4+i), &s.Free[i])
+		coder.Unsigned(c, protowire.Number(4+i), &s.Free[i])
 	}
 }
 
-func digestFields(c *coder, d *flow.Digest) {
-	unsigned(c, 1, &d.Zone)
-	boolean(c, 2, &d.Alive)
-	unsigned(c, 3, &d.Pressure)
-	unsigned(c, 4, &d.Version)
-	instant(c, 5, &d.At)
+func digestFields(c *coder.Coder, d *flow.Digest) {
+	coder.Unsigned(c, 1, &d.Zone)
+	coder.Boolean(c, 2, &d.Alive)
+	coder.Unsigned(c, 3, &d.Pressure)
+	coder.Unsigned(c, 4, &d.Version)
+	coder.Instant(c, 5, &d.At)
 	for i := range d.Free {
-		unsigned(c, protowire.Number(6+i), &d.Free[i])
+		coder.Unsigned(c, protowire.Number(6+i), &d.Free[i])
 	}
 	for i := range d.Demand {
-		unsigned(c, protowire.Number(6+flow.MaxClasses+i), &d.Demand[i])
+		coder.Unsigned(c, protowire.Number(6+flow.MaxClasses+i), &d.Demand[i])
 	}
 }

@@ -1,6 +1,8 @@
 package wire
 
-import "sluice.dev/sluice/internal/core/protocol"
+import (
+	"sluice.dev/sluice/internal/core/protocol"
+)
 
 // The kinds this build knows, as the blocks that package protocol numbers them in. A test compares them with its
 // constants.

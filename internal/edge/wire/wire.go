@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/wire/coder"
 )
 
 // Version is the first byte of every encoded fact, MessageVersion that of every message. Messages are on tapes alone: one of another
@@ -20,51 +21,67 @@ const (
 // process (package invariant): it would be unreadable later.
 func AppendFact(dst []byte, f *protocol.Fact) []byte {
 	invariant.Check(knownFact(f.Kind), "fact of unknown kind %d: add it to package wire", f.Kind)
-	c := coder{writing: true, b: append(dst, Version)}
+	c := coder.Writer(append(dst, Version))
 	factFields(&c, f)
-	return c.b
+	return c.Written()
 }
 
 // DecodeFact reads what AppendFact wrote. Every byte of b must belong to the fact. The result shares no memory with b.
 // Errors are of kind Corrupt (damaged or not ours) or Unsupported (written by a newer build).
 func DecodeFact(b []byte) (protocol.Fact, error) {
 	var f protocol.Fact
-	if err := decodeFact(b, &f, &coder{}); err != nil {
+	if err := decodeFact(b, &f, &coder.Coder{}); err != nil {
 		return protocol.Fact{}, err
 	}
 	return f, nil
 }
 
-func decodeFact(b []byte, f *protocol.Fact, c *coder) error {
-	if err := c.read("fact", Version, b); err != nil {
+func decodeFact(b []byte, f *protocol.Fact, c *coder.Coder) error {
+	if err := c.Read("fact", Version, b); err != nil {
 		return err
 	}
 	factFields(c, f)
-	if c.finish(); c.err == nil && !knownFact(f.Kind) {
-		c.newer("kind %d", f.Kind)
+	if c.Finish(); c.Err() == nil && !knownFact(f.Kind) {
+		c.Newer("kind %d", f.Kind)
 	}
-	return c.err
+	return c.Err()
+}
+
+// Decoder decodes many facts and shares what they have in common. The zero value is ready to use. It is for reading a journal and then let
+// go.
+type Decoder struct {
+	shared *shared // nil: nothing was read yet
+	coder  coder.Coder
+}
+
+// Fact is DecodeFact into f, which must be zero.
+func (d *Decoder) Fact(b []byte, f *protocol.Fact) error {
+	if d.shared == nil {
+		d.shared = newShared()
+		d.coder = coder.Reader(d.shared)
+	}
+	return decodeFact(b, f, &d.coder)
 }
 
 // AppendMessage appends the encoding of m to dst. An error travels as its kind and text. A message of a kind this build
 // does not know is a bug and stops the process.
 func AppendMessage(dst []byte, m *protocol.Message) []byte {
 	invariant.Check(knownMessage(m.Kind), "message of unknown kind %d: add it to package wire", m.Kind)
-	c := coder{writing: true, b: append(dst, MessageVersion)}
+	c := coder.Writer(append(dst, MessageVersion))
 	messageFields(&c, m)
-	return c.b
+	return c.Written()
 }
 
 // DecodeMessage reads what AppendMessage wrote, under the same terms as DecodeFact.
 func DecodeMessage(b []byte) (protocol.Message, error) {
 	var m protocol.Message
-	c := &coder{}
-	if err := c.read("message", MessageVersion, b); err != nil {
+	c := &coder.Coder{}
+	if err := c.Read("message", MessageVersion, b); err != nil {
 		return m, err
 	}
 	messageFields(c, &m)
-	if c.finish(); c.err != nil {
-		return protocol.Message{}, c.err
+	if c.Finish(); c.Err() != nil {
+		return protocol.Message{}, c.Err()
 	}
 	return m, nil
 }
@@ -72,10 +89,10 @@ func DecodeMessage(b []byte) (protocol.Message, error) {
 // AppendContent appends the bytes by which what a person submitted is told from other content. Digests of them are stored with jobs, so
 // they are what they were when these were first stored: a message of format 1 with the spec alone.
 func AppendContent(dst []byte, spec *job.Spec) []byte {
-	c := coder{writing: true, b: append(dst, 1)}
-	c.varint(1, 1, 1)
-	pointer(&c, 23, &spec, specFields)
-	return c.b
+	c := coder.Writer(append(dst, 1))
+	c.Varint(1, 1, 1)
+	coder.Pointer(&c, 23, &spec, specFields)
+	return c.Written()
 }
 
 // AppendFacts appends a list of facts to dst, each preceded by its length: the form of a snapshot.
