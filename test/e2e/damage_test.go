@@ -92,14 +92,14 @@ func TestAJournalWithoutItsHeadIsRefused(t *testing.T) {
 	if err := os.Remove(filepath.Join(d.data, "journal", "HEAD")); err != nil {
 		t.Fatal(err)
 	}
-	says(t, d.refused(), "HEAD", "sluice journal accept-end", "nothing was changed")
+	says(t, d.refused(), "HEAD", "sluice journal truncate", "nothing was changed")
 	out, errs, code := d.sluice("journal", "verify", "--data", d.data)
 	last := regexp.MustCompile(`record (\d+) \(`).FindStringSubmatch(out)
 	if says(t, errs, "HEAD"); code != 1 || last == nil {
 		t.Fatalf("verify does not say where the journal ends: exit %d\n%s%s", code, out, errs)
 	}
 	d.fails(2, []string{"ends with record " + last[1]}, "journal", "accept-end", "--data", d.data, "--record", "1")
-	d.must("journal", "accept-end", "--data", d.data, "--record", last[1])
+	d.must("journal", "truncate", "--data", d.data, "--record", last[1])
 	d.start()
 	d.done("first")
 	d.once("first", 10)

@@ -43,7 +43,7 @@ func TestEveryCommittedRangeIsListed(t *testing.T) {
 				say+`[ $SLUICE_FROM != 2 ] || `+write+`; `+one, "grace: 200ms", "startup: 10s"))
 			d.submit(spec("gang", "rigid: {walltime: 1m, slices: 2}", ":", "grace: 200ms"))
 			d.submit(spec("skips", "items: {total: 3, grid: 1, perItem: 1s}",
-				say+`[ $SLUICE_FROM != 1 ] || exit 3; `+one, "onBadItem: skip", "maxFailures: 1", "grace: 200ms", "startup: 10s"))
+				say+`[ $SLUICE_FROM != 1 ] || exit 3; `+one, "onItemFailure: skip", "maxFailures: 1", "grace: 200ms", "startup: 10s"))
 			for _, name := range []string{"chain", "items", "gang", "skips"} {
 				d.done(name)
 			}

@@ -52,7 +52,7 @@ func TestPoisonItems(t *testing.T) {
 	poison := each(`[ $i -ne 5 ] || { echo "unit 5 is bad" >&2; exit 3; }`)
 	// Declared far too long: whose lease ends between a unit's line and its report has that line twice, and a busy machine takes its time.
 	d.submit(spec("fails", "items: {total: 8, perItem: 1s}", poison))
-	d.submit(spec("skips", "items: {total: 8, perItem: 1s}", poison, "onBadItem: skip"))
+	d.submit(spec("skips", "items: {total: 8, perItem: 1s}", poison, "onItemFailure: skip"))
 	if j := d.over("fails"); j.State != "FAILED" || !strings.Contains(j.Reason, "item 5") || !strings.Contains(j.Reason, "unit 5 is bad") {
 		t.Errorf("%s: %s", j.State, j.Reason)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -139,6 +140,11 @@ func structuralObject(f *strict.Form) map[string]any {
 		p := structural(&k.Form)
 		p["description"] = told(k)
 		properties[k.Key] = p
+		if k.Old != "" {
+			old := maps.Clone(p)
+			old["description"] = "The older name of " + k.Key + "."
+			properties[k.Old] = old
+		}
 		if k.Need {
 			needed = append(needed, k.Key)
 		}

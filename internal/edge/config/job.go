@@ -50,6 +50,8 @@ type Job struct {
 	// Workdir is the directory to take along, as written: relative to the job file's place, or store://DIGEST of one that is in the
 	// daemon's store. Empty for none.
 	Workdir string
+	// Renamed says of keys of the file that have another name now which it is.
+	Renamed []string
 }
 
 // Stored is the digest of a work directory that is in the daemon's store already; empty: it has to come along, or there is none.
@@ -93,12 +95,13 @@ func parseJobs(c *strict.File, data []byte) ([]Job, error) {
 	seen := map[job.ID]int{}
 	schema := jobFile()
 	for _, doc := range docs {
+		before := len(c.Renamed())
 		spec, workdir := oneJob(c.Root(doc, &schema))
 		if line, again := seen[spec.Name]; again && spec.Name != "" {
 			c.At(doc, "metadata.name", "%q is the name of the job in line %d too; names are unique", spec.Name, line)
 		}
 		seen[spec.Name] = doc.Line
-		jobs = append(jobs, Job{spec, workdir})
+		jobs = append(jobs, Job{spec, workdir, c.Renamed()[before:]})
 	}
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -118,7 +121,7 @@ func oneJob(doc strict.Value) (*job.Spec, string) {
 	work(o, s, kindsOfWork())
 	risk(o, s)
 	s.Speeds = speeds(o.Get("speeds"))
-	s.Worth = worth(o.Get("worth"))
+	s.Worth = worth(o.Get("scoreWeights"))
 	s.Options = options(o.Get("options"), s.Kind)
 	s.Template = o.Get("template").Label("")
 	memory(o, s)
@@ -138,9 +141,9 @@ func headed(top strict.Object) {
 
 // risk reads how careful and how patient the job is.
 func risk(o strict.Object, s *job.Spec) {
-	s.Theta = o.Get("theta").AsShare()
+	s.Theta = o.Get("memoryRisk").AsShare()
 	s.OverheadMax = int(o.Get("overheadMax").AsShare())
-	s.TauMin = o.Get("tauMin").AsLengthOr(job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
+	s.TauMin = o.Get("minRuntime").AsLengthOr(job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax))
 	s.Deadline = o.Get("deadline").Instant()
 	if v := o.Get("startup"); s.Kind != job.Rigid {
 		s.Startup = v.AsLength()
@@ -154,7 +157,7 @@ func risk(o strict.Object, s *job.Spec) {
 			v.Wrong("a rigid job has one window; leave it out")
 		}
 	}
-	if v := o.Get("onBadItem"); v.Given() {
+	if v := o.Get("onItemFailure"); v.Given() {
 		s.OnBadItem = job.OnBadItem(v.AsChoice())
 		if s.Kind != job.Items && s.Kind != 0 {
 			v.Wrong("only a job of items has bad items; leave it out")

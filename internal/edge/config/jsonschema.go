@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,6 +78,12 @@ func objectSchema(f *strict.Form) map[string]any {
 		p["description"] = told(k)
 		p["examples"] = []any{sample(k.Example)}
 		properties[k.Key] = p
+		if k.Old != "" {
+			old := maps.Clone(p)
+			old["description"] = "The older name of " + k.Key + "."
+			old["deprecated"] = true
+			properties[k.Old] = old
+		}
 		if k.Need {
 			needed = append(needed, k.Key)
 		}

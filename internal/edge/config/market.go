@@ -11,12 +11,12 @@ import (
 )
 
 // MarketOf reads the settings of a market that negotiates: {lambda, weights: {time, memory, residue, headroom, age, share, brevity, index,
-// urgency}, variants, weigh: score|time, exclusive, joint, rounds, repack: rolling|withdraw|never, freeze, starve, close, audience,
+// urgency}, variants, weigh: score|time, exclusive, joint, rounds, replan: rolling|withdraw|never, freeze, starve, bidTimeout, maxBidders,
 // trusting, eta, kappa, payment: first|free|vcg, refill}. What is left out has its default; a weight that is left out
 // where others are given is 0. starve is an older name of `starve: {after}` beside the market.
 func MarketOf(v strict.Value) market.Config {
 	o, found := v.Object(
-		"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "repack", "freeze", "starve", "close", "audience",
+		"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "replan|repack", "freeze", "starve", "bidTimeout|close", "maxBidders|audience",
 		"trusting", "eta", "kappa", "payment", "refill",
 	), v.Count()
 	c := market.Config{
@@ -26,11 +26,11 @@ func MarketOf(v strict.Value) market.Config {
 		Exclusive: o.Get("exclusive").Boolean(false),
 		Joint:     o.Get("joint").Boolean(false),
 		Rounds:    int(o.Get("rounds").Integer(1, 16, 0)),
-		Repack:    market.Repack(o.Get("repack").Choice(market.RepackNames...)),
+		Repack:    market.Repack(o.Get("replan").Choice(market.RepackNames...)),
 		Freeze:    o.Get("freeze").Duration(time.Millisecond, MaxTime, 0),
 		Starve:    after(o.Get("starve")),
-		Close:     o.Get("close").Duration(time.Millisecond, time.Minute, 0),
-		Audience:  int(o.Get("audience").Integer(2, math.MaxInt32, 0)),
+		Close:     o.Get("bidTimeout").Duration(time.Millisecond, time.Minute, 0),
+		Audience:  int(o.Get("maxBidders").Integer(2, math.MaxInt32, 0)),
 		Trusting:  o.Get("trusting").Boolean(false),
 		Eta:       o.Get("eta").Fraction(score.One, 1, score.One, 0),
 		Kappa:     o.Get("kappa").Fraction(score.One, 1, 100*score.One, 0),

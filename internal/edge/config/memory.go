@@ -21,7 +21,7 @@ func memory(o strict.Object, s *job.Spec) {
 		forms(v, s)
 	}
 	// What the profile says is judged against a total and a theta; where those are wrong it would be blamed for them.
-	if o.Count() > before || !o.Sound("items", "steps", "rigid", "external", "theta") {
+	if o.Count() > before || !o.Sound("items", "steps", "rigid", "external", "memoryRisk", "theta") {
 		return
 	}
 	table, err := trp.Compile(s.Profile, s.Total, s.Theta)

@@ -44,13 +44,15 @@ type Daemon struct {
 	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in the
 	// data directory's own.
 	Store string
+	// Renamed says of keys of the file that have another name now which it is.
+	Renamed []string
 }
 
 // MostEnds is the largest share that may fail.
 const MostEnds = forecast.One * 9 / 10
 
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...}, starve: {...}, subjobs: {...},
-// ends: {theta}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
+// ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
 // they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := strict.New(name, false)
@@ -69,7 +71,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 		}
 		d.Starvation = StarvationOf(top.Get("starve"))
 		d.Subjobs = subjobsOf(top.Get("subjobs"))
-		d.Ends = top.Get("ends").Object("theta").Get("theta").Fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
+		d.Ends = top.Get("ends").Object("risk|theta").Get("risk").Fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
 		d.Retention = retentionOf(top.Get("retention"))
 		d.Airlock = AirlockOf(top.Get("airlock"))
 		d.Store = top.Get("store").Text("a store such as path:/mnt/shared/sluice", "")
@@ -82,6 +84,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 	if err := c.Err(); err != nil {
 		return Daemon{}, err
 	}
+	d.Renamed = c.Renamed()
 	return d, nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 // WorkKeys are the keys of a job file's spec that Work reads.
 func WorkKeys() []string {
-	return []string{"queue", "priority", "items", "steps", "rigid", "memory", "theta", "startup", "speeds", "template"}
+	return []string{"queue", "priority", "items", "steps", "rigid", "memory", "memoryRisk|theta", "startup", "speeds", "template"}
 }
 
 // Work reads what a job file says of the work itself, and nothing of how it is started: the keys of WorkKeys, which o must
@@ -21,11 +21,11 @@ func Work(o strict.Object, theta int64) *job.Spec {
 	kinds := kindsOfWork()
 	work(o, s, kinds[:len(kinds)-1])
 	risk(o, s)
-	if !o.Has("theta") {
+	if !o.Has("memoryRisk") {
 		s.Theta = theta
 	}
 	s.Speeds = speeds(o.Get("speeds"))
-	s.Worth = worth(o.Get("worth"))
+	s.Worth = worth(o.Get("scoreWeights"))
 	s.Template = o.Get("template").Label("")
 	memory(o, s)
 	return s

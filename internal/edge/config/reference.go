@@ -166,7 +166,7 @@ func counted() [][3]string {
 	return [][3]string{
 		{
 			"an exit status that is none of the contract's, or a signal", "`failed`",
-			"a failure; of items the stretch is divided until the bad one is alone, which ends the job or is skipped (`onBadItem`)",
+			"a failure; of items the stretch is divided until the bad one is alone, which ends the job or is skipped (`onItemFailure`)",
 		},
 		{
 			"SIGKILL that Sluice did not send: by the program, a person, or the kernel for want of memory on the machine", "`failed`",

@@ -32,7 +32,7 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 		}
 		add(spec, key, mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)), entry(per, length(s.PerUnit)),
 			entry("grid", number(s.Grid)), entry("parallelism", number(int64(s.Parallelism)))))
-		add(spec, "onBadItem", text([]string{"fail", "skip"}[s.OnBadItem]))
+		add(spec, "onItemFailure", text([]string{"fail", "skip"}[s.OnBadItem]))
 	case job.Steps:
 		key, per, grid := "steps", "perStep", "every"
 		if s.External {
@@ -54,7 +54,7 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 			add(r, "onOverrun", text([]string{"kill", "extend"}[s.OnOverrun]))
 		}
 		if s.Patience > 0 {
-			add(r, "patience", length(s.Patience))
+			add(r, "maxWait", length(s.Patience))
 		}
 		add(spec, "rigid", r)
 	default:
@@ -65,8 +65,8 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 		return nil, err
 	}
 	add(spec, "memory", memory)
-	add(spec, "theta", number(strict.FormatFraction(s.Theta, 1_000_000)))
-	add(spec, "tauMin", length(s.TauMin))
+	add(spec, "memoryRisk", number(strict.FormatFraction(s.Theta, 1_000_000)))
+	add(spec, "minRuntime", length(s.TauMin))
 	add(spec, "overheadMax", number(strict.FormatFraction(int64(s.OverheadMax), 1000)))
 	if s.Deadline != quantity.Never {
 		add(spec, "deadline", text(s.Deadline.Time().Format(time.RFC3339Nano)))
@@ -140,7 +140,7 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 // renderChoices writes what the job values and the other ways to run it.
 func renderChoices(spec *yaml.Node, s *job.Spec) {
 	share := func(n int64) *yaml.Node { return number(strict.FormatFraction(n, 1000)) }
-	add(spec, "worth", mapping(entry("progress", share(s.Worth.Progress)), entry("laxity", share(s.Worth.Laxity)), entry("overhead", share(s.Worth.Overhead))))
+	add(spec, "scoreWeights", mapping(entry("progress", share(s.Worth.Progress)), entry("laxity", share(s.Worth.Laxity)), entry("overhead", share(s.Worth.Overhead))))
 	if len(s.Options) > 0 {
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, o := range s.Options {

@@ -47,12 +47,12 @@ func specFields() []strict.Field {
 
 		{Key: "speeds", Form: strict.ATable(strict.AShare(1000, 0, MaxSpeed, 1000), MaxSpeeds), Unset: "the slices' own speeds", Example: "{1g.10gb: 0.21, 3g.40gb: 0.6}", Doc: "How fast the job runs on slices of each profile, as a share of the speed that its run times are declared for. 0: it can't run there."},
 		{Key: "startup", Form: strict.ALength(0, time.Hour, DefaultStartup), Example: "2s", Of: divisible(), Doc: "From the start of the process to its first unit. A rigid job's walltime holds it."},
-		{Key: "theta", Form: strict.AShare(1_000_000, 1, 500_000, DefaultTheta), Example: "0.01", Doc: "The accepted chance that a subjob's peak passes its slice's memory."},
-		{Key: "tauMin", Form: strict.ALength(0, MaxTime, 0), Unset: "from restore, checkpoint and overheadMax", Example: "30s", Doc: "The shortest run that is of use: shorter windows are left to others."},
+		{Key: "memoryRisk", Old: "theta", Form: strict.AShare(1_000_000, 1, 500_000, DefaultTheta), Example: "0.01", Doc: "The accepted chance that a subjob's peak passes its slice's memory."},
+		{Key: "minRuntime", Old: "tauMin", Form: strict.ALength(0, MaxTime, 0), Unset: "from restore, checkpoint and overheadMax", Example: "30s", Doc: "The shortest run that is of use: shorter windows are left to others."},
 		{Key: "overheadMax", Form: strict.AShare(1000, 1, 1000, DefaultOverheadMax), Example: "10%", Doc: "The largest share of a subjob's time that restore and checkpoint may take."},
 		{Key: "continue", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true", Of: divisible(), Doc: "A running subjob may be given the window behind its own; the program rereads $SLUICE_LEASE_FILE."},
 		{Key: "maxFailures", Form: strict.ANumber(1, 1000, DefaultMaxFailures), Example: "5", Doc: "How many subjobs in a row may end without progress until the job has failed."},
-		{Key: "onBadItem", Form: strict.AChoice("fail", "skip"), Example: "skip", Of: []string{"items", "external"}, Doc: "What becomes of the job when one unit alone keeps failing."},
+		{Key: "onItemFailure", Old: "onBadItem", Form: strict.AChoice("fail", "skip"), Example: "skip", Of: []string{"items", "external"}, Doc: "What becomes of the job when one unit alone keeps failing."},
 
 		{Key: "grace", Form: strict.ALength(0, time.Hour, DefaultGrace), Example: "1s", Doc: stop +
 			" $SLUICE_NOTICE_FILE then says why. Each window is shorter by it. " +
@@ -66,7 +66,7 @@ func specFields() []strict.Field {
 			strict.Field{Key: "output", Form: strict.AnAmount(1), Unset: "64Gi; 4.75Gi in a Kubernetes cluster", Example: "4Gi", Doc: "Of output and checkpoint together; a subjob that passes it is ended."},
 		), Unset: "the daemon's", Example: "{log: 1Mi, output: 4Gi}", Doc: "How much a subjob may write."},
 
-		{Key: "worth", Form: strict.AnObject(
+		{Key: "scoreWeights", Old: "worth", Form: strict.AnObject(
 			strict.Field{Key: "progress", Form: shareOfWorth(), Example: "0.6", Doc: "The share of the work that is left."},
 			strict.Field{Key: "laxity", Form: shareOfWorth(), Example: "0.2", Doc: "The press of the deadline."},
 			strict.Field{Key: "overhead", Form: shareOfWorth(), Example: "0.2", Doc: "That little of the time goes into restore and checkpoint."},
@@ -133,7 +133,7 @@ func rigidForm() strict.Form {
 			"They are placed as close together as they can be at all; " +
 			"the command runs once on each node, told by $SLUICE_MEMBER which one it is of $SLUICE_MEMBERS, " +
 			"and the output of each is kept."},
-		strict.Field{Key: "patience", Form: strict.ALength(time.Millisecond, MaxTime, 0), Unset: "none: the job waits", Example: "1s", Doc: "How long the job looks for a place at most: after that it is worth nothing, and EXPIRED. Only under mechanism laminar, and on one slice."},
+		strict.Field{Key: "maxWait", Old: "patience", Form: strict.ALength(time.Millisecond, MaxTime, 0), Unset: "none: the job waits", Example: "1s", Doc: "How long the job looks for a place at most: after that it is worth nothing, and EXPIRED. Only under mechanism laminar, and on one slice."},
 		strict.Field{Key: "onOverrun", Form: strict.AChoice("kill", "extend"), Example: "extend", Doc: "At the walltime: kill the job, or extend its end as long as nothing else is reserved behind it."},
 	)
 }

@@ -71,12 +71,12 @@ func whole(t *testing.T, path, text string) []byte {
 		spec[kind].(map[string]any)["chain"] = true
 	case "spec.warn.signal", "spec.warn.before":
 		spec["warn"] = map[string]any{"signal": "USR1", "before": "60s"}
-	case "spec.worth.progress", "spec.worth.laxity", "spec.worth.overhead":
-		spec["worth"] = map[string]any{}
-		rest := map[string]string{"spec.worth.progress": "laxity", "spec.worth.laxity": "progress", "spec.worth.overhead": "progress"}[path]
+	case "spec.scoreWeights.progress", "spec.scoreWeights.laxity", "spec.scoreWeights.overhead":
+		spec["scoreWeights"] = map[string]any{}
+		rest := map[string]string{"spec.scoreWeights.progress": "laxity", "spec.scoreWeights.laxity": "progress", "spec.scoreWeights.overhead": "progress"}[path]
 		var share float64
 		if _, err := fmt.Sscan(text, &share); err == nil {
-			spec["worth"].(map[string]any)[rest] = math.Round(1000*(1-share)) / 1000
+			spec["scoreWeights"].(map[string]any)[rest] = math.Round(1000*(1-share)) / 1000
 		}
 	case "spec.memory.combine":
 		spec["memory"] = map[string]any{"phases": []any{map[string]any{"mean": "1Gi"}}}

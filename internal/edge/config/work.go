@@ -118,7 +118,7 @@ func rigid(v strict.Value, s *job.Spec) {
 	s.Walltime = o.Get("walltime").AsLength()
 	s.Slices = int(o.Get("slices").AsNumber())
 	s.Topology = job.Level(o.Get("topology").AsChoice())
-	if v := o.Get("patience"); v.Given() {
+	if v := o.Get("maxWait"); v.Given() {
 		if s.Patience = v.AsLength(); s.Slices > 1 {
 			v.Wrong("a job of %d slices is placed by its home and does not give up; leave it out", s.Slices)
 		}

@@ -14,7 +14,9 @@ import (
 // bounds from it, and the reference (`sluice explain spec`, docs/job.md) and the JSON Schema are made of it, so that they
 // can't say anything else.
 type Field struct {
-	Key  string
+	Key string
+	// Old is an older name of the key that is still read.
+	Old  string
 	Form Form
 	// Doc says what it means: sentences for people, of which the first stands alone in lists.
 	Doc string
@@ -105,6 +107,17 @@ func PlainOr(plain, otherwise Form) Form {
 	return Form{Kind: IsEither, Alternatives: []Form{plain, otherwise}}
 }
 
+// readable are the names by which an object's fields are read: new|old where there are two.
+func readable(fields []Field) []string {
+	out := Names(fields)
+	for i := range fields {
+		if old := fields[i].Old; old != "" {
+			out[i] += "|" + old
+		}
+	}
+	return out
+}
+
 // Names are the keys of an object's fields.
 func Names(fields []Field) []string {
 	out := make([]string, len(fields))
@@ -114,10 +127,10 @@ func Names(fields []Field) []string {
 	return out
 }
 
-// Find is the field of a key, nil if there is none.
+// Find is the field of a key or of its older name, nil if there is none.
 func Find(fields []Field, key string) *Field {
 	for i := range fields {
-		if fields[i].Key == key {
+		if fields[i].Key == key || fields[i].Old == key && key != "" {
 			return &fields[i]
 		}
 	}

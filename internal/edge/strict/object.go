@@ -15,6 +15,8 @@ type Object struct {
 	fields []Value
 	order  []string
 	places map[string]int
+	// older are the older names of keys that are still read, by the older name.
+	older map[string]string
 	// near are the keys that unknown ones were taken for.
 	near []string
 	// known are the fields of the keys, where the file has a schema.
@@ -22,7 +24,8 @@ type Object struct {
 }
 
 // Object reads the value as a mapping whose keys are among keys; without keys, any may be there. Unknown and doubled
-// keys are reported. An absent or wrong value gives an object without fields.
+// keys are reported. An absent or wrong value gives an object without fields. A key that was called otherwise is written new|old: either is
+// read, not both, and the file says that it has the old one (Renamed).
 func (v Value) Object(keys ...string) Object {
 	o := Object{at: v}
 	if !v.Given() {
@@ -32,6 +35,7 @@ func (v Value) Object(keys ...string) Object {
 		v.Wrong("is %s; want a mapping of keys to values", v.What())
 		return o
 	}
+	keys, o.older = names(keys)
 	n := len(v.node.Content) / 2
 	if n > fewKeys {
 		o.places, n = map[string]int{}, fewKeys
@@ -41,28 +45,52 @@ func (v Value) Object(keys ...string) Object {
 		key, child := v.node.Content[i], v.node.Content[i+1]
 		path := join(v.path, key.Value)
 		at := Value{c: v.c, path: path, node: key}
-		first := o.place(key.Value)
+		name, old := key.Value, false
+		if now, renamed := o.older[name]; renamed {
+			name, old = now, true
+		}
+		first := o.place(name)
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			v.c.At(key, v.path, "a key is %s; want a word", Value{c: v.c, path: v.path, node: key}.What())
 		case key.Tag == "!!merge":
 			at.Wrong("merge keys are not read; write the values out")
-		case len(keys) > 0 && !slices.Contains(keys, key.Value):
+		case len(keys) > 0 && !slices.Contains(keys, name):
 			meant, hint := Suggest(key.Value, keys)
 			o.near = append(o.near, meant)
 			at.Wrong("unknown key; %s", hint)
+		case first >= 0 && o.fields[first].path != path:
+			at.Wrong("is %s by another name, which is in line %d; leave one of them out", name, o.fields[first].node.Line)
 		case first >= 0:
 			at.Wrong("given twice; the first is in line %d", o.fields[first].node.Line)
 		case child.Kind == yaml.ScalarNode && child.Tag == "!!null":
 			at.Wrong("has no value; give one or leave the key out")
 		default:
 			if o.places != nil {
-				o.places[key.Value] = len(o.order)
+				o.places[name] = len(o.order)
 			}
-			o.fields, o.order = append(o.fields, Value{c: v.c, path: path, node: child}), append(o.order, key.Value)
+			o.fields, o.order = append(o.fields, Value{c: v.c, path: path, node: child}), append(o.order, name)
+			if old {
+				v.c.renamed(path, name)
+			}
 		}
 	}
 	return o
+}
+
+// names splits keys into their names, and the older ones of those that have one.
+func names(keys []string) (now []string, older map[string]string) {
+	for i, k := range keys {
+		name, old, renamed := strings.Cut(k, "|")
+		if !renamed {
+			continue
+		}
+		if older == nil {
+			keys, older = slices.Clone(keys), map[string]string{}
+		}
+		keys[i], older[old] = name, name
+	}
+	return keys, older
 }
 
 // fewKeys is how many keys are searched one by one.
@@ -103,7 +131,7 @@ func (o Object) Has(key string) bool {
 		return false
 	}
 	for i := 0; i < len(o.at.node.Content); i += 2 {
-		if o.at.node.Content[i].Value == key {
+		if name := o.at.node.Content[i].Value; name == key || o.older[name] == key {
 			return true
 		}
 	}

@@ -67,6 +67,8 @@ func (ps *Problems) Error() string {
 type File struct {
 	File  string
 	found Problems
+	// older are the keys that have another name now, as what is said of them.
+	older []string
 	// bare sizes, without a unit, are taken as bytes: the file was taken before they were refused.
 	bare bool
 }
@@ -110,3 +112,16 @@ func Reasons(err error) []error {
 	}
 	return []error{err}
 }
+
+// renamed notes a key by its older name, for the first few.
+func (c *File) renamed(path, name string) {
+	if len(c.older) < maxRenamed {
+		c.older = append(c.older, fmt.Sprintf("%s is called %s now; the old name is read for one version more", path, name))
+	}
+}
+
+// maxRenamed is how many of them are named.
+const maxRenamed = 20
+
+// Renamed says of the keys of the file that have another name now which it is. It is for whoever wrote the file.
+func (c *File) Renamed() []string { return c.older }

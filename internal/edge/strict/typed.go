@@ -49,7 +49,7 @@ func (v Value) AsMapping() Value {
 
 // AsObject reads a mapping with the keys of the form, and no other.
 func (v Value) AsObject() Object {
-	o := v.Object(Names(v.Form.Keys)...)
+	o := v.Object(readable(v.Form.Keys)...)
 	o.known = v.Form.Keys
 	return o
 }

@@ -82,8 +82,8 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 			continue
 		}
 		m := &pb.Receipt{
-			Name: string(o.Name), Created: o.Created, Warnings: config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "",
-				h.containers, time.Now()),
+			Name: string(o.Name), Created: o.Created, Warnings: slices.Concat(jobs[i].Renamed,
+				config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "", h.containers, time.Now())),
 			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
 		if v := o.Verdict; v.State.Final() {
@@ -162,7 +162,7 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 			continue
 		}
 		out.Explanations = append(out.Explanations, explanationMessage(&e))
-		for _, w := range config.Warnings(j.Spec, j.Workdir != "", h.containers, time.Now()) {
+		for _, w := range slices.Concat(j.Renamed, config.Warnings(j.Spec, j.Workdir != "", h.containers, time.Now())) {
 			out.Warnings = append(out.Warnings, string(j.Spec.Name)+": "+w)
 		}
 	}

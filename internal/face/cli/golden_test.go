@@ -210,7 +210,7 @@ version
 version -o name
 journal verify --data dir
 journal verify --data bad
-journal accept-end --data dir
+journal truncate --data dir
 journal accept-end --data dir --record 7
 archive repair --data dir --without 3
 archive repair --data dir --without -1

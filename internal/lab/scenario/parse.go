@@ -255,7 +255,7 @@ func used(v strict.Value, or string) (names []string) {
 }
 
 func (s *Scenario) settings(v strict.Value) {
-	o := v.Object("use", "policy", "rigid", "starve", "horizon", "minWindow", "theta", "tauMin", "overheadMax", "grace",
+	o := v.Object("use", "policy", "rigid", "starve", "horizon", "minWindow", "memoryRisk|theta", "minRuntime|tauMin", "overheadMax", "grace",
 		"continue", "ends", "preempt", "restore", "checkpoint")
 	t := &s.Settings
 	t.Use = used(o.Get("use"), "sja")
@@ -267,8 +267,8 @@ func (s *Scenario) settings(v strict.Value) {
 	if t.MinWindow > t.Horizon {
 		o.Get("minWindow").Wrong("is longer than the horizon %s: nothing would be offered", t.Horizon)
 	}
-	t.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, job.DefaultTheta)
-	t.TauMin = o.Get("tauMin").Duration(0, MaxSpan, 0)
+	t.Theta = o.Get("memoryRisk").Fraction(1_000_000, 1, 500_000, job.DefaultTheta)
+	t.TauMin = o.Get("minRuntime").Duration(0, MaxSpan, 0)
 	t.OverheadMax = int(o.Get("overheadMax").Fraction(1000, 1, 1000, job.DefaultOverheadMax))
 	t.Grace = o.Get("grace").Duration(0, time.Hour, config.DefaultGrace)
 	t.Ends = o.Get("ends").Fraction(1_000_000, 0, config.MostEnds, ends.DefaultTheta)

@@ -185,7 +185,7 @@ func (s *Scenario) streams(o strict.Object) (out []Stream) {
 // streamKeys are what every stream may say; what follows is for generated ones.
 func streamKeys(generated bool) []string {
 	keys := []string{
-		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "saves", "startup", "theta", "noise", "timeError", "memoryError", "deadlines",
+		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "saves", "startup", "memoryRisk|theta", "noise", "timeError", "memoryError", "deadlines",
 	}
 	if generated {
 		return append(keys, "diurnal", "durations", "gpus", "queues", "seed")
@@ -216,7 +216,7 @@ func (s *Scenario) stream(e strict.Value, generated bool) Stream {
 	c.Checkpoint = o.Get("checkpoint").Duration(0, time.Hour, 15*time.Second)
 	c.Saves = o.Get("saves").Duration(0, MaxSpan, 0)
 	c.Startup = o.Get("startup").Duration(0, time.Hour, config.DefaultStartup)
-	c.Theta = o.Get("theta").Fraction(1_000_000, 1, 500_000, 0)
+	c.Theta = o.Get("memoryRisk").Fraction(1_000_000, 1, 500_000, 0)
 	c.Noise = o.Get("noise").Fraction(1000, 1, 500, 20)
 	c.TimeError, c.MemoryError = errorOf(o.Get("timeError"), s.Model.TimeError), errorOf(o.Get("memoryError"), s.Model.MemoryError)
 	c.Deadlines = deadlines(o.Get("deadlines"))

@@ -198,7 +198,7 @@ func TestAMissingHeadIsRefused(t *testing.T) {
 			c.Rot(segmentName(1), bytes.Clone(whole[:starts[n+1]]))
 			last := uint64(2 * (n + 1))
 			_, _, _, err := replayed(c.dir)
-			if errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), headName) || !strings.Contains(err.Error(), "sluice journal accept-end") {
+			if errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), headName) || !strings.Contains(err.Error(), "sluice journal truncate") {
 				t.Fatalf("the head is %s, %d batches are left: %v", what, n+1, err)
 			}
 			if err := AcceptEnd(c.dir, last+1); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), fmt.Sprintf("ends with record %d", last)) {

@@ -34,7 +34,7 @@ const restore = "restore the journal's directory from a backup; or move the data
 
 // acceptEnd is what can be done where only the end of the journal is in doubt.
 const acceptEnd = "restore the journal's directory from a backup; or, if nothing can have been cut off, " +
-	"`sluice journal accept-end` takes the last record that is there as the end"
+	"`sluice journal truncate` takes the last record that is there as the end"
 
 // corrupt makes one error of all problems.
 func corrupt(d disk.FS, problems []Problem) error {

@@ -133,9 +133,9 @@ memory; whether class or priority comes first in who stands still):
   queues:
     - {name: default, weight: 1}
     - {name: research, weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m}
-  market: {lambda: 0.5, close: 200ms}
+  market: {lambda: 0.5, bidTimeout: 200ms}
   subjobs: {processes: 8192, scratch: 64Gi, files: 1000000, tmp: own}
-  ends: {theta: 0.1}
+  ends: {risk: 0.1}
   retention: {age: 168h, jobs: 1000000}
   airlock: {kind: auto, order: class, calm: 0.85, severe: 0.92, emergency: 0.97, timer: 30s}
   store: path:/mnt/shared/sluice
@@ -201,6 +201,9 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 		d.Policy = cmp.Or(o.File.Policy, d.Policy)
 		d.Retention.Age, d.Retention.Jobs = cmp.Or(o.File.Retention.Age, d.Retention.Age), cmp.Or(o.File.Retention.Jobs, d.Retention.Jobs)
 		o.Config, o.File = f.config, d
+		for _, text := range d.Renamed {
+			fmt.Fprintf(a.Err, "sluice: %s: %s\n", f.config, text)
+		}
 	}
 	o.File.Policy = cmp.Or(o.File.Policy, policies.Default().Name())
 	o.Token = a.Secret() != ""

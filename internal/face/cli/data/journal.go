@@ -34,22 +34,23 @@ it. The daemon makes the same check when it starts, and refuses to go on without
 		},
 	}
 	verify.Flags().StringVar(&dir, "data", DefaultData(a.Getenv), "the daemon's data directory")
-	c.AddCommand(a.Output(verify), acceptEndCmd(a, t))
+	c.AddCommand(a.Output(verify), truncateCmd(a, t))
 	return c
 }
 
-func acceptEndCmd(a *session.Session, t Tools) *cobra.Command {
+func truncateCmd(a *session.Session, t Tools) *cobra.Command {
 	var dir string
 	var last uint64
 	c := &cobra.Command{
-		Use: "accept-end", Short: "Go on with a journal that has lost its HEAD",
+		Use: "truncate", Aliases: []string{"accept-end"}, Short: "Go on with a journal that has lost its HEAD",
 		Long: `Write the HEAD of a journal anew where it is missing or can't be read. Only HEAD says
 where the journal ended: if records were cut off too, what they held is lost and nobody
 will be told. So name the last record as journal verify shows it, and only do this where
 nothing but HEAD can have gone. With any other damage nothing is changed.`,
-		Example: "  sluice journal verify --data /var/lib/sluice\n  sluice journal accept-end --data /var/lib/sluice --record 41234",
+		Example: "  sluice journal verify --data /var/lib/sluice\n  sluice journal truncate --data /var/lib/sluice --record 41234",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.Renamed(cmd, "accept-end")
 			if !cmd.Flags().Changed("record") {
 				return command.Usage("--record is missing: name the last record, as sluice journal verify shows it")
 			}

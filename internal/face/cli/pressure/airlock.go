@@ -29,7 +29,7 @@ func AirlockCmd(a *session.Session) *cobra.Command {
 	var watch bool
 	every := show.Length(time.Second)
 	c := &cobra.Command{
-		Use: "airlock", Short: "Say what is done where memory runs out",
+		Use: "airlock", Aliases: []string{"pressure"}, Short: "Say what is done where memory runs out",
 		Long: `Say for each node what its host's memory is like, and what is done about it: what can be
 done there (full, freeze-only, observe, off) and why no more, the lines, what stands still
 for want of memory since when and until when at most, and the latest steps with their

@@ -118,6 +118,7 @@ gone. If they are still there, they and the next subjob will be in each other's 
 		Example: "  sluice unquarantine node-1/0/gpu",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Renamed(cmd, "release")
 			c, err := a.Client()
 			if err != nil {
 				return err

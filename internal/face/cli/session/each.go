@@ -6,6 +6,7 @@ import (
 
 	"io"
 
+	"github.com/spf13/cobra"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 )
@@ -71,4 +72,11 @@ func (a *Session) Text(raw bool) io.Writer {
 // Colored says whether the output is a terminal whose user has not declined colors (no-color.org).
 func (a *Session) Colored() bool {
 	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal.Is(a.RawOut)
+}
+
+// Renamed says once that a command was called by its older name.
+func (a *Session) Renamed(cmd *cobra.Command, old string) {
+	if cmd.CalledAs() == old {
+		fmt.Fprintf(a.Err, "sluice: %s is called %s now; the old name is there for one version more\n", old, cmd.Name())
+	}
 }
