@@ -6,11 +6,12 @@
 // placements for the first rigid jobs in line, has nodes reserve them, and has jobs started when their time has come; the floor
 // sells what is left. It must not know zones, claims or leases: it knows Supply, Demand and Sale (contract.go).
 //
-//	planner.go   Planner, its line of jobs, and one plan
-//	survey.go    each slice's free time from pass to pass, and where it changed
+//	planner.go   Planner, its line of jobs, and one plan: what passes between its parts
+//	survey.go    each slice's free time from pass to pass, where it changed, and the earliest placement on it
 //	opening.go   an index of the nodes on which a placement could begin soonest
 //	order.go     gangs in one order with all others, where the policy has an index
 //	late.go      gangs that have waited too long, where nobody holds a place by age
-//	place.go     the earliest placement on the slices of one node
 //	reserve.go   reservations that were asked for, are held, or are withdrawn
+//	place.go     which of two placements is better, and what one is on some slices
+//	contract.go  what a planner asks and tells, and what it keeps of jobs and slices
 package backfill

@@ -9,13 +9,6 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// Guest is a part of a gang that another zone is home to, or of one of our own that is too large for our slices alone (docs/adr/0045). It stands in line as any
-// gang does and its place is reserved, from when on its home says. Nothing is started there: its home asks the nodes.
-type Guest struct {
-	// NotBefore is when its place begins at the earliest; 0: now.
-	NotBefore quantity.Instant
-}
-
 // wide says whether a job waits for more than one slice, or for others elsewhere.
 func (j *Job) wide() bool { return j.width() > 1 || j.Guest != nil }
 
@@ -55,27 +48,8 @@ func (j *Job) since(now quantity.Instant) quantity.Instant {
 	return j.place.Start
 }
 
-// lend finds the earliest place of a guest from an instant on, as close together as it can be. Openings are by the present, and not looked at.
-func (pl *Planner) lend(from quantity.Instant, j *Job) (Placement, bool) {
-	best, found := pl.scan(from, j)
-	if !found {
-		best, found = pl.apart(from, j, pl.roomsFor(j))
-	}
-	return best, found
-}
-
-// Offer is the earliest place that a guest could have from an instant on around those of all other reserved jobs. worthy: it would be kept, if nobody comes in between. It changes nothing
-// that is decided.
-func (pl *Planner) Offer(now, from quantity.Instant, j *Job) (p Placement, worthy, found bool) {
-	p, found = pl.Search(from, j, pl.Nodes(), func(s *Slice) []protocol.Gap { return pl.roomBeside(now, s, j) })
-	if !found || !pl.byIndex || j.rank > 0 || pl.floor.Due(j.Submitted(), j.Spec()) <= now {
-		return p, found, found
-	}
-	return p, pl.outweighs(now, j, &p, func(s *Slice) []protocol.Gap { return s.Free(now, nil) }), true
-}
-
-// roomBeside is the slice's free time for a guest, its own place included.
-func (pl *Planner) roomBeside(now quantity.Instant, s *Slice, j *Job) []protocol.Gap {
+// beside is the slice's free time for a guest, its own place included.
+func (s *Slice) beside(now quantity.Instant, j *Job) []protocol.Gap {
 	if j.Avoids(s) {
 		return nil
 	}
@@ -89,22 +63,4 @@ func (pl *Planner) roomBeside(now quantity.Instant, s *Slice, j *Job) []protocol
 		gaps = timeline.Carve(gaps, g.Start, g.End, protocol.ForRigid)
 	}
 	return gaps
-}
-
-// Could is how many slices could ever run a job together, as far as nothing keeps them for good, wherever they lie.
-func (pl *Planner) Could(now quantity.Instant, j *Job) (n int) {
-	pl.findFits(now, j)
-	for _, s := range pl.slices {
-		if pl.fits[s.Class().At()] && !j.Avoids(s) && s.Lasting(now) {
-			n++
-		}
-	}
-	return n
-}
-
-// Took says that a guest runs on its place, which is given back as a reservation: the budget of the late pays for it since it was held.
-func (pl *Planner) Took(j *Job) {
-	if j.rank > 0 {
-		pl.charge(&pl.reserved[j.rank-1])
-	}
 }

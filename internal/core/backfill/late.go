@@ -2,7 +2,6 @@ package backfill
 
 import (
 	"cmp"
-	"slices"
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/market"
@@ -17,6 +16,10 @@ import (
 
 // late is what a planner keeps of gangs that are. All of it is soft.
 type late struct {
+	floor *market.Floor
+	// spares: late gangs may hold places, as nobody does by age; at most so many at once.
+	spares bool
+	most   int
 	// lateAlarms are when waiting gangs become late; lateGangs are those that are, in turn.
 	lateAlarms alarm.Heap[*Job]
 	lateGangs  ranking.List[*Job]
@@ -37,53 +40,47 @@ func byTurn(a, b *Job) int {
 // inTurn ranks gangs so.
 var inTurn = ranking.Order[*Job]{Compare: byTurn, Key: func(j *Job) ranking.Key { return ranking.Key{int64(j.due)} }} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 
-// spares says whether late gangs may hold places: where nobody does by age.
-func (pl *Planner) spares() bool {
-	return (pl.cfg.Reserve == 0 || pl.byIndex) && pl.cfg.Overtake && pl.cfg.Late > 0
-}
-
-// scheduleLateness sets the alarm of a gang that enters the line, and clears it for one that leaves.
-func (pl *Planner) scheduleLateness(j *Job) {
+// schedule sets the alarm of a gang that enters the line, and clears it for one that leaves.
+func (l *late) schedule(j *Job) {
 	switch {
-	case !pl.spares() || !j.wide():
+	case !l.spares || !j.wide():
 	case j.queued && !j.isLate:
-		j.due = pl.floor.Due(j.Submitted(), j.Spec())
-		pl.lateAlarms.Set(&j.dueSlot, j, j.due)
+		j.due = l.floor.Due(j.Submitted(), j.Spec())
+		l.lateAlarms.Set(&j.dueSlot, j, j.due)
 	case !j.queued:
-		pl.lateAlarms.Set(&j.dueSlot, j, quantity.Never)
+		l.lateAlarms.Set(&j.dueSlot, j, quantity.Never)
 		if j.isLate {
-			pl.late.lateGangs.Remove(inTurn, j)
+			l.lateGangs.Remove(inTurn, j)
 			j.isLate = false
 		}
 	}
 }
 
-// promoteLate moves gangs whose alarm has passed to lateGangs, and plans anew if there is credit now for the one that waits for it.
-func (pl *Planner) promoteLate(now quantity.Instant) {
+// promote moves gangs whose alarm has passed to lateGangs. It says whether to plan anew, which is so, too, if there is credit now for the one that waits
+// for it.
+func (l *late) promote(now quantity.Instant, replan bool) bool {
 	for {
-		j, ok := pl.lateAlarms.Due(now)
+		j, ok := l.lateAlarms.Due(now)
 		if !ok {
 			break
 		}
-		j.isLate, pl.replan = true, true
-		pl.late.lateGangs.Insert(inTurn, 0, j)
+		j.isLate, replan = true, true
+		l.lateGangs.Insert(inTurn, 0, j)
 	}
-	if pl.awaitsCredit() && !pl.replan && (pl.floor.Credit(now) > pl.need || pl.floor.FirstLate(now) != pl.firstTurn) {
-		pl.replan = true
-	}
+	return replan || l.awaitsCredit() && (l.floor.Credit(now) > l.need || l.floor.FirstLate(now) != l.firstTurn)
 }
 
 // awaitsCredit reports whether a gang waits for credit.
-func (pl *Planner) awaitsCredit() bool {
-	return pl.creditWaiter.Due != quantity.Never && pl.creditWaiter.Name != ""
+func (l *late) awaitsCredit() bool {
+	return l.creditWaiter.Due != quantity.Never && l.creditWaiter.Name != ""
 }
 
 // creditAt returns when there may be credit for the gang that waits for it, Never if none does.
-func (pl *Planner) creditAt(now quantity.Instant) quantity.Instant {
-	if !pl.awaitsCredit() {
+func (l *late) creditAt(now quantity.Instant) quantity.Instant {
+	if !l.awaitsCredit() {
 		return quantity.Never
 	}
-	return max(now+1, pl.floor.Solvent(pl.need))
+	return max(now+1, l.floor.Solvent(l.need))
 }
 
 // cost of a placement from an instant to its end.
@@ -95,78 +92,45 @@ func (p *Placement) cost(from quantity.Instant) (sum int64) {
 }
 
 // charge has the budget pay what the placement of a late gang that starts now costs from when it was held: its slices may have stood idle since.
-func (pl *Planner) charge(h *reservation) {
+func (l *late) charge(h *reservation) {
 	if j := h.job; j.paid != 0 {
 		cost := h.place.cost(j.heldSince)
-		pl.floor.Spend(cost - j.paid)
+		l.floor.Spend(cost - j.paid)
 		j.paid = cost
 	}
 }
 
 // endHold ends a late gang's hold of its placement. For one that does not run the budget gets back what it paid beyond now.
-func (pl *Planner) endHold(now quantity.Instant, j *Job, ran bool) {
+func (l *late) endHold(now quantity.Instant, j *Job, ran bool) {
 	if !ran {
-		pl.floor.Spend(starvation.Cost(now.Sub(j.heldSince), j.speeds) - j.paid)
+		l.floor.Spend(starvation.Cost(now.Sub(j.heldSince), j.speeds) - j.paid)
 	}
 	j.paid = 0
 }
 
 // beginHold has a late gang hold its placement from now on, and the budget pay for its run.
-func (pl *Planner) beginHold(now quantity.Instant, j *Job) {
+func (l *late) beginHold(now quantity.Instant, j *Job) {
 	j.paid, j.heldSince, j.speeds = j.place.cost(j.place.Start), now, 0
 	for _, s := range j.place.Slices {
 		j.speeds += s.Class().Speed
 	}
-	pl.floor.Spend(j.paid)
-	pl.holders = append(pl.holders, j)
-}
-
-// serveLate serves the late gangs in turn: those that hold a place keep it, and the next is given one if there is credit, as far as there may be more.
-func (pl *Planner) serveLate(now quantity.Instant) {
-	if !pl.spares() {
-		return
-	}
-	pl.holders = slices.DeleteFunc(pl.holders, func(j *Job) bool {
-		if j.queued && j.Waits(now) == market.Eligible || !j.queued && j.Active() && j.Asking() {
-			return false
-		}
-		pl.endHold(now, j, !j.queued && j.Active())
-		return true
-	})
-	pl.creditWaiter, pl.firstTurn = market.Nobody(), market.Nobody()
-	if !pl.late.lateGangs.Empty() {
-		pl.firstTurn = pl.floor.FirstLate(now)
-	}
-	for j := range pl.late.lateGangs.All() {
-		if slices.Contains(pl.worthy, j) || j.Waits(now) != market.Eligible {
-			continue
-		}
-		most := 0
-		if j.paid != 0 {
-			most = pl.cfg.Late
-		}
-		found := pl.consider(now, j, most, func() bool { return j.paid != 0 || j.place.Start <= now && !pl.byIndex || pl.mayHold(now, j) })
-		if !found && j.paid != 0 {
-			pl.endHold(now, j, false)
-			pl.holders = slices.DeleteFunc(pl.holders, func(o *Job) bool { return o == j })
-		}
-	}
-	pl.floor.Heed(pl.creditWaiter)
+	l.floor.Spend(j.paid)
+	l.holders = append(l.holders, j)
 }
 
 // mayHold gives a late gang a place to hold if it may have one: if it is its turn there need only be some credit, else some must be left for whose turn it is.
-func (pl *Planner) mayHold(now quantity.Instant, j *Job) bool {
-	if len(pl.holders) >= pl.cfg.Late || pl.awaitsCredit() {
+func (l *late) mayHold(now quantity.Instant, j *Job) bool {
+	if len(l.holders) >= l.most || l.awaitsCredit() {
 		return false
 	}
 	need := int64(0)
-	if pl.firstTurn.Before(j.turn()) {
+	if l.firstTurn.Before(j.turn()) {
 		need = j.place.cost(j.place.Start)
 	}
-	if pl.floor.Credit(now) <= need {
-		pl.creditWaiter, pl.need = j.turn(), need
+	if l.floor.Credit(now) <= need {
+		l.creditWaiter, l.need = j.turn(), need
 		return false
 	}
-	pl.beginHold(now, j)
+	l.beginHold(now, j)
 	return true
 }

@@ -191,15 +191,15 @@ func TestTheEarliestPlaceIsTheOneThatAScanFinds(t *testing.T) {
 			for range p.draw(6) {
 				p.change(nodes)
 			}
-			p.pl.resurvey(p.now)
+			p.pl.survey.resurvey(p.now)
 			j := p.job()
-			p.pl.findFits(p.now, j)
-			got, ok := p.pl.earliest(p.now, j)
-			want, wanted := p.pl.scan(p.now, j)
+			p.pl.survey.findFits(p.now, j)
+			got, ok := p.pl.survey.earliest(p.now, j)
+			want, wanted := p.pl.survey.scan(p.now, j)
 			if ok != wanted || !got.same(&want) || got.Speed != want.Speed {
 				rt.Fatalf("at %d, of %d slices by width and %v:\nindexed %v %s\nplain   %v %s", p.now, j.width(), j.Spec().Speeds, ok, shown(&got), wanted, shown(&want))
 			}
-			if wrong := p.pl.openings.audit(p.pl.nodes); wrong != "" {
+			if wrong := p.pl.survey.openings.audit(p.pl.survey.nodes); wrong != "" {
 				rt.Fatalf("at %d %s", p.now, wrong)
 			}
 			switch {
@@ -262,16 +262,16 @@ func TestASearchLooksAtFewNodes(t *testing.T) {
 				s.gaps = []protocol.Gap{{Start: p.now, End: p.now.Add(time.Second)}, {Start: free, End: free.Add(time.Second)}, {Start: free.Add(6 * time.Hour), End: quantity.Never}}
 			}
 		}
-		p.pl.nodesStale = true
-		p.pl.resurvey(p.now)
+		p.pl.survey.nodesStale = true
+		p.pl.survey.resurvey(p.now)
 		for range 200 {
 			j := p.job()
 			d := j.Demand.(*parkJob)
 			if d.avoids, d.asked = nil, 0; d.spec.Walltime == 0 {
 				d.spec.Speeds = nil
 			}
-			p.pl.findFits(p.now, j)
-			got, _ := p.pl.earliest(p.now, j)
+			p.pl.survey.findFits(p.now, j)
+			got, _ := p.pl.survey.earliest(p.now, j)
 			if asked := d.asked; asked > 8*perNode {
 				t.Errorf("%d idle: a job of %d slices looked at %d, and was placed on %s", idle, j.width(), asked, shown(&got))
 			}

@@ -21,6 +21,7 @@ const mostHolders = 4
 
 // order is what a planner keeps of the order of gangs.
 type order struct {
+	floor *market.Floor
 	// inLine ranks the jobs of the line.
 	inLine ranking.Order[*Job]
 	// byIndex: by the policy's index, else by age.
@@ -36,8 +37,8 @@ type order struct {
 	contenders []int64
 }
 
-func newOrder(byIndex bool) order {
-	o := order{byIndex: byIndex, inLine: byAge}
+func newOrder(byIndex bool, floor *market.Floor) order {
+	o := order{byIndex: byIndex, floor: floor, inLine: byAge}
 	if byIndex {
 		o.inLine = byWorth
 	}
@@ -64,98 +65,58 @@ var (
 )
 
 // indexOf is what each of a gang's slices is worth with it, on the class where that is most.
-func (pl *Planner) indexOf(j *Job) (most int64) {
-	if !pl.byIndex {
+func (o *order) indexOf(j *Job) (most int64) {
+	if !o.byIndex {
 		return 0
 	}
-	for _, c := range pl.floor.Classes() {
-		most = max(most, pl.floor.GangIndex(j.Spec(), c, c.SpeedOf(j.Spec())))
+	for _, c := range o.floor.Classes() {
+		most = max(most, o.floor.GangIndex(j.Spec(), c, c.SpeedOf(j.Spec())))
 	}
 	return most
 }
 
-// reindexLine has those in the line stand by the classes that there are now.
-func (pl *Planner) reindexLine() {
-	if !pl.byIndex || pl.classes == len(pl.floor.Classes()) {
+// reindex has those in the line stand by the classes that there are now.
+func (o *order) reindex(line *ranking.List[*Job]) {
+	if !o.byIndex || o.classes == len(o.floor.Classes()) {
 		return
 	}
-	pl.classes = len(pl.floor.Classes())
-	lined := slices.Collect(pl.line.All())
-	pl.line = ranking.List[*Job]{}
+	o.classes = len(o.floor.Classes())
+	lined := slices.Collect(line.All())
+	*line = ranking.List[*Job]{}
 	for _, j := range lined {
-		j.index = pl.indexOf(j)
-		pl.line.Gather(pl.inLine, 0, j)
+		j.index = o.indexOf(j)
+		line.Gather(o.inLine, 0, j)
 	}
-	pl.line.Settle(pl.inLine)
-}
-
-// serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who keep it from now on.
-// While somebody is late who could be given something, nobody else is given a place.
-func (pl *Planner) serveInOrder(now quantity.Instant) {
-	before := pl.worthy
-	pl.worthy = pl.spareWorthy[:0]
-	pl.nonePlaceable, pl.nonePlaceableAt = pl.placeInOrder(now, before), pl.generation
-	if slices.ContainsFunc(before, func(j *Job) bool { return j.rank == 0 && j.isLate }) {
-		pl.replan = true // it was passed over among the late, since it kept a place
-	}
-	clear(before)
-	pl.spareWorthy = before
-}
-
-// placeInOrder does so, given who kept a place before. It says whether there was a placement for nobody, though everybody may be served.
-func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (none bool) {
-	none, pl.outweighed = true, nil
-	for j := range pl.line.All() {
-		if j.rank > 0 || j.Waits(now) != market.Eligible {
-			none = false // it is late and served, or not to be served
-			continue
-		}
-		held := slices.Contains(before, j)
-		found := pl.consider(now, j, mostHolders, func() bool {
-			return held || pl.outweighs(now, j, &j.place, surveyed) && !pl.floor.LateWaits(now)
-		})
-		if j.rank > 0 {
-			pl.worthy = append(pl.worthy, j)
-		}
-		if found && j.rank == 0 {
-			pl.outweighed = j
-			return false
-		}
-		if len(pl.worthy) == mostHolders {
-			return false
-		}
-		none = none && !found
-	}
-	return none
+	line.Settle(o.inLine)
 }
 
 // prevails says whether the gang that was outweighed at the last plan may not be now.
-func (pl *Planner) prevails(now quantity.Instant) bool {
-	j := pl.outweighed
-	if j == nil || pl.floor.LateWaits(now) {
+func (o *order) prevails(now quantity.Instant) bool {
+	j := o.outweighed
+	if j == nil || o.floor.LateWaits(now) {
 		return false
 	}
 	// A place that has begun moves with the clock, and may be on other slices by now.
-	return j.place.Start < now || pl.outweighs(now, j, &j.place, surveyed)
+	return j.place.Start < now || o.outweighs(now, j, &j.place, surveyed)
 }
 
 // outweighs says whether the slices of a place are worth as much with a gang as they are to as many of those that are first in line for
 // windows of them, as long as their time is free.
-func (pl *Planner) outweighs(now quantity.Instant, j *Job, p *Placement, free func(*Slice) []protocol.Gap) bool {
+func (o *order) outweighs(now quantity.Instant, j *Job, p *Placement, free func(*Slice) []protocol.Gap) bool {
 	var gang, others sum
-	for _, c := range pl.floor.Classes() {
+	for _, c := range o.floor.Classes() {
 		n, length := 0, time.Duration(0)
 		for _, s := range p.Slices {
 			if s.Class() == c {
-				gang.add(pl.floor.GangIndex(j.Spec(), c, p.Speed))
+				gang.add(o.floor.GangIndex(j.Spec(), c, p.Speed))
 				n, length = n+1, max(length, freeFrom(free(s), max(now, p.Start)))
 			}
 		}
 		if n == 0 {
 			continue
 		}
-		pl.contenders = pl.floor.Contenders(now, c, length, n, pl.contenders[:0])
-		for _, x := range pl.contenders {
+		o.contenders = o.floor.Contenders(now, c, length, n, o.contenders[:0])
+		for _, x := range o.contenders {
 			others.add(x)
 		}
 	}

@@ -106,7 +106,7 @@ func TestAGangIsWorthWhatItIsAtItsOwnSpeed(t *testing.T) {
 		}
 		floor.Activate(&market.Job{Demand: single{rigidJob: rigidJob{spec("other", 1, walltime, 0)}}})
 		gang := &Job{Demand: rigidJob{spec("gang", 2, 10*time.Minute, 250)}, place: place}
-		if got := pl.outweighs(1, gang, &gang.place, surveyed); got != want {
+		if got := pl.order.outweighs(1, gang, &gang.place, surveyed); got != want {
 			t.Errorf("forty minutes on two slices outweigh %v on the fast one: %v", walltime, got)
 		}
 	}

@@ -12,17 +12,6 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Placement is where and when a rigid job could run, and how fast in parts per thousand: as the slowest of its slices. Without slices
-// there is none.
-type Placement struct {
-	Slices     []*Slice
-	Start, End quantity.Instant
-	Speed      int64
-	// Level that its slices share, and on how many nodes they are; 0 where that is one.
-	Level job.Level
-	nodes int
-}
-
 // same says whether two placements are one.
 func (p *Placement) same(q *Placement) bool {
 	return p.Start == q.Start && p.End == q.End && slices.Equal(p.Slices, q.Slices)
@@ -48,40 +37,6 @@ func (r *room) free(start, end quantity.Instant) bool {
 		}
 	}
 	return false
-}
-
-// earliestOf is the earliest place on slices, given from the smallest on of each node.
-func (pl *Planner) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best Placement, found bool) {
-	starts, speeds := pl.starts[:0], pl.speeds[:0] // fastest first; what is slower is not looked at with a faster one
-	for _, r := range rooms {
-		for _, g := range r.gaps {
-			if g.End > now {
-				starts = append(starts, max(now, g.Start))
-			}
-		}
-		speeds = append(speeds, r.speed)
-	}
-	pl.starts, pl.speeds = starts, speeds
-	slices.Sort(starts)
-	slices.SortFunc(speeds, func(a, b int64) int { return cmp.Compare(b, a) })
-	if speeds = slices.Compact(speeds); len(spec.Speeds) == 0 {
-		speeds = speeds[len(speeds)-1:] // as long on all of them
-	}
-	for _, t := range slices.Compact(starts) {
-		if earliest := (Placement{Start: t, End: endAt(spec, t, speeds[0])}); found && best.rank() < earliest.rank() {
-			break
-		}
-		for _, least := range speeds {
-			p, ok := placeAt(spec, rooms, t, least)
-			if ok && (!found || p.before(&best)) {
-				best, found = p, true
-			}
-			if ok {
-				break
-			}
-		}
-	}
-	return best, found
 }
 
 // placeAt is the place that begins at t on the smallest slices of at least this speed, as far as there are enough.
@@ -151,4 +106,42 @@ func (p *Placement) largest() (most quantity.Amount) {
 // before orders places of one level: the earlier first, then the one on fewer nodes, then on smaller slices, then the one that starts earlier.
 func (p *Placement) before(q *Placement) bool {
 	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.nodes, q.nodes), cmp.Compare(p.largest(), q.largest()), cmp.Compare(p.Start, q.Start)) < 0
+}
+
+// fewest are n of the rooms that are free for a time, on as few nodes as hold them: the node that has just enough of what is still wanted, else
+// the one that has most. The rooms of a node stand together, from the smallest on.
+func fewest(rooms []room, n int, least int64, start, end quantity.Instant) (taken []*room) {
+	type part struct{ rooms []*room }
+	var parts []part
+	for i := range rooms {
+		r := &rooms[i]
+		if r.speed < least || !r.free(start, end) {
+			continue
+		}
+		if last := len(parts) - 1; last < 0 || parts[last].rooms[0].s.Node() != r.s.Node() {
+			parts = append(parts, part{})
+		}
+		last := &parts[len(parts)-1]
+		last.rooms = append(last.rooms, r)
+	}
+	for len(taken) < n {
+		want := n - len(taken)
+		best := 0
+		for i := range parts {
+			if fit(len(parts[i].rooms), want) < fit(len(parts[best].rooms), want) {
+				best = i
+			}
+		}
+		taken = append(taken, parts[best].rooms[:min(want, len(parts[best].rooms))]...)
+		parts = slices.Delete(parts, best, best+1)
+	}
+	return taken
+}
+
+// fit ranks how well a node with so many free slices serves what is wanted: the least that is enough first, else the most.
+func fit(free, want int) int {
+	if free >= want {
+		return free - want
+	}
+	return want - free + 1<<30
 }

@@ -1,12 +1,14 @@
 package backfill
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/alarm"
-	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -35,17 +37,11 @@ type Planner struct {
 	gangs []*Job
 	// requeue are the jobs that may have to enter or leave the line.
 	requeue dirty.Set[*Job]
-	// slices in the floor's order, holding those with a rigid job's reservation.
-	slices  []*Slice
-	holding bitset.Set
 	// replan: something has changed since the last pass, whose result else is valid until validUntil.
 	replan     bool
 	validUntil quantity.Instant
 	// nextStart is when the first placement begins of those that were found and are not reserved.
 	nextStart quantity.Instant
-	// pending are reservations asked for and not seen in a view yet, withdrawals those asked to be withdrawn; both in order of time.
-	pending     []*pending
-	withdrawals []withdrawal
 	// nonePlaceable: the pass nonePlaceableAt searched for the whole line, everybody was eligible, and there was a placement for nobody, as in
 	// every pass since. newcomers have entered the line or changed since.
 	nonePlaceable   bool
@@ -55,85 +51,20 @@ type Planner struct {
 	// before are accounted for in this pass: served again, or their nodes are dirty.
 	reserved, before []reservation
 	lookedBack       int
-	late
-	order
-	survey
-}
-
-// Job is one rigid job as a planner keeps it; whoever owns the job holds it, with its side as the Demand. All of it is soft.
-type Job struct {
-	Demand
-	// rank is 1 + its index among the reserved jobs, 0 if it is none; rankBefore the same in the last pass.
-	rank, rankBefore int
-	// place is what was found for it, in the pass searchedIn, with so many reserved jobs ahead of it.
-	place      Placement
-	searchedIn uint64
-	ahead      int
-	// reservedAt is when its placement was last asked to be kept, refusedAt when an ask of it was refused.
-	reservedAt, refusedAt quantity.Instant
-	// queued: it is in the line, which holds only those that the discipline lines up; queuedStale: that may have changed.
-	queued      bool
-	queuedStale dirty.Mark
-	// due is when it is late, if it is a gang, and dueSlot keeps its alarm; late: it is. paid is what the budget has paid for its place since heldSince, 0 if it holds
-	// none by being late, and speeds those of its slices then.
-	due          quantity.Instant
-	dueSlot      int
-	isLate       bool
-	paid, speeds int64
-	heldSince    quantity.Instant
-	// planned: its placement is later, and better than what the market could give it now.
-	planned bool
-	// index of it where that is greatest, for each of its slices.
-	index int64
-	// Guest is what makes it a part of a gang of another home's; nil: it is a job of our own.
-	Guest *Guest
-}
-
-// Slice is one slice as a planner keeps it; whoever owns the slice holds it, with its side as the Supply.
-type Slice struct {
-	Supply
-	// pending is what was asked for on it and is not in a view yet.
-	pending []*pending
-	// placed are the placements on it of the reserved jobs so far in this pass, of all of them when it is over.
-	placed []protocol.Gap
-	// node that it is of. surveyed is the time and surveyedClass the class that the last plan saw.
-	node          *node
-	surveyed      []protocol.Gap
-	surveyedClass *market.Class
+	survey           survey
+	order            order
+	late             late
+	bookings         bookings
 }
 
 // New makes a planner over the slices of a floor.
 func New(cfg Config, floor *market.Floor, sale Sale) *Planner {
-	return &Planner{cfg: cfg, floor: floor, sale: sale, order: newOrder(cfg.Gangs && floor.Indexes() && !cfg.ByAge)}
+	byIndex := cfg.Gangs && floor.Indexes() && !cfg.ByAge
+	pl := &Planner{cfg: cfg, floor: floor, sale: sale, survey: survey{floor: floor}, order: newOrder(byIndex, floor)}
+	pl.late = late{floor: floor, spares: (cfg.Reserve == 0 || byIndex) && cfg.Overtake && cfg.Late > 0, most: cfg.Late}
+	pl.bookings = bookings{sale: sale, survey: &pl.survey, retry: cfg.Retry, ttl: cfg.AskTTL}
+	return pl
 }
-
-// Placement is where a job's time is reserved, or will be; ok is false if it is no reserved job.
-func (j *Job) Placement() (p Placement, ok bool) {
-	if j == nil || j.rank == 0 {
-		return Placement{}, false
-	}
-	return j.place, true
-}
-
-// Planned says whether it waits for a placement that is better than any window. A job without a plan does not.
-func (j *Job) Planned() bool { return j != nil && j.planned }
-
-// InvalidatePlacement has the next pass search everywhere for the job's placement: what it can use has changed.
-func (j *Job) InvalidatePlacement() {
-	if j != nil {
-		j.searchedIn = 0
-	}
-}
-
-// Refused says that a node refused what was asked for the job.
-func (j *Job) Refused(now quantity.Instant) {
-	if j != nil {
-		j.refusedAt = now
-	}
-}
-
-// width is how many slices it needs at once.
-func (j *Job) width() int { return max(1, j.Spec().Slices) }
 
 // Invalidate has the next step plan anew.
 func (pl *Planner) Invalidate() { pl.replan = true }
@@ -150,15 +81,15 @@ func (pl *Planner) InvalidateJob(j *Job) {
 // InvalidateSlice notes that a slice's free time has changed.
 func (pl *Planner) InvalidateSlice(s *Slice) {
 	pl.replan = true
-	pl.dirtySlices.Put(s.At())
+	pl.survey.dirtySlices.Put(s.At())
 }
 
 // UpdateLine brings the line of rigid jobs up to date. Those that enter it are sorted into it together.
 func (pl *Planner) UpdateLine() {
-	pl.reindexLine()
+	pl.order.reindex(&pl.line)
 	if pl.requeue.Len() > 0 {
 		pl.requeue.Drain(pl.updateQueued)
-		pl.line.Settle(pl.inLine)
+		pl.line.Settle(pl.order.inLine)
 	}
 }
 
@@ -178,7 +109,7 @@ func (pl *Planner) Anew(jobs []*Job) {
 	for j := range pl.late.lateGangs.All() {
 		j.isLate = false
 	}
-	for _, j := range pl.lateAlarms.All() {
+	for _, j := range pl.late.lateAlarms.All() {
 		j.dueSlot = 0
 	}
 	pl.late.lateGangs, pl.late.lateAlarms = ranking.List[*Job]{}, alarm.Heap[*Job]{}
@@ -186,14 +117,14 @@ func (pl *Planner) Anew(jobs []*Job) {
 	for _, j := range jobs {
 		pl.updateQueued(j)
 	}
-	pl.line.Settle(pl.inLine)
-	for _, s := range pl.slices {
+	pl.line.Settle(pl.order.inLine)
+	for _, s := range pl.survey.slices {
 		s.pending = nil
 	}
-	for _, p := range pl.pending {
+	for _, p := range pl.bookings.pending {
 		p.slice.pending = append(p.slice.pending, p)
 	}
-	pl.replan, pl.nodesStale, pl.exhaustive = true, true, true
+	pl.replan, pl.survey.nodesStale, pl.survey.exhaustive = true, true, true
 }
 
 // deepest bounds how many rigid jobs hold a placement, whatever the discipline: the cost of a step grows with it.
@@ -204,14 +135,14 @@ func (pl *Planner) updateQueued(j *Job) {
 	waits := j.Waiting() && (pl.cfg.Lines(j.width()) || j.Guest != nil)
 	switch {
 	case waits && !j.queued:
-		j.index = pl.indexOf(j)
-		pl.line.Gather(pl.inLine, 0, j)
+		j.index = pl.order.indexOf(j)
+		pl.line.Gather(pl.order.inLine, 0, j)
 		j.searchedIn = 0
 	case !waits && j.queued:
-		pl.line.Remove(pl.inLine, j)
+		pl.line.Remove(pl.order.inLine, j)
 	}
 	j.queued = waits
-	pl.scheduleLateness(j)
+	pl.late.schedule(j)
 	if waits && pl.nonePlaceable {
 		pl.newcomers = append(pl.newcomers, j)
 	}
@@ -226,31 +157,25 @@ func (pl *Planner) updateQueued(j *Job) {
 	}
 }
 
-// reservation is a reserved job with its placement.
-type reservation struct {
-	job   *Job
-	place Placement
-}
-
 // Plan serves the reserved jobs before the market opens, as EASY backfill does with one and conservative backfill with all of them: one
 // starts as soon as its placement is free, and until then its earliest one is reserved, so that what is sold before it can not
 // delay it. All other rigid jobs answer windows like everybody else, if they may. It returns when to look again: a reserved placement
 // is no window of the market's, so nobody else would wake the zone when it begins. As long as nothing changes, placements only get
 // worse but for those that were found, so the plan stands until the first of them begins.
 func (pl *Planner) Plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
-	pl.promoteLate(now)
-	pl.replan = pl.replan || pl.prevails(now)
+	pl.replan = pl.late.promote(now, pl.replan)
+	pl.replan = pl.replan || pl.order.prevails(now)
 	if pl.replan || pl.validUntil <= now {
 		if pl.replan, pl.validUntil = false, quantity.Never; !pl.idle() {
 			pl.validUntil = pl.plan(now, out)
 		}
 	}
-	return min(pl.validUntil, pl.lateAlarms.Next(), pl.creditAt(now))
+	return min(pl.validUntil, pl.late.lateAlarms.Next(), pl.late.creditAt(now))
 }
 
 // idle reports whether nobody waits and nothing is reserved. Dirty slices then wait until somebody comes.
 func (pl *Planner) idle() bool {
-	return pl.line.Empty() && len(pl.reserved) == 0 && len(pl.holders) == 0 && pl.holding.Next(0) < 0
+	return pl.line.Empty() && len(pl.reserved) == 0 && len(pl.late.holders) == 0 && pl.bookings.holding.Next(0) < 0
 }
 
 // plan finds the placements of reserved jobs from what is sold alone, as if no place were reserved anywhere, and then does what leads
@@ -258,15 +183,15 @@ func (pl *Planner) idle() bool {
 // is not moved by what the one before asked for, and a plan that is followed is found again.
 func (pl *Planner) plan(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	pl.placeReserved(now)
-	pl.dropReservations(now, out)
+	pl.bookings.withdraw(now, pl.reserved, out)
 	wake := pl.nextStart
 	for i := range pl.reserved {
 		if h := &pl.reserved[i]; h.job.Guest != nil {
-			wake = min(wake, pl.reserve(now, h, out)) // its home starts it
+			wake = min(wake, pl.bookings.reserve(now, h, out)) // its home starts it
 		} else if h.place.Start <= now {
 			wake = min(wake, pl.start(now, h, out))
 		} else {
-			wake = min(wake, h.place.Start, pl.reserve(now, h, out))
+			wake = min(wake, h.place.Start, pl.bookings.reserve(now, h, out))
 		}
 	}
 	return wake
@@ -275,7 +200,7 @@ func (pl *Planner) plan(now quantity.Instant, out *protocol.Out) quantity.Instan
 // placeReserved finds the reserved jobs and their placements, each around those ahead of it. Nodes on which a placement comes or goes are
 // dirty for the reserved jobs behind it.
 func (pl *Planner) placeReserved(now quantity.Instant) {
-	pl.resurvey(now)
+	pl.survey.resurvey(now)
 	pl.reserved, pl.before, pl.lookedBack = pl.before[:0], pl.reserved, 0
 	for i := range pl.before {
 		h := &pl.before[i]
@@ -284,7 +209,7 @@ func (pl *Planner) placeReserved(now quantity.Instant) {
 			s.placed = s.placed[:0]
 		}
 		if !h.job.queued || h.job.Waits(now) != market.Eligible {
-			pl.markDirty(&h.place)
+			pl.survey.markDirty(&h.place)
 		}
 	}
 	pl.nextStart = quantity.Never
@@ -292,7 +217,7 @@ func (pl *Planner) placeReserved(now quantity.Instant) {
 	for i := range pl.before {
 		h := &pl.before[i]
 		if h.job.rankBefore = 0; h.job.rank == 0 {
-			pl.markDirty(&h.place)
+			pl.survey.markDirty(&h.place)
 			h.job.place, h.job.searchedIn = Placement{}, 0 // the next search is a full one: what was known is forgotten
 			pl.setPlanned(h.job, false)
 		}
@@ -303,8 +228,8 @@ func (pl *Planner) placeReserved(now quantity.Instant) {
 		h := &pl.reserved[i]
 		pl.setPlanned(h.job, len(h.job.Spec().Speeds) > 0 && h.place.Start > now)
 	}
-	for n := pl.dirtyNodes.Next(0); n >= 0; n = pl.dirtyNodes.Next(n + 1) {
-		for _, s := range pl.nodes[n].slices {
+	for n := pl.survey.dirtyNodes.Next(0); n >= 0; n = pl.survey.dirtyNodes.Next(n + 1) {
+		for _, s := range pl.survey.nodes[n].slices {
 			pl.sale.Reopen(s)
 		}
 	}
@@ -324,7 +249,7 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	none := most > 0
 	pl.nonePlaceable, pl.newcomers = false, pl.newcomers[:0]
 	pl.serveLate(now)
-	if pl.byIndex {
+	if pl.order.byIndex {
 		pl.serveInOrder(now)
 		return
 	}
@@ -339,7 +264,7 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 			return
 		}
 	}
-	pl.nonePlaceable, pl.nonePlaceableAt = none, pl.generation
+	pl.nonePlaceable, pl.nonePlaceableAt = none, pl.survey.generation
 }
 
 // consider finds a job's placement, around those of the reserved jobs before it, and makes the job one of them if it is to be served there. It says
@@ -350,7 +275,7 @@ func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func()
 	serves := found && serve()
 	moved := !found || !j.place.same(&old) || serves != (j.rankBefore > 0)
 	if moved && j.rankBefore > 0 {
-		pl.markDirty(&old)
+		pl.survey.markDirty(&old)
 	}
 	if !serves {
 		switch {
@@ -363,7 +288,7 @@ func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func()
 		return found
 	}
 	if moved {
-		pl.markDirty(&j.place)
+		pl.survey.markDirty(&j.place)
 	}
 	pl.reserved = append(pl.reserved, reservation{j, j.place})
 	j.rank = len(pl.reserved)
@@ -377,13 +302,13 @@ func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func()
 // or changed find none either. So a long line that waits for slices which are drained is not asked again by everyone who joins it.
 // The plan then counts as the one before, which looked at the others.
 func (pl *Planner) stillNonePlaceable(now quantity.Instant, most int) bool {
-	if !pl.nonePlaceable || pl.dirtyNodes.Next(0) >= 0 || pl.generation != pl.nonePlaceableAt+1 {
+	if !pl.nonePlaceable || pl.survey.dirtyNodes.Next(0) >= 0 || pl.survey.generation != pl.nonePlaceableAt+1 {
 		return false
 	}
-	pl.generation--
+	pl.survey.generation--
 	for _, j := range pl.newcomers {
 		if j.queued && (j.Waits(now) != market.Eligible || pl.findPlacement(now, j, most)) {
-			pl.generation++
+			pl.survey.generation++
 			return false
 		}
 	}
@@ -397,5 +322,259 @@ func (pl *Planner) setPlanned(j *Job, planned bool) {
 	if j.planned != planned {
 		j.planned = planned
 		pl.sale.Planned(j)
+	}
+}
+
+// findPlacement searches for a rigid job's placement around those of the reserved jobs ahead of it. It keeps the one the job has while that
+// is available and no other would let the job end earlier by replanGain: a placement given up for one as good could be lost to somebody
+// on the way, and one that follows the clock or the jitter of views would never settle. For the same reason a placement on
+// slices in doubt is kept until it is to begin: by then the node is likely to have been heard.
+func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
+	p, had := &j.place, len(j.place.Slices) > 0
+	known := j.searchedIn != 0 && j.searchedIn == pl.survey.generation-1 && j.Guest == nil // a guest's start moves, and so do those ahead of it
+	if known {
+		pl.giveBackAhead(j)
+	}
+	j.searchedIn, j.ahead = pl.survey.generation, len(pl.reserved)
+	if j.taking() {
+		return true
+	}
+	from := j.from(now)
+	holds := had && j.holds(now) && (p.Start > now || !p.inDoubt(now))
+	if known && (!had || holds) && pl.survey.dirtyNodes.Next(0) < 0 {
+		return had
+	}
+	pl.survey.findFits(now, j)
+	kept := holds && (known && !pl.survey.onDirtyNode(p) || pl.survey.stillAvailable(now, j))
+	var best Placement
+	found := false
+	switch {
+	case j.Guest != nil:
+		best, found = pl.survey.lend(from, j)
+	case j.spreads():
+		best, found = pl.survey.closest(now, j)
+	case known && (kept || !had):
+		for n := pl.survey.dirtyNodes.Next(0); n >= 0; n = pl.survey.dirtyNodes.Next(n + 1) {
+			best, found = pl.survey.improveOnNode(now, j, pl.survey.nodes[n], best, found)
+		}
+	default:
+		best, found = pl.survey.earliest(now, j)
+	}
+	gain := replanGain
+	if most == 0 {
+		gain = 1 // nothing is reserved that could be lost
+	}
+	if kept && (!found || best.Level >= p.Level && p.rank().Sub(best.rank()) < gain) {
+		return true
+	}
+	*p = best
+	return found
+}
+
+// giveBackAhead marks the nodes of the reserved jobs that were ahead of a job when it was searched for last, and are not ahead of it now: a gang that
+// has become late is served before those whose slices are worth more with them.
+func (pl *Planner) giveBackAhead(j *Job) {
+	for ; pl.lookedBack < j.ahead; pl.lookedBack++ {
+		if h := &pl.before[pl.lookedBack]; h.job.rank == 0 {
+			pl.survey.markDirty(&h.place)
+		}
+	}
+}
+
+// serveLate serves the late gangs in turn: those that hold a place keep it, and the next is given one if there is credit, as far as there may be more.
+func (pl *Planner) serveLate(now quantity.Instant) {
+	if !pl.late.spares {
+		return
+	}
+	pl.late.holders = slices.DeleteFunc(pl.late.holders, func(j *Job) bool {
+		if j.queued && j.Waits(now) == market.Eligible || !j.queued && j.Active() && j.Asking() {
+			return false
+		}
+		pl.late.endHold(now, j, !j.queued && j.Active())
+		return true
+	})
+	pl.late.creditWaiter, pl.late.firstTurn = market.Nobody(), market.Nobody()
+	if !pl.late.lateGangs.Empty() {
+		pl.late.firstTurn = pl.floor.FirstLate(now)
+	}
+	for j := range pl.late.lateGangs.All() {
+		if slices.Contains(pl.order.worthy, j) || j.Waits(now) != market.Eligible {
+			continue
+		}
+		most := 0
+		if j.paid != 0 {
+			most = pl.cfg.Late
+		}
+		found := pl.consider(now, j, most, func() bool {
+			return j.paid != 0 || j.place.Start <= now && !pl.order.byIndex || pl.late.mayHold(now, j)
+		})
+		if !found && j.paid != 0 {
+			pl.late.endHold(now, j, false)
+			pl.late.holders = slices.DeleteFunc(pl.late.holders, func(o *Job) bool { return o == j })
+		}
+	}
+	pl.floor.Heed(pl.late.creditWaiter)
+}
+
+// serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who keep it from now on.
+// While somebody is late who could be given something, nobody else is given a place.
+func (pl *Planner) serveInOrder(now quantity.Instant) {
+	before := pl.order.worthy
+	pl.order.worthy = pl.order.spareWorthy[:0]
+	pl.nonePlaceable, pl.nonePlaceableAt = pl.placeInOrder(now, before), pl.survey.generation
+	if slices.ContainsFunc(before, func(j *Job) bool { return j.rank == 0 && j.isLate }) {
+		pl.replan = true // it was passed over among the late, since it kept a place
+	}
+	clear(before)
+	pl.order.spareWorthy = before
+}
+
+// placeInOrder does so, given who kept a place before. It says whether there was a placement for nobody, though everybody may be served.
+func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (none bool) {
+	none, pl.order.outweighed = true, nil
+	for j := range pl.line.All() {
+		if j.rank > 0 || j.Waits(now) != market.Eligible {
+			none = false // it is late and served, or not to be served
+			continue
+		}
+		held := slices.Contains(before, j)
+		found := pl.consider(now, j, mostHolders, func() bool {
+			return held || pl.order.outweighs(now, j, &j.place, surveyed) && !pl.floor.LateWaits(now)
+		})
+		if j.rank > 0 {
+			pl.order.worthy = append(pl.order.worthy, j)
+		}
+		if found && j.rank == 0 {
+			pl.order.outweighed = j
+			return false
+		}
+		if len(pl.order.worthy) == mostHolders {
+			return false
+		}
+		none = none && !found
+	}
+	return none
+}
+
+// start asks the node of a reserved job's placement to start it, or returns when to look again. What was refused is not asked again at
+// once: the node would be asked for ever about what only it knows.
+func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
+	if h.job.Waits(now) != market.Eligible { // one before it took what its queue may hold
+		for _, s := range h.place.Slices {
+			s.placed = slices.DeleteFunc(s.placed, func(g protocol.Gap) bool { return g.Start == h.place.Start })
+			pl.sale.Reopen(s)
+		}
+		h.job.rank = 0
+		return quantity.Never
+	}
+	if again := h.job.refusedAt.Add(pl.cfg.Retry); h.job.refusedAt != 0 && now < again {
+		pl.replan = true // its place moves with the clock
+		return again
+	}
+	if slices.ContainsFunc(h.place.Slices, func(s *Slice) bool { return !s.clearFor(now, h) }) {
+		pl.replan = true // and the view in which it is clear is on its way
+		return quantity.Never
+	}
+	v := h.job.View()
+	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: h.place.smallest().Class().Capacity, Speed: h.place.Speed, Start: h.place.Start, End: h.place.End})
+	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
+		h.job.CountRefusal(r, now)
+		h.job.refusedAt, h.job.searchedIn = now, 0
+		pl.replan = true
+		return now.Add(pl.cfg.Retry)
+	}
+	// One id is enough for the node: it says that the job comes for its own places, on whichever slices they are.
+	held := uint64(0)
+	for _, s := range h.place.Slices {
+		if r := s.For(h.job.Name()); r != nil {
+			held = r.ID
+		}
+	}
+	pl.late.charge(h)
+	pl.sale.Start(now, h.job, h.place.Slices, market.Piece{Piece: p, Start: now, End: h.place.End, Speed: h.place.Speed}, held, out)
+	return quantity.Never
+}
+
+// Seen takes in what a node says of a slice now.
+func (pl *Planner) Seen(s *Slice) { pl.replan = pl.bookings.seen(s) || pl.replan }
+
+// Holds says whether the planner knows a slice as one with a rigid job's reservation.
+func (pl *Planner) Holds(s *Slice) bool { return pl.bookings.holds(s) }
+
+// Refuse takes in that a node has refused a reservation. It says for which job, on which slice and which version of its view; ok is
+// false if no such reservation was asked for.
+func (pl *Planner) Refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok bool) {
+	of, s, version, ok = pl.bookings.refuse(ask)
+	pl.replan = pl.replan || ok
+	return of, s, version, ok
+}
+
+// Lapse forgets what nobody has answered in time.
+func (pl *Planner) Lapse(now quantity.Instant) { pl.replan = pl.bookings.lapse(now) || pl.replan }
+
+// Unanswered is when the first of what waits for an answer is to be looked at again.
+func (pl *Planner) Unanswered() quantity.Instant { return pl.bookings.unanswered() }
+
+// ReservedFor is the first slice on which time is reserved for a job, with the reservation; nil if there is none.
+func (pl *Planner) ReservedFor(id job.ID) (*Slice, *protocol.Reservation) {
+	return pl.bookings.reservedFor(id)
+}
+
+// Nodes returns the slices of each node, smallest first, in the order of the nodes' ids. Read only; valid until the next Place.
+func (pl *Planner) Nodes() [][]*Slice { return pl.survey.list() }
+
+// Search finds a job's earliest placement on some nodes, given when each slice is free. It decides nothing.
+func (pl *Planner) Search(now quantity.Instant, j *Job, nodes [][]*Slice, free func(*Slice) []protocol.Gap) (Placement, bool) {
+	return pl.survey.search(now, j, nodes, free)
+}
+
+// Within are the slices that stand together on a level, each from the smallest on.
+func (pl *Planner) Within(level job.Level) [][]*Slice { return pl.survey.within(level) }
+
+// Reach is the most slices that could ever run a job together, as close as it asks for.
+func (pl *Planner) Reach(now quantity.Instant, j *Job) int { return pl.survey.reach(now, j) }
+
+// Could is how many slices could ever run a job together, as far as nothing keeps them for good, wherever they lie.
+func (pl *Planner) Could(now quantity.Instant, j *Job) int { return pl.survey.could(now, j) }
+
+// Place records where the floor has put a slice.
+func (pl *Planner) Place(s *Slice, placed market.Placed) {
+	switch placed {
+	case market.Joined:
+		pl.survey.slices = slices.Insert(pl.survey.slices, s.At(), s)
+		pl.bookings.holding.Insert(s.At())
+		pl.survey.dirtySlices.Insert(s.At())
+		pl.survey.join(s)
+	case market.Sorted:
+		pl.survey.slices = append(pl.survey.slices, s)
+		slices.SortFunc(pl.survey.slices, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
+		pl.survey.nodesStale = true
+		pl.bookings.holding.Clear()
+		pl.survey.dirtySlices.Clear() // the next plan looks at all of them
+		for _, s := range pl.survey.slices {
+			pl.Seen(s)
+		}
+		pl.survey.join(s)
+	case market.Stayed:
+	}
+}
+
+// Moved invalidates the list of nodes: a slice belongs to another one than before.
+func (pl *Planner) Moved() { pl.survey.nodesStale = true }
+
+// Offer is the earliest place that a guest could have from an instant on around those of all other reserved jobs. worthy: it would be kept, if nobody comes in between. It changes nothing
+// that is decided.
+func (pl *Planner) Offer(now, from quantity.Instant, j *Job) (p Placement, worthy, found bool) {
+	p, found = pl.survey.search(from, j, pl.survey.list(), func(s *Slice) []protocol.Gap { return s.beside(now, j) })
+	if !found || !pl.order.byIndex || j.rank > 0 || pl.floor.Due(j.Submitted(), j.Spec()) <= now {
+		return p, found, found
+	}
+	return p, pl.order.outweighs(now, j, &p, func(s *Slice) []protocol.Gap { return s.Free(now, nil) }), true
+}
+
+// Took says that a guest runs on its place, which is given back as a reservation: the budget of the late pays for it since it was held.
+func (pl *Planner) Took(j *Job) {
+	if j.rank > 0 {
+		pl.late.charge(&pl.reserved[j.rank-1])
 	}
 }

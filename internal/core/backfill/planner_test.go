@@ -264,8 +264,8 @@ func TestNobodyIsPlacedAnewInDoubt(t *testing.T) {
 		if c.held {
 			j.rankBefore = 1
 		}
-		pl.fits = []bool{c.fits}
-		if got := pl.stillAvailable(now, j); got != c.stands {
+		pl.survey.fits = []bool{c.fits}
+		if got := pl.survey.stillAvailable(now, j); got != c.stands {
 			t.Errorf("%+v: its place stands: %v", c, got)
 		}
 	}
@@ -293,9 +293,9 @@ func TestWhoIsServedFirstNowIsNotKeptBehindOthers(t *testing.T) {
 	}
 	spec.Priority = 1
 	pl.line = ranking.List[*Job]{}
-	pl.line.Gather(pl.inLine, 0, a)
-	pl.line.Gather(pl.inLine, 0, b)
-	pl.line.Settle(pl.inLine)
+	pl.line.Gather(pl.order.inLine, 0, a)
+	pl.line.Gather(pl.order.inLine, 0, b)
+	pl.line.Settle(pl.order.inLine)
 	if got, want := starts(), [2]quantity.Instant{later.Add(length), later}; got != want {
 		t.Errorf("with the other first they are placed at %v, want %v", got, want)
 	}

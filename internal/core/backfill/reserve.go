@@ -2,25 +2,14 @@ package backfill
 
 import (
 	"slices"
+	"time"
 
-	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/bitset"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
 )
-
-// pending is a ForRigid reservation that was asked for and is not in a view yet.
-type pending struct {
-	ask        uint64
-	job        job.ID
-	slice      *Slice
-	start, end quantity.Instant
-	expires    quantity.Instant
-	// version of the slice's view that it was decided on.
-	version uint64
-}
 
 // withdrawal is a reservation whose node was asked to withdraw it.
 type withdrawal struct {
@@ -29,63 +18,36 @@ type withdrawal struct {
 	again quantity.Instant
 }
 
+// bookings are what nodes were asked to reserve for rigid jobs, and to withdraw. What is pending is in the list and with its slice, until a view
+// shows it, its node refuses, or its time is over; a withdrawal that is not seen yet is not asked for again.
+type bookings struct {
+	sale       Sale
+	survey     *survey
+	retry, ttl time.Duration
+	// holding are the slices with a rigid job's reservation.
+	holding bitset.Set
+	// pending are reservations asked for and not seen in a view yet, withdrawals those asked to be withdrawn; both in order of time.
+	pending     []*pending
+	withdrawals []withdrawal
+}
+
 // addPending and dropPending keep the list of what is asked for and those of its slices.
-func (pl *Planner) addPending(p *pending) {
-	pl.pending, p.slice.pending = append(pl.pending, p), append(p.slice.pending, p)
-	pl.sale.Reopen(p.slice)
+func (b *bookings) addPending(p *pending) {
+	b.pending, p.slice.pending = append(b.pending, p), append(p.slice.pending, p)
+	b.sale.Reopen(p.slice)
 }
 
-func (pl *Planner) dropPending(p *pending) {
+func (b *bookings) dropPending(p *pending) {
 	same := func(q *pending) bool { return q == p }
-	pl.pending, p.slice.pending = slices.DeleteFunc(pl.pending, same), slices.DeleteFunc(p.slice.pending, same)
-	pl.sale.Reopen(p.slice)
-	pl.replan = true
-}
-
-// start asks the node of a reserved job's placement to start it, or returns when to look again. What was refused is not asked again at
-// once: the node would be asked for ever about what only it knows.
-func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
-	if h.job.Waits(now) != market.Eligible { // one before it took what its queue may hold
-		for _, s := range h.place.Slices {
-			s.placed = slices.DeleteFunc(s.placed, func(g protocol.Gap) bool { return g.Start == h.place.Start })
-			pl.sale.Reopen(s)
-		}
-		h.job.rank = 0
-		return quantity.Never
-	}
-	if again := h.job.refusedAt.Add(pl.cfg.Retry); h.job.refusedAt != 0 && now < again {
-		pl.replan = true // its place moves with the clock
-		return again
-	}
-	if slices.ContainsFunc(h.place.Slices, func(s *Slice) bool { return !s.clearFor(now, h) }) {
-		pl.replan = true // and the view in which it is clear is on its way
-		return quantity.Never
-	}
-	v := h.job.View()
-	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: h.place.smallest().Class().Capacity, Speed: h.place.Speed, Start: h.place.Start, End: h.place.End})
-	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
-		h.job.CountRefusal(r, now)
-		h.job.refusedAt, h.job.searchedIn = now, 0
-		pl.replan = true
-		return now.Add(pl.cfg.Retry)
-	}
-	// One id is enough for the node: it says that the job comes for its own places, on whichever slices they are.
-	held := uint64(0)
-	for _, s := range h.place.Slices {
-		if r := s.For(h.job.Name()); r != nil {
-			held = r.ID
-		}
-	}
-	pl.charge(h)
-	pl.sale.Start(now, h.job, h.place.Slices, market.Piece{Piece: p, Start: now, End: h.place.End, Speed: h.place.Speed}, held, out)
-	return quantity.Never
+	b.pending, p.slice.pending = slices.DeleteFunc(b.pending, same), slices.DeleteFunc(p.slice.pending, same)
+	b.sale.Reopen(p.slice)
 }
 
 // reserve asks the node for a reserved job's placement, as far as that is not reserved yet, and returns when to look again. A job's place
 // is asked for once each Retry: it may move more often than that, and the market sells nothing of it meanwhile. Of a place in doubt nothing
 // is asked.
-func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
-	again := h.job.reservedAt.Add(pl.cfg.Retry)
+func (b *bookings) reserve(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
+	again := h.job.reservedAt.Add(b.retry)
 	early := h.job.reservedAt != 0 && now < again
 	wake := quantity.Never
 	if h.place.inDoubt(now) { // until that is over, or its time has come
@@ -107,9 +69,9 @@ func (pl *Planner) reserve(now quantity.Instant, h *reservation, out *protocol.O
 			continue
 		}
 		h.job.reservedAt = now
-		id := pl.sale.NewAsk()
-		pl.addPending(&pending{ask: id, job: h.job.Name(), slice: s, start: h.place.Start, end: h.place.End, expires: now.Add(pl.cfg.AskTTL), version: s.Version()})
-		pl.sale.Send(protocol.Message{
+		id := b.sale.NewAsk()
+		b.addPending(&pending{ask: id, job: h.job.Name(), slice: s, start: h.place.Start, end: h.place.End, expires: now.Add(b.ttl), version: s.Version()})
+		b.sale.Send(protocol.Message{
 			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Body: &protocol.Booking{Ask: id, Slice: s.Name(),
 				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.Name(), Start: h.place.Start, End: h.place.End, Job: h.job.Name(), Source: "backfill"}}, Job: h.job.Name(),
 		}, out)
@@ -139,24 +101,24 @@ func (s *Slice) clearAt(now quantity.Instant, h *reservation) quantity.Instant {
 	return at
 }
 
-// dropReservations withdraws reservations that no longer serve a reserved job: those of other jobs, and its own that are not its place.
-func (pl *Planner) dropReservations(now quantity.Instant, out *protocol.Out) {
-	for at := pl.holding.Next(0); at >= 0; at = pl.holding.Next(at + 1) {
-		s := pl.slices[at]
+// withdraw gives up reservations that no longer serve a reserved job: those of other jobs, and its own that are not its place.
+func (b *bookings) withdraw(now quantity.Instant, served []reservation, out *protocol.Out) {
+	for at := b.holding.Next(0); at >= 0; at = b.holding.Next(at + 1) {
+		s := b.survey.slices[at]
 		reserved := s.Reserved()
 		for i := range reserved {
 			r := &reserved[i]
 			if r.Kind != protocol.ForRigid || r.End <= now {
 				continue
 			}
-			if j := pl.sale.Job(r.Job); j != nil && (j.Asking() || j.rank > 0 && pl.reserved[j.rank-1].place.uses(now, s, r)) {
+			if j := b.sale.Job(r.Job); j != nil && (j.Asking() || j.rank > 0 && served[j.rank-1].place.uses(now, s, r)) {
 				continue // it is being turned into a lease right now, or good
 			}
-			if slices.ContainsFunc(pl.withdrawals, func(w withdrawal) bool { return w.id == r.ID && w.slice == s }) {
+			if slices.ContainsFunc(b.withdrawals, func(w withdrawal) bool { return w.id == r.ID && w.slice == s }) {
 				continue // asked for and not in a view yet
 			}
-			pl.withdrawals = append(pl.withdrawals, withdrawal{id: r.ID, slice: s, again: now.Add(pl.cfg.Retry)})
-			pl.sale.Send(protocol.Message{
+			b.withdrawals = append(b.withdrawals, withdrawal{id: r.ID, slice: s, again: now.Add(b.retry)})
+			b.sale.Send(protocol.Message{
 				Kind: protocol.Unreserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Job: r.Job, Body: &protocol.Booking{Reservation: &protocol.Reservation{ID: r.ID}},
 			}, out)
 		}
@@ -202,68 +164,72 @@ func (s *Slice) Taken(gaps []protocol.Gap) []protocol.Gap {
 	return gaps
 }
 
-// Seen takes in what a node says of a slice now: which reservations it holds, and which are no longer pending.
-func (pl *Planner) Seen(s *Slice) {
+// seen takes in what a node says of a slice now: which reservations it holds, and whether any is no longer pending.
+func (b *bookings) seen(s *Slice) (dropped bool) {
 	reserved := s.Reserved()
 	if slices.ContainsFunc(reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid }) {
-		pl.holding.Put(s.At())
+		b.holding.Put(s.At())
 	} else {
-		pl.holding.Drop(s.At())
+		b.holding.Drop(s.At())
 	}
 	for i := 0; i < len(s.pending); i++ {
 		p := s.pending[i]
 		if slices.ContainsFunc(reserved, func(r protocol.Reservation) bool {
 			return r.Kind == protocol.ForRigid && r.Job == p.job && r.Start == p.start && r.End == p.end
 		}) {
-			pl.dropPending(p)
+			b.dropPending(p)
+			dropped = true
 			i--
 		}
 	}
+	return dropped
 }
 
-// Holds says whether the planner knows a slice as one with a rigid job's reservation.
-func (pl *Planner) Holds(s *Slice) bool { return pl.holding.Has(s.At()) }
+// holds says whether the planner knows a slice as one with a rigid job's reservation.
+func (b *bookings) holds(s *Slice) bool { return b.holding.Has(s.At()) }
 
-// Refuse takes in that a node has refused a reservation. It says for which job, on which slice and which version of its view; ok is
+// refuse takes in that a node has refused a reservation. It says for which job, on which slice and which version of its view; ok is
 // false if no such reservation was asked for.
-func (pl *Planner) Refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok bool) {
-	for _, p := range pl.pending {
+func (b *bookings) refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok bool) {
+	for _, p := range b.pending {
 		if p.ask == ask && ask != 0 {
-			pl.dropPending(p)
+			b.dropPending(p)
 			return p.job, p.slice, p.version, true
 		}
 	}
 	return "", nil, 0, false
 }
 
-// Lapse forgets what nobody has answered in time.
-func (pl *Planner) Lapse(now quantity.Instant) {
-	for len(pl.pending) > 0 && pl.pending[0].expires <= now {
-		pl.dropPending(pl.pending[0])
+// lapse forgets what nobody has answered in time, and says whether there was anything.
+func (b *bookings) lapse(now quantity.Instant) (lapsed bool) {
+	for len(b.pending) > 0 && b.pending[0].expires <= now {
+		b.dropPending(b.pending[0])
+		lapsed = true
 	}
-	for len(pl.withdrawals) > 0 && pl.withdrawals[0].again <= now {
-		pl.withdrawals = slices.Delete(pl.withdrawals, 0, 1)
-		pl.replan = true
+	for len(b.withdrawals) > 0 && b.withdrawals[0].again <= now {
+		b.withdrawals = slices.Delete(b.withdrawals, 0, 1)
+		lapsed = true
 	}
+	return lapsed
 }
 
-// Unanswered is when the first of what waits for an answer is to be looked at again.
-func (pl *Planner) Unanswered() quantity.Instant {
+// unanswered is when the first of what waits for an answer is to be looked at again.
+func (b *bookings) unanswered() quantity.Instant {
 	wake := quantity.Never
-	if len(pl.pending) > 0 {
-		wake = min(wake, pl.pending[0].expires)
+	if len(b.pending) > 0 {
+		wake = min(wake, b.pending[0].expires)
 	}
-	if len(pl.withdrawals) > 0 {
-		wake = min(wake, pl.withdrawals[0].again)
+	if len(b.withdrawals) > 0 {
+		wake = min(wake, b.withdrawals[0].again)
 	}
 	return wake
 }
 
-// ReservedFor is the first slice on which time is reserved for a job, with the reservation; nil if there is none.
-func (pl *Planner) ReservedFor(id job.ID) (*Slice, *protocol.Reservation) {
-	for at := pl.holding.Next(0); at >= 0; at = pl.holding.Next(at + 1) {
-		if r := pl.slices[at].For(id); r != nil {
-			return pl.slices[at], r
+// reservedFor is the first slice on which time is reserved for a job, with the reservation; nil if there is none.
+func (b *bookings) reservedFor(id job.ID) (*Slice, *protocol.Reservation) {
+	for at := b.holding.Next(0); at >= 0; at = b.holding.Next(at + 1) {
+		if r := b.survey.slices[at].For(id); r != nil {
+			return b.survey.slices[at], r
 		}
 	}
 	return nil, nil

@@ -53,7 +53,7 @@ func (x *search) choose(at int, chosen []*parkSlice) {
 	}
 	for i := at; i < len(x.p.slices); i++ {
 		s := x.p.slices[i]
-		if !x.p.pl.fits[s.kept.Class().At()] || slices.Contains(x.j.Demand.(*parkJob).avoids, &s.kept) ||
+		if !x.p.pl.survey.fits[s.kept.Class().At()] || slices.Contains(x.j.Demand.(*parkJob).avoids, &s.kept) ||
 			slices.ContainsFunc(chosen, func(o *parkSlice) bool { return !together(o, s, x.level) }) {
 			continue
 		}
@@ -68,14 +68,14 @@ func (x *search) look(chosen []*parkSlice) {
 	for _, s := range chosen {
 		speed = min(speed, s.kept.Class().SpeedOf(x.j.Spec()))
 		on[s.node] = true
-		for _, g := range x.p.pl.roomFor(&s.kept, 0) {
+		for _, g := range x.p.pl.survey.roomFor(&s.kept, 0) {
 			starts = append(starts, max(g.Start, x.p.now))
 		}
 	}
 	for _, t := range starts {
 		q := Placement{Start: t, End: endAt(x.j.Spec(), t, speed)}
 		if slices.ContainsFunc(chosen, func(s *parkSlice) bool {
-			r := room{gaps: x.p.pl.roomFor(&s.kept, 0)}
+			r := room{gaps: x.p.pl.survey.roomFor(&s.kept, 0)}
 			return !r.free(q.Start, q.End)
 		}) {
 			continue
@@ -104,12 +104,12 @@ func TestAGangIsPlacedAsCloseAsItCanBe(t *testing.T) {
 			if len(p.slices) > 10 {
 				return
 			}
-			p.pl.resurvey(p.now)
+			p.pl.survey.resurvey(p.now)
 			j := p.job()
 			j.Demand.(*parkJob).spec.Slices = 2 + p.draw(3)
 			j.Demand.(*parkJob).spec.Topology = job.Level(p.draw(4))
-			p.pl.findFits(p.now, j)
-			got, ok := p.pl.closest(p.now, j)
+			p.pl.survey.findFits(p.now, j)
+			got, ok := p.pl.survey.closest(p.now, j)
 			var want search
 			for level := job.SameNode; !want.found && level <= j.Spec().Topology; level++ {
 				want = search{p: p, j: j, level: level}

@@ -8,7 +8,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/bitset"
-	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -20,6 +19,9 @@ import (
 // Sound because on a node where nothing changed placements only get worse as time goes by: one that is still available can be beaten
 // only by one on a dirty node.
 type survey struct {
+	floor *market.Floor
+	// slices in the floor's order.
+	slices []*Slice
 	// nodes by id. nodesStale: the list must be rebuilt. slicesJoined: slices were added since the last pass.
 	nodes                    []*node
 	nodesStale, slicesJoined bool
@@ -40,45 +42,34 @@ type survey struct {
 	speeds     []int64
 }
 
-// node is one machine: its index among the nodes, and its slices, smallest first.
-type node struct {
-	at     int
-	slices []*Slice
-	// rack and block that it stands in.
-	rack, block string
-	// openings by kind, as they are indexed; openingsStale: its free time may have changed since.
-	openings      [][]opening
-	openingsStale dirty.Mark
-}
-
 // replanGain is how much earlier a reserved job must be able to end before its placement is moved.
 const replanGain = time.Second
 
 // resurvey begins a pass: it finds the nodes whose free time has changed since the last one.
-func (pl *Planner) resurvey(now quantity.Instant) {
-	pl.dirtyNodes.Clear()
-	pl.generation++
-	if pl.nodesStale {
-		pl.sortNodes()
-		for i := range pl.slices {
-			pl.dirtySlices.Put(i)
+func (v *survey) resurvey(now quantity.Instant) {
+	v.dirtyNodes.Clear()
+	v.generation++
+	if v.nodesStale {
+		v.sortNodes()
+		for i := range v.slices {
+			v.dirtySlices.Put(i)
 		}
 	}
-	if pl.nodesStale || pl.slicesJoined {
-		pl.nodesStale, pl.slicesJoined = false, false
-		pl.generation++ // nobody's result of the last pass can be used
+	if v.nodesStale || v.slicesJoined {
+		v.nodesStale, v.slicesJoined = false, false
+		v.generation++ // nobody's result of the last pass can be used
 	}
-	for i := pl.dirtySlices.Next(0); i >= 0; i = pl.dirtySlices.Next(i + 1) {
-		pl.dirtySlices.Drop(i)
-		s := pl.slices[i]
-		fresh := s.Free(now, pl.spareGaps)
+	for i := v.dirtySlices.Next(0); i >= 0; i = v.dirtySlices.Next(i + 1) {
+		v.dirtySlices.Drop(i)
+		s := v.slices[i]
+		fresh := s.Free(now, v.spareGaps)
 		if s.Class() != s.surveyedClass || !sameGapsFrom(now, s.surveyed, fresh) {
-			pl.dirtyNodes.Put(s.node.at)
-			pl.openings.invalidate(s.node)
+			v.dirtyNodes.Put(s.node.at)
+			v.openings.invalidate(s.node)
 		}
-		s.surveyed, s.surveyedClass, pl.spareGaps = fresh, s.Class(), s.surveyed
+		s.surveyed, s.surveyedClass, v.spareGaps = fresh, s.Class(), s.surveyed
 	}
-	pl.openings.refreshOverflow()
+	v.openings.refreshOverflow()
 }
 
 // sameGapsFrom reports whether two lists of gaps, the first of an earlier instant, agree from now on.
@@ -90,17 +81,17 @@ func sameGapsFrom(now quantity.Instant, a, b []protocol.Gap) bool {
 }
 
 // sortNodes rebuilds the list of nodes if it is stale.
-func (pl *Planner) sortNodes() {
-	if !pl.nodesStale {
+func (v *survey) sortNodes() {
+	if !v.nodesStale {
 		return
 	}
-	pl.nodes, pl.openings = pl.nodes[:0], openings{}
-	for i, list := range nodesOf(pl.slices) {
+	v.nodes, v.openings = v.nodes[:0], openings{}
+	for i, list := range nodesOf(v.slices) {
 		n := &node{at: i, slices: list}
 		for _, s := range list {
 			s.node = n
 		}
-		pl.nodes = append(pl.nodes, n)
+		v.nodes = append(v.nodes, n)
 	}
 }
 
@@ -122,120 +113,64 @@ func nodesOf(list []*Slice) (nodes [][]*Slice) {
 }
 
 // join adds a new slice to its node, unless the list is to be rebuilt anyway.
-func (pl *Planner) join(s *Slice) {
-	pl.slicesJoined = true
-	if pl.nodesStale {
+func (v *survey) join(s *Slice) {
+	v.slicesJoined = true
+	if v.nodesStale {
 		return
 	}
-	at, known := slices.BinarySearchFunc(pl.nodes, s.Node(), func(n *node, id job.NodeID) int { return cmp.Compare(n.slices[0].Node(), id) })
+	at, known := slices.BinarySearchFunc(v.nodes, s.Node(), func(n *node, id job.NodeID) int { return cmp.Compare(n.slices[0].Node(), id) })
 	if known {
-		s.node = pl.nodes[at]
+		s.node = v.nodes[at]
 		i, _ := slices.BinarySearchFunc(s.node.slices, s, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
 		s.node.slices = slices.Insert(s.node.slices, i, s)
 		return
 	}
 	s.node = &node{slices: []*Slice{s}}
-	pl.nodes = slices.Insert(pl.nodes, at, s.node)
-	for ; at < len(pl.nodes); at++ {
-		pl.nodes[at].at = at
+	v.nodes = slices.Insert(v.nodes, at, s.node)
+	for ; at < len(v.nodes); at++ {
+		v.nodes[at].at = at
 	}
 }
 
 // markDirty marks the nodes of a placement that was taken or given back.
-func (pl *Planner) markDirty(p *Placement) {
+func (v *survey) markDirty(p *Placement) {
 	for _, s := range p.Slices {
-		pl.dirtyNodes.Put(s.node.at)
-	}
-}
-
-// findPlacement searches for a rigid job's placement around those of the reserved jobs ahead of it. It keeps the one the job has while that
-// is available and no other would let the job end earlier by replanGain: a placement given up for one as good could be lost to somebody
-// on the way, and one that follows the clock or the jitter of views would never settle. For the same reason a placement on
-// slices in doubt is kept until it is to begin: by then the node is likely to have been heard.
-func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
-	p, had := &j.place, len(j.place.Slices) > 0
-	known := j.searchedIn != 0 && j.searchedIn == pl.generation-1 && j.Guest == nil // a guest's start moves, and so do those ahead of it
-	if known {
-		pl.giveBackAhead(j)
-	}
-	j.searchedIn, j.ahead = pl.generation, len(pl.reserved)
-	if j.taking() {
-		return true
-	}
-	from := j.from(now)
-	holds := had && j.holds(now) && (p.Start > now || !p.inDoubt(now))
-	if known && (!had || holds) && pl.dirtyNodes.Next(0) < 0 {
-		return had
-	}
-	pl.findFits(now, j)
-	kept := holds && (known && !pl.onDirtyNode(p) || pl.stillAvailable(now, j))
-	var best Placement
-	found := false
-	switch {
-	case j.Guest != nil:
-		best, found = pl.lend(from, j)
-	case j.spreads():
-		best, found = pl.closest(now, j)
-	case known && (kept || !had):
-		for n := pl.dirtyNodes.Next(0); n >= 0; n = pl.dirtyNodes.Next(n + 1) {
-			best, found = pl.improveOnNode(now, j, pl.nodes[n], best, found)
-		}
-	default:
-		best, found = pl.earliest(now, j)
-	}
-	gain := replanGain
-	if most == 0 {
-		gain = 1 // nothing is reserved that could be lost
-	}
-	if kept && (!found || best.Level >= p.Level && p.rank().Sub(best.rank()) < gain) {
-		return true
-	}
-	*p = best
-	return found
-}
-
-// giveBackAhead marks the nodes of the reserved jobs that were ahead of a job when it was searched for last, and are not ahead of it now: a gang that
-// has become late is served before those whose slices are worth more with them.
-func (pl *Planner) giveBackAhead(j *Job) {
-	for ; pl.lookedBack < j.ahead; pl.lookedBack++ {
-		if h := &pl.before[pl.lookedBack]; h.job.rank == 0 {
-			pl.markDirty(&h.place)
-		}
+		v.dirtyNodes.Put(s.node.at)
 	}
 }
 
 // onDirtyNode reports whether a node of a placement is dirty.
-func (pl *Planner) onDirtyNode(p *Placement) bool {
-	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return pl.dirtyNodes.Has(s.node.at) })
+func (v *survey) onDirtyNode(p *Placement) bool {
+	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return v.dirtyNodes.Has(s.node.at) })
 }
 
 // scan searches every node for the earliest placement.
-func (pl *Planner) scan(now quantity.Instant, j *Job) (best Placement, found bool) {
-	for _, n := range pl.nodes {
-		best, found = pl.improveOnNode(now, j, n, best, found)
+func (v *survey) scan(now quantity.Instant, j *Job) (best Placement, found bool) {
+	for _, n := range v.nodes {
+		best, found = v.improveOnNode(now, j, n, best, found)
 	}
 	return best, found
 }
 
 // findFits sets fits: by class of slices, whether the job can run there.
-func (pl *Planner) findFits(now quantity.Instant, j *Job) {
-	v := j.View()
-	pl.fits = pl.fits[:0]
-	for _, c := range pl.floor.Classes() {
-		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec()), Start: now, End: quantity.Never})
-		pl.fits = append(pl.fits, r.Why == atomizer.Interested)
+func (v *survey) findFits(now quantity.Instant, j *Job) {
+	view := j.View()
+	v.fits = v.fits[:0]
+	for _, c := range v.floor.Classes() {
+		_, r := atomizer.Fit(&view, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec()), Start: now, End: quantity.Never})
+		v.fits = append(v.fits, r.Why == atomizer.Interested)
 	}
 }
 
 // stillAvailable reports whether the placement that a job had is still free. Of a slice in doubt nobody knows: there it counts as free if it
 // was reserved.
-func (pl *Planner) stillAvailable(now quantity.Instant, j *Job) bool {
+func (v *survey) stillAvailable(now quantity.Instant, j *Job) bool {
 	p := &j.place
 	p.Speed = math.MaxInt64
 	for _, s := range p.Slices {
-		r := room{gaps: pl.roomFor(s, 0)}
+		r := room{gaps: v.roomFor(s, 0)}
 		free := r.free(j.since(now), p.End) || j.rankBefore > 0 && s.InDoubt(now)
-		if !pl.fits[s.Class().At()] || !free || j.Avoids(s) {
+		if !v.fits[s.Class().At()] || !free || j.Avoids(s) {
 			return false
 		}
 		p.Speed = min(p.Speed, s.Class().SpeedOf(j.Spec()))
@@ -246,25 +181,25 @@ func (pl *Planner) stillAvailable(now quantity.Instant, j *Job) bool {
 // improveOnNode returns the better of best and the earliest placement on one node: the one that ends first, starting when
 // enough slices are free for as long as the job takes on the slowest of them. A job without speeds takes as long everywhere, so its
 // earliest end is its earliest start. Ties go to the smallest slices.
-func (pl *Planner) improveOnNode(now quantity.Instant, j *Job, n *node, best Placement, found bool) (Placement, bool) {
+func (v *survey) improveOnNode(now quantity.Instant, j *Job, n *node, best Placement, found bool) (Placement, bool) {
 	if len(n.slices) < j.width() {
 		return best, found
 	}
-	pl.rooms = pl.rooms[:0]
+	v.rooms = v.rooms[:0]
 	for i, s := range n.slices {
-		if pl.fits[s.Class().At()] && len(s.surveyed) > 0 && !j.Avoids(s) {
-			pl.rooms = append(pl.rooms, room{s, s.Class().SpeedOf(j.Spec()), pl.roomFor(s, i)})
+		if v.fits[s.Class().At()] && len(s.surveyed) > 0 && !j.Avoids(s) {
+			v.rooms = append(v.rooms, room{s, s.Class().SpeedOf(j.Spec()), v.roomFor(s, i)})
 		}
 	}
-	return pl.improveInRooms(now, j, best, found)
+	return v.improveInRooms(now, j, best, found)
 }
 
 // improveInRooms returns the better of best and the earliest placement in rooms.
-func (pl *Planner) improveInRooms(now quantity.Instant, j *Job, best Placement, found bool) (Placement, bool) {
-	if len(pl.rooms) < j.width() {
+func (v *survey) improveInRooms(now quantity.Instant, j *Job, best Placement, found bool) (Placement, bool) {
+	if len(v.rooms) < j.width() {
 		return best, found
 	}
-	if p, ok := pl.earliestOf(now, j.Spec(), pl.rooms); ok && (!found || p.before(&best)) {
+	if p, ok := v.earliestOf(now, j.Spec(), v.rooms); ok && (!found || p.before(&best)) {
 		return p, true
 	}
 	return best, found
@@ -272,82 +207,328 @@ func (pl *Planner) improveInRooms(now quantity.Instant, j *Job, best Placement, 
 
 // roomFor returns the slice's free time for a rigid job: all but the placements of reserved jobs ahead of it, since those
 // behind give way. Valid until the next call with the same i.
-func (pl *Planner) roomFor(s *Slice, i int) []protocol.Gap {
+func (v *survey) roomFor(s *Slice, i int) []protocol.Gap {
 	if len(s.placed) == 0 {
 		return s.surveyed
 	}
-	for len(pl.spareRooms) <= i {
-		pl.spareRooms = append(pl.spareRooms, nil)
+	for len(v.spareRooms) <= i {
+		v.spareRooms = append(v.spareRooms, nil)
 	}
-	gaps := append(pl.spareRooms[i][:0], s.surveyed...)
+	gaps := append(v.spareRooms[i][:0], s.surveyed...)
 	for _, b := range s.placed {
 		gaps = timeline.Carve(gaps, b.Start, b.End, protocol.ForRigid)
 	}
-	pl.spareRooms[i] = gaps
+	v.spareRooms[i] = gaps
 	return gaps
 }
 
 // roomsFor returns roomFor for a search over several nodes that lists its candidates in rooms.
-func (pl *Planner) roomsFor(j *Job) func(*Slice) []protocol.Gap {
+func (v *survey) roomsFor(j *Job) func(*Slice) []protocol.Gap {
 	return func(s *Slice) []protocol.Gap {
 		if len(s.surveyed) == 0 || j.Avoids(s) {
 			return nil
 		}
-		return pl.roomFor(s, len(pl.rooms))
+		return v.roomFor(s, len(v.rooms))
 	}
 }
 
-// Place records where the floor has put a slice.
-func (pl *Planner) Place(s *Slice, placed market.Placed) {
-	switch placed {
-	case market.Joined:
-		pl.slices = slices.Insert(pl.slices, s.At(), s)
-		pl.holding.Insert(s.At())
-		pl.dirtySlices.Insert(s.At())
-		pl.join(s)
-	case market.Sorted:
-		pl.slices = append(pl.slices, s)
-		slices.SortFunc(pl.slices, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
-		pl.nodesStale = true
-		pl.holding.Clear()
-		pl.dirtySlices.Clear() // the next plan looks at all of them
-		for _, s := range pl.slices {
-			pl.Seen(s)
+// list returns the slices of each node, smallest first, in the order of the nodes' ids. Read only; valid until the next Place.
+func (v *survey) list() (all [][]*Slice) {
+	if v.nodesStale {
+		return nodesOf(v.slices)
+	}
+	for _, n := range v.nodes {
+		all = append(all, n.slices)
+	}
+	return all
+}
+
+// search finds a job's earliest placement on some nodes, given when each slice is free. It decides nothing.
+func (v *survey) search(now quantity.Instant, j *Job, nodes [][]*Slice, free func(*Slice) []protocol.Gap) (best Placement, found bool) {
+	v.findFits(now, j)
+	for _, node := range nodes {
+		v.rooms = v.rooms[:0]
+		for _, s := range node {
+			if v.fits[s.Class().At()] {
+				v.rooms = append(v.rooms, room{s, s.Class().SpeedOf(j.Spec()), free(s)})
+			}
 		}
-		pl.join(s)
-	case market.Stayed:
+		best, found = v.improveInRooms(now, j, best, found)
 	}
+	if !found {
+		v.sortNodes()
+		best, found = v.apart(now, j, free)
+	}
+	return best, found
 }
 
-// Moved invalidates the list of nodes: a slice belongs to another one than before.
-func (pl *Planner) Moved() { pl.nodesStale = true }
-
-// Nodes returns the slices of each node, smallest first, in the order of the nodes' ids. Read only; valid until the next Place.
-func (pl *Planner) Nodes() (list [][]*Slice) {
-	if pl.nodesStale {
-		return nodesOf(pl.slices)
+// within are the slices that stand together on a level, each from the smallest on.
+func (v *survey) within(level job.Level) (list [][]*Slice) {
+	if level == job.SameNode {
+		return v.list()
 	}
-	for _, n := range pl.nodes {
-		list = append(list, n.slices)
+	v.sortNodes()
+	v.locateNodes()
+	for _, group := range v.groups(level) {
+		var all []*Slice
+		for _, n := range group {
+			all = append(all, n.slices...)
+		}
+		slices.SortFunc(all, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
+		list = append(list, all)
 	}
 	return list
 }
 
-// Search finds a job's earliest placement on some nodes, given when each slice is free. It decides nothing.
-func (pl *Planner) Search(now quantity.Instant, j *Job, nodes [][]*Slice, free func(*Slice) []protocol.Gap) (best Placement, found bool) {
-	pl.findFits(now, j)
-	for _, node := range nodes {
-		pl.rooms = pl.rooms[:0]
-		for _, s := range node {
-			if pl.fits[s.Class().At()] {
-				pl.rooms = append(pl.rooms, room{s, s.Class().SpeedOf(j.Spec()), free(s)})
+// reach is the most slices that could ever run a job together, as close as it asks for.
+func (v *survey) reach(now quantity.Instant, j *Job) (most int) {
+	v.findFits(now, j)
+	for _, group := range v.within(j.Spec().Topology) {
+		n := 0
+		for _, s := range group {
+			if v.fits[s.Class().At()] {
+				n++
 			}
 		}
-		best, found = pl.improveInRooms(now, j, best, found)
+		most = max(most, n)
 	}
+	return most
+}
+
+// could is how many slices could ever run a job together, as far as nothing keeps them for good, wherever they lie.
+func (v *survey) could(now quantity.Instant, j *Job) (n int) {
+	v.findFits(now, j)
+	for _, s := range v.slices {
+		if v.fits[s.Class().At()] && !j.Avoids(s) && s.Lasting(now) {
+			n++
+		}
+	}
+	return n
+}
+
+// earliest finds the earliest of all places that a job could have, as scan does.
+func (v *survey) earliest(now quantity.Instant, j *Job) (best Placement, found bool) {
+	if v.exhaustive || !v.findWays(j) {
+		return v.scan(now, j)
+	}
+	for _, w := range v.openings.ways {
+		end, length := endAt(j.Spec(), now, w.speed), time.Duration(math.MaxInt64)
+		if end != quantity.Never {
+			length = end.Sub(now)
+		}
+		w.kind.advance(now)
+		best, found = v.visit(now, j, w.speed, w.kind.begunOpenings.Within(-time.Duration(end)), best, found)
+		best, found = v.visit(now, j, w.speed, w.kind.futureOpenings.Within(-length), best, found)
+	}
+	return best, found
+}
+
+// visit is the better one of best and of the earliest place on the nodes of a list of openings, in whose order no place is better than
+// what its opening promises, nor that better than what was promised before. A tie goes to the first node.
+func (v *survey) visit(now quantity.Instant, j *Job, speed int64, list func(func(opening) bool), best Placement, found bool) (Placement, bool) {
+	for o := range list {
+		if found {
+			at := best.Slices[0].node
+			if o.node == at {
+				continue
+			}
+			start := max(now, o.start)
+			bound := Placement{Start: start, End: endAt(j.Spec(), start, speed)}
+			if cmp.Or(cmp.Compare(bound.rank(), best.rank()), cmp.Compare(o.largest, best.largest()), cmp.Compare(start, best.Start), cmp.Compare(o.node.at, at.at)) > 0 {
+				break
+			}
+		}
+		p, ok := v.improveOnNode(now, j, o.node, Placement{}, false)
+		if ok && (!found || p.before(&best) || !best.before(&p) && o.node.at < best.Slices[0].node.at) {
+			best, found = p, true
+		}
+	}
+	return best, found
+}
+
+// findWays finds the ways in which a job could be placed, with their openings as they are now. A gang's slices may be of different
+// classes, and it runs as fast as the slowest: for each speed it is asked for on all that are as fast. It returns whether all kinds
+// are kept.
+func (v *survey) findWays(j *Job) bool {
+	x := &v.openings
+	x.stale.Drain(x.refresh)
+	x.ways = x.ways[:0]
+	spec, width := j.Spec(), j.width()
+	for _, c := range v.floor.Classes() {
+		if speed := c.SpeedOf(spec); v.fits[c.At()] && !slices.ContainsFunc(x.ways, func(w way) bool { return width > 1 && w.speed == speed }) {
+			x.ways = append(x.ways, way{speed: speed})
+			if width == 1 {
+				x.ways[len(x.ways)-1].kind = v.single(c.At())
+			}
+		}
+	}
+	if width == 1 {
+		return true
+	}
+	if len(spec.Speeds) == 0 && len(x.ways) > 0 { // as long on all of them
+		x.ways = append(x.ways[:0], slices.MinFunc(x.ways, func(a, b way) int { return cmp.Compare(a.speed, b.speed) }))
+	}
+	for i := range x.ways {
+		w := &x.ways[i]
+		var classes bitset.Set
+		for _, c := range v.floor.Classes() {
+			if v.fits[c.At()] && c.SpeedOf(spec) >= w.speed {
+				classes.Put(c.At())
+			}
+		}
+		if w.kind = v.gang(width, classes); w.kind == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// single is the kind of one slice of a class.
+func (v *survey) single(class int) *kind {
+	x := &v.openings
+	for len(x.single) <= class {
+		x.single = append(x.single, nil)
+	}
+	if x.single[class] == nil {
+		var classes bitset.Set
+		classes.Put(class)
+		x.single[class] = v.newKind(1, classes)
+	}
+	return x.single[class]
+}
+
+// gang is the kind of several slices of these classes, nil if it is one too many.
+func (v *survey) gang(width int, classes bitset.Set) *kind {
+	x := &v.openings
+	for _, k := range x.gangs {
+		if k.width == width && k.classes.Equal(&classes) {
+			return k
+		}
+	}
+	if len(x.gangs) == mostGangs {
+		return nil
+	}
+	x.gangs = append(x.gangs, v.newKind(width, classes))
+	return x.gangs[len(x.gangs)-1]
+}
+
+// newKind enters the openings of one more kind.
+func (v *survey) newKind(width int, classes bitset.Set) *kind {
+	x := &v.openings
+	k := &kind{at: len(x.kinds), width: width, classes: classes}
+	x.kinds = append(x.kinds, k)
+	for _, n := range v.nodes {
+		x.findGaps(n)
+		x.list(k, n)
+	}
+	return k
+}
+
+// location groups nodes at one level: a rack's name counts within its block.
+type location struct{ block, rack string }
+
+// groups of a level are the nodes that stand together there, in the order of the first of each. What has no name stands alone.
+func (v *survey) groups(level job.Level) (list [][]*node) {
+	if level >= job.SameZone {
+		return [][]*node{v.nodes}
+	}
+	at := map[location]int{}
+	for _, n := range v.nodes {
+		where := location{rack: n.rack, block: n.block}
+		named := n.rack != ""
+		if level == job.SameBlock {
+			where.rack, named = "", n.block != ""
+		}
+		i, known := at[where]
+		if !known || !named {
+			i, list = len(list), append(list, nil)
+			if named {
+				at[where] = i
+			}
+		}
+		list[i] = append(list[i], n)
+	}
+	return list
+}
+
+// locateNodes reads the nodes' racks and blocks from their slices.
+func (v *survey) locateNodes() {
+	for _, n := range v.nodes {
+		n.rack, n.block = n.slices[0].Location()
+	}
+}
+
+// closest finds the earliest place of those that lie closest together.
+func (v *survey) closest(now quantity.Instant, j *Job) (Placement, bool) {
+	best, found := v.earliest(now, j)
 	if !found {
-		pl.sortNodes()
-		best, found = pl.apart(now, j, free)
+		best, found = v.apart(now, j, v.roomsFor(j))
+	}
+	return best, found
+}
+
+// apart finds the earliest place on several nodes of those that lie closest together, given when each slice is free.
+func (v *survey) apart(now quantity.Instant, j *Job, free func(*Slice) []protocol.Gap) (best Placement, found bool) {
+	if !j.spreads() {
+		return best, false
+	}
+	v.locateNodes()
+	for level := job.SameRack; !found && level <= min(j.Spec().Topology, job.SameZone); level++ {
+		for _, group := range v.groups(level) {
+			v.rooms = v.rooms[:0]
+			for _, n := range group {
+				for _, s := range n.slices {
+					if v.fits[s.Class().At()] {
+						v.rooms = append(v.rooms, room{s, s.Class().SpeedOf(j.Spec()), free(s)})
+					}
+				}
+			}
+			best, found = v.improveInRooms(now, j, best, found)
+		}
+		best.Level = level
+	}
+	return best, found
+}
+
+// earliestOf is the earliest place on slices, given from the smallest on of each node.
+func (v *survey) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) (best Placement, found bool) {
+	starts, speeds := v.starts[:0], v.speeds[:0] // fastest first; what is slower is not looked at with a faster one
+	for _, r := range rooms {
+		for _, g := range r.gaps {
+			if g.End > now {
+				starts = append(starts, max(now, g.Start))
+			}
+		}
+		speeds = append(speeds, r.speed)
+	}
+	v.starts, v.speeds = starts, speeds
+	slices.Sort(starts)
+	slices.SortFunc(speeds, func(a, b int64) int { return cmp.Compare(b, a) })
+	if speeds = slices.Compact(speeds); len(spec.Speeds) == 0 {
+		speeds = speeds[len(speeds)-1:] // as long on all of them
+	}
+	for _, t := range slices.Compact(starts) {
+		if earliest := (Placement{Start: t, End: endAt(spec, t, speeds[0])}); found && best.rank() < earliest.rank() {
+			break
+		}
+		for _, least := range speeds {
+			p, ok := placeAt(spec, rooms, t, least)
+			if ok && (!found || p.before(&best)) {
+				best, found = p, true
+			}
+			if ok {
+				break
+			}
+		}
+	}
+	return best, found
+}
+
+// lend finds the earliest place of a guest from an instant on, as close together as it can be. Openings are by the present, and not looked at.
+func (v *survey) lend(from quantity.Instant, j *Job) (Placement, bool) {
+	best, found := v.scan(from, j)
+	if !found {
+		best, found = v.apart(from, j, v.roomsFor(j))
 	}
 	return best, found
 }
