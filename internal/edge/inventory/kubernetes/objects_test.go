@@ -211,7 +211,7 @@ func rulesOf(s labels.Selector) (list []core.Rule) {
 }
 
 // ops are the names of the operators of label selectors.
-var ops = map[selection.Operator]string{ //nolint:gochecknoglobals // a table, written to by nobody
+var ops = map[selection.Operator]string{
 	selection.In: "In", selection.NotIn: "NotIn", selection.Exists: "Exists", selection.DoesNotExist: "DoesNotExist",
 	selection.GreaterThan: "Gt", selection.LessThan: "Lt",
 }
@@ -261,7 +261,7 @@ func termsOf(s selector) (list []core.Term) {
 }
 
 // kinds are what terms compare.
-var kinds = map[termKind]core.TermKind{ //nolint:gochecknoglobals // a table, written to by nobody
+var kinds = map[termKind]core.TermKind{
 	ofDriver: core.OfDriver, ofAttribute: core.OfAttribute, hasAttribute: core.HasAttribute,
 	ofCapacity: core.OfCapacity, hasCapacity: core.HasCapacity,
 }
