@@ -36,12 +36,17 @@ type example struct {
 
 func examples() []example {
 	return []example{
-		{name: "items", kind: job.Items, total: 150, size: "150", env: []string{"PACE=0"}, cuts: []int64{7, 60, 150}, damage: "counts-000007"},
-		{name: "steps", kind: job.Steps, total: 200, size: "200", env: []string{"TOTAL_STEPS=200"}, cuts: []int64{100, 200}, damage: "weights.json"},
-		{name: "rigid", kind: job.Rigid, total: 1, size: "19997", env: []string{"PRIME=19997", "ROOT=1004"}, cuts: []int64{1}, damage: "sorted"},
+		{name: "items", kind: job.Items, total: 150, size: "150", env: []string{"PACE=0"}, cuts: []int64{7, 60, 150},
+			damage: "counts-000007"},
+		{name: "steps", kind: job.Steps, total: 200, size: "200", env: []string{"TOTAL_STEPS=200"}, cuts: []int64{100, 200},
+			damage: "weights.json"},
+		{name: "rigid", kind: job.Rigid, total: 1, size: "19997", env: []string{"PRIME=19997", "ROOT=1004"}, cuts: []int64{1},
+			damage: "sorted"},
 		{name: "growing", kind: job.Items, total: 40, size: "40", env: []string{"PACE=0"}, cuts: []int64{15, 40}, damage: "values-15"},
-		{name: "agents/frames", kind: job.Items, total: 60, size: "60", env: []string{"PACE=0.01"}, cuts: []int64{10, 60}, damage: "frames-10"},
-		{name: "agents/chain", kind: job.Steps, total: 50, size: "50", env: []string{"TOTAL_STEPS=50", "FIRST=0.001"}, cuts: []int64{20, 50}, damage: "result"},
+		{name: "agents/frames", kind: job.Items, total: 60, size: "60", env: []string{"PACE=0.01"}, cuts: []int64{10, 60},
+			damage: "frames-10"},
+		{name: "agents/chain", kind: job.Steps, total: 50, size: "50", env: []string{"TOTAL_STEPS=50", "FIRST=0.001"},
+			cuts: []int64{20, 50}, damage: "result"},
 	}
 }
 
@@ -95,7 +100,8 @@ func (b *bench) piece(from, to int64, act func(*exec.Cmd)) int64 {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
-	output, checkpoint, progress, notice := b.path("running"), b.path(fmt.Sprintf("checkpoint-%d", from)), b.path("progress.json"), b.path("notice.json")
+	output, checkpoint, progress, notice := b.path("running"), b.path(fmt.Sprintf("checkpoint-%d", from)), b.path("progress.json"),
+		b.path("notice.json")
 	for _, dir := range []string{output, checkpoint, b.path("output")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			b.t.Fatal(err)
@@ -109,7 +115,8 @@ func (b *bench) piece(from, to int64, act func(*exec.Cmd)) int64 {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.Env = append(os.Environ(),
-		"PYTHONDONTWRITEBYTECODE=1", "SLUICE_JOB="+b.e.name, "SLUICE_SUBJOB=1-1", fmt.Sprintf("SLUICE_FROM=%d", from), fmt.Sprintf("SLUICE_TO=%d", to),
+		"PYTHONDONTWRITEBYTECODE=1", "SLUICE_JOB="+b.e.name, "SLUICE_SUBJOB=1-1", fmt.Sprintf("SLUICE_FROM=%d", from),
+		fmt.Sprintf("SLUICE_TO=%d", to),
 		"SLUICE_DEADLINE="+time.Now().Add(time.Hour).Format(time.RFC3339Nano), "SLUICE_MEMORY_BYTES=1073741824",
 		"SLUICE_PROGRESS_FILE="+progress, "SLUICE_NOTICE_FILE="+notice, "SLUICE_OUTPUT_DIR="+output, "SLUICE_CHECKPOINT_DIR="+checkpoint)
 	if b.resume != "" {
@@ -207,7 +214,8 @@ func (b *bench) damage() {
 	}
 }
 
-// TestEndedEarly tells the program in the middle, as its supervisor does at the deadline, to yield: it does, and the rest is done by others.
+// TestEndedEarly tells the program in the middle, as its supervisor does at the deadline, to yield: it does, and the rest is done by
+// others.
 func TestEndedEarly(t *testing.T) {
 	for _, e := range examples() {
 		if e.kind == job.Rigid {

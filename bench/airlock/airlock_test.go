@@ -17,7 +17,8 @@ func TestThePageIsWritten(t *testing.T) {
 	}
 	s := settings{out: t.TempDir(), seeds: []uint64{1}, sets: []strict.Set{
 		{Path: "window", Value: "{until: 25m, limit: 1d}"},
-		{Path: "workload.jobs", Value: "[{at: 0s, name: work, count: 20, every: 1m, items: {total: 60, perItem: 10s, grid: 1, parallelism: 2}, memory: 9Gi, true: {memory: 8Gi}}]"},
+		{Path: "workload.jobs", Value: "[{at: 0s, name: work, count: 20, every: 1m, items: {total: 60, perItem: 10s, grid: 1, " +
+			"parallelism: 2}, memory: 9Gi, true: {memory: 8Gi}}]"},
 	}}
 	if err := write(t.Context(), &s, io.Discard); err != nil {
 		t.Fatal(err)
@@ -29,7 +30,8 @@ func TestThePageIsWritten(t *testing.T) {
 	if svg, err := os.ReadFile(filepath.Join(s.out, "airlock", "lost.svg")); err != nil || !strings.Contains(string(svg), "earlyoom") {
 		t.Errorf("the figure: %v", err)
 	}
-	for _, part := range []string{"## Storms that can be absorbed", "## Without swap", "## With more swap", "## Storms that can't", "## Orders of survival", "## Each shape", "## Where we lose", "| oomd |", "| kubelet |", "| ray |", "one giant"} {
+	for _, part := range []string{"## Storms that can be absorbed", "## Without swap", "## With more swap", "## Storms that can't",
+		"## Orders of survival", "## Each shape", "## Where we lose", "| oomd |", "| kubelet |", "| ray |", "one giant"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the page has no %q", part)
 		}

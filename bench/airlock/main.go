@@ -1,4 +1,5 @@
-// Airlock runs the studies of docs/airlock.md and writes it, with its figure: `make airlock`. The same seeds give the same page on every machine.
+// Airlock runs the studies of docs/airlock.md and writes it, with its figure: `make airlock`. The same seeds give the same page on every
+// machine.
 package main
 
 import (

@@ -39,7 +39,8 @@ func everybody() []string {
 }
 
 func columns() []string {
-	return []string{measure.HighValueLost, measure.WrongOrderKills, measure.WorkLost, measure.StoodStill, measure.TimeOverLine, measure.MemoryKills,
+	return []string{measure.HighValueLost, measure.WrongOrderKills, measure.WorkLost, measure.StoodStill, measure.TimeOverLine,
+		measure.MemoryKills,
 		measure.Suspended, measure.Recovered, measure.Readdressed, measure.Reclaimed, measure.Failed, measure.CompletionMean}
 }
 
@@ -54,11 +55,13 @@ func write(ctx context.Context, s *settings, progress io.Writer) error {
 		return err
 	}
 	p.head()
-	chart := &report.Chart{Title: "Work lost to memory", Kind: report.Bars, Y: report.Axis{Label: "slice-time lost", Unit: measure.Seconds, Better: measure.Lower}}
+	chart := &report.Chart{Title: "Work lost to memory", Kind: report.Bars, Y: report.Axis{Label: "slice-time lost", Unit: measure.Seconds,
+		Better: measure.Lower}}
 	for i, x := range []struct{ title, text, scenario, sets string }{
 		{"Storms that can be absorbed", "`airlock-storm`: 16 GiB of swap, and what runs is pinned.", "airlock-storm", ""},
 		{"Without swap", "The same storms. Standing still frees nothing but growth.", "airlock-storm", "memory.park=0Gi memory.hot=false"},
-		{"With more swap than storms", "64 GiB of swap, a quarter of each process cold: the kernel alone has room for all of it.", "airlock-storm", "memory.park=64Gi memory.hot=false"},
+		{"With more swap than storms", "64 GiB of swap, a quarter of each process cold: the kernel alone has room for all of it.",
+			"airlock-storm", "memory.park=64Gi memory.hot=false"},
 		{"Storms that can't be absorbed", "`airlock-storm-hard`: twice as large, and no swap.", "airlock-storm-hard", ""},
 	} {
 		o, err := p.section(x.title, x.text, x.scenario, strings.Fields(x.sets))
@@ -90,11 +93,20 @@ func write(ctx context.Context, s *settings, progress io.Writer) error {
 }
 
 func (p *page) head() {
-	p.say("# Where memory runs out\n\nWritten by `make airlock`; every figure but those at the end comes from that one command. [0046](adr/0046-airlock.md) says what Airlock does, [scenarios.md](scenarios.md#memory) what the world is made of, ")
-	p.say("[metrics.md](metrics.md#where-memory-runs-out) has the formulas, and `internal/lab/oom` says by which rules and defaults others act. Two hosts of 176 GiB with 16 slices each, four hours of arrivals, some 100 storms; means over %d seeds, which draw when storms come and whom they strike. ", len(p.seeds))
-	p.say("Jobs run by priority and age, so that those of high value run when the storms come. Where not said otherwise the order of survival is the default. Times are slice-time. What begins is held against no host's memory (`memory.excess` is not set), as a daemon does with [joint excess](adr/0048-joint-excess.md): storms are what no profile has foreseen.\n\n")
-	p.say("Played as fairly as we could: every victim keeps what its checkpoints have, is no failure of its job, and may start again at once; SIGTERM lets a program leave a checkpoint; whoever runs a unit again that a storm struck is struck again, at most three times; ")
-	p.say("swap takes what is too much of all processes alike before anything is killed. No batch system above the killers holds anything back, which is hard on Ray: what it ends is started again on the same host and is the newest again. One kill of a chain that has run for long decides a figure: the intervals (95%%, in the figure) are wide with few seeds.\n\n")
+	p.say("# Where memory runs out\n\nWritten by `make airlock`; every figure but those at the end comes from that one command. " +
+		"[0046](adr/0046-airlock.md) says what Airlock does, [scenarios.md](scenarios.md#memory) what the world is made of, ")
+	p.say("[metrics.md](metrics.md#where-memory-runs-out) has the formulas, and `internal/lab/oom` says by which rules and defaults "+
+		"others act. Two hosts of 176 GiB with 16 slices each, four hours of arrivals, some 100 storms; means over %d seeds, which draw "+
+		"when storms come and whom they strike. ", len(p.seeds))
+	p.say("Jobs run by priority and age, so that those of high value run when the storms come. Where not said otherwise the order of " +
+		"survival is the default. Times are slice-time. What begins is held against no host's memory (`memory.excess` is not set), as a " +
+		"daemon does with [joint excess](adr/0048-joint-excess.md): storms are what no profile has foreseen.\n\n")
+	p.say("Played as fairly as we could: every victim keeps what its checkpoints have, is no failure of its job, and may start again at " +
+		"once; SIGTERM lets a program leave a checkpoint; whoever runs a unit again that a storm struck is struck again, at most three " +
+		"times; ")
+	p.say("swap takes what is too much of all processes alike before anything is killed. No batch system above the killers holds " +
+		"anything back, which is hard on Ray: what it ends is started again on the same host and is the newest again. One kill of a " +
+		"chain that has run for long decides a figure: the intervals (95%%, in the figure) are wide with few seeds.\n\n")
 }
 
 func mean(results []scenario.Result, metric string) measure.Estimate {
@@ -171,13 +183,15 @@ func (p *page) list(what string, where []string) {
 
 // orders are Airlock's orders of survival beside each other, with and without swap.
 func (p *page) orders() error {
-	p.say("## Orders of survival\n\nWhat comes first, and whether it counts before that who has outgrown what was planned for it. A kill is judged by the order that is played.\n\n")
+	p.say("## Orders of survival\n\nWhat comes first, and whether it counts before that who has outgrown what was planned for it. A " +
+		"kill is judged by the order that is played.\n\n")
 	p.header("order")
 	for _, swap := range []string{"16Gi", "0Gi"} {
 		for _, order := range []string{"class", "priority"} {
 			for _, outgrown := range []string{"first", "alike"} {
 				label := fmt.Sprintf("%s, outgrown %s, swap %s", order, outgrown, swap)
-				o, err := p.play(p.ctx, point{label, "airlock-storm", []string{ours}, []string{drawn, "memory.park=" + swap, "memory.order=" + order, "memory.outgrown=" + outgrown}}, p.progress)
+				o, err := p.play(p.ctx, point{label, "airlock-storm", []string{ours},
+					[]string{drawn, "memory.park=" + swap, "memory.order=" + order, "memory.outgrown=" + outgrown}}, p.progress)
 				if err != nil {
 					return err
 				}
@@ -191,24 +205,30 @@ func (p *page) orders() error {
 
 // shapes plays each shape of storm by itself: work lost by each.
 func (p *page) shapes() error {
-	p.say("## Each shape by itself\n\n`airlock-storm` with one shape, every 10 minutes on each host. Work lost, and in brackets what was lost of high value and ended in the wrong order. Where all lose nothing such a storm alone finds room.\n\n| storm |")
+	p.say("## Each shape by itself\n\n`airlock-storm` with one shape, every 10 minutes on each host. Work lost, and in brackets what " +
+		"was lost of high value and ended in the wrong order. Where all lose nothing such a storm alone finds room.\n\n| storm |")
 	for _, n := range everybody() {
 		p.say(" %s |", n)
 	}
 	p.say("\n|---|%s\n", strings.Repeat("---|", len(everybody())))
 	for _, x := range []struct{ label, storm string }{
-		{"slow leak, 30 GiB in 3 min", "shape: leak, size: 30Gi, for: 3m"}, {"sudden jump, 36 GiB for 20 s", "shape: jump, size: 36Gi, for: 20s"},
-		{"many small, 40 GiB in 2 min", "shape: many, size: 40Gi, for: 2m"}, {"one giant, 120 GiB in 1 min", "shape: leak, size: 120Gi, for: 1m"},
-		{"sawtooth, 40 GiB", "shape: sawtooth, size: 40Gi, for: 2m"}, {"fork bomb, 30 GiB in 1 min", "shape: fork-bomb, size: 30Gi, for: 1m"},
+		{"slow leak, 30 GiB in 3 min", "shape: leak, size: 30Gi, for: 3m"},
+		{"sudden jump, 36 GiB for 20 s", "shape: jump, size: 36Gi, for: 20s"},
+		{"many small, 40 GiB in 2 min", "shape: many, size: 40Gi, for: 2m"},
+		{"one giant, 120 GiB in 1 min", "shape: leak, size: 120Gi, for: 1m"},
+		{"sawtooth, 40 GiB", "shape: sawtooth, size: 40Gi, for: 2m"},
+		{"fork bomb, 30 GiB in 1 min", "shape: fork-bomb, size: 30Gi, for: 1m"},
 		{"tmpfs, 40 GiB for 1 min", "shape: tmpfs, size: 40Gi, for: 1m"}, {"page cache, 80 GiB", "shape: page-cache, size: 80Gi, for: 1m"},
 	} {
-		o, err := p.play(p.ctx, point{x.label, "airlock-storm", everybody(), []string{drawn, "memory.storms=[{at: 20m, every: 10m, " + x.storm + "}]"}}, p.progress)
+		o, err := p.play(p.ctx, point{x.label, "airlock-storm", everybody(), []string{drawn, "memory.storms=[{at: 20m, every: 10m, " +
+			x.storm + "}]"}}, p.progress)
 		if err != nil {
 			return err
 		}
 		p.say("| %s |", x.label)
 		for _, n := range everybody() {
-			p.say(" %.0f s (%.1f, %.1f) |", mean(o[n], measure.WorkLost).Mean, mean(o[n], measure.HighValueLost).Mean, mean(o[n], measure.WrongOrderKills).Mean)
+			p.say(" %.0f s (%.1f, %.1f) |", mean(o[n], measure.WorkLost).Mean, mean(o[n], measure.HighValueLost).Mean,
+				mean(o[n], measure.WrongOrderKills).Mean)
 		}
 		p.say("\n")
 		p.compare(x.label, o)
@@ -228,7 +248,8 @@ those that were not struck go on; under Airlock the lowest stand still or are as
 // guest is what was measured elsewhere.
 const guest = `## On a real kernel
 
-Not by ` + "`make airlock`: `SLUICE_VM_STORMS=20 make vmtest` (`TestGuestOutlivesStorms`" + `). A guest with 512 MiB, a disk as swap and control groups of version 2 (Linux 6.1, emulated without hardware support on two cores with other load), two subjobs of 40 MiB of different priority, level full.
+Not by ` + "`make airlock`: `SLUICE_VM_STORMS=20 make vmtest` (`TestGuestOutlivesStorms`" +
+	`). A guest with 512 MiB, a disk as swap and control groups of version 2 (Linux 6.1, emulated without hardware support on two cores with other load), two subjobs of 40 MiB of different priority, level full.
 A program that is none of ours grows over the severe line again and again. Each time the lower subjob was frozen and moved to swap, all 40 MiB of it, and went on when there was room; the higher one stood still only where the lower one did (with the storm's growth counted both were wanted), and nobody was ended.
 From the moment the kernel's own figures cross the line to ` + "`frozen 1`" + `, with the time until a look sees it; two runs:
 

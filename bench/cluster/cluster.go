@@ -42,7 +42,8 @@ type cluster struct {
 	toldStarted int64
 }
 
-// shapes of jobs: many short units, chains of checkpoints, blocks. The slices have speed 143, so what is declared takes seven times as long.
+// shapes of jobs: many short units, chains of checkpoints, blocks. The slices have speed 143, so what is declared takes seven times as
+// long.
 var shapes = []string{ //nolint:gochecknoglobals // read-only by use
 	"items: {total: 500, perItem: 4s, parallelism: 8}",
 	"steps: {total: 500, perStep: 4s, every: 3}",
@@ -51,7 +52,8 @@ var shapes = []string{ //nolint:gochecknoglobals // read-only by use
 
 func (c *cluster) spec(i int) (*job.Spec, error) {
 	s, _, err := config.ParseJob("job", []byte(fmt.Sprintf(
-		"apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: job-%d}\nspec:\n  %s\n  memory: 8Gi\n  command: [train, --part, %q]\n", i, shapes[i%len(shapes)], fmt.Sprint(i))))
+		"apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: job-%d}\nspec:\n  %s\n  memory: 8Gi\n  command: [train, --part, "+
+			"%q]\n", i, shapes[i%len(shapes)], fmt.Sprint(i))))
 	return s, err
 }
 
@@ -65,7 +67,8 @@ func (c *cluster) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	choice, err := arrangement.Choice{Policy: policy, Mechanism: c.mechanism, Horizon: 24 * time.Hour, Node: "cluster", Archive: &filing.Config{}}.Config()
+	choice, err := arrangement.Choice{Policy: policy, Mechanism: c.mechanism, Horizon: 24 * time.Hour, Node: "cluster",
+		Archive: &filing.Config{}}.Config()
 	if err != nil {
 		return err
 	}
@@ -165,7 +168,8 @@ func (c *cluster) wait(ctx context.Context, d time.Duration) {
 func (c *cluster) tell(took time.Duration) {
 	peak, live := memory()
 	started := c.started.Load()
-	fmt.Printf("after %s: %d subjobs run, %d started (%.0f a second); %.0f MiB at most, %.0f live\n", took.Round(time.Millisecond), c.running(), started-c.toldStarted,
+	fmt.Printf("after %s: %d subjobs run, %d started (%.0f a second); %.0f MiB at most, %.0f live\n", took.Round(time.Millisecond),
+		c.running(), started-c.toldStarted,
 		float64(started-c.toldStarted)/took.Seconds(), peak, live)
 	c.toldStarted = started
 	for _, w := range []*watch{&c.gate, &c.zone, &c.node} {

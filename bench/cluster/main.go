@@ -77,7 +77,8 @@ func run(ctx context.Context) (err error) {
 		return errors.Join(err, c.down())
 	}
 	took := time.Since(begin)
-	fmt.Printf("%d jobs submitted in %s: %.0f a second; %d subjobs run by then\n", s.jobs, took.Round(time.Millisecond), float64(s.jobs)/took.Seconds(), c.running())
+	fmt.Printf("%d jobs submitted in %s: %.0f a second; %d subjobs run by then\n", s.jobs, took.Round(time.Millisecond),
+		float64(s.jobs)/took.Seconds(), c.running())
 	c.wait(ctx, s.settle)
 	c.tell(time.Since(begin))
 

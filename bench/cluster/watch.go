@@ -45,7 +45,8 @@ func (w *watch) tell() {
 		return
 	}
 	slices.Sort(took)
-	fmt.Printf("  %-5s %8d steps, ms: p50 %.3f, p99 %.3f, p99.9 %.3f, longest %.1f\n", w.name, len(took), sample.Median(took), sample.Quantile(took, 99),
+	fmt.Printf("  %-5s %8d steps, ms: p50 %.3f, p99 %.3f, p99.9 %.3f, longest %.1f\n", w.name, len(took), sample.Median(took),
+		sample.Quantile(took, 99),
 		took[max(0, (len(took)*999+999)/1000-1)], took[len(took)-1])
 }
 

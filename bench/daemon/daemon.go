@@ -74,7 +74,8 @@ func Start(o Options) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{
-		log: filepath.Join(o.Dir, "log"), HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128, DisableCompression: true}}, gone: make(chan struct{}),
+		log: filepath.Join(o.Dir, "log"), HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128,
+			DisableCompression: true}}, gone: make(chan struct{}),
 	}
 	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

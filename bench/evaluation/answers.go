@@ -12,9 +12,12 @@ import (
 // answer is the main table: both of ours against the best baseline at every load, for the metrics that matter most.
 func (p *page) answer(r *result) {
 	p.say("## Against the best baseline, by load\n\n")
-	p.say("The best baseline is chosen anew for every metric and load, out of all planners, after the fact: what is asked of ours is to beat\n")
-	p.say("whichever planner happens to be best there. Seeds differ by a factor and more, because the log's bursts do; so ours are compared by\n")
-	p.say("their *ratio* to the baseline on each seed, and the mean of ratios is the geometric one. Shares of the bound are compared by difference.\n\n")
+	p.say("The best baseline is chosen anew for every metric and load, out of all planners, after the fact: what is asked of ours is to " +
+		"beat\n")
+	p.say("whichever planner happens to be best there. Seeds differ by a factor and more, because the log's bursts do; so ours are " +
+		"compared by\n")
+	p.say("their *ratio* to the baseline on each seed, and the mean of ratios is the geometric one. Shares of the bound are compared by " +
+		"difference.\n\n")
 	for _, metric := range decisive() {
 		way := "less is better"
 		if measure.About(metric).Better == measure.Higher {
@@ -26,13 +29,15 @@ func (p *page) answer(r *result) {
 
 // against is a row for each point of a study and each of ours, beside the best baseline but some.
 func (p *page) against(r *result, title, metric string, except []string) {
-	p.say("%s\n\n| %s | mechanism | value | best baseline | its value | %s, 95%% interval | |\n|---|---|---|---|---|---|---|\n", title, r.axis.Label, by(metric, "ours", "baseline"))
+	p.say("%s\n\n| %s | mechanism | value | best baseline | its value | %s, 95%% interval | |\n|---|---|---|---|---|---|---|\n", title,
+		r.axis.Label, by(metric, "ours", "baseline"))
 	for i, x := range r.xs() {
 		for _, m := range []string{sja, jasda} {
 			own := r.values(x, m, metric)
 			best, values := r.best(x, metric, except)
 			text, how := compare(metric, own, values)
-			p.say("| %s | %s | %s | %s | %s | %s | %s |\n", r.pointName(i, x), m, mean(metric, own), best, mean(metric, values), text, verdict(m, how))
+			p.say("| %s | %s | %s | %s | %s | %s | %s |\n", r.pointName(i, x), m, mean(metric, own), best, mean(metric, values), text,
+				verdict(m, how))
 		}
 	}
 	p.say("\n")
@@ -70,7 +75,8 @@ func (p *page) unstopped(done []result) {
 		return
 	}
 	p.say("## Against planners that stop nothing, by the share of jobs that may be cut\n\n")
-	p.say("The same at load %s, with the best of the planners that never stop running work, as ours do not: all but %s.\n\n", usualLoad, strings.Join(stopping(), ", "))
+	p.say("The same at load %s, with the best of the planners that never stop running work, as ours do not: all but %s.\n\n", usualLoad,
+		strings.Join(stopping(), ", "))
 	for _, metric := range []string{measure.CompletionMean, measure.CompletionPerWork} {
 		p.against(&done[i], "**"+measure.About(metric).Title+"**", metric, stopping())
 	}
@@ -91,14 +97,17 @@ func stopping() (names []string) {
 func (p *page) losses(done []result) {
 	p.say("## Where they lose\n\n")
 	for _, m := range []string{sja, jasda} {
-		p.say("**%s against the planners.** Every point of every study below at which some baseline is better, seed by seed, in one of the metrics above.\n\n", m)
-		p.say("| study | point | metric | %s | best baseline | its value | %s / baseline, or less it |\n|---|---|---|---|---|---|---|\n", m, m)
+		p.say("**%s against the planners.** Every point of every study below at which some baseline is better, seed by seed, in one of "+
+			"the metrics above.\n\n", m)
+		p.say("| study | point | metric | %s | best baseline | its value | %s / baseline, or less it |\n|---|---|---|---|---|---|---|\n", m,
+			m)
 		for i := range done {
 			p.lost(&done[i], m)
 		}
 		p.say("\n")
 	}
-	p.say("**All other metrics, jasda against the planners**: where the best planner of that metric is better, with the ratio, or for shares the\n")
+	p.say("**All other metrics, jasda against the planners**: where the best planner of that metric is better, with the ratio, or for " +
+		"shares the\n")
 	p.say("difference, and its interval. Of some thousand comparisons one in forty is here by chance.\n\n")
 	p.worst(done, func(r *result, x float64, metric string) []float64 {
 		if slices.Contains(decisive(), metric) {
@@ -122,7 +131,8 @@ func (p *page) lost(r *result, m string) {
 				continue
 			}
 			if text, how := compare(metric, own, values); how == worse {
-				p.say("| %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.pointName(j, x), measure.About(metric).Title, mean(metric, own), best, mean(metric, values), text)
+				p.say("| %s | %s | %s | %s | %s | %s | %s |\n", r.name, r.pointName(j, x), measure.About(metric).Title, mean(metric, own),
+					best, mean(metric, values), text)
 			}
 		}
 	}
@@ -204,10 +214,14 @@ func (p *page) usual(r *result) {
 
 // cost is what negotiating costs jasda at every point, beside what sja's signals cost.
 func (p *page) cost(r *result) {
-	metrics := []string{measure.Awards, measure.Rounds, measure.VariantsPerAward, measure.MessagesPerAward, measure.Subjobs, measure.MessagesPerTask}
-	p.say("What jasda's negotiation costs, where all jobs answer for themselves (with agents: see External jobs). At about so many jobs that have\n")
-	p.say("not begun: jobs x mean wait / makespan (Little's law). Processor time is no result of a simulation: `go test -bench Negotiation\n")
-	p.say("./internal/lab/scenario` gives that of an award with all that belongs to it, and `go test -bench . ./internal/core/market/...` its parts.\n\n| %s | waiting |", r.axis.Label)
+	metrics := []string{measure.Awards, measure.Rounds, measure.VariantsPerAward, measure.MessagesPerAward, measure.Subjobs,
+		measure.MessagesPerTask}
+	p.say("What jasda's negotiation costs, where all jobs answer for themselves (with agents: see External jobs). At about so many jobs " +
+		"that have\n")
+	p.say("not begun: jobs x mean wait / makespan (Little's law). Processor time is no result of a simulation: `go test -bench " +
+		"Negotiation\n")
+	p.say("./internal/lab/scenario` gives that of an award with all that belongs to it, and `go test -bench . "+
+		"./internal/core/market/...` its parts.\n\n| %s | waiting |", r.axis.Label)
 	for _, metric := range metrics {
 		p.say(" %s |", measure.About(metric).Title)
 	}

@@ -118,7 +118,8 @@ func TestMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err = past.run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Seeds: seeds, Workers: 1}); err != nil || len(out) != len(m)*len(seeds) {
+		if out, err = past.run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Seeds: seeds, Workers: 1}); err != nil ||
+			len(out) != len(m)*len(seeds) {
 			t.Fatalf("%d runs, %v", len(out), err)
 		}
 		return out
@@ -128,7 +129,8 @@ func TestMemory(t *testing.T) {
 	marked.Metrics.Set(measure.WaitMean, -1) // which no run gives
 	past.past[0].runs[sja][2] = marked
 	again := run(load(strict.Set{Path: "market.rounds", Value: "3"}), "easy,sja", 2)
-	if again[0].Mechanism != "easy" || again[1].Metrics.Get(measure.WaitMean) != -1 || again[0].Metrics.Get(measure.WaitMean) != first[3].Metrics.Get(measure.WaitMean) {
+	if again[0].Mechanism != "easy" || again[1].Metrics.Get(measure.WaitMean) != -1 ||
+		again[0].Metrics.Get(measure.WaitMean) != first[3].Metrics.Get(measure.WaitMean) {
 		t.Error("what has run is run again")
 	}
 	if other := run(load(strict.Set{Path: "mechanism.theta", Value: "2%"}), "sja", 2); other[0].Metrics.Get(measure.WaitMean) == -1 {
@@ -174,7 +176,8 @@ func TestPageOfKeptResults(t *testing.T) {
 	if pages[0] != pages[1] {
 		t.Errorf("the page of kept results differs:\n%s\n%s", pages[0], pages[1])
 	}
-	for _, want := range []string{"| load | 0.5 | Completion, mean | 10m0s | easy | 3m20s | 3.00", "| 0.5 | easy, skip |", "Jobs rejected"} {
+	for _, want := range []string{"| load | 0.5 | Completion, mean | 10m0s | easy | 3m20s | 3.00", "| 0.5 | easy, skip |",
+		"Jobs rejected"} {
 		if !strings.Contains(pages[0], want) {
 			t.Errorf("the page does not have %q:\n%s", want, pages[0])
 		}

@@ -51,7 +51,8 @@ func (s *settings) base(generated bool) (name, work string) {
 func run() error {
 	var s settings
 	var seeds, only string
-	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"), "folder of published traces; without it the same studies run on generated work")
+	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"),
+		"folder of published traces; without it the same studies run on generated work")
 	flag.StringVar(&s.out, "out", "docs", "folder to write evaluation.md and evaluation/*.svg to")
 	flag.StringVar(&s.keep, "keep", ".tmp/evaluation", "folder for every single result: one JSON and one HTML page for each study")
 	flag.BoolVar(&s.again, "again", false, "write the page from the results kept by the last run, without running anything")
@@ -162,10 +163,12 @@ func (t study) run(ctx context.Context, s *settings, past *memory, progress io.W
 	for i, p := range t.points {
 		for _, run := range results[i] {
 			if len(run.Broken) > 0 {
-				return r, fmt.Errorf("%s, %s, seed %d, broke an invariant: %s", p.label, run.Mechanism, run.Seed, strings.Join(run.Broken, "; "))
+				return r, fmt.Errorf("%s, %s, seed %d, broke an invariant: %s", p.label, run.Mechanism, run.Seed,
+					strings.Join(run.Broken, "; "))
 			}
 			r.Rows = append(r.Rows, report.Row{
-				Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: t.axis.Label, Value: p.x}}, Metrics: run.Metrics,
+				Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: t.axis.Label, Value: p.x}},
+				Metrics: run.Metrics,
 			})
 		}
 	}
@@ -187,10 +190,12 @@ func (r *result) recall(path string) error {
 		name, setting, ok := strings.Cut(run.Scenario, " "+r.axis.Label+"=")
 		x, err := strconv.ParseFloat(setting, 64)
 		if !ok || err != nil {
-			return fmt.Errorf("%s: %q names no value of %s: it is of another version of this study; run it again", path, run.Scenario, r.axis.Label)
+			return fmt.Errorf("%s: %q names no value of %s: it is of another version of this study; run it again", path, run.Scenario,
+				r.axis.Label)
 		}
 		r.Rows = append(r.Rows, report.Row{
-			Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: r.axis.Label, Value: x}}, Metrics: run.Metrics,
+			Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: r.axis.Label, Value: x}},
+			Metrics: run.Metrics,
 		})
 	}
 	return nil

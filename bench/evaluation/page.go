@@ -47,15 +47,19 @@ func (p *page) head(s *settings, done []result) {
 	if s.data != "" {
 		where = "on a composition of published traces (scenario `philly-mig`)"
 	}
-	p.say("Written by `make evaluation`, with 20 seeds by `make evaluation-full`, %s; every figure below comes from that one command. `sluice sim show %s` prints the scenario,\n", where, name)
+	p.say("Written by `make evaluation`, with 20 seeds by `make evaluation-full`, %s; every figure below comes from that one command. "+
+		"`sluice sim show %s` prints the scenario,\n", where, name)
 	p.say("[metrics.md](metrics.md) has the formulas, [scenarios.md](scenarios.md) the language. Seeds: %s;\n", seedText(s.seeds))
-	p.say("the first %d of them where a setting is varied. Values are means over seeds with 95%% intervals by Student's t; mechanisms are compared in pairs,\n", fewSeeds)
+	p.say("the first %d of them where a setting is varied. Values are means over seeds with 95%% intervals by Student's t; mechanisms "+
+		"are compared in pairs,\n", fewSeeds)
 	p.say("seed by seed. The order of shortest and of throughput was tried on seeds 1 to 3 of the scenario, that of gangs on 1 to 6,\n")
 	p.say("the weights of JASDA's score under fair on seeds 11 to 13; what nothing was chosen on are the other seeds, and other logs\n")
 	p.say("([below](#logs-that-nothing-was-chosen-on)).\n\n")
-	p.say("Mechanisms are judged by completion. The wait until a job first starts stands in the tables, with a caveat: who cuts jobs shortens it by\n")
+	p.say("Mechanisms are judged by completion. The wait until a job first starts stands in the tables, with a caveat: who cuts jobs " +
+		"shortens it by\n")
 	p.say("that alone, whether they end sooner or not.\n\n")
-	p.say("All of it is about slices that are Sluice's own; [leftover.md](leftover.md) is about slices that it borrows from a host scheduler, and [laminar.md](laminar.md) about short tasks on very many nodes.\n\n")
+	p.say("All of it is about slices that are Sluice's own; [leftover.md](leftover.md) is about slices that it borrows from a host " +
+		"scheduler, and [laminar.md](laminar.md) about short tasks on very many nodes.\n\n")
 	for i := range done {
 		if done[i].name == mainStudy {
 			p.answer(&done[i])
@@ -81,7 +85,8 @@ func (p *page) assumptions(r *result) {
 		p.say("- %s\n", a)
 	}
 	f := &r.facts
-	p.say("\nAt load %s, first seed: %d jobs on %d slices, %.0f%% of the work in jobs that can not be cut, mean job %s on a whole GPU, mean gap\n", usualLoad, f.Jobs, f.Slices, 100*f.RigidShare, f.MeanJob.Round(time.Second))
+	p.say("\nAt load %s, first seed: %d jobs on %d slices, %.0f%% of the work in jobs that can not be cut, mean job %s on a whole GPU, "+
+		"mean gap\n", usualLoad, f.Jobs, f.Slices, 100*f.RigidShare, f.MeanJob.Round(time.Second))
 	p.say("between rigid jobs %s where they run alone.\n\n", f.MeanGap.Round(time.Second))
 }
 
@@ -163,7 +168,8 @@ func peers() []string { return []string{"easy", "sjf-easy", "srpt"} }
 // chart is a metric over the setting, a line for each of ours and of their peers.
 func (r *result) chart(metric string) *report.Chart {
 	about := measure.About(metric)
-	c := &report.Chart{Title: r.title + ": " + strings.ToLower(about.Title), X: r.axis, Y: report.Axis{Label: about.Title, Unit: about.Unit, Log: r.spread(metric)}}
+	c := &report.Chart{Title: r.title + ": " + strings.ToLower(about.Title), X: r.axis, Y: report.Axis{Label: about.Title, Unit: about.Unit,
+		Log: r.spread(metric)}}
 	for _, m := range r.names() {
 		if !mine(m) && !slices.Contains(peers(), m) {
 			continue

@@ -48,7 +48,8 @@ func (t study) options(s *settings) ([]scenario.Options, error) {
 }
 
 // runAll runs the points, several at once: runs of one point differ in length, and none should wait for the longest.
-func (t study) runAll(ctx context.Context, s *settings, past *memory, todo []scenario.Options, progress io.Writer) ([][]scenario.Result, error) {
+func (t study) runAll(ctx context.Context, s *settings, past *memory, todo []scenario.Options, progress io.Writer) ([][]scenario.Result,
+	error) {
 	workers := s.workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)

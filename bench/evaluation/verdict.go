@@ -20,8 +20,8 @@ func mine(mechanism string) bool {
 	return strings.HasPrefix(mechanism, sja) || strings.HasPrefix(mechanism, jasda)
 }
 
-// decisive are the metrics by which mechanisms are judged on this page. The wait until a job first starts is none of them: whoever cuts jobs
-// shortens it by that alone.
+// decisive are the metrics by which mechanisms are judged on this page. The wait until a job first starts is none of them: whoever cuts
+// jobs shortens it by that alone.
 func decisive() []string {
 	return []string{measure.CompletionMean, measure.CompletionPerWork, measure.BoundShare}
 }

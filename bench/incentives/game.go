@@ -42,7 +42,8 @@ func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*out
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	watch := &watcher{tasks: tasks, of: of, left: make([]int, len(tasks)), ended: make([]quantity.Instant, len(tasks)), at: map[measure.Slot]int{}}
+	watch := &watcher{tasks: tasks, of: of, left: make([]int, len(tasks)), ended: make([]quantity.Instant, len(tasks)),
+		at: map[measure.Slot]int{}}
 	for _, t := range of {
 		watch.left[t]++
 	}
@@ -50,7 +51,8 @@ func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*out
 	agents := map[string]bidder.Strategy{}
 	world, err := sim.New(sim.Options{
 		Gates: actor.OneGate(g), Zones: []actor.ZoneAt{{ID: "zone", Zone: z}}, Seed: seed, Observer: watch,
-		Nodes:  []sim.Node{{ID: "n", Actor: node.New(node.Config{ID: "n", Zone: "zone", Horizon: horizon, GrantTTL: 200 * time.Millisecond}), Slices: cluster()}},
+		Nodes: []sim.Node{{ID: "n", Actor: node.New(node.Config{ID: "n", Zone: "zone", Horizon: horizon,
+			GrantTTL: 200 * time.Millisecond}), Slices: cluster()}},
 		Source: &list{jobs: jobs},
 		Spec:   func(j *workload.Job) (*job.Spec, error) { return specs.Spec(j, j.Name()) },
 		Agent: func(_ *workload.Job, s *job.Spec) sim.Agent {
@@ -68,7 +70,8 @@ func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*out
 	for o := range owners {
 		q := protocol.Queue{Name: fmt.Sprint("q", o), Weight: 1}
 		world.At(0, protocol.Message{
-			Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person, ID: "study"}, To: protocol.Address{Role: protocol.Gate}, Body: &protocol.QueueSetting{Request: "queue " + q.Name, Queue: &q},
+			Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person, ID: "study"}, To: protocol.Address{Role: protocol.Gate},
+			Body: &protocol.QueueSetting{Request: "queue " + q.Name, Queue: &q},
 		})
 	}
 	if _, err := world.RunOut(ctx, begins.Add(limit)); err != nil {

@@ -88,7 +88,8 @@ func TestCompare(t *testing.T) {
 		got, want float64
 	}{
 		{"gain", c.gain.Mean, math.Log(2)}, {"work", c.work.Mean, math.Log(1.5)}, {"victims", c.victims.Mean, math.Log(1.25)},
-		{"welfare", c.welfare.Mean, math.Log(1.175)}, {"jain, honest", c.jainHonest.Mean, 1}, {"jain", c.jain.Mean, (2*1. + 9*.8) * (2*1. + 9*.8) / (10 * (4 + 9*.64))},
+		{"welfare", c.welfare.Mean, math.Log(1.175)}, {"jain, honest", c.jainHonest.Mean, 1},
+		{"jain", c.jain.Mean, (2*1. + 9*.8) * (2*1. + 9*.8) / (10 * (4 + 9*.64))},
 		{"rounds", float64(c.rounds), 40},
 	} {
 		if math.Abs(x.got-x.want) > 1e-12 {
@@ -99,7 +100,8 @@ func TestCompare(t *testing.T) {
 
 func TestResponses(t *testing.T) {
 	variants := func() []protocol.Variant {
-		return []protocol.Variant{{ID: 1, Window: 1, Wall: 5, Score: 400}, {ID: 2, Window: 1, Wall: 9, Score: 600}, {ID: 3, Window: 2, Wall: 3, Score: 800}}
+		return []protocol.Variant{{ID: 1, Window: 1, Wall: 5, Score: 400}, {ID: 2, Window: 1, Wall: 9, Score: 600},
+			{ID: 3, Window: 2, Wall: 3, Score: 800}}
 	}
 	for _, c := range []struct {
 		r     response
@@ -171,7 +173,8 @@ func TestPage(t *testing.T) {
 	if !bytes.Equal(pages[0], pages[1]) {
 		t.Error("the page is another one the second time")
 	}
-	for _, want := range []string{"| snipe | 12345 | +1.0% (-9.5% to +12.7%) | +1.0% |", "not shown", "The default market: " + shipped().name, "| hoard | 30% |"} {
+	for _, want := range []string{"| snipe | 12345 | +1.0% (-9.5% to +12.7%) | +1.0% |", "not shown", "The default market: " +
+		shipped().name, "| hoard | 30% |"} {
 		if !strings.Contains(string(pages[0]), want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -21,10 +21,13 @@ type mechanism struct {
 func mechanisms() []mechanism {
 	return []mechanism{
 		{"trusting", "every declaration is taken at its word, and nothing is paid", market.Config{Trusting: true}},
-		{"calibration", "declared scores count as far as the record of the job and its queue goes, and nothing is paid", market.Config{Payment: market.Free}},
-		{"steep", "the same with kappa 8, so that trust falls four times as steeply with error", market.Config{Payment: market.Free, Kappa: 8_000_000}},
+		{"calibration", "declared scores count as far as the record of the job and its queue goes, and nothing is paid",
+			market.Config{Payment: market.Free}},
+		{"steep", "the same with kappa 8, so that trust falls four times as steeply with error",
+			market.Config{Payment: market.Free, Kappa: 8_000_000}},
 		{"first price", "calibration, and a queue pays its own bid in credits", market.Config{Payment: market.FirstPrice}},
-		{"vcg", "calibration, and a queue pays what others lose by it (Vickrey, Clarke, Groves), in credits", market.Config{Payment: market.VCG}},
+		{"vcg", "calibration, and a queue pays what others lose by it (Vickrey, Clarke, Groves), in credits",
+			market.Config{Payment: market.VCG}},
 	}
 }
 

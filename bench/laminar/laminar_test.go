@@ -54,11 +54,12 @@ func TestWhoWins(t *testing.T) {
 	}
 }
 
-// TestThePageOfKeptResults: what was stored is what is recalled, the page has a section for each study and every figure that it shows, and lists a
-// peer that wins and one study that was skipped.
+// TestThePageOfKeptResults: what was stored is what is recalled, the page has a section for each study and every figure that it shows, and
+// lists a peer that wins and one study that was skipped.
 func TestThePageOfKeptResults(t *testing.T) {
 	dir := t.TempDir()
-	s := &settings{keep: filepath.Join(dir, "kept"), out: filepath.Join(dir, "docs"), seeds: []uint64{1, 2}, again: true, model: func(*fluid.Model) fluid.Figures { return fluid.Figures{Placed: 1, Hops: 2, Use: .9} }}
+	s := &settings{keep: filepath.Join(dir, "kept"), out: filepath.Join(dir, "docs"), seeds: []uint64{1, 2}, again: true,
+		model: func(*fluid.Model) fluid.Figures { return fluid.Figures{Placed: 1, Hops: 2, Use: .9} }}
 	if err := os.MkdirAll(s.keep, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func TestThePageOfKeptResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"## Load\n", "No published traces were given", "| load | 0.9 | central |", "fluid model", "## Where a peer wins"} {
+	for _, want := range []string{"## Load\n", "No published traces were given", "| load | 0.9 | central |", "fluid model",
+		"## Where a peer wins"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}

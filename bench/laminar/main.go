@@ -41,7 +41,8 @@ type settings struct {
 func run() error {
 	s := settings{model: (*fluid.Model).Solve}
 	var seeds, only string
-	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"), "folder of published traces, for the study of logs; without it that one is left out, and the page says so")
+	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"),
+		"folder of published traces, for the study of logs; without it that one is left out, and the page says so")
 	flag.StringVar(&s.out, "out", "docs", "folder to write laminar.md and laminar/*.svg to")
 	flag.StringVar(&s.keep, "keep", ".tmp/laminar", "folder for every single result: one JSON for each study")
 	flag.BoolVar(&s.again, "again", false, "write the page from the results kept by the last run, without running anything")

@@ -46,11 +46,17 @@ func (p *page) head(s *settings, done []result) {
 		seeds = append(seeds, fmt.Sprint(n))
 	}
 	p.say("# Evaluation of Laminar's flow\n\n")
-	p.say("Written by `make laminar` (and by `make evaluation`); every figure below comes from that one command. [adr/0036](adr/0036-flow.md) says what the flow is,\n")
-	p.say("[adr/0037](adr/0037-lean-nodes.md) what the world is made of, [scenarios.md](scenarios.md#swarm) who the peers are, and [metrics.md](metrics.md#of-short-tasks-on-lean-nodes) has the formulas.\n")
-	p.say("Zones of 100 nodes of four slices; rigid work holds 40%%, coming and going; tasks are exponential, of 1 s on average and a fifth of them of 6.8 s, over all\n")
-	p.say("size classes; a short one gives up after 1 s and a long one after 30 s. Digests are 100 ms old where nothing else is said. Worlds begin full; what is measured are seconds 10 to 30 of\n")
-	p.say("1,000 nodes, with seeds %s and intervals of 95%%, seconds 5 to 10 of larger worlds with one seed, which have more tasks, and second 4 where a processor is measured. The line of the [fluid model](../internal/lab/swarm/fluid/doc.go) is arithmetic, and nothing in\n", strings.Join(seeds, ", "))
+	p.say("Written by `make laminar` (and by `make evaluation`); every figure below comes from that one command. " +
+		"[adr/0036](adr/0036-flow.md) says what the flow is,\n")
+	p.say("[adr/0037](adr/0037-lean-nodes.md) what the world is made of, [scenarios.md](scenarios.md#swarm) who the peers are, and " +
+		"[metrics.md](metrics.md#of-short-tasks-on-lean-nodes) has the formulas.\n")
+	p.say("Zones of 100 nodes of four slices; rigid work holds 40%%, coming and going; tasks are exponential, of 1 s on average and a " +
+		"fifth of them of 6.8 s, over all\n")
+	p.say("size classes; a short one gives up after 1 s and a long one after 30 s. Digests are 100 ms old where nothing else is said. " +
+		"Worlds begin full; what is measured are seconds 10 to 30 of\n")
+	p.say("1,000 nodes, with seeds %s and intervals of 95%%, seconds 5 to 10 of larger worlds with one seed, which have more tasks, and "+
+		"second 4 where a processor is measured. The line of the [fluid model](../internal/lab/swarm/fluid/doc.go) is arithmetic, and "+
+		"nothing in\n", strings.Join(seeds, ", "))
 	p.say("it was fitted. Lines without a name are the peers that the tables have.\n\n")
 	p.targets(done)
 	p.wins(done)
@@ -75,14 +81,16 @@ func (p *page) targets(done []result) {
 		p.say("| leftover use at load .9 | .85 | %.3f |\n", r.mean(.9, ours, measure.LeftoverUse))
 	}
 	if r := by(done, "scale"); r != nil {
-		p.say("| messages a task, 100,000 nodes against 1,000 | 1.1 times | %.2f times (%.2f, %.2f) |\n", r.mean(1e5, ours, measure.MessagesPerTask)/r.mean(1e3, ours, measure.MessagesPerTask),
+		p.say("| messages a task, 100,000 nodes against 1,000 | 1.1 times | %.2f times (%.2f, %.2f) |\n",
+			r.mean(1e5, ours, measure.MessagesPerTask)/r.mean(1e3, ours, measure.MessagesPerTask),
 			r.mean(1e5, ours, measure.MessagesPerTask), r.mean(1e3, ours, measure.MessagesPerTask))
 	}
 	if r := by(done, "cpu-scale"); r != nil {
 		of := func(x float64) float64 {
 			return r.mean(x, ours, measure.CPUNanosPerTask) / r.mean(x, ours, measure.HopsMean)
 		}
-		p.say("| processor time for each probe, all parties, the same | 1.5 times | %.2f times (%.0f ns, %.0f ns) |\n", of(1e5)/of(1e3), of(1e5), of(1e3))
+		p.say("| processor time for each probe, all parties, the same | 1.5 times | %.2f times (%.0f ns, %.0f ns) |\n", of(1e5)/of(1e3),
+			of(1e5), of(1e3))
 	}
 	p.say("\nOn the frontier everywhere: [no](#where-a-peer-wins). The processor's time is of %s.\n\n", machine())
 }
@@ -120,7 +128,8 @@ func (p *page) study(r *result) error {
 			}
 		}
 	}
-	columns := []string{measure.PlacedShare, measure.LandingP50, measure.LandingP99, measure.HopsMean, measure.MessagesPerTask, measure.LeftoverUse, measure.ZoneFairness}
+	columns := []string{measure.PlacedShare, measure.LandingP50, measure.LandingP99, measure.HopsMean, measure.MessagesPerTask,
+		measure.LeftoverUse, measure.ZoneFairness}
 	if r.cpu {
 		columns = []string{measure.CPUNanosPerTask, measure.PlacedShare, measure.HopsMean, measure.MessagesPerTask}
 	}
@@ -138,7 +147,8 @@ func (p *page) study(r *result) error {
 			p.say("\n")
 		}
 		if f, ok := r.solved[pt.x]; ok {
-			p.say("| %s | *%s* | %s | | | %s | | %s | |\n", pt.label, theory, value(measure.PlacedShare, f.Placed), value(measure.HopsMean, f.Hops), value(measure.LeftoverUse, f.Use))
+			p.say("| %s | *%s* | %s | | | %s | | %s | |\n", pt.label, theory, value(measure.PlacedShare, f.Placed),
+				value(measure.HopsMean, f.Hops), value(measure.LeftoverUse, f.Use))
 		}
 	}
 	p.say("\n")

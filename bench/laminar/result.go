@@ -97,7 +97,8 @@ func (r *result) run(ctx context.Context, s *settings, progress io.Writer) error
 			if len(x.Broken) > 0 {
 				return fmt.Errorf("%s, %s, seed %d, broke an invariant: %s", p.label, x.Mechanism, x.Seed, strings.Join(x.Broken, "; "))
 			}
-			r.rows = append(r.rows, report.Row{Scenario: r.name, Mechanism: x.Mechanism, Seed: x.Seed, Params: []report.Param{{Name: r.axis.Label, Value: p.x}}, Metrics: x.Metrics})
+			r.rows = append(r.rows, report.Row{Scenario: r.name, Mechanism: x.Mechanism, Seed: x.Seed,
+				Params: []report.Param{{Name: r.axis.Label, Value: p.x}}, Metrics: x.Metrics})
 		}
 	}
 	return nil
@@ -125,9 +126,11 @@ func (r *result) recall(dir string) error {
 		_, setting, ok := strings.Cut(run.Scenario, " "+r.axis.Label+"=")
 		x, err := strconv.ParseFloat(setting, 64)
 		if !ok || err != nil {
-			return fmt.Errorf("%s: %q names no value of %s: it is of another version of this study; run it again", path, run.Scenario, r.axis.Label)
+			return fmt.Errorf("%s: %q names no value of %s: it is of another version of this study; run it again", path, run.Scenario,
+				r.axis.Label)
 		}
-		r.rows = append(r.rows, report.Row{Scenario: r.name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: r.axis.Label, Value: x}}, Metrics: run.Metrics})
+		r.rows = append(r.rows, report.Row{Scenario: r.name, Mechanism: run.Mechanism, Seed: run.Seed,
+			Params: []report.Param{{Name: r.axis.Label, Value: x}}, Metrics: run.Metrics})
 	}
 	return nil
 }

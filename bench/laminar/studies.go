@@ -35,7 +35,8 @@ type study struct {
 	charts []string
 	// theory is the fluid model of a point; nil if there is none.
 	theory func(x float64) fluid.Model
-	// frontier are the points that are drawn as placed share over messages and over landing; who beats laminar is listed for all points, if there are any.
+	// frontier are the points that are drawn as placed share over messages and over landing; who beats laminar is listed for all points,
+	// if there are any.
 	frontier []float64
 }
 
@@ -58,7 +59,8 @@ const (
 
 // What is drawn of most studies.
 func usual() []string {
-	return []string{measure.PlacedShare, measure.LandingP50, measure.LandingP99, measure.MessagesPerTask, measure.HopsMean, measure.LeftoverUse, measure.ZoneFairness}
+	return []string{measure.PlacedShare, measure.LandingP50, measure.LandingP99, measure.MessagesPerTask, measure.HopsMean,
+		measure.LeftoverUse, measure.ZoneFairness}
 }
 
 // set is one replacement.
@@ -115,13 +117,16 @@ func studies() []study {
 	return []study{
 		{
 			name: "load", title: "Load", axis: load, base: medium, points: loads(), charts: usual(), frontier: []float64{.7, .9, 1, 1.1},
-			question: "10,000 nodes, digests 100 ms old. Beyond load 1 somebody has to wait or to give up: long tasks wait up to 30 s, so within these seconds who lets them wait places all of the short ones.",
-			theory:   func(x float64) fluid.Model { m := fluid.Usual(100); m.Load = x; return m },
+			question: "10,000 nodes, digests 100 ms old. Beyond load 1 somebody has to wait or to give up: long tasks wait up to 30 s, " +
+				"so within these seconds who lets them wait places all of the short ones.",
+			theory: func(x float64) fluid.Model { m := fluid.Usual(100); m.Load = x; return m },
 		},
 		{
-			name: "small", title: "Load, with 1,000 nodes", axis: load, base: small, points: loads(), charts: []string{measure.PlacedShare, measure.LandingP99, measure.MessagesPerTask}, frontier: []float64{.9, 1, 1.1},
-			question: "The same with ten zones. What rigid work leaves changes by 5% with time here, so that load .95 is now and then beyond 1.",
-			theory:   func(x float64) fluid.Model { m := fluid.Usual(10); m.Load = x; return m },
+			name: "small", title: "Load, with 1,000 nodes", axis: load, base: small, points: loads(),
+			charts: []string{measure.PlacedShare, measure.LandingP99, measure.MessagesPerTask}, frontier: []float64{.9, 1, 1.1},
+			question: "The same with ten zones. What rigid work leaves changes by 5% with time here, so that load .95 is now and then " +
+				"beyond 1.",
+			theory: func(x float64) fluid.Model { m := fluid.Usual(10); m.Load = x; return m },
 		},
 		{
 			name: "scale", title: "Scale", axis: nodes, points: scales(), charts: usual(), frontier: []float64{1_000, 10_000, 100_000},
@@ -129,45 +134,65 @@ func studies() []study {
 			theory:   func(x float64) fluid.Model { return fluid.Usual(int(x / 100)) },
 		},
 		{
-			name: "age", title: "Age of digests", axis: report.Axis{Label: "period of digests and reports", Unit: measure.Seconds, Log: true}, base: medium, points: aged, charts: usual(),
+			name: "age", title: "Age of digests", axis: report.Axis{Label: "period of digests and reports", Unit: measure.Seconds,
+				Log: true}, base: medium, points: aged, charts: usual(),
 			mechanisms: []string{ours, "laminar:uniform", "laminar:argmax", "two-level", "spillback", "omega"},
-			question:   "Load .9, 10,000 nodes. A digest is half a period old on average when a gate makes its table of it, and a period when a task is drawn. Central queues are told of every change and are left out.",
-			theory:     func(x float64) fluid.Model { m := fluid.Usual(100); m.Age = x; return m },
+			question: "Load .9, 10,000 nodes. A digest is half a period old on average when a gate makes its table of it, and a " +
+				"period when a task is drawn. Central queues are told of every change and are left out.",
+			theory: func(x float64) fluid.Model { m := fluid.Usual(100); m.Age = x; return m },
 		},
 		{
-			name: "parts", title: "Without a part", axis: load, base: medium, points: swept("swarm.tasks.load", "0.7", "0.9", "1", "1.1"), charts: []string{measure.PlacedShare, measure.LandingP99, measure.MessagesPerTask, measure.LeftoverUse, measure.ZoneFairness},
+			name: "parts", title: "Without a part", axis: load, base: medium, points: swept("swarm.tasks.load", "0.7", "0.9", "1", "1.1"),
+			charts: []string{measure.PlacedShare, measure.LandingP99, measure.MessagesPerTask, measure.LeftoverUse,
+				measure.ZoneFairness},
 			mechanisms: ablations,
-			question:   "What each part is worth: zones drawn by the best digest (argmax) or alike (uniform), tasks submitted again after four refusals (forgetful), hops to any node (blind), nodes that answer as probes come (first-come), no grant and claim (direct).",
+			question: "What each part is worth: zones drawn by the best digest (argmax) or alike (uniform), tasks submitted again " +
+				"after four refusals (forgetful), hops to any node (blind), nodes that answer as probes come (first-come), no grant and " +
+				"claim (direct).",
 		},
 		{
 			name: "faults", title: "Faults", axis: report.Axis{Label: "fault", Unit: measure.Plain}, base: small,
 			mechanisms: []string{ours, "two-level", "spillback", "omega", "sparrow", "central"},
-			question:   "Load .7, 1,000 nodes. One zone of ten dead for eight seconds with all that runs there, or cut off; one message of 200 lost, with jitter; one node of ten five times as slow; digests of two seconds. What ran on a zone that died is lost and not counted as unplaced.",
+			question: "Load .7, 1,000 nodes. One zone of ten dead for eight seconds with all that runs there, or cut off; one message " +
+				"of 200 lost, with jitter; one node of ten five times as slow; digests of two seconds. What ran on a zone that died is " +
+				"lost and not counted as unplaced.",
 			points: named(
 				point{label: "none", sets: []strict.Set{set("swarm.tasks.load", "0.7")}},
-				point{label: "zone dies", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.faults", "[{at: 15s, zone: 3, for: 8s}]")}},
-				point{label: "zone cut off", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.faults", "[{at: 15s, zone: 3, for: 8s, cut: true}]")}},
-				point{label: "loss, jitter", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.network", "{delay: 500us, jitter: 200us, loss: 0.5%}")}},
-				point{label: "stragglers", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.stragglers", "{share: 10%, slow: 5}")}},
+				point{label: "zone dies", sets: []strict.Set{set("swarm.tasks.load", "0.7"),
+					set("swarm.faults", "[{at: 15s, zone: 3, for: 8s}]")}},
+				point{label: "zone cut off", sets: []strict.Set{set("swarm.tasks.load", "0.7"),
+					set("swarm.faults", "[{at: 15s, zone: 3, for: 8s, cut: true}]")}},
+				point{label: "loss, jitter", sets: []strict.Set{set("swarm.tasks.load", "0.7"),
+					set("swarm.network", "{delay: 500us, jitter: 200us, loss: 0.5%}")}},
+				point{label: "stragglers", sets: []strict.Set{set("swarm.tasks.load", "0.7"),
+					set("swarm.stragglers", "{share: 10%, slow: 5}")}},
 				point{label: "old digests", sets: []strict.Set{set("swarm.tasks.load", "0.7"), set("swarm.digest", "2s")}},
 			),
 		},
 		{
 			name: "logs", title: "Published logs", axis: report.Axis{Label: "log", Unit: measure.Plain}, base: small, traced: true,
-			question: "Requests to language models as short tasks, over and over with their gaps shrunk until they make up the load (scenarios laminar-azure and laminar-mooncake; 0.1 ms for each token of a prompt, 20 ms for each generated). Those of Mooncake have times in steps of three seconds and come in crowds.",
+			question: "Requests to language models as short tasks, over and over with their gaps shrunk until they make up the load " +
+				"(scenarios laminar-azure and laminar-mooncake; 0.1 ms for each token of a prompt, 20 ms for each generated). Those of " +
+				"Mooncake have times in steps of three seconds and come in crowds.",
 			points: named(
-				point{label: "azure, .7", base: "laminar-azure"}, point{label: "azure, .9", base: "laminar-azure", sets: []strict.Set{set("swarm.tasks.load", "0.9")}},
-				point{label: "mooncake, .7", base: "laminar-mooncake"}, point{label: "mooncake, .9", base: "laminar-mooncake", sets: []strict.Set{set("swarm.tasks.load", "0.9")}},
+				point{label: "azure, .7", base: "laminar-azure"}, point{label: "azure, .9", base: "laminar-azure",
+					sets: []strict.Set{set("swarm.tasks.load", "0.9")}},
+				point{label: "mooncake, .7", base: "laminar-mooncake"}, point{label: "mooncake, .9", base: "laminar-mooncake",
+					sets: []strict.Set{set("swarm.tasks.load", "0.9")}},
 			),
 		},
 		{
-			name: "cpu-load", title: "Processor time against load", axis: load, base: medium, points: swept("swarm.tasks.load", "0.5", "0.7", "0.9", "1", "1.1"), charts: []string{measure.CPUNanosPerTask}, cpu: true,
+			name: "cpu-load", title: "Processor time against load", axis: load, base: medium,
+			points: swept("swarm.tasks.load", "0.5", "0.7", "0.9", "1", "1.1"), charts: []string{measure.CPUNanosPerTask}, cpu: true,
 			mechanisms: append(slices.Clone(everybody()), "laminar:blind", "laminar:forgetful"),
-			question:   "Time of the mechanism's own calls for each task that is placed: sending, timers and slices are the world's and left out. Each run is played three times and of each call the fastest counts.",
+			question: "Time of the mechanism's own calls for each task that is placed: sending, timers and slices are the world's and " +
+				"left out. Each run is played three times and of each call the fastest counts.",
 		},
 		{
-			name: "cpu-scale", title: "Processor time against scale", axis: nodes, points: scales(), charts: []string{measure.CPUNanosPerTask}, cpu: true,
-			question: "The same at load .9. With 100,000 nodes what a call needs is no longer in a cache, since one processor plays all parties; a zone of its own machine would have it there.",
+			name: "cpu-scale", title: "Processor time against scale", axis: nodes, points: scales(),
+			charts: []string{measure.CPUNanosPerTask}, cpu: true,
+			question: "The same at load .9. With 100,000 nodes what a call needs is no longer in a cache, since one processor plays all " +
+				"parties; a zone of its own machine would have it there.",
 		},
 	}
 }
@@ -180,7 +205,8 @@ func everybody() (names []string) {
 	return names
 }
 
-// usualWindow of a world, in which processors are measured or not: of 1,000 nodes 20 seconds and every seed are cheap, of more 5 seconds and one seed have as many tasks.
+// usualWindow of a world, in which processors are measured or not: of 1,000 nodes 20 seconds and every seed are cheap, of more 5 seconds
+// and one seed have as many tasks.
 func usualWindow(base string, cpu bool) []strict.Set {
 	switch {
 	case cpu:

@@ -56,8 +56,10 @@ func (r *result) peers() (out []string) {
 
 // wins lists every point where a peer beats laminar: places as many with as few messages and lands as soon, and is better in one of them.
 func (p *page) wins(done []result) {
-	p.say("## Where a peer wins\n\nAt a point a peer wins if it places as many tasks (within %g) with as few messages and as short a p99 of landing (within 5%%), and is better in at least one of the three by more than that. ", samePlaced)
-	p.say("All points of the studies of load and scale, means over seeds; the omniscient placer is no peer.\n\n| study | point | peer | better in | placed, peer and laminar | messages | landing p99 |\n|---|---|---|---|---|---|---|\n")
+	p.say("## Where a peer wins\n\nAt a point a peer wins if it places as many tasks (within %g) with as few messages and as short a "+
+		"p99 of landing (within 5%%), and is better in at least one of the three by more than that. ", samePlaced)
+	p.say("All points of the studies of load and scale, means over seeds; the omniscient placer is no peer.\n\n| study | point | peer | " +
+		"better in | placed, peer and laminar | messages | landing p99 |\n|---|---|---|---|---|---|---|\n")
 	points, lost, beaten, neither := 0, 0, 0, 0
 	for i := range done {
 		r := &done[i]
@@ -76,7 +78,8 @@ func (p *page) wins(done []result) {
 				switch {
 				case len(in) > 0:
 					lost++
-					p.say("| %s | %s | %s | %s | %.4f, %.4f | %.2f, %.2f | %s, %s |\n", r.name, pt.label, m, strings.Join(in, ", "), other.placed, own.placed, other.messages, own.messages,
+					p.say("| %s | %s | %s | %s | %.4f, %.4f | %.2f, %.2f | %s, %s |\n", r.name, pt.label, m, strings.Join(in, ", "),
+						other.placed, own.placed, other.messages, own.messages,
 						value(measure.LandingP99, other.landing), value(measure.LandingP99, own.landing))
 				case len(own.wins(other)) > 0:
 					beaten++
@@ -100,11 +103,13 @@ func (p *page) parted(done []result) {
 		}
 		for _, pt := range r.points {
 			f := r.solved[pt.x]
-			hops, placed, use := r.mean(pt.x, ours, measure.HopsMean), r.mean(pt.x, ours, measure.PlacedShare), r.mean(pt.x, ours, measure.LeftoverUse)
+			hops, placed, use := r.mean(pt.x, ours, measure.HopsMean), r.mean(pt.x, ours, measure.PlacedShare),
+				r.mean(pt.x, ours, measure.LeftoverUse)
 			if math.Abs(math.Log(hops/f.Hops)) < .15 && math.Abs(placed-f.Placed) < .01 && math.Abs(use-f.Use) < .02 {
 				continue
 			}
-			p.say("| %s | %s | %s | %s | %s |\n", r.name, pt.label, both("%.2f", hops, f.Hops), both("%.3f", placed, f.Placed), both("%.3f", use, f.Use))
+			p.say("| %s | %s | %s | %s | %s |\n", r.name, pt.label, both("%.2f", hops, f.Hops), both("%.3f", placed, f.Placed),
+				both("%.3f", use, f.Use))
 		}
 	}
 	p.say("\nAt all points that are not listed hops agree within 15%%, placed within .01 and use within .02. %s\n\n", parting)

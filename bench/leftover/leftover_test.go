@@ -26,11 +26,13 @@ func TestThePageIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"leftover.svg", "unannounced.svg"} {
-		if svg, err := os.ReadFile(filepath.Join(s.out, "leftover", name)); err != nil || !strings.Contains(string(text), "leftover/"+name) || !strings.Contains(string(svg), "jasda") {
+		if svg, err := os.ReadFile(filepath.Join(s.out, "leftover", name)); err != nil ||
+			!strings.Contains(string(text), "leftover/"+name) || !strings.Contains(string(svg), "jasda") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, part := range []string{"## Ends that are known", "## Without notice", "## How ends are known", "## Training alone", "## What each part", "| requeue |", "exclusive"} {
+	for _, part := range []string{"## Ends that are known", "## Without notice", "## How ends are known", "## Training alone",
+		"## What each part", "| requeue |", "exclusive"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the page has no %q", part)
 		}

@@ -45,11 +45,16 @@ func write(ctx context.Context, s *settings, progress io.Writer) error {
 
 func (p *page) head() {
 	p.say("# Beside a host scheduler\n\n")
-	p.say("What becomes of the time that a host scheduler leaves, where Sluice is meant to live. Written by `make leftover`; every figure below comes\n")
-	p.say("from that one command. `sluice sim show leftover` prints the scenario, [scenarios.md](scenarios.md#host) says what a host is and what the\n")
-	p.say("other mechanisms do, [metrics.md](metrics.md#beside-a-host) has the formulas, [0029](adr/0029-host.md) the reasons. Values are means over %d seeds\n", len(p.seeds))
-	p.say("with 95%% intervals by Student's t. Every mechanism has the same gaps, the same jobs, pays the same for start, restore and checkpoint, and\n")
-	p.say("has more to do than there is time for. Jobs are published statistics, not a log: training runs in steps of ten seconds (start 0.3 s, restore\n")
+	p.say("What becomes of the time that a host scheduler leaves, where Sluice is meant to live. Written by `make leftover`; every " +
+		"figure below comes\n")
+	p.say("from that one command. `sluice sim show leftover` prints the scenario, [scenarios.md](scenarios.md#host) says what a host is " +
+		"and what the\n")
+	p.say("other mechanisms do, [metrics.md](metrics.md#beside-a-host) has the formulas, [0029](adr/0029-host.md) the reasons. Values "+
+		"are means over %d seeds\n", len(p.seeds))
+	p.say("with 95%% intervals by Student's t. Every mechanism has the same gaps, the same jobs, pays the same for start, restore and " +
+		"checkpoint, and\n")
+	p.say("has more to do than there is time for. Jobs are published statistics, not a log: training runs in steps of ten seconds " +
+		"(start 0.3 s, restore\n")
 	p.say("20 s, checkpoint 15 s) and as many scans of 20,000 units of a second, which need neither.\n\n")
 	p.say("Published mark: ReclaimNet, on 54 nodes, loses 66%% less work than preempting and requeueing, and 38%% less than periodic\n")
 	p.say("checkpoints. Its workload is another, so its figures are a mark and no comparison.\n\n")
@@ -57,7 +62,8 @@ func (p *page) head() {
 
 // columns of a table of mechanisms.
 func columns() []string {
-	return []string{measure.LeftoverUseful, measure.LostWork, measure.HostDelayMean, measure.OverheadShare, measure.Unfinished, measure.CompletionMean}
+	return []string{measure.LeftoverUseful, measure.LostWork, measure.HostDelayMean, measure.OverheadShare, measure.Unfinished,
+		measure.CompletionMean}
 }
 
 // table has a row for each mechanism of a point.
@@ -92,7 +98,8 @@ func (p *page) section(title, name, text string, names []string) (outcome, error
 	}
 	p.say("## %s\n\n%s\n\n", title, text)
 	first := names[0]
-	p.say("Scenario `%s`: %.0f gaps of %s in the mean.\n\n", name, measure.Mean(o.values(first, measure.Gaps)).Mean, value(measure.GapMean, measure.Mean(o.values(first, measure.GapMean)).Mean))
+	p.say("Scenario `%s`: %.0f gaps of %s in the mean.\n\n", name, measure.Mean(o.values(first, measure.Gaps)).Mean,
+		value(measure.GapMean, measure.Mean(o.values(first, measure.GapMean)).Mean))
 	p.table(o, names)
 	return o, nil
 }
@@ -100,13 +107,15 @@ func (p *page) section(title, name, text string, names []string) (outcome, error
 func (p *page) noticed() error {
 	names := ours(peers()...)
 	o, err := p.section("Ends that are known or noticed", "leftover",
-		"Sixteen GPUs under EASY backfill, whose jobs ask for twice the time they need, and four that serve by day. A gap ends where the plan\n"+
+		"Sixteen GPUs under EASY backfill, whose jobs ask for twice the time they need, and four that serve by day. A gap ends where "+
+			"the plan\n"+
 			"foretold it, where the calendar has it, or with thirty seconds' notice.", names)
 	if err != nil {
 		return err
 	}
 	p.against(o, []string{"sja", "jasda"}, peers()[:5])
-	c := &report.Chart{Title: "Leftover time that was useful, ends known or noticed", Kind: report.Bars, Y: report.Axis{Label: "share of the gaps", Unit: measure.Share}}
+	c := &report.Chart{Title: "Leftover time that was useful, ends known or noticed", Kind: report.Bars,
+		Y: report.Axis{Label: "share of the gaps", Unit: measure.Share}}
 	for _, name := range names {
 		e := measure.Mean(o.values(name, measure.LeftoverUseful))
 		c.Series = append(c.Series, report.Series{Name: name, Dots: []report.Dot{{Y: e.Mean, Low: e.Low, High: e.High}}})
@@ -119,7 +128,8 @@ func (p *page) logs() error {
 		return nil
 	}
 	o, err := p.section("The same with published logs", "leftover-logs",
-		"The host's work is that of Philly's jobs, of the growth of a Helios cluster and of openb's pods, on sixteen GPUs; four serve by day.", ours(peers()...))
+		"The host's work is that of Philly's jobs, of the growth of a Helios cluster and of openb's pods, on sixteen GPUs; four serve "+
+			"by day.", ours(peers()...))
 	if err != nil {
 		return err
 	}
@@ -139,7 +149,8 @@ func (p *page) unannounced() error {
 	}
 	names := append(ours(fixed...), "pilot", "sjf", "requeue")
 	o, err := p.section("Without notice", "leftover-unannounced",
-		"Nothing is foretold and what runs is killed. Programs in steps leave a checkpoint after every five minutes of work, under ours too;\n"+
+		"Nothing is foretold and what runs is killed. Programs in steps leave a checkpoint after every five minutes of work, under ours "+
+			"too;\n"+
 			"`checkpoint:10m` has them leave one after every ten. The best interval, which nobody knows before, is the mark.", names)
 	if err != nil {
 		return err
@@ -152,14 +163,18 @@ func (p *page) unannounced() error {
 	}
 	p.against(o, []string{"sja", "jasda"}, []string{best, "pilot", "sjf", "requeue"})
 	short, err := p.play(p.ctx, point{
-		label: "short windows", scenario: "leftover-unannounced", mechanisms: ours(), sets: []string{"workload.synthetic.saves=0s", "mechanism.horizon=7m", "mechanism.continue=false", "mechanism.ends=0"},
+		label: "short windows", scenario: "leftover-unannounced", mechanisms: ours(), sets: []string{"workload.synthetic.saves=0s",
+			"mechanism.horizon=7m", "mechanism.continue=false", "mechanism.ends=0"},
 	}, p.progress)
 	if err != nil {
 		return err
 	}
-	p.say("Where programs leave no checkpoint on their way, the interval is the length of a subjob. With a horizon of seven minutes, chosen by hand, and\n")
-	p.say("without continuation and learned ends, each with its start and restore, %s of the time is useful under sja and %s under jasda.\n\n",
-		estimate(measure.LeftoverUseful, measure.Mean(short.values("sja", measure.LeftoverUseful))), estimate(measure.LeftoverUseful, measure.Mean(short.values("jasda", measure.LeftoverUseful))))
+	p.say("Where programs leave no checkpoint on their way, the interval is the length of a subjob. With a horizon of seven minutes, " +
+		"chosen by hand, and\n")
+	p.say("without continuation and learned ends, each with its start and restore, %s of the time is useful under sja and %s under "+
+		"jasda.\n\n",
+		estimate(measure.LeftoverUseful, measure.Mean(short.values("sja", measure.LeftoverUseful))),
+		estimate(measure.LeftoverUseful, measure.Mean(short.values("jasda", measure.LeftoverUseful))))
 	p.say("The same programs under ours and under the filler, by how much work lies between two of their checkpoints:\n\n")
 	c := &report.Chart{
 		Title: "Leftover time that was useful, without notice", X: report.Axis{Label: "minutes of work between two checkpoints", Log: true},
@@ -172,7 +187,8 @@ func (p *page) unannounced() error {
 	own := map[string]*report.Series{"sja": {Name: "sja"}, "jasda": {Name: "jasda"}}
 	for _, n := range intervals() {
 		o, err := p.play(p.ctx, point{
-			label: every(n), scenario: "leftover-unannounced", mechanisms: ours(), sets: []string{fmt.Sprintf("workload.synthetic.saves=%dm", n)},
+			label: every(n), scenario: "leftover-unannounced", mechanisms: ours(),
+			sets: []string{fmt.Sprintf("workload.synthetic.saves=%dm", n)},
 		}, p.progress)
 		if err != nil {
 			return err
@@ -192,7 +208,8 @@ func dot(x float64, values []float64) report.Dot {
 
 // against compares mechanisms with peers, seed by seed.
 func (p *page) against(o outcome, names, peers []string) {
-	p.say("By differences on each seed, in points of the leftover time, and the work lost against theirs:\n\n| mechanism | against | useful, difference | lost work, of theirs |\n|---|---|---|---|\n")
+	p.say("By differences on each seed, in points of the leftover time, and the work lost against theirs:\n\n| mechanism | against | " +
+		"useful, difference | lost work, of theirs |\n|---|---|---|---|\n")
 	for _, name := range names {
 		for _, peer := range peers {
 			d := measure.Difference(o.values(name, measure.LeftoverUseful), o.values(peer, measure.LeftoverUseful))
@@ -208,7 +225,8 @@ func (p *page) against(o outcome, names, peers []string) {
 }
 
 func (p *page) ends() error {
-	p.say("## How ends are known\n\n`leftover` with walltimes that are true, twice too long (as above) or missing, and with other notices. Leftover time that was useful,\nand work thrown away:\n\n")
+	p.say("## How ends are known\n\n`leftover` with walltimes that are true, twice too long (as above) or missing, and with other " +
+		"notices. Leftover time that was useful,\nand work thrown away:\n\n")
 	names := ours("checkpoint", "time-min", "pilot")
 	p.say("| walltimes | notice |")
 	for _, name := range names {
@@ -229,7 +247,8 @@ func (p *page) ends() error {
 			}
 			p.say("| %s | %s |", w.label, notice)
 			for _, name := range names {
-				p.say(" %.1f%% (%.2f%%) |", 100*measure.Mean(o.values(name, measure.LeftoverUseful)).Mean, 100*measure.Mean(o.values(name, measure.LostWork)).Mean)
+				p.say(" %.1f%% (%.2f%%) |", 100*measure.Mean(o.values(name, measure.LeftoverUseful)).Mean,
+					100*measure.Mean(o.values(name, measure.LostWork)).Mean)
 			}
 			p.say("\n")
 		}
@@ -239,7 +258,8 @@ func (p *page) ends() error {
 }
 
 func (p *page) training() error {
-	p.say("## Training alone\n\nThe same without scans: all that is left to choose is which chain runs, and where it is cut. Checkpointing on notice is then as good as can\nbe, and no mechanism has more than its margins to gain.\n\n")
+	p.say("## Training alone\n\nThe same without scans: all that is left to choose is which chain runs, and where it is cut. " +
+		"Checkpointing on notice is then as good as can\nbe, and no mechanism has more than its margins to gain.\n\n")
 	for _, c := range []struct {
 		name  string
 		names []string
@@ -247,7 +267,8 @@ func (p *page) training() error {
 		{"leftover", ours("checkpoint", "time-min")},
 		{"leftover-unannounced", ours(every(2), every(5), every(10))},
 	} {
-		o, err := p.play(p.ctx, point{label: "training", scenario: c.name, mechanisms: c.names, sets: []string{"workload.jobs=[]"}}, p.progress)
+		o, err := p.play(p.ctx, point{label: "training", scenario: c.name, mechanisms: c.names, sets: []string{"workload.jobs=[]"}},
+			p.progress)
 		if err != nil {
 			return err
 		}
@@ -274,16 +295,19 @@ func parts() []part {
 type part struct{ label, set string }
 
 func (p *page) ablation() error {
-	p.say("## What each part of the market is worth here\n\nJASDA with one part changed (the default in brackets), minus JASDA as it is, on the same seeds. An interval that holds 0 shows nothing.\n\n")
+	p.say("## What each part of the market is worth here\n\nJASDA with one part changed (the default in brackets), minus JASDA as it " +
+		"is, on the same seeds. An interval that holds 0 shows nothing.\n\n")
 	for _, name := range []string{"leftover", "leftover-unannounced"} {
 		whole, err := p.play(p.ctx, point{label: "whole", scenario: name, mechanisms: []string{"jasda"}}, p.progress)
 		if err != nil {
 			return err
 		}
 		useful := measure.Mean(whole.values("jasda", measure.LeftoverUseful))
-		p.say("`%s`: %s useful as it is\n\n| changed | useful, difference | lost work, difference | completion, difference | messages per award |\n|---|---|---|---|---|\n", name, estimate(measure.LeftoverUseful, useful))
+		p.say("`%s`: %s useful as it is\n\n| changed | useful, difference | lost work, difference | completion, difference | messages "+
+			"per award |\n|---|---|---|---|---|\n", name, estimate(measure.LeftoverUseful, useful))
 		for _, part := range parts() {
-			o, err := p.play(p.ctx, point{label: part.label, scenario: name, mechanisms: []string{"jasda"}, sets: []string{part.set}}, p.progress)
+			o, err := p.play(p.ctx, point{label: part.label, scenario: name, mechanisms: []string{"jasda"}, sets: []string{part.set}},
+				p.progress)
 			if err != nil {
 				return err
 			}
@@ -291,7 +315,8 @@ func (p *page) ablation() error {
 				return measure.Difference(o.values("jasda", metric), whole.values("jasda", metric))
 			}
 			took := diff(measure.CompletionMean)
-			p.say("| %s | %s | %s | %+.1f min (%+.1f to %+.1f) | %.1f |\n", part.label, points(diff(measure.LeftoverUseful)), points(diff(measure.LostWork)),
+			p.say("| %s | %s | %s | %+.1f min (%+.1f to %+.1f) | %.1f |\n", part.label, points(diff(measure.LeftoverUseful)),
+				points(diff(measure.LostWork)),
 				took.Mean/60, took.Low/60, took.High/60, measure.Mean(o.values("jasda", measure.MessagesPerAward)).Mean)
 		}
 		p.say("\n")

@@ -52,7 +52,8 @@ func (a *auction) propose(c agent.Call) (out []agent.Variant) {
 		for n := range int64(min(4, c.Most)) {
 			to := c.Free[0].From + 10 - n
 			out = append(out, agent.Variant{
-				Window: w.ID, Range: agent.Range{From: c.Free[0].From, To: to}, Run: time.Duration(10-n) * 10 * time.Millisecond, Score: float64(10-n) / 10,
+				Window: w.ID, Range: agent.Range{From: c.Free[0].From, To: to}, Run: time.Duration(10-n) * 10 * time.Millisecond,
+				Score: float64(10-n) / 10,
 			})
 		}
 	}
@@ -129,7 +130,8 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 			return err
 		}
 		all.Go(func() {
-			errs[i] = agent.Serve(working, agent.Options{Addr: d.Base, Job: name, Key: key.Msg.Key, Client: d.HTTP, Told: a.told}, a.propose)
+			errs[i] = agent.Serve(working, agent.Options{Addr: d.Base, Job: name, Key: key.Msg.Key, Client: d.HTTP, Told: a.told},
+				a.propose)
 		})
 	}
 	// Everybody is there before anything is offered.
@@ -141,7 +143,8 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 	var took []float64
 	for len(took) < s.rounds {
 		if time.Since(begin) > time.Minute {
-			return fmt.Errorf("after a minute %d rounds of so many agents were awarded, want %d; the daemon's log: %s", len(took), s.rounds, d.Said())
+			return fmt.Errorf("after a minute %d rounds of so many agents were awarded, want %d; the daemon's log: %s", len(took), s.rounds,
+				d.Said())
 		}
 		time.Sleep(10 * time.Millisecond)
 		took = a.full(s.agents)
@@ -154,7 +157,8 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 			return fmt.Errorf("an agent ended by itself: %w", err)
 		}
 	}
-	b.add(fmt.Sprintf("Round/agents=%d", s.agents), len(took), figure{sample.Median(took), "ms-announce-to-award"}, figure{sample.Quantile(took, 99), "ms-announce-to-award-p99"},
+	b.add(fmt.Sprintf("Round/agents=%d", s.agents), len(took), figure{sample.Median(took), "ms-announce-to-award"},
+		figure{sample.Quantile(took, 99), "ms-announce-to-award-p99"},
 		figure{float64(len(took)) / passed.Seconds(), "rounds/s"})
 	return nil
 }

@@ -62,6 +62,7 @@ func (b *book) summary(w io.Writer) {
 			ratios[i] = other[i] / base[i]
 		}
 		slices.Sort(ratios)
-		fmt.Fprintf(w, "# %-44s %10.3g   %.3g to %.3g\n", strings.TrimSuffix(key, " "+perSecond), sample.Median(ratios), ratios[0], ratios[len(ratios)-1])
+		fmt.Fprintf(w, "# %-44s %10.3g   %.3g to %.3g\n", strings.TrimSuffix(key, " "+perSecond), sample.Median(ratios), ratios[0],
+			ratios[len(ratios)-1])
 	}
 }

@@ -1,7 +1,7 @@
 // Command live measures a real daemon on loopback with simulated slices: how long a submission takes to be durable, how
 // long a job takes from its submission to its start and its end, what a no-op subjob costs beside bare starts of the same
-// programs, how many no-ops end in a second beside xargs, GNU parallel and Slurm in the same run, and how long a round takes in which 100 agents bid over the API. It prints lines in
-// Go's benchmark format, one for every repetition, so
+// programs, how many no-ops end in a second beside xargs, GNU parallel and Slurm in the same run, and how long a round takes in which 100
+// agents bid over the API. It prints lines in Go's benchmark format, one for every repetition, so
 // that benchstat compares two runs, and comments that say what was not measured. docs/benchmarks.md explains the figures.
 //
 //	go run ./bench/live -bin bin
@@ -45,7 +45,8 @@ type settings struct {
 
 func main() {
 	s := settings{}
-	only := flag.String("only", "submit,single,subjob,noop,round", "what to measure: submit, single, subjob, noop, round, with commas between")
+	only := flag.String("only", "submit,single,subjob,noop,round",
+		"what to measure: submit, single, subjob, noop, round, with commas between")
 	flag.StringVar(&s.bin, "bin", "bin", "the directory of sluice and sluice-shim")
 	flag.IntVar(&s.slots, "slots", 4, "how many no-ops run at once")
 	flag.IntVar(&s.processes, "n", 300, "no-op processes of one measurement")
@@ -74,7 +75,8 @@ func (s *settings) check(parts []string) error {
 		low, high int
 	}{
 		{"slots", s.slots, 1, 64}, {"n", s.processes, 1, 1000}, {"units", s.units, 1, 1_000_000}, {"pairs", s.pairs, 1, 100},
-		{"submissions", s.submissions, 64, 2000}, {"singles", s.singles, 1, 1000}, {"agents", s.agents, 1, 1000}, {"rounds", s.rounds, 1, 10_000},
+		{"submissions", s.submissions, 64, 2000}, {"singles", s.singles, 1, 1000}, {"agents", s.agents, 1, 1000},
+		{"rounds", s.rounds, 1, 10_000},
 	} {
 		if n.value < n.low || n.value > n.high {
 			errs = append(errs, fmt.Errorf("-%s %d: want %d to %d", n.name, n.value, n.low, n.high))
@@ -129,7 +131,8 @@ func (s *settings) upWith(ctx context.Context, slots int, flags ...string) (*dae
 	if err != nil {
 		return nil, err
 	}
-	d, err := daemon.Start(daemon.Options{Bin: s.bin, Dir: dir, GPUs: "sim:custom,mem=256Mi" + strings.Repeat("+256Mi", slots-1), Flags: flags})
+	d, err := daemon.Start(daemon.Options{Bin: s.bin, Dir: dir, GPUs: "sim:custom,mem=256Mi" + strings.Repeat("+256Mi", slots-1),
+		Flags: flags})
 	if err != nil {
 		return nil, err
 	}

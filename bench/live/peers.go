@@ -29,10 +29,12 @@ func (s *settings) peers(ctx context.Context) (all []contender, stop func() erro
 		fmt.Printf("# slurm: skipped: %v\n", err)
 		return all, func() error { return nil }
 	}
-	const lacks = "no accounting and no control groups here: a process is held by its tree; job state is saved at intervals and not at every change"
+	const lacks = "no accounting and no control groups here: a process is held by its tree; job state is saved at intervals and not at " +
+		"every change"
 	return append(all,
 		contender{"Noop/slurm-array", lacks, c.array, max(1, s.processes/5)},
-		contender{"Noop/slurm-steps", lacks + "; steps of one allocation are not queued or kept as jobs", c.steps(s.slots), max(1, s.processes/5)},
+		contender{"Noop/slurm-steps", lacks + "; steps of one allocation are not queued or kept as jobs", c.steps(s.slots),
+			max(1, s.processes/5)},
 	), c.stop
 }
 

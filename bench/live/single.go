@@ -63,7 +63,8 @@ func (s *settings) single(ctx context.Context, b *book) (err error) {
 	if err != nil {
 		return err
 	}
-	b.add("Single", s.singles, figure{sample.Median(start), "ms-award-to-start"}, figure{sample.Quantile(start, 95), "ms-award-to-start-p95"},
+	b.add("Single", s.singles, figure{sample.Median(start), "ms-award-to-start"},
+		figure{sample.Quantile(start, 95), "ms-award-to-start-p95"},
 		figure{sample.Median(ran), "ms-start-to-end"}, figure{sample.Median(whole), "ms-submit-to-commit"}, figure{mib, "daemon-MiB"})
 	return nil
 }

@@ -42,7 +42,8 @@ func (s *settings) slurm(ctx context.Context) (c *cluster, err error) {
 		return c, err
 	}
 	for _, args := range [][]string{
-		{"munged", "-F", "-f", "-S", c.dir + "/munge.sock", "--key-file", c.dir + "/munge.key", "--pid-file", c.dir + "/munge.pid", "--log-file", c.dir + "/munge.log", "--seed-file", c.dir + "/munge.seed"},
+		{"munged", "-F", "-f", "-S", c.dir + "/munge.sock", "--key-file", c.dir + "/munge.key", "--pid-file", c.dir + "/munge.pid",
+			"--log-file", c.dir + "/munge.log", "--seed-file", c.dir + "/munge.seed"},
 		{"slurmctld", "-D"},
 		{"slurmd", "-D", "-N", "bench"},
 	} {
@@ -56,7 +57,8 @@ func (s *settings) slurm(ctx context.Context) (c *cluster, err error) {
 			return c, nil
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
-			return c, fmt.Errorf("its node did not become idle in 15 s (%s); slurmctld: %s; slurmd: %s", strings.TrimSpace(string(out)), c.tail("slurmctld"), c.tail("slurmd"))
+			return c, fmt.Errorf("its node did not become idle in 15 s (%s); slurmctld: %s; slurmd: %s", strings.TrimSpace(string(out)),
+				c.tail("slurmctld"), c.tail("slurmd"))
 		}
 	}
 }
@@ -189,7 +191,8 @@ func (c *cluster) steps(slots int) func(context.Context, int) (time.Duration, []
 // batch runs sbatch and waits until the queue is empty. (sbatch --wait looks every few seconds only.)
 func (c *cluster) batch(ctx context.Context, args ...string) (time.Duration, []figure, error) {
 	begin := time.Now()
-	out, err := c.command(ctx, "sbatch", append([]string{"-Q", "--mem", "1", "-o", filepath.Join(c.dir, "batch.out")}, args...)...).CombinedOutput()
+	out, err := c.command(ctx, "sbatch", append([]string{"-Q", "--mem", "1", "-o", filepath.Join(c.dir, "batch.out")},
+		args...)...).CombinedOutput()
 	if err != nil {
 		return 0, nil, fmt.Errorf("sbatch: %w: %s", err, out)
 	}

@@ -12,7 +12,8 @@ import (
 
 // subjobs measures what a subjob that does nothing costs, beside bare starts of the same two programs in the same run.
 func subjobs(ctx context.Context, s *settings, b *book) error {
-	fmt.Println("# Subjob/busy: jobs of one no-op subjob each, all submitted before the first starts; bare is fork, exec and wait of sluice-shim and /bin/true")
+	fmt.Println("# Subjob/busy: jobs of one no-op subjob each, all submitted before the first starts; bare is fork, exec and wait of " +
+		"sluice-shim and /bin/true")
 	measured := func(n int, count bool, profile string) (f subjob.Figures, err error) {
 		return subjob.Measure(ctx, subjob.Settings{Bin: s.bin, Temp: s.temp, Slots: s.slots, Subjobs: n, Count: count, Profile: profile})
 	}
@@ -22,7 +23,8 @@ func subjobs(ctx context.Context, s *settings, b *book) error {
 			return err
 		}
 		b.add("Subjob/busy", s.processes,
-			figure{f.PerSecond, "subjobs/s"}, figure{f.BarePerSecond, "bare/s"}, figure{100 * f.Ratio(), "%-of-bare"}, figure{f.JournalSyncs, "journal-syncs"},
+			figure{f.PerSecond, "subjobs/s"}, figure{f.BarePerSecond, "bare/s"}, figure{100 * f.Ratio(), "%-of-bare"},
+			figure{f.JournalSyncs, "journal-syncs"},
 			figure{sample.Milliseconds(f.Daemon), "cpu-ms-daemon"}, figure{sample.Milliseconds(f.Started), "cpu-ms-started"},
 			figure{sample.Milliseconds(f.Bare), "cpu-ms-bare"})
 	}

@@ -72,6 +72,7 @@ func submitting(ctx context.Context, s *settings, b *book, clients int) (err err
 		return err
 	}
 	slices.Sort(took)
-	b.add(fmt.Sprintf("Submit/clients=%d", clients), n, figure{sample.Median(took), "ms-p50"}, figure{sample.Quantile(took, 99), "ms-p99"}, figure{rate, "jobs/s"})
+	b.add(fmt.Sprintf("Submit/clients=%d", clients), n, figure{sample.Median(took), "ms-p50"}, figure{sample.Quantile(took, 99), "ms-p99"},
+		figure{rate, "jobs/s"})
 	return nil
 }

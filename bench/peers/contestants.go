@@ -39,8 +39,14 @@ func of(name string, work func() placement.Work) []contestant {
 	list := []contestant{
 		{name: "Sluice's search (core/federation/flow)", ours: true, batch: 1, alone: flowAlone},
 		{name: "Sluice, everything (laminar)", ours: true, batch: 1, alone: everything},
-		{name: "YuniKorn core 1.8.0", batch: 1000, make: func(w placement.Work, nodes int) (scheduler, error) { return newYunikorn(w, nodes) }},
-		{name: "Nomad scheduler 1.10.0", batch: 1000, make: func(w placement.Work, nodes int) (scheduler, error) { return newNomad(w, nodes) }},
+		{name: "YuniKorn core 1.8.0", batch: 1000, make: func(w placement.Work, nodes int) (scheduler,
+			error) {
+			return newYunikorn(w, nodes)
+		}},
+		{name: "Nomad scheduler 1.10.0", batch: 1000, make: func(w placement.Work, nodes int) (scheduler,
+			error) {
+			return newNomad(w, nodes)
+		}},
 	}
 	for i := range list {
 		list[i].work, list[i].workName = work, name

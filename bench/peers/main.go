@@ -1,5 +1,5 @@
-// Command peers places the same asks with Sluice and with schedulers of others, one after another in one run, and writes a table into docs/benchmarks.md. It is
-// a module of its own, so that what peers need is none of Sluice's dependencies.
+// Command peers places the same asks with Sluice and with schedulers of others, one after another in one run, and writes a table into
+// docs/benchmarks.md. It is a module of its own, so that what peers need is none of Sluice's dependencies.
 //
 //	make peers
 package main

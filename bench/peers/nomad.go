@@ -15,9 +15,9 @@ import (
 	"sluice.dev/sluice/bench/placement"
 )
 
-// nomad is Nomad's scheduler over its own state store, as its test harness puts them together: one batch job for each class of a batch of asks, one evaluation
-// for each job, and the plan is applied to the store. The batch scheduler looks at two nodes for each allocation, which is its fastest
-// way. It counts slices as a quarter of a node's processors each, and memory; which slice it is it does not know.
+// nomad is Nomad's scheduler over its own state store, as its test harness puts them together: one batch job for each class of a batch of
+// asks, one evaluation for each job, and the plan is applied to the store. The batch scheduler looks at two nodes for each allocation,
+// which is its fastest way. It counts slices as a quarter of a node's processors each, and memory; which slice it is it does not know.
 type nomad struct {
 	state *state.StateStore
 	index uint64
@@ -35,7 +35,8 @@ const megahertz = 3500 // of each of a node's four cores
 func newNomad(work placement.Work, nodes int) (*nomad, error) {
 	n := &nomad{quiet: hclog.NewNullLogger(), placed: map[string][]*structs.Allocation{}}
 	var err error
-	n.state, err = state.NewStateStore(&state.StateStoreConfig{Logger: n.quiet, Region: "global", JobTrackedVersions: structs.JobDefaultTrackedVersions})
+	n.state, err = state.NewStateStore(&state.StateStoreConfig{Logger: n.quiet, Region: "global",
+		JobTrackedVersions: structs.JobDefaultTrackedVersions})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,8 @@ func (n *nomad) place(batch []task) (placed []task, err error) {
 			return nil, err
 		}
 		eval := &structs.Evaluation{
-			Namespace: structs.DefaultNamespace, ID: uuid.Generate(), Priority: job.Priority, TriggeredBy: structs.EvalTriggerJobRegister, JobID: job.ID, Status: structs.EvalStatusPending,
+			Namespace: structs.DefaultNamespace, ID: uuid.Generate(), Priority: job.Priority, TriggeredBy: structs.EvalTriggerJobRegister,
+			JobID: job.ID, Status: structs.EvalStatusPending,
 		}
 		if err := n.state.UpsertEvals(structs.MsgTypeTestSetup, n.next(), []*structs.Evaluation{eval}); err != nil {
 			return nil, err
@@ -141,7 +143,8 @@ func (n *nomad) close() {}
 func (n *nomad) SubmitPlan(plan *structs.Plan) (*structs.PlanResult, nomadscheduler.State, error) {
 	begun := time.Now()
 	index := n.next()
-	result := &structs.PlanResult{NodeUpdate: plan.NodeUpdate, NodeAllocation: plan.NodeAllocation, NodePreemptions: plan.NodePreemptions, AllocIndex: index}
+	result := &structs.PlanResult{NodeUpdate: plan.NodeUpdate, NodeAllocation: plan.NodeAllocation, NodePreemptions: plan.NodePreemptions,
+		AllocIndex: index}
 	request := structs.ApplyPlanResultsRequest{AllocUpdateRequest: structs.AllocUpdateRequest{Job: plan.Job}, EvalID: plan.EvalID}
 	for _, list := range plan.NodeAllocation {
 		request.AllocsUpdated = append(request.AllocsUpdated, list...)

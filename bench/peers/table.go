@@ -41,7 +41,8 @@ func compete(nodes, rounds int) (*table, error) {
 				fmt.Fprintln(os.Stderr, t.failed[i])
 				continue
 			}
-			fmt.Fprintf(os.Stderr, "%s, %s: %.0f/s, %.0f a second of processor\n", contestants[i].name, contestants[i].workName, rate(r), cpuRate(r))
+			fmt.Fprintf(os.Stderr, "%s, %s: %.0f/s, %.0f a second of processor\n", contestants[i].name, contestants[i].workName, rate(r),
+				cpuRate(r))
 			t.results[i] = append(t.results[i], r)
 		}
 	}
@@ -81,10 +82,13 @@ func number(f float64) string {
 	return whole
 }
 
-// markdown writes the table. The ratio is that to the best of the peers with the same work, by processor time: neighbours on the machine do not count there.
+// markdown writes the table. The ratio is that to the best of the peers with the same work, by processor time: neighbours on the machine
+// do not count there.
 func (t *table) markdown(w io.Writer) {
-	fmt.Fprintf(w, "%d nodes of four slices, load %v, %s, medians of %d runs by turns (least and most).\n\n", t.nodes, load, machine(), t.rounds)
-	fmt.Fprint(w, "| asks | scheduler | asks at once | placements a second of processor | a second by the clock | the decision alone, a second | placed | times the best peer |\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "%d nodes of four slices, load %v, %s, medians of %d runs by turns (least and most).\n\n", t.nodes, load, machine(),
+		t.rounds)
+	fmt.Fprint(w, "| asks | scheduler | asks at once | placements a second of processor | a second by the clock | the decision alone, a "+
+		"second | placed | times the best peer |\n|---|---|---|---|---|---|---|---|\n")
 	best := map[string]float64{}
 	for i, c := range contestants {
 		if len(t.results[i]) > 0 && !c.ours {
@@ -105,7 +109,8 @@ func (t *table) markdown(w io.Writer) {
 			inner = number(spreadOf(list, func(r result) float64 { return float64(r.Placed) / r.Inner.Seconds() }).median)
 		}
 		placed := spreadOf(list, func(r result) float64 { return float64(r.Placed) / float64(r.Placed+r.Failed) })
-		fmt.Fprintf(w, "| %s | %s | %d | %v | %v | %s | %.4f | %s |\n", c.workName, c.name, c.batch, by, number(spreadOf(list, rate).median), inner, placed.median, ratio)
+		fmt.Fprintf(w, "| %s | %s | %d | %v | %v | %s | %.4f | %s |\n", c.workName, c.name, c.batch, by,
+			number(spreadOf(list, rate).median), inner, placed.median, ratio)
 	}
 }
 

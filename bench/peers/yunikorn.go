@@ -15,8 +15,9 @@ import (
 	"sluice.dev/sluice/internal/core/federation/flow"
 )
 
-// yunikorn is YuniKorn's scheduler core as its own BenchmarkScheduling runs it: all of its services in this process, two queues, a resource manager that says yes.
-// Slices are a resource for each size, as MIG's are in Kubernetes, and one for all of them, by which it sorts nodes.
+// yunikorn is YuniKorn's scheduler core as its own BenchmarkScheduling runs it: all of its services in this process, two queues, a
+// resource manager that says yes. Slices are a resource for each size, as MIG's are in Kubernetes, and one for all of them, by which it
+// sorts nodes.
 type yunikorn struct {
 	mock.ResourceManagerCallback
 	services *entrypoint.ServiceContext
@@ -32,7 +33,8 @@ type yunikorn struct {
 
 const (
 	manager = "rm:123"
-	// applications there are. With two, as in its own benchmark, it goes over thousands of asks for each that it allocates; this many are fastest.
+	// applications there are. With two, as in its own benchmark, it goes over thousands of asks for each that it allocates; this many are
+	// fastest.
 	applications = 100
 	// patience is after how long without any placement what is left of a batch is given up; it is not counted as time.
 	patience = 3 * time.Second
@@ -54,7 +56,8 @@ partitions:
 
 func newYunikorn(work placement.Work, nodes int) (*yunikorn, error) {
 	log.UpdateLoggingConfig(map[string]string{"log.level": "ERROR"})
-	y := &yunikorn{services: entrypoint.StartAllServices(), nodeOf: map[string]string{}, moved: make(chan struct{}, 1), partition: "[" + manager + "]default"}
+	y := &yunikorn{services: entrypoint.StartAllServices(), nodeOf: map[string]string{}, moved: make(chan struct{}, 1), partition: "[" +
+		manager + "]default"}
 	proxy := y.services.RMProxy
 	_, err := proxy.RegisterResourceManager(&si.RegisterResourceManagerRequest{
 		RmID: manager, PolicyGroup: "policygroup", Version: "0.0.2", BuildInfo: map[string]string{"k": "v"}, Config: queues,
@@ -66,7 +69,8 @@ func newYunikorn(work placement.Work, nodes int) (*yunikorn, error) {
 	user := &si.UserGroupInformation{User: "bench", Groups: []string{"bench"}}
 	request := &si.ApplicationRequest{RmID: manager}
 	for i := range applications {
-		request.New = append(request.New, &si.AddApplicationRequest{ApplicationID: "app-" + strconv.Itoa(i), QueueName: "root." + [...]string{"a", "b"}[i%2], Ugi: user})
+		request.New = append(request.New, &si.AddApplicationRequest{ApplicationID: "app-" + strconv.Itoa(i), QueueName: "root." +
+			[...]string{"a", "b"}[i%2], Ugi: user})
 	}
 	if err = proxy.UpdateApplication(request); err != nil {
 		return nil, err
@@ -83,7 +87,8 @@ func newYunikorn(work placement.Work, nodes int) (*yunikorn, error) {
 				total.Resources[kind(flow.Class(c))] = &si.Quantity{Value: int64(n)}
 			}
 		}
-		news.Nodes = append(news.Nodes, &si.NodeInfo{NodeID: "node-" + strconv.Itoa(i), Attributes: map[string]string{}, SchedulableResource: total, Action: si.NodeInfo_CREATE})
+		news.Nodes = append(news.Nodes, &si.NodeInfo{NodeID: "node-" + strconv.Itoa(i), Attributes: map[string]string{},
+			SchedulableResource: total, Action: si.NodeInfo_CREATE})
 	}
 	if err := proxy.UpdateNode(news); err != nil {
 		return nil, err
@@ -106,7 +111,8 @@ func (y *yunikorn) place(batch []task) ([]task, error) {
 		t := &batch[i]
 		t.id = "ask-" + strconv.Itoa(t.number)
 		need := &si.Resource{Resources: map[string]*si.Quantity{"slices": {Value: 1}, kind(t.class): {Value: 1}}}
-		request.Allocations = append(request.Allocations, &si.Allocation{AllocationKey: t.id, ApplicationID: app(*t), ResourcePerAlloc: need})
+		request.Allocations = append(request.Allocations, &si.Allocation{AllocationKey: t.id, ApplicationID: app(*t),
+			ResourcePerAlloc: need})
 	}
 	y.mutex.Lock()
 	before := len(y.nodeOf)

@@ -24,9 +24,9 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// Actors are the gate, the zones and the nodes as they run live, with everything of a job from its submission until it is forgotten: facts are made and applied, and no
-// journal keeps them. Messages arrive in order and at once; an executor's programs run for as long as they are to. Time goes on by a millisecond. It is not
-// safe for concurrent use.
+// Actors are the gate, the zones and the nodes as they run live, with everything of a job from its submission until it is forgotten: facts
+// are made and applied, and no journal keeps them. Messages arrive in order and at once; an executor's programs run for as long as they
+// are to. Time goes on by a millisecond. It is not safe for concurrent use.
 type Actors struct {
 	ActorCounts
 
@@ -105,7 +105,8 @@ func NewActors(work Work, mechanism string, nodes int, load float64) (*Actors, e
 	for i := range a.parties {
 		if p := &a.parties[i]; p.Address.Role == protocol.Node {
 			a.queue = append(a.queue, protocol.Message{
-				Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: p.Address.ID}, To: p.Address, Body: &protocol.Stock{Slices: a.stock(number, p.Address.ID)},
+				Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: p.Address.ID}, To: p.Address,
+				Body: &protocol.Stock{Slices: a.stock(number, p.Address.ID)},
 			})
 			number++
 		}
@@ -167,7 +168,8 @@ func (a *Actors) shapes(mechanism string) error {
 	for c, level := range Levels() {
 		phases := []trp.Phase{{UpTo: 1, Mean: level}}
 		j := workload.Job{
-			Queue: "q", Kind: job.Rigid, Slices: 1, Units: 1, Grid: 1, Parallelism: 1, Work: time.Second, Declared: longest + time.Second, Patience: patience, Theta: 10_000,
+			Queue: "q", Kind: job.Rigid, Slices: 1, Units: 1, Grid: 1, Parallelism: 1, Work: time.Second, Declared: longest + time.Second,
+			Patience: patience, Theta: 10_000,
 			Profile: trp.Profile{Form: trp.Phases, Phases: phases}, Memory: workload.Memory{Phases: phases},
 		}
 		s, err := specs.Spec(&j, job.ID(fmt.Sprint("class-", c)))
@@ -177,7 +179,8 @@ func (a *Actors) shapes(mechanism string) error {
 		a.specs = append(a.specs, *s)
 	}
 	a.queue = append(a.queue, protocol.Message{
-		Kind: protocol.SetQueue, From: person(), To: protocol.Address{Role: protocol.Gate}, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "q", Weight: 1}},
+		Kind: protocol.SetQueue, From: person(), To: protocol.Address{Role: protocol.Gate},
+		Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "q", Weight: 1}},
 	})
 	return nil
 }
@@ -193,7 +196,8 @@ func (a *Actors) stock(number int, name string) (list []protocol.Slice) {
 	layout := a.work.Layout(number)
 	for c, n := range layout {
 		for range n {
-			list = append(list, protocol.Slice{ID: job.SliceID(name + "/" + strconv.Itoa(len(list))), Profile: strconv.Itoa(c) + "g", Speed: 1000, Capacity: trp.Vector{Levels()[c]}, Simulated: true})
+			list = append(list, protocol.Slice{ID: job.SliceID(name + "/" + strconv.Itoa(len(list))), Profile: strconv.Itoa(c) + "g",
+				Speed: 1000, Capacity: trp.Vector{Levels()[c]}, Simulated: true})
 		}
 	}
 	return list
@@ -207,7 +211,8 @@ func (a *Actors) Warm() {
 	a.ActorCounts = ActorCounts{}
 }
 
-// Land submits jobs of a second to nodes that are empty, until all but the last tenth of the slices are taken, and nothing of them but that they are leased: programs go on.
+// Land submits jobs of a second to nodes that are empty, until all but the last tenth of the slices are taken, and nothing of them but
+// that they are leased: programs go on.
 func (a *Actors) Land() {
 	a.stays, a.ActorCounts = true, ActorCounts{}
 	for range 1000 {
@@ -224,7 +229,8 @@ func (a *Actors) Tick() {
 		spec := a.specs[c]
 		spec.Name = job.ID(name)
 		a.queue = append(a.queue, protocol.Message{
-			Kind: protocol.Submit, From: person(), To: protocol.Address{Role: protocol.Gate}, Job: spec.Name, Body: &protocol.Submission{Request: name, Digest: name, Spec: &spec},
+			Kind: protocol.Submit, From: person(), To: protocol.Address{Role: protocol.Gate}, Job: spec.Name,
+			Body: &protocol.Submission{Request: name, Digest: name, Spec: &spec},
 		})
 	}
 	a.settle()
@@ -247,7 +253,8 @@ func (a *Actors) pass() {
 		a.Over++
 		a.say(p.node, protocol.Message{
 			Kind: protocol.Exited, Token: p.token, Job: p.job,
-			Body: &protocol.Conclusion{Slice: p.slice, Range: p.rng, Result: &job.Result{Outcome: job.Done, Progress: p.rng.To, Start: p.start, End: a.now}},
+			Body: &protocol.Conclusion{Slice: p.slice, Range: p.rng, Result: &job.Result{Outcome: job.Done, Progress: p.rng.To,
+				Start: p.start, End: a.now}},
 		})
 	}
 	a.settle()
@@ -348,7 +355,8 @@ func (a *Actors) execute(from int32, m *protocol.Message) {
 	switch m.Kind {
 	case protocol.Start:
 		w := m.Body.(*protocol.Work)
-		a.say(from, protocol.Message{Kind: protocol.Started, Token: m.Token, Job: m.Job, Body: &protocol.Beginning{Slice: w.Slice, Range: w.Range, At: a.now}})
+		a.say(from, protocol.Message{Kind: protocol.Started, Token: m.Token, Job: m.Job,
+			Body: &protocol.Beginning{Slice: w.Slice, Range: w.Range, At: a.now}})
 		if a.stays {
 			return
 		}

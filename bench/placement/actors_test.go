@@ -14,7 +14,8 @@ func newActors(tb testing.TB, mechanism string, nodes int) *Actors {
 	return a
 }
 
-// BenchmarkActors is one job through the whole protocol: submitted, homed, searched for, granted, claimed, leased, run, committed, closed and forgotten.
+// BenchmarkActors is one job through the whole protocol: submitted, homed, searched for, granted, claimed, leased, run, committed, closed
+// and forgotten.
 //
 //	go test -run '^$' -bench 'Actors/laminar/nodes=5000' -benchtime 100000x -cpuprofile /tmp/p ./bench/placement
 func BenchmarkActors(b *testing.B) {

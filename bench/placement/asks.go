@@ -19,8 +19,8 @@ type Work struct {
 	mix []int
 }
 
-// Usual is the work of the simulator's worlds: four size classes, and more of the smallest asks than there are slices of just their class, so that some run on
-// larger ones.
+// Usual is the work of the simulator's worlds: four size classes, and more of the smallest asks than there are slices of just their class,
+// so that some run on larger ones.
 func Usual() Work {
 	return Work{[]flow.Fragments{{2, 1, 1}, {1, 3}, {2, 1, 1}, {3, 0, 0, 1}, {1, 3}}, []int{55, 90, 97, 100}}
 }

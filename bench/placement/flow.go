@@ -6,9 +6,10 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Flow is a flow without messages: what the arithmetic of a task costs from its draw until it has a lease and gives it back, with digests and hints as old as a
-// period. Everything is in flat arrays. Time goes on by a millisecond, and what comes within one goes through draw, probe, decision and answer together, as messages do that
-// come in batches: so a processor waits for many lines of memory at once. It is not safe for concurrent use.
+// Flow is a flow without messages: what the arithmetic of a task costs from its draw until it has a lease and gives it back, with digests
+// and hints as old as a period. Everything is in flat arrays. Time goes on by a millisecond, and what comes within one goes through draw,
+// probe, decision and answer together, as messages do that come in batches: so a processor waits for many lines of memory at once. It is
+// not safe for concurrent use.
 type Flow struct {
 	Counts
 
@@ -74,7 +75,8 @@ func NewFlow(work Work, nodes int, load float64) (*Flow, error) {
 		return nil, err
 	}
 	w := &Flow{
-		cfg: cfg, now: start, next: start, work: work, search: flow.NewSearch(cfg), splitter: flow.NewSplitter(cfg, nodes/perZone), arbiter: flow.NewArbiter(cfg), source: prng.New(8), digested: start,
+		cfg: cfg, now: start, next: start, work: work, search: flow.NewSearch(cfg), splitter: flow.NewSplitter(cfg, nodes/perZone),
+		arbiter: flow.NewArbiter(cfg), source: prng.New(8), digested: start,
 		rest: newWheel[flow.Ticket](), run: newWheel[running](), gap: 1e9 / (load * Slices * float64(nodes)),
 	}
 	for z := range nodes / perZone {

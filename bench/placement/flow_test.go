@@ -47,7 +47,8 @@ func BenchmarkFlow(b *testing.B) {
 	}
 }
 
-// BenchmarkLine is one write to a line of memory that nobody can guess, among as many as there are nodes of that many: what a task cannot do without, and does several times.
+// BenchmarkLine is one write to a line of memory that nobody can guess, among as many as there are nodes of that many: what a task cannot
+// do without, and does several times.
 func BenchmarkLine(b *testing.B) {
 	for _, nodes := range []int{1000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

@@ -89,7 +89,8 @@ func (w *world) watch(ctx context.Context, q question, err error) (r inside) {
 		for _, t := range v {
 			sum += t
 		}
-		*to = taken{Median: sample.Median(v), P99: sample.Quantile(v, 99), Steps: len(v), PerSold: sum / float64(r.Sold), PerJob: sum / float64(max(1, w.submitted-submitted))}
+		*to = taken{Median: sample.Median(v), P99: sample.Quantile(v, 99), Steps: len(v), PerSold: sum / float64(r.Sold),
+			PerJob: sum / float64(max(1, w.submitted-submitted))}
 	}
 	return r
 }

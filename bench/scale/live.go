@@ -257,15 +257,17 @@ func (s *settings) submissions(ctx context.Context, cases []*standing, alike, ov
 		}
 		return measured(t.of, values[t]...)
 	}
-	waiting := line{Row: "submit", Name: "submission, durable, 16 clients, 10 jobs a call", Unit: "jobs/s", More: true, Ratio: 1.2, AtLast: true, Target: "at most 1.2 times slower at 1M"}
+	waiting := line{Row: "submit", Name: "submission, durable, 16 clients, 10 jobs a call", Unit: "jobs/s", More: true, Ratio: 1.2,
+		AtLast: true, Target: "at most 1.2 times slower at 1M"}
 	used := line{Row: "submit", Name: "the daemon's processor time for a submitted job", Unit: "us"}
 	for _, t := range cases {
 		waiting.Cells, used.Cells = append(waiting.Cells, at(t, rates)), append(used.Cells, at(t, costs))
 	}
 	used.Cells = append(used.Cells, at(alike, costs), at(over, costs))
 	finished := line{
-		Row: "submit", Name: "the same with jobs that are over", Unit: "jobs/s", More: true, Ratio: 1.05, Target: "1M finished jobs cost nothing (within 5%)",
-		Cells: []cell{at(alike, rates), at(over, rates)},
+		Row: "submit", Name: "the same with jobs that are over", Unit: "jobs/s", More: true, Ratio: 1.05,
+		Target: "1M finished jobs cost nothing (within 5%)",
+		Cells:  []cell{at(alike, rates), at(over, rates)},
 	}
 	return []line{waiting, finished, used}, nil
 }

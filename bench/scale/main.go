@@ -76,7 +76,8 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.before, "before", "", "a checkout of an older commit, with whose shell this one's is compared")
 	flag.IntVar(&s.finished, "over", -1, "how many jobs are over, where there are such; -1: as many as wait at most")
 	flag.BoolVar(&s.quick, "quick", false, "ten times smaller")
-	flag.StringVar(&s.profile, "profile", "", "a directory for processor profiles of the rows that run in a process of their own (step, sold, sim); empty: none")
+	flag.StringVar(&s.profile, "profile", "", "a directory for processor profiles of the rows that run in a process of their own (step, "+
+		"sold, sim); empty: none")
 	flag.DurationVar(&s.limit, "limit", time.Minute, "how long anything may take before it is given up")
 	flag.Float64Var(&s.memory, "memory", 10_000, "how much memory a process may take before it is given up, in MiB")
 	flag.Parse()
@@ -120,7 +121,8 @@ func run(ctx context.Context) error {
 		}
 	}
 	print := map[string]func() error{
-		"text": func() error { return r.text(os.Stdout) }, "markdown": func() error { return r.markdown(os.Stdout) }, "json": func() error { return r.json(os.Stdout) },
+		"text": func() error { return r.text(os.Stdout) }, "markdown": func() error { return r.markdown(os.Stdout) },
+		"json": func() error { return r.json(os.Stdout) },
 	}
 	if err := print[*form](); err != nil || *form == "json" {
 		return err
@@ -171,7 +173,8 @@ func (s *settings) measure(ctx context.Context, wanted []string) (r results, err
 		rows []string
 		do   func(context.Context, []string) ([]line, error)
 	}{
-		{[]string{"step"}, s.steps}, {[]string{"sold"}, s.sales}, {[]string{"sim"}, s.fleets}, {[]string{"subjob"}, s.subjob}, {[]string{"shell"}, s.shell},
+		{[]string{"step"}, s.steps}, {[]string{"sold"}, s.sales}, {[]string{"sim"}, s.fleets}, {[]string{"subjob"}, s.subjob},
+		{[]string{"shell"}, s.shell},
 		{[]string{"submit", "snapshot", "restart", "memory", "query"}, s.live},
 	} {
 		group.rows = slices.DeleteFunc(group.rows, func(row string) bool { return !slices.Contains(wanted, row) })

@@ -58,7 +58,8 @@ func (s *seeds) archive(ctx context.Context, dir string) (left []protocol.Fact, 
 			return nil, err
 		}
 		for i := range parts {
-			f := protocol.Fact{Kind: protocol.JobArchived, Job: parts[i].Job, Generation: parts[i].Generation, Actor: protocol.Address{Role: protocol.Gate}}
+			f := protocol.Fact{Kind: protocol.JobArchived, Job: parts[i].Job, Generation: parts[i].Generation,
+				Actor: protocol.Address{Role: protocol.Gate}}
 			if parts[i].Role == protocol.Zone {
 				f.Kind, f.Actor = protocol.HomeArchived, protocol.Address{Role: protocol.Zone, ID: string(s.zone)}
 			}

@@ -81,7 +81,9 @@ func (s *settings) restart(ctx context.Context, small, big *standing) ([]line, e
 	answer := line{Row: "restart", Name: "restart to the first answer to every call", Unit: "s", Value: 10, Target: "10 s"}
 	peak := line{Row: "restart", Name: "memory of a restart at most", Unit: "GiB", Value: 4, Target: "4 GiB"}
 	final := line{Row: "restart", Name: "memory after a restart", Unit: "GiB"}
-	resident := line{Row: "memory", Name: "memory per waiting job, all in", Unit: "B", Value: 2048, Target: "2 KB", Note: "the difference in resident memory to the first case of the restart, by the difference in waiting jobs; jobs that are over are in it"}
+	resident := line{Row: "memory", Name: "memory per waiting job, all in", Unit: "B", Value: 2048, Target: "2 KB",
+		Note: "the difference in resident memory to the first case of the restart, by the difference in waiting jobs; jobs that are " +
+			"over are in it"}
 	heap := line{Row: "memory", Name: "the same, live on the heap", Unit: "B"}
 	var backs []back
 	for _, t := range []*standing{small, big} {
@@ -98,7 +100,8 @@ func (s *settings) restart(ctx context.Context, small, big *standing) ([]line, e
 		}
 		backs = append(backs, b)
 		answer.Cells = append(answer.Cells, measured(t.of, b.answer.Seconds()))
-		answer.Note = fmt.Sprintf("the last to be answered in the last case: %s; the daemon had used %s of processor time", b.slowest, round(b.used))
+		answer.Note = fmt.Sprintf("the last to be answered in the last case: %s; the daemon had used %s of processor time", b.slowest,
+			round(b.used))
 		peak.Cells = append(peak.Cells, measured(t.of, b.peak/1024))
 		final.Cells = append(final.Cells, measured(t.of, b.final/1024))
 	}
@@ -200,7 +203,8 @@ func (s *settings) queries(ctx context.Context, standings ...*standing) (lines [
 		others := line{Row: "query", Name: "others wait for " + c.name, Unit: "ms", Value: 5, Target: "5 ms"}
 		for _, t := range standings {
 			if t.d == nil {
-				time.Cells, others.Cells = append(time.Cells, gaveUp(t.of, "%s", t.reason)), append(others.Cells, gaveUp(t.of, "%s", t.reason))
+				time.Cells, others.Cells = append(time.Cells, gaveUp(t.of, "%s", t.reason)),
+					append(others.Cells, gaveUp(t.of, "%s", t.reason))
 				continue
 			}
 			took, wait, rest, err := s.query(ctx, t, c)
@@ -212,8 +216,10 @@ func (s *settings) queries(ctx context.Context, standings ...*standing) (lines [
 			time.Cells = append(time.Cells, measured(t.of, took...))
 			v := sample.Ordered(wait)
 			quiet := sample.Ordered(rest)
-			others.Cells = append(others.Cells, cell{Case: t.of, Median: sample.Quantile(v, 95), Low: v[0], High: v[len(v)-1], Rounds: len(v)})
-			others.Note = fmt.Sprintf("the longest wait in a query, of 20 queries the second longest; in as much time without one it is %s", number(sample.Quantile(quiet, 95)))
+			others.Cells = append(others.Cells, cell{Case: t.of, Median: sample.Quantile(v, 95), Low: v[0], High: v[len(v)-1],
+				Rounds: len(v)})
+			others.Note = fmt.Sprintf("the longest wait in a query, of 20 queries the second longest; in as much time without one it is %s",
+				number(sample.Quantile(quiet, 95)))
 		}
 		lines = append(lines, time, others)
 	}

@@ -14,19 +14,21 @@ import (
 	"sluice.dev/sluice/bench/subjob"
 )
 
-// steps is the processor time that a step of each actor takes in a small park with few jobs and in a large one with many. Both are busy, so that the
-// inputs are those of a working day: submissions, results, offers, grants, what people change. A machine's node would hardly
+// steps is the processor time that a step of each actor takes in a small park with few jobs and in a large one with many. Both are busy,
+// so that the inputs are those of a working day: submissions, results, offers, grants, what people change. A machine's node would hardly
 // notice: it is measured alone, with all slices on one machine.
 func (s *settings) steps(ctx context.Context, _ []string) (lines []line, err error) {
 	small, large := s.slices/100, s.slices
 	few, many := s.sizes[0], s.sizes[len(s.sizes)-1]
 	of := []string{fmt.Sprintf("%s jobs, %s slices", size(few), size(small)), fmt.Sprintf("%s jobs, %s slices", size(many), size(large))}
 	sold := 2 * large // so many that jobs end, and people act, in the large park too
-	park, err := s.askAll(ctx, min(s.rounds, 3), question{Kind: "world", Waiting: few, Slices: small, Sold: sold}, question{Kind: "world", Waiting: many, Slices: large, Sold: sold})
+	park, err := s.askAll(ctx, min(s.rounds, 3), question{Kind: "world", Waiting: few, Slices: small, Sold: sold},
+		question{Kind: "world", Waiting: many, Slices: large, Sold: sold})
 	if err != nil {
 		return nil, err
 	}
-	alone, err := s.askAll(ctx, s.rounds, question{Kind: "node", Slices: small, Sold: s.sold}, question{Kind: "node", Slices: large, Sold: s.sold})
+	alone, err := s.askAll(ctx, s.rounds, question{Kind: "node", Slices: small, Sold: s.sold},
+		question{Kind: "node", Slices: large, Sold: s.sold})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,8 @@ func (s *settings) sales(ctx context.Context, _ []string) (lines []line, err err
 		jasda bool
 		most  float64
 	}{{"sja", false, 50}, {"jasda", true, 100}} {
-		l := line{Row: "sold", Name: "sold subjob, " + m.name + ", in the zone", Unit: "us", Value: m.most, Target: fmt.Sprintf("%.0f us at 1M", m.most)}
+		l := line{Row: "sold", Name: "sold subjob, " + m.name + ", in the zone", Unit: "us", Value: m.most,
+			Target: fmt.Sprintf("%.0f us at 1M", m.most)}
 		nodes := line{Row: "sold", Name: "the same in the nodes, " + m.name, Unit: "us"}
 		for _, n := range s.sizes {
 			r, err := s.ask(ctx, question{Kind: "world", Waiting: n, Slices: s.park, JASDA: m.jasda, Sold: s.sold})
@@ -117,7 +120,8 @@ func (s *settings) sales(ctx context.Context, _ []string) (lines []line, err err
 
 // fleets is the simulator with larger and larger clusters, all of them busy.
 func (s *settings) fleets(ctx context.Context, _ []string) ([]line, error) {
-	rate := line{Row: "sim", Name: "simulator, all slices busy, one zone", Unit: "subjobs/s", More: true, Value: 5000, Target: "5,000 subjobs a second with 10,000 nodes"}
+	rate := line{Row: "sim", Name: "simulator, all slices busy, one zone", Unit: "subjobs/s", More: true, Value: 5000,
+		Target: "5,000 subjobs a second with 10,000 nodes"}
 	busy := line{Row: "sim", Name: "the same, by a second of processor time", Unit: "subjobs/s", More: true}
 	peak := line{Row: "sim", Name: "its memory at most", Unit: "GiB", Value: 1, Target: "1 GiB"}
 	for _, n := range []int{s.nodes / 10, s.nodes * 3 / 10, s.nodes} {
@@ -145,17 +149,21 @@ func (s *settings) subjob(ctx context.Context, _ []string) ([]line, error) {
 			return nil, err
 		}
 		s.say("%.0f no-op subjobs a second, %.0f bare starts", f.PerSecond, f.BarePerSecond)
-		own, bare, ratio, syncs = append(own, f.PerSecond), append(bare, f.BarePerSecond), append(ratio, f.Ratio()), append(syncs, f.JournalSyncs)
+		own, bare, ratio, syncs = append(own, f.PerSecond), append(bare, f.BarePerSecond), append(ratio, f.Ratio()),
+			append(syncs, f.JournalSyncs)
 	}
 	least := min(300, .4*measured("", bare...).Median)
 	return []line{
 		{
-			Row: "subjob", Name: "no-op subjobs on one machine, 4 slices", Unit: "subjobs/s", More: true, Value: least, Cells: []cell{measured("4 slices", own...)},
+			Row: "subjob", Name: "no-op subjobs on one machine, 4 slices", Unit: "subjobs/s", More: true, Value: least,
+			Cells:  []cell{measured("4 slices", own...)},
 			Target: fmt.Sprintf("300 a second, or 40%% of bare fork, exec and wait of the same two programs: here %s", number(least)),
 		},
-		{Row: "subjob", Name: "bare fork, exec and wait of both programs", Unit: "pairs/s", More: true, Cells: []cell{measured("4 at once", bare...)}},
+		{Row: "subjob", Name: "bare fork, exec and wait of both programs", Unit: "pairs/s", More: true,
+			Cells: []cell{measured("4 at once", bare...)}},
 		{Row: "subjob", Name: "subjobs by bare pairs", Unit: "of 1", More: true, Cells: []cell{measured("4 slices", ratio...)}},
-		{Row: "subjob", Name: "journal syncs for a no-op subjob when busy", Unit: "syncs", Value: 2, Target: "at most 2", Cells: []cell{measured("4 slices", syncs...)}},
+		{Row: "subjob", Name: "journal syncs for a no-op subjob when busy", Unit: "syncs", Value: 2, Target: "at most 2",
+			Cells: []cell{measured("4 slices", syncs...)}},
 	}, nil
 }
 
@@ -165,7 +173,8 @@ func (s *settings) shell(ctx context.Context, _ []string) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := line{Row: "shell", Name: "shell with a toy gate, 256 callers", Unit: "jobs/s", More: true, Ratio: 1.05, Target: "not slower than before there was growth (within 5%)"}
+	l := line{Row: "shell", Name: "shell with a toy gate, 256 callers", Unit: "jobs/s", More: true, Ratio: 1.05,
+		Target: "not slower than before there was growth (within 5%)"}
 	work := line{Row: "shell", Name: "hashing and syncing as many bytes with nothing else", Unit: "jobs/s", More: true}
 	var rates, older, bare []float64
 	var before func(context.Context) (float64, error)

@@ -50,7 +50,8 @@ func (z *salesman) Step(now quantity.Instant, in protocol.Message, out *protocol
 		z.asks++
 		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.Claimed})
 		say(protocol.Message{
-			Kind: protocol.Redeem, Token: in.Token, Job: in.Job, Body: &protocol.Work{Slice: slice, Range: job.Range{From: 0, To: s.spec.Total}, Start: g.Start, End: g.End,
+			Kind: protocol.Redeem, Token: in.Token, Job: in.Job,
+			Body: &protocol.Work{Slice: slice, Range: job.Range{From: 0, To: s.spec.Total}, Start: g.Start, End: g.End,
 				Demand: trp.Vector{4 << 30}, Plan: protocol.Plan{Run: wall, Wall: wall - 10*time.Second}, Spec: s.spec},
 		})
 	case protocol.Refused, protocol.RedeemRefused:
@@ -58,14 +59,16 @@ func (z *salesman) Step(now quantity.Instant, in protocol.Message, out *protocol
 	case protocol.Result:
 		end := in.Body.(*protocol.Conclusion)
 		s.taken = false
-		say(protocol.Message{Kind: protocol.ResultAck, Token: in.Token, Job: in.Job, Body: &protocol.Acknowledgement{Range: job.Range{From: end.Range.From, To: end.Result.Progress}}})
+		say(protocol.Message{Kind: protocol.ResultAck, Token: in.Token, Job: in.Job,
+			Body: &protocol.Acknowledgement{Range: job.Range{From: end.Range.From, To: end.Result.Progress}}})
 	}
 	if v := s.view; v != nil && !s.taken && v.Usable && len(v.Gaps) > 0 && v.Gaps[0].Start <= now && v.Gaps[0].End > now.Add(longest) {
 		s.taken = true
 		z.asks++
 		s.spec = specOf(z.specs, z.draw.IntN(shapes), jobName("sale", int(z.asks)))
 		say(protocol.Message{
-			Kind: protocol.Ask, Body: &protocol.Asking{Ask: z.asks, Slice: slice, Start: now, End: now.Add(shortest + time.Duration(z.draw.IntN(int(longest-shortest)))), Demand: trp.Vector{4 << 30}}, Job: s.spec.Name,
+			Kind: protocol.Ask, Body: &protocol.Asking{Ask: z.asks, Slice: slice, Start: now,
+				End: now.Add(shortest + time.Duration(z.draw.IntN(int(longest-shortest)))), Demand: trp.Vector{4 << 30}}, Job: s.spec.Name,
 		})
 	}
 }

@@ -51,8 +51,9 @@ func (s *seeds) accepted(facts []protocol.Fact, name job.ID, spec *job.Spec, i i
 	at := s.now.Add(-time.Second - time.Duration(draw.Float64()*float64(24*time.Hour)))
 	return append(facts,
 		protocol.Fact{
-			Kind: protocol.JobAccepted, Actor: gate, Job: name, Spec: spec, Request: "seed-" + string(name), Digest: fmt.Sprintf("%016x%016x", draw.Uint64(), draw.Uint64()),
-			Zone: s.zone, Epoch: 1, Generation: 1, At: at,
+			Kind: protocol.JobAccepted, Actor: gate, Job: name, Spec: spec, Request: "seed-" + string(name),
+			Digest: fmt.Sprintf("%016x%016x", draw.Uint64(), draw.Uint64()),
+			Zone:   s.zone, Epoch: 1, Generation: 1, At: at,
 		},
 		protocol.Fact{Kind: protocol.HomeTaken, Actor: zone, Job: name, Epoch: 1, Generation: 1, Spec: spec, At: at},
 		protocol.Fact{Kind: protocol.JobHomed, Actor: gate, Job: name, Epoch: 1},
@@ -72,7 +73,8 @@ func (s *seeds) completed(facts []protocol.Fact, name job.ID, spec *job.Spec, i 
 	verdict := job.Verdict{State: job.Finished}
 	return append(facts,
 		protocol.Fact{
-			Kind: protocol.Claimed, Actor: zone, Job: name, Epoch: 1, Generation: 1, Token: token, Node: "seed", Slice: "seed/gpu0", Speed: 1000, Range: whole,
+			Kind: protocol.Claimed, Actor: zone, Job: name, Epoch: 1, Generation: 1, Token: token, Node: "seed", Slice: "seed/gpu0",
+			Speed: 1000, Range: whole,
 			Start: begin, End: end.Add(time.Second), Demand: memory, Plan: plan, At: begin,
 		},
 		protocol.Fact{Kind: protocol.Committed, Actor: zone, Job: name, Token: token, Range: whole, Result: result, At: end},

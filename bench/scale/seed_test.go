@@ -86,7 +86,8 @@ func recovered(t *testing.T, data string) pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = j.Replay(func(state io.Reader) error { return wire.ReadFacts(state, p.apply) }, func(_ journal.Position, data []byte) error { return wire.DecodeFacts(data, p.apply) })
+	_, err = j.Replay(func(state io.Reader) error { return wire.ReadFacts(state, p.apply) },
+		func(_ journal.Position, data []byte) error { return wire.DecodeFacts(data, p.apply) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,8 @@ func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
 	want.gate.Recover(1, &out)
 	want.zone.Recover(1, &out)
 	// What is impossible is only known once the gate knows of slices.
-	want.gate.Step(1, protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: gateAt, Body: &protocol.Stock{Slices: []protocol.Slice{{ID: "s", Capacity: vector(24), Speed: 1000}}}}, &out)
+	want.gate.Step(1, protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: gateAt,
+		Body: &protocol.Stock{Slices: []protocol.Slice{{ID: "s", Capacity: vector(24), Speed: 1000}}}}, &out)
 	var list []protocol.Fact
 	if err := s.each(func(facts []protocol.Fact) error { list = append(list, facts[0]); return nil }); err != nil {
 		t.Fatal(err)
@@ -129,7 +131,8 @@ func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
 		spec := *f.Spec
 		spec.Name = f.Job
 		want.gate.Step(f.At, protocol.Message{
-			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt, Body: &protocol.Submission{Request: f.Request, Spec: &spec, Digest: f.Digest}, Job: f.Job,
+			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt,
+			Body: &protocol.Submission{Request: f.Request, Spec: &spec, Digest: f.Digest}, Job: f.Job,
 		}, &out)
 		for pending := out.Effects; len(pending) > 0; {
 			m := pending[0]

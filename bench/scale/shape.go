@@ -42,13 +42,15 @@ func jobFile(i int, name string) string {
 	units, minutes := 200+10*draw.IntN(180), 20+draw.IntN(220)
 	per := time.Duration(minutes) * time.Minute / time.Duration(units)
 	var s strings.Builder
-	fmt.Fprintf(&s, "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  queue: %s\n  command: [/bin/sleep, \"60\"]\n", name, queueName(draw.IntN(queues)))
+	fmt.Fprintf(&s, "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  queue: %s\n  command: [/bin/sleep, "+
+		"\"60\"]\n", name, queueName(draw.IntN(queues)))
 	rigid := false
 	switch k := draw.IntN(8); {
 	case k < 4:
 		fmt.Fprintf(&s, "  items: {total: %d, perItem: %v, grid: 10, parallelism: %d}\n", units, per, 1+draw.IntN(4))
 	case k < 7:
-		fmt.Fprintf(&s, "  steps: {total: %d, perStep: %v, every: 10, restore: %ds, checkpoint: %ds}\n", units, per, 1+draw.IntN(4), 1+draw.IntN(3))
+		fmt.Fprintf(&s, "  steps: {total: %d, perStep: %v, every: 10, restore: %ds, checkpoint: %ds}\n", units, per, 1+draw.IntN(4),
+			1+draw.IntN(3))
 	default:
 		rigid = true
 		fmt.Fprintf(&s, "  rigid: {walltime: %dm}\n", 5+draw.IntN(50))
@@ -57,7 +59,8 @@ func jobFile(i int, name string) string {
 	if rigid || draw.IntN(3) == 0 {
 		fmt.Fprintf(&s, "  memory: %dMi\n", mean)
 	} else {
-		fmt.Fprintf(&s, "  memory: {phases: [{upTo: %d, mean: %dMi, sd: %dMi}, {mean: %dMi, sd: %dMi}]}\n", units/2, mean*2/3, mean/50, mean, mean/40)
+		fmt.Fprintf(&s, "  memory: {phases: [{upTo: %d, mean: %dMi, sd: %dMi}, {mean: %dMi, sd: %dMi}]}\n", units/2, mean*2/3, mean/50,
+			mean, mean/40)
 	}
 	if draw.IntN(4) == 0 {
 		fmt.Fprintf(&s, "  deadline: 2036-%02d-01T00:00:00Z\n", 1+draw.IntN(12))

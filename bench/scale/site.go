@@ -93,7 +93,8 @@ func (p *plant) config() string { return filepath.Join(p.dir, "queues.yml") }
 // start starts a daemon on the plant. Its log is read for snapshots, so more is logged than usual.
 func (p *plant) start(flags ...string) (*daemon.Daemon, error) {
 	return daemon.Start(daemon.Options{
-		Bin: p.s.bin, Dir: p.dir, GPUs: liveGPUs, Patience: p.s.limit, Memory: p.s.memory, Flags: append([]string{"--config", p.config(), "--log", "info"}, flags...),
+		Bin: p.s.bin, Dir: p.dir, GPUs: liveGPUs, Patience: p.s.limit, Memory: p.s.memory,
+		Flags: append([]string{"--config", p.config(), "--log", "info"}, flags...),
 	})
 }
 
@@ -128,7 +129,8 @@ func (p *plant) files(n, perCall int) []string {
 
 // burst submits from so many clients until all files are sent or time is up. It returns what each call took in milliseconds, in
 // order, and how long all of it was.
-func burst(ctx context.Context, d *daemon.Daemon, clients int, pause time.Duration, files []string) (took []float64, all time.Duration, err error) {
+func burst(ctx context.Context, d *daemon.Daemon, clients int, pause time.Duration, files []string) (took []float64, all time.Duration,
+	err error) {
 	var next atomic.Int64
 	errs := make([]error, clients)
 	times := make([][]float64, clients)

@@ -153,7 +153,9 @@ func (l *line) columns() []string {
 	return append(out, strings.Join(cases, "; "), ratio, l.verdict())
 }
 
-var header = []string{"what", "to reach", "measured", "times worse than the first", "verdict"} //nolint:gochecknoglobals // read-only by use; Go has no constant slices
+//nolint:gochecknoglobals // read-only by use; Go has no constant slices
+var header = []string{"what", "to reach", "measured", "times worse than the first",
+	"verdict"}
 
 // markdown writes the table as a page has it.
 func (r *results) markdown(w io.Writer) error {

@@ -84,8 +84,10 @@ func TestThePage(t *testing.T) {
 // TestTheTable says every case, what was given up, and the verdict; and a run with a missed target says which.
 func TestTheTable(t *testing.T) {
 	r := results{Machine: "m", Commit: "c", Date: "d", Took: "1m", Lines: []line{
-		{Row: "sold", Name: "sold subjob", Unit: "us", Value: 50, Target: "50 us", Cells: []cell{measured("1k", 10, 12, 14), measured("1M", 40)}, Note: "a note"},
-		{Row: "sim", Name: "simulator", Unit: "subjobs/s", More: true, Value: 5000, Target: "5,000", Cells: []cell{gaveUp("10k nodes", "gave up after 60s")}},
+		{Row: "sold", Name: "sold subjob", Unit: "us", Value: 50, Target: "50 us",
+			Cells: []cell{measured("1k", 10, 12, 14), measured("1M", 40)}, Note: "a note"},
+		{Row: "sim", Name: "simulator", Unit: "subjobs/s", More: true, Value: 5000, Target: "5,000",
+			Cells: []cell{gaveUp("10k nodes", "gave up after 60s")}},
 	}}
 	for name, write := range map[string]func(*strings.Builder) error{
 		"text": func(s *strings.Builder) error { return r.text(s) }, "markdown": func(s *strings.Builder) error { return r.markdown(s) },
@@ -94,13 +96,15 @@ func TestTheTable(t *testing.T) {
 		if err := write(&s); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"1k: 12.0 (10.0 to 14.0)", "1M: 40.0", "3.3", "a note", "10k nodes: gave up after 60s", met, missed, "1 targets met, 1 not met: simulator"} {
+		for _, want := range []string{"1k: 12.0 (10.0 to 14.0)", "1M: 40.0", "3.3", "a note", "10k nodes: gave up after 60s", met, missed,
+			"1 targets met, 1 not met: simulator"} {
 			if !strings.Contains(s.String(), want) {
 				t.Errorf("%s: %q is not in\n%s", name, want, s.String())
 			}
 		}
 	}
-	base := results{Machine: "m", Lines: []line{{Row: "sold", Name: "sold subjob", Unit: "us", Cells: []cell{measured("1k", 12), measured("1M", 80)}}}}
+	base := results{Machine: "m", Lines: []line{{Row: "sold", Name: "sold subjob", Unit: "us",
+		Cells: []cell{measured("1k", 12), measured("1M", 80)}}}}
 	var s strings.Builder
 	if err := r.compare(&s, &base); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,10 @@ const zoneID = "z"
 const perNode = 4
 
 // slots are the sizes of a machine's slices, in GiB, with their speeds.
-var slots = [perNode]struct{ gib, speed int64 }{{5, 150}, {6, 200}, {10, 310}, {20, 500}} //nolint:gochecknoglobals // read-only by use; Go has no constant arrays
+//
+//nolint:gochecknoglobals // read-only by use; Go has no constant arrays
+var slots = [perNode]struct{ gib, speed int64 }{{5, 150}, {6, 200}, {10, 310},
+	{20, 500}}
 
 // world is the gate, the zone and the nodes of a park with jobs that wait, on which everything goes as planned: messages arrive
 // at once and in order, subjobs end when they should, now and then before. What jobs there are stays the same: for each that is
@@ -100,7 +103,8 @@ func (e events) Less(i, j int) bool {
 
 func emptyWorld() *world {
 	return &world{
-		now: quantity.Instant(1_000_000 * time.Second), index: map[protocol.Address]int{}, runs: map[job.Token]*courseOf{}, filed: map[part][]protocol.Fact{}, draw: prng.New(seed, 4),
+		now: quantity.Instant(1_000_000 * time.Second), index: map[protocol.Address]int{}, runs: map[job.Token]*courseOf{},
+		filed: map[part][]protocol.Fact{}, draw: prng.New(seed, 4),
 		took: map[protocol.Role][]float64{},
 	}
 }
@@ -189,11 +193,13 @@ func (w *world) open(ctx context.Context) error {
 		for i := range w.perNode {
 			s := slots[i%len(slots)]
 			have = append(have, protocol.Slice{
-				ID: job.SliceID(fmt.Sprintf("%s/s%d", a.ID, i)), Model: "sim", Profile: fmt.Sprintf("%dg", s.gib), Capacity: trp.Vector{quantity.Amount(s.gib << 30)},
-				Speed: s.speed, Simulated: true,
+				ID: job.SliceID(fmt.Sprintf("%s/s%d", a.ID, i)), Model: "sim", Profile: fmt.Sprintf("%dg", s.gib),
+				Capacity: trp.Vector{quantity.Amount(s.gib << 30)},
+				Speed:    s.speed, Simulated: true,
 			})
 		}
-		w.send(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: a.ID}, To: a, Body: &protocol.Stock{Slices: have}})
+		w.send(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: a.ID}, To: a,
+			Body: &protocol.Stock{Slices: have}})
 		if err := w.settle(ctx); err != nil {
 			return err
 		}
@@ -299,7 +305,8 @@ func (w *world) execute(m *protocol.Message) {
 		r = &courseOf{start: *m, begin: w.now}
 		w.runs[m.Token] = r
 		say(protocol.Message{Kind: protocol.Started, Body: &protocol.Beginning{At: w.now}})
-		w.plan(event{at: w.now.Add(max(time.Second, m.Body.(*protocol.Work).Plan.Wall-time.Duration(w.draw.IntN(5000))*time.Millisecond)), run: r})
+		w.plan(event{at: w.now.Add(max(time.Second, m.Body.(*protocol.Work).Plan.Wall-time.Duration(w.draw.IntN(5000))*time.Millisecond)),
+			run: r})
 	case protocol.Deadline:
 		if r != nil && !r.over {
 			r.version++
@@ -340,7 +347,8 @@ func (w *world) archive(m *protocol.Message) {
 func (w *world) finish(r *courseOf, how job.Outcome) {
 	r.over = true
 	m := &r.start
-	res := &job.Result{Outcome: how, Progress: m.Body.(*protocol.Work).Range.To, Start: r.begin, End: w.now, Peak: m.Body.(*protocol.Work).Demand, Prepare: time.Duration(w.draw.IntN(40)) * time.Millisecond}
+	res := &job.Result{Outcome: how, Progress: m.Body.(*protocol.Work).Range.To, Start: r.begin, End: w.now,
+		Peak: m.Body.(*protocol.Work).Demand, Prepare: time.Duration(w.draw.IntN(40)) * time.Millisecond}
 	if how == job.Done && m.Body.(*protocol.Work).Spec.Divisible() && w.draw.IntN(12) == 0 {
 		half := m.Body.(*protocol.Work).Range.From + m.Body.(*protocol.Work).Range.Len()/2
 		res.Outcome, res.Progress = job.Yielded, max(m.Body.(*protocol.Work).Range.From, half-half%m.Body.(*protocol.Work).Spec.Grid)
@@ -349,7 +357,8 @@ func (w *world) finish(r *courseOf, how job.Outcome) {
 		res.Progress = m.Body.(*protocol.Work).Range.From
 	}
 	res.Checkpoint = m.Body.(*protocol.Work).Spec.Kind == job.Steps && res.Progress > m.Body.(*protocol.Work).Range.From
-	w.send(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
+	w.send(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job,
+		Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
 }
 
 // next goes on to the next instant at which something happens; false if there is none.
@@ -385,12 +394,14 @@ func (w *world) submit() {
 	to := protocol.Address{Role: protocol.Gate}
 	person := protocol.Address{Role: protocol.Person, ID: name}
 	w.send(protocol.Message{
-		Kind: protocol.Submit, From: person, To: to, Body: &protocol.Submission{Request: name, Spec: specOf(w.specs, w.draw.IntN(shapes), name), Digest: name}, Job: job.ID(name),
+		Kind: protocol.Submit, From: person, To: to,
+		Body: &protocol.Submission{Request: name, Spec: specOf(w.specs, w.draw.IntN(shapes), name), Digest: name}, Job: job.ID(name),
 	})
 	other := job.ID(w.waiting[w.draw.IntN(len(w.waiting))])
 	switch n % 24 {
 	case 5:
-		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name, Held: true}, Job: other})
+		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name, Held: true},
+			Job: other})
 	case 11:
 		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name}, Job: other})
 	case 17:
@@ -407,7 +418,8 @@ func (w *world) sell(ctx context.Context, n int) error {
 			return err
 		}
 		if !more {
-			return fmt.Errorf("nothing happens any more after %d of %d subjobs; %d calls were refused, the last: %w", w.sold, until, w.refused, w.refusal)
+			return fmt.Errorf("nothing happens any more after %d of %d subjobs; %d calls were refused, the last: %w", w.sold, until,
+				w.refused, w.refusal)
 		}
 	}
 	return nil

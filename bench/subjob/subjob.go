@@ -87,7 +87,8 @@ func (s *Settings) busy(ctx context.Context, d *daemon.Daemon, f *Figures) error
 	}
 	files := make([]string, s.Subjobs)
 	for i := range files {
-		files[i] = fmt.Sprintf("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: noop-%d}\nspec:\n  items: {total: 1, perItem: 10ms}\n  memory: 16Mi\n  command: [%s]\n  grace: 1s\n", i, command)
+		files[i] = fmt.Sprintf("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: noop-%d}\nspec:\n  items: {total: 1, "+
+			"perItem: 10ms}\n  memory: 16Mi\n  command: [%s]\n  grace: 1s\n", i, command)
 	}
 	const together = 200 // a file of all could be longer than one may be
 	for len(files) > 0 {
@@ -158,7 +159,8 @@ func (s *Settings) perf(ctx context.Context, pid int) (syncs func() (float64, bo
 	if !s.Count && s.Profile == "" {
 		return none, func() error { return nil }, nil
 	}
-	args := []string{"stat", "-x,", "-e", "syscalls:sys_enter_fsync,syscalls:sys_enter_fdatasync,syscalls:sys_enter_syncfs", "-p", fmt.Sprint(pid)}
+	args := []string{"stat", "-x,", "-e", "syscalls:sys_enter_fsync,syscalls:sys_enter_fdatasync,syscalls:sys_enter_syncfs", "-p",
+		fmt.Sprint(pid)}
 	if s.Profile != "" {
 		args = []string{"record", "-q", "-g", "-F", "9973", "-o", s.Profile, "-p", fmt.Sprint(pid)}
 	}

@@ -14,5 +14,6 @@ import (
 
 // inCluster is the command of an operator.
 func inCluster(run *command.App) *cobra.Command {
-	return operator.Command(run, operator.Deps{Version: version, Commit: commit, Policies: policies.Names(), Policy: policies.ByName, Store: stores.OpenLater})
+	return operator.Command(run, operator.Deps{Version: version, Commit: commit, Policies: policies.Names(), Policy: policies.ByName,
+		Store: stores.OpenLater})
 }

@@ -59,8 +59,8 @@ type record struct {
 	Killed, Survived int
 }
 
-// keep writes what the daemon's slices did since then (seconds since 1970), how long its processes ran, and how much of that they waited for a
-// processor. How many subjobs ran when the daemon was killed, and when it was back, are in the environment.
+// keep writes what the daemon's slices did since then (seconds since 1970), how long its processes ran, and how much of that they waited
+// for a processor. How many subjobs ran when the daemon was killed, and when it was back, are in the environment.
 func keep(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, side, began, file string) error {
 	since, err := strconv.ParseFloat(began, 64)
 	if err != nil {

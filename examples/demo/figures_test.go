@@ -26,7 +26,8 @@ func at(seconds float64) quantity.Instant {
 }
 
 func piece(from, to float64, committed bool) status.Span {
-	s := status.Span{Kind: protocol.ForLease, Job: "a", Start: at(from), End: at(to), UsedStart: at(from), UsedEnd: at(to), Range: job.Range{To: 1}}
+	s := status.Span{Kind: protocol.ForLease, Job: "a", Start: at(from), End: at(to), UsedStart: at(from), UsedEnd: at(to),
+		Range: job.Range{To: 1}}
 	if committed {
 		s.Committed = s.Range
 	}
@@ -90,8 +91,10 @@ func TestConcludeJudges(t *testing.T) {
 	}{
 		{"good", full(), slow(), nil},
 		{"blocks fill more", slow(), full(), []string{"cutting did not fill more", "took no less time"}},
-		{"filled with what did not count", side2("pieces", piece(0, 10, false), piece(10, 19, true)), side2("blocks", piece(0, 30, true)), []string{"cutting did not fill more"}},
-		{"no end is known", side2("pieces", piece(121, 122, true)), side2("blocks", status.Span{Start: at(0), End: at(121)}, piece(122, 129, true)), []string{"only 0 of 1 windows"}},
+		{"filled with what did not count", side2("pieces", piece(0, 10, false), piece(10, 19, true)), side2("blocks", piece(0, 30, true)),
+			[]string{"cutting did not fill more"}},
+		{"no end is known", side2("pieces", piece(121, 122, true)), side2("blocks", status.Span{Start: at(0), End: at(121)},
+			piece(122, 129, true)), []string{"only 0 of 1 windows"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -109,7 +112,8 @@ func TestConcludeJudges(t *testing.T) {
 				t.Errorf("the picture: %v\n%s", err, svg)
 			}
 			first, _, _ := strings.Cut(out.String(), "\n")
-			if good := strings.HasPrefix(first, "Cutting to fit did the same work in 19s, and filled "); good != !slices.ContainsFunc(c.want, func(w string) bool { return strings.Contains(w, "fill more") }) && c.name != "no end is known" {
+			if good := strings.HasPrefix(first, "Cutting to fit did the same work in 19s, and filled "); good != !slices.ContainsFunc(
+				c.want, func(w string) bool { return strings.Contains(w, "fill more") }) && c.name != "no end is known" {
 				t.Errorf("it begins with %q", first)
 			}
 			if !strings.Contains(out.String(), "windows") && !strings.Contains(out.String(), "Windows") {
@@ -119,7 +123,8 @@ func TestConcludeJudges(t *testing.T) {
 	}
 	none, neither := full(), slow()
 	none.survived, neither.survived = 0, 0
-	if err := conclude(&bytes.Buffer{}, []*result{none, neither}, filepath.Join(t.TempDir(), "x.svg"), plan); err == nil || !strings.Contains(err.Error(), "lived through") {
+	if err := conclude(&bytes.Buffer{}, []*result{none, neither}, filepath.Join(t.TempDir(), "x.svg"), plan); err == nil ||
+		!strings.Contains(err.Error(), "lived through") {
 		t.Errorf("a kill that nothing lived through: %v", err)
 	}
 }
@@ -134,14 +139,17 @@ func TestAward(t *testing.T) {
 	frames := winnerOf(&pb.Job{Name: auctioned, Progress: 240, Unit: "frame", Trust: trust, History: []*pb.Subjob{
 		{Bid: &pb.Bid{}, Start: moment(0), End: moment(1.5)}, {Bid: &pb.Bid{}, Start: moment(2), End: moment(3)}, {Bid: &pb.Bid{}},
 	}})
-	count := winnerOf(&pb.Job{Name: "count-words", Progress: 400, Unit: "item", Trust: trust, History: []*pb.Subjob{{Bid: &pb.Bid{}, Start: moment(0), End: moment(7.5)}}})
-	queues := []*pb.Queue{{Settings: &pb.QueueSettings{Name: "default"}, Trust: trust}, {Settings: &pb.QueueSettings{Name: "unused"}, Trust: &pb.Trust{Believed: 1}}}
+	count := winnerOf(&pb.Job{Name: "count-words", Progress: 400, Unit: "item", Trust: trust,
+		History: []*pb.Subjob{{Bid: &pb.Bid{}, Start: moment(0), End: moment(7.5)}}})
+	queues := []*pb.Queue{{Settings: &pb.QueueSettings{Name: "default"}, Trust: trust}, {Settings: &pb.QueueSettings{Name: "unused"},
+		Trust: &pb.Trust{Believed: 1}}}
 	var out bytes.Buffer
 	if err := award(&out, []winner{frames, count}, queues, "70 frames"); err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	want := []string{
-		"count-words  400 items         1  7.5s     75%    83%", "frames       240 frames        3  2.5s     25%    83% (error 0.09 over 2 subjobs)  <- its agent",
+		"count-words  400 items         1  7.5s     75%    83%",
+		"frames       240 frames        3  2.5s     25%    83% (error 0.09 over 2 subjobs)  <- its agent",
 		"queue default would be believed to 83%", "the last it said: 70 frames",
 	}
 	rest := out.String()
@@ -173,7 +181,8 @@ func TestAPictureInAnyCase(t *testing.T) {
 	var out bytes.Buffer
 	r := side2("pieces", piece(0, 10, true), piece(10, 19, false))
 	r.ran, r.waited = 20*time.Second, 14*time.Second
-	if err := conclude(&out, []*result{r}, file, plan); err != nil || !strings.Contains(out.String(), "the machine was busy 70% of the time") {
+	if err := conclude(&out, []*result{r}, file, plan); err != nil ||
+		!strings.Contains(out.String(), "the machine was busy 70% of the time") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	if svg, err := os.ReadFile(file); err != nil || !bytes.Contains(svg, []byte("<svg")) {

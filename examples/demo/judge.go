@@ -72,7 +72,8 @@ func conclude(out io.Writer, sides []*result, file string, plan []reserved) erro
 	if whole {
 		fmt.Fprintln(out, outcome(sides, panels[0].Share(), panels[1].Share())+"\n")
 	}
-	if err := picture.Terminal(out, panels, columns(), terminal.Is(out) && os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == ""); err != nil {
+	if err := picture.Terminal(out, panels, columns(), terminal.Is(out) && os.Getenv("TERM") != "dumb" &&
+		os.Getenv("NO_COLOR") == ""); err != nil {
 		return err
 	}
 	fmt.Fprint(out, "\n"+weatherReport(sides))
@@ -128,7 +129,8 @@ func disturbed(sides []*result) bool {
 func outcome(sides []*result, a, b picture.Share) string {
 	pieces, blocks := sides[0].took(), sides[1].took()
 	if disturbed(sides) {
-		return fmt.Sprintf("All of the work was done on both sides, cut to fit in %s and in rigid blocks in %s. This machine is too busy to compare them.",
+		return fmt.Sprintf("All of the work was done on both sides, cut to fit in %s and in rigid blocks in %s. This machine is too "+
+			"busy to compare them.",
 			seconds(pieces), seconds(blocks))
 	}
 	verb := "did the same work in"
@@ -144,10 +146,12 @@ func judge(sides []*result, pieces, blocks picture.Share) error {
 	var wrong []error
 	comparable := !disturbed(sides)
 	if comparable && pieces.Ratio() <= blocks.Ratio() {
-		wrong = append(wrong, fmt.Errorf("cutting did not fill more: %.1f%% against %.1f%% in blocks", 100*pieces.Ratio(), 100*blocks.Ratio()))
+		wrong = append(wrong, fmt.Errorf("cutting did not fill more: %.1f%% against %.1f%% in blocks", 100*pieces.Ratio(),
+			100*blocks.Ratio()))
 	}
 	if comparable && sides[0].took() >= sides[1].took() {
-		wrong = append(wrong, fmt.Errorf("cut to fit, the same work took no less time: %s against %s in blocks, so what was filled was no gain",
+		wrong = append(wrong, fmt.Errorf("cut to fit, the same work took no less time: %s against %s in blocks, so what was filled was "+
+			"no gain",
 			seconds(sides[0].took()), seconds(sides[1].took())))
 	}
 	if known, total := knownEnds(sides[0].windows); 2*known < total || total == 0 {
@@ -155,7 +159,8 @@ func judge(sides []*result, pieces, blocks picture.Share) error {
 	}
 	// Both sides together: a single block may well end by itself while its daemon is away, which is as good.
 	if sides[0].survived+sides[1].survived == 0 {
-		wrong = append(wrong, fmt.Errorf("no subjob lived through the kill of the daemons: %d and %d ran before", sides[0].killed, sides[1].killed))
+		wrong = append(wrong, fmt.Errorf("no subjob lived through the kill of the daemons: %d and %d ran before", sides[0].killed,
+			sides[1].killed))
 	}
 	return errors.Join(wrong...)
 }

@@ -161,13 +161,15 @@ since() { echo $now; }
 	if want += "job d is FAILED: exit 3\nno\n"; err != nil || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
-	if got, err = script(t, ".", "", list+`live=1; now=8; show "1 of 3" 4 x "the daemon is killed"`); err != nil || strings.Contains(got, "\n") ||
+	if got, err = script(t, ".", "", list+`live=1; now=8; show "1 of 3" 4 x "the daemon is killed"`); err != nil ||
+		strings.Contains(got, "\n") ||
 		!strings.HasPrefix(got, "\r\x1b[K1 of 3") || !strings.HasSuffix(got, "62%  the daemon is killed") {
 		t.Errorf("on a terminal it is one line, drawn in place: %q, %v", got, err)
 	}
 }
 
-// TestWeather: a machine gets a storm that it bears, in lines that are in order, with a tenth of its memory left alone; or it is said why not.
+// TestWeather: a machine gets a storm that it bears, in lines that are in order, with a tenth of its memory left alone; or it is said why
+// not.
 func TestWeather(t *testing.T) {
 	const mib, gib = int64(1) << 20, int64(1) << 30
 	for _, c := range []struct {
@@ -195,7 +197,8 @@ func TestWeather(t *testing.T) {
 		}
 		var unit int64
 		var calm, severe, brink float64
-		if _, scanned := fmt.Sscan(said, &unit, &calm, &severe, &brink); err != nil || scanned != nil || calm >= severe || severe >= brink || brink > .9 {
+		if _, scanned := fmt.Sscan(said, &unit, &calm, &severe, &brink); err != nil || scanned != nil || calm >= severe ||
+			severe >= brink || brink > .9 {
 			t.Errorf("%s: %q, %v", c.name, said, err)
 			continue
 		}
@@ -203,11 +206,13 @@ func TestWeather(t *testing.T) {
 		if _, err := config.ParseDaemon("daemon.yml", []byte(text)); err != nil {
 			t.Errorf("%s: its file is\n%s%v", c.name, text, err)
 		}
-		// All three pass the severe line, also where it was rounded up, and none of them the emergency line; the two that leak have room below the calm one.
+		// All three pass the severe line, also where it was rounded up, and none of them the emergency line; the two that leak have room
+		// below the calm one.
 		above := func(line float64) int64 { return int64(line*1000+.5)*c.capacity/1000 - c.used }
 		all, leaks, own := unit*15/2, unit*9/2, 32*mib
 		if all <= above(severe) || all+3*own >= above(brink) || leaks+2*own >= above(calm) {
-			t.Errorf("%s: %d MiB in all, %d leak, and the lines are %d, %d and %d MiB above what is in use", c.name, all/mib, leaks/mib, above(calm)/mib,
+			t.Errorf("%s: %d MiB in all, %d leak, and the lines are %d, %d and %d MiB above what is in use", c.name, all/mib, leaks/mib,
+				above(calm)/mib,
 				above(severe)/mib, above(brink)/mib)
 		}
 	}
@@ -216,18 +221,21 @@ func TestWeather(t *testing.T) {
 // TestConcludeStorm: what came of a storm is said, and a job that failed, or a storm that goes on, ends this part.
 func TestConcludeStorm(t *testing.T) {
 	seen := func(suspended int) string {
-		return fmt.Sprintf("seen='\"suspended\": %d,\n\"recovered\": 1,\n\"readdressed\": 0,\n\"reclaimed\": 0,\n'\ndeclare -A row=([train]='===')\n", suspended)
+		return fmt.Sprintf("seen='\"suspended\": %d,\n\"recovered\": 1,\n\"readdressed\": 0,\n\"reclaimed\": 0,\n'\ndeclare -A "+
+			"row=([train]='===')\n", suspended)
 	}
 	const done = "jobs='train COMPLETED true 1 1 0'\n"
 	for _, c := range []struct{ name, lines, want string }{
-		{"a storm", seen(1) + done, "All three are complete: 1 stood still, 1 went on, 0 were asked to yield, 0 were ended. Nothing was done to train."},
+		{"a storm", seen(1) + done, "All three are complete: 1 stood still, 1 went on, 0 were asked to yield, 0 were ended. Nothing was " +
+			"done to train."},
 		{"none", strings.Replace(seen(0), `"recovered": 1`, `"recovered": 0`, 1) + done, "Nothing had to stand still"},
 		{"one that train felt", strings.Replace(seen(1), "===", "=s=", 1) + done, "0 were ended.\n"},
 		{"a job that failed", seen(1) + "jobs='train FAILED true 1 1 0 exit 3'\n", "the storm: job train is FAILED: exit 3"},
 		{"one that goes on", seen(1) + "grown=83886080 jobs='train RUNNING false 0 1 1'\n", "80 MiB more in use than at its start"},
 	} {
 		got, err := script(t, ".", "", c.lines+"conclude_storm")
-		if bad := strings.Contains(c.name, "job") || strings.Contains(c.name, "goes on"); (err != nil) != bad || !strings.Contains(got, c.want) {
+		if bad := strings.Contains(c.name, "job") || strings.Contains(c.name, "goes on"); (err != nil) != bad ||
+			!strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
@@ -238,7 +246,8 @@ func TestHold(t *testing.T) {
 	begin := func(from, to, pace string) (*exec.Cmd, string) {
 		dir := t.TempDir()
 		cmd := exec.Command("bash", "hold.sh", "2000000", "5000000", pace)
-		cmd.Env = append(os.Environ(), "SLUICE_FROM="+from, "SLUICE_TO="+to, "SLUICE_OUTPUT_DIR="+dir, "SLUICE_PROGRESS_FILE="+filepath.Join(dir, "progress"))
+		cmd.Env = append(os.Environ(), "SLUICE_FROM="+from, "SLUICE_TO="+to, "SLUICE_OUTPUT_DIR="+dir, "SLUICE_PROGRESS_FILE="+
+			filepath.Join(dir, "progress"))
 		return cmd, dir
 	}
 	cmd, dir := begin("2", "5", "0.001")

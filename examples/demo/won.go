@@ -76,7 +76,8 @@ func award(out io.Writer, won []winner, queues []*pb.Queue, said string) error {
 		fmt.Fprintf(out, "  %-12s %-11s %7d  %-6s %4.0f%%   %3.0f%% (error %.2f over %d subjobs)%s\n", w.job, w.units, w.bids,
 			seconds(w.held), 100*float64(w.held)/float64(max(sum, 1)), 100*w.trust.GetBelieved(), w.trust.GetError(), w.trust.GetSeen(), by)
 		if w.bids == 0 || w.bids < w.pieces {
-			wrong = append(wrong, fmt.Errorf("job %s won %d windows with a bid and ran in %d: want each won, and at least one", w.job, w.bids, w.pieces))
+			wrong = append(wrong, fmt.Errorf("job %s won %d windows with a bid and ran in %d: want each won, and at least one", w.job,
+				w.bids, w.pieces))
 		}
 		if w.trust.GetSeen() == 0 {
 			wrong = append(wrong, fmt.Errorf("nothing that job %s declared was held against what it did", w.job))

@@ -3,10 +3,13 @@ package archtest
 import (
 	"bytes"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxLines is the largest a source file may be: one file, one idea.
@@ -19,6 +22,39 @@ func Length(name string, content []byte) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s has %d lines, more than %d: split it by idea", name, lines, MaxLines)}
+}
+
+// MaxColumns is the widest a source line may be; a tab counts as 4.
+const MaxColumns = 140
+
+// Width checks the lines of one Go file against MaxColumns. A literal can't be broken: lines of a raw string, and those that hold a
+// string longer than half of a line, are as wide as they are.
+func Width(name string, content []byte) []string {
+	if Generated(content) {
+		return nil
+	}
+	literal := map[int]bool{}
+	files := token.NewFileSet()
+	file := files.AddFile(name, -1, len(content))
+	var s scanner.Scanner
+	s.Init(file, content, nil, 0)
+	for pos, tok, text := s.Scan(); tok != token.EOF; pos, tok, text = s.Scan() {
+		if tok == token.STRING && (text[0] == '`' || len(text) > MaxColumns/2) {
+			for i := range strings.Count(text, "\n") + 1 {
+				literal[file.Line(pos)+i] = true
+			}
+		}
+	}
+	var bad []string
+	line := 0
+	for text := range strings.Lines(string(content)) {
+		line++
+		columns := utf8.RuneCountInString(strings.TrimSuffix(text, "\n")) + 3*strings.Count(text, "\t")
+		if columns > MaxColumns && !literal[line] {
+			bad = append(bad, fmt.Sprintf("%s:%d has %d columns, more than %d", name, line, columns, MaxColumns))
+		}
+	}
+	return bad
 }
 
 // Generated says whether a Go file carries the standard mark of generated code before its package clause.
@@ -88,7 +124,8 @@ func Paths(name, text string, exists func(string) bool) []string {
 	if strings.HasPrefix(name, "docs/adr/") || name == "CHANGELOG.md" {
 		return nil
 	}
-	for _, m := range regexp.MustCompile("`((?:internal|cmd|test|bench|sdk|tools|docs|core|edge|lab|host|face)/[\\w./-]*\\w)`").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(
+		"`((?:internal|cmd|test|bench|sdk|tools|docs|core|edge|lab|host|face)/[\\w./-]*\\w)`").FindAllStringSubmatch(text, -1) {
 		if !exists(m[1]) && !exists("internal/"+m[1]) {
 			bad = append(bad, fmt.Sprintf("%s names %s, which does not exist", name, m[1]))
 		}

@@ -68,7 +68,8 @@ func Direction(pkgs []Package) []string {
 			case to < 0:
 				bad = append(bad, fmt.Sprintf("%s imports %s, which is in none of the wings", p.Path, imp))
 			case !slices.Contains(wings[from].below, wings[to].dir):
-				bad = append(bad, fmt.Sprintf("%s imports %s: arrows point down only, and %s is not below %s", p.Path, imp, wings[to].dir, wings[from].dir))
+				bad = append(bad, fmt.Sprintf("%s imports %s: arrows point down only, and %s is not below %s", p.Path, imp, wings[to].dir,
+					wings[from].dir))
 			}
 		}
 	}
@@ -81,8 +82,12 @@ func Direction(pkgs []Package) []string {
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3,
 	"health": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "civil": 3, "trp": 3, "joint": 4, "job": 4, "reclaim": 5,
-	"forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7, "market/score": 7, "market/trust": 7, "market/clearing": 7, "gang": 7, "federation/loan": 7, "policy": 8, "atomizer": 8, "capture": 7,
-	"foresight": 8, "actor": 8, "federation/search": 8, "federation/visits": 9, "gate/jobs": 8, "gate/queues": 8, "gate/names": 8, "gate/stock": 9, "federation/drain": 9, "federation/homes": 10, "market": 9, "home": 9, "home/view": 10, "backfill": 10, "federation/floor": 10, "federation/lend": 11, "federation/borrow": 11, "federation/seek": 11, "gate": 12, "zone": 12, "node": 12, "arrangement": 13,
+	"forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7, "market/score": 7,
+	"market/trust": 7, "market/clearing": 7, "gang": 7, "federation/loan": 7, "policy": 8, "atomizer": 8, "capture": 7,
+	"foresight": 8, "actor": 8, "federation/search": 8, "federation/visits": 9, "gate/jobs": 8, "gate/queues": 8, "gate/names": 8,
+	"gate/stock": 9, "federation/drain": 9, "federation/homes": 10, "market": 9, "home": 9, "home/view": 10, "backfill": 10,
+	"federation/floor": 10, "federation/lend": 11, "federation/borrow": 11, "federation/seek": 11, "gate": 12, "zone": 12, "node": 12,
+	"arrangement": 13,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -105,7 +110,8 @@ func CoreLevels(pkgs []Package) []string {
 				continue
 			}
 			if level >= own {
-				bad = append(bad, fmt.Sprintf("%s imports %s: %s stands on level %d of the core, %s on %d", p.Path, imp, from, own, to, level))
+				bad = append(bad, fmt.Sprintf("%s imports %s: %s stands on level %d of the core, %s on %d", p.Path, imp, from, own, to,
+					level))
 			}
 		}
 	}
@@ -156,17 +162,21 @@ func levelOf(path string) (name string, level int) {
 
 // extension points, and the folders below them that are no kinds, with the reason.
 var extensionPoints = map[string][]string{
-	"internal/lab/planner":    {"book", "ends", "greedy", "head", "place", "pool", "preempt", "queue", "ranked"}, // what planners are made of: those that decide about time, and (place) those about places
+	// what planners are made of: those that decide about time, and (place) those about places
+	"internal/lab/planner":    {"book", "ends", "greedy", "head", "place", "pool", "preempt", "queue", "ranked"},
 	"internal/core/policy":    nil,
 	"internal/edge/archive":   nil,
 	"internal/edge/executor":  {"shim"}, // files and layout that the process kind shares with the supervisor
 	"internal/edge/fabric":    nil,
 	"internal/edge/inventory": nil,
-	"internal/edge/journal":   {"disk"},                                             // the file system that a log is written to
-	"internal/edge/store":     {"files", "tree"},                                    // what the kinds in a file system share; directories as objects
-	"internal/edge/survival":  {"sense", "watch"},                                   // what the kernel says, for all kinds; the process beside the daemon that uses a kind
-	"internal/lab/swarm":      {"fluid", "line", "meter", "pool", "queue", "world"}, // theory beside them, who waits at a scheduler and what it believes, what a call takes, queues, and the simulator that drives them
-	"internal/lab/trace":      nil,
+	"internal/edge/journal":   {"disk"}, // the file system that a log is written to
+	// what the kinds in a file system share; directories as objects
+	"internal/edge/store": {"files", "tree"},
+	// what the kernel says, for all kinds; the process beside the daemon that uses a kind
+	"internal/edge/survival": {"sense", "watch"},
+	// theory beside them, who waits at a scheduler and what it believes, what a call takes, queues, and the simulator that drives them
+	"internal/lab/swarm": {"fluid", "line", "meter", "pool", "queue", "world"},
+	"internal/lab/trace": nil,
 }
 
 // kindOf splits the path of a kind into extension point and kind; ok is false for everything else, the table (all) and
@@ -219,8 +229,10 @@ func Tables(pkgs []Package) []string {
 			table[path.Dir(p.Path)] = &pkgs[i]
 		}
 		for _, imp := range p.Imports {
-			if path.Base(inner(imp)) == "all" && !under(p.Path, "internal/face/cli") && !under(p.Path, "internal/lab/cli") && !under(p.Path, "cmd") && !under(p.Path, "bench") {
-				bad = append(bad, fmt.Sprintf("%s imports the table %s: only the commands, cmd, bench and tests may choose among kinds", p.Path, imp))
+			if path.Base(inner(imp)) == "all" && !under(p.Path, "internal/face/cli") && !under(p.Path, "internal/lab/cli") &&
+				!under(p.Path, "cmd") && !under(p.Path, "bench") {
+				bad = append(bad, fmt.Sprintf("%s imports the table %s: only the commands, cmd, bench and tests may choose among kinds",
+					p.Path, imp))
 			}
 		}
 	}
@@ -246,8 +258,8 @@ type Forbidden struct {
 	Why    string
 }
 
-// Kubernetes are the folders that may import its client. What is there is behind the build tag of that name, and the kinds among them are the operator's: no daemon
-// is configured with one.
+// Kubernetes are the folders that may import its client. What is there is behind the build tag of that name, and the kinds among them are
+// the operator's: no daemon is configured with one.
 var Kubernetes = []string{"internal/edge/executor/kubernetes", "internal/edge/inventory/kubernetes", "internal/face/operator", "test/kube"}
 
 // forbidden imports that the order of wings does not already exclude.
@@ -275,7 +287,8 @@ func Forbids(pkgs []Package) []string {
 	var bad []string
 	for _, p := range pkgs {
 		for _, rule := range forbidden {
-			if rule.In != "" && !under(p.Path, rule.In) || slices.ContainsFunc(rule.Except, func(e string) bool { return under(p.Path, e) }) {
+			if rule.In != "" && !under(p.Path, rule.In) ||
+				slices.ContainsFunc(rule.Except, func(e string) bool { return under(p.Path, e) }) {
 				continue
 			}
 			for _, imp := range p.Imports {

@@ -42,28 +42,36 @@ func TestPlantedImports(t *testing.T) {
 	}{
 		"down is fine": {Direction, []Package{
 			imports("cmd/sluice", "internal/face/cli"), imports("internal/face/cli", "internal/edge/journal", "internal/core/job", "os"),
-			imports("internal/lab/sim", "internal/edge/tape"), imports("internal/host", "internal/edge/tape"), imports("internal/archtest", "internal/face/cli"),
+			imports("internal/lab/sim", "internal/edge/tape"), imports("internal/host", "internal/edge/tape"),
+			imports("internal/archtest", "internal/face/cli"),
 		}, nil},
 		"edge to host": {Direction, []Package{imports("internal/edge/wire", "internal/host")}, []string{"arrows point down only"}},
-		"core to edge": {Direction, []Package{imports("internal/core/job", "internal/edge/journal")}, []string{"internal/edge is not below internal/core"}},
-		"live to lab": {Direction, []Package{imports("internal/host", "internal/lab/sim"), imports("internal/face/cli", "internal/lab/report")},
+		"core to edge": {Direction, []Package{imports("internal/core/job", "internal/edge/journal")},
+			[]string{"internal/edge is not below internal/core"}},
+		"live to lab": {Direction, []Package{imports("internal/host", "internal/lab/sim"),
+			imports("internal/face/cli", "internal/lab/report")},
 			[]string{"internal/lab is not below internal/host", "internal/lab is not below internal/face"}},
-		"lab to live": {Direction, []Package{imports("internal/lab/cli", "internal/face/cli"), imports("internal/lab/sim", "internal/host")},
+		"lab to live": {Direction, []Package{imports("internal/lab/cli", "internal/face/cli"),
+			imports("internal/lab/sim", "internal/host")},
 			[]string{"internal/face is not below internal/lab", "internal/host is not below internal/lab"}},
 		"face to cmd":     {Direction, []Package{imports("internal/face/cli", "cmd/sluice")}, []string{"arrows point down only"}},
 		"core to no wing": {Direction, []Package{imports("internal/core/job", "internal/archtest")}, []string{"none of the wings"}},
 
-		"levels":         {CoreLevels, []Package{imports("internal/core/zone", "internal/core/market", "internal/core/job", "slices"), imports("internal/core/policy/shortest", "internal/core/policy")}, nil},
+		"levels": {CoreLevels, []Package{imports("internal/core/zone", "internal/core/market", "internal/core/job", "slices"),
+			imports("internal/core/policy/shortest", "internal/core/policy")}, nil},
 		"actor to actor": {CoreLevels, []Package{imports("internal/core/zone", "internal/core/node")}, []string{"level 12"}},
 		"upward":         {CoreLevels, []Package{imports("internal/core/trp", "internal/core/job")}, []string{"trp stands on level 3"}},
 		"fence": {Fence, []Package{
-			imports("internal/core/zone", "internal/core/federation/search"), imports("internal/core/federation/search", "internal/core/federation/flow"),
-			imports("internal/core/market", "internal/core/federation/flow"), imports("internal/edge/config", "internal/core/federation/flow"),
+			imports("internal/core/zone", "internal/core/federation/search"),
+			imports("internal/core/federation/search", "internal/core/federation/flow"),
+			imports("internal/core/market", "internal/core/federation/flow"),
+			imports("internal/edge/config", "internal/core/federation/flow"),
 		}, []string{"internal/core/market imports"}},
 		"unknown": {CoreLevels, []Package{imports("internal/core/helpers")}, []string{`add "helpers"`}},
 
 		"siblings": {Siblings, []Package{
-			imports("internal/edge/executor/process", "internal/edge/executor", "internal/edge/executor/shim", "internal/edge/executor/process/ns"),
+			imports("internal/edge/executor/process", "internal/edge/executor", "internal/edge/executor/shim",
+				"internal/edge/executor/process/ns"),
 			imports("internal/edge/executor/fake", "internal/edge/executor/process"),
 		}, []string{"executor/fake imports its sibling"}},
 		"siblings of two points": {Siblings, []Package{imports("internal/edge/executor/process", "internal/edge/journal/local")}, nil},
@@ -71,7 +79,8 @@ func TestPlantedImports(t *testing.T) {
 		"tables": {Tables, []Package{
 			imports("internal/edge/journal/all", "internal/edge/journal/local"), imports("internal/edge/journal/local"),
 			imports("internal/edge/journal/memory"), imports("internal/edge/journal/journaltest"), imports("internal/edge/fabric/memory"),
-			imports("internal/face/cli", "internal/edge/journal/all"), imports("bench/live", "internal/edge/journal/all"), imports("internal/host", "internal/edge/journal/all"),
+			imports("internal/face/cli", "internal/edge/journal/all"), imports("bench/live", "internal/edge/journal/all"),
+			imports("internal/host", "internal/edge/journal/all"),
 		}, []string{"internal/host imports the table", "journal/memory is not in the table"}},
 
 		"forbidden": {Forbids, []Package{
@@ -80,21 +89,28 @@ func TestPlantedImports(t *testing.T) {
 		}, []string{"timeline: a driver", "clearing: a driver", "talk to Kubernetes"}},
 
 		"pure": {Pure, []Package{
-			imports("internal/core/job", "slices", "internal/core/quantity"), imports("internal/core/policy/policytest", "os", "pgregory.net/rapid"),
-			imports("internal/core/zone", "os"), imports("internal/core/trp", "gonum.org/v1/gonum/stat"), imports("internal/core/gate", "sync", "internal/edge/wire"),
-			imports("internal/core/node", "internal/core/policy/policytest"), imports("internal/edge/wire", "os"), imports("internal/core/policy/shortest", "os"),
-		}, []string{"zone imports os", "gonum", "gate imports sync", "gate imports " + Module + "/internal/edge/wire", "policytest", "shortest imports os"}},
+			imports("internal/core/job", "slices", "internal/core/quantity"), imports("internal/core/policy/policytest", "os",
+				"pgregory.net/rapid"),
+			imports("internal/core/zone", "os"), imports("internal/core/trp", "gonum.org/v1/gonum/stat"),
+			imports("internal/core/gate", "sync", "internal/edge/wire"),
+			imports("internal/core/node", "internal/core/policy/policytest"), imports("internal/edge/wire", "os"),
+			imports("internal/core/policy/shortest", "os"),
+		}, []string{"zone imports os", "gonum", "gate imports sync", "gate imports " + Module + "/internal/edge/wire", "policytest",
+			"shortest imports os"}},
 		"tests of the core": {PureTests, []Package{
-			{Path: "internal/core/zone", TestImports: []string{"testing", "os", "pgregory.net/rapid", Module + "/internal/core/policy/all"}},
+			{Path: "internal/core/zone", TestImports: []string{"testing", "os", "pgregory.net/rapid",
+				Module + "/internal/core/policy/all"}},
 			{Path: "internal/core/timeline", TestImports: []string{Module + "/internal/lab/trace", Module + "/internal/archtest"}},
 			{Path: "internal/edge/wire", TestImports: []string{Module + "/internal/lab/trace"}},
 		}, []string{"the tests of internal/core/timeline import " + Module + "/internal/lab/trace"}},
 	} {
 		t.Run(name, func(t *testing.T) { want(t, c.rule(c.pkgs), c.want...) })
 	}
-	want(t, Supervisor([]string{"os", "internal/abi", Module + "/internal/edge/executor/shim", "golang.org/x/sys/unix", "github.com/spf13/cobra", "golang.org/x/tools/go/ast"}),
+	want(t, Supervisor([]string{"os", "internal/abi", Module + "/internal/edge/executor/shim", "golang.org/x/sys/unix",
+		"github.com/spf13/cobra", "golang.org/x/tools/go/ast"}),
 		"github.com/spf13/cobra", "golang.org/x/tools")
-	want(t, Without("x", []string{"os", "github.com/minion/x", "github.com/minio/minio-go/v7"}, "github.com/minio"), "reaches github.com/minio/minio-go/v7")
+	want(t, Without("x", []string{"os", "github.com/minion/x", "github.com/minio/minio-go/v7"}, "github.com/minio"),
+		"reaches github.com/minio/minio-go/v7")
 }
 
 // check parses and type-checks one planted file.
@@ -146,7 +162,8 @@ func generic[M ~map[K]V, K comparable, V any](m M) (n int) {
 	return n
 }
 `)
-	want(t, MapRanges(fset, f, info), "planted.go:19:2: //sluice:sorted says no reason", "planted.go:9:2: range over a map", "planted.go:27:2: range over a map")
+	want(t, MapRanges(fset, f, info), "planted.go:19:2: //sluice:sorted says no reason", "planted.go:9:2: range over a map",
+		"planted.go:27:2: range over a map")
 }
 
 func TestPlantedMapIterators(t *testing.T) {
@@ -173,7 +190,8 @@ func all(m map[string]int) (out []string) {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return len(a) - len(b) })
 }
 `)
-	want(t, MapIterators(fset, f, info), "planted.go:11:17: maps.Keys", "planted.go:14:23: maps.Keys", "planted.go:15:10: maps.Values", "planted.go:20:2: maps.DeleteFunc")
+	want(t, MapIterators(fset, f, info), "planted.go:11:17: maps.Keys", "planted.go:14:23: maps.Keys", "planted.go:15:10: maps.Values",
+		"planted.go:20:2: maps.DeleteFunc")
 }
 
 func TestPlantedFloats(t *testing.T) {
@@ -199,11 +217,13 @@ func TestPlantedTables(t *testing.T) {
 	want(t, Stale(func(name string) bool {
 		return name != "internal/core/forecast" && name != "internal/edge/executor/shim"
 	}),
-		"coreLevel of internal/archtest names internal/core/forecast", "extensionPoints of internal/archtest names internal/edge/executor/shim")
+		"coreLevel of internal/archtest names internal/core/forecast",
+		"extensionPoints of internal/archtest names internal/edge/executor/shim")
 }
 
 func TestPlantedSource(t *testing.T) {
-	fset, f, _ := check(t, "package planted\n\ntype a struct {\n\tB int `json:\"b\"`\n\tC int\n}\n\nfunc run(c chan int) {\n\tgo run(nil)\n\tc <- 1\n}\n")
+	fset, f, _ := check(t, "package planted\n\ntype a struct {\n\tB int `json:\"b\"`\n\tC int\n}\n\nfunc run(c chan int) {\n\tgo "+
+		"run(nil)\n\tc <- 1\n}\n")
 	want(t, StructTags(fset, f), "planted.go:4:8")
 	want(t, Goroutines(fset, f), "planted.go:8:12", "planted.go:9:2", "planted.go:10:2")
 
@@ -223,7 +243,8 @@ func tidy(dir string) error {
 	return do(dir)
 }
 `)
-	want(t, TreeWalks(fset, f), "planted.go:11:2: //sluice:trusted says no reason", "planted.go:9:6: filepath.WalkDir follows links", "planted.go:13:8: os.RemoveAll")
+	want(t, TreeWalks(fset, f), "planted.go:11:2: //sluice:trusted says no reason", "planted.go:9:6: filepath.WalkDir follows links",
+		"planted.go:13:8: os.RemoveAll")
 
 	want(t, PackageComments("x", []*ast.File{f}), "no package comment")
 	doc := &ast.File{Doc: &ast.CommentGroup{}}
@@ -257,7 +278,8 @@ func TestHops(t *testing.T) {
 		return "package zone\n\nfunc (z *Zone) ask(now int) {\n}\n\nfunc free() {}\n", name == "internal/core/zone/a.go"
 	}
 	want(t, Hops("| 1 | x `y` | `zone/a.go` `ask`, `free` |\n", read))
-	want(t, Hops("| 1 | x | `zone/a.go` `asks`, `zone/b.go` `c` |\n", read), "asks of internal/core/zone/a.go", "internal/core/zone/b.go, which does not exist")
+	want(t, Hops("| 1 | x | `zone/a.go` `asks`, `zone/b.go` `c` |\n", read), "asks of internal/core/zone/a.go",
+		"internal/core/zone/b.go, which does not exist")
 	want(t, Hops("no table", read), "the walk is gone")
 }
 
@@ -274,7 +296,16 @@ func TestPlantedPage(t *testing.T) {
 }
 
 func TestPlantedDependencies(t *testing.T) {
-	mod := "module a.b/c\n\ngo 1.26.0\n\nrequire (\n\tx.org/one v1.0.0\n\tx.org/one/two v1.0.0\n\tx.org/far v1.0.0 // indirect\n)\n\nrequire y.io/z v2.1.0\n"
+	mod := "module a.b/c\n\ngo 1.26.0\n\nrequire (\n\tx.org/one v1.0.0\n\tx.org/one/two v1.0.0\n\tx.org/far v1.0.0 // " +
+		"indirect\n)\n\nrequire y.io/z v2.1.0\n"
 	want(t, Dependencies(mod, "| x.org/one v1.0.0, x.org/one/two | for |\n| y.io/z | for |\n"))
 	want(t, Dependencies(mod, "| x.org/one/two | for x.org/one |\n"), "x.org/one:", "y.io/z")
+}
+
+func TestPlantedWidth(t *testing.T) {
+	wide := strings.Repeat("x", 141)
+	want(t, Width("x.go", []byte("package x\n\nvar a = `\n"+wide+"\n`\n\nvar b = \""+wide+"\"\n")))
+	want(t, Width("x.go", []byte("// Code generated by hand. DO NOT EDIT.\n\npackage x\n// "+wide+"\n")))
+	want(t, Width("x.go", []byte("package x\n\n// "+wide+"\nvar c = \"short\" // "+wide+"\n\n\t\t// "+wide[:130]+"\n")),
+		"x.go:3 has 144 columns", "x.go:4", "x.go:6 has 141 columns")
 }

@@ -39,7 +39,8 @@ func Pure(pkgs []Package) []string {
 			case to == "" && slices.Contains(coreMayImport, imp):
 			case to != "" && inCore(to):
 			default:
-				bad = append(bad, fmt.Sprintf("%s imports %s: the core may import itself and %s", p.Path, imp, strings.Join(coreMayImport, ", ")))
+				bad = append(bad, fmt.Sprintf("%s imports %s: the core may import itself and %s", p.Path, imp,
+					strings.Join(coreMayImport, ", ")))
 			}
 		}
 	}
@@ -55,7 +56,8 @@ func PureTests(pkgs []Package) []string {
 		}
 		for _, imp := range p.TestImports {
 			if to := inner(imp); wingOf(to) >= 0 && !under(to, "internal/core") {
-				bad = append(bad, fmt.Sprintf("the tests of %s import %s: a test of the core needs nothing above it; move the test up", p.Path, imp))
+				bad = append(bad, fmt.Sprintf("the tests of %s import %s: a test of the core needs nothing above it; move the test up",
+					p.Path, imp))
 			}
 		}
 	}
@@ -78,7 +80,8 @@ func MapIterators(fset *token.FileSet, file *ast.File, info *types.Info) []strin
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if slices.Contains(ordering["slices"], of(info, n.Fun, "slices")) || slices.Contains(ordering["maps"], of(info, n.Fun, "maps")) {
+			if slices.Contains(ordering["slices"], of(info, n.Fun, "slices")) ||
+				slices.Contains(ordering["maps"], of(info, n.Fun, "maps")) {
 				for _, arg := range n.Args {
 					if call, ok := arg.(*ast.CallExpr); ok {
 						sorted[call.Fun] = true
@@ -88,7 +91,8 @@ func MapIterators(fset *token.FileSet, file *ast.File, info *types.Info) []strin
 		case *ast.SelectorExpr:
 			name, at := of(info, n, "maps"), fset.Position(n.Pos())
 			if slices.Contains(unordered, name) && !sorted[n] && !excused[at.Line] {
-				bad = append(bad, fmt.Sprintf("%s: maps.%s has another order in every run: sort it at once (slices.Sorted), or say with %s why the order cannot be seen", at, name, Sorted))
+				bad = append(bad, fmt.Sprintf("%s: maps.%s has another order in every run: sort it at once (slices.Sorted), or say with "+
+					"%s why the order cannot be seen", at, name, Sorted))
 			}
 		}
 		return true
@@ -133,7 +137,8 @@ var floats = map[string]string{
 	"internal/core/trp/ensemble.go":                 "a quantile of the beta distribution, rounded to bytes in a table",
 	"internal/core/trp/excess.go":                   "a chance, for people",
 	"internal/core/trp/phases.go":                   "quantiles, rounded up to bytes in a table",
-	"internal/core/trp/peak.go":                     "the mean and the deviation of a peak, rounded up to bytes, and quantiles, to millionths",
+	"internal/core/trp/peak.go": "the mean and the deviation of a peak, rounded up to bytes, and quantiles, to " +
+		"millionths",
 }
 
 // Floats finds floating-point numbers in a file of the core that is not listed. name is relative to the repository.
@@ -150,7 +155,8 @@ func Floats(name string, fset *token.FileSet, file *ast.File, info *types.Info) 
 		}
 		if at := fset.Position(e.Pos()); at.Line != last { // once a line
 			last = at.Line
-			bad = append(bad, fmt.Sprintf("%s: floating point in the core: calculate with integers, or list the file in internal/archtest/pure.go with how its results leave it", at))
+			bad = append(bad, fmt.Sprintf("%s: floating point in the core: calculate with integers, or list the file in "+
+				"internal/archtest/pure.go with how its results leave it", at))
 		}
 		return false
 	})

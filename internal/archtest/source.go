@@ -23,7 +23,8 @@ func MapRanges(fset *token.FileSet, file *ast.File, info *types.Info) []string {
 		}
 		at := fset.Position(loop.Pos())
 		if isMap(info.TypeOf(loop.X)) && !excused[at.Line] {
-			bad = append(bad, fmt.Sprintf("%s: range over a map: iterate sorted keys, or say with %s why the order cannot be seen", at, Sorted))
+			bad = append(bad, fmt.Sprintf("%s: range over a map: iterate sorted keys, or say with %s why the order cannot be seen", at,
+				Sorted))
 		}
 		return true
 	})
@@ -73,7 +74,8 @@ func StructTags(fset *token.FileSet, file *ast.File) []string {
 	var bad []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		if f, ok := n.(*ast.Field); ok && f.Tag != nil {
-			bad = append(bad, fmt.Sprintf("%s: struct tag in the core: give the type of the wire or the config its own struct", fset.Position(f.Tag.Pos())))
+			bad = append(bad, fmt.Sprintf("%s: struct tag in the core: give the type of the wire or the config its own struct",
+				fset.Position(f.Tag.Pos())))
 		}
 		return true
 	})

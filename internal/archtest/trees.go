@@ -33,7 +33,8 @@ func TreeWalks(fset *token.FileSet, file *ast.File) []string {
 			return true
 		}
 		if at := fset.Position(call.Pos()); !excused[at.Line] {
-			bad = append(bad, fmt.Sprintf("%s: %s.%s follows links, and may run as root in a subjob's tree: use package foreign, or say with %s why nobody else can put one there",
+			bad = append(bad, fmt.Sprintf("%s: %s.%s follows links, and may run as root in a subjob's tree: use package foreign, or say "+
+				"with %s why nobody else can put one there",
 				at, from.Name, call.Sel.Name, Trusted))
 		}
 		return true

@@ -65,7 +65,8 @@ func (z *caller) Step(_ quantity.Instant, in protocol.Message, out *protocol.Out
 	switch {
 	case in.Kind == protocol.Attend && in.Body.(*protocol.Attendance).Present && z.seen[in.Job] != in.Session:
 		z.seen[in.Job] = in.Session
-		say(protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: in.Session%1000 + 1, Most: 2, Windows: make([]protocol.Advert, 2)}})
+		say(protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: in.Session%1000 + 1, Most: 2,
+			Windows: make([]protocol.Advert, 2)}})
 	case in.Kind == protocol.Answer && len(in.Body.(*protocol.Proposal).Variants) > 0:
 		m := protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: in.Body.(*protocol.Proposal).Round}}
 		for _, v := range in.Body.(*protocol.Proposal).Variants {
@@ -74,7 +75,8 @@ func (z *caller) Step(_ quantity.Instant, in protocol.Message, out *protocol.Out
 		say(m)
 	case in.Kind == protocol.Answer:
 		z.fact(out, protocol.Fact{Kind: protocol.Ended, Job: in.Job})
-		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: in.Body.(*protocol.Proposal).Round, Notices: []protocol.Notice{{Kind: protocol.Concluded}}}})
+		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: in.Body.(*protocol.Proposal).Round,
+			Notices: []protocol.Notice{{Kind: protocol.Concluded}}}})
 	}
 }
 
@@ -136,8 +138,10 @@ func TestNegotiation(t *testing.T) {
 	for i := range variants {
 		variants[i].ID = uint32(i)
 	}
-	got, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: session, Wait: time.Minute, Answers: []Answer{{Round: round, Variants: variants}, {Round: round + 1}}})
-	if err != nil || len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "the last 1 variants were cut off") || !strings.Contains(got.Notes[1], "no answer is waited for") {
+	got, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: session, Wait: time.Minute,
+		Answers: []Answer{{Round: round, Variants: variants}, {Round: round + 1}}})
+	if err != nil || len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "the last 1 variants were cut off") ||
+		!strings.Contains(got.Notes[1], "no answer is waited for") {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for len(got.Events) == 0 {
@@ -152,7 +156,8 @@ func TestNegotiation(t *testing.T) {
 	if err != nil || len(got.Notes) != 1 {
 		t.Errorf("a second answer: %+v, %v", got, err)
 	}
-	if heard := b.all(protocol.Answer); len(heard) != 1 || len(heard[0].Body.(*protocol.Proposal).Variants) != 4 || heard[0].Session != session || heard[0].Job != "a" || heard[0].From != (protocol.Address{Role: protocol.Bidder, ID: "a"}) {
+	if heard := b.all(protocol.Answer); len(heard) != 1 || len(heard[0].Body.(*protocol.Proposal).Variants) != 4 ||
+		heard[0].Session != session || heard[0].Job != "a" || heard[0].From != (protocol.Address{Role: protocol.Bidder, ID: "a"}) {
 		t.Errorf("the zone heard %+v", heard)
 	}
 	if err := stop(); err != nil {
@@ -257,7 +262,8 @@ func TestTheNewestAgentWins(t *testing.T) {
 		t.Errorf("the newest: %v", err)
 	}
 	list := b.all(protocol.Attend)
-	if len(list) != 2 || list[0].Session != first || list[1].Session != second || !list[1].Body.(*protocol.Attendance).Present || len(b.all(protocol.Answer)) != 0 {
+	if len(list) != 2 || list[0].Session != first || list[1].Session != second || !list[1].Body.(*protocol.Attendance).Present ||
+		len(b.all(protocol.Answer)) != 0 {
 		t.Errorf("the zone heard %+v", list)
 	}
 }
@@ -278,7 +284,8 @@ func TestSilentAgentIsGone(t *testing.T) {
 		}
 		for range 3 {
 			time.Sleep(agents.AgentGone - time.Millisecond)
-			if got, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: session, Wait: MaxWait}); err != nil || len(got.Events) > 0 {
+			if got, err := h.Negotiate(t.Context(), Negotiation{Job: "a", Session: session, Wait: MaxWait}); err != nil ||
+				len(got.Events) > 0 {
 				t.Fatalf("%+v, %v", got, err)
 			}
 		}
@@ -350,7 +357,8 @@ func TestWhatWasLostWaits(t *testing.T) {
 		}
 		begin = time.Now()
 		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Notices: []protocol.Notice{{Kind: protocol.Lost}}}})
-		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Notices: []protocol.Notice{{Kind: protocol.Lost}, {Kind: protocol.Awarded}}}})
+		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Notices: []protocol.Notice{{Kind: protocol.Lost},
+			{Kind: protocol.Awarded}}}})
 		if got, took = poll(); len(got.Events) != 2 || took != 0 {
 			t.Errorf("awarded: %+v after %v, want both at once", got, took)
 		}

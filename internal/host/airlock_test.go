@@ -48,9 +48,11 @@ func TestAirlocksOfAllNodes(t *testing.T) {
 		return status.AirlockStep{At: at, Step: what, Job: "j", Generation: g}
 	}
 	one, two := &strained{}, &strained{}
-	one.lock = status.Airlock{Node: "n-1", Strain: status.Strain{MemoryReading: status.MemoryReading{Level: "severe", Used: 93, Capacity: 100}, Standing: 1, Suspended: 2, Stood: 3 * time.Second, OverLine: time.Second},
+	one.lock = status.Airlock{Node: "n-1", Strain: status.Strain{MemoryReading: status.MemoryReading{Level: "severe", Used: 93,
+		Capacity: 100}, Standing: 1, Suspended: 2, Stood: 3 * time.Second, OverLine: time.Second},
 		Steps: []status.AirlockStep{step(5, "suspended", 1), step(10, "suspended", 2), step(30, "ended", 2)}}
-	two.lock = status.Airlock{Node: "n-2", Strain: status.Strain{MemoryReading: one.lock.Strain.MemoryReading, Standing: 1, Suspended: 1, Reclaimed: 4, Stood: time.Second, OverLine: 2 * time.Second},
+	two.lock = status.Airlock{Node: "n-2", Strain: status.Strain{MemoryReading: one.lock.Strain.MemoryReading, Standing: 1, Suspended: 1,
+		Reclaimed: 4, Stood: time.Second, OverLine: 2 * time.Second},
 		Steps: []status.AirlockStep{step(20, "recovered", 2)}}
 	r := newRig(t)
 	r.options = func(o *Options) {
@@ -79,8 +81,10 @@ func TestAirlocksOfAllNodes(t *testing.T) {
 	h.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body, _ := io.ReadAll(w.Body)
 	for _, want := range []string{
-		`sluice_airlock_standing 2`, `sluice_airlock_subjobs_total{outcome="suspended"} 3`, `sluice_airlock_subjobs_total{outcome="reclaimed"} 4`,
-		`sluice_airlock_suspended_seconds_total 4`, `sluice_airlock_over_line_seconds_total 2`, `sluice_memory_used_bytes 93`, `sluice_airlock_state{state="severe"} 1`,
+		`sluice_airlock_standing 2`, `sluice_airlock_subjobs_total{outcome="suspended"} 3`,
+		`sluice_airlock_subjobs_total{outcome="reclaimed"} 4`,
+		`sluice_airlock_suspended_seconds_total 4`, `sluice_airlock_over_line_seconds_total 2`, `sluice_memory_used_bytes 93`,
+		`sluice_airlock_state{state="severe"} 1`,
 	} {
 		if !strings.Contains(string(body), "\n"+want+"\n") {
 			t.Errorf("no %s", want)

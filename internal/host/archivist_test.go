@@ -94,7 +94,8 @@ func (g *librarian) Step(_ quantity.Instant, in protocol.Message, out *protocol.
 		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: in.Body.(*protocol.QueueSetting).Queue})
 	}
 	if in.From.Role == protocol.Person {
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(protocol.Requested).RequestID()}, Job: in.Job})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,
+			Body: &protocol.Receipt{Request: in.Body.(protocol.Requested).RequestID()}, Job: in.Job})
 	}
 	if g.say != nil {
 		out.Effects = append(out.Effects, g.say(&in)...)
@@ -126,7 +127,8 @@ func over(name job.ID, g job.Generation, at quantity.Instant) []protocol.Fact {
 }
 
 func filing(name job.ID, g job.Generation) protocol.Message {
-	return protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: name, Generation: g, Filed: over(name, g, 1)}
+	return protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: name, Generation: g,
+		Filed: over(name, g, 1)}
 }
 
 func gatePart(t *testing.T, name job.ID, g job.Generation, at quantity.Instant) archive.Part {
@@ -363,7 +365,8 @@ func TestWhoIsKeptLongEnough(t *testing.T) {
 		time.Sleep(outdatedAgain / 2)
 		synctest.Wait()
 		got := g.hears(protocol.Outdated)
-		if len(got) != maxOutdated || got[0].Job != "old-000" || got[0].Generation != 3 || got[maxOutdated-1].Job != "old-255" || got[0].To.Role != protocol.Gate {
+		if len(got) != maxOutdated || got[0].Job != "old-000" || got[0].Generation != 3 || got[maxOutdated-1].Job != "old-255" ||
+			got[0].To.Role != protocol.Gate {
 			t.Fatalf("told of %d", len(got))
 		}
 		g.mu.Lock()
@@ -436,11 +439,13 @@ func TestAnArchiveWithTooFewJobsIsRefused(t *testing.T) {
 		options(o)
 		o.Archive = func(_ string, k bool) (archive.Archive, error) { known = k; return c, nil }
 	}
-	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "has 0 jobs that are over after 0 changes, and the journal knows of 3 jobs") ||
+	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt ||
+		!strings.Contains(err.Error(), "has 0 jobs that are over after 0 changes, and the journal knows of 3 jobs") ||
 		!strings.Contains(err.Error(), "--without 3 --change 0") || !known {
 		t.Errorf("with fewer jobs: %v", err)
 	}
-	if err := c.Archive.File(slices.Concat(archivetest.Job("a", 1, 1, 1), archivetest.Job("b", 1, 1, 1), archivetest.Job("c", 1, 1, 1), archivetest.Job("d", 1, 1, 1))); err != nil {
+	if err := c.Archive.File(slices.Concat(archivetest.Job("a", 1, 1, 1), archivetest.Job("b", 1, 1, 1), archivetest.Job("c", 1, 1, 1),
+		archivetest.Job("d", 1, 1, 1))); err != nil {
 		t.Fatal(err)
 	}
 	g.changes = 2 // it has counted one
@@ -501,7 +506,8 @@ func TestAListSaysHowManyAreOlder(t *testing.T) {
 		h, stop := r.start(t)
 		for i, name := range []job.ID{"a", "b", "c", "d", "e"} {
 			zone, err := archive.NewPart(protocol.Zone, name, 1, []protocol.Fact{{
-				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: 1, Spec: spec(name), Submitted: quantity.Instant(1 + i), Verdict: job.Verdict{State: job.Finished}},
+				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: 1, Spec: spec(name),
+					Submitted: quantity.Instant(1 + i), Verdict: job.Verdict{State: job.Finished}},
 			}})
 			if err == nil {
 				err = c.Archive.File([]archive.Part{gatePart(t, name, 1, quantity.Instant(1+i)), zone})
@@ -528,7 +534,8 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 		h, stop := r.start(t)
 		for name, g := range map[job.ID]job.Generation{"a": 1, "b": 1, "c": 1} {
 			zone, err := archive.NewPart(protocol.Zone, name, g, []protocol.Fact{{
-				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: g, Spec: spec(name), Verdict: job.Verdict{State: job.Failed}},
+				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: g, Spec: spec(name),
+					Verdict: job.Verdict{State: job.Failed}},
 			}})
 			if err == nil {
 				err = c.Archive.File([]archive.Part{gatePart(t, name, g, 1), zone})
@@ -560,7 +567,8 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		zone, err := archive.NewPart(protocol.Zone, "d", 1, []protocol.Fact{{
-			Kind: protocol.HomeKept, Job: "d", Record: &protocol.Record{Job: "d", Generation: 1, Spec: spec("d"), Verdict: job.Verdict{State: job.Failed}},
+			Kind: protocol.HomeKept, Job: "d", Record: &protocol.Record{Job: "d", Generation: 1, Spec: spec("d"),
+				Verdict: job.Verdict{State: job.Failed}},
 		}})
 		if err == nil {
 			err = c.Archive.File([]archive.Part{zone})

@@ -117,7 +117,8 @@ func (d *daemon) open(ctx context.Context) (files Files, err error) {
 		return nil, err
 	}
 	if d.archivist, err = archivist.Open(archivist.Options{
-		Open: o.Archive, DataDir: o.DataDir, Retain: o.Retain, Most: o.MostArchived, Renames: renames, Send: d.inbox.Put, Log: o.Log, Observer: d.observer,
+		Open: o.Archive, DataDir: o.DataDir, Retain: o.Retain, Most: o.MostArchived, Renames: renames, Send: d.inbox.Put, Log: o.Log,
+		Observer: d.observer,
 	}, d.set.Gates[0].Gate, past.Fresh()); err != nil {
 		return nil, err
 	}
@@ -158,11 +159,14 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 		return err
 	}
 	parties := d.set.Parties()
-	d.snapshots = snapshots.New(d.journal, o.snapshots(), past.SnapshotFacts(), parties, func() []actor.Party { return o.Actors().Parties() }, o.Log)
+	d.snapshots = snapshots.New(d.journal, o.snapshots(), past.SnapshotFacts(), parties,
+		func() []actor.Party { return o.Actors().Parties() }, o.Log)
 	d.loop = loop.New(loop.Parts{
 		Parties: parties, Clock: &d.clock, Log: o.Log, Observer: d.observer, Tape: d.tape, Guard: o.Guard,
-		Inbox: d.inbox, Journal: d.journal, Position: past.Position(), Snapshots: d.snapshots, Heap: &d.heap, Trouble: d.trouble, Space: d.space,
-		Fabric: o.Fabric, Executor: d.executor, Archivist: d.archivist, Calls: d.calls, Agents: d.agents, Machine: d.machine, Views: d.views,
+		Inbox: d.inbox, Journal: d.journal, Position: past.Position(), Snapshots: d.snapshots, Heap: &d.heap, Trouble: d.trouble,
+		Space:  d.space,
+		Fabric: o.Fabric, Executor: d.executor, Archivist: d.archivist, Calls: d.calls, Agents: d.agents, Machine: d.machine,
+		Views:   d.views,
 		Watches: d.watches, Workdirs: d.workdirs,
 	})
 	if err := d.loop.Recover(); err != nil {

@@ -143,7 +143,8 @@ func TestLogs(t *testing.T) {
 		got = append(got, p)
 		return nil
 	}
-	if err := h.Logs(context.Background(), "a", job.Token{}, tell); err != nil || len(got) != 1 || got[0].Token.Seq != 2 || string(got[0].Data) != "one\n" {
+	if err := h.Logs(context.Background(), "a", job.Token{}, tell); err != nil || len(got) != 1 || got[0].Token.Seq != 2 ||
+		string(got[0].Data) != "one\n" {
 		t.Errorf("the latest: %+v, %v", got, err)
 	}
 	if err := h.Logs(context.Background(), "a", job.Token{Epoch: 1, Seq: 1}, tell); errkind.Of(err) != errkind.NotFound {

@@ -87,7 +87,8 @@ func moved(h *Host) { h.daemon.watches.Wake([]protocol.Fact{{Job: "a"}}) }
 // TestFollowAJob: what ran before is left out, what runs is told from its start, what comes later too, until the job is
 // over. A follower that is cut off at any piece, and comes back, has each line once.
 func TestFollowAJob(t *testing.T) {
-	for _, cut := range []time.Duration{0, 100 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond, 2200 * time.Millisecond} {
+	for _, cut := range []time.Duration{0, 100 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond,
+		2200 * time.Millisecond} {
 		t.Run(cut.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, s, z := filesRig(t)
@@ -104,7 +105,8 @@ func TestFollowAJob(t *testing.T) {
 					s.write(t, 3, "three\n")
 					s.write(t, 4, "four\n")
 					time.Sleep(time.Second)
-					z.set(true, sub(1, 5, 6), sub(2, 9, now+1), sub(3, now+1, now+3), sub(4, now+1, now+3), sub(5, now+3, now+3)) // 5 never began
+					// 5 never began
+					z.set(true, sub(1, 5, 6), sub(2, 9, now+1), sub(3, now+1, now+3), sub(4, now+1, now+3), sub(5, now+3, now+3))
 					moved(h)
 				}()
 				var x heard
@@ -142,10 +144,12 @@ func TestFollowWhereNothingRuns(t *testing.T) {
 		if err := h.Follow(context.Background(), "a", LogFollow{}, x.tell); err != nil || x.text() != "map[2:last/.]" {
 			t.Errorf("%s, %v", x.text(), err)
 		}
-		if err := h.Follow(context.Background(), "a", LogFollow{Token: job.Token{Epoch: 1, Seq: 1}}, one.tell); err != nil || one.text() != "map[1:first/.]" {
+		if err := h.Follow(context.Background(), "a", LogFollow{Token: job.Token{Epoch: 1, Seq: 1}}, one.tell); err != nil ||
+			one.text() != "map[1:first/.]" {
 			t.Errorf("%s, %v", one.text(), err)
 		}
-		if err := h.Follow(context.Background(), "a", LogFollow{Token: job.Token{Epoch: 1, Seq: 9}}, none.tell); errkind.Of(err) != errkind.NotFound {
+		if err := h.Follow(context.Background(), "a", LogFollow{Token: job.Token{Epoch: 1, Seq: 9}}, none.tell); errkind.Of(
+			err) != errkind.NotFound {
 			t.Errorf("a subjob that is not there: %v", err)
 		}
 		var rest heard

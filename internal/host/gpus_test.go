@@ -36,7 +36,8 @@ func TestTwoDaemonsDoNotOfferOneGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = second.open()
-	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), gpu) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
+	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), gpu) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("the second daemon: %v, want a conflict that names the GPU and who has it", err)
 	}
 	if err := h.Close(); err != nil {
@@ -51,7 +52,8 @@ func TestTwoDaemonsDoNotOfferOneGPU(t *testing.T) {
 }
 
 func TestUseIsAskedForByTheInventorysNames(t *testing.T) {
-	for name, inv := range map[string]inventory.Inventory{"simulated": fixed{}, "real": real{gpu: fmt.Sprintf("test-use-%d", os.Getpid())}} {
+	for name, inv := range map[string]inventory.Inventory{"simulated": fixed{},
+		"real": real{gpu: fmt.Sprintf("test-use-%d", os.Getpid())}} {
 		r := newRig(t)
 		var env Env
 		r.options = func(o *Options) {

@@ -88,9 +88,11 @@ func accept(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) 
 	known := a.has(in.Job)
 	if !known {
 		a.fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec})
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: in.Job})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor},
+			Job: in.Job})
 	}
-	out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Changed: !known}, Job: in.Job})
+	out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,
+		Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Changed: !known}, Job: in.Job})
 }
 
 // acceptAll accepts without looking: every job is new.
@@ -99,7 +101,8 @@ func acceptAll(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Ou
 		f := protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec}
 		out.Facts = append(out.Facts, f)
 		a.sum++
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Changed: true}, Job: in.Job})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,
+			Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Changed: true}, Job: in.Job})
 	}
 }
 

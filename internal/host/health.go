@@ -82,7 +82,8 @@ func closed(list []status.Slice) string {
 	case 1:
 		return fmt.Sprintf("nothing can be started: slice %s is %s: %s", list[0].Slice.ID, list[0].State, list[0].Reason)
 	default:
-		return fmt.Sprintf("nothing can be started: none of %d slices is open; the first, %s, is %s: %s", n, list[0].Slice.ID, list[0].State,
+		return fmt.Sprintf("nothing can be started: none of %d slices is open; the first, %s, is %s: %s", n, list[0].Slice.ID,
+			list[0].State,
 			list[0].Reason)
 	}
 }

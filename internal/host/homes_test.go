@@ -123,8 +123,11 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	h, stop := r.start(t)
 	second := job.Token{Epoch: 1, Seq: 1<<40 | 5}
 	for _, m := range []protocol.Message{
-		{Kind: protocol.Exited, Token: job.Token{Epoch: 1, Seq: 5}, Body: &protocol.Conclusion{}}, {Kind: protocol.Started, Token: second, Body: &protocol.Beginning{}}, {Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu1/b")}},
-		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu2")}}, {Kind: protocol.Ailing, Body: &protocol.Ailment{Ails: true, Text: "no space"}}, {Kind: protocol.Settled, Token: second},
+		{Kind: protocol.Exited, Token: job.Token{Epoch: 1, Seq: 5}, Body: &protocol.Conclusion{}},
+		{Kind: protocol.Started, Token: second, Body: &protocol.Beginning{}},
+		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu1/b")}},
+		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu2")}},
+		{Kind: protocol.Ailing, Body: &protocol.Ailment{Ails: true, Text: "no space"}}, {Kind: protocol.Settled, Token: second},
 	} {
 		h.daemon.machine.Hear(m)
 	}
@@ -167,8 +170,8 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 	}
 }
 
-// TestEachNodeHearsOfItsOwnSubjobs what they have of the machine's memory, and what the others' have, as all ranked them before any of them heard the word.
-// Where it has not taken the last word yet it gets this one in its place.
+// TestEachNodeHearsOfItsOwnSubjobs what they have of the machine's memory, and what the others' have, as all ranked them before any of
+// them heard the word. Where it has not taken the last word yet it gets this one in its place.
 func TestEachNodeHearsOfItsOwnSubjobs(t *testing.T) {
 	r, _, nodes := severalRig(t)
 	h, err := r.open()
@@ -178,7 +181,8 @@ func TestEachNodeHearsOfItsOwnSubjobs(t *testing.T) {
 	first, second := job.Token{Epoch: 1, Seq: 5}, job.Token{Epoch: 1, Seq: 1<<40 | 5}
 	for used := range quantity.Amount(3) {
 		h.daemon.machine.Hear(protocol.Message{Kind: protocol.Pressure, Body: &protocol.Strain{
-			Capacity: 10, Used: used, Growth: 3, Room: 4, Stall: 5, Watch: 6, Uses: []protocol.Use{{Token: first, Resident: 1}, {Token: second, Resident: 2}},
+			Capacity: 10, Used: used, Growth: 3, Room: 4, Stall: 5, Watch: 6, Uses: []protocol.Use{{Token: first, Resident: 1},
+				{Token: second, Resident: 2}},
 		}})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -201,8 +205,10 @@ func TestEachNodeHearsOfItsOwnSubjobs(t *testing.T) {
 		}
 		s := n.told[1].Body.(*protocol.Strain)
 		own := protocol.Use{Token: []job.Token{first, second}[i], Resident: quantity.Amount(i + 1)}
-		other := protocol.Neighbour{Use: protocol.Use{Token: []job.Token{second, first}[i], Resident: quantity.Amount(2 - i)}, Rank: protocol.Rank{Priority: 1}}
-		if s.Capacity != 10 || s.Used != 2 || s.Growth != 3 || s.Room != 4 || s.Stall != 5 || s.Watch != 6 || !slices.Equal(s.Uses, []protocol.Use{own}) ||
+		other := protocol.Neighbour{Use: protocol.Use{Token: []job.Token{second, first}[i], Resident: quantity.Amount(2 - i)},
+			Rank: protocol.Rank{Priority: 1}}
+		if s.Capacity != 10 || s.Used != 2 || s.Growth != 3 || s.Room != 4 || s.Stall != 5 || s.Watch != 6 ||
+			!slices.Equal(s.Uses, []protocol.Use{own}) ||
 			!slices.Equal(s.Others, []protocol.Neighbour{other}) {
 			t.Errorf("node %d heard %+v", i+1, s)
 		}

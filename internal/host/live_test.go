@@ -106,15 +106,16 @@ func cutSlices(cuts []status.Cut) (ids []job.SliceID) {
 	return ids
 }
 
-// TestSlicesComeAndGoWhileItRuns: each node hears what others hold before it offers anything, and which of its slices there are whenever that changes. A GPU
-// stays with its node.
+// TestSlicesComeAndGoWhileItRuns: each node hears what others hold before it offers anything, and which of its slices there are whenever
+// that changes. A GPU stays with its node.
 func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
 	r, _, nodes := severalRig(t)
 	inv := &tidal{ids: []job.SliceID{"gpu0", "gpu1"}, tell: make(chan tide)}
 	r.options = func(o *Options) { o.Inventory = inv } // Ours is not set: there are no processes to look for
 	h, stop := r.start(t)
 	for _, next := range []tide{
-		{Sighting: inventory.Sighting{Slice: "gpu2", Holds: []protocol.Reservation{{Kind: protocol.ForDrain}, {Kind: protocol.ForForeign}}}},
+		{Sighting: inventory.Sighting{Slice: "gpu2", Holds: []protocol.Reservation{{Kind: protocol.ForDrain},
+			{Kind: protocol.ForForeign}}}},
 		{Sighting: inventory.Sighting{Restocked: true}, ids: []job.SliceID{"gpu1", "gpu3"}},
 		{Sighting: inventory.Sighting{Restocked: true}, ids: []job.SliceID{"gpu0", "gpu1", "gpu2"}},
 		{Sighting: inventory.Sighting{Ailment: &protocol.Ailment{Ails: true, Text: "nobody answers"}}},
@@ -137,7 +138,8 @@ func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
 	if _, ok := h.daemon.machine.Slice("n-2/gpu3"); ok {
 		t.Error("what is gone is still there")
 	}
-	if cuts, err := h.CutsOf(t.Context(), []job.SliceID{"gpu2", "gpu3"}); err != nil || !slices.Equal(cutSlices(cuts), []job.SliceID{"n-1/gpu2"}) {
+	if cuts, err := h.CutsOf(t.Context(), []job.SliceID{"gpu2", "gpu3"}); err != nil ||
+		!slices.Equal(cutSlices(cuts), []job.SliceID{"n-1/gpu2"}) {
 		t.Errorf("cut would be %+v, %v", cuts, err)
 	}
 	if err := stop(); err != nil {

@@ -220,7 +220,8 @@ func TestTimers(t *testing.T) {
 			zone := &toyZone{}
 			zone.step = func(_ *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
 				wake := func(d time.Duration) {
-					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: &protocol.Moment{At: quantity.At(begin).Add(d)}})
+					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer},
+						Body: &protocol.Moment{At: quantity.At(begin).Add(d)}})
 				}
 				switch in.Kind {
 				case protocol.Adopt:
@@ -237,7 +238,8 @@ func TestTimers(t *testing.T) {
 			return actor.Alone("z", "n", &toyGate{}, zone, &toyNode{})
 		}
 		h, stop := r.start(t)
-		h.daemon.opts.Fabric.Send(protocol.Message{Kind: protocol.Adopt, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Body: &protocol.Adoption{}})
+		h.daemon.opts.Fabric.Send(protocol.Message{Kind: protocol.Adopt, To: protocol.Address{Role: protocol.Zone, ID: "z"},
+			Body: &protocol.Adoption{}})
 		time.Sleep(time.Minute)
 		if err := stop(); err != nil {
 			t.Fatal(err)
@@ -271,7 +273,8 @@ func TestLostRecordIsNamedByItsWitness(t *testing.T) {
 	}
 	later := receipt.Position.Next([]byte("a record that the journal has lost"))
 	r.executor.found = found(later)
-	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "1-7") || !strings.Contains(err.Error(), later.String()) {
+	if _, err := r.open(); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "1-7") ||
+		!strings.Contains(err.Error(), later.String()) {
 		t.Errorf("got %v, want kind corrupt naming subjob 1-7 and record %v", err, later)
 	}
 }
@@ -287,7 +290,8 @@ func TestBrokenInvariantLeavesItsCauseOnTheTape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.daemon.opts.Fabric.Send(protocol.Message{Kind: protocol.Adopt, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: "the-cause", Body: &protocol.Adoption{}})
+	h.daemon.opts.Fabric.Send(protocol.Message{Kind: protocol.Adopt, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: "the-cause",
+		Body: &protocol.Adoption{}})
 	func() {
 		defer func() {
 			if recover() == nil {

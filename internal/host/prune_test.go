@@ -160,7 +160,8 @@ func TestEndedJobsLeaveNothingUnpacked(t *testing.T) {
 			t.Error(err)
 		}
 		_, stop = r.start(t)
-		want := [][]bool{{false, false}, {false, true}, {false, false}, {true, false}, {true, false}} // at the start, a and b over, too over, a again, after a restart
+		// at the start, a and b over, too over, a again, after a restart
+		want := [][]bool{{false, false}, {false, true}, {false, false}, {true, false}, {true, false}}
 		if !slices.EqualFunc(live, want, slices.Equal[[]bool]) {
 			t.Errorf("unpacked for those who live: %v, want %v", live, want)
 		}

@@ -25,7 +25,8 @@ func (z *listedZone) Page(_ quantity.Instant, q status.JobQuery) (p status.JobPa
 	}
 	first := max(0, last-q.Limit)
 	for i := first; i < last; i++ {
-		p.Jobs = append(p.Jobs, status.Job{Name: job.ID(fmt.Sprint(i)), Submitted: quantity.Instant(i + 1), Generation: job.Generation(1 + i%2)})
+		p.Jobs = append(p.Jobs, status.Job{Name: job.ID(fmt.Sprint(i)), Submitted: quantity.Instant(i + 1),
+			Generation: job.Generation(1 + i%2)})
 	}
 	z.longest = max(z.longest, len(p.Jobs))
 	if p.Older = first; first > 0 {

@@ -34,7 +34,8 @@ func waits(b *testing.B, i int) *job.Spec {
 	s := &job.Spec{
 		Queue: gate.DefaultQueue, Kind: job.Items, Total: 1000, Unit: "item", PerUnit: time.Second,
 		Grid: 1, Parallelism: 2, Slices: 1, MaxFailures: 3, OverheadMax: 100,
-		Launch: job.Launch{Command: []string{"python", "train.py", "--part", strconv.Itoa(i)}, Env: []string{"MODE=fast"}, Grace: 5 * time.Second},
+		Launch: job.Launch{Command: []string{"python", "train.py", "--part", strconv.Itoa(i)}, Env: []string{"MODE=fast"},
+			Grace: 5 * time.Second},
 	}
 	s.Profile = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: 60 << 30}}}
 	table, err := trp.Compile(s.Profile, s.Total, 10_000)
@@ -71,7 +72,8 @@ func standing(b *testing.B, n int) Options {
 		s, name := waits(b, i), job.ID(fmt.Sprintf("train-%07d", i))
 		for _, f := range []protocol.Fact{
 			{
-				Kind: protocol.JobAccepted, Actor: gateIs, Job: name, Spec: s, Request: fmt.Sprintf("%032d", i), Digest: fmt.Sprintf("%064d", i), Zone: "z",
+				Kind: protocol.JobAccepted, Actor: gateIs, Job: name, Spec: s, Request: fmt.Sprintf("%032d", i),
+				Digest: fmt.Sprintf("%064d", i), Zone: "z",
 				Epoch: 1, Generation: 1, At: at,
 			},
 			{Kind: protocol.HomeTaken, Actor: zoneIs, Job: name, Epoch: 1, Generation: 1, Spec: s, Queue: nil, At: at},
@@ -164,7 +166,8 @@ func recoverAgain(b *testing.B, o Options, n int) *Host {
 // turns is the loop of an idle daemon through one snapshot.
 func turns(b *testing.B, h *Host) {
 	d := h.daemon
-	s := snapshots.New(d.journal, snapshots.Limits{Records: 1}, 0, d.set.Parties(), func() []actor.Party { return d.opts.Actors().Parties() }, d.opts.Log)
+	s := snapshots.New(d.journal, snapshots.Limits{Records: 1}, 0, d.set.Parties(),
+		func() []actor.Party { return d.opts.Actors().Parties() }, d.opts.Log)
 	begin := time.Now()
 	if err := s.Turn(); err != nil {
 		b.Fatal("no snapshot was begun", err)

@@ -38,7 +38,8 @@ func TestWithoutDescriptors(t *testing.T) {
 			if err := submit("before"); err != nil {
 				t.Fatal(err)
 			}
-			for _, n := h.daemon.journal.Size(); n > 0; _, n = h.daemon.journal.Size() { // one that is being taken would be given up for its descriptor
+			// one that is being taken would be given up for its descriptor
+			for _, n := h.daemon.journal.Size(); n > 0; _, n = h.daemon.journal.Size() {
 				time.Sleep(time.Millisecond)
 			}
 			feed := journaltest.Starve(t, 0)

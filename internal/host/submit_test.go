@@ -31,7 +31,8 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 		if h != nil {
 			once.Do(func() {
 				waiting, _ := h.daemon.inbox.Load()
-				for until := time.Now().Add(20 * time.Second); waiting[inbox.People] < together-len(records) && time.Now().Before(until); waiting, _ = h.daemon.inbox.Load() {
+				for until := time.Now().Add(20 * time.Second); waiting[inbox.People] < together-len(records) &&
+					time.Now().Before(until); waiting, _ = h.daemon.inbox.Load() {
 					time.Sleep(time.Millisecond)
 				}
 				shared <- waiting[inbox.People] == together-len(records)
@@ -44,7 +45,8 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 	r.actors = func() actor.Set {
 		gate := &toyGate{toy{step: func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
 			if in.Kind == protocol.Submit && in.Job == refused {
-				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Err: errkind.Errorf(errkind.Exists, "taken")}})
+				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,
+					Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Err: errkind.Errorf(errkind.Exists, "taken")}})
 				return
 			}
 			if in.Kind == protocol.Submit {

@@ -74,8 +74,8 @@ type Window struct {
 // Length of the window. A piece with its restore, its checkpoint and the job's grace must fit.
 func (w Window) Length() time.Duration { return w.End.Sub(w.Start) }
 
-// Variant is one piece that the job would run; with its Window alone a signal of interest. Two variants of one answer in one window must overlap in time or have disjoint
-// ranges, or both could be sold.
+// Variant is one piece that the job would run; with its Window alone a signal of interest. Two variants of one answer in one window must
+// overlap in time or have disjoint ranges, or both could be sold.
 type Variant struct {
 	// ID is the agent's own number, to know it again in notices. Left out in all of an answer, they are numbered from 1.
 	ID     uint32

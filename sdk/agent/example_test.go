@@ -31,7 +31,8 @@ func Example() {
 		return agent.Serve(ctx, agent.Options{Job: "train", Key: os.Getenv("SLUICE_AGENT_KEY")}, propose)
 	}
 	now := time.Now()
-	for _, v := range propose(agent.Call{Left: 100, Free: []agent.Range{{From: 40, To: 100}}, Windows: []agent.Window{{ID: 7, Speed: .5, Start: now, End: now.Add(time.Minute)}}}) {
+	for _, v := range propose(agent.Call{Left: 100, Free: []agent.Range{{From: 40, To: 100}},
+		Windows: []agent.Window{{ID: 7, Speed: .5, Start: now, End: now.Add(time.Minute)}}}) {
 		fmt.Println(v.Window, v.Range, v.Wall, v.Score)
 	}
 	// Output: 7 {40 53} 57s 0.13

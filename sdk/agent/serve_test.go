@@ -33,7 +33,8 @@ func daemon(t *testing.T, negotiate func(context.Context, host.Negotiation) (hos
 func round() *protocol.Call {
 	return &protocol.Call{
 		Round: 5, Closes: apitest.At(time.Second), Most: 4, Free: job.Ranges{{From: 10, To: 90}}, Left: 80, First: true, Pace: 1100,
-		Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 500, Capacity: trp.Vector{1 << 30}, Start: apitest.At(1), End: apitest.At(time.Minute), Open: true}},
+		Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 500, Capacity: trp.Vector{1 << 30},
+			Start: apitest.At(1), End: apitest.At(time.Minute), Open: true}},
 	}
 }
 
@@ -49,7 +50,8 @@ func TestServe(t *testing.T) {
 			return host.Heard{Session: 9, Notes: []string{"round 5: ..."}, Dropped: 3}, nil
 		}
 		return host.Heard{Session: 9, Over: true, Events: []host.Event{{Round: 5, Notices: []protocol.Notice{
-			{Kind: protocol.Concluded, Window: 3, Range: job.Range{From: 10, To: 20}, Outcome: job.Done, Ran: time.Second, Peak: trp.Vector{7}, Token: job.Token{Epoch: 1, Seq: 2}},
+			{Kind: protocol.Concluded, Window: 3, Range: job.Range{From: 10, To: 20}, Outcome: job.Done, Ran: time.Second,
+				Peak: trp.Vector{7}, Token: job.Token{Epoch: 1, Seq: 2}},
 		}}}}, nil
 	})
 	var heard []agent.Call
@@ -60,30 +62,36 @@ func TestServe(t *testing.T) {
 		w := c.Windows[0]
 		return []agent.Variant{
 			{Window: w.ID, Range: agent.Range{From: 10, To: 20}, Run: time.Second, Score: .25},
-			{Window: w.ID, Range: agent.Range{From: 10, To: 30}, Start: w.Start.Add(time.Second), Run: time.Second, Wall: 2 * time.Second, Memory: 11, Option: "bf16", Score: 1},
+			{Window: w.ID, Range: agent.Range{From: 10, To: 30}, Start: w.Start.Add(time.Second), Run: time.Second, Wall: 2 * time.Second,
+				Memory: 11, Option: "bf16", Score: 1},
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := agent.Call{
-		Round: 5, Wanted: agent.Bids, Closes: apitest.Now().Add(time.Second), Most: 4, Free: []agent.Range{{From: 10, To: 90}}, Left: 80, First: true, MemoryScale: 1, Pace: 1.1,
-		Windows: []agent.Window{{ID: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: .5, Memory: 1 << 30, Start: apitest.Now().Add(1), End: apitest.Now().Add(time.Minute), Open: true}},
+		Round: 5, Wanted: agent.Bids, Closes: apitest.Now().Add(time.Second), Most: 4, Free: []agent.Range{{From: 10, To: 90}}, Left: 80,
+		First: true, MemoryScale: 1, Pace: 1.1,
+		Windows: []agent.Window{{ID: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: .5, Memory: 1 << 30, Start: apitest.Now().Add(1),
+			End: apitest.Now().Add(time.Minute), Open: true}},
 	}
 	if len(heard) != 1 || !reflect.DeepEqual(heard[0], want) || heard[0].Windows[0].Length() != time.Minute-1 {
 		t.Errorf("heard %+v\nwant  %+v", heard, want)
 	}
-	if len(calls) != 3 || calls[0].Session != 0 || calls[0].Key != "secret" || calls[1].Session != 9 || calls[1].Key != "" || len(calls[2].Answers) != 0 {
+	if len(calls) != 3 || calls[0].Session != 0 || calls[0].Key != "secret" || calls[1].Session != 9 || calls[1].Key != "" ||
+		len(calls[2].Answers) != 0 {
 		t.Fatalf("said %+v", calls)
 	}
 	answer := []host.Answer{{Round: 5, Variants: []protocol.Variant{
 		{ID: 1, Window: 3, Range: job.Range{From: 10, To: 20}, Start: apitest.At(1), Run: time.Second, Wall: time.Second, Score: 250_000},
-		{ID: 2, Window: 3, Range: job.Range{From: 10, To: 30}, Start: apitest.At(time.Second + 1), Run: time.Second, Wall: 2 * time.Second, Demand: trp.Vector{11}, Option: "bf16", Score: 1_000_000},
+		{ID: 2, Window: 3, Range: job.Range{From: 10, To: 30}, Start: apitest.At(time.Second + 1), Run: time.Second, Wall: 2 * time.Second,
+			Demand: trp.Vector{11}, Option: "bf16", Score: 1_000_000},
 	}}}
 	if !reflect.DeepEqual(calls[1].Answers, answer) {
 		t.Errorf("answered %+v\nwant     %+v", calls[1].Answers, answer)
 	}
-	notice := agent.Notice{Kind: agent.Concluded, Round: 5, Window: 3, Subjob: "1-2", Range: agent.Range{From: 10, To: 20}, Outcome: "done", Ran: time.Second, Peak: 7}
+	notice := agent.Notice{Kind: agent.Concluded, Round: 5, Window: 3, Subjob: "1-2", Range: agent.Range{From: 10, To: 20}, Outcome: "done",
+		Ran: time.Second, Peak: 7}
 	if len(told) != 1 || told[0] != notice {
 		t.Errorf("told %+v, want %+v", told, notice)
 	}
@@ -111,14 +119,16 @@ func TestServeComesBack(t *testing.T) {
 	if err := agent.Serve(t.Context(), o, func(agent.Call) []agent.Variant { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if len(said) != 4 || said[1].Session != 1 || len(said[1].Answers) != 1 || said[2].Session != 1 || len(said[2].Answers) != 0 || said[3].Session != 0 || said[3].Key != "secret" {
+	if len(said) != 4 || said[1].Session != 1 || len(said[1].Answers) != 1 || said[2].Session != 1 || len(said[2].Answers) != 0 ||
+		said[3].Session != 0 || said[3].Key != "secret" {
 		t.Errorf("said %+v", said)
 	}
 }
 
 // TestServeEnds: what trying again can not help ends it, with an error that a program can tell apart.
 func TestServeEnds(t *testing.T) {
-	for kind, want := range map[errkind.Kind]error{errkind.Denied: agent.ErrKey, errkind.Conflict: agent.ErrSuperseded, errkind.Invalid: agent.ErrRefused} {
+	for kind, want := range map[errkind.Kind]error{errkind.Denied: agent.ErrKey, errkind.Conflict: agent.ErrSuperseded,
+		errkind.Invalid: agent.ErrRefused} {
 		var asked atomic.Int32
 		o := daemon(t, func(context.Context, host.Negotiation) (host.Heard, error) {
 			asked.Add(1)
@@ -165,7 +175,8 @@ func TestServeSignals(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(wanted, []string{agent.Interest, agent.Subjob}) {
 		t.Fatalf("%v, asked for %q", err, wanted)
 	}
-	signals := []host.Answer{{Round: 5, Variants: []protocol.Variant{{ID: 1, Window: 3}, {ID: 2, Window: 3, Wall: time.Minute, Demand: trp.Vector{7}}}}}
+	signals := []host.Answer{{Round: 5, Variants: []protocol.Variant{{ID: 1, Window: 3},
+		{ID: 2, Window: 3, Wall: time.Minute, Demand: trp.Vector{7}}}}}
 	if !reflect.DeepEqual(calls[1].Answers, signals) {
 		t.Errorf("signalled %+v\nwant      %+v", calls[1].Answers, signals)
 	}

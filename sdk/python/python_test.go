@@ -17,11 +17,13 @@ func TestPythonSDK(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	// -B: leave no compiled files in the tree.
-	out, err := exec.CommandContext(ctx, python, "-B", "-W", "error", "-m", "unittest", "-v", "test_sluice", "test_sluice_agent").CombinedOutput()
+	out, err := exec.CommandContext(ctx, python, "-B", "-W", "error", "-m", "unittest", "-v", "test_sluice",
+		"test_sluice_agent").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if !strings.Contains(string(out), "\nOK") || !strings.Contains(string(out), "test_yields_on_sigterm") || !strings.Contains(string(out), "test_a_whole_negotiation") {
+	if !strings.Contains(string(out), "\nOK") || !strings.Contains(string(out), "test_yields_on_sigterm") ||
+		!strings.Contains(string(out), "test_a_whole_negotiation") {
 		t.Fatalf("unittest ran, but not the tests:\n%s", out)
 	}
 }

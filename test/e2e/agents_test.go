@@ -87,7 +87,8 @@ func TestPythonAgent(t *testing.T) {
 		}
 		d.write(name, string(text))
 	}
-	d.must("submit", d.write("job.yaml", strings.NewReplacer("total: 600", "total: 300", `PACE: "0.2"`, `PACE: "0.1"`, "grace: 1s", "grace: 1s\n  maxFailures: 20").Replace(string(file))))
+	d.must("submit", d.write("job.yaml", strings.NewReplacer("total: 600", "total: 300", `PACE: "0.2"`, `PACE: "0.1"`, "grace: 1s",
+		"grace: 1s\n  maxFailures: 20").Replace(string(file))))
 	a := d.python("frames", filepath.Join(folder, "agent.py"))
 	j := d.done("frames")
 	if j.Subjobs < 2 {
@@ -173,7 +174,8 @@ func TestAgentsUnderSja(t *testing.T) {
 				case first:
 					close(declined)
 				default:
-					out = append(out, agent.Variant{Window: w.ID, Range: agent.Range{From: c.Free[0].From, To: min(c.Free[0].To, c.Free[0].From+10)}, Run: 2 * time.Second, Score: 1})
+					out = append(out, agent.Variant{Window: w.ID,
+						Range: agent.Range{From: c.Free[0].From, To: min(c.Free[0].To, c.Free[0].From+10)}, Run: 2 * time.Second, Score: 1})
 				}
 			}
 			return out
@@ -204,7 +206,8 @@ func TestAgentsUnderSja(t *testing.T) {
 func TestHostileAgents(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi", jasda)
-	d.submit(spec("evil", "external: {total: 1000, perUnit: 1ms}", "exit 1") + spec("flood", "external: {total: 1000, perUnit: 1ms}", "exit 1") +
+	d.submit(spec("evil", "external: {total: 1000, perUnit: 1ms}", "exit 1") + spec("flood", "external: {total: 1000, perUnit: 1ms}",
+		"exit 1") +
 		spec("honest", "external: {total: 40, perUnit: 50ms}", each("sleep 0.05"), "grace: 1s") +
 		spec("plain", "items: {total: 40, perItem: 50ms}", each("sleep 0.05"), "grace: 1s"))
 	h := &hostile{
@@ -222,7 +225,8 @@ func TestHostileAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		half := "POST /sluice.v1alpha1.SluiceService/Negotiate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n"
+		half := "POST /sluice.v1alpha1.SluiceService/Negotiate HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+			"application/json\r\nContent-Length: 60000\r\n"
 		if i%2 == 0 {
 			half += "\r\n{"
 		}

@@ -33,8 +33,8 @@ func (d *daemon) airlock() (a airlockView) {
 	return list[0]
 }
 
-// TestWhatAirlockDidIsTold: a job runs; then its daemon comes back with lines far below what this machine has in use, whatever that is. The job gives way, and who
-// asks is told by which numbers. When the lines are where they were all of it is done, each unit once.
+// TestWhatAirlockDidIsTold: a job runs; then its daemon comes back with lines far below what this machine has in use, whatever that is.
+// The job gives way, and who asks is told by which numbers. When the lines are where they were all of it is done, each unit once.
 func TestWhatAirlockDidIsTold(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=2Gi")
@@ -44,7 +44,8 @@ func TestWhatAirlockDidIsTold(t *testing.T) {
 	if a.Level == "off" || a.Level == "observe" {
 		t.Skipf("nothing can be made to stand still here: %s: %s", a.Level, a.Why)
 	}
-	if a.Memory.CapacityBytes <= 0 || a.Memory.UsedBytes <= 0 || a.SevereBytes*100/a.Memory.CapacityBytes != 91 && a.SevereBytes*100/a.Memory.CapacityBytes != 92 {
+	if a.Memory.CapacityBytes <= 0 || a.Memory.UsedBytes <= 0 || a.SevereBytes*100/a.Memory.CapacityBytes != 91 &&
+		a.SevereBytes*100/a.Memory.CapacityBytes != 92 {
 		t.Fatalf("it says %+v", a)
 	}
 	size := a.Memory.CapacityBytes/1000*3>>20 + 1 // MiB; who has less than a thousandth is passed over
@@ -52,14 +53,17 @@ func TestWhatAirlockDidIsTold(t *testing.T) {
 		t.Skipf("a thousandth of this machine's memory is %d MiB, and a test is not to take that much", a.Memory.CapacityBytes/1000>>20)
 	}
 	// The second dd has what the first one gives it for as long as it waits for more.
-	hold := fmt.Sprintf("(dd if=/dev/zero bs=1M count=%d 2>/dev/null; exec sleep 1000) | dd bs=%dM count=1 iflag=fullblock of=/dev/null 2>/dev/null &\n", size, 2*size)
+	hold := fmt.Sprintf("(dd if=/dev/zero bs=1M count=%d 2>/dev/null; exec sleep 1000) | dd bs=%dM count=1 iflag=fullblock of=/dev/null "+
+		"2>/dev/null &\n", size, 2*size)
 	calm := filepath.Join(d.dir, "calm")
 	body := `if [ $i -ge 10 ]; then while [ ! -e '` + calm + `' ]; do sleep 0.1; told; done; fi; touch "$SLUICE_CHECKPOINT_DIR/c"`
-	d.submit(spec("hog", "steps: {total: 100, perStep: 100ms, every: 1}", hold+`told() { if grep -qs '"kind":"yield"' "$SLUICE_NOTICE_FILE"; then exit 85; fi; }
+	d.submit(spec("hog", "steps: {total: 100, perStep: 100ms, every: 1}",
+		hold+`told() { if grep -qs '"kind":"yield"' "$SLUICE_NOTICE_FILE"; then exit 85; fi; }
 `+each(body), fmt.Sprintf("memory: %dMi", 2*size+64), "grace: 5s"))
 	d.running("hog", 1)
 	d.kill()
-	d.flags = append(normal[:len(normal):len(normal)], "--config", d.write("low.yml", "airlock: {calm: 0.001, severe: 0.002, emergency: 1, timer: 3s}\n"))
+	d.flags = append(normal[:len(normal):len(normal)], "--config",
+		d.write("low.yml", "airlock: {calm: 0.001, severe: 0.002, emergency: 1, timer: 3s}\n"))
 	d.start()
 	d.until("the job gives way", func() bool { a = d.airlock(); return len(a.Steps) > 0 })
 	if s := a.Steps[0]; s.Job != "hog" || s.Step != "suspended" && s.Step != "readdressed" || s.Why != "memory is short" || !a.Short {
@@ -84,8 +88,8 @@ func TestWhatAirlockDidIsTold(t *testing.T) {
 	d.once("hog", 100)
 }
 
-// TestWhatIsBegunIsHeldAgainstTheMachinesMemory: two slices, each with room for a job, on a machine that has not the memory for both. The second waits, says why, and
-// does so too for a daemon that comes back; it begins when the first has ended.
+// TestWhatIsBegunIsHeldAgainstTheMachinesMemory: two slices, each with room for a job, on a machine that has not the memory for both. The
+// second waits, says why, and does so too for a daemon that comes back; it begins when the first has ended.
 func TestWhatIsBegunIsHeldAgainstTheMachinesMemory(t *testing.T) {
 	t.Parallel()
 	for _, mechanism := range []string{"sja", "laminar"} {

@@ -64,7 +64,8 @@ func TestArchivedJobsAnswerAsBefore(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		d.submit(tiny(name), "--request-id", "request-"+name)
 	}
-	d.submit(spec("bad", "items: {total: 4, perItem: 1ms, grid: 1}", each(`[ $i -lt 2 ] || [ -e `+mended+` ] || exit 3`), "maxFailures: 1", "grace: 200ms"))
+	d.submit(spec("bad", "items: {total: 4, perItem: 1ms, grid: 1}", each(`[ $i -lt 2 ] || [ -e `+mended+` ] || exit 3`), "maxFailures: 1",
+		"grace: 200ms"))
 	d.submit(spec("late", "items: {total: 2, perItem: 1m, grid: 2}", "sleep 500", "grace: 200ms"))
 	d.running("late", 1)
 	d.must("cancel", "late")
@@ -76,7 +77,8 @@ func TestArchivedJobsAnswerAsBefore(t *testing.T) {
 		t.Fatalf("%+v", j)
 	}
 	ask := func() map[string]string {
-		said := map[string]string{"jobs": d.must("jobs", "-o", "json"), "failed": d.must("jobs", "-o", "json", "--state", "FAILED"), "newest": d.must("jobs", "-o", "json", "--limit", "2")}
+		said := map[string]string{"jobs": d.must("jobs", "-o", "json"), "failed": d.must("jobs", "-o", "json", "--state", "FAILED"),
+			"newest": d.must("jobs", "-o", "json", "--limit", "2")}
 		for _, name := range []string{"one", "two", "three", "bad", "late"} {
 			said["job "+name] = d.must("job", name, "-o", "json")
 			said["explain "+name] = d.must("explain", name)
@@ -153,7 +155,8 @@ func TestKilledWhileJobsLeaveAndGo(t *testing.T) {
 			if code == 0 || strings.Contains(errs, "no job") && args[0] == "delete" {
 				return true
 			}
-			if !strings.Contains(errs, "not over") && !strings.Contains(errs, "answer") && !strings.Contains(errs, "connect") && !strings.Contains(errs, "refused") && !strings.Contains(errs, "ask again") {
+			if !strings.Contains(errs, "not over") && !strings.Contains(errs, "answer") && !strings.Contains(errs, "connect") &&
+				!strings.Contains(errs, "refused") && !strings.Contains(errs, "ask again") {
 				t.Fatalf("%v: %s", args, errs)
 			}
 			return false
@@ -317,8 +320,8 @@ func put(t *testing.T, path string, data []byte) {
 	}
 }
 
-// TestADamagedJobHidesNoOther: of one archived job what was filed is damaged, of another its place in the list. The others are listed, and who lists
-// hears which are not and what to do about it, which then helps.
+// TestADamagedJobHidesNoOther: of one archived job what was filed is damaged, of another its place in the list. The others are listed, and
+// who lists hears which are not and what to do about it, which then helps.
 func TestADamagedJobHidesNoOther(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi", "--keep-hot", "1ms")

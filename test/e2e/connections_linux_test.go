@@ -99,7 +99,8 @@ func TestIdleConnectionsTakeNoDescriptors(t *testing.T) {
 func TestSlowBodiesKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
-	const head = "POST /sluice.v1alpha1.SluiceService/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+	const head = "POST /sluice.v1alpha1.SluiceService/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+		"application/json\r\nContent-Length: %d\r\n\r\n%s"
 	small := d.crowd(1100, fmt.Sprintf(head, "ListJobs", 1000, "{"))
 	large := d.crowd(100, fmt.Sprintf(head, "Submit", 20<<20, `{"job": "`+strings.Repeat("x", 70<<10)))
 	agents := d.crowd(300, fmt.Sprintf(head, "Negotiate", 1000, "{"))
@@ -130,7 +131,8 @@ func TestStrangersLeaveRoomForTheOwner(t *testing.T) {
 	d.files = 256
 	d.start()
 	// bash opens connections by itself; it stays until its input ends.
-	c := exec.Command("bash", "-c", `host=${0%:*} port=${0#*:}; ulimit -n 1000; for i in $(seq 20 420); do eval "exec $i<>/dev/tcp/$host/$port" || exit 1; done 2>/dev/null; echo open; read line`, d.addr)
+	c := exec.Command("bash", "-c",
+		`host=${0%:*} port=${0#*:}; ulimit -n 1000; for i in $(seq 20 420); do eval "exec $i<>/dev/tcp/$host/$port" || exit 1; done 2>/dev/null; echo open; read line`, d.addr)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	c.Dir = "/"
 	in, err := c.StdinPipe()

@@ -355,7 +355,8 @@ func spec(name, work, script string, more ...string) string {
 	if err != nil {
 		panic(err)
 	}
-	text := fmt.Sprintf("---\napiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  %s\n  command: %s\n", name, work, command)
+	text := fmt.Sprintf("---\napiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  %s\n  command: %s\n", name, work,
+		command)
 	memory := true
 	for _, m := range more {
 		text += "  " + m + "\n"
@@ -374,7 +375,8 @@ const say = `say() { echo "{\"progress\":$1,\"checkpoint\":true}" > "$SLUICE_PRO
 // each is shell that works on unit after unit, writes each to the output and reports it; body runs before each with the
 // unit in $i.
 func each(body string) string {
-	return say + `i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do ` + body + `; echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); say $i; done`
+	return say + `i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do ` + body +
+		`; echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); say $i; done`
 }
 
 // once checks that the committed output has every unit of [0, total) once, in order; a killed subjob leaves units beyond

@@ -41,7 +41,8 @@ func TestNoDescriptorLeft(t *testing.T) {
 	})
 	d.limitFiles(before)
 	if j := d.done("runs"); j.Subjobs != 1 || j.Lost != 0 {
-		t.Errorf("%d subjobs, %d lost: the daemon's lack of descriptors counted against the job\n%s", j.Subjobs, j.Lost, d.must("job", "runs"))
+		t.Errorf("%d subjobs, %d lost: the daemon's lack of descriptors counted against the job\n%s", j.Subjobs, j.Lost,
+			d.must("job", "runs"))
 	}
 	d.submit(spec("after", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
 	d.kill()

@@ -71,7 +71,8 @@ func TestNobodyElseIsServed(t *testing.T) {
 		t.Errorf("the job is there:\n%s", jobs)
 	}
 	// What is said in a request does not count.
-	for _, header := range []string{"X-Forwarded-For: 127.0.0.1", "X-Real-Ip: 127.0.0.1", "Forwarded: for=127.0.0.1;by=root", "X-Forwarded-User: root", "Authorization: Bearer ", "Authorization: Bearer", "Remote-User: root"} {
+	for _, header := range []string{"X-Forwarded-For: 127.0.0.1", "X-Real-Ip: 127.0.0.1", "Forwarded: for=127.0.0.1;by=root",
+		"X-Forwarded-User: root", "Authorization: Bearer ", "Authorization: Bearer", "Remote-User: root"} {
 		if code := d.curl(65534, "http://"+d.addr, header, "ListJobs"); code != "401" {
 			t.Errorf("%s: %s", header, code)
 		}
@@ -108,7 +109,8 @@ func TestNobodyElseIsServed(t *testing.T) {
 // curl calls a method as a user and returns the status; "-" where curl is not there.
 func (d *daemon) curl(uid uint32, url, header, method string, more ...string) string {
 	d.t.Helper()
-	return d.request(uid, append([]string{"-X", "POST", "-H", "Content-Type: application/json", "-H", header, "-d", "{}", url + "/sluice.v1alpha1.SluiceService/" + method}, more...)...)
+	return d.request(uid, append([]string{"-X", "POST", "-H", "Content-Type: application/json", "-H", header, "-d", "{}",
+		url + "/sluice.v1alpha1.SluiceService/" + method}, more...)...)
 }
 
 func (d *daemon) get(uid uint32, path string) string {

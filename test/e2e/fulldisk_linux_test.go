@@ -68,7 +68,8 @@ func TestFullDisk(t *testing.T) {
 	room := d.fill()
 	var said string
 	d.until("a submission is refused", func() bool {
-		_, errs, code := d.as([]byte(spec("late", "items: {total: 10, perItem: 1ms}", each(":"), "env: {PADDING: "+strings.Repeat("x", 60000)+"}")), "submit", "-f", "-")
+		_, errs, code := d.as([]byte(spec("late", "items: {total: 10, perItem: 1ms}", each(":"), "env: {PADDING: "+
+			strings.Repeat("x", 60000)+"}")), "submit", "-f", "-")
 		said = errs
 		return code != 0
 	})
@@ -216,7 +217,8 @@ func TestNoJobFailsForWantOfDescriptors(t *testing.T) {
 		t.Skipf("skipped: the limit of another process can't be set here: %v", err)
 	}
 	d.until("the jobs are accepted", func() bool {
-		_, _, code := d.as([]byte(spec("a", "items: {total: 100, perItem: 10ms, parallelism: 3}", each(":"))+spec("b", "rigid: {walltime: 10s}", ":")), "submit", "-f", "-")
+		_, _, code := d.as([]byte(spec("a", "items: {total: 100, perItem: 10ms, parallelism: 3}", each(":"))+
+			spec("b", "rigid: {walltime: 10s}", ":")), "submit", "-f", "-")
 		return code == 0
 	})
 	d.until("it says why nothing starts", func() bool {

@@ -24,7 +24,8 @@ func upGangs(t *testing.T) *daemon {
 func TestAGangOverNodes(t *testing.T) {
 	t.Parallel()
 	d := upGangs(t)
-	d.submit(spec("trio", "rigid: {walltime: 20s, slices: 3, topology: zone}", `sleep 2; echo "$SLUICE_MEMBER of $SLUICE_MEMBERS" > "$SLUICE_OUTPUT_DIR/who"`))
+	d.submit(spec("trio", "rigid: {walltime: 20s, slices: 3, topology: zone}",
+		`sleep 2; echo "$SLUICE_MEMBER of $SLUICE_MEMBERS" > "$SLUICE_OUTPUT_DIR/who"`))
 	d.until("all three run", func() bool {
 		n := 0
 		for _, s := range d.slices() {
@@ -51,7 +52,8 @@ func TestAGangOverNodes(t *testing.T) {
 		}
 	}
 	says(t, d.must("output", "trio"), "member 1", "member 2")
-	d.fails(2, []string{"no rack has more than 2", "topology: zone"}, "submit", "-f", d.write("close.yml", spec("close", "rigid: {walltime: 20s, slices: 3, topology: rack}", ":")))
+	d.fails(2, []string{"no rack has more than 2", "topology: zone"}, "submit", "-f",
+		d.write("close.yml", spec("close", "rigid: {walltime: 20s, slices: 3, topology: rack}", ":")))
 }
 
 // A member that fails ends the others, and the job learns why.
@@ -62,7 +64,8 @@ func TestAGangEndsWithItsMember(t *testing.T) {
 sleep 50`, "maxFailures: 1", "grace: 200ms"))
 	began := time.Now()
 	j := d.over("pair")
-	if j.State != "FAILED" || !strings.Contains(j.Reason, "member 1 of 2") || !strings.Contains(j.Reason, "broken") || time.Since(began) > 20*time.Second {
+	if j.State != "FAILED" || !strings.Contains(j.Reason, "member 1 of 2") || !strings.Contains(j.Reason, "broken") ||
+		time.Since(began) > 20*time.Second {
 		t.Errorf("%s: %q after %v", j.State, j.Reason, time.Since(began))
 	}
 	d.until("both slices are idle", func() bool {

@@ -66,7 +66,8 @@ func (h *hostile) lies() {
 				continue
 			}
 			w := call["windows"].([]any)[0].(map[string]any)
-			answer := map[string]any{"round": call["round"], "variants": nonsense(w["window"].(string), w["start"].(string), 20+1980*int((h.answers.Add(1)+1)%2))}
+			answer := map[string]any{"round": call["round"], "variants": nonsense(w["window"].(string), w["start"].(string),
+				20+1980*int((h.answers.Add(1)+1)%2))}
 			h.post(mustJSON(map[string]any{"job": "evil", "session": session, "answers": []any{answer, answer}}))
 		}
 	})

@@ -17,7 +17,8 @@ func TestBadFlags(t *testing.T) {
 		words []string
 	}{
 		{[]string{"--gpus", "sim:nonsense"}, []string{"nonsense"}},
-		{[]string{"--policy", "nope", "--mechanism", "auction", "--listen", "0.0.0.0:1"}, []string{`policy "nope"`, "fair", `mechanism "auction"`, "--listen 0.0.0.0:1"}},
+		{[]string{"--policy", "nope", "--mechanism", "auction", "--listen", "0.0.0.0:1"},
+			[]string{`policy "nope"`, "fair", `mechanism "auction"`, "--listen 0.0.0.0:1"}},
 		{[]string{"--horizon", "0s"}, []string{"--horizon"}},
 		{[]string{"--log", "loud"}, []string{"--log", "debug"}},
 		{[]string{"--listen", "here"}, []string{"--listen"}},
@@ -99,7 +100,8 @@ spec:
 		"bad.yml:6:11", "99Zi", "spec.command", "spec.env.SLUICE_X", "spec.subdir"}, "submit", path)
 	d.fails(2, []string{"no-file.yml"}, "submit", "no-file.yml")
 	for name, text := range map[string]string{
-		"not yaml": "{{{", "binary": "\x00\x01\x02", "empty": "", "bomb": "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]", "huge": strings.Repeat("a", 5<<20),
+		"not yaml": "{{{", "binary": "\x00\x01\x02", "empty": "", "bomb": "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]",
+		"huge": strings.Repeat("a", 5<<20),
 	} {
 		if _, errs, code := d.as([]byte(text), "submit", "-f", "-"); code == 0 || errs == "" || len(errs) > 10_000 {
 			t.Errorf("%s: exit %d, says %.500s", name, code, errs)
@@ -110,7 +112,8 @@ spec:
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
-	d.submit(spec("good", "items: {total: 10, perItem: 1ms}", each(":")) + spec("bad", "items: {total: 1, perItem: 1ms}", "echo why >&2; exit 3"))
+	d.submit(spec("good", "items: {total: 10, perItem: 1ms}", each(":")) + spec("bad", "items: {total: 1, perItem: 1ms}",
+		"echo why >&2; exit 3"))
 	d.must("wait", "good")
 	d.fails(1, []string{"bad", "FAILED"}, "wait", "good", "bad")
 	d.submit(spec("sleeps", "items: {total: 1, perItem: 20s}", "sleep 20"))
@@ -132,7 +135,8 @@ func TestExitCodes(t *testing.T) {
 // call posts a body and returns status and answer.
 func (d *daemon) call(method, body string, header ...string) (int, string) {
 	d.t.Helper()
-	req, err := http.NewRequestWithContext(d.t.Context(), http.MethodPost, "http://"+d.addr+"/sluice.v1alpha1.SluiceService/"+method, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(d.t.Context(), http.MethodPost, "http://"+d.addr+"/sluice.v1alpha1.SluiceService/"+method,
+		strings.NewReader(body))
 	if err != nil {
 		d.t.Fatal(err)
 	}

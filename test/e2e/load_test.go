@@ -48,7 +48,8 @@ func TestOutputOfManySubjobs(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi+64Mi+64Mi", "--log", "warn")
 	// Each subjob does one unit and gives the rest back.
-	d.submit(spec("pieces", "items: {total: 250, perItem: 1ms, parallelism: 4}", `echo $SLUICE_FROM > "$SLUICE_OUTPUT_DIR/units"; `+say+`say $((SLUICE_FROM+1)); exit 85`))
+	d.submit(spec("pieces", "items: {total: 250, perItem: 1ms, parallelism: 4}", `echo $SLUICE_FROM > "$SLUICE_OUTPUT_DIR/units"; `+say+
+		`say $((SLUICE_FROM+1)); exit 85`))
 	j := d.done("pieces")
 	if j.Subjobs < 250 {
 		t.Errorf("%d subjobs, want one for each unit", j.Subjobs)
@@ -100,7 +101,8 @@ func TestPoliciesFinishTheSameWork(t *testing.T) {
 			d := up(t, three, "--policy", policy)
 			var text string
 			for i := range 6 {
-				text += spec(fmt.Sprintf("job-%d", i), "items: {total: 10, perItem: 5ms, parallelism: 2}", each(":"), fmt.Sprintf("priority: %d", i))
+				text += spec(fmt.Sprintf("job-%d", i), "items: {total: 10, perItem: 5ms, parallelism: 2}", each(":"),
+					fmt.Sprintf("priority: %d", i))
 			}
 			d.submit(text + spec("whole", "rigid: {walltime: 2s}", `seq 0 0 > "$SLUICE_OUTPUT_DIR/units"`))
 			for i := range 6 {

@@ -41,7 +41,8 @@ func run(m *testing.M) int {
 	bin = dir
 	// Mapped users start the supervisor's children from here, and go through to their own directories.
 	if err = os.Chmod(dir, 0o755); err == nil {
-		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "sluice.dev/sluice/cmd/sluice", "sluice.dev/sluice/cmd/sluice-shim")
+		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "sluice.dev/sluice/cmd/sluice",
+			"sluice.dev/sluice/cmd/sluice-shim")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		build.Stdout, build.Stderr = os.Stdout, os.Stderr
 		err = build.Run()

@@ -51,15 +51,16 @@ done`, "grace: 3s"))
 	says(t, n.Why, "time taken (reclaim)")
 }
 
-// A job declares its second half as the large one, and it is the first. The small slice, the only one that is to be had, is tried once; the job
-// waits for the large one.
+// A job declares its second half as the large one, and it is the first. The small slice, the only one that is to be had, is tried once;
+// the job waits for the large one.
 func TestAnOutgrownSliceIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+512Mi")
 	list := d.slices()
 	large := list[slices.IndexFunc(list, func(s sliceView) bool { return strings.Contains(s.ID, "512Mi") })].ID
 	d.must("pause", large, "--for", "1h")
-	d.submit(spec("hog", "items: {total: 10, perItem: 1s}", each(`[ $i -ge 5 ] || head -c 120000000 /dev/zero | tail -c 120000000 | sleep 0.5`),
+	d.submit(spec("hog", "items: {total: 10, perItem: 1s}",
+		each(`[ $i -ge 5 ] || head -c 120000000 /dev/zero | tail -c 120000000 | sleep 0.5`),
 		"memory: {phases: [{upTo: 5, mean: 8Mi}, {mean: 48Mi}]}"))
 	killed := func(j jobView) (n int) {
 		for _, s := range j.History {

@@ -10,7 +10,8 @@ import (
 func TestYieldedWorkGoesOn(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
-	d.submit(spec("yields", "items: {total: 30, perItem: 1ms, grid: 10}", say+`echo $SLUICE_FROM >> "$SLUICE_OUTPUT_DIR/o"; say $((SLUICE_FROM+10)); exit 85`))
+	d.submit(spec("yields", "items: {total: 30, perItem: 1ms, grid: 10}",
+		say+`echo $SLUICE_FROM >> "$SLUICE_OUTPUT_DIR/o"; say $((SLUICE_FROM+10)); exit 85`))
 	j := d.done("yields")
 	if j.Subjobs != 3 {
 		t.Errorf("%d subjobs, want 3", j.Subjobs)
@@ -80,7 +81,8 @@ func TestWildProgress(t *testing.T) {
 	} {
 		// The first run lies and fails: nothing of it may count. Later ones do the work.
 		d.submit(spec(name, "items: {total: 20, perItem: 1ms, grid: 10, parallelism: 1}",
-			`if [ "$(echo $SLUICE_SUBJOB | cut -d- -f1)" ] && mkdir "`+d.dir+`/$SLUICE_JOB" 2>/dev/null; then { `+say+`; } > "$SLUICE_PROGRESS_FILE.t"; mv "$SLUICE_PROGRESS_FILE.t" "$SLUICE_PROGRESS_FILE"; exit 1; fi
+			`if [ "$(echo $SLUICE_SUBJOB | cut -d- -f1)" ] && mkdir "`+d.dir+`/$SLUICE_JOB" 2>/dev/null; then { `+say+
+				`; } > "$SLUICE_PROGRESS_FILE.t"; mv "$SLUICE_PROGRESS_FILE.t" "$SLUICE_PROGRESS_FILE"; exit 1; fi
 seq $SLUICE_FROM $((SLUICE_TO-1)) > "$SLUICE_OUTPUT_DIR/units"`))
 	}
 	for _, name := range []string{"beyond", "negative", "off-grid", "garbage", "empty", "huge", "nested", "overflow"} {
@@ -88,8 +90,10 @@ seq $SLUICE_FROM $((SLUICE_TO-1)) > "$SLUICE_OUTPUT_DIR/units"`))
 		d.once(name, 20)
 	}
 	// Things in the file's place that are no files.
-	d.submit(spec("pipe", "items: {total: 2, perItem: 1ms, grid: 2}", `mkfifo "$SLUICE_PROGRESS_FILE"; ln -s /dev/zero "$SLUICE_OUTPUT_DIR/zero"; seq 0 1 > "$SLUICE_OUTPUT_DIR/units"`))
-	d.submit(spec("link", "items: {total: 2, perItem: 1ms, grid: 2}", `ln -s /dev/zero "$SLUICE_PROGRESS_FILE"; seq 0 1 > "$SLUICE_OUTPUT_DIR/units"`))
+	d.submit(spec("pipe", "items: {total: 2, perItem: 1ms, grid: 2}",
+		`mkfifo "$SLUICE_PROGRESS_FILE"; ln -s /dev/zero "$SLUICE_OUTPUT_DIR/zero"; seq 0 1 > "$SLUICE_OUTPUT_DIR/units"`))
+	d.submit(spec("link", "items: {total: 2, perItem: 1ms, grid: 2}",
+		`ln -s /dev/zero "$SLUICE_PROGRESS_FILE"; seq 0 1 > "$SLUICE_OUTPUT_DIR/units"`))
 	d.done("pipe")
 	d.once("pipe", 2)
 	d.done("link")
@@ -117,7 +121,8 @@ func TestDaemonizedProgramsEnd(t *testing.T) {
 func alive(text string) (n int) {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, p := range list {
-		if data, err := os.ReadFile(p); err == nil && strings.Contains(string(data), text) && !strings.Contains(string(data), "\x00-c\x00") {
+		if data, err := os.ReadFile(p); err == nil && strings.Contains(string(data), text) &&
+			!strings.Contains(string(data), "\x00-c\x00") {
 			n++
 		}
 	}
@@ -127,8 +132,10 @@ func alive(text string) (n int) {
 func TestFloodsAreBounded(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
-	d.submit(spec("talks", "items: {total: 1, perItem: 5s}", `head -c 300000000 /dev/zero | tr '\0' 'x'; echo done > "$SLUICE_OUTPUT_DIR/o"`, "limits: {log: 1Mi}"))
-	d.submit(spec("writes", "items: {total: 1, perItem: 20s}", `head -c 64000000 /dev/zero > "$SLUICE_OUTPUT_DIR/o"; sleep 20`, "limits: {output: 2Mi}", "maxFailures: 1"))
+	d.submit(spec("talks", "items: {total: 1, perItem: 5s}",
+		`head -c 300000000 /dev/zero | tr '\0' 'x'; echo done > "$SLUICE_OUTPUT_DIR/o"`, "limits: {log: 1Mi}"))
+	d.submit(spec("writes", "items: {total: 1, perItem: 20s}", `head -c 64000000 /dev/zero > "$SLUICE_OUTPUT_DIR/o"; sleep 20`,
+		"limits: {output: 2Mi}", "maxFailures: 1"))
 	d.done("talks")
 	if n := len(d.must("logs", "talks")); n > 2<<20 {
 		t.Errorf("a log of %d bytes, the limit is 1 MiB", n)
@@ -164,7 +171,8 @@ func TestSlowFirstUnit(t *testing.T) {
 func TestManyFastUnits(t *testing.T) {
 	t.Parallel()
 	d := up(t, three)
-	d.submit(spec("fast", "items: {total: 1000, perItem: 50us, grid: 1, parallelism: 3}", `seq $SLUICE_FROM $((SLUICE_TO-1)) > "$SLUICE_OUTPUT_DIR/units"`))
+	d.submit(spec("fast", "items: {total: 1000, perItem: 50us, grid: 1, parallelism: 3}",
+		`seq $SLUICE_FROM $((SLUICE_TO-1)) > "$SLUICE_OUTPUT_DIR/units"`))
 	d.done("fast")
 	d.once("fast", 1000)
 }
@@ -181,7 +189,8 @@ func TestStartersAndCommandsRun(t *testing.T) {
 	}
 	says(t, d.must("output", "my-steps", "--cat"), "500500")
 	says(t, d.must("output", "my-items", "--cat"), "unit 0\n", "unit 999\n")
-	out := d.must("run", "--items", "20", "--per-item", "5ms", "--grid", "10", "--parallel", "2", "--mem", "16Mi", "--name", "typed", "--quiet", "--server", d.addr, "--",
+	out := d.must("run", "--items", "20", "--per-item", "5ms", "--grid", "10", "--parallel", "2", "--mem", "16Mi", "--name", "typed",
+		"--quiet", "--server", d.addr, "--",
 		"sh", "-c", `ls -A; i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); done`)
 	says(t, out, "job typed accepted", "job typed COMPLETED, 20/20")
 	if said := d.must("logs", "typed"); said != "" {

@@ -79,7 +79,8 @@ func TestMaintenanceAndServingHours(t *testing.T) {
 	d.must("unreserve", id[len(id)-1])
 	d.fails(1, []string{"has no reservation"}, "unreserve", id[len(id)-1])
 	d.must("reserve", "--all", "--kind", "drain")
-	_, errs, code := d.as([]byte(spec("drained", "items: {total: 20, perItem: 150ms}", each(":"))), "submit", "-f", "-", "--wait", "--timeout", "300ms")
+	_, errs, code := d.as([]byte(spec("drained", "items: {total: 20, perItem: 150ms}", each(":"))), "submit", "-f", "-", "--wait",
+		"--timeout", "300ms")
 	if code != 4 {
 		t.Errorf("waiting behind a drain: exit %d: %s", code, errs)
 	}
@@ -198,7 +199,8 @@ func supervisors(data string) map[int]bool {
 		}
 		args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
 		name, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
-		if parts := strings.Split(string(args), "\x00"); len(parts) > 2 && strings.HasSuffix(parts[0], "sluice-shim") && strings.HasPrefix(parts[2], data+"/") && !strings.HasPrefix(string(name), "sluice-init") {
+		if parts := strings.Split(string(args), "\x00"); len(parts) > 2 && strings.HasSuffix(parts[0], "sluice-shim") &&
+			strings.HasPrefix(parts[2], data+"/") && !strings.HasPrefix(string(name), "sluice-init") {
 			found[pid] = true
 		}
 	}
@@ -213,7 +215,8 @@ func TestMemoryOutgrowsTheSlice(t *testing.T) {
 	// The first half needs little; the second about 60 MiB, though the profile says 16.
 	grow := `if [ $i -ge 5 ]; then x=$(head -c 30000000 /dev/zero | tr '\0' 'x'); sleep 0.3; fi`
 	d.submit(spec("grows", "items: {total: 10, perItem: 500ms, grid: 1}", each(grow), "memory: 16Mi"))
-	d.submit(spec("blocks", "items: {total: 4, perItem: 600ms, grid: 4}", each("sleep 0.3"), "memory: 150Mi")) // keeps the large one busy at first
+	// keeps the large one busy at first
+	d.submit(spec("blocks", "items: {total: 4, perItem: 600ms, grid: 4}", each("sleep 0.3"), "memory: 150Mi"))
 	j := d.done("grows")
 	d.once("grows", 10)
 	last := j.History[len(j.History)-1]

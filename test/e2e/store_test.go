@@ -21,8 +21,8 @@ func (d *daemon) stored(spec string) (list []struct {
 	return list
 }
 
-// TestWhatIsCommittedIsInTheStore: whenever the daemon dies, what it has told as committed is in the store with the content that was published, and what is in the
-// store at the end is that and nothing else. A job that is deleted leaves nothing there that is needed.
+// TestWhatIsCommittedIsInTheStore: whenever the daemon dies, what it has told as committed is in the store with the content that was
+// published, and what is in the store at the end is that and nothing else. A job that is deleted leaves nothing there that is needed.
 func TestWhatIsCommittedIsInTheStore(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t, three)
@@ -30,7 +30,8 @@ func TestWhatIsCommittedIsInTheStore(t *testing.T) {
 	d.flags = append(d.flags, "--config", d.write("daemon.yml", "store: "+place+"\n"))
 	d.start()
 	says(t, d.log.String(), "store: "+place)
-	d.must("submit", d.write("job.yaml", spec("counts", "items: {total: 600, perItem: 10ms, grid: 10, parallelism: 3}", each("sleep 0.01"))))
+	d.must("submit", d.write("job.yaml", spec("counts", "items: {total: 600, perItem: 10ms, grid: 10, parallelism: 3}",
+		each("sleep 0.01"))))
 
 	type folder struct {
 		Path     string

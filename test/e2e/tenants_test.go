@@ -38,8 +38,10 @@ func TestQueuesRunAsTheirUsers(t *testing.T) {
 	d.start()
 	script := `id -un; id -G; pwd > /dev/null && echo here
 cat "$0" >/dev/null 2>&1
-for f in ` + d.data + `/journal/HEAD ` + d.data + `/lock ` + d.data + `/executor-events.jsonl "$SLUICE_OUTPUT_DIR/../lease.json"; do cat "$f" && echo "READ $f"; done
-for f in ` + d.data + ` ` + d.data + `/runs ` + d.data + `/logs ` + d.data + `/output ` + d.data + `/snapshots; do ls "$f" && echo "LISTED $f"; done
+for f in ` + d.data + `/journal/HEAD ` + d.data + `/lock ` + d.data +
+		`/executor-events.jsonl "$SLUICE_OUTPUT_DIR/../lease.json"; do cat "$f" && echo "READ $f"; done
+for f in ` + d.data + ` ` + d.data + `/runs ` + d.data + `/logs ` + d.data + `/output ` + d.data +
+		`/snapshots; do ls "$f" && echo "LISTED $f"; done
 for f in ` + d.data + ` ` + d.data + `/runs "$SLUICE_OUTPUT_DIR/.."; do touch "$f/mine" && echo "WROTE $f"; done
 ls /proc | grep -c '^[0-9]' | { read n; [ $n -lt 10 ] && echo few || echo "PROCESSES $n"; }
 cat /proc/1/environ && echo "READ environ"
@@ -98,7 +100,8 @@ func TestMappedUsersAreRefusedWhereTheyAreNotSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := d.flags
-	d.flags = append(d.flags, "--config", d.write("part.yml", "queues: [{name: default, user: nobody}, {name: b}, {name: c, user: no-such-account}]"))
+	d.flags = append(d.flags, "--config", d.write("part.yml", "queues: [{name: default, user: nobody}, {name: b}, {name: c, user: "+
+		"no-such-account}]"))
 	says(t, d.refused(), "queues without a user", ": b;", "queue c", "no-such-account")
 	// A queue without a user is nobody's: no job of it is taken.
 	d.flags = append(good, "--config", d.write("one.yml", "queues: [{name: other, user: daemon}]"))

@@ -29,7 +29,8 @@ func TestALargeWorkDirectoryDoesNotEatTheLease(t *testing.T) {
 	script := `test $(ls */* | wc -l) -eq 2000 || { echo "files are missing" >&2; exit 3; }
 echo spoilt > 3/300; rm -r 4
 ` + each("sleep 0.008")
-	d.must("submit", d.write("job.yaml", spec("large", "items: {total: 800, perItem: 8ms, grid: 10, parallelism: 3}", script, "workdir: work")))
+	d.must("submit", d.write("job.yaml", spec("large", "items: {total: 800, perItem: 8ms, grid: 10, parallelism: 3}", script,
+		"workdir: work")))
 	j := d.done("large")
 	d.once("large", 800)
 	var starts []float64
@@ -57,11 +58,14 @@ func TestAJobStartsInWhatTheStoreHas(t *testing.T) {
 	d.write("work/count.sh", each("cat base >> \"$SLUICE_OUTPUT_DIR/said\""))
 	d.write("work/base", "from the store\n")
 	digest := strings.TrimSpace(d.must("store", "put", filepath.Join(d.dir, "work"), "--data", d.data, "-o", "name"))
-	d.must("submit", d.write("job.yaml", spec("stored", "items: {total: 6, perItem: 1ms}", "sh ./count.sh", "workdir: store://"+digest)), "--wait")
+	d.must("submit", d.write("job.yaml", spec("stored", "items: {total: 6, perItem: 1ms}", "sh ./count.sh", "workdir: store://"+digest)),
+		"--wait")
 	d.once("stored", 6)
 	says(t, d.must("output", "stored", "--cat"), "from the store")
 	says(t, d.must("store", "ls", "--data", d.data), "pinned/"+digest[:20])
 	says(t, d.must("store", "ls", "work", "--data", d.data, "-o", "json"), digest)
-	d.fails(1, []string{"there is no object " + strings.Repeat("0", 64)}, "submit", d.write("none.yaml", spec("none", "items: {total: 6, perItem: 1ms}", "true", "workdir: store://"+strings.Repeat("0", 64))))
-	d.fails(2, []string{"want store://DIGEST"}, "submit", d.write("bad.yaml", spec("bad", "items: {total: 6, perItem: 1ms}", "true", "workdir: store://x")))
+	d.fails(1, []string{"there is no object " + strings.Repeat("0", 64)}, "submit",
+		d.write("none.yaml", spec("none", "items: {total: 6, perItem: 1ms}", "true", "workdir: store://"+strings.Repeat("0", 64))))
+	d.fails(2, []string{"want store://DIGEST"}, "submit",
+		d.write("bad.yaml", spec("bad", "items: {total: 6, perItem: 1ms}", "true", "workdir: store://x")))
 }

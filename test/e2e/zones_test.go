@@ -24,8 +24,8 @@ func (d *daemon) homes(names []string) map[string]string {
 	return at
 }
 
-// TestAZoneIsDrainedAndLeaves, while jobs run, through kills: nothing is lost or done twice, a start without it is refused for as long as it is needed and
-// says what to do, and what was over there is shown and can be run again when it has gone.
+// TestAZoneIsDrainedAndLeaves, while jobs run, through kills: nothing is lost or done twice, a start without it is refused for as long as
+// it is needed and says what to do, and what was over there is shown and can be run again when it has gone.
 func TestAZoneIsDrainedAndLeaves(t *testing.T) {
 	t.Parallel()
 	for _, mechanism := range []string{"sja", "laminar"} {
@@ -39,7 +39,8 @@ func TestAZoneIsDrainedAndLeaves(t *testing.T) {
 				}
 			}
 			zones("zones: 3\n")
-			d := up(t, "sim:custom=3,mem=64Mi+64Mi", "--mechanism", mechanism, "--config", file, "--keep-hot", "1ms", "--snapshot-records", "100")
+			d := up(t, "sim:custom=3,mem=64Mi+64Mi", "--mechanism", mechanism, "--config", file, "--keep-hot", "1ms", "--snapshot-records",
+				"100")
 			d.must("queue", "set", "default", "--max-window", "2s")
 			var names, there []string
 			again := "" // is cancelled with a part of it committed, which it may have been too quick for
@@ -90,7 +91,8 @@ func TestAZoneIsDrainedAndLeaves(t *testing.T) {
 			zones("zones: 3\n")
 			d.start()
 			says(t, d.must("zones"), "DRAINED")
-			says(t, d.must("zones", "drain", "local-2", "--wait", "--quiet"), "drained, and empty", "zones: [local-1, local-3] and nodes: 3")
+			says(t, d.must("zones", "drain", "local-2", "--wait", "--quiet"), "drained, and empty",
+				"zones: [local-1, local-3] and nodes: 3")
 			d.kill()
 
 			zones("zones: 2\nnodes: 3\n")

@@ -19,7 +19,8 @@ import (
 func sliced(t *testing.T, p *plane.Plane, machine, name string, announced int64, change func(*resourcev1.ResourceSliceSpec)) {
 	t.Helper()
 	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: machine + "-" + name}, Spec: resourcev1.ResourceSliceSpec{
-		Driver: plane.Driver, NodeName: &machine, Pool: resourcev1.ResourcePool{Name: machine, Generation: 1, ResourceSliceCount: announced}}}
+		Driver: plane.Driver, NodeName: &machine, Pool: resourcev1.ResourcePool{Name: machine, Generation: 1,
+			ResourceSliceCount: announced}}}
 	change(&s.Spec)
 	if _, err := p.Client().ResourceV1().ResourceSlices().Create(context.Background(), s, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,8 @@ func claim(t *testing.T, p *plane.Plane, namespace, name, class string, expressi
 		exactly.Selectors = append(exactly.Selectors, resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: e}})
 	}
 	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "slice", Exactly: exactly}}}}}
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "slice",
+			Exactly: exactly}}}}}
 	if _, err := p.Client().ResourceV1().ResourceClaims(namespace).Create(context.Background(), c, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +42,10 @@ func with(p *corev1.Pod) {
 // pinned is a Pod that may run on one machine alone, by the scheduler's own decision: it is not bound by us.
 func pinned(machine string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{machine}}}}}}}}
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name",
+					Operator: corev1.NodeSelectorOpIn, Values: []string{machine}}}}}}}}
 	}
 }
 
@@ -74,10 +77,11 @@ func allocated(t *testing.T, p *plane.Plane, namespace, name string) string {
 	return r[0].Pool + "/" + r[0].Device
 }
 
-// slot is CEL for the MIG device of a machine's GPU 0 that begins at a memory slice. It names what the driver says of the device, as no expression can name a device
-// or its pool.
+// slot is CEL for the MIG device of a machine's GPU 0 that begins at a memory slice. It names what the driver says of the device, as no
+// expression can name a device or its pool.
 func slot(machine, profile string, at int) string {
-	return fmt.Sprintf(`device.attributes["gpu.nvidia.com"].parentUUID == "GPU-%s-0" && device.attributes["gpu.nvidia.com"].profile == "%s" && "memorySlice%d" in device.capacity["gpu.nvidia.com"]`, machine, profile, at)
+	return fmt.Sprintf(
+		`device.attributes["gpu.nvidia.com"].parentUUID == "GPU-%s-0" && device.attributes["gpu.nvidia.com"].profile == "%s" && "memorySlice%d" in device.capacity["gpu.nvidia.com"]`, machine, profile, at)
 }
 
 // priorities makes the class of leftovers, which preempts nobody and is below all, and one of the hosts' Pods.
@@ -88,7 +92,8 @@ func priorities(t *testing.T, p *plane.Plane) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "test-leftover"}, Value: -1_000_000, PreemptionPolicy: &never},
 		{ObjectMeta: metav1.ObjectMeta{Name: "test-host"}, Value: 1_000_000},
 	} {
-		if _, err := p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), c, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := p.Client().SchedulingV1().PriorityClasses().Create(context.Background(), c, metav1.CreateOptions{}); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +109,8 @@ func refused(pod *corev1.Pod) bool {
 	return false
 }
 
-// TestAClaimGetsTheVeryDevice: one device is asked for by what its driver says of it, and that one is given, whichever order they are asked in.
+// TestAClaimGetsTheVeryDevice: one device is asked for by what its driver says of it, and that one is given, whichever order they are
+// asked in.
 func TestAClaimGetsTheVeryDevice(t *testing.T) {
 	p := plane.Of(t)
 	ns := p.Namespace(t)
@@ -131,15 +137,19 @@ func TestAClaimGetsTheVeryDevice(t *testing.T) {
 	p.Pod(t, ns, "wide", "is refused", refused)
 	// An expression that names the device or its pool is refused outright.
 	for _, e := range []string{`device.name == "gpu-0"`, `device.pool == "exact-1"`} {
-		bad := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
-			Name: "slice", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: plane.MIGClass, Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: e}}}}}}}}}
-		if _, err := p.Client().ResourceV1().ResourceClaims(ns).Create(context.Background(), bad, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		bad := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "bad"},
+			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+				Name: "slice", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: plane.MIGClass,
+					Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: e}}}}}}}}}
+		if _, err := p.Client().ResourceV1().ResourceClaims(ns).Create(context.Background(), bad,
+			metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 			t.Errorf("%s: %v, want it refused: if it is not any more, a claim can name its device", e, err)
 		}
 	}
 }
 
-// TestNobodyIsPreemptedForADevice: the scheduler preempts a filler for an extended resource, and not for a device of DRA (KEP-5690): there a filler has to yield by itself.
+// TestNobodyIsPreemptedForADevice: the scheduler preempts a filler for an extended resource, and not for a device of DRA (KEP-5690): there
+// a filler has to yield by itself.
 func TestNobodyIsPreemptedForADevice(t *testing.T) {
 	p, ctx := plane.Of(t), context.Background()
 	ns := p.Namespace(t)
@@ -165,7 +175,8 @@ func TestNobodyIsPreemptedForADevice(t *testing.T) {
 		t.Errorf("the filler that was preempted: %v, want it gone", err)
 	}
 
-	if got, err := p.Client().CoreV1().Pods(ns).Get(ctx, "filler-dra", metav1.GetOptions{}); err != nil || got.DeletionTimestamp != nil || got.Status.Phase != corev1.PodRunning {
+	if got, err := p.Client().CoreV1().Pods(ns).Get(ctx, "filler-dra", metav1.GetOptions{}); err != nil || got.DeletionTimestamp != nil ||
+		got.Status.Phase != corev1.PodRunning {
 		t.Fatalf("the filler with the device: %v, %+v: Kubernetes preempts for devices now; giving back can be left to it", err, got.Status)
 	}
 	host, err := p.Client().CoreV1().Pods(ns).Get(ctx, "host-dra", metav1.GetOptions{})
@@ -182,7 +193,8 @@ func TestNobodyIsPreemptedForADevice(t *testing.T) {
 	}
 }
 
-// TestADevicesClaimIsFreedByTheEndNotTheDeletion: a device is free again once its Pod has a terminal phase, though a finalizer keeps the Pod.
+// TestADevicesClaimIsFreedByTheEndNotTheDeletion: a device is free again once its Pod has a terminal phase, though a finalizer keeps the
+// Pod.
 func TestADevicesClaimIsFreedByTheEndNotTheDeletion(t *testing.T) {
 	p := plane.Of(t)
 	ns := p.Namespace(t)

@@ -22,7 +22,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// queued is a Job of a queue whose one Pod has one of a resource, or a claim of the smallest MIG devices where that is plane.MIG1Quota. It runs until it is told to end.
+// queued is a Job of a queue whose one Pod has one of a resource, or a claim of the smallest MIG devices where that is plane.MIG1Quota. It
+// runs until it is told to end.
 func queued(name, queue, of string, labels map[string]string) *batchv1.Job {
 	yes, one := true, resource.MustParse("1")
 	pod := filler("").Spec
@@ -71,9 +72,12 @@ func TestKueue(t *testing.T) {
 	for _, of := range []string{mig, plane.MIG1Quota} {
 		t.Run("admits as far as its quota goes, and preempts for who is above: "+of, func(t *testing.T) {
 			ns := p.Namespace(t)
-			if _, err := p.Client().ResourceV1().ResourceClaimTemplates(ns).Create(ctx, &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "piece"},
-				Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-					Requests: []resourcev1.DeviceRequest{{Name: "piece", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: plane.MIG1Class}}}}}}}, metav1.CreateOptions{}); err != nil {
+			if _, err := p.Client().ResourceV1().ResourceClaimTemplates(ns).Create(ctx,
+				&resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "piece"},
+					Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+						Requests: []resourcev1.DeviceRequest{{Name: "piece",
+							Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: plane.MIG1Class}}}}}}},
+				metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			p.QueuePriority(t, "above-"+ns, 10)
@@ -97,8 +101,9 @@ func TestKueue(t *testing.T) {
 	t.Run("says when a gap behind its Job ends", func(t *testing.T) {
 		ns := p.Namespace(t)
 		p.Queue(t, plane.Queue{Name: ns, Namespaces: []string{ns}, Quota: map[string]int64{mig: 4}})
-		inv, err := inventories.Open(t.Context(), inventories.Options{Client: p.Client(), Dynamic: dynamic.NewForConfigOrDie(p.Config()), Operator: "op",
-			Pools: []inventories.Pool{{Name: "all", Resources: []inventories.Resource{{Name: mig}}}}})
+		inv, err := inventories.Open(t.Context(), inventories.Options{Client: p.Client(), Dynamic: dynamic.NewForConfigOrDie(p.Config()),
+			Operator: "op",
+			Pools:    []inventories.Pool{{Name: "all", Resources: []inventories.Resource{{Name: mig}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +117,8 @@ func TestKueue(t *testing.T) {
 				for _, h := range s.Holds {
 					end := h.End
 					said += fmt.Sprintf("%s: %s to %d; ", s.Slice, h.Kind, end)
-					if end != quantity.Never && !end.Time().Before(before.Add(time.Hour)) && end.Time().Before(time.Now().Add(time.Hour+2*time.Minute)) {
+					if end != quantity.Never && !end.Time().Before(before.Add(time.Hour)) &&
+						end.Time().Before(time.Now().Add(time.Hour+2*time.Minute)) {
 						return true, ""
 					}
 				}

@@ -167,7 +167,8 @@ func checkEvents(all []event) (wrong []string) {
 		slices.SortFunc(ls, func(a, b life) int { return int(min(1, max(-1, a.start-b.start))) })
 		for i := 1; i < len(ls); i++ {
 			if ls[i].start < ls[i-1].end {
-				wrong = append(wrong, fmt.Sprintf("slice %s: subjob %s started %d ms before %s ended", slice, ls[i].token, (ls[i-1].end-ls[i].start)/1e6, ls[i-1].token))
+				wrong = append(wrong, fmt.Sprintf("slice %s: subjob %s started %d ms before %s ended", slice, ls[i].token,
+					(ls[i-1].end-ls[i].start)/1e6, ls[i-1].token))
 			}
 		}
 	}
@@ -183,7 +184,8 @@ func checkTwice(all []event) (wrong []string) {
 		}
 		for _, o := range done[e.Job] {
 			if e.From < o.To && o.From < e.To {
-				wrong = append(wrong, fmt.Sprintf("job %s: subjobs %s [%d,%d) and %s [%d,%d) both did the same work", e.Job, o.Token, o.From, o.To, e.Token, e.From, e.To))
+				wrong = append(wrong, fmt.Sprintf("job %s: subjobs %s [%d,%d) and %s [%d,%d) both did the same work", e.Job, o.Token,
+					o.From, o.To, e.Token, e.From, e.To))
 			}
 		}
 		done[e.Job] = append(done[e.Job], e)

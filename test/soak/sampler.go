@@ -180,7 +180,8 @@ func supervisors(data string) []int {
 	for _, pid := range processes() {
 		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		if err == nil && bytes.Contains(cmdline, []byte("sluice-shim")) && bytes.Contains(cmdline, []byte(data)) && !bytes.HasPrefix(name, []byte("sluice-init")) {
+		if err == nil && bytes.Contains(cmdline, []byte("sluice-shim")) && bytes.Contains(cmdline, []byte(data)) &&
+			!bytes.HasPrefix(name, []byte("sluice-init")) {
 			out = append(out, pid)
 		}
 	}

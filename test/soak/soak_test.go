@@ -32,9 +32,10 @@ func TestMain(m *testing.M) {
 
 // TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200). SLUICE_SOAK_SNAPSHOT is after
 // how many records a snapshot is written, and SLUICE_SOAK_AWAY how long the daemon stays down now and then: longer than leases,
-// skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all. With SLUICE_SOAK_STORE=1 what subjobs leave goes to a store, too. With SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and
-// the watcher is killed as well; where there can be none the log says so. Hostile jobs run among the others: some must complete all the
-// same, the rest must fail for their own reason and publish nothing.
+// skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all. With SLUICE_SOAK_STORE=1 what
+// subjobs leave goes to a store, too. With SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and the watcher is killed as well;
+// where there can be none the log says so. Hostile jobs run among the others: some must complete all the same, the rest must fail for
+// their own reason and publish nothing.
 func TestSoak(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_KILLS")
 	seed := uint64(time.Now().UnixNano())
@@ -98,7 +99,8 @@ func tell(t *testing.T, r *result, seed uint64, m mix) {
 	}
 	t.Logf("seed %d: %d kills in %v (daemon %d, supervisors %d, subjobs %d), %d snapshots, away for %v %d times, "+
 		"%d looks at /proc, %d subjobs started, all of %d jobs over in %v",
-		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.snapshots, m.away, r.aways, r.samples, r.started, len(r.jobs), r.took.Round(time.Second))
+		seed, r.kills(), r.chaos.Round(time.Second), r.daemons, r.supervisors, r.subjobs, r.snapshots, m.away, r.aways, r.samples,
+		r.started, len(r.jobs), r.took.Round(time.Second))
 }
 
 // TestPlanted proves the oracle: with each planted bug in, the same soak must find something wrong.
@@ -142,7 +144,8 @@ func number(t *testing.T, variable string) int {
 func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := exec.Command("go", append(append([]string{"build"}, flags...), "-o", dir, "sluice.dev/sluice/cmd/sluice", "sluice.dev/sluice/cmd/sluice-shim")...).CombinedOutput()
+	out, err := exec.Command("go", append(append([]string{"build"}, flags...), "-o", dir, "sluice.dev/sluice/cmd/sluice",
+		"sluice.dev/sluice/cmd/sluice-shim")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
@@ -360,7 +363,8 @@ func jobFile(t *testing.T, dir string, j workload, grows bool) string {
 	}
 	work := map[string]string{
 		"items": fmt.Sprintf("items: {total: %d, perItem: 10ms, grid: 10, parallelism: 3}\n  startup: 100ms", j.total),
-		"steps": fmt.Sprintf("steps: {total: %d, perStep: 10ms, every: 10, restore: 50ms, checkpoint: 20ms}\n  tauMin: 100ms\n  startup: 100ms", j.total),
+		"steps": fmt.Sprintf("steps: {total: %d, perStep: 10ms, every: 10, restore: 50ms, checkpoint: 20ms}\n  tauMin: 100ms\n  "+
+			"startup: 100ms", j.total),
 		"rigid": "rigid: {walltime: 3s}",
 		"late":  fmt.Sprintf("items: {total: %d, perItem: 5ms, grid: 10, parallelism: 2}\n  startup: 100ms", j.total),
 	}[j.kind]

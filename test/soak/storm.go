@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// A storm is a program beside Sluice that takes the memory of the control group that all of the soak is in, holds it for some seconds, and gives it back. What Sluice
-// runs there grows as well. So the lines of Airlock are passed on real memory, and no other program of the machine is in the way.
+// A storm is a program beside Sluice that takes the memory of the control group that all of the soak is in, holds it for some seconds, and
+// gives it back. What Sluice runs there grows as well. So the lines of Airlock are passed on real memory, and no other program of the
+// machine is in the way.
 
 // groupLimit is the memory of the group in bytes: the daemon, its supervisors and three subjobs have a fifth of it.
 const groupLimit = 768 << 20
@@ -62,7 +63,8 @@ func (g *group) into(c *exec.Cmd) *exec.Cmd {
 	if g == nil {
 		return c
 	}
-	return exec.Command("/bin/sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(g.dir, "cgroup.procs")}, c.Args...)...)
+	return exec.Command("/bin/sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(g.dir, "cgroup.procs")},
+		c.Args...)...)
 }
 
 // free is what is left of it in bytes, files that are not used not counted.
@@ -145,8 +147,8 @@ type stillness struct {
 	stood int
 }
 
-// longest is for how long one may be seen to stand still: three entries of the timer, between which it may go on unseen, what a supervisor waits where nobody answers
-// for it, and time for a machine that is busy.
+// longest is for how long one may be seen to stand still: three entries of the timer, between which it may go on unseen, what a supervisor
+// waits where nobody answers for it, and time for a machine that is busy.
 const longest = 3*airlockTimer + 6*time.Second
 
 const airlockTimer = 3 * time.Second

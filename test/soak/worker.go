@@ -52,7 +52,8 @@ func environment() env {
 	}
 	return env{
 		name: os.Getenv("SLUICE_JOB"), output: os.Getenv("SLUICE_OUTPUT_DIR"), progress: os.Getenv("SLUICE_PROGRESS_FILE"),
-		checkpoint: os.Getenv("SLUICE_CHECKPOINT_DIR"), resume: os.Getenv("SLUICE_RESUME_DIR"), from: n("SLUICE_FROM"), to: n("SLUICE_TO"), pace: pace,
+		checkpoint: os.Getenv("SLUICE_CHECKPOINT_DIR"), resume: os.Getenv("SLUICE_RESUME_DIR"), from: n("SLUICE_FROM"), to: n("SLUICE_TO"),
+		pace: pace,
 	}
 }
 

@@ -29,7 +29,8 @@ func BenchmarkSim(b *testing.B) {
 		}
 		for _, a := range jobs {
 			s.At(quantity.Instant(a.after), protocol.Message{
-				Kind: protocol.Submit, To: protocol.Address{Role: protocol.Gate}, Body: &protocol.Submission{Request: a.request(), Spec: a.spec, Digest: a.request()}, Job: a.spec.Name,
+				Kind: protocol.Submit, To: protocol.Address{Role: protocol.Gate}, Body: &protocol.Submission{Request: a.request(),
+					Spec: a.spec, Digest: a.request()}, Job: a.spec.Name,
 			})
 		}
 		if err := s.Run(context.Background(), quantity.Instant(24*time.Hour)); err != nil {

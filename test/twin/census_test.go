@@ -9,7 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/zone"
 )
 
-// census counts the messages that gates, zones and nodes send to one another, by kind and by job, and how many about a job have not arrived.
+// census counts the messages that gates, zones and nodes send to one another, by kind and by job, and how many about a job have not
+// arrived.
 type census struct {
 	kinds        map[protocol.Kind]int
 	tasks        map[job.ID]map[protocol.Kind]int

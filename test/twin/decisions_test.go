@@ -75,7 +75,8 @@ func TestDecisions(t *testing.T) {
 				t.Fatalf("%v: write it with -update", err)
 			}
 			if got != string(want) {
-				t.Errorf("%s is told otherwise: %s\nrun make golden and read the difference if that is wanted", file, firstDifference(got, string(want)))
+				t.Errorf("%s is told otherwise: %s\nrun make golden and read the difference if that is wanted", file,
+					firstDifference(got, string(want)))
 			}
 		})
 	}
@@ -179,7 +180,8 @@ func (x *tale) told(t *testing.T, until time.Duration) (*story, string) {
 	s.run(until)
 	for _, z := range s.actors.Zones {
 		for _, j := range everyJob(z, s.sim.Now()) {
-			fmt.Fprintf(&script.text, "%v end: %s %v %d/%d in %d pieces, %d lost: %s\n", s.since(), j.Name, j.State, j.Progress, j.Total, j.Subjobs, j.Lost, j.Reason)
+			fmt.Fprintf(&script.text, "%v end: %s %v %d/%d in %d pieces, %d lost: %s\n", s.since(), j.Name, j.State, j.Progress, j.Total,
+				j.Subjobs, j.Lost, j.Reason)
 		}
 	}
 	return s, script.text.String()
@@ -194,22 +196,27 @@ func tales() []tale {
 			tell: func(t *testing.T, s *story) {
 				s.submit(0, spec(t, "count", job.Items, 900, time.Second))
 				s.submit(10*time.Second, spec(t, "train", job.Steps, 300, time.Second))
-				s.reserve(20*time.Second, protocol.Reservation{Kind: protocol.ForOwner, Slice: "n/gpu1", Start: at(12 * time.Minute), End: at(14 * time.Minute)})
+				s.reserve(20*time.Second, protocol.Reservation{Kind: protocol.ForOwner, Slice: "n/gpu1", Start: at(12 * time.Minute),
+					End: at(14 * time.Minute)})
 			},
 		},
 		{
-			name: "jasda", slices: machine("n/"), market: &market.Config{}, until: 30 * time.Minute, shows: []string{"fact QueueCalibrated", "bid={"},
+			name: "jasda", slices: machine("n/"), market: &market.Config{}, until: 30 * time.Minute,
+			shows: []string{"fact QueueCalibrated", "bid={"},
 			tell: func(t *testing.T, s *story) {
 				s.submit(0, with(spec(t, "count", job.Items, 400, time.Second), bids))
-				s.submit(time.Second, with(spec(t, "train", job.Steps, 200, time.Second), bids), with(spec(t, "urgent", job.Items, 100, time.Second), func(s *job.Spec) {
-					bids(s)
-					s.Priority, s.Deadline = 100, at(15*time.Minute)
-				}))
-				s.reserve(20*time.Second, protocol.Reservation{Kind: protocol.ForServing, Slice: "n/gpu0", Start: at(3 * time.Minute), End: at(5 * time.Minute)})
+				s.submit(time.Second, with(spec(t, "train", job.Steps, 200, time.Second), bids),
+					with(spec(t, "urgent", job.Items, 100, time.Second), func(s *job.Spec) {
+						bids(s)
+						s.Priority, s.Deadline = 100, at(15*time.Minute)
+					}))
+				s.reserve(20*time.Second, protocol.Reservation{Kind: protocol.ForServing, Slice: "n/gpu0", Start: at(3 * time.Minute),
+					End: at(5 * time.Minute)})
 			},
 		},
 		{
-			name: "gives-back", slices: equal(2, 10), until: 20 * time.Minute, shows: []string{"Wished", "fact Truncated", "time taken (reclaim) by guest one"},
+			name: "gives-back", slices: equal(2, 10), until: 20 * time.Minute,
+			shows: []string{"Wished", "fact Truncated", "time taken (reclaim) by guest one"},
 			guests: &guest.House{Notice: 30 * time.Second, Guests: []guest.Guest{
 				{Name: "one", At: at(2 * time.Minute), Node: nodeID, Profile: equal(2, 10)[0].Profile, Slices: 1, Runs: 2 * time.Minute},
 				{Name: "both", At: at(6 * time.Minute), Node: nodeID, Profile: equal(2, 10)[0].Profile, Slices: 2, Runs: time.Minute},
@@ -225,27 +232,36 @@ func tales() []tale {
 				s.submit(0, with(spec(t, "a", job.Items, 100, time.Second), alone))
 				s.submit(time.Second, gang(t, "head", 3*time.Minute, 1))
 				s.submit(2*time.Second, gang(t, "second", time.Minute, 1), with(spec(t, "small", job.Items, 20, time.Second), alone))
-				s.person(40*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}, Job: "head"})
+				s.person(40*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"},
+					Job: "head"})
 				s.submit(50*time.Second, gang(t, "third", time.Minute, 1))
 			},
 		},
 		{
 			name: "gang", slices: equal(3, 10), until: 20 * time.Minute, shows: []string{"also=("},
 			tell: func(t *testing.T, s *story) {
-				s.submit(0, with(spec(t, "a", job.Items, 200, time.Second), func(s *job.Spec) { s.Parallelism, s.TauMin = 3, 20*time.Second }))
+				s.submit(0, with(spec(t, "a", job.Items, 200, time.Second), func(s *job.Spec) {
+					s.Parallelism, s.TauMin = 3,
+						20*time.Second
+				}))
 				s.submit(3*time.Second, gang(t, "pair", 2*time.Minute, 2))
 				s.submit(5*time.Second, spec(t, "small", job.Items, 60, time.Second))
 			},
 		},
 		{
-			name: "continuation", slices: one(10), policy: shortest.Policy{}, model: sim.Planned, until: 40 * time.Minute, shows: []string{"fact ClaimExtended", "Extended"},
+			name: "continuation", slices: one(10), policy: shortest.Policy{}, model: sim.Planned, until: 40 * time.Minute,
+			shows: []string{"fact ClaimExtended", "Extended"},
 			tell: func(t *testing.T, s *story) {
-				s.submit(0, with(spec(t, "a", job.Steps, 1500, time.Second), func(s *job.Spec) { s.Continue, s.TauMin = true, time.Minute }))
+				s.submit(0, with(spec(t, "a", job.Steps, 1500, time.Second), func(s *job.Spec) {
+					s.Continue, s.TauMin = true,
+						time.Minute
+				}))
 				s.submit(15*time.Minute, spec(t, "b", job.Items, 60, time.Second))
 			},
 		},
 		{
-			name: "repack", slices: one(10), market: &market.Config{Repack: market.Withdraw, Freeze: 5 * time.Second}, until: 20 * time.Minute,
+			name: "repack", slices: one(10), market: &market.Config{Repack: market.Withdraw, Freeze: 5 * time.Second},
+			until: 20 * time.Minute,
 			shows: []string{"flag=true text=\"withdrawn before it began"},
 			model: func(m *protocol.Message) sim.Behaviour {
 				b := sim.Planned(m)
@@ -260,7 +276,8 @@ func tales() []tale {
 			},
 		},
 		{
-			name: "agents", slices: machine("n/"), market: &market.Config{}, until: 15 * time.Minute, shows: []string{"Announce", "kind=lost", "kind=concluded"},
+			name: "agents", slices: machine("n/"), market: &market.Config{}, until: 15 * time.Minute,
+			shows: []string{"Announce", "kind=lost", "kind=concluded"},
 			agent: func(_ *workload.Job, spec *job.Spec) sim.Agent {
 				kind, _ := bidder.Find(strings.TrimRight(string(spec.Name), "0123456789"))
 				return bidder.New(spec, kind.New(kind.By), 20*time.Millisecond)
@@ -280,7 +297,9 @@ func tales() []tale {
 			answers: func(_ quantity.Instant, in *protocol.Message, out *protocol.Out) bool {
 				switch {
 				case in.Kind == protocol.Ask && in.Job == "refused" && in.Body.(*protocol.Asking).Start < at(90*time.Second):
-					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Refused, To: in.From, Body: &protocol.Refusal{Ask: in.Body.(*protocol.Asking).Ask, Slice: in.Body.(*protocol.Asking).Slice, Text: "not for this one"}, Job: in.Job})
+					out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Refused, To: in.From,
+						Body: &protocol.Refusal{Ask: in.Body.(*protocol.Asking).Ask, Slice: in.Body.(*protocol.Asking).Slice,
+							Text: "not for this one"}, Job: in.Job})
 				case in.Kind == protocol.Ask && in.Job == "unheard" && in.Body.(*protocol.Asking).Start < at(60*time.Second):
 				case in.Kind == protocol.Redeem && in.Job == "lapsed" && in.Body.(*protocol.Work).Start < at(30*time.Second):
 				default:
@@ -304,11 +323,13 @@ func tales() []tale {
 		{
 			name: "cap", slices: equal(3, 10), until: 15 * time.Minute, shows: []string{"cap=2"},
 			tell: func(t *testing.T, s *story) {
-				s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
+				s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue,
+					Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
 				s.submit(time.Second, with(spec(t, "a", job.Items, 60, time.Second), alone))
 				s.submit(2*time.Second, gang(t, "pair", time.Minute, 2))
 				for i := range 3 {
-					s.submit(time.Duration(3+5*i)*time.Second, with(spec(t, job.ID(fmt.Sprint("late", i)), job.Items, 30, time.Second), alone))
+					s.submit(time.Duration(3+5*i)*time.Second, with(spec(t, job.ID(fmt.Sprint("late", i)), job.Items, 30, time.Second),
+						alone))
 				}
 			},
 		},

@@ -26,7 +26,8 @@ type spread struct {
 func (x *tale) arrangement(t *testing.T, horizon time.Duration) arrangement.Config {
 	t.Helper()
 	c := arrangement.Choice{
-		Policy: x.policy, Mechanism: x.several.mechanism, Market: x.market, Horizon: horizon, Node: nodeID, Zones: x.several.zones, Nodes: x.several.count, Flow: x.several.flow,
+		Policy: x.policy, Mechanism: x.several.mechanism, Market: x.market, Horizon: horizon, Node: nodeID, Zones: x.several.zones,
+		Nodes: x.several.count, Flow: x.several.flow,
 	}
 	for i := range x.slices {
 		c.Capacities = append(c.Capacities, x.slices[i].Capacity[trp.Memory])
@@ -59,7 +60,8 @@ func zoneTales() []tale {
 	}
 	return []tale{
 		{
-			name: "zones", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: "sja", zones: 2, count: 2}, until: 10 * time.Minute,
+			name: "zones", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: "sja", zones: 2, count: 2},
+			until: 10 * time.Minute,
 			shows: []string{"zone=local-1", "zone=local-2"},
 			tell: func(t *testing.T, s *story) {
 				for i := range 4 {
@@ -68,7 +70,8 @@ func zoneTales() []tale {
 			},
 		},
 		{
-			name: "tickets", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: arrangement.Laminar, zones: 2, count: 2, flow: brief}, until: 100 * time.Second,
+			name: "tickets", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: arrangement.Laminar, zones: 2,
+				count: 2, flow: brief}, until: 100 * time.Second,
 			shows: []string{"Probe ", "Redraw ", "Landing ", "Back ", "EXPIRED"},
 			tell: func(t *testing.T, s *story) {
 				for i := range 3 { // the third finds nothing, and has its patience
@@ -78,7 +81,8 @@ func zoneTales() []tale {
 			},
 		},
 		{
-			name: "visits", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: arrangement.Laminar, zones: 2, count: 2, flow: brief}, until: 3 * time.Minute,
+			name: "visits", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: arrangement.Laminar, zones: 2,
+				count: 2, flow: brief}, until: 3 * time.Minute,
 			shows: []string{"Visiting ", "Announce ", "Winning ", "Parting "},
 			tell: func(t *testing.T, s *story) {
 				for i := range 2 {
@@ -88,7 +92,8 @@ func zoneTales() []tale {
 			},
 		},
 		{
-			name: "gang-zones", slices: equal(4, 10), policy: fifo.Policy{}, several: &spread{mechanism: "sja", zones: 2, count: 2}, until: 3 * time.Minute,
+			name: "gang-zones", slices: equal(4, 10), policy: fifo.Policy{}, several: &spread{mechanism: "sja", zones: 2, count: 2},
+			until: 3 * time.Minute,
 			shows: []string{"Lenders ", "Borrow ", "Lent ", "ReservationMade", " members=(", "COMPLETED"},
 			tell: func(t *testing.T, s *story) {
 				s.submit(0, gang(t, "first", 40*time.Second, 2))
@@ -96,9 +101,11 @@ func zoneTales() []tale {
 			},
 		},
 		{
-			name: "zone-dies", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: arrangement.Laminar, zones: 2, count: 2, flow: brief}, until: 3 * time.Minute,
-			shows:  []string{"zone local-1 comes up"},
-			faults: sim.Faults{Schedule: []sim.Fault{{Kind: sim.ZoneCrash, At: at(10 * time.Second), For: 5 * time.Second, Zone: "local-1"}}},
+			name: "zone-dies", slices: equal(2, 10), policy: shortest.Policy{}, several: &spread{mechanism: arrangement.Laminar, zones: 2,
+				count: 2, flow: brief}, until: 3 * time.Minute,
+			shows: []string{"zone local-1 comes up"},
+			faults: sim.Faults{Schedule: []sim.Fault{{Kind: sim.ZoneCrash, At: at(10 * time.Second), For: 5 * time.Second,
+				Zone: "local-1"}}},
 			tell: func(t *testing.T, s *story) {
 				for i := range 4 {
 					s.submit(time.Duration(i)*time.Second, gang(t, job.ID(rune('a'+i)), 40*time.Second, 1))

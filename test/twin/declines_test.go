@@ -84,14 +84,17 @@ func declineTales() []tale {
 	return []tale{
 		{
 			name: "declines", slices: one(10), until: 200 * time.Second,
-			shows: []string{"wanted=interest", "wanted=subjob", "its agent cut no piece: the next in order is asked, and this job again in 1s", "it was picked for a window and declined"},
-			agent: agents(map[job.ID]func(int) pickedDoes{"first": once(declines), "second": always(cuts)}), tell: beside("first", "second"),
+			shows: []string{"wanted=interest", "wanted=subjob",
+				"its agent cut no piece: the next in order is asked, and this job again in 1s", "it was picked for a window and declined"},
+			agent: agents(map[job.ID]func(int) pickedDoes{"first": once(declines), "second": always(cuts)}),
+			tell:  beside("first", "second"),
 		},
 		{
 			name: "all-decline", slices: one(10), until: 100 * time.Second,
 			shows: []string{"and this job again in 4s"},
-			agent: agents(map[job.ID]func(int) pickedDoes{"first": always(declines), "second": always(declines), "third": always(declines), "fourth": always(declines)}),
-			tell:  together("first", "second", "third", "fourth"),
+			agent: agents(map[job.ID]func(int) pickedDoes{"first": always(declines), "second": always(declines), "third": always(declines),
+				"fourth": always(declines)}),
+			tell: together("first", "second", "third", "fourth"),
 		},
 		{
 			name: "dies-when-picked", slices: one(10), until: 100 * time.Second,

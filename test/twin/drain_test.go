@@ -34,7 +34,8 @@ func (p park) cancelJobs(s *sim.Sim) {
 			continue
 		}
 		s.At(parkStart.Add(p.drain+after), protocol.Message{
-			Kind: protocol.Cancel, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: protocol.Address{Role: protocol.Gate}, Job: job.ID(fmt.Sprintf("j%010d", i)),
+			Kind: protocol.Cancel, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: protocol.Address{Role: protocol.Gate},
+			Job:  job.ID(fmt.Sprintf("j%010d", i)),
 			Body: &protocol.Cancellation{Request: fmt.Sprint("cancel ", i)},
 		})
 	}
@@ -46,8 +47,10 @@ func TestDrainedAtAnyMoment(t *testing.T) {
 	moved, cancelled := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		p := park{
-			nodes: 4, zones: rapid.IntRange(2, 3).Draw(rt, "zones"), jobs: 14, seed: rapid.Uint64Range(0, 1000).Draw(rt, "seed"), gangs: true, exact: true, gap: time.Minute,
-			drain: time.Duration(rapid.IntRange(60, 1800).Draw(rt, "drain")) * time.Second, network: roughNetwork(), homes: &homes{}, cancels: map[int]time.Duration{},
+			nodes: 4, zones: rapid.IntRange(2, 3).Draw(rt, "zones"), jobs: 14, seed: rapid.Uint64Range(0, 1000).Draw(rt, "seed"),
+			gangs: true, exact: true, gap: time.Minute,
+			drain: time.Duration(rapid.IntRange(60, 1800).Draw(rt, "drain")) * time.Second, network: roughNetwork(), homes: &homes{},
+			cancels: map[int]time.Duration{},
 		}
 		for i := range p.jobs {
 			if rapid.IntRange(0, 4).Draw(rt, "cancel") == 0 {
@@ -56,7 +59,8 @@ func TestDrainedAtAnyMoment(t *testing.T) {
 		}
 		if rapid.Bool().Draw(rt, "crashes") {
 			for _, k := range []sim.FaultKind{sim.ZoneCrash, sim.GateCrash} {
-				p.faults.Random = append(p.faults.Random, sim.Rate{Fault: sim.Fault{Kind: k, For: time.Second, Keep: true}, Every: time.Minute})
+				p.faults.Random = append(p.faults.Random, sim.Rate{Fault: sim.Fault{Kind: k, For: time.Second, Keep: true},
+					Every: time.Minute})
 			}
 		}
 		w, judge := p.play(rt, 14*24*time.Hour)
@@ -70,8 +74,8 @@ func TestDrainedAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestDrainedZones: jobs leave zones that are drained for good, whatever is lost, doubled or delayed and whoever crashes meanwhile. One zone sells at any
-// moment, every job ends once, and nothing is committed twice.
+// TestDrainedZones: jobs leave zones that are drained for good, whatever is lost, doubled or delayed and whoever crashes meanwhile. One
+// zone sells at any moment, every job ends once, and nothing is committed twice.
 func TestDrainedZones(t *testing.T) {
 	every := func(k sim.FaultKind, every, length time.Duration) sim.Rate {
 		return sim.Rate{Fault: sim.Fault{Kind: k, For: length, Keep: true}, Every: every}
@@ -86,14 +90,16 @@ func TestDrainedZones(t *testing.T) {
 		{name: "all of it", network: roughNetwork(), faults: sim.Faults{
 			Offset: time.Second, Drift: 100,
 			Random: []sim.Rate{
-				every(sim.ZoneCrash, 20*time.Minute, 10*time.Second), every(sim.NodeCrash, 2*time.Hour, time.Minute), every(sim.DaemonCrash, 20*time.Minute, 5*time.Second),
+				every(sim.ZoneCrash, 20*time.Minute, 10*time.Second), every(sim.NodeCrash, 2*time.Hour, time.Minute),
+				every(sim.DaemonCrash, 20*time.Minute, 5*time.Second),
 				every(sim.Partition, 2*time.Hour, time.Minute),
 			},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(4) {
-				p := park{nodes: 6, zones: 2 + int(seed%2), jobs: 40, seed: seed, gangs: true, drain: time.Duration(20+7*seed) * time.Minute, network: c.network, faults: c.faults, homes: &homes{}}
+				p := park{nodes: 6, zones: 2 + int(seed%2), jobs: 40, seed: seed, gangs: true,
+					drain: time.Duration(20+7*seed) * time.Minute, network: c.network, faults: c.faults, homes: &homes{}}
 				if seed%2 == 0 {
 					p.archive, p.retain = &filing.Config{Keep: time.Minute, Most: 4}, 1000*time.Hour
 				}
@@ -124,8 +130,8 @@ func (l *live) drainZone(t *testing.T) {
 	t.Fatalf("%s was never drained", l.drained)
 }
 
-// TestDrainKilledAtEveryAppend: as TestKilledAtEveryAppend, while jobs leave one zone for the other. Whichever facts of gate and zones a kill falls between, each unit
-// is committed once.
+// TestDrainKilledAtEveryAppend: as TestKilledAtEveryAppend, while jobs leave one zone for the other. Whichever facts of gate and zones a
+// kill falls between, each unit is committed once.
 func TestDrainKilledAtEveryAppend(t *testing.T) {
 	t.Parallel()
 	jobs := []arrival{
@@ -144,7 +150,8 @@ func TestDrainKilledAtEveryAppend(t *testing.T) {
 	for _, f := range last.facts {
 		seen[f.Kind]++
 	}
-	for _, k := range []protocol.FactKind{protocol.ZoneDrained, protocol.Rehomed, protocol.HomeLeaving, protocol.HomeKept, protocol.HomeDropped, protocol.JobDeparted} {
+	for _, k := range []protocol.FactKind{protocol.ZoneDrained, protocol.Rehomed, protocol.HomeLeaving, protocol.HomeKept,
+		protocol.HomeDropped, protocol.JobDeparted} {
 		if seen[k] == 0 {
 			t.Errorf("there is no fact %d: the test shows less than it should", k)
 		}

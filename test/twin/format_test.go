@@ -47,13 +47,15 @@ func olderFormats() []olderData {
 	return []olderData{
 		{ // jobs in every state, a template, a queue, a reservation, and a job with an empty name, which that version accepted
 			dir: "testdata/format-1", format: "sluice data 1", written: time.Date(2026, 11, 22, 4, 21, 40, 0, time.UTC), jobs: 16,
-			want:  map[job.ID]job.State{"done": job.Finished, "d8": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused},
+			want: map[job.ID]job.State{"done": job.Finished, "d8": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled,
+				"paused": job.Paused},
 			chain: 15, cancel: []job.ID{"", "paused"},
 		},
 		{ // the same but for the name, and lives: a job that was requeued, one that was deleted
 			dir: "testdata/format-2", format: "sluice data 2", written: time.Date(2026, 11, 22, 10, 48, 26, 0, time.UTC), jobs: 12,
 			want: map[job.ID]job.State{
-				"done": job.Finished, "d4": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused, "again": job.Finished,
+				"done": job.Finished, "d4": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+				"again": job.Finished,
 			},
 			chain: 88, cancel: []job.ID{"paused"},
 		},
@@ -88,7 +90,8 @@ func olderFormats() []olderData {
 		{ // the last build before format 8
 			dir: "testdata/format-7", format: "sluice data 7", written: time.Date(2026, 11, 28, 1, 21, 18, 0, time.UTC), jobs: 9,
 			want: map[job.ID]job.State{
-				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused, "waits": job.Finished,
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+				"waits": job.Finished,
 			},
 			chain: 103, cancel: []job.ID{"paused"},
 		},

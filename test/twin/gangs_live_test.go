@@ -40,14 +40,15 @@ func newLiveGangs(t *testing.T) *live {
 	return l
 }
 
-// TestGangsKilledAtEveryAppend: as TestKilledAtEveryAppend. So the home dies before, between and after its Commits, and each node before and after its
-// lease, its start and its result.
+// TestGangsKilledAtEveryAppend: as TestKilledAtEveryAppend. So the home dies before, between and after its Commits, and each node before
+// and after its lease, its start and its result.
 func TestGangsKilledAtEveryAppend(t *testing.T) {
 	t.Parallel()
 	var last *live
 	killedAtEveryAppend(t, func() (*live, []arrival) {
 		last = newLiveGangs(t)
-		return last, []arrival{{0, troupe(t, "wide", 40*time.Second, 5)}, {time.Second, spec(t, "count", job.Items, 203, 100*time.Millisecond)}, {2 * time.Second, troupe(t, "trio", 30*time.Second, 3)}}
+		return last, []arrival{{0, troupe(t, "wide", 40*time.Second, 5)},
+			{time.Second, spec(t, "count", job.Items, 203, 100*time.Millisecond)}, {2 * time.Second, troupe(t, "trio", 30*time.Second, 3)}}
 	})
 	if n := gangsOf(last.facts); n < 2 {
 		t.Errorf("%d claims have members: the test shows less than it should", n)
@@ -56,14 +57,16 @@ func TestGangsKilledAtEveryAppend(t *testing.T) {
 
 // TestTwinsWithGangs: live and simulated nodes run the same gangs, and the tape replays.
 func TestTwinsWithGangs(t *testing.T) {
-	jobs := append(scenario(t), arrival{31*time.Second + 13, troupe(t, "wide", 97*time.Second, 5)}, arrival{43*time.Second + 17, troupe(t, "trio", 61*time.Second, 3)})
+	jobs := append(scenario(t), arrival{31*time.Second + 13, troupe(t, "wide", 97*time.Second, 5)},
+		arrival{43*time.Second + 17, troupe(t, "trio", 61*time.Second, 3)})
 	facts, simulated := gangTwins(t, newLiveGangs(t), jobs)
 	if n := gangsOf(facts); n < 2 || n != gangsOf(simulated) {
 		t.Errorf("%d claims have members live, and %d simulated", n, gangsOf(simulated))
 	}
 }
 
-// gangTwins plays jobs on live nodes with four GPUs and on simulated ones, which must sell them alike, and replays the tape. It returns the facts of both.
+// gangTwins plays jobs on live nodes with four GPUs and on simulated ones, which must sell them alike, and replays the tape. It returns
+// the facts of both.
 func gangTwins(t *testing.T, l *live, jobs []arrival) (facts, simulated []protocol.Fact) {
 	t.Helper()
 	l.options = func(o *host.Options) { o.Inventory = fixed(fourGPUs()) }

@@ -57,8 +57,8 @@ func (o *troupes) Next(j *workload.Job) (bool, error) {
 	return true, nil
 }
 
-// cast judges gangs by their facts: the members of a claim are on the slices that it says, one claim of a job stands at a time, no claim is settled
-// while a member of it can still run, and one is committed only if all of them were done.
+// cast judges gangs by their facts: the members of a claim are on the slices that it says, one claim of a job stands at a time, no claim
+// is settled while a member of it can still run, and one is committed only if all of them were done.
 type cast struct {
 	t      failer
 	claims map[job.Token]*protocol.Fact
@@ -113,8 +113,10 @@ func (c *cast) fact(now quantity.Instant, f *protocol.Fact) {
 		}
 		i := protocol.MemberOf(claim.Members, f.Token)
 		first, also := protocol.Part(claim.Slice, claim.Also, claim.Members, i)
-		if first != f.Slice || !slices.Equal(also, f.Also) || f.Plan.Member != i || f.Plan.Members != len(claim.Members) || f.Actor.ID != string(claim.Members[i].Node) {
-			c.t.Errorf("member %d of %v has %s and %v of %s as %d of %d, and was sold %s and %v", i, claim.Token, f.Slice, f.Also, f.Actor.ID, f.Plan.Member, f.Plan.Members, first, also)
+		if first != f.Slice || !slices.Equal(also, f.Also) || f.Plan.Member != i || f.Plan.Members != len(claim.Members) ||
+			f.Actor.ID != string(claim.Members[i].Node) {
+			c.t.Errorf("member %d of %v has %s and %v of %s as %d of %d, and was sold %s and %v", i, claim.Token, f.Slice, f.Also,
+				f.Actor.ID, f.Plan.Member, f.Plan.Members, first, also)
 		}
 		c.ends[f.Token] = f.End
 	case protocol.SubjobStarted:
@@ -145,7 +147,8 @@ func (c *cast) fact(now quantity.Instant, f *protocol.Fact) {
 		delete(c.claims, f.Token)
 		for _, m := range claim.Members {
 			if end, stands := c.ends[m.Token]; stands && end > now {
-				c.t.Errorf("claim %v of %s is settled (%d, %q) at %d while a member may run to %d", f.Token, f.Job, f.Kind, f.Text, now, end)
+				c.t.Errorf("claim %v of %s is settled (%d, %q) at %d while a member may run to %d", f.Token, f.Job, f.Kind, f.Text, now,
+					end)
 			}
 			if r := c.ended[m.Token]; f.Kind == protocol.Committed && (r == nil || r.Outcome != job.Done) {
 				c.t.Errorf("claim %v of %s is committed, and member %v ended %+v", f.Token, f.Job, m, r)
@@ -187,8 +190,10 @@ func playGangs(t failer, seed uint64, network sim.Network, faults sim.Faults, jo
 	}
 	p := park{nodes: 6, jobs: jobs, seed: seed, network: network, faults: faults, gap: 2 * time.Minute, rigid: way}
 	c := &cast{
-		t: t, claims: map[job.Token]*protocol.Fact{}, of: map[job.Token]job.Token{}, ended: map[job.Token]*job.Result{}, ends: map[job.Token]quantity.Instant{},
-		racks: map[job.NodeID]string{}, zones: map[job.NodeID]job.ZoneID{}, short: map[job.Token]quantity.Instant{}, began: map[job.Token]map[job.Token]bool{}, wide: map[job.Level]int{},
+		t: t, claims: map[job.Token]*protocol.Fact{}, of: map[job.Token]job.Token{}, ended: map[job.Token]*job.Result{},
+		ends:  map[job.Token]quantity.Instant{},
+		racks: map[job.NodeID]string{}, zones: map[job.NodeID]job.ZoneID{}, short: map[job.Token]quantity.Instant{},
+		began: map[job.Token]map[job.Token]bool{}, wide: map[job.Level]int{},
 	}
 	p.also = func(o *sim.Options) {
 		o.Source = &troupes{of: int64(jobs), at: parkStart.Add(time.Minute), seed: seed, gap: p.gap, across: p.zones > 1}
@@ -218,13 +223,15 @@ func playGangs(t failer, seed uint64, network sim.Network, faults sim.Faults, jo
 func TestGangsOverNodes(t *testing.T) {
 	for _, rigid := range []string{"gangs", "easy", "fcfs", "conservative", "skip"} {
 		c, w := playGangs(t, 1, sim.Network{ZoneNode: sim.Link{Delay: 3 * time.Millisecond}}, sim.Faults{}, 40, rigid, nil)
-		if w.done[job.Finished] != 40 || c.undone > 0 || c.alone > 20*time.Millisecond || c.wide[job.SameRack] == 0 || c.wide[job.SameZone] == 0 {
+		if w.done[job.Finished] != 40 || c.undone > 0 || c.alone > 20*time.Millisecond || c.wide[job.SameRack] == 0 ||
+			c.wide[job.SameZone] == 0 {
 			t.Errorf("%s: jobs ended %v, %d gangs came to nothing, spread %v", rigid, w.done, c.undone, c.wide)
 		}
 	}
 }
 
-// TestGangsUnderFaults: whatever goes wrong no member runs when its gang is over, nothing is committed that a member did not do, and all drains.
+// TestGangsUnderFaults: whatever goes wrong no member runs when its gang is over, nothing is committed that a member did not do, and all
+// drains.
 func TestGangsUnderFaults(t *testing.T) {
 	every := func(k sim.FaultKind, every, length time.Duration) sim.Rate {
 		return sim.Rate{Fault: sim.Fault{Kind: k, For: length, Offset: 2 * time.Second}, Every: every}
@@ -237,12 +244,14 @@ func TestGangsUnderFaults(t *testing.T) {
 		faults  sim.Faults
 		alone   time.Duration // the longest that members may run without the others; 0: as long as their node is away
 	}{
-		"rough network":           {network: roughNetwork(), alone: 10 * time.Second},
-		"nodes crash":             {faults: sim.Faults{Random: []sim.Rate{every(sim.NodeCrash, time.Hour, time.Minute)}}},
-		"nodes crash, work kept":  {faults: sim.Faults{Random: []sim.Rate{kept}}},
-		"the home crashes":        {network: roughNetwork(), faults: sim.Faults{Random: []sim.Rate{zoneDies}}, alone: 30 * time.Second},
-		"the daemon crashes":      {faults: sim.Faults{Random: []sim.Rate{every(sim.DaemonCrash, 10*time.Minute, 5*time.Second)}}},
-		"partitions, clocks, all": {network: roughNetwork(), faults: sim.Faults{Offset: time.Second, Drift: 100, Random: []sim.Rate{kept, zoneDies, every(sim.Partition, time.Hour, time.Minute), every(sim.NodeCrash, 2*time.Hour, time.Minute)}}},
+		"rough network":          {network: roughNetwork(), alone: 10 * time.Second},
+		"nodes crash":            {faults: sim.Faults{Random: []sim.Rate{every(sim.NodeCrash, time.Hour, time.Minute)}}},
+		"nodes crash, work kept": {faults: sim.Faults{Random: []sim.Rate{kept}}},
+		"the home crashes":       {network: roughNetwork(), faults: sim.Faults{Random: []sim.Rate{zoneDies}}, alone: 30 * time.Second},
+		"the daemon crashes":     {faults: sim.Faults{Random: []sim.Rate{every(sim.DaemonCrash, 10*time.Minute, 5*time.Second)}}},
+		"partitions, clocks, all": {network: roughNetwork(), faults: sim.Faults{Offset: time.Second, Drift: 100,
+			Random: []sim.Rate{kept, zoneDies, every(sim.Partition, time.Hour, time.Minute),
+				every(sim.NodeCrash, 2*time.Hour, time.Minute)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			undone := 0

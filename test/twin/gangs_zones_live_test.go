@@ -31,20 +31,23 @@ func newLiveEnsemble(t *testing.T) *live {
 // acrossZones counts the claims whose members are on the nodes of both zones: n-2 is alone in the second.
 func acrossZones(facts []protocol.Fact) (n int) {
 	for i := range facts {
-		if f := &facts[i]; f.Kind == protocol.Claimed && len(f.Members) > 1 && slices.ContainsFunc(f.Members, func(m protocol.Member) bool { return m.Node == nodeID+"-2" }) {
+		if f := &facts[i]; f.Kind == protocol.Claimed && len(f.Members) > 1 &&
+			slices.ContainsFunc(f.Members, func(m protocol.Member) bool { return m.Node == nodeID+"-2" }) {
 			n++
 		}
 	}
 	return n
 }
 
-// TestGangsAcrossZonesKilledAtEveryAppend: the home, the zone that lends and all nodes die before and after each fact, those of what is reserved among them.
+// TestGangsAcrossZonesKilledAtEveryAppend: the home, the zone that lends and all nodes die before and after each fact, those of what is
+// reserved among them.
 func TestGangsAcrossZonesKilledAtEveryAppend(t *testing.T) {
 	t.Parallel()
 	var last *live
 	killedAtEveryAppend(t, func() (*live, []arrival) {
 		last = newLiveEnsemble(t)
-		return last, []arrival{{0, spec(t, "count", job.Items, 203, 100*time.Millisecond)}, {time.Second, ensemble(t, "all", 40*time.Second, 5)}, {2 * time.Second, ensemble(t, "trio", 30*time.Second, 3)}}
+		return last, []arrival{{0, spec(t, "count", job.Items, 203, 100*time.Millisecond)},
+			{time.Second, ensemble(t, "all", 40*time.Second, 5)}, {2 * time.Second, ensemble(t, "trio", 30*time.Second, 3)}}
 	})
 	if n := acrossZones(last.facts); n < 1 {
 		t.Errorf("%d claims have members in both zones: the test shows less than it should", n)
@@ -53,7 +56,8 @@ func TestGangsAcrossZonesKilledAtEveryAppend(t *testing.T) {
 
 // TestTwinsWithGangsAcrossZones: live and simulated zones place the same gangs on the same slices, and the tape replays.
 func TestTwinsWithGangsAcrossZones(t *testing.T) {
-	jobs := append(scenario(t), arrival{31*time.Second + 13, ensemble(t, "all", 97*time.Second, 5)}, arrival{43*time.Second + 17, ensemble(t, "trio", 61*time.Second, 3)})
+	jobs := append(scenario(t), arrival{31*time.Second + 13, ensemble(t, "all", 97*time.Second, 5)},
+		arrival{43*time.Second + 17, ensemble(t, "trio", 61*time.Second, 3)})
 	facts, simulated := gangTwins(t, newLiveEnsemble(t), jobs)
 	if n := acrossZones(facts); n < 1 || n != acrossZones(simulated) {
 		t.Errorf("%d claims have members in both zones live, and %d simulated", n, acrossZones(simulated))

@@ -80,9 +80,11 @@ func (k *kept) left(now quantity.Instant) (longest time.Duration) {
 }
 
 // playAcross plays gangs of up to 18 slices in three zones of eight until all is over, and notes what is kept for them.
-func playAcross(t failer, seed uint64, network sim.Network, faults sim.Faults, jobs int, rigid string, also func(*park)) (*cast, *witness, *kept) {
+func playAcross(t failer, seed uint64, network sim.Network, faults sim.Faults, jobs int, rigid string, also func(*park)) (*cast, *witness,
+	*kept) {
 	t.Helper()
-	k := &kept{made: map[keptAt]job.ID{}, since: map[job.ID]quantity.Instant{}, homes: map[job.ID]string{}, zones: map[string]job.ZoneID{}, up: map[string]quantity.Instant{}, actors: map[protocol.Address]protocol.Actor{}}
+	k := &kept{made: map[keptAt]job.ID{}, since: map[job.ID]quantity.Instant{}, homes: map[job.ID]string{}, zones: map[string]job.ZoneID{},
+		up: map[string]quantity.Instant{}, actors: map[protocol.Address]protocol.Actor{}}
 	last := quantity.Instant(0)
 	c, w := playGangs(t, seed, network, faults, jobs, rigid, func(p *park) {
 		gangs := p.also
@@ -102,21 +104,26 @@ func playAcross(t failer, seed uint64, network sim.Network, faults sim.Faults, j
 	return c, w, k
 }
 
-// TestGangsAcrossZones: where nothing goes wrong gangs that no zone could hold run whole, in as many as they need, whatever the discipline, and with tickets.
+// TestGangsAcrossZones: where nothing goes wrong gangs that no zone could hold run whole, in as many as they need, whatever the
+// discipline, and with tickets.
 func TestGangsAcrossZones(t *testing.T) {
 	for _, rigid := range []string{"gangs", "easy", "fcfs", "conservative", "skip"} {
 		c, w, k := playAcross(t, 1, sim.Network{ZoneNode: sim.Link{Delay: 3 * time.Millisecond}}, sim.Faults{}, 40, rigid, nil)
-		if w.done[job.Finished] != 40 || c.undone > 0 || c.alone > 20*time.Millisecond || c.wide[job.SameCluster] < 5 || k.across == 0 || k.longest > 10*time.Second {
-			t.Errorf("%s: jobs ended %v, %d gangs came to nothing, spread %v, members alone for %v, kept in vain for %v", rigid, w.done, c.undone, c.wide, c.alone, k.longest)
+		if w.done[job.Finished] != 40 || c.undone > 0 || c.alone > 20*time.Millisecond || c.wide[job.SameCluster] < 5 || k.across == 0 ||
+			k.longest > 10*time.Second {
+			t.Errorf("%s: jobs ended %v, %d gangs came to nothing, spread %v, members alone for %v, kept in vain for %v", rigid, w.done,
+				c.undone, c.wide, c.alone, k.longest)
 		}
 	}
-	c, w, _ := playAcross(t, 2, sim.Network{ZoneNode: sim.Link{Delay: 3 * time.Millisecond}}, sim.Faults{}, 40, "gangs", func(p *park) { p.tickets = true })
+	c, w, _ := playAcross(t, 2, sim.Network{ZoneNode: sim.Link{Delay: 3 * time.Millisecond}}, sim.Faults{}, 40, "gangs",
+		func(p *park) { p.tickets = true })
 	if w.done[job.Finished] != 40 || c.wide[job.SameCluster] < 5 {
 		t.Errorf("with tickets: jobs ended %v, spread %v", w.done, c.wide)
 	}
 }
 
-// TestGangsAcrossZonesUnderFaults: as TestGangsUnderFaults, with zones that die between any two of their words; and what is kept for a gang in another zone is not kept for ever.
+// TestGangsAcrossZonesUnderFaults: as TestGangsUnderFaults, with zones that die between any two of their words; and what is kept for a
+// gang in another zone is not kept for ever.
 func TestGangsAcrossZonesUnderFaults(t *testing.T) {
 	t.Parallel()
 	every := func(k sim.FaultKind, every, length time.Duration) sim.Rate {
@@ -129,12 +136,15 @@ func TestGangsAcrossZonesUnderFaults(t *testing.T) {
 		tickets bool
 		alone   time.Duration
 	}{
-		"rough network":           {network: roughNetwork(), alone: 10 * time.Second},
-		"zones crash":             {network: roughNetwork(), faults: sim.Faults{Random: []sim.Rate{zonesDie}}, alone: 30 * time.Second},
-		"zones are long away":     {faults: sim.Faults{Random: []sim.Rate{every(sim.ZoneCrash, 20*time.Minute, 2*time.Minute)}}, alone: 3 * time.Minute},
-		"nodes crash":             {faults: sim.Faults{Random: []sim.Rate{every(sim.NodeCrash, time.Hour, time.Minute)}}},
-		"tickets, the same":       {network: roughNetwork(), tickets: true, faults: sim.Faults{Random: []sim.Rate{zonesDie, every(sim.NodeCrash, time.Hour, time.Minute)}}},
-		"partitions, clocks, all": {network: roughNetwork(), faults: sim.Faults{Offset: time.Second, Drift: 100, Random: []sim.Rate{zonesDie, every(sim.Partition, time.Hour, time.Minute), every(sim.NodeCrash, 2*time.Hour, time.Minute)}}},
+		"rough network": {network: roughNetwork(), alone: 10 * time.Second},
+		"zones crash":   {network: roughNetwork(), faults: sim.Faults{Random: []sim.Rate{zonesDie}}, alone: 30 * time.Second},
+		"zones are long away": {faults: sim.Faults{Random: []sim.Rate{every(sim.ZoneCrash, 20*time.Minute, 2*time.Minute)}},
+			alone: 3 * time.Minute},
+		"nodes crash": {faults: sim.Faults{Random: []sim.Rate{every(sim.NodeCrash, time.Hour, time.Minute)}}},
+		"tickets, the same": {network: roughNetwork(), tickets: true,
+			faults: sim.Faults{Random: []sim.Rate{zonesDie, every(sim.NodeCrash, time.Hour, time.Minute)}}},
+		"partitions, clocks, all": {network: roughNetwork(), faults: sim.Faults{Offset: time.Second, Drift: 100,
+			Random: []sim.Rate{zonesDie, every(sim.Partition, time.Hour, time.Minute), every(sim.NodeCrash, 2*time.Hour, time.Minute)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			across, undone := 0, 0

@@ -36,7 +36,8 @@ func TestAJobWhoseGPUFails(t *testing.T) {
 				t.Errorf("Xid %d: slice %s is %s: %s", code, v.Slice.ID, v.State, v.Reason)
 			}
 			j, _ := s.actors.Zones[0].Job(s.sim.Now(), "a")
-			if h := j.History[i]; h.Outcome != "node-failed" || h.Detail != "the GPU of "+string(two[i].ID)+" failed: "+health.Describe(code) {
+			if h := j.History[i]; h.Outcome != "node-failed" || h.Detail != "the GPU of "+string(two[i].ID)+" failed: "+
+				health.Describe(code) {
 				t.Errorf("Xid %d: its subjob ended %s: %s", code, h.Outcome, h.Detail)
 			}
 		}

@@ -43,9 +43,10 @@ func (s *seen) Over(now quantity.Instant, t swarm.Task, f world.Fate) {
 	}
 }
 
-// TestLeanNodesAreAsTheRealActors: the tasks of a small lean world, offered to the real gate, zones and nodes over the same slices and network, land as often, with as many
-// probes. They are not the same one by one: the lean zones' digests know of reports alone, those of the real ones of every answer too, so other zones are drawn. With twelve seeds
-// the shares that are placed differ by .01 at most, and the hops by a fifteenth (adr 0039).
+// TestLeanNodesAreAsTheRealActors: the tasks of a small lean world, offered to the real gate, zones and nodes over the same slices and
+// network, land as often, with as many probes. They are not the same one by one: the lean zones' digests know of reports alone, those of
+// the real ones of every answer too, so other zones are drawn. With twelve seeds the shares that are placed differ by .01 at most, and the
+// hops by a fifteenth (adr 0039).
 func TestLeanNodesAreAsTheRealActors(t *testing.T) {
 	for _, load := range []int64{700_000, 950_000} {
 		o, did, w := leanWorld(t, 3, load, 15*time.Second)
@@ -54,9 +55,11 @@ func TestLeanNodesAreAsTheRealActors(t *testing.T) {
 		leanHops := float64(c.Hops(o.Kind.Messages)) / float64(c.Starts)
 		said := playLean(t, o, did, sim.Link{Delay: o.Network.Delay})
 		real, hops := float64(said.placed)/float64(len(did.tasks)), float64(said.kinds[protocol.Probe])/float64(said.placed)
-		t.Logf("load %d: of %d tasks lean nodes place %.4f with %.3f hops, the real actors %.4f with %.3f", load, len(did.tasks), lean, leanHops, real, hops)
+		t.Logf("load %d: of %d tasks lean nodes place %.4f with %.3f hops, the real actors %.4f with %.3f", load, len(did.tasks), lean,
+			leanHops, real, hops)
 		if len(did.tasks) < 500 || math.Abs(lean-real) > .01 || math.Abs(hops-leanHops) > .1*leanHops {
-			t.Errorf("load %d: of %d tasks lean nodes place %.4f with %.3f hops, the real actors %.4f with %.3f", load, len(did.tasks), lean, leanHops, real, hops)
+			t.Errorf("load %d: of %d tasks lean nodes place %.4f with %.3f hops, the real actors %.4f with %.3f", load, len(did.tasks),
+				lean, leanHops, real, hops)
 		}
 	}
 }
@@ -112,10 +115,12 @@ func playLean(t *testing.T, o *world.Options, did *seen, link sim.Link) *census 
 		}
 		opts.Zones = append(opts.Zones, actor.ZoneAt{ID: zones[z].ID, Zone: countedZone{x, count}})
 		for i, id := range zones[z].Nodes {
-			n := sim.Node{ID: id, Actor: countedNode{node.New(node.Config{ID: id, Zone: zones[z].ID, Number: z*o.Cluster.PerZone + i, Search: tickets}), count}}
+			n := sim.Node{ID: id, Actor: countedNode{node.New(node.Config{ID: id, Zone: zones[z].ID, Number: z*o.Cluster.PerZone + i,
+				Search: tickets}), count}}
 			for k, class := range o.Cluster.Slots(int32(z*o.Cluster.PerZone + i)) {
 				n.Slices = append(n.Slices, protocol.Slice{
-					ID: job.SliceID(fmt.Sprintf("%s/%d", id, k)), Profile: o.Cluster.Classes[class], Capacity: trp.Vector{cfg.Flow.Classes[class]}, Speed: 1000, Simulated: true,
+					ID: job.SliceID(fmt.Sprintf("%s/%d", id, k)), Profile: o.Cluster.Classes[class],
+					Capacity: trp.Vector{cfg.Flow.Classes[class]}, Speed: 1000, Simulated: true,
 				})
 			}
 			opts.Nodes = append(opts.Nodes, n)

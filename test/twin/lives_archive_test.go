@@ -37,7 +37,8 @@ func (v *village) recall(i int, m *protocol.Message) {
 // keep plays the archive.
 func (v *village) keep(m protocol.Message) {
 	a := v.vault
-	answer := protocol.Message{Kind: protocol.Archived, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{}}
+	answer := protocol.Message{Kind: protocol.Archived, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation,
+		Body: &protocol.Archival{}}
 	switch m.Kind {
 	case protocol.File:
 		s := shelf{m.From.Role, m.Job}

@@ -15,7 +15,8 @@ import (
 )
 
 // TestKilledAtEveryAppendOfManyLives stops the daemon at each append of a day with a job that is requeued, one that is
-// replaced and one that is deleted, each when it has left to the archive, just before and just after it is durable. Whoever called asks again under the same request.
+// replaced and one that is deleted, each when it has left to the archive, just before and just after it is durable. Whoever called asks
+// again under the same request.
 func TestKilledAtEveryAppendOfManyLives(t *testing.T) {
 	t.Parallel()
 	appends := livesKilledAt(t, 0, false)
@@ -91,7 +92,8 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 		l.ended(t, "again", job.Finished)
 		time.Sleep(10 * time.Second)
 		l.insist(t, "replace", func() error {
-			err := l.host.SubmitAll(ctx, []host.Submission{{Request: "replace", Spec: spec(t, "again", job.Items, 5, time.Second), Replace: true}}, nil)[0].Err
+			err := l.host.SubmitAll(ctx, []host.Submission{{Request: "replace", Spec: spec(t, "again", job.Items, 5, time.Second),
+				Replace: true}}, nil)[0].Err
 			return err
 		})
 		submit("gone", spec(t, "gone", job.Items, 3, time.Second))

@@ -24,7 +24,8 @@ func TestLivesDoNotMix(t *testing.T) {
 	world := func(rt *rapid.T) {
 		var archive *filing.Config
 		if rapid.IntRange(0, 2).Draw(rt, "archive") > 0 {
-			archive = &filing.Config{Keep: time.Duration(rapid.SampledFrom([]int{1, 2000, 20_000}).Draw(rt, "hot")) * time.Millisecond, Most: 1}
+			archive = &filing.Config{Keep: time.Duration(rapid.SampledFrom([]int{1, 2000, 20_000}).Draw(rt, "hot")) * time.Millisecond,
+				Most: 1}
 		}
 		v := newVillage(rt, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "draw") }, archive)
 		v.rough = true
@@ -33,12 +34,14 @@ func TestLivesDoNotMix(t *testing.T) {
 			name := rapid.SampledFrom([]job.ID{"a", "b"}).Draw(rt, "job")
 			request := fmt.Sprint("r", i)
 			m := protocol.Message{Job: name}
-			what := rapid.SampledFrom([]string{"submit", "submit", "replace", "cancel", "cancel", "requeue", "requeue", "requeue", "delete", "restart", "outdated"}).Draw(rt, "call")
+			what := rapid.SampledFrom([]string{"submit", "submit", "replace", "cancel", "cancel", "requeue", "requeue", "requeue", "delete",
+				"restart", "outdated"}).Draw(rt, "call")
 			switch what {
 			case "submit", "replace":
 				s := spec(rt, name, job.Items, int64(rapid.IntRange(1, 30).Draw(rt, "total")), time.Second)
 				s.Unit = request
-				m.Kind, m.Body = protocol.Submit, &protocol.Submission{Request: request, Spec: s, Digest: request, Replace: what == "replace"}
+				m.Kind, m.Body = protocol.Submit, &protocol.Submission{Request: request, Spec: s, Digest: request,
+					Replace: what == "replace"}
 			case "cancel":
 				m.Kind, m.Body = protocol.Cancel, &protocol.Cancellation{Request: request}
 			case "requeue":
@@ -79,7 +82,8 @@ func TestLivesDoNotMix(t *testing.T) {
 			again["leave"], again["come back"] = again["leave"]+v.vault.left, again["come back"]+v.vault.back
 		}
 	}
-	for round := 0; round == 0 || slices.ContainsFunc(words, func(what string) bool { return again[what] == 0 }) && round < 4; round++ { // a hundred worlds may not have all
+	// a hundred worlds may not have all
+	for round := 0; round == 0 || slices.ContainsFunc(words, func(what string) bool { return again[what] == 0 }) && round < 4; round++ {
 		rapid.Check(t, world)
 	}
 	for _, what := range words {
@@ -113,7 +117,8 @@ func requeueKeeps(t *testing.T, archive *filing.Config) {
 	if n, _ := v.gate().Archived(); archive != nil && (n != 1 || v.hot("a") != nil) {
 		t.Fatal("the job did not leave to the archive")
 	}
-	if r := v.ask(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Request: "q", Deadline: quantity.Never}}); r.Body.(*protocol.Receipt).Err != nil {
+	if r := v.ask(protocol.Message{Kind: protocol.Requeue, Job: "a",
+		Body: &protocol.Requeueing{Request: "q", Deadline: quantity.Never}}); r.Body.(*protocol.Receipt).Err != nil {
 		t.Fatal(r.Body.(*protocol.Receipt).Err)
 	}
 	ran := int64(0)

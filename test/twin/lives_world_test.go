@@ -71,7 +71,8 @@ type piece struct {
 
 func newVillage(t failer, draw func(int) int, archive *filing.Config) *village {
 	v := &village{
-		t: t, draw: draw, now: quantity.Instant(1e12), runs: map[job.Token]*piece{}, first: map[job.ID]job.Generation{}, files: map[job.ID][]file{},
+		t: t, draw: draw, now: quantity.Instant(1e12), runs: map[job.Token]*piece{}, first: map[job.ID]job.Generation{},
+		files:   map[job.ID][]file{},
 		present: map[job.ID]string{}, home: map[job.ID]string{}, committed: map[string]job.Ranges{},
 	}
 	make, err := arrangement.Alone(
@@ -108,7 +109,8 @@ func (v *village) restart(i int) {
 		fresh.Actor.Apply(f)
 	}
 	if want := from.Actor.Digest(); kept.Actor.Digest() != want || fresh.Actor.Digest() != want {
-		v.t.Fatalf("%s: digest %x, of its facts %x, of its snapshot %x", actor.Name(from.Address), want, fresh.Actor.Digest(), kept.Actor.Digest())
+		v.t.Fatalf("%s: digest %x, of its facts %x, of its snapshot %x", actor.Name(from.Address), want, fresh.Actor.Digest(),
+			kept.Actor.Digest())
 	}
 	if v.draw(2) == 0 {
 		v.facts[i] = capture.All(from.Actor.(capture.Source))
@@ -132,7 +134,8 @@ func (v *village) inventory() {
 	m := protocol.Message{Kind: protocol.Inventory, Body: stock}
 	for _, t := range sortedTokens(v.runs) {
 		if p := v.runs[t]; !p.settled {
-			stock.Found = append(stock.Found, protocol.Found{Token: t, Job: p.start.Job, Slice: p.start.Body.(*protocol.Work).Slice, Alive: p.result == nil, Started: p.began, Result: p.result})
+			stock.Found = append(stock.Found, protocol.Found{Token: t, Job: p.start.Job, Slice: p.start.Body.(*protocol.Work).Slice,
+				Alive: p.result == nil, Started: p.began, Result: p.result})
 		}
 	}
 	v.answer(m)
@@ -365,7 +368,8 @@ func (v *village) begin(m protocol.Message) {
 		p = &piece{start: m, began: v.now, ends: min(v.now.Add(m.Body.(*protocol.Work).Plan.Wall), m.Body.(*protocol.Work).End)}
 		v.runs[m.Token] = p
 		if v.first[m.Job] > m.Generation {
-			p.result = &job.Result{Outcome: job.StartFailed, Progress: m.Body.(*protocol.Work).Range.From, End: v.now, Detail: "of an earlier life"}
+			p.result = &job.Result{Outcome: job.StartFailed, Progress: m.Body.(*protocol.Work).Range.From, End: v.now,
+				Detail: "of an earlier life"}
 		}
 		v.first[m.Job] = max(v.first[m.Job], 1)
 		for _, f := range v.files[m.Job] {
@@ -383,11 +387,14 @@ func (v *village) begin(m protocol.Message) {
 
 // over ends a piece as planned, or not: what was cut off has done a part, and some fail.
 func (v *village) over(p *piece) {
-	r := &job.Result{Outcome: job.Done, Progress: p.start.Body.(*protocol.Work).Range.To, Checkpoint: true, Start: p.began, End: v.now, Peak: trp.Vector{1 << 30}}
+	r := &job.Result{Outcome: job.Done, Progress: p.start.Body.(*protocol.Work).Range.To, Checkpoint: true, Start: p.began, End: v.now,
+		Peak: trp.Vector{1 << 30}}
 	if v.now < p.began.Add(p.start.Body.(*protocol.Work).Plan.Wall) {
-		r.Outcome, r.Progress = job.Stopped, p.start.Body.(*protocol.Work).Range.From+int64(v.draw(int(p.start.Body.(*protocol.Work).Range.Len())+1))
+		r.Outcome, r.Progress = job.Stopped, p.start.Body.(*protocol.Work).Range.From+
+			int64(v.draw(int(p.start.Body.(*protocol.Work).Range.Len())+1))
 	} else if v.draw(6) == 0 {
-		r.Outcome, r.ExitCode, r.Progress, r.Detail = job.ExitFailed, 1, p.start.Body.(*protocol.Work).Range.From+int64(v.draw(int(p.start.Body.(*protocol.Work).Range.Len()))), "failed"
+		r.Outcome, r.ExitCode, r.Progress, r.Detail = job.ExitFailed, 1, p.start.Body.(*protocol.Work).Range.From+
+			int64(v.draw(int(p.start.Body.(*protocol.Work).Range.Len()))), "failed"
 	}
 	p.result = r
 	v.answer(protocol.Message{Kind: protocol.Exited, Token: p.start.Token, Job: p.start.Job, Body: &protocol.Conclusion{Result: r}})

@@ -27,7 +27,8 @@ func TestWhateverIsSubmittedEnds(t *testing.T) {
 			{Name: "default", Weight: 1}, {Name: "capped", Weight: 2, Cap: rapid.IntRange(1, 3).Draw(rt, "cap")},
 			{Name: "short", Weight: 3, MaxWindow: 5 * time.Minute},
 		} {
-			s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: fmt.Sprint("queue ", i), Queue: &q}})
+			s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue,
+				Body: &protocol.QueueSetting{Request: fmt.Sprint("queue ", i), Queue: &q}})
 		}
 		s.run(warmUp) // the first inventory may be lost: without one the gate refuses nothing
 		var behave []job.ID
@@ -104,7 +105,8 @@ func drawWorld(rt *rapid.T) (w drawn) {
 		if m.Body.(*protocol.Work).Spec.Kind == job.Rigid {
 			b.PerUnit = m.Body.(*protocol.Work).Spec.Walltime * time.Duration(20+chance(79)) / 100
 		} else if w.failing && chance(10) == 0 {
-			b.Fails, b.FailAfter = []job.Outcome{job.ExitFailed, job.Lost, job.Yielded}[chance(3)], time.Duration(chance(60_000))*time.Millisecond
+			b.Fails, b.FailAfter = []job.Outcome{job.ExitFailed, job.Lost, job.Yielded}[chance(3)],
+				time.Duration(chance(60_000))*time.Millisecond
 		}
 		return b
 	}
@@ -115,7 +117,8 @@ func drawWorld(rt *rapid.T) (w drawn) {
 		from := warmUp + time.Duration(rapid.IntRange(2, 3600).Draw(rt, "from"))*time.Second
 		w.reservations = append(w.reservations, protocol.Reservation{
 			Kind: protocol.ForOwner, Slice: w.setting.slices[i%len(w.setting.slices)].ID, Start: at(from),
-			End: at(from + time.Duration(rapid.IntRange(1, 3600).Draw(rt, "for"))*time.Second), Truncate: w.failing && rapid.Bool().Draw(rt, "truncate"),
+			End: at(from + time.Duration(rapid.IntRange(1, 3600).Draw(rt, "for"))*time.Second), Truncate: w.failing &&
+				rapid.Bool().Draw(rt, "truncate"),
 		})
 	}
 	return w
@@ -123,7 +126,8 @@ func drawWorld(rt *rapid.T) (w drawn) {
 
 func drawJob(rt *rapid.T, i int) arrival {
 	kind := rapid.SampledFrom([]job.Kind{job.Items, job.Steps, job.Rigid}).Draw(rt, "kind")
-	s := spec(rt, job.ID(fmt.Sprint("j", i)), kind, rapid.Int64Range(1, 3000).Draw(rt, "total"), time.Duration(rapid.IntRange(100, 3000).Draw(rt, "per unit"))*time.Millisecond)
+	s := spec(rt, job.ID(fmt.Sprint("j", i)), kind, rapid.Int64Range(1, 3000).Draw(rt, "total"),
+		time.Duration(rapid.IntRange(100, 3000).Draw(rt, "per unit"))*time.Millisecond)
 	s.Queue = rapid.SampledFrom([]string{"default", "capped", "short"}).Draw(rt, "queue")
 	if kind == job.Rigid {
 		s.Slices = rapid.IntRange(1, 3).Draw(rt, "gang")

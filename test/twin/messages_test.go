@@ -12,9 +12,10 @@ import (
 // ending are the messages about a task once it runs. The others about it are what its placing takes.
 var ending = []protocol.Kind{protocol.Running, protocol.Result, protocol.ResultAck, protocol.Published, protocol.Closed, protocol.ClosedAck}
 
-// TestATaskTakesBoundedMessages (SYSTEMS I5): to be placed a task takes at most 7, two for each hop, and B_r, which is 3; three more for each lease that is lost, and
-// two for each message that is, since it is said again and answered again. Its end takes one of each of six kinds, and up to three for each that is lost: without a ResultAck
-// the node says the Result again, and the home, which waits for Published, the ResultAck.
+// TestATaskTakesBoundedMessages (SYSTEMS I5): to be placed a task takes at most 7, two for each hop, and B_r, which is 3; three more for
+// each lease that is lost, and two for each message that is, since it is said again and answered again. Its end takes one of each of six
+// kinds, and up to three for each that is lost: without a ResultAck the node says the Result again, and the home, which waits for
+// Published, the ResultAck.
 func TestATaskTakesBoundedMessages(t *testing.T) {
 	for _, loss := range []int64{0, 20_000} {
 		for _, load := range []int64{900_000, 1_050_000} {
@@ -34,22 +35,27 @@ func TestATaskTakesBoundedMessages(t *testing.T) {
 				losses, drawn = losses+lost, drawn+said[protocol.Redraw]
 				most := 7 + 2*said[protocol.Probe] + 3 + 3*(said[protocol.RedeemRefused]+said[protocol.LetGo])
 				if lost < 0 || placing > most+2*lost || end > len(ending)+3*lost {
-					t.Errorf("loss %d, load %d: %s took %d messages to be placed, of %d that it may, and %d to end, with %d lost: %v", loss, load, id, placing, most, end, lost, said)
+					t.Errorf("loss %d, load %d: %s took %d messages to be placed, of %d that it may, and %d to end, with %d lost: %v", loss,
+						load, id, placing, most, end, lost, said)
 				}
 			}
-			t.Logf("loss %d, load %d: %d of %d tasks placed, %d messages lost, %d draws", loss, load, c.placed, len(did.tasks), losses, drawn)
+			t.Logf("loss %d, load %d: %d of %d tasks placed, %d messages lost, %d draws", loss, load, c.placed, len(did.tasks), losses,
+				drawn)
 			// What is lost is said again before patience is over.
-			if lost := loss > 0; load == 900_000 && float64(c.placed) < map[bool]float64{false: .995, true: .985}[lost]*float64(len(did.tasks)) {
+			if lost := loss > 0; load == 900_000 && float64(c.placed) < map[bool]float64{false: .995, true: .985}[lost]*float64(
+				len(did.tasks)) {
 				t.Errorf("loss %d: of %d tasks %d are placed", loss, len(did.tasks), c.placed)
 			}
 			if len(c.tasks) < 1000 || drawn < 20 || (losses > 100) != (loss > 0) {
-				t.Errorf("loss %d, load %d: %d tasks, %d messages lost, %d draws after the first: it shows nothing", loss, load, len(c.tasks), losses, drawn)
+				t.Errorf("loss %d, load %d: %d tasks, %d messages lost, %d draws after the first: it shows nothing", loss, load,
+					len(c.tasks), losses, drawn)
 			}
 		}
 	}
 }
 
-// TestMessagesOfATaskAreFlat (SYSTEMS I11): all that gates, zones and nodes say, by tasks placed, is the same in a cluster eight times as large under the same load.
+// TestMessagesOfATaskAreFlat (SYSTEMS I11): all that gates, zones and nodes say, by tasks placed, is the same in a cluster eight times as
+// large under the same load.
 func TestMessagesOfATaskAreFlat(t *testing.T) {
 	for _, loss := range []int64{0, 20_000} {
 		var per []float64

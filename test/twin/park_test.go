@@ -78,7 +78,8 @@ func (o *offered) Next(j *workload.Job) (bool, error) {
 	*j = workload.Job{
 		Number: o.n, Queue: gate.DefaultQueue, Submit: o.at, Kind: []job.Kind{job.Items, job.Steps, job.Rigid}[draw.IntN(3)],
 		Slices: 1, Units: int64(50 + draw.IntN(1000)), Grid: int64(1 + draw.IntN(20)), Parallelism: 1, Theta: 10_000,
-		Work: time.Minute + time.Duration(draw.Exp()*float64(15*time.Minute)), Restore: 2 * time.Second, Checkpoint: 3 * time.Second, Startup: time.Second,
+		Work: time.Minute + time.Duration(draw.Exp()*float64(15*time.Minute)), Restore: 2 * time.Second, Checkpoint: 3 * time.Second,
+		Startup: time.Second,
 	}
 	j.Speeds = []job.SpeedOn{{Profile: "small", Permille: 150}, {Profile: "middle", Permille: 310}, {Profile: "large", Permille: 500}}
 	j.Declared = time.Duration(float64(j.Work) * (.5 + .8*draw.Float64()))
@@ -126,7 +127,8 @@ type witness struct {
 }
 
 func newWitness(t failer) *witness {
-	return &witness{t: t, done: map[job.State]int{}, outcomes: map[job.Outcome]int{}, work: map[measure.Slot]time.Duration{}, declared: map[measure.Slot]workload.Job{}}
+	return &witness{t: t, done: map[job.State]int{}, outcomes: map[job.Outcome]int{}, work: map[measure.Slot]time.Duration{},
+		declared: map[measure.Slot]workload.Job{}}
 }
 
 func (w *witness) line(format string, args ...any) {
@@ -196,9 +198,11 @@ func (p park) options(t failer) sim.Options {
 	if p.tickets {
 		tickets = p.search(t, zones)
 	}
-	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid, Archive: p.archive, Search: tickets, Gates: p.gates}
+	zoneConfig := zone.Config{ID: zoneID, Policy: fifo.Policy{}, Horizon: time.Hour, Rigid: p.rigid, Archive: p.archive, Search: tickets,
+		Gates: p.gates}
 	newGate := func(id string) *gate.Gate {
-		g, err := gate.New(gate.Config{ID: job.GateID(id), Gates: p.gates, Zones: zones, Retain: p.retain, Horizon: time.Hour, Archive: p.archive, Search: tickets})
+		g, err := gate.New(gate.Config{ID: job.GateID(id), Gates: p.gates, Zones: zones, Retain: p.retain, Horizon: time.Hour,
+			Archive: p.archive, Search: tickets})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -257,8 +261,9 @@ func (p park) options(t failer) sim.Options {
 			gib, speed int64
 		}{{"small", 5, 150}, {"small", 5, 150}, {"middle", 10, 300}, {"large", 20, 500}} {
 			n.Slices = append(n.Slices, protocol.Slice{
-				ID: job.SliceID(fmt.Sprintf("%s/s%d", id, k)), Model: "sim", Profile: m.profile, Capacity: trp.Vector{quantity.Amount(m.gib << 30)},
-				Speed: m.speed, Simulated: true,
+				ID: job.SliceID(fmt.Sprintf("%s/s%d", id, k)), Model: "sim", Profile: m.profile,
+				Capacity: trp.Vector{quantity.Amount(m.gib << 30)},
+				Speed:    m.speed, Simulated: true,
 			})
 		}
 		o.Nodes = append(o.Nodes, n)
@@ -310,7 +315,8 @@ func (p park) playWith(t failer, limit time.Duration, also func(quantity.Instant
 	}
 	if !over {
 		for i := range max(1, p.zones) {
-			for _, j := range everyJob(s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneOf(i, p.zones))}).(*zone.Zone), s.Now()) {
+			for _, j := range everyJob(s.Actor(protocol.Address{Role: protocol.Zone, ID: string(zoneOf(i, p.zones))}).(*zone.Zone),
+				s.Now()) {
 				t.Errorf("job %s: %v %d of %d, %s", j.Name, j.State, j.Progress, j.Total, j.Reason)
 			}
 		}
@@ -430,7 +436,8 @@ func TestFaults(t *testing.T) {
 		{name: "nodes crash and what runs there is kept", faults: sim.Faults{Random: []sim.Rate{kept}}},
 		{name: "the daemon crashes", faults: sim.Faults{Random: []sim.Rate{every(sim.DaemonCrash, 10*time.Minute, 5*time.Second)}}},
 		{name: "partitions", faults: sim.Faults{Random: []sim.Rate{
-			every(sim.Partition, time.Hour, time.Minute), every(sim.PartitionIn, time.Hour, time.Minute), every(sim.PartitionOut, time.Hour, time.Minute),
+			every(sim.Partition, time.Hour, time.Minute), every(sim.PartitionIn, time.Hour, time.Minute),
+			every(sim.PartitionOut, time.Hour, time.Minute),
 		}}},
 		{name: "clocks are off", network: sim.Network{ZoneNode: sim.Link{Delay: time.Millisecond}}, faults: sim.Faults{
 			Offset: 2 * time.Second, Drift: 100, Random: []sim.Rate{every(sim.ClockSet, time.Hour, 10*time.Minute)},
@@ -438,7 +445,8 @@ func TestFaults(t *testing.T) {
 		{name: "all of it", network: roughNetwork(), lost: true, faults: sim.Faults{
 			Offset: time.Second, Drift: 100,
 			Random: []sim.Rate{
-				every(sim.NodeCrash, 2*time.Hour, time.Minute), kept, every(sim.DaemonCrash, time.Hour, 5*time.Second), every(sim.Partition, 2*time.Hour, time.Minute),
+				every(sim.NodeCrash, 2*time.Hour, time.Minute), kept, every(sim.DaemonCrash, time.Hour, 5*time.Second),
+				every(sim.Partition, 2*time.Hour, time.Minute),
 			},
 		}},
 	} {
@@ -466,8 +474,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// BenchmarkPark is a zone of 64 nodes with four slices each, at a load of about .9 with what restore and checkpoint take, with a network of a millisecond and
-// some jitter, metrics on, every fact told and a digest asked for after every step: virtual seconds in a second.
+// BenchmarkPark is a zone of 64 nodes with four slices each, at a load of about .9 with what restore and checkpoint take, with a network
+// of a millisecond and some jitter, metrics on, every fact told and a digest asked for after every step: virtual seconds in a second.
 func BenchmarkPark(b *testing.B) {
 	for _, n := range []struct{ nodes, jobs int }{{4, 1000}, {64, 1000}, {64, 10_000}, {64, 100_000}} {
 		b.Run(fmt.Sprintf("%d/%d", n.nodes, n.jobs), func(b *testing.B) {
@@ -475,12 +483,14 @@ func BenchmarkPark(b *testing.B) {
 				b.Skip("one simulation takes 10 seconds or more; run it without -short")
 			}
 			p := park{nodes: n.nodes, jobs: n.jobs, seed: 1, gap: 18 * time.Minute / time.Duration(n.nodes), network: sim.Network{
-				GateZone: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond}, ZoneNode: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond},
+				GateZone: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond},
+				ZoneNode: sim.Link{Delay: time.Millisecond, Jitter: time.Millisecond},
 			}}
 			virtual, steps, sum := time.Duration(0), uint64(0), uint64(0)
 			for b.Loop() {
 				o := p.options(b)
-				collector, err := measure.New(measure.Config{Classes: sim.Classes(o.Nodes), Usable: func(*workload.Job) uint64 { return 7 }})
+				collector, err := measure.New(measure.Config{Classes: sim.Classes(o.Nodes),
+					Usable: func(*workload.Job) uint64 { return 7 }})
 				if err != nil {
 					b.Fatal(err)
 				}

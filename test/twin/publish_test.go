@@ -90,7 +90,8 @@ func TestWhoeverIsToldFindsIt(t *testing.T) {
 					shown++
 					n += s.Committed.Len()
 					if got := there[s.Token]; !got.Committed || got.Range != s.Committed {
-						t.Fatalf("%s: %v of subjob %v is shown as committed, and what is in its place is %v (%v)", j.Name, s.Committed, s.Token, got.Range, got.Committed)
+						t.Fatalf("%s: %v of subjob %v is shown as committed, and what is in its place is %v (%v)", j.Name, s.Committed,
+							s.Token, got.Range, got.Committed)
 					}
 				}
 				if n != j.Progress {

@@ -77,7 +77,8 @@ func TestPhasesFindTheirSlices(t *testing.T) {
 // TestMaxWindowBoundsEveryPiece of its queue.
 func TestMaxWindowBoundsEveryPiece(t *testing.T) {
 	s := newStory(t, setting{slices: one(10), policy: fair.Policy{}})
-	s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "short", Weight: 1, MaxWindow: time.Minute}}})
+	s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue,
+		Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "short", Weight: 1, MaxWindow: time.Minute}}})
 	s.submit(time.Second, with(spec(t, "a", job.Steps, 500, time.Second), func(s *job.Spec) { s.Queue = "short" }))
 	s.submit(2*time.Second, spec(t, "urgent", job.Items, 5, time.Second))
 	s.run(time.Hour)
@@ -92,7 +93,8 @@ func TestMaxWindowBoundsEveryPiece(t *testing.T) {
 func TestWeightsShareASlice(t *testing.T) {
 	s := newStory(t, setting{slices: one(10), policy: fair.Policy{}})
 	for i, q := range []string{"light", "heavy"} {
-		s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: q, Queue: &protocol.Queue{Name: q, Weight: int64(1 + 2*i), MaxWindow: time.Minute}}})
+		s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue,
+			Body: &protocol.QueueSetting{Request: q, Queue: &protocol.Queue{Name: q, Weight: int64(1 + 2*i), MaxWindow: time.Minute}}})
 		s.submit(time.Second, with(spec(t, job.ID(q), job.Items, 6000, time.Second), func(s *job.Spec) { s.Queue, s.Parallelism = q, 1 }))
 	}
 	s.run(100 * time.Minute)
@@ -116,14 +118,15 @@ func TestLaxity(t *testing.T) {
 	}
 }
 
-// TestThroughputLeavesSlicesToWhomTheyHelp: of two jobs the one that is faster on a slice for what it is goes first, though it is longer, and the
-// other once it is through.
+// TestThroughputLeavesSlicesToWhomTheyHelp: of two jobs the one that is faster on a slice for what it is goes first, though it is longer,
+// and the other once it is through.
 func TestThroughputLeavesSlicesToWhomTheyHelp(t *testing.T) {
 	on := one(10)
 	on[0].Profile = "whole"
 	s := newStory(t, setting{slices: on, policy: throughput.Policy{}})
 	s.submit(0, spec(t, "before", job.Items, 10, time.Second))
-	s.submit(time.Second, with(spec(t, "slow", job.Items, 200, time.Second), func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "whole", Permille: 500}} }), spec(t, "fast", job.Items, 2000, time.Second))
+	s.submit(time.Second, with(spec(t, "slow", job.Items, 200, time.Second),
+		func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "whole", Permille: 500}} }), spec(t, "fast", job.Items, 2000, time.Second))
 	s.run(2 * time.Hour)
 	s.ended(job.Finished, 2*time.Hour, "slow", "fast")
 	if slow, fast := s.job("slow").Started, s.job("fast").Ended; slow < fast {
@@ -140,7 +143,8 @@ func TestALearnedRateHoldsOnEverySlice(t *testing.T) {
 		if m.Body.(*protocol.Work).Slice == "n/gpu0" {
 			b.PerUnit *= 2
 		}
-		if m.Body.(*protocol.Work).Range.To < m.Body.(*protocol.Work).Spec.Total && m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start) < time.Duration(m.Body.(*protocol.Work).Range.Len())*b.PerUnit {
+		if m.Body.(*protocol.Work).Range.To < m.Body.(*protocol.Work).Spec.Total &&
+			m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start) < time.Duration(m.Body.(*protocol.Work).Range.Len())*b.PerUnit {
 			killed++
 		}
 		return b
@@ -205,7 +209,8 @@ func TestEndsInEveryState(t *testing.T) {
 		{"running", 20 * time.Second, func(*story) {}},
 		{"waiting", 20 * time.Second, func(s *story) { s.submit(0, gang(t, "first", 5*time.Minute, 2)) }},
 		{"paused", 20 * time.Second, func(s *story) {
-			s.person(10*time.Second, protocol.Gate, protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}, Job: "a"})
+			s.person(10*time.Second, protocol.Gate,
+				protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}, Job: "a"})
 		}},
 		{"resting", 20 * time.Second, nil},
 		{"as it arrives", time.Second, func(*story) {}},
@@ -230,7 +235,8 @@ func TestEndsInEveryState(t *testing.T) {
 				if expires { // specs are shared by pointer: this is before it is submitted
 					a.Deadline, want = at(c.after)+1, job.Expired // one that has passed is refused
 				} else {
-					s.person(c.after, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}, Job: "a"})
+					s.person(c.after, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"},
+						Job: "a"})
 				}
 				s.run(10 * time.Minute)
 				s.ended(want, c.after+2*time.Second, "a")
@@ -244,7 +250,8 @@ func TestAPausedJobGoesOn(t *testing.T) {
 	s := newStory(t, setting{slices: one(10)})
 	s.submit(0, spec(t, "a", job.Steps, 1000, time.Second))
 	for i, flag := range []bool{true, false} {
-		s.person(time.Duration(10+1200*i)*time.Second, protocol.Gate, protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: fmt.Sprint(i), Held: flag}, Job: "a"})
+		s.person(time.Duration(10+1200*i)*time.Second, protocol.Gate,
+			protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: fmt.Sprint(i), Held: flag}, Job: "a"})
 	}
 	s.run(1200 * time.Second)
 	if j := s.job("a"); j.State != job.Paused || j.Pieces != 1 {

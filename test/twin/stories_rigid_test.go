@@ -61,7 +61,8 @@ func TestAGangWhoseTimeIsTaken(t *testing.T) {
 	s := newStory(t, setting{slices: equal(2, 10)})
 	s.submit(0, with(spec(t, "a", job.Items, 200, time.Second), func(s *job.Spec) { s.Parallelism = 2 }))
 	s.submit(3*time.Second, gang(t, "pair", 2*time.Minute, 2))
-	s.reserve(5*time.Second, protocol.Reservation{Kind: protocol.ForDrain, Slice: "n/s1", Start: at(100 * time.Second), End: at(5 * time.Minute)})
+	s.reserve(5*time.Second, protocol.Reservation{Kind: protocol.ForDrain, Slice: "n/s1", Start: at(100 * time.Second),
+		End: at(5 * time.Minute)})
 	for i := range 40 {
 		s.submit(time.Duration(6+10*i)*time.Second, spec(t, job.ID(fmt.Sprint("late", i)), job.Items, 400, time.Second))
 	}
@@ -117,12 +118,14 @@ func TestAnOverrunEndsWhereAnotherHasAPlace(t *testing.T) {
 // small jobs. A gang larger than the cap is refused at submission.
 func TestACapHoldsForGangsToo(t *testing.T) {
 	s := newStory(t, setting{slices: equal(4, 10)})
-	s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
+	s.person(0, protocol.Gate, protocol.Message{Kind: protocol.SetQueue,
+		Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
 	most := 0
 	s.submit(time.Second, with(spec(t, "a", job.Items, 100, time.Second), func(s *job.Spec) { s.Parallelism = 1 }))
 	s.submit(2*time.Second, gang(t, "pair", time.Minute, 2))
 	for i := range 30 {
-		s.submit(time.Duration(3+5*i)*time.Second, with(spec(t, job.ID(fmt.Sprint("late", i)), job.Items, 30, time.Second), func(s *job.Spec) { s.Parallelism = 1 }))
+		s.submit(time.Duration(3+5*i)*time.Second, with(spec(t, job.ID(fmt.Sprint("late", i)), job.Items, 30, time.Second),
+			func(s *job.Spec) { s.Parallelism = 1 }))
 	}
 	for i := range 400 {
 		s.run(time.Duration(i) * 5 * time.Second)
@@ -144,10 +147,12 @@ func TestACapHoldsForGangsToo(t *testing.T) {
 func TestAWithdrawnHeadLeavesNothingReserved(t *testing.T) {
 	for name, leave := range map[string]func(*story){
 		"cancelled": func(s *story) {
-			s.person(20*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}, Job: "head"})
+			s.person(20*time.Second, protocol.Gate, protocol.Message{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"},
+				Job: "head"})
 		},
 		"paused": func(s *story) {
-			s.person(20*time.Second, protocol.Gate, protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}, Job: "head"})
+			s.person(20*time.Second, protocol.Gate,
+				protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}, Job: "head"})
 		},
 		"expired": func(*story) {},
 	} {

@@ -72,18 +72,19 @@ func newStory(t failer, o setting) *story {
 	}
 	s := &story{t: t, actors: make(), asks: map[quantity.Instant]int{}}
 	s.oracle = newOracle(t)
-	watched := actor.Alone(zoneID, nodeID, roughGate{s.actors.Gates[0].Gate, o.rough}, roughZone{s.actors.Zones[0].Zone, func(m *protocol.Message) int {
-		if m.Kind == protocol.Ask || m.Kind == protocol.Reserve {
-			s.asks[s.sim.Now()]++
-			if s.asks[s.sim.Now()] > 200 {
-				t.Fatalf("at %v the zone asks again and again: %+v", s.since(), *m)
+	watched := actor.Alone(zoneID, nodeID, roughGate{s.actors.Gates[0].Gate, o.rough},
+		roughZone{s.actors.Zones[0].Zone, func(m *protocol.Message) int {
+			if m.Kind == protocol.Ask || m.Kind == protocol.Reserve {
+				s.asks[s.sim.Now()]++
+				if s.asks[s.sim.Now()] > 200 {
+					t.Fatalf("at %v the zone asks again and again: %+v", s.since(), *m)
+				}
 			}
-		}
-		if o.rough == nil {
-			return 1
-		}
-		return o.rough(m)
-	}}, roughNode{s.actors.Nodes[0].Node, o.rough})
+			if o.rough == nil {
+				return 1
+			}
+			return o.rough(m)
+		}}, roughNode{s.actors.Nodes[0].Node, o.rough})
 	s.sim, err = sim.New(sim.Options{
 		Start: storyStart, Gates: watched.Gates, Zones: watched.Zones, Model: o.model, Fact: s.oracle.fact,
 		Nodes: []sim.Node{{ID: nodeID, Actor: watched.Nodes[0].Node, Slices: o.slices}},
@@ -112,14 +113,16 @@ func (s *story) person(after time.Duration, to protocol.Role, m protocol.Message
 func (s *story) submit(after time.Duration, specs ...*job.Spec) {
 	for _, spec := range specs {
 		s.person(after, protocol.Gate, protocol.Message{
-			Kind: protocol.Submit, Body: &protocol.Submission{Request: "of " + string(spec.Name), Spec: spec, Digest: "content of " + string(spec.Name)}, Job: spec.Name,
+			Kind: protocol.Submit, Body: &protocol.Submission{Request: "of " + string(spec.Name), Spec: spec, Digest: "content of " +
+				string(spec.Name)}, Job: spec.Name,
 		})
 	}
 }
 
 // reserve takes a slice's time for its owner.
 func (s *story) reserve(after time.Duration, r protocol.Reservation) {
-	s.person(after, protocol.Node, protocol.Message{Kind: protocol.Reserve, Body: &protocol.Booking{Request: fmt.Sprint("reserve ", r), Reservation: &r}})
+	s.person(after, protocol.Node, protocol.Message{Kind: protocol.Reserve, Body: &protocol.Booking{Request: fmt.Sprint("reserve ", r),
+		Reservation: &r}})
 }
 
 // run goes on until so long after the start.
@@ -137,7 +140,8 @@ func (s *story) run(until time.Duration) {
 
 func (s *story) job(name job.ID) jobView {
 	j, _ := s.actors.Zones[0].Job(s.sim.Now(), name)
-	return jobView{State: j.State, Reason: j.Reason, Progress: j.Progress, Started: j.Started.Sub(storyStart), Ended: j.Ended.Sub(storyStart), Pieces: len(j.History)}
+	return jobView{State: j.State, Reason: j.Reason, Progress: j.Progress, Started: j.Started.Sub(storyStart),
+		Ended: j.Ended.Sub(storyStart), Pieces: len(j.History)}
 }
 
 // jobView is what stories look at. Times are since the start.
@@ -244,7 +248,8 @@ func TestTheOracleSees(t *testing.T) {
 	said := &recorder{}
 	o := newOracle(said)
 	fact := func(f protocol.Fact) { o.fact(at(0), &f) }
-	lease := protocol.Fact{Kind: protocol.LeaseMade, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s", Start: at(0), End: at(time.Minute), Range: job.Range{To: 9}}
+	lease := protocol.Fact{Kind: protocol.LeaseMade, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s", Start: at(0), End: at(time.Minute),
+		Range: job.Range{To: 9}}
 	fact(lease)
 	lease.Token.Seq++
 	fact(lease)

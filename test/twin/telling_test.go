@@ -22,18 +22,21 @@ func heardAs(m *protocol.Message) string {
 	return spoken(m)
 }
 
-// tellOrder is the order in which a story tells what is in a message, whether it stands in the header or in the body. Another order would be
-// another text of the same decisions; what is not in it comes last.
+// tellOrder is the order in which a story tells what is in a message, whether it stands in the header or in the body. Another order would
+// be another text of the same decisions; what is not in it comes last.
 var tellOrder = []string{
-	"request", "job", "epoch", "generation", "since", "slice", "also", "ask", "token", "range", "progress", "at", "start", "end", "expiry", "demand", "plan",
-	"flag", "text", "digest", "err", "spec", "queue", "verdict", "result", "view", "reservation", "slices", "found", "session", "round", "call", "variants",
+	"request", "job", "epoch", "generation", "since", "slice", "also", "ask", "token", "range", "progress", "at", "start", "end", "expiry",
+	"demand", "plan",
+	"flag", "text", "digest", "err", "spec", "queue", "verdict", "result", "view", "reservation", "slices", "found", "session", "round",
+	"call", "variants",
 	"notices", "made", "filed",
 }
 
 // bodyWords are what stories call fields of bodies, where that is not the field's name.
 var bodyWords = map[string]string{
 	"Submission.Replace": "flag", "Pause.Held": "flag", "Receipt.Changed": "flag", "Adoption.Held": "flag", "Attendance.Present": "flag",
-	"Requeueing.Deadline": "at", "Archival.Count": "ask", "Halt.Unbegun": "flag", "Settlement.Committed": "flag", "Intrusion.Present": "flag", "Ailment.Ails": "flag",
+	"Requeueing.Deadline": "at", "Archival.Count": "ask", "Halt.Unbegun": "flag", "Settlement.Committed": "flag",
+	"Intrusion.Present": "flag", "Ailment.Ails": "flag",
 }
 
 // wholeWords are what stories call bodies that are told as one thing.

@@ -52,8 +52,8 @@ func audited(t failer, last *quantity.Instant, restarts map[string]int) func(*si
 	}
 }
 
-// TestTicketsUnderFaults: in worlds in which messages are lost, doubled, late and out of order, and gate, zones and nodes crash and are cut off, nothing that tickets
-// find is sold twice, no ticket passes its bounds, and every job ends: by its work, or since it gave up.
+// TestTicketsUnderFaults: in worlds in which messages are lost, doubled, late and out of order, and gate, zones and nodes crash and are
+// cut off, nothing that tickets find is sold twice, no ticket passes its bounds, and every job ends: by its work, or since it gave up.
 func TestTicketsUnderFaults(t *testing.T) {
 	t.Parallel()
 	rate := func(k sim.FaultKind, every, length time.Duration) sim.Rate {
@@ -74,12 +74,15 @@ func TestTicketsUnderFaults(t *testing.T) {
 		{name: "calm"},
 		{name: "rough network", network: roughNetwork()},
 		{name: "zones crash", faults: sim.Faults{Random: []sim.Rate{rate(sim.ZoneCrash, 20*time.Minute, 5*time.Second)}}},
-		{name: "one of two gates crashes", network: roughNetwork(), gates: protocol.Gates{"a", "b"}, faults: sim.Faults{Random: []sim.Rate{rate(sim.GateCrash, 10*time.Minute, 20*time.Second)}}},
+		{name: "one of two gates crashes", network: roughNetwork(), gates: protocol.Gates{"a", "b"},
+			faults: sim.Faults{Random: []sim.Rate{rate(sim.GateCrash, 10*time.Minute, 20*time.Second)}}},
 		{name: "all of it", network: roughNetwork(), faults: sim.Faults{
 			Offset: time.Second, Drift: 100,
 			Random: []sim.Rate{
-				rate(sim.NodeCrash, 2*time.Hour, time.Minute), kept, rate(sim.DaemonCrash, time.Hour, 5*time.Second), rate(sim.ZoneCrash, time.Hour, time.Minute),
-				rate(sim.Partition, 2*time.Hour, time.Minute), rate(sim.PartitionIn, 4*time.Hour, time.Minute), rate(sim.PartitionOut, 4*time.Hour, time.Minute),
+				rate(sim.NodeCrash, 2*time.Hour, time.Minute), kept, rate(sim.DaemonCrash, time.Hour, 5*time.Second),
+				rate(sim.ZoneCrash, time.Hour, time.Minute),
+				rate(sim.Partition, 2*time.Hour, time.Minute), rate(sim.PartitionIn, 4*time.Hour, time.Minute),
+				rate(sim.PartitionOut, 4*time.Hour, time.Minute),
 			},
 		}},
 	} {
@@ -88,7 +91,8 @@ func TestTicketsUnderFaults(t *testing.T) {
 			for seed := range uint64(2) {
 				last := quantity.Instant(0)
 				p := park{
-					nodes: 6, zones: 3, jobs: 40, seed: seed, gap: time.Minute, gangs: true, rigid: gangs, network: c.network, faults: c.faults, gates: c.gates, tickets: true, patience: 2 * time.Second,
+					nodes: 6, zones: 3, jobs: 40, seed: seed, gap: time.Minute, gangs: true, rigid: gangs, network: c.network,
+					faults: c.faults, gates: c.gates, tickets: true, patience: 2 * time.Second,
 					also: audited(t, &last, restarts), homes: &homes{},
 				}
 				if seed%3 == 1 {
@@ -100,7 +104,8 @@ func TestTicketsUnderFaults(t *testing.T) {
 				}
 				for token, l := range judge.leases { // of a node that is away: they are over by themselves
 					if l.end > last {
-						t.Errorf("seed %d: %v of %s on %v stands until %v, and all is over at %v", seed, token, l.job, l.slices, l.end.Time(), last.Time())
+						t.Errorf("seed %d: %v of %s on %v stands until %v, and all is over at %v", seed, token, l.job, l.slices,
+							l.end.Time(), last.Time())
 					}
 				}
 				expired += w.done[job.Expired]

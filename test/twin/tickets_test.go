@@ -25,7 +25,8 @@ func searching(t failer, zones, nodes int) func() actor.Set {
 		capacities = append(capacities, s.Capacity[trp.Memory])
 	}
 	config, err := arrangement.Choice{
-		Policy: fair.Policy{}, Mechanism: arrangement.Laminar, Horizon: 10 * time.Minute, Node: nodeID, Zones: zones, Nodes: nodes, Capacities: capacities,
+		Policy: fair.Policy{}, Mechanism: arrangement.Laminar, Horizon: 10 * time.Minute, Node: nodeID, Zones: zones, Nodes: nodes,
+		Capacities: capacities,
 	}.Config()
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -45,7 +46,8 @@ func newLiveSearch(t *testing.T) *live {
 	return l
 }
 
-// TestTwinsWithTickets: under laminar too the daemon awards as the simulator does, jobs land in zones that are not their homes, and the tape replays.
+// TestTwinsWithTickets: under laminar too the daemon awards as the simulator does, jobs land in zones that are not their homes, and the
+// tape replays.
 func TestTwinsWithTickets(t *testing.T) {
 	jobs, l := busier(t), newLiveSearch(t)
 	var start quantity.Instant

@@ -122,24 +122,33 @@ var roleNames = map[uint8]string{
 }
 
 var messageNames = map[uint8]string{
-	uint8(protocol.Submit): "Submit", uint8(protocol.Cancel): "Cancel", uint8(protocol.PauseJob): "PauseJob", uint8(protocol.SetQueue): "SetQueue",
-	uint8(protocol.Reply): "Reply", uint8(protocol.Requeue): "Requeue", uint8(protocol.Delete): "Delete", uint8(protocol.DrainZone): "DrainZone",
-	uint8(protocol.Reserve): "Reserve", uint8(protocol.Unreserve): "Unreserve", uint8(protocol.Release): "Release",
-	uint8(protocol.Adopt): "Adopt", uint8(protocol.Adopted): "Adopted", uint8(protocol.Closed): "Closed", uint8(protocol.ClosedAck): "ClosedAck",
+	uint8(protocol.Submit): "Submit", uint8(protocol.Cancel): "Cancel", uint8(protocol.PauseJob): "PauseJob",
+	uint8(protocol.SetQueue): "SetQueue",
+	uint8(protocol.Reply):    "Reply", uint8(protocol.Requeue): "Requeue", uint8(protocol.Delete): "Delete",
+	uint8(protocol.DrainZone): "DrainZone",
+	uint8(protocol.Reserve):   "Reserve", uint8(protocol.Unreserve): "Unreserve", uint8(protocol.Release): "Release",
+	uint8(protocol.Adopt): "Adopt", uint8(protocol.Adopted): "Adopted", uint8(protocol.Closed): "Closed",
+	uint8(protocol.ClosedAck):    "ClosedAck",
 	uint8(protocol.QueueChanged): "QueueChanged", uint8(protocol.Forget): "Forget", uint8(protocol.Forgotten): "Forgotten",
 	uint8(protocol.Surrender): "Surrender", uint8(protocol.Surrendered): "Surrendered",
 	uint8(protocol.Offer): "Offer", uint8(protocol.Ask): "Ask", uint8(protocol.Granted): "Granted", uint8(protocol.Refused): "Refused",
 	uint8(protocol.Redeem): "Redeem", uint8(protocol.Leased): "Leased", uint8(protocol.RedeemRefused): "RedeemRefused",
-	uint8(protocol.Running): "Running", uint8(protocol.Report): "Report", uint8(protocol.Result): "Result", uint8(protocol.ResultAck): "ResultAck",
-	uint8(protocol.Extend): "Extend", uint8(protocol.Extended): "Extended", uint8(protocol.Stop): "Stop", uint8(protocol.Published): "Published",
-	uint8(protocol.Inventory): "Inventory", uint8(protocol.Start): "Start", uint8(protocol.Started): "Started", uint8(protocol.Exited): "Exited",
-	uint8(protocol.Stuck): "Stuck", uint8(protocol.Deadline): "Deadline", uint8(protocol.Settle): "Settle", uint8(protocol.Settled): "Settled",
+	uint8(protocol.Running): "Running", uint8(protocol.Report): "Report", uint8(protocol.Result): "Result",
+	uint8(protocol.ResultAck): "ResultAck",
+	uint8(protocol.Extend):    "Extend", uint8(protocol.Extended): "Extended", uint8(protocol.Stop): "Stop",
+	uint8(protocol.Published): "Published",
+	uint8(protocol.Inventory): "Inventory", uint8(protocol.Start): "Start", uint8(protocol.Started): "Started",
+	uint8(protocol.Exited): "Exited",
+	uint8(protocol.Stuck):  "Stuck", uint8(protocol.Deadline): "Deadline", uint8(protocol.Settle): "Settle",
+	uint8(protocol.Settled): "Settled",
 	uint8(protocol.Foreign): "Foreign", uint8(protocol.Purge): "Purge", uint8(protocol.Wake): "Wake", uint8(protocol.Tick): "Tick",
 	uint8(protocol.Purged): "Purged", uint8(protocol.Ailing): "Ailing", uint8(protocol.Wished): "Wished",
-	uint8(protocol.Pressure): "Pressure", uint8(protocol.Suspend): "Suspend", uint8(protocol.Suspended): "Suspended", uint8(protocol.Resume): "Resume",
+	uint8(protocol.Pressure): "Pressure", uint8(protocol.Suspend): "Suspend", uint8(protocol.Suspended): "Suspended",
+	uint8(protocol.Resume): "Resume",
 	uint8(protocol.Search): "Search", uint8(protocol.Redraw): "Redraw", uint8(protocol.Back): "Back", uint8(protocol.Landing): "Landing",
-	uint8(protocol.Probe): "Probe", uint8(protocol.Probed): "Probed", uint8(protocol.Room): "Room", uint8(protocol.LetGo): "LetGo", uint8(protocol.ZoneDigest): "ZoneDigest",
-	uint8(protocol.Lenders): "Lenders", uint8(protocol.Borrow): "Borrow", uint8(protocol.Lent): "Lent",
+	uint8(protocol.Probe): "Probe", uint8(protocol.Probed): "Probed", uint8(protocol.Room): "Room", uint8(protocol.LetGo): "LetGo",
+	uint8(protocol.ZoneDigest): "ZoneDigest",
+	uint8(protocol.Lenders):    "Lenders", uint8(protocol.Borrow): "Borrow", uint8(protocol.Lent): "Lent",
 	uint8(protocol.Visiting): "Visiting", uint8(protocol.Parting): "Parting", uint8(protocol.Winning): "Winning",
 	uint8(protocol.Attend): "Attend", uint8(protocol.Announce): "Announce", uint8(protocol.Answer): "Answer", uint8(protocol.Told): "Told",
 }
@@ -148,17 +157,20 @@ var factNames = map[uint8]string{
 	uint8(protocol.JobAccepted): "JobAccepted", uint8(protocol.JobHomed): "JobHomed", uint8(protocol.JobClosed): "JobClosed",
 	uint8(protocol.JobForgotten): "JobForgotten", uint8(protocol.QueueSet): "QueueSet", uint8(protocol.JobDropping): "JobDropping",
 	uint8(protocol.JobHeld): "JobHeld", uint8(protocol.JobRequeued): "JobRequeued", uint8(protocol.JobPurged): "JobPurged",
-	uint8(protocol.ZoneDrained): "ZoneDrained", uint8(protocol.Rehomed): "Rehomed", uint8(protocol.JobDeparted): "JobDeparted", uint8(protocol.HomeLeaving): "HomeLeaving",
-	uint8(protocol.HomeTaken): "HomeTaken", uint8(protocol.Claimed): "Claimed", uint8(protocol.ClaimExtended): "ClaimExtended",
+	uint8(protocol.ZoneDrained): "ZoneDrained", uint8(protocol.Rehomed): "Rehomed", uint8(protocol.JobDeparted): "JobDeparted",
+	uint8(protocol.HomeLeaving): "HomeLeaving",
+	uint8(protocol.HomeTaken):   "HomeTaken", uint8(protocol.Claimed): "Claimed", uint8(protocol.ClaimExtended): "ClaimExtended",
 	uint8(protocol.Released): "Released", uint8(protocol.Committed): "Committed", uint8(protocol.Calibrated): "Calibrated",
 	uint8(protocol.Ended): "Ended", uint8(protocol.HomeDropped): "HomeDropped", uint8(protocol.HomeHeld): "HomeHeld",
 	uint8(protocol.QueueKnown): "QueueKnown", uint8(protocol.HomeKept): "HomeKept", uint8(protocol.QueueCalibrated): "QueueCalibrated",
 	uint8(protocol.Taught): "Taught", uint8(protocol.HomeReopened): "HomeReopened", uint8(protocol.OutputPublished): "OutputPublished",
 	uint8(protocol.Booted): "Booted", uint8(protocol.LeaseMade): "LeaseMade", uint8(protocol.LeaseExtended): "LeaseExtended",
 	uint8(protocol.Truncated): "Truncated", uint8(protocol.SubjobStarted): "SubjobStarted", uint8(protocol.SubjobEnded): "SubjobEnded",
-	uint8(protocol.ResultSettled): "ResultSettled", uint8(protocol.LeaseGone): "LeaseGone", uint8(protocol.ReservationMade): "ReservationMade",
-	uint8(protocol.ReservationGone): "ReservationGone", uint8(protocol.Quarantined): "Quarantined", uint8(protocol.QuarantineLifted): "QuarantineLifted",
-	uint8(protocol.SubjobVacated): "SubjobVacated",
+	uint8(protocol.ResultSettled): "ResultSettled", uint8(protocol.LeaseGone): "LeaseGone",
+	uint8(protocol.ReservationMade): "ReservationMade",
+	uint8(protocol.ReservationGone): "ReservationGone", uint8(protocol.Quarantined): "Quarantined",
+	uint8(protocol.QuarantineLifted): "QuarantineLifted",
+	uint8(protocol.SubjobVacated):    "SubjobVacated",
 }
 
 // The actors of a story with their transcripts.
@@ -187,7 +199,8 @@ var gateAddress = protocol.Address{Role: protocol.Gate}
 func scribed(a actor.Set, script *transcript, answers func(now quantity.Instant, in *protocol.Message, out *protocol.Out) bool) actor.Set {
 	set := actor.Set{Gates: actor.OneGate(gateScribe{a.Gates[0].Gate, script})}
 	for _, z := range a.Zones {
-		set.Zones = append(set.Zones, actor.ZoneAt{ID: z.ID, Zone: zoneScribe{z.Zone, protocol.Address{Role: protocol.Zone, ID: string(z.ID)}, script}})
+		set.Zones = append(set.Zones, actor.ZoneAt{ID: z.ID,
+			Zone: zoneScribe{z.Zone, protocol.Address{Role: protocol.Zone, ID: string(z.ID)}, script}})
 	}
 	for _, n := range a.Nodes {
 		n.Node = nodeScribe{n.Node, protocol.Address{Role: protocol.Node, ID: string(n.ID)}, script, answers}

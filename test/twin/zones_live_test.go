@@ -62,7 +62,8 @@ func newLiveZones(t *testing.T) *live {
 func busier(t failer) []arrival {
 	jobs := scenario(t)
 	for i := range 9 {
-		jobs = append(jobs, arrival{time.Duration(37+i)*time.Second + 11, spec(t, job.ID(fmt.Sprint("more", i)), job.Items, int64(301+20*i), 230*time.Millisecond+3)})
+		jobs = append(jobs, arrival{time.Duration(37+i)*time.Second + 11, spec(t, job.ID(fmt.Sprint("more", i)), job.Items, int64(301+20*i),
+			230*time.Millisecond+3)})
 	}
 	return jobs
 }
@@ -189,7 +190,8 @@ func TestWhatZonesShow(t *testing.T) {
 			t.Errorf("a page of the newest: %v, %d older, %v", page.Jobs, page.Older, err)
 		}
 		queues, err := l.host.Queues(ctx)
-		if err != nil || len(queues) != 1 || queues[0].Pending+queues[0].Running != len(jobs) || queues[0].Queue.Cap != 4 || queues[0].Held == 0 || queues[0].Held > 4 {
+		if err != nil || len(queues) != 1 || queues[0].Pending+queues[0].Running != len(jobs) || queues[0].Queue.Cap != 4 ||
+			queues[0].Held == 0 || queues[0].Held > 4 {
 			t.Errorf("queues %+v, %v", queues, err)
 		}
 		list, err := l.host.Slices(ctx)
@@ -201,7 +203,8 @@ func TestWhatZonesShow(t *testing.T) {
 			t.Errorf("slices %v, %v; want %s", names, err, want)
 		}
 		zones, err := l.host.Zones(ctx)
-		if err != nil || len(zones) != 2 || zones[0].Slices != 4 || zones[1].Slices != 1 || zones[0].Homed+zones[1].Homed != len(jobs) || zones[0].Running+zones[1].Running == 0 ||
+		if err != nil || len(zones) != 2 || zones[0].Slices != 4 || zones[1].Slices != 1 || zones[0].Homed+zones[1].Homed != len(jobs) ||
+			zones[0].Running+zones[1].Running == 0 ||
 			zones[0].Waiting+zones[0].Running != zones[0].Homed || !slices.Equal(zones[0].Nodes, []job.NodeID{"n-1", "n-3"}) {
 			t.Errorf("zones %+v, %v", zones, err)
 		}
@@ -276,8 +279,10 @@ func TestZonesAreKept(t *testing.T) {
 		for _, c := range []struct {
 			zones, nodes int
 			want         string
-		}{{1, 1, "zone local-1 is missing, and it was never drained: put it back into zones: of --config (zones: [local-1, local-2])"}, {2, 2, "facts of node n-3"}, {2, 4, "was begun with node n-1, node n-2, node n-3"}, {2, 3, ""}} {
-			if err := reopen(c.zones, c.nodes); c.want == "" && err != nil || c.want != "" && (errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), c.want)) {
+		}{{1, 1, "zone local-1 is missing, and it was never drained: put it back into zones: of --config (zones: [local-1, local-2])"},
+			{2, 2, "facts of node n-3"}, {2, 4, "was begun with node n-1, node n-2, node n-3"}, {2, 3, ""}} {
+			if err := reopen(c.zones, c.nodes); c.want == "" && err != nil || c.want != "" &&
+				(errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%d zones, %d nodes: %v, want %q", c.zones, c.nodes, err, c.want)
 			}
 		}

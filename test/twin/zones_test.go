@@ -35,7 +35,8 @@ type homes struct {
 	// away counts what was sold outside of a job's home.
 	away  int
 	taken map[job.ZoneID]int
-	// sells is the zone that may sell a job's next piece, none while it moves. moved counts the jobs that did, drained are the zones that gave them up.
+	// sells is the zone that may sell a job's next piece, none while it moves. moved counts the jobs that did, drained are the zones that
+	// gave them up.
 	sells   map[job.ID]job.ZoneID
 	moved   int
 	drained map[job.ZoneID]bool
@@ -100,7 +101,8 @@ func (h *homes) fact(_ quantity.Instant, f *protocol.Fact) {
 // watched judges the facts of several zones, and that after every hundredth step the facts so far fold to what the actor is, in pieces too.
 func (p park) watched(t failer, o *sim.Options, also func(quantity.Instant, *protocol.Fact)) func(quantity.Instant, *protocol.Fact) {
 	h := p.homes
-	*h = homes{t: t, park: p, drawn: map[job.ID]job.ZoneID{}, held: map[job.Token]int{}, taken: map[job.ZoneID]int{}, sells: map[job.ID]job.ZoneID{}, drained: map[job.ZoneID]bool{}}
+	*h = homes{t: t, park: p, drawn: map[job.ID]job.ZoneID{}, held: map[job.Token]int{}, taken: map[job.ZoneID]int{},
+		sells: map[job.ID]job.ZoneID{}, drained: map[job.ZoneID]bool{}}
 	shadow := map[protocol.Address]protocol.Actor{}
 	for i := range o.Zones {
 		a := protocol.Address{Role: protocol.Zone, ID: string(o.Zones[i].ID)}
@@ -123,7 +125,8 @@ func (p park) watched(t failer, o *sim.Options, also func(quantity.Instant, *pro
 			kept.Apply(f)
 		}
 		if is := q.Actor.Digest(); shadow[q.Address].Digest() != is || kept.Digest() != is {
-			t.Fatalf("step %d: %s has the digest %x, of its facts %x, of its snapshot %x", steps, actor.Name(q.Address), is, shadow[q.Address].Digest(), kept.Digest())
+			t.Fatalf("step %d: %s has the digest %x, of its facts %x, of its snapshot %x", steps, actor.Name(q.Address), is,
+				shadow[q.Address].Digest(), kept.Digest())
 		}
 	}
 	return func(now quantity.Instant, f *protocol.Fact) {
@@ -138,7 +141,8 @@ func (p park) watched(t failer, o *sim.Options, also func(quantity.Instant, *pro
 // setCap sets the cap of the queue before anything is submitted.
 func (p park) setCap(s *sim.Sim, limit int) {
 	s.At(parkStart, protocol.Message{
-		Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: p.gates.First(), Body: &protocol.QueueSetting{Request: fmt.Sprint("cap ", limit),
+		Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: p.gates.First(),
+		Body: &protocol.QueueSetting{Request: fmt.Sprint("cap ", limit),
 			Queue: &protocol.Queue{Name: gate.DefaultQueue, Weight: 1, Cap: limit}},
 	})
 }
@@ -159,14 +163,16 @@ func TestSeveralZones(t *testing.T) {
 		{name: "all of it", network: roughNetwork(), faults: sim.Faults{
 			Offset: time.Second, Drift: 100,
 			Random: []sim.Rate{
-				every(sim.ZoneCrash, time.Hour, 10*time.Second), every(sim.NodeCrash, 2*time.Hour, time.Minute), every(sim.DaemonCrash, time.Hour, 5*time.Second),
+				every(sim.ZoneCrash, time.Hour, 10*time.Second), every(sim.NodeCrash, 2*time.Hour, time.Minute),
+				every(sim.DaemonCrash, time.Hour, 5*time.Second),
 				every(sim.Partition, 2*time.Hour, time.Minute),
 			},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(4) {
-				p := park{nodes: 4 + int(seed), zones: 2 + int(seed%3), jobs: 40, seed: seed, gangs: true, network: c.network, faults: c.faults, homes: &homes{}}
+				p := park{nodes: 4 + int(seed), zones: 2 + int(seed%3), jobs: 40, seed: seed, gangs: true, network: c.network,
+					faults: c.faults, homes: &homes{}}
 				if seed%2 == 0 {
 					p.archive, p.retain = &filing.Config{Keep: time.Minute, Most: 4}, 1000*time.Hour
 				}

@@ -63,8 +63,8 @@ func (h *timedHold) Settle(patience time.Duration) (bool, error) {
 	return still, err
 }
 
-// TestGuestStandsStillWhenMemoryIsShort: real memory, real groups. It is over a line as long as the program runs; the test is the node, and has it stand still, and go on, again and
-// again.
+// TestGuestStandsStillWhenMemoryIsShort: real memory, real groups. It is over a line as long as the program runs; the test is the node,
+// and has it stand still, and go on, again and again.
 func TestGuestStandsStillWhenMemoryIsShort(t *testing.T) {
 	guest(t)
 	const times, mib = 60, 40
@@ -83,11 +83,12 @@ func TestGuestStandsStillWhenMemoryIsShort(t *testing.T) {
 	data := t.TempDir()
 	b.dir = shim.Dir(filepath.Join(data, "runs", token.String()))
 	timing := &timed{Survival: k}
-	b.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Survival: timing, Airlock: lines, Deliver: func(m protocol.Message) {
-		if m.Kind != protocol.Report {
-			b.said <- m
-		}
-	}})
+	b.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Survival: timing, Airlock: lines,
+		Deliver: func(m protocol.Message) {
+			if m.Kind != protocol.Report {
+				b.said <- m
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

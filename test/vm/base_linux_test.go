@@ -8,7 +8,8 @@ import (
 	"sluice.dev/sluice/internal/edge/survival/cgroup"
 )
 
-// TestGuestABaseThatIsNamedCountsMemory: a kind that is told where groups are made turns their controllers on there, as one does that looks for the place itself.
+// TestGuestABaseThatIsNamedCountsMemory: a kind that is told where groups are made turns their controllers on there, as one does that
+// looks for the place itself.
 func TestGuestABaseThatIsNamedCountsMemory(t *testing.T) {
 	guest(t)
 	base, err := tree.MakeGroup(tree.GroupIn(service, "named"), tree.Bounds{})

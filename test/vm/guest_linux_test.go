@@ -53,11 +53,12 @@ func newBench(t *testing.T, iso *shim.Isolation) *bench {
 	data := t.TempDir()
 	b.dir = shim.Dir(filepath.Join(data, "runs", token.String()))
 	var err error
-	b.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Isolation: iso, Limits: shim.Limits{Processes: crowd}, Deliver: func(m protocol.Message) {
-		if m.Kind != protocol.Report {
-			b.said <- m
-		}
-	}})
+	b.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Isolation: iso, Limits: shim.Limits{Processes: crowd},
+		Deliver: func(m protocol.Message) {
+			if m.Kind != protocol.Report {
+				b.said <- m
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func (b *bench) tell(k protocol.Kind, body protocol.Body) {
 func (b *bench) launch(length time.Duration, program ...string) (end quantity.Instant) {
 	now := quantity.At(time.Now())
 	m := protocol.Message{
-		Kind: protocol.Start, Token: token, Job: "j", Body: &protocol.Work{Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(length),
+		Kind: protocol.Start, Token: token, Job: "j", Body: &protocol.Work{Slice: "s", Range: job.Range{To: 10}, Start: now,
+			End: now.Add(length),
 			Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{
 				Command: append([]string{"/init", "program"}, program...), Grace: 300 * time.Millisecond,
 			}}},
@@ -191,7 +193,8 @@ func freeze(t *testing.T, group string) {
 func TestGuestLevel(t *testing.T) {
 	guest(t)
 	b := newBench(t, nil)
-	if got, want := b.ex.Isolation(), "pid namespace, control group, memory held by the kernel, processes held by the kernel, /tmp and /dev/shm of its own, work directory by copy"; got != want {
+	if got, want := b.ex.Isolation(), "pid namespace, control group, memory held by the kernel, processes held by the kernel, /tmp and "+
+		"/dev/shm of its own, work directory by copy"; got != want {
 		t.Errorf("isolation %q, want %q", got, want)
 	}
 }
@@ -205,7 +208,8 @@ func TestGuestMemory(t *testing.T) {
 		if peak := r.Peak[trp.Memory]; peak < limit || peak > limit+16<<20 {
 			t.Errorf("peak %d, want the limit of %d and little more", peak, limit)
 		}
-		t.Logf("ended after %v with a peak of %.1f MiB: %s", time.Since(began).Round(time.Millisecond), float64(r.Peak[trp.Memory])/(1<<20), r.Detail)
+		t.Logf("ended after %v with a peak of %.1f MiB: %s", time.Since(began).Round(time.Millisecond), float64(r.Peak[trp.Memory])/(1<<20),
+			r.Detail)
 	})
 }
 

@@ -58,7 +58,8 @@ func TestInVM(t *testing.T) {
 	cmd := exec.CommandContext(ctx, emulator, "-accel", "tcg", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", "512M",
 		"-drive", "if=none,id=swap,format=raw,cache=unsafe,file="+blank, "-device", "nvme,serial=swap,drive=swap",
 		"-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel, "-initrd", image,
-		"-append", "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init "+stormsVar+"="+os.Getenv(stormsVar)+" -- -test.v -test.run=TestGuest -test.timeout=540s")
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init "+stormsVar+"="+os.Getenv(stormsVar)+
+			" -- -test.v -test.run=TestGuest -test.timeout=540s")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,8 @@ func pack(path string) error {
 	inode := 0
 	entry := func(name string, mode int, data []byte) {
 		inode++
-		header := fmt.Sprintf("070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", inode, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name)+1, 0)
+		header := fmt.Sprintf("070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", inode, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0,
+			len(name)+1, 0)
 		padded(z, append([]byte(header), name+"\x00"...))
 		padded(z, data)
 	}

@@ -52,7 +52,8 @@ const service = "/sys/fs/cgroup/sluice.service"
 
 // boot mounts what programs expect, and does what a service manager with Delegate= and DelegateSubgroup= does.
 func boot() error {
-	for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"}, {"cgroup2", "/sys/fs/cgroup"}} {
+	for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"},
+		{"cgroup2", "/sys/fs/cgroup"}} {
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil && !errors.Is(err, unix.EBUSY) {
 			return fmt.Errorf("mounting %s: %w", m.at, err)
 		}

@@ -50,10 +50,11 @@ func live(t *testing.T, kind survival.Survival, lines airlock.Config, watched bo
 	data := t.TempDir()
 	l := &lived{T: t, in: make(chan protocol.Message, 1024), works: map[uint64]*protocol.Work{}, runs: map[uint64]job.Token{}}
 	var err error
-	l.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Survival: kind, Airlock: lines, Watch: watched, Deliver: func(m protocol.Message) {
-		m.From, m.To = executorAt, nodeAt
-		l.in <- m
-	}})
+	l.ex, err = process.New(process.Options{DataDir: data, ShimPath: "/init", Survival: kind, Airlock: lines, Watch: watched,
+		Deliver: func(m protocol.Message) {
+			m.From, m.To = executorAt, nodeAt
+			l.in <- m
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,8 @@ func live(t *testing.T, kind survival.Survival, lines airlock.Config, watched bo
 	l.n = node.New(node.Config{ID: "n", Zone: "z", Airlock: lines})
 	stock := &protocol.Stock{}
 	for _, id := range []job.SliceID{"a", "b"} {
-		stock.Slices = append(stock.Slices, protocol.Slice{ID: id, Model: "sim", Profile: "1g", Capacity: trp.Vector{limit}, Speed: 1000, Simulated: true})
+		stock.Slices = append(stock.Slices, protocol.Slice{ID: id, Model: "sim", Profile: "1g", Capacity: trp.Vector{limit}, Speed: 1000,
+			Simulated: true})
 	}
 	var out protocol.Out
 	l.n.Recover(quantity.At(time.Now()), &out)
@@ -116,12 +118,14 @@ func (l *lived) carryOut(out *protocol.Out) {
 		case m.Kind == protocol.Granted:
 			g := m.Body.(*protocol.Grant)
 			l.runs[g.Ask] = m.Token
-			l.in <- protocol.Message{Kind: protocol.Redeem, From: zoneAt, To: nodeAt, Token: m.Token, Job: m.Job, Epoch: 1, Body: l.works[g.Ask]}
+			l.in <- protocol.Message{Kind: protocol.Redeem, From: zoneAt, To: nodeAt, Token: m.Token, Job: m.Job, Epoch: 1,
+				Body: l.works[g.Ask]}
 		case m.Kind == protocol.Refused:
 			l.Errorf("refused: %s", m.Body.(*protocol.Refusal).Text)
 		case m.Kind == protocol.Result:
 			r := m.Body.(*protocol.Conclusion).Result
-			l.in <- protocol.Message{Kind: protocol.ResultAck, From: zoneAt, To: nodeAt, Token: m.Token, Job: m.Job, Body: &protocol.Acknowledgement{Range: job.Range{To: r.Progress}}}
+			l.in <- protocol.Message{Kind: protocol.ResultAck, From: zoneAt, To: nodeAt, Token: m.Token, Job: m.Job,
+				Body: &protocol.Acknowledgement{Range: job.Range{To: r.Progress}}}
 		}
 	}
 }
@@ -131,13 +135,16 @@ func (l *lived) run(ask uint64, slice job.SliceID, priority int32, mib string) (
 	l.Helper()
 	now := quantity.At(time.Now())
 	w := &protocol.Work{
-		Slice: slice, Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour), Demand: trp.Vector{limit}, Rank: protocol.Rank{Priority: priority},
-		Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{Command: []string{"/init", "program", "holds", mib}, Grace: 300 * time.Millisecond}},
+		Slice: slice, Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour), Demand: trp.Vector{limit},
+		Rank: protocol.Rank{Priority: priority},
+		Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1,
+			Launch: job.Launch{Command: []string{"/init", "program", "holds", mib}, Grace: 300 * time.Millisecond}},
 	}
 	l.mu.Lock()
 	l.works[ask] = w
 	l.mu.Unlock()
-	l.in <- protocol.Message{Kind: protocol.Ask, From: zoneAt, To: nodeAt, Job: "j", Epoch: 1, Body: &protocol.Asking{Ask: ask, Slice: slice, Start: w.Start, End: w.End, Demand: w.Demand}}
+	l.in <- protocol.Message{Kind: protocol.Ask, From: zoneAt, To: nodeAt, Job: "j", Epoch: 1,
+		Body: &protocol.Asking{Ask: ask, Slice: slice, Start: w.Start, End: w.End, Demand: w.Demand}}
 	l.await("a subjob of "+mib+" MiB runs", func() bool {
 		l.mu.Lock()
 		token, known := l.runs[ask]
@@ -210,9 +217,9 @@ func whenFrozen(group string) (<-chan time.Time, error) {
 	return at, nil
 }
 
-// TestGuestOutlivesStorms: memory runs out again and again on a machine with swap, by a program that is none of ours. The node decides, or the watcher where one
-// lives: each time the lowest is frozen, what it has is moved out, and when there is room it goes on; whoever outranks it stands still only where it does, and
-// nobody is ended.
+// TestGuestOutlivesStorms: memory runs out again and again on a machine with swap, by a program that is none of ours. The node decides, or
+// the watcher where one lives: each time the lowest is frozen, what it has is moved out, and when there is room it goes on; whoever
+// outranks it stands still only where it does, and nobody is ended.
 func TestGuestOutlivesStorms(t *testing.T) {
 	guest(t)
 	for _, watched := range []bool{false, true} {
@@ -247,10 +254,12 @@ func storms(t *testing.T, watched bool) {
 		}
 		return m.Used
 	}
-	// Two subjobs of 40 MiB are below the calm line, a storm of 60 more is over the severe one, and without the lower of the two below that again.
+	// Two subjobs of 40 MiB are below the calm line, a storm of 60 more is over the severe one, and without the lower of the two below
+	// that again.
 	base := sense() + 90<<20
 	share := func(a quantity.Amount) int64 { return quantity.MulDiv(int64(a), 1000, int64(m.Capacity)) }
-	lines := airlock.Config{Calm: share(base + 24<<20), Severe: share(base + 36<<20), Emergency: 1000, CoolDown: time.Millisecond, Entries: 255}
+	lines := airlock.Config{Calm: share(base + 24<<20), Severe: share(base + 36<<20), Emergency: 1000, CoolDown: time.Millisecond,
+		Entries: 255}
 	l := live(t, kind, lines, watched)
 	low, high := l.run(1, "a", 0, "40"), l.run(2, "b", 1, "40")
 	severe := quantity.Amount(quantity.MulDiv(int64(m.Capacity), lines.Severe, 1000))
@@ -303,10 +312,12 @@ func storms(t *testing.T, watched bool) {
 	}
 	l.mu.Unlock()
 	slices.Sort(took)
-	t.Logf("from crossing the line to frozen 1: p50 %v, p99 %v of %d; %d MiB of 40 moved to swap at most; who ranks above stood still too %d times",
+	t.Logf("from crossing the line to frozen 1: p50 %v, p99 %v of %d; %d MiB of 40 moved to swap at most; who ranks above stood still "+
+		"too %d times",
 		took[len(took)/2], took[len(took)*99/100], len(took), moved>>20, above)
 	for _, token := range l.runs {
-		l.ex.Do(protocol.Message{Kind: protocol.Stop, From: nodeAt, To: executorAt, Token: token, Job: "j", Body: &protocol.Halt{Text: "done", Now: true}}, journal.Position{Seq: 1})
+		l.ex.Do(protocol.Message{Kind: protocol.Stop, From: nodeAt, To: executorAt, Token: token, Job: "j",
+			Body: &protocol.Halt{Text: "done", Now: true}}, journal.Position{Seq: 1})
 	}
 	l.await("nothing runs", func() bool { return len(programs()) == 0 && len(groups()) == 0 })
 }

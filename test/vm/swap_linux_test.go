@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk is the guest's only one. The tests that want swap have it there, and no other: with swap a subjob that passes its limit is ended later.
+// disk is the guest's only one. The tests that want swap have it there, and no other: with swap a subjob that passes its limit is ended
+// later.
 const disk = "/dev/nvme0n1"
 
 // swap has the guest move memory out to its disk for the rest of a test.

@@ -18,10 +18,14 @@ var update = flag.Bool("update", false, "write the golden files")
 // all is every value set to what it is not by default, or near it.
 func all() []string {
 	return []string{
-		"name=east", "image.tag=v9", "imagePullSecrets[0].name=registry", "store.url=s3://bucket?endpoint=https://minio:9000", "store.secret=keys", "watchNamespace=team-a", "jobNamespaces={team-a,team-b}",
-		"subjobs.requests.ephemeral-storage=1Gi", "subjobs.limits.cpu=2", "policy=fair", "horizon=2h", "retain=24h", "logLevel=debug", "extraArgs={--context=x}", "env[0].name=AWS_REGION", "env[0].value=eu-1",
-		"persistence.keep=true", "persistence.storageClass=fast", "persistence.size=1Gi", "resources.limits.memory=2Gi", "nodeSelector.disk=ssd", "tolerations[0].key=infra", "affinity.nodeAffinity.x=y",
-		"podAnnotations.a=b", "podLabels.c=d", "serviceAccount.name=robot", "serviceAccount.annotations.e=f", "priorityClass.value=-5", "networkPolicy.egress[0].ports[0].port=443",
+		"name=east", "image.tag=v9", "imagePullSecrets[0].name=registry", "store.url=s3://bucket?endpoint=https://minio:9000",
+		"store.secret=keys", "watchNamespace=team-a", "jobNamespaces={team-a,team-b}",
+		"subjobs.requests.ephemeral-storage=1Gi", "subjobs.limits.cpu=2", "policy=fair", "horizon=2h", "retain=24h", "logLevel=debug",
+		"extraArgs={--context=x}", "env[0].name=AWS_REGION", "env[0].value=eu-1",
+		"persistence.keep=true", "persistence.storageClass=fast", "persistence.size=1Gi", "resources.limits.memory=2Gi",
+		"nodeSelector.disk=ssd", "tolerations[0].key=infra", "affinity.nodeAffinity.x=y",
+		"podAnnotations.a=b", "podLabels.c=d", "serviceAccount.name=robot", "serviceAccount.annotations.e=f", "priorityClass.value=-5",
+		"networkPolicy.egress[0].ports[0].port=443",
 		"serviceMonitor.enabled=true", "serviceMonitor.labels.release=prometheus", "dashboards.enabled=true",
 	}
 }
@@ -37,7 +41,8 @@ func TestLint(t *testing.T) {
 // TestTemplates: what is installed by default, and with everything set.
 func TestTemplates(t *testing.T) {
 	for name, set := range map[string][]string{"default": {"store.url=s3://x"}, "all": all(), "least": {
-		"store.url=s3://x", "persistence.existingClaim=mine", "serviceAccount.create=false", "serviceAccount.name=mine", "priorityClass.create=false", "userRole.create=false", "networkPolicy.enabled=false", "podDisruptionBudget.enabled=false",
+		"store.url=s3://x", "persistence.existingClaim=mine", "serviceAccount.create=false", "serviceAccount.name=mine",
+		"priorityClass.create=false", "userRole.create=false", "networkPolicy.enabled=false", "podDisruptionBudget.enabled=false",
 	}} {
 		var b bytes.Buffer
 		if err := run(append([]string{"template", "sluice", "sluice-system", chart}, set...), &b); err != nil {
@@ -65,7 +70,8 @@ func TestTemplates(t *testing.T) {
 // TestWhatIsRefused: values that are missing, unknown, or none.
 func TestWhatIsRefused(t *testing.T) {
 	for set, want := range map[string]string{
-		"policy=shortest": "store.url is missing", "store.url=path:/mnt": "store", "colour=red": "colour", "policy=best": "policy", "name=Has_No_Good_Name": "name", "priorityClass.value=5": "priorityClass",
+		"policy=shortest": "store.url is missing", "store.url=path:/mnt": "store", "colour=red": "colour", "policy=best": "policy",
+		"name=Has_No_Good_Name": "name", "priorityClass.value=5": "priorityClass",
 		"persistence.keep=perhaps": "keep", "image.colour=red": "colour",
 	} {
 		args := []string{"template", "sluice", "sluice", chart, set}

@@ -1,4 +1,5 @@
-// Command helm is what the tests of the chart need of Helm, with Helm's own library: it is a module of its own, so that nothing of it is in the program's.
+// Command helm is what the tests of the chart need of Helm, with Helm's own library: it is a module of its own, so that nothing of it is
+// in the program's.
 //
 //	helm lint CHART [KEY=VALUE...]
 //	helm template RELEASE NAMESPACE CHART [KEY=VALUE...]

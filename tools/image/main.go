@@ -1,5 +1,6 @@
-// Command image packs programs into a container image: an OCI layout in a tar, with one layer of static programs and nothing else. It needs no daemon and no
-// registry, and the same programs give the same bytes. `ctr images import`, `podman load` and `skopeo copy oci-archive:FILE` take it.
+// Command image packs programs into a container image: an OCI layout in a tar, with one layer of static programs and nothing else. It
+// needs no daemon and no registry, and the same programs give the same bytes. `ctr images import`, `podman load` and `skopeo copy
+// oci-archive:FILE` take it.
 //
 //	image -o sluice.tar -name registry.example.com/sluice:v1 -arch amd64 bin/sluice bin/sluice-shim
 package main
@@ -76,9 +77,12 @@ func build(name, arch, certificates string, programs []string) ([]byte, error) {
 	top := keep("layer.v1.tar+gzip", packed.Bytes())
 	config := keep("config.v1+json", encode(map[string]any{
 		"architecture": arch, "os": "linux", "rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(plain)}},
-		"config": map[string]any{"User": user, "Entrypoint": []string{"/" + filepath.Base(programs[0])}, "Env": []string{"PATH=/"}, "WorkingDir": "/"},
+		"config": map[string]any{"User": user, "Entrypoint": []string{"/" + filepath.Base(programs[0])}, "Env": []string{"PATH=/"},
+			"WorkingDir": "/"},
 	}))
-	manifest := keep("manifest.v1+json", encode(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config, "layers": []descriptor{top}}))
+	manifest := keep("manifest.v1+json",
+		encode(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
+			"layers": []descriptor{top}}))
 	tag := name[strings.LastIndexAny(name, ":/")+1:]
 	manifest.Annotations = map[string]string{"io.containerd.image.name": name, "org.opencontainers.image.ref.name": tag}
 
@@ -86,7 +90,8 @@ func build(name, arch, certificates string, programs []string) ([]byte, error) {
 	w := tar.NewWriter(&b)
 	err = errors.Join(
 		put(w, "oci-layout", 0o644, []byte(`{"imageLayoutVersion":"1.0.0"}`)),
-		put(w, "index.json", 0o644, encode(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []descriptor{manifest}})),
+		put(w, "index.json", 0o644, encode(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+			"manifests": []descriptor{manifest}})),
 	)
 	for _, blob := range blobs {
 		err = errors.Join(err, put(w, "blobs/sha256/"+strings.TrimPrefix(digest(blob), "sha256:"), 0o644, blob))

@@ -32,7 +32,8 @@ func files(t *testing.T, r io.Reader) (content map[string]string, modes map[stri
 	}
 }
 
-// TestAnImageIsReadBack: from the index over manifest and configuration to the programs, each by its digest; and the same programs give the same bytes.
+// TestAnImageIsReadBack: from the index over manifest and configuration to the programs, each by its digest; and the same programs give
+// the same bytes.
 func TestAnImageIsReadBack(t *testing.T) {
 	dir := t.TempDir()
 	var programs []string
@@ -73,7 +74,8 @@ func TestAnImageIsReadBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(layout["index.json"]), &index); err != nil || len(index.Manifests) != 1 || layout["oci-layout"] == "" {
 		t.Fatalf("%v: %s", err, layout["index.json"])
 	}
-	if a := index.Manifests[0].Annotations; a["org.opencontainers.image.ref.name"] != "v1" || a["io.containerd.image.name"] != "registry.example.com/team/sluice:v1" {
+	if a := index.Manifests[0].Annotations; a["org.opencontainers.image.ref.name"] != "v1" ||
+		a["io.containerd.image.name"] != "registry.example.com/team/sluice:v1" {
 		t.Errorf("%v", a)
 	}
 	var manifest struct {
@@ -100,11 +102,13 @@ func TestAnImageIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Architecture != "arm64" || config.OS != "linux" || config.Config.User != user || config.Config.Entrypoint[0] != "/sluice" || config.RootFS.DiffIDs[0] != digest(plain) {
+	if config.Architecture != "arm64" || config.OS != "linux" || config.Config.User != user || config.Config.Entrypoint[0] != "/sluice" ||
+		config.RootFS.DiffIDs[0] != digest(plain) {
 		t.Errorf("%+v", config)
 	}
 	content, modes := files(t, bytes.NewReader(plain))
-	for name, want := range map[string]string{"sluice": "the operator", "sluice-shim": "the supervisor", bundle: "a certificate", "tmp/": ""} {
+	for name, want := range map[string]string{"sluice": "the operator", "sluice-shim": "the supervisor", bundle: "a certificate",
+		"tmp/": ""} {
 		if got, there := content[name]; !there || got != want {
 			t.Errorf("%s: %q", name, got)
 		}

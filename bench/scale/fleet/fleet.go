@@ -77,7 +77,8 @@ func New(o Options) (*Fleet, error) {
 	if o.Negotiates {
 		zc.Market = &market.Config{}
 	}
-	g, err1 := gate.New(gate.Config{Zones: gate.Alone(zc.ID), Horizon: horizon, Retain: time.Second, MaxJobs: 1 << 30, External: o.Negotiates})
+	g, err1 := gate.New(gate.Config{Zones: gate.Alone(zc.ID), Horizon: horizon, Retain: time.Second, MaxJobs: 1 << 30,
+		External: o.Negotiates})
 	z, err2 := zone.New(zc)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
@@ -99,7 +100,8 @@ func New(o Options) (*Fleet, error) {
 	so.Source = &stream{fleet: f, target: f.slices + o.Waiting, spacing: f.spacing()}
 	classes := sim.Classes(so.Nodes)
 	var err error
-	if f.Metrics, err = measure.New(measure.Config{Classes: classes, Usable: func(*workload.Job) uint64 { return 1<<len(classes) - 1 }}); err != nil {
+	if f.Metrics, err = measure.New(measure.Config{Classes: classes,
+		Usable: func(*workload.Job) uint64 { return 1<<len(classes) - 1 }}); err != nil {
 		return nil, err
 	}
 	so.Observer = f.Metrics
@@ -110,7 +112,8 @@ func New(o Options) (*Fleet, error) {
 	for i := range queues {
 		name := queueName(i)
 		f.At(0, protocol.Message{
-			Kind: protocol.SetQueue, From: person, To: protocol.Address{Role: protocol.Gate}, Body: &protocol.QueueSetting{Request: "queue " + name,
+			Kind: protocol.SetQueue, From: person, To: protocol.Address{Role: protocol.Gate},
+			Body: &protocol.QueueSetting{Request: "queue " + name,
 				Queue: &protocol.Queue{Name: name, Weight: int64(1 + i)}},
 		})
 	}

@@ -80,7 +80,8 @@ func told(n agent.Notice) {
 	switch n.Kind {
 	case agent.Concluded:
 		run, _ := plan(n.Range.From, n.Range.To, false, 1)
-		fmt.Printf("steps %d to %d: %s after %v, planned %v at full speed\n", n.Range.From, n.Range.To, n.Outcome, n.Ran.Round(time.Millisecond), run.Round(time.Millisecond))
+		fmt.Printf("steps %d to %d: %s after %v, planned %v at full speed\n", n.Range.From, n.Range.To, n.Outcome,
+			n.Ran.Round(time.Millisecond), run.Round(time.Millisecond))
 	case agent.Denied:
 		fmt.Println("denied:", n.Text)
 	}

@@ -90,7 +90,8 @@ type Decision struct {
 func (d *Decision) String() string {
 	s := d.Reading.String()
 	if d.Deficit > 0 {
-		s += fmt.Sprintf("; %d MiB are to be made free, %d MiB will be, these steps make %d MiB", d.Deficit>>20, d.Underway>>20, d.Covered>>20)
+		s += fmt.Sprintf("; %d MiB are to be made free, %d MiB will be, these steps make %d MiB", d.Deficit>>20, d.Underway>>20,
+			d.Covered>>20)
 	}
 	if d.ParkedTasks > 0 {
 		s += fmt.Sprintf("; %d suspended with %d MiB outside", d.ParkedTasks, d.Parked>>20)

@@ -30,13 +30,15 @@ func host(t *rapid.T) *Snapshot {
 	}
 	for i := range rapid.IntRange(0, 12).Draw(t, "tasks") {
 		k := Task{
-			Token: job.Token{Epoch: 1, Seq: uint64(i)}, Start: t0.Add(-time.Duration(rapid.SampledFrom([]int{0, 1, 3, 100, 5000}).Draw(t, "ran s")) * time.Second),
+			Token:    job.Token{Epoch: 1, Seq: uint64(i)},
+			Start:    t0.Add(-time.Duration(rapid.SampledFrom([]int{0, 1, 3, 100, 5000}).Draw(t, "ran s")) * time.Second),
 			Priority: rapid.Int32Range(-1, 1).Draw(t, "priority"), Class: Class(rapid.IntRange(0, 2).Draw(t, "class")),
 			Value: uint16(rapid.IntRange(0, 2).Draw(t, "value")), State: State(rapid.IntRange(0, States-1).Draw(t, "state")),
 			Resident: quantity.Amount(rapid.SampledFrom([]int{0, 1, 700, 3000, 20000}).Draw(t, "resident MiB")) << 20,
 			Growth:   quantity.Amount(rapid.SampledFrom([]int{0, 0, -5, 40, 2000}).Draw(t, "its growth MiB/s")) << 20,
 			Planned:  quantity.Amount(rapid.SampledFrom([]int{0, 1, 800, 3000, 10000}).Draw(t, "planned MiB")) << 20,
-			Entries:  uint8(rapid.IntRange(0, 3).Draw(t, "entries")), Bound: rapid.IntRange(0, 5).Draw(t, "bound") == 0, Yields: rapid.Bool().Draw(t, "yields"),
+			Entries:  uint8(rapid.IntRange(0, 3).Draw(t, "entries")), Bound: rapid.IntRange(0, 5).Draw(t, "bound") == 0,
+			Yields: rapid.Bool().Draw(t, "yields"),
 		}
 		switch k.State {
 		case Suspended:
@@ -56,7 +58,9 @@ func host(t *rapid.T) *Snapshot {
 }
 
 func config(t *rapid.T) Config {
-	return Config{Order: Order(rapid.IntRange(0, 1).Draw(t, "order")), Outgrown: Outgrown(rapid.IntRange(0, 1).Draw(t, "outgrown")), MostTasks: rapid.SampledFrom([]int{1, 3, 64}).Draw(t, "most"), MostBytes: rapid.SampledFrom([]int64{20, 500}).Draw(t, "most bytes")}.WithDefaults()
+	return Config{Order: Order(rapid.IntRange(0, 1).Draw(t, "order")), Outgrown: Outgrown(rapid.IntRange(0, 1).Draw(t, "outgrown")),
+		MostTasks: rapid.SampledFrom([]int{1, 3, 64}).Draw(t, "most"), MostBytes: rapid.SampledFrom([]int64{20, 500}).Draw(t,
+			"most bytes")}.WithDefaults()
 }
 
 // below is the order of survival, field by field: which of two tasks is hit first.
@@ -264,7 +268,8 @@ func TestEveryDecisionHolds(t *testing.T) {
 				}
 			}
 		}
-		if suspends := parked > d.ParkedTasks; suspends && (parked > c.MostTasks || bytes > d.Room+2*4000<<20*quantity.Amount(len(s.Tasks))) {
+		if suspends := parked > d.ParkedTasks; suspends &&
+			(parked > c.MostTasks || bytes > d.Room+2*4000<<20*quantity.Amount(len(s.Tasks))) {
 			t.Fatalf("%d are suspended with %d MiB, of at most %d and %d MiB", parked, bytes>>20, c.MostTasks, d.Room>>20)
 		}
 		holdsTheOrder(t, &c, s, &d, acted)
@@ -365,7 +370,8 @@ func TestTheLines(t *testing.T) {
 		{"at it", Snapshot{Capacity: 100 * gib, Used: 85 * gib}, Guarded, "(85.0%)"},
 		{"at the severe line", Snapshot{Capacity: 100 * gib, Used: 92 * gib}, Severe, "(92.0%)"},
 		{"at the emergency line", Snapshot{Capacity: 100 * gib, Used: 97 * gib}, Emergency, "(97.0%)"},
-		{"growing to the end within the horizon", Snapshot{Capacity: 100 * gib, Used: 50 * gib, Growth: 25 * gib}, Severe, "which is 2s to the end"},
+		{"growing to the end within the horizon", Snapshot{Capacity: 100 * gib, Used: 50 * gib, Growth: 25 * gib}, Severe,
+			"which is 2s to the end"},
 		{"a little slower", Snapshot{Capacity: 100 * gib, Used: 50 * gib, Growth: 24 * gib}, Calm, ""},
 		{"within the brink", Snapshot{Capacity: 100 * gib, Used: 50 * gib, Growth: 250 * gib}, Emergency, "which is 200ms to the end"},
 		{"stalling", Snapshot{Capacity: 100 * gib, Used: 50 * gib, Stall: 200}, Severe, "stalled for 20.0% of the time"},
@@ -405,7 +411,8 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 
 func TestADecisionExplainsItself(t *testing.T) {
 	s := &Snapshot{Capacity: 100 * gib, Used: 94 * gib, Room: 20 * gib, Tasks: []Task{
-		{Token: job.Token{Epoch: 1, Seq: 1}, Resident: 8 * gib, Priority: 1}, {Token: job.Token{Epoch: 1, Seq: 2}, Resident: 30 * gib, Priority: 9},
+		{Token: job.Token{Epoch: 1, Seq: 1}, Resident: 8 * gib, Priority: 1}, {Token: job.Token{Epoch: 1, Seq: 2}, Resident: 30 * gib,
+			Priority: 9},
 		{Token: job.Token{Epoch: 1, Seq: 3}, Resident: 6 * gib, Priority: 2},
 	}}
 	want := "severe: 96256 of 102400 MiB used (94.0%); 9216 MiB are to be made free, 0 MiB will be, these steps make 14336 MiB; " +
@@ -420,8 +427,10 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 	for what, c := range map[string]Config{
-		"the lines": {Calm: 950}, "Brink is": {Brink: 3 * time.Second}, "Yield is": {Yield: time.Minute}, "CoolDown": {CoolDown: -1}, "Stall": {Stall: 2000},
-		"MostTasks": {MostTasks: MaxTasks + 1}, "MostBytes": {MostBytes: 1001}, "Least": {Least: -1}, "no order 2": {Order: 2}, "no way 2": {Outgrown: 2},
+		"the lines": {Calm: 950}, "Brink is": {Brink: 3 * time.Second}, "Yield is": {Yield: time.Minute}, "CoolDown": {CoolDown: -1},
+		"Stall":     {Stall: 2000},
+		"MostTasks": {MostTasks: MaxTasks + 1}, "MostBytes": {MostBytes: 1001}, "Least": {Least: -1}, "no order 2": {Order: 2},
+		"no way 2": {Outgrown: 2},
 	} {
 		if err := c.WithDefaults().Validate(); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
@@ -435,7 +444,8 @@ func BenchmarkDecide(b *testing.B) {
 	for i := range tried.Tasks {
 		tried.Tasks[i].Planned, tried.Tasks[i].Yields = 1<<20, true
 	}
-	for name, s := range map[string]*Snapshot{"calm": crowd(1000, 50*gib), "severe": crowd(1000, 96*gib), "emergency": crowd(1000, 99*gib), "tried": tried} {
+	for name, s := range map[string]*Snapshot{"calm": crowd(1000, 50*gib), "severe": crowd(1000, 96*gib), "emergency": crowd(1000, 99*gib),
+		"tried": tried} {
 		b.Run(name, func(b *testing.B) {
 			a := New(Config{})
 			b.ReportAllocs()
@@ -449,7 +459,8 @@ func BenchmarkDecide(b *testing.B) {
 // TestNothingIsEndedThatHasRoomOutside: at the emergency line what is above it is moved out, if all of that has room there. Where one
 // byte has not the lowest is ended.
 func TestNothingIsEndedThatHasRoomOutside(t *testing.T) {
-	s := Snapshot{Capacity: 100 * gib, Used: 98 * gib, Room: gib, Tasks: []Task{{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 20 * gib, Yields: true}}}
+	s := Snapshot{Capacity: 100 * gib, Used: 98 * gib, Room: gib,
+		Tasks: []Task{{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 20 * gib, Yields: true}}}
 	if d := New(Config{}).Decide(t0, &s); d.Level != Severe || len(d.Actions) != 1 || d.Actions[0].Step != Suspend {
 		t.Errorf("with room for all of it: %v", d)
 	}
@@ -484,7 +495,8 @@ func TestWhoHasOutgrownItsPlanIsAskedWhileItCanLeaveACheckpoint(t *testing.T) {
 		c.change(&g)
 		s := Snapshot{Capacity: 100 * gib, Used: c.used, Growth: gib, Tasks: []Task{keeps, g}}
 		d := New(Config{}).Decide(t0, &s)
-		if got := len(d.Actions) == 1 && d.Actions[0].Task == 1 && d.Actions[0].Step == Readdress && d.Actions[0].Cause == Foreseen; got != c.want || !c.want && len(d.Actions) > 0 {
+		if got := len(d.Actions) == 1 && d.Actions[0].Task == 1 && d.Actions[0].Step == Readdress &&
+			d.Actions[0].Cause == Foreseen; got != c.want || !c.want && len(d.Actions) > 0 {
 			t.Errorf("%s: %v", c.name, d)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // standing is a task that stands still for so long, with a part of it outside that is more than lies between the calm line of a host of 100
 // GiB and its severe one.
 func standing(seq uint64, stood time.Duration) Task {
-	return Task{Token: job.Token{Epoch: 1, Seq: seq}, Start: 1, Resident: 20 * gib, Parked: 9 * gib, State: Suspended, Since: t0.Add(-stood), Entries: 1, Yields: true}
+	return Task{Token: job.Token{Epoch: 1, Seq: seq}, Start: 1, Resident: 20 * gib, Parked: 9 * gib, State: Suspended,
+		Since: t0.Add(-stood), Entries: 1, Yields: true}
 }
 
 // TestWhatIsOutsideKeepsNobodyFromGoingOnWhereItIsCalm: memory is moved out until it is calm and no further, so a large part of a large
@@ -42,7 +43,8 @@ func TestWhatIsOutsideKeepsNobodyFromGoingOnWhereItIsCalm(t *testing.T) {
 		k := standing(1, c.stood)
 		c.change(&k)
 		d := New(Config{}).Decide(t0, &Snapshot{Capacity: 100 * gib, Used: c.used, Room: 50 * gib, Tasks: []Task{k}})
-		if c.want == 0 && len(d.Actions) > 0 || c.want != 0 && (len(d.Actions) != 1 || d.Actions[0].Step != c.want || d.Actions[0].Cause != c.cause) {
+		if c.want == 0 && len(d.Actions) > 0 || c.want != 0 && (len(d.Actions) != 1 || d.Actions[0].Step != c.want ||
+			d.Actions[0].Cause != c.cause) {
 			t.Errorf("%s: %v, want %v since %v", c.name, d, c.want, c.cause)
 		}
 	}

@@ -74,7 +74,8 @@ func (c Config) WithDefaults() Config {
 	for _, f := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Horizon, 2 * time.Second}, {&c.Brink, 200 * time.Millisecond}, {&c.Timer, 30 * time.Second}, {&c.Yield, 10 * time.Second}, {&c.CoolDown, 5 * time.Second}} {
+	}{{&c.Horizon, 2 * time.Second}, {&c.Brink, 200 * time.Millisecond}, {&c.Timer, 30 * time.Second}, {&c.Yield, 10 * time.Second},
+		{&c.CoolDown, 5 * time.Second}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -97,9 +98,12 @@ func (c Config) Validate() error {
 		}
 	}
 	problem(c.Calm <= 0 || c.Calm >= c.Severe || c.Severe >= c.Emergency || c.Emergency > 1000,
-		"airlock: the lines are calm %d, severe %d and emergency %d; each must be above the one before, within 1 and 1000", c.Calm, c.Severe, c.Emergency)
-	problem(c.Brink <= 0 || c.Brink >= c.Horizon || c.Horizon > time.Minute, "airlock: Brink is %v and Horizon %v; it must be 0 < Brink < Horizon <= 1m", c.Brink, c.Horizon)
-	problem(c.Yield <= 0 || c.Yield >= c.Timer || c.Timer > time.Hour, "airlock: Yield is %v and Timer %v; it must be 0 < Yield < Timer <= 1h", c.Yield, c.Timer)
+		"airlock: the lines are calm %d, severe %d and emergency %d; each must be above the one before, within 1 and 1000", c.Calm,
+		c.Severe, c.Emergency)
+	problem(c.Brink <= 0 || c.Brink >= c.Horizon || c.Horizon > time.Minute,
+		"airlock: Brink is %v and Horizon %v; it must be 0 < Brink < Horizon <= 1m", c.Brink, c.Horizon)
+	problem(c.Yield <= 0 || c.Yield >= c.Timer || c.Timer > time.Hour,
+		"airlock: Yield is %v and Timer %v; it must be 0 < Yield < Timer <= 1h", c.Yield, c.Timer)
 	problem(c.CoolDown < 0, "airlock: CoolDown is %v; it can't be negative", c.CoolDown)
 	problem(c.Stall < 1 || c.Stall > 1000, "airlock: Stall is %d; it must be within 1 and 1000", c.Stall)
 	problem(c.MostTasks < 0 || c.MostTasks > MaxTasks, "airlock: MostTasks is %d; it must be within 1 and %d", c.MostTasks, MaxTasks)

@@ -63,7 +63,8 @@ func TestStepsToldInAnyOrderAreAccountedForInTheirs(t *testing.T) {
 	for _, x := range slices.Backward(own.Actions) {
 		other.Actions = append(other.Actions, Action{Task: x.Task, Token: x.Token, Step: x.Step, Cause: x.Cause})
 	}
-	if a.Account(t0, s.Tasks, &other); !slices.Equal(other.Actions, own.Actions) || other.Deficit != own.Deficit || other.Covered != own.Covered {
+	if a.Account(t0, s.Tasks, &other); !slices.Equal(other.Actions, own.Actions) || other.Deficit != own.Deficit ||
+		other.Covered != own.Covered {
 		t.Errorf("it is told as %v, and was decided as %v", &other, &own)
 	}
 }
@@ -71,7 +72,8 @@ func TestStepsToldInAnyOrderAreAccountedForInTheirs(t *testing.T) {
 // TestRoomIsTakenOnce: what one that is about to stand still takes outside is not there for the next.
 func TestRoomIsTakenOnce(t *testing.T) {
 	s := Snapshot{Capacity: 100 * gib, Used: 93 * gib, Room: 10 * gib, Tasks: []Task{
-		{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 6 * gib, State: Suspending, Since: t0}, {Token: job.Token{Epoch: 1, Seq: 2}, Start: 1, Resident: 20 * gib},
+		{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 6 * gib, State: Suspending, Since: t0},
+		{Token: job.Token{Epoch: 1, Seq: 2}, Start: 1, Resident: 20 * gib},
 	}}
 	if d := New(Config{}).Decide(t0, &s); len(d.Actions) != 1 || d.Actions[0].Step != Suspend || d.Actions[0].Relief != 4*gib {
 		t.Errorf("%v", d)
@@ -80,7 +82,8 @@ func TestRoomIsTakenOnce(t *testing.T) {
 
 // TestWhatIsTakenMeanwhileNeedsRoomOutsideToo: at the emergency line with growth, one byte short of what will be above it.
 func TestWhatIsTakenMeanwhileNeedsRoomOutsideToo(t *testing.T) {
-	s := Snapshot{Capacity: 100 * gib, Used: 98 * gib, Growth: gib / 2, Room: 2 * gib, Tasks: []Task{{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 20 * gib}}}
+	s := Snapshot{Capacity: 100 * gib, Used: 98 * gib, Growth: gib / 2, Room: 2 * gib,
+		Tasks: []Task{{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 20 * gib}}}
 	if d := New(Config{}).Decide(t0, &s); d.Level != Severe || len(d.Actions) != 1 || d.Actions[0].Step != Suspend {
 		t.Errorf("with room for all of it: %v", d)
 	}

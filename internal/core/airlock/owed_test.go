@@ -15,10 +15,12 @@ func TestOwed(t *testing.T) {
 	}
 	const tick = 10 * time.Millisecond
 	for name, looks := range map[string][]look{
-		"shown later":              {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {tick, 97, 0, 5}, {tick, 95, 0, 3}, {tick, 92, 0, 0}, {tick, 97, 0, 0}},
-		"shown at once":            {{tick, 97, 0, 0}, {tick, 92, 5, 0}},
-		"never shown":              {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {time.Second, 97, 0, 5}, {time.Second, 97, 0, 0}},
-		"others take it":           {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {tick, 94, 0, 2}, {tick, 99, 0, 2}, {tick, 97, 0, 2}, {tick, 94, 0, 0}},
+		"shown later": {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {tick, 97, 0, 5}, {tick, 95, 0, 3}, {tick, 92, 0, 0},
+			{tick, 97, 0, 0}},
+		"shown at once": {{tick, 97, 0, 0}, {tick, 92, 5, 0}},
+		"never shown":   {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {time.Second, 97, 0, 5}, {time.Second, 97, 0, 0}},
+		"others take it": {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {tick, 94, 0, 2}, {tick, 99, 0, 2}, {tick, 97, 0, 2},
+			{tick, 94, 0, 0}},
 		"others grow before":       {{tick, 97, 0, 0}, {tick, 98, 5, 5}, {tick, 93, 0, 0}},
 		"one more":                 {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {tick, 95, 4, 7}, {tick, 88, 0, 0}},
 		"more falls than was owed": {{tick, 97, 0, 0}, {tick, 97, 5, 5}, {tick, 80, 0, 0}, {tick, 80, 3, 3}},

@@ -12,7 +12,8 @@ import (
 
 // TestBelowNamesTheFieldThatDecides: of two tasks that differ in it and in all that come behind it, which say the opposite.
 func TestBelowNamesTheFieldThatDecides(t *testing.T) {
-	low := Task{Token: job.Token{Epoch: 1, Seq: 9}, Start: t0.Add(-100 * time.Second), Resident: gib, Planned: 2 * gib, Class: Lasting, Priority: 5, Value: 3}
+	low := Task{Token: job.Token{Epoch: 1, Seq: 9}, Start: t0.Add(-100 * time.Second), Resident: gib, Planned: 2 * gib, Class: Lasting,
+		Priority: 5, Value: 3}
 	for _, c := range []struct {
 		want  string
 		order Order
@@ -25,7 +26,10 @@ func TestBelowNamesTheFieldThatDecides(t *testing.T) {
 		{"its priority is 5, the other's 6", ClassFirst, func(h *Task) { h.Priority, h.Value = 6, 0 }},
 		{"its class is lasting, the other's collective", PriorityFirst, func(h *Task) { h.Class, h.Value = Collective, 0 }},
 		{"its queue's value band is 3, the other's 4", ClassFirst, func(h *Task) { h.Value, h.Start = 4, t0 }},
-		{"it has run 1m40s, the other 5m0s", ClassFirst, func(h *Task) { h.Start, h.Resident, h.Planned = t0.Add(-5*time.Minute), 9*gib, 0 }},
+		{"it has run 1m40s, the other 5m0s", ClassFirst, func(h *Task) {
+			h.Start, h.Resident, h.Planned = t0.Add(-5*time.Minute), 9*gib,
+				0
+		}},
 		{"it has 1024 MiB, the other 100", ClassFirst, func(h *Task) { h.Resident, h.Token.Seq = 100<<20, 1 }},
 		{"they are alike, and its number 1-9 comes before 1-10", ClassFirst, func(h *Task) { h.Token.Seq = 10 }},
 	} {

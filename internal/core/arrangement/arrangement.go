@@ -87,13 +87,15 @@ func (c Choice) Config() (Config, error) {
 		}
 		config.Gate.Zones = append(config.Gate.Zones, gate.Zone{ID: id})
 		config.Zones = append(config.Zones, zone.Config{
-			ID: id, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends, Archive: c.Archive,
+			ID: id, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends,
+			Archive: c.Archive,
 		})
 	}
 	for i := range nodes {
 		id, at := job.NodeID(numbered(string(c.Node), i, nodes)), &config.Gate.Zones[i%zones]
 		at.Nodes = append(at.Nodes, id)
-		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock, Host: c.Memory, Fixed: c.Fixed})
+		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock,
+			Host: c.Memory, Fixed: c.Fixed})
 		config.Nodes[i].Host.Memory /= quantity.Amount(nodes)
 		if i < len(c.Places) {
 			n := &config.Nodes[i]
@@ -114,7 +116,8 @@ func (c Choice) searched() error {
 	case c.Mechanism == Laminar && len(c.Capacities) == 0:
 		return errors.New("mechanism laminar: there is no slice to make size classes of")
 	case c.Mechanism == Laminar && c.Rigid != "" && c.Rigid != backfill.Default:
-		return fmt.Errorf("mechanism laminar: planner %q has rigid jobs stand in line, and here those of one slice look for places; leave --rigid out", c.Rigid)
+		return fmt.Errorf("mechanism laminar: planner %q has rigid jobs stand in line, and here those of one slice look for places; "+
+			"leave --rigid out", c.Rigid)
 	}
 	return nil
 }
@@ -171,7 +174,8 @@ func (c Choice) counted() error {
 	case c.Nodes < 0 || c.Nodes > MaxNodes:
 		return fmt.Errorf("nodes: %d is out of range; want 1 to %d", c.Nodes, MaxNodes)
 	case c.Nodes > 0 && c.Nodes < c.Zones:
-		return fmt.Errorf("nodes: there are %d for %d zones; each zone needs one: say at least %d, or leave nodes out", c.Nodes, c.Zones, c.Zones)
+		return fmt.Errorf("nodes: there are %d for %d zones; each zone needs one: say at least %d, or leave nodes out", c.Nodes, c.Zones,
+			c.Zones)
 	}
 	return nil
 }

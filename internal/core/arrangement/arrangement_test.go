@@ -22,10 +22,13 @@ func TestWhoThereIs(t *testing.T) {
 	}{
 		{0, 0, "the gate, zone local, node m", []gate.Zone{{ID: "local", Nodes: []job.NodeID{"m"}}}},
 		{1, 2, "the gate, zone local, node m-1, node m-2", []gate.Zone{{ID: "local", Nodes: []job.NodeID{"m-1", "m-2"}}}},
-		{2, 0, "the gate, zone local-1, zone local-2, node m-1, node m-2", []gate.Zone{{ID: "local-1", Nodes: []job.NodeID{"m-1"}}, {ID: "local-2", Nodes: []job.NodeID{"m-2"}}}},
-		{2, 3, "the gate, zone local-1, zone local-2, node m-1, node m-2, node m-3", []gate.Zone{{ID: "local-1", Nodes: []job.NodeID{"m-1", "m-3"}}, {ID: "local-2", Nodes: []job.NodeID{"m-2"}}}},
+		{2, 0, "the gate, zone local-1, zone local-2, node m-1, node m-2", []gate.Zone{{ID: "local-1", Nodes: []job.NodeID{"m-1"}},
+			{ID: "local-2", Nodes: []job.NodeID{"m-2"}}}},
+		{2, 3, "the gate, zone local-1, zone local-2, node m-1, node m-2, node m-3",
+			[]gate.Zone{{ID: "local-1", Nodes: []job.NodeID{"m-1", "m-3"}}, {ID: "local-2", Nodes: []job.NodeID{"m-2"}}}},
 	} {
-		config, err := arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: c.zones, Nodes: c.nodes, Fixed: c.nodes > 1}.Config()
+		config, err := arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: c.zones, Nodes: c.nodes,
+			Fixed: c.nodes > 1}.Config()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,15 +57,18 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 		zones, nodes int
 		want         string
 	}{{-1, 0, "zones: -1"}, {1, 5000, "nodes: 5000"}, {3, 2, "at least 3"}} {
-		if _, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: c.zones, Nodes: c.nodes}).Config(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: c.zones,
+			Nodes: c.nodes}).Config(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d zones, %d nodes: %v", c.zones, c.nodes, err)
 		}
 	}
-	if c, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: 1, ZoneNames: []job.ZoneID{"local-2"}, Nodes: 2}).Config(); err != nil ||
+	if c, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: 1, ZoneNames: []job.ZoneID{"local-2"},
+		Nodes: 2}).Config(); err != nil ||
 		!reflect.DeepEqual(c.Gate.Zones, []gate.Zone{{ID: "local-2", Nodes: []job.NodeID{"m-1", "m-2"}}}) {
 		t.Errorf("one zone of a name: %+v, %v", c.Gate.Zones, err)
 	}
-	if _, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: 3, ZoneNames: []job.ZoneID{"a"}}).Config(); err == nil || !strings.Contains(err.Error(), "1 names") {
+	if _, err := (arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Node: "m", Zones: 3,
+		ZoneNames: []job.ZoneID{"a"}}).Config(); err == nil || !strings.Contains(err.Error(), "1 names") {
 		t.Errorf("one name of three zones: %v", err)
 	}
 	good := func() arrangement.Config {

@@ -53,7 +53,8 @@ func TestVectorOfSJA(t *testing.T) {
 		if c.progress > 0 {
 			v.Committed, v.Resume = v.Committed.Add(job.Range{From: 0, To: c.progress}), job.Token{Epoch: 1, Seq: 1}
 		}
-		w := atomizer.Window{Capacity: trp.Vector{quantity.Amount(c.gb * gb)}, Speed: 1000, End: quantity.Instant(0).Add(time.Duration(c.d) * time.Second)}
+		w := atomizer.Window{Capacity: trp.Vector{quantity.Amount(c.gb * gb)}, Speed: 1000,
+			End: quantity.Instant(0).Add(time.Duration(c.d) * time.Second)}
 		p, r := atomizer.Fit(v, w)
 		if r.Why != c.why || p.Run != time.Duration(c.work)*time.Second || p.Wall != time.Duration(c.wall)*time.Second {
 			t.Errorf("%s: got work %v wall %v why %d, want %d s, %d s, %d", c.name, p.Run, p.Wall, r.Why, c.work, c.wall, c.why)
@@ -78,8 +79,9 @@ func TestPieces(t *testing.T) {
 		s := &job.Spec{
 			Kind: rapid.SampledFrom([]job.Kind{job.Items, job.Steps}).Draw(t, "kind"), Total: total, PerUnit: time.Second,
 			Grid: rapid.Int64Range(1, 20).Draw(t, "grid"), Parallelism: 1, Safe: table,
-			Restore: time.Duration(rapid.Int64Range(0, 20).Draw(t, "r")) * time.Second, Checkpoint: time.Duration(rapid.Int64Range(0, 20).Draw(t, "k")) * time.Second,
-			TauMin: time.Duration(rapid.Int64Range(0, 60).Draw(t, "tau")) * time.Second,
+			Restore:    time.Duration(rapid.Int64Range(0, 20).Draw(t, "r")) * time.Second,
+			Checkpoint: time.Duration(rapid.Int64Range(0, 20).Draw(t, "k")) * time.Second,
+			TauMin:     time.Duration(rapid.Int64Range(0, 60).Draw(t, "tau")) * time.Second,
 		}
 		s.Launch.Grace = time.Duration(rapid.Int64Range(0, 5).Draw(t, "grace")) * time.Second
 		if s.Kind == job.Items {
@@ -98,8 +100,9 @@ func TestPieces(t *testing.T) {
 			v.Resume = job.Token{Epoch: 1, Seq: 1}
 		}
 		w := atomizer.Window{
-			Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 220).Draw(t, "capacity"))}, Speed: rapid.Int64Range(100, 2000).Draw(t, "speed"),
-			End: quantity.Instant(rapid.Int64Range(1, 900).Draw(t, "length") * 1e9),
+			Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 220).Draw(t, "capacity"))},
+			Speed:    rapid.Int64Range(100, 2000).Draw(t, "speed"),
+			End:      quantity.Instant(rapid.Int64Range(1, 900).Draw(t, "length") * 1e9),
 		}
 		p, r := atomizer.Fit(v, w)
 		if r.Why != atomizer.Interested {

@@ -35,7 +35,8 @@ func draw(t *rapid.T, kind job.Kind) situation {
 		return time.Duration(rapid.Int64Range(0, most).Draw(t, name)) * time.Second
 	}
 	s := &job.Spec{
-		Kind: kind, Total: total, PerUnit: 700 * time.Millisecond, Grid: rapid.Int64Range(1, 9).Draw(t, "grid"), Parallelism: 1, Safe: table,
+		Kind: kind, Total: total, PerUnit: 700 * time.Millisecond, Grid: rapid.Int64Range(1, 9).Draw(t, "grid"), Parallelism: 1,
+		Safe:    table,
 		Startup: secs("startup", 2), Restore: secs("restore", 9), Checkpoint: secs("checkpoint", 9), TauMin: secs("tau", 30),
 	}
 	s.Launch.Grace = secs("grace", 3)
@@ -52,8 +53,9 @@ func draw(t *rapid.T, kind job.Kind) situation {
 		v.Claimed = v.Claimed.Add(job.Range{From: from, To: rapid.Int64Range(from+1, total).Draw(t, "claim end")})
 	}
 	return situation{s, v, atomizer.Window{
-		Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 160).Draw(t, "capacity"))}, Speed: rapid.Int64Range(400, 2000).Draw(t, "speed"),
-		End: quantity.Instant(rapid.Int64Range(1, 90).Draw(t, "length") * 1e9),
+		Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 160).Draw(t, "capacity"))},
+		Speed:    rapid.Int64Range(400, 2000).Draw(t, "speed"),
+		End:      quantity.Instant(rapid.Int64Range(1, 90).Draw(t, "length") * 1e9),
 	}}
 }
 
@@ -200,7 +202,8 @@ func TestRigidPieces(t *testing.T) {
 		{"no walltime, an end", 0, quantity.Instant(1e15), 100, false, atomizer.NotForever},
 		{"runs already", time.Minute, quantity.Never, 100, true, atomizer.NoFreeWork},
 	} {
-		s := &job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: c.walltime, Safe: table, Launch: job.Launch{Grace: time.Second}}
+		s := &job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: c.walltime, Safe: table,
+			Launch: job.Launch{Grace: time.Second}}
 		v := atomizer.View{Spec: s, Learned: &protocol.Learned{}}
 		if c.claimed {
 			v.Claimed = v.Claimed.Add(job.Range{To: 1})

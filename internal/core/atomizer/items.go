@@ -17,7 +17,8 @@ func fitItems(v *View, w Window) (Piece, Refusal) {
 	total, table, scale := v.Spec.Total, v.Safe(), v.Scale()
 	refusal := Refusal{Why: NoFreeWork}
 	share := int64(0)
-	for free := job.NextFree(v.from, total, v.Committed, v.Claimed); !free.Empty(); free = job.NextFree(free.To, total, v.Committed, v.Claimed) {
+	for free := job.NextFree(v.from, total, v.Committed, v.Claimed); !free.Empty(); free = job.NextFree(free.To, total, v.Committed,
+		v.Claimed) {
 		if share == 0 {
 			share = v.share(w.Speed)
 		}

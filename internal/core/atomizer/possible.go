@@ -36,7 +36,8 @@ func Impossible(spec *job.Spec, there *Kinds, longest time.Duration) (why, neare
 	from := int64(0)
 	for _, upTo := range spec.Safe.Bounds {
 		if need := spec.Safe.LeastOver(from, from+1, trp.Unscaled); need > most {
-			return fmt.Sprintf("units %d to %d need %d MiB to be safe, the largest slice (%s) has %d MiB", from, upTo, mib(need), biggest, most>>20),
+			return fmt.Sprintf("units %d to %d need %d MiB to be safe, the largest slice (%s) has %d MiB", from, upTo, mib(need), biggest,
+					most>>20),
 				fmt.Sprintf("memory of at most %d MiB in every phase", most>>20)
 		}
 		from = upTo
@@ -57,7 +58,8 @@ func tooLong(spec *job.Spec, all []kind, longest time.Duration) (why, nearest st
 		var least Refusal
 		for i := range all {
 			s := &all[i]
-			_, r := fitOne(&v, Window{Capacity: s.Capacity, Speed: spec.SpeedOn(s.Profile, s.Speed), End: quantity.Instant(0).Add(longest)}, from)
+			_, r := fitOne(&v, Window{Capacity: s.Capacity, Speed: spec.SpeedOn(s.Profile, s.Speed), End: quantity.Instant(0).Add(longest)},
+				from)
 			if i == 0 || r.Why == Interested || r.Why == TooShort && (least.Why != TooShort || r.Need < least.Need) {
 				least = r
 			}
@@ -68,9 +70,11 @@ func tooLong(spec *job.Spec, all []kind, longest time.Duration) (why, nearest st
 		switch {
 		case least.Why == TooShort && least.Need > horizon:
 			horizon = least.Need
-			why = fmt.Sprintf("the least useful piece from unit %d takes %v, longer than the longest window of %v", from, roundUp(horizon), longest)
+			why = fmt.Sprintf("the least useful piece from unit %d takes %v, longer than the longest window of %v", from, roundUp(horizon),
+				longest)
 		case least.Why != TooShort && least.Why != Interested:
-			return fmt.Sprintf("no slice safely runs a useful piece from unit %d on: it needs %d MiB over tauMin %v", from, mib(least.Least), spec.TauMin),
+			return fmt.Sprintf("no slice safely runs a useful piece from unit %d on: it needs %d MiB over tauMin %v", from,
+					mib(least.Least), spec.TauMin),
 				"a smaller tauMin, or lower memory where a phase begins"
 		}
 	}
@@ -114,7 +118,8 @@ func crossing(v *View, all []kind) (points []int64) {
 	for _, upTo := range spec.Safe.Bounds {
 		for i := range all {
 			units := v.useful(job.Range{To: math.MaxInt64 / 2}, spec.SpeedOn(all[i].Profile, all[i].Speed))
-			if first := (max(0, upTo-units) + spec.Grid) / spec.Grid * spec.Grid; upTo < spec.Total && from < first && first < upTo && !slices.Contains(points, first) {
+			if first := (max(0, upTo-units) + spec.Grid) / spec.Grid * spec.Grid; upTo < spec.Total && from < first && first < upTo &&
+				!slices.Contains(points, first) {
 				points = append(points, first)
 			}
 		}
@@ -141,7 +146,8 @@ func impossibleRigid(spec *job.Spec, all []kind) (why, nearest string) {
 	n := max(1, spec.Slices)
 	switch {
 	case fit == 0:
-		return fmt.Sprintf("it needs %d MiB, the largest slice has %d MiB", mib(need), most>>20), fmt.Sprintf("memory of at most %d MiB", most>>20)
+		return fmt.Sprintf("it needs %d MiB, the largest slice has %d MiB", mib(need), most>>20),
+			fmt.Sprintf("memory of at most %d MiB", most>>20)
 	case fit < n:
 		return fmt.Sprintf("it needs %d slices of %d MiB at once, there are %d", n, mib(need), fit), fmt.Sprintf("slices: %d", fit)
 	}
@@ -177,7 +183,10 @@ func fits(v *View, k *kind, longest time.Duration) bool {
 	case s.Kind == job.Rigid:
 		return s.Safe.LeastOver(0, s.Total, trp.Unscaled) <= k.Capacity[trp.Memory]
 	case s.External: // how long a piece takes is its agent's to know
-		return slices.ContainsFunc(hardest(s), func(at int64) bool { return s.Safe.LeastOver(at, at+1, trp.Unscaled) <= k.Capacity[trp.Memory] })
+		return slices.ContainsFunc(hardest(s), func(at int64) bool {
+			return s.Safe.LeastOver(at, at+1,
+				trp.Unscaled) <= k.Capacity[trp.Memory]
+		})
 	}
 	w := Window{Capacity: k.Capacity, Speed: s.SpeedOn(k.Profile, k.Speed), End: quantity.Instant(0).Add(longest)}
 	return slices.ContainsFunc(hardest(s), func(at int64) bool {

@@ -37,8 +37,9 @@ func TestKindsCountAsTheListDoes(t *testing.T) {
 				continue
 			}
 			s := protocol.Slice{
-				Profile: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "profile"), Capacity: trp.Vector{quantity.Amount(rapid.IntRange(1, 3).Draw(t, "memory") << 20)},
-				Speed: int64(rapid.IntRange(1, 2).Draw(t, "speed")) * 500,
+				Profile:  rapid.SampledFrom([]string{"a", "b"}).Draw(t, "profile"),
+				Capacity: trp.Vector{quantity.Amount(rapid.IntRange(1, 3).Draw(t, "memory") << 20)},
+				Speed:    int64(rapid.IntRange(1, 2).Draw(t, "speed")) * 500,
 			}
 			k.Add(&s)
 			all = append(all, s)
@@ -82,7 +83,8 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 			var all []protocol.Slice
 			for range rapid.IntRange(1, 3).Draw(t, "slices") {
 				all = append(all, protocol.Slice{
-					Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 160).Draw(t, "memory"))}, Speed: rapid.Int64Range(300, 2000).Draw(t, "speed"),
+					Capacity: trp.Vector{quantity.Amount(rapid.Int64Range(40, 160).Draw(t, "memory"))},
+					Speed:    rapid.Int64Range(300, 2000).Draw(t, "speed"),
 				})
 			}
 			why, nearest := atomizer.Impossible(q.spec, kinds(all), longest)
@@ -132,16 +134,19 @@ func TestWhatIsAcceptedCanFinish(t *testing.T) {
 // TestTheLastPiecesOfAPhaseAreLookedAt: from unit 30 the least useful piece is all that is left, and crosses into the last phase; the one
 // slice that has the memory for it is too slow for windows of 4 s, though from the last unit before the phase it is not.
 func TestTheLastPiecesOfAPhaseAreLookedAt(t *testing.T) {
-	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 7, Mean: 50}, {UpTo: 32, Mean: 50}, {UpTo: 33, Mean: 51}}}, 33, 10_000)
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 7, Mean: 50}, {UpTo: 32, Mean: 50},
+		{UpTo: 33, Mean: 51}}}, 33, 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := &job.Spec{Kind: job.Items, Total: 33, PerUnit: 700 * time.Millisecond, Grid: 1, Parallelism: 1, Safe: table, TauMin: 3 * time.Second}
+	spec := &job.Spec{Kind: job.Items, Total: 33, PerUnit: 700 * time.Millisecond, Grid: 1, Parallelism: 1, Safe: table,
+		TauMin: 3 * time.Second}
 	var all []protocol.Slice
 	for _, x := range [][2]int64{{50, 657}, {40, 300}, {51, 584}} {
 		all = append(all, protocol.Slice{Capacity: trp.Vector{quantity.Amount(x[0])}, Speed: x[1]})
 	}
-	if why, nearest := atomizer.Impossible(spec, kinds(all), 4*time.Second); !strings.Contains(why, "unit 30") || !strings.Contains(nearest, "4.495s") {
+	if why, nearest := atomizer.Impossible(spec, kinds(all), 4*time.Second); !strings.Contains(why, "unit 30") ||
+		!strings.Contains(nearest, "4.495s") {
 		t.Errorf("%q: %q", why, nearest)
 	}
 	if why, _ := atomizer.Impossible(spec, kinds(all), 5*time.Second); why != "" {
@@ -158,7 +163,8 @@ func TestWhyAJobIsImpossible(t *testing.T) {
 		if kind == job.Rigid {
 			total = 1
 		}
-		table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: total, Mean: quantity.Amount(mib << 20)}}}, total, 10_000)
+		table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: total, Mean: quantity.Amount(mib << 20)}}},
+			total, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,15 +182,25 @@ func TestWhyAJobIsImpossible(t *testing.T) {
 	}{
 		{"without slices nothing is known", make(job.Items, 1, 500, same), nil, "", ""},
 		{"too much memory", make(job.Items, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
-		{"too slow", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100)}, "longer than the longest window", "of at least 2m5s; or a smaller grid"},
-		{"too slow on all of them", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 50), slice(400, 100), slice(400, 25)}, "takes 2m5s, longer than the longest window", "of at least 2m5s; or"},
-		{"too slow where it is safe", make(job.Steps, 1, 100, same), []protocol.Slice{slice(50, 1000), slice(400, 100), slice(60, 1000)}, "takes 2m5s, longer than the longest window", "of at least 2m5s; or"},
+		{"too slow", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100)}, "longer than the longest window",
+			"of at least 2m5s; or a smaller grid"},
+		{"too slow on all of them", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 50), slice(400, 100), slice(400, 25)},
+			"takes 2m5s, longer than the longest window", "of at least 2m5s; or"},
+		{"too slow where it is safe", make(job.Steps, 1, 100, same), []protocol.Slice{slice(50, 1000), slice(400, 100), slice(60, 1000)},
+			"takes 2m5s, longer than the longest window", "of at least 2m5s; or"},
 		{"fast enough on one of them", make(job.Steps, 1, 100, same), []protocol.Slice{slice(400, 100), slice(400, 1000)}, "", ""},
-		{"tau_min beyond the window", make(job.Steps, 1, 100, func(s *job.Spec) { s.TauMin = 80 * time.Second }), []protocol.Slice{slice(400, 1000)}, "longer than the longest", "tauMin"},
-		{"its speeds bar all there is", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: ""}} }), []protocol.Slice{slice(400, 1000)}, "no kind of slice", "above 0"},
-		{"its speed makes it too slow", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "", Permille: 100}} }), []protocol.Slice{slice(400, 1000)}, "longer than the longest window", "a smaller grid"},
-		{"an agent knows how long its pieces take", make(job.Steps, 1, 100, func(s *job.Spec) { s.External, s.TauMin = true, 80*time.Second }), []protocol.Slice{slice(400, 100)}, "", ""},
-		{"an agent's job that is too large", make(job.Items, 1, 500, func(s *job.Spec) { s.External = true }), []protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
+		{"tau_min beyond the window", make(job.Steps, 1, 100, func(s *job.Spec) { s.TauMin = 80 * time.Second }),
+			[]protocol.Slice{slice(400, 1000)}, "longer than the longest", "tauMin"},
+		{"its speeds bar all there is", make(job.Steps, 1, 100, func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: ""}} }),
+			[]protocol.Slice{slice(400, 1000)}, "no kind of slice", "above 0"},
+		{"its speed makes it too slow", make(job.Steps, 1, 100,
+			func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "", Permille: 100}} }), []protocol.Slice{slice(400, 1000)},
+			"longer than the longest window", "a smaller grid"},
+		{"an agent knows how long its pieces take",
+			make(job.Steps, 1, 100, func(s *job.Spec) { s.External, s.TauMin = true, 80*time.Second }), []protocol.Slice{slice(400, 100)},
+			"", ""},
+		{"an agent's job that is too large", make(job.Items, 1, 500, func(s *job.Spec) { s.External = true }),
+			[]protocol.Slice{slice(400, 1000)}, "need 500 MiB", "at most 400 MiB"},
 		{"a rigid job that fits", make(job.Rigid, 1, 100, same), []protocol.Slice{slice(400, 1000)}, "", ""},
 		{"a rigid job too large", make(job.Rigid, 1, 500, same), []protocol.Slice{slice(400, 1000)}, "needs 500 MiB", "at most 400 MiB"},
 		{"too few slices", make(job.Rigid, 2, 300, same), []protocol.Slice{slice(400, 1000), slice(200, 1000)}, "2 slices", "slices: 1"},

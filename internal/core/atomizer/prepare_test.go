@@ -16,12 +16,14 @@ import (
 func TestAStartIsPlannedWith(t *testing.T) {
 	spec := func(kind job.Kind, files, bytes int64) *job.Spec {
 		return &job.Spec{
-			Kind: kind, Total: 100, Grid: 1, PerUnit: 100 * time.Millisecond, Walltime: 10 * time.Second, Parallelism: 1, Slices: 1, Startup: 300 * time.Millisecond,
-			Safe:   trp.Table{Bounds: []int64{100}, Least: [][]quantity.Amount{{1}}},
-			Launch: job.Launch{Files: files, Bytes: bytes, Grace: time.Second},
+			Kind: kind, Total: 100, Grid: 1, PerUnit: 100 * time.Millisecond, Walltime: 10 * time.Second, Parallelism: 1, Slices: 1,
+			Startup: 300 * time.Millisecond,
+			Safe:    trp.Table{Bounds: []int64{100}, Least: [][]quantity.Amount{{1}}},
+			Launch:  job.Launch{Files: files, Bytes: bytes, Grace: time.Second},
 		}
 	}
-	seen := &protocol.Learned{Margin: 1000, Prepares: []time.Duration{40 * time.Millisecond, 60 * time.Millisecond}, Prepare: 60 * time.Millisecond}
+	seen := &protocol.Learned{Margin: 1000, Prepares: []time.Duration{40 * time.Millisecond, 60 * time.Millisecond},
+		Prepare: 60 * time.Millisecond}
 	for _, c := range []struct {
 		name    string
 		spec    *job.Spec
@@ -30,7 +32,8 @@ func TestAStartIsPlannedWith(t *testing.T) {
 		want    time.Duration
 	}{
 		{"nothing is known and nothing unpacked, as in simulated worlds", spec(job.Items, 0, 0), &protocol.Learned{Margin: 1000}, false, 0},
-		{"by the size, a millisecond a file and 20 ms a MiB", spec(job.Items, 2000, 16<<20), &protocol.Learned{Margin: 1000}, false, 2320 * time.Millisecond},
+		{"by the size, a millisecond a file and 20 ms a MiB", spec(job.Items, 2000, 16<<20), &protocol.Learned{Margin: 1000}, false,
+			2320 * time.Millisecond},
 		{"as learned", spec(job.Items, 2000, 16<<20), seen, false, 60 * time.Millisecond},
 		{"the last resort takes the fastest", spec(job.Items, 2000, 16<<20), seen, true, 40 * time.Millisecond},
 		{"and is not barred by what unpacking may take", spec(job.Items, 2000, 16<<20), &protocol.Learned{}, true, 0},
@@ -54,8 +57,10 @@ func TestAStartIsPlannedWith(t *testing.T) {
 			}
 		})
 	}
-	v := &atomizer.View{Spec: spec(job.Items, 2000, 16<<20), Learned: seen, Continues: job.Range{From: 0, To: 10}, Committed: job.Ranges{}, Claimed: job.Ranges{{From: 0, To: 10}}, Running: 1}
-	if p, r := atomizer.Fit(v, atomizer.Window{Capacity: trp.Vector{1}, Speed: 1000, End: quantity.Instant(0).Add(time.Minute)}); r.Why != atomizer.Interested || p.Wall != p.Run {
+	v := &atomizer.View{Spec: spec(job.Items, 2000, 16<<20), Learned: seen, Continues: job.Range{From: 0, To: 10}, Committed: job.Ranges{},
+		Claimed: job.Ranges{{From: 0, To: 10}}, Running: 1}
+	if p, r := atomizer.Fit(v, atomizer.Window{Capacity: trp.Vector{1}, Speed: 1000,
+		End: quantity.Instant(0).Add(time.Minute)}); r.Why != atomizer.Interested || p.Wall != p.Run {
 		t.Errorf("what goes on without a stop starts nothing: %+v, %+v", p, r)
 	}
 }
@@ -87,7 +92,8 @@ func TestAStartGetsTimeAfterPiecesWithoutProgress(t *testing.T) {
 		}
 	}
 	hopeful := &atomizer.View{Spec: spec, Learned: &protocol.Learned{Margin: 1000, Failures: 2}, Hopeful: true}
-	if p, r := atomizer.Fit(hopeful, atomizer.Window{Capacity: trp.Vector{1}, Speed: 1000, End: quantity.Instant(0).Add(500 * time.Millisecond)}); r.Why != atomizer.Interested {
+	if p, r := atomizer.Fit(hopeful, atomizer.Window{Capacity: trp.Vector{1}, Speed: 1000,
+		End: quantity.Instant(0).Add(500 * time.Millisecond)}); r.Why != atomizer.Interested {
 		t.Errorf("the last resort is kept out: %+v, %+v", p, r)
 	}
 }

@@ -76,8 +76,9 @@ func (p *proposal) add(x Piece, start quantity.Instant, option string) {
 		}
 	}
 	p.out = append(p.out, protocol.Variant{
-		ID: uint32(len(p.out) + 1), Window: p.window.ID, Range: x.Range, Start: start, Run: x.Run, Wall: x.Wall, Demand: x.Demand, Option: option,
-		Score: p.declare(x),
+		ID: uint32(len(p.out) + 1), Window: p.window.ID, Range: x.Range, Start: start, Run: x.Run, Wall: x.Wall, Demand: x.Demand,
+		Option: option,
+		Score:  p.declare(x),
 	})
 }
 

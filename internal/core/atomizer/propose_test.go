@@ -40,7 +40,8 @@ func TestVectorOfSJAThroughPropose(t *testing.T) {
 		if c.progress > 0 {
 			v.Committed, v.Resume = v.Committed.Add(job.Range{From: 0, To: c.progress}), job.Token{Epoch: 1, Seq: 1}
 		}
-		w := atomizer.Window{ID: 7, Capacity: trp.Vector{quantity.Amount(c.gb * gb)}, Speed: 1000, End: quantity.Instant(0).Add(time.Duration(c.d) * time.Second)}
+		w := atomizer.Window{ID: 7, Capacity: trp.Vector{quantity.Amount(c.gb * gb)}, Speed: 1000,
+			End: quantity.Instant(0).Add(time.Duration(c.d) * time.Second)}
 		got := atomizer.Propose(v, w, 64, 0, nil)
 		var short [][3]int64
 		for i := range got {
@@ -94,14 +95,16 @@ func bargain(t *rapid.T, kind job.Kind) situation {
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "options") {
 		s.Options = append(s.Options, job.Option{
-			Name: fmt.Sprint("o", i), Speed: rapid.Int64Range(10, 4000).Draw(t, "speed"), Memory: rapid.Int64Range(200, 3000).Draw(t, "memory"),
+			Name: fmt.Sprint("o", i), Speed: rapid.Int64Range(10, 4000).Draw(t, "speed"),
+			Memory: rapid.Int64Range(200, 3000).Draw(t, "memory"),
 		})
 	}
 	q.view.Learned.MemoryScale = rapid.SampledFrom([]int64{0, 1000, 1150}).Draw(t, "scale")
 	q.win.ID = rapid.Uint64().Draw(t, "window")
 	if rapid.IntRange(0, 3).Draw(t, "tight") > 0 { // mostly there is a choice
 		q.win.Capacity, q.win.End = trp.Vector{1000}, quantity.Instant(rapid.Int64Range(30, 300).Draw(t, "long")*1e9)
-		s.TauMin, s.Restore, s.Checkpoint, s.OverheadMax = 2*time.Second, s.Restore/8, s.Checkpoint/8, rapid.SampledFrom([]int{100, 900}).Draw(t, "overheadMax")
+		s.TauMin, s.Restore, s.Checkpoint, s.OverheadMax = 2*time.Second, s.Restore/8, s.Checkpoint/8,
+			rapid.SampledFrom([]int{100, 900}).Draw(t, "overheadMax")
 		q.view.Committed, q.view.Running = nil, 0
 		if q.view.Claimed.Len() > 0 {
 			q.view.Running = 1
@@ -162,7 +165,8 @@ func (q *situation) wrong(x *protocol.Variant, first bool) string {
 		return fmt.Sprintf("not safe: it needs %d", least)
 	case x.Run < s.TauMin && x.Range.To != end:
 		return "below tau_min"
-	case !first && x.Option == "" && s.OverheadMax > 0 && x.Start == q.win.Start && int64(overhead)*1000 > int64(x.Wall)*int64(s.OverheadMax):
+	case !first && x.Option == "" && s.OverheadMax > 0 && x.Start == q.win.Start &&
+		int64(overhead)*1000 > int64(x.Wall)*int64(s.OverheadMax):
 		return "too much overhead"
 	case x.Score < 0 || x.Score > score.One:
 		return "no score"
@@ -184,7 +188,8 @@ func TestVariants(t *testing.T) {
 			all := atomizer.Propose(&q.view, q.win, most, now, append([]protocol.Variant(nil), earlier...))
 			got := all[len(earlier):]
 			p, refusal := atomizer.Fit(&q.view, q.win)
-			if interested := refusal.Why == atomizer.Interested && most > 0; interested != (len(got) > 0) || len(got) > min(most, atomizer.MostVariants) {
+			if interested := refusal.Why == atomizer.Interested && most > 0; interested != (len(got) > 0) ||
+				len(got) > min(most, atomizer.MostVariants) {
 				t.Fatalf("%d variants of %d, Fit says %+v", len(got), most, refusal)
 			}
 			for i := range got {
@@ -192,7 +197,8 @@ func TestVariants(t *testing.T) {
 				if x.ID != uint32(len(earlier)+i+1) || x.Window != q.win.ID {
 					t.Fatalf("variant %d is %+v", i, x)
 				}
-				if i == 0 && (x.Range != p.Range || x.Start != q.win.Start || x.Run != p.Run || x.Wall != p.Wall || x.Demand != p.Demand || x.Option != "") {
+				if i == 0 && (x.Range != p.Range || x.Start != q.win.Start || x.Run != p.Run || x.Wall != p.Wall || x.Demand != p.Demand ||
+					x.Option != "") {
 					t.Fatalf("the first is %+v, Fit has %+v", x, p)
 				}
 				if why := q.wrong(x, i == 0); why != "" {
@@ -237,7 +243,8 @@ func TestVariants(t *testing.T) {
 					t.Fatalf("option %+v: %+v in %+v", v.Option, r, got)
 				}
 			}
-			if again := atomizer.Propose(&q.view, q.win, most, now, append([]protocol.Variant(nil), earlier...)); !reflect.DeepEqual(all, again) {
+			if again := atomizer.Propose(&q.view, q.win, most, now, append([]protocol.Variant(nil), earlier...)); !reflect.DeepEqual(all,
+				again) {
 				t.Fatalf("%+v, and again %+v", all, again)
 			}
 			if len(got) > 1 {
@@ -297,7 +304,8 @@ func TestAnAgentKnowsEnough(t *testing.T) {
 			q := bargain(t, kind)
 			q.view.Learned, q.view.Running, q.win.Open = &protocol.Learned{}, q.spec.Parallelism-1, false
 			c := protocol.Call{Most: 4, First: q.view.Resume.Zero(), Left: q.spec.Total - q.view.Committed.Len() - q.view.Claimed.Len()}
-			for free := job.NextFree(0, q.spec.Total, q.view.Committed, q.view.Claimed); !free.Empty(); free = job.NextFree(free.To, q.spec.Total, q.view.Committed, q.view.Claimed) {
+			for free := job.NextFree(0, q.spec.Total, q.view.Committed, q.view.Claimed); !free.Empty(); free = job.NextFree(free.To,
+				q.spec.Total, q.view.Committed, q.view.Claimed) {
 				c.Free = append(c.Free, free)
 			}
 			a := protocol.Advert{Window: q.win.ID, Speed: q.win.Speed, Capacity: q.win.Capacity, Start: q.win.Start, End: q.win.End}
@@ -379,7 +387,8 @@ func BenchmarkPropose(b *testing.B) {
 			variants, i := 0, 0
 			b.ReportAllocs()
 			for b.Loop() {
-				w := atomizer.Window{Capacity: trp.Vector{quantity.Amount(20+20*(i&1)) * gb}, Speed: 1000, End: quantity.Instant((600 + 300*int64(i%7)) * 1e9)}
+				w := atomizer.Window{Capacity: trp.Vector{quantity.Amount(20+20*(i&1)) * gb}, Speed: 1000,
+					End: quantity.Instant((600 + 300*int64(i%7)) * 1e9)}
 				out = atomizer.Propose(&views[i%len(views)], w, most, 0, out[:0])
 				variants += len(out)
 				i++

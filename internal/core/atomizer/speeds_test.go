@@ -18,7 +18,8 @@ func TestSpeedsOfAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	speeds := []job.SpeedOn{{Profile: "small", Permille: 250}, {Profile: "none"}, {Profile: "large", Permille: 2000}}
-	walltime := job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, Safe: table, Launch: job.Launch{Grace: time.Second}, Speeds: speeds}
+	walltime := job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, Safe: table,
+		Launch: job.Launch{Grace: time.Second}, Speeds: speeds}
 	literal := walltime
 	literal.Speeds = nil
 	divisible := job.Spec{Kind: job.Steps, Total: 100, Grid: 1, Parallelism: 1, PerUnit: time.Second, Safe: table, Speeds: speeds}

@@ -75,8 +75,8 @@ type Job struct {
 	// queued: it is in the line, which holds only those that the discipline lines up; queuedStale: that may have changed.
 	queued      bool
 	queuedStale dirty.Mark
-	// due is when it is late, if it is a gang, and dueSlot keeps its alarm; late: it is. paid is what the budget has paid for its place since heldSince, 0 if it holds
-	// none by being late, and speeds those of its slices then.
+	// due is when it is late, if it is a gang, and dueSlot keeps its alarm; late: it is. paid is what the budget has paid for its place
+	// since heldSince, 0 if it holds none by being late, and speeds those of its slices then.
 	due          quantity.Instant
 	dueSlot      int
 	isLate       bool
@@ -103,8 +103,8 @@ type Slice struct {
 	surveyedClass *market.Class
 }
 
-// Guest is a part of a gang that another zone is home to, or of one of our own that is too large for our slices alone (docs/adr/0045). It stands in line as any
-// gang does and its place is reserved, from when on its home says. Nothing is started there: its home asks the nodes.
+// Guest is a part of a gang that another zone is home to, or of one of our own that is too large for our slices alone (docs/adr/0045). It
+// stands in line as any gang does and its place is reserved, from when on its home says. Nothing is started there: its home asks the nodes.
 type Guest struct {
 	// NotBefore is when its place begins at the earliest; 0: now.
 	NotBefore quantity.Instant

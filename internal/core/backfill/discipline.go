@@ -14,7 +14,8 @@ type Discipline struct {
 	// Overtake says that those behind them may start out of order.
 	Overtake bool
 	// Gangs says that only jobs of several slices are in that order. Those of one slice answer windows and nothing else, as
-	// divisible jobs do: the policy orders them together. Where it has an index, gangs are in its order too, and hold their places by that (order.go).
+	// divisible jobs do: the policy orders them together. Where it has an index, gangs are in its order too, and hold their places by that
+	// (order.go).
 	Gangs bool
 }
 
@@ -38,7 +39,8 @@ func Named(name string) (Discipline, error) {
 	case "conservative":
 		return Discipline{Reserve: math.MaxInt, Overtake: true}, nil
 	}
-	return Discipline{}, errkind.Errorf(errkind.Invalid, "planner %q is none for live work; choose one of %s", name, strings.Join(Names(), ", "))
+	return Discipline{}, errkind.Errorf(errkind.Invalid, "planner %q is none for live work; choose one of %s", name,
+		strings.Join(Names(), ", "))
 }
 
 // Lines says whether a job of so many slices waits in line for a reservation.

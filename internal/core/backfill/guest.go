@@ -20,7 +20,8 @@ func (j *Job) from(now quantity.Instant) quantity.Instant {
 	return now
 }
 
-// holds says whether the place that a job had may be its place still. A guest's that is kept begins, and is there until its home has asked for it, or it is over.
+// holds says whether the place that a job had may be its place still. A guest's that is kept begins, and is there until its home has asked
+// for it, or it is over.
 func (j *Job) holds(now quantity.Instant) bool {
 	if j.Guest != nil {
 		return j.place.Start >= j.Guest.NotBefore && (j.place.Start >= now || j.rankBefore > 0 && j.place.End > now)

@@ -15,7 +15,8 @@ func TestKeysSayWhatTheOrderOfOpeningsDoes(t *testing.T) {
 		nodes := [2]node{{at: 0}, {at: 1}}
 		draw := func(name string) opening {
 			return opening{
-				node: &nodes[rapid.IntRange(0, 1).Draw(t, name+" node")], start: quantity.Instant(rapid.IntRange(0, 2).Draw(t, name+" start")),
+				node:    &nodes[rapid.IntRange(0, 1).Draw(t, name+" node")],
+				start:   quantity.Instant(rapid.IntRange(0, 2).Draw(t, name+" start")),
 				largest: quantity.Amount(rapid.IntRange(0, 2).Draw(t, name+" largest")),
 			}
 		}

@@ -10,9 +10,10 @@ import (
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
-// Where nobody holds a reservation by age (skip, or the policy's index), a gang among short jobs may never find its slices free together. So gangs that are late
-// (market.Turn) hold one, a few at once and as far as the budget of the late goes: it pays from when their slices are held, though others may still run there, to
-// the end of their walltime. Jobs of one slice need none: when it is their turn they are given the next window (adr 0035).
+// Where nobody holds a reservation by age (skip, or the policy's index), a gang among short jobs may never find its slices free together.
+// So gangs that are late (market.Turn) hold one, a few at once and as far as the budget of the late goes: it pays from when their slices
+// are held, though others may still run there, to the end of their walltime. Jobs of one slice need none: when it is their turn they are
+// given the next window (adr 0035).
 
 // late is what a planner keeps of gangs that are. All of it is soft.
 type late struct {
@@ -25,8 +26,8 @@ type late struct {
 	lateGangs  ranking.List[*Job]
 	// holders hold a place because they are late.
 	holders []*Job
-	// firstTurn was whose turn it was at the last pass among those that answer windows; creditWaiter is the gang that waits until the budget can
-	// pay for its placement, which takes more credit than need.
+	// firstTurn was whose turn it was at the last pass among those that answer windows; creditWaiter is the gang that waits until the
+	// budget can pay for its placement, which takes more credit than need.
 	firstTurn, creditWaiter market.Turn
 	need                    int64
 }
@@ -38,7 +39,13 @@ func byTurn(a, b *Job) int {
 }
 
 // inTurn ranks gangs so.
-var inTurn = ranking.Order[*Job]{Compare: byTurn, Key: func(j *Job) ranking.Key { return ranking.Key{int64(j.due)} }} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+//
+//nolint:gochecknoglobals // read-only by use; Go has no constant structs
+var inTurn = ranking.Order[*Job]{Compare: byTurn,
+	Key: func(
+		j *Job) ranking.Key {
+		return ranking.Key{int64(j.due)}
+	}}
 
 // schedule sets the alarm of a gang that enters the line, and clears it for one that leaves.
 func (l *late) schedule(j *Job) {
@@ -56,8 +63,8 @@ func (l *late) schedule(j *Job) {
 	}
 }
 
-// promote moves gangs whose alarm has passed to lateGangs. It says whether to plan anew, which is so, too, if there is credit now for the one that waits
-// for it.
+// promote moves gangs whose alarm has passed to lateGangs. It says whether to plan anew, which is so, too, if there is credit now for the
+// one that waits for it.
 func (l *late) promote(now quantity.Instant, replan bool) bool {
 	for {
 		j, ok := l.lateAlarms.Due(now)
@@ -91,7 +98,8 @@ func (p *Placement) cost(from quantity.Instant) (sum int64) {
 	return sum
 }
 
-// charge has the budget pay what the placement of a late gang that starts now costs from when it was held: its slices may have stood idle since.
+// charge has the budget pay what the placement of a late gang that starts now costs from when it was held: its slices may have stood idle
+// since.
 func (l *late) charge(h *reservation) {
 	if j := h.job; j.paid != 0 {
 		cost := h.place.cost(j.heldSince)
@@ -118,7 +126,8 @@ func (l *late) beginHold(now quantity.Instant, j *Job) {
 	l.holders = append(l.holders, j)
 }
 
-// mayHold gives a late gang a place to hold if it may have one: if it is its turn there need only be some credit, else some must be left for whose turn it is.
+// mayHold gives a late gang a place to hold if it may have one: if it is its turn there need only be some credit, else some must be left
+// for whose turn it is.
 func (l *late) mayHold(now quantity.Instant, j *Job) bool {
 	if len(l.holders) >= l.most || l.awaitsCredit() {
 		return false

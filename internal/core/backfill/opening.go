@@ -27,7 +27,8 @@ func byStart(a, b opening) int {
 //nolint:gochecknoglobals // read-only by use; Go has no constant structs
 var (
 	smallest = ranking.Order[opening]{Compare: bySize, Key: func(o opening) ranking.Key { return ranking.Key{int64(o.largest)} }}
-	soonest  = ranking.Order[opening]{Compare: byStart, Key: func(o opening) ranking.Key { return ranking.Key{int64(o.start), int64(o.largest)} }}
+	soonest  = ranking.Order[opening]{Compare: byStart,
+		Key: func(o opening) ranking.Key { return ranking.Key{int64(o.start), int64(o.largest)} }}
 )
 
 // kind is what openings are of: so many slices of one node, of these classes.
@@ -41,8 +42,8 @@ type kind struct {
 	begunOpenings, futureOpenings ranking.List[opening]
 }
 
-// openings indexes nodes by how soon a job could be placed there, so that a search visits few of them. All of it is derived from the survey,
-// for the kinds that somebody has asked for, when somebody asks.
+// openings indexes nodes by how soon a job could be placed there, so that a search visits few of them. All of it is derived from the
+// survey, for the kinds that somebody has asked for, when somebody asks.
 type openings struct {
 	kinds []*kind
 	// single are the kinds of one slice by its class, nil where nobody has asked; gangs those of several.

@@ -89,8 +89,9 @@ func newPark(draw func(int) int) *park {
 func (p *park) be() protocol.Slice {
 	c := p.draw(5)
 	return protocol.Slice{
-		Profile: []string{"small", "medium", "large", "large", "other"}[c], Capacity: trp.Vector{quantity.Amount([]int64{4, 8, 16, 16, 8}[c] << 30)},
-		Speed: []int64{250, 500, 1000, 700, 500}[c],
+		Profile:  []string{"small", "medium", "large", "large", "other"}[c],
+		Capacity: trp.Vector{quantity.Amount([]int64{4, 8, 16, 16, 8}[c] << 30)},
+		Speed:    []int64{250, 500, 1000, 700, 500}[c],
 	}
 }
 
@@ -103,7 +104,8 @@ func (p *park) show(s *parkSlice, is protocol.Slice) {
 
 // add puts a slice on a node, a new one or one that is there.
 func (p *park) add(nodes int) {
-	s := &parkSlice{id: job.SliceID(fmt.Sprintf("s%04d-%d", p.draw(10000), len(p.slices))), node: job.NodeID(fmt.Sprintf("n%04d", p.draw(nodes)))}
+	s := &parkSlice{id: job.SliceID(fmt.Sprintf("s%04d-%d", p.draw(10000), len(p.slices))),
+		node: job.NodeID(fmt.Sprintf("n%04d", p.draw(nodes)))}
 	s.floor.Supply, s.kept.Supply = s, s
 	s.gaps = p.gaps()
 	p.slices = append(p.slices, s)
@@ -159,7 +161,8 @@ func (p *park) change(nodes int) {
 	case 1:
 		p.show(s, p.be())
 	case 2:
-		p.show(s, protocol.Slice{Profile: "small", Capacity: trp.Vector{5 << 30}, Speed: 250}) // the order of all slices may change with the next
+		// the order of all slices may change with the next
+		p.show(s, protocol.Slice{Profile: "small", Capacity: trp.Vector{5 << 30}, Speed: 250})
 	case 3:
 		s.node = p.slices[p.draw(len(p.slices))].node
 		p.pl.Moved()
@@ -197,7 +200,8 @@ func TestTheEarliestPlaceIsTheOneThatAScanFinds(t *testing.T) {
 			got, ok := p.pl.survey.earliest(p.now, j)
 			want, wanted := p.pl.survey.scan(p.now, j)
 			if ok != wanted || !got.same(&want) || got.Speed != want.Speed {
-				rt.Fatalf("at %d, of %d slices by width and %v:\nindexed %v %s\nplain   %v %s", p.now, j.width(), j.Spec().Speeds, ok, shown(&got), wanted, shown(&want))
+				rt.Fatalf("at %d, of %d slices by width and %v:\nindexed %v %s\nplain   %v %s", p.now, j.width(), j.Spec().Speeds, ok,
+					shown(&got), wanted, shown(&want))
 			}
 			if wrong := p.pl.survey.openings.audit(p.pl.survey.nodes); wrong != "" {
 				rt.Fatalf("at %d %s", p.now, wrong)
@@ -259,7 +263,8 @@ func TestASearchLooksAtFewNodes(t *testing.T) {
 			s.gaps = []protocol.Gap{{Start: p.now, End: quantity.Never}}
 			if i%perNode >= idle {
 				free := p.now.Add(time.Duration(draw.IntN(int(24 * time.Hour))))
-				s.gaps = []protocol.Gap{{Start: p.now, End: p.now.Add(time.Second)}, {Start: free, End: free.Add(time.Second)}, {Start: free.Add(6 * time.Hour), End: quantity.Never}}
+				s.gaps = []protocol.Gap{{Start: p.now, End: p.now.Add(time.Second)}, {Start: free, End: free.Add(time.Second)},
+					{Start: free.Add(6 * time.Hour), End: quantity.Never}}
 			}
 		}
 		p.pl.survey.nodesStale = true

@@ -30,8 +30,8 @@ type order struct {
 	classes int
 	// worthy keep a place by what they are worth, the best first; spareWorthy is room for the next such list.
 	worthy, spareWorthy []*Job
-	// outweighed is the gang that a place was found for at the last plan, and whose slices were worth more to others; nil if none was. What they could
-	// use grows shorter with time alone, so it is weighed again in every step.
+	// outweighed is the gang that a place was found for at the last plan, and whose slices were worth more to others; nil if none was.
+	// What they could use grows shorter with time alone, so it is weighed again in every step.
 	outweighed *Job
 	// contenders is room for indexes.
 	contenders []int64

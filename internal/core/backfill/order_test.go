@@ -23,11 +23,13 @@ func TestTheLineStandsByTheClassesThatThereAre(t *testing.T) {
 	add := func(id job.SliceID, memory int64, profile string) {
 		s := &fake{rigidJob: x.rigidJob}
 		s.floor.Supply = (*fakeSlice)(s)
-		pl.Place(&Slice{Supply: (*fakeSlice)(s)}, floor.Place(&s.floor, &protocol.Slice{ID: id, Capacity: trp.Vector{trp.Memory: 1 << memory}, Speed: 1000, Profile: profile}))
+		pl.Place(&Slice{Supply: (*fakeSlice)(s)}, floor.Place(&s.floor,
+			&protocol.Slice{ID: id, Capacity: trp.Vector{trp.Memory: 1 << memory}, Speed: 1000, Profile: profile}))
 	}
 	gang := func(name job.ID, small, large int64) *Job {
 		spec := *x.spec
-		spec.Name, spec.Slices, spec.Speeds = name, 2, []job.SpeedOn{{Profile: "small", Permille: small}, {Profile: "large", Permille: large}}
+		spec.Name, spec.Slices, spec.Speeds = name, 2, []job.SpeedOn{{Profile: "small", Permille: small},
+			{Profile: "large", Permille: large}}
 		return &Job{Demand: rigidJob{&spec}}
 	}
 	line := func() (names []job.ID) {
@@ -89,7 +91,8 @@ func TestAGangIsWorthWhatItIsAtItsOwnSpeed(t *testing.T) {
 		x, _, _, _ := alone(protocol.Gap{Start: 1, End: 2})
 		floor := market.NewFloor(market.FloorConfig{Policy: shortest.Policy{}, Horizon: time.Hour}, nil)
 		floor.Plainly()
-		pl := New(Config{Discipline: Discipline{Reserve: 1, Overtake: true, Gangs: true}, Retry: time.Second, AskTTL: time.Second}, floor, x)
+		pl := New(Config{Discipline: Discipline{Reserve: 1, Overtake: true, Gangs: true}, Retry: time.Second, AskTTL: time.Second}, floor,
+			x)
 		place := Placement{Start: 1, End: quantity.Never, Speed: 250}
 		for _, of := range []protocol.Slice{{ID: "s", Profile: "small", Speed: 250}, {ID: "t", Profile: "large", Speed: 1000}} {
 			o := &fake{rigidJob: x.rigidJob}
@@ -101,7 +104,8 @@ func TestAGangIsWorthWhatItIsAtItsOwnSpeed(t *testing.T) {
 		}
 		spec := func(name job.ID, slices int, walltime time.Duration, small int64) *job.Spec {
 			s := *x.spec
-			s.Name, s.Slices, s.Walltime, s.Speeds = name, slices, walltime, []job.SpeedOn{{Profile: "small", Permille: small}, {Profile: "large", Permille: 1000}}
+			s.Name, s.Slices, s.Walltime, s.Speeds = name, slices, walltime, []job.SpeedOn{{Profile: "small", Permille: small},
+				{Profile: "large", Permille: 1000}}
 			return &s
 		}
 		floor.Activate(&market.Job{Demand: single{rigidJob: rigidJob{spec("other", 1, walltime, 0)}}})

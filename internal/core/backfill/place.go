@@ -103,13 +103,15 @@ func (p *Placement) largest() (most quantity.Amount) {
 	return most
 }
 
-// before orders places of one level: the earlier first, then the one on fewer nodes, then on smaller slices, then the one that starts earlier.
+// before orders places of one level: the earlier first, then the one on fewer nodes, then on smaller slices, then the one that starts
+// earlier.
 func (p *Placement) before(q *Placement) bool {
-	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.nodes, q.nodes), cmp.Compare(p.largest(), q.largest()), cmp.Compare(p.Start, q.Start)) < 0
+	return cmp.Or(cmp.Compare(p.rank(), q.rank()), cmp.Compare(p.nodes, q.nodes), cmp.Compare(p.largest(), q.largest()),
+		cmp.Compare(p.Start, q.Start)) < 0
 }
 
-// fewest are n of the rooms that are free for a time, on as few nodes as hold them: the node that has just enough of what is still wanted, else
-// the one that has most. The rooms of a node stand together, from the smallest on.
+// fewest are n of the rooms that are free for a time, on as few nodes as hold them: the node that has just enough of what is still wanted,
+// else the one that has most. The rooms of a node stand together, from the smallest on.
 func fewest(rooms []room, n int, least int64, start, end quantity.Instant) (taken []*room) {
 	type part struct{ rooms []*room }
 	var parts []part

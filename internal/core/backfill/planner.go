@@ -42,13 +42,13 @@ type Planner struct {
 	validUntil quantity.Instant
 	// nextStart is when the first placement begins of those that were found and are not reserved.
 	nextStart quantity.Instant
-	// nonePlaceable: the pass nonePlaceableAt searched for the whole line, everybody was eligible, and there was a placement for nobody, as in
-	// every pass since. newcomers have entered the line or changed since.
+	// nonePlaceable: the pass nonePlaceableAt searched for the whole line, everybody was eligible, and there was a placement for nobody,
+	// as in every pass since. newcomers have entered the line or changed since.
 	nonePlaceable   bool
 	nonePlaceableAt uint64
 	newcomers       []*Job
-	// reserved jobs are served, in order; before are those of the last pass, whose room the next one takes. The places of the first lookedBack among
-	// before are accounted for in this pass: served again, or their nodes are dirty.
+	// reserved jobs are served, in order; before are those of the last pass, whose room the next one takes. The places of the first
+	// lookedBack among before are accounted for in this pass: served again, or their nodes are dirty.
 	reserved, before []reservation
 	lookedBack       int
 	survey           survey
@@ -267,8 +267,8 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	pl.nonePlaceable, pl.nonePlaceableAt = none, pl.survey.generation
 }
 
-// consider finds a job's placement, around those of the reserved jobs before it, and makes the job one of them if it is to be served there. It says
-// whether there is one.
+// consider finds a job's placement, around those of the reserved jobs before it, and makes the job one of them if it is to be served
+// there. It says whether there is one.
 func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func() bool) (found bool) {
 	old := j.place
 	found = pl.findPlacement(now, j, most)
@@ -298,8 +298,8 @@ func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func()
 	return true
 }
 
-// stillNonePlaceable says whether there is a placement for nobody, as in the plan before: no time has changed since, and those who have come
-// or changed find none either. So a long line that waits for slices which are drained is not asked again by everyone who joins it.
+// stillNonePlaceable says whether there is a placement for nobody, as in the plan before: no time has changed since, and those who have
+// come or changed find none either. So a long line that waits for slices which are drained is not asked again by everyone who joins it.
 // The plan then counts as the one before, which looked at the others.
 func (pl *Planner) stillNonePlaceable(now quantity.Instant, most int) bool {
 	if !pl.nonePlaceable || pl.survey.dirtyNodes.Next(0) >= 0 || pl.survey.generation != pl.nonePlaceableAt+1 {
@@ -331,7 +331,8 @@ func (pl *Planner) setPlanned(j *Job, planned bool) {
 // slices in doubt is kept until it is to begin: by then the node is likely to have been heard.
 func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
 	p, had := &j.place, len(j.place.Slices) > 0
-	known := j.searchedIn != 0 && j.searchedIn == pl.survey.generation-1 && j.Guest == nil // a guest's start moves, and so do those ahead of it
+	// a guest's start moves, and so do those ahead of it
+	known := j.searchedIn != 0 && j.searchedIn == pl.survey.generation-1 && j.Guest == nil
 	if known {
 		pl.giveBackAhead(j)
 	}
@@ -371,8 +372,8 @@ func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
 	return found
 }
 
-// giveBackAhead marks the nodes of the reserved jobs that were ahead of a job when it was searched for last, and are not ahead of it now: a gang that
-// has become late is served before those whose slices are worth more with them.
+// giveBackAhead marks the nodes of the reserved jobs that were ahead of a job when it was searched for last, and are not ahead of it now:
+// a gang that has become late is served before those whose slices are worth more with them.
 func (pl *Planner) giveBackAhead(j *Job) {
 	for ; pl.lookedBack < j.ahead; pl.lookedBack++ {
 		if h := &pl.before[pl.lookedBack]; h.job.rank == 0 {
@@ -381,7 +382,8 @@ func (pl *Planner) giveBackAhead(j *Job) {
 	}
 }
 
-// serveLate serves the late gangs in turn: those that hold a place keep it, and the next is given one if there is credit, as far as there may be more.
+// serveLate serves the late gangs in turn: those that hold a place keep it, and the next is given one if there is credit, as far as there
+// may be more.
 func (pl *Planner) serveLate(now quantity.Instant) {
 	if !pl.late.spares {
 		return
@@ -416,8 +418,8 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 	pl.floor.Heed(pl.late.creditWaiter)
 }
 
-// serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who keep it from now on.
-// While somebody is late who could be given something, nobody else is given a place.
+// serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who
+// keep it from now on. While somebody is late who could be given something, nobody else is given a place.
 func (pl *Planner) serveInOrder(now quantity.Instant) {
 	before := pl.order.worthy
 	pl.order.worthy = pl.order.spareWorthy[:0]
@@ -476,7 +478,8 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 		return quantity.Never
 	}
 	v := h.job.View()
-	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: h.place.smallest().Class().Capacity, Speed: h.place.Speed, Start: h.place.Start, End: h.place.End})
+	p, r := atomizer.Fit(&v, atomizer.Window{Capacity: h.place.smallest().Class().Capacity, Speed: h.place.Speed, Start: h.place.Start,
+		End: h.place.End})
 	if r.Why != atomizer.Interested { // place and piece are not of one mind: what is asked for is never empty
 		h.job.CountRefusal(r, now)
 		h.job.refusedAt, h.job.searchedIn = now, 0
@@ -562,8 +565,8 @@ func (pl *Planner) Place(s *Slice, placed market.Placed) {
 // Moved invalidates the list of nodes: a slice belongs to another one than before.
 func (pl *Planner) Moved() { pl.survey.nodesStale = true }
 
-// Offer is the earliest place that a guest could have from an instant on around those of all other reserved jobs. worthy: it would be kept, if nobody comes in between. It changes nothing
-// that is decided.
+// Offer is the earliest place that a guest could have from an instant on around those of all other reserved jobs. worthy: it would be
+// kept, if nobody comes in between. It changes nothing that is decided.
 func (pl *Planner) Offer(now, from quantity.Instant, j *Job) (p Placement, worthy, found bool) {
 	p, found = pl.survey.search(from, j, pl.survey.list(), func(s *Slice) []protocol.Gap { return s.beside(now, j) })
 	if !found || !pl.order.byIndex || j.rank > 0 || pl.floor.Due(j.Submitted(), j.Spec()) <= now {

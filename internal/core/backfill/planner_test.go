@@ -87,8 +87,9 @@ func (x *fake) Job(job.ID) *Job                          { return x.job }
 // alone is a planner with one rigid job of a minute and one slice, and nothing around it.
 func alone(gaps ...protocol.Gap) (x *fake, pl *Planner, j *Job, s *Slice) {
 	x = &fake{gaps: gaps, rigidJob: rigidJob{&job.Spec{
-		Name: "a", Queue: "default", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, MaxFailures: 3, Deadline: quantity.Never,
-		Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{1 << 20}}},
+		Name: "a", Queue: "default", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, MaxFailures: 3,
+		Deadline: quantity.Never,
+		Safe:     trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{1 << 20}}},
 	}}}
 	floor := market.NewFloor(market.FloorConfig{Policy: fifo.Policy{}}, nil)
 	x.floor.Supply = (*fakeSlice)(x)
@@ -109,7 +110,8 @@ func TestAPlannerStandsAlone(t *testing.T) {
 	if p, ok := j.Placement(); !ok || p.Start != later || wake != later || len(x.sent) != 1 || x.sent[0].Kind != protocol.Reserve {
 		t.Fatalf("it is placed at %+v (%v), looked at again at %v, and %+v was sent", p, ok, wake, x.sent)
 	}
-	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Body.(*protocol.Booking).Reservation.Start, End: x.sent[0].Body.(*protocol.Booking).Reservation.End}}
+	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a",
+		Start: x.sent[0].Body.(*protocol.Booking).Reservation.Start, End: x.sent[0].Body.(*protocol.Booking).Reservation.End}}
 	pl.Seen(s)
 	if at, r := pl.ReservedFor("a"); at != s || r.ID != 7 || !pl.Holds(s) || pl.Unanswered() != quantity.Never {
 		t.Fatalf("%+v is reserved on %v", r, at)
@@ -120,21 +122,23 @@ func TestAPlannerStandsAlone(t *testing.T) {
 	}
 }
 
-// TestWhatTheLastJobLeavesIsWithdrawn: it is cancelled while a place is reserved for it. That is given back, and asked back again as long as a view
-// shows it; then nothing is looked at, and whoever comes next is placed by what the slice is like by then.
+// TestWhatTheLastJobLeavesIsWithdrawn: it is cancelled while a place is reserved for it. That is given back, and asked back again as long
+// as a view shows it; then nothing is looked at, and whoever comes next is placed by what the slice is like by then.
 func TestWhatTheLastJobLeavesIsWithdrawn(t *testing.T) {
 	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
 	x, pl, j, s := alone(protocol.Gap{Start: later, End: quantity.Never})
 	x.job = j
 	pl.Plan(now, nil)
-	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a", Start: x.sent[0].Body.(*protocol.Booking).Reservation.Start, End: x.sent[0].Body.(*protocol.Booking).Reservation.End}}
+	x.reserved = []protocol.Reservation{{ID: 7, Kind: protocol.ForRigid, Job: "a",
+		Start: x.sent[0].Body.(*protocol.Booking).Reservation.Start, End: x.sent[0].Body.(*protocol.Booking).Reservation.End}}
 	pl.Seen(s)
 	pl.Plan(now, nil)
 	x.sent, x.gone = nil, true
 	pl.InvalidateJob(j)
 	pl.UpdateLine()
 	pl.Plan(now, nil)
-	if _, ok := j.Placement(); ok || len(x.sent) != 1 || x.sent[0].Kind != protocol.Unreserve || x.sent[0].Body.(*protocol.Booking).Reservation.ID != 7 {
+	if _, ok := j.Placement(); ok || len(x.sent) != 1 || x.sent[0].Kind != protocol.Unreserve ||
+		x.sent[0].Body.(*protocol.Booking).Reservation.ID != 7 {
 		t.Fatalf("it is placed: %v, and %+v was sent", ok, x.sent)
 	}
 	now = now.Add(2 * time.Second)
@@ -271,8 +275,8 @@ func TestNobodyIsPlacedAnewInDoubt(t *testing.T) {
 	}
 }
 
-// TestWhoIsServedFirstNowIsNotKeptBehindOthers: a gang that has become late goes before one that was ahead of it, and takes the place that was the other's,
-// though no slice has changed.
+// TestWhoIsServedFirstNowIsNotKeptBehindOthers: a gang that has become late goes before one that was ahead of it, and takes the place that
+// was the other's, though no slice has changed.
 func TestWhoIsServedFirstNowIsNotKeptBehindOthers(t *testing.T) {
 	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
 	x, pl, a, _ := alone(protocol.Gap{Start: later, End: quantity.Never})

@@ -18,8 +18,8 @@ type withdrawal struct {
 	again quantity.Instant
 }
 
-// bookings are what nodes were asked to reserve for rigid jobs, and to withdraw. What is pending is in the list and with its slice, until a view
-// shows it, its node refuses, or its time is over; a withdrawal that is not seen yet is not asked for again.
+// bookings are what nodes were asked to reserve for rigid jobs, and to withdraw. What is pending is in the list and with its slice, until
+// a view shows it, its node refuses, or its time is over; a withdrawal that is not seen yet is not asked for again.
 type bookings struct {
 	sale       Sale
 	survey     *survey
@@ -57,7 +57,8 @@ func (b *bookings) reserve(now quantity.Instant, h *reservation, out *protocol.O
 		return wake
 	}
 	for _, s := range h.place.Slices {
-		if s.keeps(h) || h.job.Guest != nil && s.takenBy(h.job.Name()) || slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }) {
+		if s.keeps(h) || h.job.Guest != nil && s.takenBy(h.job.Name()) ||
+			slices.ContainsFunc(s.pending, func(p *pending) bool { return p.job == h.job.Name() }) {
 			continue
 		}
 		switch clear := s.clearAt(now, h); {
@@ -70,10 +71,13 @@ func (b *bookings) reserve(now quantity.Instant, h *reservation, out *protocol.O
 		}
 		h.job.reservedAt = now
 		id := b.sale.NewAsk()
-		b.addPending(&pending{ask: id, job: h.job.Name(), slice: s, start: h.place.Start, end: h.place.End, expires: now.Add(b.ttl), version: s.Version()})
+		b.addPending(&pending{ask: id, job: h.job.Name(), slice: s, start: h.place.Start, end: h.place.End, expires: now.Add(b.ttl),
+			version: s.Version()})
 		b.sale.Send(protocol.Message{
-			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Body: &protocol.Booking{Ask: id, Slice: s.Name(),
-				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.Name(), Start: h.place.Start, End: h.place.End, Job: h.job.Name(), Source: "backfill"}}, Job: h.job.Name(),
+			Kind: protocol.Reserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())},
+			Body: &protocol.Booking{Ask: id, Slice: s.Name(),
+				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: s.Name(), Start: h.place.Start, End: h.place.End,
+					Job: h.job.Name(), Source: "backfill"}}, Job: h.job.Name(),
 		}, out)
 	}
 	return wake
@@ -82,8 +86,8 @@ func (b *bookings) reserve(now quantity.Instant, h *reservation, out *protocol.O
 // clearFor says whether no other job's reservation, seen or asked for, is in the way of a reserved job's placement.
 func (s *Slice) clearFor(now quantity.Instant, h *reservation) bool { return s.clearAt(now, h) <= now }
 
-// clearAt is when that will be so if nobody does anything: what is in the way is withdrawn already, or will be when it is seen, and else ends by the
-// clock. Never: by the clock alone not.
+// clearAt is when that will be so if nobody does anything: what is in the way is withdrawn already, or will be when it is seen, and else
+// ends by the clock. Never: by the clock alone not.
 func (s *Slice) clearAt(now quantity.Instant, h *reservation) quantity.Instant {
 	at := now
 	reserved := s.Reserved()
@@ -119,7 +123,8 @@ func (b *bookings) withdraw(now quantity.Instant, served []reservation, out *pro
 			}
 			b.withdrawals = append(b.withdrawals, withdrawal{id: r.ID, slice: s, again: now.Add(b.retry)})
 			b.sale.Send(protocol.Message{
-				Kind: protocol.Unreserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Job: r.Job, Body: &protocol.Booking{Reservation: &protocol.Reservation{ID: r.ID}},
+				Kind: protocol.Unreserve, To: protocol.Address{Role: protocol.Node, ID: string(s.Node())}, Job: r.Job,
+				Body: &protocol.Booking{Reservation: &protocol.Reservation{ID: r.ID}},
 			}, out)
 		}
 	}

@@ -86,8 +86,8 @@ func (x *search) look(chosen []*parkSlice) {
 	}
 }
 
-// TestAGangIsPlacedAsCloseAsItCanBe: a place is found iff there is one, on the closest level that has any, no later than the earliest there, and
-// on no more nodes than needed at that time on one speed; all choices of slices are tried beside it.
+// TestAGangIsPlacedAsCloseAsItCanBe: a place is found iff there is one, on the closest level that has any, no later than the earliest
+// there, and on no more nodes than needed at that time on one speed; all choices of slices are tried beside it.
 func TestAGangIsPlacedAsCloseAsItCanBe(t *testing.T) {
 	met := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -116,13 +116,15 @@ func TestAGangIsPlacedAsCloseAsItCanBe(t *testing.T) {
 				want.choose(0, nil)
 			}
 			if ok != want.found || ok && (got.Level != want.level || got.rank() != want.rank) {
-				rt.Fatalf("at %d, %d slices within one %v: %v on level %v, %s; want %v on %v by %d", p.now, j.width(), j.Spec().Topology, ok, got.Level, shown(&got), want.found, want.level, want.rank)
+				rt.Fatalf("at %d, %d slices within one %v: %v on level %v, %s; want %v on %v by %d", p.now, j.width(), j.Spec().Topology,
+					ok, got.Level, shown(&got), want.found, want.level, want.rank)
 			}
 			if !ok {
 				met["none"]++
 				continue
 			}
-			if nodes := max(1, got.nodes); len(j.Spec().Speeds) == 0 && j.Spec().Walltime > 0 && got.Level > job.SameNode && nodes != want.nodes {
+			if nodes := max(1, got.nodes); len(j.Spec().Speeds) == 0 && j.Spec().Walltime > 0 && got.Level > job.SameNode &&
+				nodes != want.nodes {
 				rt.Fatalf("at %d, %d slices on %d nodes, could be on %d: %s", p.now, j.width(), nodes, want.nodes, shown(&got))
 			}
 			met[got.Level.String()]++

@@ -162,8 +162,8 @@ func (v *survey) findFits(now quantity.Instant, j *Job) {
 	}
 }
 
-// stillAvailable reports whether the placement that a job had is still free. Of a slice in doubt nobody knows: there it counts as free if it
-// was reserved.
+// stillAvailable reports whether the placement that a job had is still free. Of a slice in doubt nobody knows: there it counts as free if
+// it was reserved.
 func (v *survey) stillAvailable(now quantity.Instant, j *Job) bool {
 	p := &j.place
 	p.Speed = math.MaxInt64
@@ -325,7 +325,8 @@ func (v *survey) earliest(now quantity.Instant, j *Job) (best Placement, found b
 
 // visit is the better one of best and of the earliest place on the nodes of a list of openings, in whose order no place is better than
 // what its opening promises, nor that better than what was promised before. A tie goes to the first node.
-func (v *survey) visit(now quantity.Instant, j *Job, speed int64, list func(func(opening) bool), best Placement, found bool) (Placement, bool) {
+func (v *survey) visit(now quantity.Instant, j *Job, speed int64, list func(func(opening) bool), best Placement, found bool) (Placement,
+	bool) {
 	for o := range list {
 		if found {
 			at := best.Slices[0].node
@@ -334,7 +335,8 @@ func (v *survey) visit(now quantity.Instant, j *Job, speed int64, list func(func
 			}
 			start := max(now, o.start)
 			bound := Placement{Start: start, End: endAt(j.Spec(), start, speed)}
-			if cmp.Or(cmp.Compare(bound.rank(), best.rank()), cmp.Compare(o.largest, best.largest()), cmp.Compare(start, best.Start), cmp.Compare(o.node.at, at.at)) > 0 {
+			if cmp.Or(cmp.Compare(bound.rank(), best.rank()), cmp.Compare(o.largest, best.largest()), cmp.Compare(start, best.Start),
+				cmp.Compare(o.node.at, at.at)) > 0 {
 				break
 			}
 		}
@@ -355,7 +357,8 @@ func (v *survey) findWays(j *Job) bool {
 	x.ways = x.ways[:0]
 	spec, width := j.Spec(), j.width()
 	for _, c := range v.floor.Classes() {
-		if speed := c.SpeedOf(spec); v.fits[c.At()] && !slices.ContainsFunc(x.ways, func(w way) bool { return width > 1 && w.speed == speed }) {
+		if speed := c.SpeedOf(spec); v.fits[c.At()] &&
+			!slices.ContainsFunc(x.ways, func(w way) bool { return width > 1 && w.speed == speed }) {
 			x.ways = append(x.ways, way{speed: speed})
 			if width == 1 {
 				x.ways[len(x.ways)-1].kind = v.single(c.At())
@@ -524,7 +527,8 @@ func (v *survey) earliestOf(now quantity.Instant, spec *job.Spec, rooms []room) 
 	return best, found
 }
 
-// lend finds the earliest place of a guest from an instant on, as close together as it can be. Openings are by the present, and not looked at.
+// lend finds the earliest place of a guest from an instant on, as close together as it can be. Openings are by the present, and not looked
+// at.
 func (v *survey) lend(from quantity.Instant, j *Job) (Placement, bool) {
 	best, found := v.scan(from, j)
 	if !found {

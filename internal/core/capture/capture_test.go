@@ -63,7 +63,8 @@ func TestACaptureIsOfOneInstant(t *testing.T) {
 		var got []protocol.Fact
 		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
 			pick := func() *counter { return rapid.SampledFrom(s.list).Draw(rt, "part") }
-			switch op := rapid.SampledFrom([]string{"add", "change", "change", "remove", "take", "take", "begin", "release"}).Draw(rt, "op"); {
+			switch op := rapid.SampledFrom([]string{"add", "change", "change", "remove", "take", "take", "begin", "release"}).Draw(rt,
+				"op"); {
 			case op == "add":
 				s.add()
 			case op == "change" && len(s.list) > 0:

@@ -39,7 +39,8 @@ func (h Hash) Int(vs ...int64) Hash {
 func (h Hash) Text(s string) Hash {
 	h = h.word(uint64(len(s)))
 	for ; len(s) >= 8; s = s[8:] {
-		h = h.word(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56)
+		h = h.word(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(
+			s[6])<<48 | uint64(s[7])<<56)
 	}
 	if len(s) > 0 {
 		rest := uint64(0)

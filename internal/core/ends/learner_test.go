@@ -71,7 +71,8 @@ func TestCoverage(t *testing.T) {
 					t.Errorf("%s, theta %d, %s: %.3f of %d bets failed", name, theta, when, failed, bets)
 				}
 				if share := float64(cut) / float64(kept); most && (share > want || kept == 0) {
-					t.Errorf("%s, theta %d, %s: %.3f of %d subjobs that kept to their bet were cut short, of %d", name, theta, when, share, kept, bets)
+					t.Errorf("%s, theta %d, %s: %.3f of %d subjobs that kept to their bet were cut short, of %d", name, theta, when, share,
+						kept, bets)
 				}
 			}
 			run("at first", 600, 100*time.Minute, .015, true)
@@ -227,7 +228,8 @@ func TestWhoSavesLosesNothing(t *testing.T) {
 func TestKindsAreBounded(t *testing.T) {
 	l := ends.New(100_000)
 	for i := range 3 * ends.MostKinds {
-		p := place{Learner: l, now: quantity.Instant(i) * quantity.Instant(time.Hour), source: string(rune('a'+i%26)) + "/" + string(rune('a'+i/26))}
+		p := place{Learner: l, now: quantity.Instant(i) * quantity.Instant(time.Hour), source: string(rune('a'+i%26)) + "/" +
+			string(rune('a'+i/26))}
 		p.idle(time.Minute)
 		p.idle(time.Minute)
 	}

@@ -34,7 +34,8 @@ const (
 	Corrupt
 )
 
-var names = [...]string{"unknown", "invalid", "not found", "exists", "conflict", "denied", "exhausted", "unavailable", "unsupported", "corrupt"}
+var names = [...]string{"unknown", "invalid", "not found", "exists", "conflict", "denied", "exhausted", "unavailable", "unsupported",
+	"corrupt"}
 
 // String is the kind's name in messages.
 func (k Kind) String() string {

@@ -44,7 +44,8 @@ func TestWhatIsOverLeavesInItsTime(t *testing.T) {
 		t.Errorf("%d are left", tray.Len())
 	}
 	var none *filing.Tray[int]
-	if s := none.Put(nil, 1, 0); s != nil || none.Drop(s) != nil || none.Due(second(1)) != nil || none.Wake() != quantity.Never || none.Len() != 0 {
+	if s := none.Put(nil, 1, 0); s != nil || none.Drop(s) != nil || none.Due(second(1)) != nil || none.Wake() != quantity.Never ||
+		none.Len() != 0 {
 		t.Error("without an archive something leaves")
 	}
 }

@@ -23,7 +23,8 @@ func TestALevelKeepsItsBoundAgainstAnAdversary(t *testing.T) {
 			if l.Saw(missed); missed {
 				misses++
 			}
-			if l.Moved+l.Theta*forecast.One <= -l.Gamma*forecast.One || l.Moved+l.Theta*forecast.One >= (forecast.One+l.Gamma)*forecast.One {
+			if l.Moved+l.Theta*forecast.One <= -l.Gamma*forecast.One ||
+				l.Moved+l.Theta*forecast.One >= (forecast.One+l.Gamma)*forecast.One {
 				t.Fatalf("the level has left its range: %+v", l)
 			}
 		}
@@ -163,7 +164,8 @@ func TestATrackersSteps(t *testing.T) {
 	for i, c := range []struct {
 		observed, bound quantity.Amount
 		ok, missed      bool
-	}{{1000, 1000, true, false}, {951, 950, true, true}, {1400, 1400, true, false}, {1351, 1350, true, true}, {1801, 1800, true, true}, {9999, math.MaxInt64, false, false}} {
+	}{{1000, 1000, true, false}, {951, 950, true, true}, {1400, 1400, true, false}, {1351, 1350, true, true}, {1801, 1800, true, true},
+		{9999, math.MaxInt64, false, false}} {
 		bound, ok := tr.Upper(1000)
 		if missed := tr.Saw(c.observed, bound, ok); bound != c.bound || ok != c.ok || missed != c.missed {
 			t.Errorf("step %d: bound %d, %v, missed %v; want %d, %v, %v", i, bound, ok, missed, c.bound, c.ok, c.missed)

@@ -21,7 +21,8 @@ func TestEveryFieldOfARunMovesTheDigest(t *testing.T) {
 // others another.
 func TestTheDigestIsOfWhatIsRemembered(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) forecast.Run {
-		return forecast.Run{Peaks: rapid.SliceOfN(rapid.Map(rapid.Int64Range(0, 3), func(v int64) quantity.Amount { return quantity.Amount(v) }), 0, 3).Draw(t, "peaks")}
+		return forecast.Run{Peaks: rapid.SliceOfN(rapid.Map(rapid.Int64Range(0, 3),
+			func(v int64) quantity.Amount { return quantity.Amount(v) }), 0, 3).Draw(t, "peaks")}
 	})
 	sum := func(r *forecast.Runs) uint64 { return r.Mix(digest.New()).Sum() }
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,7 +11,9 @@ import (
 
 func TestSmallestIsThatOfASortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) quantity.Amount { return quantity.Amount(rapid.Int64Range(-3, 30).Draw(t, "x")) }), 1, 40).Draw(t, "list")
+		list := rapid.SliceOfN(
+			rapid.Custom(func(t *rapid.T) quantity.Amount { return quantity.Amount(rapid.Int64Range(-3, 30).Draw(t, "x")) }), 1, 40).Draw(t,
+			"list")
 		k := rapid.IntRange(-1, len(list)+3).Draw(t, "k")
 		sorted := slices.Sorted(slices.Values(list))
 		if got, want := smallest(slices.Clone(list), k), sorted[max(0, min(k, len(list))-1)]; got != want {

@@ -48,7 +48,8 @@ func TestTheRangeGoesByWhatHasPassed(t *testing.T) {
 	now := quantity.Instant(time.Hour)
 	l.Tell(&told, now, time.Minute)
 	early, late := l.Range(now, told)
-	if e, f := l.Range(now, Plain(now, time.Minute)); e != early || f != late || early != now.Add(told.low) || late != now.Add(told.high) || early >= late {
+	if e, f := l.Range(now, Plain(now, time.Minute)); e != early || f != late || early != now.Add(told.low) || late != now.Add(told.high) ||
+		early >= late {
 		t.Errorf("from %v to %v, a stranger from %v to %v", early.Sub(now), late.Sub(now), e.Sub(now), f.Sub(now))
 	}
 	for far := time.Duration(0); far < time.Hour; far += time.Minute {

@@ -108,7 +108,8 @@ func (c *Course) Over() bool {
 // severity ranks how a member ended. The trouble of a node outweighs what its peers made of it: that is nobody's failure.
 func severity(o job.Outcome) int {
 	for i, x := range [...]job.Outcome{
-		job.Done, job.Stopped, job.Yielded, job.DeadlineKilled, job.ExitFailed, job.StartFailed, job.LimitKilled, job.MemoryKilled, job.Lost, job.NodeFailed,
+		job.Done, job.Stopped, job.Yielded, job.DeadlineKilled, job.ExitFailed, job.StartFailed, job.LimitKilled, job.MemoryKilled,
+		job.Lost, job.NodeFailed,
 	} {
 		if x == o {
 			return i

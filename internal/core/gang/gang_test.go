@@ -26,18 +26,23 @@ func TestHowAGangEnds(t *testing.T) {
 		none         bool
 		want         job.Outcome
 	}{
-		"nothing heard":                   {members: []heard{{}, {}}},
-		"both run":                        {members: []heard{{leased: true}, {leased: true}}},
-		"one done, one runs":              {members: []heard{{outcome: job.Done}, {leased: true}}},
-		"both done":                       {members: []heard{{outcome: job.Done}, {leased: true, outcome: job.Done}}, over: true, want: job.Done},
-		"one failed, one runs":            {members: []heard{{leased: true}, {outcome: job.ExitFailed}}, broken: true},
-		"one failed, one stopped":         {members: []heard{{outcome: job.Stopped}, {outcome: job.ExitFailed}}, over: true, broken: true, want: job.ExitFailed},
-		"a lapsed hold, one asked":        {members: []heard{{}, {refused: "lapsed"}}, broken: true},
-		"a lapsed hold, one runs":         {members: []heard{{leased: true}, {refused: "lapsed"}}, broken: true},
-		"a lapsed hold, one failed by it": {members: []heard{{outcome: job.ExitFailed}, {refused: "lapsed"}}, over: true, broken: true, none: true},
-		"all lapsed":                      {members: []heard{{refused: "x"}, {refused: "x"}}, over: true, broken: true, none: true},
-		"a node in trouble":               {members: []heard{{outcome: job.ExitFailed}, {outcome: job.NodeFailed}}, over: true, broken: true, want: job.NodeFailed},
-		"lost, and its peer failed by it": {members: []heard{{outcome: job.Lost}, {outcome: job.ExitFailed}, {outcome: job.Done}}, over: true, broken: true, want: job.Lost},
+		"nothing heard":      {members: []heard{{}, {}}},
+		"both run":           {members: []heard{{leased: true}, {leased: true}}},
+		"one done, one runs": {members: []heard{{outcome: job.Done}, {leased: true}}},
+		"both done": {members: []heard{{outcome: job.Done}, {leased: true, outcome: job.Done}}, over: true,
+			want: job.Done},
+		"one failed, one runs": {members: []heard{{leased: true}, {outcome: job.ExitFailed}}, broken: true},
+		"one failed, one stopped": {members: []heard{{outcome: job.Stopped}, {outcome: job.ExitFailed}}, over: true, broken: true,
+			want: job.ExitFailed},
+		"a lapsed hold, one asked": {members: []heard{{}, {refused: "lapsed"}}, broken: true},
+		"a lapsed hold, one runs":  {members: []heard{{leased: true}, {refused: "lapsed"}}, broken: true},
+		"a lapsed hold, one failed by it": {members: []heard{{outcome: job.ExitFailed}, {refused: "lapsed"}}, over: true, broken: true,
+			none: true},
+		"all lapsed": {members: []heard{{refused: "x"}, {refused: "x"}}, over: true, broken: true, none: true},
+		"a node in trouble": {members: []heard{{outcome: job.ExitFailed}, {outcome: job.NodeFailed}}, over: true,
+			broken: true, want: job.NodeFailed},
+		"lost, and its peer failed by it": {members: []heard{{outcome: job.Lost}, {outcome: job.ExitFailed}, {outcome: job.Done}},
+			over: true, broken: true, want: job.Lost},
 	} {
 		g := gang.NewCourse(len(c.members))
 		for i, m := range c.members {

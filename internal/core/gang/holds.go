@@ -26,7 +26,8 @@ type Holds struct {
 // NewHolds begins with members that hold nothing, in order of node id.
 func NewHolds(members []protocol.Member) *Holds {
 	for i := 1; i < len(members); i++ {
-		invariant.Check(members[i-1].Node < members[i].Node, "a gang's members are asked in order of node id, and %q comes before %q", members[i-1].Node, members[i].Node)
+		invariant.Check(members[i-1].Node < members[i].Node, "a gang's members are asked in order of node id, and %q comes before %q",
+			members[i-1].Node, members[i].Node)
 	}
 	return &Holds{members: slices.Clone(members)}
 }

@@ -66,7 +66,8 @@ func (a *archiving) took(out *protocol.Out, todo *[]protocol.Message) (said []pr
 		case m.Kind == protocol.File:
 			a.parts[m.Job] = m
 			a.counted++
-			*todo = append(*todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{Count: uint64(a.counted)}})
+			*todo = append(*todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation,
+				Body: &protocol.Archival{Count: uint64(a.counted)}})
 		case m.Kind == protocol.Purge:
 			if a.parts[m.Job].Generation < m.Generation {
 				delete(a.parts, m.Job)
@@ -106,7 +107,8 @@ func (a *archiving) check(cfg Config) {
 	}
 	jobs, changes := a.g.Archived()
 	if jobs != only || changes != a.changes {
-		a.t.Fatalf("the gate counts %d archived jobs and %d changes, the archive alone has %d and counted %d", jobs, changes, only, a.changes)
+		a.t.Fatalf("the gate counts %d archived jobs and %d changes, the archive alone has %d and counted %d", jobs, changes, only,
+			a.changes)
 	}
 }
 
@@ -189,7 +191,8 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 	}
 	leave := func(of job.Generation) {
 		t.Helper()
-		step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "a", Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: now}})
+		step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "a", Epoch: 1, Generation: of,
+			Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: now}})
 		out := step(protocol.Message{Kind: protocol.Tick})
 		for _, m := range out.Effects {
 			if m.Kind == protocol.File {
@@ -199,7 +202,8 @@ func TestAnArchivedLifeGoesByItself(t *testing.T) {
 		if got := said(out, protocol.File, protocol.Archive); !slices.Equal(got, []job.Generation{of}) {
 			t.Fatalf("life %d leaves: %v is filed", of, got)
 		}
-		step(protocol.Message{Kind: protocol.Archived, From: theArchive, Job: "a", Generation: of, Body: &protocol.Archival{Count: uint64(of)}})
+		step(protocol.Message{Kind: protocol.Archived, From: theArchive, Job: "a", Generation: of,
+			Body: &protocol.Archival{Count: uint64(of)}})
 		if g.Life("a") != 0 {
 			t.Fatalf("life %d is here still", of)
 		}

@@ -20,7 +20,8 @@ func crowded(b *testing.B, n int) (g *Gate, each, objects float64) {
 	runtime.ReadMemStats(&before)
 	for i := range n {
 		id := job.ID(fmt.Sprintf("j%x", uint32(i)*2654435761))
-		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: spec, Request: "r", Digest: "d", Zone: "z", Epoch: 1, Generation: 1, At: 1})
+		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: spec, Request: "r", Digest: "d", Zone: "z", Epoch: 1,
+			Generation: 1, At: 1})
 		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
 	}
 	runtime.GC()
@@ -36,7 +37,8 @@ func BenchmarkStep(b *testing.B) {
 			g, each, objects := crowded(b, n)
 			var out protocol.Out
 			g.Recover(1e9, &out)
-			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
+			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"},
+				protocol.Address{Role: protocol.Person}
 			of := job.Generation(1)
 			for i := 0; b.Loop(); i++ {
 				id := job.ID(fmt.Sprintf("x%x", uint32(i)*2654435761))
@@ -44,12 +46,15 @@ func BenchmarkStep(b *testing.B) {
 				for step := range 6 {
 					switch step {
 					case 0:
-						m = protocol.Message{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Digest: "d", Spec: &job.Spec{Name: id, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1}}}
+						m = protocol.Message{Kind: protocol.Submit, From: person,
+							Body: &protocol.Submission{Digest: "d", Spec: &job.Spec{Name: id, Queue: DefaultQueue, Kind: job.Items,
+								Total: 1, Grid: 1}}}
 					case 1:
 						of = g.Life(id)
 						m = protocol.Message{Kind: protocol.Adopted, From: zone, Job: id, Epoch: 1, Generation: of}
 					case 2:
-						m = protocol.Message{Kind: protocol.Closed, From: zone, Job: id, Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Finished}, At: now}}
+						m = protocol.Message{Kind: protocol.Closed, From: zone, Job: id, Epoch: 1, Generation: of,
+							Body: &protocol.Closing{Verdict: job.Verdict{State: job.Finished}, At: now}}
 					case 3:
 						m = protocol.Message{Kind: protocol.Delete, From: person, Job: id, Body: &protocol.Deletion{}}
 					case 4:
@@ -77,7 +82,8 @@ func BenchmarkStepOfAny(b *testing.B) {
 			g, _, _ := crowded(b, n)
 			var out protocol.Out
 			g.Recover(1e9, &out)
-			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
+			now, zone, person := quantity.Instant(1e9), protocol.Address{Role: protocol.Zone, ID: "z"},
+				protocol.Address{Role: protocol.Person}
 			names := make([]job.ID, 4096)
 			steps := 0
 			for i := 0; b.Loop(); i++ {
@@ -90,7 +96,8 @@ func BenchmarkStepOfAny(b *testing.B) {
 				}
 				id, flag := names[i%len(names)], i/n%2 == 0
 				for _, m := range []protocol.Message{
-					{Kind: protocol.PauseJob, From: person, Job: id, Body: &protocol.Pause{Held: flag}}, {Kind: protocol.PauseJob, From: zone, Job: id, Generation: 1, Body: &protocol.Pause{Held: flag}},
+					{Kind: protocol.PauseJob, From: person, Job: id, Body: &protocol.Pause{Held: flag}},
+					{Kind: protocol.PauseJob, From: zone, Job: id, Generation: 1, Body: &protocol.Pause{Held: flag}},
 				} {
 					out.Reset()
 					now = now.Add(1000)
@@ -115,9 +122,11 @@ func BenchmarkDraw(b *testing.B) {
 			var out protocol.Out
 			for i := range n {
 				stock := &protocol.Stock{}
-				m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: fmt.Sprint("n", i)}, Body: stock}
+				m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: fmt.Sprint("n", i)},
+					Body: stock}
 				for k := range 4 {
-					stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(i, "/", k)), Profile: fmt.Sprint(k % 2), Capacity: trp.Vector{quantity.Amount(1+k%2) << 30}, Speed: 1000})
+					stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(i, "/", k)), Profile: fmt.Sprint(k % 2),
+						Capacity: trp.Vector{quantity.Amount(1+k%2) << 30}, Speed: 1000})
 				}
 				g.Step(1, m, &out)
 			}

@@ -18,7 +18,8 @@ import (
 
 // Config of a gate.
 type Config struct {
-	// ID of the gate, and all Gates with it: it has the jobs whose names are its own, and the first has the queues' settings. Both are empty for one alone.
+	// ID of the gate, and all Gates with it: it has the jobs whose names are its own, and the first has the queues' settings. Both are
+	// empty for one alone.
 	ID    job.GateID
 	Gates protocol.Gates
 	// Zones that are home to jobs, at least one. Their order is part of what queues' caps mean: new ones go last.
@@ -63,7 +64,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("gate: %q is none of the gates %v", c.ID, c.Gates))
 	}
 	if c.Retain < 0 || c.Retry < 0 || c.Horizon < 0 || c.MaxJobs < 0 {
-		errs = append(errs, fmt.Errorf("gate: retain %v, retry %v, horizon %v and maxJobs %d must not be negative", c.Retain, c.Retry, c.Horizon, c.MaxJobs))
+		errs = append(errs, fmt.Errorf("gate: retain %v, retry %v, horizon %v and maxJobs %d must not be negative", c.Retain, c.Retry,
+			c.Horizon, c.MaxJobs))
 	}
 	if c.Archive != nil {
 		errs = append(errs, c.Archive.Validate())

@@ -25,14 +25,16 @@ func (d *desk) without(zones ...gate.Zone) {
 
 // closed has the home of a job say how it ended.
 func (d *desk) closed(id job.ID, home string, s job.State) {
-	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAt(home), Job: id, Epoch: 1, Generation: d.g.Life(id), Body: &protocol.Closing{Verdict: job.Verdict{State: s}, At: d.now}})
+	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAt(home), Job: id, Epoch: 1, Generation: d.g.Life(id),
+		Body: &protocol.Closing{Verdict: job.Verdict{State: s}, At: d.now}})
 }
 
 // TestAZoneForgetsAJobOnce, whatever the archive brought back: one departure of a job from a zone stands, the last.
 func TestAZoneForgetsAJobOnce(t *testing.T) {
 	d := twoZones(t)
 	for epoch := range uint32(2) {
-		f := protocol.Fact{Kind: protocol.JobDeparted, Job: "j", Generation: job.Generation(epoch + 1), Zone: "a", Epoch: epoch + 1, Flag: true}
+		f := protocol.Fact{Kind: protocol.JobDeparted, Job: "j", Generation: job.Generation(epoch + 1), Zone: "a", Epoch: epoch + 1,
+			Flag: true}
 		d.facts = append(d.facts, f)
 		d.g.Apply(f)
 	}
@@ -81,7 +83,8 @@ func TestADrainedZoneLeaves(t *testing.T) {
 	d.report("n2", 512, 2048)
 	d.closed(late, "a", job.Cancelled)
 	life := d.g.Life(moved)
-	d.step(protocol.Message{Kind: protocol.Surrendered, From: zoneAt("a"), Job: moved, Epoch: 1, Generation: life, Body: &protocol.Record{Job: moved, Epoch: 1, Generation: life}})
+	d.step(protocol.Message{Kind: protocol.Surrendered, From: zoneAt("a"), Job: moved, Epoch: 1, Generation: life,
+		Body: &protocol.Record{Job: moved, Epoch: 1, Generation: life}})
 	d.step(protocol.Message{Kind: protocol.Adopted, From: zoneAt("b"), Job: moved, Epoch: 2, Generation: life})
 	if d.of(protocol.Forget, moved) == nil || d.wrote(protocol.JobDeparted, moved) {
 		t.Fatal("nobody has forgotten it yet")
@@ -119,7 +122,8 @@ func TestADrainedZoneLeaves(t *testing.T) {
 	d.call(protocol.Message{Kind: protocol.Requeue, Job: again, Body: &protocol.Requeueing{Request: "again"}})
 	d.call(protocol.Message{Kind: protocol.Cancel, Job: again, Body: &protocol.Cancellation{Request: "no"}})
 	home := d.g.Home(again)
-	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAt(string(home)), Job: again, Epoch: 2, Generation: d.g.Life(again), Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}})
+	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAt(string(home)), Job: again, Epoch: 2, Generation: d.g.Life(again),
+		Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}})
 	if d.of(protocol.ClosedAck, again) == nil || d.g.Home(again) != home {
 		t.Errorf("it was cancelled at %s, and is of %s; said %+v", home, d.g.Home(again), d.said)
 	}

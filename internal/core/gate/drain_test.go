@@ -17,7 +17,8 @@ func zoneAt(id string) protocol.Address { return protocol.Address{Role: protocol
 // drain asks for a zone to be drained.
 func (d *desk) drain(zone job.ZoneID) error {
 	d.t.Helper()
-	return d.call(protocol.Message{Kind: protocol.DrainZone, Body: &protocol.Draining{Request: "drain", Zone: zone}}).Body.(*protocol.Receipt).Err
+	return d.call(protocol.Message{Kind: protocol.DrainZone,
+		Body: &protocol.Draining{Request: "drain", Zone: zone}}).Body.(*protocol.Receipt).Err
 }
 
 // homed submits jobs until so many are at home in a zone, and returns them.
@@ -56,7 +57,8 @@ func TestAJobMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := d.of(protocol.Surrender, id)
-	if m == nil || m.To.ID != "a" || m.Epoch != 1 || !strings.Contains(m.Body.(*protocol.Moving).Text, "zone b") || d.of(protocol.Adopt, id) != nil {
+	if m == nil || m.To.ID != "a" || m.Epoch != 1 || !strings.Contains(m.Body.(*protocol.Moving).Text, "zone b") ||
+		d.of(protocol.Adopt, id) != nil {
 		t.Fatalf("the old home is told %+v", m)
 	}
 	if err := d.drain("b"); errkind.Of(err) != errkind.Conflict {
@@ -87,7 +89,8 @@ func TestAJobMoves(t *testing.T) {
 	if c := d.of(protocol.Cancel, id); c == nil || c.To.ID != "b" || c.Epoch != 2 {
 		t.Errorf("the new home ends it by %+v", c)
 	}
-	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAt("b"), Job: id, Epoch: 2, Generation: life, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}})
+	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAt("b"), Job: id, Epoch: 2, Generation: life,
+		Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}})
 	d.call(protocol.Message{Kind: protocol.Delete, Job: id, Body: &protocol.Deletion{Request: "x"}})
 	for range 2 { // the old home's word is not taken for the new one's
 		d.step(protocol.Message{Kind: protocol.Forgotten, From: zoneAt("a"), Job: id, Epoch: 1, Generation: life})
@@ -112,7 +115,8 @@ func TestAJobThatEndsWhileItMovesStays(t *testing.T) {
 	if err := d.drain("a"); err != nil {
 		t.Fatal(err)
 	}
-	closed := protocol.Message{Kind: protocol.Closed, From: zoneAt("a"), Job: id, Epoch: 1, Generation: life, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Failed}, At: d.now}}
+	closed := protocol.Message{Kind: protocol.Closed, From: zoneAt("a"), Job: id, Epoch: 1, Generation: life,
+		Body: &protocol.Closing{Verdict: job.Verdict{State: job.Failed}, At: d.now}}
 	for range 2 {
 		if d.step(closed); d.of(protocol.ClosedAck, id) == nil || d.g.Home(id) != "a" {
 			t.Fatalf("it has failed, at home in %q; said %+v", d.g.Home(id), d.said)
@@ -147,7 +151,8 @@ func TestAJobWithNowhereToGoWaits(t *testing.T) {
 		t.Error("it moves to a zone that could not run it")
 	}
 	d.report("n1", 512, 2048)
-	if adopt := d.of(protocol.Adopt, "large"); adopt == nil || adopt.To.ID != "a" || adopt.Epoch != 2 || adopt.Body.(*protocol.Adoption).Record != record {
+	if adopt := d.of(protocol.Adopt, "large"); adopt == nil || adopt.To.ID != "a" || adopt.Epoch != 2 ||
+		adopt.Body.(*protocol.Adoption).Record != record {
 		t.Errorf("a zone can run it now, and is told %+v", adopt)
 	}
 }

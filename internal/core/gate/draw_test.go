@@ -15,7 +15,8 @@ import (
 // drawing is a gate that draws among zones a and b, of one node each, by what they say of themselves.
 func drawing(t testing.TB) *desk {
 	cfg, err := search.Config{
-		Flow: flow.Config{Classes: flow.Classes{512 << 20, 2048 << 20}}, Zones: []search.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}},
+		Flow: flow.Config{Classes: flow.Classes{512 << 20, 2048 << 20}}, Zones: []search.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}},
+			{ID: "b", Nodes: []job.NodeID{"n2"}}},
 	}.Checked()
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +30,8 @@ func drawing(t testing.TB) *desk {
 
 // digest of a zone that has so much free of both classes.
 func (d *desk) digest(z flow.ZoneID, version uint64, free uint32) {
-	d.step(protocol.Message{Kind: protocol.ZoneDigest, From: d.search.At(z), Body: &flow.Digest{Zone: z, Alive: true, Version: version, At: d.now, Free: [flow.MaxClasses]uint32{free, free}}})
+	d.step(protocol.Message{Kind: protocol.ZoneDigest, From: d.search.At(z), Body: &flow.Digest{Zone: z, Alive: true, Version: version,
+		At: d.now, Free: [flow.MaxClasses]uint32{free, free}}})
 }
 
 func TestHomesFollowWhatZonesSay(t *testing.T) {
@@ -76,7 +78,8 @@ func TestATicketIsSentToALiveZoneOrHome(t *testing.T) {
 	e := &protocol.Errand{Ticket: flow.Ticket{ID: 7, Home: 0, Zone: 0, Draws: 1, Kind: flow.Lasting}}
 	again := protocol.Message{Kind: protocol.Redraw, From: protocol.Address{Role: protocol.Zone, ID: "a"}, Job: "j", Body: e}
 	d.step(again)
-	if m := d.find(protocol.Back); m == nil || m.To.ID != "a" || m.Body.(*protocol.Errand).Why != flow.NoZone || m.Body.(*protocol.Errand).Phase != flow.Parked {
+	if m := d.find(protocol.Back); m == nil || m.To.ID != "a" || m.Body.(*protocol.Errand).Why != flow.NoZone ||
+		m.Body.(*protocol.Errand).Phase != flow.Parked {
 		t.Fatalf("no zone is alive, and it says %+v", d.said)
 	}
 	if e.Phase != flow.Drawing {
@@ -97,7 +100,8 @@ func TestATicketIsSentToALiveZoneOrHome(t *testing.T) {
 func TestAZoneSpeaksForItself(t *testing.T) {
 	d := drawing(t)
 	for _, z := range []flow.ZoneID{1, 99} {
-		d.step(protocol.Message{Kind: protocol.ZoneDigest, From: d.search.At(0), Body: &flow.Digest{Zone: z, Alive: true, Version: 1 << 60, At: d.now, Free: [flow.MaxClasses]uint32{5, 5}}})
+		d.step(protocol.Message{Kind: protocol.ZoneDigest, From: d.search.At(0), Body: &flow.Digest{Zone: z, Alive: true, Version: 1 << 60,
+			At: d.now, Free: [flow.MaxClasses]uint32{5, 5}}})
 	}
 	if d.step(rigid(t, "j", 100, 1)); d.g.Home("j") != "" {
 		t.Errorf("home %q is drawn, and no zone has said a word of itself", d.g.Home("j"))
@@ -111,7 +115,8 @@ func TestAZoneSpeaksForItself(t *testing.T) {
 func TestAnAbsurdTicketIsNotDrawnFor(t *testing.T) {
 	d := drawing(t)
 	d.digest(0, 1, 5)
-	for name, x := range map[string]flow.Ticket{"home": {ID: 7, Home: 2}, "class": {ID: 7, Class: 2}, "phase": {ID: 7, Phase: flow.Landed}} {
+	for name, x := range map[string]flow.Ticket{"home": {ID: 7, Home: 2}, "class": {ID: 7, Class: 2},
+		"phase": {ID: 7, Phase: flow.Landed}} {
 		d.step(protocol.Message{Kind: protocol.Redraw, From: d.search.At(0), Job: "j", Body: &protocol.Errand{Ticket: x}})
 		if len(d.sent(protocol.Search))+len(d.sent(protocol.Back)) > 0 {
 			t.Errorf("%s: it says %+v", name, d.said)

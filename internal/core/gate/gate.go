@@ -1,9 +1,10 @@
 // Package gate is where jobs are accepted: it owns a job's spec, the queues, and which zone is a job's home under which
 // epoch. It is a deterministic state machine (see package protocol); durable state changes only in Apply.
 //
-// A gate is composed of what it owns: the jobs (gate/jobs), the queues' settings (gate/queues), the names that earlier lives have not left yet
-// (gate/names) and what slices were reported (gate/stock). People are answered at its desk (gate/desk). Where there are several zones, homes are
-// drawn (federation/homes) and zones may be drained (federation/drain). Its own is what passes between them, and between gate and homes.
+// A gate is composed of what it owns: the jobs (gate/jobs), the queues' settings (gate/queues), the names that earlier lives have not left
+// yet (gate/names) and what slices were reported (gate/stock). People are answered at its desk (gate/desk). Where there are several zones,
+// homes are drawn (federation/homes) and zones may be drained (federation/drain). Its own is what passes between them, and between gate
+// and homes.
 package gate
 
 import (
@@ -51,14 +52,16 @@ func New(cfg Config) (*Gate, error) {
 	cfg = cfg.withDefaults()
 	g := &Gate{
 		cfg: cfg, self: protocol.Address{Role: protocol.Gate, ID: string(cfg.ID)},
-		jobs: jobs.New(cfg.Retain, cfg.Retry, cfg.Archive), queues: queues.New(len(cfg.Zones), cfg.listeners(), cfg.Retry), stock: stock.New(cfg.Zones, cfg.Retry),
+		jobs: jobs.New(cfg.Retain, cfg.Retry, cfg.Archive), queues: queues.New(len(cfg.Zones), cfg.listeners(), cfg.Retry),
+		stock: stock.New(cfg.Zones, cfg.Retry),
 	}
 	g.names = names.New(g.self, cfg.Archive != nil, cfg.Retry)
 	if len(cfg.Zones) > 1 || cfg.Search != nil {
 		g.homes = homes.New(cfg.Zones, cfg.Horizon, g.stock, g.queues, g.Drained, cfg.Search)
 	}
 	g.desk = desk.New(desk.Config{
-		Self: g.self, Gates: cfg.Gates, Place: slices.Index(cfg.Gates, cfg.ID), Zones: len(cfg.Zones), Horizon: cfg.Horizon, MaxJobs: cfg.MaxJobs, External: cfg.External,
+		Self: g.self, Gates: cfg.Gates, Place: slices.Index(cfg.Gates, cfg.ID), Zones: len(cfg.Zones), Horizon: cfg.Horizon,
+		MaxJobs: cfg.MaxJobs, External: cfg.External,
 	}, desk.Parts{Jobs: g.jobs, Queues: g.queues, Names: g.names, Stock: g.stock, Homes: g.homes, Drained: g.Drained}, (*office)(g))
 	return g, nil
 }
@@ -156,7 +159,8 @@ func (g *Gate) applyJob(f *protocol.Fact) {
 	}
 }
 
-// tell has a job's home told what it has not confirmed; news is told at once. A job that waits for an earlier life to leave is told of then.
+// tell has a job's home told what it has not confirmed; news is told at once. A job that waits for an earlier life to leave is told of
+// then.
 func (g *Gate) tell(j *jobs.Job, news bool) {
 	somebody := j.Zone() != "" || g.waits(j)
 	g.jobs.Tell(j, !j.Known() && somebody && !j.Over() && !g.names.Leaves(j.ID()), news)
@@ -253,8 +257,8 @@ func (g *Gate) Home(id job.ID) job.ZoneID {
 	return j.Zone()
 }
 
-// Stray is the first job, by name, that is not over and whose home is none of the configured zones, if there is any: nothing may be decided then. What is over, or is
-// to be forgotten, may be of a drained zone that has left: it kept nothing of it.
+// Stray is the first job, by name, that is not over and whose home is none of the configured zones, if there is any: nothing may be
+// decided then. What is over, or is to be forgotten, may be of a drained zone that has left: it kept nothing of it.
 func (g *Gate) Stray() (id job.ID, home job.ZoneID, found bool) {
 	look := func(name job.ID, at job.ZoneID, kept bool) {
 		if g.gone(at) && (kept || !g.Drained(at)) && (!found || name < id) {

@@ -89,11 +89,13 @@ func (d *desk) call(m protocol.Message) protocol.Message {
 }
 
 func spec(t testing.TB, name string, mib int64) *job.Spec {
-	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: quantity.Amount(mib << 20)}}}, 100, 10_000)
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: quantity.Amount(mib << 20)}}}, 100,
+		10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &job.Spec{Name: job.ID(name), Queue: "default", Kind: job.Items, Total: 100, PerUnit: time.Second, Grid: 10, Parallelism: 1, Safe: table, MaxFailures: 3}
+	return &job.Spec{Name: job.ID(name), Queue: "default", Kind: job.Items, Total: 100, PerUnit: time.Second, Grid: 10, Parallelism: 1,
+		Safe: table, MaxFailures: 3}
 }
 
 func submit(t testing.TB, name, request, digest string) protocol.Message {
@@ -105,7 +107,8 @@ func TestExternalJobs(t *testing.T) {
 	d := newDesk(t)
 	m := submit(t, "a", "r1", "d1")
 	m.Body.(*protocol.Submission).Spec.External = true
-	if r := d.call(m); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "nobody asks agents here") || d.g.Life("a") != 0 {
+	if r := d.call(m); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid ||
+		!strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "nobody asks agents here") || d.g.Life("a") != 0 {
 		t.Errorf("where nobody asks agents: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	g, err := gate.New(gate.Config{Zones: gate.Alone("z"), External: true})
@@ -119,7 +122,8 @@ func TestExternalJobs(t *testing.T) {
 
 func TestALifeAtTheGate(t *testing.T) {
 	d := newDesk(t)
-	if r := d.call(submit(t, "a", "r1", "d1")); r.Body.(*protocol.Receipt).Err != nil || !r.Body.(*protocol.Receipt).Changed || r.Job != "a" {
+	if r := d.call(submit(t, "a", "r1", "d1")); r.Body.(*protocol.Receipt).Err != nil || !r.Body.(*protocol.Receipt).Changed ||
+		r.Job != "a" {
 		t.Fatalf("submit: %+v", r)
 	}
 	adopt := d.find(protocol.Adopt)
@@ -137,10 +141,13 @@ func TestALifeAtTheGate(t *testing.T) {
 	if d.find(protocol.Adopt) != nil {
 		t.Error("Adopt was answered and is repeated all the same")
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a", Body: &protocol.Cancellation{}}); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Cancel) == nil {
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a",
+		Body: &protocol.Cancellation{}}); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Cancel) == nil {
 		t.Errorf("cancel: %+v", r)
 	}
-	closed := protocol.Message{Kind: protocol.Closed, Job: "a", Epoch: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}, From: protocol.Address{Role: protocol.Zone, ID: "z"}}
+	closed := protocol.Message{Kind: protocol.Closed, Job: "a", Epoch: 1,
+		Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now},
+		From: protocol.Address{Role: protocol.Zone, ID: "z"}}
 	for range 2 {
 		if d.step(closed); d.find(protocol.ClosedAck) == nil {
 			t.Error("Closed must be acknowledged, however often it comes")
@@ -150,7 +157,8 @@ func TestALifeAtTheGate(t *testing.T) {
 		t.Errorf("the name is kept until the retention is over: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	d.now = d.now.Add(2 * time.Hour)
-	if d.step(protocol.Message{Kind: protocol.Tick}); d.find(protocol.Forget) == nil || d.find(protocol.Purge) == nil || d.g.Life("a") != 0 {
+	if d.step(protocol.Message{Kind: protocol.Tick}); d.find(protocol.Forget) == nil || d.find(protocol.Purge) == nil ||
+		d.g.Life("a") != 0 {
 		t.Error("after its retention a job is forgotten and its files are purged")
 	}
 	if r := d.call(submit(t, "a", "r9", "other")); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Adopt) != nil {
@@ -179,7 +187,8 @@ func TestWhatCanNeverRunIsToldSo(t *testing.T) {
 	slice := func(id string, mib int64) protocol.Slice {
 		return protocol.Slice{ID: job.SliceID(id), Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000}
 	}
-	d.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"}, Body: &protocol.Stock{Slices: []protocol.Slice{slice("small", 512), slice("large", 1024)}}})
+	d.step(protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: "n"},
+		Body: &protocol.Stock{Slices: []protocol.Slice{slice("small", 512), slice("large", 1024)}}})
 	rigid := spec(t, "r", 600)
 	rigid.Kind, rigid.Slices, rigid.Total, rigid.Walltime = job.Rigid, 2, 100, time.Hour
 	big := spec(t, "b", 2000)
@@ -205,7 +214,8 @@ func TestWhatCanNeverRunIsToldSo(t *testing.T) {
 			}
 		}
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Submit, Body: &protocol.Submission{Request: "r", Digest: "d", Spec: spec(t, "ok", 1000)}}); r.Body.(*protocol.Receipt).Err != nil {
+	if r := d.call(protocol.Message{Kind: protocol.Submit, Body: &protocol.Submission{Request: "r", Digest: "d",
+		Spec: spec(t, "ok", 1000)}}); r.Body.(*protocol.Receipt).Err != nil {
 		t.Error(r.Body.(*protocol.Receipt).Err)
 	}
 }
@@ -213,9 +223,11 @@ func TestWhatCanNeverRunIsToldSo(t *testing.T) {
 func TestQueues(t *testing.T) {
 	d := newDesk(t)
 	set := func(q protocol.Queue) error {
-		return d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "r", Queue: &q}}).Body.(*protocol.Receipt).Err
+		return d.call(protocol.Message{Kind: protocol.SetQueue,
+			Body: &protocol.QueueSetting{Request: "r", Queue: &q}}).Body.(*protocol.Receipt).Err
 	}
-	if err := set(protocol.Queue{Name: "x", Weight: 0, Cap: -1}); err == nil || !strings.Contains(err.Error(), "weight is 0") || !strings.Contains(err.Error(), "cap -1") {
+	if err := set(protocol.Queue{Name: "x", Weight: 0, Cap: -1}); err == nil || !strings.Contains(err.Error(), "weight is 0") ||
+		!strings.Contains(err.Error(), "cap -1") {
 		t.Errorf("every problem at once: %v", err)
 	}
 	if err := set(protocol.Queue{Name: "x", Weight: 2, MaxJobs: 1}); err != nil {
@@ -247,7 +259,8 @@ func TestWhateverIsSaid(t *testing.T) {
 			zone, person := protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Person}
 			d.step(rapid.SampledFrom([]protocol.Message{
 				{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Request: "r", Digest: name, Spec: spec(t, name, 100)}},
-				{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Request: "again", Digest: "other", Spec: spec(t, name, 200), Replace: true}},
+				{Kind: protocol.Submit, From: person, Body: &protocol.Submission{Request: "again", Digest: "other",
+					Spec: spec(t, name, 200), Replace: true}},
 				{Kind: protocol.Requeue, From: person, Job: job.ID(name), Body: &protocol.Requeueing{}},
 				{Kind: protocol.Delete, From: person, Job: job.ID(name), Body: &protocol.Deletion{}},
 				{Kind: protocol.Purged, Job: job.ID(name), Generation: of},
@@ -257,7 +270,8 @@ func TestWhateverIsSaid(t *testing.T) {
 				{Kind: protocol.PauseJob, From: person, Job: job.ID(name), Body: &protocol.Pause{Held: true}},
 				{Kind: protocol.PauseJob, From: person, Job: job.ID(name), Body: &protocol.Pause{}},
 				{Kind: protocol.PauseJob, From: zone, Job: job.ID(name), Body: &protocol.Pause{Held: true}},
-				{Kind: protocol.Closed, From: zone, Job: job.ID(name), Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Failed}, At: d.now}},
+				{Kind: protocol.Closed, From: zone, Job: job.ID(name), Epoch: 1, Generation: of,
+					Body: &protocol.Closing{Verdict: job.Verdict{State: job.Failed}, At: d.now}},
 				{Kind: protocol.Tick},
 				{Kind: protocol.SetQueue, From: person, Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: "q", Weight: 3}}},
 			}).Draw(rt, "message"))

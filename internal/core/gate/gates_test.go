@@ -34,7 +34,8 @@ type failing interface {
 var theZone = protocol.Address{Role: protocol.Zone, ID: "z"}
 
 func newGatehouse(t failing) *gatehouse {
-	h := &gatehouse{t: t, names: protocol.Gates{"a", "b", "c"}, gates: map[protocol.Address]*Gate{}, now: 1e9, zone: map[string]protocol.Queue{}}
+	h := &gatehouse{t: t, names: protocol.Gates{"a", "b", "c"}, gates: map[protocol.Address]*Gate{}, now: 1e9,
+		zone: map[string]protocol.Queue{}}
 	for _, id := range h.names {
 		g, err := New(Config{ID: id, Gates: h.names, Zones: Alone("z")})
 		if err != nil {
@@ -103,7 +104,8 @@ func settings(q protocol.Queue, request string) protocol.Message {
 }
 
 func tiny(name job.ID) *job.Spec {
-	return &job.Spec{Name: name, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1, Parallelism: 1, PerUnit: time.Second, Theta: 10_000, Deadline: quantity.Never, Launch: job.Launch{Command: []string{"true"}}}
+	return &job.Spec{Name: name, Queue: DefaultQueue, Kind: job.Items, Total: 1, Grid: 1, Parallelism: 1, PerUnit: time.Second,
+		Theta: 10_000, Deadline: quantity.Never, Launch: job.Launch{Command: []string{"true"}}}
 }
 
 // TestACopyIsOfTheFirstGate: it is a fact once, however often it is said, and none if another gate says it.
@@ -115,7 +117,8 @@ func TestACopyIsOfTheFirstGate(t *testing.T) {
 		want int
 	}{{all[2], 0}, {all[0], 1}, {all[0], 0}, {protocol.Address{Role: protocol.Zone, ID: "z"}, 0}} {
 		var out protocol.Out
-		h.gates[all[1]].Step(h.now, protocol.Message{Kind: protocol.QueueChanged, From: c.from, To: all[1], Body: &protocol.Queue{Name: "q", Weight: 2}}, &out)
+		h.gates[all[1]].Step(h.now, protocol.Message{Kind: protocol.QueueChanged, From: c.from, To: all[1],
+			Body: &protocol.Queue{Name: "q", Weight: 2}}, &out)
 		if len(out.Facts) != c.want {
 			t.Errorf("word %d, of %v: %d facts, want %d", i, c.from, len(out.Facts), c.want)
 		}
@@ -129,7 +132,8 @@ func TestTheFirstGateHasTheQueues(t *testing.T) {
 		first := h.names.First()
 		last := protocol.Queue{}
 		for i := range rapid.IntRange(1, 6).Draw(t, "settings") {
-			last = protocol.Queue{Name: "q", Weight: int64(rapid.IntRange(1, 9).Draw(t, "weight")), Cap: rapid.IntRange(0, 9).Draw(t, "cap")}
+			last = protocol.Queue{Name: "q", Weight: int64(rapid.IntRange(1, 9).Draw(t, "weight")),
+				Cap: rapid.IntRange(0, 9).Draw(t, "cap")}
 			if err := h.ask(first, settings(last, fmt.Sprint(i))); err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +202,8 @@ func TestGatesShareHowManyJobsAQueueMayHave(t *testing.T) {
 		for i := range 60 {
 			name := job.ID(fmt.Sprint("j", i))
 			s := tiny(name)
-			if h.ask(h.names.Of(name), protocol.Message{Kind: protocol.Submit, Job: name, Body: &protocol.Submission{Request: string(name), Spec: s, Digest: "d"}}) == nil {
+			if h.ask(h.names.Of(name), protocol.Message{Kind: protocol.Submit, Job: name, Body: &protocol.Submission{Request: string(name),
+				Spec: s, Digest: "d"}}) == nil {
 				taken++
 			}
 		}
@@ -216,7 +221,8 @@ func TestAGateIsOneOfTheGates(t *testing.T) {
 	}
 }
 
-// TestEveryGateKnowsADrainedZone: the first gate tells the others until they have said so, also after it came back, and each moves its own jobs.
+// TestEveryGateKnowsADrainedZone: the first gate tells the others until they have said so, also after it came back, and each moves its own
+// jobs.
 func TestEveryGateKnowsADrainedZone(t *testing.T) {
 	names := protocol.Gates{"a", "b"}
 	cfg := Config{Gates: names, Zones: []Zone{{ID: "y", Nodes: []job.NodeID{"m"}}, {ID: "z", Nodes: []job.NodeID{"n"}}}}
@@ -239,7 +245,8 @@ func TestEveryGateKnowsADrainedZone(t *testing.T) {
 		return nil
 	}
 	first, second := open("a", nil), open("b", nil)
-	call := protocol.Message{Kind: protocol.DrainZone, From: protocol.Address{Role: protocol.Person, ID: "p"}, Body: &protocol.Draining{Request: "r", Zone: "z"}}
+	call := protocol.Message{Kind: protocol.DrainZone, From: protocol.Address{Role: protocol.Person, ID: "p"},
+		Body: &protocol.Draining{Request: "r", Zone: "z"}}
 	var out, other protocol.Out
 	if second.Step(1e9, call, &other); len(other.Facts) != 0 {
 		t.Fatal("a gate that is not the first drains a zone")

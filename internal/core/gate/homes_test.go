@@ -31,7 +31,8 @@ func (d *desk) report(node string, sizes ...int64) {
 	stock := &protocol.Stock{}
 	m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: node}, Body: stock}
 	for i, mib := range sizes {
-		stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprintf("%s/%d", node, i)), Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000})
+		stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprintf("%s/%d", node, i)),
+			Capacity: trp.Vector{quantity.Amount(mib << 20)}, Speed: 1000})
 	}
 	d.step(m)
 }
@@ -48,8 +49,10 @@ func (d *desk) sent(k protocol.Kind) (to []string) {
 
 func rigid(t testing.TB, name string, mib int64, n int) protocol.Message {
 	m := submit(t, name, "r "+name, "d "+name)
-	m.Body.(*protocol.Submission).Spec.Kind, m.Body.(*protocol.Submission).Spec.Grid, m.Body.(*protocol.Submission).Spec.Slices = job.Rigid, 0, n
-	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: quantity.Amount(mib << 20)}}}, 100, 10_000)
+	m.Body.(*protocol.Submission).Spec.Kind, m.Body.(*protocol.Submission).Spec.Grid, m.Body.(*protocol.Submission).Spec.Slices = job.Rigid,
+		0, n
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 100, Mean: quantity.Amount(mib << 20)}}}, 100,
+		10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,14 +94,16 @@ func TestAHomeIsDrawnOnce(t *testing.T) {
 	}
 	zone := protocol.Address{Role: protocol.Zone, ID: "b"}
 	d.step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: "large0", Epoch: 1, Generation: 1})
-	for _, m := range []protocol.Message{{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}}, {Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}}} {
+	for _, m := range []protocol.Message{{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}},
+		{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}}} {
 		m.Job = "large0"
 		d.call(m)
 		if to := d.sent(m.Kind); !slices.Equal(to, []string{"b"}) {
 			t.Errorf("message %d goes to %v", m.Kind, to)
 		}
 	}
-	d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "large0", Epoch: 1, Generation: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}})
+	d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: "large0", Epoch: 1, Generation: 1,
+		Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}})
 	d.call(protocol.Message{Kind: protocol.Requeue, Job: "large0", Body: &protocol.Requeueing{Request: "again"}})
 	if d.g.Home("large0") != "b" || !slices.Equal(d.sent(protocol.Adopt), []string{"b"}) {
 		t.Errorf("another life of it is at home in %s", d.g.Home("large0"))
@@ -115,7 +120,8 @@ func TestANextJobOfANameWaitsForTheOldHome(t *testing.T) {
 		home, of := d.g.Home(name), d.g.Life(name)
 		zone := protocol.Address{Role: protocol.Zone, ID: string(home)}
 		d.step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: name, Epoch: 1, Generation: of})
-		d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: name, Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Finished}, At: d.now}})
+		d.step(protocol.Message{Kind: protocol.Closed, From: zone, Job: name, Epoch: 1, Generation: of,
+			Body: &protocol.Closing{Verdict: job.Verdict{State: job.Finished}, At: d.now}})
 		m := submit(t, string(name), "second", "two")
 		m.Body.(*protocol.Submission).Replace = true
 		d.call(m)
@@ -169,12 +175,13 @@ func TestAJobWithoutAKnownPlaceWaitsForItsHome(t *testing.T) {
 	asked()
 }
 
-// TestAShareLetsAJobGoHome: a job that was accepted before the nodes reported, and is wider than the share of the only zone that could run it,
-// goes there when the cap is raised.
+// TestAShareLetsAJobGoHome: a job that was accepted before the nodes reported, and is wider than the share of the only zone that could run
+// it, goes there when the cap is raised.
 func TestAShareLetsAJobGoHome(t *testing.T) {
 	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}})
 	limit := func(n int) {
-		d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: fmt.Sprint("cap ", n), Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: n}}})
+		d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: fmt.Sprint("cap ", n),
+			Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: n}}})
 	}
 	limit(3)
 	d.call(rigid(t, "pair", 1024, 2))
@@ -194,7 +201,8 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	refused := func(m protocol.Message, words ...string) {
 		t.Helper()
 		r := d.call(m)
-		if errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid && errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exhausted {
+		if errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid &&
+			errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exhausted {
 			t.Fatalf("%s is taken: %v", m.Body.(*protocol.Submission).Spec.Name, r.Body.(*protocol.Receipt).Err)
 		}
 		for _, w := range words {
@@ -213,7 +221,8 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	if r := d.call(gang("fits", 100, 4)); r.Body.(*protocol.Receipt).Err != nil || d.g.Home("fits") != "b" {
 		t.Errorf("%v, at home in %s", r.Body.(*protocol.Receipt).Err, d.g.Home("fits"))
 	}
-	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 5}}})
+	d.call(protocol.Message{Kind: protocol.SetQueue,
+		Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 5}}})
 	var caps []int
 	for i := range d.said {
 		if d.said[i].Kind == protocol.QueueChanged {
@@ -226,7 +235,8 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	refused(gang("capped", 100, 4), "queue default may hold 5, 3 of them in one of the 2 zones")
 	refused(gang("elsewhere", 1024, 3), "where it could queue default's share of its cap of 5 is smaller", "a cap of at least 6")
 	zone := func(id string, limit int) protocol.Message {
-		return protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Zone, ID: id}, Body: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}
+		return protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Zone, ID: id},
+			Body: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}
 	}
 	d.step(zone("a", 3))
 	d.now = d.now.Add(time.Second)
@@ -237,7 +247,8 @@ func TestWhatNoOneZoneCouldRun(t *testing.T) {
 	if d.step(zone("b", 5)); !slices.Equal(d.sent(protocol.QueueChanged), []string{"b"}) {
 		t.Error("b holds to the whole cap, and nobody tells it")
 	}
-	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q1", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 1}}})
+	d.call(protocol.Message{Kind: protocol.SetQueue,
+		Body: &protocol.QueueSetting{Request: "q1", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 1}}})
 	d.call(rigid(t, "one", 100, 1))
 	if d.g.Home("one") != "a" {
 		t.Errorf("a job whose queue has no share in b is at home in %q", d.g.Home("one"))
@@ -301,22 +312,27 @@ func TestWhatIsAcceptedHasAHome(t *testing.T) {
 		sizes := map[job.ZoneID][]int{}
 		for _, z := range zones {
 			stock := &protocol.Stock{}
-			m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: string(z.Nodes[0])}, Body: stock}
+			m := protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: string(z.Nodes[0])},
+				Body: stock}
 			for i := range rapid.IntRange(0, 4).Draw(t, "slices") {
 				gib := rapid.IntRange(1, 3).Draw(t, "GiB")
 				sizes[z.ID] = append(sizes[z.ID], gib)
-				stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(z.ID, i)), Capacity: trp.Vector{quantity.Amount(gib << 30)}, Speed: 1000})
+				stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprint(z.ID, i)),
+					Capacity: trp.Vector{quantity.Amount(gib << 30)}, Speed: 1000})
 			}
 			g.Step(1, m, &out)
 		}
 		limit := rapid.IntRange(0, 6).Draw(t, "cap")
-		g.Step(1, protocol.Message{Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person}, Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}}, &out)
+		g.Step(1, protocol.Message{Kind: protocol.SetQueue, From: protocol.Address{Role: protocol.Person},
+			Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: limit}}}, &out)
 		gib, wide := rapid.IntRange(1, 3).Draw(t, "needs"), rapid.IntRange(1, 4).Draw(t, "at once")
-		table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: quantity.Amount(gib << 30)}}}, 1, 10_000)
+		table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: quantity.Amount(gib << 30)}}}, 1,
+			10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &job.Spec{Name: "j", Queue: "default", Kind: job.Rigid, Total: 1, Slices: wide, Walltime: time.Minute, Safe: table, MaxFailures: 3}
+		s := &job.Spec{Name: "j", Queue: "default", Kind: job.Rigid, Total: 1, Slices: wide, Walltime: time.Minute, Safe: table,
+			MaxFailures: 3}
 		home := g.Draw(s)
 		could := map[job.ZoneID]bool{} // by brute force
 		known := false
@@ -336,7 +352,8 @@ func TestWhatIsAcceptedHasAHome(t *testing.T) {
 		}
 		accept := *s // the same from what is remembered, before and after something else is known
 		for range 2 {
-			g.Step(2, protocol.Message{Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Submission{Request: "r", Digest: "d", Spec: &accept}}, &out)
+			g.Step(2, protocol.Message{Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person},
+				Body: &protocol.Submission{Request: "r", Digest: "d", Spec: &accept}}, &out)
 			if got := g.Home("j"); g.Life("j") > 0 && got != home {
 				t.Fatalf("the home is %q, a look before said %q", got, home)
 			}

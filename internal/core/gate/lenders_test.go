@@ -22,7 +22,8 @@ func spanning(t testing.TB, name string, mib int64, n int) protocol.Message {
 
 // lenders are the zones that a zone is named for a job.
 func (d *desk) lenders(of job.ID, zone string, without ...job.ZoneID) []protocol.Lender {
-	d.step(protocol.Message{Kind: protocol.Lenders, From: protocol.Address{Role: protocol.Zone, ID: zone}, Job: of, Body: &protocol.LenderList{Seq: 7, Without: without}})
+	d.step(protocol.Message{Kind: protocol.Lenders, From: protocol.Address{Role: protocol.Zone, ID: zone}, Job: of,
+		Body: &protocol.LenderList{Seq: 7, Without: without}})
 	m := d.find(protocol.Lenders)
 	if m == nil || m.To.ID != zone || m.Body.(*protocol.LenderList).Seq != 7 {
 		d.t.Fatalf("zone %s asks whom it could borrow of, and hears %+v", zone, m)
@@ -65,7 +66,8 @@ func TestAGangMaySpanZones(t *testing.T) {
 	if why := refusal(zoned); !strings.Contains(why, "slices: 4, or topology: cluster") {
 		t.Errorf("%q does not say that it could span zones", why)
 	}
-	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 10}}})
+	d.call(protocol.Message{Kind: protocol.SetQueue,
+		Body: &protocol.QueueSetting{Request: "q", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 10}}})
 	if why := refusal(spanning(t, "capped", 100, 6)); !strings.Contains(why, "5 of them in one of the 2 zones") {
 		t.Errorf("%q does not say that all of it counts in one zone", why)
 	}
@@ -73,7 +75,8 @@ func TestAGangMaySpanZones(t *testing.T) {
 
 // TestHomesOfGangsThatSpanZones have slices for them, and none that is drained.
 func TestHomesOfGangsThatSpanZones(t *testing.T) {
-	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}, {ID: "c", Nodes: []job.NodeID{"n3"}}})
+	d := newDeskOf(t, []gate.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}},
+		{ID: "c", Nodes: []job.NodeID{"n3"}}})
 	d.report("n1", 512, 512)
 	d.report("n2", 512, 512, 512)
 	d.step(spanning(t, "early", 300, 6))
@@ -95,7 +98,8 @@ func TestHomesOfGangsThatSpanZones(t *testing.T) {
 	}
 }
 
-// TestWhoIsNamedToLend: those with most slices for the job first, none that is to be left out or is drained, and no more than a gang may lie in.
+// TestWhoIsNamedToLend: those with most slices for the job first, none that is to be left out or is drained, and no more than a gang may
+// lie in.
 func TestWhoIsNamedToLend(t *testing.T) {
 	d := twoZones(t)
 	d.step(spanning(t, "six", 100, 6))
@@ -111,7 +115,8 @@ func TestWhoIsNamedToLend(t *testing.T) {
 	if got := d.lenders("six", "a"); !slices.Equal(got, []protocol.Lender{{Zone: "a", Slices: 2}}) {
 		t.Errorf("b is drained, and named are %v", got)
 	}
-	d.step(protocol.Message{Kind: protocol.Lenders, From: protocol.Address{Role: protocol.Zone, ID: "a"}, Job: "nobody", Body: &protocol.LenderList{Seq: 1}})
+	d.step(protocol.Message{Kind: protocol.Lenders, From: protocol.Address{Role: protocol.Zone, ID: "a"}, Job: "nobody",
+		Body: &protocol.LenderList{Seq: 1}})
 	if m := d.find(protocol.Lenders); m != nil {
 		t.Errorf("of a job that there is not, %+v", m)
 	}
@@ -123,7 +128,8 @@ func TestWhoIsNamedToLend(t *testing.T) {
 	for i := range 40 {
 		d.report(fmt.Sprint("n", i), 512, 512)
 	}
-	if err := d.call(spanning(t, "wider", 100, 33)).Body.(*protocol.Receipt).Err; err == nil || !strings.Contains(err.Error(), "no 16 zones together have more than 32") {
+	if err := d.call(spanning(t, "wider", 100, 33)).Body.(*protocol.Receipt).Err; err == nil ||
+		!strings.Contains(err.Error(), "no 16 zones together have more than 32") {
 		t.Errorf("33 slices of 40 zones of two: %v", err)
 	}
 	first := map[job.ZoneID]bool{}

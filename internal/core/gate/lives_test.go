@@ -18,7 +18,8 @@ func zoneAddress() protocol.Address { return protocol.Address{Role: protocol.Zon
 // home answers for the zone: the present life is adopted, and ends as state.
 func (d *desk) end(id job.ID, of job.Generation, state job.State) {
 	d.step(protocol.Message{Kind: protocol.Adopted, From: zoneAddress(), Job: id, Epoch: 1, Generation: of})
-	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAddress(), Job: id, Epoch: 1, Generation: of, Body: &protocol.Closing{Verdict: job.Verdict{State: state, Reason: "because"}, At: d.now}})
+	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAddress(), Job: id, Epoch: 1, Generation: of,
+		Body: &protocol.Closing{Verdict: job.Verdict{State: state, Reason: "because"}, At: d.now}})
 }
 
 // gone answers Purge and Forget.
@@ -34,7 +35,8 @@ func (d *desk) tick(after time.Duration) {
 
 func TestRequeue(t *testing.T) {
 	for state, want := range map[job.State]string{
-		job.Cancelled: "", job.Failed: "", job.Expired: "", job.Finished: "is COMPLETED: nothing of it is left to run", job.Impossible: "is NEVER", job.Running: "is not over",
+		job.Cancelled: "", job.Failed: "", job.Expired: "", job.Finished: "is COMPLETED: nothing of it is left to run",
+		job.Impossible: "is NEVER", job.Running: "is not over",
 	} {
 		d := newDesk(t)
 		d.call(submit(t, "a", "r1", "d1"))
@@ -43,30 +45,38 @@ func TestRequeue(t *testing.T) {
 		}
 		r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Request: "q1"}})
 		if want != "" {
-			if errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Conflict || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), want) {
+			if errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Conflict || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(),
+				want) {
 				t.Errorf("%v: %v, want %q", state, r.Body.(*protocol.Receipt).Err, want)
 			}
 			continue
 		}
 		m := d.find(protocol.Adopt)
-		if r.Body.(*protocol.Receipt).Err != nil || r.Generation != 2 || m == nil || m.Generation != 2 || m.Body.(*protocol.Adoption).Since != 1 || m.Body.(*protocol.Adoption).At != d.now {
+		if r.Body.(*protocol.Receipt).Err != nil || r.Generation != 2 || m == nil || m.Generation != 2 ||
+			m.Body.(*protocol.Adoption).Since != 1 || m.Body.(*protocol.Adoption).At != d.now {
 			t.Fatalf("%v: answer %+v, Adopt %+v; want the second life of the same work", state, r, m)
 		}
-		if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Request: "q1"}}); r.Body.(*protocol.Receipt).Err != nil || r.Body.(*protocol.Receipt).Changed || r.Generation != 2 {
+		if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a",
+			Body: &protocol.Requeueing{Request: "q1"}}); r.Body.(*protocol.Receipt).Err != nil || r.Body.(*protocol.Receipt).Changed ||
+			r.Generation != 2 {
 			t.Errorf("%v: the same call again: %+v", state, r)
 		}
-		if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Request: "q2"}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Conflict {
+		if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Request: "q2"}}); errkind.Of(
+			r.Body.(*protocol.Receipt).Err) != errkind.Conflict {
 			t.Errorf("%v: another call while it lives: %+v", state, r)
 		}
-		d.step(protocol.Message{Kind: protocol.Closed, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: state}, At: d.now}})
+		d.step(protocol.Message{Kind: protocol.Closed, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1,
+			Body: &protocol.Closing{Verdict: job.Verdict{State: state}, At: d.now}})
 		if ack := d.find(protocol.ClosedAck); ack == nil || ack.Generation != 1 || d.find(protocol.Forget) != nil {
 			t.Errorf("%v: the verdict of the first life again: %+v", state, d.said)
 		}
-		if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a", Body: &protocol.Cancellation{Request: "c"}}); r.Body.(*protocol.Receipt).Err != nil {
+		if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a",
+			Body: &protocol.Cancellation{Request: "c"}}); r.Body.(*protocol.Receipt).Err != nil {
 			t.Errorf("%v: the second life ended with the first: %v", state, r.Body.(*protocol.Receipt).Err)
 		}
 		d.end("a", 2, job.Cancelled)
-		if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Request: "q3"}}); r.Body.(*protocol.Receipt).Err != nil || r.Generation != 3 {
+		if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a",
+			Body: &protocol.Requeueing{Request: "q3"}}); r.Body.(*protocol.Receipt).Err != nil || r.Generation != 3 {
 			t.Errorf("%v: a third life: %+v", state, r)
 		}
 	}
@@ -79,20 +89,24 @@ func TestRequeueAfterTheDeadline(t *testing.T) {
 	d.call(m)
 	d.tick(time.Hour)
 	d.end("a", 1, job.Expired)
-	if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "--deadline") {
+	if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{}}); errkind.Of(
+		r.Body.(*protocol.Receipt).Err) != errkind.Invalid || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "--deadline") {
 		t.Errorf("without another deadline: %v", r.Body.(*protocol.Receipt).Err)
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Deadline: d.now - 1}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid {
+	if r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Deadline: d.now - 1}}); errkind.Of(
+		r.Body.(*protocol.Receipt).Err) != errkind.Invalid {
 		t.Errorf("with another one that has passed: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	for _, at := range []quantity.Instant{d.now.Add(time.Hour), quantity.Never} {
 		r := d.call(protocol.Message{Kind: protocol.Requeue, Job: "a", Body: &protocol.Requeueing{Deadline: at}})
-		if a := d.find(protocol.Adopt); r.Body.(*protocol.Receipt).Err != nil || a == nil || a.Body.(*protocol.Adoption).Spec.Deadline != at {
+		if a := d.find(protocol.Adopt); r.Body.(*protocol.Receipt).Err != nil || a == nil ||
+			a.Body.(*protocol.Adoption).Spec.Deadline != at {
 			t.Fatalf("with deadline %d: %+v, %+v", at, r, a)
 		}
 		d.end("a", r.Generation, job.Failed)
 	}
-	if r := d.call(submit(t, "a", "r9", "d1")); r.Body.(*protocol.Receipt).Err != nil || r.Body.(*protocol.Receipt).Changed || r.Body.(*protocol.Receipt).Verdict.State != job.Failed {
+	if r := d.call(submit(t, "a", "r9", "d1")); r.Body.(*protocol.Receipt).Err != nil || r.Body.(*protocol.Receipt).Changed ||
+		r.Body.(*protocol.Receipt).Verdict.State != job.Failed {
 		t.Errorf("what was submitted again is the same job: %+v", r)
 	}
 }
@@ -102,11 +116,13 @@ func TestReplaceWaitsUntilTheFormerIsGone(t *testing.T) {
 	d.call(submit(t, "a", "r1", "d1"))
 	again := submit(t, "a", "r2", "d2")
 	again.Body.(*protocol.Submission).Replace = true
-	if r := d.call(again); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Conflict || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "cancel it first") {
+	if r := d.call(again); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Conflict ||
+		!strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "cancel it first") {
 		t.Errorf("a job that is not over was replaced: %+v", r)
 	}
 	d.end("a", 1, job.Failed)
-	if r := d.call(submit(t, "a", "r3", "d2")); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exists || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "--replace") {
+	if r := d.call(submit(t, "a", "r3", "d2")); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exists ||
+		!strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "--replace") {
 		t.Errorf("other content: %v, want a hint at --replace", r.Body.(*protocol.Receipt).Err)
 	}
 	if r := d.call(again); r.Body.(*protocol.Receipt).Err != nil || !r.Body.(*protocol.Receipt).Changed || r.Generation != 2 {
@@ -136,18 +152,22 @@ func TestReplaceWaitsUntilTheFormerIsGone(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	d := newDesk(t)
-	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a", Body: &protocol.Deletion{Request: "x"}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.NotFound {
+	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a", Body: &protocol.Deletion{Request: "x"}}); errkind.Of(
+		r.Body.(*protocol.Receipt).Err) != errkind.NotFound {
 		t.Errorf("no such job: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	d.call(submit(t, "a", "r1", "d1"))
-	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a", Body: &protocol.Deletion{Request: "x"}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Conflict {
+	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a", Body: &protocol.Deletion{Request: "x"}}); errkind.Of(
+		r.Body.(*protocol.Receipt).Err) != errkind.Conflict {
 		t.Errorf("it is not over: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	d.end("a", 1, job.Finished)
-	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a", Body: &protocol.Deletion{Request: "x"}}); r.Body.(*protocol.Receipt).Err != nil || d.g.Life("a") != 0 {
+	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a",
+		Body: &protocol.Deletion{Request: "x"}}); r.Body.(*protocol.Receipt).Err != nil || d.g.Life("a") != 0 {
 		t.Fatalf("delete: %v", r.Body.(*protocol.Receipt).Err)
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a", Body: &protocol.Deletion{Request: "x"}}); r.Body.(*protocol.Receipt).Err != nil {
+	if r := d.call(protocol.Message{Kind: protocol.Delete, Job: "a",
+		Body: &protocol.Deletion{Request: "x"}}); r.Body.(*protocol.Receipt).Err != nil {
 		t.Errorf("the same call again: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	d.gone("a", 1)
@@ -155,10 +175,12 @@ func TestDelete(t *testing.T) {
 		t.Error("what was confirmed is said again")
 	}
 	// Whoever may still hear of the first life of the name takes it for none of the next one.
-	if r := d.call(submit(t, "a", "r1", "d1")); r.Body.(*protocol.Receipt).Err != nil || !r.Body.(*protocol.Receipt).Changed || r.Generation != 2 || d.find(protocol.Adopt) == nil {
+	if r := d.call(submit(t, "a", "r1", "d1")); r.Body.(*protocol.Receipt).Err != nil || !r.Body.(*protocol.Receipt).Changed ||
+		r.Generation != 2 || d.find(protocol.Adopt) == nil {
 		t.Errorf("the name again: %+v", r)
 	}
-	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Failed}, At: d.now}})
+	d.step(protocol.Message{Kind: protocol.Closed, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1,
+		Body: &protocol.Closing{Verdict: job.Verdict{State: job.Failed}, At: d.now}})
 	if d.find(protocol.ClosedAck) == nil || d.find(protocol.Forget) == nil {
 		t.Errorf("a verdict of the life that is gone: %+v", d.said)
 	}
@@ -172,14 +194,18 @@ func TestDelete(t *testing.T) {
 func TestCancelOfAnEndedJob(t *testing.T) {
 	d := newDesk(t)
 	d.call(submit(t, "a", "r1", "d1"))
-	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a", Body: &protocol.Cancellation{Request: "c"}}); r.Body.(*protocol.Receipt).Err != nil {
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a",
+		Body: &protocol.Cancellation{Request: "c"}}); r.Body.(*protocol.Receipt).Err != nil {
 		t.Fatal(r.Body.(*protocol.Receipt).Err)
 	}
 	d.end("a", 1, job.Cancelled)
-	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a", Body: &protocol.Cancellation{Request: "c"}}); r.Body.(*protocol.Receipt).Err != nil {
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a",
+		Body: &protocol.Cancellation{Request: "c"}}); r.Body.(*protocol.Receipt).Err != nil {
 		t.Errorf("the same call again: %v", r.Body.(*protocol.Receipt).Err)
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a", Body: &protocol.Cancellation{Request: "d"}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Conflict || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "over already: CANCELLED") {
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "a", Body: &protocol.Cancellation{Request: "d"}}); errkind.Of(
+		r.Body.(*protocol.Receipt).Err) != errkind.Conflict || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(),
+		"over already: CANCELLED") {
 		t.Errorf("another call: %v", r.Body.(*protocol.Receipt).Err)
 	}
 }
@@ -188,7 +214,8 @@ func TestADeadlineThatHasPassed(t *testing.T) {
 	d := newDesk(t)
 	m := submit(t, "a", "r1", "d1")
 	m.Body.(*protocol.Submission).Spec.Deadline = d.now
-	if r := d.call(m); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid || !strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "spec.deadline") {
+	if r := d.call(m); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid ||
+		!strings.Contains(r.Body.(*protocol.Receipt).Err.Error(), "spec.deadline") {
 		t.Errorf("at submission: %v", r.Body.(*protocol.Receipt).Err)
 	}
 	m.Body.(*protocol.Submission).Spec.Deadline = d.now + 1
@@ -239,7 +266,8 @@ func TestWhatWasSaidOfAnEarlierLifeIsNotForThisOne(t *testing.T) {
 	}
 	d.step(protocol.Message{Kind: protocol.Adopted, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 2})
 	d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Body: &protocol.Pause{Request: "p", Held: true}})
-	d.step(protocol.Message{Kind: protocol.PauseJob, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1, Body: &protocol.Pause{Held: true}})
+	d.step(protocol.Message{Kind: protocol.PauseJob, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1,
+		Body: &protocol.Pause{Held: true}})
 	if d.tick(2 * time.Second); d.find(protocol.PauseJob) == nil {
 		t.Error("that the first life was paused is taken for an answer about the second")
 	}

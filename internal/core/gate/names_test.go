@@ -30,7 +30,9 @@ func TestMalformedNamesAreRefused(t *testing.T) {
 				t.Errorf("%s %q: %v", what, name, r.Body.(*protocol.Receipt).Err)
 			}
 		}
-		if r := d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: name, Weight: 1}}}); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Invalid {
+		if r := d.call(protocol.Message{Kind: protocol.SetQueue,
+			Body: &protocol.QueueSetting{Queue: &protocol.Queue{Name: name, Weight: 1}}}); errkind.Of(
+			r.Body.(*protocol.Receipt).Err) != errkind.Invalid {
 			t.Errorf("queue %q: %v", name, r.Body.(*protocol.Receipt).Err)
 		}
 	}
@@ -42,7 +44,8 @@ func TestMalformedNamesAreRefused(t *testing.T) {
 // TestAJobWithoutANameIsCured: a journal of an older version accepted it; cancel ends it like any other.
 func TestAJobWithoutANameIsCured(t *testing.T) {
 	d := newDesk(t)
-	accepted := protocol.Fact{Kind: protocol.JobAccepted, Actor: protocol.Address{Role: protocol.Gate}, Spec: spec(t, "", 100), Zone: "z", Epoch: 1, At: d.now, Digest: "d"}
+	accepted := protocol.Fact{Kind: protocol.JobAccepted, Actor: protocol.Address{Role: protocol.Gate}, Spec: spec(t, "", 100), Zone: "z",
+		Epoch: 1, At: d.now, Digest: "d"}
 	homed := protocol.Fact{Kind: protocol.JobHomed, Actor: accepted.Actor, Epoch: 1}
 	for _, f := range []protocol.Fact{accepted, homed} {
 		d.facts = append(d.facts, f)
@@ -51,10 +54,12 @@ func TestAJobWithoutANameIsCured(t *testing.T) {
 	if d.g.Life("") == 0 {
 		t.Fatal("the job of the journal is not there")
 	}
-	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "", Body: &protocol.Cancellation{}}); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Cancel) == nil {
+	if r := d.call(protocol.Message{Kind: protocol.Cancel, Job: "",
+		Body: &protocol.Cancellation{}}); r.Body.(*protocol.Receipt).Err != nil || d.find(protocol.Cancel) == nil {
 		t.Fatalf("cancel: %v", r.Body.(*protocol.Receipt).Err)
 	}
-	d.step(protocol.Message{Kind: protocol.Closed, Epoch: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now}, From: protocol.Address{Role: protocol.Zone, ID: "z"}})
+	d.step(protocol.Message{Kind: protocol.Closed, Epoch: 1, Body: &protocol.Closing{Verdict: job.Verdict{State: job.Cancelled}, At: d.now},
+		From: protocol.Address{Role: protocol.Zone, ID: "z"}})
 	d.now += 3700e9
 	if d.step(protocol.Message{Kind: protocol.Tick}); d.g.Life("") != 0 {
 		t.Error("it is never forgotten")

@@ -42,7 +42,8 @@ func TestAnOlderWordDoesNotStay(t *testing.T) {
 // TestAGangFitsItsQueue or is told at submission that it never will.
 func TestAGangFitsItsQueue(t *testing.T) {
 	d := newDesk(t)
-	d.call(protocol.Message{Kind: protocol.SetQueue, Body: &protocol.QueueSetting{Request: "r", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
+	d.call(protocol.Message{Kind: protocol.SetQueue,
+		Body: &protocol.QueueSetting{Request: "r", Queue: &protocol.Queue{Name: "default", Weight: 1, Cap: 2}}})
 	for n, fits := range map[int]bool{1: true, 2: true, 3: false} {
 		s := spec(t, "g", 100)
 		s.Slices = n

@@ -22,7 +22,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// plain is a gate's pass that walks everything at every step and remembers only when it said what, and what it has heard since the gate came up.
+// plain is a gate's pass that walks everything at every step and remembers only when it said what, and what it has heard since the gate
+// came up.
 type plain struct {
 	g      *Gate
 	in     protocol.Message
@@ -102,7 +103,8 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) quantity.Instant {
 		// What it has to be told, but for whether it knows of a pause: news of this is told at once.
 		dropping, _ := j.Cancelled()
 		of := fmt.Sprint(j.Generation(), j.Homed(), j.Held(), dropping, j.Epoch(), j.Zone(), g.waits(j))
-		again := p.in.Kind == protocol.PauseJob && p.in.From.Role == protocol.Zone && p.in.Job == j.ID() && p.in.Generation.Number() == j.Generation() && p.in.Epoch == j.Epoch() && p.in.Body.(*protocol.Pause).Held != j.Held()
+		again := p.in.Kind == protocol.PauseJob && p.in.From.Role == protocol.Zone && p.in.Job == j.ID() &&
+			p.in.Generation.Number() == j.Generation() && p.in.Epoch == j.Epoch() && p.in.Body.(*protocol.Pause).Held != j.Held()
 		if w := p.jobs[j.ID()]; w == nil || w.of != of || again {
 			p.jobs[j.ID()] = &word{of: of}
 		}
@@ -136,7 +138,8 @@ func (p *plain) leaving(now quantity.Instant, out *protocol.Out, wake *quantity.
 			w = &gone{}
 			p.names[n] = w
 		} else if p.in.Job == n.ID {
-			w.forgotten = w.forgotten || p.in.Kind == protocol.Forgotten && p.in.Generation >= n.Last && p.in.From == zone(n.Zone) && !p.departed()
+			w.forgotten = w.forgotten || p.in.Kind == protocol.Forgotten && p.in.Generation >= n.Last && p.in.From == zone(n.Zone) &&
+				!p.departed()
 			w.purged = w.purged || p.in.Kind == protocol.Purged && p.in.Generation > n.Last && p.in.From != theArchive
 			w.discarded = w.discarded || p.in.Kind == protocol.Purged && p.in.Generation > n.Last && p.in.From == theArchive
 		}
@@ -147,7 +150,8 @@ func (p *plain) leaving(now quantity.Instant, out *protocol.Out, wake *quantity.
 			p.g.send(out, protocol.Message{Kind: protocol.Forget, To: zone(n.Zone), Job: n.ID, Epoch: n.Epoch, Generation: n.Last})
 		}
 		if !w.purged {
-			p.g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: n.ID, Generation: n.Last + 1})
+			p.g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: n.ID,
+				Generation: n.Last + 1})
 		}
 		if w.forgotten && !w.discarded && p.g.cfg.Archive != nil {
 			p.g.send(out, protocol.Message{Kind: protocol.Purge, To: theArchive, Job: n.ID, Generation: n.Last + 1})
@@ -269,7 +273,8 @@ func (p *plain) inventory(now quantity.Instant, out *protocol.Out, wake *quantit
 			p.asked[n] = &word{}
 		}
 		if !p.heard[n] && p.due(p.asked[n], now, wake) {
-			p.g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: n}, Body: &protocol.Stock{}})
+			p.g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: n},
+				Body: &protocol.Stock{}})
 		}
 	}
 }
@@ -294,7 +299,9 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 		}
 	})
 	at := zone(home)
-	switch rapid.SampledFrom([]string{"submit", "submit", "submit", "replace", "cancel", "cancel", "pause", "requeue", "delete", "queue", "adopted", "adopted", "adopted", "closed", "closed", "paused", "purged", "forgotten", "changed", "archived", "outdated", "discarded", "inventory", "drain", "drain", "surrendered"}).Draw(t, "call") {
+	switch rapid.SampledFrom([]string{"submit", "submit", "submit", "replace", "cancel", "cancel", "pause", "requeue", "delete", "queue",
+		"adopted", "adopted", "adopted", "closed", "closed", "paused", "purged", "forgotten", "changed", "archived", "outdated",
+		"discarded", "inventory", "drain", "drain", "surrendered"}).Draw(t, "call") {
 	case "submit":
 		m.Kind, m.Body = protocol.Submit, &protocol.Submission{Request: request, Spec: runnable(name), Digest: "d"}
 	case "replace":
@@ -308,7 +315,8 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 	case "delete":
 		m.Kind, m.Body = protocol.Delete, &protocol.Deletion{Request: request}
 	case "queue":
-		q := &protocol.Queue{Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight")), Cap: rapid.IntRange(0, 4).Draw(t, "cap")}
+		q := &protocol.Queue{Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"),
+			Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight")), Cap: rapid.IntRange(0, 4).Draw(t, "cap")}
 		m.Kind, m.Body = protocol.SetQueue, &protocol.QueueSetting{Request: request, Queue: q}
 	case "adopted":
 		m.Kind, m.From = protocol.Adopted, at
@@ -351,7 +359,8 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 	case "changed":
 		m.Kind, m.From = protocol.QueueChanged, zone(g.cfg.Zones[rapid.IntRange(0, len(g.cfg.Zones)-1).Draw(t, "zone")].ID)
 		m.Body = &protocol.Queue{
-			Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight")), Cap: rapid.IntRange(-1, 2).Draw(t, "cap"),
+			Name: rapid.SampledFrom([]string{DefaultQueue, "q"}).Draw(t, "queue"), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight")),
+			Cap: rapid.IntRange(-1, 2).Draw(t, "cap"),
 		}
 	}
 	return m
@@ -377,11 +386,13 @@ func testGate(t interface{ Fatal(args ...any) }, cfg Config) *Gate {
 // TestTheIndexedGateSaysWhatThePlainOneDoes, step by step and across restarts: the same facts, messages and wake-ups.
 func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 	seen, drawn := map[protocol.Kind]int{}, 0
-	kinds := []protocol.Kind{protocol.Adopt, protocol.Cancel, protocol.PauseJob, protocol.QueueChanged, protocol.Forget, protocol.Purge, protocol.File, protocol.Inventory, protocol.Surrender}
+	kinds := []protocol.Kind{protocol.Adopt, protocol.Cancel, protocol.PauseJob, protocol.QueueChanged, protocol.Forget, protocol.Purge,
+		protocol.File, protocol.Inventory, protocol.Surrender}
 	world := func(rt *rapid.T) {
 		cfg := Config{Zones: Alone("z"), Retain: 20 * time.Second}
 		if rapid.IntRange(0, 2).Draw(rt, "several zones") > 0 {
-			cfg.Zones = []Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}}, {ID: "x", Nodes: []job.NodeID{"l"}}}
+			cfg.Zones = []Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}},
+				{ID: "x", Nodes: []job.NodeID{"l"}}}
 		}
 		if rapid.Bool().Draw(rt, "archive") {
 			cfg.Archive = &filing.Config{Keep: 5 * time.Second, Most: 1}
@@ -447,7 +458,9 @@ func TestTheIndexedGateSaysWhatThePlainOneDoes(t *testing.T) {
 			compare(fmt.Sprintf("%+v", in), &got, &want)
 		}
 	}
-	for round := 0; round == 0 || (drawn == 0 || slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return seen[k] == 0 })) && round < 4; round++ { // a hundred worlds may not have all
+	// a hundred worlds may not have all
+	for round := 0; round == 0 || (drawn == 0 || slices.ContainsFunc(kinds, func(k protocol.Kind) bool { return seen[k] == 0 })) &&
+		round < 4; round++ {
 		rapid.Check(t, world)
 	}
 	if drawn == 0 {
@@ -494,7 +507,8 @@ func TestARestartDoesNotBurst(t *testing.T) {
 		}
 		if len(told) == jobs.MostTold { // all of them answer
 			for _, id := range slices.Sorted(maps.Keys(told)) {
-				g.Step(1e9, protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id, Epoch: 1, Generation: 1, Body: &protocol.Pause{Held: true}}, &out)
+				g.Step(1e9, protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id,
+					Epoch: 1, Generation: 1, Body: &protocol.Pause{Held: true}}, &out)
 			}
 		} else { // nobody does
 			g.Step(quantity.Instant(1e9).Add(time.Second), protocol.Message{Kind: protocol.Tick}, &out)

@@ -22,19 +22,24 @@ func TestAGangThatNoLevelHoldsIsRefused(t *testing.T) {
 	report := func(i int, rack, block string) {
 		var list []protocol.Slice
 		for k := range 2 {
-			list = append(list, protocol.Slice{ID: job.SliceID(fmt.Sprintf("n%d/%d", i, k)), Profile: "p", Capacity: trp.Vector{8 << 30}, Speed: 1000, Rack: rack, Block: block})
+			list = append(list, protocol.Slice{ID: job.SliceID(fmt.Sprintf("n%d/%d", i, k)), Profile: "p", Capacity: trp.Vector{8 << 30},
+				Speed: 1000, Rack: rack, Block: block})
 		}
-		g.Step(quantity.Instant(time.Hour), protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: fmt.Sprint("n", i)}, Body: &protocol.Stock{Slices: list}}, &protocol.Out{})
+		g.Step(quantity.Instant(time.Hour), protocol.Message{Kind: protocol.Inventory,
+			From: protocol.Address{Role: protocol.Node, ID: fmt.Sprint("n", i)}, Body: &protocol.Stock{Slices: list}}, &protocol.Out{})
 	}
 	n := 0
 	submit := func(width int, level job.Level) string {
 		n++
 		s := &job.Spec{
-			Name: job.ID(fmt.Sprint("j", n)), Queue: gate.DefaultQueue, Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: width, Topology: level, Walltime: time.Minute,
-			Deadline: quantity.Never, Launch: job.Launch{Command: []string{"x"}}, Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{4 << 30}}},
+			Name: job.ID(fmt.Sprint("j", n)), Queue: gate.DefaultQueue, Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: width,
+			Topology: level, Walltime: time.Minute,
+			Deadline: quantity.Never, Launch: job.Launch{Command: []string{"x"}},
+			Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{4 << 30}}},
 		}
 		var out protocol.Out
-		g.Step(quantity.Instant(time.Hour), protocol.Message{Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Submission{Request: fmt.Sprint("r", n), Spec: s}}, &out)
+		g.Step(quantity.Instant(time.Hour), protocol.Message{Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person},
+			Body: &protocol.Submission{Request: fmt.Sprint("r", n), Spec: s}}, &out)
 		for i := range out.Effects {
 			if m := &out.Effects[i]; m.Kind == protocol.Reply && m.Body.(*protocol.Receipt).Err != nil {
 				return m.Body.(*protocol.Receipt).Err.Error()
@@ -57,7 +62,8 @@ func TestAGangThatNoLevelHoldsIsRefused(t *testing.T) {
 		level job.Level
 		want  string
 	}{
-		{4, job.SameRack, ""}, {5, job.SameRack, "within one rack, and no rack has more than 4"}, {6, job.SameBlock, ""}, {7, job.SameBlock, "no block has more than 6"},
+		{4, job.SameRack, ""}, {5, job.SameRack, "within one rack, and no rack has more than 4"}, {6, job.SameBlock, ""},
+		{7, job.SameBlock, "no block has more than 6"},
 		{7, job.SameBlock, "topology: zone"}, {10, job.SameZone, ""}, {11, job.SameZone, "no zone has more than 10"},
 		{2, job.SameNode, ""}, {3, job.SameNode, "3 slices of 4096 MiB within one node, and no node has more than 2"},
 		{3, job.SameNode, "slices: 2, or topology: rack"},

@@ -171,7 +171,8 @@ func (g *Gate) filed(in *protocol.Message, a *protocol.Archival, out *protocol.O
 func (g *Gate) outdated(in *protocol.Message, out *protocol.Out) {
 	if j := g.jobs.Find(in.Job); j != nil {
 		if j.Homed() && in.Generation.Number() < j.Generation() {
-			g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Archive}, Job: j.ID(), Generation: j.Generation()})
+			g.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Archive}, Job: j.ID(),
+				Generation: j.Generation()})
 		}
 		return
 	}
@@ -202,7 +203,8 @@ func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
 	wake := pass(now, out)
 	if wake != quantity.Never && (wake < g.woken || g.woken <= now) {
 		g.woken = wake
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, From: g.self, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(wake)})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, From: g.self, To: protocol.Address{Role: protocol.Timer},
+			Body: out.Moment(wake)})
 	}
 }
 
@@ -220,7 +222,8 @@ func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant
 	}
 	g.drains.Repeat(now, out)
 	for _, n := range g.stock.Asked(now) {
-		g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: string(n)}, Body: &protocol.Stock{}})
+		g.send(out, protocol.Message{Kind: protocol.Inventory, To: protocol.Address{Role: protocol.Node, ID: string(n)},
+			Body: &protocol.Stock{}})
 	}
 	for _, j := range g.jobs.Leaving(now) {
 		g.file(j, out)
@@ -228,14 +231,15 @@ func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant
 	return min(g.drains.Wake(), g.jobs.Wake(), g.names.Wake(), g.queues.Wake(), g.stock.Wake())
 }
 
-// file sends the archive a job that is to leave. What is said of it then is answered from the facts that the driver finds there and hands on
-// with the message (docs/adr/0022-archive.md).
+// file sends the archive a job that is to leave. What is said of it then is answered from the facts that the driver finds there and hands
+// on with the message (docs/adr/0022-archive.md).
 func (g *Gate) file(j *jobs.Job, out *protocol.Out) {
 	filed := j.AppendFacts(nil)
 	for i := range filed {
 		filed[i].Actor = g.self
 	}
-	g.send(out, protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: j.ID(), Generation: j.Generation(), Filed: filed})
+	g.send(out, protocol.Message{Kind: protocol.File, To: protocol.Address{Role: protocol.Archive}, Job: j.ID(), Generation: j.Generation(),
+		Filed: filed})
 }
 
 // say repeats to a job's home whatever it has not confirmed.
@@ -248,7 +252,8 @@ func (g *Gate) say(j *jobs.Job, out *protocol.Out) {
 	if c, _ := j.Cancelled(); !j.Homed() {
 		_, record, _ := j.Moves()
 		queue := g.queues.Of(g.queues.Find(j.Spec().Queue), g.at(j.Zone()))
-		m.Kind, m.Body = protocol.Adopt, out.Adoption(protocol.Adoption{Since: j.Since(), Spec: j.Spec(), Queue: queue, At: j.Begun(), Held: j.Held(), Record: record})
+		m.Kind, m.Body = protocol.Adopt, out.Adoption(protocol.Adoption{Since: j.Since(), Spec: j.Spec(), Queue: queue, At: j.Begun(),
+			Held: j.Held(), Record: record})
 	} else if c != nil {
 		m.Kind, m.Body = protocol.Cancel, c
 	} else {

@@ -22,8 +22,10 @@ func TestWhatXidsMean(t *testing.T) {
 		{[]uint32{48, 171, 172}, gone, drained},
 		{[]uint32{64, 74, 136, 155, 156}, drained, drained},
 		{[]uint32{94}, of{true, true, true}, none},
-		{[]uint32{13, 31, 43, 45, 68, 109}, none, none},                                        // the device plugin's list of application errors
-		{[]uint32{0, 8, 32, 37, 39, 63, 69, 92, 93, 106, 137, 144, 154, 160, 999}, none, none}, // RESTART_APP, IGNORE, the driver's word, unknown
+		// the device plugin's list of application errors
+		{[]uint32{13, 31, 43, 45, 68, 109}, none, none},
+		// RESTART_APP, IGNORE, the driver's word, unknown
+		{[]uint32{0, 8, 32, 37, 39, 63, 69, 92, 93, 106, 137, 144, 154, 160, 999}, none, none},
 	} {
 		for _, xid := range c.xids {
 			for here, want := range map[bool]of{true: c.here, false: c.beside} {
@@ -103,7 +105,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("cause %d has no name", c)
 		}
 	}
-	for f, want := range map[Fault]string{{Cause: ByXid, Xid: 79}: "xid-79", {Cause: ByXid, Xid: 70000}: "xid-other", {Cause: Lost}: "lost"} {
+	for f, want := range map[Fault]string{{Cause: ByXid, Xid: 79}: "xid-79", {Cause: ByXid, Xid: 70000}: "xid-other",
+		{Cause: Lost}: "lost"} {
 		if f.Name() != want {
 			t.Errorf("%q, want %q", f.Name(), want)
 		}

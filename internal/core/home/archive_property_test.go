@@ -49,7 +49,8 @@ func (a *shelved) step(now quantity.Instant, in protocol.Message) (said []protoc
 				continue
 			}
 			a.parts[m.Job] = m
-			todo = append(todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{}})
+			todo = append(todo, protocol.Message{Kind: protocol.Archived, From: m.To, Job: m.Job, Generation: m.Generation,
+				Body: &protocol.Archival{}})
 		}
 	}
 	return said
@@ -66,7 +67,8 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 	gate := protocol.Address{Role: protocol.Gate}
 	m := protocol.Message{From: gate, Job: name, Epoch: 1, Generation: max(1, of-job.Generation(rapid.IntRange(0, 5).Draw(t, "earlier")/5))}
 	adoption := &protocol.Adoption{At: now}
-	switch rapid.SampledFrom([]string{"adopt", "adopt", "again", "again", "other", "cancel", "cancel", "ack", "ack", "ack", "forget", "pause", "result"}).Draw(t, "word") {
+	switch rapid.SampledFrom([]string{"adopt", "adopt", "again", "again", "other", "cancel", "cancel", "ack", "ack", "ack", "forget",
+		"pause", "result"}).Draw(t, "word") {
 	case "adopt": // as it is, or the first
 		m.Kind, adoption.Since = protocol.Adopt, 1
 		if z.Job(name) == nil {
@@ -88,7 +90,8 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 	case "pause":
 		m.Kind, m.Body = protocol.PauseJob, &protocol.Pause{Held: rapid.Bool().Draw(t, "flag")}
 	case "result":
-		m.Kind, m.From, m.Token, m.Body = protocol.Result, protocol.Address{Role: protocol.Node, ID: "n"}, job.Token{Epoch: 1, Seq: 7}, &protocol.Conclusion{Result: &job.Result{}}
+		m.Kind, m.From, m.Token, m.Body = protocol.Result, protocol.Address{Role: protocol.Node, ID: "n"}, job.Token{Epoch: 1, Seq: 7},
+			&protocol.Conclusion{Result: &job.Result{}}
 		m.Epoch += uint32(rapid.IntRange(0, 3).Draw(t, "another home") / 3)
 	}
 	if m.Kind == protocol.Adopt {

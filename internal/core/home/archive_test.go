@@ -21,8 +21,9 @@ func ended(t *testing.T, n int, archive *filing.Config, unpublished ...protocol.
 	for i := range n {
 		id := job.ID(fmt.Sprintf("j%06d", i))
 		z.Apply(protocol.Fact{Kind: protocol.HomeKept, Job: id, Record: &protocol.Record{
-			Job: id, Epoch: 1, Generation: 1, Spec: spec, Queue: "q", Submitted: 1, Attained: 10, Verdict: job.Verdict{State: job.Cancelled},
-			Ended: quantity.Instant(1e9 + i), Unpublished: unpublished,
+			Job: id, Epoch: 1, Generation: 1, Spec: spec, Queue: "q", Submitted: 1, Attained: 10,
+			Verdict: job.Verdict{State: job.Cancelled},
+			Ended:   quantity.Instant(1e9 + i), Unpublished: unpublished,
 		}})
 	}
 	return z
@@ -97,7 +98,8 @@ func TestACancelledJobStaysUntilItsOutputIsThere(t *testing.T) {
 		facts int
 	}{
 		{"the gate has not confirmed it", protocol.Message{Kind: protocol.Tick}, 0, 0},
-		{"it was not filed yet", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 1, Body: &protocol.Archival{}}, 0, 0},
+		{"it was not filed yet", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 1, Body: &protocol.Archival{}}, 0,
+			0},
 		{"its output is not known to be there", protocol.Message{Kind: protocol.ClosedAck, Job: "j000000", Epoch: 1, Generation: 1}, 0, 0},
 		{"it is", protocol.Message{Kind: protocol.Published, Job: "j000000", Token: token}, 1, 1},
 		{"of another life", protocol.Message{Kind: protocol.Archived, Job: "j000000", Generation: 2, Body: &protocol.Archival{}}, 1, 0},
@@ -191,7 +193,8 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 	if check("archived", 50); z.Kept() != 0 {
 		t.Fatalf("%d jobs are left", z.Kept())
 	}
-	again := protocol.Message{Kind: protocol.Adopt, Job: "j000000", Epoch: 1, Generation: 2, Body: &protocol.Adoption{Since: 1, Spec: parts["j000000"].Filed[0].Record.Spec, At: now}}
+	again := protocol.Message{Kind: protocol.Adopt, Job: "j000000", Epoch: 1, Generation: 2,
+		Body: &protocol.Adoption{Since: 1, Spec: parts["j000000"].Filed[0].Record.Spec, At: now}}
 	step(again)
 	if check("one is run again", 50); z.Job("j000000") == nil || z.Job("j000000").Generation != 2 {
 		t.Fatal("the job was not taken back")
@@ -200,11 +203,13 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 		step(protocol.Message{Kind: protocol.Forget, Job: "j000001", Epoch: 1, Generation: 1})
 	}
 	check("one is forgotten", 40)
-	step(protocol.Message{Kind: protocol.Adopt, Job: "j000001", Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: again.Body.(*protocol.Adoption).Spec, At: 1}})
+	step(protocol.Message{Kind: protocol.Adopt, Job: "j000001", Epoch: 1, Generation: 1,
+		Body: &protocol.Adoption{Since: 1, Spec: again.Body.(*protocol.Adoption).Spec, At: 1}})
 	if check("and comes late", 40); z.Job("j000001") != nil {
 		t.Error("an Adopt that came late brought a forgotten job back")
 	}
-	step(protocol.Message{Kind: protocol.Adopt, Job: "j000002", Epoch: 1, Generation: 7, Body: &protocol.Adoption{Since: 7, Spec: again.Body.(*protocol.Adoption).Spec, At: now}})
+	step(protocol.Message{Kind: protocol.Adopt, Job: "j000002", Epoch: 1, Generation: 7,
+		Body: &protocol.Adoption{Since: 7, Spec: again.Body.(*protocol.Adoption).Spec, At: now}})
 	check("another job has its name", 30)
 }
 

@@ -27,7 +27,8 @@ var self = protocol.Address{Role: protocol.Zone, ID: "z"}
 // newDesk makes one, with the ordinary times.
 func newDesk(c Config) *desk {
 	c.Self = self
-	c.Retry, c.AskTTL, c.Skew, c.Backoff, c.MaxKills = time.Second, time.Second, 5*time.Second, 500*time.Millisecond, cmp.Or(c.MaxKills, 1000)
+	c.Retry, c.AskTTL, c.Skew, c.Backoff, c.MaxKills = time.Second, time.Second, 5*time.Second, 500*time.Millisecond,
+		cmp.Or(c.MaxKills, 1000)
 	d := &desk{open: map[*Job]bool{}}
 	d.Ledger = New(c, d, d)
 	return d
@@ -81,15 +82,18 @@ func TestWhoIsOpenHasNoVerdict(t *testing.T) {
 	now := quantity.Instant(1e12)
 	for _, id := range []job.ID{"a", "b"} {
 		spec := &job.Spec{Name: id, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second, MaxFailures: 3}
-		d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: id, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: spec, At: now}}, &out)
+		d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: id, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: spec,
+			At: now}}, &out)
 	}
 	a, b := d.Job("a"), d.Job("b")
 	if !d.open[a] || !d.open[b] {
 		t.Fatalf("of two jobs that wait %d are open", len(d.open))
 	}
 	token := job.Token{Epoch: 1, Seq: 1}
-	d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token, Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(time.Minute)})
-	d.Apply(protocol.Fact{Kind: protocol.Committed, Job: "a", Token: token, Range: job.Range{To: 10}, Result: &job.Result{Progress: 10}, At: now})
+	d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token, Slice: "s", Range: job.Range{To: 10}, Start: now,
+		End: now.Add(time.Minute)})
+	d.Apply(protocol.Fact{Kind: protocol.Committed, Job: "a", Token: token, Range: job.Range{To: 10}, Result: &job.Result{Progress: 10},
+		At: now})
 	if d.open[a] {
 		t.Error("nothing of it is left to sell, and it is open")
 	}
@@ -97,7 +101,8 @@ func TestWhoIsOpenHasNoVerdict(t *testing.T) {
 	if d.open[b] {
 		t.Error("it is cancelled and open")
 	}
-	again := protocol.Message{Kind: protocol.Adopt, Job: "b", Epoch: 1, Generation: 2, Body: &protocol.Adoption{Since: 1, Spec: b.Spec, At: now}}
+	again := protocol.Message{Kind: protocol.Adopt, Job: "b", Epoch: 1, Generation: 2, Body: &protocol.Adoption{Since: 1, Spec: b.Spec,
+		At: now}}
 	if d.Step(now, again, &out); !d.open[b] {
 		t.Error("its next life has begun, and it is not open")
 	}

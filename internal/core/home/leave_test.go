@@ -11,17 +11,20 @@ import (
 
 // filedThere is what another zone, under an epoch, filed of the first life of job a, of which it had committed so much.
 func filedThere(spec *job.Spec, epoch uint32, committed int64) []protocol.Fact {
-	return []protocol.Fact{{Kind: protocol.HomeKept, Actor: protocol.Address{Role: protocol.Zone, ID: "y"}, Job: "a", Record: &protocol.Record{
-		Job: "a", Epoch: epoch, Generation: 1, Spec: spec, Queue: "q", Submitted: 1, Attained: 10, Committed: job.Ranges{{To: committed}},
-		Verdict: job.Verdict{State: job.Cancelled}, Ended: 2,
-	}}}
+	return []protocol.Fact{{Kind: protocol.HomeKept, Actor: protocol.Address{Role: protocol.Zone, ID: "y"}, Job: "a",
+		Record: &protocol.Record{
+			Job: "a", Epoch: epoch, Generation: 1, Spec: spec, Queue: "q", Submitted: 1, Attained: 10,
+			Committed: job.Ranges{{To: committed}},
+			Verdict:   job.Verdict{State: job.Cancelled}, Ended: 2,
+		}}}
 }
 
-// TestWhatANewHomeGoesOnFrom: the record that the old home surrenders, before what was filed of an earlier life; where the old home has left, what it filed; and
-// from nothing never.
+// TestWhatANewHomeGoesOnFrom: the record that the old home surrenders, before what was filed of an earlier life; where the old home has
+// left, what it filed; and from nothing never.
 func TestWhatANewHomeGoesOnFrom(t *testing.T) {
 	spec := &job.Spec{Name: "a", Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second}
-	moved := &protocol.Record{Job: "a", Epoch: 1, Generation: 2, Spec: spec, Queue: "q", Submitted: 3, Attained: 20, Committed: job.Ranges{{To: 7}}}
+	moved := &protocol.Record{Job: "a", Epoch: 1, Generation: 2, Spec: spec, Queue: "q", Submitted: 3, Attained: 20,
+		Committed: job.Ranges{{To: 7}}}
 	for _, c := range []struct {
 		name   string
 		epoch  uint32
@@ -58,7 +61,8 @@ func TestWhatANewHomeGoesOnFrom(t *testing.T) {
 				}
 				continue
 			}
-			if len(told(&out, protocol.Adopted)) != 1 || j == nil || j.Epoch != c.epoch || j.Generation != 2 || j.Committed().Len() != c.has || j.Ending().Final() || j.Queue().Weight != 3 && c.name != "filed here" {
+			if len(told(&out, protocol.Adopted)) != 1 || j == nil || j.Epoch != c.epoch || j.Generation != 2 ||
+				j.Committed().Len() != c.has || j.Ending().Final() || j.Queue().Weight != 3 && c.name != "filed here" {
 				t.Errorf("%s: %+v, said %+v", c.name, j, out.Effects)
 			}
 		}

@@ -18,7 +18,8 @@ func TestAJobThatOnlyWaitsIsSaidAsItCame(t *testing.T) {
 	}
 	z := fresh()
 	came := protocol.Fact{
-		Kind: protocol.HomeTaken, Actor: self, Job: "j", Epoch: 3, Generation: 2, Spec: &job.Spec{Queue: "q", Kind: job.Items, Total: 1, Grid: 1, Parallelism: 1}, At: 7,
+		Kind: protocol.HomeTaken, Actor: self, Job: "j", Epoch: 3, Generation: 2, Spec: &job.Spec{Queue: "q", Kind: job.Items, Total: 1,
+			Grid: 1, Parallelism: 1}, At: 7,
 	}
 	z.Apply(came)
 	facts := capture.All(z) // its queue is first
@@ -26,7 +27,8 @@ func TestAJobThatOnlyWaitsIsSaidAsItCame(t *testing.T) {
 		t.Errorf("a job that waits is said as %+v", facts)
 	}
 	for _, f := range []protocol.Fact{
-		{Kind: protocol.HomeHeld, Job: "j", Flag: true}, {Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled}, At: 9},
+		{Kind: protocol.HomeHeld, Job: "j", Flag: true}, {Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled},
+			At: 9},
 	} {
 		z.Apply(f)
 		again := fresh()

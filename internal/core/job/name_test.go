@@ -24,7 +24,8 @@ func TestIDs(t *testing.T) {
 	long := strings.Repeat("x", 63)
 	for id, good := range map[string]bool{
 		"a": true, "team-a.train": true, long + "." + long: true,
-		"": false, ".": false, "a.": false, ".a": false, "a.b.c": false, "a..b": false, "../b": false, "a.-b": false, "A.b": false, long + "." + long + "x": false,
+		"": false, ".": false, "a.": false, ".a": false, "a.b.c": false, "a..b": false, "../b": false, "a.-b": false, "A.b": false,
+		long + "." + long + "x": false,
 	} {
 		if job.ValidID(id) != good {
 			t.Errorf("%q: valid is %v", id, !good)
@@ -47,7 +48,8 @@ func TestEveryNameOfASpec(t *testing.T) {
 	if err == nil {
 		t.Fatal("bad names pass")
 	}
-	for _, want := range []string{`metadata.name: is ""`, `spec.queue: is "a/b"`, `spec.template: is "T"`, `spec.options[1].name: is ""`, `spec.options[2].name: is "x" like`} {
+	for _, want := range []string{`metadata.name: is ""`, `spec.queue: is "a/b"`, `spec.template: is "T"`, `spec.options[1].name: is ""`,
+		`spec.options[2].name: is "x" like`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}

@@ -67,12 +67,17 @@ func (p *Pool) Profile(s *Spec) {
 
 // Equal says whether two specs differ in nothing but the name.
 func (s *Spec) Equal(o *Spec) bool {
-	return s.Queue == o.Queue && s.Priority == o.Priority && s.Kind == o.Kind && s.Total == o.Total && s.Unit == o.Unit && s.PerUnit == o.PerUnit &&
-		s.Grid == o.Grid && s.Parallelism == o.Parallelism && s.Restore == o.Restore && s.Checkpoint == o.Checkpoint && s.Startup == o.Startup &&
-		s.Walltime == o.Walltime && slices.Equal(s.Speeds, o.Speeds) && s.Slices == o.Slices && s.Topology == o.Topology && s.Patience == o.Patience && s.OnOverrun == o.OnOverrun && s.OnBadItem == o.OnBadItem &&
-		s.MaxFailures == o.MaxFailures && s.Theta == o.Theta && s.Profile.Equal(&o.Profile) && s.Safe.Equal(&o.Safe) && s.TauMin == o.TauMin &&
+	return s.Queue == o.Queue && s.Priority == o.Priority && s.Kind == o.Kind && s.Total == o.Total && s.Unit == o.Unit &&
+		s.PerUnit == o.PerUnit &&
+		s.Grid == o.Grid && s.Parallelism == o.Parallelism && s.Restore == o.Restore && s.Checkpoint == o.Checkpoint &&
+		s.Startup == o.Startup &&
+		s.Walltime == o.Walltime && slices.Equal(s.Speeds, o.Speeds) && s.Slices == o.Slices && s.Topology == o.Topology &&
+		s.Patience == o.Patience && s.OnOverrun == o.OnOverrun && s.OnBadItem == o.OnBadItem &&
+		s.MaxFailures == o.MaxFailures && s.Theta == o.Theta && s.Profile.Equal(&o.Profile) && s.Safe.Equal(&o.Safe) &&
+		s.TauMin == o.TauMin &&
 		s.OverheadMax == o.OverheadMax && s.Deadline == o.Deadline && s.External == o.External && s.Worth == o.Worth &&
-		slices.EqualFunc(s.Options, o.Options, equalOptions) && s.Template == o.Template && s.Continue == o.Continue && s.Launch.equal(&o.Launch)
+		slices.EqualFunc(s.Options, o.Options, equalOptions) && s.Template == o.Template && s.Continue == o.Continue &&
+		s.Launch.equal(&o.Launch)
 }
 
 func equalOptions(a, b Option) bool {
@@ -80,7 +85,9 @@ func equalOptions(a, b Option) bool {
 }
 
 func (l *Launch) equal(o *Launch) bool {
-	return slices.Equal(l.Command, o.Command) && slices.Equal(l.Env, o.Env) && l.Image == o.Image && l.Snapshot == o.Snapshot && l.Files == o.Files && l.Bytes == o.Bytes &&
-		l.Subdir == o.Subdir && l.WarnSignal == o.WarnSignal && l.WarnBefore == o.WarnBefore && l.Grace == o.Grace && l.LogLimit == o.LogLimit &&
+	return slices.Equal(l.Command, o.Command) && slices.Equal(l.Env, o.Env) && l.Image == o.Image && l.Snapshot == o.Snapshot &&
+		l.Files == o.Files && l.Bytes == o.Bytes &&
+		l.Subdir == o.Subdir && l.WarnSignal == o.WarnSignal && l.WarnBefore == o.WarnBefore && l.Grace == o.Grace &&
+		l.LogLimit == o.LogLimit &&
 		l.OutputLimit == o.OutputLimit && l.Umask == o.Umask
 }

@@ -43,7 +43,8 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 func drawn(t *rapid.T) *Spec {
 	mean := quantity.Amount(rapid.IntRange(1, 2).Draw(t, "mean"))
 	s := &Spec{
-		Name: ID(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name")), Queue: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "queue"), Kind: Items, Total: 10,
+		Name: ID(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name")), Queue: rapid.SampledFrom([]string{"p", "q"}).Draw(t, "queue"),
+		Kind: Items, Total: 10,
 		Launch: Launch{Command: []string{"sh", fmt.Sprint(rapid.IntRange(1, 2).Draw(t, "argument"))}},
 	}
 	s.Profile = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 10, Mean: mean}}}

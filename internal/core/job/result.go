@@ -40,7 +40,8 @@ const (
 // Outcomes is how many there are, with the zero one.
 const Outcomes = int(NodeFailed) + 1
 
-var outcomeNames = [Outcomes]string{"", "done", "yielded", "failed", "memory", "deadline", "stopped", "limit", "start-failed", "lost", "node-failed"}
+var outcomeNames = [Outcomes]string{"", "done", "yielded", "failed", "memory", "deadline", "stopped", "limit", "start-failed", "lost",
+	"node-failed"}
 
 // String is the outcome's name on the wire and for people.
 func (o Outcome) String() string {

@@ -119,7 +119,10 @@ type Spec struct {
 type Worth struct{ Progress, Laxity, Overhead int64 }
 
 // DefaultWorth is what a job values if it does not say.
-var DefaultWorth = Worth{Progress: 600, Laxity: 200, Overhead: 200} //nolint:gochecknoglobals // read-only by use; Go has no constant structs
+//
+//nolint:gochecknoglobals // read-only by use; Go has no constant structs
+var DefaultWorth = Worth{Progress: 600, Laxity: 200,
+	Overhead: 200}
 
 // Extends says whether a job that reaches its walltime goes on.
 func (s *Spec) Extends() bool { return s.Kind == Rigid && s.OnOverrun == OverrunExtends }

@@ -9,7 +9,8 @@ import (
 )
 
 func TestSpeeds(t *testing.T) {
-	declared := []job.SpeedOn{{Profile: "1g.10gb", Permille: 210}, {Profile: "2g.20gb", Permille: 0}, {Profile: "3g.40gb", Permille: 1500}, {Profile: "slow", Permille: 1}}
+	declared := []job.SpeedOn{{Profile: "1g.10gb", Permille: 210}, {Profile: "2g.20gb", Permille: 0}, {Profile: "3g.40gb", Permille: 1500},
+		{Profile: "slow", Permille: 1}}
 	for _, c := range []struct {
 		name     string
 		speeds   []job.SpeedOn

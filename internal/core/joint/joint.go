@@ -1,9 +1,9 @@
-// Package joint says how likely it is that what runs on one host needs more memory than the host has: the joint excess of several probable peaks,
-// beside the excess of each over its own slice, which theta bounds (docs/adr).
+// Package joint says how likely it is that what runs on one host needs more memory than the host has: the joint excess of several probable
+// peaks, beside the excess of each over its own slice, which theta bounds (docs/adr).
 //
-// The sum is taken to be normal. Its mean is the sum of the means. Its variance lies between that of independent peaks and that of peaks which
-// rise and fall as one: every two have the same correlation, which is learned (Learner) or given. All of it is in integers, and rounded to the side
-// of more memory.
+// The sum is taken to be normal. Its mean is the sum of the means. Its variance lies between that of independent peaks and that of peaks
+// which rise and fall as one: every two have the same correlation, which is learned (Learner) or given. All of it is in integers, and
+// rounded to the side of more memory.
 package joint
 
 import (
@@ -18,7 +18,8 @@ import (
 // Whole is a correlation of one, in parts per thousand: all peaks rise and fall together.
 const Whole = 1000
 
-// Config is a host's memory, and how what runs there is held against it. The zero value is a host whose memory is not known: nothing is refused.
+// Config is a host's memory, and how what runs there is held against it. The zero value is a host whose memory is not known: nothing is
+// refused.
 type Config struct {
 	// Memory of the host, which all slices of a node share; 0: it is not known.
 	Memory quantity.Amount
@@ -44,17 +45,20 @@ func (c Config) WithDefaults() Config {
 func (c Config) Validate() error {
 	switch {
 	case c.Memory < 0 || c.Memory > trp.MaxAmount:
-		return errkind.Errorf(errkind.Invalid, "host memory: %d bytes; it must be within 1 and %d, or 0 where it is not known", c.Memory, int64(trp.MaxAmount))
+		return errkind.Errorf(errkind.Invalid, "host memory: %d bytes; it must be within 1 and %d, or 0 where it is not known", c.Memory,
+			int64(trp.MaxAmount))
 	case c.Excess < 1 || c.Excess > trp.MaxThetaPPM:
-		return errkind.Errorf(errkind.Invalid, "host memory: Excess is %d parts per million; it must be within 1 and %d", c.Excess, trp.MaxThetaPPM)
+		return errkind.Errorf(errkind.Invalid, "host memory: Excess is %d parts per million; it must be within 1 and %d", c.Excess,
+			trp.MaxThetaPPM)
 	case c.Correlation < 0 || c.Correlation > Whole || c.Correlation != 0 && !c.Given:
-		return errkind.Errorf(errkind.Invalid, "host memory: Correlation is %d; it must be within 0 and %d, and is to be Given", c.Correlation, Whole)
+		return errkind.Errorf(errkind.Invalid, "host memory: Correlation is %d; it must be within 0 and %d, and is to be Given",
+			c.Correlation, Whole)
 	}
 	return nil
 }
 
-// mostDeviation is the largest deviation that is counted, 64 TiB: 1,024 of them can be added and squared without overflow, and a sum with one of them is
-// beyond any host.
+// mostDeviation is the largest deviation that is counted, 64 TiB: 1,024 of them can be added and squared without overflow, and a sum with
+// one of them is beyond any host.
 const mostDeviation = 1 << 46
 
 // Load is what several peaks come to. The zero value is none.
@@ -103,7 +107,8 @@ func (l *Limit) Need(load *Load, correlation int64) quantity.Amount {
 	return load.Mean + quantity.Amount(quantity.MulDiv(int64(load.Deviation(correlation)), l.quantile, 1_000_000))
 }
 
-// Spare is what can be added to a load as a piece of such a demand, whatever of it is mean and whatever deviation, if its theta is no looser than Excess.
+// Spare is what can be added to a load as a piece of such a demand, whatever of it is mean and whatever deviation, if its theta is no
+// looser than Excess.
 func (l *Limit) Spare(load *Load, correlation int64) quantity.Amount {
 	return max(0, l.Memory-l.Need(load, correlation))
 }
@@ -126,13 +131,16 @@ func (l *Limit) Chance(load *Load, correlation int64) int64 {
 
 // Explain says of a load that is over the limit by how much, for people.
 func (l *Limit) Explain(load *Load, correlation int64) string {
-	return fmt.Sprintf("the host's memory would run out with probability %s, at most %s may: %d pieces with %d MiB on average and a deviation of %d MiB (correlation .%03d), there are %d MiB",
-		ppm(l.Chance(load, correlation)), ppm(l.Excess), load.Pieces, load.Mean>>20, load.Deviation(correlation)>>20, min(correlation, 999), l.Memory>>20)
+	return fmt.Sprintf("the host's memory would run out with probability %s, at most %s may: %d pieces with %d MiB on average and a "+
+		"deviation of %d MiB (correlation .%03d), there are %d MiB",
+		ppm(l.Chance(load, correlation)), ppm(l.Excess), load.Pieces, load.Mean>>20, load.Deviation(correlation)>>20, min(correlation, 999),
+		l.Memory>>20)
 }
 
 // Offers says of a slice of a host with a load that it is offered with less than it has, for people.
 func (l *Limit) Offers(load *Load, correlation int64, bears, capacity quantity.Amount) string {
-	return fmt.Sprintf("the host's memory bears %d of its %d MiB: %d pieces need %d of %d MiB with a chance of %s to pass it (correlation .%03d)",
+	return fmt.Sprintf("the host's memory bears %d of its %d MiB: %d pieces need %d of %d MiB with a chance of %s to pass it "+
+		"(correlation .%03d)",
 		bears>>20, capacity>>20, load.Pieces, l.Need(load, correlation)>>20, l.Memory>>20, ppm(l.Excess), min(correlation, 999))
 }
 

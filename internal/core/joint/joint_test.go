@@ -32,7 +32,8 @@ func limit(memory quantity.Amount, excess int64) *joint.Limit {
 
 // The deviation of four peaks of 10 GiB and 1 GiB: 2 GiB if they are independent, 4 as one, sqrt(4 + 12 rho) between.
 func TestVectors(t *testing.T) {
-	four := load(trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib})
+	four := load(trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib},
+		trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib})
 	exact := load(trp.Peak{Mean: 30 * gib}, trp.Peak{Mean: 14 * gib})
 	mixed := load(trp.Peak{Mean: 3 * gib, Deviation: 3 * gib}, trp.Peak{Mean: 4 * gib, Deviation: 4 * gib})
 	for _, c := range []struct {
@@ -72,8 +73,10 @@ func TestVectors(t *testing.T) {
 
 func TestARefusalSaysItsNumbers(t *testing.T) {
 	l := limit(44*gib, 10_000)
-	four := load(trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib})
-	want := "the host's memory would run out with probability .02, at most .01 may: 4 pieces with 40960 MiB on average and a deviation of 2048 MiB (correlation .000), there are 45056 MiB"
+	four := load(trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib},
+		trp.Peak{Mean: 10 * gib, Deviation: gib}, trp.Peak{Mean: 10 * gib, Deviation: gib})
+	want := "the host's memory would run out with probability .02, at most .01 may: 4 pieces with 40960 MiB on average and a deviation " +
+		"of 2048 MiB (correlation .000), there are 45056 MiB"
 	if got := l.Explain(four, 0); got != want {
 		t.Errorf("%q\nwant\n%q", got, want)
 	}
@@ -84,7 +87,8 @@ func TestARefusalSaysItsNumbers(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []joint.Config{
-		{Memory: -1}, {Memory: trp.MaxAmount + 1}, {Excess: -1}, {Excess: 600_000}, {Correlation: 10}, {Given: true, Correlation: 1001}, {Given: true, Correlation: -1},
+		{Memory: -1}, {Memory: trp.MaxAmount + 1}, {Excess: -1}, {Excess: 600_000}, {Correlation: 10}, {Given: true, Correlation: 1001},
+		{Given: true, Correlation: -1},
 	} {
 		if err := c.WithDefaults().Validate(); errkind.Of(err) != errkind.Invalid {
 			t.Errorf("%+v: %v", c, err)
@@ -97,7 +101,8 @@ func TestConfigIsChecked(t *testing.T) {
 
 func drawPeak(t *rapid.T) trp.Peak {
 	most := int64(1) << rapid.IntRange(1, 50).Draw(t, "bits")
-	return trp.Peak{Mean: quantity.Amount(rapid.Int64Range(0, most).Draw(t, "mean")), Deviation: quantity.Amount(rapid.Int64Range(0, min(most, 1<<46)).Draw(t, "deviation"))}
+	return trp.Peak{Mean: quantity.Amount(rapid.Int64Range(0, most).Draw(t, "mean")),
+		Deviation: quantity.Amount(rapid.Int64Range(0, min(most, 1<<46)).Draw(t, "deviation"))}
 }
 
 // TestTheDeviationIsExact: it is the root that arithmetic without bounds finds, rounded up.
@@ -135,7 +140,8 @@ func TestSpareIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l joint.Load
 		for range rapid.IntRange(0, 12).Draw(t, "pieces") {
-			l.Add(trp.Peak{Mean: quantity.Amount(rapid.Int64Range(0, 20).Draw(t, "mean")) * gib, Deviation: quantity.Amount(rapid.Int64Range(0, int64(4*gib)).Draw(t, "deviation"))})
+			l.Add(trp.Peak{Mean: quantity.Amount(rapid.Int64Range(0, 20).Draw(t, "mean")) * gib,
+				Deviation: quantity.Amount(rapid.Int64Range(0, int64(4*gib)).Draw(t, "deviation"))})
 		}
 		excess := rapid.Int64Range(1, 200_000).Draw(t, "excess")
 		lim, rho := limit(200*gib, excess), rapid.Int64Range(0, joint.Whole).Draw(t, "correlation")
@@ -154,7 +160,8 @@ func TestSpareIsSound(t *testing.T) {
 	})
 }
 
-// TestMoreIsNeverLess: neither another piece nor a higher correlation makes the need smaller, and as one it is the sum of what each needs alone.
+// TestMoreIsNeverLess: neither another piece nor a higher correlation makes the need smaller, and as one it is the sum of what each needs
+// alone.
 func TestMoreIsNeverLess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l joint.Load
@@ -163,11 +170,13 @@ func TestMoreIsNeverLess(t *testing.T) {
 		high = rapid.Int64Range(low, joint.Whole).Draw(t, "high")
 		var before, alone quantity.Amount
 		for range rapid.IntRange(1, 10).Draw(t, "pieces") {
-			p := trp.Peak{Mean: quantity.Amount(rapid.Int64Range(0, int64(gib)).Draw(t, "mean")), Deviation: quantity.Amount(rapid.Int64Range(0, int64(gib)).Draw(t, "deviation"))}
+			p := trp.Peak{Mean: quantity.Amount(rapid.Int64Range(0, int64(gib)).Draw(t, "mean")),
+				Deviation: quantity.Amount(rapid.Int64Range(0, int64(gib)).Draw(t, "deviation"))}
 			l.Add(p)
 			alone += lim.Need(load(p), 0)
 			if lim.Need(&l, low) < before || lim.Need(&l, high) < lim.Need(&l, low) {
-				t.Fatalf("%d pieces need %d, %d with the higher correlation, and %d before the last", l.Pieces, lim.Need(&l, low), lim.Need(&l, high), before)
+				t.Fatalf("%d pieces need %d, %d with the higher correlation, and %d before the last", l.Pieces, lim.Need(&l, low),
+					lim.Need(&l, high), before)
 			}
 			before = lim.Need(&l, low)
 		}

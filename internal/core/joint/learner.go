@@ -12,19 +12,19 @@ const (
 	mostRecent = 32
 	// mostPairs are remembered: beyond that the older ones count half, so that what is learned can change.
 	mostPairs = 1024
-	// furthest is how far from its mean a peak counts, in thousandths of its deviation: one that was foreseen wrongly by far is the profile's
-	// affair, and not all others'.
+	// furthest is how far from its mean a peak counts, in thousandths of its deviation: one that was foreseen wrongly by far is the
+	// profile's affair, and not all others'.
 	furthest = 3000
 	// margin is by how many of its own deviations the mean of the products is raised.
 	margin = 2
 )
 
-// Learner estimates the correlation of peaks from subjobs that have ended: how far all that ran together on a host were above or below their means
-// together. Of every two that did, the product of their distances from the mean, each in deviations, is one sample: its mean is the correlation, where
-// every two have the same, and the deviation of that mean is the root of one over their number where there is none. The estimate is the mean, 0 at least,
-// and twice that deviation: with n pairs of independent peaks it is at most 2/sqrt(n) too high on average, and too low with a chance of .02. Of none
-// it is Whole, which is sound whatever they are: then a host is full when the sum of the quantiles is. Means that are all too high, or all too
-// low, look like a correlation, which errs to the safe side.
+// Learner estimates the correlation of peaks from subjobs that have ended: how far all that ran together on a host were above or below
+// their means together. Of every two that did, the product of their distances from the mean, each in deviations, is one sample: its mean
+// is the correlation, where every two have the same, and the deviation of that mean is the root of one over their number where there is
+// none. The estimate is the mean, 0 at least, and twice that deviation: with n pairs of independent peaks it is at most 2/sqrt(n) too high
+// on average, and too low with a chance of .02. Of none it is Whole, which is sound whatever they are: then a host is full when the sum of
+// the quantiles is. Means that are all too high, or all too low, look like a correlation, which errs to the safe side.
 //
 // All of it is soft. The zero value has learned nothing.
 type Learner struct {
@@ -39,8 +39,8 @@ type ended struct {
 	distance int64
 }
 
-// Observe takes in a subjob that has run for [from, to) and come to its end, with the peak that was foreseen and the one that it had. It says nothing
-// if no deviation was foreseen.
+// Observe takes in a subjob that has run for [from, to) and come to its end, with the peak that was foreseen and the one that it had. It
+// says nothing if no deviation was foreseen.
 func (l *Learner) Observe(from, to quantity.Instant, foreseen trp.Peak, peak quantity.Amount) (learned bool) {
 	if foreseen.Deviation <= 0 || peak <= 0 || from >= to {
 		return false

@@ -74,7 +74,8 @@ func TestAnyHistoryGivesACorrelation(t *testing.T) {
 		var l joint.Learner
 		for range rapid.IntRange(0, 300).Draw(t, "runs") {
 			from := quantity.Instant(rapid.Int64Range(0, 100).Draw(t, "from"))
-			l.Observe(from, from+quantity.Instant(rapid.Int64Range(0, 50).Draw(t, "length")), drawPeak(t), quantity.Amount(rapid.Int64Range(0, int64(trp.MaxAmount)).Draw(t, "peak")))
+			l.Observe(from, from+quantity.Instant(rapid.Int64Range(0, 50).Draw(t, "length")), drawPeak(t),
+				quantity.Amount(rapid.Int64Range(0, int64(trp.MaxAmount)).Draw(t, "peak")))
 			if c := l.Correlation(); c < 0 || c > joint.Whole {
 				t.Fatalf("correlation %d", c)
 			}

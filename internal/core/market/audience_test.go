@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestTheBestBidIsHeard: where bids go by the policy's index no job that is not asked would bid more for a millisecond of its run than the best
-// of those that are, whatever the weights, purses and waits, and however few the audience holds. The oracle asks everybody.
+// TestTheBestBidIsHeard: where bids go by the policy's index no job that is not asked would bid more for a millisecond of its run than the
+// best of those that are, whatever the weights, purses and waits, and however few the audience holds. The oracle asks everybody.
 func TestTheBestBidIsHeard(t *testing.T) {
 	beyond := 0
 	world := func(t *rapid.T) {
@@ -43,7 +43,8 @@ func TestTheBestBidIsHeard(t *testing.T) {
 			s.Queue = rapid.SampledFrom([]string{"q", "other", "a third"}).Draw(t, "queue")
 			s.Total, s.Priority = 10*rapid.Int64Range(1, 900).Draw(t, "tens"), rapid.Int32Range(-100, 100).Draw(t, "priority")
 			s.Restore = time.Duration(rapid.IntRange(0, 20).Draw(t, "restore")) * time.Second
-			w.submit(fakeJob{spec: s, submitted: now.Add(-time.Duration(rapid.IntRange(0, 200).Draw(t, "waits")) * time.Minute), attained: rapid.Int64Range(0, 1e9).Draw(t, "attained")})
+			w.submit(fakeJob{spec: s, submitted: now.Add(-time.Duration(rapid.IntRange(0, 200).Draw(t, "waits")) * time.Minute),
+				attained: rapid.Int64Range(0, 1e9).Draw(t, "attained")})
 		}
 		w.f.refreshIndex(now)
 		w.f.Sell(now.Add(-1), 0, &w.out) // makes the window, which has not begun

@@ -21,7 +21,8 @@ import (
 // four variants each were proposed for a window of their own.
 func BenchmarkVerify(b *testing.B) {
 	c := Config{}.WithDefaults()
-	f := NewFloor(FloorConfig{Policy: fifo.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, &fakeSale{})
+	f := NewFloor(FloorConfig{Policy: fifo.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second},
+		&fakeSale{})
 	const jobs = 1000
 	now := quantity.Instant(1e15)
 	end := now.Add(40 * time.Minute)
@@ -99,7 +100,8 @@ func benchmarkIndex(b *testing.B, ask func(*Floor, quantity.Instant, *Class, *wi
 				f := NewFloor(FloorConfig{Policy: p, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, &fakeSale{})
 				now, answered := quantity.Instant(1e15), 0
 				for class := range 5 {
-					f.Place(&Slice{Supply: &fakeSlice{name: job.SliceID(fmt.Sprint("s", class))}}, &protocol.Slice{Capacity: trp.Vector{quantity.Amount((5 + class) << 30)}, Speed: 1000})
+					f.Place(&Slice{Supply: &fakeSlice{name: job.SliceID(fmt.Sprint("s", class))}},
+						&protocol.Slice{Capacity: trp.Vector{quantity.Amount((5 + class) << 30)}, Speed: 1000})
 				}
 				for i := range n {
 					d := &fakeJob{spec: benchSpec(b, i), submitted: quantity.Instant(i)}
@@ -128,9 +130,11 @@ func benchmarkIndex(b *testing.B, ask func(*Floor, quantity.Instant, *Class, *wi
 // TestPriorityCounts: a hundred points of priority double what a bid weighs, and between the hundreds it grows evenly.
 func TestPriorityCounts(t *testing.T) {
 	c := Config{}.WithDefaults()
-	f := NewFloor(FloorConfig{Policy: fifo.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, &fakeSale{})
+	f := NewFloor(FloorConfig{Policy: fifo.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second},
+		&fakeSale{})
 	now := quantity.Instant(1e15)
-	o, w := &offer{slice: &Slice{Supply: &fakeSlice{}, class: &Class{Capacity: trp.Vector{20 << 30}, Speed: 1000}}, full: true}, &window{id: 1, start: now, end: now.Add(40 * time.Minute)}
+	o, w := &offer{slice: &Slice{Supply: &fakeSlice{}, class: &Class{Capacity: trp.Vector{20 << 30}, Speed: 1000}}, full: true},
+		&window{id: 1, start: now, end: now.Add(40 * time.Minute)}
 	for _, priority := range []int32{-1000, -500, -250, -100, -1, 0, 1, 50, 100, 101, 499, 500, 10_000} {
 		d := &fakeJob{spec: benchSpec(t, 1), submitted: now.Add(-time.Hour)}
 		d.spec.Priority = priority
@@ -153,15 +157,18 @@ func TestPriorityCounts(t *testing.T) {
 
 func benchSpec(tb interface{ Fatal(...any) }, i int) *job.Spec {
 	s := &job.Spec{
-		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Kind: job.Steps, Total: int64(5000 + i%50*100), PerUnit: time.Second, Grid: 10, Parallelism: 1,
-		Restore: time.Second, Checkpoint: time.Second, TauMin: 20 * time.Second, Deadline: quantity.Never, Worth: job.DefaultWorth, Theta: 10_000,
+		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Kind: job.Steps, Total: int64(5000 + i%50*100), PerUnit: time.Second, Grid: 10,
+		Parallelism: 1,
+		Restore:     time.Second, Checkpoint: time.Second, TauMin: 20 * time.Second, Deadline: quantity.Never, Worth: job.DefaultWorth,
+		Theta: 10_000,
 	}
 	if i%3 == 0 {
 		s.Deadline = quantity.Instant(1e15).Add(time.Duration(i) * time.Minute)
 	}
 	s.Profile.Form = trp.Phases
 	for p := range int64(5) {
-		s.Profile.Phases = append(s.Profile.Phases, trp.Phase{UpTo: s.Total * (p + 1) / 5, Mean: quantity.Amount(4+(int64(i)+p)%5) << 30, SD: 200 << 20})
+		s.Profile.Phases = append(s.Profile.Phases, trp.Phase{UpTo: s.Total * (p + 1) / 5, Mean: quantity.Amount(4+(int64(i)+p)%5) << 30,
+			SD: 200 << 20})
 	}
 	var err error
 	if s.Safe, err = trp.Compile(s.Profile, s.Total, s.Theta); err != nil {

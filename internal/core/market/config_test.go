@@ -9,7 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/policy/throughput"
 )
 
-// TestWhoBidsByTheIndexNeedsFewToBeAsked: the audience of an objective that is weighed by its index is small, and of none that says its own.
+// TestWhoBidsByTheIndexNeedsFewToBeAsked: the audience of an objective that is weighed by its index is small, and of none that says its
+// own.
 func TestWhoBidsByTheIndexNeedsFewToBeAsked(t *testing.T) {
 	for _, c := range []struct {
 		p    policy.Policy

@@ -59,7 +59,8 @@ func (d *fakeJob) Trust() protocol.Trust {
 	if d.learned.Trust.Seen > 0 || d.sale == nil {
 		return d.learned.Trust
 	}
-	return protocol.Trust{Error: 30_000 * int64(len(d.spec.Queue)*len(d.sale.sold)%11), History: 400_000} // as others of its queue have shown
+	// as others of its queue have shown
+	return protocol.Trust{Error: 30_000 * int64(len(d.spec.Queue)*len(d.sale.sold)%11), History: 400_000}
 }
 func (d *fakeJob) Sentence(r Reason) string { return fmt.Sprint("reason ", r) }
 func (d *fakeJob) Use(now quantity.Instant) (own, queue, weight int64) {
@@ -114,7 +115,8 @@ type fakeSale struct {
 }
 
 func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *protocol.Out) {
-	x.sold = append(x.sold, fmt.Sprintf("%d: %s %v %s on %s [%d,%d) window %d round %d, bid %+v", now/1e6, j.Name(), p.Range, p.Option, s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round, p.Bid))
+	x.sold = append(x.sold, fmt.Sprintf("%d: %s %v %s on %s [%d,%d) window %d round %d, bid %+v", now/1e6, j.Name(), p.Range, p.Option,
+		s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round, p.Bid))
 	d, slice := j.Demand.(*fakeJob), s.Supply.(*fakeSlice)
 	d.claimed, d.busy, d.served, d.began = d.claimed.Add(p.Range), d.busy+1, p.Start, append(slices.Clone(d.began), now)
 	x.f.Served(j)
@@ -214,17 +216,20 @@ func (w *fakeWorld) step(now quantity.Instant) quantity.Instant {
 func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := FloorConfig{
-			Policy: rapid.SampledFrom(append(all.Policies(), frugal{})).Draw(t, "policy"), Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second,
+			Policy: rapid.SampledFrom(append(all.Policies(), frugal{})).Draw(t, "policy"), Horizon: 10 * time.Minute,
+			MinWindow: time.Second, Retry: time.Second,
 		}
 		cfg.Starvation = starvation.Limit{
-			After: time.Duration(rapid.IntRange(1, 300).Draw(t, "after")) * time.Second, Slowdown: rapid.Int64Range(1, 4).Draw(t, "slowdown"),
-			Share: rapid.Int64Range(1, 1000).Draw(t, "share of the late"),
+			After:    time.Duration(rapid.IntRange(1, 300).Draw(t, "after")) * time.Second,
+			Slowdown: rapid.Int64Range(1, 4).Draw(t, "slowdown"),
+			Share:    rapid.Int64Range(1, 1000).Draw(t, "share of the late"),
 		}
 		if rapid.Bool().Draw(t, "bids") {
 			c := drawConfig(t)
 			cfg.Market = &c
 			// Where queues come first the plain one would have to know the order in which they were first heard of.
-			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, deadline.Policy{}, frugal{}, shortest.Policy{}, throughput.Policy{}}).Draw(t, "who is asked")
+			cfg.Policy = rapid.SampledFrom([]policy.Policy{fifo.Policy{}, deadline.Policy{}, frugal{}, shortest.Policy{},
+				throughput.Policy{}}).Draw(t, "who is asked")
 		}
 		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true), newFakeWorld(cfg, false)}
 		worlds[2].f.futile.off = true
@@ -248,7 +253,8 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 				s.Deadline = now.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "within")) * time.Minute)
 			}
 			if rapid.IntRange(0, 4).Draw(t, "option") == 0 {
-				s.Options = []job.Option{{Name: "other", Speed: rapid.Int64Range(500, 1500).Draw(t, "faster"), Memory: rapid.Int64Range(500, 1500).Draw(t, "less")}}
+				s.Options = []job.Option{{Name: "other", Speed: rapid.Int64Range(500, 1500).Draw(t, "faster"),
+					Memory: rapid.Int64Range(500, 1500).Draw(t, "less")}}
 			}
 			if rapid.Bool().Draw(t, "items") {
 				s.Kind, s.Parallelism, s.Restore, s.Checkpoint = job.Items, rapid.IntRange(1, 3).Draw(t, "parallelism"), 0, 0
@@ -258,8 +264,11 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			}
 			s.Profile.Phases = []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(3, 8).Draw(t, "mean") << 30)}}
 			s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
-			d := fakeJob{spec: s, submitted: now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Second), volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0, longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
-			d.learned.Trust = protocol.Trust{Error: rapid.Int64Range(0, 900_000).Draw(t, "error"), History: rapid.Int64Range(0, 1_000_000).Draw(t, "history"), Seen: rapid.Int64Range(0, 2).Draw(t, "seen")}
+			d := fakeJob{spec: s, submitted: now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Second),
+				volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0,
+				longest:  time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
+			d.learned.Trust = protocol.Trust{Error: rapid.Int64Range(0, 900_000).Draw(t, "error"),
+				History: rapid.Int64Range(0, 1_000_000).Draw(t, "history"), Seen: rapid.Int64Range(0, 2).Draw(t, "seen")}
 			both(func(w *fakeWorld) { w.submit(d) })
 		}
 		crowd := rapid.IntRange(0, 10).Draw(t, "crowd")
@@ -288,7 +297,8 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			case kind == 8:
 				i := rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t, "slice")
 				from := now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "from")) * time.Second)
-				gap := protocol.Gap{Start: from, End: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "length")) * time.Second), Until: protocol.ForDrain}
+				gap := protocol.Gap{Start: from, End: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "length")) * time.Second),
+					Until: protocol.ForDrain}
 				both(func(w *fakeWorld) {
 					w.slices[i].Supply.(*fakeSlice).gaps = []protocol.Gap{gap}
 					w.f.InvalidateSlice(w.slices[i])
@@ -299,7 +309,8 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 					w.offer(fmt.Sprint("s", len(w.slices)), gib, speed, protocol.Gap{Start: now, End: quantity.Never})
 				})
 			case kind == 9 && len(worlds[0].jobs) > 0:
-				i, k := rapid.IntRange(0, len(worlds[0].jobs)-1).Draw(t, "whom"), rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t, "where")
+				i, k := rapid.IntRange(0, len(worlds[0].jobs)-1).Draw(t, "whom"), rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t,
+					"where")
 				both(func(w *fakeWorld) {
 					w.jobs[i].Demand.(*fakeJob).avoided = w.slices[k]
 					w.f.Changed(w.jobs[i])
@@ -347,10 +358,13 @@ func sameCounts(t *rapid.T, now quantity.Instant, skips, asks *fakeWorld) {
 func drawConfig(t *rapid.T) Config {
 	c := Config{
 		Audience: rapid.IntRange(2, 12).Draw(t, "audience"), Variants: rapid.IntRange(1, 8).Draw(t, "variants"),
-		PerTime: rapid.Bool().Draw(t, "per time"), Exclusive: rapid.IntRange(0, 4).Draw(t, "exclusive") == 0, Joint: rapid.IntRange(0, 4).Draw(t, "joint") == 0,
-		Repack: Repack(rapid.IntRange(0, 2).Draw(t, "repack")), Freeze: time.Duration(rapid.IntRange(0, 3).Draw(t, "freeze")) * 40 * time.Second,
-		Starve: rapid.SampledFrom([]time.Duration{-1, time.Minute, 0}).Draw(t, "starve"), Trusting: rapid.IntRange(0, 4).Draw(t, "trusting") == 0,
-		Payment: Payment(rapid.IntRange(0, 2).Draw(t, "payment")),
+		PerTime: rapid.Bool().Draw(t, "per time"), Exclusive: rapid.IntRange(0, 4).Draw(t, "exclusive") == 0,
+		Joint:    rapid.IntRange(0, 4).Draw(t, "joint") == 0,
+		Repack:   Repack(rapid.IntRange(0, 2).Draw(t, "repack")),
+		Freeze:   time.Duration(rapid.IntRange(0, 3).Draw(t, "freeze")) * 40 * time.Second,
+		Starve:   rapid.SampledFrom([]time.Duration{-1, time.Minute, 0}).Draw(t, "starve"),
+		Trusting: rapid.IntRange(0, 4).Draw(t, "trusting") == 0,
+		Payment:  Payment(rapid.IntRange(0, 2).Draw(t, "payment")),
 	}
 	if c.Payment == VCG {
 		c.Exclusive, c.Joint = false, false
@@ -362,7 +376,8 @@ func drawConfig(t *rapid.T) Config {
 			left -= n
 			return n
 		}
-		s := score.System{Time: part("time"), Memory: part("memory"), Residue: part("residue"), Headroom: part("headroom"), Age: part("age"), Share: part("share")}
+		s := score.System{Time: part("time"), Memory: part("memory"), Residue: part("residue"), Headroom: part("headroom"),
+			Age: part("age"), Share: part("share")}
 		s.Brevity = part("brevity")
 		s.Urgency = part("urgency")
 		s.Index = left

@@ -53,7 +53,8 @@ func TestAKeptAnswerEndsWhereItsDeadlinePresses(t *testing.T) {
 func TestAKeptAnswerPressesMoreAndMore(t *testing.T) {
 	c := Config{Weights: score.Weights{System: score.System{Urgency: score.One}}}.WithDefaults()
 	now := quantity.Instant(1e15)
-	w := newFakeWorld(FloorConfig{Policy: deadline.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, false)
+	w := newFakeWorld(FloorConfig{Policy: deadline.Policy{}, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second},
+		false)
 	w.offer("s", 10, 1000, protocol.Gap{Start: now, End: quantity.Never})
 	s := benchSpec(t, 1)
 	s.Total, s.Deadline = 100, now.Add(100*time.Hour)
@@ -62,7 +63,8 @@ func TestAKeptAnswerPressesMoreAndMore(t *testing.T) {
 	j, sold := w.jobs[0], w.slices[0]
 	j.indexed = true
 	last := int64(0)
-	for _, at := range []quantity.Instant{now, now.Add(50 * time.Hour), now.Add(90 * time.Hour), now.Add(98 * time.Hour), s.Deadline.Add(-4 * time.Minute), s.Deadline.Add(-time.Second)} {
+	for _, at := range []quantity.Instant{now, now.Add(50 * time.Hour), now.Add(90 * time.Hour), now.Add(98 * time.Hour),
+		s.Deadline.Add(-4 * time.Minute), s.Deadline.Add(-time.Second)} {
 		o, win := offer{slice: sold}, window{start: at, end: quantity.Never}
 		w.f.sit()
 		q := w.f.quoteOf(at, j, &o, &win)

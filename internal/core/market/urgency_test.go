@@ -31,8 +31,8 @@ func urgent(t *testing.T, now quantity.Instant, due ...time.Duration) *fakeWorld
 	return w
 }
 
-// TestTheObjectiveDeadlineServesDeadlines: of jobs that are alike the one with the least slack is sold the window, by days as by minutes; one
-// whose deadline is out of reach is behind those that can be in time.
+// TestTheObjectiveDeadlineServesDeadlines: of jobs that are alike the one with the least slack is sold the window, by days as by minutes;
+// one whose deadline is out of reach is behind those that can be in time.
 func TestTheObjectiveDeadlineServesDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		due  []time.Duration
@@ -58,7 +58,8 @@ func TestNoAgentSaysHowMuchItsDeadlinePresses(t *testing.T) {
 	w.f.refreshIndex(now)
 	o, win := offer{slice: w.slices[0], full: true}, window{id: 1, start: now, end: quantity.Never}
 	worth := func(declared int64) int64 {
-		v := protocol.Variant{ID: 1, Window: 1, Range: job.Range{To: 1000}, Start: now, Run: 20 * time.Minute, Wall: 21 * time.Minute, Score: declared}
+		v := protocol.Variant{ID: 1, Window: 1, Range: job.Range{To: 1000}, Start: now, Run: 20 * time.Minute, Wall: 21 * time.Minute,
+			Score: declared}
 		b := bid{Variant: v, job: w.jobs[0], end: now.Add(v.Wall), speed: 1000}
 		w.f.value(now, &b, &o, &win, false)
 		return b.total
@@ -81,7 +82,8 @@ func TestWhatRunsIsNotTakenForWorkToBeDone(t *testing.T) {
 		j, s := w.jobs[0], w.slices[0]
 		j.Demand.(*fakeJob).claimed = job.Ranges{{To: 2500}}
 		claim := &protocol.Claim{Range: job.Range{To: 2500}, Start: now.Add(-time.Minute), End: now.Add(51 * time.Minute), Speed: 1000}
-		more := &atomizer.Piece{Range: job.Range{From: 2500, To: 4000}, Run: 25 * time.Minute, Wall: 26 * time.Minute, Length: 27 * time.Minute}
+		more := &atomizer.Piece{Range: job.Range{From: 2500, To: 4000}, Run: 25 * time.Minute, Wall: 26 * time.Minute,
+			Length: 27 * time.Minute}
 		if spare := w.f.laxity(j, s.class, claim.End); spare >= 0 {
 			t.Fatalf("with %v to spare nothing is seen of what runs", spare)
 		}

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// TestContenders are those who could use a window of the length, the greatest indexes first and no more than asked for, however they are found; agents
-// and those who are held are none.
+// TestContenders are those who could use a window of the length, the greatest indexes first and no more than asked for, however they are
+// found; agents and those who are held are none.
 func TestContenders(t *testing.T) {
 	const now = quantity.Instant(time.Hour)
 	for _, plainly := range []bool{false, true} {
@@ -21,7 +21,8 @@ func TestContenders(t *testing.T) {
 		w.offer("s", 10, 1000, protocol.Gap{Start: now, End: quantity.Never})
 		submit := func(name job.ID, walltime time.Duration, external, paused, volatile bool) {
 			spec := &job.Spec{
-				Name: name, Queue: "q", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: walltime, MaxFailures: 3, Deadline: quantity.Never, External: external,
+				Name: name, Queue: "q", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: walltime, MaxFailures: 3,
+				Deadline: quantity.Never, External: external,
 				Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{1 << 20}}},
 			}
 			w.submit(fakeJob{spec: spec, submitted: 1, paused: paused, volatile: volatile})

@@ -100,7 +100,8 @@ func twelfths() Geometry {
 	of := func(media int, p Profile) Profile { p.Media = media; return p }
 	return Geometry{
 		Name: "rtx-pro-6000-96gb", Model: "NVIDIA RTX PRO 6000 Blackwell Server Edition",
-		Also:          []string{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition"},
+		Also: []string{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+			"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition"},
 		ComputeSlices: 4, MemorySlices: 12, Media: 4, Memory: 97887 * mib, Profiles: []Profile{
 			of(4, profile("4g.96gb", 0, 4, 12, 1, 188, 95616, 0)),
 			of(4, profile("4g.96gb+gfx", 32, 4, 12, 1, 188, 95616, 0)),

@@ -53,7 +53,8 @@ func splitParts(s string) []string {
 	var parts []string
 	for _, p := range strings.Split(s, "+") {
 		word, _, _ := strings.Cut(strings.TrimSpace(p), "@")
-		if slices.Contains(extras, strings.ToLower(strings.TrimSpace(word))) && len(parts) > 0 && !strings.Contains(parts[len(parts)-1], "@") {
+		if slices.Contains(extras, strings.ToLower(strings.TrimSpace(word))) && len(parts) > 0 &&
+			!strings.Contains(parts[len(parts)-1], "@") {
 			parts[len(parts)-1] += "+" + strings.TrimSpace(p)
 			continue
 		}

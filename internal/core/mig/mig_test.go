@@ -43,7 +43,8 @@ func TestBoardsAreFoundAsPeopleWriteThem(t *testing.T) {
 // The table's own promises: what the rules of placement rely on.
 func TestTablesAreConsistent(t *testing.T) {
 	for _, g := range mig.Boards() {
-		if whole := g.Profiles[0]; whole.Speed != 1000 || whole.Size != g.MemorySlices || whole.Compute != g.ComputeSlices || whole.Memory >= g.Memory {
+		if whole := g.Profiles[0]; whole.Speed != 1000 || whole.Size != g.MemorySlices || whole.Compute != g.ComputeSlices ||
+			whole.Memory >= g.Memory {
 			t.Errorf("%s: the first profile is not the whole board: %+v", g.Name, whole)
 		}
 		for i, p := range g.Profiles {
@@ -73,7 +74,8 @@ func TestSpeedsAndMemory(t *testing.T) {
 		{"a30-24", "2g.12gb", 500, 11968},
 		{"a100-40", "4g.20gb", 571, 19968}, {"h200-141", "7g.141gb", 1000, 143104}, {"b200", "1g.23gb", 121, 20992},
 		{"b200", "1g.45gb", 202, 45312},
-		{"b200", "2g.45gb", 243, 45312}, {"gb200", "1g.23gb", 118, 22528}, {"gb200", "2g.47gb", 250, 46592}, {"gh200-96", "1g.12gb", 121, 11264},
+		{"b200", "2g.45gb", 243, 45312}, {"gb200", "1g.23gb", 118, 22528}, {"gb200", "2g.47gb", 250, 46592},
+		{"gh200-96", "1g.12gb", 121, 11264},
 		{"gh200-96", "7g.96gb", 1000, 95232}, {"gh200-144", "1g.36gb", 196, 36096}, {"h100-nvl", "1g.12gb", 121, 10880},
 		{"h100-nvl", "3g.47gb", 454, 47232},
 		{"h100-pcie", "1g.10gb", 122, 9984}, {"h20", "1g.12gb", 102, 12032}, {"rtx-pro-6000-96", "1g.24gb+gfx", 244, 23680},
@@ -94,7 +96,8 @@ func TestSpeedsAndMemoryByName(t *testing.T) {
 		speed, bytes   int64
 	}{
 		{"b200", "3g.90gb", 428, 90e9}, {"b200", "4g.90gb", 571, 90e9}, {"b200", "7g.180gb", 1000, 180e9}, {"gb200", "3g.93gb", 428, 93e9},
-		{"gb200", "4g.93gb", 571, 93e9}, {"gb200", "7g.186gb", 1000, 186e9}, {"gh200-144", "3g.72gb", 454, 72e9}, {"h20", "2g.24gb", 285, 24e9},
+		{"gb200", "4g.93gb", 571, 93e9}, {"gb200", "7g.186gb", 1000, 186e9}, {"gh200-144", "3g.72gb", 454, 72e9},
+		{"h20", "2g.24gb", 285, 24e9},
 		{"h20", "3g.48gb", 428, 48e9},
 	} {
 		g := board(t, c.board)
@@ -154,8 +157,9 @@ func TestWhatIsKnown(t *testing.T) {
 			t.Errorf("%q %q: %d MiB, %d; want %d MiB, %d", c.model, c.profile, got.Memory>>20, got.Speed, c.want.Memory>>20, c.want.Speed)
 		}
 	}
-	for product, want := range map[string]string{"A100-SXM4-80GB": "NVIDIA A100-SXM4-80GB", "NVIDIA-A100-80GB-PCIe": "NVIDIA A100 80GB PCIe",
-		"b200-180gb": "NVIDIA B200", "Tesla-T4": "Tesla-T4"} {
+	for product, want := range map[string]string{"A100-SXM4-80GB": "NVIDIA A100-SXM4-80GB",
+		"NVIDIA-A100-80GB-PCIe": "NVIDIA A100 80GB PCIe",
+		"b200-180gb":            "NVIDIA B200", "Tesla-T4": "Tesla-T4"} {
 		if got, _ := mig.ModelOf(product); got != want {
 			t.Errorf("%q is a %q, want %q", product, got, want)
 		}
@@ -207,7 +211,8 @@ func TestParseLayoutSaysWhatIsWrongAndWhatIsNear(t *testing.T) {
 		in   string
 		want []string
 	}{
-		{"3x3g.40gb", []string{"3 of 3g.40gb; the board has room for 2", "9 compute slices; the board has 7", "12 memory slices; the board has 8", "nearest legal layouts: 2x3g.40gb,"}},
+		{"3x3g.40gb", []string{"3 of 3g.40gb; the board has room for 2", "9 compute slices; the board has 7",
+			"12 memory slices; the board has 8", "nearest legal layouts: 2x3g.40gb,"}},
 		{"2x3g.40gb+1g.10gb", []string{"9 memory slices", "nearest legal layouts: 2x3g.40gb, 3g.40gb+1g.10gb"}},
 		{"foo+0x1g.10gb+1g.20gb", []string{`no profile "foo"; it has 7g.80gb, 4g.40gb`, `the count "0"`, "nearest legal layouts: 1g.20gb"}},
 		{"2g.20gb@1", []string{"can't begin at \"1\"; it begins at one of 0, 2, 4"}},

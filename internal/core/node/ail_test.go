@@ -15,7 +15,8 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 	n := New(Config{ID: "n", Zone: "z"})
 	var out protocol.Out
 	n.Recover(t0, &out)
-	n.Step(t0, protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b")}}}, &out)
+	n.Step(t0, protocol.Message{Kind: protocol.Inventory, From: executor,
+		Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b")}}}, &out)
 	now := t0
 	step := func(m protocol.Message) []protocol.Message {
 		out.Reset()
@@ -41,11 +42,13 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 	}
 	step(redeem(*g))
 	offers := 0
-	for _, m := range step(protocol.Message{Kind: protocol.Ailing, From: executor, Body: &protocol.Ailment{Ails: true, Text: "no space left"}}) {
+	for _, m := range step(protocol.Message{Kind: protocol.Ailing, From: executor,
+		Body: &protocol.Ailment{Ails: true, Text: "no space left"}}) {
 		if m.Kind == protocol.Offer {
 			offers++
 			if m.Body.(*protocol.SliceView).Usable || !strings.Contains(m.Body.(*protocol.SliceView).Why, "no space left") {
-				t.Errorf("%s is offered: usable %v, %q", m.Body.(*protocol.SliceView).Slice.ID, m.Body.(*protocol.SliceView).Usable, m.Body.(*protocol.SliceView).Why)
+				t.Errorf("%s is offered: usable %v, %q", m.Body.(*protocol.SliceView).Slice.ID, m.Body.(*protocol.SliceView).Usable,
+					m.Body.(*protocol.SliceView).Why)
 			}
 		}
 	}

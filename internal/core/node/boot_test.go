@@ -58,7 +58,11 @@ func TestWhatARestartFinds(t *testing.T) {
 			effect: protocol.Deadline, usable: true,
 		},
 		{
-			name: "alive, not known to have started", found: func(f *protocol.Found) bool { f.Alive, f.Started = true, at(time.Second); return true },
+			name: "alive, not known to have started", found: func(f *protocol.Found) bool {
+				f.Alive, f.Started = true,
+					at(time.Second)
+				return true
+			},
 			facts: []protocol.FactKind{protocol.SubjobStarted}, effect: protocol.Deadline, usable: true,
 		},
 		{
@@ -97,7 +101,8 @@ func TestWhatARestartFinds(t *testing.T) {
 			w.recorded(c.facts...)
 			w.must(c.effect)
 			for _, m := range w.effects {
-				if m.Kind == protocol.Offer && m.Body.(*protocol.SliceView).Slice.ID == "a" && m.Body.(*protocol.SliceView).Usable != c.usable {
+				if m.Kind == protocol.Offer && m.Body.(*protocol.SliceView).Slice.ID == "a" &&
+					m.Body.(*protocol.SliceView).Usable != c.usable {
 					t.Errorf("usable is %v: %s", m.Body.(*protocol.SliceView).Usable, m.Body.(*protocol.SliceView).Why)
 				}
 			}
@@ -113,7 +118,8 @@ func TestWhatARestartFinds(t *testing.T) {
 func TestAStrangerQuarantinesItsSlice(t *testing.T) {
 	w := newWorld(t)
 	token := job.Token{Epoch: 7, Seq: 3}
-	w.inventory(protocol.Found{Token: token, Job: "x", Slice: "a", Alive: true}, protocol.Found{Token: job.Token{Epoch: 7, Seq: 4}, Job: "y", Slice: "b"})
+	w.inventory(protocol.Found{Token: token, Job: "x", Slice: "a", Alive: true}, protocol.Found{Token: job.Token{Epoch: 7, Seq: 4},
+		Job: "y", Slice: "b"})
 	w.recorded(protocol.Quarantined)
 	same(t, "stopped", w.must(protocol.Stop).Token, token)
 	same(t, "put away", w.must(protocol.Settle).Job, "y")
@@ -153,7 +159,8 @@ func TestWhatIsOutstandingIsSentAgainAtBoot(t *testing.T) {
 	first, second := w.running(1, "a", 0, time.Minute), w.running(2, "b", 0, time.Minute)
 	w.step(exited(first, job.Done, 100))
 	w.step(exited(second, job.Done, 100))
-	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: second, Job: "j", Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 100}}})
+	w.step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: second, Job: "j",
+		Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 100}}})
 	w.restart()
 	same(t, "result", w.must(protocol.Result).Token, first)
 	same(t, "settle", w.must(protocol.Settle).Token, second)
@@ -205,10 +212,12 @@ func TestASnapshotFoldsToTheSameState(t *testing.T) {
 	withdrawn := w.lease(2, "b", time.Minute, 2*time.Minute)
 	w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: withdrawn, Body: &protocol.Halt{}})
 	cut := w.running(3, "b", 0, 90*time.Second) // sold over what the withdrawn lease had
-	w.step(reserve("1", protocol.Reservation{Kind: protocol.ForReclaim, Slice: "b", Start: at(80 * time.Second), End: quantity.Never, Truncate: true}))
+	w.step(reserve("1", protocol.Reservation{Kind: protocol.ForReclaim, Slice: "b", Start: at(80 * time.Second), End: quantity.Never,
+		Truncate: true}))
 	same(t, "cut", w.last[1].Token, cut)
 	w.step(reserve("2", protocol.Reservation{Kind: protocol.ForServing, Start: w.now, End: at(time.Hour), Every: 24 * time.Hour}))
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: "3", Reservation: &protocol.Reservation{ID: 3}}})
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: person,
+		Body: &protocol.Booking{Request: "3", Reservation: &protocol.Reservation{ID: 3}}})
 	n := New(w.cfg)
 	for _, f := range capture.All(w.n) {
 		n.Apply(f)

@@ -58,7 +58,8 @@ func BenchmarkSubjob(b *testing.B) {
 		step(redeem(g))
 		step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, Body: &protocol.Beginning{At: now}})
 		step(protocol.Message{Kind: protocol.Exited, From: executor, Token: g.Token, Body: &protocol.Conclusion{Result: result}})
-		step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j", Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 100}}})
+		step(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j",
+			Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 100}}})
 		step(protocol.Message{Kind: protocol.Settled, From: executor, Token: g.Token})
 		step(protocol.Message{Kind: protocol.Tick})
 	}

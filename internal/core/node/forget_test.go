@@ -23,7 +23,8 @@ func TestAnOldWordLeavesNothingBehind(t *testing.T) {
 	}
 	press(50, 45)
 	same(t, "asked to yield", w.must(protocol.Stop).Token, low)
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
 	press(0, 83)
 	w.step(ask(3, "a", 0, time.Minute))
 	w.must(protocol.Refused)
@@ -40,10 +41,12 @@ func TestAnOldWordLeavesNothingBehind(t *testing.T) {
 func TestRoomIsKeptForWhoHadToLeaveAnotherNode(t *testing.T) {
 	m := newShared(t, 2)
 	low, high := m[1].ranked(1, "a", protocol.Rank{Yields: true}, 0), m[0].ranked(2, "a", protocol.Rank{Priority: 1}, 0)
-	if done := m.press(protocol.Strain{Capacity: 100, Used: 95, Uses: []protocol.Use{{Token: low, Resident: 20}, {Token: high, Resident: 10}}}); len(done) != 1 || done[0].Token != low {
+	if done := m.press(protocol.Strain{Capacity: 100, Used: 95, Uses: []protocol.Use{{Token: low, Resident: 20},
+		{Token: high, Resident: 10}}}); len(done) != 1 || done[0].Token != low {
 		t.Fatalf("done are %+v", done)
 	}
-	m[1].step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+	m[1].step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
 	m.press(protocol.Strain{Capacity: 100, Used: 83, Uses: []protocol.Use{{Token: high, Resident: 10}}})
 	for i, w := range m {
 		if w.step(ask(uint64(3+i), "b", 0, 10*time.Minute)); w.sent(protocol.Granted) != nil {
@@ -56,7 +59,8 @@ func TestRoomIsKeptForWhoHadToLeaveAnotherNode(t *testing.T) {
 func TestWhatANeighbourHadOutsideIsForgottenToo(t *testing.T) {
 	m := newShared(t, 2)
 	low, high := m[0].ranked(1, "a", protocol.Rank{}, 0), m[1].ranked(2, "a", protocol.Rank{Priority: 1}, 0)
-	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 5 * gib}, {Token: low, Resident: 5 * gib}}}
+	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 5 * gib},
+		{Token: low, Resident: 5 * gib}}}
 	if done := m.press(s); len(done) != 2 {
 		t.Fatalf("done are %+v", done)
 	}

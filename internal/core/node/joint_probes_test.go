@@ -15,7 +15,8 @@ import (
 
 // probedHost is a node that tickets ask, whose slices share so much memory.
 func probedHost(t *testing.T, memory quantity.Amount, capacities ...quantity.Amount) *probed {
-	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Levels(capacities)}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}}}.Checked()
+	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Levels(capacities)},
+		Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}}}.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +32,8 @@ func probedHost(t *testing.T, memory quantity.Amount, capacities ...quantity.Amo
 	return p
 }
 
-// TestAProbeHoldsWhatItsHostBears: two tickets of one instant take no more together than there is; the piece of the second is cut to what is left, and
-// a third waits for room, and hears of it.
+// TestAProbeHoldsWhatItsHostBears: two tickets of one instant take no more together than there is; the piece of the second is cut to what
+// is left, and a third waits for room, and hears of it.
 func TestAProbeHoldsWhatItsHostBears(t *testing.T) {
 	p := probedHost(t, 60*gib, 40*gib, 40*gib, 40*gib, 10*gib)
 	small := func(id flow.TicketID) {
@@ -53,7 +54,8 @@ func TestAProbeHoldsWhatItsHostBears(t *testing.T) {
 	}
 	// The first home cuts a piece that needs less: there is room for the third.
 	p.step(protocol.Message{Kind: protocol.Redeem, From: zone, Job: "j", Token: first.Token, Generation: 1, Body: &protocol.Work{
-		Slice: first.Slice.ID, Start: first.Start, End: first.End, Range: job.Range{To: 10}, Demand: trp.Vector{18 * gib}, Peak: trp.Peak{Mean: 15 * gib, Deviation: gib}, Spec: spec,
+		Slice: first.Slice.ID, Start: first.Start, End: first.End, Range: job.Range{To: 10}, Demand: trp.Vector{18 * gib},
+		Peak: trp.Peak{Mean: 15 * gib, Deviation: gib}, Spec: spec,
 	}})
 	if said(protocol.Room, p.out.Effects) == nil {
 		t.Error("who waits for room is not told that there is some")

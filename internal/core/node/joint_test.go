@@ -62,8 +62,8 @@ func (w *world) holds(m protocol.Message) job.Token {
 // bears is what the latest offer of a slice says that its host bears, in GiB.
 func (w *world) bears(id job.SliceID) quantity.Amount { return w.n.slice(id).shown.Slice.Bears / gib }
 
-// On a host with 60 GiB a piece of 30 GiB with a deviation of 3 runs. Another is within the limit as long as 2.326348 times the deviation of both is
-// within what is left by the means.
+// On a host with 60 GiB a piece of 30 GiB with a deviation of 3 runs. Another is within the limit as long as 2.326348 times the deviation
+// of both is within what is left by the means.
 func TestJointExcessAtAnAsk(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -72,7 +72,8 @@ func TestJointExcessAtAnAsk(t *testing.T) {
 		why             string
 	}{
 		{"independent, 5 GiB are 11.6: 18 fit", 0, 18, 4, ""},
-		{"independent, 19 do not", 0, 19, 4, "probability .01, at most .01 may: 2 pieces with 50176 MiB on average and a deviation of 5120 MiB (correlation .000), there are 61440 MiB"},
+		{"independent, 19 do not", 0, 19, 4, "probability .01, at most .01 may: 2 pieces with 50176 MiB on average and a deviation of " +
+			"5120 MiB (correlation .000), there are 61440 MiB"},
 		{"as one, 7 GiB are 16.3: 13 fit", 1000, 13, 4, ""},
 		{"as one, 14 do not", 1000, 14, 4, "probability .01, at most .01 may: 2 pieces with 45056 MiB"},
 		{"a third between", 333, 16, 4, ""},
@@ -88,7 +89,8 @@ func TestJointExcessAtAnAsk(t *testing.T) {
 				w.must(protocol.Granted)
 				return
 			}
-			if r := w.must(protocol.Refused).Body.(*protocol.Refusal); !strings.HasPrefix(r.Text, "the host's memory would run out with ") || !strings.Contains(r.Text, c.why) {
+			if r := w.must(protocol.Refused).Body.(*protocol.Refusal); !strings.HasPrefix(r.Text,
+				"the host's memory would run out with ") || !strings.Contains(r.Text, c.why) {
 				t.Errorf("refused with %q, want %q", r.Text, c.why)
 			}
 		})
@@ -136,7 +138,8 @@ func TestOnlyWhatRunsTogetherCounts(t *testing.T) {
 	w.must(protocol.Refused)
 }
 
-// TestWhoOutlivesItsEndCounts: a slice whose gap begins behind the end of a lease elsewhere is offered anew once that has passed, and the lease is not gone.
+// TestWhoOutlivesItsEndCounts: a slice whose gap begins behind the end of a lease elsewhere is offered anew once that has passed, and the
+// lease is not gone.
 func TestWhoOutlivesItsEndCounts(t *testing.T) {
 	w := crowdedWorld(t, 60*gib, 0)
 	w.holds(wants(1, "a", 0, 10*time.Minute, 40, 0))
@@ -275,8 +278,8 @@ func TestEighths(t *testing.T) {
 	})
 }
 
-// TestTheMemoryOfAGPUIsCountedToNoHost: what is sold of a device with memory of its own takes none of the host's that is known, is refused for none, and is offered whole;
-// what is sold beside it, on slices whose memory is the host's, is held against that.
+// TestTheMemoryOfAGPUIsCountedToNoHost: what is sold of a device with memory of its own takes none of the host's that is known, is refused
+// for none, and is offered whole; what is sold beside it, on slices whose memory is the host's, is held against that.
 func TestTheMemoryOfAGPUIsCountedToNoHost(t *testing.T) {
 	w := crowdedWorld(t, 60*gib, joint.Whole)
 	list := []protocol.Slice{device("e"), device("f"), device("a"), device("b")}
@@ -290,7 +293,8 @@ func TestTheMemoryOfAGPUIsCountedToNoHost(t *testing.T) {
 	w.holds(wants(2, "f", 0, 10*time.Minute, 40, 0))
 	w.holds(wants(3, "a", 0, 10*time.Minute, 40, 0))
 	w.step(wants(4, "b", 0, 10*time.Minute, 21, 0))
-	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, "the host's memory") || !strings.Contains(why, "2 pieces") {
+	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, "the host's memory") ||
+		!strings.Contains(why, "2 pieces") {
 		t.Errorf("refused since %s", why)
 	}
 	w.holds(wants(5, "b", 0, 10*time.Minute, 20, 0))

@@ -27,7 +27,8 @@ const sliceMemory = 4 << 30
 func newTrading(t *testing.T, most int) *trading { return newTradingOn(t, most, joint.Config{}) }
 
 func newTradingOn(t *testing.T, most int, host joint.Config) *trading {
-	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{sliceMemory}}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}}}.Checked()
+	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{sliceMemory}},
+		Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}}}.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +45,17 @@ func newTradingOn(t *testing.T, most int, host joint.Config) *trading {
 // visit has a job of a hundred steps of a second come to the node.
 func (x *trading) visit(name job.ID) []protocol.Message {
 	s := &job.Spec{
-		Kind: job.Steps, Total: 100, Unit: "step", Grid: 1, Parallelism: 1, Slices: 1, PerUnit: time.Second, OverheadMax: 100, Theta: 10_000,
-		Launch: job.Launch{Grace: time.Second}, Profile: trp.Profile{Form: trp.Phases, Combine: trp.Maximum, Phases: []trp.Phase{{UpTo: 100, Mean: 1 << 30}}},
+		Kind: job.Steps, Total: 100, Unit: "step", Grid: 1, Parallelism: 1, Slices: 1, PerUnit: time.Second, OverheadMax: 100,
+		Theta:  10_000,
+		Launch: job.Launch{Grace: time.Second}, Profile: trp.Profile{Form: trp.Phases, Combine: trp.Maximum,
+			Phases: []trp.Phase{{UpTo: 100, Mean: 1 << 30}}},
 	}
 	var err error
 	if s.Safe, err = trp.Compile(s.Profile, s.Total, s.Theta); err != nil {
 		x.Fatal(err)
 	}
-	return x.step(protocol.Message{Kind: protocol.Visiting, From: zone, Job: name, Session: x.session, Body: &protocol.Visit{Spec: s, Weight: 1, Submitted: t0}})
+	return x.step(protocol.Message{Kind: protocol.Visiting, From: zone, Job: name, Session: x.session,
+		Body: &protocol.Visit{Spec: s, Weight: 1, Submitted: t0}})
 }
 
 func said(k protocol.Kind, all []protocol.Message) *protocol.Message {
@@ -70,9 +74,11 @@ func (x *trading) win(name job.ID, after time.Duration) *protocol.Prize {
 		x.Fatalf("the job is called with %+v", call)
 	}
 	won := said(protocol.Winning, x.step(protocol.Message{
-		Kind: protocol.Answer, From: zone, Job: name, Session: x.session, Body: &protocol.Proposal{Round: call.Body.(*protocol.Call).Round, Variants: []protocol.Variant{{
-			ID: 1, Window: call.Body.(*protocol.Call).Windows[0].Window, Range: job.Range{To: 60}, Start: x.now.Add(after), Run: time.Minute, Wall: time.Minute, Score: 500_000, Demand: trp.Vector{trp.Memory: 1 << 30},
-		}}},
+		Kind: protocol.Answer, From: zone, Job: name, Session: x.session, Body: &protocol.Proposal{Round: call.Body.(*protocol.Call).Round,
+			Variants: []protocol.Variant{{
+				ID: 1, Window: call.Body.(*protocol.Call).Windows[0].Window, Range: job.Range{To: 60}, Start: x.now.Add(after),
+				Run: time.Minute, Wall: time.Minute, Score: 500_000, Demand: trp.Vector{trp.Memory: 1 << 30},
+			}}},
 	}))
 	if won == nil {
 		x.Fatal("nothing is sold")
@@ -87,7 +93,8 @@ func (x *trading) win(name job.ID, after time.Duration) *protocol.Prize {
 func TestWhatAVisitorWinsIsHeldAndRedeemed(t *testing.T) {
 	x := newTrading(t, 0)
 	p := x.win("j", 0)
-	if p.Node != "n" || p.Slice.ID != "a" || p.Range != (job.Range{To: 60}) || p.Start != x.now || p.End < x.now.Add(time.Minute) || p.Expiry != x.now.Add(x.n.cfg.GrantTTL) || p.Speed == 0 || p.Bid == nil || p.Plan.Wall != time.Minute {
+	if p.Node != "n" || p.Slice.ID != "a" || p.Range != (job.Range{To: 60}) || p.Start != x.now || p.End < x.now.Add(time.Minute) ||
+		p.Expiry != x.now.Add(x.n.cfg.GrantTTL) || p.Speed == 0 || p.Bid == nil || p.Plan.Wall != time.Minute {
 		t.Errorf("sold was %+v", p)
 	}
 	x.ask(1, 0, 0, time.Second)

@@ -32,7 +32,8 @@ func (w *world) pressed(used, a, b quantity.Amount, first, second job.Token) {
 		room = 0
 	}
 	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{
-		Capacity: 100 * gib, Used: used * gib, Room: room, Uses: []protocol.Use{{Token: first, Resident: a * gib}, {Token: second, Resident: b * gib}},
+		Capacity: 100 * gib, Used: used * gib, Room: room, Uses: []protocol.Use{{Token: first, Resident: a * gib},
+			{Token: second, Resident: b * gib}},
 	}})
 }
 
@@ -47,7 +48,8 @@ func (w *world) pass(d time.Duration) {
 	w.step(protocol.Message{Kind: protocol.Tick})
 }
 
-// TestTheLowestStandsStillUntilThereIsRoom: the whole of an entry that ends well. Meanwhile nothing is granted, and what is sold does not begin.
+// TestTheLowestStandsStillUntilThereIsRoom: the whole of an entry that ends well. Meanwhile nothing is granted, and what is sold does not
+// begin.
 func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
 	w := booted(t)
 	low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
@@ -60,13 +62,16 @@ func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
 	if view.Usable || view.Why != shortOfMemory {
 		t.Errorf("the slices are offered as usable %v, since %q", view.Usable, view.Why)
 	}
-	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended since "+clock(w.now)+", for the first time; it goes on or is ended at "+clock(w.now.Add(30*time.Second))+": "+shortOfMemory)
+	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended since "+clock(w.now)+", for the first time; it goes on or is ended at "+
+		clock(w.now.Add(30*time.Second))+": "+shortOfMemory)
 	w.step(ask(3, "a", 30*time.Minute, 40*time.Minute))
 	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, shortOfMemory) {
 		t.Errorf("an ask is refused with %q", why)
 	}
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done, Progress: 100}}})
-	if s := w.n.Slices(w.now)[1]; s.State != "reserved" || !strings.Contains(s.Reason, "95232 of 102400 MiB used") || !strings.Contains(s.Reason, "suspend "+low.String()) {
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done, Progress: 100}}})
+	if s := w.n.Slices(w.now)[1]; s.State != "reserved" || !strings.Contains(s.Reason, "95232 of 102400 MiB used") ||
+		!strings.Contains(s.Reason, "suspend "+low.String()) {
 		t.Errorf("an idle slice is %s: %s", s.State, s.Reason)
 	}
 	w.pass(time.Second)
@@ -113,10 +118,12 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 			w.still(low, true)
 		}
 		w.pass(20 * time.Second)
-		if asked := w.sent(protocol.Stop); (asked != nil) != c.yields || asked != nil && (asked.Token != low || asked.Body.(*protocol.Halt).Now) {
+		if asked := w.sent(protocol.Stop); (asked != nil) != c.yields || asked != nil &&
+			(asked.Token != low || asked.Body.(*protocol.Halt).Now) {
 			t.Errorf("%s: after 20 s it is told %+v", c.name, asked)
 		}
-		if reason := w.n.Slices(w.now)[0].Reason; strings.HasPrefix(reason, "asked to yield since "+clock(w.now.Add(-20*time.Second))) != c.yields {
+		if reason := w.n.Slices(w.now)[0].Reason; strings.HasPrefix(reason, "asked to yield since "+
+			clock(w.now.Add(-20*time.Second))) != c.yields {
 			t.Errorf("%s: its slice is shown as %q", c.name, reason)
 		}
 		w.pass(9900 * time.Millisecond)
@@ -125,7 +132,8 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 		}
 		w.pass(100 * time.Millisecond)
 		m := w.must(protocol.Stop)
-		if h := m.Body.(*protocol.Halt); m.Token != low || !h.Now || !strings.Contains(h.Text, shortOfMemory) || !strings.Contains(h.Text, "93.0%") {
+		if h := m.Body.(*protocol.Halt); m.Token != low || !h.Now || !strings.Contains(h.Text, shortOfMemory) ||
+			!strings.Contains(h.Text, "93.0%") {
 			t.Errorf("%s: at its timer it is told %+v", c.name, h)
 		}
 	}
@@ -155,7 +163,8 @@ func TestWhoCannotStandStillIsAskedToYield(t *testing.T) {
 // line is the lowest all the same, and for its time nobody above that one: it goes on, confirmed to stand still or not.
 func TestAMemberOfAGangIsNeverSuspendedAlone(t *testing.T) {
 	w := booted(t)
-	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2), w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 0)
+	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2),
+		w.ranked(2, "b", protocol.Rank{Class: protocol.Collective, Priority: 1}, 0)
 	for times := range 3 {
 		w.pressed(93, 20, 60, low, high)
 		if m := w.must(protocol.Suspend); m.Token != high {
@@ -186,7 +195,8 @@ func TestABootHasEverythingGoOn(t *testing.T) {
 	w.pressed(93, 20, 60, low, high)
 	w.still(low, true)
 	w.restart()
-	w.inventory(protocol.Found{Token: low, Job: "j", Slice: "a", Alive: true, Still: true, Started: t0}, protocol.Found{Token: high, Job: "j", Slice: "b", Alive: true, Started: t0})
+	w.inventory(protocol.Found{Token: low, Job: "j", Slice: "a", Alive: true, Still: true, Started: t0},
+		protocol.Found{Token: high, Job: "j", Slice: "b", Alive: true, Started: t0})
 	same(t, "goes on", w.must(protocol.Resume).Token, low)
 	w.pass(time.Second)
 	same(t, "asked again", w.must(protocol.Resume).Token, low)
@@ -208,7 +218,8 @@ func TestWhoIsCancelledWhileItStandsStillIsStopped(t *testing.T) {
 	same(t, "stopped", m.Token, low)
 	same(t, "why", m.Body.(*protocol.Halt).Text, "cancelled")
 	same(t, "for want of memory", m.Body.(*protocol.Halt).Short, false)
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Stopped}}})
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Stopped}}})
 	same(t, "ended", w.n.lease(low).ended(), true)
 }
 
@@ -237,13 +248,15 @@ func TestWhoStoodStillIsExcused(t *testing.T) {
 	for _, c := range []struct {
 		stood     bool
 		how, want job.Outcome
-	}{{true, job.DeadlineKilled, job.Stopped}, {true, job.Yielded, job.Stopped}, {true, job.Done, job.Done}, {true, job.ExitFailed, job.ExitFailed}, {false, job.DeadlineKilled, job.DeadlineKilled}} {
+	}{{true, job.DeadlineKilled, job.Stopped}, {true, job.Yielded, job.Stopped}, {true, job.Done, job.Done},
+		{true, job.ExitFailed, job.ExitFailed}, {false, job.DeadlineKilled, job.DeadlineKilled}} {
 		w := booted(t)
 		low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 		if c.stood {
 			w.pressed(93, 20, 60, low, high)
 		}
-		w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: c.how, Progress: 40, Checkpoint: true}}})
+		w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+			Body: &protocol.Conclusion{Result: &job.Result{Outcome: c.how, Progress: 40, Checkpoint: true}}})
 		r := w.must(protocol.Result).Body.(*protocol.Conclusion).Result
 		if r.Outcome != c.want || r.Progress != 40 || !r.Checkpoint {
 			t.Errorf("%v after it stood still (%v) is %v with %d", c.how, c.stood, r.Outcome, r.Progress)
@@ -286,7 +299,8 @@ func TestWhoHadToLeaveComesBackWhenThereIsRoom(t *testing.T) {
 	if h := w.must(protocol.Stop); h.Token != high {
 		t.Fatalf("%v is told %+v, and the other has outgrown its plan", h.Token, h.Body)
 	}
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
 	press(0, 83) // calm, and 10 more would not be
 	w.step(ask(3, "a", 0, 10*time.Minute))
 	w.must(protocol.Refused)
@@ -295,8 +309,8 @@ func TestWhoHadToLeaveComesBackWhenThereIsRoom(t *testing.T) {
 	w.must(protocol.Granted)
 }
 
-// TestTheMemoryOfAGPUIsNotTheHosts: who has more on the host than was planned for its GPU has outgrown nothing, and of what had to leave it counts what
-// it had here.
+// TestTheMemoryOfAGPUIsNotTheHosts: who has more on the host than was planned for its GPU has outgrown nothing, and of what had to leave
+// it counts what it had here.
 func TestTheMemoryOfAGPUIsNotTheHosts(t *testing.T) {
 	w := newWorld(t)
 	gpus := []protocol.Slice{device("a"), device("b")}
@@ -315,7 +329,8 @@ func TestTheMemoryOfAGPUIsNotTheHosts(t *testing.T) {
 	if h := w.must(protocol.Stop); h.Token != low {
 		t.Fatalf("%v is told %+v, and the other is lower", h.Token, h.Body)
 	}
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
 	press(0, 82) // calm, and the 11 that left would not be
 	w.step(ask(3, "a", 0, 10*time.Minute))
 	w.must(protocol.Refused)
@@ -324,13 +339,15 @@ func TestTheMemoryOfAGPUIsNotTheHosts(t *testing.T) {
 	w.must(protocol.Granted)
 }
 
-// TestRoomIsKeptForAWhileAlone: who had to leave may never come back, and what it had does not keep a host that is nearly empty from granting.
+// TestRoomIsKeptForAWhileAlone: who had to leave may never come back, and what it had does not keep a host that is nearly empty from
+// granting.
 func TestRoomIsKeptForAWhileAlone(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		used    quantity.Amount // of 100, by another subjob
 		granted time.Duration   // after so long
-	}{{"more than half is free", 46, 0}, {"there is not room for half of what may be used", 47, 2 * time.Minute}, {"little is free", 80, 2 * time.Minute}} {
+	}{{"more than half is free", 46, 0}, {"there is not room for half of what may be used", 47, 2 * time.Minute},
+		{"little is free", 80, 2 * time.Minute}} {
 		w := newWorld(t)
 		gpus := []protocol.Slice{device("a"), device("b")}
 		for i := range gpus {
@@ -347,7 +364,8 @@ func TestRoomIsKeptForAWhileAlone(t *testing.T) {
 		press(94, 1)
 		same(t, "asked to yield", w.must(protocol.Stop).Token, giant)
 		left := w.now
-		w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: giant, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+		w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: giant,
+			Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
 		for asks := uint64(3); ; asks++ {
 			press(0, c.used)
 			w.step(ask(asks, "a", w.now.Sub(t0), w.now.Sub(t0)+time.Minute))
@@ -372,7 +390,8 @@ func TestWhatOthersHaveIsNotWaitedFor(t *testing.T) {
 	w.pressed(90, 1, 0, high, job.Token{})
 	w.step(ask(2, "b", time.Minute, 10*time.Minute))
 	w.must(protocol.Refused)
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done, Progress: 100}}})
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done, Progress: 100}}})
 	w.pressed(93, 0, 0, high, job.Token{})
 	w.step(ask(3, "b", time.Minute, 10*time.Minute))
 	w.must(protocol.Refused)
@@ -381,8 +400,8 @@ func TestWhatOthersHaveIsNotWaitedFor(t *testing.T) {
 	w.must(protocol.Granted)
 }
 
-// TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle: room is kept for as many of those that had to leave as idle slices could take, and where all of them find it that is
-// over for good. The slices of one that runs, or is about to, count as they are many.
+// TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle: room is kept for as many of those that had to leave as idle slices could take, and where
+// all of them find it that is over for good. The slices of one that runs, or is about to, count as they are many.
 func TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -391,7 +410,8 @@ func TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle(t *testing.T) {
 	}{{"a lease", false, 72}, {"a grant", true, 62}} {
 		for _, more := range []quantity.Amount{0, 1} {
 			w := newWorld(t)
-			w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b"), device("c"), device("d")}}})
+			w.step(protocol.Message{Kind: protocol.Inventory, From: executor,
+				Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b"), device("c"), device("d")}}})
 			low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
 			uses := []protocol.Use{{Token: low, Resident: 11}}
 			wide := ask(2, "b", 0, 20*time.Minute)
@@ -406,12 +426,14 @@ func TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle(t *testing.T) {
 			}
 			press := func(used quantity.Amount) {
 				t.Helper()
-				w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{Capacity: 100, Used: used, Uses: uses}})
+				w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{Capacity: 100, Used: used,
+					Uses: uses}})
 			}
 			press(95)
 			same(t, "asked to yield", w.must(protocol.Stop).Token, low)
 			uses = uses[1:]
-			w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+			w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+				Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
 			if c.held {
 				press(c.room + more + 1) // calm, with room for one
 				w.step(wide)

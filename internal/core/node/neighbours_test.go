@@ -29,7 +29,8 @@ func newShared(t tb, nodes int) (m shared) {
 	return m
 }
 
-// press tells every node the same word, with what the others know of theirs before any of them has heard it, and returns what was done to whom.
+// press tells every node the same word, with what the others know of theirs before any of them has heard it, and returns what was done to
+// whom.
 func (m shared) press(s protocol.Strain) (done []protocol.Message) {
 	all := make([][]protocol.Neighbour, len(m))
 	for i, w := range m {
@@ -65,7 +66,8 @@ func (m shared) pass(d time.Duration) {
 func TestTheLowestOfTheMachineGivesWay(t *testing.T) {
 	m := newShared(t, 2)
 	low, high := m[1].ranked(1, "a", protocol.Rank{}, 0), m[0].ranked(2, "a", protocol.Rank{Priority: 1}, 0)
-	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 60 * gib}, {Token: low, Resident: 20 * gib}}}
+	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 60 * gib},
+		{Token: low, Resident: 20 * gib}}}
 	is := func(what string, kind protocol.Kind) {
 		t.Helper()
 		if done := m.press(s); len(done) != 1 || done[0].Kind != kind || done[0].Token != low {
@@ -105,8 +107,10 @@ func TestTheLowestOfTheMachineGivesWay(t *testing.T) {
 // lowest all the same.
 func TestTheNextGivesWayInTheLowestsPlace(t *testing.T) {
 	m := newShared(t, 2)
-	low, high := m[1].ranked(1, "a", protocol.Rank{Class: protocol.Lasting}, 2), m[0].ranked(2, "a", protocol.Rank{Class: protocol.Collective, Yields: true}, 0)
-	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 60 * gib}, {Token: low, Resident: 20 * gib}}}
+	low, high := m[1].ranked(1, "a", protocol.Rank{Class: protocol.Lasting}, 2),
+		m[0].ranked(2, "a", protocol.Rank{Class: protocol.Collective, Yields: true}, 0)
+	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 60 * gib},
+		{Token: low, Resident: 20 * gib}}}
 	if done := m.press(s); len(done) != 1 || done[0].Token != high || done[0].Kind != protocol.Suspend {
 		t.Errorf("done are %+v", done)
 	}
@@ -120,7 +124,8 @@ func TestTheNextGivesWayInTheLowestsPlace(t *testing.T) {
 func TestASilentExecutorsNeighboursAreForgotten(t *testing.T) {
 	m := newShared(t, 2)
 	low, high := m[0].ranked(1, "a", protocol.Rank{}, 0), m[1].ranked(2, "a", protocol.Rank{Priority: 1}, 0)
-	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 5 * gib}, {Token: low, Resident: 5 * gib}}}
+	s := protocol.Strain{Capacity: 100 * gib, Used: 93 * gib, Room: 50 * gib, Uses: []protocol.Use{{Token: high, Resident: 5 * gib},
+		{Token: low, Resident: 5 * gib}}}
 	if done := m.press(s); len(done) != 2 {
 		t.Fatalf("done are %+v", done)
 	}
@@ -134,7 +139,8 @@ func TestASilentExecutorsNeighboursAreForgotten(t *testing.T) {
 	}
 }
 
-// TestManyNodesDecideAsOne: what several nodes of a machine do is what one that has all of their subjobs would do, in any state that words have led to.
+// TestManyNodesDecideAsOne: what several nodes of a machine do is what one that has all of their subjobs would do, in any state that words
+// have led to.
 func TestManyNodesDecideAsOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newShared(t, rapid.IntRange(2, 3).Draw(t, "nodes"))
@@ -142,8 +148,9 @@ func TestManyNodesDecideAsOne(t *testing.T) {
 		for _, w := range m {
 			for _, s := range []job.SliceID{"a", "b"} {
 				r := protocol.Rank{
-					Priority: int32(rapid.IntRange(-1, 1).Draw(t, "priority")), Class: protocol.Class(rapid.IntRange(0, protocol.Classes-1).Draw(t, "class")),
-					Value: uint16(rapid.IntRange(0, 2).Draw(t, "value")), Yields: rapid.Bool().Draw(t, "yields"),
+					Priority: int32(rapid.IntRange(-1, 1).Draw(t, "priority")),
+					Class:    protocol.Class(rapid.IntRange(0, protocol.Classes-1).Draw(t, "class")),
+					Value:    uint16(rapid.IntRange(0, 2).Draw(t, "value")), Yields: rapid.Bool().Draw(t, "yields"),
 				}
 				tokens = append(tokens, w.ranked(uint64(1+len(tokens)), s, r, 2*rapid.IntRange(0, 1).Draw(t, "bound")))
 			}

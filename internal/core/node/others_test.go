@@ -57,7 +57,8 @@ func TestWhatIsSoldBehindAHoldThatStaysIsNotStarted(t *testing.T) {
 	w.wait(time.Minute)
 	w.wait(time.Minute)
 	same(t, "outcome", w.result().Outcome, job.Stopped)
-	if d := w.result().Detail; d != "not started within its window: a: taken (foreign) for pod x from 1970-01-12T13:46:40.000Z until further notice" {
+	if d := w.result().Detail; d != "not started within its window: a: taken (foreign) for pod x from 1970-01-12T13:46:40.000Z until "+
+		"further notice" {
 		t.Errorf("detail %q", d)
 	}
 }
@@ -87,7 +88,8 @@ func TestAHoldThatMayTruncates(t *testing.T) {
 	w := booted(t)
 	running := w.running(1, "a", 0, 10*time.Minute)
 	w.lease(2, "a", 11*time.Minute, 12*time.Minute)
-	notice := protocol.Reservation{Kind: protocol.ForReclaim, Start: at(time.Minute), End: quantity.Never, Source: "pod y waits", Truncate: true}
+	notice := protocol.Reservation{Kind: protocol.ForReclaim, Start: at(time.Minute), End: quantity.Never, Source: "pod y waits",
+		Truncate: true}
 	w.step(holds("a", protocol.Reservation{Kind: protocol.ForReclaim, End: quantity.Never, Source: "pod y waits"}, notice))
 	w.recorded(protocol.Truncated, protocol.SubjobEnded)
 	d := w.must(protocol.Deadline)
@@ -155,7 +157,8 @@ func TestHoldsThatMakeNoSenseCloseTheSlice(t *testing.T) {
 // TestAHoldIsThereSinceItWasSaidFirst, whatever is said beside it later.
 func TestAHoldIsThereSinceItWasSaidFirst(t *testing.T) {
 	w := booted(t)
-	first, second := protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Hour), Source: "pod x"}, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "cordon"}
+	first, second := protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Hour), Source: "pod x"},
+		protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "cordon"}
 	w.step(holds("a", first))
 	w.wait(time.Minute)
 	w.step(holds("a", first, second))
@@ -174,7 +177,8 @@ func TestWhatWaitsLooksAgainOnceTheLastHoldEnds(t *testing.T) {
 	hold := func(end time.Duration) protocol.Reservation {
 		return protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(30 * time.Second), End: at(end)}
 	}
-	for _, list := range [][]protocol.Reservation{{hold(90 * time.Second), hold(2 * time.Minute)}, {hold(2 * time.Minute), hold(90 * time.Second)}} {
+	for _, list := range [][]protocol.Reservation{{hold(90 * time.Second), hold(2 * time.Minute)},
+		{hold(2 * time.Minute), hold(90 * time.Second)}} {
 		w := booted(t)
 		w.lease(1, "a", time.Minute, 3*time.Minute)
 		w.step(holds("a", list...))
@@ -201,7 +205,8 @@ func TestWhatIsQuarantinedStaysSoThoughItsMachineGoes(t *testing.T) {
 	same(t, "state", w.n.Slices(w.now)[0].State, "idle")
 }
 
-// TestSlicesComeAndGo: what is new is offered. Of what is gone nothing is sold, what has not begun is withdrawn, and what runs goes on to its end.
+// TestSlicesComeAndGo: what is new is offered. Of what is gone nothing is sold, what has not begun is withdrawn, and what runs goes on to
+// its end.
 func TestSlicesComeAndGo(t *testing.T) {
 	w := booted(t)
 	running := w.running(1, "a", 0, time.Minute)
@@ -234,8 +239,8 @@ func TestSlicesComeAndGo(t *testing.T) {
 	w.must(protocol.Refused)
 }
 
-// TestWhatMayBeSoldGivenHolds: whatever is said of holds and of slices, at every second the node offers exactly what neither a lease, nor a hold as it was
-// said last, covers; and nothing of slices that are not there.
+// TestWhatMayBeSoldGivenHolds: whatever is said of holds and of slices, at every second the node offers exactly what neither a lease, nor
+// a hold as it was said last, covers; and nothing of slices that are not there.
 func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -284,7 +289,8 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 				world[id] = nil
 				for range rapid.IntRange(0, 3).Draw(t, "holds") {
 					r := protocol.Reservation{
-						Kind:     rapid.SampledFrom([]protocol.ReservationKind{protocol.ForForeign, protocol.ForMaintenance, protocol.ForReclaim}).Draw(t, "kind"),
+						Kind: rapid.SampledFrom([]protocol.ReservationKind{protocol.ForForeign, protocol.ForMaintenance,
+							protocol.ForReclaim}).Draw(t, "kind"),
 						Start:    w.now.Add(seconds(t, "start", -5, 40)),
 						Truncate: rapid.IntRange(0, 3).Draw(t, "truncate") == 0,
 					}
@@ -299,7 +305,8 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 				w.step(holds(id, list...))
 				for _, l := range w.n.Leases() {
 					for _, r := range list {
-						if r.Truncate && r.Every == 0 && l.Slice == id && !l.Ended && r.Start < l.End && l.Start < r.End && l.End > w.now.Add(2*time.Second) && r.End > w.now {
+						if r.Truncate && r.Every == 0 && l.Slice == id && !l.Ended && r.Start < l.End && l.Start < r.End &&
+							l.End > w.now.Add(2*time.Second) && r.End > w.now {
 							t.Fatalf("lease [%d,%d) stands in the time of %+v, which may truncate", l.Start, l.End, r)
 						}
 					}
@@ -362,7 +369,8 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 							offered = offered || g.Start <= at && at < g.End
 						}
 						if want := !late && !covered(id, at); offered != want {
-							t.Fatalf("%s is offered at now+%ds: %v, want %v; gaps %+v, holds %+v, leases %+v", id, second, offered, want, gaps, world[id], w.n.Leases())
+							t.Fatalf("%s is offered at now+%ds: %v, want %v; gaps %+v, holds %+v, leases %+v", id, second, offered, want,
+								gaps, world[id], w.n.Leases())
 						}
 					}
 				}

@@ -39,7 +39,8 @@ func TestALeaseTurnsAsTheTableSays(t *testing.T) {
 		for c := range turn(turnCount) {
 			next, refused := try(p, c)
 			switch {
-			case turns[p][c] == none && (refused == "" || !strings.Contains(refused, p.String()) || !strings.Contains(refused, turnNames[c])):
+			case turns[p][c] == none && (refused == "" || !strings.Contains(refused, p.String()) ||
+				!strings.Contains(refused, turnNames[c])):
 				t.Errorf("a lease that is %v can't be turned (%s), and is refused with %q", p, turnNames[c], refused)
 			case turns[p][c] != none && (refused != "" || next != turns[p][c]):
 				t.Errorf("a lease that is %v and is turned (%s) is %v: %s", p, turnNames[c], next, refused)

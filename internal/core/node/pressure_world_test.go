@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// pressedWorld is a node whose host runs out of memory in any way: what it sells is held against the host's memory, and storms that nobody has foreseen
-// blow. Its executor does what it is told, late or never, and its sensors say anything.
+// pressedWorld is a node whose host runs out of memory in any way: what it sells is held against the host's memory, and storms that nobody
+// has foreseen blow. Its executor does what it is told, late or never, and its sensors say anything.
 type pressedWorld struct {
 	*world
 	asks  uint64
@@ -48,7 +48,8 @@ func (p *pressedWorld) absorb() {
 		}
 	}
 	for _, l := range p.n.byToken() { // I7: every entry ends within its timer
-		if stood := p.now.Sub(l.stand.since); l.stand.since != 0 && stood >= 30*time.Second && !l.stand.reclaimed && (l.runs() || l.phase == leaseStopping) {
+		if stood := p.now.Sub(l.stand.since); l.stand.since != 0 && stood >= 30*time.Second && !l.stand.reclaimed &&
+			(l.runs() || l.phase == leaseStopping) {
 			p.Fatalf("I7: lease %v is %v, and has been for %v", l.token, l.phase, stood)
 		}
 	}
@@ -102,7 +103,8 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases [
 	brink := false
 	for i, l := range leases {
 		for _, m := range p.effects {
-			if m.Token == l.token && (m.Kind == protocol.Suspend || m.Kind == protocol.Stop) && l.stand.since+quantity.Instant(bit(l.stand.reclaimed)) != tasks[i].Since {
+			if m.Token == l.token && (m.Kind == protocol.Suspend || m.Kind == protocol.Stop) &&
+				l.stand.since+quantity.Instant(bit(l.stand.reclaimed)) != tasks[i].Since {
 				hit[i] = true
 				brink = brink || strings.Contains(l.why, airlock.Brink.String())
 			}
@@ -163,8 +165,9 @@ func (p *pressedWorld) sell(t *rapid.T) {
 	r := redeemed(*g, m)
 	w := r.Body.(*protocol.Work)
 	w.Rank = protocol.Rank{
-		Priority: int32(rapid.IntRange(-1, 1).Draw(t, "priority")), Class: protocol.Class(rapid.IntRange(0, protocol.Classes-1).Draw(t, "class")),
-		Value: uint16(rapid.IntRange(0, 2).Draw(t, "value")), Yields: rapid.Bool().Draw(t, "yields"),
+		Priority: int32(rapid.IntRange(-1, 1).Draw(t, "priority")),
+		Class:    protocol.Class(rapid.IntRange(0, protocol.Classes-1).Draw(t, "class")),
+		Value:    uint16(rapid.IntRange(0, 2).Draw(t, "value")), Yields: rapid.Bool().Draw(t, "yields"),
 	}
 	if rapid.IntRange(0, 4).Draw(t, "member") == 0 {
 		w.Plan.Members = 2
@@ -175,10 +178,12 @@ func (p *pressedWorld) sell(t *rapid.T) {
 // sense is what the sensors say.
 func (p *pressedWorld) sense(t *rapid.T) {
 	const host = 160 * gib
-	s := &protocol.Strain{Capacity: host, Room: quantity.Amount(rapid.IntRange(0, 100).Draw(t, "room")) * gib, Stall: int64(rapid.SampledFrom([]int{0, 0, 0, 300}).Draw(t, "stall"))}
+	s := &protocol.Strain{Capacity: host, Room: quantity.Amount(rapid.IntRange(0, 100).Draw(t, "room")) * gib,
+		Stall: int64(rapid.SampledFrom([]int{0, 0, 0, 300}).Draw(t, "stall"))}
 	for _, token := range p.alive {
 		if rapid.IntRange(0, 9).Draw(t, "named") > 0 {
-			u := protocol.Use{Token: token, Resident: quantity.Amount(rapid.IntRange(0, 40).Draw(t, "resident")) * gib, Growth: quantity.Amount(rapid.IntRange(-5, 20).Draw(t, "grows")) * gib}
+			u := protocol.Use{Token: token, Resident: quantity.Amount(rapid.IntRange(0, 40).Draw(t, "resident")) * gib,
+				Growth: quantity.Amount(rapid.IntRange(-5, 20).Draw(t, "grows")) * gib}
 			if p.still[token] {
 				u.Parked = quantity.Amount(rapid.IntRange(0, 20).Draw(t, "parked")) * gib
 			}
@@ -262,7 +267,8 @@ func TestPressedWorlds(t *testing.T) {
 			cfg.Host.Correlation = rapid.Int64Range(0, joint.Whole).Draw(t, "correlation")
 		}
 		p := &pressedWorld{
-			world: &world{tb: t, cfg: cfg, now: t0, n: New(cfg), shadow: New(cfg), twin: plainly(cfg)}, still: map[job.Token]bool{}, ends: map[job.Token]bool{},
+			world: &world{tb: t, cfg: cfg, now: t0, n: New(cfg), shadow: New(cfg), twin: plainly(cfg)}, still: map[job.Token]bool{},
+			ends: map[job.Token]bool{},
 		}
 		p.recover()
 		p.boot(nil)

@@ -21,7 +21,8 @@ type probed struct {
 }
 
 func newProbed(t *testing.T, capacities ...quantity.Amount) *probed {
-	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Levels(capacities)}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}}}.Checked()
+	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Levels(capacities)},
+		Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}}}.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func (p *probed) ask(id flow.TicketID, class flow.Class, priority int16, least t
 // askFor says with it whether others wait in the zone.
 func (p *probed) askFor(id flow.TicketID, class flow.Class, priority int16, least time.Duration, short bool) {
 	p.step(protocol.Message{Kind: protocol.Probe, From: zone, Job: "j", Generation: 1, Body: &protocol.Inquiry{
-		Probe: flow.Probe{Ticket: id, Class: class, Priority: priority, Born: p.now, Demand: p.n.probes.cfg.Flow.Classes[class]}, Hop: 1, Least: least, Most: 2 * least, Short: short,
+		Probe: flow.Probe{Ticket: id, Class: class, Priority: priority, Born: p.now, Demand: p.n.probes.cfg.Flow.Classes[class]}, Hop: 1,
+		Least: least, Most: 2 * least, Short: short,
 	}})
 }
 
@@ -159,7 +161,8 @@ func TestAnAbsurdProbeGetsNoPlace(t *testing.T) {
 		"too large": func(_ *protocol.Message, q *protocol.Inquiry) { q.Demand = 101 },
 		"no class":  func(_ *protocol.Message, q *protocol.Inquiry) { q.Class = flow.MaxClasses - 1 },
 	} {
-		m, q := sound, &protocol.Inquiry{Probe: flow.Probe{Ticket: 2, Demand: 100, Born: p.now}, Hop: 1, Least: time.Second, Most: time.Minute}
+		m, q := sound, &protocol.Inquiry{Probe: flow.Probe{Ticket: 2, Demand: 100, Born: p.now}, Hop: 1, Least: time.Second,
+			Most: time.Minute}
 		m.Body = q
 		absurd(&m, q)
 		p.step(m)
@@ -179,7 +182,8 @@ func (p *probed) rooms() (all []flow.Summary) {
 	return all
 }
 
-// TestWhatANodeSaysLaterCounts: its words are numbered upwards, and those of a boot above all of the boot before; one that ails is not usable.
+// TestWhatANodeSaysLaterCounts: its words are numbered upwards, and those of a boot above all of the boot before; one that ails is not
+// usable.
 func TestWhatANodeSaysLaterCounts(t *testing.T) {
 	p := newProbed(t, 100)
 	p.ask(1, 0, 0, time.Minute)
@@ -207,7 +211,8 @@ func TestWhatANodeSaysLaterCounts(t *testing.T) {
 // TestAnotherQuestionIsAnotherGrant: of a ticket that has lost a grant since, or of a home that has started again.
 func TestAnotherQuestionIsAnotherGrant(t *testing.T) {
 	for name, other := range map[string]func(*protocol.Inquiry){
-		"churn": func(q *protocol.Inquiry) { q.Churn++ }, "epoch": func(q *protocol.Inquiry) { q.Epoch++ }, "home": func(q *protocol.Inquiry) { q.Home++ },
+		"churn": func(q *protocol.Inquiry) { q.Churn++ }, "epoch": func(q *protocol.Inquiry) { q.Epoch++ },
+		"home": func(q *protocol.Inquiry) { q.Home++ },
 	} {
 		p := newProbed(t, 100, 100)
 		p.ask(1, 0, 0, time.Minute)
@@ -224,7 +229,9 @@ func TestAnotherQuestionIsAnotherGrant(t *testing.T) {
 
 func TestAGapThatIsTooShortIsRefused(t *testing.T) {
 	p := newProbed(t, 100)
-	p.step(protocol.Message{Kind: protocol.Reserve, From: person, Body: &protocol.Booking{Request: "r", Reservation: &protocol.Reservation{Kind: protocol.ForServing, Slice: "a", Start: p.now.Add(time.Minute), End: p.now.Add(time.Hour)}}})
+	p.step(protocol.Message{Kind: protocol.Reserve, From: person,
+		Body: &protocol.Booking{Request: "r", Reservation: &protocol.Reservation{Kind: protocol.ForServing, Slice: "a",
+			Start: p.now.Add(time.Minute), End: p.now.Add(time.Hour)}}})
 	p.ask(1, 0, 0, time.Minute)
 	p.wait(0)
 	if got := p.answers(); got[1] != "" {
@@ -287,7 +294,8 @@ func TestWhatIsLeftOfAHoldIsFreeOnceItIsRedeemed(t *testing.T) {
 	p.wait(0)
 	at := p.place(1)
 	p.step(protocol.Message{
-		Kind: protocol.Redeem, From: protocol.Address{Role: protocol.Zone, ID: "other"}, Job: "j", Generation: 1, Token: at.Token, Body: &protocol.Work{Slice: "a", Range: job.Range{To: 1},
+		Kind: protocol.Redeem, From: protocol.Address{Role: protocol.Zone, ID: "other"}, Job: "j", Generation: 1, Token: at.Token,
+		Body: &protocol.Work{Slice: "a", Range: job.Range{To: 1},
 			Start: at.Start, End: at.Start.Add(time.Minute), Demand: trp.Vector{100}, Spec: spec},
 	})
 	if l := p.n.Leases(); len(l) != 1 || l[0].End != t0.Add(time.Minute) {

@@ -7,7 +7,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// TestALeaseKeepsItsRank: a node that comes back from a crash knows what each lease is worth without asking anybody, and so does what it starts.
+// TestALeaseKeepsItsRank: a node that comes back from a crash knows what each lease is worth without asking anybody, and so does what it
+// starts.
 func TestALeaseKeepsItsRank(t *testing.T) {
 	want := protocol.Rank{Priority: 7, Class: protocol.Fleeting, Value: 3}
 	w := booted(t)

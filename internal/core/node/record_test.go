@@ -30,7 +30,8 @@ func inWords(steps []status.AirlockStep) string {
 // TestAStormIsTold: who was hit, before whom and by what, what became of it, and what all of it came to.
 func TestAStormIsTold(t *testing.T) {
 	w := booted(t)
-	if a := w.n.Airlock(w.now); a.Strain.At != 0 || !a.Strain.Old || len(a.Stands) != 0 || len(a.Steps) != 0 || a.Timer != 30*time.Second || a.Order != "class" {
+	if a := w.n.Airlock(w.now); a.Strain.At != 0 || !a.Strain.Old || len(a.Stands) != 0 || len(a.Steps) != 0 || a.Timer != 30*time.Second ||
+		a.Order != "class" {
 		t.Errorf("a node that has heard nothing of its memory says %+v", a)
 	}
 	low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
@@ -57,7 +58,8 @@ func TestAStormIsTold(t *testing.T) {
 	w.still(low, false)
 	w.pass(time.Second)
 	w.pressed(98, 20, 60, low, high)
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Stopped, Progress: 40}}})
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Stopped, Progress: 40}}})
 	a = w.n.Airlock(w.now)
 	want := strings.Join([]string{
 		fmt.Sprintf("1 suspended %v, since memory is short; %v is spared: its priority is 0, the other's 1", low, high),
@@ -79,7 +81,8 @@ func TestAStormIsTold(t *testing.T) {
 	same(t, "level", first.Memory.Level, "severe")
 	same(t, "to be made free", first.Deficit, 8*gib)
 	same(t, "what came", first.Covered, 20*gib)
-	same(t, "its place", first.Place, status.SurvivalPlace{Outgrown: true, Class: "lasting", Footprint: 20 * gib, Planned: 10, Ran: first.Place.Ran})
+	same(t, "its place", first.Place, status.SurvivalPlace{Outgrown: true, Class: "lasting", Footprint: 20 * gib, Planned: 10,
+		Ran: first.Place.Ran})
 	same(t, "progress at its end", a.Steps[3].Progress, 40)
 	w.pass(time.Second)
 	a = w.n.Airlock(w.now)
@@ -114,7 +117,8 @@ func TestWhoCannotStandStillIsTold(t *testing.T) {
 	low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 	w.pressed(93, 20, 60, low, high)
 	w.step(protocol.Message{Kind: protocol.Suspended, From: executor, Token: low, Body: &protocol.Stillness{Refused: true}})
-	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.MemoryKilled}}})
+	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.MemoryKilled}}})
 	a := w.n.Airlock(w.now)
 	if got := inWords(a.Steps[1:]); got != fmt.Sprintf("0 refused %v, since it can't be made to stand still here", low) {
 		t.Errorf("it tells\n%s", got)
@@ -138,8 +142,10 @@ func TestWhatTheWatcherDidIsTold(t *testing.T) {
 	a := w.n.Airlock(w.now)
 	spared := fmt.Sprintf("; %v is spared: its priority is 0, the other's 1", high)
 	want := strings.Join([]string{
-		fmt.Sprintf("1 suspended %v, since memory is short%s", low, spared), fmt.Sprintf("2 recovered %v, since there is room again; stood 3s", low),
-		fmt.Sprintf("3 readdressed %v, since memory is short%s", low, spared), fmt.Sprintf("4 reclaimed %v, since memory is about to end%s", low, spared),
+		fmt.Sprintf("1 suspended %v, since memory is short%s", low, spared),
+		fmt.Sprintf("2 recovered %v, since there is room again; stood 3s", low),
+		fmt.Sprintf("3 readdressed %v, since memory is short%s", low, spared), fmt.Sprintf("4 reclaimed %v, since memory is about to end%s",
+			low, spared),
 	}, "\n")
 	if got := inWords(a.Steps); got != want {
 		t.Errorf("it tells\n%s\nwant\n%s", got, want)
@@ -155,22 +161,27 @@ func TestWhatGoesOnThoughItMayNotFitIsToldSo(t *testing.T) {
 	still, goes := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}, protocol.Stand{}
 	w.watched(7, 93, low, high, still, goes)
 	w.pass(20 * time.Second)
-	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{Capacity: 100 * gib, Used: 84 * gib, Watch: 7, Uses: []protocol.Use{
-		{Token: low, Resident: 20 * gib, Parked: 8 * gib, Stand: protocol.Stand{Resumed: w.now, Times: 1}}, {Token: high, Resident: 60 * gib},
-	}}})
-	if got, want := inWords(w.n.Airlock(w.now).Steps[1:]), fmt.Sprintf("2 recovered %v, since it was suspended for long; stood 20s", low); got != want {
+	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{Capacity: 100 * gib, Used: 84 * gib, Watch: 7,
+		Uses: []protocol.Use{
+			{Token: low, Resident: 20 * gib, Parked: 8 * gib, Stand: protocol.Stand{Resumed: w.now, Times: 1}},
+			{Token: high, Resident: 60 * gib},
+		}}})
+	if got, want := inWords(w.n.Airlock(w.now).Steps[1:]), fmt.Sprintf("2 recovered %v, since it was suspended for long; stood 20s",
+		low); got != want {
 		t.Errorf("it tells\n%s\nwant\n%s", got, want)
 	}
 }
 
-// TestTheWatchersStepsAreToldInTheirOrder: the lowest first, with what was to be made free and what each brings, however the word lists them.
+// TestTheWatchersStepsAreToldInTheirOrder: the lowest first, with what was to be made free and what each brings, however the word lists
+// them.
 func TestTheWatchersStepsAreToldInTheirOrder(t *testing.T) {
 	w := booted(t)
 	high, low := w.ranked(1, "a", protocol.Rank{Yields: true, Priority: 1}, 0), w.ranked(2, "b", protocol.Rank{Yields: true}, 0)
 	still := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}
 	w.watched(7, 93, high, low, still, still)
 	steps := w.n.Airlock(w.now).Steps
-	if got, want := inWords(steps), fmt.Sprintf("1 suspended %v, since memory is short\n1 suspended %v, since memory is short", low, high); got != want {
+	if got, want := inWords(steps), fmt.Sprintf("1 suspended %v, since memory is short\n1 suspended %v, since memory is short", low,
+		high); got != want {
 		t.Fatalf("it tells\n%s\nwant\n%s", got, want)
 	}
 	same(t, "to be made free", steps[0].Deficit, 8*gib)

@@ -40,10 +40,13 @@ func TestADoubledReservationIsTold(t *testing.T) {
 	w.recorded()
 	same(t, "the same, said later", told(w.must(protocol.Reply)), "1 stood")
 	for i, other := range []protocol.Reservation{
-		{Kind: protocol.ForDrain, Slice: "a", Start: at(0), End: quantity.Never, Source: "ops"},                                // begins earlier
-		{Kind: protocol.ForDrain, Slice: "a", Start: at(2 * time.Minute), End: at(time.Hour), Source: "ops"},                   // ends earlier
-		{Kind: protocol.ForDrain, Slice: "a", Start: at(2 * time.Minute), End: quantity.Never, Source: "someone else"},         // another's
-		{Kind: protocol.ForServing, Slice: "a", Start: at(0), End: at(30 * time.Second), Every: 2 * time.Minute, Source: "op"}, // meets it when it repeats
+		// begins earlier
+		{Kind: protocol.ForDrain, Slice: "a", Start: at(0), End: quantity.Never, Source: "ops"},
+		// ends earlier
+		{Kind: protocol.ForDrain, Slice: "a", Start: at(2 * time.Minute), End: at(time.Hour), Source: "ops"},
+		{Kind: protocol.ForDrain, Slice: "a", Start: at(2 * time.Minute), End: quantity.Never, Source: "someone else"}, // another's
+		// meets it when it repeats
+		{Kind: protocol.ForServing, Slice: "a", Start: at(0), End: at(30 * time.Second), Every: 2 * time.Minute, Source: "op"},
 	} {
 		w = booted(t)
 		w.step(reserve("1", drain))
@@ -100,10 +103,12 @@ func TestReserveAndWithdraw(t *testing.T) {
 	// Another one over the same time; withdrawing one leaves the other.
 	w.step(reserve("2", protocol.Reservation{Kind: protocol.ForOwner, Slice: "a", Start: at(30 * time.Second), End: at(90 * time.Second)}))
 	same(t, "id", told(w.must(protocol.Reply)), "3 over 1")
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: "3", Reservation: &protocol.Reservation{ID: 3}}})
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: person,
+		Body: &protocol.Booking{Request: "3", Reservation: &protocol.Reservation{ID: 3}}})
 	w.recorded(protocol.ReservationGone)
 	same(t, "gap ends", w.gaps("a")[0].End, at(time.Minute))
-	w.step(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: "4", Reservation: &protocol.Reservation{ID: 3}}})
+	w.step(protocol.Message{Kind: protocol.Unreserve, From: person,
+		Body: &protocol.Booking{Request: "4", Reservation: &protocol.Reservation{ID: 3}}})
 	err := w.must(protocol.Reply).Body.(*protocol.Receipt).Err
 	same(t, "kind", errkind.Of(err), errkind.NotFound)
 	if !strings.Contains(err.Error(), "1 (maintenance on a), 2 (maintenance on b)") {
@@ -120,13 +125,20 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 		kind errkind.Kind
 		want []string
 	}{
-		{"all at once", protocol.Reservation{Kind: protocol.ForLease, Slice: "c", Start: at(2), End: at(1)}, errkind.NotFound, []string{`no slice "c"; it has a, b`, "kind lease", "not after its start"}},
-		{"over", protocol.Reservation{Kind: protocol.ForDrain, Start: at(-time.Hour), End: at(-time.Minute)}, errkind.Invalid, []string{"it ended at"}},
-		{"too long ago", protocol.Reservation{Kind: protocol.ForDrain, Start: at(-time.Hour), End: at(time.Minute)}, errkind.Invalid, []string{"1h0m0s ago"}},
-		{"into itself", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: at(time.Hour), Every: time.Minute}, errkind.Invalid, []string{"lasts 1h0m0s"}},
-		{"repeats without end", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: quantity.Never, Every: time.Minute}, errkind.Invalid, []string{"has no end"}},
-		{"too often", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: at(1), Every: time.Millisecond}, errkind.Invalid, []string{"the shortest is 1s"}},
-		{"backwards", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: at(1), Every: -1}, errkind.Invalid, []string{"positive"}},
+		{"all at once", protocol.Reservation{Kind: protocol.ForLease, Slice: "c", Start: at(2), End: at(1)}, errkind.NotFound,
+			[]string{`no slice "c"; it has a, b`, "kind lease", "not after its start"}},
+		{"over", protocol.Reservation{Kind: protocol.ForDrain, Start: at(-time.Hour), End: at(-time.Minute)}, errkind.Invalid,
+			[]string{"it ended at"}},
+		{"too long ago", protocol.Reservation{Kind: protocol.ForDrain, Start: at(-time.Hour), End: at(time.Minute)}, errkind.Invalid,
+			[]string{"1h0m0s ago"}},
+		{"into itself", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: at(time.Hour), Every: time.Minute},
+			errkind.Invalid, []string{"lasts 1h0m0s"}},
+		{"repeats without end", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: quantity.Never, Every: time.Minute},
+			errkind.Invalid, []string{"has no end"}},
+		{"too often", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: at(1), Every: time.Millisecond}, errkind.Invalid,
+			[]string{"the shortest is 1s"}},
+		{"backwards", protocol.Reservation{Kind: protocol.ForServing, Start: at(0), End: at(1), Every: -1}, errkind.Invalid,
+			[]string{"positive"}},
 		{"rigid", protocol.Reservation{Kind: protocol.ForRigid, Start: at(0), End: at(1)}, errkind.Invalid, []string{"kind rigid"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,7 +166,8 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		w := booted(t)
 		for _, m := range []protocol.Message{
-			{Kind: protocol.Reserve, Body: &protocol.Booking{}}, {Kind: protocol.Unreserve, Body: &protocol.Booking{}}, {Kind: protocol.Release, Body: &protocol.Clearance{}},
+			{Kind: protocol.Reserve, Body: &protocol.Booking{}}, {Kind: protocol.Unreserve, Body: &protocol.Booking{}},
+			{Kind: protocol.Release, Body: &protocol.Clearance{}},
 		} {
 			m.From = person
 			w.step(m)
@@ -186,7 +199,8 @@ func TestAReservationThatMayCut(t *testing.T) {
 	later := w.lease(2, "a", time.Minute, 2*time.Minute)
 	w.step(ask(3, "a", 2*time.Minute, 3*time.Minute))
 	hold := w.must(protocol.Granted)
-	r := protocol.Reservation{Kind: protocol.ForReclaim, Slice: "a", Start: at(40 * time.Second), End: quantity.Never, Truncate: true, Source: "the provider"}
+	r := protocol.Reservation{Kind: protocol.ForReclaim, Slice: "a", Start: at(40 * time.Second), End: quantity.Never, Truncate: true,
+		Source: "the provider"}
 	w.step(reserve("1", r))
 	w.recorded(protocol.ReservationMade, protocol.Truncated, protocol.SubjobEnded)
 	d := w.must(protocol.Deadline)
@@ -216,7 +230,8 @@ func TestAReservationThatMayCut(t *testing.T) {
 func TestServingHoursCutWhatReachesIntoThem(t *testing.T) {
 	w := booted(t)
 	token := w.running(1, "a", 0, 30*time.Minute)
-	r := protocol.Reservation{Kind: protocol.ForServing, Slice: "a", Start: at(-50 * time.Minute), End: at(-40 * time.Minute), Every: time.Hour, Truncate: true}
+	r := protocol.Reservation{Kind: protocol.ForServing, Slice: "a", Start: at(-50 * time.Minute), End: at(-40 * time.Minute),
+		Every: time.Hour, Truncate: true}
 	w.step(reserve("1", r))
 	same(t, "deadline", w.must(protocol.Deadline).Body.(*protocol.Shift).End, at(10*time.Minute))
 	same(t, "gap", w.gaps("a")[0], protocol.Gap{Start: at(20 * time.Minute), End: at(70 * time.Minute), Until: protocol.ForServing})
@@ -238,7 +253,8 @@ func TestARigidJobsPlace(t *testing.T) {
 	place := func(id uint64, name job.ID, from, to time.Duration) protocol.Message {
 		return protocol.Message{
 			Kind: protocol.Reserve, From: zone, Body: &protocol.Booking{Ask: id, Slice: "a",
-				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(from), End: at(to), Job: name, Source: "backfill"}}, Job: name,
+				Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(from), End: at(to), Job: name,
+					Source: "backfill"}}, Job: name,
 		}
 	}
 	w := booted(t)
@@ -281,7 +297,8 @@ func TestARigidJobsPlace(t *testing.T) {
 
 func TestAForeignProcessHoldsTheSlice(t *testing.T) {
 	foreign := func(there bool) protocol.Message {
-		return protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: "a", Present: there, Text: "pid 7"}}
+		return protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: "a", Present: there,
+			Text: "pid 7"}}
 	}
 	w := booted(t)
 	token := w.lease(1, "a", time.Minute, 2*time.Minute)
@@ -303,11 +320,13 @@ func TestAPlaceThatALeaseIsExtendedOverIsUsedUp(t *testing.T) {
 	token := w.running(1, "a", 0, time.Minute)
 	w.step(protocol.Message{
 		Kind: protocol.Reserve, From: zone, Body: &protocol.Booking{Ask: 2,
-			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(time.Minute), End: at(2 * time.Minute)}}, Job: "j",
+			Reservation: &protocol.Reservation{Kind: protocol.ForRigid, Slice: "a", Start: at(time.Minute), End: at(2 * time.Minute)}},
+		Job: "j",
 	})
 	w.recorded(protocol.ReservationMade)
 	w.step(protocol.Message{
-		Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: 3, Range: job.Range{From: 0, To: 200}, End: at(90 * time.Second)}, Token: token, Job: "j",
+		Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: 3, Range: job.Range{From: 0, To: 200}, End: at(90 * time.Second)},
+		Token: token, Job: "j",
 	})
 	w.recorded(protocol.LeaseExtended, protocol.ReservationGone)
 }

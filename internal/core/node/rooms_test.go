@@ -11,7 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// TestRoomsAreWhatTheSlicesSay: whatever happens to slices, and however much time goes by, what is kept for probes is what looking at each slice anew gives.
+// TestRoomsAreWhatTheSlicesSay: whatever happens to slices, and however much time goes by, what is kept for probes is what looking at each
+// slice anew gives.
 func TestRoomsAreWhatTheSlicesSay(t *testing.T) {
 	granted, leased, kept := 0, 0, 0
 	for seed := range uint64(60) {
@@ -28,15 +29,19 @@ func TestRoomsAreWhatTheSlicesSay(t *testing.T) {
 			case 3:
 				if len(held) > 0 {
 					h := held[draw.IntN(len(held))]
-					p.step(protocol.Message{Kind: protocol.Redeem, From: zone, Token: h.Token, Job: "j", Epoch: 1, Generation: 1, Body: &protocol.Work{
-						Slice: h.Slice.ID, Range: job.Range{To: 1}, Start: h.Start, End: min(h.End, p.now.Add(30*time.Second)), Spec: &job.Spec{Name: "j", Kind: job.Rigid, Total: 1, Grid: 1},
-					}})
+					p.step(protocol.Message{Kind: protocol.Redeem, From: zone, Token: h.Token, Job: "j", Epoch: 1, Generation: 1,
+						Body: &protocol.Work{
+							Slice: h.Slice.ID, Range: job.Range{To: 1}, Start: h.Start, End: min(h.End, p.now.Add(30*time.Second)),
+							Spec: &job.Spec{Name: "j", Kind: job.Rigid, Total: 1, Grid: 1},
+						}})
 				}
 			case 4:
 				if len(tokens) > 0 {
 					token := tokens[draw.IntN(len(tokens))]
-					p.step(protocol.Message{Kind: protocol.Started, Token: token, Job: "j", Body: &protocol.Beginning{Slice: leases[token], At: p.now}})
-					p.step(protocol.Message{Kind: protocol.Exited, Token: token, Job: "j", Body: &protocol.Conclusion{Slice: leases[token], Result: &job.Result{Outcome: job.Done, Progress: 1, End: p.now}}})
+					p.step(protocol.Message{Kind: protocol.Started, Token: token, Job: "j", Body: &protocol.Beginning{Slice: leases[token],
+						At: p.now}})
+					p.step(protocol.Message{Kind: protocol.Exited, Token: token, Job: "j", Body: &protocol.Conclusion{Slice: leases[token],
+						Result: &job.Result{Outcome: job.Done, Progress: 1, End: p.now}}})
 				}
 			case 5:
 				p.step(protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: slice, Present: draw.IntN(3) == 0}})
@@ -44,9 +49,11 @@ func TestRoomsAreWhatTheSlicesSay(t *testing.T) {
 				p.step(protocol.Message{Kind: protocol.Ailing, Body: &protocol.Ailment{Text: "no disk", Ails: draw.IntN(4) == 0}})
 			case 7:
 				start := p.now.Add(time.Duration(draw.IntN(30)) * time.Second)
-				p.step(protocol.Message{Kind: protocol.Reserve, From: protocol.Address{Role: protocol.Person, ID: "p"}, Body: &protocol.Booking{
-					Reservation: &protocol.Reservation{Kind: protocol.ForMaintenance, Slice: slice, Start: start, End: start.Add(time.Duration(1+draw.IntN(9)) * time.Second)},
-				}})
+				p.step(protocol.Message{Kind: protocol.Reserve, From: protocol.Address{Role: protocol.Person, ID: "p"},
+					Body: &protocol.Booking{
+						Reservation: &protocol.Reservation{Kind: protocol.ForMaintenance, Slice: slice, Start: start,
+							End: start.Add(time.Duration(1+draw.IntN(9)) * time.Second)},
+					}})
 			default:
 				p.wait(time.Duration(draw.IntN(5000)) * time.Millisecond)
 			}
@@ -66,7 +73,8 @@ func TestRoomsAreWhatTheSlicesSay(t *testing.T) {
 				until, is := p.n.freeNow(p.now, s)
 				r := *p.n.roomAt(p.now, i)
 				if r.free != is || is && r.until != until || r.capacity != s.desc.Capacity[trp.Memory] {
-					t.Fatalf("seed %d, op %d: slice %s is free: %v until %v, its room says %v until %v", seed, op, s.id, is, until, r.free, r.until)
+					t.Fatalf("seed %d, op %d: slice %s is free: %v until %v, its room says %v until %v", seed, op, s.id, is, until, r.free,
+						r.until)
 				}
 				if class, ok := p.n.probes.cfg.Flow.Classes.Holds(s.desc.Capacity[trp.Memory]); ok && is {
 					free[class]++

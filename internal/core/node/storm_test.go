@@ -96,7 +96,8 @@ func (s *storm) absorb() {
 		case protocol.Suspend, protocol.Resume:
 			if p := s.processes[m.Token]; p != nil && p.state == runs {
 				p.still = m.Kind == protocol.Suspend
-				s.held = append(s.held, protocol.Message{Kind: protocol.Suspended, From: executor, Token: m.Token, Body: &protocol.Stillness{Still: p.still}})
+				s.held = append(s.held, protocol.Message{Kind: protocol.Suspended, From: executor, Token: m.Token,
+					Body: &protocol.Stillness{Still: p.still}})
 			}
 		case protocol.Settle:
 			if p := s.processes[m.Token]; p != nil {
@@ -119,7 +120,8 @@ func (s *storm) start(m protocol.Message) {
 		return
 	}
 	if s.made[m.Token] != 1 || s.ended[m.Token] != 0 || m.Body.(*protocol.Work).Start > s.now || m.Body.(*protocol.Work).Spec == nil {
-		s.Fatalf("start of %v, which has %d leases and %d ends, at %d for %d", m.Token, s.made[m.Token], s.ended[m.Token], s.now, m.Body.(*protocol.Work).Start)
+		s.Fatalf("start of %v, which has %d leases and %d ends, at %d for %d", m.Token, s.made[m.Token], s.ended[m.Token], s.now,
+			m.Body.(*protocol.Work).Start)
 	}
 	for _, t := range s.order {
 		p := s.processes[t]
@@ -146,7 +148,8 @@ func (s *storm) checkOffer(m protocol.Message) {
 			}
 		}
 		for _, t := range s.order {
-			if p := s.processes[t]; p.state != dead && touches(m.Body.(*protocol.SliceView).Slice.ID, p.start.Body.(*protocol.Work).Slice, p.start.Body.(*protocol.Work).Also) && g.Start <= s.now {
+			if p := s.processes[t]; p.state != dead && touches(m.Body.(*protocol.SliceView).Slice.ID, p.start.Body.(*protocol.Work).Slice,
+				p.start.Body.(*protocol.Work).Also) && g.Start <= s.now {
 				s.Fatalf("%s is offered now while %v is there", m.Body.(*protocol.SliceView).Slice.ID, t)
 			}
 		}
@@ -157,7 +160,8 @@ func (s *storm) checkOffer(m protocol.Message) {
 					d %= quantity.Instant(r.Every)
 				}
 				if d >= 0 && d < r.End-r.Start {
-					s.Fatalf("second %d of gap [%d,%d) on %s lies in %v %d", t, g.Start, g.End, m.Body.(*protocol.SliceView).Slice.ID, r.Kind, r.ID)
+					s.Fatalf("second %d of gap [%d,%d) on %s lies in %v %d", t, g.Start, g.End, m.Body.(*protocol.SliceView).Slice.ID,
+						r.Kind, r.ID)
 				}
 			}
 		}
@@ -170,14 +174,16 @@ func (s *storm) check() {
 	for i, a := range ls {
 		for _, b := range ls[:i] {
 			for _, id := range []job.SliceID{"a", "b", "c"} {
-				if !a.Ended && !b.Ended && touches(id, a.Slice, a.Also) && touches(id, b.Slice, b.Also) && a.Start < b.End && b.Start < a.End {
+				if !a.Ended && !b.Ended && touches(id, a.Slice, a.Also) && touches(id, b.Slice, b.Also) && a.Start < b.End &&
+					b.Start < a.End {
 					s.Fatalf("leases %v and %v overlap on %s", a.Token, b.Token, id)
 				}
 			}
 		}
 	}
 	for _, l := range s.n.byToken() {
-		if stood := s.now.Sub(l.stand.since); l.stand.since != 0 && stood >= 30*time.Second && !l.stand.reclaimed && (l.runs() || l.phase == leaseStopping) {
+		if stood := s.now.Sub(l.stand.since); l.stand.since != 0 && stood >= 30*time.Second && !l.stand.reclaimed &&
+			(l.runs() || l.phase == leaseStopping) {
 			s.Fatalf("lease %v is %v, and has been for %v", l.token, l.phase, stood)
 		}
 	}
@@ -188,7 +194,8 @@ func (s *storm) check() {
 		}
 	}
 	if a := s.n.Airlock(s.now); a.Strain.Standing != still || a.Strain.Suspended < a.Strain.Recovered || len(a.Steps) > mostSteps {
-		s.Fatalf("%d stand still, %d stood and %d went on, in %d steps; and %d do", a.Strain.Standing, a.Strain.Suspended, a.Strain.Recovered, len(a.Steps), still)
+		s.Fatalf("%d stand still, %d stood and %d went on, in %d steps; and %d do", a.Strain.Standing, a.Strain.Suspended,
+			a.Strain.Recovered, len(a.Steps), still)
 	}
 	n := New(s.cfg)
 	for _, f := range capture.All(s.n) {
@@ -224,11 +231,13 @@ func (s *storm) reboot() {
 	for _, t := range s.order {
 		if p := s.processes[t]; !p.settled {
 			found = append(found, protocol.Found{
-				Token: t, Job: p.start.Job, Slice: p.start.Body.(*protocol.Work).Slice, Alive: p.state == runs, Stuck: p.state == stuck, Still: p.still, Started: p.at, Result: p.result,
+				Token: t, Job: p.start.Job, Slice: p.start.Body.(*protocol.Work).Slice, Alive: p.state == runs, Stuck: p.state == stuck,
+				Still: p.still, Started: p.at, Result: p.result,
 			})
 		}
 	}
-	m := protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}}}
+	m := protocol.Message{Kind: protocol.Inventory, From: executor,
+		Body: &protocol.Stock{Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}}}
 	s.step(m)
 	s.absorb()
 }
@@ -264,7 +273,8 @@ func TestStorm(t *testing.T) {
 			},
 			"ask": func(t *rapid.T) {
 				s.asks++
-				m := protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: s.asks, Slice: slice(t), Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
+				m := protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: s.asks, Slice: slice(t),
+					Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
 				m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End = span(t)
 				if rapid.Bool().Draw(t, "with its peak") {
 					m.Body.(*protocol.Asking).Peak = trp.Peak{Mean: 7, Deviation: 1}
@@ -306,7 +316,8 @@ func TestStorm(t *testing.T) {
 				p := &protocol.Strain{Capacity: 1000, Room: quantity.Amount(rapid.IntRange(0, 500).Draw(t, "room"))}
 				for _, token := range s.order {
 					if s.processes[token].state == runs && rapid.IntRange(0, 3).Draw(t, "named") > 0 {
-						p.Uses = append(p.Uses, protocol.Use{Token: token, Resident: quantity.Amount(rapid.IntRange(0, 300).Draw(t, "resident"))})
+						p.Uses = append(p.Uses, protocol.Use{Token: token,
+							Resident: quantity.Amount(rapid.IntRange(0, 300).Draw(t, "resident"))})
 					}
 				}
 				p.Used = quantity.Amount(rapid.IntRange(0, 1000).Draw(t, "used"))
@@ -327,25 +338,30 @@ func TestStorm(t *testing.T) {
 			"release": func(t *rapid.T) { // a person has looked, and ended what was there
 				id := slice(t)
 				for _, token := range s.order {
-					if p := s.processes[token]; p.state == stuck && touches(id, p.start.Body.(*protocol.Work).Slice, p.start.Body.(*protocol.Work).Also) {
+					if p := s.processes[token]; p.state == stuck &&
+						touches(id, p.start.Body.(*protocol.Work).Slice, p.start.Body.(*protocol.Work).Also) {
 						p.state, p.result = dead, &job.Result{Outcome: job.Lost}
 					}
 				}
-				s.deliver(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: s.request(), Slice: id}})
+				s.deliver(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: s.request(),
+					Slice: id}})
 			},
 			"ack": func(t *rapid.T) {
 				r := anyOf(t, "result", s.results)
-				s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job, Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: r.Body.(*protocol.Conclusion).Result.Progress}}})
+				s.deliver(protocol.Message{Kind: protocol.ResultAck, From: zone, Token: r.Token, Job: r.Job,
+					Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: r.Body.(*protocol.Conclusion).Result.Progress}}})
 			},
 			"stop": func(t *rapid.T) {
-				s.deliver(protocol.Message{Kind: protocol.Stop, From: zone, Token: anyOf(t, "grant", s.granted).Token, Body: &protocol.Halt{}})
+				s.deliver(protocol.Message{Kind: protocol.Stop, From: zone, Token: anyOf(t, "grant", s.granted).Token,
+					Body: &protocol.Halt{}})
 			},
 			"extend": func(t *rapid.T) {
 				l := anyOf(t, "lease", s.n.Leases())
 				s.asks++
 				s.deliver(protocol.Message{
 					Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: s.asks, Slice: l.Slice,
-						Range: job.Range{From: l.Range.From, To: l.Range.To + 10}, End: l.End.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "longer")) * time.Second)}, Token: l.Token, Job: l.Job,
+						Range: job.Range{From: l.Range.From, To: l.Range.To + 10},
+						End:   l.End.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "longer")) * time.Second)}, Token: l.Token, Job: l.Job,
 				})
 			},
 			"reserve": func(t *rapid.T) {
@@ -354,25 +370,30 @@ func TestStorm(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(t, "repeats") == 0 {
 					r.Every = 40 * time.Second
 				}
-				s.deliver(protocol.Message{Kind: protocol.Reserve, From: person, Body: &protocol.Booking{Request: s.request(), Reservation: &r}})
+				s.deliver(protocol.Message{Kind: protocol.Reserve, From: person, Body: &protocol.Booking{Request: s.request(),
+					Reservation: &r}})
 			},
 			"place": func(t *rapid.T) {
 				s.asks++
 				r := protocol.Reservation{Kind: protocol.ForRigid, Slice: slice(t), Job: "j"}
 				r.Start, r.End = span(t)
-				s.deliver(protocol.Message{Kind: protocol.Reserve, From: zone, Body: &protocol.Booking{Ask: s.asks, Reservation: &r}, Job: "j"})
+				s.deliver(protocol.Message{Kind: protocol.Reserve, From: zone, Body: &protocol.Booking{Ask: s.asks, Reservation: &r},
+					Job: "j"})
 			},
 			"unreserve": func(t *rapid.T) {
-				s.deliver(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: s.request(), Reservation: &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}}})
+				s.deliver(protocol.Message{Kind: protocol.Unreserve, From: person, Body: &protocol.Booking{Request: s.request(),
+					Reservation: &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}}})
 			},
 			"foreign": func(t *rapid.T) {
-				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: slice(t), Present: rapid.IntRange(0, 2).Draw(t, "there") == 0}})
+				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor,
+					Body: &protocol.Intrusion{Slice: slice(t), Present: rapid.IntRange(0, 2).Draw(t, "there") == 0}})
 			},
 			"holds": func(t *rapid.T) {
 				i := &protocol.Intrusion{Slice: slice(t), Present: rapid.IntRange(0, 5).Draw(t, "there") == 0}
 				for range rapid.IntRange(0, 2).Draw(t, "holds") {
 					r := protocol.Reservation{
-						Kind:     rapid.SampledFrom([]protocol.ReservationKind{protocol.ForForeign, protocol.ForMaintenance}).Draw(t, "kind"),
+						Kind: rapid.SampledFrom([]protocol.ReservationKind{protocol.ForForeign, protocol.ForMaintenance}).Draw(t,
+							"kind"),
 						Truncate: rapid.Bool().Draw(t, "truncate"),
 					}
 					r.Start, r.End = span(t)

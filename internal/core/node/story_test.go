@@ -56,7 +56,8 @@ func TestALeaseFromAskToGone(t *testing.T) {
 	w.wait(time.Second)
 	w.must(protocol.Result)
 
-	ack := protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j", Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 40}}}
+	ack := protocol.Message{Kind: protocol.ResultAck, From: zone, Token: g.Token, Job: "j",
+		Body: &protocol.Acknowledgement{Range: job.Range{From: 0, To: 40}}}
 	w.step(ack)
 	w.recorded(protocol.ResultSettled)
 	same(t, "committed", w.must(protocol.Settle).Body.(*protocol.Settlement).Committed, true)
@@ -116,7 +117,8 @@ func TestAsksThatAreRefused(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			w := booted(t)
 			w.lease(1, "a", time.Minute, 2*time.Minute)
-			w.step(reserve("r", protocol.Reservation{Kind: protocol.ForDrain, Slice: "b", Start: at(15 * time.Second), End: quantity.Never}))
+			w.step(reserve("r", protocol.Reservation{Kind: protocol.ForDrain, Slice: "b", Start: at(15 * time.Second),
+				End: quantity.Never}))
 			w.step(c.ask)
 			if text := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(text, c.why) {
 				t.Errorf("refused because %q, want something with %q", text, c.why)
@@ -225,7 +227,8 @@ func TestStop(t *testing.T) {
 
 func TestExtend(t *testing.T) {
 	extend := func(id uint64, token job.Token, to int64, end time.Duration) protocol.Message {
-		return protocol.Message{Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: id, Slice: "a", Range: job.Range{From: 0, To: to}, End: at(end)}, Token: token, Job: "j"}
+		return protocol.Message{Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: id, Slice: "a",
+			Range: job.Range{From: 0, To: to}, End: at(end)}, Token: token, Job: "j"}
 	}
 	w := booted(t)
 	token := w.running(1, "a", 0, time.Minute)
@@ -257,7 +260,8 @@ func TestLeasesThatAreFixedAreNotExtended(t *testing.T) {
 	w.restart()
 	w.inventory()
 	token := w.running(1, "a", 0, time.Minute)
-	w.step(protocol.Message{Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: 3, Slice: "a", Range: job.Range{From: 0, To: 200}, End: at(2 * time.Minute)}, Token: token, Job: "j"})
+	w.step(protocol.Message{Kind: protocol.Extend, From: zone, Body: &protocol.Extension{Ask: 3, Slice: "a",
+		Range: job.Range{From: 0, To: 200}, End: at(2 * time.Minute)}, Token: token, Job: "j"})
 	w.recorded()
 	if text := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(text, "not extended") {
 		t.Errorf("refused because %q", text)
@@ -267,7 +271,8 @@ func TestLeasesThatAreFixedAreNotExtended(t *testing.T) {
 func TestAGangHoldsAllItsSlices(t *testing.T) {
 	w := booted(t)
 	m := ask(1, "a", 0, quantity.Never.Sub(0))
-	m.Body.(*protocol.Asking).Also, m.Body.(*protocol.Asking).End = []job.SliceID{"b"}, quantity.Never // no walltime: nothing is sold behind it
+	// no walltime: nothing is sold behind it
+	m.Body.(*protocol.Asking).Also, m.Body.(*protocol.Asking).End = []job.SliceID{"b"}, quantity.Never
 	w.step(m)
 	w.step(redeem(w.must(protocol.Granted)))
 	if start := w.must(protocol.Start); !slices.Equal(start.Body.(*protocol.Work).Also, m.Body.(*protocol.Asking).Also) {

@@ -17,7 +17,8 @@ import (
 func (w *world) watched(life uint64, used quantity.Amount, first, second job.Token, a, b protocol.Stand) {
 	w.Helper()
 	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{
-		Capacity: 100 * gib, Used: used * gib, Room: 50 * gib, Watch: life, Uses: []protocol.Use{{Token: first, Resident: 20 * gib, Stand: a}, {Token: second, Resident: 60 * gib, Stand: b}},
+		Capacity: 100 * gib, Used: used * gib, Room: 50 * gib, Watch: life,
+		Uses: []protocol.Use{{Token: first, Resident: 20 * gib, Stand: a}, {Token: second, Resident: 60 * gib, Stand: b}},
 	}})
 }
 
@@ -31,7 +32,8 @@ func (w *world) quiet(what string) {
 	}
 }
 
-// TestANodeFollowsItsWatcher: it decides nothing while one lives, and knows what each lease does; nothing is granted until it is calm and nothing stands still.
+// TestANodeFollowsItsWatcher: it decides nothing while one lives, and knows what each lease does; nothing is granted until it is calm and
+// nothing stands still.
 func TestANodeFollowsItsWatcher(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
@@ -97,7 +99,8 @@ func TestWhateverAWatcherSays(t *testing.T) {
 		w := booted(t)
 		low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 		draw := func() protocol.Stand {
-			return protocol.Stand{State: protocol.Stance(rapid.IntRange(0, protocol.Stances-1).Draw(rt, "state")), Since: w.now, Times: rapid.Uint8Range(0, 3).Draw(rt, "times")}
+			return protocol.Stand{State: protocol.Stance(rapid.IntRange(0, protocol.Stances-1).Draw(rt, "state")), Since: w.now,
+				Times: rapid.Uint8Range(0, 3).Draw(rt, "times")}
 		}
 		for range rapid.IntRange(1, 12).Draw(rt, "words") {
 			switch rapid.IntRange(0, 5).Draw(rt, "who") {

@@ -19,7 +19,8 @@ func wishedFor(m reclaim.Machine, wishes ...reclaim.Wish) protocol.Message {
 
 // ofTwo is that machine; others have the first so many slices that are not ours.
 func ofTwo(ours ...job.SliceID) reclaim.Machine {
-	m := reclaim.Machine{Name: "m", Resources: []reclaim.Resource{{Name: "gpu", N: 2, Slices: []job.SliceID{"a", "b"}, Others: make([]quantity.Instant, 2)}}}
+	m := reclaim.Machine{Name: "m", Resources: []reclaim.Resource{{Name: "gpu", N: 2, Slices: []job.SliceID{"a", "b"},
+		Others: make([]quantity.Instant, 2)}}}
 	for _, id := range []job.SliceID{"a", "b"} {
 		m.Slices = append(m.Slices, reclaim.Slice{ID: id, Notice: 30 * time.Second})
 	}
@@ -51,9 +52,11 @@ func TestWhatIsGivenBackIsCutWhereLeastIsLost(t *testing.T) {
 		want    job.SliceID
 		lost    time.Duration
 	}{
-		"nothing is told: the later one":          {nil, nil, "b", 4*time.Minute + giving.Gathers},
-		"the earlier has just stored what it did": {map[job.SliceID]time.Duration{"a": 4 * time.Minute}, nil, "a", time.Minute + giving.Gathers},
-		"both have: the least time left":          {map[job.SliceID]time.Duration{"a": 2 * time.Minute, "b": 2 * time.Minute}, map[job.SliceID]time.Duration{"a": 30 * time.Minute}, "b", 3*time.Minute + giving.Gathers},
+		"nothing is told: the later one": {nil, nil, "b", 4*time.Minute + giving.Gathers},
+		"the earlier has just stored what it did": {map[job.SliceID]time.Duration{"a": 4 * time.Minute}, nil, "a", time.Minute +
+			giving.Gathers},
+		"both have: the least time left": {map[job.SliceID]time.Duration{"a": 2 * time.Minute, "b": 2 * time.Minute},
+			map[job.SliceID]time.Duration{"a": 30 * time.Minute}, "b", 3*time.Minute + giving.Gathers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := booted(t)
@@ -68,7 +71,8 @@ func TestWhatIsGivenBackIsCutWhereLeastIsLost(t *testing.T) {
 				w.now = at(d)
 				for _, id := range []job.SliceID{"a", "b"} {
 					if c.reports[id] == d {
-						w.step(protocol.Message{Kind: protocol.Report, From: executor, Token: tokens[id], Body: &protocol.Observation{Progress: 5}})
+						w.step(protocol.Message{Kind: protocol.Report, From: executor, Token: tokens[id],
+							Body: &protocol.Observation{Progress: 5}})
 					}
 				}
 			}
@@ -104,7 +108,8 @@ func TestAPlaceIsKeptUntilItsWishIsServed(t *testing.T) {
 
 	// It has its device: somebody else's, as the inventory says in its own words. Nothing is kept any more.
 	w.step(holds("a", protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never, Source: "pod p"}))
-	w.step(protocol.Message{Kind: protocol.Wished, From: executor, Body: &protocol.Wishes{Dropped: []protocol.Dropped{{ID: "p", Served: true}}}})
+	w.step(protocol.Message{Kind: protocol.Wished, From: executor,
+		Body: &protocol.Wishes{Dropped: []protocol.Dropped{{ID: "p", Served: true}}}})
 	w.after(time.Second)
 	same(t, "places", len(w.n.wishes.Keeper().Places()), 0)
 	same(t, "gaps beside it", len(w.offered("a")), 0)
@@ -127,7 +132,8 @@ func TestWishesAreHeardAgainAfterARestart(t *testing.T) {
 	w.step(said)
 	w.after(giving.Gathers)
 	w.recorded() // nobody knows yet what runs
-	found := []protocol.Found{{Token: a, Job: "j", Slice: "a", Alive: true, Started: at(0)}, {Token: b, Job: "j", Slice: "b", Alive: true, Started: at(0)}}
+	found := []protocol.Found{{Token: a, Job: "j", Slice: "a", Alive: true, Started: at(0)}, {Token: b, Job: "j", Slice: "b", Alive: true,
+		Started: at(0)}}
 	w.step(stock(found, "a", "b"))
 	w.after(2 * time.Second)
 	kept := w.n.wishes.Keeper().Places()

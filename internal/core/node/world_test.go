@@ -62,7 +62,8 @@ func booted(t tb) *world {
 }
 
 func (w *world) inventory(found ...protocol.Found) {
-	w.step(protocol.Message{Kind: protocol.Inventory, From: executor, Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b")}, Found: found}})
+	w.step(protocol.Message{Kind: protocol.Inventory, From: executor,
+		Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b")}, Found: found}})
 }
 
 // restart folds the facts so far into a new node and recovers it.
@@ -200,14 +201,16 @@ func (w *world) gaps(id job.SliceID) []protocol.Gap {
 }
 
 func ask(id uint64, s job.SliceID, from, to time.Duration) protocol.Message {
-	return protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: id, Slice: s, Start: at(from), End: at(to), Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
+	return protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: id, Slice: s, Start: at(from), End: at(to),
+		Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
 }
 
 func redeem(m protocol.Message) protocol.Message {
 	g := m.Body.(*protocol.Grant)
 	return protocol.Message{
 		Kind: protocol.Redeem, From: zone, Token: m.Token, Job: m.Job, Epoch: 1,
-		Body: &protocol.Work{Slice: g.Slice, Range: job.Range{From: 0, To: 100}, Start: g.Start, End: g.End, Demand: trp.Vector{10}, Spec: spec},
+		Body: &protocol.Work{Slice: g.Slice, Range: job.Range{From: 0, To: 100}, Start: g.Start, End: g.End, Demand: trp.Vector{10},
+			Spec: spec},
 	}
 }
 
@@ -232,7 +235,8 @@ func (w *world) running(id uint64, s job.SliceID, from, to time.Duration) job.To
 }
 
 func exited(t job.Token, o job.Outcome, progress int64) protocol.Message {
-	return protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Body: &protocol.Conclusion{Result: &job.Result{Outcome: o, Progress: progress}}}
+	return protocol.Message{Kind: protocol.Exited, From: executor, Token: t,
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: o, Progress: progress}}}
 }
 
 func reserve(request string, r protocol.Reservation) protocol.Message {

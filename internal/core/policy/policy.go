@@ -81,7 +81,8 @@ func ByAge(a, b *Candidate) int {
 	return cmp.Compare(a.Job, b.Job)
 }
 
-// Age is most of ByAge in one number: of two ages the lesser comes first. They may be equal within 2 ms, and of priorities of a million and more.
+// Age is most of ByAge in one number: of two ages the lesser comes first. They may be equal within 2 ms, and of priorities of a million
+// and more.
 func Age(priority int32, submitted quantity.Instant) int64 {
 	const most = 1<<20 - 1 // a priority takes 21 bits, and an instant the first 42 of 63
 	switch {

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/reclaim"
 )
 
-// Stock is what a machine has. From an executor that is the first input of its node: also what earlier boots left behind; later ones, where slices come and
-// go, say all that there are then. To a gate slices alone, and from a gate, which asks for that, nothing.
+// Stock is what a machine has. From an executor that is the first input of its node: also what earlier boots left behind; later ones,
+// where slices come and go, say all that there are then. To a gate slices alone, and from a gate, which asks for that, nothing.
 type Stock struct {
 	Slices []Slice
 	Found  []Found
@@ -36,8 +36,9 @@ type Intrusion struct {
 	// Present: a process that is not ours is there, and Text says which; nobody knows its end. Else none is.
 	Text    string
 	Present bool
-	// Holds are what else others have of it, or will: Kind, Start (0: since it was said first), End (Never: not known), Every, Source (who, for people),
-	// Truncate. Of kind ForForeign it stays beyond its end, until it is not said any more; every other is over at its end.
+	// Holds are what else others have of it, or will: Kind, Start (0: since it was said first), End (Never: not known), Every, Source
+	// (who, for people), Truncate. Of kind ForForeign it stays beyond its end, until it is not said any more; every other is over at its
+	// end.
 	Holds []Reservation
 }
 
@@ -49,8 +50,8 @@ func (i *Intrusion) All() []Reservation {
 	return append(slices.Clone(i.Holds), Reservation{Kind: ForForeign, End: quantity.Never, Source: i.Text})
 }
 
-// Wishes are what has changed of those who wait for devices, and of the machines that have these (core/reclaim): each time all of one, in place of
-// what was said of it before, or that it is gone.
+// Wishes are what has changed of those who wait for devices, and of the machines that have these (core/reclaim): each time all of one, in
+// place of what was said of it before, or that it is gone.
 type Wishes struct {
 	Machines  []reclaim.Machine
 	Lost      []string

@@ -47,11 +47,11 @@ const (
 	JobDrawn
 	// ZoneDrained: nothing is at home in the zone any more, from now on and for good: Zone.
 	ZoneDrained
-	// Rehomed: a job leaves its home, which is drained, for another: Job, Zone (empty: no other is known that could run it; JobDrawn follows), Epoch (the
-	// next one). The old home goes on until it has surrendered the job.
+	// Rehomed: a job leaves its home, which is drained, for another: Job, Zone (empty: no other is known that could run it; JobDrawn
+	// follows), Epoch (the next one). The old home goes on until it has surrendered the job.
 	Rehomed
-	// JobDeparted: the old home has forgotten a job that was surrendered: Job, Generation, Zone, Epoch (the old home's). In snapshots with Flag: it has not
-	// said so yet.
+	// JobDeparted: the old home has forgotten a job that was surrendered: Job, Generation, Zone, Epoch (the old home's). In snapshots with
+	// Flag: it has not said so yet.
 	JobDeparted
 )
 

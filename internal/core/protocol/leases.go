@@ -15,7 +15,8 @@ type Asking struct {
 	// Start and End, the grace included.
 	Start, End quantity.Instant
 	Demand     trp.Vector
-	// Peak that the demand is a quantile of; zero where the host's memory is not counted, or by a home of before: then the demand counts as its mean.
+	// Peak that the demand is a quantile of; zero where the host's memory is not counted, or by a home of before: then the demand counts
+	// as its mean.
 	Peak trp.Peak
 	// Plan says which member of a gang it is for, if it is for one.
 	Plan Plan
@@ -23,7 +24,8 @@ type Asking struct {
 	Reservation *Reservation
 }
 
-// OwnPlace stands for the id of a reservation: whatever is kept for the job there. A zone keeps it that does not tell the job's home its id.
+// OwnPlace stands for the id of a reservation: whatever is kept for the job there. A zone keeps it that does not tell the job's home its
+// id.
 const OwnPlace = ^uint64(0)
 
 // Grant is a node's hold until Expiry: soft, and fenced by the token's epoch.
@@ -70,8 +72,8 @@ type Observation struct {
 	Progress int64
 	At       quantity.Instant
 	Demand   trp.Vector
-	// Storing: its processes are gone, and how it ended is told once what it has left is durable where it belongs. Vacant: nothing of it holds
-	// its slices any more.
+	// Storing: its processes are gone, and how it ended is told once what it has left is durable where it belongs. Vacant: nothing of it
+	// holds its slices any more.
 	Storing, Vacant bool
 	// Remains: its lease is over and its processes are not confirmed gone, or SIGKILL did not end them. Its node says so, again and again.
 	Remains bool

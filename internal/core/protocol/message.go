@@ -88,8 +88,8 @@ const (
 	// Surrender has the zone give a job up to another one, since it is drained: Job, Epoch, Generation, Moving. Repeated until
 	// Surrendered, or Closed if the job ended meanwhile.
 	Surrender
-	// Surrendered: nothing of the job runs or is sold here, and nothing ever will be: Job, Epoch, Generation, Record. The zone keeps the record until it is
-	// told to Forget it.
+	// Surrendered: nothing of the job runs or is sold here, and nothing ever will be: Job, Epoch, Generation, Record. The zone keeps the
+	// record until it is told to Forget it.
 	Surrendered
 )
 
@@ -131,8 +131,8 @@ const (
 
 // Node <-> executor, and the timer.
 const (
-	// Inventory is the first input of a node after boot, and said again when slices have come or gone: Stock. Executor -> node. Node -> gate; gate -> node asks for that, with several
-	// zones.
+	// Inventory is the first input of a node after boot, and said again when slices have come or gone: Stock. Executor -> node. Node ->
+	// gate; gate -> node asks for that, with several zones.
 	Inventory Kind = iota + 80
 	// Start a subjob: Token, Job, Generation, Work. Node -> executor, idempotent by Token.
 	Start
@@ -253,8 +253,8 @@ type Slice struct {
 	Simulated, Shared bool
 	// Rack and Block that its node stands in, as its node is configured; empty: it shares none with any other.
 	Rack, Block string
-	// Host is the memory of its node's host, which all slices of the node share; 0: it is not counted. Bears is what of it a piece that begins in its first
-	// gap may have now, whatever runs beside it, in eighths of the slice's own memory.
+	// Host is the memory of its node's host, which all slices of the node share; 0: it is not counted. Bears is what of it a piece that
+	// begins in its first gap may have now, whatever runs beside it, in eighths of the slice's own memory.
 	Host, Bears quantity.Amount
 }
 
@@ -325,7 +325,8 @@ const (
 	ForHold
 )
 
-var reservationNames = [...]string{"", "lease", "rigid", "drain", "maintenance", "reclaim", "serving", "geometry", "foreign", "owner", "hold"}
+var reservationNames = [...]string{"", "lease", "rigid", "drain", "maintenance", "reclaim", "serving", "geometry", "foreign", "owner",
+	"hold"}
 
 // String is the kind's name on the wire and for people.
 func (k ReservationKind) String() string {

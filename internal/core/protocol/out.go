@@ -12,8 +12,8 @@ type Out struct {
 // Reset empties o and keeps its memory.
 func (o *Out) Reset() { o.Facts, o.Effects = o.Facts[:0], o.Effects[:0] }
 
-// bodies of the kinds that nearly every subjob takes, made several at a time and not used yet. A body is never used twice: whoever it was sent
-// to may keep it.
+// bodies of the kinds that nearly every subjob takes, made several at a time and not used yet. A body is never used twice: whoever it was
+// sent to may keep it.
 type bodies struct {
 	moments          stock[Moment]
 	askings          stock[Asking]

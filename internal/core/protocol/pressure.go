@@ -12,16 +12,17 @@ type Strain struct {
 	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand.
 	Stall int64
 	Uses  []Use
-	// Watch is the life of the machine's watcher, which decides about its memory in the node's place; 0: none lives, and the node decides. Where it is
-	// another than before everything has gone on in between.
+	// Watch is the life of the machine's watcher, which decides about its memory in the node's place; 0: none lives, and the node decides.
+	// Where it is another than before everything has gone on in between.
 	Watch uint64
-	// Others are the subjobs of this machine's other nodes, as those rank them: who gives way is found among all, and each node sees to its own.
+	// Others are the subjobs of this machine's other nodes, as those rank them: who gives way is found among all, and each node sees to
+	// its own.
 	Others []Neighbour
 }
 
-// Neighbour is a subjob of another node of the same machine: what it has, with when its entry began, when its last one ended and how often it was
-// suspended (Stand's times alone), since when it runs, its probable peak (0: not known), its rank, what Airlock does with it (airlock.State), and whether it
-// may not be suspended.
+// Neighbour is a subjob of another node of the same machine: what it has, with when its entry began, when its last one ended and how often
+// it was suspended (Stand's times alone), since when it runs, its probable peak (0: not known), its rank, what Airlock does with it
+// (airlock.State), and whether it may not be suspended.
 type Neighbour struct {
 	Use
 	Job     job.ID

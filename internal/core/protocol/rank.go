@@ -7,9 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// Rank is what a lease is worth beside others when its node runs out of memory, as its home knew it when it was sold: so a node that comes back
-// from a crash can say by itself who gives way to whom. What else counts there the node has anyway: the footprint, from its sensors or as the
-// lease's demand, which is the probable peak of the piece; and how long it has run.
+// Rank is what a lease is worth beside others when its node runs out of memory, as its home knew it when it was sold: so a node that comes
+// back from a crash can say by itself who gives way to whom. What else counts there the node has anyway: the footprint, from its sensors
+// or as the lease's demand, which is the probable peak of the piece; and how long it has run.
 //
 // The zero value is what versions before said of every lease: priority 0, lasting, of no value, all or nothing.
 type Rank struct {

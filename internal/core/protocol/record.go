@@ -61,7 +61,8 @@ type Claim struct {
 	Slice      job.SliceID
 	// Also are the further slices of a rigid job, those of all its members.
 	Also []job.SliceID
-	// Members of a gang over several nodes, in order of node id; none where all is on one node. Token, Node and Slice are those of the first.
+	// Members of a gang over several nodes, in order of node id; none where all is on one node. Token, Node and Slice are those of the
+	// first.
 	Members []Member
 	// Speed of the slice, in parts per thousand.
 	Speed      int64
@@ -104,6 +105,7 @@ func (r *Record) Worked() bool {
 
 // Zero says whether nothing was learned.
 func (l *Learned) Zero() bool {
-	return len(l.Rates)+len(l.Prepares)+len(l.Suspects) == 0 && l.Safe == nil && l.LastDetail == "" && l.Peak == (trp.Vector{}) && l.Trust == (Trust{}) &&
+	return len(l.Rates)+len(l.Prepares)+len(l.Suspects) == 0 && l.Safe == nil && l.LastDetail == "" && l.Peak == (trp.Vector{}) &&
+		l.Trust == (Trust{}) &&
 		l.Rate|l.Prepare == 0 && l.Margin|l.MemoryScale|l.Spread|l.Runs|l.Busy == 0 && l.FailedAt|l.KilledAt == 0 && l.Failures|l.Kills == 0
 }

@@ -8,14 +8,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// The search for a place (mechanism laminar). None of these messages is repeated: a ticket that is lost is missed by its home, a probe without an
-// answer counts as refused.
+// The search for a place (mechanism laminar). None of these messages is repeated: a ticket that is lost is missed by its home, a probe
+// without an answer counts as refused.
 const (
 	// Search sends a job's ticket to a zone that was drawn for it: Job, Body (*Errand). Gate -> zone.
 	Search Kind = iota + 144
 	// Redraw asks for another zone to search in: Job, Body (*Errand). Zone -> gate.
 	Redraw
-	// Back is a search that is over without a place: Job, Body (*Errand; its ticket is Parked or Expired, and says why). Zone or gate -> home.
+	// Back is a search that is over without a place: Job, Body (*Errand; its ticket is Parked or Expired, and says why). Zone or gate ->
+	// home.
 	Back
 	// Landing is a place that was granted: Job, Body (*Finding). Zone -> home.
 	Landing
@@ -23,7 +24,8 @@ const (
 	Probe
 	// Probed answers it: Job, Body (*Response). Node -> zone.
 	Probed
-	// Room: the node has refused somebody since it last said so, or heard that somebody waits, and has more room now: Body (*flow.Summary). Node -> zone.
+	// Room: the node has refused somebody since it last said so, or heard that somebody waits, and has more room now: Body
+	// (*flow.Summary). Node -> zone.
 	Room
 	// LetGo gives a grant back that is of no use: Job, Token. Home -> node.
 	LetGo

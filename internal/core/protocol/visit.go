@@ -8,14 +8,16 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Zone <-> node, where the market is at the node (Laminar): a job goes to a node's floor for a while, and negotiates there as an external job does
-// at a zone's: Announce, Answer, Told, with its home in the place of an agent. All of it is soft.
+// Zone <-> node, where the market is at the node (Laminar): a job goes to a node's floor for a while, and negotiates there as an external
+// job does at a zone's: Announce, Answer, Told, with its home in the place of an agent. All of it is soft.
 const (
 	// Visiting: the job is there, and stands like this: Job, Session, Visit. Said again now and then; one that is not counts for a while.
 	Visiting Kind = iota + 208
-	// Parting: Job, Session. Zone -> node: it has nothing to win there any more. Node -> zone: it was not let in, for as many are there as may.
+	// Parting: Job, Session. Zone -> node: it has nothing to win there any more. Node -> zone: it was not let in, for as many are there as
+	// may.
 	Parting
-	// Winning is a piece that the job has won there, with the grant that holds its time: Job, Prize. Node -> zone, which claims it or lets it go.
+	// Winning is a piece that the job has won there, with the grant that holds its time: Job, Prize. Node -> zone, which claims it or lets
+	// it go.
 	Winning
 )
 

@@ -32,7 +32,8 @@ func TestParseBytes(t *testing.T) {
 func TestParseBytesSaysWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", "600Mi"}, {"Gi", "600Mi"}, {"-1Gi", "never negative"}, {"12gi", "did you mean 12Gi?"}, {"12gb", "did you mean 12G?"},
-		{"5m", "did you mean 5M?"}, {"1.2.3", "digits before and after"}, {"1.2.3Gi", "digits before and after"}, {".5Gi", "digits before"}, {"5.Gi", "digits before"},
+		{"5m", "did you mean 5M?"}, {"1.2.3", "digits before and after"}, {"1.2.3Gi", "digits before and after"}, {".5Gi", "digits before"},
+		{"5.Gi", "digits before"},
 		{"1.0000000001Gi", "at most 9"}, {"8Ei", "too large"}, {"99999999999999999999", "too large"}, {"12 parsecs", `"parsecs"`},
 		{"9223372036854775807.5", "too large"}, {"1e3", `"e3"`},
 	} {
@@ -70,7 +71,8 @@ func TestFormatBytes(t *testing.T) {
 		want string
 	}{
 		{0, "0"}, {1, "1"}, {1023, "1023"}, {1024, "1Ki"}, {4097, "4097"}, {8192, "8Ki"}, {10241, "10Ki"}, {600 << 20, "600Mi"},
-		{3 << 29, "1.5Gi"}, {39<<30 + 1<<28, "39.25Gi"}, {24_300_000_000, "22.63Gi"}, {math.MaxInt64, "8192Pi"}, {7 << 60, "7168Pi"}, {10<<10 + 63, "10.06Ki"}, {-5, "-5"},
+		{3 << 29, "1.5Gi"}, {39<<30 + 1<<28, "39.25Gi"}, {24_300_000_000, "22.63Gi"}, {math.MaxInt64, "8192Pi"}, {7 << 60, "7168Pi"},
+		{10<<10 + 63, "10.06Ki"}, {-5, "-5"},
 		{1<<30 + 1<<30/20, "1.05Gi"},
 	} {
 		if got := quantity.FormatBytes(c.in); got != c.want {

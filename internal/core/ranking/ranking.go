@@ -89,7 +89,8 @@ func (r *List[T]) insert(by *Order[T], e entry[T]) {
 		half := append(make([]entry[T], 0, chunkSize), r.chunks[c][chunkSize/2:]...)
 		clear(r.chunks[c][chunkSize/2:])
 		r.chunks[c] = r.chunks[c][:chunkSize/2]
-		r.chunks, r.least, r.first = slices.Insert(r.chunks, c+1, half), slices.Insert(r.least, c+1, 0), slices.Insert(r.first, c+1, half[0])
+		r.chunks, r.least, r.first = slices.Insert(r.chunks, c+1, half), slices.Insert(r.least, c+1, 0),
+			slices.Insert(r.first, c+1, half[0])
 		r.measure(c)
 		r.measure(c + 1)
 		if i > chunkSize/2 {

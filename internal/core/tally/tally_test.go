@@ -64,7 +64,8 @@ func TestTallyAndAListAgree(t *testing.T) {
 					kind.Note(uint64(n+1), rounds[n].at)
 				}
 				if gotLong, gotShort := tally.Count(&r.entry); gotLong != long || gotShort != short {
-					t.Fatalf("one that needs %d from round %d on saw %v and %v, want %v and %v", r.need, r.from, gotLong, gotShort, long, short)
+					t.Fatalf("one that needs %d from round %d on saw %v and %v, want %v and %v", r.need, r.from, gotLong, gotShort, long,
+						short)
 				}
 			}
 		}
@@ -77,8 +78,8 @@ func TestTallyAndAListAgree(t *testing.T) {
 	})
 }
 
-// TestManyNeeds: needs of so many lengths that they are kept in several chunks, entered in no order, have each seen the rounds that were long enough
-// for them and those that were too short.
+// TestManyNeeds: needs of so many lengths that they are kept in several chunks, entered in no order, have each seen the rounds that were
+// long enough for them and those that were too short.
 func TestManyNeeds(t *testing.T) {
 	const n = 1000 // lengths, each a multiple of 10
 	var tally Tally

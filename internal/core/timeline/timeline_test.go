@@ -390,7 +390,8 @@ func checkGaps(t *rapid.T, tl *Timeline, live map[uint64]protocol.Reservation, b
 		want := !late && j-i >= minimum
 		for k := i; k < j && k < span-1; k++ {
 			if in[k] != want && (j < span || late) {
-				t.Fatalf("second %d of the free run [%d,%d) is offered: %v, want %v (now %d, minimum %d): %v", k, i, j, in[k], want, now, minimum, got)
+				t.Fatalf("second %d of the free run [%d,%d) is offered: %v, want %v (now %d, minimum %d): %v", k, i, j, in[k], want, now,
+					minimum, got)
 			}
 		}
 		for j < span && (bits[j].sold || bits[j].closed) {

@@ -156,10 +156,12 @@ func checkEnsemble(ps *problems, p Profile, total, thetaPPM int64) {
 	}
 	if need := LeastCleanRuns(thetaPPM); len(p.Runs) < need {
 		if need > MaxRuns {
-			ps.add("runs: theta of %d parts per million needs %d recorded runs and at most %d are taken; give phases or an envelope", thetaPPM, need, MaxRuns)
+			ps.add("runs: theta of %d parts per million needs %d recorded runs and at most %d are taken; give phases or an envelope",
+				thetaPPM, need, MaxRuns)
 			return
 		}
-		ps.add("runs: %d recorded; theta of %d parts per million needs at least %d clean runs: record more, raise theta, or give phases or an envelope", len(p.Runs), thetaPPM, need)
+		ps.add("runs: %d recorded; theta of %d parts per million needs at least %d clean runs: record more, raise theta, or give phases "+
+			"or an envelope", len(p.Runs), thetaPPM, need)
 	}
 }
 

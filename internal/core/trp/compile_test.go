@@ -27,16 +27,22 @@ func TestCompileListsEveryProblem(t *testing.T) {
 		{"no form", trp.Profile{}, 0, 0, []string{"theta is 0", "total is 0", "form 0 is not known"}},
 		{"theta too large", phases([3]float64{1, 1, 0}), 1, 500_001, []string{"theta is 500001"}},
 		{"no phases", trp.Profile{Form: trp.Phases}, 5, 1, []string{"phases: none given"}},
-		{"phases", trp.Profile{Form: trp.Phases, Combine: 9, Phases: []trp.Phase{{UpTo: 5, Mean: -1}, {UpTo: 5, SD: trp.MaxAmount + 1}, {UpTo: 8}}}, 9, 1,
-			[]string{"combine 9", "phases[0]: the mean is -1", "phases[1]: ends before unit 5, where it starts at 5", "phases[1]: the deviation", "phases[2]: the last one ends before unit 8; want the job's total, 9"}},
+		{"phases", trp.Profile{Form: trp.Phases, Combine: 9, Phases: []trp.Phase{{UpTo: 5, Mean: -1}, {UpTo: 5, SD: trp.MaxAmount + 1},
+			{UpTo: 8}}}, 9, 1,
+			[]string{"combine 9", "phases[0]: the mean is -1", "phases[1]: ends before unit 5, where it starts at 5",
+				"phases[1]: the deviation", "phases[2]: the last one ends before unit 8; want the job's total, 9"}},
 		{"envelope", trp.Profile{Form: trp.Envelope, Curve: []trp.Point{{UpTo: 0, Amount: -7}}}, 4, 1,
 			[]string{"envelope[0]: ends before unit 0", "want the job's total, 4", "envelope[0]: the amount is -7"}},
 		{"too many stretches", many, trp.MaxStretches + 1, 1, []string{"65 given; want at most 64"}},
 		{"ensemble", trp.Profile{Form: trp.Ensemble, Bounds: []int64{3, 6}, Runs: [][]quantity.Amount{run, {1}, {1, -2}}}, 6, theta01,
-			[]string{"runs[1]: has 1 peaks; want 2", "runs[2][1] is -2", "3 recorded; theta of 10000 parts per million needs at least 299 clean runs"}},
-		{"hopeless theta", trp.Profile{Form: trp.Ensemble, Bounds: []int64{1}, Runs: [][]quantity.Amount{{1}}}, 1, 100, []string{"needs 29956 recorded runs and at most 4096 are taken; give phases or an envelope"}},
-		{"too many runs", trp.Profile{Form: trp.Ensemble, Bounds: []int64{1}, Runs: make([][]quantity.Amount, trp.MaxRuns+1)}, 1, theta01, []string{"keep the latest"}},
-		{"a flood", trp.Profile{Form: trp.Envelope, Curve: make([]trp.Point, 200)}, 1, 1, append(slices.Repeat([]string{"must rise"}, 63), "200 given; want at most 64", "and 138 more")},
+			[]string{"runs[1]: has 1 peaks; want 2", "runs[2][1] is -2", "3 recorded; theta of 10000 parts per million needs at least " +
+				"299 clean runs"}},
+		{"hopeless theta", trp.Profile{Form: trp.Ensemble, Bounds: []int64{1}, Runs: [][]quantity.Amount{{1}}}, 1, 100,
+			[]string{"needs 29956 recorded runs and at most 4096 are taken; give phases or an envelope"}},
+		{"too many runs", trp.Profile{Form: trp.Ensemble, Bounds: []int64{1}, Runs: make([][]quantity.Amount, trp.MaxRuns+1)}, 1, theta01,
+			[]string{"keep the latest"}},
+		{"a flood", trp.Profile{Form: trp.Envelope, Curve: make([]trp.Point, 200)}, 1, 1, append(slices.Repeat([]string{"must rise"}, 63),
+			"200 given; want at most 64", "and 138 more")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := trp.Compile(c.p, c.total, c.theta)

@@ -13,7 +13,8 @@ import (
 )
 
 func TestQuantiles(t *testing.T) {
-	for _, c := range []struct{ ppm, want int64 }{{10_000, 2_326_348}, {50_000, 1_644_854}, {1_000, 3_090_233}, {1, 4_753_425}, {158_655, 1_000_002}, {500_000, 0}} {
+	for _, c := range []struct{ ppm, want int64 }{{10_000, 2_326_348}, {50_000, 1_644_854}, {1_000, 3_090_233}, {1, 4_753_425},
+		{158_655, 1_000_002}, {500_000, 0}} {
 		got := trp.Quantile(c.ppm)
 		if got != c.want {
 			t.Errorf("the quantile of %d ppm is %d, want %d", c.ppm, got, c.want)
@@ -31,7 +32,8 @@ func peakOver(p trp.Profile, from, to, theta int64, demand quantity.Amount) trp.
 func TestPeaksOfPieces(t *testing.T) {
 	two := phases([3]float64{10, 14, 1}, [3]float64{20, 14, 1})
 	two.Combine = trp.Independent
-	runs := trp.Profile{Form: trp.Ensemble, Bounds: []int64{10, 20}, Runs: [][]quantity.Amount{{gb(4), gb(9)}, {gb(11), gb(2)}, {gb(10), gb(10)}, {gb(10), gb(1)}}}
+	runs := trp.Profile{Form: trp.Ensemble, Bounds: []int64{10, 20}, Runs: [][]quantity.Amount{{gb(4), gb(9)}, {gb(11), gb(2)},
+		{gb(10), gb(10)}, {gb(10), gb(1)}}}
 	for _, c := range []struct {
 		name            string
 		profile         trp.Profile
@@ -54,12 +56,15 @@ func TestPeaksOfPieces(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := peakOver(c.profile, c.from, c.to, theta01, gb(c.demand))
-			if m, d := float64(got.Mean)/1e9, float64(got.Deviation)/1e9; math.Abs(m-c.mean) > c.within || math.Abs(d-c.deviation) > c.within {
+			if m, d := float64(got.Mean)/1e9, float64(got.Deviation)/1e9; math.Abs(m-c.mean) > c.within ||
+				math.Abs(d-c.deviation) > c.within {
 				t.Errorf("mean %f and deviation %f, want %f and %f", m, d, c.mean, c.deviation)
 			}
 		})
 	}
-	if got, want := trp.PeakOver(&two, 0, 10, 2000, theta01, gb(32.652696)), (trp.Peak{Mean: gb(28), Deviation: gb(2)}); math.Abs(float64(got.Mean-want.Mean)) > 1000 || math.Abs(float64(got.Deviation-want.Deviation)) > 1000 {
+	if got, want := trp.PeakOver(&two, 0, 10, 2000, theta01, gb(32.652696)),
+		(trp.Peak{Mean: gb(28), Deviation: gb(2)}); math.Abs(float64(got.Mean-want.Mean)) > 1000 ||
+		math.Abs(float64(got.Deviation-want.Deviation)) > 1000 {
 		t.Errorf("at twice the scale %+v, want %+v", got, want)
 	}
 }

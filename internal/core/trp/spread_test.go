@@ -74,14 +74,16 @@ func drawAny(t *rapid.T) (p trp.Profile, total, theta int64) {
 	case trp.Ensemble:
 		p = trp.Profile{Form: trp.Ensemble, Bounds: []int64{2, 5}}
 		for range rapid.IntRange(59, 100).Draw(t, "runs") {
-			p.Runs = append(p.Runs, []quantity.Amount{quantity.Amount(rapid.Int64Range(0, 30e9).Draw(t, "peak")), quantity.Amount(rapid.Int64Range(0, int64(trp.MaxAmount)).Draw(t, "peak"))})
+			p.Runs = append(p.Runs, []quantity.Amount{quantity.Amount(rapid.Int64Range(0, 30e9).Draw(t, "peak")),
+				quantity.Amount(rapid.Int64Range(0, int64(trp.MaxAmount)).Draw(t, "peak"))})
 		}
 		return p, 5, 50_000
 	default:
 		p = trp.Profile{Form: trp.Envelope}
 		for range rapid.IntRange(1, 6).Draw(t, "points") {
 			total += rapid.Int64Range(1, 4).Draw(t, "length")
-			p.Curve = append(p.Curve, trp.Point{UpTo: total, Amount: quantity.Amount(rapid.Int64Range(0, int64(trp.MaxAmount)).Draw(t, "amount"))})
+			p.Curve = append(p.Curve, trp.Point{UpTo: total,
+				Amount: quantity.Amount(rapid.Int64Range(0, int64(trp.MaxAmount)).Draw(t, "amount"))})
 		}
 		return p, total, theta01
 	}
@@ -107,7 +109,8 @@ func TestLeastNeverFallsWithTheSpread(t *testing.T) {
 				}
 			}
 		}
-		if plain, err := trp.Compile(p, total, theta); err != nil || one <= trp.Unscaled && !slices.EqualFunc(plain.Least, narrow.Least, slices.Equal) {
+		if plain, err := trp.Compile(p, total, theta); err != nil || one <= trp.Unscaled &&
+			!slices.EqualFunc(plain.Least, narrow.Least, slices.Equal) {
 			t.Fatalf("a spread of %d changes the profile (%v)", one, err)
 		}
 	})

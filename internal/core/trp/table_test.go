@@ -189,7 +189,8 @@ func TestEdgesOfATable(t *testing.T) {
 		t.Errorf("one byte short reaches %d", got)
 	}
 	var none trp.Table
-	if none.Total() != 0 || none.LeastOver(0, 5, 0) != 0 || none.Reach(0, 9, 5, 0) != 0 || none.NextSafe(0, 5, 9, 0) != 0 || none.Peak(0) != 0 {
+	if none.Total() != 0 || none.LeastOver(0, 5, 0) != 0 || none.Reach(0, 9, 5, 0) != 0 || none.NextSafe(0, 5, 9, 0) != 0 ||
+		none.Peak(0) != 0 {
 		t.Error("the zero table covers no unit and must answer so")
 	}
 }

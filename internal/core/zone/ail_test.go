@@ -17,7 +17,8 @@ func TestANodesTroubleIsNoJobsFailure(t *testing.T) {
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		if m.Job == "heavy" && trouble {
 			starts++
-			return 50 * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: m.Body.(*protocol.Work).Range.From, Detail: "unpacking: no space left on device"}
+			return 50 * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: m.Body.(*protocol.Work).Range.From,
+				Detail: "unpacking: no space left on device"}
 		}
 		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}

@@ -13,13 +13,15 @@ import (
 )
 
 // ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
-func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job.SliceID, p market.Piece, reservation uint64, out *protocol.Out) {
+func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job.SliceID, p market.Piece, reservation uint64,
+	out *protocol.Out) {
 	z.send(now, newAsk(j, s, also, p), reservation, out)
 }
 
 func newAsk(j *home.Job, s *sites.Slice, also []job.SliceID, p market.Piece) *home.Ask {
 	return &home.Ask{
-		Job: j, Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Peak: peakOn(&s.View().Slice, j, p.Range, p.Demand, p.Option), Bid: p.Bid, Version: s.Version(), Late: p.Late,
+		Job: j, Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand,
+		Peak: peakOn(&s.View().Slice, j, p.Range, p.Demand, p.Option), Bid: p.Bid, Version: s.Version(), Late: p.Late,
 		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option},
 	}
 }

@@ -32,7 +32,8 @@ func burdens() map[string]func(w *world) {
 		return func(w *world) {
 			w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 				if m.Job != burden {
-					return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
+					return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To,
+						Checkpoint: true}
 				}
 				r := r
 				r.Progress, r.Peak = m.Body.(*protocol.Work).Range.From, m.Body.(*protocol.Work).Demand
@@ -41,10 +42,11 @@ func burdens() map[string]func(w *world) {
 		}
 	}
 	return map[string]func(w *world){
-		"its asks are refused":             func(w *world) { w.refuse = func(m *protocol.Message) bool { return m.Job == burden } },
-		"its asks are not answered":        lost(protocol.Ask),
-		"its grants are lost":              lost(protocol.Granted),
-		"its redemptions are not answered": lost(protocol.Redeem, protocol.RedeemRefused, protocol.Leased, protocol.Running, protocol.Result),
+		"its asks are refused":      func(w *world) { w.refuse = func(m *protocol.Message) bool { return m.Job == burden } },
+		"its asks are not answered": lost(protocol.Ask),
+		"its grants are lost":       lost(protocol.Granted),
+		"its redemptions are not answered": lost(protocol.Redeem, protocol.RedeemRefused, protocol.Leased, protocol.Running,
+			protocol.Result),
 		"its tokens have lapsed": func(w *world) {
 			w.lose = func(m *protocol.Message) bool {
 				if m.Kind == protocol.Redeem && m.Job == burden {
@@ -61,7 +63,8 @@ func burdens() map[string]func(w *world) {
 				if m.Kind != protocol.Reserve || m.Job != burden {
 					return false
 				}
-				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask, Slice: m.Body.(*protocol.Booking).Slice, Text: "no"}, Job: m.Job})
+				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask,
+					Slice: m.Body.(*protocol.Booking).Slice, Text: "no"}, Job: m.Job})
 				return true
 			}
 		},
@@ -130,7 +133,8 @@ func TestNoJobTakesTheMarketFromOthers(t *testing.T) {
 		}).Draw(rt, "burden")
 		c := *bad
 		c.Priority, c.MaxFailures = 100, rapid.SampledFrom([]int{3, 1000}).Draw(rt, "failures")
-		if agent := rapid.SampledFrom(append(slices.Sorted(maps.Keys(agents)), "", "")).Draw(rt, "agent"); jasda && c.Divisible() && agent != "" {
+		if agent := rapid.SampledFrom(append(slices.Sorted(maps.Keys(agents)), "", "")).Draw(rt, "agent"); jasda && c.Divisible() &&
+			agent != "" {
 			w.attend(&c, agents[agent](w))
 		} else {
 			w.submit(&c)
@@ -143,7 +147,8 @@ func TestNoJobTakesTheMarketFromOthers(t *testing.T) {
 			}
 			n := rapid.Int64Range(5, 60).Draw(rt, "units")
 			s := rapid.SampledFrom([]*job.Spec{
-				items(t, fmt.Sprint("other", i), n, 200, 2), steps(t, fmt.Sprint("other", i), n, 5, 200), rigid(t, fmt.Sprint("other", i), time.Duration(n)*time.Second, 200, 1),
+				items(t, fmt.Sprint("other", i), n, 200, 2), steps(t, fmt.Sprint("other", i), n, 5, 200),
+				rigid(t, fmt.Sprint("other", i), time.Duration(n)*time.Second, 200, 1),
 			}).Draw(rt, "other")
 			w.submit(s)
 			others, work = append(others, s.Name), work+time.Duration(n)*2*time.Second
@@ -187,7 +192,8 @@ func TestAJobThatIsRefusedBacksOff(t *testing.T) {
 	}
 	j, _ := w.z.Job(w.now, "a")
 	e, _ := w.z.Explain(w.now, "a")
-	if want := fmt.Sprintf("(Backoff) %d places in a row", len(asked)); !strings.HasPrefix(j.Reason, want) || !strings.Contains(j.Reason, "(no)") ||
+	if want := fmt.Sprintf("(Backoff) %d places in a row", len(asked)); !strings.HasPrefix(j.Reason, want) ||
+		!strings.Contains(j.Reason, "(no)") ||
 		!slices.ContainsFunc(e.Reasons, func(r status.Reason) bool {
 			return strings.Contains(r.Text, "was refused") && r.Count >= int64(len(asked))
 		}) {

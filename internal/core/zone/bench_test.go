@@ -28,7 +28,8 @@ func backlog(b testing.TB, p policy.Policy, n int) *zone.Zone {
 			s.Deadline = quantity.Instant(1e15 + int64(i)*1e9)
 		}
 		out.Reset()
-		z.Step(quantity.Instant(i), protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Body: &protocol.Adoption{Spec: s, At: quantity.Instant(i)}}, &out)
+		z.Step(quantity.Instant(i), protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1,
+			Body: &protocol.Adoption{Spec: s, At: quantity.Instant(i)}}, &out)
 	}
 	return z
 }
@@ -65,7 +66,8 @@ func (g *gaps) open() (protocol.Message, bool) {
 	for _, m := range g.out.Effects {
 		if m.Kind == protocol.Ask {
 			g.asked++
-			return protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice}, Job: m.Job}, true
+			return protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
+				Slice: m.Body.(*protocol.Asking).Slice}, Job: m.Job}, true
 		}
 	}
 	return protocol.Message{}, false

@@ -44,7 +44,8 @@ type Config struct {
 	// Backoff is the first pause of a job after a subjob without progress; it doubles with each in a row. Default 500 ms.
 	Backoff time.Duration
 	// Rigid is how many waiting rigid jobs hold a reservation, and whether others may start before them. The zero value is
-	// EASY backfill: one does, and they may (backfill.Default is another). With Reserve 0 and Overtake it is first fit: none does. More than 128 never do.
+	// EASY backfill: one does, and they may (backfill.Default is another). With Reserve 0 and Overtake it is first fit: none does. More
+	// than 128 never do.
 	Rigid backfill.Discipline
 	// Starvation is when a job has waited too long, and what it may then be given before others.
 	Starvation starvation.Limit
@@ -93,7 +94,8 @@ func (c Config) withDefaults() Config {
 // ledger is how the zone's ledger works.
 func (c Config) ledger(self protocol.Address) home.Config {
 	to := home.Config{
-		Self: self, Gates: c.Gates, Archive: c.Archive, Retry: c.Retry, AskTTL: c.AskTTL, Skew: c.Skew, Backoff: c.Backoff, MaxKills: c.MaxKills,
+		Self: self, Gates: c.Gates, Archive: c.Archive, Retry: c.Retry, AskTTL: c.AskTTL, Skew: c.Skew, Backoff: c.Backoff,
+		MaxKills: c.MaxKills,
 	}
 	if m := c.Market; m != nil {
 		trust := m.Trust()
@@ -117,7 +119,8 @@ func (c Config) floor(self protocol.Address) market.FloorConfig {
 
 // planner is how the planner of rigid jobs works.
 func (c Config) planner() backfill.Config {
-	return backfill.Config{Discipline: c.Rigid, Retry: c.Retry, AskTTL: c.AskTTL, Late: max(0, c.Starvation.WithDefaults().Places), ByAge: c.Search != nil}
+	return backfill.Config{Discipline: c.Rigid, Retry: c.Retry, AskTTL: c.AskTTL, Late: max(0, c.Starvation.WithDefaults().Places),
+		ByAge: c.Search != nil}
 }
 
 // view is how the zone's view works.
@@ -149,7 +152,8 @@ func (c Config) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"horizon", c.Horizon}, {"minWindow", c.MinWindow}, {"retry", c.Retry}, {"askTTL", c.AskTTL}, {"skew", c.Skew}, {"backoff", c.Backoff}, {"close", c.Close},
+		{"horizon", c.Horizon}, {"minWindow", c.MinWindow}, {"retry", c.Retry}, {"askTTL", c.AskTTL}, {"skew", c.Skew},
+		{"backoff", c.Backoff}, {"close", c.Close},
 	} {
 		if d.value < 0 {
 			errs = append(errs, fmt.Errorf("zone: %s is %v, it must be positive", d.name, d.value))
@@ -159,7 +163,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("zone: %d rigid jobs are to hold a reservation, it must be 0 or more", c.Rigid.Reserve))
 	}
 	if c.Ends < 0 || c.Ends >= forecast.One {
-		errs = append(errs, fmt.Errorf("zone: a share of %d in a million subjobs may be cut short, it must be at least 0 and below 1", c.Ends))
+		errs = append(errs, fmt.Errorf("zone: a share of %d in a million subjobs may be cut short, it must be at least 0 and below 1",
+			c.Ends))
 	}
 	if err := c.Starvation.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("zone: %w", err))
@@ -178,7 +183,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.MinWindow > c.Horizon {
-		errs = append(errs, fmt.Errorf("zone: minWindow %v is longer than the horizon %v: nothing would be offered", c.MinWindow, c.Horizon))
+		errs = append(errs, fmt.Errorf("zone: minWindow %v is longer than the horizon %v: nothing would be offered", c.MinWindow,
+			c.Horizon))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)

@@ -90,7 +90,8 @@ func TestCreditsAreConserved(t *testing.T) {
 		w := newMarket(rt, c)
 		for i := range 1 + draw(5) {
 			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/2)), view: protocol.Slice{
-				ID: job.SliceID(fmt.Sprintf("s%d", i)), Profile: "small", Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)}, Speed: 1000,
+				ID: job.SliceID(fmt.Sprintf("s%d", i)), Profile: "small", Capacity: trp.Vector{quantity.Amount((512 + draw(3)*512) << 20)},
+				Speed: 1000,
 			}})
 		}
 		w.draw, w.double = draw, 5*draw(2)

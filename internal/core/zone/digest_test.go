@@ -8,15 +8,16 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// TestAZoneSaysOnlyWhatIsNews: its node says something else in every period. Who draws zones hears of a little difference only since the zone has to say that it
-// lives, and at once of a large one.
+// TestAZoneSaysOnlyWhatIsNews: its node says something else in every period. Who draws zones hears of a little difference only since the
+// zone has to say that it lives, and at once of a large one.
 func TestAZoneSaysOnlyWhatIsNews(t *testing.T) {
 	x := newTouring(t)
 	version := uint64(1)
 	period := func(free uint8) (said int) {
 		version++
 		x.mail = nil
-		x.step(protocol.Message{Kind: protocol.Room, From: node("m"), Body: &flow.Summary{Version: version, Usable: true, Free: flow.Fragments{free}}})
+		x.step(protocol.Message{Kind: protocol.Room, From: node("m"), Body: &flow.Summary{Version: version, Usable: true,
+			Free: flow.Fragments{free}}})
 		for range 10 {
 			x.now = x.now.Add(10 * time.Millisecond)
 			x.step(protocol.Message{Kind: protocol.Tick})

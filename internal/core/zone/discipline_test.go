@@ -22,10 +22,14 @@ func TestDisciplines(t *testing.T) {
 		starts map[job.ID]time.Duration
 	}{
 		{"easy", backfill.Discipline{}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
-		{"strict first come", backfill.Discipline{Reserve: 1}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 160 * time.Second}},
-		{"first fit", backfill.Discipline{Overtake: true}, map[job.ID]time.Duration{"pair": 300 * time.Second, "long": 0, "short": 100 * time.Second}},
-		{"gangs alone", backfill.Discipline{Reserve: 1, Overtake: true, Gangs: true}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
-		{"conservative", backfill.Discipline{Reserve: 99, Overtake: true}, map[job.ID]time.Duration{"pair": 100 * time.Second, "long": 160 * time.Second, "short": 0}},
+		{"strict first come", backfill.Discipline{Reserve: 1}, map[job.ID]time.Duration{"pair": 100 * time.Second,
+			"long": 160 * time.Second, "short": 160 * time.Second}},
+		{"first fit", backfill.Discipline{Overtake: true}, map[job.ID]time.Duration{"pair": 300 * time.Second, "long": 0,
+			"short": 100 * time.Second}},
+		{"gangs alone", backfill.Discipline{Reserve: 1, Overtake: true, Gangs: true}, map[job.ID]time.Duration{"pair": 100 * time.Second,
+			"long": 160 * time.Second, "short": 0}},
+		{"conservative", backfill.Discipline{Reserve: 99, Overtake: true}, map[job.ID]time.Duration{"pair": 100 * time.Second,
+			"long": 160 * time.Second, "short": 0}},
 	} {
 		w := newWorld(t, 1024, 1024)
 		w.config.Rigid, w.config.Policy = c.rigid, fifo.Policy{}
@@ -33,7 +37,8 @@ func TestDisciplines(t *testing.T) {
 		begin := w.now
 		w.slices[1].busy = []protocol.Reservation{{ID: 99, Kind: protocol.ForServing, Start: begin, End: begin.Add(100 * time.Second)}}
 		w.settle()
-		for _, s := range []*job.Spec{rigid(t, "pair", 60*time.Second, 800, 2), rigid(t, "long", 300*time.Second, 800, 1), rigid(t, "short", 90*time.Second, 800, 1)} {
+		for _, s := range []*job.Spec{rigid(t, "pair", 60*time.Second, 800, 2), rigid(t, "long", 300*time.Second, 800, 1),
+			rigid(t, "short", 90*time.Second, 800, 1)} {
 			w.submit(s)
 			w.settle()
 			w.now = w.now.Add(time.Millisecond) // in this order
@@ -51,13 +56,14 @@ func TestDisciplines(t *testing.T) {
 	}
 }
 
-// TestPolicyOrdersJobsOfOneSlice: where gangs alone stand in line no place is kept for the others, and the policy puts the short one first, though
-// it came last.
+// TestPolicyOrdersJobsOfOneSlice: where gangs alone stand in line no place is kept for the others, and the policy puts the short one
+// first, though it came last.
 func TestPolicyOrdersJobsOfOneSlice(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.config.Rigid, w.config.Policy = backfill.Discipline{Reserve: 1, Overtake: true, Gangs: true}, shortest.Policy{}
 	w.z = w.make()
-	for _, s := range []*job.Spec{rigid(t, "first", 50*time.Second, 800, 1), rigid(t, "long", 300*time.Second, 800, 1), rigid(t, "short", 90*time.Second, 800, 1)} {
+	for _, s := range []*job.Spec{rigid(t, "first", 50*time.Second, 800, 1), rigid(t, "long", 300*time.Second, 800, 1),
+		rigid(t, "short", 90*time.Second, 800, 1)} {
 		w.submit(s)
 		w.settle()
 		w.now = w.now.Add(time.Millisecond)
@@ -84,7 +90,8 @@ func TestEveryHeadKeepsItsPlace(t *testing.T) {
 	w.config.Rigid = backfill.Discipline{Reserve: 99, Overtake: true}
 	w.z = w.make()
 	promised := map[job.ID]quantity.Instant{}
-	for i, s := range []*job.Spec{rigid(t, "a", 50*time.Second, 800, 1), rigid(t, "b", 60*time.Second, 800, 1), rigid(t, "c", 20*time.Second, 800, 1), rigid(t, "d", 70*time.Second, 800, 1)} {
+	for i, s := range []*job.Spec{rigid(t, "a", 50*time.Second, 800, 1), rigid(t, "b", 60*time.Second, 800, 1),
+		rigid(t, "c", 20*time.Second, 800, 1), rigid(t, "d", 70*time.Second, 800, 1)} {
 		w.submit(s)
 		w.settle()
 		for _, r := range w.slices[0].busy {

@@ -21,7 +21,8 @@ func TestASliceThatNobodyOffersIsNotDoubted(t *testing.T) {
 	w.twin.restart(w)
 	gone := false
 	w.lose = func(m *protocol.Message) bool {
-		return m.Kind == protocol.Result || gone && (m.To.ID == "away" || m.Kind == protocol.Offer && m.Body.(*protocol.SliceView).Slice.ID == "s0")
+		return m.Kind == protocol.Result || gone && (m.To.ID == "away" || m.Kind == protocol.Offer &&
+			m.Body.(*protocol.SliceView).Slice.ID == "s0")
 	}
 	for i := range 4 {
 		w.submit(rigid(t, fmt.Sprint("sold", i), 2*time.Second, 100, 1))
@@ -62,8 +63,8 @@ func doubtful(t *testing.T) *world {
 	return w
 }
 
-// TestASliceInDoubtHoldsUpNobodyElsewhere: a node has died, and its last view is known. While its slice is left alone, since several jobs had no
-// answer there, a gang that fits another node begins at once.
+// TestASliceInDoubtHoldsUpNobodyElsewhere: a node has died, and its last view is known. While its slice is left alone, since several jobs
+// had no answer there, a gang that fits another node begins at once.
 func TestASliceInDoubtHoldsUpNobodyElsewhere(t *testing.T) {
 	w := doubtful(t)
 	w.lose = func(m *protocol.Message) bool { return m.To.ID == "away" }
@@ -111,7 +112,8 @@ func TestWhoMakesASliceDoubtful(t *testing.T) {
 					t.Fatalf("behind job %d it is doubted: %v", i, !(c.doubted && last))
 				}
 				if c.refused[i] { // who was refused would ask again once the view is another
-					w.step(protocol.Message{Kind: protocol.Cancel, Job: job.ID(fmt.Sprint("j", i)), Epoch: 1, Body: &protocol.Cancellation{Text: "cancelled"}})
+					w.step(protocol.Message{Kind: protocol.Cancel, Job: job.ID(fmt.Sprint("j", i)), Epoch: 1,
+						Body: &protocol.Cancellation{Text: "cancelled"}})
 					continue
 				}
 				w.until(time.Minute)

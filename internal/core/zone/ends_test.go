@@ -17,11 +17,13 @@ func (w *world) come(saved int64) {
 	for _, r := range s.runs {
 		if !r.ended {
 			r.done = w.now
-			r.result.Outcome, r.result.Progress, r.result.Checkpoint = job.Stopped, r.m.Body.(*protocol.Work).Range.From+r.m.Body.(*protocol.Work).Range.Len()*saved/100, saved > 0
+			r.result.Outcome, r.result.Progress, r.result.Checkpoint = job.Stopped, r.m.Body.(*protocol.Work).Range.From+
+				r.m.Body.(*protocol.Work).Range.Len()*saved/100, saved > 0
 		}
 	}
 	w.seq++
-	s.busy = append(s.busy, protocol.Reservation{ID: 1<<41 + w.seq, Kind: protocol.ForOwner, Start: w.now, End: w.now.Add(time.Minute), Source: "alice/train"})
+	s.busy = append(s.busy, protocol.Reservation{ID: 1<<41 + w.seq, Kind: protocol.ForOwner, Start: w.now, End: w.now.Add(time.Minute),
+		Source: "alice/train"})
 	s.sent = ""
 	for w.deliver() {
 	}

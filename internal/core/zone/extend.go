@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
-// Running subjobs bid for the window that follows their own (docs/ARCHITECTURE.md, windows): of the jobs that asked for it, and of rigid jobs whose
-// overrun extends.
+// Running subjobs bid for the window that follows their own (docs/ARCHITECTURE.md, windows): of the jobs that asked for it, and of rigid
+// jobs whose overrun extends.
 
 // following is the free time that begins where a claim ends, empty if there is none.
 func following(now quantity.Instant, c *protocol.Claim, on *sites.Sites, floor *market.Floor) (*sites.Slice, protocol.Gap) {

@@ -25,7 +25,8 @@ func (w *world) losing(kind protocol.Kind, n int) {
 func TestALostMessageIsMadeGood(t *testing.T) {
 	for name, kind := range map[string]protocol.Kind{
 		"Ask": protocol.Ask, "Granted": protocol.Granted, "Redeem": protocol.Redeem, "Leased": protocol.Leased, "Running": protocol.Running,
-		"Reserve": protocol.Reserve, "Unreserve": protocol.Unreserve, "Extend": protocol.Extend, "Extended": protocol.Extended, "Closed": protocol.Closed,
+		"Reserve": protocol.Reserve, "Unreserve": protocol.Unreserve, "Extend": protocol.Extend, "Extended": protocol.Extended,
+		"Closed": protocol.Closed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1024)
@@ -56,7 +57,8 @@ func TestWorkThatWasNotDoneIsNotCommitted(t *testing.T) {
 		ran := int64(0)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			ran += m.Body.(*protocol.Work).Range.Len()
-			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
+			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To,
+				Checkpoint: true}
 		}
 		s := steps(t, "a", 1500, 10, 100)
 		s.Continue = true
@@ -139,7 +141,8 @@ func TestAnotherJobOfAForgottenName(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	// The first job's Adopt comes once more, very late: the newer one stays.
-	w.step(protocol.Message{Kind: protocol.Adopt, Job: "a", Epoch: 1, Body: &protocol.Adoption{Spec: items(t, "a", 5, 100, 1), At: 1}, From: protocol.Address{Role: protocol.Gate}})
+	w.step(protocol.Message{Kind: protocol.Adopt, Job: "a", Epoch: 1, Body: &protocol.Adoption{Spec: items(t, "a", 5, 100, 1), At: 1},
+		From: protocol.Address{Role: protocol.Gate}})
 	if j, _ := w.z.Job(w.now, "a"); j.Total != 9 {
 		t.Errorf("an old Adopt replaced the newer job: %+v", j)
 	}
@@ -153,7 +156,8 @@ func TestReportedProgressIsShown(t *testing.T) {
 	}
 	j, _ := w.z.Job(w.now, "a")
 	for _, said := range []int64{40, 30, 5000} {
-		w.step(protocol.Message{Kind: protocol.Report, Job: "a", Token: j.History[0].Token, Body: &protocol.Observation{Progress: said, At: w.now}})
+		w.step(protocol.Message{Kind: protocol.Report, Job: "a", Token: j.History[0].Token,
+			Body: &protocol.Observation{Progress: said, At: w.now}})
 		want := min(100, max(40, said))
 		if j, _ = w.z.Job(w.now, "a"); j.Progress != 0 || j.Reported != want || j.History[0].Progress != want {
 			t.Errorf("said %d: progress %d, reported %d, subjob at %d", said, j.Progress, j.Reported, j.History[0].Progress)

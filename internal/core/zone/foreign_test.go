@@ -17,7 +17,8 @@ import (
 
 // TestSlicesOfOtherZonesAreLetGo once nothing of the zone's is there: over time its jobs run on any number of them.
 func TestSlicesOfOtherZonesAreLetGo(t *testing.T) {
-	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{1 << 30}}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"m"}}}}.Checked()
+	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{1 << 30}},
+		Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"m"}}}}.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,23 +32,29 @@ func TestSlicesOfOtherZonesAreLetGo(t *testing.T) {
 	}
 	now, out := quantity.Instant(1e9), protocol.Out{}
 	z.Recover(now, &out)
-	spec := &job.Spec{Name: "a", Queue: "q", Kind: job.Items, Total: 100, Grid: 1, Parallelism: 2, PerUnit: time.Second, Safe: table, MaxFailures: 1000}
-	z.Step(now, protocol.Message{Kind: protocol.Adopt, From: protocol.Address{Role: protocol.Gate}, Job: "a", Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, At: now, Spec: spec, Queue: &protocol.Queue{Name: "q", Weight: 1}}}, &out)
+	spec := &job.Spec{Name: "a", Queue: "q", Kind: job.Items, Total: 100, Grid: 1, Parallelism: 2, PerUnit: time.Second, Safe: table,
+		MaxFailures: 1000}
+	z.Step(now, protocol.Message{Kind: protocol.Adopt, From: protocol.Address{Role: protocol.Gate}, Job: "a", Epoch: 1, Generation: 1,
+		Body: &protocol.Adoption{Since: 1, At: now, Spec: spec, Queue: &protocol.Queue{Name: "q", Weight: 1}}}, &out)
 	for i := range 40 {
 		now = now.Add(time.Hour) // long enough that nothing is kept from the job
 		name := fmt.Sprint("n", i)
 		from, token := protocol.Address{Role: protocol.Node, ID: name}, job.Token{Epoch: 1, Seq: uint64(i + 1)}
 		win := protocol.Message{Kind: protocol.Winning, From: from, Job: "a", Session: 1, Body: &protocol.Prize{
-			Place: protocol.Place{Token: token, Node: job.NodeID(name), Slice: protocol.Slice{ID: job.SliceID(name + "/a"), Speed: 1000, Capacity: trp.Vector{trp.Memory: 1 << 30}}, Start: now, End: now.Add(time.Minute), Expiry: now.Add(time.Second)},
-			Plan:  protocol.Plan{Run: time.Second, Wall: time.Second, Round: 1, Window: 1}, Range: job.Range{To: 1}, Demand: trp.Vector{trp.Memory: 1 << 20}, Speed: 1000, Bid: &protocol.Bid{},
+			Place: protocol.Place{Token: token, Node: job.NodeID(name), Slice: protocol.Slice{ID: job.SliceID(name + "/a"), Speed: 1000,
+				Capacity: trp.Vector{trp.Memory: 1 << 30}}, Start: now, End: now.Add(time.Minute), Expiry: now.Add(time.Second)},
+			Plan: protocol.Plan{Run: time.Second, Wall: time.Second, Round: 1, Window: 1}, Range: job.Range{To: 1},
+			Demand: trp.Vector{trp.Memory: 1 << 20}, Speed: 1000, Bid: &protocol.Bid{},
 		}}
 		if z.Step(now, win, &out); i < 40 && z.sites.Find(job.SliceID(name+"/a")) == nil {
 			t.Fatalf("the job runs on %s, and the zone does not know it", name)
 		}
-		z.Step(now, protocol.Message{Kind: protocol.Result, From: from, Job: "a", Epoch: 1, Generation: 1, Token: token, Body: &protocol.Conclusion{
-			Range: job.Range{To: 1}, Result: &job.Result{Outcome: job.Stopped, Start: now, End: now},
-		}}, &out)
-		win.Body.(*protocol.Prize).Range, win.Body.(*protocol.Prize).Token = job.Range{From: 500, To: 600}, job.Token{Epoch: 2, Seq: uint64(i + 1)}
+		z.Step(now, protocol.Message{Kind: protocol.Result, From: from, Job: "a", Epoch: 1, Generation: 1, Token: token,
+			Body: &protocol.Conclusion{
+				Range: job.Range{To: 1}, Result: &job.Result{Outcome: job.Stopped, Start: now, End: now},
+			}}, &out)
+		win.Body.(*protocol.Prize).Range, win.Body.(*protocol.Prize).Token = job.Range{From: 500, To: 600},
+			job.Token{Epoch: 2, Seq: uint64(i + 1)}
 		z.Step(now, win, &out) // one that can not be true
 	}
 	if n := z.sites.Len(); n > 0 {

@@ -17,7 +17,8 @@ func newTroupe(t *testing.T) (w *world, said *[]string) {
 	w.oneNodeEach()
 	w.lose = func(m *protocol.Message) bool {
 		if m.To.Role == protocol.Node {
-			*said = append(*said, fmt.Sprint(map[protocol.Kind]string{protocol.Ask: "ask ", protocol.Redeem: "redeem ", protocol.Stop: "stop ", protocol.ResultAck: "ack "}[m.Kind], m.To.ID))
+			*said = append(*said, fmt.Sprint(map[protocol.Kind]string{protocol.Ask: "ask ", protocol.Redeem: "redeem ",
+				protocol.Stop: "stop ", protocol.ResultAck: "ack "}[m.Kind], m.To.ID))
 		}
 		return false
 	}
@@ -91,7 +92,8 @@ func TestAGangIsAskedOfOneNodeAfterTheOther(t *testing.T) {
 		t.Errorf("it is said %q; want %q", *said, want)
 	}
 	if w.count(protocol.Claimed) != 1 || w.count(protocol.Committed) != 1 || w.count(protocol.OutputPublished) != 3 {
-		t.Errorf("%d claims, %d commits, %d outputs are published", w.count(protocol.Claimed), w.count(protocol.Committed), w.count(protocol.OutputPublished))
+		t.Errorf("%d claims, %d commits, %d outputs are published", w.count(protocol.Claimed), w.count(protocol.Committed),
+			w.count(protocol.OutputPublished))
 	}
 }
 
@@ -114,8 +116,8 @@ func TestARefusalGivesUpWhatIsHeld(t *testing.T) {
 	}
 }
 
-// TestAHoldThatLapsesBeforeItsCommit: the members that began are stopped, the claim goes once they are gone, and the job waits again; it has not failed. A
-// home that dies between two Commits, just before or just after, does the same.
+// TestAHoldThatLapsesBeforeItsCommit: the members that began are stopped, the claim goes once they are gone, and the job waits again; it
+// has not failed. A home that dies between two Commits, just before or just after, does the same.
 func TestAHoldThatLapsesBeforeItsCommit(t *testing.T) {
 	for _, dies := range []string{"never", "at once", "when the others run", "when it has stopped them"} {
 		w, said := newTroupe(t)
@@ -192,7 +194,8 @@ func TestAMemberThatFailsEndsTheOthers(t *testing.T) {
 			t.Errorf("%v and %v: it is %+v", c.first, c.second, v)
 		}
 		if w.count(protocol.Claimed) > 3 || w.now.Sub(1e9) > 45*time.Second {
-			t.Errorf("%v and %v: %d claims, over after %v: the others were not stopped", c.first, c.second, w.count(protocol.Claimed), w.now.Sub(1e9))
+			t.Errorf("%v and %v: %d claims, over after %v: the others were not stopped", c.first, c.second, w.count(protocol.Claimed),
+				w.now.Sub(1e9))
 		}
 	}
 }

@@ -33,9 +33,9 @@ func TestAGangIsNotSoldByTheSlice(t *testing.T) {
 	}
 }
 
-// TestGangsStandInTheOrder: under a policy with an index a gang goes before work that is worth less for each slice, and behind what is worth more,
-// whoever came first; and it keeps the place that it has been given while shorter work comes, which is done before. Without an index the oldest
-// gang keeps a place.
+// TestGangsStandInTheOrder: under a policy with an index a gang goes before work that is worth less for each slice, and behind what is
+// worth more, whoever came first; and it keeps the place that it has been given while shorter work comes, which is done before. Without an
+// index the oldest gang keeps a place.
 func TestGangsStandInTheOrder(t *testing.T) {
 	inOrder := func(w *world, names ...job.ID) {
 		t.Helper()
@@ -62,10 +62,12 @@ func TestGangsStandInTheOrder(t *testing.T) {
 		return w
 	}
 	for _, jasda := range []bool{false, true} {
-		w := busy(shortest.Policy{}, jasda, rigid(t, "short", time.Minute, 400, 1), rigid(t, "long", 10*time.Minute, 400, 1), rigid(t, "pair", 2*time.Minute, 400, 2))
+		w := busy(shortest.Policy{}, jasda, rigid(t, "short", time.Minute, 400, 1), rigid(t, "long", 10*time.Minute, 400, 1),
+			rigid(t, "pair", 2*time.Minute, 400, 2))
 		w.until(30 * time.Minute)
 		inOrder(w, "short", "pair", "long")
-		w = busy(shortest.Policy{}, jasda, rigid(t, "a", 15*time.Minute, 400, 1), rigid(t, "b", 15*time.Minute, 400, 1), rigid(t, "c", 15*time.Minute, 400, 1), rigid(t, "pair", 10*time.Minute, 400, 2))
+		w = busy(shortest.Policy{}, jasda, rigid(t, "a", 15*time.Minute, 400, 1), rigid(t, "b", 15*time.Minute, 400, 1),
+			rigid(t, "c", 15*time.Minute, 400, 1), rigid(t, "pair", 10*time.Minute, 400, 2))
 		w.until(2 * time.Hour)
 		inOrder(w, "a", "pair", "c") // for each of its slices it is worth what a job of 20 minutes is, and the last would leave one idle
 		inOrder(w, "b", "pair")
@@ -139,8 +141,8 @@ func TestSoManyGangsKeepAPlace(t *testing.T) {
 	}
 }
 
-// TestNoGangIsGivenAPlaceBeforeTheLate: short gangs come without end, and each would have a place before there is a window for a long job. When that is late, and
-// there is credit, they wait.
+// TestNoGangIsGivenAPlaceBeforeTheLate: short gangs come without end, and each would have a place before there is a window for a long job.
+// When that is late, and there is credit, they wait.
 func TestNoGangIsGivenAPlaceBeforeTheLate(t *testing.T) {
 	w := newWorld(t, 512, 512)
 	w.config.Policy, w.config.Rigid = shortest.Policy{}, byDefault(t)

@@ -23,9 +23,11 @@ func keen(length int64) func(*protocol.Message) []protocol.Message {
 			from := callIn(m).Free[0].From
 			r := job.Range{From: from, To: min(callIn(m).Free[0].To, from+length)}
 			run := time.Duration(r.Len()) * time.Second
-			out = append(out, protocol.Variant{ID: uint32(i), Window: a.Window, Range: r, Start: a.Start, Run: run, Wall: run, Score: 900_000})
+			out = append(out, protocol.Variant{ID: uint32(i), Window: a.Window, Range: r, Start: a.Start, Run: run, Wall: run,
+				Score: 900_000})
 		}
-		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: out}}}
+		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round,
+			Variants: out}}}
 	}
 }
 
@@ -222,8 +224,10 @@ func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
 	w.lose = func(m *protocol.Message) bool {
 		if m.Kind == protocol.Ask {
 			for _, o := range sold {
-				if m.Body.(*protocol.Asking).Start < o.Body.(*protocol.Asking).End && o.Body.(*protocol.Asking).Start < m.Body.(*protocol.Asking).End {
-					t.Errorf("%v to %v is asked for job %s, and %v to %v was for job %s", m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End, m.Job, o.Body.(*protocol.Asking).Start, o.Body.(*protocol.Asking).End, o.Job)
+				if m.Body.(*protocol.Asking).Start < o.Body.(*protocol.Asking).End &&
+					o.Body.(*protocol.Asking).Start < m.Body.(*protocol.Asking).End {
+					t.Errorf("%v to %v is asked for job %s, and %v to %v was for job %s", m.Body.(*protocol.Asking).Start,
+						m.Body.(*protocol.Asking).End, m.Job, o.Body.(*protocol.Asking).Start, o.Body.(*protocol.Asking).End, o.Job)
 				}
 			}
 			sold = append(sold, *m)
@@ -296,7 +300,8 @@ func TestWhoRestsIsNotServedBecauseAnotherGoesOn(t *testing.T) {
 			if m.Job == "bad" {
 				return fails.Sub(w.now), job.Result{Outcome: job.ExitFailed, Progress: m.Body.(*protocol.Work).Range.From}
 			}
-			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
+			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To,
+				Checkpoint: true}
 		}
 		long := steps(t, "long", 2000, 10, 300)
 		long.Continue = true

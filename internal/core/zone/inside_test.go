@@ -71,7 +71,8 @@ func Durable(z *Zone) (all struct {
 	for _, f := range capture.All(z) {
 		switch f.Kind {
 		case protocol.HomeTaken:
-			all.Records = append(all.Records, protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At})
+			all.Records = append(all.Records, protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec,
+				Queue: f.Spec.Queue, Submitted: f.At})
 		case protocol.HomeKept:
 			r := *f.Record
 			for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
@@ -79,7 +80,8 @@ func Durable(z *Zone) (all struct {
 			}
 			r.Claims, r.Past = append([]protocol.Claim(nil), r.Claims...), append([]protocol.Past(nil), r.Past...)
 			r.Unpublished = append([]protocol.Publication(nil), r.Unpublished...)
-			r.Learned.Rates, r.Learned.Suspects = append([]time.Duration(nil), r.Learned.Rates...), append([]protocol.Suspect(nil), r.Learned.Suspects...)
+			r.Learned.Rates, r.Learned.Suspects = append([]time.Duration(nil), r.Learned.Rates...),
+				append([]protocol.Suspect(nil), r.Learned.Suspects...)
 			all.Records = append(all.Records, r)
 		case protocol.QueueKnown:
 			queue(f.Queue.Name).Queue = *f.Queue

@@ -16,17 +16,20 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestTheLateAreOverWithinTheBound is the bound of adr 0035 in small worlds in which short jobs come without end and the shortest is first: long jobs, wide
-// ones and gangs are over within what those before them in turn take of the budget, and as many longest leases as these and they themselves are given.
+// TestTheLateAreOverWithinTheBound is the bound of adr 0035 in small worlds in which short jobs come without end and the shortest is
+// first: long jobs, wide ones and gangs are over within what those before them in turn take of the budget, and as many longest leases as
+// these and they themselves are given.
 func TestTheLateAreOverWithinTheBound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		whole := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 		n := whole("slices", 1, 2)
 		w := newWorld(rt, []int64{512, 1024}[2-n:]...)
 		w.config.Starvation = starvation.Limit{
-			After: time.Duration(whole("after", 40, 150)) * time.Second, Slowdown: int64(whole("slowdown", 1, 2)), Share: int64(whole("share", 150, 500)), Places: whole("places", 1, 2),
+			After: time.Duration(whole("after", 40, 150)) * time.Second, Slowdown: int64(whole("slowdown", 1, 2)),
+			Share: int64(whole("share", 150, 500)), Places: whole("places", 1, 2),
 		}
-		w.config.Policy, w.config.Rigid = shortest.Policy{}, rapid.SampledFrom([]backfill.Discipline{{Overtake: true}, byDefault(rt)}).Draw(rt, "rigid")
+		w.config.Policy, w.config.Rigid = shortest.Policy{}, rapid.SampledFrom([]backfill.Discipline{{Overtake: true}, byDefault(rt)}).Draw(
+			rt, "rigid")
 		if rapid.Bool().Draw(rt, "jasda") {
 			w.config.Market = &market.Config{Payment: market.Free}
 		}
@@ -38,7 +41,8 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			case 0:
 				long = append(long, steps(t, name, int64(whole("total", 40, 150)), 10, 300))
 			case 1:
-				long = append(long, rigid(t, name, time.Duration(whole("walltime", 40, 120))*time.Second, int64(300+600*whole("wide", 0, 1)), 1))
+				long = append(long, rigid(t, name, time.Duration(whole("walltime", 40, 120))*time.Second,
+					int64(300+600*whole("wide", 0, 1)), 1))
 			default:
 				long = append(long, rigid(t, name, time.Duration(whole("walltime", 30, 90))*time.Second, 300, n))
 			}
@@ -81,7 +85,8 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			cost, leases := time.Duration(0), time.Duration(2*len(long)+2)
 			for i := range w.facts {
 				f := &w.facts[i]
-				if f.Kind != protocol.Claimed || f.At < due(f.Job) || (market.Turn{Due: due(s.Name), Name: s.Name}).Before(market.Turn{Due: due(f.Job), Name: f.Job}) {
+				if f.Kind != protocol.Claimed || f.At < due(f.Job) ||
+					(market.Turn{Due: due(s.Name), Name: s.Name}).Before(market.Turn{Due: due(f.Job), Name: f.Job}) {
 					continue
 				}
 				leases++
@@ -91,7 +96,8 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			}
 			bound := due(s.Name).Add(cost*1000/time.Duration(w.config.Starvation.Share)/time.Duration(n) + leases*longest)
 			if ended[s.Name] > bound {
-				rt.Fatalf("%s came at %v, was late at %v, and over at %v: after %v", s.Name, came[s.Name], due(s.Name), ended[s.Name], bound)
+				rt.Fatalf("%s came at %v, was late at %v, and over at %v: after %v", s.Name, came[s.Name], due(s.Name), ended[s.Name],
+					bound)
 			}
 		}
 	})

@@ -55,7 +55,8 @@ func (a *abroad) says(l protocol.Loan) {
 			l.Length = time.Minute
 		}
 	}
-	a.w.step(protocol.Message{Kind: protocol.Borrow, From: protocol.Address{Role: protocol.Zone, ID: a.from}, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: a.spec.Name, Epoch: a.epoch, Body: &l})
+	a.w.step(protocol.Message{Kind: protocol.Borrow, From: protocol.Address{Role: protocol.Zone, ID: a.from},
+		To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: a.spec.Name, Epoch: a.epoch, Body: &l})
 }
 
 // pass lets so much time go by.
@@ -143,7 +144,8 @@ func TestAnOfferKeepsNothing(t *testing.T) {
 	w.submit(rigid(t, "own", 30*time.Second, 400, 1))
 	w.settle()
 	a.says(protocol.Loan{Slices: 2})
-	if h := a.heard; h.Kept || h.Could != 2 || h.Start != w.now.Add(30*time.Second) || h.End.Sub(h.Start) != time.Minute || len(h.Slices) > 0 || w.reserved("far") > 0 {
+	if h := a.heard; h.Kept || h.Could != 2 || h.Start != w.now.Add(30*time.Second) || h.End.Sub(h.Start) != time.Minute ||
+		len(h.Slices) > 0 || w.reserved("far") > 0 {
 		t.Errorf("it is told %+v, and %d slices are reserved", h, w.reserved("far"))
 	}
 	a.says(protocol.Loan{Slices: 3})
@@ -274,26 +276,30 @@ func TestWhatIsNoLoanIsNotTaken(t *testing.T) {
 	send("far", protocol.Loan{Seq: 2, Slices: 1, Spec: a.spec})
 	send("../far", protocol.Loan{Seq: 3, Slices: 1, Spec: a.spec, Length: time.Minute})
 	send("far", protocol.Loan{Seq: 4, Slices: 1, Spec: items(t, "far", 10, 100, 1), Length: time.Minute})
-	w.step(protocol.Message{Kind: protocol.Borrow, From: protocol.Address{Role: protocol.Node, ID: "y"}, Job: "far", Epoch: 1, Body: &protocol.Loan{Seq: 5, Slices: 1, Spec: a.spec, Length: time.Minute}})
+	w.step(protocol.Message{Kind: protocol.Borrow, From: protocol.Address{Role: protocol.Node, ID: "y"}, Job: "far", Epoch: 1,
+		Body: &protocol.Loan{Seq: 5, Slices: 1, Spec: a.spec, Length: time.Minute}})
 	if a.answers > 0 {
 		t.Errorf("it is told %+v", a.heard)
 	}
 }
 
-// TestAGangThatItsZoneCanHoldBorrowsNothing: one that sought before the zone's slices were offered is placed there alone, and reserves each slice once.
+// TestAGangThatItsZoneCanHoldBorrowsNothing: one that sought before the zone's slices were offered is placed there alone, and reserves
+// each slice once.
 func TestAGangThatItsZoneCanHoldBorrowsNothing(t *testing.T) {
 	w := newWorld(t, 512, 512, 512, 512, 512, 512, 512, 512)
 	w.config.Rigid = backfill.Discipline{Reserve: 2, Overtake: true, Gangs: true}
 	w.z = w.make()
 	for i, s := range w.slices {
-		s.busy = append(s.busy, protocol.Reservation{ID: uint64(i + 1), Kind: protocol.ForDrain, Slice: s.view.ID, Start: w.now, End: w.now.Add(2 * time.Minute)})
+		s.busy = append(s.busy, protocol.Reservation{ID: uint64(i + 1), Kind: protocol.ForDrain, Slice: s.view.ID, Start: w.now,
+			End: w.now.Add(2 * time.Minute)})
 	}
 	reserved, borrowed := 0, 0
 	w.lose = func(m *protocol.Message) bool {
 		switch m.Kind {
 		case protocol.Lenders: // its gate names it alone, once the slices are there
 			list := &protocol.LenderList{Seq: m.Body.(*protocol.LenderList).Seq, Zones: []protocol.Lender{{Zone: "z", Slices: 4}}}
-			w.post(protocol.Message{Kind: protocol.Lenders, Job: m.Job, From: protocol.Address{Role: protocol.Gate}, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Body: list})
+			w.post(protocol.Message{Kind: protocol.Lenders, Job: m.Job, From: protocol.Address{Role: protocol.Gate},
+				To: protocol.Address{Role: protocol.Zone, ID: "z"}, Body: list})
 			borrowed++
 			return true
 		case protocol.Reserve:

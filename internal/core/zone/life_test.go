@@ -39,8 +39,9 @@ func newLives(b testing.TB, p policy.Policy, jobs, n int) *lives {
 	l := &lives{z: backlog(b, p, jobs), now: quantity.Instant(1e12), slices: make([]life, n), index: map[job.SliceID]int{}}
 	for i := range l.slices {
 		l.slices[i].view = protocol.SliceView{
-			Slice: protocol.Slice{ID: job.SliceID(fmt.Sprintf("n%d/s%d", i/4, i)), Capacity: trp.Vector{quantity.Amount((6 + i%3) << 30)}, Speed: 1000},
-			Node:  job.NodeID(fmt.Sprint("n", i/4)), Usable: true, Gaps: make([]protocol.Gap, 1),
+			Slice: protocol.Slice{ID: job.SliceID(fmt.Sprintf("n%d/s%d", i/4, i)), Capacity: trp.Vector{quantity.Amount((6 + i%3) << 30)},
+				Speed: 1000},
+			Node: job.NodeID(fmt.Sprint("n", i/4)), Usable: true, Gaps: make([]protocol.Gap, 1),
 		}
 		l.index[l.slices[i].view.Slice.ID] = i
 		l.open(i)
@@ -58,11 +59,14 @@ func (l *lives) step(m protocol.Message) {
 		case protocol.Ask:
 			l.tokens++
 			l.said = append(l.said, protocol.Message{
-				Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job, Token: job.Token{Epoch: 1, Seq: l.tokens},
+				Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice,
+					Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job,
+				Token: job.Token{Epoch: 1, Seq: l.tokens},
 			})
 		case protocol.Redeem:
 			l.slices[l.index[m.Body.(*protocol.Work).Slice]].running = *m
-			l.said = append(l.said, protocol.Message{Kind: protocol.Leased, Job: m.Job, Token: m.Token, Body: &protocol.Holding{}}, protocol.Message{Kind: protocol.Running, Job: m.Job, Token: m.Token, Body: &protocol.Beginning{At: l.now}})
+			l.said = append(l.said, protocol.Message{Kind: protocol.Leased, Job: m.Job, Token: m.Token, Body: &protocol.Holding{}},
+				protocol.Message{Kind: protocol.Running, Job: m.Job, Token: m.Token, Body: &protocol.Beginning{At: l.now}})
 		}
 	}
 }
@@ -92,9 +96,10 @@ func (l *lives) life() {
 	l.next = (i + 1) % len(l.slices)
 	l.now = l.now.Add(10 * time.Minute / time.Duration(len(l.slices)))
 	if m := &l.slices[i].running; !m.Token.Zero() {
-		over := protocol.Message{Kind: protocol.Result, Job: m.Job, Epoch: m.Epoch, Token: m.Token, Body: &protocol.Conclusion{Range: m.Body.(*protocol.Work).Range, Result: &job.Result{
-			Outcome: job.Stopped, Progress: m.Body.(*protocol.Work).Range.From, Start: l.now.Add(-time.Minute), End: l.now,
-		}}}
+		over := protocol.Message{Kind: protocol.Result, Job: m.Job, Epoch: m.Epoch, Token: m.Token,
+			Body: &protocol.Conclusion{Range: m.Body.(*protocol.Work).Range, Result: &job.Result{
+				Outcome: job.Stopped, Progress: m.Body.(*protocol.Work).Range.From, Start: l.now.Add(-time.Minute), End: l.now,
+			}}}
 		m.Token = job.Token{}
 		l.tell(over)
 	}

@@ -28,7 +28,8 @@ func lived(t *testing.T) (*world, *job.Spec) {
 	s := items(t, "a", 40, 100, 1)
 	s.OnBadItem = job.BadItemSkips
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) { // some of it, then it fails
-		return m.Body.(*protocol.Work).Plan.Wall / 2, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: (m.Body.(*protocol.Work).Range.From + m.Body.(*protocol.Work).Range.To) / 2}
+		return m.Body.(*protocol.Work).Plan.Wall / 2, job.Result{Outcome: job.ExitFailed, ExitCode: 1,
+			Progress: (m.Body.(*protocol.Work).Range.From + m.Body.(*protocol.Work).Range.To) / 2}
 	}
 	w.submit(s)
 	for now(w).Progress == 0 {

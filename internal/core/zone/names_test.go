@@ -27,7 +27,8 @@ func TestAMalformedNameIsNeverSold(t *testing.T) {
 			w.restart()
 		}
 		w := newWorld(t, 1024)
-		w.step(protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Gate}, Body: &protocol.Queue{Name: name, Weight: 7}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, From: protocol.Address{Role: protocol.Gate},
+			Body: &protocol.Queue{Name: name, Weight: 7}})
 		if len(w.queue) != 1 || w.queue[0].Kind != protocol.QueueChanged {
 			t.Errorf("queue %q: %d answers, want one, or the gate asks for ever", name, len(w.queue))
 		}

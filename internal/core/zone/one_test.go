@@ -22,7 +22,8 @@ func TestOneZoneHasNothingOfAFederation(t *testing.T) {
 		Name: "j", Queue: "q", Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, Topology: job.SameCluster, MaxFailures: 3,
 		Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{1 << 20}}},
 	}
-	z.Step(1e9, protocol.Message{Kind: protocol.Adopt, From: protocol.Address{Role: protocol.Gate}, Job: "j", Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, At: 1e9, Spec: spec, Queue: &protocol.Queue{Name: "q", Weight: 1}}}, &out)
+	z.Step(1e9, protocol.Message{Kind: protocol.Adopt, From: protocol.Address{Role: protocol.Gate}, Job: "j", Epoch: 1, Generation: 1,
+		Body: &protocol.Adoption{Since: 1, At: 1e9, Spec: spec, Queue: &protocol.Queue{Name: "q", Weight: 1}}}, &out)
 	z.Step(2e9, protocol.Message{Kind: protocol.Tick}, &out)
 	if e := entryOf(z.home.Job("j")); z.federation != (federation{}) || e.seek != nil || e.borrows != nil {
 		t.Errorf("the zone has %+v, its job %+v", z.federation, e)

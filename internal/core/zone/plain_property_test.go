@@ -71,14 +71,16 @@ func said(effects []protocol.Message) []protocol.Message {
 func same[T any](w *world, step int, what string, got, want []T) {
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || !reflect.DeepEqual(got[i], want[i]) {
-			w.t.Fatalf("policy %s, step %d at %d: %s %d differs\nindexed %+v\nplain   %+v", w.config.Policy.Name(), step, w.now, what, i, got[min(i, len(got)):], want[min(i, len(want)):])
+			w.t.Fatalf("policy %s, step %d at %d: %s %d differs\nindexed %+v\nplain   %+v", w.config.Policy.Name(), step, w.now, what, i,
+				got[min(i, len(got)):], want[min(i, len(want)):])
 		}
 	}
 }
 
 // drawLimit draws a starvation limit that nearly everybody comes to, or that nobody does.
 func drawLimit(draw func(int) int) starvation.Limit {
-	l := starvation.Limit{After: time.Duration(5+draw(600)) * time.Second, Slowdown: int64(1 + draw(4)), Share: int64(1 + draw(1000)), Places: draw(4) - 1}
+	l := starvation.Limit{After: time.Duration(5+draw(600)) * time.Second, Slowdown: int64(1 + draw(4)), Share: int64(1 + draw(1000)),
+		Places: draw(4) - 1}
 	if draw(4) == 0 {
 		l.After = -1
 	}
@@ -112,7 +114,8 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 			}})
 		}
 		w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy")
-		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, byDefault(rt), byDefault(rt), {Reserve: 1}, {Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
+		w.config.Rigid = rapid.SampledFrom([]backfill.Discipline{{}, {Overtake: true}, byDefault(rt), byDefault(rt), {Reserve: 1},
+			{Reserve: 2, Overtake: true}, {Reserve: 99, Overtake: true}}).Draw(rt, "rigid")
 		w.config.Horizon = time.Duration(60+draw(600)) * time.Second
 		w.config.Starvation = drawLimit(draw)
 		w.z, w.twin, w.draw = w.make(), &twin{}, draw
@@ -123,7 +126,8 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 			w.refuse = func(m *protocol.Message) bool { return draw(10) < of || m.Job == "j0" }
 		}
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3,
+			MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		w.settle()
 		guests := rapid.Bool().Draw(rt, "parts of gangs of other zones")
 		agents := rapid.Bool().Draw(rt, "agents")
@@ -132,7 +136,8 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 		for i := 0; i < 400 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
 			if n := len(w.adopted); n < jobs && draw(3) > 0 {
 				if s := w.drawJob(rt, draw, n); agents && s.Divisible() && draw(3) == 0 {
-					w.attend(s, []func(*protocol.Message) []protocol.Message{honest(s), hostile(s, draw), mute, only(protocol.Interest, honest(s))}[draw(4)])
+					w.attend(s, []func(*protocol.Message) []protocol.Message{honest(s), hostile(s, draw), mute,
+						only(protocol.Interest, honest(s))}[draw(4)])
 				} else {
 					w.submit(s)
 				}
@@ -156,7 +161,8 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := drawer(rt)
 		c := market.Config{
-			Variants: 1 + draw(4), PerTime: draw(2) == 0, Rounds: 1 + draw(3), Repack: []market.Repack{market.Rolling, market.Never}[draw(2)], Payment: market.Payment(draw(3)),
+			Variants: 1 + draw(4), PerTime: draw(2) == 0, Rounds: 1 + draw(3),
+			Repack: []market.Repack{market.Rolling, market.Never}[draw(2)], Payment: market.Payment(draw(3)),
 			Refill: []int64{0, 1000, 100_000}[draw(3)], Trusting: draw(4) == 0, Audience: 2 + draw(20),
 		}
 		if c.Payment != market.VCG {
@@ -178,7 +184,8 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3,
+			MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		jobs, crash := rapid.IntRange(1, 25).Draw(rt, "jobs"), rapid.SampledFrom([]int{0, 0, 40}).Draw(rt, "restart every")
 		for i := 0; i < 300 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
 			if n := len(w.adopted); n < jobs && draw(3) > 0 {
@@ -204,13 +211,17 @@ func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 // attendAgain has the agents of all external jobs come back to a zone that has forgotten them.
 func (w *world) borrows(t fataler, draw func(int) int) {
 	name := fmt.Sprint("far", draw(3))
-	s := &job.Spec{Name: job.ID(name), Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, Slices: 8, Topology: job.SameCluster}
-	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: quantity.Amount((100 + 900*draw(2)) << 20)}}}, 1, 10_000)
+	s := &job.Spec{Name: job.ID(name), Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Walltime: time.Minute, Slices: 8,
+		Topology: job.SameCluster}
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases,
+		Phases: []trp.Phase{{UpTo: 1, Mean: quantity.Amount((100 + 900*draw(2)) << 20)}}}, 1, 10_000)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	s.Safe, s.Queue = table, "default"
-	l := &protocol.Loan{Seq: uint64(w.now), Slices: draw(4), Taken: draw(2) == 0, Length: time.Duration(10+draw(200)) * time.Second, NotBefore: w.now.Add(time.Duration(draw(100)-30) * time.Second), Keep: draw(3) > 0, Spec: s, Submitted: w.now.Add(-time.Duration(draw(1000)) * time.Second)}
+	l := &protocol.Loan{Seq: uint64(w.now), Slices: draw(4), Taken: draw(2) == 0, Length: time.Duration(10+draw(200)) * time.Second,
+		NotBefore: w.now.Add(time.Duration(draw(100)-30) * time.Second), Keep: draw(3) > 0, Spec: s,
+		Submitted: w.now.Add(-time.Duration(draw(1000)) * time.Second)}
 	if draw(8) == 0 {
 		l.Length = protocol.NoEnd
 	}
@@ -220,7 +231,8 @@ func (w *world) borrows(t fataler, draw func(int) int) {
 func (w *world) attendAgain() {
 	for _, name := range slices.Sorted(maps.Keys(w.adopted)) {
 		if w.adopted[name].External {
-			w.post(protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Body: &protocol.Attendance{Present: true}, To: protocol.Address{Role: protocol.Zone}})
+			w.post(protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Body: &protocol.Attendance{Present: true},
+				To: protocol.Address{Role: protocol.Zone}})
 		}
 	}
 }
@@ -276,7 +288,8 @@ func (w *world) end(m *protocol.Message) (time.Duration, job.Result) {
 		return most / 2, job.Result{Outcome: job.MemoryKilled, Progress: part, Checkpoint: true, Peak: m.Body.(*protocol.Work).Demand}
 	}
 	peak := m.Body.(*protocol.Work).Demand[trp.Memory] * quantity.Amount(50+w.draw(60)) / 100
-	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Peak: trp.Vector{peak}}
+	return most * time.Duration(50+w.draw(50)) / 100, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To,
+		Checkpoint: true, Peak: trp.Vector{peak}}
 }
 
 // disturb pauses or cancels a job, takes time away from a slice, cuts the nodes off for a while, or does nothing.
@@ -284,11 +297,13 @@ func (w *world) disturb(draw func(int) int) {
 	name := job.ID(fmt.Sprint("j", draw(max(1, len(w.adopted)))))
 	switch draw(25) {
 	case 0:
-		w.step(protocol.Message{Kind: protocol.PauseJob, Job: name, Epoch: 1, Body: &protocol.Pause{Held: draw(2) == 0}, From: protocol.Address{Role: protocol.Gate}})
+		w.step(protocol.Message{Kind: protocol.PauseJob, Job: name, Epoch: 1, Body: &protocol.Pause{Held: draw(2) == 0},
+			From: protocol.Address{Role: protocol.Gate}})
 	case 1:
 		w.step(protocol.Message{Kind: protocol.Cancel, Job: name, Epoch: 1, Body: &protocol.Cancellation{Text: "cancelled"}})
 	case 2:
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: int64(1 + draw(3)), Cap: draw(4)}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: int64(1 + draw(3)),
+			Cap: draw(4)}})
 	case 4:
 		if draw(4) == 0 {
 			w.cut = w.now.Add(time.Duration(draw(120)) * time.Second)
@@ -296,7 +311,8 @@ func (w *world) disturb(draw func(int) int) {
 	case 3:
 		s := w.slices[draw(len(w.slices))]
 		from := w.now.Add(time.Duration(draw(200)) * time.Second)
-		if r := (protocol.Reservation{ID: 1 << 40, Kind: protocol.ForDrain, Start: from, End: from.Add(time.Duration(1+draw(100)) * time.Second)}); s.isFree(r.Start, r.End, "", job.Token{}) {
+		if r := (protocol.Reservation{ID: 1 << 40, Kind: protocol.ForDrain, Start: from,
+			End: from.Add(time.Duration(1+draw(100)) * time.Second)}); s.isFree(r.Start, r.End, "", job.Token{}) {
 			s.busy = append(s.busy, r)
 		}
 	}
@@ -304,14 +320,16 @@ func (w *world) disturb(draw func(int) int) {
 
 func (w *world) drawJob(t *rapid.T, draw func(int) int, i int) *job.Spec {
 	s := &job.Spec{
-		Name: job.ID(fmt.Sprint("j", i)), Kind: []job.Kind{job.Items, job.Steps, job.Steps, job.Rigid}[draw(4)], Total: int64(1 + draw(200)),
+		Name: job.ID(fmt.Sprint("j", i)), Kind: []job.Kind{job.Items, job.Steps, job.Steps, job.Rigid}[draw(4)],
+		Total:   int64(1 + draw(200)),
 		PerUnit: time.Duration(200+draw(2000)) * time.Millisecond, Grid: int64(1 + draw(12)), Parallelism: 1, Slices: 1,
 	}
 	switch s.Kind {
 	case job.Items:
 		s.Parallelism, s.OnBadItem = 1+draw(5), job.OnBadItem(draw(2))
 	case job.Steps:
-		s.Restore, s.Checkpoint, s.TauMin = time.Duration(draw(4))*time.Second, time.Duration(draw(4))*time.Second, time.Duration(draw(20))*time.Second
+		s.Restore, s.Checkpoint, s.TauMin = time.Duration(draw(4))*time.Second, time.Duration(draw(4))*time.Second,
+			time.Duration(draw(20))*time.Second
 	case job.Rigid:
 		s.Total, s.Grid, s.PerUnit, s.Slices = 1, 1, 0, 1+draw(2)
 		if s.Walltime = time.Duration(5+draw(200)) * time.Second; draw(8) == 0 && s.Slices == 1 {

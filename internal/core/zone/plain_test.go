@@ -41,18 +41,21 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	z.wakeAt(now, min(wake, p.market(now, out)), out)
 }
 
-func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim, l *home.Lease, s *sites.Slice, g protocol.Gap, out *protocol.Out) {
+func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim, l *home.Lease, s *sites.Slice, g protocol.Gap,
+	out *protocol.Out) {
 	z, v := p.z, j.View()
 	v.Continues, v.Running = c.Range, v.Running-1
 	mine, r := atomizer.Fit(&v, z.floor.Window(&entryOf(j).floor, s.Class(), c.End, g.End))
 	if r.Why != atomizer.Interested {
 		return
 	}
-	if z.floor.Elsewhere(now, z.home.Waiting(), &entryOf(j).floor, c) || z.floor.Displaces(now, &entryOf(j).floor, s.Market(), c, g.End, &mine) != nil {
+	if z.floor.Elsewhere(now, z.home.Waiting(), &entryOf(j).floor, c) || z.floor.Displaces(now, &entryOf(j).floor, s.Market(), c, g.End,
+		&mine) != nil {
 		return
 	}
 	whole := job.Range{From: c.Range.From, To: mine.Range.To}
-	z.home.Extend(now, j, c, l, whole, c.End.Add(mine.Wall), peakOn(&s.View().Slice, j, whole, c.Demand.Max(mine.Demand), c.Plan.Option), out)
+	z.home.Extend(now, j, c, l, whole, c.End.Add(mine.Wall), peakOn(&s.View().Slice, j, whole, c.Demand.Max(mine.Demand), c.Plan.Option),
+		out)
 }
 
 // stirSlices has every slice's free time computed anew, from all claims, asks and plans there are.

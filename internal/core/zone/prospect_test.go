@@ -44,7 +44,8 @@ func TestALoserIsToldByHowMuch(t *testing.T) {
 			t.Fatalf("%s: losses %+v", name, e.Losses)
 		}
 		l := e.Losses[0]
-		if l.Winner != "first" || l.WinnerQueue != "of-first" || l.Winners != 1 || l.WinnerWeight != won.Bid.Weight || l.WinnersWeight != won.Bid.Weight || l.Starved ||
+		if l.Winner != "first" || l.WinnerQueue != "of-first" || l.Winners != 1 || l.WinnerWeight != won.Bid.Weight ||
+			l.WinnersWeight != won.Bid.Weight || l.Starved ||
 			l.Slice != "s0" || l.Count < 1 || l.Score != l.WinnerScore || l.Score <= 0 {
 			t.Errorf("%s lost to a bid of %+v: %+v", name, won.Bid, l)
 		}
@@ -91,7 +92,8 @@ func TestWhoHasStarvedIsNamed(t *testing.T) {
 		w.tick()
 	}
 	e, _ := w.z.Explain(w.now, "rich")
-	if len(e.Losses) != 1 || e.Losses[0].Winner != "poor" || !e.Losses[0].Starved || e.Losses[0].By() >= 0 || !strings.Contains(e.Prospect, "has waited too long") {
+	if len(e.Losses) != 1 || e.Losses[0].Winner != "poor" || !e.Losses[0].Starved || e.Losses[0].By() >= 0 ||
+		!strings.Contains(e.Prospect, "has waited too long") {
 		t.Errorf("%q %+v", e.Prospect, e.Losses)
 	}
 }
@@ -144,7 +146,8 @@ func TestAWaitingJobIsToldItsRank(t *testing.T) {
 	for i, name := range []job.ID{"b", "c", "a"} {
 		e, _ := w.z.Explain(w.now, name)
 		r := e.Rank
-		if r.Place != i+1 || r.Of != 3 || r.Policy != "fifo" || r.Slice != "s0" || r.Latest.Winner != "d" || r.Latest.WinnerQueue != "default" || r.Latest.Slice != "s0" ||
+		if r.Place != i+1 || r.Of != 3 || r.Policy != "fifo" || r.Slice != "s0" || r.Latest.Winner != "d" ||
+			r.Latest.WinnerQueue != "default" || r.Latest.Slice != "s0" ||
 			r.Latest.At > w.now || r.Latest.Length <= 0 {
 			t.Errorf("%s: %+v", name, r)
 		}

@@ -106,7 +106,8 @@ func countsMany(t *testing.T, p policy.Policy) {
 		t.Fatalf("windows: %+v", windows)
 	}
 	var small, busy int
-	if _, err := fmt.Sscanf(windows[i].Reason, "too small for about %d jobs, about %d jobs run", &small, &busy); err != nil || small+busy < n-2 || small < 14_300 || small > 15_700 {
+	if _, err := fmt.Sscanf(windows[i].Reason, "too small for about %d jobs, about %d jobs run", &small, &busy); err != nil ||
+		small+busy < n-2 || small < 14_300 || small > 15_700 {
 		t.Errorf("%q: %v", windows[i].Reason, err)
 	}
 	for i := 3; i < n; i += 4 {
@@ -116,7 +117,8 @@ func countsMany(t *testing.T, p policy.Policy) {
 	w.step(protocol.Message{Kind: protocol.Tick})
 	e, _ := w.z.Explain(w.now, "j10003") // the middle one of 5,000, of which the first was just asked
 	r, moves := e.Rank, !p.Motion().Kept()
-	if r.About != moves || strings.Contains(e.Prospect, "about ") != moves || !moves && (r.Place < 2500 || r.Place > 2501 || r.Of < 4999 || r.Of > 5000) {
+	if r.About != moves || strings.Contains(e.Prospect, "about ") != moves || !moves && (r.Place < 2500 || r.Place > 2501 || r.Of < 4999 ||
+		r.Of > 5000) {
 		t.Errorf("%+v, %q", r, e.Prospect)
 	}
 	if moves && (r.Place < 1800 || r.Place > 3200 || r.Of < 4200 || r.Of > 5800) {

@@ -25,13 +25,15 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true, Version: 1}
+	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true,
+		Version: 1}
 	z.sites.Offer(1, 0, view)
 	for _, c := range []struct {
 		scale int64
 		waits bool
 	}{{1000, true}, {1050, true}, {1150, false}} {
-		j := z.home.Outsider(&protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}}, Learned: protocol.Learned{MemoryScale: c.scale}})
+		j := z.home.Outsider(&protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}},
+			Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
 			t.Errorf("scale %d: %q", c.scale, why)
 		}
@@ -42,7 +44,8 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 	const gib = quantity.Amount(1) << 30
 	table := trp.Table{Bounds: []int64{50, 100}, Least: [][]quantity.Amount{{8 * gib, 16 * gib}, {16 * gib}}}
-	steps := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, TauMin: 30 * time.Second, MaxFailures: 3, Safe: table}
+	steps := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, TauMin: 30 * time.Second, MaxFailures: 3,
+		Safe: table}
 	rigid := &job.Spec{Kind: job.Rigid, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, MaxFailures: 3, Safe: table}
 	for _, c := range []struct {
 		name   string
@@ -61,7 +64,8 @@ func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 		for i, n := range c.slices {
 			classes[i] = n * gib
 		}
-		cfg, err := search.Config{Flow: flow.Config{Classes: classes}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}}}}.Checked()
+		cfg, err := search.Config{Flow: flow.Config{Classes: classes}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}},
+			{ID: "y", Nodes: []job.NodeID{"m"}}}}.Checked()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,9 +73,11 @@ func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Node: "n", Usable: true, Version: 1}
+		view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Node: "n",
+			Usable: true, Version: 1}
 		z.sites.Offer(1, 0, view)
-		j := z.home.Outsider(&protocol.Record{Spec: c.spec, Committed: job.Ranges{{From: 0, To: 45}}, Learned: protocol.Learned{MemoryScale: c.scale}})
+		j := z.home.Outsider(&protocol.Record{Spec: c.spec, Committed: job.Ranges{{From: 0, To: 45}},
+			Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
 			t.Errorf("%s: %q", c.name, why)
 		}
@@ -81,7 +87,8 @@ func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 // TestOutgrownGangsDoNotWait: a gang that fits the largest slice of every node, but not two of one, is told so.
 func TestOutgrownGangsDoNotWait(t *testing.T) {
 	const gib = quantity.Amount(1) << 30
-	spec := &job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, MaxFailures: 3, Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{10 * gib}}}}
+	spec := &job.Spec{Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, MaxFailures: 3,
+		Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{10 * gib}}}}
 	z, err := New(Config{ID: "z", Policy: fifo.Policy{}})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +97,8 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		node job.NodeID
 		gib  quantity.Amount
 	}{{"a", 20}, {"a", 12}, {"a", 5}, {"b", 20}, {"b", 10}} {
-		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
+		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000,
+			Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
 		z.sites.Offer(1, 0, view)
 	}
 	for _, c := range []struct {
@@ -109,10 +117,12 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 func TestAGangOverZonesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 	const gib = quantity.Amount(1) << 30
 	spec := &job.Spec{
-		Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, Topology: job.SameCluster, MaxFailures: 3, Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{10 * gib}}},
+		Kind: job.Rigid, Total: 1, Grid: 1, Parallelism: 1, Slices: 2, Topology: job.SameCluster, MaxFailures: 3,
+		Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{10 * gib}}},
 	}
 	for _, here := range [][]quantity.Amount{{12, 12}, {12}, nil} {
-		cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{12 * gib, 20 * gib}}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}}}}.Checked()
+		cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{12 * gib, 20 * gib}},
+			Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"n"}}, {ID: "y", Nodes: []job.NodeID{"m"}}}}.Checked()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +131,8 @@ func TestAGangOverZonesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, n := range here {
-			view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: n * gib}}, Node: "n", Usable: true, Version: 1}
+			view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000,
+				Capacity: trp.Vector{trp.Memory: n * gib}}, Node: "n", Usable: true, Version: 1}
 			z.sites.Offer(1, 0, view)
 		}
 		for _, c := range []struct {

@@ -20,7 +20,8 @@ func BenchmarkRigidLife(b *testing.B) {
 			l.later = 2 * time.Hour
 			for i := range c.rigid {
 				s := rigid(b, fmt.Sprintf("r%06d", i), time.Hour, 1000, 1)
-				l.tell(protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Body: &protocol.Adoption{Spec: s, At: quantity.Instant(i)}})
+				l.tell(protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1,
+					Body: &protocol.Adoption{Spec: s, At: quantity.Instant(i)}})
 			}
 			for range c.slices {
 				l.life()

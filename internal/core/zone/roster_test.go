@@ -37,7 +37,8 @@ func TestAPageLeavesNobodyOut(t *testing.T) {
 			case over && draw(4) == 0: // another life, which stands where it began
 				life[name] = max(life[name], w.lives[name]) + 1
 				s := *w.adopted[name]
-				w.step(protocol.Message{Kind: protocol.Adopt, Job: name, Epoch: 1, Body: &protocol.Adoption{Spec: &s, At: w.now, Since: 1}, Generation: life[name]})
+				w.step(protocol.Message{Kind: protocol.Adopt, Job: name, Epoch: 1, Body: &protocol.Adoption{Spec: &s, At: w.now, Since: 1},
+					Generation: life[name]})
 			case over && draw(4) == 0:
 				w.step(protocol.Message{Kind: protocol.Forget, Job: name, Epoch: 1, Generation: max(life[name], w.lives[name])})
 			}
@@ -59,11 +60,15 @@ func checkPages(t *rapid.T, w *world, draw func(int) int) {
 			q.States = q.States.With(state)
 		}
 	}
-	want := slices.DeleteFunc(slices.Clone(all), func(l zone.Listed) bool { return q.Queue != "" && l.Queue != q.Queue || !q.States.Has(l.State) })
+	want := slices.DeleteFunc(slices.Clone(all), func(l zone.Listed) bool {
+		return q.Queue != "" && l.Queue != q.Queue ||
+			!q.States.Has(l.State)
+	})
 	for pages := 0; ; pages++ {
 		page := w.z.Page(w.now, q)
 		n := len(page.Jobs)
-		if q.Limit > 0 && n > q.Limit || n > len(want) || page.Older != len(want)-n || (page.Next == status.JobKey{}) != (page.Older == 0) || n == 0 && len(want) > 0 {
+		if q.Limit > 0 && n > q.Limit || n > len(want) || page.Older != len(want)-n ||
+			(page.Next == status.JobKey{}) != (page.Older == 0) || n == 0 && len(want) > 0 {
 			t.Fatalf("%+v: a page of %d, %d older, then %v, of %d that match", q, n, page.Older, page.Next, len(want))
 		}
 		for i, l := range want[len(want)-n:] {

@@ -30,10 +30,12 @@ func newMarket(t fataler, c market.Config, capacities ...int64) *world {
 }
 
 func TestJobsOfEveryKindFinishInANegotiation(t *testing.T) {
-	for _, c := range []market.Config{{}, {PerTime: true}, {Exclusive: true}, {Joint: true}, {Repack: market.Never}, {Repack: market.Withdraw}, {Trusting: true}, {Variants: 1, Rounds: 1}} {
+	for _, c := range []market.Config{{}, {PerTime: true}, {Exclusive: true}, {Joint: true}, {Repack: market.Never},
+		{Repack: market.Withdraw}, {Trusting: true}, {Variants: 1, Rounds: 1}} {
 		w := newMarket(t, c, 512, 1024)
 		outer := steps(t, "outer", 200, 10, 300)
-		w.submit(items(t, "a", 300, 100, 3), steps(t, "b", 150, 10, 800), rigid(t, "c", time.Minute, 800, 1), rigid(t, "pair", 30*time.Second, 400, 2))
+		w.submit(items(t, "a", 300, 100, 3), steps(t, "b", 150, 10, 800), rigid(t, "c", time.Minute, 800, 1),
+			rigid(t, "pair", 30*time.Second, 400, 2))
 		w.attend(outer, honest(outer))
 		w.until(2 * time.Hour)
 		finished(t, w, "a", "b", "c", "pair", "outer")
@@ -46,7 +48,8 @@ func TestJobsOfEveryKindFinishInANegotiation(t *testing.T) {
 func TestASilentAgentCostsThreeClosings(t *testing.T) {
 	w := newMarket(t, market.Config{}, 512)
 	w.attend(steps(t, "silent", 200, 10, 300), func(*protocol.Message) []protocol.Message { return nil })
-	w.submit(items(t, "a", 30, 100, 1), items(t, "b", 30, 100, 1), items(t, "c", 30, 100, 1), items(t, "d", 30, 100, 1), items(t, "e", 30, 100, 1))
+	w.submit(items(t, "a", 30, 100, 1), items(t, "b", 30, 100, 1), items(t, "c", 30, 100, 1), items(t, "d", 30, 100, 1),
+		items(t, "e", 30, 100, 1))
 	w.until(10 * time.Minute)
 	finished(t, w, "a", "b", "c", "d", "e")
 	delay := time.Duration(0)
@@ -93,7 +96,8 @@ func TestTheNewestAgentOfAJobCounts(t *testing.T) {
 		return answers
 	})
 	w.step(protocol.Message{Kind: protocol.Attend, Job: "a", Session: 8, Body: &protocol.Attendance{Present: true}})
-	w.step(protocol.Message{Kind: protocol.Attend, Job: "a", Session: 7, Body: &protocol.Attendance{}}) // it is gone: nothing follows from that
+	// it is gone: nothing follows from that
+	w.step(protocol.Message{Kind: protocol.Attend, Job: "a", Session: 7, Body: &protocol.Attendance{}})
 	w.until(10 * time.Minute)
 	finished(t, w, "a")
 	if !slices.Contains(told, protocol.Awarded) || !slices.Contains(told, protocol.Lost) || !slices.Contains(told, protocol.Concluded) {
@@ -138,7 +142,8 @@ func TestWhatAnAgentMayNotSell(t *testing.T) {
 			v := good
 			v.Window, v.Start = callIn(m).Windows[0].Window, callIn(m).Windows[0].Start
 			c.change(&v)
-			return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: []protocol.Variant{v}}}}
+			return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round,
+				Variants: []protocol.Variant{v}}}}
 		})
 		w.until(10 * time.Second)
 		if len(notices) == 0 || notices[0].Kind != protocol.Denied || !strings.Contains(notices[0].Text, c.why) {
@@ -162,13 +167,16 @@ func TestTheSameWorkIsNotSoldTwiceInAWindow(t *testing.T) {
 		var out []protocol.Variant
 		for i := range 3 {
 			at := callIn(m).Windows[0].Start.Add(time.Duration(i) * 60 * time.Second)
-			out = append(out, protocol.Variant{ID: uint32(i), Window: callIn(m).Windows[0].Window, Range: callIn(m).Free[0], Start: at, Run: 50 * time.Second, Wall: 50 * time.Second, Score: 1_000_000})
+			out = append(out, protocol.Variant{ID: uint32(i), Window: callIn(m).Windows[0].Window, Range: callIn(m).Free[0], Start: at,
+				Run: 50 * time.Second, Wall: 50 * time.Second, Score: 1_000_000})
 		}
-		return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: out}}}
+		return []protocol.Message{{Kind: protocol.Answer, Job: "a", Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round,
+			Variants: out}}}
 	})
 	w.until(10 * time.Minute)
 	finished(t, w, "a")
-	if len(notices) < 3 || notices[0].Kind != protocol.Awarded || notices[1].Kind != protocol.Denied || !strings.Contains(notices[1].Text, "sold twice") || notices[2].Kind != protocol.Denied {
+	if len(notices) < 3 || notices[0].Kind != protocol.Awarded || notices[1].Kind != protocol.Denied ||
+		!strings.Contains(notices[1].Text, "sold twice") || notices[2].Kind != protocol.Denied {
 		t.Errorf("%+v", notices)
 	}
 }
@@ -179,7 +187,8 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		n := rapid.IntRange(2, 6).Draw(rt, "agents")
 		config := market.Config{
-			PerTime: rapid.Bool().Draw(rt, "per time"), Exclusive: rapid.Bool().Draw(rt, "exclusive"), Joint: rapid.Bool().Draw(rt, "joint"),
+			PerTime: rapid.Bool().Draw(rt, "per time"), Exclusive: rapid.Bool().Draw(rt, "exclusive"),
+			Joint:  rapid.Bool().Draw(rt, "joint"),
 			Repack: rapid.SampledFrom([]market.Repack{market.Rolling, market.Never}).Draw(rt, "repack"),
 		}
 		if !config.Exclusive && !config.Joint {
@@ -241,7 +250,8 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 		draw := drawer(rt)
 		w := newMarket(rt, market.Config{
 			Variants: 1 + draw(6), PerTime: draw(2) == 0, Exclusive: draw(3) == 0, Joint: draw(2) == 0, Rounds: 1 + draw(3),
-			Repack: market.Repack(draw(3)), Starve: time.Duration(1+draw(600)) * time.Second, Trusting: draw(4) == 0, Audience: 2 + draw(20),
+			Repack: market.Repack(draw(3)), Starve: time.Duration(1+draw(600)) * time.Second, Trusting: draw(4) == 0,
+			Audience: 2 + draw(20),
 		})
 		for i := range 1 + rapid.IntRange(0, 9).Draw(rt, "slices") {
 			w.slices = append(w.slices, &simSlice{node: job.NodeID(fmt.Sprint("n", i/3)), view: protocol.Slice{
@@ -255,7 +265,8 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 		w.rough(rt)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) { return w.end(m) }
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 2, Cap: 1 + draw(4)}})
-		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3, MaxWindow: time.Duration(20+draw(300)) * time.Second}})
+		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "short", Weight: 3,
+			MaxWindow: time.Duration(20+draw(300)) * time.Second}})
 		jobs, crash := rapid.IntRange(1, 25).Draw(rt, "jobs"), rapid.SampledFrom([]int{0, 0, 40}).Draw(rt, "restart every")
 		for i := 0; i < 300 && (i < 4*jobs || len(w.closed) < len(w.adopted)); i++ {
 			if n := len(w.adopted); n < jobs && draw(3) > 0 {
@@ -272,7 +283,8 @@ func TestANegotiationHoldsUnderFaults(t *testing.T) {
 				w.restart()
 				for i := range len(w.adopted) {
 					if name := job.ID(fmt.Sprint("j", i)); w.adopted[name].External && draw(4) > 0 {
-						w.queue = append(w.queue, protocol.Message{Kind: protocol.Attend, Job: name, Session: 9, Body: &protocol.Attendance{Present: true}, To: protocol.Address{Role: protocol.Zone}})
+						w.queue = append(w.queue, protocol.Message{Kind: protocol.Attend, Job: name, Session: 9,
+							Body: &protocol.Attendance{Present: true}, To: protocol.Address{Role: protocol.Zone}})
 					}
 				}
 			}
@@ -294,7 +306,8 @@ func (w *world) sane() {
 			if !r.m.Body.(*protocol.Work).Demand.Fits(s.view.Capacity) {
 				w.t.Fatalf("%s: %v of %s is over its capacity", s.view.ID, r.m.Body.(*protocol.Work).Demand, r.m.Job)
 			}
-			least := w.adopted[r.m.Job].Safe.LeastOver(r.m.Body.(*protocol.Work).Range.From, r.m.Body.(*protocol.Work).Range.To, trp.Unscaled)
+			least := w.adopted[r.m.Job].Safe.LeastOver(r.m.Body.(*protocol.Work).Range.From, r.m.Body.(*protocol.Work).Range.To,
+				trp.Unscaled)
 			for _, t := range w.taught[r.m.Job] { // it was sold by what was known then
 				least = min(least, t.LeastOver(r.m.Body.(*protocol.Work).Range.From, r.m.Body.(*protocol.Work).Range.To, trp.Unscaled))
 			}
@@ -327,7 +340,8 @@ func TestNobodyStarves(t *testing.T) {
 		market *market.Config
 		limit  starvation.Limit
 	}{
-		{&market.Config{}, limit}, {&market.Config{Audience: 4}, limit}, {&market.Config{Exclusive: true}, limit}, {&market.Config{Joint: true}, limit}, {nil, limit},
+		{&market.Config{}, limit}, {&market.Config{Audience: 4}, limit}, {&market.Config{Exclusive: true}, limit},
+		{&market.Config{Joint: true}, limit}, {nil, limit},
 		{&market.Config{Starve: -1}, limit}, {nil, starvation.Limit{After: -1}},
 	} {
 		w := newWorld(t, 512)

@@ -104,7 +104,8 @@ func TestASnapshotAnswersForEverySubjob(t *testing.T) {
 	w.z = kept
 	before := len(w.log)
 	w.step(first)
-	if got, want := w.out.Effects[0], w.mail.published[first.Token]; got.Kind != protocol.ResultAck || got.Body.(*protocol.Acknowledgement).Range != want || want.Empty() {
+	if got, want := w.out.Effects[0], w.mail.published[first.Token]; got.Kind != protocol.ResultAck ||
+		got.Body.(*protocol.Acknowledgement).Range != want || want.Empty() {
 		t.Errorf("answered with %+v, want %v", got, want)
 	}
 	if len(w.log) != before {

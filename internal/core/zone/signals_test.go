@@ -60,7 +60,8 @@ func TestAgentsSignalUnderSja(t *testing.T) {
 		w.attend(loose, honest(loose))
 		w.until(2 * time.Hour)
 		finished(t, w, "a", "b", "chain", "loose")
-		if !slices.ContainsFunc(told, func(n protocol.Notice) bool { return n.Kind == protocol.Awarded }) || !slices.ContainsFunc(told, func(n protocol.Notice) bool { return n.Kind == protocol.Concluded }) {
+		if !slices.ContainsFunc(told, func(n protocol.Notice) bool { return n.Kind == protocol.Awarded }) ||
+			!slices.ContainsFunc(told, func(n protocol.Notice) bool { return n.Kind == protocol.Concluded }) {
 			t.Errorf("%s: the agent was told %v", p.Name(), told)
 		}
 		if n := w.z.Negotiation(); n.Declined != 0 || n.Calls == 0 {
@@ -87,7 +88,8 @@ func TestASignalNamesItsWindowAlone(t *testing.T) {
 			}
 			answers[0].Body.(*protocol.Proposal).Variants = nil
 			for i := range callIn(m).Windows {
-				answers[0].Body.(*protocol.Proposal).Variants = append(answers[0].Body.(*protocol.Proposal).Variants, protocol.Variant{ID: uint32(i), Window: callIn(m).Windows[i].Window})
+				answers[0].Body.(*protocol.Proposal).Variants = append(answers[0].Body.(*protocol.Proposal).Variants,
+					protocol.Variant{ID: uint32(i), Window: callIn(m).Windows[i].Window})
 			}
 			return answers
 		})
@@ -132,15 +134,16 @@ func TestWhoDeclinesIsPassedOver(t *testing.T) {
 		{"declines", "its agent cut no piece", 0, func(s *job.Spec) func(*protocol.Message) []protocol.Message {
 			return only(protocol.Interest, honest(s))
 		}},
-		{"says nothing", "did not cut the piece in time", 200 * time.Millisecond, func(s *job.Spec) func(*protocol.Message) []protocol.Message {
-			good := honest(s)
-			return func(m *protocol.Message) []protocol.Message {
-				if callIn(m) != nil && callIn(m).Wanted == protocol.Subjob {
-					return nil
+		{"says nothing", "did not cut the piece in time", 200 * time.Millisecond,
+			func(s *job.Spec) func(*protocol.Message) []protocol.Message {
+				good := honest(s)
+				return func(m *protocol.Message) []protocol.Message {
+					if callIn(m) != nil && callIn(m).Wanted == protocol.Subjob {
+						return nil
+					}
+					return good(m)
 				}
-				return good(m)
-			}
-		}},
+			}},
 		{"off the grid", "not on the grid", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Range.To -= 3 })},
 		{"not safe", "to be safe", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Demand[trp.Memory] = 1 << 60 })},
 		{"too long", "after the window", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Wall = time.Hour })},
@@ -148,7 +151,8 @@ func TestWhoDeclinesIsPassedOver(t *testing.T) {
 			v.Start = callIn(m).Closes.Add(time.Second)
 		})},
 		{"another window", "cut no piece", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Window += 7 })},
-		{"what is done", "is no work of the job", 0, whole(func(v *protocol.Variant, _ *protocol.Message) { v.Range = job.Range{From: -10, To: 10} })},
+		{"what is done", "is no work of the job", 0,
+			whole(func(v *protocol.Variant, _ *protocol.Message) { v.Range = job.Range{From: -10, To: 10} })},
 	} {
 		w := newSignals(t, fifo.Policy{}, 512)
 		first := steps(t, "first", 200, 10, 300)
@@ -161,7 +165,8 @@ func TestWhoDeclinesIsPassedOver(t *testing.T) {
 		if at := w.started("second"); at < 0 || at > c.most+10*time.Millisecond {
 			t.Errorf("%s: the next in order began after %v, want %v", c.name, at, c.most)
 		}
-		if e, _ := w.z.Explain(w.now, "first"); !strings.Contains(fmt.Sprint(e.Reasons), "it was picked for a window and declined (") || !strings.Contains(fmt.Sprint(e.Reasons), c.why) {
+		if e, _ := w.z.Explain(w.now, "first"); !strings.Contains(fmt.Sprint(e.Reasons), "it was picked for a window and declined (") ||
+			!strings.Contains(fmt.Sprint(e.Reasons), c.why) {
 			t.Errorf("%s: explained as %+v", c.name, e.Reasons)
 		}
 		if !slices.ContainsFunc(told, func(n protocol.Notice) bool {
@@ -258,7 +263,8 @@ func TestAHostileAgentHoldsNoWindow(t *testing.T) {
 					return nil
 				}
 				for _, a := range good(m) {
-					a.From, a.To = protocol.Address{Role: protocol.Bidder, ID: string(s.Name)}, protocol.Address{Role: protocol.Zone, ID: "z"}
+					a.From, a.To = protocol.Address{Role: protocol.Bidder, ID: string(s.Name)},
+						protocol.Address{Role: protocol.Zone, ID: "z"}
 					w.late = append(w.late, letter{w.now.Add(190 * time.Millisecond), a})
 				}
 				return nil
@@ -279,7 +285,8 @@ func TestAHostileAgentHoldsNoWindow(t *testing.T) {
 		t.Fatalf("the hostile job declined %d times: the test tests nothing", declined)
 	}
 	if most := time.Duration(declined) * 2 * 200 * time.Millisecond; lost > most {
-		t.Errorf("%d pieces took %v instead of %v: %v were lost by %d declines, want at most %v", pieces, beside, alone, lost, declined, most)
+		t.Errorf("%d pieces took %v instead of %v: %v were lost by %d declines, want at most %v", pieces, beside, alone, lost, declined,
+			most)
 	}
 	if rests := int64(beside/time.Minute) + 7; declined > rests { // 1, 2, 4 ... 32 s, and then a minute each
 		t.Errorf("it was picked %d times in %v, want at most %d", declined, beside, rests)

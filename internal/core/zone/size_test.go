@@ -26,7 +26,8 @@ func BenchmarkWaiting(b *testing.B) {
 
 func waiting(b *testing.B, m *market.Config, own bool) {
 	const jobs = 100_000
-	spec := &job.Spec{Queue: "q", Kind: job.Steps, Total: 100, PerUnit: time.Second, Grid: 1, Parallelism: 1, Launch: job.Launch{Command: []string{"train"}}}
+	spec := &job.Spec{Queue: "q", Kind: job.Steps, Total: 100, PerUnit: time.Second, Grid: 1, Parallelism: 1,
+		Launch: job.Launch{Command: []string{"train"}}}
 	spec.Profile.Form, spec.Profile.Phases = trp.Phases, []trp.Phase{{UpTo: 100, Mean: 1 << 31}}
 	var err error
 	if spec.Safe, err = trp.Compile(spec.Profile, 100, 10_000); err != nil {
@@ -54,7 +55,8 @@ func waiting(b *testing.B, m *market.Config, own bool) {
 			if own {
 				s.Launch.Command = []string{"train", string(names[i])}
 			}
-			z.Step(quantity.Instant(i+2), protocol.Message{Kind: protocol.Adopt, Job: names[i], Epoch: 1, Body: &protocol.Adoption{Spec: &s, At: quantity.Instant(i)}}, &out)
+			z.Step(quantity.Instant(i+2), protocol.Message{Kind: protocol.Adopt, Job: names[i], Epoch: 1,
+				Body: &protocol.Adoption{Spec: &s, At: quantity.Instant(i)}}, &out)
 		}
 		out = protocol.Out{}
 		bytes, all := heap()

@@ -87,7 +87,8 @@ func TestABarredJobSaysSo(t *testing.T) {
 	w.submit(withSpeeds(steps(t, "a", 100, 10, 100), 0, 1000))
 	w.until(time.Minute)
 	e, _ := w.z.Explain(w.now, "a")
-	if len(w.closed) > 0 || !strings.Contains(e.Job.Reason, "can not run on the kind") || !strings.Contains(e.Slices[0].Why, "can not run on small") {
+	if len(w.closed) > 0 || !strings.Contains(e.Job.Reason, "can not run on the kind") ||
+		!strings.Contains(e.Slices[0].Why, "can not run on small") {
 		t.Errorf("%v: %q, %+v", w.closed, e.Job.Reason, e.Slices)
 	}
 	for _, v := range w.z.Windows(w.now) {

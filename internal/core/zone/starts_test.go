@@ -42,7 +42,8 @@ func TestStartsThatTakeTimeArePlannedWith(t *testing.T) {
 		t.Errorf("%d deadlines were missed, want none: %+v", missed, j.History)
 	}
 	if j.Prepare != took || !j.PrepareSeen || j.History[0].Prepare != unpack+took {
-		t.Errorf("a start is shown to be planned with %v (seen: %v), and the first took %v; want %v and %v", j.Prepare, j.PrepareSeen, j.History[0].Prepare, took, unpack+took)
+		t.Errorf("a start is shown to be planned with %v (seen: %v), and the first took %v; want %v and %v", j.Prepare, j.PrepareSeen,
+			j.History[0].Prepare, took, unpack+took)
 	}
 	if j.RateP95 > 2*perItem {
 		t.Errorf("a unit of %v is planned with %v: the start is part of it", perItem, j.RateP95)
@@ -58,7 +59,8 @@ func TestARigidJobIsServedAgainAfterASlowStart(t *testing.T) {
 		if runs++; runs == 1 {
 			return 3 * time.Second, job.Result{Outcome: job.Lost, Prepare: time.Second, Detail: "its supervisor died"}
 		}
-		return m.Body.(*protocol.Work).Plan.Run, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Prepare: time.Second}
+		return m.Body.(*protocol.Work).Plan.Run, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To,
+			Prepare: time.Second}
 	}
 	for _, n := range []int{1, 2} {
 		spec := rigid(t, map[int]string{1: "alone", 2: "gang"}[n], 20*time.Second, 100, n)

@@ -30,7 +30,8 @@ func templated(t testing.TB, name string) *job.Spec {
 // uses makes subjobs take d a unit and end as their true peak has it: killed where that passes the slice.
 func (w *world) uses(d time.Duration, peak func(m *protocol.Message) int64) {
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		r := job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Peak: trp.Vector{trp.Memory: quantity.Amount(peak(m) << 20)}}
+		r := job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true,
+			Peak: trp.Vector{trp.Memory: quantity.Amount(peak(m) << 20)}}
 		if capacity := w.slice(m.Body.(*protocol.Work).Slice).view.Capacity; r.Peak[trp.Memory] > capacity[trp.Memory] {
 			r.Outcome, r.Progress, r.Checkpoint, r.Peak = job.MemoryKilled, m.Body.(*protocol.Work).Range.From, false, capacity
 		}
@@ -77,7 +78,8 @@ func TestATemplateTeaches(t *testing.T) {
 		}
 	}
 	most := int(math.Ceil(theta*float64(sold) + 3*math.Sqrt(theta*(1-theta)*float64(sold))))
-	t.Logf("%d subjobs sold less than was declared, %d on the small slice; %d passed it, at most %d; %d killed", sold, small, passed, most, kills)
+	t.Logf("%d subjobs sold less than was declared, %d on the small slice; %d passed it, at most %d; %d killed", sold, small, passed, most,
+		kills)
 	if sold < jobs/2 || small < sold/4 || passed > most || passed == 0 || kills > most {
 		t.Error("it was not learned, or theta was not kept")
 	}
@@ -217,7 +219,8 @@ func TestWhatIsLearnedIsNeverBelowWhatWasSeen(t *testing.T) {
 			lesson.Runs = append(lesson.Runs, run)
 		}
 		z.Apply(protocol.Fact{Kind: protocol.Taught, Lesson: &lesson})
-		s := &job.Spec{Name: "a", Queue: "default", Template: "t", Kind: job.Steps, Total: rapid.Int64Range(1, 20).Draw(t, "total"), Grid: 1, Parallelism: 1, PerUnit: time.Second}
+		s := &job.Spec{Name: "a", Queue: "default", Template: "t", Kind: job.Steps, Total: rapid.Int64Range(1, 20).Draw(t, "total"),
+			Grid: 1, Parallelism: 1, PerUnit: time.Second}
 		s.Theta = rapid.Int64Range(30_000, 400_000).Draw(t, "theta")
 		s.Safe = trp.Table{Bounds: []int64{s.Total}, Least: [][]quantity.Amount{{800}}}
 		var out protocol.Out

@@ -18,7 +18,8 @@ func TestAProfileThatIsTooNarrowIsWidened(t *testing.T) {
 	s := steps(t, "a", 400, 10, 1000)
 	s.TauMin = 20 * time.Second
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Peak: trp.Vector{m.Body.(*protocol.Work).Demand[trp.Memory] + 1<<20}}
+		return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To,
+			Checkpoint: true, Peak: trp.Vector{m.Body.(*protocol.Work).Demand[trp.Memory] + 1<<20}}
 	}
 	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: time.Minute}})
 	w.submit(s)

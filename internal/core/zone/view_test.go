@@ -49,8 +49,10 @@ func TestEveryWaitSaysWhy(t *testing.T) {
 	w.settle()
 	held := items(t, "held", 5, 100, 1)
 	tooLong := steps(t, "too-long", 5000, 5000, 100) // its least piece is longer than the horizon
-	w.submit(in(items(t, "runs", 100, 100, 1)), in(items(t, "capped", 5, 100, 1)), items(t, "large", 5, 2000, 1), tooLong, held, rigid(t, "head", time.Minute, 800, 1), rigid(t, "pair", time.Minute, 800, 2))
-	w.step(protocol.Message{Kind: protocol.PauseJob, Job: "held", Epoch: 1, Body: &protocol.Pause{Held: true}, From: protocol.Address{Role: protocol.Gate}})
+	w.submit(in(items(t, "runs", 100, 100, 1)), in(items(t, "capped", 5, 100, 1)), items(t, "large", 5, 2000, 1), tooLong, held,
+		rigid(t, "head", time.Minute, 800, 1), rigid(t, "pair", time.Minute, 800, 2))
+	w.step(protocol.Message{Kind: protocol.PauseJob, Job: "held", Epoch: 1, Body: &protocol.Pause{Held: true},
+		From: protocol.Address{Role: protocol.Gate}})
 	w.settle()
 	w.now = w.now.Add(10 * time.Second)
 	w.step(protocol.Message{Kind: protocol.Tick})
@@ -67,7 +69,8 @@ func TestEveryWaitSaysWhy(t *testing.T) {
 		t.Errorf("a gang is not told how it matches: %+v", e)
 	}
 	w.until(10 * time.Minute) // the others are through, and windows open
-	for name, want := range map[job.ID]string{"large": "needs 2000 MiB", "too-long": "too short", "held": "paused", "pair": "2 slices at once"} {
+	for name, want := range map[job.ID]string{"large": "needs 2000 MiB", "too-long": "too short", "held": "paused",
+		"pair": "2 slices at once"} {
 		e, _ := w.z.Explain(w.now, name)
 		if !strings.Contains(e.Job.Reason, want) {
 			t.Errorf("%s: %q, want %q", name, e.Job.Reason, want)
@@ -108,7 +111,8 @@ func TestDryRunSaysWhatWillHappen(t *testing.T) {
 // TestWindowsAndQueuesAreShown with what became of them.
 func TestWindowsAndQueuesAreShown(t *testing.T) {
 	w := newWorld(t, 1024, 2048)
-	w.slices[1].busy = []protocol.Reservation{{ID: 9, Kind: protocol.ForDrain, Start: w.now.Add(3 * time.Minute), End: w.now.Add(5 * time.Minute)}}
+	w.slices[1].busy = []protocol.Reservation{{ID: 9, Kind: protocol.ForDrain, Start: w.now.Add(3 * time.Minute),
+		End: w.now.Add(5 * time.Minute)}}
 	w.settle()
 	w.submit(items(t, "a", 100, 100, 1), items(t, "large", 5, 4000, 1))
 	w.settle()
@@ -136,7 +140,8 @@ func TestWindowsAndQueuesAreShown(t *testing.T) {
 // TestEstimatesHoldTheTruth: on a machine where everything goes as declared, a job finishes within what was estimated at
 // its start, whatever its kind.
 func TestEstimatesHoldTheTruth(t *testing.T) {
-	for _, s := range []*job.Spec{items(t, "items", 400, 100, 2), steps(t, "steps", 400, 10, 100), rigid(t, "rigid", 5*time.Minute, 100, 1)} {
+	for _, s := range []*job.Spec{items(t, "items", 400, 100, 2), steps(t, "steps", 400, 10, 100),
+		rigid(t, "rigid", 5*time.Minute, 100, 1)} {
 		w := newWorld(t, 1024, 1024)
 		w.submit(s)
 		for j := (job.State)(0); j != job.Running; {
@@ -217,7 +222,8 @@ func TestConfigSaysEverything(t *testing.T) {
 func TestAJobThatIsTooSlowIsToldSo(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
-		return m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start), job.Result{Outcome: job.DeadlineKilled, Progress: 1, Checkpoint: true, Peak: trp.Vector{1}}
+		return m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start), job.Result{Outcome: job.DeadlineKilled, Progress: 1,
+			Checkpoint: true, Peak: trp.Vector{1}}
 	}
 	s := items(t, "a", 100, 100, 1)
 	s.TauMin = 9 * time.Minute
@@ -263,7 +269,8 @@ func TestTooMuchOfAnythingEndsTheJob(t *testing.T) {
 	s.OnBadItem = job.BadItemSkips
 	w.submit(s)
 	w.until(24 * time.Hour)
-	if v := w.closed["bad"]; v.State != job.Failed || !strings.Contains(v.Reason, "17 units were bad, more than the 16 that may be skipped: bad") {
+	if v := w.closed["bad"]; v.State != job.Failed ||
+		!strings.Contains(v.Reason, "17 units were bad, more than the 16 that may be skipped: bad") {
 		t.Errorf("%v", v)
 	}
 }

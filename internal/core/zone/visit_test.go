@@ -29,7 +29,8 @@ type touring struct {
 }
 
 func newTouring(t *testing.T) *touring {
-	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{1 << 30}}, Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"m", "n"}}}}.Checked()
+	cfg, err := search.Config{Flow: flow.Config{Classes: flow.Classes{1 << 30}},
+		Zones: []search.Zone{{ID: "z", Nodes: []job.NodeID{"m", "n"}}}}.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,8 @@ func (x *touring) wait(k protocol.Kind) *protocol.Message {
 
 // adopt brings a job home. Its ticket finds nothing and is parked.
 func (x *touring) adopt(s *job.Spec) {
-	x.step(protocol.Message{Kind: protocol.Adopt, From: protocol.Address{Role: protocol.Gate}, Job: s.Name, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, At: x.now, Spec: s, Queue: &protocol.Queue{Name: s.Queue, Weight: 3}}})
+	x.step(protocol.Message{Kind: protocol.Adopt, From: protocol.Address{Role: protocol.Gate}, Job: s.Name, Epoch: 1, Generation: 1,
+		Body: &protocol.Adoption{Since: 1, At: x.now, Spec: s, Queue: &protocol.Queue{Name: s.Queue, Weight: 3}}})
 }
 
 func of(k protocol.Kind, all []protocol.Message) (found []protocol.Message) {
@@ -109,15 +111,18 @@ func (x *touring) call(at string, session, round uint64) protocol.Message {
 	s := slice(at)
 	return protocol.Message{Kind: protocol.Announce, From: node(at), Job: "a", Session: session, Body: &protocol.Call{
 		Round: round, Closes: x.now.Add(time.Second), Most: 4,
-		Windows: []protocol.Advert{{Window: 1, Slice: s.ID, Speed: s.Speed, Capacity: s.Capacity, Start: x.now, End: x.now.Add(10 * time.Minute)}},
+		Windows: []protocol.Advert{{Window: 1, Slice: s.ID, Speed: s.Speed, Capacity: s.Capacity, Start: x.now,
+			End: x.now.Add(10 * time.Minute)}},
 	}}
 }
 
 // prize is a piece of it that was won, of so many units from some unit on.
 func (x *touring) prize(at string, session uint64, seq uint64, r job.Range) protocol.Message {
 	return protocol.Message{Kind: protocol.Winning, From: node(at), Job: "a", Session: session, Body: &protocol.Prize{
-		Place: protocol.Place{Token: job.Token{Epoch: 1, Seq: seq}, Node: job.NodeID(at), Slice: slice(at), Start: x.now, End: x.now.Add(5 * time.Minute), Expiry: x.now.Add(time.Second)},
-		Plan:  protocol.Plan{Run: time.Minute, Wall: time.Minute, Round: 1, Window: 1}, Range: r, Demand: trp.Vector{trp.Memory: 1 << 29}, Speed: 1000, Bid: &protocol.Bid{},
+		Place: protocol.Place{Token: job.Token{Epoch: 1, Seq: seq}, Node: job.NodeID(at), Slice: slice(at), Start: x.now,
+			End: x.now.Add(5 * time.Minute), Expiry: x.now.Add(time.Second)},
+		Plan: protocol.Plan{Run: time.Minute, Wall: time.Minute, Round: 1, Window: 1}, Range: r, Demand: trp.Vector{trp.Memory: 1 << 29},
+		Speed: 1000, Bid: &protocol.Bid{},
 	}}
 }
 
@@ -131,20 +136,23 @@ func TestAJobThatFindsNoRoomNegotiatesAtNodes(t *testing.T) {
 		t.Errorf("said was %+v, %+v", first, v)
 	}
 	answer := of(protocol.Answer, x.step(x.call("m", first.Session, 1)))
-	if len(answer) != 1 || answer[0].To != node("m") || answer[0].Body.(*protocol.Proposal).Round != 1 || len(answer[0].Body.(*protocol.Proposal).Variants) == 0 {
+	if len(answer) != 1 || answer[0].To != node("m") || answer[0].Body.(*protocol.Proposal).Round != 1 ||
+		len(answer[0].Body.(*protocol.Proposal).Variants) == 0 {
 		t.Fatalf("answered was %+v", answer)
 	}
 	got := x.step(x.prize("m", first.Session, 7, job.Range{To: 40}))
 	claimed := false
 	for _, f := range x.facts {
-		claimed = claimed || f.Kind == protocol.Claimed && f.Node == "m" && f.Slice == "m/a" && f.Range == (job.Range{To: 40}) && f.Token.Seq == 7 && f.Plan.Round == 1 && f.Bid != nil
+		claimed = claimed || f.Kind == protocol.Claimed && f.Node == "m" && f.Slice == "m/a" && f.Range == (job.Range{To: 40}) &&
+			f.Token.Seq == 7 && f.Plan.Round == 1 && f.Bid != nil
 	}
 	redeem := of(protocol.Redeem, got)
 	if !claimed || len(redeem) != 1 || redeem[0].To != node("m") || redeem[0].Body.(*protocol.Work).Range != (job.Range{To: 40}) {
 		t.Fatalf("claimed %v, said was %+v", claimed, got)
 	}
 	again := of(protocol.Visiting, x.mail)
-	if len(again) == 0 || again[len(again)-1].Body.(*protocol.Visit).Running != 1 || !again[len(again)-1].Body.(*protocol.Visit).Claimed.Contains(job.Range{To: 40}) {
+	if len(again) == 0 || again[len(again)-1].Body.(*protocol.Visit).Running != 1 ||
+		!again[len(again)-1].Body.(*protocol.Visit).Claimed.Contains(job.Range{To: 40}) {
 		t.Errorf("the nodes were not told how it stands now: %+v", again)
 	}
 }
@@ -159,7 +167,8 @@ func TestNothingIsClaimedTwice(t *testing.T) {
 	if again := x.step(p); len(of(protocol.LetGo, again)) != 0 {
 		t.Errorf("a prize that came twice was let go: %+v", again)
 	}
-	if got := of(protocol.LetGo, x.step(x.prize("n", session, 9, job.Range{From: 39, To: 60}))); len(got) != 1 || got[0].To != node("n") || got[0].Token.Seq != 9 {
+	if got := of(protocol.LetGo, x.step(x.prize("n", session, 9, job.Range{From: 39, To: 60}))); len(got) != 1 || got[0].To != node("n") ||
+		got[0].Token.Seq != 9 {
 		t.Errorf("some of it is sold, and said was %+v", got)
 	}
 	if got := of(protocol.LetGo, x.step(x.prize("n", session, 10, job.Range{From: 40, To: 60}))); len(got) != 0 {
@@ -241,7 +250,8 @@ func TestAPausedJobLeaves(t *testing.T) {
 	x := newTouring(t)
 	x.adopt(items(t, "a", 100, 100, 2))
 	session := x.wait(protocol.Visiting).Session
-	got := x.step(protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Gate}, Job: "a", Epoch: 1, Generation: 1, Body: &protocol.Pause{Held: true}})
+	got := x.step(protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Gate}, Job: "a", Epoch: 1, Generation: 1,
+		Body: &protocol.Pause{Held: true}})
 	if parts := of(protocol.Parting, got); len(parts) == 0 || parts[0].Session != session {
 		t.Fatalf("it is paused, and said was %+v", got)
 	}
@@ -249,7 +259,8 @@ func TestAPausedJobLeaves(t *testing.T) {
 		t.Error("it is paused, and claims what it has won")
 	}
 	x.mail = nil
-	x.step(protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Gate}, Job: "a", Epoch: 1, Generation: 1, Body: &protocol.Pause{}})
+	x.step(protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Gate}, Job: "a", Epoch: 1, Generation: 1,
+		Body: &protocol.Pause{}})
 	if again := x.wait(protocol.Visiting); again.Session <= session {
 		t.Errorf("session %d after %d", again.Session, session)
 	}
@@ -272,7 +283,8 @@ func TestAShortTaskDoesNotNegotiate(t *testing.T) {
 	}
 }
 
-// TestAPrizeIsLateWhenItsLeaseIsOver: the word of it comes again when nothing of the work was done, so that it is for sale; the token is spent.
+// TestAPrizeIsLateWhenItsLeaseIsOver: the word of it comes again when nothing of the work was done, so that it is for sale; the token is
+// spent.
 func TestAPrizeIsLateWhenItsLeaseIsOver(t *testing.T) {
 	x := newTouring(t)
 	x.adopt(items(t, "a", 100, 100, 2))
@@ -280,9 +292,10 @@ func TestAPrizeIsLateWhenItsLeaseIsOver(t *testing.T) {
 	p := x.prize("m", session, 7, job.Range{To: 40})
 	x.step(p)
 	token := p.Body.(*protocol.Prize).Token
-	x.step(protocol.Message{Kind: protocol.Result, From: node("m"), Job: "a", Epoch: 1, Generation: 1, Token: token, Body: &protocol.Conclusion{
-		Range: job.Range{To: 40}, Result: &job.Result{Outcome: job.Stopped, Start: x.now, End: x.now},
-	}})
+	x.step(protocol.Message{Kind: protocol.Result, From: node("m"), Job: "a", Epoch: 1, Generation: 1, Token: token,
+		Body: &protocol.Conclusion{
+			Range: job.Range{To: 40}, Result: &job.Result{Outcome: job.Stopped, Start: x.now, End: x.now},
+		}})
 	if got := of(protocol.LetGo, x.step(p)); len(got) != 1 || got[0].Token != token {
 		t.Errorf("let go was %+v", got)
 	}
@@ -313,7 +326,8 @@ func TestAResultSaysThatANodeHasTakenAPlace(t *testing.T) {
 		if e == nil {
 			t.Fatal("no ticket has gone anywhere")
 		}
-		found := &protocol.Finding{Errand: *e, Place: protocol.Place{Token: job.Token{Epoch: 1, Seq: 7}, Node: "m", Slice: slice("m"), Start: x.now, End: x.now.Add(5 * time.Minute), Expiry: x.now.Add(time.Second)}}
+		found := &protocol.Finding{Errand: *e, Place: protocol.Place{Token: job.Token{Epoch: 1, Seq: 7}, Node: "m", Slice: slice("m"),
+			Start: x.now, End: x.now.Add(5 * time.Minute), Expiry: x.now.Add(time.Second)}}
 		found.Phase = flow.Landed
 		x.step(protocol.Message{Kind: protocol.Landing, From: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: "a", Body: found})
 		var c *protocol.Fact

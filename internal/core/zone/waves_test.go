@@ -57,7 +57,8 @@ func TestASecondWaveThatSucceedsSavesTheJob(t *testing.T) {
 		begin := w.now
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			if w.now.Sub(begin) < 400*time.Millisecond {
-				return time.Duration(m.Body.(*protocol.Work).Range.From+1) * time.Millisecond, job.Result{Outcome: outcome, Progress: m.Body.(*protocol.Work).Range.From}
+				return time.Duration(m.Body.(*protocol.Work).Range.From+1) * time.Millisecond,
+					job.Result{Outcome: outcome, Progress: m.Body.(*protocol.Work).Range.From}
 			}
 			return m.Body.(*protocol.Work).Plan.Wall, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 		}
@@ -164,7 +165,8 @@ func timeOfItems(t *testing.T, rng *rand.Rand, grid int64, says bool, bad map[in
 			}
 			return s.Startup + time.Duration(u-m.Body.(*protocol.Work).Range.From+1)*pace, r
 		}
-		return s.Startup + time.Duration(m.Body.(*protocol.Work).Range.Len())*pace, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
+		return s.Startup + time.Duration(m.Body.(*protocol.Work).Range.Len())*pace,
+			job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.submit(s)
 	begin := w.now

@@ -36,7 +36,8 @@ func honest(s *job.Spec) func(*protocol.Message) []protocol.Message {
 			v, w := atomizer.FromCall(s, callIn(m), &callIn(m).Windows[i])
 			out = atomizer.Propose(&v, w, callIn(m).Most, callIn(m).Windows[i].Start, out)
 		}
-		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round, Variants: out}}}
+		return []protocol.Message{{Kind: protocol.Answer, Job: m.Job, Session: m.Session, Body: &protocol.Proposal{Round: callIn(m).Round,
+			Variants: out}}}
 	}
 }
 
@@ -65,7 +66,8 @@ func hostile(s *job.Spec, draw func(int) int) func(*protocol.Message) []protocol
 			for range 300 {
 				a.Body.(*protocol.Proposal).Variants = append(a.Body.(*protocol.Proposal).Variants, protocol.Variant{
 					ID: uint32(wild()), Window: uint64(wild()), Range: job.Range{From: wild(), To: wild()}, Start: quantity.Instant(wild()),
-					Run: time.Duration(wild()), Wall: time.Duration(wild()), Demand: trp.Vector{quantity.Amount(wild())}, Score: wild(), Option: "x",
+					Run: time.Duration(wild()), Wall: time.Duration(wild()), Demand: trp.Vector{quantity.Amount(wild())}, Score: wild(),
+					Option: "x",
 				})
 			}
 		default:

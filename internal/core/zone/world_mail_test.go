@@ -70,8 +70,10 @@ func (l *mail) effect(w *world, m *protocol.Message) {
 	if m.Kind != protocol.ResultAck {
 		return
 	}
-	if want := l.published[m.Token]; m.Body.(*protocol.Acknowledgement).Range != want && !(m.Body.(*protocol.Acknowledgement).Range.Empty() && want.Empty()) {
-		w.t.Fatalf("%s: the answer to the result of %v publishes %v, what counts of it is %v", m.Job, m.Token, m.Body.(*protocol.Acknowledgement).Range, want)
+	if want := l.published[m.Token]; m.Body.(*protocol.Acknowledgement).Range != want &&
+		!(m.Body.(*protocol.Acknowledgement).Range.Empty() && want.Empty()) {
+		w.t.Fatalf("%s: the answer to the result of %v publishes %v, what counts of it is %v", m.Job, m.Token,
+			m.Body.(*protocol.Acknowledgement).Range, want)
 	}
 }
 

@@ -39,12 +39,14 @@ func (w *world) node(m protocol.Message) {
 	case protocol.Ask:
 		if w.refuse != nil && w.refuse(&m) {
 			w.slice(m.Body.(*protocol.Asking).Slice).sent = "" // a fresh view follows
-			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Text: "no"}, Job: m.Job})
+			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
+				Slice: m.Body.(*protocol.Asking).Slice, Text: "no"}, Job: m.Job})
 			return
 		}
 		for _, id := range append([]job.SliceID{m.Body.(*protocol.Asking).Slice}, m.Body.(*protocol.Asking).Also...) {
 			if !w.slice(id).isFree(m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End, m.Job, job.Token{}) {
-				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Text: "not free"}, Job: m.Job})
+				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
+					Slice: m.Body.(*protocol.Asking).Slice, Text: "not free"}, Job: m.Job})
 				return
 			}
 		}
@@ -53,9 +55,12 @@ func (w *world) node(m protocol.Message) {
 		for _, id := range append([]job.SliceID{m.Body.(*protocol.Asking).Slice}, m.Body.(*protocol.Asking).Also...) {
 			s := w.slice(id)
 			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForRigid && b.Job == m.Job })
-			s.busy = append(s.busy, protocol.Reservation{ID: uint64(w.now.Add(200 * time.Millisecond)), Kind: protocol.ForHold, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End, Token: tok, Job: m.Job})
+			s.busy = append(s.busy, protocol.Reservation{ID: uint64(w.now.Add(200 * time.Millisecond)), Kind: protocol.ForHold,
+				Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End, Token: tok, Job: m.Job})
 		}
-		w.reply(protocol.Message{Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job, Token: tok})
+		w.reply(protocol.Message{Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask,
+			Slice: m.Body.(*protocol.Asking).Slice, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job,
+			Token: tok})
 	case protocol.Redeem:
 		w.redeem(m)
 	case protocol.ResultAck:
@@ -71,7 +76,10 @@ func (w *world) node(m protocol.Message) {
 		}
 	case protocol.Stop:
 		for _, s := range w.slices {
-			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && b.Token == m.Token })
+			s.busy = slices.DeleteFunc(s.busy, func(b protocol.Reservation) bool {
+				return b.Kind == protocol.ForHold &&
+					b.Token == m.Token
+			})
 			for _, r := range s.runs {
 				if r.m.Token == m.Token && !r.ended && (!m.Body.(*protocol.Halt).Unbegun || w.now < r.m.Body.(*protocol.Work).Start) {
 					if w.now < r.m.Body.(*protocol.Work).Start {
@@ -84,7 +92,8 @@ func (w *world) node(m protocol.Message) {
 	case protocol.Reserve:
 		s := w.slice(m.Body.(*protocol.Booking).Slice)
 		if !s.isFree(m.Body.(*protocol.Booking).Reservation.Start, m.Body.(*protocol.Booking).Reservation.End, m.Job, job.Token{}) {
-			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask, Slice: m.Body.(*protocol.Booking).Slice}, Job: m.Job})
+			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask,
+				Slice: m.Body.(*protocol.Booking).Slice}, Job: m.Job})
 			return
 		}
 		w.ids++
@@ -102,20 +111,24 @@ func (w *world) node(m protocol.Message) {
 		for _, r := range s.runs {
 			if r.m.Token == m.Token && !r.ended && s.isFree(r.m.Body.(*protocol.Work).End, m.Body.(*protocol.Extension).End, "", m.Token) {
 				if !w.deaf {
-					r.done = r.done.Add(time.Duration(m.Body.(*protocol.Extension).Range.To-r.m.Body.(*protocol.Work).Range.To) * time.Second)
+					r.done = r.done.Add(time.Duration(
+						m.Body.(*protocol.Extension).Range.To-r.m.Body.(*protocol.Work).Range.To) * time.Second)
 					r.result.Progress = m.Body.(*protocol.Extension).Range.To
 				}
-				r.m.Body.(*protocol.Work).Range, r.m.Body.(*protocol.Work).End = m.Body.(*protocol.Extension).Range, m.Body.(*protocol.Extension).End
+				r.m.Body.(*protocol.Work).Range, r.m.Body.(*protocol.Work).End = m.Body.(*protocol.Extension).Range,
+					m.Body.(*protocol.Extension).End
 				for i := range s.busy {
 					if s.busy[i].Token == m.Token {
 						s.busy[i].End = m.Body.(*protocol.Extension).End
 					}
 				}
-				w.reply(protocol.Message{Kind: protocol.Extended, Body: &protocol.Extension{Ask: m.Body.(*protocol.Extension).Ask, Range: m.Body.(*protocol.Extension).Range, End: m.Body.(*protocol.Extension).End}, Token: m.Token, Job: m.Job})
+				w.reply(protocol.Message{Kind: protocol.Extended, Body: &protocol.Extension{Ask: m.Body.(*protocol.Extension).Ask,
+					Range: m.Body.(*protocol.Extension).Range, End: m.Body.(*protocol.Extension).End}, Token: m.Token, Job: m.Job})
 				return
 			}
 		}
-		w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Extension).Ask}, Token: m.Token, Job: m.Job})
+		w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Extension).Ask}, Token: m.Token,
+			Job: m.Job})
 	}
 }
 
@@ -134,11 +147,13 @@ func (w *world) redeem(m protocol.Message) {
 	for _, o := range w.slices {
 		for i := range o.busy {
 			if o.busy[i].Token == m.Token {
-				o.busy[i].ID, o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = 0, protocol.ForLease, m.Body.(*protocol.Work).Start, m.Body.(*protocol.Work).End
+				o.busy[i].ID, o.busy[i].Kind, o.busy[i].Start, o.busy[i].End = 0, protocol.ForLease, m.Body.(*protocol.Work).Start,
+					m.Body.(*protocol.Work).End
 			}
 		}
 	}
-	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true, Start: max(w.now, m.Body.(*protocol.Work).Start)}}
+	run := &simRun{m: m, result: job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true,
+		Start: max(w.now, m.Body.(*protocol.Work).Start)}}
 	after := m.Body.(*protocol.Work).Plan.Wall
 	if w.run != nil {
 		after, run.result = w.run(&m)

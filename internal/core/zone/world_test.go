@@ -66,7 +66,8 @@ func newWorld(t fataler, capacities ...int64) *world {
 	}
 	w.z = w.make()
 	for i, c := range capacities {
-		w.slices = append(w.slices, &simSlice{view: protocol.Slice{ID: job.SliceID(fmt.Sprintf("s%d", i)), Capacity: trp.Vector{quantity.Amount(c << 20)}, Speed: 1000}})
+		w.slices = append(w.slices, &simSlice{view: protocol.Slice{ID: job.SliceID(fmt.Sprintf("s%d", i)),
+			Capacity: trp.Vector{quantity.Amount(c << 20)}, Speed: 1000}})
 	}
 	return w
 }
@@ -121,7 +122,8 @@ func (w *world) make() *zone.Zone {
 func (w *world) submit(specs ...*job.Spec) {
 	for _, s := range specs {
 		w.adopted[s.Name] = s
-		w.step(protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Body: &protocol.Adoption{Spec: s, At: w.now}, From: protocol.Address{Role: protocol.Gate}})
+		w.step(protocol.Message{Kind: protocol.Adopt, Job: s.Name, Epoch: 1, Body: &protocol.Adoption{Spec: s, At: w.now},
+			From: protocol.Address{Role: protocol.Gate}})
 	}
 }
 
@@ -245,7 +247,9 @@ func (w *world) deliver() bool {
 			}
 			if r.ended && !r.acked && r.sentAt.Add(time.Second) <= w.now {
 				r.sentAt = w.now
-				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch, Generation: r.m.Generation, Body: &protocol.Conclusion{Slice: s.view.ID, Range: r.m.Body.(*protocol.Work).Range, Result: &r.result}})
+				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch,
+					Generation: r.m.Generation, Body: &protocol.Conclusion{Slice: s.view.ID, Range: r.m.Body.(*protocol.Work).Range,
+						Result: &r.result}})
 				acted = true
 			}
 		}
@@ -254,7 +258,8 @@ func (w *world) deliver() bool {
 			s.sent = g
 			s.vers++
 			w.reply(protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, Body: &protocol.SliceView{
-				Slice: s.view, Node: cmp.Or(s.node, "n"), Version: s.vers, Usable: true, Gaps: s.gaps(w.now), Reserved: slices.Clone(s.busy),
+				Slice: s.view, Node: cmp.Or(s.node, "n"), Version: s.vers, Usable: true, Gaps: s.gaps(w.now),
+				Reserved: slices.Clone(s.busy),
 			}})
 			acted = true
 		}
@@ -285,16 +290,19 @@ func (w *world) gate(m protocol.Message) {
 			return // it was acknowledged
 		}
 		w.closed[m.Job], w.lives[m.Job] = m.Body.(*protocol.Closing).Verdict, m.Generation
-		w.post(protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, Generation: m.Generation, To: protocol.Address{Role: protocol.Zone}})
+		w.post(protocol.Message{Kind: protocol.ClosedAck, Job: m.Job, Epoch: m.Epoch, Generation: m.Generation,
+			To: protocol.Address{Role: protocol.Zone}})
 	}
 }
 
 func items(t testing.TB, name string, total int64, mib int64, parallelism int) *job.Spec {
-	return spec(t, &job.Spec{Name: job.ID(name), Kind: job.Items, Total: total, PerUnit: time.Second, Grid: 1, Parallelism: parallelism}, mib)
+	return spec(t, &job.Spec{Name: job.ID(name), Kind: job.Items, Total: total, PerUnit: time.Second, Grid: 1, Parallelism: parallelism},
+		mib)
 }
 
 func steps(t testing.TB, name string, total, every int64, mib int64) *job.Spec {
-	return spec(t, &job.Spec{Name: job.ID(name), Kind: job.Steps, Total: total, PerUnit: time.Second, Grid: every, Parallelism: 1, Restore: time.Second, Checkpoint: time.Second, TauMin: 5 * time.Second}, mib)
+	return spec(t, &job.Spec{Name: job.ID(name), Kind: job.Steps, Total: total, PerUnit: time.Second, Grid: every, Parallelism: 1,
+		Restore: time.Second, Checkpoint: time.Second, TauMin: 5 * time.Second}, mib)
 }
 
 func rigid(t testing.TB, name string, walltime time.Duration, mib int64, n int) *job.Spec {
@@ -303,7 +311,8 @@ func rigid(t testing.TB, name string, walltime time.Duration, mib int64, n int) 
 
 func spec(t testing.TB, s *job.Spec, mib int64) *job.Spec {
 	t.Helper()
-	s.Profile, s.Theta, s.Worth = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(mib << 20)}}}, 10_000, job.DefaultWorth
+	s.Profile, s.Theta, s.Worth = trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(mib << 20)}}},
+		10_000, job.DefaultWorth
 	table, err := trp.Compile(s.Profile, s.Total, s.Theta)
 	if err != nil {
 		t.Fatal(err)

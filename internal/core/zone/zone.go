@@ -1,8 +1,8 @@
 // Package zone is the home of jobs with a market beside it: it is composed of the ledger (home.Ledger), which owns their progress,
 // claims and what was learned of them, of the floor (market.Floor), which turns idle slice-time into windows and windows into subjobs
 // (SJA as published: one market at the zone, every waiting job is asked), of the planner of rigid jobs (backfill.Planner), and of the
-// view, which answers what people ask (view.View). What is known of slices is in zone/sites; where there are several zones, or tickets, a federation
-// is beside it (federation.go). Its own is the order of a step, and what passes between its parts.
+// view, which answers what people ask (view.View). What is known of slices is in zone/sites; where there are several zones, or tickets, a
+// federation is beside it (federation.go). Its own is the order of a step, and what passes between its parts.
 // It is a deterministic state machine: what is durable is the ledger's, everything else is soft and forgotten by a crash. It knows no
 // clock, no store and no transport.
 package zone
@@ -36,7 +36,8 @@ type Zone struct {
 	// floor is where windows are offered and sold, planner keeps placements for rigid jobs.
 	floor   *market.Floor
 	planner *backfill.Planner
-	// sites are what is known of slices, bets on what subjobs were sold there, caps which gangs the queues' caps keep waiting, reach what could run.
+	// sites are what is known of slices, bets on what subjobs were sold there, caps which gangs the queues' caps keep waiting, reach what
+	// could run.
 	sites *sites.Sites
 	bets  *bets.Bets
 	caps  *caps.Caps
@@ -59,7 +60,8 @@ type Zone struct {
 type federation struct {
 	// seek has jobs look for places with tickets; nil where windows are offered.
 	seek *seek.Seek
-	// guests are parts of gangs for which places are kept here, borrowers the gangs that are too large for the zone; nil where there is no other zone.
+	// guests are parts of gangs for which places are kept here, borrowers the gangs that are too large for the zone; nil where there is no
+	// other zone.
 	guests    *lend.Guests
 	borrowers *borrow.Borrowers
 }

@@ -46,7 +46,8 @@ func TestPartsOfAnItemsJobRunAtOnceOnSeveralSlices(t *testing.T) {
 
 func TestAJobIsCutToFitTheGapBeforeADrain(t *testing.T) {
 	w := newWorld(t, 1024)
-	w.slices[0].busy = []protocol.Reservation{{ID: 99, Kind: protocol.ForDrain, Start: w.now.Add(60 * time.Second), End: w.now.Add(90 * time.Second)}}
+	w.slices[0].busy = []protocol.Reservation{{ID: 99, Kind: protocol.ForDrain, Start: w.now.Add(60 * time.Second),
+		End: w.now.Add(90 * time.Second)}}
 	w.submit(steps(t, "a", 100, 10, 100))
 	w.until(10 * time.Minute)
 	finished(t, w, "a")
@@ -98,7 +99,8 @@ func TestABadItemIsFoundBySplitting(t *testing.T) {
 		w := newWorld(t, 1024)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			if m.Body.(*protocol.Work).Range.From <= 37 && 37 < m.Body.(*protocol.Work).Range.To {
-				return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From, Detail: "unit 37 is broken"}
+				return time.Second, job.Result{Outcome: job.ExitFailed, ExitCode: 1, Progress: m.Body.(*protocol.Work).Range.From,
+					Detail: "unit 37 is broken"}
 			}
 			return m.Body.(*protocol.Work).Plan.Run, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 		}
@@ -130,7 +132,8 @@ func TestThreeFailuresWithoutProgressEndTheJob(t *testing.T) {
 	}
 	w.submit(steps(t, "a", 100, 10, 100))
 	w.until(10 * time.Minute)
-	if v := w.closed["a"]; v.State != job.Failed || n != 3 || v.Reason != "3 times in a row its subjobs ended without progress: no such file" {
+	if v := w.closed["a"]; v.State != job.Failed || n != 3 ||
+		v.Reason != "3 times in a row its subjobs ended without progress: no such file" {
 		t.Errorf("%v %q after %d subjobs", v.State, v.Reason, n)
 	}
 }
@@ -141,7 +144,8 @@ func TestAMemoryKillRaisesTheProfileAndMovesTheJobToALargerSlice(t *testing.T) {
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		if m.Body.(*protocol.Work).Slice == "s0" {
 			killed++
-			return time.Second, job.Result{Outcome: job.MemoryKilled, Progress: m.Body.(*protocol.Work).Range.From, Peak: trp.Vector{600 << 20}}
+			return time.Second, job.Result{Outcome: job.MemoryKilled, Progress: m.Body.(*protocol.Work).Range.From,
+				Peak: trp.Vector{600 << 20}}
 		}
 		return m.Body.(*protocol.Work).Plan.Run, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
@@ -157,7 +161,8 @@ func TestAMemoryKillRaisesTheProfileAndMovesTheJobToALargerSlice(t *testing.T) {
 	}
 	w.submit(items(t, "b", 20, 400, 1))
 	w.until(10 * time.Minute)
-	const why = "it outgrew every slice: its run of units [0,20) on s0 was ended for its memory, having used 513 MiB; it needs about 564 MiB, the largest slice has 512 MiB"
+	const why = "it outgrew every slice: its run of units [0,20) on s0 was ended for its memory, having used 513 MiB; it needs about " +
+		"564 MiB, the largest slice has 512 MiB"
 	if v := w.closed["b"]; v.State != job.Failed || v.Reason != why {
 		t.Errorf("a job that outgrew every slice must say so, with numbers, got %v %q", v.State, v.Reason)
 	}
@@ -168,7 +173,8 @@ func TestALateFinishLearnsTheRealRunTime(t *testing.T) {
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		took := time.Duration(m.Body.(*protocol.Work).Range.Len()) * 3 * time.Second // three times what was declared
 		if most := m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start); took > most {
-			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Body.(*protocol.Work).Range.From + int64(most/(3*time.Second))/10*10, Checkpoint: true}
+			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Body.(*protocol.Work).Range.From +
+				int64(most/(3*time.Second))/10*10, Checkpoint: true}
 		}
 		return took, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 	}
@@ -188,7 +194,8 @@ func TestAUnitFortyTimesAsLongAsDeclaredIsLearned(t *testing.T) {
 		if done := int64(most / (40 * time.Second)); done < m.Body.(*protocol.Work).Range.Len() {
 			return most, job.Result{Outcome: job.DeadlineKilled, Progress: m.Body.(*protocol.Work).Range.From + done}
 		}
-		return 40 * time.Second * time.Duration(m.Body.(*protocol.Work).Range.Len()), job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
+		return 40 * time.Second * time.Duration(m.Body.(*protocol.Work).Range.Len()),
+			job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
 	w.submit(items(t, "a", 20, 100, 1))
 	w.until(2 * time.Hour)
@@ -240,14 +247,19 @@ func TestWhateverHappensEveryJobFinishes(t *testing.T) {
 			case 0:
 				return time.Duration(w.draw(1000)) * time.Millisecond, job.Result{Outcome: job.NodeFailed, Progress: part, Checkpoint: true}
 			case 1:
-				return m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start), job.Result{Outcome: job.DeadlineKilled, Progress: max(part, min(m.Body.(*protocol.Work).Range.To, m.Body.(*protocol.Work).Range.From+10)), Checkpoint: true}
+				return m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start),
+					job.Result{Outcome: job.DeadlineKilled,
+						Progress: max(part, min(m.Body.(*protocol.Work).Range.To, m.Body.(*protocol.Work).Range.From+10)), Checkpoint: true}
 			case 2:
-				return time.Second * time.Duration(m.Body.(*protocol.Work).Range.Len()) / 2, job.Result{Outcome: job.Yielded, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
+				return time.Second * time.Duration(m.Body.(*protocol.Work).Range.Len()) / 2,
+					job.Result{Outcome: job.Yielded, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 			}
 			took := time.Duration(m.Body.(*protocol.Work).Range.Len()) * time.Duration(500+w.draw(500)) * time.Millisecond
-			return min(took, m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start)), job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
+			return min(took, m.Body.(*protocol.Work).End.Sub(m.Body.(*protocol.Work).Start)),
+				job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To, Checkpoint: true}
 		}
-		w.submit(items(t, "items", rapid.Int64Range(1, 200).Draw(rt, "items"), 100, 3), steps(t, "steps", rapid.Int64Range(1, 200).Draw(rt, "steps"), 10, 300))
+		w.submit(items(t, "items", rapid.Int64Range(1, 200).Draw(rt, "items"), 100, 3),
+			steps(t, "steps", rapid.Int64Range(1, 200).Draw(rt, "steps"), 10, 300))
 		if rapid.Bool().Draw(rt, "rigid") {
 			w.submit(rigid(t, "rigid", 20*time.Second, 800, 1))
 		}

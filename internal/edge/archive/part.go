@@ -13,7 +13,8 @@ func NewPart(role protocol.Role, name job.ID, generation job.Generation, facts [
 	p := Part{Role: role, Job: name, Generation: generation, Data: wire.AppendFacts(nil, facts)}
 	for i := range facts {
 		if facts[i].Job != name {
-			return Part{}, errkind.Errorf(errkind.Invalid, "archive: fact %d of job %q is filed under job %q", facts[i].Kind, facts[i].Job, name)
+			return Part{}, errkind.Errorf(errkind.Invalid, "archive: fact %d of job %q is filed under job %q", facts[i].Kind, facts[i].Job,
+				name)
 		}
 	}
 	if role == protocol.Gate {
@@ -71,12 +72,15 @@ func (p *Part) Check() error {
 	case p.Generation == 0:
 		return errkind.Errorf(errkind.Invalid, "archive: job %s is filed without its generation", p.Job)
 	case (p.Role == protocol.Gate) != (p.Entry != nil):
-		return errkind.Errorf(errkind.Invalid, "archive: job %s: what is filed of it does not say when it was submitted, its queue, and how it ended", p.Job)
+		return errkind.Errorf(errkind.Invalid, "archive: job %s: what is filed of it does not say when it was submitted, its queue, and "+
+			"how it ended", p.Job)
 	case p.Entry != nil && (p.Entry.Job != p.Job || p.Entry.Generation != p.Generation || !p.Entry.State.Final()):
-		return errkind.Errorf(errkind.Invalid, "archive: job %s generation %d has the entry of job %s generation %d, %s", p.Job, p.Generation,
+		return errkind.Errorf(errkind.Invalid, "archive: job %s generation %d has the entry of job %s generation %d, %s", p.Job,
+			p.Generation,
 			p.Entry.Job, p.Entry.Generation, p.Entry.State)
 	case p.Entry != nil && len(p.Entry.Queue)+len(p.Entry.Snapshot) > maxNames:
-		return errkind.Errorf(errkind.Invalid, "archive: job %s: the names of its queue and work directory have more than %d bytes", p.Job, maxNames)
+		return errkind.Errorf(errkind.Invalid, "archive: job %s: the names of its queue and work directory have more than %d bytes", p.Job,
+			maxNames)
 	case len(p.Data) == 0 || len(p.Data) > MaxPart:
 		return errkind.Errorf(errkind.Invalid, "archive: job %s: %d bytes are filed of it, want 1 to %d", p.Job, len(p.Data), MaxPart)
 	}

@@ -1,5 +1,5 @@
-// Package cluster is the vocabulary shared by inventory, executor and operator of a Kubernetes cluster: how a device is written, how our objects are named, labelled and
-// sealed. It imports no Kubernetes client.
+// Package cluster is the vocabulary shared by inventory, executor and operator of a Kubernetes cluster: how a device is written, how our
+// objects are named, labelled and sealed. It imports no Kubernetes client.
 package cluster
 
 import (
@@ -10,7 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Device says how a Pod gets a slice. Its text is the Device of a cluster's slice. Either Resource is set (extended resources), or Class, Driver, Pool and Name are (DRA).
+// Device says how a Pod gets a slice. Its text is the Device of a cluster's slice. Either Resource is set (extended resources), or Class,
+// Driver, Pool and Name are (DRA).
 type Device struct {
 	// Node is the machine's name in Kubernetes.
 	Node string
@@ -22,7 +23,8 @@ type Device struct {
 	Class, Driver, Pool, Name string
 }
 
-// String is dra:NODE/CLASS/DRIVER/POOL/NAME or resource:NODE/RESOURCE[/ORDINAL], without the ordinal 0. Elements are escaped as in a URL's path.
+// String is dra:NODE/CLASS/DRIVER/POOL/NAME or resource:NODE/RESOURCE[/ORDINAL], without the ordinal 0. Elements are escaped as in a URL's
+// path.
 func (d Device) String() string {
 	words := []string{d.Node, d.Resource}
 	kind := "resource:"
@@ -57,5 +59,6 @@ func ParseDevice(text string) (d Device, err error) {
 	case kind == "dra" && len(words) == 5:
 		return Device{Node: words[0], Class: words[1], Driver: words[2], Pool: words[3], Name: words[4]}, nil
 	}
-	return Device{}, errkind.Errorf(errkind.Invalid, "%.200q is no device of a cluster: want resource:NODE/RESOURCE, with or without /ORDINAL, or dra:NODE/CLASS/DRIVER/POOL/NAME", text)
+	return Device{}, errkind.Errorf(errkind.Invalid, "%.200q is no device of a cluster: want resource:NODE/RESOURCE, with or without "+
+		"/ORDINAL, or dra:NODE/CLASS/DRIVER/POOL/NAME", text)
 }

@@ -13,7 +13,8 @@ func TestADeviceIsReadAsItWasWritten(t *testing.T) {
 		"resource:worker-1/nvidia.com%2Fgpu/7":       {Node: "worker-1", Resource: "nvidia.com/gpu", Ordinal: 7},
 		"resource:w/nvidia.com%2Fgpu/0":              {}, "resource:w/nvidia.com%2Fgpu/01": {}, "resource:w/nvidia.com%2Fgpu/x": {},
 		"dra:w/mig.nvidia.com/gpu.nvidia.com/w%2F0/gpu-0-0%": {},
-		"dra:w/mig.nvidia.com/gpu.nvidia.com/w/gpu-0-mig-1":  {Node: "w", Class: "mig.nvidia.com", Driver: "gpu.nvidia.com", Pool: "w", Name: "gpu-0-mig-1"},
+		"dra:w/mig.nvidia.com/gpu.nvidia.com/w/gpu-0-mig-1": {Node: "w", Class: "mig.nvidia.com", Driver: "gpu.nvidia.com", Pool: "w",
+			Name: "gpu-0-mig-1"},
 		"resource:w": {}, "resource:/x": {}, "dra:a/b/c/d/": {}, "gpu:0": {}, "": {},
 	} {
 		got, err := ParseDevice(text)

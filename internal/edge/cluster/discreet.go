@@ -16,7 +16,8 @@ const somebody = "somebody of another namespace"
 // whose matches nodes' phrases for or by whom time is taken. The other texts that name jobs, an explanation's, go through Hide.
 var whose = regexp.MustCompile(`(taken \([a-z -]+\) (?:for|by) )([^;\n]+?)( from [0-9]|;|\n|$)`)
 
-// Discreet makes a text fit for one namespace: it hides the names of those of other namespaces for or by whom time is taken. A program's own words stay.
+// Discreet makes a text fit for one namespace: it hides the names of those of other namespaces for or by whom time is taken. A program's
+// own words stay.
 func Discreet(text, namespace string) string {
 	if !strings.Contains(text, "taken (") {
 		return text

@@ -59,7 +59,8 @@ func PodName(operator, journal string, t job.Token) string {
 	return "sluice-" + operator + "-" + t.String()
 }
 
-// Owner is the element of store names that tells owners apart: operator and journal, since tokens are unique within a journal only. Operators' names have no dot.
+// Owner is the element of store names that tells owners apart: operator and journal, since tokens are unique within a journal only.
+// Operators' names have no dot.
 func Owner(operator, journal string) string {
 	if journal == "" {
 		return operator
@@ -79,7 +80,8 @@ func SplitJob(id job.ID) (namespace, name string, ok bool) {
 	return namespace, name, ok && namespace != "" && name != ""
 }
 
-// JobLabel is a job's name as a label value: cut and with illegal characters replaced, so that long names may collide. The full name is in AnnotationRun.
+// JobLabel is a job's name as a label value: cut and with illegal characters replaced, so that long names may collide. The full name is in
+// AnnotationRun.
 func JobLabel(id job.ID) string {
 	text := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.", c) {

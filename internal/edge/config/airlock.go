@@ -14,15 +14,16 @@ type Airlock struct {
 	Kind string
 	// Lines and bounds; what is left out is core's own.
 	Lines airlock.Config
-	// Memory is what subjobs may have of the machine's together at their peaks; 0: the daemon finds out. Uncounted: what is begun is not held against it.
+	// Memory is what subjobs may have of the machine's together at their peaks; 0: the daemon finds out. Uncounted: what is begun is not
+	// held against it.
 	Memory    quantity.Amount
 	Uncounted bool
 	// Excess is the chance, in parts per million, that their peaks may pass it; 0: core's own.
 	Excess int64
 }
 
-// AirlockOf reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries, memory: auto|off|SIZE, excess}. Where nothing is said of it
-// the daemon finds out what there is, and the lines are core's own.
+// AirlockOf reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries, memory: auto|off|SIZE,
+// excess}. Where nothing is said of it the daemon finds out what there is, and the lines are core's own.
 func AirlockOf(v strict.Value) (a Airlock) {
 	if !v.Given() {
 		return Airlock{}

@@ -29,9 +29,10 @@ func TestAirlock(t *testing.T) {
 		}
 	}
 	for text, parts := range map[string][]string{
-		"airlock: {kind: swap, order: age, calm: 2, timer: 1ms, entries: 0, park: 1}": {"airlock.kind", "airlock.order", "airlock.calm", "airlock.timer", "airlock.entries", "park"},
-		"airlock: {memory: some, excess: 60%}":                                        {"airlock.memory", "airlock.excess"},
-		"airlock: {calm: 0.95}":                                                       {"airlock", "calm 950"},
+		"airlock: {kind: swap, order: age, calm: 2, timer: 1ms, entries: 0, park: 1}": {"airlock.kind", "airlock.order", "airlock.calm",
+			"airlock.timer", "airlock.entries", "park"},
+		"airlock: {memory: some, excess: 60%}": {"airlock.memory", "airlock.excess"},
+		"airlock: {calm: 0.95}":                {"airlock", "calm 950"},
 	} {
 		_, err := ParseDaemon("f", []byte(text))
 		if err == nil {

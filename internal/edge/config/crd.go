@@ -21,11 +21,11 @@ type Resource struct {
 	Definition []byte
 }
 
-// Resources are our custom resources. Their schemas are made of the forms that files are read by, so that an API server takes what the reader takes: it
-// checks each key alone and what of the rest CEL can say, and what is left the operator says in a condition.
+// Resources are our custom resources. Their schemas are made of the forms that files are read by, so that an API server takes what the
+// reader takes: it checks each key alone and what of the rest CEL can say, and what is left the operator says in a condition.
 //
-// Two things differ, since an API server keeps values and not their text: text is written as text (a number in quotes), and where a number or text may stand,
-// such as for a share, or a size or a mapping, it takes anything and leaves it to the operator.
+// Two things differ, since an API server keeps values and not their text: text is written as text (a number in quotes), and where a number
+// or text may stand, such as for a share, or a size or a mapping, it takes anything and leaves it to the operator.
 func Resources() []Resource {
 	return []Resource{jobResource().made(), queueResource().made(), slicePoolResource().made(), requestResource().made()}
 }
@@ -41,7 +41,8 @@ type resource struct {
 	columns []any
 	// rules hold between keys of spec.
 	rules []any
-	// own are the schemas of keys of spec that are narrower here than their forms; needed are keys that a file of one machine may leave out.
+	// own are the schemas of keys of spec that are narrower here than their forms; needed are keys that a file of one machine may leave
+	// out.
 	own    map[string]map[string]any
 	needed []string
 }
@@ -72,7 +73,8 @@ func (r *resource) made() Resource {
 		"metadata": map[string]any{"name": r.plural + "." + group},
 		"spec": map[string]any{
 			"group": group, "scope": scope,
-			"names": map[string]any{"kind": r.kind, "listKind": r.kind + "List", "plural": r.plural, "singular": strings.ToLower(r.kind), "shortNames": []string{r.short}, "categories": []string{"sluice"}},
+			"names": map[string]any{"kind": r.kind, "listKind": r.kind + "List", "plural": r.plural, "singular": strings.ToLower(r.kind),
+				"shortNames": []string{r.short}, "categories": []string{"sluice"}},
 			"versions": []any{map[string]any{
 				"name": version, "served": true, "storage": true,
 				"additionalPrinterColumns": r.columns,
@@ -168,17 +170,22 @@ func jobResource() *resource {
 		kinds = append(kinds, "has(self."+k+")")
 	}
 	return &resource{
-		kind: JobKind, plural: "jobs", short: "sj", doc: "A job of Sluice: work that is cut to fit what a cluster's GPUs leave over. It is the file of sluice submit.", file: jobFile(), status: jobStatus(), needed: []string{"image"},
+		kind: JobKind, plural: "jobs", short: "sj",
+		doc: "A job of Sluice: work that is cut to fit what a cluster's GPUs leave over. It is the file of sluice submit.", file: jobFile(),
+		status: jobStatus(), needed: []string{"image"},
 		own: map[string]map[string]any{
-			"image":   {"minLength": 1, "maxLength": maxImage, "pattern": `^[!-~]+$`, "description": meaning(strict.Find(specFields(), "image"))},
+			"image": {"minLength": 1, "maxLength": maxImage, "pattern": `^[!-~]+$`,
+				"description": meaning(strict.Find(specFields(), "image"))},
 			"command": {"minItems": 1},
 			"workdir": {"maxLength": 4095, "x-kubernetes-validations": []any{rule(
 				fmt.Sprintf(`self.matches('^%s[0-9a-f]{64}$')`, store.Scheme),
-				"is a path of your own machine, where the operator is not: put the directory into its store (sluice store put) and write "+store.Scheme+"DIGEST")}},
+				"is a path of your own machine, where the operator is not: put the directory into its store (sluice store put) and write "+
+					store.Scheme+"DIGEST")}},
 		},
 		rules: []any{
 			rule("["+strings.Join(kinds, ", ")+"].filter(x, x).size() == 1", "a job has exactly one of "+strings.Join(kindsOfWork(), ", ")),
-			rule("!has(self.rigid) || !has(self.rigid.slices) || self.rigid.slices == 1", "rigid.slices: a subjob is one Pod with one slice here; want 1"),
+			rule("!has(self.rigid) || !has(self.rigid.slices) || self.rigid.slices == 1",
+				"rigid.slices: a subjob is one Pod with one slice here; want 1"),
 			rule("!has(self.subdir) || has(self.workdir)", "subdir is a directory below workdir, which is missing"),
 		},
 		columns: []any{
@@ -196,10 +203,13 @@ func jobResource() *resource {
 // queueResource is a queue as a custom resource.
 func queueResource() *resource {
 	return &resource{
-		kind: QueueKind, plural: "queues", short: "sq", doc: "A queue of Sluice, whose share and limits jobs are under that name it.", cluster: true, file: queueFile(), status: withConditions(map[string]any{}),
+		kind: QueueKind, plural: "queues", short: "sq", doc: "A queue of Sluice, whose share and limits jobs are under that name it.",
+		cluster: true, file: queueFile(), status: withConditions(map[string]any{}),
 		columns: []any{
-			column("Weight", "integer", ".spec.weight", 0), column("Cap", "integer", ".spec.cap", 0), column("MaxJobs", "integer", ".spec.maxJobs", 0),
-			column("Accepted", "string", `.status.conditions[?(@.type=="Accepted")].status`, 0), column("Age", "date", ".metadata.creationTimestamp", 0),
+			column("Weight", "integer", ".spec.weight", 0), column("Cap", "integer", ".spec.cap", 0),
+			column("MaxJobs", "integer", ".spec.maxJobs", 0),
+			column("Accepted", "string", `.status.conditions[?(@.type=="Accepted")].status`, 0),
+			column("Age", "date", ".metadata.creationTimestamp", 0),
 		},
 	}
 }
@@ -207,13 +217,17 @@ func queueResource() *resource {
 // slicePoolResource is a pool of slices as a custom resource.
 func slicePoolResource() *resource {
 	return &resource{
-		kind: SlicePoolKind, plural: "slicepools", short: "slp", cluster: true, doc: "A pool of slices of Sluice: which of a cluster's devices it may use when nobody else does.",
+		kind: SlicePoolKind, plural: "slicepools", short: "slp", cluster: true,
+		doc:  "A pool of slices of Sluice: which of a cluster's devices it may use when nobody else does.",
 		file: slicePoolFile(), status: withConditions(map[string]any{}),
-		rules: []any{rule("has(self.deviceClasses) && self.deviceClasses.size() > 0 || has(self.extendedResources) && self.extendedResources.size() > 0",
+		rules: []any{rule("has(self.deviceClasses) && self.deviceClasses.size() > 0 || has(self.extendedResources) && "+
+			"self.extendedResources.size() > 0",
 			"a pool names deviceClasses, extendedResources, or both")},
 		columns: []any{
-			column("Classes", "string", ".spec.deviceClasses[*].name", 0), column("Resources", "string", ".spec.extendedResources[*].name", 0),
-			column("Accepted", "string", `.status.conditions[?(@.type=="Accepted")].status`, 0), column("Age", "date", ".metadata.creationTimestamp", 0),
+			column("Classes", "string", ".spec.deviceClasses[*].name", 0), column("Resources", "string", ".spec.extendedResources[*].name",
+				0),
+			column("Accepted", "string", `.status.conditions[?(@.type=="Accepted")].status`, 0),
+			column("Age", "date", ".metadata.creationTimestamp", 0),
 		},
 	}
 }
@@ -238,22 +252,27 @@ func jobStatus() map[string]any {
 		"reason":    text("Why it waits, or how it ended."),
 		"progress":  text("Committed units of the total, such as 450/1000."),
 		"committed": count("Committed units."), "total": count("All units."),
-		"running": count("Subjobs that run now."), "subjobs": count("Subjobs that were committed."), "lost": count("Subjobs that ended without progress."),
-		"submitted": moment("When the job was accepted."), "started": moment("When its first subjob began."), "ended": moment("When it was over."),
+		"running": count("Subjobs that run now."), "subjobs": count("Subjobs that were committed."),
+		"lost":      count("Subjobs that ended without progress."),
+		"submitted": moment("When the job was accepted."), "started": moment("When its first subjob began."),
+		"ended": moment("When it was over."),
 	})
 }
 
 // withConditions is a status with these properties besides what each of ours has.
 func withConditions(properties map[string]any) map[string]any {
 	text := map[string]any{"type": "string"}
-	properties["observedGeneration"] = map[string]any{"type": "integer", "format": "int64", "description": "The generation of the object that this was said of."}
+	properties["observedGeneration"] = map[string]any{"type": "integer", "format": "int64",
+		"description": "The generation of the object that this was said of."}
 	properties["conditions"] = map[string]any{
 		"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{"type"},
 		"items": map[string]any{
 			"type": "object", "required": []string{"type", "status", "lastTransitionTime", "reason", "message"},
 			"properties": map[string]any{
-				"type": text, "status": map[string]any{"type": "string", "enum": []string{"True", "False", "Unknown"}}, "reason": text, "message": text,
-				"observedGeneration": map[string]any{"type": "integer", "format": "int64"}, "lastTransitionTime": map[string]any{"type": "string", "format": "date-time"},
+				"type": text, "status": map[string]any{"type": "string", "enum": []string{"True", "False", "Unknown"}}, "reason": text,
+				"message":            text,
+				"observedGeneration": map[string]any{"type": "integer", "format": "int64"},
+				"lastTransitionTime": map[string]any{"type": "string", "format": "date-time"},
 			},
 		},
 	}

@@ -72,12 +72,14 @@ func definition(t *testing.T, kind string) map[string]any {
 	return nil
 }
 
-// TestDefinitionsAreStructural: what an API server asks of every schema. Each place has a type or says that it takes anything, in the two ways there are; and no
-// word is used that it does not know.
+// TestDefinitionsAreStructural: what an API server asks of every schema. Each place has a type or says that it takes anything, in the two
+// ways there are; and no word is used that it does not know.
 func TestDefinitionsAreStructural(t *testing.T) {
 	known := map[string]bool{}
-	for _, word := range strings.Fields("type format description properties required items additionalProperties enum pattern minimum maximum minItems maxItems minLength maxLength maxProperties " +
-		"x-kubernetes-preserve-unknown-fields x-kubernetes-int-or-string x-kubernetes-validations x-kubernetes-list-type x-kubernetes-list-map-keys") {
+	for _, word := range strings.Fields("type format description properties required items additionalProperties enum pattern minimum " +
+		"maximum minItems maxItems minLength maxLength maxProperties " +
+		"x-kubernetes-preserve-unknown-fields x-kubernetes-int-or-string x-kubernetes-validations x-kubernetes-list-type " +
+		"x-kubernetes-list-map-keys") {
 		known[word] = true
 	}
 	for _, r := range Resources() {
@@ -108,8 +110,8 @@ func TestDefinitionsAreStructural(t *testing.T) {
 	}
 }
 
-// TestTheDefinitionTakesJobFiles: a job file is a custom resource once its image is named and its work directory lies in a store; a key that is not known, or
-// of another kind, is refused there too.
+// TestTheDefinitionTakesJobFiles: a job file is a custom resource once its image is named and its work directory lies in a store; a key
+// that is not known, or of another kind, is refused there too.
 func TestTheDefinitionTakesJobFiles(t *testing.T) {
 	schema := definition(t, JobKind)
 	files, _ := filepath.Glob("../../../examples/*/job.yaml")
@@ -167,7 +169,8 @@ func TestParseSlicePool(t *testing.T) {
 `))
 	want := SlicePool{
 		Name: "a100", Nodes: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
-		Classes:   []DeviceClass{{Name: "mig.nvidia.com", Driver: "gpu.nvidia.com", Attributes: map[string]string{"profile": "1g.10gb"}, Memory: 10 << 30, Speed: 140}},
+		Classes: []DeviceClass{{Name: "mig.nvidia.com", Driver: "gpu.nvidia.com", Attributes: map[string]string{"profile": "1g.10gb"},
+			Memory: 10 << 30, Speed: 140}},
 		Resources: []ExtendedResource{{Name: "nvidia.com/gpu", Model: "A100", Profile: "whole"}}, Tolerates: []string{"nvidia.com/gpu"},
 		Calendar: []Closing{
 			{Name: "serving", Start: moment("2026-03-02T08:00:00Z"), End: moment("2026-03-02T20:00:00Z"), Every: 24 * time.Hour},
@@ -177,7 +180,8 @@ func TestParseSlicePool(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}]}")); err != nil || got.Notice != DefaultNotice || got.Keeps || got.Resources[0].Speed != 0 {
+	if got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}]}")); err != nil ||
+		got.Notice != DefaultNotice || got.Keeps || got.Resources[0].Speed != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	const entry = "spec: {extendedResources: [{name: a/b}], " +
@@ -185,8 +189,11 @@ func TestParseSlicePool(t *testing.T) {
 	at := func(more string) string { return fmt.Sprintf(entry, 2, more) }
 	next := func(more string) string { return fmt.Sprintf(entry, 3, more) }
 	for text, want := range map[string]string{
-		"spec: {}": "names no devices", `spec: {deviceClasses: [{name: "", driver: d}]}`: "is empty", `spec: {deviceClasses: [{name: c, driver: ""}]}`: "is empty", "spec: {extendedResources: [{name: gpu}]}": "spec.extendedResources[0].name: is", "spec: {deviceClasses: [{name: a}]}": `"driver" is missing`,
-		"spec: {extendedResources: [{name: a/b, speed: 2}]}":                                                                               "speed: is",
+		"spec: {}": "names no devices", `spec: {deviceClasses: [{name: "", driver: d}]}`: "is empty",
+		`spec: {deviceClasses: [{name: c, driver: ""}]}`:     "is empty",
+		"spec: {extendedResources: [{name: gpu}]}":           "spec.extendedResources[0].name: is",
+		"spec: {deviceClasses: [{name: a}]}":                 `"driver" is missing`,
+		"spec: {extendedResources: [{name: a/b, speed: 2}]}": "speed: is",
 		"spec: {extendedResources: [{name: a/b}], calendar: [{name: x, from: 2026-03-02T08:00:00Z, to: 2026-03-02T07:00:00Z}]}":            "is not after from",
 		"spec: {extendedResources: [{name: a/b}], calendar: [{name: x, from: 2026-03-02T08:00:00Z, to: 2026-03-02T10:00:00Z, every: 1h}]}": "want it shorter",
 		at("zone: Europe/Berln, every: 24h"): `zone: no time zone is called "Europe/Berln"`,
@@ -197,7 +204,8 @@ func TestParseSlicePool(t *testing.T) {
 		next("zone: UTC, days: mon-fri"):     "it lasts 26h",
 		"spec: {extendedResources: [{name: a/b}], calendar: [{name: x, from: soon, to: later}], nodes: {}}": "spec.nodes: unknown key",
 	} {
-		if _, err := ParseSlicePool("f", []byte(head+text)); err == nil || errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
+		if _, err := ParseSlicePool("f", []byte(head+text)); err == nil || errkind.Of(err) != errkind.Invalid ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -248,19 +256,24 @@ spec:
 func TestParseQueue(t *testing.T) {
 	const head = "apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {name: research}\n"
 	got, err := ParseQueue("f", []byte(head+"spec: {weight: 3, cap: 4, maxJobs: 100, maxWindow: 15m, namespaces: [team-a, team-b]}"))
-	want := Queue{protocol.Queue{Name: "research", Weight: 3, Cap: 4, MaxJobs: 100, MaxWindow: 15 * time.Minute}, []string{"team-a", "team-b"}}
+	want := Queue{protocol.Queue{Name: "research", Weight: 3, Cap: 4, MaxJobs: 100, MaxWindow: 15 * time.Minute},
+		[]string{"team-a", "team-b"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err = ParseQueue("f", []byte(head+"spec: {}")); err != nil || !reflect.DeepEqual(got, Queue{Queue: protocol.Queue{Name: "research", Weight: 1}}) {
+	if got, err = ParseQueue("f", []byte(head+"spec: {}")); err != nil ||
+		!reflect.DeepEqual(got, Queue{Queue: protocol.Queue{Name: "research", Weight: 1}}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, wants := range map[string][]string{
-		head + "spec: {weight: 0, cap: many, colour: red}":                                     {`spec.weight: is "0"`, `spec.cap: is "many"`, "spec.colour: unknown key"},
-		head + "spec: {namespaces: [Team A]}":                                                  {"spec.namespaces[0]: is"},
-		"apiVersion: v1\nkind: Job\nmetadata: {name: 3.5}":                                     {"apiVersion: is", "kind: is", `"spec" is missing`, "metadata.name"},
-		head + "spec: {maxWindow: 1ms}":                                                        {"spec.maxWindow: is 1ms"},
-		"apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {labels: {}}\nspec: {cap: 1}": {"metadata.labels: unknown key", `"name" is missing`},
+		head + "spec: {weight: 0, cap: many, colour: red}": {`spec.weight: is "0"`,
+			`spec.cap: is "many"`, "spec.colour: unknown key"},
+		head + "spec: {namespaces: [Team A]}": {"spec.namespaces[0]: is"},
+		"apiVersion: v1\nkind: Job\nmetadata: {name: 3.5}": {"apiVersion: is", "kind: is",
+			`"spec" is missing`, "metadata.name"},
+		head + "spec: {maxWindow: 1ms}": {"spec.maxWindow: is 1ms"},
+		"apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {labels: {}}\nspec: {cap: 1}": {"metadata.labels: unknown key",
+			`"name" is missing`},
 	} {
 		_, err := ParseQueue("f", []byte(text))
 		for _, want := range wants {

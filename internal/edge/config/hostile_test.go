@@ -66,11 +66,13 @@ func TestManyJobsWhereOneIsWanted(t *testing.T) {
 }
 
 func TestParseDaemon(t *testing.T) {
-	d, err := ParseDaemon("f", []byte("queues:\n- {name: default}\n- {name: lab, weight: 3, cap: 2, maxJobs: 10, maxWindow: 15m, user: nobody}\n"))
+	d, err := ParseDaemon("f", []byte("queues:\n- {name: default}\n- {name: lab, weight: 3, cap: 2, maxJobs: 10, maxWindow: 15m, user: "+
+		"nobody}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Queues) != 2 || d.Queues[0].Weight != 1 || d.Queues[1].MaxWindow != 15*time.Minute || d.Queues[1].User != "nobody" || d.Queues[1].Cap != 2 || d.Queues[1].MaxJobs != 10 {
+	if len(d.Queues) != 2 || d.Queues[0].Weight != 1 || d.Queues[1].MaxWindow != 15*time.Minute || d.Queues[1].User != "nobody" ||
+		d.Queues[1].Cap != 2 || d.Queues[1].MaxJobs != 10 {
 		t.Errorf("got %+v", d)
 	}
 }

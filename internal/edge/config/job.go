@@ -73,7 +73,8 @@ func ParseJob(name string, data []byte) (spec *job.Spec, workdir string, err err
 		return nil, "", err
 	}
 	if len(jobs) != 1 {
-		return nil, "", errkind.Errorf(errkind.Invalid, "%s: holds %d jobs where one is wanted; put each into its own file", name, len(jobs))
+		return nil, "", errkind.Errorf(errkind.Invalid, "%s: holds %d jobs where one is wanted; put each into its own file", name,
+			len(jobs))
 	}
 	return jobs[0].Spec, jobs[0].Workdir, nil
 }

@@ -42,11 +42,13 @@ func schema(f *strict.Form) map[string]any {
 	case strict.IsNumber:
 		return map[string]any{"type": "integer", "minimum": f.Least, "maximum": f.Most}
 	case strict.IsLength:
-		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^\s*([0-9]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*\s*$|^\s*[0-9:-]+\s*$`, "maximum": 0}
+		return map[string]any{"type": []string{"string", "integer"},
+			"pattern": `^\s*([0-9]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*\s*$|^\s*[0-9:-]+\s*$`, "maximum": 0}
 	case strict.IsAmount:
 		return map[string]any{"type": []string{"string", "integer"}, "pattern": sizePattern, "minimum": 0, "maximum": 0}
 	case strict.IsShare:
-		return map[string]any{"type": []string{"number", "string"}, "pattern": `^[0-9]*\.?[0-9]*%?$`, "minimum": 0, "maximum": float64(f.Most) / float64(f.Scale)}
+		return map[string]any{"type": []string{"number", "string"}, "pattern": `^[0-9]*\.?[0-9]*%?$`, "minimum": 0,
+			"maximum": float64(f.Most) / float64(f.Scale)}
 	case strict.IsBoolean:
 		return map[string]any{"type": "boolean"}
 	case strict.IsChoice:
@@ -112,7 +114,8 @@ func told(f *strict.Field) string {
 // sample is an example as JSON has it: plain values as they are, the rest as the text that a person would write.
 func sample(text string) any {
 	var v any
-	if !strings.HasPrefix(text, "{") && regexp.MustCompile(`^(true|false|-?[0-9.]+)$`).MatchString(text) && json.Unmarshal([]byte(text), &v) == nil {
+	if !strings.HasPrefix(text, "{") && regexp.MustCompile(`^(true|false|-?[0-9.]+)$`).MatchString(text) &&
+		json.Unmarshal([]byte(text), &v) == nil {
 		return v
 	}
 	return text

@@ -100,7 +100,8 @@ func warn(v strict.Value, l *job.Launch) {
 	}
 	before := o.Must("before")
 	if l.WarnBefore = before.AsLength(); l.WarnBefore > 0 && l.WarnBefore <= l.Grace {
-		before.Wrong("is %s; SIGTERM comes %s before the end (grace), so this warning would come too late: want more than that, or a shorter grace", l.WarnBefore, l.Grace)
+		before.Wrong("is %s; SIGTERM comes %s before the end (grace), so this warning would come too late: want more than that, or a "+
+			"shorter grace", l.WarnBefore, l.Grace)
 	}
 }
 

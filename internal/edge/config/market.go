@@ -16,7 +16,8 @@ import (
 // where others are given is 0. starve is an older name of `starve: {after}` beside the market.
 func MarketOf(v strict.Value) market.Config {
 	o, found := v.Object(
-		"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "replan|repack", "freeze", "starve", "bidTimeout|close", "maxBidders|audience",
+		"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "replan|repack", "freeze", "starve", "bidTimeout|close",
+		"maxBidders|audience",
 		"trusting", "eta", "kappa", "payment", "refill",
 	), v.Count()
 	c := market.Config{
@@ -61,8 +62,9 @@ func weights(o strict.Object) (w score.Weights) {
 	of := o.Get("weights").Object("time", "memory", "residue", "headroom", "age", "share", "brevity", "index", "urgency")
 	one := func(key string) int64 { return of.Get(key).Fraction(score.One, 0, score.One, 0) }
 	w.System = score.System{
-		Time: one("time"), Memory: one("memory"), Residue: one("residue"), Headroom: one("headroom"), Age: one("age"), Share: one("share"), Brevity: one("brevity"),
-		Index: one("index"), Urgency: one("urgency"),
+		Time: one("time"), Memory: one("memory"), Residue: one("residue"), Headroom: one("headroom"), Age: one("age"), Share: one("share"),
+		Brevity: one("brevity"),
+		Index:   one("index"), Urgency: one("urgency"),
 	}
 	return w
 }

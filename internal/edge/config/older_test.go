@@ -9,7 +9,8 @@ import (
 // TestOlderNamesOfKeys: a key by its older name means what the new one does, and the file says so once; both are a mistake.
 func TestOlderNamesOfKeys(t *testing.T) {
 	job := func(spec string) ([]Job, error) {
-		return ParseJobs("f", []byte("{apiVersion: "+APIVersion+", kind: Job, metadata: {name: a}, spec: {command: [x], memory: 1Gi, "+spec+"}}"))
+		return ParseJobs("f", []byte("{apiVersion: "+APIVersion+", kind: Job, metadata: {name: a}, spec: {command: [x], memory: 1Gi, "+spec+
+			"}}"))
 	}
 	daemon := func(text string) (Daemon, error) { return ParseDaemon("f", []byte(text)) }
 	for _, c := range []struct{ old, now, value, rest string }{

@@ -41,8 +41,8 @@ type Daemon struct {
 	Places []arrangement.Place
 	// Airlock is what is done where memory runs out.
 	Airlock Airlock
-	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in the
-	// data directory's own.
+	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in
+	// the data directory's own.
 	Store string
 	// Renamed says of keys of the file that have another name now which it is.
 	Renamed []string
@@ -51,14 +51,16 @@ type Daemon struct {
 // MostEnds is the largest share that may fail.
 const MostEnds = forecast.One * 9 / 10
 
-// ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...}, starve: {...}, subjobs: {...},
-// ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market and Subjobs say what
-// they may hold. It is as strict as ParseJob, and its error alike.
+// ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...},
+// starve: {...}, subjobs: {...}, ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their
+// names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound
+// or user is set. Market and Subjobs say what they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := strict.New(name, false)
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.Documents(data, 1) {
-		top := c.Root(doc, nil).Object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes", "airlock", "store")
+		top := c.Root(doc, nil).Object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes",
+			"airlock", "store")
 		d.Policy = top.Get("policy").Text("a policy such as shortest", "")
 		d.Queues = QueuesOf(top.Get("queues"))
 		if top.Has("market") {

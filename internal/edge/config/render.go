@@ -140,7 +140,8 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 // renderChoices writes what the job values and the other ways to run it.
 func renderChoices(spec *yaml.Node, s *job.Spec) {
 	share := func(n int64) *yaml.Node { return number(strict.FormatFraction(n, 1000)) }
-	add(spec, "scoreWeights", mapping(entry("progress", share(s.Worth.Progress)), entry("laxity", share(s.Worth.Laxity)), entry("overhead", share(s.Worth.Overhead))))
+	add(spec, "scoreWeights", mapping(entry("progress", share(s.Worth.Progress)), entry("laxity", share(s.Worth.Laxity)),
+		entry("overhead", share(s.Worth.Overhead))))
 	if len(s.Options) > 0 {
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, o := range s.Options {
@@ -176,7 +177,8 @@ func renderMemory(s *job.Spec) (*yaml.Node, error) {
 			return size(p.Phases[0].Mean), nil
 		}
 		for _, ph := range p.Phases {
-			list.Content = append(list.Content, mapping(entry("upTo", number(ph.UpTo)), entry("mean", size(ph.Mean)), entry("sd", size(ph.SD))))
+			list.Content = append(list.Content, mapping(entry("upTo", number(ph.UpTo)), entry("mean", size(ph.Mean)),
+				entry("sd", size(ph.SD))))
 		}
 		return mapping(entry("phases", list), entry("combine", text([]string{"union", "independent", "maximum"}[p.Combine]))), nil
 	case trp.Envelope:

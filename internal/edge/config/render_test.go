@@ -24,7 +24,8 @@ func drawSpec(t *rapid.T) *job.Spec {
 		return time.Duration(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
 	}
 	s := &job.Spec{
-		Name: job.ID(label.Draw(t, "name")), Queue: label.Draw(t, "queue"), Priority: rapid.Int32Range(-MaxPriority, MaxPriority).Draw(t, "priority"),
+		Name: job.ID(label.Draw(t, "name")), Queue: label.Draw(t, "queue"), Priority: rapid.Int32Range(-MaxPriority, MaxPriority).Draw(t,
+			"priority"),
 		Kind:  rapid.SampledFrom([]job.Kind{job.Items, job.Steps, job.Rigid}).Draw(t, "kind"),
 		Total: 1, Unit: "job", Grid: 1, Parallelism: 1, Slices: 1,
 		MaxFailures: rapid.IntRange(1, 1000).Draw(t, "failures"), Theta: rapid.Int64Range(1, 500_000).Draw(t, "theta"),
@@ -71,7 +72,8 @@ func drawSpec(t *rapid.T) *job.Spec {
 	}
 	slices.SortFunc(s.Speeds, func(a, b job.SpeedOn) int { return strings.Compare(a.Profile, b.Profile) })
 	s.Profile = drawProfile(t, s.Total)
-	s.Launch = job.Launch{Command: rapid.SliceOfN(text, 1, 4).Filter(func(c []string) bool { return c[0] != "" }).Draw(t, "command"), Grace: dur(0, time.Hour, "grace")}
+	s.Launch = job.Launch{Command: rapid.SliceOfN(text, 1, 4).Filter(func(c []string) bool { return c[0] != "" }).Draw(t, "command"),
+		Grace: dur(0, time.Hour, "grace")}
 	for _, k := range rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Z_a-z][A-Za-z0-9]{0,5}`), 0, 4, rapid.ID[string]).Draw(t, "env") {
 		s.Launch.Env = append(s.Launch.Env, k+"="+text.Draw(t, "value"))
 	}
@@ -157,7 +159,8 @@ func TestRenderRefuses(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	read := func(spec string) *job.Spec {
-		s, _, err := ParseJob("f", fmt.Appendf(nil, "{apiVersion: %s, kind: Job, metadata: {name: a}, spec: {%s, memory: 1Gi}}", APIVersion, spec))
+		s, _, err := ParseJob("f", fmt.Appendf(nil, "{apiVersion: %s, kind: Job, metadata: {name: a}, spec: {%s, memory: 1Gi}}", APIVersion,
+			spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,8 +175,10 @@ func TestWarnings(t *testing.T) {
 		{"rigid: {walltime: 1h}, command: [x]", false, false, nil},
 		{"rigid: {walltime: 1h}, command: [./x], image: a/b", false, false, []string{"the image a/b is ignored"}},
 		{"rigid: {walltime: 1h}, command: [./x], image: a/b", false, true, nil},
-		{"steps: {total: 9, perStep: 1s, every: 1}, command: [./x]", false, false, []string{"restore and checkpoint are 0", "no workdir comes along"}},
-		{"steps: {total: 9, perStep: 1s, every: 1, restore: 1s}, warn: {signal: USR1, before: 9s}, command: [./x]", true, false, []string{"warned at once"}},
+		{"steps: {total: 9, perStep: 1s, every: 1}, command: [./x]", false, false,
+			[]string{"restore and checkpoint are 0", "no workdir comes along"}},
+		{"steps: {total: 9, perStep: 1s, every: 1, restore: 1s}, warn: {signal: USR1, before: 9s}, command: [./x]", true, false,
+			[]string{"warned at once"}},
 	} {
 		got := Warnings(read(c.spec), c.withFiles, c.containers, time.Now())
 		ok := len(got) == len(c.want)

@@ -73,7 +73,8 @@ func whole(t *testing.T, path, text string) []byte {
 		spec["warn"] = map[string]any{"signal": "USR1", "before": "60s"}
 	case "spec.scoreWeights.progress", "spec.scoreWeights.laxity", "spec.scoreWeights.overhead":
 		spec["scoreWeights"] = map[string]any{}
-		rest := map[string]string{"spec.scoreWeights.progress": "laxity", "spec.scoreWeights.laxity": "progress", "spec.scoreWeights.overhead": "progress"}[path]
+		rest := map[string]string{"spec.scoreWeights.progress": "laxity", "spec.scoreWeights.laxity": "progress",
+			"spec.scoreWeights.overhead": "progress"}[path]
 		var share float64
 		if _, err := fmt.Sscan(text, &share); err == nil {
 			spec["scoreWeights"].(map[string]any)[rest] = math.Round(1000*(1-share)) / 1000
@@ -86,7 +87,8 @@ func whole(t *testing.T, path, text string) []byte {
 	case "spec.memory.envelope.upTo", "spec.memory.envelope.amount":
 		spec["memory"] = map[string]any{"envelope": []any{map[string]any{"amount": "1Gi", "upTo": 1000}, map[string]any{"amount": "1Gi"}}}
 	case "spec.memory.ensemble", "spec.memory.ensemble.upTo", "spec.memory.ensemble.runs":
-		spec["memory"] = map[string]any{"ensemble": map[string]any{"runs": []any{[]any{"1Gi"}, []any{"1Gi"}, []any{"1Gi"}, []any{"1Gi"}, []any{"1Gi"}}}}
+		spec["memory"] = map[string]any{"ensemble": map[string]any{"runs": []any{[]any{"1Gi"}, []any{"1Gi"}, []any{"1Gi"}, []any{"1Gi"},
+			[]any{"1Gi"}}}}
 		spec["theta"], spec[kind].(map[string]any)["total"] = 0.5, 10000
 	case "spec.options.name", "spec.options.speed", "spec.options.memory", "spec.options.env":
 		spec["options"] = []any{map[string]any{"name": "a"}}
@@ -319,7 +321,8 @@ func TestSchemaTakesWhatIsRead(t *testing.T) {
 	if len(more) < 4 {
 		t.Errorf("%d examples", len(more))
 	}
-	for _, name := range strings.Fields("bad-kind unknown-key unknown-inner-key unknown-far-key no-total total-zero total-text no-memory no-command two-kinds-of-work no-kind-of-work bad-name command-text continue-text") {
+	for _, name := range strings.Fields("bad-kind unknown-key unknown-inner-key unknown-far-key no-total total-zero total-text " +
+		"no-memory no-command two-kinds-of-work no-kind-of-work bad-name command-text continue-text") {
 		file := "testdata/" + name + ".bad.yml"
 		for _, doc := range documentsOf(t, file) {
 			if validate(schema, doc, file) == "" {
@@ -430,7 +433,8 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	text, err := Explain("spec.items")
-	for _, want := range []string{"spec.items  a mapping", "Work of independent units", "for example  items: {total: 10000", "total        a whole number from 1 to 1000000000000; needed", "without it: 1"} {
+	for _, want := range []string{"spec.items  a mapping", "Work of independent units", "for example  items: {total: 10000",
+		"total        a whole number from 1 to 1000000000000; needed", "without it: 1"} {
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("%v: %q is not in\n%s", err, want, text)
 		}

@@ -69,36 +69,53 @@ func slicePoolFile() strict.Form {
 			Doc: "Its memory. A device of which nothing says it is not offered."}
 	}
 	speed := func(without string) strict.Field {
-		return strict.Field{Key: "speed", Form: strict.AShare(1000, 1, 1000, 0), Unset: without, Example: "0.14", Doc: "Its speed as a share of a whole GPU's."}
+		return strict.Field{Key: "speed", Form: strict.AShare(1000, 1, 1000, 0), Unset: without, Example: "0.14",
+			Doc: "Its speed as a share of a whole GPU's."}
 	}
 	return strict.AnObject(
-		strict.Field{Key: "apiVersion", Need: true, Form: strict.AChoice(APIVersion), Example: APIVersion, Doc: "The version of this form."},
+		strict.Field{Key: "apiVersion", Need: true, Form: strict.AChoice(APIVersion), Example: APIVersion,
+			Doc: "The version of this form."},
 		strict.Field{Key: "kind", Need: true, Form: strict.AChoice(SlicePoolKind), Example: SlicePoolKind, Doc: "What the file describes."},
 		strict.Field{Key: "metadata", Need: true, Form: strict.AnObject(
-			strict.Field{Key: "name", Need: true, Form: strict.Form{Kind: strict.IsName}, Example: "a100", Doc: "The name of the pool. A device that several pools name is of the first, in order of name."},
+			strict.Field{Key: "name", Need: true, Form: strict.Form{Kind: strict.IsName}, Example: "a100",
+				Doc: "The name of the pool. A device that several pools name is of the first, in order of name."},
 		), Example: "{name: a100}", Doc: "What the pool is called."},
 		strict.Field{Key: "spec", Need: true, Form: strict.AnObject(
-			strict.Field{Key: "nodeSelector", Form: strict.ATable(strict.AText("text"), maxPoolParts), Unset: "every machine", Example: "{nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}", Doc: "Labels that a machine must have."},
-			strict.Field{Key: "deviceClasses", Form: strict.AList("a list of device classes such as [{name: mig.nvidia.com, driver: gpu.nvidia.com}]", strict.AnObject(
-				strict.Field{Key: "name", Need: true, Form: strict.AText("the name of a DeviceClass"), Example: "mig.nvidia.com", Doc: "The DeviceClass that claims name."},
-				strict.Field{Key: "driver", Need: true, Form: strict.AText("the name of a driver"), Example: "gpu.nvidia.com", Doc: "The driver whose devices these are."},
-				strict.Field{Key: "attributes", Form: strict.ATable(strict.AText("text"), maxPoolParts), Unset: "any device", Example: "{profile: 1g.10gb}", Doc: "Attributes that a device must have, by their names without a domain."},
+			strict.Field{Key: "nodeSelector", Form: strict.ATable(strict.AText("text"), maxPoolParts), Unset: "every machine",
+				Example: "{nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}", Doc: "Labels that a machine must have."},
+			strict.Field{Key: "deviceClasses", Form: strict.AList("a list of device classes such as [{name: mig.nvidia.com, driver: "+
+				"gpu.nvidia.com}]", strict.AnObject(
+				strict.Field{Key: "name", Need: true, Form: strict.AText("the name of a DeviceClass"), Example: "mig.nvidia.com",
+					Doc: "The DeviceClass that claims name."},
+				strict.Field{Key: "driver", Need: true, Form: strict.AText("the name of a driver"), Example: "gpu.nvidia.com",
+					Doc: "The driver whose devices these are."},
+				strict.Field{Key: "attributes", Form: strict.ATable(strict.AText("text"), maxPoolParts), Unset: "any device",
+					Example: "{profile: 1g.10gb}", Doc: "Attributes that a device must have, by their names without a domain."},
 				memory("what the device says, or is known of its profile"), speed("what is known of its profile"),
-			), maxPoolParts), Unset: "none", Example: "[{name: mig.nvidia.com, driver: gpu.nvidia.com}]", Doc: "Devices that drivers publish (DRA), the preferred first. A pool has these, or extendedResources, or both."},
-			strict.Field{Key: "extendedResources", Form: strict.AList("a list of resources such as [{name: nvidia.com/mig-1g.10gb}]", strict.AnObject(
-				strict.Field{Key: "name", Need: true, Form: strict.AText("a resource such as nvidia.com/mig-1g.10gb"), Example: "nvidia.com/mig-1g.10gb", Doc: "The resource as Pods ask for it."},
-				strict.Field{Key: "model", Form: strict.AText("a model such as A100-SXM4-80GB"), Unset: "what labels say", Example: "A100-SXM4-80GB",
-					Doc: "The model of the GPUs, as NVIDIA or a label names it."},
-				strict.Field{Key: "profile", Form: strict.AText("a profile such as 1g.10gb"), Unset: "what labels or the name say", Example: "1g.10gb",
-					Doc: "The profile of the slices, as speeds of jobs name it."},
-				memory("what labels say, or is known of its profile"), speed("what is known of its profile"),
-			), maxPoolParts), Unset: "none", Example: "[{name: nvidia.com/mig-1g.10gb}]",
+			), maxPoolParts), Unset: "none", Example: "[{name: mig.nvidia.com, driver: gpu.nvidia.com}]",
+				Doc: "Devices that drivers publish (DRA), the preferred first. A pool has these, or extendedResources, or both."},
+			strict.Field{Key: "extendedResources", Form: strict.AList("a list of resources such as [{name: nvidia.com/mig-1g.10gb}]",
+				strict.AnObject(
+					strict.Field{Key: "name", Need: true, Form: strict.AText("a resource such as nvidia.com/mig-1g.10gb"),
+						Example: "nvidia.com/mig-1g.10gb", Doc: "The resource as Pods ask for it."},
+					strict.Field{Key: "model", Form: strict.AText("a model such as A100-SXM4-80GB"), Unset: "what labels say",
+						Example: "A100-SXM4-80GB",
+						Doc:     "The model of the GPUs, as NVIDIA or a label names it."},
+					strict.Field{Key: "profile", Form: strict.AText("a profile such as 1g.10gb"), Unset: "what labels or the name say",
+						Example: "1g.10gb",
+						Doc:     "The profile of the slices, as speeds of jobs name it."},
+					memory("what labels say, or is known of its profile"), speed("what is known of its profile"),
+				), maxPoolParts), Unset: "none", Example: "[{name: nvidia.com/mig-1g.10gb}]",
 				Doc: "Resources that device plugins publish. Those whose devices are shared between Pods are not offered."},
-			strict.Field{Key: "tolerates", Form: strict.AList("a list of keys such as [nvidia.com/gpu]", strict.AText("the key of a taint"), maxPoolParts), Unset: "none", Example: "[nvidia.com/gpu]", Doc: "Keys of taints that our Pods tolerate: machines with others are not offered."},
+			strict.Field{Key: "tolerates", Form: strict.AList("a list of keys such as [nvidia.com/gpu]", strict.AText("the key of a taint"),
+				maxPoolParts), Unset: "none", Example: "[nvidia.com/gpu]",
+				Doc: "Keys of taints that our Pods tolerate: machines with others are not offered."},
 			strict.Field{Key: "calendar", Form: strict.AList("a list such as "+exampleCalendar, strict.AnObject(
 				strict.Field{Key: "name", Need: true, Form: strict.AText("what for"), Example: "serving", Doc: "What for."},
-				strict.Field{Key: "from", Need: true, Form: strict.Form{Kind: strict.IsMoment}, Example: "2026-03-02T08:00:00Z", Doc: "When it begins. What runs is over by then."},
-				strict.Field{Key: "to", Need: true, Form: strict.Form{Kind: strict.IsMoment}, Example: "2026-03-02T20:00:00Z", Doc: "When it ends."},
+				strict.Field{Key: "from", Need: true, Form: strict.Form{Kind: strict.IsMoment}, Example: "2026-03-02T08:00:00Z",
+					Doc: "When it begins. What runs is over by then."},
+				strict.Field{Key: "to", Need: true, Form: strict.Form{Kind: strict.IsMoment}, Example: "2026-03-02T20:00:00Z",
+					Doc: "When it ends."},
 				strict.Field{Key: "every", Form: strict.ALength(time.Minute, MaxTime, 0), Unset: "once", Example: "24h",
 					Doc: "After what time it comes again. Without zone that is always the same length of time: " +
 						"a clock that is put forward or back is not followed."},
@@ -110,10 +127,13 @@ func slicePoolFile() strict.Form {
 						"Needs zone; every is 24h, or left out."},
 			), maxPoolParts), Unset: "never", Example: exampleCalendar, Doc: "When the pool is closed."},
 			strict.Field{Key: "giveBack", Form: strict.AnObject(
-				strict.Field{Key: "notice", Form: strict.ALength(time.Second, time.Hour, DefaultNotice), Example: "30s", Doc: "How long before its slice is given back a subjob is told."},
-				strict.Field{Key: "never", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true", Doc: "Nothing is given back before its time, whoever waits."},
+				strict.Field{Key: "notice", Form: strict.ALength(time.Second, time.Hour, DefaultNotice), Example: "30s",
+					Doc: "How long before its slice is given back a subjob is told."},
+				strict.Field{Key: "never", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true",
+					Doc: "Nothing is given back before its time, whoever waits."},
 			), Unset: "with 30s notice", Example: "{notice: 30s}", Doc: "What is done where a Pod waits for a device that a subjob holds."},
-		), Example: "{extendedResources: [{name: nvidia.com/mig-1g.10gb}]}", Doc: "A pool of slices: which of a cluster's devices Sluice may use when nobody else does."},
+		), Example: "{extendedResources: [{name: nvidia.com/mig-1g.10gb}]}",
+			Doc: "A pool of slices: which of a cluster's devices Sluice may use when nobody else does."},
 	)
 }
 
@@ -162,7 +182,8 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 // closing reads one entry of a calendar.
 func closing(o strict.Object) Closing {
 	found := o.Count()
-	x := Closing{Name: o.Must("name").AsText(), Start: o.Must("from").Instant(), End: o.Must("to").Instant(), Every: o.Get("every").AsLength()}
+	x := Closing{Name: o.Must("name").AsText(), Start: o.Must("from").Instant(), End: o.Must("to").Instant(),
+		Every: o.Get("every").AsLength()}
 	switch length := x.End.Sub(x.Start); {
 	case o.Count() > found:
 	case length <= 0:
@@ -170,7 +191,8 @@ func closing(o strict.Object) Closing {
 	case o.Get("zone").Given() || o.Get("days").Given():
 		x.byClock(o)
 	case x.Every > 0 && x.Every < length:
-		o.Get("every").Wrong("is %s, and it lasts %s: want it shorter than what it comes again after", strict.FormatDuration(x.Every), strict.FormatDuration(length))
+		o.Get("every").Wrong("is %s, and it lasts %s: want it shorter than what it comes again after", strict.FormatDuration(x.Every),
+			strict.FormatDuration(length))
 	}
 	return x
 }

@@ -73,7 +73,8 @@ func Starter(kind string) ([]byte, error) {
 			b.WriteString("  memory: 64Mi\n")
 		case f.Key == "command":
 			comment(&b, "  ", f.Doc)
-			fmt.Fprintf(&b, "  command:\n    - sh\n    - -c\n    - |\n      %s\n", strings.ReplaceAll(strings.TrimSpace(start.script), "\n", "\n      "))
+			fmt.Fprintf(&b, "  command:\n    - sh\n    - -c\n    - |\n      %s\n", strings.ReplaceAll(strings.TrimSpace(start.script), "\n",
+				"\n      "))
 		default:
 			comment(&b, "  ", f.Doc)
 			fmt.Fprintf(&b, "  # %s: %s\n", f.Key, f.Example)

@@ -7,7 +7,8 @@ import (
 	"sluice.dev/sluice/internal/edge/strict"
 )
 
-// StarvationOf reads the starvation limit: {after, slowdown, share, places}, or never for no limit at all. What is left out has its default.
+// StarvationOf reads the starvation limit: {after, slowdown, share, places}, or never for no limit at all. What is left out has its
+// default.
 func StarvationOf(v strict.Value) starvation.Limit {
 	if v.Plain() && v.Raw() == "never" {
 		return starvation.Limit{After: -1}

@@ -20,7 +20,8 @@ func TestStarvation(t *testing.T) {
 			t.Errorf("%s: %+v %v, want %+v", text, d.Starvation, err, want)
 		}
 	}
-	for _, bad := range []string{"starve: always", "starve: {share: 2}", "starve: {slowdown: 0}", "starve: {places: 1000}", "starve: {reserve: 1}"} {
+	for _, bad := range []string{"starve: always", "starve: {share: 2}", "starve: {slowdown: 0}", "starve: {places: 1000}",
+		"starve: {reserve: 1}"} {
 		if _, err := ParseDaemon("f", []byte(bad)); err == nil {
 			t.Errorf("%s is read", bad)
 		}

@@ -9,7 +9,8 @@ func TestSubjobs(t *testing.T) {
 	for text, want := range map[string]Subjobs{
 		"queues: []":  {},
 		"subjobs: {}": {},
-		"subjobs: {processes: 100, scratch: 2Gi, files: 5000, tmp: shared}": {Processes: 100, Scratch: 2 << 30, Files: 5000, SharedTmp: true},
+		"subjobs: {processes: 100, scratch: 2Gi, files: 5000, tmp: shared}": {Processes: 100, Scratch: 2 << 30, Files: 5000,
+			SharedTmp: true},
 		"subjobs: {tmp: own}": {},
 	} {
 		if d, err := ParseDaemon("f", []byte(text)); err != nil || d.Subjobs != want {

@@ -11,7 +11,8 @@ import (
 // TestSizesNeedAUnit: nobody means 16 bytes by 16. What a cluster has taken stays what it was, and what is rendered reads back.
 func TestSizesNeedAUnit(t *testing.T) {
 	file := func(size string) []byte {
-		return []byte("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {command: [\"true\"], rigid: {walltime: 1m}, memory: " + size + "}\n")
+		return []byte("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {command: [\"true\"], rigid: {walltime: " +
+			"1m}, memory: " + size + "}\n")
 	}
 	for size, want := range map[string]quantity.Amount{"16": 16, "3000": 3000, "1.5": 2, `"3001"`: 3001} {
 		if _, err := config.ParseJobs("f", file(size)); err == nil || !strings.Contains(err.Error(), "spec.memory: size") ||

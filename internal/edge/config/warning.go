@@ -29,13 +29,15 @@ func Warnings(s *job.Spec, withFiles, containers bool, now time.Time) []string {
 		out = append(out, "restore and checkpoint are 0: if they cost time, say so, or the subjobs will be too short to be worth it")
 	}
 	if s.Launch.Image != "" && !containers {
-		out = append(out, fmt.Sprintf("the image %s is ignored: this daemon starts processes on its machine, and no containers", s.Launch.Image))
+		out = append(out, fmt.Sprintf("the image %s is ignored: this daemon starts processes on its machine, and no containers",
+			s.Launch.Image))
 	}
 	if !withFiles && s.Launch.Image == "" && strings.HasPrefix(s.Launch.Command[0], "./") {
 		out = append(out, fmt.Sprintf("the command is %s but no workdir comes along; give workdir: .", s.Launch.Command[0]))
 	}
 	if s.Launch.WarnBefore > 0 && s.TauMin > 0 && s.Launch.WarnBefore >= s.TauMin {
-		out = append(out, fmt.Sprintf("the warning comes %s before the end, and a subjob may be as short as %s: some will be warned at once", s.Launch.WarnBefore, s.TauMin))
+		out = append(out, fmt.Sprintf("the warning comes %s before the end, and a subjob may be as short as %s: some will be warned at "+
+			"once", s.Launch.WarnBefore, s.TauMin))
 	}
 	return out
 }

@@ -145,7 +145,10 @@ func sane(o strict.Object, s *job.Spec, per, grid string) {
 // unitOf is what one unit is called.
 func unitOf(v strict.Value, or string) string {
 	s := v.Text("a word such as frame", or)
-	if v.Given() && (s == "" || len(s) > 32 || strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsGraphic(r) })) {
+	if v.Given() && (s == "" || len(s) > 32 || strings.ContainsFunc(s, func(r rune) bool {
+		return r == utf8.RuneError ||
+			unicode.IsSpace(r) || !unicode.IsGraphic(r)
+	})) {
 		v.Wrong("is %s; want one word of at most 32 bytes", v.What())
 		return or
 	}

@@ -23,7 +23,8 @@ func TestZonesAndNodes(t *testing.T) {
 			t.Errorf("%q: %d zones, %d nodes, %v; want %v", text, d.Zones, d.Nodes, err, want)
 		}
 	}
-	if d, err := ParseDaemon("sluice.yml", []byte("zones: [local-1, east]\nnodes: 3")); err != nil || d.Zones != 2 || !slices.Equal(d.ZoneNames, []job.ZoneID{"local-1", "east"}) || d.Nodes != 3 {
+	if d, err := ParseDaemon("sluice.yml", []byte("zones: [local-1, east]\nnodes: 3")); err != nil || d.Zones != 2 ||
+		!slices.Equal(d.ZoneNames, []job.ZoneID{"local-1", "east"}) || d.Nodes != 3 {
 		t.Errorf("names of zones: %+v, %v", d, err)
 	}
 	text := "nodes: [{count: 2, rack: r1, block: b1}, {rack: r1}, {}]"

@@ -40,8 +40,8 @@ type Meter interface {
 // Live is what an inventory is besides whose slices come and go, of whose slices others hold time with a begin and an end, or which sees
 // GPUs fail.
 type Live interface {
-	// Held is all that others hold of slices now, and how their GPUs are, in order of slice, those left out of which there is nothing to say.
-	// Watch goes on from what it has said: the caller tells its nodes before they offer anything.
+	// Held is all that others hold of slices now, and how their GPUs are, in order of slice, those left out of which there is nothing to
+	// say. Watch goes on from what it has said: the caller tells its nodes before they offer anything.
 	Held() []Sighting
 }
 
@@ -54,9 +54,11 @@ type Sighting struct {
 	Text string
 	// Holds is all else that others have of the slice, or will, in place of what was said before: see protocol.Intrusion.
 	Holds []protocol.Reservation
-	// Restocked: this is of no slice. Which slices there are has changed, and Slices has them. What others hold of the new ones was reported before.
+	// Restocked: this is of no slice. Which slices there are has changed, and Slices has them. What others hold of the new ones was
+	// reported before.
 	Restocked bool
-	// Ailment is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it is not about that.
+	// Ailment is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it
+	// is not about that.
 	Ailment *protocol.Ailment
 	// Vitals is what is said of a GPU, with the ids of Slices. nil: it is not about that.
 	Vitals *protocol.Vitals
@@ -91,5 +93,6 @@ func (s Sighting) Message(named func(job.SliceID) job.SliceID) protocol.Message 
 		}
 		return protocol.Message{Kind: protocol.Wished, Body: &w}
 	}
-	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: named(s.Slice), Present: s.Present, Text: s.Text, Holds: s.Holds}}
+	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: named(s.Slice), Present: s.Present, Text: s.Text,
+		Holds: s.Holds}}
 }

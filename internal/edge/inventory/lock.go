@@ -35,7 +35,8 @@ func Lock(dir string, gpus []string) (*Locks, error) {
 	var taken []error
 	for _, gpu := range slices.Compact(slices.Sorted(slices.Values(gpus))) {
 		if gpu == "" || strings.ContainsAny(gpu, "/\x00") {
-			return nil, errors.Join(errkind.Errorf(errkind.Invalid, "lock GPU %q: a GPU's name is not empty and has no slash", gpu), l.Release())
+			return nil, errors.Join(errkind.Errorf(errkind.Invalid, "lock GPU %q: a GPU's name is not empty and has no slash", gpu),
+				l.Release())
 		}
 		f, err := lockFile(filepath.Join(dir, "sluice-"+gpu+".lock"))
 		switch {

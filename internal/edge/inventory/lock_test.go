@@ -48,7 +48,8 @@ func TestAnotherProcessHoldsTheLockUntilItDies(t *testing.T) {
 	if errkind.Of(err) != errkind.Conflict {
 		t.Fatalf("%v of kind %v, want a conflict", err, errkind.Of(err))
 	}
-	for _, want := range []string{"GPU-b is offered by another daemon", fmt.Sprintf("process %d", other.Process.Pid), "leave these GPUs out"} {
+	for _, want := range []string{"GPU-b is offered by another daemon", fmt.Sprintf("process %d", other.Process.Pid),
+		"leave these GPUs out"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("does not say %q:\n%v", want, err)
 		}
@@ -109,7 +110,8 @@ func TestLockRefusesWhatIsNoName(t *testing.T) {
 			t.Errorf("%q: %v", gpu, err)
 		}
 	}
-	if _, err := inventory.Lock(filepath.Join(dir, "nowhere"), []string{"GPU-a"}); err == nil || !strings.Contains(err.Error(), "lock GPU GPU-a") {
+	if _, err := inventory.Lock(filepath.Join(dir, "nowhere"), []string{"GPU-a"}); err == nil ||
+		!strings.Contains(err.Error(), "lock GPU GPU-a") {
 		t.Errorf("a missing directory: %v", err)
 	}
 	// A link somebody left there is not followed.

@@ -30,7 +30,8 @@ func newArchived(r *prometheus.Registry) archived {
 		purged:  counter("sluice_archive_purged_total", "Jobs removed from the archive for good, or asked to be."),
 		dropped: counter("sluice_archive_dropped_total", "Messages to the archive that found no room; they are said again."),
 		change: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "sluice_archive_change_seconds", Help: "Time of one durable change of the archive.", Buckets: prometheus.ExponentialBuckets(25e-6, 2, 20),
+			Name: "sluice_archive_change_seconds", Help: "Time of one durable change of the archive.",
+			Buckets: prometheus.ExponentialBuckets(25e-6, 2, 20),
 		}),
 	}
 	r.MustRegister(a.change)

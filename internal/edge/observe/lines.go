@@ -44,7 +44,8 @@ func (l lines) fact(f *protocol.Fact) {
 		l.log.Info("lease cut short", "subjob", f.Token.String(), "end", f.End.Time(), "reason", f.Text)
 	case protocol.ReservationMade:
 		if r := f.Reservation; r != nil {
-			l.log.Info("reserved", "id", r.ID, "kind", r.Kind.String(), "slice", r.Slice, "start", r.Start.Time(), "end", r.End.Time(), "source", r.Source)
+			l.log.Info("reserved", "id", r.ID, "kind", r.Kind.String(), "slice", r.Slice, "start", r.Start.Time(), "end", r.End.Time(),
+				"source", r.Source)
 		}
 	case protocol.Quarantined:
 		l.log.Warn("slice quarantined", "slice", f.Slice, "reason", f.Text)
@@ -68,7 +69,8 @@ func (l lines) ended(f *protocol.Fact) {
 	if o := f.Result.Outcome; o == job.Done || o == job.Yielded || o == job.Stopped {
 		level = slog.LevelDebug
 	}
-	l.log.Log(context.Background(), level, "subjob ended", "subjob", f.Token.String(), "outcome", f.Result.Outcome.String(), "exit", f.Result.ExitCode,
+	l.log.Log(context.Background(), level, "subjob ended", "subjob", f.Token.String(), "outcome", f.Result.Outcome.String(), "exit",
+		f.Result.ExitCode,
 		"progress", f.Result.Progress, "detail", f.Result.Detail)
 }
 

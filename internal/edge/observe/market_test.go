@@ -11,7 +11,8 @@ func TestMarket(t *testing.T) {
 	o := New(Options{})
 	expect(t, scrape(t, o), `sluice_market_rounds_total 0`, `sluice_market_joint_weight_total{plan="won"} 0`)
 	n := status.Negotiation{
-		Rounds: 3, Calls: 200, Answers: 198, Missed: 2, Variants: 790, Denied: 5, Awards: 4, Planned: 1, Withdrawn: 1, Value: 2_500_000, Bound: 3_000_000, Regret: 500_000,
+		Rounds: 3, Calls: 200, Answers: 198, Missed: 2, Variants: 790, Denied: 5, Awards: 4, Planned: 1, Withdrawn: 1, Value: 2_500_000,
+		Bound: 3_000_000, Regret: 500_000,
 	}
 	for range 3 { // being told again changes nothing
 		o.Negotiated(n)

@@ -44,20 +44,29 @@ func newMemory(r *prometheus.Registry) memory {
 		r.MustRegister(g)
 		m.gauges = append(m.gauges, memoryGauge{of, g})
 	}
-	gauge("sluice_memory_bytes", "Memory of the machine, or of the control group that the daemon is in, whichever is shorter of it.", nil, func(s *status.Strain) float64 { return float64(s.Capacity) })
-	gauge("sluice_memory_used_bytes", "What of it can't be had without taking it from somebody.", nil, func(s *status.Strain) float64 { return float64(s.Used) })
-	gauge("sluice_memory_growth_bytes_per_second", "What is used more of it in a second, over some two.", nil, func(s *status.Strain) float64 { return float64(s.Growth) })
-	gauge("sluice_memory_room_bytes", "How much can be moved out of it still, to swap.", nil, func(s *status.Strain) float64 { return float64(s.Room) })
-	gauge("sluice_memory_parked_bytes", "What of subjobs was moved out of it.", nil, func(s *status.Strain) float64 { return float64(s.Parked) })
-	gauge("sluice_memory_stalled_ratio", "The share of time that was lost for want of it.", nil, func(s *status.Strain) float64 { return float64(s.Stall) / 1000 })
-	const line, lineHelp = "sluice_memory_line_bytes", "Where it is not calm any more, where subjobs give way, and where the lowest is ended at once."
+	gauge("sluice_memory_bytes", "Memory of the machine, or of the control group that the daemon is in, whichever is shorter of it.", nil,
+		func(s *status.Strain) float64 { return float64(s.Capacity) })
+	gauge("sluice_memory_used_bytes", "What of it can't be had without taking it from somebody.", nil,
+		func(s *status.Strain) float64 { return float64(s.Used) })
+	gauge("sluice_memory_growth_bytes_per_second", "What is used more of it in a second, over some two.", nil,
+		func(s *status.Strain) float64 { return float64(s.Growth) })
+	gauge("sluice_memory_room_bytes", "How much can be moved out of it still, to swap.", nil,
+		func(s *status.Strain) float64 { return float64(s.Room) })
+	gauge("sluice_memory_parked_bytes", "What of subjobs was moved out of it.", nil,
+		func(s *status.Strain) float64 { return float64(s.Parked) })
+	gauge("sluice_memory_stalled_ratio", "The share of time that was lost for want of it.", nil,
+		func(s *status.Strain) float64 { return float64(s.Stall) / 1000 })
+	const line, lineHelp = "sluice_memory_line_bytes",
+		"Where it is not calm any more, where subjobs give way, and where the lowest is ended at once."
 	gauge(line, lineHelp, prometheus.Labels{"line": "calm"}, func(s *status.Strain) float64 { return float64(s.Calm) })
 	gauge(line, lineHelp, prometheus.Labels{"line": "severe"}, func(s *status.Strain) float64 { return float64(s.Severe) })
 	gauge(line, lineHelp, prometheus.Labels{"line": "emergency"}, func(s *status.Strain) float64 { return float64(s.Emergency) })
-	gauge("sluice_airlock_standing", "Subjobs that stand still for want of memory, or are told to.", nil, func(s *status.Strain) float64 { return float64(s.Standing) })
+	gauge("sluice_airlock_standing", "Subjobs that stand still for want of memory, or are told to.", nil,
+		func(s *status.Strain) float64 { return float64(s.Standing) })
 	for _, s := range memoryStates() {
 		g := prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "sluice_airlock_state", Help: "1 for what the machine's memory is like: off and silent, where nothing is known of it, or its level.", ConstLabels: prometheus.Labels{"state": s},
+			Name: "sluice_airlock_state", Help: "1 for what the machine's memory is like: off and silent, where nothing is known of it, " +
+				"or its level.", ConstLabels: prometheus.Labels{"state": s},
 		})
 		r.MustRegister(g)
 		m.states[s] = g
@@ -67,15 +76,20 @@ func newMemory(r *prometheus.Registry) memory {
 		r.MustRegister(c)
 		m.tally = append(m.tally, memoryTally{of, c})
 	}
-	const steps, stepsHelp = "sluice_airlock_subjobs_total", "Subjobs by what was done to them for the machine's memory: they stood still, went on, were asked to yield, or were ended; killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's."
+	const steps, stepsHelp = "sluice_airlock_subjobs_total",
+		"Subjobs by what was done to them for the machine's memory: they stood still, went on, were asked to yield, or were ended; " +
+			"killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's."
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "suspended"}, func(s *status.Strain) float64 { return float64(s.Suspended) })
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "recovered"}, func(s *status.Strain) float64 { return float64(s.Recovered) })
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "readdressed"}, func(s *status.Strain) float64 { return float64(s.Readdressed) })
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "reclaimed"}, func(s *status.Strain) float64 { return float64(s.Reclaimed) })
 	counter(steps, stepsHelp, prometheus.Labels{"outcome": "killed"}, func(s *status.Strain) float64 { return float64(s.Killed) })
-	counter("sluice_airlock_decisions_total", "Decisions that did anything.", nil, func(s *status.Strain) float64 { return float64(s.Decisions) })
-	counter("sluice_airlock_suspended_seconds_total", "Time that subjobs stood still for want of memory.", nil, func(s *status.Strain) float64 { return s.Stood.Seconds() })
-	counter("sluice_airlock_over_line_seconds_total", "Time for which the memory was over the severe line.", nil, func(s *status.Strain) float64 { return s.OverLine.Seconds() })
+	counter("sluice_airlock_decisions_total", "Decisions that did anything.", nil,
+		func(s *status.Strain) float64 { return float64(s.Decisions) })
+	counter("sluice_airlock_suspended_seconds_total", "Time that subjobs stood still for want of memory.", nil,
+		func(s *status.Strain) float64 { return s.Stood.Seconds() })
+	counter("sluice_airlock_over_line_seconds_total", "Time for which the memory was over the severe line.", nil,
+		func(s *status.Strain) float64 { return s.OverLine.Seconds() })
 	m.show(memoryOff)
 	return m
 }

@@ -10,13 +10,16 @@ import (
 // TestMemory: gauges are what holds now, counters grow by what has come, and one state is the machine's at a time.
 func TestMemory(t *testing.T) {
 	o := New(Options{})
-	expect(t, scrape(t, o), `sluice_airlock_state{state="off"} 1`, `sluice_airlock_state{state="calm"} 0`, `sluice_memory_used_bytes 0`, `sluice_airlock_subjobs_total{outcome="suspended"} 0`)
+	expect(t, scrape(t, o), `sluice_airlock_state{state="off"} 1`, `sluice_airlock_state{state="calm"} 0`, `sluice_memory_used_bytes 0`,
+		`sluice_airlock_subjobs_total{outcome="suspended"} 0`)
 	guard := status.Guard{Level: "full", Kind: "cgroup"}
 	o.Strained(guard, status.Strain{Old: true, MemoryReading: status.MemoryReading{Level: "calm"}})
 	expect(t, scrape(t, o), `sluice_airlock_state{state="off"} 0`, `sluice_airlock_state{state="silent"} 1`)
 	s := status.Strain{
-		MemoryReading: status.MemoryReading{Level: "severe", Used: 930, Capacity: 1000, Growth: 5, Stall: 250}, Calm: 850, Severe: 920, Emergency: 970, Room: 40, Parked: 7,
-		Standing: 2, Suspended: 3, Recovered: 1, Readdressed: 1, Reclaimed: 1, Killed: 1, Decisions: 4, Stood: 2500 * time.Millisecond, OverLine: time.Second,
+		MemoryReading: status.MemoryReading{Level: "severe", Used: 930, Capacity: 1000, Growth: 5, Stall: 250}, Calm: 850, Severe: 920,
+		Emergency: 970, Room: 40, Parked: 7,
+		Standing: 2, Suspended: 3, Recovered: 1, Readdressed: 1, Reclaimed: 1, Killed: 1, Decisions: 4, Stood: 2500 * time.Millisecond,
+		OverLine: time.Second,
 	}
 	for range 3 { // being told again changes nothing
 		o.Strained(guard, s)

@@ -57,7 +57,8 @@ func newMetrics() *metrics {
 		return g
 	}
 	histogram := func(name, help string, first, factor float64, n int) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(first, factor, n)})
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(first, factor,
+			n)})
 		r.MustRegister(h)
 		return h
 	}
@@ -65,13 +66,15 @@ func newMetrics() *metrics {
 		registry: r,
 		steps:    counters("sluice_steps_total", "Inputs taken by an actor.", "actor"),
 		step: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "sluice_step_seconds", Help: "Time that an actor took to decide on one input.", Buckets: prometheus.ExponentialBuckets(4e-6, 2, 20),
+			Name: "sluice_step_seconds", Help: "Time that an actor took to decide on one input.",
+			Buckets: prometheus.ExponentialBuckets(4e-6, 2, 20),
 		}, []string{"actor"}),
-		ended:      counters("sluice_subjobs_ended_total", "Subjobs that ended, by outcome.", "outcome"),
-		runtime:    counter("sluice_subjob_run_seconds_total", "Time that subjobs really ran."),
-		units:      counter("sluice_units_committed_total", "Units of progress committed, over all jobs."),
-		settled:    counters("sluice_claims_settled_total", "Claims that were committed or released.", "result"),
-		offered:    counter("sluice_windows_offered_total", "Stretches of idle slice time offered to the market; the rest of one that was sold in part is not counted again."),
+		ended:   counters("sluice_subjobs_ended_total", "Subjobs that ended, by outcome.", "outcome"),
+		runtime: counter("sluice_subjob_run_seconds_total", "Time that subjobs really ran."),
+		units:   counter("sluice_units_committed_total", "Units of progress committed, over all jobs."),
+		settled: counters("sluice_claims_settled_total", "Claims that were committed or released.", "result"),
+		offered: counter("sluice_windows_offered_total",
+			"Stretches of idle slice time offered to the market; the rest of one that was sold in part is not counted again."),
 		filled:     counter("sluice_windows_filled_total", "Leases made in offered gaps."),
 		unanswered: counter("sluice_gap_unanswered_seconds_total", "Offered time that passed without a lease, over all slices."),
 		wait:       histogram("sluice_job_wait_seconds", "Time from submission to a job's first start.", 0.05, 2, 20),
@@ -84,7 +87,8 @@ func newMetrics() *metrics {
 		records:    counter("sluice_journal_records_total", "Records appended to the journal."),
 		bytes:      counter("sluice_journal_bytes_total", "Bytes of facts appended to the journal."),
 	}
-	m.trouble = prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_trouble", Help: "1 while nothing is decided because the journal takes no more, or the node can start no subjob, else 0."})
+	m.trouble = prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_trouble", Help: "1 while nothing is decided because the journal " +
+		"takes no more, or the node can start no subjob, else 0."})
 	r.MustRegister(m.trouble)
 	r.MustRegister(m.step)
 	m.archive = newArchived(r)
@@ -118,9 +122,11 @@ func newMetrics() *metrics {
 func (m *metrics) inbox(from string, load func() (waiting int, dropped uint64)) {
 	of := prometheus.Labels{"from": from}
 	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_inbox_messages", Help: "Messages that wait to be taken, by who sent them.", ConstLabels: of},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_inbox_messages", Help: "Messages that wait to be taken, by who sent " +
+			"them.", ConstLabels: of},
 			func() float64 { n, _ := load(); return float64(n) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_inbox_dropped_total", Help: "Messages dropped because too many waited, by who sent them; they are said again.", ConstLabels: of},
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_inbox_dropped_total", Help: "Messages dropped because too many " +
+			"waited, by who sent them; they are said again.", ConstLabels: of},
 			func() float64 { _, n := load(); return float64(n) }))
 }
 

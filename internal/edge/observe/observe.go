@@ -107,7 +107,8 @@ func (o *Observer) Inbox(from string, load func() (waiting int, dropped uint64))
 	o.metrics.inbox(from, load)
 }
 
-// Trouble is told when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and when it goes on.
+// Trouble is told when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and when
+// it goes on.
 func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
 
 // Strained takes in how the machine's memory stands, and what was done about it so far.

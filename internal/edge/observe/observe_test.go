@@ -34,10 +34,12 @@ func scene(o *Observer) {
 	o.Message(10*sec, offer(1, nil, protocol.Gap{Start: 10 * sec, End: quantity.Never}))
 	o.Fact(10*sec, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Request: "r", At: 10 * sec})
 	o.Fact(10*sec, &protocol.Fact{Kind: protocol.HomeTaken, Job: "j", At: 10 * sec})
-	o.Fact(15*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: token, Job: "j", Slice: slice.ID, Range: job.Range{From: 0, To: 9}, Start: 15 * sec, End: 40 * sec})
+	o.Fact(15*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: token, Job: "j", Slice: slice.ID, Range: job.Range{From: 0, To: 9},
+		Start: 15 * sec, End: 40 * sec})
 	o.Message(15*sec, offer(2, nil, protocol.Gap{Start: 40 * sec, End: quantity.Never}))
 	o.Fact(15*sec, &protocol.Fact{Kind: protocol.SubjobStarted, Token: token, At: 15 * sec})
-	o.Fact(28*sec, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.Yielded, Progress: 7, Start: 15 * sec, End: 28 * sec}})
+	o.Fact(28*sec, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.Yielded, Progress: 7,
+		Start: 15 * sec, End: 28 * sec}})
 	drain := protocol.Reservation{ID: 4, Kind: protocol.ForDrain, Slice: slice.ID, Start: 50 * sec, End: 60 * sec, Source: "me"}
 	o.Stepped(protocol.Zone, time.Millisecond)
 	o.Message(28*sec, offer(3, []protocol.Reservation{drain}, protocol.Gap{Start: 28 * sec, End: 50 * sec, Until: protocol.ForDrain}))
@@ -154,7 +156,8 @@ func TestRecoveredIsShownAndNotCounted(t *testing.T) {
 	} {
 		o.Recovered(&f)
 	}
-	expect(t, scrape(t, o), `sluice_jobs{state="PENDING"} 1`, `sluice_jobs{state="PAUSED"} 1`, `sluice_jobs_ended_total{state="COMPLETED"} 0`)
+	expect(t, scrape(t, o), `sluice_jobs{state="PENDING"} 1`, `sluice_jobs{state="PAUSED"} 1`,
+		`sluice_jobs_ended_total{state="COMPLETED"} 0`)
 }
 
 func TestHistory(t *testing.T) {
@@ -166,8 +169,9 @@ func TestHistory(t *testing.T) {
 	}
 	want := []status.Span{
 		{Start: 10 * sec, End: 15 * sec, Until: protocol.ForLease},
-		{Kind: protocol.ForLease, Start: 15 * sec, End: 28 * sec, Job: "j", Token: token, Range: job.Range{To: 9}, Committed: job.Range{To: 7},
-			Outcome: "yielded", UsedStart: 15 * sec, UsedEnd: 28 * sec},
+		{Kind: protocol.ForLease, Start: 15 * sec, End: 28 * sec, Job: "j", Token: token, Range: job.Range{To: 9},
+			Committed: job.Range{To: 7},
+			Outcome:   "yielded", UsedStart: 15 * sec, UsedEnd: 28 * sec},
 		{Start: 28 * sec, End: 50 * sec, Until: protocol.ForDrain},
 		{Kind: protocol.ForDrain, Start: 50 * sec, End: 60 * sec, Outcome: "me"},
 	}
@@ -197,7 +201,8 @@ func TestHistory(t *testing.T) {
 	o.Message(52*sec, bad)
 	o.Message(54*sec, offer(6, nil, protocol.Gap{Start: 54 * sec, End: quantity.Never}))
 	got = past(30*sec, 60*sec)
-	if len(got) != 3 || got[1].Kind != protocol.ForForeign || got[1].Start != 52*sec || got[1].End != 54*sec || got[1].Outcome != "processes remain" {
+	if len(got) != 3 || got[1].Kind != protocol.ForForeign || got[1].Start != 52*sec || got[1].End != 54*sec ||
+		got[1].Outcome != "processes remain" {
 		t.Errorf("a slice that could not be sold for a while: %+v", got)
 	}
 }
@@ -265,7 +270,8 @@ func TestLines(t *testing.T) {
 	o.Fact(0, &protocol.Fact{Kind: protocol.SliceFailed, Slice: slice.ID,
 		Fault: &health.Fault{Cause: health.ByXid, Xid: 79, Text: "it has fallen off"}})
 	o.Fact(0, &protocol.Fact{Kind: protocol.SliceMended, Slice: slice.ID, Text: "it is back"})
-	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.ExitFailed, ExitCode: 3, Detail: "no such file"}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.ExitFailed, ExitCode: 3,
+		Detail: "no such file"}})
 	for _, want := range []string{`msg="job accepted" job=j`, `level=WARN msg="slice quarantined"`,
 		`error="Xid 79 (the GPU has fallen off the bus)"`, `reason="it has fallen off"`, `reason="it is back"`, `outcome=failed exit=3`,
 		`detail="no such file"`} {

@@ -210,11 +210,13 @@ func TestAnswersAreRead(t *testing.T) {
 	if uid, err := scan(strings.NewReader(row(good)), e); err != nil || uid != 1000 {
 		t.Errorf("%d, %v", uid, err)
 	}
-	if uid, err := scan(strings.NewReader(row(strings.NewReplacer("0100007F:9C40", "0000000000000000FFFF00000100007F:9C40", "0100007F:1BCD", "0000000000000000FFFF00000100007F:1BCD").Replace(good))), e); err != nil || uid != 1000 {
+	if uid, err := scan(strings.NewReader(row(strings.NewReplacer("0100007F:9C40", "0000000000000000FFFF00000100007F:9C40", "0100007F:1BCD",
+		"0000000000000000FFFF00000100007F:1BCD").Replace(good))), e); err != nil || uid != 1000 {
 		t.Errorf("in the form of IPv6: %d, %v", uid, err)
 	}
 	for name, change := range map[string][2]string{
-		"closing": {" 01 ", " 04 "}, "no owner": {" 77 ", " 0 "}, "another port": {"9C40", "9C41"}, "this end": {"1BCD", "1BCE"}, "cut": {" 77 1 0 20 4 30 10 -1", ""},
+		"closing": {" 01 ", " 04 "}, "no owner": {" 77 ", " 0 "}, "another port": {"9C40", "9C41"}, "this end": {"1BCD", "1BCE"},
+		"cut": {" 77 1 0 20 4 30 10 -1", ""},
 	} {
 		if uid, err := scan(strings.NewReader(row(strings.Replace(good, change[0], change[1], 1))), e); err == nil {
 			t.Errorf("%s: %d", name, uid)

@@ -25,19 +25,21 @@ func TestFilled(t *testing.T) {
 		spans           []status.Span
 		used, available time.Duration
 	}{
-		"nothing known":                 {nil, 0, 0},
-		"only a window":                 {[]status.Span{window(0, 100, 0)}, 0, 100},
-		"known from 40":                 {[]status.Span{window(40, 100, 0)}, 0, 60},
-		"a lease, its waiting apart":    {[]status.Span{used(0, 100, 10, 60)}, 50, 100},
-		"a lease that never started":    {[]status.Span{never}, 0, 100},
-		"one that still runs":           {[]status.Span{window(0, 90, 0), running}, 9, 100},
-		"reserved by others":            {[]status.Span{used(0, 50, 0, 50), other(50, 100)}, 50, 50},
-		"without an end":                {[]status.Span{used(0, 50, 0, 50), {Kind: protocol.ForForeign, Start: at(60), End: quantity.Never}}, 50, 60},
-		"used although reserved":        {[]status.Span{used(0, 50, 0, 50), other(40, 100)}, 50, 50},
-		"a place for our own rigid job": {[]status.Span{used(0, 50, 0, 50), {Kind: protocol.ForRigid, Start: at(50), End: at(100)}}, 50, 100},
-		"used twice counts once":        {[]status.Span{used(0, 50, 0, 50), used(20, 80, 20, 80)}, 80, 100},
-		"used beyond the lease":         {[]status.Span{used(10, 50, 0, 90), window(0, 10, 0)}, 40, 100},
-		"outside the picture":           {[]status.Span{used(-50, -10, -50, -10), used(150, 160, 150, 160)}, 0, 100},
+		"nothing known":              {nil, 0, 0},
+		"only a window":              {[]status.Span{window(0, 100, 0)}, 0, 100},
+		"known from 40":              {[]status.Span{window(40, 100, 0)}, 0, 60},
+		"a lease, its waiting apart": {[]status.Span{used(0, 100, 10, 60)}, 50, 100},
+		"a lease that never started": {[]status.Span{never}, 0, 100},
+		"one that still runs":        {[]status.Span{window(0, 90, 0), running}, 9, 100},
+		"reserved by others":         {[]status.Span{used(0, 50, 0, 50), other(50, 100)}, 50, 50},
+		"without an end": {[]status.Span{used(0, 50, 0, 50),
+			{Kind: protocol.ForForeign, Start: at(60), End: quantity.Never}}, 50, 60},
+		"used although reserved": {[]status.Span{used(0, 50, 0, 50), other(40, 100)}, 50, 50},
+		"a place for our own rigid job": {[]status.Span{used(0, 50, 0, 50), {Kind: protocol.ForRigid, Start: at(50), End: at(100)}}, 50,
+			100},
+		"used twice counts once": {[]status.Span{used(0, 50, 0, 50), used(20, 80, 20, 80)}, 80, 100},
+		"used beyond the lease":  {[]status.Span{used(10, 50, 0, 90), window(0, 10, 0)}, 40, 100},
+		"outside the picture":    {[]status.Span{used(-50, -10, -50, -10), used(150, 160, 150, 160)}, 0, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := Share{c.used * time.Second, c.available * time.Second}

@@ -149,7 +149,8 @@ func summary(p Panel) string {
 	if p.cut() {
 		in = "in the first "
 	}
-	return fmt.Sprintf("filled %s: %.1f of %.1f slice-seconds %s%s", percent(t), t.Used.Seconds(), t.Available.Seconds(), in, elapsed(p.measured().Sub(p.History.From)))
+	return fmt.Sprintf("filled %s: %.1f of %.1f slice-seconds %s%s", percent(t), t.Used.Seconds(), t.Available.Seconds(), in,
+		elapsed(p.measured().Sub(p.History.From)))
 }
 
 // about says what a slice is: its id, and its size where it is known.

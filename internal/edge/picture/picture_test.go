@@ -56,7 +56,8 @@ func example() []Panel {
 	late.UsedStart, late.UsedEnd = 0, 0
 	atoms := status.History{From: origin, To: at(80), Slices: []status.SliceHistory{
 		{Slice: slice("n1/gpu0/3g.40gb@0", 40), Spans: []status.Span{
-			lease("train", 0, 20, 0, 1000, "done"), lease("big-sort", 20.2, 50, 0, 1, "done"), late, window(55, 62, protocol.ForMaintenance), running,
+			lease("train", 0, 20, 0, 1000, "done"), lease("big-sort", 20.2, 50, 0, 1, "done"), late,
+			window(55, 62, protocol.ForMaintenance), running,
 		}},
 		{Slice: slice("n1/gpu0/2g.20gb@4", 20), Spans: append(small, window(77, 80, 0))},
 		{Slice: slice("n1/gpu0/1g.10gb@6", 10), Spans: []status.Span{
@@ -64,13 +65,16 @@ func example() []Panel {
 			{Kind: protocol.ForMaintenance, Start: at(40), End: quantity.Never, Outcome: "alice"},
 		}},
 		{Slice: slice("n1/gpu0/1g.10gb@7", 0.5), Spans: []status.Span{
-			{Kind: protocol.ForOwner, Start: at(0), End: at(2)}, window(2, 30, 0), {Kind: protocol.ForRigid, Job: "big-sort", Start: at(30), End: at(44)}, window(44, 80, 0),
+			{Kind: protocol.ForOwner, Start: at(0), End: at(2)}, window(2, 30, 0), {Kind: protocol.ForRigid, Job: "big-sort", Start: at(30),
+				End: at(44)}, window(44, 80, 0),
 		}},
 	}}
 	blocks := status.History{From: at(200), To: at(310), Slices: []status.SliceHistory{
-		{Slice: slice("n1/gpu0/3g.40gb@0", 40), Spans: []status.Span{lease("train", 200, 275, 0, 4000, "done"), lease("big-sort", 275, 305, 0, 1, "done"), window(305, 310, 0)}},
+		{Slice: slice("n1/gpu0/3g.40gb@0", 40), Spans: []status.Span{lease("train", 200, 275, 0, 4000, "done"),
+			lease("big-sort", 275, 305, 0, 1, "done"), window(305, 310, 0)}},
 		{Slice: slice("n1/gpu0/2g.20gb@4", 20), Spans: []status.Span{lease("count-words", 200, 290, 0, 1500, "done"), window(290, 310, 0)}},
-		{Slice: slice("n1/gpu0/1g.10gb@6", 10), Spans: []status.Span{window(200, 240, protocol.ForMaintenance), {Kind: protocol.ForMaintenance, Start: at(240), End: quantity.Never}}},
+		{Slice: slice("n1/gpu0/1g.10gb@6", 10), Spans: []status.Span{window(200, 240, protocol.ForMaintenance),
+			{Kind: protocol.ForMaintenance, Start: at(240), End: quantity.Never}}},
 		{Slice: slice("n1/gpu0/1g.10gb@7", 0.5), Spans: []status.Span{window(200, 310, 0)}},
 	}}
 	return []Panel{{Title: "Atoms", History: atoms}, {Title: "Rigid blocks <&>", History: blocks}}
@@ -120,7 +124,8 @@ func TestTerminal(t *testing.T) {
 }
 
 func TestNothingToDraw(t *testing.T) {
-	for _, panels := range [][]Panel{nil, {{Title: "empty"}}, {{Title: "no spans", History: status.History{From: at(0), To: at(0), Slices: []status.SliceHistory{{Slice: slice("a", 0)}}}}}} {
+	for _, panels := range [][]Panel{nil, {{Title: "empty"}},
+		{{Title: "no spans", History: status.History{From: at(0), To: at(0), Slices: []status.SliceHistory{{Slice: slice("a", 0)}}}}}} {
 		var svg, text bytes.Buffer
 		if err := errors.Join(SVG(&svg, panels), Terminal(&text, panels, 0, false)); err != nil {
 			t.Fatal(err)
@@ -172,7 +177,8 @@ func TestWriteErrorsAreReported(t *testing.T) {
 }
 
 func TestElapsed(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0", 5 * time.Second: "5s", 90 * time.Second: "1m30s", 2 * time.Minute: "2m", 2 * time.Hour: "2h", 150 * time.Minute: "2h30m"} {
+	for d, want := range map[time.Duration]string{0: "0", 5 * time.Second: "5s", 90 * time.Second: "1m30s", 2 * time.Minute: "2m",
+		2 * time.Hour: "2h", 150 * time.Minute: "2h30m"} {
 		if got := elapsed(d); got != want {
 			t.Errorf("elapsed(%v) = %q, want %q", d, got, want)
 		}
@@ -185,7 +191,8 @@ func TestElapsed(t *testing.T) {
 }
 
 func TestTrim(t *testing.T) {
-	h := status.History{From: at(0), To: at(100), Slices: []status.SliceHistory{{}, {Spans: []status.Span{window(40, 50, 0), window(30, 40, 0)}}}}
+	h := status.History{From: at(0), To: at(100), Slices: []status.SliceHistory{{},
+		{Spans: []status.Span{window(40, 50, 0), window(30, 40, 0)}}}}
 	if got := Trim(h); got.From != at(30) || got.To != at(100) {
 		t.Errorf("from %v to %v", got.From.Sub(origin), got.To.Sub(origin))
 	}

@@ -41,7 +41,8 @@ func SVG(w io.Writer, panels []Panel) error {
 
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" `+
-		`font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" font-size="13">`+"\n", pictureWidth, y, pictureWidth, y)
+		`font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" font-size="13">`+"\n", pictureWidth, y, pictureWidth,
+		y)
 	out.WriteString(`<defs><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">` +
 		`<rect width="7" height="7" fill="#eceff1"/><line x1="0" y1="0" x2="0" y2="7" stroke="#90a4ae" stroke-width="3"/></pattern></defs>` + "\n")
 	fmt.Fprintf(&out, `<rect width="%d" height="%.0f" fill="#ffffff"/>`+"\n", pictureWidth, y)
@@ -87,7 +88,8 @@ func (d *drawing) panel(p Panel, y float64) float64 {
 	}
 	if p.cut() {
 		x := d.x(p.History, p.measured())
-		fmt.Fprintf(&d.body, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#c62828" stroke-width="1.5" stroke-dasharray="6 3"/>`+"\n", x, top-4, x, bottom+6)
+		fmt.Fprintf(&d.body, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#c62828" stroke-width="1.5" stroke-dasharray="6 3"/>`+
+			"\n", x, top-4, x, bottom+6)
 		d.text(x, bottom+32, `font-size="11" fill="#c62828" text-anchor="middle"`, "measured to here")
 	}
 	return bottom + axisHeight
@@ -115,7 +117,9 @@ func (d *drawing) row(p Panel, s status.SliceHistory, y float64) {
 	}
 	share := Filled(s, h.From, p.measured())
 	x := float64(pictureWidth - margin - shareWidth + 12)
-	fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="40" height="8" fill="#eeeeee"/><rect x="%.1f" y="%.1f" width="%.1f" height="8" fill="#616161"/>`+"\n",
+	fmt.Fprintf(&d.body,
+		`<rect x="%.1f" y="%.1f" width="40" height="8" fill="#eeeeee"/><rect x="%.1f" y="%.1f" width="%.1f" height="8" fill="#616161"/>`+
+			"\n",
 		x, mid-8, x, mid-8, 40*share.Ratio())
 	d.text(pictureWidth-margin, mid, `fill="#212121" text-anchor="end"`, percent(share))
 }
@@ -128,13 +132,17 @@ func (d *drawing) span(h status.History, s status.Span, y float64) {
 	switch s.Kind {
 	case 0:
 		// A hair inside its edges, so that two windows that touch are two.
-		fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="#ffffff" stroke="#9e9e9e" stroke-dasharray="3 2"/>`, x1+0.5, y+0.5, max(width-1, 0.1), rowHeight-1)
+		fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="#ffffff" stroke="#9e9e9e" stroke-dasharray="3 2"/>`,
+			x1+0.5, y+0.5, max(width-1, 0.1), rowHeight-1)
 	case protocol.ForLease:
 		color := d.color(s.Job)
-		fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s" fill-opacity="0.3" stroke="#ffffff" stroke-width="0.8"/>`, x1, y, width, rowHeight, color)
+		fmt.Fprintf(&d.body,
+			`<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s" fill-opacity="0.3" stroke="#ffffff" stroke-width="0.8"/>`, x1, y,
+			width, rowHeight, color)
 		if u := usedPart(&s, h.To); u.start < u.end {
 			u1, u2 := d.x(h, u.start), d.x(h, u.end)
-			fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s" stroke="#ffffff" stroke-width="0.8"/>`, u1, y+3, max(u2-u1, 0.6), rowHeight-6, color)
+			fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s" stroke="#ffffff" stroke-width="0.8"/>`, u1,
+				y+3, max(u2-u1, 0.6), rowHeight-6, color)
 		}
 		if bad(s.Outcome) {
 			fmt.Fprintf(&d.body, `<path d="M%.1f %.1f l-5 -7 l10 0 z" fill="#c62828" stroke="#ffffff" stroke-width="0.8"/>`, x2, y+6)
@@ -143,10 +151,12 @@ func (d *drawing) span(h status.History, s status.Span, y float64) {
 			d.text((x1+x2)/2, y+rowHeight/2+4, `font-size="11" fill="#ffffff" text-anchor="middle"`, string(s.Job))
 		}
 	default:
-		fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="url(#hatch)" stroke="#78909c"/>`, x1+0.5, y+0.5, max(width-1, 0.1), rowHeight-1)
+		fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="url(#hatch)" stroke="#78909c"/>`, x1+0.5, y+0.5,
+			max(width-1, 0.1), rowHeight-1)
 		label := s.Kind.String()
 		if wide := 6.5*float64(len(label)) + 8; width > wide+6 {
-			fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="16" rx="2" fill="#ffffff" fill-opacity="0.9"/>`, (x1+x2-wide)/2, y+5, wide)
+			fmt.Fprintf(&d.body, `<rect x="%.1f" y="%.1f" width="%.1f" height="16" rx="2" fill="#ffffff" fill-opacity="0.9"/>`,
+				(x1+x2-wide)/2, y+5, wide)
 			d.text((x1+x2)/2, y+rowHeight/2+4, `font-size="11" fill="#37474f" text-anchor="middle"`, label)
 		}
 	}

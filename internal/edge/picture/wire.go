@@ -22,8 +22,9 @@ func FromWire(m *pb.HistoryResponse) (status.History, error) {
 	for _, s := range m.GetSlices() {
 		d := s.GetSlice()
 		row := status.SliceHistory{Slice: protocol.Slice{
-			ID: job.SliceID(d.GetId()), Model: d.GetModel(), Profile: d.GetProfile(), Capacity: trp.Vector{quantity.Amount(d.GetMemoryBytes())},
-			Speed: d.GetSpeed(), Device: d.GetDevice(), Simulated: d.GetSimulated(), Shared: d.GetShared(),
+			ID: job.SliceID(d.GetId()), Model: d.GetModel(), Profile: d.GetProfile(),
+			Capacity: trp.Vector{quantity.Amount(d.GetMemoryBytes())},
+			Speed:    d.GetSpeed(), Device: d.GetDevice(), Simulated: d.GetSimulated(), Shared: d.GetShared(),
 		}}
 		for i, p := range s.GetSpans() {
 			span, err := spanFromWire(p)

@@ -38,8 +38,10 @@ func toWire(h status.History) *pb.HistoryResponse {
 			}
 			row.Spans = append(row.Spans, &pb.Span{
 				Note: note,
-				Kind: pb.Value[pb.Reservation_Kind](p.Kind.String()), Start: stamp(p.Start), End: stamp(p.End), Job: string(p.Job), Subjob: token, Range: units(p.Range),
-				Committed: units(p.Committed), Outcome: pb.Value[pb.Subjob_Outcome](p.Outcome), Until: pb.Value[pb.Reservation_Kind](p.Until.String()), UsedStart: stamp(p.UsedStart), UsedEnd: stamp(p.UsedEnd),
+				Kind: pb.Value[pb.Reservation_Kind](p.Kind.String()), Start: stamp(p.Start), End: stamp(p.End), Job: string(p.Job),
+				Subjob: token, Range: units(p.Range),
+				Committed: units(p.Committed), Outcome: pb.Value[pb.Subjob_Outcome](p.Outcome),
+				Until: pb.Value[pb.Reservation_Kind](p.Until.String()), UsedStart: stamp(p.UsedStart), UsedEnd: stamp(p.UsedEnd),
 			})
 		}
 		m.Slices = append(m.Slices, row)

@@ -13,8 +13,9 @@ const (
 	LeastAge = time.Hour
 	// Abandoned is how long nothing was heard of an upload until what it left is removed: it can be resumed until then.
 	Abandoned = 24 * time.Hour
-	// Unadopted is how much longer than an upload what was written to a place stays (see Lender): as long as the URL by which it was written may live, which S3 limits to seven days, and
-	// a day more. Its owner may be away meanwhile and adopts it when it is back, and others who share the store can't know that it will.
+	// Unadopted is how much longer than an upload what was written to a place stays (see Lender): as long as the URL by which it was
+	// written may live, which S3 limits to seven days, and a day more. Its owner may be away meanwhile and adopts it when it is back, and
+	// others who share the store can't know that it will.
 	Unadopted = 8 * 24 * time.Hour
 )
 
@@ -25,8 +26,8 @@ type Collected struct {
 	Bytes                            int64
 }
 
-// Collect removes the objects that no name needs and that were left alone for age, and what uploads have left that nothing was heard of for Abandoned.
-// dry only counts them. Any number of uploads and collections may be under way meanwhile, anywhere.
+// Collect removes the objects that no name needs and that were left alone for age, and what uploads have left that nothing was heard of
+// for Abandoned. dry only counts them. Any number of uploads and collections may be under way meanwhile, anywhere.
 //
 // Why that is safe: who names an object renews it first, so it is young, or it is not there and is put again. The names are read after
 // the store's clock: one that is set later names something that is younger than what is removed here.

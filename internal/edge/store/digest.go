@@ -90,7 +90,8 @@ func (v *verified) Read(p []byte) (int, error) {
 	v.h.Write(p[:n])
 	if errors.Is(err, io.EOF) {
 		if got := DigestOf(v.h); got != v.want {
-			return 0, errkind.Errorf(errkind.Corrupt, "object %s in %s is damaged, its bytes have the digest %s: `sluice store rm --object %s` removes it; put it again from where it came from", v.want, v.where, got, v.want)
+			return 0, errkind.Errorf(errkind.Corrupt, "object %s in %s is damaged, its bytes have the digest %s: `sluice store rm "+
+				"--object %s` removes it; put it again from where it came from", v.want, v.where, got, v.want)
 		}
 	}
 	return n, err
@@ -100,7 +101,8 @@ func (v *verified) Close() error { return v.r.Close() }
 
 // Mismatch is the error of a put whose bytes have another digest than they were said to have.
 func Mismatch(want, got Digest) error {
-	return errkind.Errorf(errkind.Invalid, "the bytes have the digest %s and not %s: nothing was stored; put what that is the digest of", got, want)
+	return errkind.Errorf(errkind.Invalid, "the bytes have the digest %s and not %s: nothing was stored; put what that is the digest of",
+		got, want)
 }
 
 // Missing is the error of an object that is not there.

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// Folder is a job's id as one word of a name, or the name of one directory: as it is if it is a plain name, else escaped so that no two jobs share one and none leads
-// elsewhere.
+// Folder is a job's id as one word of a name, or the name of one directory: as it is if it is a plain name, else escaped so that no two
+// jobs share one and none leads elsewhere.
 func Folder(j job.ID) string {
 	plain := j != "" && len(j) <= 200
 	for i, c := range []byte(j) {

@@ -10,7 +10,8 @@ import (
 
 func TestFoldersTellJobsApart(t *testing.T) {
 	seen := map[string]job.ID{}
-	for _, j := range []job.ID{"a", "A", "a.b", "a-b", ".", "..", "", "a/b", "=a", "=61", "-a", ".a", "ü", "a\x00b", job.ID(bytes.Repeat([]byte("x"), 300)), job.ID(bytes.Repeat([]byte("x"), 301))} {
+	for _, j := range []job.ID{"a", "A", "a.b", "a-b", ".", "..", "", "a/b", "=a", "=61", "-a", ".a", "ü", "a\x00b",
+		job.ID(bytes.Repeat([]byte("x"), 300)), job.ID(bytes.Repeat([]byte("x"), 301))} {
 		f := Folder(j)
 		if other, ok := seen[f]; ok {
 			t.Errorf("%q and %q share the folder %q", j, other, f)

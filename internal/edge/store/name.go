@@ -31,7 +31,8 @@ const (
 // as parts of paths, so nothing else passes.
 func CheckName(name string) error {
 	bad := func(why string) error {
-		return errkind.Errorf(errkind.Invalid, "name %.80q %s: want words of letters, digits and -_.= with / between them, such as pinned/imagenet", name, why)
+		return errkind.Errorf(errkind.Invalid, "name %.80q %s: want words of letters, digits and -_.= with / between them, such as "+
+			"pinned/imagenet", name, why)
 	}
 	words := strings.Split(name, "/")
 	if name == "" || len(name) > maxName || len(words) > 8 {
@@ -79,7 +80,8 @@ func DecodeRefs(name string, data []byte) (Refs, error) {
 		err = v.Refs.check()
 	}
 	if err != nil {
-		return nil, errkind.Errorf(errkind.Corrupt, "the name %s is damaged (%w): nothing is collected before it is named anew, or removed by `sluice store unname %s`", name, err, name)
+		return nil, errkind.Errorf(errkind.Corrupt, "the name %s is damaged (%w): nothing is collected before it is named anew, or "+
+			"removed by `sluice store unname %s`", name, err, name)
 	}
 	return v.Refs, nil
 }

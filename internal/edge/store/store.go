@@ -56,7 +56,8 @@ type Store interface {
 	Names(ctx context.Context, folder string, each func(Named) error) error
 	// Unname removes a name. One that is not there is no error.
 	Unname(ctx context.Context, name string) error
-	// Sweep removes what is left of uploads that nothing was heard of since before, and what was written to places Unadopted ahead of before or earlier, and says how much it found.
+	// Sweep removes what is left of uploads that nothing was heard of since before, and what was written to places Unadopted ahead of
+	// before or earlier, and says how much it found.
 	Sweep(ctx context.Context, before time.Time) (int, error)
 	// Now is the store's own clock, by which Changed is told.
 	Now(ctx context.Context) (time.Time, error)
@@ -76,12 +77,13 @@ type Lender interface {
 	// LendPut is a URL by which one object can be written (PUT) to a place of its own, named place, until it expires. What is written there
 	// is no object before Adopt has checked it.
 	LendPut(ctx context.Context, place string, expires time.Duration) (string, error)
-	// Peek reads what lies at a place now, for what nothing that counts hangs on: nobody vouches for it. NotFound: nothing was written there, Exhausted: it is
-	// longer than most bytes.
+	// Peek reads what lies at a place now, for what nothing that counts hangs on: nobody vouches for it. NotFound: nothing was written
+	// there, Exhausted: it is longer than most bytes.
 	Peek(ctx context.Context, place string, most int64) ([]byte, error)
 	// Written is how many bytes lie at a place now. NotFound: nothing was written there.
 	Written(ctx context.Context, place string) (int64, error)
-	// Adopt makes what lies at a place an object, if it has that digest, and clears the place. It may be repeated. Invalid: it has another one.
+	// Adopt makes what lies at a place an object, if it has that digest, and clears the place. It may be repeated. Invalid: it has another
+	// one.
 	Adopt(ctx context.Context, place string, want Digest) (Object, error)
 	// Drop clears a place.
 	Drop(ctx context.Context, place string) error

@@ -143,9 +143,11 @@ func (f *Form) String() string {
 	case IsNumber:
 		return fmt.Sprintf("a whole number from %d to %d", f.Least, f.Most)
 	case IsLength:
-		return fmt.Sprintf("a length of time such as 90s or 2h, %s to %s", FormatDuration(time.Duration(f.Least)), FormatDuration(time.Duration(f.Most)))
+		return fmt.Sprintf("a length of time such as 90s or 2h, %s to %s", FormatDuration(time.Duration(f.Least)),
+			FormatDuration(time.Duration(f.Most)))
 	case IsAmount:
-		return fmt.Sprintf("a size such as 600Mi or 4Gi, %s to %s", quantity.ExactBytes(quantity.Amount(f.Least)), quantity.ExactBytes(quantity.Amount(f.Most)))
+		return fmt.Sprintf("a size such as 600Mi or 4Gi, %s to %s", quantity.ExactBytes(quantity.Amount(f.Least)),
+			quantity.ExactBytes(quantity.Amount(f.Most)))
 	case IsShare:
 		return fmt.Sprintf("a share such as 0.05 or 5%%, from %s to %s", FormatFraction(f.Least, f.Scale), FormatFraction(f.Most, f.Scale))
 	case IsBoolean:

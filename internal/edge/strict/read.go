@@ -28,7 +28,8 @@ func Read(name string, data []byte, sets []Set, read func(root Value)) error {
 func (c *File) Set(doc *yaml.Node, s Set) {
 	var parsed yaml.Node
 	at := "--set " + s.Path
-	if len(s.Value) > maxSet || !c.text([]byte(s.Path+s.Value)) || yaml.Unmarshal([]byte(s.Value), &parsed) != nil || len(parsed.Content) != 1 {
+	if len(s.Value) > maxSet || !c.text([]byte(s.Path+s.Value)) || yaml.Unmarshal([]byte(s.Value), &parsed) != nil ||
+		len(parsed.Content) != 1 {
 		c.add(1, 1, at, "%.40q is not a YAML value; write for example %s=10ms", s.Value, s.Path)
 		return
 	}

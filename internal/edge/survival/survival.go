@@ -76,8 +76,8 @@ type Memory struct {
 	Some, Full int64
 }
 
-// Use is what a subjob has: Resident can be had by ending it, Parked is what was moved out; Growth of Resident in a second, averaged over some
-// two.
+// Use is what a subjob has: Resident can be had by ending it, Parked is what was moved out; Growth of Resident in a second, averaged over
+// some two.
 type Use struct {
 	Resident, Parked, Growth quantity.Amount
 }

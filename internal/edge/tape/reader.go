@@ -117,7 +117,8 @@ func (r *Reader) open() error {
 	r.paths, r.file, r.in, r.offset = r.paths[1:], f, bufio.NewReader(f), 0
 	head := make([]byte, len(magic))
 	if _, err = io.ReadFull(r.in, head); err != nil || string(head) != magic {
-		return errkind.Errorf(errkind.Unsupported, "%s does not begin with %q: not a tape of this format; one of another is played with the Sluice that made it", path, magic)
+		return errkind.Errorf(errkind.Unsupported, "%s does not begin with %q: not a tape of this format; one of another is played with "+
+			"the Sluice that made it", path, magic)
 	}
 	r.offset += int64(len(magic))
 	b, err := r.record()

@@ -31,7 +31,8 @@ func write(w *Writer, n int) []Entry {
 	w.Digest(5)
 	want := []Entry{{Kind: Recovered, Fact: f}, {Kind: RecoverCall, Actor: zone, Now: 80}, {Kind: Digest, Digest: 5}}
 	for i := range n {
-		m := protocol.Message{Kind: protocol.Report, To: zone, Job: "some-name-to-fill-a-segment", Body: &protocol.Observation{Progress: int64(i)}}
+		m := protocol.Message{Kind: protocol.Report, To: zone, Job: "some-name-to-fill-a-segment",
+			Body: &protocol.Observation{Progress: int64(i)}}
 		now := quantity.Instant(100 + i)
 		w.StepCall(zone, now, &m)
 		w.Digest(uint64(i))
@@ -267,7 +268,8 @@ func FuzzReader(f *testing.F) {
 	dir := f.TempDir()
 	w := NewWriter(dir, header("b"), Limits{}, nil)
 	write(w, 3)
-	w.StepCall(zone, 9, &protocol.Message{Kind: protocol.Result, Token: job.Token{Epoch: 1, Seq: 2}, Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done}}})
+	w.StepCall(zone, 9, &protocol.Message{Kind: protocol.Result, Token: job.Token{Epoch: 1, Seq: 2},
+		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Done}}})
 	if err := w.Close(); err != nil {
 		f.Fatal(err)
 	}

@@ -62,8 +62,8 @@ func NewWriter(dir string, h Header, l Limits, trouble func(error)) *Writer {
 	return &Writer{dir: dir, header: h, limits: l, trouble: trouble, now: h.Started}
 }
 
-// Recovered records a fact that was applied at boot, as package wire encodes it. Those of a large state leave the inputs behind them no room under the cap,
-// and a tape without its beginning can't be played: beyond half of the cap they are only counted as missing.
+// Recovered records a fact that was applied at boot, as package wire encodes it. Those of a large state leave the inputs behind them no
+// room under the cap, and a tape without its beginning can't be played: beyond half of the cap they are only counted as missing.
 func (w *Writer) Recovered(fact []byte) {
 	if w.recovered > w.limits.Cap/2 {
 		if w.file != nil {

@@ -108,5 +108,6 @@ func escape(dst, p []byte, end bool) (out, rest []byte) {
 // misleading characters beyond ASCII: a terminal obeys them (C1 controls), or a reader is shown another text than a program
 // reads (overrides and isolates of direction, separators of lines, invisible tags).
 func misleading(r rune) bool {
-	return r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r >= 0xe0000 && r <= 0xe007f
+	return r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
+		r >= 0xe0000 && r <= 0xe007f
 }

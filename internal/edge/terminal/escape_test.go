@@ -37,7 +37,8 @@ func TestWriter(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	for in, want := range map[string]string{"exit 3": "exit 3", "a\r\nb\tc": "a b c", "\x1b[31mred": "^[[31mred", "é\u0085": `é\u0085`, "x\r": "x^M"} {
+	for in, want := range map[string]string{"exit 3": "exit 3", "a\r\nb\tc": "a b c", "\x1b[31mred": "^[[31mred", "é\u0085": `é\u0085`,
+		"x\r": "x^M"} {
 		if got := Line(in); got != want {
 			t.Errorf("Line(%q) = %q, want %q", in, got, want)
 		}

@@ -182,8 +182,9 @@ func keys(p []byte) (out []Key) {
 	for len(p) > 0 {
 		known := false
 		for sequence, k := range map[string]Key{
-			"\x1b[A": KeyUp, "\x1bOA": KeyUp, "k": KeyUp, "\x1b[B": KeyDown, "\x1bOB": KeyDown, "j": KeyDown, "\x1b[5~": KeyPageUp, "\x1b[6~": KeyPageDown,
-			"q": KeyQuit, "Q": KeyQuit, "\x03": KeyQuit, "\x1a": KeySuspend, " ": KeyRefresh, "r": KeyRefresh,
+			"\x1b[A": KeyUp, "\x1bOA": KeyUp, "k": KeyUp, "\x1b[B": KeyDown, "\x1bOB": KeyDown, "j": KeyDown, "\x1b[5~": KeyPageUp,
+			"\x1b[6~": KeyPageDown,
+			"q":       KeyQuit, "Q": KeyQuit, "\x03": KeyQuit, "\x1a": KeySuspend, " ": KeyRefresh, "r": KeyRefresh,
 		} {
 			if bytes.HasPrefix(p, []byte(sequence)) {
 				out, p, known = append(out, k), p[len(sequence):], true

@@ -66,8 +66,10 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Borrow:        body(loanFields),
 	protocol.Lent:          body(lendingFields),
 
-	protocol.Search: body(errandFields), protocol.Redraw: body(errandFields), protocol.Back: body(errandFields), protocol.Landing: body(findingFields),
-	protocol.Probe: body(inquiryFields), protocol.Probed: body(responseFields), protocol.Room: body(summaryFields), protocol.ZoneDigest: body(digestFields),
+	protocol.Search: body(errandFields), protocol.Redraw: body(errandFields), protocol.Back: body(errandFields),
+	protocol.Landing: body(findingFields),
+	protocol.Probe:   body(inquiryFields), protocol.Probed: body(responseFields), protocol.Room: body(summaryFields),
+	protocol.ZoneDigest: body(digestFields),
 }
 
 // codec is how bodies of one type are written and read.

@@ -43,11 +43,12 @@ func TestAnotherBodyThanTheKindsIsDamage(t *testing.T) {
 		b    []byte
 		says string
 	}{
-		"none":           {[]byte{MessageVersion, 0x08, byte(protocol.Inventory)}, "no body, where a message of kind 80 has one"},
-		"one of none":    {append([]byte{MessageVersion, 0x08, byte(protocol.Tick)}, stock[3:]...), "where a message of kind"},
-		"not of any":     {append([]byte{MessageVersion, 0x08, byte(protocol.Inventory)}, 0xc0, 0x02, 0x01), "wire type"},
-		"cut short":      {stock[:len(stock)-1], "cut short"},
-		"out of order":   {[]byte{MessageVersion, 0x08, byte(protocol.Inventory), 0xc2, 0x02, 0x04, 0x12, 0x00, 0x0a, 0x00}, "field 1 after field 2"},
+		"none":        {[]byte{MessageVersion, 0x08, byte(protocol.Inventory)}, "no body, where a message of kind 80 has one"},
+		"one of none": {append([]byte{MessageVersion, 0x08, byte(protocol.Tick)}, stock[3:]...), "where a message of kind"},
+		"not of any":  {append([]byte{MessageVersion, 0x08, byte(protocol.Inventory)}, 0xc0, 0x02, 0x01), "wire type"},
+		"cut short":   {stock[:len(stock)-1], "cut short"},
+		"out of order": {[]byte{MessageVersion, 0x08, byte(protocol.Inventory), 0xc2, 0x02, 0x04, 0x12, 0x00, 0x0a, 0x00},
+			"field 1 after field 2"},
 		"header follows": {append(stock[:len(stock):len(stock)], 0x2a, 0x01, 'j'), "after field 40"},
 	} {
 		got, err := DecodeMessage(c.b)
@@ -61,7 +62,8 @@ func TestAnotherBodyThanTheKindsIsDamage(t *testing.T) {
 }
 
 func TestAMessageOfTheFlatFormatIsRefused(t *testing.T) {
-	if _, err := DecodeMessage([]byte{1, 0x08, byte(protocol.Tick)}); errkind.Of(err) != errkind.Unsupported || !strings.Contains(err.Error(), "format 1") {
+	if _, err := DecodeMessage([]byte{1, 0x08, byte(protocol.Tick)}); errkind.Of(err) != errkind.Unsupported ||
+		!strings.Contains(err.Error(), "format 1") {
 		t.Errorf("%v (%v), want that format 1 is not known", err, errkind.Of(err))
 	}
 }

@@ -84,7 +84,8 @@ func golden(t *testing.T, path string, now map[string]string, decode func([]byte
 			t.Errorf("old bytes of %s are not read any more: %v", name, err)
 		}
 		if now[name] != old[name] {
-			t.Errorf("%s was %s, is %q: the format has changed; give back the field its number, or its name in the golden file", name, old[name], now[name])
+			t.Errorf("%s was %s, is %q: the format has changed; give back the field its number, or its name in the golden file", name,
+				old[name], now[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {

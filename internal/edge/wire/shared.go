@@ -58,8 +58,8 @@ func (d *shared) Text(b []byte) string {
 	return *at
 }
 
-// spec is what b encodes. One that was read before from the same bytes is that one, if it came lately or once alone; else read reads it, and
-// says whether it could.
+// spec is what b encodes. One that was read before from the same bytes is that one, if it came lately or once alone; else read reads it,
+// and says whether it could.
 func (d *shared) spec(b []byte, read func(*job.Spec) bool) *job.Spec {
 	key := specKey{maphash.Bytes(d.seed, b), maphash.Bytes(d.check, b)}
 	at := &d.recent[key[0]%sharedSpecs]

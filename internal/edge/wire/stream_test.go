@@ -56,7 +56,8 @@ func TestASpecIsSharedByTheTwoWhoHaveIt(t *testing.T) {
 	spec := func(name job.ID) *job.Spec { return &job.Spec{Name: name, Queue: "q", Total: 7} }
 	b := AppendFacts(nil, []protocol.Fact{
 		{Kind: protocol.JobAccepted, Job: "a", Spec: spec("a")}, {Kind: protocol.JobAccepted, Job: "b", Spec: spec("b")},
-		{Kind: protocol.HomeTaken, Job: "a", Spec: spec("a")}, {Kind: protocol.HomeKept, Job: "b", Record: &protocol.Record{Job: "b", Spec: spec("b")}},
+		{Kind: protocol.HomeTaken, Job: "a", Spec: spec("a")},
+		{Kind: protocol.HomeKept, Job: "b", Record: &protocol.Record{Job: "b", Spec: spec("b")}},
 	})
 	got, err := all(bytes.NewReader(b))
 	if err != nil {
@@ -70,7 +71,8 @@ func TestASpecIsSharedByTheTwoWhoHaveIt(t *testing.T) {
 // TestJobsThatAreAlikeShareASpec however many they are, and whoever has another one between them; after many others, two have it.
 func TestJobsThatAreAlikeShareASpec(t *testing.T) {
 	alike, other := &job.Spec{Queue: "q", Total: 7}, func(i int) *job.Spec { return &job.Spec{Queue: "q", Total: int64(100 + i)} }
-	facts := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.JobAccepted, Spec: other(0)}, {Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.HomeTaken, Spec: alike}}
+	facts := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.JobAccepted, Spec: other(0)},
+		{Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.HomeTaken, Spec: alike}}
 	for i := range 8 * sharedSpecs {
 		facts = append(facts, protocol.Fact{Kind: protocol.JobAccepted, Spec: other(i)})
 	}
@@ -97,13 +99,15 @@ func TestSpecsThatDifferShareTheirProfile(t *testing.T) {
 			Safe: trp.Table{Bounds: []int64{10}, Least: [][]quantity.Amount{{mean}}},
 		}
 	}
-	want := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: spec(1, 5)}, {Kind: protocol.JobAccepted, Spec: spec(2, 6)}, {Kind: protocol.JobAccepted, Spec: spec(3, 5)}}
+	want := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: spec(1, 5)}, {Kind: protocol.JobAccepted, Spec: spec(2, 6)},
+		{Kind: protocol.JobAccepted, Spec: spec(3, 5)}}
 	got, err := all(bytes.NewReader(AppendFacts(nil, want)))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
 	}
 	a, b, c := got[0].Spec, got[1].Spec, got[2].Spec
-	if &a.Profile.Phases[0] != &c.Profile.Phases[0] || &a.Safe.Least[0] != &c.Safe.Least[0] || &a.Profile.Phases[0] == &b.Profile.Phases[0] {
+	if &a.Profile.Phases[0] != &c.Profile.Phases[0] || &a.Safe.Least[0] != &c.Safe.Least[0] ||
+		&a.Profile.Phases[0] == &b.Profile.Phases[0] {
 		t.Errorf("%+v, %+v and %+v", a, b, c)
 	}
 }

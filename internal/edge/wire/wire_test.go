@@ -78,7 +78,8 @@ func TestListsComeBack(t *testing.T) {
 	want := []protocol.Fact{{Kind: protocol.JobForgotten, Job: "a"}, {Kind: protocol.Booted, Epoch: 9}}
 	b := AppendFacts(nil, want)
 	var got []protocol.Fact
-	if err := DecodeFacts(b, func(f protocol.Fact) error { got = append(got, f); return nil }); err != nil || !reflect.DeepEqual(got, want) {
+	if err := DecodeFacts(b, func(f protocol.Fact) error { got = append(got, f); return nil }); err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	stop := errors.New("stop")
@@ -98,7 +99,8 @@ func TestAnErrorOfAnyTypeTravelsAsKindAndText(t *testing.T) {
 	for _, err := range []error{errors.New("plain"), errkind.Errorf(errkind.Exhausted, "no room: %w", os.ErrInvalid), errors.New("")} {
 		b := AppendMessage(nil, &protocol.Message{Kind: protocol.Reply, Body: &protocol.Receipt{Err: err}})
 		got, e := DecodeMessage(b)
-		if e != nil || got.Body.(*protocol.Receipt).Err == nil || got.Body.(*protocol.Receipt).Err.Error() != err.Error() || errkind.Of(got.Body.(*protocol.Receipt).Err) != errkind.Of(err) {
+		if e != nil || got.Body.(*protocol.Receipt).Err == nil || got.Body.(*protocol.Receipt).Err.Error() != err.Error() ||
+			errkind.Of(got.Body.(*protocol.Receipt).Err) != errkind.Of(err) {
 			t.Errorf("%v became %v (%v)", err, got.Body.(*protocol.Receipt).Err, e)
 		}
 	}
@@ -195,7 +197,8 @@ func TestEveryKindIsKnown(t *testing.T) {
 		}
 	}
 	if len(facts) != len(factKinds) || len(messages) != len(messageKinds) {
-		t.Errorf("%d facts and %d messages in package protocol, %d and %d known here", len(facts), len(messages), len(factKinds), len(messageKinds))
+		t.Errorf("%d facts and %d messages in package protocol, %d and %d known here", len(facts), len(messages), len(factKinds),
+			len(messageKinds))
 	}
 }
 

@@ -54,12 +54,15 @@ func TestNegotiate(t *testing.T) {
 			Session: 7, Dropped: 1, Notes: []string{"round 10: ..."},
 			Events: []host.Event{
 				{Round: 11, Call: &protocol.Call{
-					Round: 11, Closes: apitest.At(time.Second), Most: 4, Free: job.Ranges{{From: 0, To: 100}}, Left: 100, First: true, Memory: 1250, Pace: 1100,
-					Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 140, Capacity: trp.Vector{10}, Start: at, End: apitest.At(time.Minute), Open: true}},
+					Round: 11, Closes: apitest.At(time.Second), Most: 4, Free: job.Ranges{{From: 0, To: 100}}, Left: 100, First: true,
+					Memory: 1250, Pace: 1100,
+					Windows: []protocol.Advert{{Window: 3, Slice: "n/0/a", Profile: "1g.10gb", Speed: 140, Capacity: trp.Vector{10},
+						Start: at, End: apitest.At(time.Minute), Open: true}},
 				}},
 				{Round: 9, Notices: []protocol.Notice{
 					{Kind: protocol.Lost, Window: 3, Variant: 2, Text: "others were worth more", Score: 250_000, Clearing: 800_000},
-					{Kind: protocol.Concluded, Window: 3, Token: job.Token{Epoch: 1, Seq: 2}, Range: job.Range{From: 0, To: 50}, Outcome: job.Done, Ran: 9 * time.Second, Peak: trp.Vector{900}},
+					{Kind: protocol.Concluded, Window: 3, Token: job.Token{Epoch: 1, Seq: 2}, Range: job.Range{From: 0, To: 50},
+						Outcome: job.Done, Ran: 9 * time.Second, Peak: trp.Vector{900}},
 				}},
 			},
 		}, nil
@@ -70,7 +73,8 @@ func TestNegotiate(t *testing.T) {
 	}
 	want := host.Negotiation{Job: "train", Session: 7, Wait: 2500 * time.Millisecond, Answers: []host.Answer{
 		{Round: 9, Variants: []protocol.Variant{
-			{ID: 1, Window: 3, Range: job.Range{From: 0, To: 50}, Start: at + 1, Run: 10 * time.Second, Wall: 12 * time.Second, Demand: trp.Vector{1024}, Option: "bf16", Score: 250_000},
+			{ID: 1, Window: 3, Range: job.Range{From: 0, To: 50}, Start: at + 1, Run: 10 * time.Second, Wall: 12 * time.Second,
+				Demand: trp.Vector{1024}, Option: "bf16", Score: 250_000},
 			{ID: 2, Window: 3, Range: job.Range{From: 0, To: 20}, Start: at, Run: 4 * time.Second, Wall: 4 * time.Second, Score: score.One},
 		}}, {Round: 10, Variants: []protocol.Variant{}},
 	}}
@@ -78,8 +82,10 @@ func TestNegotiate(t *testing.T) {
 		t.Errorf("said %+v\nwant %+v", got, want)
 	}
 	for _, part := range []string{
-		`"session":"7"`, `"closes":"2026-03-01T12:00:01Z"`, `"free":[{"from":"0","to":"100"}]`, `"speed":"140"`, `"first":true`, `"open":true`, `"memoryScale":"1250","pace":"1100"`,
-		`"kind":"LOST"`, `"clearing":0.8`, `"kind":"CONCLUDED"`, `"outcome":"DONE"`, `"ran":"9s"`, `"peakMemoryBytes":"900"`, `"dropped":"1"`, `"notes":["round 10`,
+		`"session":"7"`, `"closes":"2026-03-01T12:00:01Z"`, `"free":[{"from":"0","to":"100"}]`, `"speed":"140"`, `"first":true`,
+		`"open":true`, `"memoryScale":"1250","pace":"1100"`,
+		`"kind":"LOST"`, `"clearing":0.8`, `"kind":"CONCLUDED"`, `"outcome":"DONE"`, `"ran":"9s"`, `"peakMemoryBytes":"900"`,
+		`"dropped":"1"`, `"notes":["round 10`,
 	} {
 		if !strings.Contains(body, part) {
 			t.Errorf("no %s in %s", part, body)
@@ -87,7 +93,8 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// TestNegotiateTakesSignals: a variant of its window alone is a signal of interest; with a part of a piece it is a piece that lacks the rest.
+// TestNegotiateTakesSignals: a variant of its window alone is a signal of interest; with a part of a piece it is a piece that lacks the
+// rest.
 func TestNegotiateTakesSignals(t *testing.T) {
 	fake := apitest.New()
 	var heard []host.Answer
@@ -96,12 +103,16 @@ func TestNegotiateTakesSignals(t *testing.T) {
 		return host.Heard{Session: 7, Events: []host.Event{{Call: &protocol.Call{Round: 9, Wanted: protocol.Subjob}}}}, nil
 	}
 	h := Handler(Options{Service: fake})
-	code, body := call(t, h, `{"job": "a", "session": "7", "answers": [{"round": "8", "variants": [{"window": "3"}, {"id": 2, "window": "4", "wall": "9s", "memoryBytes": "7"}]}]}`)
-	want := []host.Answer{{Round: 8, Variants: []protocol.Variant{{Window: 3}, {ID: 2, Window: 4, Wall: 9 * time.Second, Demand: trp.Vector{7}}}}}
+	code, body := call(t, h,
+		`{"job": "a", "session": "7", "answers": [{"round": "8", "variants": [{"window": "3"}, {"id": 2, "window": "4", "wall": "9s", "memoryBytes": "7"}]}]}`)
+	want := []host.Answer{{Round: 8, Variants: []protocol.Variant{{Window: 3},
+		{ID: 2, Window: 4, Wall: 9 * time.Second, Demand: trp.Vector{7}}}}}
 	if code != 200 || !reflect.DeepEqual(heard, want) || !strings.Contains(body, `"wanted":"subjob"`) {
 		t.Errorf("%d %s, heard %+v", code, body, heard)
 	}
-	if code, body := call(t, h, `{"job": "a", "session": "7", "answers": [{"round": "8", "variants": [{"window": "3", "run": "1s"}]}]}`); code == 200 || !strings.Contains(body, "range: is [0, 0)") || !strings.Contains(body, "start: is missing") {
+	if code, body := call(t, h,
+		`{"job": "a", "session": "7", "answers": [{"round": "8", "variants": [{"window": "3", "run": "1s"}]}]}`); code == 200 ||
+		!strings.Contains(body, "range: is [0, 0)") || !strings.Contains(body, "start: is missing") {
 		t.Errorf("%d %s", code, body)
 	}
 }
@@ -115,11 +126,13 @@ func TestNegotiateNamesEveryProblem(t *testing.T) {
 	}
 	h := Handler(Options{Service: fake})
 	bad := strings.NewReplacer(`"id": 2`, `"id": 1`, `"window": "3", "range": {"from": 0, "to": 20}`, `"range": {"from": -5, "to": -5}`,
-		`"run": "4s", "score": 1`, `"wall": "1s", "score": "NaN", "memoryBytes": "-1"`, `"option": "bf16"`, `"option": "`+strings.Repeat("o", 64)+`"`,
+		`"run": "4s", "score": 1`, `"wall": "1s", "score": "NaN", "memoryBytes": "-1"`, `"option": "bf16"`, `"option": "`+
+			strings.Repeat("o", 64)+`"`,
 		`"wall": "12s"`, `"wall": "9s"`, `{"round": "10"}`, `{}`).Replace(said)
 	code, body := call(t, h, bad)
 	for _, want := range []string{
-		"answers[0].variants[1].id: is 1", "answers[0].variants[1].window: is missing", "answers[0].variants[1].range: is [-5, -5)", "answers[0].variants[1].run: is missing",
+		"answers[0].variants[1].id: is 1", "answers[0].variants[1].window: is missing", "answers[0].variants[1].range: is [-5, -5)",
+		"answers[0].variants[1].run: is missing",
 		"answers[0].variants[1].score: is NaN", "answers[0].variants[1].memory_bytes: is -1", "answers[0].variants[0].option: has 64 bytes",
 		"answers[0].variants[0].wall: is 9s, shorter than run, 10s", "answers[1].round: is missing",
 	} {
@@ -140,12 +153,14 @@ func TestNegotiateNamesEveryProblem(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	for want, body := range map[string]string{
-		"answers: has 17 answers":    `{"job": "a", "session": 1, "answers": [` + strings.Repeat(`{"round": 1},`, 16) + `{"round": 1}]}`,
-		"answers: has 4097 variants": `{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [` + strings.Repeat(`{},`, MaxVariants) + `{}]}]}`,
-		"more problems":              `{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [` + strings.Repeat(`{},`, 100) + `{}]}]}`,
-		"key: is missing":            `{"job": "a"}`,
-		"key: has 129 bytes":         `{"job": "a", "key": "` + strings.Repeat("a", 129) + `"}`,
-		"has more than 2097152":      `{"job": "` + strings.Repeat("a", MaxAgentBytes) + `"}`,
+		"answers: has 17 answers": `{"job": "a", "session": 1, "answers": [` + strings.Repeat(`{"round": 1},`, 16) + `{"round": 1}]}`,
+		"answers: has 4097 variants": `{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [` +
+			strings.Repeat(`{},`, MaxVariants) + `{}]}]}`,
+		"more problems": `{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [` + strings.Repeat(`{},`, 100) +
+			`{}]}]}`,
+		"key: is missing":       `{"job": "a"}`,
+		"key: has 129 bytes":    `{"job": "a", "key": "` + strings.Repeat("a", 129) + `"}`,
+		"has more than 2097152": `{"job": "` + strings.Repeat("a", MaxAgentBytes) + `"}`,
 	} {
 		if code, got := call(t, h, body); code < 400 || len(got) > 20_000 || !strings.Contains(got, want) {
 			t.Errorf("%s: %d %.300s", want, code, got)
@@ -160,7 +175,8 @@ func TestAgentsNeedNoToken(t *testing.T) {
 	if code, body := call(t, h, said); code != http.StatusOK {
 		t.Errorf("%d %s", code, body)
 	}
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/sluice.v1alpha1.SluiceService/AgentKey", strings.NewReader(`{"job": "train"}`))
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/sluice.v1alpha1.SluiceService/AgentKey",
+		strings.NewReader(`{"job": "train"}`))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, req); w.Code != http.StatusUnauthorized {
@@ -208,7 +224,8 @@ func TestAgentsDoNotCrowdPeopleOut(t *testing.T) {
 	if code, body := call(t, h, said); code != http.StatusTooManyRequests {
 		t.Errorf("one too many: %d %s", code, body)
 	}
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/sluice.v1alpha1.SluiceService/ListJobs", strings.NewReader("{}"))
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/sluice.v1alpha1.SluiceService/ListJobs",
+		strings.NewReader("{}"))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, req); w.Code != http.StatusOK {
@@ -238,7 +255,8 @@ func TestAgentHangsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 31\r\n\r\n"+`{"job":"train", "session": "7"}`)
+	_, err = io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 31\r\n\r\n"+
+		`{"job":"train", "session": "7"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,9 +271,13 @@ func TestAgentHangsUp(t *testing.T) {
 func FuzzNegotiate(f *testing.F) {
 	f.Add([]byte(said))
 	f.Add([]byte(`{"job": "a", "key": "k"}`))
-	f.Add([]byte(`{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [{"window": 1}, {"id": 2, "window": 1, "wall": "9s", "memoryBytes": "7"}]}]}`))
+	f.Add(
+		[]byte(
+			`{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [{"window": 1}, {"id": 2, "window": 1, "wall": "9s", "memoryBytes": "7"}]}]}`))
 	f.Add([]byte(`{"job": "a", "session": "18446744073709551615", "answers": [{"round": 1, "variants": [null, {"score": "-Infinity"}]}]}`))
-	f.Add([]byte(`{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [{"window": 1, "range": {"from": "-9223372036854775808", "to": "9223372036854775807"}, "start": "0001-01-01T00:00:00Z", "run": "315576000000s"}]}]}`))
+	f.Add(
+		[]byte(
+			`{"job": "a", "session": 1, "answers": [{"round": 1, "variants": [{"window": 1, "range": {"from": "-9223372036854775808", "to": "9223372036854775807"}, "start": "0001-01-01T00:00:00Z", "run": "315576000000s"}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m pb.NegotiateRequest
 		if (strict{"json"}).Unmarshal(data, &m) != nil {
@@ -265,14 +287,16 @@ func FuzzNegotiate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !job.ValidID(n.Job) || n.Wait < 0 || n.Wait > host.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 && (n.Key == "" || len(n.Answers) > 0) {
+		if !job.ValidID(n.Job) || n.Wait < 0 || n.Wait > host.MaxWait || len(n.Answers) > MaxAnswers || n.Session == 0 &&
+			(n.Key == "" || len(n.Answers) > 0) {
 			t.Fatalf("accepted %+v", n)
 		}
 		for _, a := range n.Answers {
 			ids := map[uint32]bool{}
 			for _, v := range a.Variants {
 				signal := v.Range == job.Range{} && v.Run == 0 && v.Start == 0
-				piece := v.Range.From >= 0 && !v.Range.Empty() && v.Run > 0 && v.Start >= quantity.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) && v.Start.Add(v.Wall) != quantity.Never
+				piece := v.Range.From >= 0 && !v.Range.Empty() && v.Run > 0 &&
+					v.Start >= quantity.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) && v.Start.Add(v.Wall) != quantity.Never
 				if a.Round == 0 || ids[v.ID] || v.Window == 0 || !signal && !piece || v.Wall < v.Run || v.Wall > config.MaxTime ||
 					v.Score < 0 || v.Score > score.One || v.Demand[trp.Memory] < 0 {
 					t.Fatalf("accepted %+v", v)

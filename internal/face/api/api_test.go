@@ -65,7 +65,8 @@ func serve(t *testing.T, o api.Options) (url string, c sluicev1alpha1connect.Slu
 // post sends JSON as curl would and returns the status and the answer.
 func post(t *testing.T, url, method, body string, header ...string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/sluice.v1alpha1.SluiceService/"+method, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/sluice.v1alpha1.SluiceService/"+method,
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,10 @@ func TestPlainJSON(t *testing.T) {
 		t.Fatalf("status %d, %v: %s", code, err, body)
 	}
 	j := got.Job
-	if j.Name != "count-words" || j.State != "RUNNING" || j.StateCode != "R" || j.Progress != "4000" || j.Wait != "60s" || j.Submitted != "2026-03-01T11:49:00Z" ||
-		len(j.History) != 2 || j.History[0].Subjob != "1-42" || j.History[0].Outcome != "DONE" || j.History[0].Range.To != "4000" || j.History[0].PeakMemoryBytes != "536870912" {
+	if j.Name != "count-words" || j.State != "RUNNING" || j.StateCode != "R" || j.Progress != "4000" || j.Wait != "60s" ||
+		j.Submitted != "2026-03-01T11:49:00Z" ||
+		len(j.History) != 2 || j.History[0].Subjob != "1-42" || j.History[0].Outcome != "DONE" || j.History[0].Range.To != "4000" ||
+		j.History[0].PeakMemoryBytes != "536870912" {
 		t.Errorf("got %s", body)
 	}
 
@@ -126,13 +129,15 @@ func TestPlainJSON(t *testing.T) {
 // TestEveryProblemIsTold: a refused job file comes back with all its mistakes and their places.
 func TestEveryProblemIsTold(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: apitest.New()})
-	text, _ := json.Marshal(map[string]string{"job": "apiVersion: sluice.dev/v1alpha1\nkind: Jbo\nmetadata: {nam: x}\nspec: {}\n", "fileName": "my.yml"})
+	text, _ := json.Marshal(map[string]string{"job": "apiVersion: sluice.dev/v1alpha1\nkind: Jbo\nmetadata: {nam: x}\nspec: {}\n",
+		"fileName": "my.yml"})
 	code, body := post(t, url, "Submit", string(text))
 	var e struct{ Code, Message string }
 	if err := json.Unmarshal([]byte(body), &e); err != nil || code != 400 || e.Code != "invalid_argument" {
 		t.Fatalf("%d %s %v", code, body, err)
 	}
-	for _, want := range []string{"my.yml:2:7: kind:", "my.yml:3:12: metadata.nam: unknown key", `"memory" is missing`, `"command" is missing`, "does not say what the work is"} {
+	for _, want := range []string{"my.yml:2:7: kind:", "my.yml:3:12: metadata.nam: unknown key", `"memory" is missing`,
+		`"command" is missing`, "does not say what the work is"} {
 		if !strings.Contains(e.Message, want) {
 			t.Errorf("no %q in %s", want, e.Message)
 		}
@@ -156,7 +161,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"WaitJob", `{"names": ["a"], "timeout": "3600s"}`, "timeout: is 1h0m0s; want 0s to 5m0s"},
 		{"Reserve", `{"kind": "LEASE"}`, "kind: is"},
 		{"Reserve", `{"kind": "DRAIN", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T11:00:00Z"}`, "end: is not after start"},
-		{"Reserve", `{"kind": "DRAIN", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", "every": "3600s"}`, "every: is shorter"},
+		{"Reserve", `{"kind": "DRAIN", "start": "2026-03-01T12:00:00Z", "end": "2026-03-01T14:00:00Z", "every": "3600s"}`,
+			"every: is shorter"},
 		{"Reserve", hours(`"every": "0s"`), "every: is 0s"},
 		{"Reserve", hours(`"days": "mon-fri", "to": "18:00"`), `to: is \"18:00\"; it needs time_zone`},
 		{"Reserve", hours(`"every": "86400s", "timeZone": "Europe/Berln"`), `time_zone: no time zone is called \"Europe/Berln\"`},
@@ -287,11 +293,13 @@ func TestLists(t *testing.T) {
 	_, c := serve(t, api.Options{Service: apitest.New()})
 	ctx := t.Context()
 	jobs, err := c.ListJobs(ctx, connect.NewRequest(&pb.ListJobsRequest{States: []pb.Job_State{pb.Job_PENDING, pb.Job_FAILED}, Limit: 1}))
-	if err != nil || len(jobs.Msg.Jobs) != 1 || jobs.Msg.Jobs[0].Name != "gang" || jobs.Msg.LeftOut != 1 || len(jobs.Msg.Jobs[0].History) != 0 {
+	if err != nil || len(jobs.Msg.Jobs) != 1 || jobs.Msg.Jobs[0].Name != "gang" || jobs.Msg.LeftOut != 1 ||
+		len(jobs.Msg.Jobs[0].History) != 0 {
 		t.Errorf("jobs: %v %v", jobs, err)
 	}
 	slices, err := c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
-	if err != nil || len(slices.Msg.Slices) != 1 || slices.Msg.Slices[0].MemoryBytes != 40<<30 || slices.Msg.Slices[0].Reservations[0].Kind != pb.Reservation_OWNER {
+	if err != nil || len(slices.Msg.Slices) != 1 || slices.Msg.Slices[0].MemoryBytes != 40<<30 ||
+		slices.Msg.Slices[0].Reservations[0].Kind != pb.Reservation_OWNER {
 		t.Errorf("slices: %v %v", slices, err)
 	}
 	windows, err := c.ListWindows(ctx, connect.NewRequest(&pb.ListWindowsRequest{}))
@@ -303,13 +311,16 @@ func TestLists(t *testing.T) {
 		t.Errorf("queues: %v %v", queues, err)
 	}
 	zones, err := c.ListZones(ctx, connect.NewRequest(&pb.ListZonesRequest{}))
-	if err != nil || len(zones.Msg.Zones) != 2 || zones.Msg.Zones[0].Name != "local-1" || zones.Msg.Zones[0].Nodes[1] != "vm-3" || zones.Msg.Zones[0].Homed != 3 || zones.Msg.Zones[1].Slices != 4 {
+	if err != nil || len(zones.Msg.Zones) != 2 || zones.Msg.Zones[0].Name != "local-1" || zones.Msg.Zones[0].Nodes[1] != "vm-3" ||
+		zones.Msg.Zones[0].Homed != 3 || zones.Msg.Zones[1].Slices != 4 {
 		t.Errorf("zones: %v %v", zones, err)
 	}
 	locks, err := c.ListAirlocks(ctx, connect.NewRequest(&pb.ListAirlocksRequest{}))
-	if err != nil || len(locks.Msg.Airlocks) != 2 || locks.Msg.Airlocks[1].Level != "off" || locks.Msg.Airlocks[1].Memory != nil || locks.Msg.Airlocks[1].At != nil {
+	if err != nil || len(locks.Msg.Airlocks) != 2 || locks.Msg.Airlocks[1].Level != "off" || locks.Msg.Airlocks[1].Memory != nil ||
+		locks.Msg.Airlocks[1].At != nil {
 		t.Errorf("airlocks: %v %v", locks, err)
-	} else if l := locks.Msg.Airlocks[0]; l.Memory.Share != 937 || l.Stands[0].Subjob != "1-43" || l.Steps[1].Spared != "train" || l.Steps[1].SparedPlace.Priority != 5 || l.Steps[2].SparedPlace != nil || l.Counts.Suspended != 2 {
+	} else if l := locks.Msg.Airlocks[0]; l.Memory.Share != 937 || l.Stands[0].Subjob != "1-43" || l.Steps[1].Spared != "train" ||
+		l.Steps[1].SparedPlace.Priority != 5 || l.Steps[2].SparedPlace != nil || l.Counts.Suspended != 2 {
 		t.Errorf("the first airlock: %v", l)
 	}
 	told, err := c.Explain(ctx, connect.NewRequest(&pb.ExplainRequest{Name: "count-words"}))
@@ -324,7 +335,8 @@ func TestLists(t *testing.T) {
 	if err != nil || about.Msg.About.Mechanism != "sja" || about.Msg.About.Uptime.AsDuration() != time.Hour {
 		t.Errorf("about: %v %v", about, err)
 	}
-	dry, err := c.DryRun(ctx, connect.NewRequest(&pb.DryRunRequest{Job: fmt.Sprintf(jobFile, "a", ", workdir: .") + "---" + fmt.Sprintf(jobFile, "b", "")}))
+	dry, err := c.DryRun(ctx, connect.NewRequest(&pb.DryRunRequest{Job: fmt.Sprintf(jobFile, "a", ", workdir: .") + "---" +
+		fmt.Sprintf(jobFile, "b", "")}))
 	if err != nil || len(dry.Msg.Explanations) != 2 || len(dry.Msg.Warnings) != 1 || !strings.HasPrefix(dry.Msg.Warnings[0], "b: ") {
 		t.Errorf("dry run: %v %v", dry, err)
 	}
@@ -334,7 +346,8 @@ func TestLists(t *testing.T) {
 func TestSubmitSeveral(t *testing.T) {
 	fake := apitest.New()
 	_, c := serve(t, api.Options{Service: fake})
-	_, err := c.Submit(t.Context(), connect.NewRequest(&pb.SubmitRequest{Job: fmt.Sprintf(jobFile, "one", "") + "---" + fmt.Sprintf(jobFile, "train", ""), RequestId: "r"}))
+	_, err := c.Submit(t.Context(), connect.NewRequest(&pb.SubmitRequest{Job: fmt.Sprintf(jobFile, "one", "") + "---" +
+		fmt.Sprintf(jobFile, "train", ""), RequestId: "r"}))
 	if api.Kind(err) != errkind.Exists || !strings.Contains(err.Error(), "accepted, and standing: one") {
 		t.Errorf("error %v", err)
 	}
@@ -358,7 +371,8 @@ func TestWait(t *testing.T) {
 	if got := wait(10*time.Millisecond, "gang", "train"); got.Done || len(got.Jobs) != 2 {
 		t.Errorf("got %v", got)
 	}
-	if _, err := c.WaitJob(t.Context(), connect.NewRequest(&pb.WaitJobRequest{Names: []string{"nobody"}})); api.Kind(err) != errkind.NotFound {
+	if _, err := c.WaitJob(t.Context(), connect.NewRequest(&pb.WaitJobRequest{Names: []string{"nobody"}})); api.Kind(
+		err) != errkind.NotFound {
 		t.Errorf("error %v", err)
 	}
 	go fake.Set(status.Job{Name: "train", State: job.Finished})
@@ -405,12 +419,15 @@ func TestReadOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Symlink("../secret", filepath.Join(dir, "2/link")), unix.Mkfifo(filepath.Join(dir, "2/pipe"), 0o644)); err != nil {
+	if err := errors.Join(os.Symlink("../secret", filepath.Join(dir, "2/link")),
+		unix.Mkfifo(filepath.Join(dir, "2/pipe"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	fake := apitest.New()
-	one := status.Output{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: filepath.Join(dir, "1"), Files: []string{"a.txt", "empty"}, Bytes: 6}
-	two := status.Output{Token: job.Token{Epoch: 1, Seq: 2}, Range: job.Range{From: 10, To: 20}, Path: filepath.Join(dir, "2"), Files: []string{"b.bin"}}
+	one := status.Output{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: filepath.Join(dir, "1"),
+		Files: []string{"a.txt", "empty"}, Bytes: 6}
+	two := status.Output{Token: job.Token{Epoch: 1, Seq: 2}, Range: job.Range{From: 10, To: 20}, Path: filepath.Join(dir, "2"),
+		Files: []string{"b.bin"}}
 	fake.OutputList = []status.Output{one, two}
 	_, c := serve(t, api.Options{Service: fake})
 	read := func(subjob string) (text string, paths []string, err error) {
@@ -547,13 +564,15 @@ func TestStopEndsFollowers(t *testing.T) {
 // FuzzJSON: no body breaks the server or is answered with its own fault.
 func FuzzJSON(f *testing.F) {
 	h := api.Handler(api.Options{Service: apitest.New()})
-	methods := []string{"Submit", "DryRun", "Cancel", "Requeue", "Delete", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue", "Reserve", "Unreserve", "Release", "ListOutputs", "History", "DrainZone"}
+	methods := []string{"Submit", "DryRun", "Cancel", "Requeue", "Delete", "PauseJob", "ListJobs", "GetJob", "Explain", "SetQueue",
+		"Reserve", "Unreserve", "Release", "ListOutputs", "History", "DrainZone"}
 	f.Add(uint8(0), `{"job": "kind: Job", "snapshot": "H4sI", "requestId": "a"}`)
 	f.Add(uint8(8), `{"kind": "DRAIN", "start": "2026-03-01T12:00:00Z", "every": "1s"}`)
 	f.Add(uint8(7), `{"queue": {"name": "a", "weight": "3", "maxWindow": "9999999999s"}}`)
 	f.Add(uint8(4), `{"states": ["R"], "limit": 3}`)
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
-		req := httptest.NewRequest(http.MethodPost, "http://localhost/sluice.v1alpha1.SluiceService/"+methods[int(which)%len(methods)], strings.NewReader(body))
+		req := httptest.NewRequest(http.MethodPost, "http://localhost/sluice.v1alpha1.SluiceService/"+methods[int(which)%len(methods)],
+			strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, req)
@@ -568,7 +587,8 @@ func FuzzJSON(f *testing.F) {
 func TestAJobShowsTheFileItCameFrom(t *testing.T) {
 	fake := apitest.New()
 	url, _ := serve(t, api.Options{Service: fake})
-	file := "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: one-of-many}\nspec:\n  command: [sh]\n  memory: 64Mi\n  items: {total: 10, perItem: 1s}\n"
+	file := "apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: one-of-many}\nspec:\n  command: [sh]\n  memory: 64Mi\n  " +
+		"items: {total: 10, perItem: 1s}\n"
 	if code, answer := post(t, url, "Submit", string(mustJSON(map[string]string{"job": file}))); code != 200 {
 		t.Fatalf("submit: %d %s", code, answer)
 	}

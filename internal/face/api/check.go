@@ -131,7 +131,8 @@ func (f *fields) instant(field string, t *timestamppb.Timestamp, unset quantity.
 
 // reservable are the kinds of reservations that people may make; the others are the daemon's own.
 func reservable() []protocol.ReservationKind {
-	return []protocol.ReservationKind{protocol.ForDrain, protocol.ForMaintenance, protocol.ForServing, protocol.ForReclaim, protocol.ForGeometry, protocol.ForOwner}
+	return []protocol.ReservationKind{protocol.ForDrain, protocol.ForMaintenance, protocol.ForServing, protocol.ForReclaim,
+		protocol.ForGeometry, protocol.ForOwner}
 }
 
 // reservation checks the kind of a reservation.

@@ -105,7 +105,8 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 func explanationMessage(e *status.Explanation) *pb.Explanation {
 	return &pb.Explanation{
 		Job: jobMessage(&e.Job), Summary: e.Summary, Nearest: e.Nearest,
-		Prospect: e.Prospect, Losses: each(e.Losses, lossMessage), Rank: rankMessage(&e.Rank), Home: string(e.Home), Endured: each(e.Endured, airlockStepMessage),
+		Prospect: e.Prospect, Losses: each(e.Losses, lossMessage), Rank: rankMessage(&e.Rank), Home: string(e.Home),
+		Endured: each(e.Endured, airlockStepMessage),
 		Reasons: each(e.Reasons, func(r *status.Reason) *pb.Reason {
 			return &pb.Reason{Text: r.Text, Count: r.Count, Last: stamp(r.Last)}
 		}),
@@ -119,7 +120,8 @@ func explanationMessage(e *status.Explanation) *pb.Explanation {
 }
 
 func zoneMessage(z *status.Zone) *pb.Zone {
-	return &pb.Zone{Name: string(z.ID), Nodes: names(z.Nodes), Slices: count(z.Slices), Homed: count(z.Homed), Waiting: count(z.Waiting), Running: count(z.Running), Search: searchMessage(z.Search),
+	return &pb.Zone{Name: string(z.ID), Nodes: names(z.Nodes), Slices: count(z.Slices), Homed: count(z.Homed), Waiting: count(z.Waiting),
+		Running: count(z.Running), Search: searchMessage(z.Search),
 		Drained: z.Drained, Over: count(z.Over)}
 }
 
@@ -132,7 +134,8 @@ func searchMessage(s *status.Search) *pb.ZoneSearch {
 		out.Age = durationpb.New(s.Age)
 	}
 	for _, r := range s.Rooms {
-		out.Rooms = append(out.Rooms, &pb.ZoneRoom{Size: int64(r.Size), Free: count(r.Free), Demand: count(r.Demand), Share: float64(r.Share) / 1e6})
+		out.Rooms = append(out.Rooms, &pb.ZoneRoom{Size: int64(r.Size), Free: count(r.Free), Demand: count(r.Demand),
+			Share: float64(r.Share) / 1e6})
 	}
 	return out
 }
@@ -172,14 +175,17 @@ func reservationMessage(r *protocol.Reservation, now quantity.Instant) *pb.Reser
 
 func cutMessage(c *status.Cut) *pb.Cut {
 	return &pb.Cut{
-		Job: string(c.Job), Subjob: token(c.Token), Kind: kindOf(c.Kind), Slice: string(c.Slice), Slices: count(c.Slices), Range: span(c.Range),
-		Reported: c.Reported, End: stamp(c.End), At: stamp(c.At), Withdrawn: c.Withdrawn, Ran: length(c.Ran), AtRisk: length(c.AtRisk), Costly: c.Costly(),
+		Job: string(c.Job), Subjob: token(c.Token), Kind: kindOf(c.Kind), Slice: string(c.Slice), Slices: count(c.Slices),
+		Range:    span(c.Range),
+		Reported: c.Reported, End: stamp(c.End), At: stamp(c.At), Withdrawn: c.Withdrawn, Ran: length(c.Ran), AtRisk: length(c.AtRisk),
+		Costly: c.Costly(),
 	}
 }
 
 func windowMessage(w *status.Window) *pb.Window {
 	return &pb.Window{
-		Id: w.ID, Slice: string(w.Slice), Start: stamp(w.Start), End: stamp(w.End), Until: reservationKind(w.Until), State: pb.Value[pb.Window_State](w.State),
+		Id: w.ID, Slice: string(w.Slice), Start: stamp(w.Start), End: stamp(w.End), Until: reservationKind(w.Until),
+		State:   pb.Value[pb.Window_State](w.State),
 		Answers: count(w.Answers), Asked: count(w.Asked), Reason: w.Reason,
 	}
 }
@@ -222,7 +228,8 @@ func sliceHistoryMessage(h *SliceHistory) *pb.SliceHistory {
 	return &pb.SliceHistory{Slice: describe(&h.Slice), Spans: each(h.Spans, func(s *Span) *pb.Span {
 		out := &pb.Span{
 			Kind: reservationKind(s.Kind), Start: stamp(s.Start), End: stamp(s.End), Job: string(s.Job), Subjob: token(s.Token),
-			Range: span(s.Range), Committed: span(s.Committed), Outcome: pb.Value[pb.Subjob_Outcome](s.Outcome), Until: reservationKind(s.Until),
+			Range: span(s.Range), Committed: span(s.Committed), Outcome: pb.Value[pb.Subjob_Outcome](s.Outcome),
+			Until:     reservationKind(s.Until),
 			UsedStart: stamp(s.UsedStart), UsedEnd: stamp(s.UsedEnd),
 		}
 		if s.Kind != protocol.ForLease {

@@ -52,7 +52,8 @@ func rankMessage(r *status.Rank) *pb.Rank {
 	}
 	out := &pb.Rank{Place: count(r.Place), Of: count(r.Of), About: r.About, Policy: r.Policy, Profile: r.Profile, Slice: string(r.Slice)}
 	if g := &r.Latest; g.Winner != "" {
-		out.Latest = &pb.Given{Slice: string(g.Slice), Length: length(g.Length), At: stamp(g.At), Winner: string(g.Winner), WinnerQueue: g.WinnerQueue}
+		out.Latest = &pb.Given{Slice: string(g.Slice), Length: length(g.Length), At: stamp(g.At), Winner: string(g.Winner),
+			WinnerQueue: g.WinnerQueue}
 	}
 	return out
 }

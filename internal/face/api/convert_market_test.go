@@ -20,12 +20,15 @@ func TestStanding(t *testing.T) {
 	if fresh := trustMessage(&status.Trust{Believed: 1_000_000}); fresh == nil || fresh.Believed != 1 || fresh.Seen != 0 {
 		t.Errorf("nothing was seen yet: %v", fresh)
 	}
-	trust := status.Trust{Trust: protocol.Trust{Error: 100_000, History: 610_000, Seen: 12, Pace: 1050, Runs: 40, Excess: 1, Evidence: -120_000}, Believed: 818_731}
+	trust := status.Trust{Trust: protocol.Trust{Error: 100_000, History: 610_000, Seen: 12, Pace: 1050, Runs: 40, Excess: 1,
+		Evidence: -120_000}, Believed: 818_731}
 	j := jobMessage(&status.Job{
 		Trust: trust, Profile: status.Profile{Source: forecast.Taught, Runs: 120, Spread: 1500},
-		History: []status.Subjob{{Bid: &protocol.Bid{Score: 900_000, Calibrated: 841_087, Weight: 39_800_000_000, Price: 39_799, Option: "bf16"}}},
+		History: []status.Subjob{{Bid: &protocol.Bid{Score: 900_000, Calibrated: 841_087, Weight: 39_800_000_000, Price: 39_799,
+			Option: "bf16"}}},
 	})
-	if m := j.Trust; m.Believed != .818731 || m.Error != .1 || m.History != .61 || m.Seen != 12 || m.Pace != 1.05 || m.Runs != 40 || m.Excess != 1 || m.Evidence != -.12 {
+	if m := j.Trust; m.Believed != .818731 || m.Error != .1 || m.History != .61 || m.Seen != 12 || m.Pace != 1.05 || m.Runs != 40 ||
+		m.Excess != 1 || m.Evidence != -.12 {
 		t.Errorf("trust: %v", m)
 	}
 	if p := j.Profile; p.Source != "template" || p.Runs != 120 || p.Spread != 1.5 || p.Text == "" {

@@ -102,7 +102,8 @@ func (e entrance) Accept() (net.Conn, error) {
 			}
 			_ = c.Close() // there was no place for it
 		case errors.Is(err, syscall.ECONNABORTED):
-		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS),
+			errors.Is(err, syscall.ENOMEM):
 			e.door.log.Warn("no connection can be accepted; one that is idle is closed", "error", err)
 			e.door.relieve()
 			time.Sleep(pause)
@@ -226,7 +227,8 @@ func (d *door) note(out *visit, ok bool) {
 		d.turned++
 	}
 	if now := time.Now(); d.turned > 0 && now.Sub(d.said) > time.Minute {
-		d.log.Warn("more connections than there is room for: idle ones are closed", "closed", d.turned, "open", len(d.open), "most", d.total)
+		d.log.Warn("more connections than there is room for: idle ones are closed", "closed", d.turned, "open", len(d.open), "most",
+			d.total)
 		d.turned, d.said = 0, now
 	}
 }

@@ -47,7 +47,8 @@ func (r refusal) onlyHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !loopback(hostOf(req.Host)) {
 			r.refuse(w, req, connect.CodePermissionDenied, http.StatusForbidden,
-				fmt.Sprintf("host %.80q is not this machine: call the daemon as 127.0.0.1 or localhost, or start it with a token", req.Host))
+				fmt.Sprintf("host %.80q is not this machine: call the daemon as 127.0.0.1 or localhost, or start it with a token",
+					req.Host))
 			return
 		}
 		next.ServeHTTP(w, req)
@@ -59,7 +60,8 @@ func (r refusal) sameSite(next http.Handler) http.Handler {
 	guard := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if err := guard.Check(req); err != nil {
-			r.refuse(w, req, connect.CodePermissionDenied, http.StatusForbidden, "a page of another site may not call this daemon: "+err.Error())
+			r.refuse(w, req, connect.CodePermissionDenied, http.StatusForbidden, "a page of another site may not call this daemon: "+
+				err.Error())
 			return
 		}
 		next.ServeHTTP(w, req)
@@ -71,7 +73,8 @@ func (r refusal) bounded(next http.Handler) http.Handler {
 	var rate bucket
 	return r.places(MaxCalls, "calls", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !rate.take(time.Now()) {
-			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests, fmt.Sprintf("more than %d calls a second: slow down and try again", Rate))
+			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests,
+				fmt.Sprintf("more than %d calls a second: slow down and try again", Rate))
 			return
 		}
 		next.ServeHTTP(w, req)
@@ -87,7 +90,8 @@ func (r refusal) places(most int, what string, next http.Handler) http.Handler {
 			defer func() { <-open }()
 			next.ServeHTTP(w, req)
 		default:
-			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests, fmt.Sprintf("%d %s are open at once: try again when some have ended", most, what))
+			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests,
+				fmt.Sprintf("%d %s are open at once: try again when some have ended", most, what))
 		}
 	})
 }

@@ -71,7 +71,8 @@ func TestBrowsers(t *testing.T) {
 		{"by name", []string{"Host", "localhost" + port}, 200},
 		{"its own page", []string{"Origin", url, "Sec-Fetch-Site", "same-origin"}, 200},
 		{"DNS rebinding", []string{"Host", "evil.example" + port}, 403},
-		{"DNS rebinding, same origin", []string{"Host", "evil.example" + port, "Origin", "http://evil.example" + port, "Sec-Fetch-Site", "same-origin"}, 403},
+		{"DNS rebinding, same origin", []string{"Host", "evil.example" + port, "Origin", "http://evil.example" + port, "Sec-Fetch-Site",
+			"same-origin"}, 403},
 		{"look-alike name", []string{"Host", "localhost.evil.example"}, 403},
 		{"another site", []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}, 403},
 		{"another site, old browser", []string{"Origin", "https://evil.example"}, 403},
@@ -135,7 +136,8 @@ func TestLimits(t *testing.T) {
 		t.Errorf("4 MiB and a little: %d %.200s", code, body)
 	}
 	for _, method := range []string{"GetJob", "Negotiate"} {
-		if code, body := post(t, url, method, zipped(t, `{"name": "`+strings.Repeat("a", 5<<20)+`"}`), "Content-Encoding", "gzip"); code != 413 ||
+		if code, body := post(t, url, method, zipped(t, `{"name": "`+strings.Repeat("a", 5<<20)+`"}`), "Content-Encoding",
+			"gzip"); code != 413 ||
 			!strings.Contains(body, "resource_exhausted") {
 			t.Errorf("%s of 5 MiB in a few KiB: %d %.200s", method, code, body)
 		}
@@ -150,7 +152,8 @@ func TestLimits(t *testing.T) {
 	if code, body := post(t, busy, "GetJob", `{"name": "a"}`); code != 429 {
 		t.Errorf("a small call that is refused for want of room: %d %.200s", code, body)
 	}
-	if code, body := post(t, url, "DryRun", `{"job": "`+strings.Repeat("a", 2<<20)+`"}`); code != 400 || !strings.Contains(body, "at most 1048576 are read") {
+	if code, body := post(t, url, "DryRun", `{"job": "`+strings.Repeat("a", 2<<20)+`"}`); code != 400 ||
+		!strings.Contains(body, "at most 1048576 are read") {
 		t.Errorf("a job file of 2 MiB: %d %.200s", code, body)
 	}
 }
@@ -205,7 +208,8 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
 	der, err1 := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	secret, err2 := x509.MarshalECPrivateKey(private)
 	dir := t.TempDir()

@@ -56,7 +56,8 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	}
 	for _, j := range jobs {
 		if j.Workdir != "" && j.Stored() == "" && snapshot == nil {
-			f.wrong(string(j.Spec.Name), "its workdir %q did not come along; send it as snapshot, a tar.gz, or leave workdir out", j.Workdir)
+			f.wrong(string(j.Spec.Name), "its workdir %q did not come along; send it as snapshot, a tar.gz, or leave workdir out",
+				j.Workdir)
 		}
 	}
 	if err := f.err(); err != nil {
@@ -135,7 +136,8 @@ func partly(err error, done []*pb.Receipt) error {
 	for i, r := range done {
 		names[i] = r.Name
 	}
-	return &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("%w\naccepted, and standing: %s; submitting the file again is safe", err, strings.Join(names, ", "))}
+	return &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("%w\naccepted, and standing: %s; submitting the file again is safe", err,
+		strings.Join(names, ", "))}
 }
 
 // fileName is what a job file is called in messages.

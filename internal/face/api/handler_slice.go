@@ -15,20 +15,23 @@ import (
 )
 
 // ListSlices lists all slices with what stands on them.
-func (h *handler) ListSlices(ctx context.Context, _ *connect.Request[pb.ListSlicesRequest]) (*connect.Response[pb.ListSlicesResponse], error) {
+func (h *handler) ListSlices(ctx context.Context, _ *connect.Request[pb.ListSlicesRequest]) (*connect.Response[pb.ListSlicesResponse],
+	error) {
 	list, err := h.service.Slices(ctx)
 	now := quantity.At(h.now())
 	return answer(&pb.ListSlicesResponse{Slices: each(list, func(s *status.Slice) *pb.Slice { return sliceMessage(s, now) })}, err)
 }
 
 // ListWindows lists the advertised gaps.
-func (h *handler) ListWindows(ctx context.Context, _ *connect.Request[pb.ListWindowsRequest]) (*connect.Response[pb.ListWindowsResponse], error) {
+func (h *handler) ListWindows(ctx context.Context, _ *connect.Request[pb.ListWindowsRequest]) (*connect.Response[pb.ListWindowsResponse],
+	error) {
 	list, err := h.service.Windows(ctx)
 	return answer(&pb.ListWindowsResponse{Windows: each(list, windowMessage)}, err)
 }
 
 // ListQueues lists the queues with their use.
-func (h *handler) ListQueues(ctx context.Context, _ *connect.Request[pb.ListQueuesRequest]) (*connect.Response[pb.ListQueuesResponse], error) {
+func (h *handler) ListQueues(ctx context.Context, _ *connect.Request[pb.ListQueuesRequest]) (*connect.Response[pb.ListQueuesResponse],
+	error) {
 	list, err := h.service.Queues(ctx)
 	return answer(&pb.ListQueuesResponse{Queues: each(list, queueMessage)}, err)
 }
@@ -40,7 +43,8 @@ func (h *handler) ListZones(ctx context.Context, _ *connect.Request[pb.ListZones
 }
 
 // ListAirlocks lists what each node makes of its host's memory.
-func (h *handler) ListAirlocks(ctx context.Context, _ *connect.Request[pb.ListAirlocksRequest]) (*connect.Response[pb.ListAirlocksResponse], error) {
+func (h *handler) ListAirlocks(ctx context.Context, _ *connect.Request[pb.ListAirlocksRequest]) (*connect.Response[pb.ListAirlocksResponse],
+	error) {
 	list, err := h.service.Airlocks(ctx)
 	return answer(&pb.ListAirlocksResponse{Airlocks: each(list, airlockMessage)}, err)
 }
@@ -158,7 +162,8 @@ func (h *handler) Release(ctx context.Context, r *connect.Request[pb.ReleaseRequ
 }
 
 // ListOutputs lists committed output in order of progress.
-func (h *handler) ListOutputs(ctx context.Context, r *connect.Request[pb.ListOutputsRequest]) (*connect.Response[pb.ListOutputsResponse], error) {
+func (h *handler) ListOutputs(ctx context.Context, r *connect.Request[pb.ListOutputsRequest]) (*connect.Response[pb.ListOutputsResponse],
+	error) {
 	var f fields
 	name := h.job(ctx, &f, "name", r.Msg.Name)
 	if err := f.err(); err != nil {

@@ -104,9 +104,11 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 	}
 	for _, p := range m.Seen {
 		if p.GetStdout() < 0 || p.GetStderr() < 0 || p.GetSubjob() == "" {
-			f.wrong("seen", "is %d and %d bytes of subjob %q; want a subjob and no less than 0", p.GetStdout(), p.GetStderr(), p.GetSubjob())
+			f.wrong("seen", "is %d and %d bytes of subjob %q; want a subjob and no less than 0", p.GetStdout(), p.GetStderr(),
+				p.GetSubjob())
 		}
-		follow.Seen = append(follow.Seen, host.LogPosition{Token: f.subjob(p.GetSubjob()), Out: p.GetStdout(), Err: p.GetStderr(), Over: p.GetOver()})
+		follow.Seen = append(follow.Seen, host.LogPosition{Token: f.subjob(p.GetSubjob()), Out: p.GetStdout(), Err: p.GetStderr(),
+			Over: p.GetOver()})
 	}
 	if err := f.err(); err != nil {
 		return wire(err)
@@ -115,7 +117,8 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 }
 
 // ReadOutput sends the committed files one after another.
-func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutputRequest], s *connect.ServerStream[pb.ReadOutputResponse]) error {
+func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutputRequest],
+	s *connect.ServerStream[pb.ReadOutputResponse]) error {
 	var f fields
 	name, t := h.job(ctx, &f, "name", r.Msg.Name), f.subjob(r.Msg.Subjob)
 	if err := f.err(); err != nil {
@@ -145,7 +148,8 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 // followed to, and only regular files are opened.
 func sendOutput(ctx context.Context, o *Output, send func(*pb.ReadOutputResponse) error) error {
 	if digest, stored := strings.CutPrefix(o.Path, store.Scheme); stored {
-		return errkind.Errorf(errkind.Unsupported, "the output of subjob %s lies in the store, and not here: `sluice store get %s PATH --store STORE` gets it", o.Token, digest)
+		return errkind.Errorf(errkind.Unsupported, "the output of subjob %s lies in the store, and not here: `sluice store get %s PATH "+
+			"--store STORE` gets it", o.Token, digest)
 	}
 	if len(o.Files) == 0 {
 		return nil
@@ -167,7 +171,8 @@ func sendOutput(ctx context.Context, o *Output, send func(*pb.ReadOutputResponse
 	return nil
 }
 
-func sendFile(ctx context.Context, root *os.Root, folder fs.FileInfo, o *Output, name string, send func(*pb.ReadOutputResponse) error) error {
+func sendFile(ctx context.Context, root *os.Root, folder fs.FileInfo, o *Output, name string,
+	send func(*pb.ReadOutputResponse) error) error {
 	// Opening a pipe without O_NONBLOCK would wait for a writer.
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -182,7 +187,8 @@ func sendFile(ctx context.Context, root *os.Root, folder fs.FileInfo, o *Output,
 		return fileError(o, name, errors.New("is no regular file"))
 	}
 	if !sameOwner(folder, info) {
-		return fileError(o, name, errors.New("belongs to another user than its folder: it was linked there, and may hold what the subjob could not read"))
+		return fileError(o, name, errors.New("belongs to another user than its folder: it was linked there, and may hold what the "+
+			"subjob could not read"))
 	}
 	m := &pb.ReadOutputResponse{Subjob: token(o.Token), Path: shownName(name), Size: info.Size()}
 	buf := make([]byte, chunk)

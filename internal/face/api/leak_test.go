@@ -37,7 +37,8 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		leave()
 		stream.Close()
 		short, end := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		if _, err := c.WaitJob(short, connect.NewRequest(&pb.WaitJobRequest{Names: []string{"train"}, Timeout: durationpb.New(time.Minute)})); err == nil {
+		if _, err := c.WaitJob(short, connect.NewRequest(&pb.WaitJobRequest{Names: []string{"train"},
+			Timeout: durationpb.New(time.Minute)})); err == nil {
 			t.Error("a wait of a minute ended at once")
 		}
 		end()

@@ -53,6 +53,7 @@ func (l logging) note(ctx context.Context, procedure string, err error) error {
 func recovered(log *slog.Logger) func(context.Context, connect.Spec, http.Header, any) error {
 	return func(_ context.Context, spec connect.Spec, _ http.Header, what any) error {
 		log.Error("call panicked", "procedure", spec.Procedure, "panic", what)
-		return connect.NewError(connect.CodeInternal, fmt.Errorf("internal error in %s, which is a bug; the daemon's log says more", spec.Procedure))
+		return connect.NewError(connect.CodeInternal, fmt.Errorf("internal error in %s, which is a bug; the daemon's log says more",
+			spec.Procedure))
 	}
 }

@@ -59,5 +59,6 @@ func (v *visit) stranger(o *Options) string {
 	if o.OwnerToken == "" {
 		return what
 	}
-	return fmt.Sprintf("%s: start a daemon of your own, or show its token, which only that user and root can read: SLUICE_TOKEN=\"$(cat %s)\"", what, o.OwnerTokenFile)
+	return fmt.Sprintf("%s: start a daemon of your own, or show its token, which only that user and root can read: SLUICE_TOKEN=\"$(cat "+
+		"%s)\"", what, o.OwnerTokenFile)
 }

@@ -95,7 +95,8 @@ type arriving struct {
 	over, settled bool
 }
 
-var errSlow = errkind.Errorf(errkind.Unavailable, "the call did not arrive in time: at least %d bytes are wanted every %v, and those that come faster come first; try again", bodyStep, bodyTime)
+var errSlow = errkind.Errorf(errkind.Unavailable, "the call did not arrive in time: at least %d bytes are wanted every %v, and those "+
+	"that come faster come first; try again", bodyStep, bodyTime)
 
 // read reads up to most bytes in a room; whole: there are no more.
 func (b *arriving) read(req *http.Request, in *room, most int64) (body []byte, whole bool, err error) {

@@ -134,7 +134,8 @@ func TestProgressGivesTime(t *testing.T) {
 func TestABodyThatIsCutOffIsAnswered(t *testing.T) {
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	in := newIntake(func(*http.Request) int64 { return 1 << 20 }, 1)
-	h := refusal{connect.NewErrorWriter()}.received(in, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }))
+	h := refusal{connect.NewErrorWriter()}.received(in,
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }))
 	body, send := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(send, "{")
@@ -146,7 +147,8 @@ func TestABodyThatIsCutOffIsAnswered(t *testing.T) {
 		_ = send.CloseWithError(errors.New("i/o timeout"))
 	}()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", body))
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Connection") != "close" || !strings.Contains(w.Body.String(), "did not arrive in time") {
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Connection") != "close" ||
+		!strings.Contains(w.Body.String(), "did not arrive in time") {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	if len(in.small.in) != 0 {

@@ -64,10 +64,12 @@ func (o *Options) check() error {
 	}
 	if err == nil && !loopback(host) {
 		if !secure {
-			add("--listen %s can be reached from other machines, and Sluice runs what it is sent: give --tls-cert and --tls-key, or listen on 127.0.0.1", o.Listen)
+			add("--listen %s can be reached from other machines, and Sluice runs what it is sent: give --tls-cert and --tls-key, or "+
+				"listen on 127.0.0.1", o.Listen)
 		}
 		if len(o.Token) < MinToken {
-			add("--listen %s can be reached from other machines: give a --token of at least %d characters, or listen on 127.0.0.1", o.Listen, MinToken)
+			add("--listen %s can be reached from other machines: give a --token of at least %d characters, or listen on 127.0.0.1",
+				o.Listen, MinToken)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -102,7 +104,8 @@ func Listen(o Options) (*Server, error) {
 	}
 	l, err := net.Listen("tcp", o.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, errkind.Errorf(errkind.Conflict, "%s is in use: another daemon may be running there; stop it, or choose another address with --listen", o.Listen)
+		return nil, errkind.Errorf(errkind.Conflict, "%s is in use: another daemon may be running there; stop it, or choose another "+
+			"address with --listen", o.Listen)
 	}
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Invalid, "listening on %s: %w", o.Listen, err)

@@ -25,8 +25,8 @@ const (
 	saysWall
 )
 
-// FuzzVariant: a variant with any numbers is taken exactly if it is a signal of interest or a whole piece by the plain rules, and then says what
-// was sent. FuzzNegotiate has any bytes, of which few are a variant at all.
+// FuzzVariant: a variant with any numbers is taken exactly if it is a signal of interest or a whole piece by the plain rules, and then
+// says what was sent. FuzzNegotiate has any bytes, of which few are a variant at all.
 func FuzzVariant(f *testing.F) {
 	const (
 		begin  = 1_772_366_400 // 2026-03-01, in seconds
@@ -83,16 +83,19 @@ func FuzzVariant(f *testing.F) {
 		}
 		const piece = saysRange | saysStart | saysRun
 		length := func(d int64) bool { return d >= 0 && d <= int64(config.MaxTime) }
-		good := window > 0 && memory >= 0 && memory <= int64(trp.MaxAmount) && worth >= 0 && worth <= 1 && option <= 63 && (says&saysWall == 0 || length(wall))
+		good := window > 0 && memory >= 0 && memory <= int64(trp.MaxAmount) && worth >= 0 && worth <= 1 && option <= 63 &&
+			(says&saysWall == 0 || length(wall))
 		switch says & piece {
 		case 0:
 		case piece:
 			first, last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC)
-			good = good && from >= 0 && from < to && start >= first.Unix() && start < last.Unix() && length(run) && run > 0 && (says&saysWall == 0 || wall >= run)
+			good = good && from >= 0 && from < to && start >= first.Unix() && start < last.Unix() && length(run) && run > 0 &&
+				(says&saysWall == 0 || wall >= run)
 		default:
 			good = false
 		}
-		n, err := negotiation(&pb.NegotiateRequest{Job: "j", Session: 1, Answers: []*pb.AgentAnswer{{Round: 1, Variants: []*pb.AgentVariant{v}}}})
+		n, err := negotiation(&pb.NegotiateRequest{Job: "j", Session: 1,
+			Answers: []*pb.AgentAnswer{{Round: 1, Variants: []*pb.AgentVariant{v}}}})
 		if (err == nil) != good {
 			t.Fatalf("%v: %v; want it taken: %v", v, err, good)
 		}
@@ -100,7 +103,8 @@ func FuzzVariant(f *testing.F) {
 			return
 		}
 		got := n.Answers[0].Variants[0]
-		if got.Window != window || got.Demand[trp.Memory] != quantity.Amount(memory) || got.Score != int64(math.Round(worth*score.One)) || got.Option != v.Option {
+		if got.Window != window || got.Demand[trp.Memory] != quantity.Amount(memory) || got.Score != int64(math.Round(worth*score.One)) ||
+			got.Option != v.Option {
 			t.Fatalf("%v became %+v", v, got)
 		}
 		want := time.Duration(0)
@@ -113,7 +117,8 @@ func FuzzVariant(f *testing.F) {
 		if want == 0 {
 			want = time.Duration(run)
 		}
-		if says&piece != 0 && (got.Range != job.Range{From: from, To: to} || got.Start != quantity.At(time.Unix(start, 0)) || got.Run != time.Duration(run) || got.Wall != want) {
+		if says&piece != 0 && (got.Range != job.Range{From: from, To: to} || got.Start != quantity.At(time.Unix(start, 0)) ||
+			got.Run != time.Duration(run) || got.Wall != want) {
 			t.Fatalf("%v became %+v", v, got)
 		}
 	})

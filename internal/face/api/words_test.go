@@ -36,7 +36,8 @@ func TestEveryWordOfTheCoreIsInTheAPI(t *testing.T) {
 	for _, word := range []string{"open", "pending", "unanswered"} { // of windows, by market and home/view
 		same(pb.Word(pb.Value[pb.Window_State](word)), word)
 	}
-	for _, word := range []string{"suspending", "suspended", "resuming", "yielding", "ending"} { // of subjobs where memory is short, by node
+	// of subjobs where memory is short, by node
+	for _, word := range []string{"suspending", "suspended", "resuming", "yielding", "ending"} {
 		same(pb.Word(pb.Value[pb.Stand_State](word)), word)
 	}
 	for k := protocol.ReservationKind(0); k.String() != "unknown"; k++ {

@@ -15,7 +15,8 @@ func TestTheStateOfAnAirlock(t *testing.T) {
 		change func(*status.Airlock)
 		want   string
 	}{
-		{func(a *status.Airlock) { *a = apitest.New().AirlockList[1] }, "node-2: off, nobody looks at its memory: key airlock of the daemon's file says so\n"},
+		{func(a *status.Airlock) { *a = apitest.New().AirlockList[1] },
+			"node-2: off, nobody looks at its memory: key airlock of the daemon's file says so\n"},
 		{func(a *status.Airlock) { a.Strain.At = 0 }, "node-1: its memory has not been looked at yet\n"},
 		{func(a *status.Airlock) { a.Strain.Old = true }, "node-1: nothing was heard of its memory for long, so nothing follows from it\n"},
 		{func(a *status.Airlock) { a.Short, a.Stands = false, nil }, "node-1: severe\n"},
@@ -24,7 +25,8 @@ func TestTheStateOfAnAirlock(t *testing.T) {
 		}, "node-1: calm; nothing is granted until there is room for what had to leave, 3Gi\n"},
 		{func(a *status.Airlock) { a.Stands, a.Stuck = nil, "gang" }, "node-1: severe; it is short of memory, so nothing is granted and " +
 			"nothing begins; the lowest that runs, of job gang, can't stand still or yield, and those above it don't make up for it\n"},
-		{func(a *status.Airlock) { a.Stands = append(a.Stands, a.Stands...) }, "node-1: severe; it is short of memory, so nothing is granted and nothing begins; 2 subjobs give way\n"},
+		{func(a *status.Airlock) { a.Stands = append(a.Stands, a.Stands...) },
+			"node-1: severe; it is short of memory, so nothing is granted and nothing begins; 2 subjobs give way\n"},
 	} {
 		fake := apitest.New()
 		a := storm
@@ -73,7 +75,8 @@ func TestNamesInAnAirlockDoNothingToATerminal(t *testing.T) {
 	a.Node, a.Guard.Why, a.Guard.Kind, a.Stuck = bad, bad, bad, bad
 	a.Stands[0].Job, a.Stands[0].Slice, a.Stands[0].Why = bad, bad, bad
 	for i := range a.Steps {
-		a.Steps[i].Job, a.Steps[i].Slice, a.Steps[i].Spared, a.Steps[i].Below, a.Steps[i].Why, a.Steps[i].Step = bad, bad, bad, bad, bad, bad
+		a.Steps[i].Job, a.Steps[i].Slice, a.Steps[i].Spared, a.Steps[i].Below, a.Steps[i].Why, a.Steps[i].Step = bad, bad, bad, bad, bad,
+			bad
 	}
 	addr := answering(t, fake)
 	for _, args := range [][]string{{"airlock"}, {"airlock", "-o", "wide"}, {"explain", "count-words"}, {"top"}} {

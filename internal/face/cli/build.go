@@ -20,7 +20,8 @@ func versionCmd(a *session.Session) *cobra.Command {
 			version, commit := a.Version()
 			switch a.Format {
 			case "json", "yaml":
-				return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "commit", Value: commit}, {Key: "go", Value: runtime.Version()}, {Key: "platform", Value: runtime.GOOS + "/" + runtime.GOARCH}})
+				return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "commit", Value: commit},
+					{Key: "go", Value: runtime.Version()}, {Key: "platform", Value: runtime.GOOS + "/" + runtime.GOARCH}})
 			case "name":
 				fmt.Fprintln(a.Out, version)
 				return nil

@@ -59,7 +59,8 @@ func TestWhichIsMeant(t *testing.T) {
 		{"what opening says", false, true, "--context nowhere jobs", 2, "no such context", ""},
 	} {
 		var out, errs bytes.Buffer
-		d := Deps{Plugin: c.plugin, Args: strings.Fields(c.args), In: strings.NewReader(""), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1, Getenv: func(string) string { return "" }}
+		d := Deps{Plugin: c.plugin, Args: strings.Fields(c.args), In: strings.NewReader(""), Out: &out, Err: &errs, Now: apitest.Now,
+			Patience: -1, Getenv: func(string) string { return "" }}
 		if c.kube {
 			d.Cluster = func(w session.Where) (http.RoundTripper, string, error) {
 				if w.Context == "nowhere" {
@@ -69,7 +70,8 @@ func TestWhichIsMeant(t *testing.T) {
 			}
 		}
 		code, all := Run(t.Context(), d), ""
-		if all = out.String() + errs.String(); code != c.code || !strings.Contains(all, c.want) || c.notThere != "" && strings.Contains(all, c.notThere) {
+		if all = out.String() + errs.String(); code != c.code || !strings.Contains(all, c.want) || c.notThere != "" &&
+			strings.Contains(all, c.notThere) {
 			t.Errorf("%s: exit %d, want %d and %q, without %q:\n%s", c.what, code, c.code, c.want, c.notThere, all)
 		}
 	}

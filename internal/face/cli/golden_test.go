@@ -47,8 +47,9 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := Run(t.Context(), Deps{
-		Sim: lab.Command, Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
-		Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
+		Sim: lab.Command, Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now,
+		Patience: -1,
+		Getenv:   func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
 		Data: data.Tools{Verify: func(_ context.Context, dir string) (string, error) {
 			if dir == "bad" {
 				return "", fmt.Errorf("record 7 is damaged")
@@ -265,7 +266,8 @@ func TestHelp(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0s", 65_400 * time.Nanosecond: "65µs", 850 * time.Millisecond: "850ms", 42 * time.Second: "42s", 200 * time.Second: "3m20s", time.Hour: "1h", 65 * time.Minute: "1h5m",
+		0: "0s", 65_400 * time.Nanosecond: "65µs", 850 * time.Millisecond: "850ms", 42 * time.Second: "42s", 200 * time.Second: "3m20s",
+		time.Hour: "1h", 65 * time.Minute: "1h5m",
 		51 * time.Hour: "2d3h", -time.Minute: "-1m", time.Minute + 100*time.Millisecond: "1m", 59*time.Minute + 59*time.Second: "59m59s",
 	} {
 		if got := command.Short(d); got != want {

@@ -50,7 +50,8 @@ func TestJobsAreReadByPages(t *testing.T) {
 				names = append(names, f[0])
 			}
 		}
-		if r.code != command.ExitOK || len(names) != tc.to-tc.from || (tc.note == "") != (r.err == "") || !strings.Contains(r.err, tc.note) {
+		if r.code != command.ExitOK || len(names) != tc.to-tc.from || (tc.note == "") != (r.err == "") ||
+			!strings.Contains(r.err, tc.note) {
 			t.Errorf("%s: %d names, %q, exit %d; want %d", tc.args, len(names), r.err, r.code, tc.to-tc.from)
 			continue
 		}
@@ -68,7 +69,8 @@ func TestJobsThatAreMissingAreNamed(t *testing.T) {
 	fake.Warnings = []string{`job "a" is damaged: do this`, `job "b" is damaged: do that`}
 	fake.Set(status.Job{Name: "whole", Queue: "default", Submitted: apitest.At(0)})
 	r := sluice(t, answering(t, fake), "", "jobs", "-o", "name")
-	if want := "sluice: job \"a\" is damaged: do this\nsluice: job \"b\" is damaged: do that\n"; r.code != command.ExitOK || !strings.Contains(r.out, "whole\n") || r.err != want {
+	if want := "sluice: job \"a\" is damaged: do this\nsluice: job \"b\" is damaged: do that\n"; r.code != command.ExitOK ||
+		!strings.Contains(r.out, "whole\n") || r.err != want {
 		t.Errorf("%+v, want %q on stderr", r, want)
 	}
 }

@@ -19,8 +19,10 @@ import (
 // TestPausingSaysWhatItCosts: a rigid job loses all it ran. Whoever sits at a terminal is asked, a script has to say --yes,
 // and nobody else's stdin is ever read.
 func TestPausingSaysWhatItCosts(t *testing.T) {
-	gang := status.Cut{Job: "gang", Token: job.Token{Epoch: 1, Seq: 4}, Kind: job.Rigid, Slice: "node-1/0/3g.40gb", Slices: 2, Ran: 133 * time.Second, AtRisk: 133 * time.Second}
-	train := status.Cut{Job: "train", Token: job.Token{Epoch: 1, Seq: 5}, Kind: job.Steps, Slice: "node-1/0/3g.40gb", Slices: 1, Range: job.Range{From: 10, To: 50}, Reported: 20, Ran: 5 * time.Minute, AtRisk: 80 * time.Second}
+	gang := status.Cut{Job: "gang", Token: job.Token{Epoch: 1, Seq: 4}, Kind: job.Rigid, Slice: "node-1/0/3g.40gb", Slices: 2,
+		Ran: 133 * time.Second, AtRisk: 133 * time.Second}
+	train := status.Cut{Job: "train", Token: job.Token{Epoch: 1, Seq: 5}, Kind: job.Steps, Slice: "node-1/0/3g.40gb", Slices: 1,
+		Range: job.Range{From: 10, To: 50}, Reported: 20, Ran: 5 * time.Minute, AtRisk: 80 * time.Second}
 	cheap, late := train, gang
 	cheap.AtRisk = 2 * time.Second
 	late.Withdrawn, late.Ran, late.AtRisk = true, 0, 0
@@ -36,9 +38,12 @@ func TestPausingSaysWhatItCosts(t *testing.T) {
 		done     bool
 	}{
 		{"nothing runs", nil, pause, false, "", command.ExitOK, nil, true},
-		{"a script, a gang", []status.Cut{gang}, pause, false, "y\n", command.ExitUsage, []string{"gang (rigid, subjob 1-4): has run 2m13s on 2 slices, and starts again from the beginning", "--yes"}, false},
-		{"a script that knows", []status.Cut{gang}, append(pause, "--yes"), false, "", command.ExitOK, []string{"starts again from the beginning"}, true},
-		{"a script, much at risk", []status.Cut{train}, pause, false, "", command.ExitUsage, []string{"train (steps, subjob 1-5): has run 5m and reported 20 of 40 units; up to 1m20s is done again"}, false},
+		{"a script, a gang", []status.Cut{gang}, pause, false, "y\n", command.ExitUsage,
+			[]string{"gang (rigid, subjob 1-4): has run 2m13s on 2 slices, and starts again from the beginning", "--yes"}, false},
+		{"a script that knows", []status.Cut{gang}, append(pause, "--yes"), false, "", command.ExitOK,
+			[]string{"starts again from the beginning"}, true},
+		{"a script, much at risk", []status.Cut{train}, pause, false, "", command.ExitUsage,
+			[]string{"train (steps, subjob 1-5): has run 5m and reported 20 of 40 units; up to 1m20s is done again"}, false},
 		{"a script, little at risk", []status.Cut{cheap}, pause, false, "", command.ExitOK, []string{"up to 2s is done again"}, true},
 		{"a script, not begun", []status.Cut{late}, pause, false, "", command.ExitOK, []string{"has not begun"}, true},
 		{"a person says yes", []status.Cut{gang}, pause, true, "y\n", command.ExitOK, []string{"[y/N]"}, true},

@@ -53,8 +53,8 @@ type Deps struct {
 	Sim func(*command.App) *cobra.Command
 	// Operator makes the command of an operator of a Kubernetes cluster; nil: this build has none.
 	Operator func(*command.App) *cobra.Command
-	// Cluster reaches the jobs of a namespace of a Kubernetes cluster: what answers the API's calls for it, and what people are told that it is; nil: this build has
-	// no Kubernetes in it. Plugin: the program runs as kubectl's, and always does that.
+	// Cluster reaches the jobs of a namespace of a Kubernetes cluster: what answers the API's calls for it, and what people are told that
+	// it is; nil: this build has no Kubernetes in it. Plugin: the program runs as kubectl's, and always does that.
 	Cluster func(w session.Where) (answers http.RoundTripper, where string, err error)
 	Plugin  bool
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
@@ -116,7 +116,8 @@ func (d *Deps) args() []string {
 
 func newApp(d Deps) *session.Session {
 	return session.New(session.Options{
-		Version: d.Version, Commit: d.Commit, In: d.In, Out: d.Out, Err: d.Err, Getenv: d.Getenv, Now: d.Now, Patience: d.Patience, Umask: d.Umask,
+		Version: d.Version, Commit: d.Commit, In: d.In, Out: d.Out, Err: d.Err, Getenv: d.Getenv, Now: d.Now, Patience: d.Patience,
+		Umask:       d.Umask,
 		Interactive: d.Interactive, Cluster: d.Cluster, Plugin: d.Plugin,
 	})
 }
@@ -139,18 +140,25 @@ func (d *Deps) root(a *session.Session) *cobra.Command {
 	root := &cobra.Command{
 		Use: "sluice", Short: "Turn leftover GPU time into finished work", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
-		Example: "  sluice up\n  sluice run --items 1000 --per-item 20ms --mem 1Gi -- ./work\n  sluice submit count.yml --wait\n  sluice jobs",
+		Example: "  sluice up\n  sluice run --items 1000 --per-item 20ms --mem 1Gi -- ./work\n  sluice submit count.yml --wait\n  " +
+			"sluice jobs",
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.Usage("%w", err) })
 	a.Flags(root)
-	root.AddGroup(&cobra.Group{ID: "jobs", Title: "Jobs:"}, &cobra.Group{ID: "slices", Title: "Slices and queues:"}, &cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "sim", Title: "Simulation:"})
+	root.AddGroup(&cobra.Group{ID: "jobs", Title: "Jobs:"}, &cobra.Group{ID: "slices", Title: "Slices and queues:"},
+		&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "sim", Title: "Simulation:"})
 	for _, g := range []struct {
 		id   string
 		cmds []*cobra.Command
 	}{
-		{"jobs", []*cobra.Command{submit.SubmitCmd(a), submit.RunCmd(a), submit.InitCmd(a), jobs.JobsCmd(a), jobs.JobCmd(a), jobs.ExplainCmd(a), logs.LogsCmd(a), logs.OutputCmd(a), jobs.WaitCmd(a), jobs.CancelCmd(a), jobs.RequeueCmd(a), jobs.DeleteCmd(a), reserve.PauseCmd(a), reserve.ResumeCmd(a), jobs.AgentCmd(a)}},
-		{"slices", []*cobra.Command{nodes.SlicesCmd(a), nodes.WindowsCmd(a), nodes.TimelineCmd(a), reserve.ReserveCmd(a), reserve.UnreserveCmd(a), reserve.UnquarantineCmd(a), jobs.QueuesCmd(a), jobs.QueueCmd(a), nodes.ZonesCmd(a), pressure.AirlockCmd(a)}},
-		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data), data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
+		{"jobs", []*cobra.Command{submit.SubmitCmd(a), submit.RunCmd(a), submit.InitCmd(a), jobs.JobsCmd(a), jobs.JobCmd(a),
+			jobs.ExplainCmd(a), logs.LogsCmd(a), logs.OutputCmd(a), jobs.WaitCmd(a), jobs.CancelCmd(a), jobs.RequeueCmd(a),
+			jobs.DeleteCmd(a), reserve.PauseCmd(a), reserve.ResumeCmd(a), jobs.AgentCmd(a)}},
+		{"slices", []*cobra.Command{nodes.SlicesCmd(a), nodes.WindowsCmd(a), nodes.TimelineCmd(a), reserve.ReserveCmd(a),
+			reserve.UnreserveCmd(a), reserve.UnquarantineCmd(a), jobs.QueuesCmd(a), jobs.QueueCmd(a), nodes.ZonesCmd(a),
+			pressure.AirlockCmd(a)}},
+		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data),
+			data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
 		{"daemon", d.operatorCmds(a)},
 		{"sim", d.simCmds(a)},
 	} {

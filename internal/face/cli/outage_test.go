@@ -129,7 +129,8 @@ func TestWaitOutlastsARestart(t *testing.T) {
 // TestAwayFromTheStart: a daemon that never answered is not waited for.
 func TestAwayFromTheStart(t *testing.T) {
 	for _, args := range [][]string{{"wait", "train"}, {"logs", "train", "-f"}, {"jobs"}} {
-		if r := sluice(t, newPlace(t).addr, "", args...); r.code != command.ExitUnavailable || !strings.Contains(r.err, "no daemon answers") {
+		if r := sluice(t, newPlace(t).addr, "", args...); r.code != command.ExitUnavailable ||
+			!strings.Contains(r.err, "no daemon answers") {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
@@ -154,7 +155,8 @@ func TestLogsFollowTheWholeJob(t *testing.T) {
 			if !slices.Equal(from.Seen, want) || from.Since != apitest.At(0) {
 				t.Errorf("comes back with %+v", from)
 			}
-			pieces = []host.LogPiece{{Token: one, Data: []byte("c\n")}, {Token: one, Over: true}, {Token: two, Data: []byte("end")}, {Token: two, Over: true}}
+			pieces = []host.LogPiece{{Token: one, Data: []byte("c\n")}, {Token: one, Over: true}, {Token: two, Data: []byte("end")},
+				{Token: two, Over: true}}
 		}
 		for _, p := range pieces {
 			if err := tell(p); err != nil {

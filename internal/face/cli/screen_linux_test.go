@@ -154,7 +154,8 @@ func TestWaitAtATerminal(t *testing.T) {
 	c := newConsole(t, 80, 24)
 	done := c.run(answering(t, fake), nil, "wait", "train")
 	c.see("\r\x1b[Ktrain  PENDING")
-	fake.Set(status.Job{Name: "train", State: job.Finished, Kind: job.Steps, Total: 9, Progress: 9, Unit: "step", Reason: "\x1b]0;evil\x07"})
+	fake.Set(status.Job{Name: "train", State: job.Finished, Kind: job.Steps, Total: 9, Progress: 9, Unit: "step",
+		Reason: "\x1b]0;evil\x07"})
 	c.ends(done, 0)
 	c.see("\r\x1b[Kjob train COMPLETED, 9/9 100% steps: ^[]0;evil^G")
 }
@@ -164,7 +165,8 @@ func TestLogsAtATerminal(t *testing.T) {
 	fake := apitest.New()
 	fake.LogText = "\x1b[2Jgone\u009b31m\rover\x9b\u202e\n"
 	addr := answering(t, fake)
-	for args, want := range map[string]string{"logs train": `^[[2Jgone\u009b31m^Mover\x9b\u202e`, "logs train --raw": "\x1b[2Jgone\u009b31m\rover\x9b\u202e"} {
+	for args, want := range map[string]string{"logs train": `^[[2Jgone\u009b31m^Mover\x9b\u202e`,
+		"logs train --raw": "\x1b[2Jgone\u009b31m\rover\x9b\u202e"} {
 		c := newConsole(t, 80, 24)
 		c.ends(c.run(addr, nil, strings.Fields(args)...), 0)
 		c.see(want)

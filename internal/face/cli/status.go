@@ -33,10 +33,14 @@ func statusCmd(a *session.Session) *cobra.Command {
 				fmt.Fprintln(a.Out, m.Node)
 				return nil
 			case "json", "yaml":
-				return a.Dump(command.Record{{Key: "version", Value: m.Version}, {Key: "commit", Value: m.Commit}, {Key: "go", Value: m.Go}, {Key: "node", Value: m.Node}, {Key: "dataDir", Value: m.DataDir},
-					{Key: "listen", Value: m.Listen}, {Key: "mechanism", Value: m.Mechanism}, {Key: "policy", Value: m.Policy}, {Key: "isolation", Value: m.Isolation}, {Key: "inventory", Value: m.Inventory},
-					{Key: "singleUser", Value: m.SingleUser}, {Key: "started", Value: show.Stamp(m.Started)}, {Key: "uptimeSeconds", Value: show.Seconds(m.Uptime)},
-					{Key: "journalBytes", Value: m.JournalBytes}, {Key: "journalSeq", Value: m.JournalSeq}, {Key: "trouble", Value: m.Trouble}, {Key: "zones", Value: m.Zones}, {Key: "nodes", Value: m.Nodes}})
+				return a.Dump(command.Record{{Key: "version", Value: m.Version}, {Key: "commit", Value: m.Commit}, {Key: "go", Value: m.Go},
+					{Key: "node", Value: m.Node}, {Key: "dataDir", Value: m.DataDir},
+					{Key: "listen", Value: m.Listen}, {Key: "mechanism", Value: m.Mechanism}, {Key: "policy", Value: m.Policy},
+					{Key: "isolation", Value: m.Isolation}, {Key: "inventory", Value: m.Inventory},
+					{Key: "singleUser", Value: m.SingleUser}, {Key: "started", Value: show.Stamp(m.Started)},
+					{Key: "uptimeSeconds", Value: show.Seconds(m.Uptime)},
+					{Key: "journalBytes", Value: m.JournalBytes}, {Key: "journalSeq", Value: m.JournalSeq},
+					{Key: "trouble", Value: m.Trouble}, {Key: "zones", Value: m.Zones}, {Key: "nodes", Value: m.Nodes}})
 			}
 			zones := ""
 			if len(m.Zones) > 1 || len(m.Nodes) > 1 {
@@ -46,9 +50,11 @@ func statusCmd(a *session.Session) *cobra.Command {
 			if m.SingleUser {
 				users = "one: subjobs run as the daemon's own user"
 			}
-			show.Lines(a, [][2]string{{"version", m.Version + " " + m.Commit + " " + m.Go}, {"node", m.Node}, {"zones", zones}, {"data", m.DataDir}, {"listens", m.Listen},
+			show.Lines(a, [][2]string{{"version", m.Version + " " + m.Commit + " " + m.Go}, {"node", m.Node}, {"zones", zones},
+				{"data", m.DataDir}, {"listens", m.Listen},
 				{"mechanism", m.Mechanism}, {"policy", m.Policy}, {"isolation", m.Isolation}, {"inventory", m.Inventory}, {"users", users},
-				{"up", command.Short(m.Uptime.AsDuration())}, {"journal", fmt.Sprintf("%s, record %d", command.Size(m.JournalBytes), m.JournalSeq)}, {"TROUBLE", m.Trouble}})
+				{"up", command.Short(m.Uptime.AsDuration())},
+				{"journal", fmt.Sprintf("%s, record %d", command.Size(m.JournalBytes), m.JournalSeq)}, {"TROUBLE", m.Trouble}})
 			return nil
 		},
 	}

@@ -46,7 +46,8 @@ func TestTheStoreCommands(t *testing.T) {
 		Digest, Name string
 		Bytes, Files int64
 	}
-	if err := json.Unmarshal([]byte(r.out), &put); err != nil || len(put.Digest) != 64 || put.Files != 3 || put.Name != "pinned/"+put.Digest {
+	if err := json.Unmarshal([]byte(r.out), &put); err != nil || len(put.Digest) != 64 || put.Files != 3 || put.Name != "pinned/"+
+		put.Digest {
 		t.Fatalf("%s: %v", r.out, err)
 	}
 	if !strings.Contains(r.err, "out is left out: it links to /etc") {
@@ -116,13 +117,16 @@ func TestTheStoreCommands(t *testing.T) {
 	if r = ok("gc", "--dry-run"); !strings.Contains(r.out, "0 of 2 objects to be removed") { // it is young
 		t.Errorf("gc says %s", r.out)
 	}
-	if r := runWith(t, nil, "store", "ls", "--data", filepath.Join(dir, "none")); r.code == 0 || !strings.Contains(r.err, "start the daemon once") {
+	if r := runWith(t, nil, "store", "ls", "--data", filepath.Join(dir, "none")); r.code == 0 ||
+		!strings.Contains(r.err, "start the daemon once") {
 		t.Errorf("a data directory without a store: %+v", r)
 	}
-	if r := runWith(t, map[string]string{"SLUICE_STORE": place}, "store", "ls", "-o", "name"); r.code != 0 || strings.Count(r.out, "\n") != 2 {
+	if r := runWith(t, map[string]string{"SLUICE_STORE": place}, "store", "ls", "-o", "name"); r.code != 0 ||
+		strings.Count(r.out, "\n") != 2 {
 		t.Errorf("by the environment: %+v", r)
 	}
-	if r := runWith(t, nil, "store", "ls", "--store", "nfs:/x"); r.code != command.ExitUsage || !strings.Contains(r.err, "path:/mnt/shared") {
+	if r := runWith(t, nil, "store", "ls", "--store", "nfs:/x"); r.code != command.ExitUsage ||
+		!strings.Contains(r.err, "path:/mnt/shared") {
 		t.Errorf("a kind that is none: %+v", r)
 	}
 	file := filepath.Join(dir, "daemon.yml")
@@ -138,6 +142,7 @@ func TestTheStoreCommands(t *testing.T) {
 func runWith(t *testing.T, env map[string]string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
-	code := Run(t.Context(), Deps{Args: args, In: strings.NewReader(""), Out: &out, Err: &errs, Getenv: func(key string) string { return env[key] }})
+	code := Run(t.Context(), Deps{Args: args, In: strings.NewReader(""), Out: &out, Err: &errs,
+		Getenv: func(key string) string { return env[key] }})
 	return result{out: out.String(), err: errs.String(), code: code}
 }

@@ -49,7 +49,8 @@ func TestSubmit(t *testing.T) {
 
 	r := sluice(t, addr, "", "submit", path("one.yml"), path("bad.yml"), path("missing.yml"))
 	if r.code != command.ExitUsage || len(fake.Calls()) > 0 || !strings.Contains(r.err, `bad.yml:3:18: metadata.name: is "Bad"`) ||
-		!strings.Contains(r.err, `spec.wordkir: unknown key; did you mean "workdir"?`) || !strings.Contains(r.err, "missing.yml: no such file") {
+		!strings.Contains(r.err, `spec.wordkir: unknown key; did you mean "workdir"?`) ||
+		!strings.Contains(r.err, "missing.yml: no such file") {
 		t.Errorf("%+v, calls %q", r, fake.Calls())
 	}
 
@@ -83,7 +84,9 @@ func TestSubmit(t *testing.T) {
 
 	before := len(fake.Calls())
 	r = sluice(t, addr, "", "submit", "--dry-run", path("one.yml"))
-	if r.code != 0 || len(fake.Calls()) != before || !strings.Contains(r.out, "one: would start in the next window\nmay start   12:01:00 to 12:02:00") || !strings.Contains(r.out, "[0,100)") {
+	if r.code != 0 || len(fake.Calls()) != before ||
+		!strings.Contains(r.out, "one: would start in the next window\nmay start   12:01:00 to 12:02:00") ||
+		!strings.Contains(r.out, "[0,100)") {
 		t.Errorf("%+v", r)
 	}
 	r = sluice(t, addr, "", "submit", "--dry-run", "-o", "json", path("two.yml"))
@@ -120,7 +123,8 @@ func TestOutputAndLogs(t *testing.T) {
 	fake := apitest.New()
 	fake.LogText = "\x00\xff raw \n"
 	dir := clitest.Tree(t, map[string]string{"x": "one\n", "y": "two"})
-	fake.OutputList = []status.Output{{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: dir, Files: []string{"x", "y"}, Bytes: 7}}
+	fake.OutputList = []status.Output{{Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, Path: dir, Files: []string{"x", "y"},
+		Bytes: 7}}
 	addr := answering(t, fake)
 	if r := sluice(t, addr, "", "logs", "train"); r.code != 0 || r.out != fake.LogText {
 		t.Errorf("%+v", r)
@@ -128,7 +132,8 @@ func TestOutputAndLogs(t *testing.T) {
 	if r := sluice(t, addr, "", "output", "train", "--cat"); r.code != 0 || r.out != "one\ntwo" {
 		t.Errorf("%+v", r)
 	}
-	if r := sluice(t, addr, "", "output", "train", "--cat", "--subjob", "3-3"); r.code != command.ExitFailed || !strings.Contains(r.err, "no committed subjob 3-3") {
+	if r := sluice(t, addr, "", "output", "train", "--cat", "--subjob", "3-3"); r.code != command.ExitFailed ||
+		!strings.Contains(r.err, "no committed subjob 3-3") {
 		t.Errorf("%+v", r)
 	}
 	if r := sluice(t, addr, "", "logs", "nobody"); r.code != command.ExitFailed || !strings.Contains(r.err, "there is no job nobody") {
@@ -151,7 +156,8 @@ func TestTheLastLinesOfALog(t *testing.T) {
 	for args, want := range map[string]string{
 		"-n 2": "three\nfo", "--tail 1": "fo", "-n 0": "", "-n 9": fake.LogText, "-n 2 --subjob 1-42 -f": "three\nfour\n",
 		"-f -n 2": "1-42 | three\n1-42 | four\n", "-f -n 0": "1-42 | ur\n",
-		"-n 2 -o json": `{"subjob":"1-42","stream":"stdout","line":"three"}` + "\n" + `{"subjob":"1-42","stream":"stdout","line":"fo"}` + "\n",
+		"-n 2 -o json": `{"subjob":"1-42","stream":"stdout","line":"three"}` + "\n" + `{"subjob":"1-42","stream":"stdout","line":"fo"}` +
+			"\n",
 	} {
 		if r := sluice(t, addr, "", append([]string{"logs", "train"}, strings.Fields(args)...)...); r.code != 0 || r.out != want {
 			t.Errorf("logs %s: %+v, want %q", args, r, want)
@@ -207,7 +213,8 @@ func TestNoDaemon(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--server", free}, command.ExitUnavailable, "no daemon answers at " + free + ": start one with `sluice up`, or name another with --server"},
+		{[]string{"--server", free}, command.ExitUnavailable, "no daemon answers at " + free +
+			": start one with `sluice up`, or name another with --server"},
 		{[]string{"--server", "nowhere"}, command.ExitUsage, "is no address"},
 		{[]string{"--server", "ftp://x:1"}, command.ExitUsage, "is no address"},
 		{[]string{"--server", "http://gpu.example:1", "--token", "t"}, command.ExitUsage, "not sent in the clear"},
@@ -250,7 +257,8 @@ func TestRetry(t *testing.T) {
 // TestUp: the daemon starts, serves, sets its queues, and ends in order when told.
 func TestUp(t *testing.T) {
 	fake := apitest.New()
-	dir := clitest.Tree(t, map[string]string{"queues.yml": "queues: [{name: lab, weight: 3}]", "bad.yml": "queues: [{name: lab, wieght: 3}]"})
+	dir := clitest.Tree(t, map[string]string{"queues.yml": "queues: [{name: lab, weight: 3}]", "bad.yml": "queues: [{name: lab, wieght: " +
+		"3}]"})
 	var events []string
 	opened := func(err error) func(context.Context, daemon.Options) (*daemon.Daemon, error) {
 		return func(_ context.Context, o daemon.Options) (*daemon.Daemon, error) {
@@ -267,7 +275,8 @@ func TestUp(t *testing.T) {
 			}, nil
 		}
 	}
-	up := func(ctx context.Context, out io.Writer, open func(context.Context, daemon.Options) (*daemon.Daemon, error), args ...string) (int, string) {
+	up := func(ctx context.Context, out io.Writer, open func(context.Context, daemon.Options) (*daemon.Daemon, error), args ...string) (int,
+		string) {
 		var errs bytes.Buffer
 		code := Run(ctx, Deps{
 			Version: "v1", Args: append([]string{"up", "--data", "d", "--listen", "127.0.0.1:0"}, args...), Out: out, Err: &errs,
@@ -290,13 +299,15 @@ func TestUp(t *testing.T) {
 	}()
 	code, said := up(ctx, w, opened(nil), "--gpus", "sim", "--policy", "fifo", "--config", filepath.Join(dir, "queues.yml"))
 	w.Close()
-	if code != 0 || fmt.Sprint(events) != "[open sim fifo 1h0m0s close]" || !strings.Contains(fmt.Sprint(fake.Calls()), "queue {Name:lab Weight:3") {
+	if code != 0 || fmt.Sprint(events) != "[open sim fifo 1h0m0s close]" ||
+		!strings.Contains(fmt.Sprint(fake.Calls()), "queue {Name:lab Weight:3") {
 		t.Errorf("exit %d %s, events %q, calls %q", code, said, events, fake.Calls())
 	}
 
 	events = nil
 	broken := errkind.Errorf(errkind.Corrupt, "record 7 is damaged")
-	if code, said := up(t.Context(), io.Discard, opened(broken)); code != command.ExitFailed || !strings.Contains(said, "record 7 is damaged") || len(events) != 2 {
+	if code, said := up(t.Context(), io.Discard, opened(broken)); code != command.ExitFailed ||
+		!strings.Contains(said, "record 7 is damaged") || len(events) != 2 {
 		t.Errorf("a daemon that stops by itself: exit %d %s, events %q", code, said, events)
 	}
 	for _, c := range []struct {
@@ -320,15 +331,19 @@ func TestRun(t *testing.T) {
 	addr := answering(t, fake)
 	dir := clitest.Tree(t, map[string]string{"work.sh": "#!/bin/sh"})
 	t.Chdir(dir)
-	r := sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "one", "--detach", "-o", "name", "--", "work", "--items", "3")
+	r := sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "one", "--detach", "-o", "name", "--",
+		"work", "--items", "3")
 	if r.code != 0 || r.out != "one\n" || fake.Snapshot() != nil {
 		t.Errorf("%+v, %d bytes along", r, len(fake.Snapshot()))
 	}
-	r = sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "two", "--dir", ".", "--timeout", "1ms", "--quiet", "./work.sh")
-	if got := clitest.Entries(t, fake.Snapshot()); r.code != command.ExitTimeout || !slices.Equal(got, []string{"0 600 work.sh #!/bin/sh"}) {
+	r = sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "two", "--dir", ".", "--timeout", "1ms",
+		"--quiet", "./work.sh")
+	if got := clitest.Entries(t, fake.Snapshot()); r.code != command.ExitTimeout ||
+		!slices.Equal(got, []string{"0 600 work.sh #!/bin/sh"}) {
 		t.Errorf("%+v, %q along", r, got)
 	}
-	if j, err := fake.Job(t.Context(), "one"); err != nil || !slices.Equal(j.Spec.Launch.Command, []string{"work", "--items", "3"}) || j.Spec.Total != 10 {
+	if j, err := fake.Job(t.Context(), "one"); err != nil || !slices.Equal(j.Spec.Launch.Command, []string{"work", "--items", "3"}) ||
+		j.Spec.Total != 10 {
 		t.Errorf("%+v, %v", j.Spec, err)
 	}
 }

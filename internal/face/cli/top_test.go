@@ -16,7 +16,8 @@ import (
 func TestTopWithoutATerminal(t *testing.T) {
 	addr := answering(t, apitest.New())
 	r := sluice(t, addr, "", "top")
-	if r.code != 0 || strings.Contains(r.out, "\x1b") || !strings.Contains(r.out, "count-words") || !strings.Contains(r.out, "1 of 1 busy") {
+	if r.code != 0 || strings.Contains(r.out, "\x1b") || !strings.Contains(r.out, "count-words") ||
+		!strings.Contains(r.out, "1 of 1 busy") {
 		t.Errorf("%+v", r)
 	}
 	r = sluice(t, addr, "", "top", "-o", "json")
@@ -37,9 +38,10 @@ func TestWatchWithoutATerminal(t *testing.T) {
 	var out, errs safe
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(ctx, Deps{Args: []string{"jobs", "--watch", "--every", "100ms"}, Out: &out, Err: &errs, Now: apitest.Now, Patience: -1, Getenv: func(k string) string {
-			return map[string]string{"SLUICE_SERVER": addr}[k]
-		}})
+		done <- Run(ctx, Deps{Args: []string{"jobs", "--watch", "--every", "100ms"}, Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
+			Getenv: func(k string) string {
+				return map[string]string{"SLUICE_SERVER": addr}[k]
+			}})
 	}()
 	eventually(t, "the list is there", func() bool { return strings.Contains(out.String(), "count-words") })
 	time.Sleep(300 * time.Millisecond) // looks that find nothing new

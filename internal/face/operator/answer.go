@@ -56,7 +56,8 @@ func (d *desk) answer(ctx context.Context, o *object) (map[string]any, error) {
 func inJSON(m proto.Message) (map[string]any, error) {
 	text, err := protojson.Marshal(m)
 	if err == nil && len(text) > longestAnswer {
-		err = errkind.Errorf(errkind.Exhausted, "the answer has %d bytes, and an object of the cluster at most %d: ask beside the operator", len(text), longestAnswer)
+		err = errkind.Errorf(errkind.Exhausted, "the answer has %d bytes, and an object of the cluster at most %d: ask beside the operator",
+			len(text), longestAnswer)
 	}
 	return map[string]any{"answer": string(text)}, err
 }
@@ -95,7 +96,8 @@ func (d *desk) dryRun(ctx context.Context, o *object) (map[string]any, error) {
 	return inJSON(m)
 }
 
-// upload lends a place for an object that is not stored, and turns what was sent into that object. It is unnamed: a job has to name it within the hour.
+// upload lends a place for an object that is not stored, and turns what was sent into that object. It is unnamed: a job has to name it
+// within the hour.
 func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	if d.store == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "the operator's store lends no places to upload to")
@@ -117,7 +119,8 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 		case failed != nil:
 			return nil, failed
 		case n != want:
-			return nil, errors.Join(errkind.Errorf(errkind.Invalid, "%d bytes were written, and the request says %d", n, want), d.store.Drop(ctx, d.place(o)))
+			return nil, errors.Join(errkind.Errorf(errkind.Invalid, "%d bytes were written, and the request says %d", n, want),
+				d.store.Drop(ctx, d.place(o)))
 		}
 		_, err = d.store.Adopt(ctx, d.place(o), digest)
 		return map[string]any{"url": nil}, err
@@ -126,7 +129,8 @@ func (d *desk) upload(ctx context.Context, o *object) (map[string]any, error) {
 	return map[string]any{"url": url}, err
 }
 
-// discreet makes an explanation fit for one namespace: other namespaces' jobs are not named, and of slices that are alike to the job only one is listed.
+// discreet makes an explanation fit for one namespace: other namespaces' jobs are not named, and of slices that are alike to the job only
+// one is listed.
 func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 	theirs := map[string]bool{}
 	hide := func(id *job.ID) {

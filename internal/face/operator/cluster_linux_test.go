@@ -19,8 +19,9 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// TestFromTheChartToAFinishedJob: what the chart makes is applied, and the operator works under the account that it has from there, and under no other; the cluster's
-// scheduler binds its Pods to a machine whose kubelet runs them as processes. So what it needs it may do: a call that is refused fails the job.
+// TestFromTheChartToAFinishedJob: what the chart makes is applied, and the operator works under the account that it has from there, and
+// under no other; the cluster's scheduler binds its Pods to a machine whose kubelet runs them as processes. So what it needs it may do: a
+// call that is refused fails the job.
 func TestFromTheChartToAFinishedJob(t *testing.T) {
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
 	s := newSite(t, p)
@@ -38,7 +39,8 @@ func TestFromTheChartToAFinishedJob(t *testing.T) {
 	w := podtest.NewWorld(t, p.Client(), "sluice", s.ns, map[string]int64{"nvidia.com/mig-1g.10gb": 2})
 	s.begin(t, "a", func(o *operator.Options) {
 		o.Name, o.Namespace, o.Watch = "sluice", release, ""
-		o.Cluster.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + release + ":sluice", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+		o.Cluster.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + release + ":sluice",
+			Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 		o.Parts = operator.Kinds{Store: w.Store, ShimImage: "sluice"}.Parts(o)
 	}).works(t)
 
@@ -47,8 +49,10 @@ func TestFromTheChartToAFinishedJob(t *testing.T) {
 		return strings.Replace(items(name, 40, "100ms", "grace: 1s"), `command: [sh, -c, "./count.sh"]`, script, 1)
 	}
 	s.apply(t, job("early"))
-	s.until(t, "early", "waits, for there is nothing to run on", func(x seen) bool { return strings.Contains(x.Reason, "no slice is usable") })
-	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
+	s.until(t, "early", "waits, for there is nothing to run on",
+		func(x seen) bool { return strings.Contains(x.Reason, "no slice is usable") })
+	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: "+
+		"nvidia.com/mig-1g.10gb}]}\n")
 	s.apply(t, job("late"))
 	for _, name := range []string{"early", "late"} {
 		if got := s.until(t, name, "is done", done); got.Progress != "40/40" || got.State != "COMPLETED" {

@@ -77,17 +77,22 @@ serves /healthz, /readyz and /metrics, and nothing of jobs.`,
 		},
 	}
 	p := c.Flags()
-	p.StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster, as kubectl reads it (default: the Pod's own account, KUBECONFIG, ~/.kube/config)")
+	p.StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster, as kubectl reads it (default: the Pod's own account, KUBECONFIG, "+
+		"~/.kube/config)")
 	p.StringVar(&f.context, "context", "", "which context of that file (default: its current one)")
 	p.StringVar(&o.Watch, "namespace", "", "take jobs of this namespace alone (default: of all)")
-	p.StringSliceVar(&o.JobNamespaces, "job-namespaces", nil, "the namespaces that it may write Pods in, by its roles; jobs of others are refused (default: all)")
+	p.StringSliceVar(&o.JobNamespaces, "job-namespaces", nil,
+		"the namespaces that it may write Pods in, by its roles; jobs of others are refused (default: all)")
 	p.StringVar(&o.Namespace, "operator-namespace", "", "where the operator's lease is (default: POD_NAMESPACE, or the Pod's own)")
-	p.StringVar(&o.Name, "name", "sluice", "what this operator is called: two of one name don't work at once, and each of several in a cluster needs its own")
+	p.StringVar(&o.Name, "name", "sluice", "what this operator is called: two of one name don't work at once, and each of several in a "+
+		"cluster needs its own")
 	p.StringVar(&o.DataDir, "data-dir", "/var/lib/sluice", "the directory for everything durable, on a volume")
-	p.BoolVar(&o.NewJournal, "new-journal", false, "begin with an empty journal though Pods or Jobs say that there was one: what runs is ended, and jobs that are not over begin anew")
+	p.BoolVar(&o.NewJournal, "new-journal", false, "begin with an empty journal though Pods or Jobs say that there was one: what runs "+
+		"is ended, and jobs that are not over begin anew")
 	p.StringVar(&f.store, "store", "", "where work directories, outputs and checkpoints lie, such as s3://BUCKET?endpoint=URL")
 	p.StringVar(&f.shim, "shim-image", "", "an image with /sluice-shim, such as this operator's own")
-	p.StringVar(&f.requests, "pod-requests", "cpu=100m,memory=128Mi", "what each subjob's Pod asks for beside its device: cpu, memory, ephemeral-storage; empty: nothing")
+	p.StringVar(&f.requests, "pod-requests", "cpu=100m,memory=128Mi",
+		"what each subjob's Pod asks for beside its device: cpu, memory, ephemeral-storage; empty: nothing")
 	p.StringVar(&f.limits, "pod-limits", "", "what a subjob's Pod may take of these; empty: as much as there is")
 	p.StringVar(&o.Listen, "listen", "127.0.0.1:7117", "the address of the API, of this machine alone")
 	p.StringVar(&o.Health, "health", ":8080", "the address of health and metrics")
@@ -162,15 +167,16 @@ func start(ctx context.Context, run *command.App, d Deps, o Options, f flags) (e
 func reach(f flags) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Invalid, "--kubeconfig: %w", err)
 	}
 	return Client(c), nil
 }
 
-// Client sets a configuration up for an operator's clients, and returns it: no rate limit, and protobuf, which costs the API server less than JSON for each Pod and each of its
-// watchers. Dynamic clients use JSON regardless, as custom resources need.
+// Client sets a configuration up for an operator's clients, and returns it: no rate limit, and protobuf, which costs the API server less
+// than JSON for each Pod and each of its watchers. Dynamic clients use JSON regardless, as custom resources need.
 func Client(c *rest.Config) *rest.Config {
 	c.QPS, c.UserAgent = -1, "sluice-operator"
 	c.ContentType, c.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
@@ -186,8 +192,8 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-// identity names this process in the lease. In a Pod (POD_UID) it is the Pod's UID, so that a restarted container has its lease at once: a kubelet starts a container only
-// after the last one has ended.
+// identity names this process in the lease. In a Pod (POD_UID) it is the Pod's UID, so that a restarted container has its lease at once: a
+// kubelet starts a container only after the last one has ended.
 func identity(getenv func(string) string) (string, error) {
 	host, err := os.Hostname()
 	if uid := getenv("POD_UID"); uid != "" {

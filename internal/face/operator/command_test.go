@@ -11,7 +11,8 @@ import (
 	"sluice.dev/sluice/internal/edge/store/s3"
 )
 
-// TestAPodKeepsItsIdentity: an operator whose container is started anew has its lease again at once, and no two processes elsewhere take each other for themselves.
+// TestAPodKeepsItsIdentity: an operator whose container is started anew has its lease again at once, and no two processes elsewhere take
+// each other for themselves.
 func TestAPodKeepsItsIdentity(t *testing.T) {
 	in := func(uid string) string {
 		id, err := identity(func(key string) string { return map[string]string{"POD_UID": uid}[key] })

@@ -83,7 +83,8 @@ func completed(j *status.Job) verdict {
 	if j.State == job.Finished {
 		return verdict{status: metav1.ConditionTrue, reason: "Complete", message: j.Reason}
 	}
-	return verdict{status: metav1.ConditionFalse, reason: "NotComplete", message: fmt.Sprintf("%d of %d are committed", j.Progress, j.Total)}
+	return verdict{status: metav1.ConditionFalse, reason: "NotComplete", message: fmt.Sprintf("%d of %d are committed", j.Progress,
+		j.Total)}
 }
 
 func hasFailed(j *status.Job) verdict {
@@ -96,7 +97,8 @@ func hasFailed(j *status.Job) verdict {
 
 // condition builds a condition; lastTransitionTime changes only with its status.
 func condition(kind string, v verdict, old []metav1.Condition) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: v.generation, LastTransitionTime: metav1.Now().Rfc3339Copy()}
+	c := metav1.Condition{Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: v.generation,
+		LastTransitionTime: metav1.Now().Rfc3339Copy()}
 	if len(c.Message) > longestMessage {
 		c.Message = strings.ToValidUTF8(c.Message[:longestMessage-3], "") + "..."
 	}

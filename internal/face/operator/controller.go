@@ -47,7 +47,8 @@ const (
 	between = time.Second
 	// resync is how often every object is reconciled, even without an event.
 	resync = 10 * time.Minute
-	// askAgain is when a job is offered again that was refused for a cause that may pass (no slice that fits, no such queue); it doubles up to resync.
+	// askAgain is when a job is offered again that was refused for a cause that may pass (no slice that fits, no such queue); it doubles
+	// up to resync.
 	askAgain = 30 * time.Second
 	// allQueues is the work item that reconciles all queues; no job has that key.
 	allQueues = "queues"
@@ -68,7 +69,8 @@ type daemon interface {
 	Changes() (*host.Changes, func())
 }
 
-// controller reconciles objects with the daemon: objects are the desired state, the daemon is the actual one. The controller itself holds soft state only.
+// controller reconciles objects with the daemon: objects are the desired state, the daemon is the actual one. The controller itself holds
+// soft state only.
 type controller struct {
 	daemon daemon
 	client dynamic.Interface
@@ -109,12 +111,15 @@ type seen struct {
 }
 
 // newController makes a controller for objects of one namespace, or of all if it is empty.
-func newController(d daemon, client dynamic.Interface, events record.EventRecorder, name, namespace string, offered offers, log *slog.Logger) *controller {
+func newController(d daemon, client dynamic.Interface, events record.EventRecorder, name, namespace string, offered offers,
+	log *slog.Logger) *controller {
 	own := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, namespace, nil)
 	all := dynamicinformer.NewDynamicSharedInformerFactory(client, resync)
 	return &controller{
-		daemon: d, client: client, events: events, log: log, name: name, namespace: namespace, jobs: own.ForResource(jobs).Informer(), queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offers: offered,
-		work: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, time.Minute)),
+		daemon: d, client: client, events: events, log: log, name: name, namespace: namespace, jobs: own.ForResource(jobs).Informer(),
+		queues: all.ForResource(queues).Informer(), pools: all.ForResource(slicePools).Informer(), offers: offered,
+		work: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond,
+			time.Minute)),
 		seen: map[string]*seen{},
 	}
 }
@@ -128,9 +133,11 @@ func (c *controller) run(ctx context.Context) error {
 	}
 	again := func(any) { c.work.Add(allQueues) }
 	_, err1 := c.jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }, DeleteFunc: add})
-	_, err2 := c.queues.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: again, UpdateFunc: func(_, o any) { again(o) }, DeleteFunc: again})
+	_, err2 := c.queues.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: again, UpdateFunc: func(_, o any) { again(o) },
+		DeleteFunc: again})
 	look := func(any) { c.work.AddAfter(allPools, gather) }
-	_, err3 := c.pools.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) }, DeleteFunc: look})
+	_, err3 := c.pools.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) },
+		DeleteFunc: look})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}

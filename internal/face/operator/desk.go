@@ -40,8 +40,8 @@ const (
 	longestAnswer = 512 << 10
 )
 
-// desk answers Requests. Whoever may create one in a namespace may ask about that namespace's jobs; the API server has authorized it. All state is soft: an unanswered
-// Request is answered by the next process. Of several operators the first to answer has it.
+// desk answers Requests. Whoever may create one in a namespace may ask about that namespace's jobs; the API server has authorized it. All
+// state is soft: an unanswered Request is answered by the next process. Of several operators the first to answer has it.
 type desk struct {
 	service api.Service
 	// store lends places for uploads; nil: uploads are not possible.
@@ -62,7 +62,8 @@ func newDesk(s api.Service, lender store.Lender, admitted func(namespace, queue 
 	return &desk{
 		service: s, store: lender, admitted: admitted, client: client, log: o.Log, operator: o.Name,
 		asked: dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, resync, o.Watch, nil).ForResource(requests).Informer(),
-		work:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, time.Minute)),
+		work: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond,
+			time.Minute)),
 	}
 }
 
@@ -81,7 +82,8 @@ func (d *desk) run(ctx context.Context) error {
 			d.work.Add(placeKey + d.place(o))
 		}
 	}
-	if _, err := d.asked.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }, DeleteFunc: gone}); err != nil {
+	if _, err := d.asked.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) },
+		DeleteFunc: gone}); err != nil {
 		return err
 	}
 	var done sync.WaitGroup
@@ -129,7 +131,8 @@ func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 	}
 	who, _, _ := unstructured.NestedString(o.Object, "status", "operator")
 	left := lingers - time.Since(o.GetCreationTimestamp().Time)
-	if named := ask(o, "operator"); who != "" && who != d.operator || who == "" && named != "" && named != d.operator { // another operator's
+	// another operator's
+	if named := ask(o, "operator"); who != "" && who != d.operator || who == "" && named != "" && named != d.operator {
 		if left += lingers; left > 0 { // unless that operator is gone for good
 			return left, nil
 		}
@@ -150,12 +153,16 @@ func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 	if err != nil {
 		said, v = map[string]any{}, no(o.GetGeneration(), KindWord(errkind.Of(err)), err.Error())
 	}
-	said["operator"], said["observedGeneration"], said["conditions"] = d.operator, o.GetGeneration(), plain([]metav1.Condition{condition(answered, v, nil)})
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "resourceVersion": o.GetResourceVersion()}, "status": said}) // the version lets only one operator answer
+	said["operator"], said["observedGeneration"], said["conditions"] = d.operator, o.GetGeneration(),
+		plain([]metav1.Condition{condition(answered, v, nil)})
+	// the version lets only one operator answer
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "resourceVersion": o.GetResourceVersion()},
+		"status": said})
 	if err != nil {
 		return 0, err
 	}
-	_, err = d.client.Resource(requests).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	_, err = d.client.Resource(requests).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: manager}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // deleted, or changed and so to be seen again
 		return 0, nil
 	}
@@ -165,7 +172,8 @@ func (d *desk) turn(ctx context.Context, key string) (time.Duration, error) {
 // remove deletes a Request that its client has left.
 func (d *desk) remove(ctx context.Context, o *object) error {
 	uid := o.GetUID()
-	err := d.client.Resource(requests).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	err := d.client.Resource(requests).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(),
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

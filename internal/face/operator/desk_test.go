@@ -47,15 +47,19 @@ func TestRequestsAreAnsweredOrRemoved(t *testing.T) {
 	const digest = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
 	upload := map[string]any{"ask": "Upload", "digest": digest, "bytes": int64(3)}
 	sent := map[string]any{"ask": "Upload", "digest": digest, "bytes": int64(3), "sent": true}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{requests: "RequestList"},
-		requestObject("unknown", 0, map[string]any{"ask": "Explain", "job": "nobody"}), requestObject("newer", 0, map[string]any{"ask": "Dance", "job": "x"}),
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{requests: "RequestList"},
+		requestObject("unknown", 0, map[string]any{"ask": "Explain", "job": "nobody"}),
+		requestObject("newer", 0, map[string]any{"ask": "Dance", "job": "x"}),
 		requestObject("upload", 0, upload), requestObject("nothing-sent", 0, sent), requestObject("old", 2*lingers, upload),
 		requestObject("others", lingers+lingers/2, map[string]any{"ask": "Explain", "job": "x", "operator": "east"}))
-	d := newDesk(apitest.New(), lent, func(string, string) error { return nil }, client, &Options{Name: "main", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	d := newDesk(apitest.New(), lent, func(string, string) error { return nil }, client,
+		&Options{Name: "main", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- d.run(ctx) }()
-	for name, want := range map[string]string{"unknown": "False NotFound", "newer": "False Unsupported", "upload": "True Answered", "nothing-sent": "False NotFound"} {
+	for name, want := range map[string]string{"unknown": "False NotFound", "newer": "False Unsupported", "upload": "True Answered",
+		"nothing-sent": "False NotFound"} {
 		var got string
 		for got == "" {
 			o, err := client.Resource(requests).Namespace("team-a").Get(ctx, name, metav1.GetOptions{})
@@ -80,7 +84,8 @@ func TestRequestsAreAnsweredOrRemoved(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if o, err := client.Resource(requests).Namespace("team-a").Get(ctx, "others", metav1.GetOptions{}); err != nil || len(conditionsOf(o)) > 0 {
+	if o, err := client.Resource(requests).Namespace("team-a").Get(ctx, "others", metav1.GetOptions{}); err != nil ||
+		len(conditionsOf(o)) > 0 {
 		t.Errorf("another operator's: %v, %v", o, err)
 	}
 	cancel()
@@ -105,9 +110,10 @@ func TestKindsHaveWords(t *testing.T) {
 func TestAnExplanationNamesNobodyElsesJobs(t *testing.T) {
 	e := status.Explanation{
 		Prospect: "it lost to team-b.secret of queue q: team-b.secret team-b.secret, and team-b.secret-2; team-a.mine went before",
-		Summary:  "stopped: time taken (reclaim) by pod team-b/train-0", Reasons: []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
-		Losses:  []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
-		Endured: []status.AirlockStep{{Spared: "job", Below: "job is worth more"}},
+		Summary:  "stopped: time taken (reclaim) by pod team-b/train-0",
+		Reasons:  []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
+		Losses:   []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
+		Endured:  []status.AirlockStep{{Spared: "job", Below: "job is worth more"}},
 	}
 	e.Job.Reason, e.Job.Name = "time taken (reclaim) by pod team-b/train-0", "team-a.mine"
 	e.Rank.Place, e.Rank.Latest.Winner = 1, "team-b.secret"
@@ -116,14 +122,17 @@ func TestAnExplanationNamesNobodyElsesJobs(t *testing.T) {
 	}
 	m := discreet(&e, "team-a")
 	text, err := protojson.Marshal(m)
-	if err != nil || strings.Contains(string(text), "team-b") || strings.Contains(string(text), "team-c") || strings.Contains(m.Endured[0].Below, "job is") {
+	if err != nil || strings.Contains(string(text), "team-b") || strings.Contains(string(text), "team-c") ||
+		strings.Contains(m.Endured[0].Below, "job is") {
 		t.Errorf("%s, %v", text, err)
 	}
 	const another = cluster.Another
-	if m.Prospect != "it lost to "+another+" of queue q: "+another+" "+another+", and "+another+"; team-a.mine went before" || m.Job.Name != "team-a.mine" {
+	if m.Prospect != "it lost to "+another+" of queue q: "+another+" "+another+", and "+another+"; team-a.mine went before" ||
+		m.Job.Name != "team-a.mine" {
 		t.Errorf("%s", m.Prospect)
 	}
-	if m.Losses[0].Winner != another || m.Losses[1].Winner != "team-a.mine" || m.Losses[3].Winner != "" || m.Rank.Latest.Winner != another || m.Endured[0].Spared != another {
+	if m.Losses[0].Winner != another || m.Losses[1].Winner != "team-a.mine" || m.Losses[3].Winner != "" ||
+		m.Rank.Latest.Winner != another || m.Endured[0].Spared != another {
 		t.Errorf("%+v", m)
 	}
 	if len(m.Slices) != 2 || m.Slices[0].Slice != "a/1" || m.Slices[1].Slice != "b/1" {

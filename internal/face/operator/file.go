@@ -22,7 +22,8 @@ import (
 // FileOf is an object as the file that a person would have written, without what Kubernetes added.
 func FileOf(o *unstructured.Unstructured) []byte {
 	data, err := json.Marshal(map[string]any{
-		"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": map[string]any{"name": o.GetName()}, "spec": written(o.Object["spec"]),
+		"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": map[string]any{"name": o.GetName()},
+		"spec": written(o.Object["spec"]),
 	})
 	if err != nil {
 		panic(err) // it was decoded from JSON
@@ -30,7 +31,8 @@ func FileOf(o *unstructured.Unstructured) []byte {
 	return data
 }
 
-// written is a value as in a file. Fractions are written in digits: JSON uses exponents for small ones, which the exact parser of job files refuses.
+// written is a value as in a file. Fractions are written in digits: JSON uses exponents for small ones, which the exact parser of job
+// files refuses.
 func written(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -67,7 +69,9 @@ func parseJob(o *unstructured.Unstructured, before bool) (config.Job, error) {
 		return config.Job{}, err
 	}
 	if j.Workdir != "" && j.Stored() == "" {
-		return config.Job{}, errkind.Errorf(errkind.Invalid, "spec.workdir: %q is a path of your own machine: put the directory into the operator's store (sluice store put) and write store://DIGEST", j.Workdir)
+		return config.Job{}, errkind.Errorf(errkind.Invalid,
+			"spec.workdir: %q is a path of your own machine: put the directory into the operator's store (sluice store put) and write "+
+				"store://DIGEST", j.Workdir)
 	}
 	j.Spec.Name = cluster.JobID(o.GetNamespace(), o.GetName())
 	return j, nil
@@ -83,7 +87,8 @@ func startable(s *job.Spec) error {
 		errs = append(errs, fmt.Errorf("spec.rigid.slices: is %d: a subjob is one Pod with one slice; want 1", s.Slices))
 	}
 	if s.Launch.OutputLimit > store.MaxLent {
-		errs = append(errs, fmt.Errorf("spec.limits.output: is %d bytes: a Pod stores what it leaves by a URL, which takes at most %d; want 5Gi or less", s.Launch.OutputLimit, int64(store.MaxLent)))
+		errs = append(errs, fmt.Errorf("spec.limits.output: is %d bytes: a Pod stores what it leaves by a URL, which takes at most %d; "+
+			"want 5Gi or less", s.Launch.OutputLimit, int64(store.MaxLent)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)

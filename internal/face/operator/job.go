@@ -120,7 +120,8 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 
 // settled reports whether only a change of the object can change its verdict.
 func (s *seen) settled(generation int64) bool {
-	return s.verdict.generation == generation && (s.verdict.status == metav1.ConditionTrue || s.verdict.reason == invalid || s.verdict.reason == changed)
+	return s.verdict.generation == generation && (s.verdict.status == metav1.ConditionTrue || s.verdict.reason == invalid ||
+		s.verdict.reason == changed)
 }
 
 // over reports whether an object's conditions say that its job is over.
@@ -137,8 +138,8 @@ const (
 	welcome = "its pieces are cut to fit what is left over, as it comes"
 )
 
-// offer submits an object's job. Object UID and generation identify the request, so that another process may repeat it. A refusal is returned as a verdict; an error says
-// nothing about the job.
+// offer submits an object's job. Object UID and generation identify the request, so that another process may repeat it. A refusal is
+// returned as a verdict; an error says nothing about the job.
 func (c *controller) offer(ctx context.Context, id job.ID, o *object, ours, known bool) (verdict, error) {
 	generation := o.GetGeneration()
 	j, err := parseJob(o, ours || known)
@@ -160,11 +161,12 @@ func (c *controller) offer(ctx context.Context, id job.ID, o *object, ours, know
 
 // submit passes an object's job to the daemon.
 func (c *controller) submit(ctx context.Context, o *object, j config.Job, replace bool) host.Outcome {
-	return c.daemon.SubmitAll(ctx, []host.Submission{{Request: request(o, "submit"), Spec: j.Spec, Workdir: j.Stored(), Replace: replace}}, nil)[0]
+	return c.daemon.SubmitAll(ctx, []host.Submission{{Request: request(o, "submit"), Spec: j.Spec, Workdir: j.Stored(), Replace: replace}},
+		nil)[0]
 }
 
-// offerAnew offers a job whose name the daemon already has: either our own submission, made before a crash, or the job of an object that was deleted while no operator ran,
-// which makes way.
+// offerAnew offers a job whose name the daemon already has: either our own submission, made before a crash, or the job of an object that
+// was deleted while no operator ran, which makes way.
 func (c *controller) offerAnew(ctx context.Context, id job.ID, o *object, j config.Job) (verdict, error) {
 	out := c.submit(ctx, o, j, false)
 	if errkind.Of(out.Err) != errkind.Exists {
@@ -184,7 +186,8 @@ func (c *controller) answered(generation int64, out host.Outcome) (verdict, erro
 	case kind == errkind.Unavailable || kind == errkind.Unknown:
 		return verdict{}, out.Err
 	case kind == errkind.Exists:
-		return no(generation, changed, "a job can't be changed once it was accepted, and goes on as it was: put spec back, or delete it and apply it again"), nil
+		return no(generation, changed, "a job can't be changed once it was accepted, and goes on as it was: put spec back, or delete it "+
+			"and apply it again"), nil
 	default:
 		word := kind.String()
 		return no(generation, "Refused", word+": "+out.Err.Error()), nil
@@ -211,7 +214,8 @@ func (c *controller) standing(ctx context.Context, id job.ID) (status.Job, bool,
 	return list[0], true, nil
 }
 
-// leave ends a job whose object is being deleted (o), or is gone or another operator's (nil): the job is cancelled and deleted from the daemon, and then the object is released.
+// leave ends a job whose object is being deleted (o), or is gone or another operator's (nil): the job is cancelled and deleted from the
+// daemon, and then the object is released.
 func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
 	if o != nil && !slices.Contains(o.GetFinalizers(), holding) {
 		return 0, nil // only others' finalizers are left
@@ -225,7 +229,8 @@ func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Dura
 		if o != nil {
 			name = string(o.GetUID())
 		}
-		if err := c.daemon.Cancel(ctx, name+".cancel", id); err != nil && errkind.Of(err) != errkind.Conflict && errkind.Of(err) != errkind.NotFound {
+		if err := c.daemon.Cancel(ctx, name+".cancel", id); err != nil && errkind.Of(err) != errkind.Conflict &&
+			errkind.Of(err) != errkind.NotFound {
 			return 0, err
 		}
 		switch err := c.daemon.Delete(ctx, "", id); errkind.Of(err) {
@@ -250,12 +255,14 @@ func (c *controller) leave(ctx context.Context, id job.ID, o *object) (time.Dura
 func (c *controller) release(ctx context.Context, o *object) error {
 	left := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == holding })
 	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/resourceVersion", "value": o.GetResourceVersion()}, {"op": "replace", "path": "/metadata/finalizers", "value": left},
+		{"op": "test", "path": "/metadata/resourceVersion", "value": o.GetResourceVersion()},
+		{"op": "replace", "path": "/metadata/finalizers", "value": left},
 	})
 	if err != nil {
 		return err
 	}
-	_, err = c.client.Resource(jobs).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	_, err = c.client.Resource(jobs).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.JSONPatchType, patch,
+		metav1.PatchOptions{FieldManager: manager})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -272,9 +279,11 @@ func (c *controller) apply(ctx context.Context, o *object, said map[string]any) 
 	if err != nil {
 		return err
 	}
-	resource := map[string]schema.GroupVersionResource{config.JobKind: jobs, config.QueueKind: queues, config.SlicePoolKind: slicePools}[o.GetKind()]
+	resource := map[string]schema.GroupVersionResource{config.JobKind: jobs, config.QueueKind: queues,
+		config.SlicePoolKind: slicePools}[o.GetKind()]
 	force := true
-	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, "status")
+	_, err = c.client.Resource(resource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: manager, Force: &force}, "status")
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -282,7 +291,8 @@ func (c *controller) apply(ctx context.Context, o *object, said map[string]any) 
 		if c.older.Swap(true) {
 			return err // made before older was set: the retry leaves the field out
 		}
-		c.log.Warn("the definitions of the custom resources are an older version's: a Job's operator is not in its status. kubectl apply --server-side --force-conflicts -f those of this version", "error", err)
+		c.log.Warn("the definitions of the custom resources are an older version's: a Job's operator is not in its status. kubectl "+
+			"apply --server-side --force-conflicts -f those of this version", "error", err)
 		without := maps.Clone(said)
 		delete(without, "operator")
 		return c.apply(ctx, o, without)

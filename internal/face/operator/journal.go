@@ -35,8 +35,9 @@ type Journal struct {
 // keySize of a key, in bytes.
 const keySize = 32
 
-// nameOfJournal reads the name and key of the journal in a directory, or makes what is missing: a name for a journal that does not exist yet, and a key for one without. keep
-// writes what is new; for a new journal it must be called before that has a file. A malformed file is an error of kind Corrupt.
+// nameOfJournal reads the name and key of the journal in a directory, or makes what is missing: a name for a journal that does not exist
+// yet, and a key for one without. keep writes what is new; for a new journal it must be called before that has a file. A malformed file is
+// an error of kind Corrupt.
 func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -56,8 +57,10 @@ func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 	default: // from before journals had names
 		err = nil
 	}
-	if err != nil || there && (strings.Trim(j.Name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || len(j.Name) > cluster.LongestJournal || len(j.Key) != 0 && len(j.Key) != keySize) {
-		return j, nil, errkind.Errorf(errkind.Corrupt, "%s does not hold the name and the key of a journal, by which its Pods are known: restore it from a copy. Nothing was changed", path)
+	if err != nil || there && (strings.Trim(j.Name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || len(j.Name) > cluster.LongestJournal ||
+		len(j.Key) != 0 && len(j.Key) != keySize) {
+		return j, nil, errkind.Errorf(errkind.Corrupt, "%s does not hold the name and the key of a journal, by which its Pods are "+
+			"known: restore it from a copy. Nothing was changed", path)
 	}
 	if len(j.Key) != 0 {
 		return j, func() error { return nil }, nil
@@ -67,8 +70,8 @@ func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 	return j, func() error { return writeName(path, j) }, nil
 }
 
-// writeName makes the file durable before the journal has one of its own, since a journal without a name counts as one from before names. A temporary file that a crash leaves
-// begins with nameFile too, so that it is not taken for the journal's.
+// writeName makes the file durable before the journal has one of its own, since a journal without a name counts as one from before names.
+// A temporary file that a crash leaves begins with nameFile too, so that it is not taken for the journal's.
 func writeName(path string, j Journal) error {
 	dir := filepath.Dir(path)
 	text, err := json.Marshal(j)

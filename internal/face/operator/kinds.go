@@ -48,7 +48,8 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		offer(offered)
 		parts := Parts{Executor: func(e host.Env) (executor.Executor, host.Files, error) {
 			x, err := pods.Open(pods.Options{
-				Client: client, Store: k.Store, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made, ShimImage: k.ShimImage, Requests: k.Requests, Limits: k.Limits, Namespace: cmp.Or(o.Watch, o.Namespace),
+				Client: client, Store: k.Store, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made,
+				ShimImage: k.ShimImage, Requests: k.Requests, Limits: k.Limits, Namespace: cmp.Or(o.Watch, o.Namespace),
 				Deliver: e.Deliver, Slice: e.Slice, Tolerations: func() []corev1.Toleration { return *tolerated.Load() }, Log: o.Log,
 			})
 			if err != nil {
@@ -57,7 +58,8 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 			return x, x.Files(), nil
 		}, Notes: []string{"store: " + k.Store.String()}}
 		parts.Lender, _ = k.Store.(store.Lender)
-		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made, Pools: pools(offered), Log: o.Log}
+		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Key: journal.Key,
+			Made: journal.Made, Pools: pools(offered), Log: o.Log}
 		inv, err := inventory.Open(ctx, options)
 		if errkind.Of(err) == errkind.Invalid { // the parser let it through: start without pools, so that jobs are answered
 			o.Log.Error("nothing is offered", "error", err)

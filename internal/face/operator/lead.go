@@ -60,8 +60,9 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 		return errors.Join(err, h.Close())
 	}
 	server, err := api.Listen(api.Options{
-		Service: service{h}, Containers: true, Listen: o.Listen, Socket: filepath.Join(o.DataDir, "socket"), OwnerToken: token, OwnerTokenFile: filepath.Join(o.DataDir, datadir.TokenFile),
-		Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(), Log: o.Log,
+		Service: service{h}, Containers: true, Listen: o.Listen, Socket: filepath.Join(o.DataDir, "socket"), OwnerToken: token,
+		OwnerTokenFile: filepath.Join(o.DataDir, datadir.TokenFile),
+		Metrics:        h.Metrics(), Health: h.Health(), Ready: h.Ready(), Log: o.Log,
 	})
 	if err != nil {
 		return errors.Join(err, h.Close())
@@ -95,9 +96,11 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 }
 
 // open assembles a cluster's daemon: one gate, one zone, and one node that stands for all machines.
-func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options, pools []config.SlicePool) (_ *host.Host, parts Parts, err error) {
+func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options, pools []config.SlicePool) (_ *host.Host,
+	parts Parts, err error) {
 	actors, err := arrangement.Choice{
-		Policy: o.Policy, Mechanism: o.Mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta, Archive: &filing.Config{}, Fixed: true,
+		Policy: o.Policy, Mechanism: o.Mechanism, Horizon: o.Horizon, Node: job.NodeID(o.Name), Ends: ends.DefaultTheta,
+		Archive: &filing.Config{}, Fixed: true,
 	}.Config()
 	if err != nil {
 		return nil, parts, err
@@ -107,7 +110,8 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 		return nil, parts, err
 	}
 	shown, err := json.Marshal(map[string]any{
-		"mechanism": o.Mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name, "market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta, "fixed": true,
+		"mechanism": o.Mechanism, "policy": o.Policy.Name(), "horizon": o.Horizon.String(), "node": o.Name,
+		"market": actors.Zones[0].Market, "archive": actors.Gate.Archive, "ends": ends.DefaultTheta, "fixed": true,
 	})
 	if err != nil {
 		return nil, parts, err
@@ -167,7 +171,8 @@ func sameCluster(ctx context.Context, client kubernetes.Interface, dir string) (
 	case err != nil:
 		return "", fmt.Errorf("which cluster %s is of: %w", dir, err)
 	case strings.TrimSpace(string(data)) != string(ns.UID):
-		return "", errkind.Errorf(errkind.Conflict, "%s is of cluster %s, and this is cluster %s: give each cluster a data directory of its own; or, if this is that cluster put up anew, remove %s. Nothing was changed",
+		return "", errkind.Errorf(errkind.Conflict, "%s is of cluster %s, and this is cluster %s: give each cluster a data directory of "+
+			"its own; or, if this is that cluster put up anew, remove %s. Nothing was changed",
 			dir, strings.TrimSpace(string(data)), ns.UID, path)
 	}
 	return string(ns.UID), nil

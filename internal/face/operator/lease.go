@@ -50,7 +50,8 @@ func newLease(client kubernetes.Interface, o *Options) (*lease, error) {
 
 func leaseName(operator string) string { return "sluice-" + operator }
 
-// hold acquires the lease in the background, closes the returned channel when it has it, and renews it. lost is called when that ends, for whatever reason.
+// hold acquires the lease in the background, closes the returned channel when it has it, and renews it. lost is called when that ends, for
+// whatever reason.
 func (l *lease) hold(ctx context.Context, lost func()) <-chan struct{} {
 	ctx, l.giveUp = context.WithCancel(ctx)
 	l.done.Go(func() {

@@ -15,8 +15,8 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// notLost refuses to begin an empty journal where the cluster shows traces of an earlier one: Pods under this operator's name that have not ended, or
-// unfinished Jobs of it with committed work. Most likely the
+// notLost refuses to begin an empty journal where the cluster shows traces of an earlier one: Pods under this operator's name that have
+// not ended, or unfinished Jobs of it with committed work. Most likely the
 // wrong volume is mounted, or another operator uses the name, and to begin would end what runs.
 func notLost(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Interface, o *Options) error {
 	why, err := signs(ctx, client, dynamics, o)
@@ -26,8 +26,10 @@ func notLost(ctx context.Context, client kubernetes.Interface, dynamics dynamic.
 	if why == "" {
 		return nil
 	}
-	return errkind.Errorf(errkind.Conflict, "the journal in %s is empty, but %s: mount the volume that has it; or, if another operator of this cluster is called %s too, give this one another --name; "+
-		"or, if the journal is lost, start once with --new-journal: what runs is ended then, and jobs that are not over begin anew. Nothing was changed", o.DataDir, why, o.Name)
+	return errkind.Errorf(errkind.Conflict, "the journal in %s is empty, but %s: mount the volume that has it; or, if another operator "+
+		"of this cluster is called %s too, give this one another --name; "+
+		"or, if the journal is lost, start once with --new-journal: what runs is ended then, and jobs that are not over begin anew. "+
+		"Nothing was changed", o.DataDir, why, o.Name)
 }
 
 // signs describes such traces; empty: none.
@@ -50,7 +52,8 @@ func signs(ctx context.Context, client kubernetes.Interface, dynamics dynamic.In
 		}
 		for i := range list.Items {
 			j := &list.Items[i]
-			if done, _, _ := unstructured.NestedInt64(j.Object, "status", "committed"); done > 0 && Owner(j) == o.Name && !over(conditionsOf(j)) {
+			if done, _, _ := unstructured.NestedInt64(j.Object, "status", "committed"); done > 0 && Owner(j) == o.Name &&
+				!over(conditionsOf(j)) {
 				return fmt.Sprintf("Job %s, which operator %s has taken, has %d units done", keyOf(j), o.Name, done), nil
 			}
 		}

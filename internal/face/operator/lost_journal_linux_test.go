@@ -27,9 +27,9 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// TestTheJournalIsLost: the operator's data is removed between two of its lives, while Pods of its run and others have ended with an output that nobody has read. The next
-// one begins at token 1-1 again. It is judged by what lies in the store and by what the Pods' programs have written: all units are there once, in files of Pods of the second
-// life alone, and nothing of the first runs on.
+// TestTheJournalIsLost: the operator's data is removed between two of its lives, while Pods of its run and others have ended with an
+// output that nobody has read. The next one begins at token 1-1 again. It is judged by what lies in the store and by what the Pods'
+// programs have written: all units are there once, in files of Pods of the second life alone, and nothing of the first runs on.
 func TestTheJournalIsLost(t *testing.T) {
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
 	s := newSite(t, p)
@@ -53,8 +53,10 @@ func TestTheJournalIsLost(t *testing.T) {
 	note("first", "")   // and all others for this
 	first := begin("a", false)
 	first.works(t)
-	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
-	script := fmt.Sprintf(`command: [sh, -c, "cd %s; l=$(cat life); echo $l $SLUICE_FROM >> began; while [ -e $l ] || [ -e $l.$SLUICE_FROM ]; do sleep 0.05; done; i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo $l $i >> $SLUICE_OUTPUT_DIR/out; i=$((i+1)); done; echo '{\"progress\": '$i'}' > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; echo $l $SLUICE_FROM >> ended"]`, dir)
+	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: "+
+		"nvidia.com/mig-1g.10gb}]}\n")
+	script := fmt.Sprintf(
+		`command: [sh, -c, "cd %s; l=$(cat life); echo $l $SLUICE_FROM >> began; while [ -e $l ] || [ -e $l.$SLUICE_FROM ]; do sleep 0.05; done; i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo $l $i >> $SLUICE_OUTPUT_DIR/out; i=$((i+1)); done; echo '{\"progress\": '$i'}' > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; echo $l $SLUICE_FROM >> ended"]`, dir)
 	const total = 40
 	s.apply(t, strings.Replace(items("long", total, "3s", "grace: 1s"), `command: [sh, -c, "./count.sh"]`, script, 1))
 	lines := func(file string) []string {
@@ -71,7 +73,11 @@ func TestTheJournalIsLost(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "first")); err != nil {
 		t.Fatal(err)
 	}
-	plane.Eventually(t, "one has ended while nobody was there", func() (bool, string) { l := lines("ended"); return l[0] != "", fmt.Sprint(l) })
+	plane.Eventually(t, "one has ended while nobody was there", func() (bool, string) {
+		l := lines("ended")
+		return l[0] != "",
+			fmt.Sprint(l)
+	})
 	before, err := p.Client().CoreV1().Pods(s.ns).List(t.Context(), metav1.ListOptions{LabelSelector: cluster.LabelOperator})
 	if err != nil || len(before.Items) != 2 {
 		t.Fatalf("%+v, %v", before, err)
@@ -84,7 +90,8 @@ func TestTheJournalIsLost(t *testing.T) {
 	wrong := begin("wrong", false)
 	err = <-wrong.ended
 	wrong.ended <- err
-	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "--new-journal") || !strings.Contains(err.Error(), "subjobs run under the name") {
+	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "--new-journal") ||
+		!strings.Contains(err.Error(), "subjobs run under the name") {
 		t.Errorf("it ends with %v", err)
 	}
 	for i := range before.Items {
@@ -100,7 +107,10 @@ func TestTheJournalIsLost(t *testing.T) {
 	// Pods say in which second they were made, and a journal is known from them by a later one.
 	plane.Eventually(t, "the second in which its Pods were made is over", func() (bool, string) {
 		now := time.Now()
-		return !slices.ContainsFunc(before.Items, func(x corev1.Pod) bool { return !x.CreationTimestamp.Time.Before(now.Truncate(time.Second)) }), now.String()
+		return !slices.ContainsFunc(before.Items, func(x corev1.Pod) bool {
+			return !x.CreationTimestamp.Time.Before(
+				now.Truncate(time.Second))
+		}), now.String()
 	})
 	note("life", "second")
 	begin("b", true).works(t)

@@ -14,8 +14,8 @@ import (
 // groupFiles hold a container's memory limit, for cgroup v2 and v1.
 var groupFiles = []string{"memory.max", "memory/memory.limit_in_bytes"} //nolint:gochecknoglobals // read-only by use
 
-// boundMemory sets the collector's soft limit from the container's memory limit unless GOMEMLIMIT is set: by default the heap may grow to twice what is live. root is
-// /sys/fs/cgroup.
+// boundMemory sets the collector's soft limit from the container's memory limit unless GOMEMLIMIT is set: by default the heap may grow to
+// twice what is live. root is /sys/fs/cgroup.
 func boundMemory(root string, log *slog.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Run waits for the lease and then runs a cluster's daemon until ctx ends (nil) or it can't go on. When the lease is lost it returns an error of kind Unavailable: another
-// operator may be at work, and this process must end.
+// Run waits for the lease and then runs a cluster's daemon until ctx ends (nil) or it can't go on. When the lease is lost it returns an
+// error of kind Unavailable: another operator may be at work, and this process must end.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -63,7 +63,8 @@ func Run(ctx context.Context, o Options) error {
 }
 
 func errLost() error {
-	return errkind.Errorf(errkind.Unavailable, "the lease of this operator was not renewed in time: another may be at work, so this one stops; subjobs go on")
+	return errkind.Errorf(errkind.Unavailable, "the lease of this operator was not renewed in time: another may be at work, so this one "+
+		"stops; subjobs go on")
 }
 
 // shutdown bounds how long open HTTP requests, and giving the lease back, may take at the end.

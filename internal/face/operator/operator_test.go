@@ -29,8 +29,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// site is where operators of one name and data directory run, one after the other or beside each other: on a real API server, over simulated slices and modelled
-// subjobs, which go on while no operator is there.
+// site is where operators of one name and data directory run, one after the other or beside each other: on a real API server, over
+// simulated slices and modelled subjobs, which go on while no operator is there.
 type site struct {
 	*plane.Plane
 	ns, data string
@@ -70,7 +70,8 @@ type op struct {
 
 func (s *site) options(name string) operator.Options {
 	return operator.Options{
-		Cluster: s.Config(), Name: "test", Namespace: s.ns, Watch: s.ns, DataDir: s.data, Identity: name, Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
+		Cluster: s.Config(), Name: "test", Namespace: s.ns, Watch: s.ns, DataDir: s.data, Identity: name, Listen: "127.0.0.1:0",
+		Health: "127.0.0.1:0",
 		Policy: policies.Default(), Die: func() {}, Horizon: time.Hour, Version: "test", Parts: s.parts,
 	}
 }
@@ -238,7 +239,8 @@ func TestAJobIsAppliedAndDone(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	plane.Eventually(t, "events", func() (bool, string) {
-		out, err := s.Kubectl("-n", s.ns, "get", "events", "--field-selector=involvedObject.name=count", "-o", "jsonpath={.items[*].reason}")
+		out, err := s.Kubectl("-n", s.ns, "get", "events", "--field-selector=involvedObject.name=count", "-o",
+			"jsonpath={.items[*].reason}")
 		return err == nil && strings.Contains(out, "Accepted") && strings.Contains(out, "Complete"), fmt.Sprint(out, err)
 	})
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
@@ -324,7 +326,8 @@ func TestARestartLosesNothing(t *testing.T) {
 	if now := version(); now != written {
 		t.Errorf("what was over was written again: version %s, then %s", written, now)
 	}
-	out, err := s.Kubectl("-n", s.ns, "get", "events", "--field-selector=involvedObject.name=finished,reason=Accepted", "-o", "jsonpath={.items[*].count}")
+	out, err := s.Kubectl("-n", s.ns, "get", "events", "--field-selector=involvedObject.name=finished,reason=Accepted", "-o",
+		"jsonpath={.items[*].count}")
 	if err != nil || out != "1" {
 		t.Errorf("it was accepted %q times, %v", out, err)
 	}
@@ -380,21 +383,24 @@ func TestAnotherClustersData(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefused: at once by the API server where one key or a rule says it, in a condition where only the reader can; all of it, and without a webhook.
+// TestWhatIsRefused: at once by the API server where one key or a rule says it, in a condition where only the reader can; all of it, and
+// without a webhook.
 func TestWhatIsRefused(t *testing.T) {
 	s := newSite(t, plane.Of(t))
 	good := items("good", 10, "1ms")
 	for what, c := range map[string]struct{ manifest, want string }{
-		"no image":            {strings.Replace(good, "image:", "# image:", 1), "spec.image: Required value"},
-		"a local workdir":     {items("good", 10, "1ms", "workdir: ."), "put the directory into its store"},
-		"two kinds of work":   {items("good", 10, "1ms", "rigid: {walltime: 1h}"), "exactly one of items, steps, rigid, external"},
-		"several slices":      {strings.Replace(good, "items: {total: 10, perItem: 1ms, parallelism: 2}", "rigid: {walltime: 1h, slices: 2}", 1), "one Pod with one slice"},
+		"no image":          {strings.Replace(good, "image:", "# image:", 1), "spec.image: Required value"},
+		"a local workdir":   {items("good", 10, "1ms", "workdir: ."), "put the directory into its store"},
+		"two kinds of work": {items("good", 10, "1ms", "rigid: {walltime: 1h}"), "exactly one of items, steps, rigid, external"},
+		"several slices": {strings.Replace(good, "items: {total: 10, perItem: 1ms, parallelism: 2}",
+			"rigid: {walltime: 1h, slices: 2}", 1), "one Pod with one slice"},
 		"an unknown key":      {items("good", 10, "1ms", "colour: red"), `unknown field "spec.colour"`},
 		"a number as text":    {items("good", 10, "1ms", "env: {A: 0.10}"), "must be of type string"},
 		"a name with a dot":   {strings.Replace(good, "name: good", "name: go.od", 1), "metadata.name"},
 		"a subdir of nothing": {items("good", 10, "1ms", "subdir: src"), "workdir, which is missing"},
 	} {
-		if out, err := s.KubectlWith(c.manifest, "-n", s.ns, "apply", "--dry-run=server", "-f", "-"); err == nil || !strings.Contains(out+err.Error(), c.want) {
+		if out, err := s.KubectlWith(c.manifest, "-n", s.ns, "apply", "--dry-run=server", "-f", "-"); err == nil ||
+			!strings.Contains(out+err.Error(), c.want) {
 			t.Errorf("%s: %v\n%s\nwant %s", what, err, out, c.want)
 		}
 	}
@@ -412,12 +418,14 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	s.apply(t, strings.Replace(items("huge", 10, "1ms"), "memory: 64Mi", "memory: 64Gi", 1))
 	s.until(t, "huge", "is refused", func(x seen) bool {
-		return strings.Contains(x.condition("Accepted"), "False Refused") && strings.Contains(x.condition("Accepted"), "could never run here")
+		return strings.Contains(x.condition("Accepted"), "False Refused") &&
+			strings.Contains(x.condition("Accepted"), "could never run here")
 	})
 
 	s.until(t, "good", "is done", done)
 	s.apply(t, items("good", 20, "1ms"))
-	changed := s.until(t, "good", "can't be changed", func(x seen) bool { return strings.HasPrefix(x.condition("Accepted"), "False Changed") })
+	changed := s.until(t, "good", "can't be changed",
+		func(x seen) bool { return strings.HasPrefix(x.condition("Accepted"), "False Changed") })
 	if !done(changed) || changed.Progress != "10/10" {
 		t.Errorf("%+v", changed)
 	}
@@ -428,16 +436,19 @@ func TestWhatIsRefused(t *testing.T) {
 	s.begin(t, "b", nil).works(t)
 	s.apply(t, items("after", 10, "1ms"))
 	s.until(t, "after", "is done", done)
-	if again, err := s.status("good"); err != nil || !done(again) || again.Progress != "10/10" || !strings.HasPrefix(again.condition("Accepted"), "False Changed") {
+	if again, err := s.status("good"); err != nil || !done(again) || again.Progress != "10/10" ||
+		!strings.HasPrefix(again.condition("Accepted"), "False Changed") {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
 
-// TestDefinitionsOfBefore: helm upgrade leaves definitions as they are, and what a status then may not have must not keep all of it from being written.
+// TestDefinitionsOfBefore: helm upgrade leaves definitions as they are, and what a status then may not have must not keep all of it from
+// being written.
 func TestDefinitionsOfBefore(t *testing.T) {
 	p := plane.Start(t)
 	s := newSite(t, p)
-	if out, err := p.Kubectl("patch", "crd", "jobs.sluice.dev", "--type=json", "-p", `[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/operator"}]`); err != nil {
+	if out, err := p.Kubectl("patch", "crd", "jobs.sluice.dev", "--type=json", "-p",
+		`[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/operator"}]`); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s.begin(t, "a", nil).works(t)
@@ -456,7 +467,8 @@ func TestQueues(t *testing.T) {
 	s.until(t, "early", "is refused", func(x seen) bool {
 		return strings.Contains(x.condition("Accepted"), "False Denied spec.queue: there is no queue")
 	})
-	manifest := "apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {name: " + queue + "}\nspec: {weight: 3, cap: 1, namespaces: [%s]}\n"
+	manifest := "apiVersion: sluice.dev/v1alpha1\nkind: Queue\nmetadata: {name: " + queue +
+		"}\nspec: {weight: 3, cap: 1, namespaces: [%s]}\n"
 	t.Cleanup(func() { _, _ = s.Kubectl("delete", "queues.sluice.dev", queue) })
 	s.apply(t, fmt.Sprintf(manifest, "elsewhere"))
 	s.until(t, "early", "is denied", func(x seen) bool { return strings.Contains(x.condition("Accepted"), "False Denied") })
@@ -480,7 +492,8 @@ func TestPools(t *testing.T) {
 	name := "p" + s.ns
 	t.Cleanup(func() { _, _ = s.Kubectl("delete", "slicepools.sluice.dev", name, name+"-bad") })
 	const head = "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: "
-	if out, err := s.KubectlWith(head+name+"}\nspec: {}\n", "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "names deviceClasses, extendedResources, or both") {
+	if out, err := s.KubectlWith(head+name+"}\nspec: {}\n", "apply", "-f", "-"); err == nil ||
+		!strings.Contains(err.Error(), "names deviceClasses, extendedResources, or both") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	s.apply(t, head+name+"-bad}\nspec: {extendedResources: [{name: gpu}]}\n")

@@ -83,8 +83,10 @@ func (o *Options) check() error {
 			errs = append(errs, errors.New(what))
 		}
 	}
-	need(o.Cluster != nil && o.Parts != nil && o.Policy != nil && o.Log != nil, "operator: Options.Cluster, Parts, Policy and Log have to be set")
-	need(len(validation.IsDNS1123Label(o.Name)) == 0 && len(o.Name) <= cluster.LongestName, fmt.Sprintf("--name %s: want a DNS label of at most %d letters: a-z, 0-9 and inner hyphens", o.Name, cluster.LongestName))
+	need(o.Cluster != nil && o.Parts != nil && o.Policy != nil && o.Log != nil,
+		"operator: Options.Cluster, Parts, Policy and Log have to be set")
+	need(len(validation.IsDNS1123Label(o.Name)) == 0 && len(o.Name) <= cluster.LongestName,
+		fmt.Sprintf("--name %s: want a DNS label of at most %d letters: a-z, 0-9 and inner hyphens", o.Name, cluster.LongestName))
 	need(o.Namespace != "", "--operator-namespace: say in which namespace the operator runs; its lease is there")
 	need(o.DataDir != "", "--data-dir: say where the journal lies")
 	need(o.Mechanism == "" || o.Mechanism == "sja" || o.Mechanism == "jasda", "--mechanism "+o.Mechanism+": want sja or jasda")

@@ -146,7 +146,8 @@ func anObject(kind, namespace, name string, spec map[string]any) *object {
 }
 
 func aJob(name string) *object {
-	return anObject(config.JobKind, "team", name, map[string]any{"items": map[string]any{"total": int64(10), "perItem": "1ms"}, "memory": "64Mi", "image": "x", "command": []any{"true"}})
+	return anObject(config.JobKind, "team", name, map[string]any{"items": map[string]any{"total": int64(10), "perItem": "1ms"},
+		"memory": "64Mi", "image": "x", "command": []any{"true"}})
 }
 
 // TestWhatIsOverIsNotRunAgain: the daemon has forgotten the job, and its object says how it ended.
@@ -155,7 +156,8 @@ func TestWhatIsOverIsNotRunAgain(t *testing.T) {
 		o, d := aJob("over"), &modelled{}
 		o.SetAnnotations(map[string]string{cluster.AnnotationOwner: "main"})
 		o.SetFinalizers([]string{holding})
-		o.Object["status"] = map[string]any{"state": "COMPLETED", "operator": "main", "conditions": []any{map[string]any{"type": kind, "status": "True", "reason": "x", "observedGeneration": int64(1)}}}
+		o.Object["status"] = map[string]any{"state": "COMPLETED", "operator": "main",
+			"conditions": []any{map[string]any{"type": kind, "status": "True", "reason": "x", "observedGeneration": int64(1)}}}
 		c, _ := driven(d, nil, o)
 		if _, err := c.turn(t.Context(), "team/over"); err != nil || len(d.asked) > 0 {
 			t.Errorf("%s: %v, asked %q", kind, err, d.asked)
@@ -212,7 +214,8 @@ func TestWhoTakesAJobHasReadIt(t *testing.T) {
 	if err := json.Unmarshal([]byte(patches()[0]), &asked); err != nil || len(patches()) != 1 {
 		t.Fatal(patches(), err)
 	}
-	if m := asked.Metadata; m.ResourceVersion != "41" || m.UID != "uid-new" || !slices.Equal(m.Finalizers, []string{holding}) || m.Annotations[cluster.AnnotationOwner] != "main" {
+	if m := asked.Metadata; m.ResourceVersion != "41" || m.UID != "uid-new" || !slices.Equal(m.Finalizers, []string{holding}) ||
+		m.Annotations[cluster.AnnotationOwner] != "main" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -238,8 +241,10 @@ func TestAJobWithoutItsObjectEnds(t *testing.T) {
 
 // TestAQueueThatCanNotBeReadKeepsWhatItHad, and one without an object does not.
 func TestAQueueThatCanNotBeReadKeepsWhatItHad(t *testing.T) {
-	d := &modelled{queues: []status.Queue{{Queue: protocol.Queue{Name: "odd", Weight: 3}}, {Queue: protocol.Queue{Name: "gone", Weight: 3}}}}
-	c, _ := driven(d, nil, anObject(config.QueueKind, "", "odd", map[string]any{"weight": "much"}), anObject(config.QueueKind, "", "new", map[string]any{"weight": int64(5)}))
+	d := &modelled{queues: []status.Queue{{Queue: protocol.Queue{Name: "odd", Weight: 3}},
+		{Queue: protocol.Queue{Name: "gone", Weight: 3}}}}
+	c, _ := driven(d, nil, anObject(config.QueueKind, "", "odd", map[string]any{"weight": "much"}),
+		anObject(config.QueueKind, "", "new", map[string]any{"weight": int64(5)}))
 	if err := c.setQueues(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +255,8 @@ func TestAQueueThatCanNotBeReadKeepsWhatItHad(t *testing.T) {
 
 // TestPoolsThatWereNotTakenAreOfferedAgain: what the inventory could not do now it is asked for the next time.
 func TestPoolsThatWereNotTakenAreOfferedAgain(t *testing.T) {
-	c, _ := driven(&modelled{}, nil, anObject(config.SlicePoolKind, "", "p", map[string]any{"extendedResources": []any{map[string]any{"name": "nvidia.com/gpu"}}}))
+	c, _ := driven(&modelled{}, nil, anObject(config.SlicePoolKind, "", "p",
+		map[string]any{"extendedResources": []any{map[string]any{"name": "nvidia.com/gpu"}}}))
 	offered := 0
 	c.offers.set = func(list []config.SlicePool) error {
 		if offered++; offered == 1 {
@@ -290,8 +296,10 @@ func TestAPoolSaysWhatIsLeftOut(t *testing.T) {
 // TestALeaseOfAnotherIsNotGivenBack: it was lost before, and who has it works.
 func TestALeaseOfAnotherIsNotGivenBack(t *testing.T) {
 	for holder, want := range map[string]string{"me": "", "another": "another"} {
-		client := fake.NewClientset(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: leaseName("main")}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}})
-		l := &lease{client: client, o: &Options{Name: "main", Namespace: "ns", Identity: "me"}, log: slog.New(slog.DiscardHandler), giveUp: func() {}}
+		client := fake.NewClientset(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: leaseName("main")},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}})
+		l := &lease{client: client, o: &Options{Name: "main", Namespace: "ns", Identity: "me"}, log: slog.New(slog.DiscardHandler),
+			giveUp: func() {}}
 		l.leave()
 		now, err := client.CoordinationV1().Leases("ns").Get(t.Context(), leaseName("main"), metav1.GetOptions{})
 		if err != nil || *now.Spec.HolderIdentity != want {
@@ -353,7 +361,9 @@ func unset(v reflect.Value, name string) string {
 func TestTheAPITakesNoJobOfAnObject(t *testing.T) {
 	s := service{apitest.New()}
 	for name, want := range map[job.ID]errkind.Kind{"team.x": errkind.Invalid, "x": errkind.Unknown} {
-		out := s.SubmitAll(t.Context(), []api.Submission{{Spec: &job.Spec{Name: name, Kind: job.Items, Total: 1, Grid: 1, Slices: 1, Launch: job.Launch{Image: "i"}}}}, nil)
+		out := s.SubmitAll(t.Context(),
+			[]api.Submission{{Spec: &job.Spec{Name: name, Kind: job.Items, Total: 1, Grid: 1, Slices: 1, Launch: job.Launch{Image: "i"}}}},
+			nil)
 		if got := errkind.Of(out[0].Err); got != want || want == errkind.Invalid && !strings.Contains(out[0].Err.Error(), "kubectl") {
 			t.Errorf("%s: %v", name, out[0].Err)
 		}

@@ -67,7 +67,8 @@ func poolsOf(list []*object) (pools []config.SlicePool, verdicts map[*object]ver
 	if len(pools) > mostPools {
 		for _, p := range pools[mostPools:] {
 			i := slices.IndexFunc(list, func(o *object) bool { return o.GetName() == p.Name })
-			verdicts[list[i]] = no(list[i].GetGeneration(), "TooMany", fmt.Sprintf("%d pools are offered, in order of name, and this one comes after them", mostPools))
+			verdicts[list[i]] = no(list[i].GetGeneration(), "TooMany",
+				fmt.Sprintf("%d pools are offered, in order of name, and this one comes after them", mostPools))
 		}
 		pools = pools[:mostPools]
 	}

@@ -72,25 +72,29 @@ func (c *controller) askAgainAll() {
 	}
 }
 
-// admitted checks that jobs of a namespace may have Pods there and may name a queue; if not, the error is of kind Denied. A queue without a readable object admits nobody,
-// except the default queue, which admits everybody while it has no object.
+// admitted checks that jobs of a namespace may have Pods there and may name a queue; if not, the error is of kind Denied. A queue without
+// a readable object admits nobody, except the default queue, which admits everybody while it has no object.
 func (c *controller) admitted(namespace, queue string) error {
 	if len(c.writable) > 0 && !slices.Contains(c.writable, namespace) {
-		return errkind.Errorf(errkind.Denied, "namespace %s: this operator may run Pods only in %s: use one of these, or have this one added to jobNamespaces of the chart", namespace, strings.Join(c.writable, ", "))
+		return errkind.Errorf(errkind.Denied, "namespace %s: this operator may run Pods only in %s: use one of these, or have this one "+
+			"added to jobNamespaces of the chart", namespace, strings.Join(c.writable, ", "))
 	}
 	o, err := c.object(c.queues, queue)
 	if err != nil || o == nil && queue == config.DefaultQueue {
 		return err
 	}
 	if o == nil || o.GetDeletionTimestamp() != nil {
-		return errkind.Errorf(errkind.Denied, "spec.queue: there is no queue %q: choose another, or kubectl apply a Queue of that name", queue)
+		return errkind.Errorf(errkind.Denied, "spec.queue: there is no queue %q: choose another, or kubectl apply a Queue of that name",
+			queue)
 	}
 	q, err := config.ParseQueue(queue, FileOf(o))
 	if err != nil {
-		return errkind.Errorf(errkind.Denied, "spec.queue: what is written of queue %s can't be read, so that nobody may name it: see its condition", queue)
+		return errkind.Errorf(errkind.Denied, "spec.queue: what is written of queue %s can't be read, so that nobody may name it: see "+
+			"its condition", queue)
 	}
 	if len(q.Namespaces) == 0 || slices.Contains(q.Namespaces, namespace) {
 		return nil
 	}
-	return errkind.Errorf(errkind.Denied, "spec.queue: queue %s is for jobs of %s: choose another queue, or have this namespace added to the queue's spec.namespaces", queue, strings.Join(q.Namespaces, ", "))
+	return errkind.Errorf(errkind.Denied, "spec.queue: queue %s is for jobs of %s: choose another queue, or have this namespace added "+
+		"to the queue's spec.namespaces", queue, strings.Join(q.Namespaces, ", "))
 }

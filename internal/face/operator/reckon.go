@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// reckonWithin bounds how long the host may take to say what a machine's subjobs would lose; after a failure it is not asked for reckonAgain.
+	// reckonWithin bounds how long the host may take to say what a machine's subjobs would lose; after a failure it is not asked for
+	// reckonAgain.
 	reckonWithin = 200 * time.Millisecond
 	reckonAgain  = 10 * time.Second
 	// mostLeft is the time left that is assumed for a subjob without an end.

@@ -26,8 +26,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// steps is the program of a job of steps, which lies in its work directory. Its state is a line for each step that was ever done, so that a checkpoint that is not the right
-// one is seen at once; what it does it writes into a folder that no part of Sluice knows.
+// steps is the program of a job of steps, which lies in its work directory. Its state is a line for each step that was ever done, so that
+// a checkpoint that is not the right one is seen at once; what it does it writes into a folder that no part of Sluice knows.
 const steps = `cd "$SLUICE_OUTPUT_DIR"; : > state
 if [ -n "$SLUICE_RESUME_DIR" ]; then cp "$SLUICE_RESUME_DIR/state" state; fi
 if [ $(wc -l < state) != $SLUICE_FROM ]; then echo "from $SLUICE_FROM with $(wc -l < state) steps" >> $HISTORY/wrong; exit 3; fi
@@ -39,8 +39,9 @@ while [ $at -lt $SLUICE_TO ] && [ -z "$told" ]; do
 done
 echo $at >> $HISTORY/ended; [ $at -ge $SLUICE_TO ] || exit 85`
 
-// TestTheStoreIsABucket: the whole life of a job over a real S3 server: its work directory is read from there, checkpoints and outputs go there, and the server is killed while
-// subjobs run, end and begin, and while an operator begins. It is judged by what lies in the bucket and by what the program has written.
+// TestTheStoreIsABucket: the whole life of a job over a real S3 server: its work directory is read from there, checkpoints and outputs go
+// there, and the server is killed while subjobs run, end and begin, and while an operator begins. It is judged by what lies in the bucket
+// and by what the program has written.
 func TestTheStoreIsABucket(t *testing.T) {
 	b := bucket.Start(t, t.TempDir())
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
@@ -64,7 +65,8 @@ func TestTheStoreIsABucket(t *testing.T) {
 	}
 	first := begin("a")
 	first.works(t)
-	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
+	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: "+
+		"nvidia.com/mig-1g.10gb}]}\n")
 
 	history, total := t.TempDir(), 40
 	read := func(file string) []string {
@@ -82,7 +84,10 @@ func TestTheStoreIsABucket(t *testing.T) {
 	}
 	has := func(file string, n int) {
 		t.Helper()
-		plane.Eventually(t, fmt.Sprintf("%s has %d entries", file, n), func() (bool, string) { return len(read(file)) >= n, fmt.Sprint(read(file)) })
+		plane.Eventually(t, fmt.Sprintf("%s has %d entries", file, n), func() (bool, string) {
+			return len(read(file)) >= n,
+				fmt.Sprint(read(file))
+		})
 	}
 	work := t.TempDir()
 	if err = os.WriteFile(filepath.Join(work, "steps.sh"), []byte(steps), 0o600); err != nil {
@@ -136,7 +141,8 @@ spec:
 	has("ended", 1)
 	has("began", 2)
 
-	// The server is killed under one that runs; that ends meanwhile, and can put nothing. An operator begins with the store away. Then the server is back.
+	// The server is killed under one that runs; that ends meanwhile, and can put nothing. An operator begins with the store away. Then the
+	// server is back.
 	b.Kill()
 	if err = p.Client().CoreV1().Pods(s.ns).Delete(t.Context(), pod(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// TestTwoOperatorsOfOneNamespace: one is for all of the cluster, the other for this namespace alone, and both see each Job. Each is run by one of them, as long as it is
-// there: judged by what their executors were told to start.
+// TestTwoOperatorsOfOneNamespace: one is for all of the cluster, the other for this namespace alone, and both see each Job. Each is run by
+// one of them, as long as it is there: judged by what their executors were told to start.
 func TestTwoOperatorsOfOneNamespace(t *testing.T) {
 	p := plane.Of(t)
 	wide := newSite(t, p)
@@ -25,7 +25,8 @@ func TestTwoOperatorsOfOneNamespace(t *testing.T) {
 	}
 	a, b := begin(wide, "wide", ""), begin(narrow, "narrow", wide.ns)
 	owner := func(name string) string {
-		out, err := wide.Kubectl("-n", wide.ns, "get", "jobs.sluice.dev", name, "-o", `jsonpath={.metadata.annotations.sluice\.dev/operator}/{.status.operator}`)
+		out, err := wide.Kubectl("-n", wide.ns, "get", "jobs.sluice.dev", name, "-o",
+			`jsonpath={.metadata.annotations.sluice\.dev/operator}/{.status.operator}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,9 +50,11 @@ func TestTwoOperatorsOfOneNamespace(t *testing.T) {
 
 	// What is asked about it its own operator answers, and nobody else: neither at once, nor after.
 	mine0, _, _ := strings.Cut(owner("long"), "/")
-	wide.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: Request\nmetadata: {name: why}\nspec: {ask: Explain, job: long, operator: "+mine0+"}\n")
+	wide.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: Request\nmetadata: {name: why}\nspec: {ask: Explain, job: long, operator: "+mine0+
+		"}\n")
 	plane.Eventually(t, "an answer", func() (bool, string) {
-		out, err := wide.Kubectl("-n", wide.ns, "get", "requests.sluice.dev", "why", "-o", `jsonpath={.status.operator} {.status.conditions[0].reason}`)
+		out, err := wide.Kubectl("-n", wide.ns, "get", "requests.sluice.dev", "why", "-o",
+			`jsonpath={.status.operator} {.status.conditions[0].reason}`)
 		return err == nil && out == mine0+" Answered", fmt.Sprint(out, err)
 	})
 
@@ -63,7 +66,9 @@ func TestTwoOperatorsOfOneNamespace(t *testing.T) {
 	if err := stops.end(t); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := wide.Kubectl("-n", wide.ns, "patch", "jobs.sluice.dev/long", "--type=merge", "-p", `{"metadata":{"annotations":null}}`); err != nil { // as kubectl replace does
+	// as kubectl replace does
+	if out, err := wide.Kubectl("-n", wide.ns, "patch", "jobs.sluice.dev/long", "--type=merge", "-p",
+		`{"metadata":{"annotations":null}}`); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if mine == wide {
@@ -81,7 +86,8 @@ func TestTwoOperatorsOfOneNamespace(t *testing.T) {
 	}
 	wide.apply(t, items("last", 100, "1ms"))
 	wide.until(t, "last", "is done", done)
-	if out, err := wide.Kubectl("-n", wide.ns, "get", "jobs.sluice.dev/long", "-o", "jsonpath={.metadata.finalizers}"); err != nil || !strings.Contains(out, "sluice.dev/job") {
+	if out, err := wide.Kubectl("-n", wide.ns, "get", "jobs.sluice.dev/long", "-o", "jsonpath={.metadata.finalizers}"); err != nil ||
+		!strings.Contains(out, "sluice.dev/job") {
 		t.Errorf("the other operator has let it go: %s, %v", out, err)
 	}
 	if mine == wide {

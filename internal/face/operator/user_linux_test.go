@@ -35,7 +35,8 @@ func newUser(t *testing.T, p *plane.Plane, namespace, name string) *user {
 	t.Helper()
 	for _, args := range [][]string{
 		{"-n", namespace, "create", "serviceaccount", name},
-		{"-n", namespace, "create", "rolebinding", "sluice-" + name, "--clusterrole=sluice-user", "--serviceaccount=" + namespace + ":" + name},
+		{"-n", namespace, "create", "rolebinding", "sluice-" + name, "--clusterrole=sluice-user", "--serviceaccount=" + namespace + ":" +
+			name},
 	} {
 		if out, err := p.Kubectl(args...); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -47,7 +48,8 @@ func newUser(t *testing.T, p *plane.Plane, namespace, name string) *user {
 	}
 	cluster := p.Config().TLSClientConfig
 	c := api.NewConfig()
-	c.Clusters["plane"] = &api.Cluster{Server: p.Config().Host, CertificateAuthority: cluster.CAFile, CertificateAuthorityData: cluster.CAData}
+	c.Clusters["plane"] = &api.Cluster{Server: p.Config().Host, CertificateAuthority: cluster.CAFile,
+		CertificateAuthorityData: cluster.CAData}
 	c.AuthInfos[name] = &api.AuthInfo{Token: strings.TrimSpace(token)}
 	c.Contexts["team"] = &api.Context{Cluster: "plane", AuthInfo: name, Namespace: namespace}
 	c.CurrentContext = "team"
@@ -120,8 +122,8 @@ func (u *user) refused(t *testing.T, code int, words []string, args ...string) {
 	}
 }
 
-// TestAUserOfOneNamespace: with kubectl and the plugin, under an account that has the chart's role for users in one namespace and nothing else. What others have it
-// can neither see nor end.
+// TestAUserOfOneNamespace: with kubectl and the plugin, under an account that has the chart's role for users in one namespace and nothing
+// else. What others have it can neither see nor end.
 func TestAUserOfOneNamespace(t *testing.T) {
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers))
 	t.Cleanup(podtest.Clean)
@@ -150,25 +152,30 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	const script = `command: [sh, -c, "i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do echo unit $i; i=$((i+1)); echo '{\"progress\": '$i'}' > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; sleep PAUSE; done"]`
 	file := func(name, pause string, total int) string {
 		// What a unit is said to take is many times what it takes, so that a busy machine ends none at its deadline.
-		text := strings.Replace(items(name, total, map[string]string{"0": "100ms", "0.1": "1s"}[pause], "grace: 1s"), `command: [sh, -c, "./count.sh"]`, script, 1)
+		text := strings.Replace(items(name, total, map[string]string{"0": "100ms", "0.1": "1s"}[pause], "grace: 1s"),
+			`command: [sh, -c, "./count.sh"]`, script, 1)
 		return write(name+".yaml", strings.Replace(text, "PAUSE", pause, 1))
 	}
 
 	// There is nobody yet who would take it, and it says so.
-	if code, out, said := u.says(t, "submit", file("early", "0", 40)); code != 0 || !strings.Contains(out, "job early accepted") || !strings.Contains(said, "no operator has taken it yet") {
+	if code, out, said := u.says(t, "submit", file("early", "0", 40)); code != 0 || !strings.Contains(out, "job early accepted") ||
+		!strings.Contains(said, "no operator has taken it yet") {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	w := podtest.NewWorld(t, p.Client(), "sluice", s.ns, map[string]int64{"nvidia.com/mig-1g.10gb": 2})
 	s.begin(t, "a", func(o *operator.Options) {
 		o.Name, o.Namespace, o.Watch = "sluice", release, ""
-		o.Cluster.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + release + ":sluice", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+		o.Cluster.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + release + ":sluice",
+			Groups: []string{"system:serviceaccounts", "system:authenticated"}}
 		o.Parts = operator.Kinds{Store: w.Store, ShimImage: "sluice"}.Parts(o)
 	}).works(t)
-	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: nvidia.com/mig-1g.10gb}]}\n")
+	s.apply(t, "apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: "+
+		"nvidia.com/mig-1g.10gb}]}\n")
 	u.must(t, "wait", "early", "--timeout=120s")
 
 	// Submitted once, and the same again.
-	if out := u.must(t, "submit", file("late", "0", 40), "--wait"); !strings.Contains(out, "job late accepted") || !strings.Contains(out, "COMPLETED, 40/40") {
+	if out := u.must(t, "submit", file("late", "0", 40), "--wait"); !strings.Contains(out, "job late accepted") ||
+		!strings.Contains(out, "COMPLETED, 40/40") {
 		t.Errorf("%s", out)
 	}
 	if out := u.must(t, "submit", "late.yaml"); !strings.Contains(out, "known already, nothing changed") {
@@ -179,11 +186,14 @@ func TestAUserOfOneNamespace(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	var list []struct{ Name, State, Kind, Unit string }
-	if err := json.Unmarshal([]byte(u.must(t, "jobs", "-o", "json")), &list); err != nil || len(list) != 2 || list[0].Name != "early" || list[1].State != "COMPLETED" {
+	if err := json.Unmarshal([]byte(u.must(t, "jobs", "-o", "json")), &list); err != nil || len(list) != 2 || list[0].Name != "early" ||
+		list[1].State != "COMPLETED" {
 		t.Errorf("%+v, %v", list, err)
 	}
 
-	if out := u.must(t, "submit", "--replace", "late.yaml", "--wait"); !strings.Contains(out, "job late accepted") || !strings.Contains(out, "41/41") { // the same file: from the start
+	// the same file: from the start
+	if out := u.must(t, "submit", "--replace", "late.yaml", "--wait"); !strings.Contains(out, "job late accepted") ||
+		!strings.Contains(out, "41/41") {
 		t.Errorf("%s", out)
 	}
 
@@ -194,15 +204,18 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	if out := u.must(t, "jobs", "-o", "name"); out != "early\nlate\n" {
 		t.Errorf("%s", out)
 	}
-	u.refused(t, 2, []string{"never run here"}, "submit", write("huge.yaml", strings.Replace(items("huge", 40, "10ms"), "memory: 64Mi", "memory: 900Gi", 1)))
+	u.refused(t, 2, []string{"never run here"}, "submit",
+		write("huge.yaml", strings.Replace(items("huge", 40, "10ms"), "memory: 64Mi", "memory: 900Gi", 1)))
 	u.refused(t, 1, []string{`there is no queue "night"`}, "submit", write("queued.yaml", items("queued", 40, "10ms", "queue: night")))
 	if out := u.must(t, "submit", "--dry-run", file("late", "0", 42)); !strings.Contains(out, "late: ") {
 		t.Errorf("%s", out)
 	}
 
 	// What is wrong is said, and nothing of it is left.
-	u.refused(t, 2, []string{"spec.memroy"}, "submit", write("wrong.yaml", strings.Replace(items("wrong", 1, "1s"), "memory:", "memroy:", 1)))
-	u.refused(t, 2, []string{"spec.image"}, "submit", write("bare.yaml", strings.Replace(items("bare", 1, "1s"), "image: registry.example.com/team/count:v1", "", 1)))
+	u.refused(t, 2, []string{"spec.memroy"}, "submit",
+		write("wrong.yaml", strings.Replace(items("wrong", 1, "1s"), "memory:", "memroy:", 1)))
+	u.refused(t, 2, []string{"spec.image"}, "submit",
+		write("bare.yaml", strings.Replace(items("bare", 1, "1s"), "image: registry.example.com/team/count:v1", "", 1)))
 	u.refused(t, 2, []string{"no such context: want team"}, "jobs", "--context=nowhere")
 	u.refused(t, 2, []string{"top is not there for a namespace of a cluster"}, "top")
 
@@ -225,7 +238,8 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(u.dir, "work", "more"), []byte("more"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	u.refused(t, 3, []string{"its workdir: uploading to the store at 127.0.0.1", "503"}, "submit", write("other.yaml", items("other", 40, "10ms", "workdir: ./work")))
+	u.refused(t, 3, []string{"its workdir: uploading to the store at 127.0.0.1", "503"}, "submit",
+		write("other.yaml", items("other", 40, "10ms", "workdir: ./work")))
 	w.Store.SetAway(false)
 	if left := w.Store.Places(); slices.ContainsFunc(left, func(p string) bool { return strings.HasPrefix(p, "uploads/") }) {
 		t.Errorf("places left: %v", left)
@@ -239,7 +253,8 @@ func TestAUserOfOneNamespace(t *testing.T) {
 		Name    string
 		History []struct{ Slice, Outcome string }
 	}
-	if err := json.Unmarshal([]byte(u.must(t, "job", "local", "-o", "json")), &one); err != nil || one.Name != "local" || len(one.History) == 0 || !strings.Contains(one.History[0].Slice, w.Node) {
+	if err := json.Unmarshal([]byte(u.must(t, "job", "local", "-o", "json")), &one); err != nil || one.Name != "local" ||
+		len(one.History) == 0 || !strings.Contains(one.History[0].Slice, w.Node) {
 		t.Errorf("%+v, %v", one, err)
 	}
 	if out, err := p.Kubectl("-n", s.ns, "get", "requests.sluice.dev", "-o", "name"); err != nil || out != "" {
@@ -285,13 +300,17 @@ func TestAUserOfOneNamespace(t *testing.T) {
 	u.refused(t, 1, []string{"not found"}, "cancel", "long")
 
 	// What others have.
-	if out, err := s.KubectlWith(strings.Replace(items("theirs", 1_000_000, "100ms"), "name: theirs", "name: theirs, namespace: "+other, 1), "apply", "-f", "-"); err != nil {
+	if out, err := s.KubectlWith(strings.Replace(items("theirs", 1_000_000, "100ms"), "name: theirs", "name: theirs, namespace: "+other, 1),
+		"apply", "-f", "-"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, args := range [][]string{{"jobs"}, {"explain", "theirs"}, {"job", "theirs"}, {"cancel", "theirs"}, {"delete", "theirs"}, {"logs", "theirs"}, {"wait", "theirs"}, {"submit", "late.yaml"}} {
+	for _, args := range [][]string{{"jobs"}, {"explain", "theirs"}, {"job", "theirs"}, {"cancel", "theirs"}, {"delete", "theirs"},
+		{"logs", "theirs"}, {"wait", "theirs"}, {"submit", "late.yaml"}} {
 		u.refused(t, 1, []string{"you may not", "in namespace " + other, "--clusterrole=sluice-user"}, append(args, "-n", other)...)
 	}
-	if out, err := p.Kubectl("-n", other, "get", "jobs.sluice.dev", "theirs", "-o", "jsonpath={.status.state} {.metadata.annotations}"); err != nil || strings.Contains(out, "CANCELLED") || strings.Contains(out, "cancel") {
+	if out, err := p.Kubectl("-n", other, "get", "jobs.sluice.dev", "theirs", "-o",
+		"jsonpath={.status.state} {.metadata.annotations}"); err != nil || strings.Contains(out, "CANCELLED") ||
+		strings.Contains(out, "cancel") {
 		t.Errorf("%s, %v", out, err)
 	}
 

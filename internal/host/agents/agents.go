@@ -127,7 +127,8 @@ func (a *Agents) release(s *session) {
 
 // message is one of a job's agent to its job's home, which the loop knows and fills in.
 func (a *Agents) message(k protocol.Kind, name job.ID, session uint64, body protocol.Body) protocol.Message {
-	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)}, To: protocol.Address{Role: protocol.Zone}, Job: name, Session: session, Body: body}
+	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)},
+		To: protocol.Address{Role: protocol.Zone}, Job: name, Session: session, Body: body}
 }
 
 // attend says to the zone that an agent has come or gone.
@@ -156,7 +157,8 @@ func (a *Agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) 
 		return nil, 0, err
 	}
 	if !s.rate.take(now) {
-		return nil, 0, errkind.Errorf(errkind.Exhausted, "the agent of job %s calls more than %d times a second: wait for events instead of asking again", n.Job, pollRate)
+		return nil, 0, errkind.Errorf(errkind.Exhausted,
+			"the agent of job %s calls more than %d times a second: wait for events instead of asking again", n.Job, pollRate)
 	}
 	if now.Sub(s.said) >= sayAgain && !at.over {
 		s.said = now
@@ -183,7 +185,8 @@ func (a *Agents) opened(at *agent, n *Negotiation, now time.Time) (*session, err
 		return nil, err
 	}
 	if !ok || at == nil {
-		return nil, errkind.Errorf(errkind.Denied, "this is not the key of an external job %s: ask for it with `sluice agent key %s`", n.Job, n.Job)
+		return nil, errkind.Errorf(errkind.Denied, "this is not the key of an external job %s: ask for it with `sluice agent key %s`",
+			n.Job, n.Job)
 	}
 	if !at.open.take(now) {
 		return nil, errkind.Errorf(errkind.Exhausted, "agents of job %s open sessions too often: one at a time, and keep it", n.Job)
@@ -238,7 +241,8 @@ func (a *Agents) answer(name job.ID, s *session, answers []Answer) (notes []stri
 		said := &answers[i]
 		most, ok := s.waiting(said.Round)
 		if !ok {
-			notes = append(notes, fmt.Sprintf("round %d: no answer is waited for: it was answered, or not announced in this session", said.Round))
+			notes = append(notes, fmt.Sprintf("round %d: no answer is waited for: it was answered, or not announced in this session",
+				said.Round))
 			continue
 		}
 		if cut := len(said.Variants) - most; cut > 0 {

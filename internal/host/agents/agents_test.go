@@ -16,7 +16,8 @@ import (
 func TestMailboxIsBounded(t *testing.T) {
 	s := newSession(1)
 	for i := range 100 {
-		s.hear(&protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: uint64(i), Most: 1, Windows: make([]protocol.Advert, 1)}})
+		s.hear(&protocol.Message{Kind: protocol.Announce, Body: &protocol.Call{Round: uint64(i), Most: 1,
+			Windows: make([]protocol.Advert, 1)}})
 		s.hear(&protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: uint64(i), Notices: make([]protocol.Notice, 10)}})
 	}
 	s.hear(&protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: 100, Notices: make([]protocol.Notice, 1000)}})
@@ -32,7 +33,8 @@ func TestMailboxIsBounded(t *testing.T) {
 		}
 		last = e.Round
 	}
-	if calls != keptCalls || notices != keptNotices || got.Dropped != int64(100+2000-keptCalls-keptNotices) || len(s.rounds) != keptCalls || s.rounds[0].round != 100-keptCalls {
+	if calls != keptCalls || notices != keptNotices || got.Dropped != int64(100+2000-keptCalls-keptNotices) || len(s.rounds) != keptCalls ||
+		s.rounds[0].round != 100-keptCalls {
 		t.Errorf("%d calls, %d notices, %d dropped, rounds %v", calls, notices, got.Dropped, s.rounds)
 	}
 	if again := s.take(); len(again.Events) != 0 || again.Dropped != 0 {

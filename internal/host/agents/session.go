@@ -162,11 +162,13 @@ func (q *quota) take(now time.Time) bool {
 }
 
 func errSuperseded() error {
-	return errkind.Errorf(errkind.Conflict, "another agent of this job has opened a session since, and the newest counts: end one of the two")
+	return errkind.Errorf(errkind.Conflict, "another agent of this job has opened a session since, and the newest counts: end one of "+
+		"the two")
 }
 
 func errNoSession() error {
-	return errkind.Errorf(errkind.NotFound, "there is no such session: the daemon was started again, or the agent was away for %v; open one again (session 0)", AgentGone)
+	return errkind.Errorf(errkind.NotFound, "there is no such session: the daemon was started again, or the agent was away for %v; open "+
+		"one again (session 0)", AgentGone)
 }
 
 // MaxWait is how long an agent may wait for an event in one call, AgentGone how long it may stay away between two.

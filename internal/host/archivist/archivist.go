@@ -164,7 +164,8 @@ func (a *Archivist) file(batch []protocol.Message) bool {
 		ok := len(parts) == 0 || a.change(len(parts), 0, func() error { return a.archive.File(parts) })
 		for i := from; ok && i < to; i++ {
 			m := &batch[i]
-			a.send(protocol.Message{Kind: protocol.Archived, From: self(), To: m.From, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{Count: a.changes}})
+			a.send(protocol.Message{Kind: protocol.Archived, From: self(), To: m.From, Job: m.Job, Generation: m.Generation,
+				Body: &protocol.Archival{Count: a.changes}})
 		}
 		parts, size, from = parts[:0], 0, to
 		return ok
@@ -192,7 +193,8 @@ func (a *Archivist) file(batch []protocol.Message) bool {
 func (a *Archivist) purge(batch []protocol.Message) bool {
 	list := make([]archive.Discarded, 0, len(batch))
 	for i := range batch {
-		list = append(list, archive.Discarded{Job: batch[i].Job, UpTo: batch[i].Generation - 1}) // generation 0 is all there is: the largest number
+		// generation 0 is all there is: the largest number
+		list = append(list, archive.Discarded{Job: batch[i].Job, UpTo: batch[i].Generation - 1})
 	}
 	if !a.change(0, len(list), func() error { return a.archive.Discard(list) }) {
 		return false
@@ -221,7 +223,8 @@ func (a *Archivist) change(filed, purged int, f func() error) bool {
 			}
 			return true
 		case errkind.Of(err) != errkind.Exhausted:
-			a.failed <- errkind.Errorf(errkind.Of(err), "jobs that are over can be archived no more (nothing was lost; running subjobs go on): %w", err)
+			a.failed <- errkind.Errorf(errkind.Of(err),
+				"jobs that are over can be archived no more (nothing was lost; running subjobs go on): %w", err)
 			return false
 		}
 		text := err.Error()
@@ -254,7 +257,8 @@ func (a *Archivist) outdated(now time.Time) {
 		told[e.Job] = a.told[e.Job]
 		if now.Sub(told[e.Job]) >= outdatedAgain {
 			told[e.Job] = now
-			a.send(protocol.Message{Kind: protocol.Outdated, From: self(), To: protocol.Address{Role: protocol.Gate}, Job: e.Job, Generation: e.Generation})
+			a.send(protocol.Message{Kind: protocol.Outdated, From: self(), To: protocol.Address{Role: protocol.Gate}, Job: e.Job,
+				Generation: e.Generation})
 		}
 	}
 	a.told = told
@@ -279,9 +283,9 @@ type Options struct {
 // witness is a gate that counts the jobs which the archive alone has, and knows how many changes that had counted.
 type witness interface{ Archived() (jobs, changes int64) }
 
-// Open opens the archive, none if o.Open is nil, and holds it against the gate, which is its second witness: an archive with fewer jobs than the
-// gate has left to it has lost some, and one that has counted fewer changes than it told the gate is an older copy. A journal that is
-// gone (fresh) is not taken for an empty one while there are jobs.
+// Open opens the archive, none if o.Open is nil, and holds it against the gate, which is its second witness: an archive with fewer jobs
+// than the gate has left to it has lost some, and one that has counted fewer changes than it told the gate is an older copy. A journal
+// that is gone (fresh) is not taken for an empty one while there are jobs.
 func Open(o Options, gate actor.Gate, fresh bool) (*Archivist, error) {
 	if o.Open == nil {
 		return nil, nil
@@ -300,11 +304,14 @@ func Open(o Options, gate actor.Gate, fresh bool) (*Archivist, error) {
 	switch {
 	case err != nil:
 	case fresh && size.Jobs > 0:
-		err = errkind.Errorf(errkind.Corrupt, "%s has no journal, but an archive of %d jobs: restore the journal's directory from a backup; "+
+		err = errkind.Errorf(errkind.Corrupt, "%s has no journal, but an archive of %d jobs: restore the journal's directory from a "+
+			"backup; "+
 			"or move the archive away to begin with no jobs. Nothing was removed", o.DataDir, size.Jobs)
 	case missing > 0 || int64(size.Changes) < changes:
-		err = errkind.Errorf(errkind.Corrupt, "the archive in %s has %d jobs that are over after %d changes, and the journal knows of %d jobs and %d changes: "+
-			"restore the archive's directory from a backup that is as new; or, to go on without what is missing, `sluice archive repair --data %s --without %d --change %d`",
+		err = errkind.Errorf(errkind.Corrupt, "the archive in %s has %d jobs that are over after %d changes, and the journal knows of "+
+			"%d jobs and %d changes: "+
+			"restore the archive's directory from a backup that is as new; or, to go on without what is missing, `sluice archive repair "+
+			"--data %s --without %d --change %d`",
 			dir, size.Jobs, size.Changes, known-size.GivenUp, changes, o.DataDir, missing, changes)
 	}
 	if err != nil {
@@ -312,7 +319,8 @@ func Open(o Options, gate actor.Gate, fresh bool) (*Archivist, error) {
 	}
 	a := &Archivist{
 		archive: x, send: o.Send, renames: o.Renames, log: o.Log, observer: o.Observer, retain: o.Retain, most: o.Most,
-		ping: make(chan struct{}, 1), stop: make(chan struct{}), over: make(chan struct{}), failed: make(chan error, 1), told: map[job.ID]time.Time{},
+		ping: make(chan struct{}, 1), stop: make(chan struct{}), over: make(chan struct{}), failed: make(chan error, 1),
+		told: map[job.ID]time.Time{},
 	}
 	go a.run()
 	return a, nil

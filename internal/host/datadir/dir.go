@@ -62,7 +62,8 @@ func (d *Dir) Raise(many, named, fresh bool, log *slog.Logger) error {
 		return nil
 	}
 	if !fresh {
-		log.Info("the data directory is of another version and is taken over; that version will refuse it from now on", "was", was, "is", is)
+		log.Info("the data directory is of another version and is taken over; that version will refuse it from now on", "was", was, "is",
+			is)
 	}
 	return writeFormat(d.path, is)
 }
@@ -85,7 +86,8 @@ func (d *Dir) KeepNames(names []job.NodeID, log *slog.Logger) error {
 		return fmt.Errorf("keep the machine's name: %w", err)
 	}
 	if n := len(names); n > 1 {
-		log.Info("the machine has another name from now on, with all that the data directory has of it", "was", names[n-2], "is", names[n-1])
+		log.Info("the machine has another name from now on, with all that the data directory has of it", "was", names[n-2], "is",
+			names[n-1])
 	}
 	return nil
 }

@@ -49,8 +49,10 @@ func checkFormat(dir string) (known bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case err == nil:
-		if got := strings.TrimSpace(string(data)); got != format && got != formatSeveral && got != formatNamed && !slices.Contains(readable(), got) {
-			return false, errkind.Errorf(errkind.Unsupported, "%s holds data of format %q, this build knows %q: use the build that wrote it, or another directory; nothing was changed",
+		if got := strings.TrimSpace(string(data)); got != format && got != formatSeveral && got != formatNamed &&
+			!slices.Contains(readable(), got) {
+			return false, errkind.Errorf(errkind.Unsupported,
+				"%s holds data of format %q, this build knows %q: use the build that wrote it, or another directory; nothing was changed",
 				dir, got, format)
 		}
 		return true, nil
@@ -66,7 +68,8 @@ func checkFormat(dir string) (known bool, err error) {
 	}
 	for _, e := range list {
 		if e.Name() != lockName && e.Name() != formatTemp {
-			return false, errkind.Errorf(errkind.Unsupported, "%s holds %q but no %s file, so it is not a data directory: name an empty or a new one; nothing was changed",
+			return false, errkind.Errorf(errkind.Unsupported,
+				"%s holds %q but no %s file, so it is not a data directory: name an empty or a new one; nothing was changed",
 				dir, e.Name(), formatName)
 		}
 	}

@@ -37,7 +37,8 @@ func lockDir(dir string) (*os.File, error) {
 		pid := strings.TrimSpace(string(text))
 		if n, bad := strconv.Atoi(pid); bad != nil || !errors.Is(syscall.Kill(n, 0), syscall.ESRCH) || time.Since(begin) > lockPatience {
 			return nil, errors.Join(errkind.Errorf(errkind.Conflict,
-				"%s is in use by another daemon (pid %s): stop that one first, or give this one its own directory with --data", dir, pid), f.Close())
+				"%s is in use by another daemon (pid %s): stop that one first, or give this one its own directory with --data", dir, pid),
+				f.Close())
 		}
 	}
 	if err != nil {

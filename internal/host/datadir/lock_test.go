@@ -38,7 +38,8 @@ func TestALockOutlivesItsProcessForAMoment(t *testing.T) {
 			time.AfterFunc(30*time.Millisecond, func() { _ = f.Close() })
 		}
 		lock, err := lockDir(dir)
-		if (err == nil) != c.free || err != nil && (errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", c.pid))) {
+		if (err == nil) != c.free || err != nil &&
+			(errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", c.pid))) {
 			t.Errorf("of process %d: %v", c.pid, err)
 		}
 		if lock != nil {

@@ -43,7 +43,8 @@ func Secret(path, otherwise string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been read by others: %s", path, info.Mode().Perm(), otherwise)
+		return nil, errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been read by others: %s", path, info.Mode().Perm(),
+			otherwise)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 2*secretBytes+1))
 	if err != nil {

@@ -37,7 +37,8 @@ func collect(recovering bool) {
 	}
 	read := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/gogc:percent"}}
 	metrics.Read(read)
-	if want := gogc(read[0].Value.Uint64(), read[1].Value.Uint64(), recovering); read[2].Value.Uint64() != uint64(want) { //nolint:gosec // it is positive
+	if want := gogc(read[0].Value.Uint64(), read[1].Value.Uint64(), recovering); read[2].Value.Uint64() != uint64(
+		want) { //nolint:gosec // it is positive
 		debug.SetGCPercent(want)
 	}
 }

@@ -10,7 +10,8 @@ func TestHowFarTheHeapMayGrow(t *testing.T) {
 		recovering   bool
 		want         int
 	}{
-		{0, 0, true, 400}, {gib, 100 * mib, true, 400}, {gib, 512 * mib, true, 400}, {2 * gib, gib, true, 200}, {4 * gib, 3 * gib, true, 75}, {90 * gib, 80 * gib, true, 75},
+		{0, 0, true, 400}, {gib, 100 * mib, true, 400}, {gib, 512 * mib, true, 400}, {2 * gib, gib, true, 200},
+		{4 * gib, 3 * gib, true, 75}, {90 * gib, 80 * gib, true, 75},
 		{100 * mib, 80 * mib, false, 100}, {256 * mib, 10 * mib, false, 75}, {gib, gib, false, 75},
 	} {
 		if got := gogc(c.there, c.lived, c.recovering); got != c.want {

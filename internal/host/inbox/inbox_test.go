@@ -18,7 +18,8 @@ func TestInboxBounds(t *testing.T) {
 	}
 	total := 0
 	for l, m := range map[Lane]protocol.Message{
-		Bidders: from(protocol.Attend, protocol.Bidder), Peers: from(protocol.Closed, protocol.Zone), Reports: from(protocol.Report, protocol.Executor),
+		Bidders: from(protocol.Attend, protocol.Bidder), Peers: from(protocol.Closed, protocol.Zone),
+		Reports: from(protocol.Report, protocol.Executor),
 	} {
 		for range l.Room() + 10 {
 			b.Put(m)

@@ -301,7 +301,8 @@ func (l *Loop) recall(p *actor.Party, m *protocol.Message) bool {
 func (l *Loop) unreadable(m *protocol.Message, err error) {
 	l.to.Log.Error("what was archived of a job can not be read", "job", string(m.Job), "error", err)
 	if m.From.Role == protocol.Person {
-		said := &protocol.Receipt{Request: m.Body.(protocol.Requested).RequestID(), Err: errkind.Errorf(errkind.Of(err), "job %s: %w", m.Job, err)}
+		said := &protocol.Receipt{Request: m.Body.(protocol.Requested).RequestID(), Err: errkind.Errorf(errkind.Of(err), "job %s: %w",
+			m.Job, err)}
 		l.to.Calls.Reply(protocol.Message{Kind: protocol.Reply, Body: said, Job: m.Job}, l.writer.position)
 	}
 }

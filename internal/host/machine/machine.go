@@ -34,7 +34,8 @@ type Machine struct {
 }
 
 // New is the machine of these nodes, which have the given names.
-func New(inv inventory.Inventory, ours func(slice job.SliceID, pid int) bool, at []actor.NodeAt, n nodes.Nodes, b *inbox.Inbox, t *trouble.State,
+func New(inv inventory.Inventory, ours func(slice job.SliceID, pid int) bool, at []actor.NodeAt, n nodes.Nodes, b *inbox.Inbox,
+	t *trouble.State,
 	log *slog.Logger) *Machine {
 	return &Machine{
 		inventory: inv, ours: ours, nodes: n, inbox: b, trouble: t, log: log,

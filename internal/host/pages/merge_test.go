@@ -84,7 +84,8 @@ func TestOneDamagedJobIsAWarning(t *testing.T) {
 		}
 	}
 	got := merged(status.JobQuery{}, status.JobPage{Warnings: []string{"job x is damaged"}}, page).Warnings
-	if len(got) != maxWarnings+1 || got[0] != "job x is damaged" || got[maxWarnings] != "and 11 more jobs are damaged" || page.Warnings[maxWarnings-1] != "job 19 is damaged" {
+	if len(got) != maxWarnings+1 || got[0] != "job x is damaged" || got[maxWarnings] != "and 11 more jobs are damaged" ||
+		page.Warnings[maxWarnings-1] != "job 19 is damaged" {
 		t.Errorf("%q", got)
 	}
 }

@@ -46,7 +46,8 @@ const adoption = 5 * time.Second
 // one looks a job up at its home, or in the archive once it has left there. Between its acceptance and its adoption only the gate
 // knows it: whoever has just submitted it must not be told that it does not exist, and whoever has requeued it not how its last
 // life ended.
-func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.Instant, job.ID) (T, bool), filed func([]protocol.Fact) (T, bool, error), life func(*T) job.Generation) (T, error) {
+func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.Instant, job.ID) (T, bool),
+	filed func([]protocol.Fact) (T, bool, error), life func(*T) job.Generation) (T, error) {
 	type result struct {
 		// value is what the home shows, if it has it (ok), of life shown; present is the gate's.
 		value          T
@@ -94,10 +95,13 @@ func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.I
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again: %w", name, ctx.Err())
+			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again: %w", name,
+				ctx.Err())
 		case <-limit.C:
 			if cold && of == 0 && !r.ok { // the gate let go of it, and its home has done so before
-				return zero, errkind.Errorf(errkind.Corrupt, "archive %s: what the home of job %q filed is missing: restore the archive's directory from a backup; or go on without the job: `sluice delete %s`",
+				return zero, errkind.Errorf(errkind.Corrupt,
+					"archive %s: what the home of job %q filed is missing: restore the archive's directory from a backup; or go on "+
+						"without the job: `sluice delete %s`",
 					filepath.Join(p.dataDir, datadir.ArchiveDir), name, name)
 			}
 			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again", name)
@@ -108,7 +112,8 @@ func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.I
 }
 
 // archivedView shows a job that its home has left to the archive, and which life of it that is; 0 for none.
-func archivedView[T any](p *Pages, name job.ID, filed func([]protocol.Fact) (T, bool, error), life func(*T) job.Generation) (v T, of job.Generation, err error) {
+func archivedView[T any](p *Pages, name job.ID, filed func([]protocol.Fact) (T, bool, error), life func(*T) job.Generation) (v T,
+	of job.Generation, err error) {
 	if p.archive == nil {
 		return v, 0, nil
 	}

@@ -37,7 +37,8 @@ func (p *Pages) Standing(ctx context.Context, names []job.ID) ([]status.Job, err
 		}
 		for i, name := range part {
 			if found[i].Name == "" { // on its way to its home, or unknown
-				if found[i], err = one(ctx, p, name, p.views.brief, shown(p, name, actor.Zone.Brief), func(j *status.Job) job.Generation { return j.Generation }); err != nil {
+				if found[i], err = one(ctx, p, name, p.views.brief, shown(p, name, actor.Zone.Brief),
+					func(j *status.Job) job.Generation { return j.Generation }); err != nil {
 					return nil, err
 				}
 			}
@@ -158,7 +159,8 @@ func (p *Pages) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation,
 func (p *Pages) CutsOf(ctx context.Context, ids []job.SliceID) ([]status.Cut, error) {
 	return inbox.Ask(ctx, p.inbox, func(now quantity.Instant) (all []status.Cut) {
 		for _, id := range ids {
-			if some, err := p.views.cuts(now, protocol.Reservation{Kind: protocol.ForReclaim, Slice: p.full(id), End: quantity.Never, Truncate: true}); err == nil {
+			if some, err := p.views.cuts(now, protocol.Reservation{Kind: protocol.ForReclaim, Slice: p.full(id), End: quantity.Never,
+				Truncate: true}); err == nil {
 				all = append(all, some...)
 			}
 		}

@@ -190,7 +190,8 @@ func (v *Views) queues(now quantity.Instant) []status.Queue {
 	}
 	for i := range v.set.Zones[1:] {
 		for _, q := range v.set.Zones[1+i].Queues(now) {
-			at, found := slices.BinarySearchFunc(all, q.Queue.Name, func(q status.Queue, name string) int { return cmp.Compare(q.Queue.Name, name) })
+			at, found := slices.BinarySearchFunc(all, q.Queue.Name,
+				func(q status.Queue, name string) int { return cmp.Compare(q.Queue.Name, name) })
 			q.Queue.Cap = max(0, q.Queue.Cap)
 			if !found {
 				all = slices.Insert(all, at, q)

@@ -82,7 +82,8 @@ func (f *files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, err
 		}
 		return nil, err
 	case stdout == nil && stderr == nil:
-		return nil, errkind.Errorf(errkind.NotFound, "nothing is kept of subjob %v of job %s: it never started, or its logs are older than what is kept", token, name)
+		return nil, errkind.Errorf(errkind.NotFound, "nothing is kept of subjob %v of job %s: it never started, or its logs are older "+
+			"than what is kept", token, name)
 	case stdout == nil:
 		stdout = unwritten{}
 	case stderr == nil:

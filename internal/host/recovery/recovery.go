@@ -1,4 +1,5 @@
-// Package recovery folds the journal into the actors, and refuses a start that could lose what one of them has promised. It decides nothing.
+// Package recovery folds the journal into the actors, and refuses a start that could lose what one of them has promised. It decides
+// nothing.
 package recovery
 
 import (
@@ -63,7 +64,8 @@ func (s *State) Fresh() bool { return s.position.Seq == 0 }
 func (s *State) SnapshotFacts() uint64 { return s.facts }
 
 // Replay folds the journal into the actors. told hears each fact of theirs, with its encoding, on a goroutine of its own.
-func (s *State) Replay(j journal.Journal, renames protocol.Renames, growth *heap.Recovery, told func(f *protocol.Fact, encoded []byte)) error {
+func (s *State) Replay(j journal.Journal, renames protocol.Renames, growth *heap.Recovery,
+	told func(f *protocol.Fact, encoded []byte)) error {
 	begin, facts := time.Now(), 0
 	growth.Begin()
 	r := &reader{
@@ -119,8 +121,10 @@ func (s *State) Complete() error {
 	}
 	if g, ok := s.set.Gates[0].Gate.(actor.Strayer); ok {
 		if id, home, found := g.Stray(); found {
-			return errkind.Errorf(errkind.Invalid, "job %s has its home in zone %s, which is missing: put it back into zones: of --config (zones: [%s]); "+
-				"it may be left out once it was drained (sluice zones drain %s --wait); nothing was changed", id, home, s.zonesWith(home), home)
+			return errkind.Errorf(errkind.Invalid, "job %s has its home in zone %s, which is missing: put it back into zones: of "+
+				"--config (zones: [%s]); "+
+				"it may be left out once it was drained (sluice zones drain %s --wait); nothing was changed", id, home, s.zonesWith(home),
+				home)
 		}
 	}
 	var with, without []actor.Party
@@ -134,7 +138,8 @@ func (s *State) Complete() error {
 		}
 	}
 	if len(with) > 0 && len(without) > 0 {
-		return errkind.Errorf(errkind.Invalid, "%s was begun with %s, and GPUs would be dealt to %s too: start it with the nodes it had, or in another directory",
+		return errkind.Errorf(errkind.Invalid, "%s was begun with %s, and GPUs would be dealt to %s too: start it with the nodes it "+
+			"had, or in another directory",
 			s.dataDir, actor.Names(with), actor.Names(without))
 	}
 	return nil
@@ -142,7 +147,8 @@ func (s *State) Complete() error {
 
 // missing refuses a configuration without an actor that is still needed: anybody but a drained zone that keeps nothing.
 func (s *State) missing() error {
-	gone := slices.SortedFunc(maps.Keys(s.absent), func(a, b protocol.Address) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.ID, b.ID)) })
+	gone := slices.SortedFunc(maps.Keys(s.absent),
+		func(a, b protocol.Address) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.ID, b.ID)) })
 	drainer, _ := s.set.Gates[0].Gate.(actor.Drainer)
 	for _, at := range gone {
 		zone, kept := job.ZoneID(at.ID), slices.Sorted(maps.Keys(s.absent[at]))
@@ -152,11 +158,15 @@ func (s *State) missing() error {
 				"start it with the name (--name), the zones and the nodes it had%s",
 				s.dataDir, actor.Name(at), actor.Names(s.parties[1:]), nodesHint(at))
 		case drainer == nil || !drainer.Drained(zone):
-			return errkind.Errorf(errkind.Invalid, "zone %s is missing, and it was never drained: put it back into zones: of --config (zones: [%s]), start, "+
-				"and give its jobs to the others with `sluice zones drain %s` before you leave it out; nothing was changed", zone, s.zonesWith(zone), zone)
+			return errkind.Errorf(errkind.Invalid, "zone %s is missing, and it was never drained: put it back into zones: of --config "+
+				"(zones: [%s]), start, "+
+				"and give its jobs to the others with `sluice zones drain %s` before you leave it out; nothing was changed", zone,
+				s.zonesWith(zone), zone)
 		case len(kept) > 0:
-			return errkind.Errorf(errkind.Invalid, "zone %s is missing, and it still keeps %d jobs (%s): put it back into zones: of --config (zones: [%s]), start, "+
-				"and leave it out when `sluice zones drain %s --wait` has ended; nothing was changed", zone, len(kept), some(kept), s.zonesWith(zone), zone)
+			return errkind.Errorf(errkind.Invalid, "zone %s is missing, and it still keeps %d jobs (%s): put it back into zones: of "+
+				"--config (zones: [%s]), start, "+
+				"and leave it out when `sluice zones drain %s --wait` has ended; nothing was changed", zone, len(kept), some(kept),
+				s.zonesWith(zone), zone)
 		}
 	}
 	if drainer == nil {
@@ -169,29 +179,33 @@ func (s *State) missing() error {
 		}
 	}
 	if len(drained) == len(s.set.Zones) {
-		return errkind.Errorf(errkind.Invalid, "every zone of this daemon was drained for good (%s), and jobs need a home: add another name to zones: of --config (zones: [%s, NAME]); nothing was changed",
+		return errkind.Errorf(errkind.Invalid, "every zone of this daemon was drained for good (%s), and jobs need a home: add another "+
+			"name to zones: of --config (zones: [%s, NAME]); nothing was changed",
 			strings.Join(drained, ", "), strings.Join(drained, ", "))
 	}
 	for _, at := range gone {
 		s.log.Info("a zone that was drained has left", "zone", at.ID)
 	}
 	for _, id := range drained {
-		s.log.Info("a zone is drained for good: no job has its home there any more, and it may be left out of zones once it is empty", "zone", id)
+		s.log.Info("a zone is drained for good: no job has its home there any more, and it may be left out of zones once it is empty",
+			"zone", id)
 	}
 	return nil
 }
 
-// zonesWith are the names of the zones to start with: those that there are, this one and any other that is missing. One that is alone and new is none of them: with
-// another number of zones they have other names.
+// zonesWith are the names of the zones to start with: those that there are, this one and any other that is missing. One that is alone and
+// new is none of them: with another number of zones they have other names.
 func (s *State) zonesWith(zone job.ZoneID) string {
 	names := []string{string(zone)}
 	for i := range s.set.Zones {
-		if id := string(s.set.Zones[i].ID); len(s.set.Zones) > 1 || s.kept[s.index[protocol.Address{Role: protocol.Zone, ID: id}]] != nothing {
+		if id := string(s.set.Zones[i].ID); len(s.set.Zones) > 1 ||
+			s.kept[s.index[protocol.Address{Role: protocol.Zone, ID: id}]] != nothing {
 			names = append(names, id)
 		}
 	}
 	for at, kept := range s.absent { // in any order: they are sorted below
-		if drainer, ok := s.set.Gates[0].Gate.(actor.Drainer); at.Role == protocol.Zone && at.ID != string(zone) && !(ok && drainer.Drained(job.ZoneID(at.ID)) && len(kept) == 0) {
+		if drainer, ok := s.set.Gates[0].Gate.(actor.Drainer); at.Role == protocol.Zone && at.ID != string(zone) &&
+			!(ok && drainer.Drained(job.ZoneID(at.ID)) && len(kept) == 0) {
 			names = append(names, at.ID)
 		}
 	}

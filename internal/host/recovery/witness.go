@@ -46,11 +46,12 @@ func Found(ctx context.Context, x executor.Executor, j journal.Journal, dataDir 
 	return list, nil
 }
 
-// LostJournal refuses a data directory whose journal is gone, so that the one there is new, while outputs of jobs lie there: without it they are files of jobs
-// that nobody knows, and the next start would remove them.
+// LostJournal refuses a data directory whose journal is gone, so that the one there is new, while outputs of jobs lie there: without it
+// they are files of jobs that nobody knows, and the next start would remove them.
 func LostJournal(files Files, dataDir string) error {
 	return files.Stored(func(one job.ID) error {
-		return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of jobs, %q is one: restore the journal's directory from a backup; "+
+		return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of jobs, %q is one: restore the journal's directory from a "+
+			"backup; "+
 			"or move output, checkpoints and logs away to begin with no jobs. Nothing was removed", dataDir, one)
 	})
 }

@@ -117,7 +117,8 @@ func (c *Calls) add(request string, k protocol.Kind) (waiter, error) {
 		return nil, c.closed
 	}
 	if have, ok := c.kinds[request]; ok && have != k {
-		return nil, errkind.Errorf(errkind.Conflict, "request id %q is in use by another call that has not ended: use a new id for each call", request)
+		return nil, errkind.Errorf(errkind.Conflict, "request id %q is in use by another call that has not ended: use a new id for each "+
+			"call", request)
 	}
 	w := make(waiter, 1)
 	c.kinds[request] = k

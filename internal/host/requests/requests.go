@@ -165,7 +165,8 @@ func (d *Desk) Reserve(ctx context.Context, request string, r protocol.Reservati
 	request = named(request)
 	var made []protocol.Made
 	for _, i := range d.nodes.OfSlice(r.Slice) { // where one refuses, those before it stand, and the same request finds them again
-		reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Reserve, To: d.nodes.Address(i), Body: &protocol.Booking{Request: request, Reservation: &r}})
+		reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Reserve, To: d.nodes.Address(i),
+			Body: &protocol.Booking{Request: request, Reservation: &r}})
 		if err != nil {
 			return made, err
 		}

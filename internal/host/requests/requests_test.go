@@ -58,7 +58,8 @@ func TestAJobWithoutACommandIsRefused(t *testing.T) {
 // TestTheDigestOfContentStays: it is stored with a job, and a submission that is tried again with a later version is the same job only as
 // long as the digest is.
 func TestTheDigestOfContentStays(t *testing.T) {
-	s := &job.Spec{Name: "count", Queue: "default", Total: 1000, PerUnit: time.Second, Launch: job.Launch{Command: []string{"sh", "-c", "./count.sh"}}}
+	s := &job.Spec{Name: "count", Queue: "default", Total: 1000, PerUnit: time.Second,
+		Launch: job.Launch{Command: []string{"sh", "-c", "./count.sh"}}}
 	if got, want := contentOf(s), "706240a20875451fca81e440b25d2c0070f68c2e81770de35328fca5e186f9a5"; got != want {
 		t.Errorf("the content has digest %s, it was %s", got, want)
 	}

@@ -180,7 +180,8 @@ func (t *Snapshots) End(err error) error {
 	}
 	heap.Adjust()
 	t.dueAt = t.limits.due(s.writer.facts)
-	t.log.Info("wrote a snapshot beside the loop", "facts", s.writer.facts, "records", s.records, "bytes", s.size, "took", time.Since(s.begun))
+	t.log.Info("wrote a snapshot beside the loop", "facts", s.writer.facts, "records", s.records, "bytes", s.size, "took",
+		time.Since(s.begun))
 	return nil
 }
 

@@ -19,7 +19,8 @@ func TestAReportStandsUntilItsSourceIsWell(t *testing.T) {
 		from, text string
 		want       string
 	}{
-		{"executor", "no store", "no store"}, {"inventory", "no cluster", "no store; no cluster"}, {"executor", "", "no cluster"}, {"executor", "", "no cluster"}, {"inventory", "", ""},
+		{"executor", "no store", "no store"}, {"inventory", "no cluster", "no store; no cluster"}, {"executor", "", "no cluster"},
+		{"executor", "", "no cluster"}, {"inventory", "", ""},
 	} {
 		s.Report(c.from, &protocol.Ailment{Ails: c.text != "", Text: c.text})
 		said := ""

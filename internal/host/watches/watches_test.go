@@ -32,7 +32,8 @@ func TestAChangeWakesThoseWhoWaitForIt(t *testing.T) {
 	for _, tc := range []struct {
 		changed []job.ID
 		a, b    bool
-	}{{[]job.ID{"a"}, true, false}, {[]job.ID{"", "b", "b"}, false, true}, {[]job.ID{"other"}, false, false}, {[]job.ID{"shared"}, true, true}} {
+	}{{[]job.ID{"a"}, true, false}, {[]job.ID{"", "b", "b"}, false, true}, {[]job.ID{"other"}, false, false},
+		{[]job.ID{"shared"}, true, true}} {
 		change(tc.changed...)
 		if woken(a) != tc.a || woken(b) != tc.b || woken(a) || woken(b) {
 			t.Errorf("%v: want %v and %v, once", tc.changed, tc.a, tc.b)

@@ -22,7 +22,10 @@ func TestHeap(t *testing.T) {
 		var want []thing
 		for i := range rapid.IntRange(1, 200).Draw(rt, "things") {
 			if rapid.IntRange(0, 2).Draw(rt, "take") == 0 && len(want) > 0 {
-				first := slices.MinFunc(want, func(a, b thing) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.number, b.number)) })
+				first := slices.MinFunc(want, func(a, b thing) int {
+					return cmp.Or(cmp.Compare(a.at, b.at),
+						cmp.Compare(a.number, b.number))
+				})
 				if h.Next() != first.at {
 					rt.Fatalf("the next is at %d, want %d", h.Next(), first.at)
 				}

@@ -25,7 +25,8 @@ const (
 func chain(t *testing.T) *job.Spec {
 	t.Helper()
 	s := &job.Spec{
-		Name: "chain", Kind: job.Steps, Total: 600, PerUnit: time.Second, Grid: 10, Parallelism: 1, OverheadMax: 100, Worth: job.DefaultWorth,
+		Name: "chain", Kind: job.Steps, Total: 600, PerUnit: time.Second, Grid: 10, Parallelism: 1, OverheadMax: 100,
+		Worth:   job.DefaultWorth,
 		Restore: 2 * time.Second, Checkpoint: time.Second, TauMin: 20 * time.Second, Deadline: quantity.Never, Theta: 10_000,
 		Profile: trp.Profile{Form: trp.Envelope, Curve: []trp.Point{{UpTo: 400, Amount: 4 * gib}, {UpTo: 600, Amount: 8 * gib}}},
 	}
@@ -39,7 +40,8 @@ func chain(t *testing.T) *job.Spec {
 // call offers a window of five minutes on a small slice and one of a minute on a large one.
 func call(round uint64, from int64) *protocol.Message {
 	return &protocol.Message{Kind: protocol.Announce, Session: 7, Body: &protocol.Call{
-		Round: round, Closes: now.Add(200 * time.Millisecond), Most: 4, Free: job.Ranges{{From: from, To: 600}}, Left: 600 - from, First: from == 0,
+		Round: round, Closes: now.Add(200 * time.Millisecond), Most: 4, Free: job.Ranges{{From: from, To: 600}}, Left: 600 - from,
+		First: from == 0,
 		Windows: []protocol.Advert{
 			{Window: 1, Slice: "s", Speed: 1000, Capacity: trp.Vector{5 * gib}, Start: now, End: now.Add(5 * time.Minute)},
 			{Window: 2, Slice: "l", Speed: 1000, Capacity: trp.Vector{10 * gib}, Start: now, End: now.Add(time.Minute)},
@@ -60,7 +62,8 @@ func TestHonest(t *testing.T) {
 	spec := chain(t)
 	m := call(3, 0)
 	answers, think := bidder.New(spec, bidder.Honest{}, 5*time.Millisecond).Hear(now, m)
-	if think != 5*time.Millisecond || len(answers) != 1 || answers[0].Kind != protocol.Answer || answers[0].Body.(*protocol.Proposal).Round != 3 || answers[0].Session != 0 {
+	if think != 5*time.Millisecond || len(answers) != 1 || answers[0].Kind != protocol.Answer ||
+		answers[0].Body.(*protocol.Proposal).Round != 3 || answers[0].Session != 0 {
 		t.Fatalf("after %v: %+v", think, answers)
 	}
 	var want []protocol.Variant
@@ -168,7 +171,8 @@ func TestHostile(t *testing.T) {
 	if !reflect.DeepEqual(first, again) {
 		t.Error("two floods differ")
 	}
-	if other, _ := bidder.New(spec, bidder.Hostile{}, 0).Hear(now, call(2, 0)); reflect.DeepEqual(first[0].Body.(*protocol.Proposal).Variants, other[0].Body.(*protocol.Proposal).Variants) {
+	if other, _ := bidder.New(spec, bidder.Hostile{}, 0).Hear(now, call(2, 0)); reflect.DeepEqual(
+		first[0].Body.(*protocol.Proposal).Variants, other[0].Body.(*protocol.Proposal).Variants) {
 		t.Error("two rounds are answered alike")
 	}
 	sessions, rounds, most, bad := 0, 0, 0, 0
@@ -182,7 +186,8 @@ func TestHostile(t *testing.T) {
 		most = max(most, len(m.Body.(*protocol.Proposal).Variants))
 	}
 	for _, v := range first[0].Body.(*protocol.Proposal).Variants {
-		if v.Range.Empty() || v.Range.From < 0 || v.Range.To > 600 || v.Run <= 0 || v.Wall < v.Run || v.Score < 0 || v.Score > score.One || v.Window > 2 {
+		if v.Range.Empty() || v.Range.From < 0 || v.Range.To > 600 || v.Run <= 0 || v.Wall < v.Run || v.Score < 0 || v.Score > score.One ||
+			v.Window > 2 {
 			bad++
 		}
 	}
@@ -194,9 +199,11 @@ func TestHostile(t *testing.T) {
 // settle wins the first variant of an answer and ends it so.
 func settle(a *bidder.Agent, m *protocol.Message, end protocol.Notice) protocol.Variant {
 	v := hear(a, m)[0]
-	a.Hear(now, &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: m.Body.(*protocol.Call).Round, Notices: []protocol.Notice{{Kind: protocol.Awarded, Window: v.Window, Variant: v.ID}}}})
+	a.Hear(now, &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: m.Body.(*protocol.Call).Round,
+		Notices: []protocol.Notice{{Kind: protocol.Awarded, Window: v.Window, Variant: v.ID}}}})
 	end.Kind, end.Window = protocol.Concluded, v.Window
-	a.Hear(now, &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: m.Body.(*protocol.Call).Round, Notices: []protocol.Notice{end}}})
+	a.Hear(now, &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: m.Body.(*protocol.Call).Round,
+		Notices: []protocol.Notice{end}}})
 	return v
 }
 
@@ -204,7 +211,8 @@ func settle(a *bidder.Agent, m *protocol.Message, end protocol.Notice) protocol.
 func TestLearning(t *testing.T) {
 	spec := chain(t)
 	a := bidder.New(spec, bidder.Honest{}, 0)
-	v := settle(a, call(1, 0), protocol.Notice{Outcome: job.Yielded, Range: job.Range{To: 100}, Ran: 51 * time.Second}) // half a second a step
+	// half a second a step
+	v := settle(a, call(1, 0), protocol.Notice{Outcome: job.Yielded, Range: job.Range{To: 100}, Ran: 51 * time.Second})
 	if v.Run != 1250*time.Millisecond*time.Duration(v.Range.Len()) {
 		t.Errorf("the first plan has no margin of a quarter: %+v", v)
 	}
@@ -239,7 +247,8 @@ func TestCaution(t *testing.T) {
 		told := &protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: round}}
 		for _, v := range hear(a, call(round, 0)) {
 			longest = max(longest, v.Wall)
-			told.Body.(*protocol.News).Notices = append(told.Body.(*protocol.News).Notices, protocol.Notice{Kind: protocol.Denied, Window: v.Window, Variant: v.ID})
+			told.Body.(*protocol.News).Notices = append(told.Body.(*protocol.News).Notices,
+				protocol.Notice{Kind: protocol.Denied, Window: v.Window, Variant: v.ID})
 		}
 		a.Hear(now, told)
 		return longest
@@ -296,8 +305,9 @@ func TestAgentsBearAnything(t *testing.T) {
 				m.Body.(*protocol.News).Notices = append(m.Body.(*protocol.News).Notices, protocol.Notice{
 					Kind: protocol.NoticeKind(rapid.IntRange(0, 6).Draw(rt, "notice")), Window: rapid.Uint64Range(0, 3).Draw(rt, "window"),
 					Variant: rapid.Uint32Range(0, 9).Draw(rt, "variant"), Range: job.Range{From: from, To: max(from, units.Draw(rt, "to"))},
-					Outcome: job.Outcome(rapid.IntRange(0, 10).Draw(rt, "outcome")), Ran: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "ran")),
-					Peak: trp.Vector{quantity.Amount(rapid.Int64Range(0, 20).Draw(rt, "peak")) * gib},
+					Outcome: job.Outcome(rapid.IntRange(0, 10).Draw(rt, "outcome")),
+					Ran:     time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "ran")),
+					Peak:    trp.Vector{quantity.Amount(rapid.Int64Range(0, 20).Draw(rt, "peak")) * gib},
 				})
 			}
 			a.Hear(now, m)

@@ -47,7 +47,8 @@ func (Hostile) Change(t *Turn) {
 
 // edge is a variant of which every field is at one of its edges, or beyond.
 func edge(draw *prng.Stream, t *Turn) protocol.Variant {
-	whole := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, t.Spec.Grid, t.Spec.Total - 1, t.Spec.Total, t.Spec.Total + 1, math.MaxInt64 / 2, math.MaxInt64}
+	whole := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, t.Spec.Grid, t.Spec.Total - 1, t.Spec.Total, t.Spec.Total + 1,
+		math.MaxInt64 / 2, math.MaxInt64}
 	any := func() int64 { return whole[draw.IntN(len(whole))] }
 	v := protocol.Variant{
 		ID: uint32(draw.IntN(3)), Window: draw.Uint64() % 64, Range: job.Range{From: any(), To: any()}, Start: quantity.Instant(any()),

@@ -89,7 +89,10 @@ func (l *learned) told(spec *job.Spec, round uint64, notices []protocol.Notice) 
 		case protocol.Denied: // what it has won already is denied for a good reason
 			denied = denied || at >= 0 && !slices.ContainsFunc(l.won, func(b bid) bool { return b.Range.Overlaps(l.bids[at].Range) })
 		case protocol.Concluded:
-			if i := slices.IndexFunc(l.won, func(b bid) bool { return b.Window == n.Window || !n.Range.Empty() && b.Range.From == n.Range.From }); i >= 0 {
+			if i := slices.IndexFunc(l.won, func(b bid) bool {
+				return b.Window == n.Window || !n.Range.Empty() &&
+					b.Range.From == n.Range.From
+			}); i >= 0 {
 				l.concluded(spec, &l.won[i], n)
 				l.won = slices.Delete(l.won, i, i+1)
 			}

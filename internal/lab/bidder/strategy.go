@@ -54,7 +54,8 @@ var kinds = []Kind{
 	{"slow", "answers when the round is over", 0, func(int64) Strategy { return Slow{} }},
 	{"silent", "never answers", 0, func(int64) Strategy { return Silent{} }},
 	{"collude", "leaves each round to one agent of its kind, which declares the most", 0, func(int64) Strategy { return &Collude{} }},
-	{"hostile", "floods: variants that break every rule, in answers to any round, of any session", 0, func(int64) Strategy { return Hostile{} }},
+	{"hostile", "floods: variants that break every rule, in answers to any round, of any session", 0,
+		func(int64) Strategy { return Hostile{} }},
 }
 
 // Kinds lists the strategies; the first is honest.

@@ -294,9 +294,11 @@ func TestByHand(t *testing.T) {
 		{"a divisible one counts what is done", two[:1],
 			[]Job{{Parts: part(11*time.Second, 1000), Width: 1}}, 10, 10, 10, 10, 11},
 		{"two whole jobs of 6 s in 10 s: one", two[:1],
-			[]Job{{Parts: part(6*time.Second, 1000), Width: 1, Whole: true}, {Parts: part(6*time.Second, 1000), Width: 1, Whole: true}}, 10, 6, 10, 10, 9},
+			[]Job{{Parts: part(6*time.Second, 1000), Width: 1, Whole: true}, {Parts: part(6*time.Second, 1000), Width: 1, Whole: true}}, 10,
+			6, 10, 10, 9},
 		{"each where it is fast", two,
-			[]Job{{Parts: part(20*time.Second, 1000, 400), Width: 1}, {Parts: part(20*time.Second, 900, 800), Width: 1}}, 10, 18, 18, 18, 65. / 3},
+			[]Job{{Parts: part(20*time.Second, 1000, 400), Width: 1}, {Parts: part(20*time.Second, 900, 800), Width: 1}}, 10, 18, 18, 18,
+			65. / 3},
 		{"a job comes late", two[:1],
 			[]Job{{Submit: 6 * second, Parts: part(20*time.Second, 1000), Width: 1}}, 10, 4, 4, 4, 20},
 		{"memory keeps a part off the small slice", two,
@@ -306,7 +308,8 @@ func TestByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, x := range map[string][2]float64{"exact": {r.Exact, c.exact}, "LP": {r.LP, c.lp}, "area": {r.Area, c.area}, "completion": {r.Completion, c.completion}} {
+		for what, x := range map[string][2]float64{"exact": {r.Exact, c.exact}, "LP": {r.LP, c.lp}, "area": {r.Area, c.area},
+			"completion": {r.Completion, c.completion}} {
 			if math.Abs(x[0]-x[1]) > 1e-5 {
 				t.Errorf("%s: %s is %.6f, want %.6f", c.name, what, x[0], x[1])
 			}
@@ -336,7 +339,8 @@ func TestRate(t *testing.T) {
 // each type where it is cheapest, costs at least 1 a second.
 func TestPricesAreTheDualOfTheRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		classes := []Class{{Name: "a", Count: rapid.IntRange(1, 3).Draw(t, "a")}, {Name: "b", Count: rapid.IntRange(1, 3).Draw(t, "b")}, {Name: "c", Count: 1}}
+		classes := []Class{{Name: "a", Count: rapid.IntRange(1, 3).Draw(t, "a")}, {Name: "b", Count: rapid.IntRange(1, 3).Draw(t, "b")},
+			{Name: "c", Count: 1}}
 		m := NewMix(classes, Window{}, Options{})
 		total, jobs := 0., make([]Part, rapid.IntRange(1, 6).Draw(t, "types"))
 		for i := range jobs {
@@ -364,7 +368,8 @@ func TestPricesAreTheDualOfTheRate(t *testing.T) {
 			cost += p.Work.Seconds() / total * least
 		}
 		if math.Abs(worth-m.Rate()) > near*(1+worth) || cost < 1-near {
-			t.Fatalf("at prices %v the cluster is worth %.6f, its rate is %.6f, and a second's work costs %.6f", prices[:3], worth, m.Rate(), cost)
+			t.Fatalf("at prices %v the cluster is worth %.6f, its rate is %.6f, and a second's work costs %.6f", prices[:3], worth,
+				m.Rate(), cost)
 		}
 	})
 }
@@ -396,11 +401,13 @@ func TestManyTypes(t *testing.T) {
 
 func TestEveryProblemOfAScenario(t *testing.T) {
 	_, err := For([]Class{{Name: "a", Count: -1}}, nil, Window{5, 5}, Options{})
-	if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "class 0 (a): -1 slices") || !strings.Contains(err.Error(), "the window ends") {
+	if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "class 0 (a): -1 slices") ||
+		!strings.Contains(err.Error(), "the window ends") {
 		t.Errorf("%v", err)
 	}
 	late := []Job{{Submit: 3, Width: 1, Parts: part(time.Second, 1000)}, {Submit: 1, Width: 1, Parts: part(time.Second, 1000)}}
-	if _, err := For([]Class{{Name: "a", Count: 1}}, late, Window{0, 5}, Options{}); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "out of the order") {
+	if _, err := For([]Class{{Name: "a", Count: 1}}, late, Window{0, 5}, Options{}); errkind.Of(err) != errkind.Invalid ||
+		!strings.Contains(err.Error(), "out of the order") {
 		t.Errorf("%v", err)
 	}
 	if _, err := For(nil, nil, Window{0, 5}, Options{}); !strings.Contains(fmt.Sprint(err), "0 classes") {

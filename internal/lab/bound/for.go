@@ -74,8 +74,10 @@ func (b *Bounds) Result() (Result, error) {
 			enumerated += ", and all orders for the least mean completion"
 		}
 	}
-	r.How = fmt.Sprintf("linear program of %d types of work and %d buckets of %.0f s (speeds to %d/1000): %d variables, %d rows, %d pivots; %s",
-		r.Size.Types, r.Size.Buckets, b.window.length()/float64(b.mix.buckets), r.Size.Step, r.Size.Variables, r.Size.Rows, r.Size.Pivots, enumerated)
+	r.How = fmt.Sprintf("linear program of %d types of work and %d buckets of %.0f s (speeds to %d/1000): %d variables, %d rows, %d "+
+		"pivots; %s",
+		r.Size.Types, r.Size.Buckets, b.window.length()/float64(b.mix.buckets), r.Size.Step, r.Size.Variables, r.Size.Rows, r.Size.Pivots,
+		enumerated)
 	return r, nil
 }
 

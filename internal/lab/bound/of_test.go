@@ -14,7 +14,8 @@ import (
 // Where a job may run by its declared profile: phases of 6 and 14 GB with little deviation, on slices of 5, 10 and 20.
 func TestOf(t *testing.T) {
 	const gb = quantity.Amount(1_000_000_000)
-	classes := []bound.Class{{Name: "s", Count: 1, Speed: 100, Memory: 5 * gb}, {Name: "m", Count: 1, Speed: 300, Memory: 10 * gb}, {Name: "l", Count: 1, Speed: 900, Memory: 20 * gb}}
+	classes := []bound.Class{{Name: "s", Count: 1, Speed: 100, Memory: 5 * gb}, {Name: "m", Count: 1, Speed: 300, Memory: 10 * gb},
+		{Name: "l", Count: 1, Speed: 900, Memory: 20 * gb}}
 	phases := []trp.Phase{{UpTo: 25, Mean: 6 * gb, SD: gb / 10}, {UpTo: 100, Mean: 14 * gb, SD: gb / 10}}
 	j := workload.Job{
 		Submit: 5, Kind: job.Steps, Slices: 1, Units: 100, Grid: 1, Parallelism: 1, Work: 100 * time.Minute, Declared: time.Hour,
@@ -41,7 +42,8 @@ func TestOf(t *testing.T) {
 		t.Errorf("the phase of 14 GB: %+v", p)
 	}
 	j.Kind, j.Slices = job.Rigid, 3
-	if b = of(); !b.Whole || b.Width != 3 || len(b.Parts) != 1 || b.Parts[0].Work != 300*time.Minute || b.Parts[0].Speeds != (bound.Speeds{0, 0, 900}) {
+	if b = of(); !b.Whole || b.Width != 3 || len(b.Parts) != 1 || b.Parts[0].Work != 300*time.Minute ||
+		b.Parts[0].Speeds != (bound.Speeds{0, 0, 900}) {
 		t.Errorf("the rigid job: %+v", b)
 	}
 	j.Kind, j.Slices, j.Parallelism = job.Items, 1, 4

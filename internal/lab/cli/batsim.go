@@ -70,8 +70,9 @@ func (a *app) batsimReport(lines []batsim.Line) error {
 		out := []batsimLine{}
 		for _, l := range lines {
 			j := batsimLine{
-				Planner: l.Planner, Jobs: l.Jobs, Equal: l.Equal, Explained: l.Explained, EqualByHost: l.EqualByHost, Unexplained: []batsimDifference{},
-				MeanWait: l.MeanWait.Seconds(), PublishedMeanWait: l.PublishedMeanWait.Seconds(), OK: l.OK(),
+				Planner: l.Planner, Jobs: l.Jobs, Equal: l.Equal, Explained: l.Explained, EqualByHost: l.EqualByHost,
+				Unexplained: []batsimDifference{},
+				MeanWait:    l.MeanWait.Seconds(), PublishedMeanWait: l.PublishedMeanWait.Seconds(), OK: l.OK(),
 			}
 			if l.Explained > 0 {
 				j.Cause = batsim.Cause
@@ -88,19 +89,23 @@ func (a *app) batsimReport(lines []batsim.Line) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLANNER\tJOBS\tEQUAL STARTS\tEXPLAINED\tUNEXPLAINED\tMEAN WAIT\tBATSIM'S")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.2fs\t%.2fs\n", l.Planner, l.Jobs, l.Equal, l.Explained, len(l.Unexplained), l.MeanWait.Seconds(), l.PublishedMeanWait.Seconds())
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.2fs\t%.2fs\n", l.Planner, l.Jobs, l.Equal, l.Explained, len(l.Unexplained),
+			l.MeanWait.Seconds(), l.PublishedMeanWait.Seconds())
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Out, "\nWhat explains: %s.\n", batsim.Cause)
 	for _, l := range lines {
-		fmt.Fprintf(a.Out, "%s: with reservations that name hosts, and nothing else changed, %d of %d starts are Batsim's.\n", l.Planner, l.EqualByHost, l.Jobs)
+		fmt.Fprintf(a.Out, "%s: with reservations that name hosts, and nothing else changed, %d of %d starts are Batsim's.\n", l.Planner,
+			l.EqualByHost, l.Jobs)
 		if d := l.First; d != nil {
-			fmt.Fprintf(a.Out, "    The first that differs is job %s: Batsim %.6fs, %s %.6fs, with named hosts %.6fs.\n", d.Job, d.Published.Seconds(), l.Planner, d.Ours.Seconds(), d.ByHost.Seconds())
+			fmt.Fprintf(a.Out, "    The first that differs is job %s: Batsim %.6fs, %s %.6fs, with named hosts %.6fs.\n", d.Job,
+				d.Published.Seconds(), l.Planner, d.Ours.Seconds(), d.ByHost.Seconds())
 		}
 		for _, d := range l.Unexplained {
-			fmt.Fprintf(a.Out, "    Unexplained: job %s: Batsim %.6fs, %s %.6fs, with named hosts %.6fs.\n", d.Job, d.Published.Seconds(), l.Planner, d.Ours.Seconds(), d.ByHost.Seconds())
+			fmt.Fprintf(a.Out, "    Unexplained: job %s: Batsim %.6fs, %s %.6fs, with named hosts %.6fs.\n", d.Job, d.Published.Seconds(),
+				l.Planner, d.Ours.Seconds(), d.ByHost.Seconds())
 		}
 	}
 	return nil
@@ -109,7 +114,8 @@ func (a *app) batsimReport(lines []batsim.Line) error {
 func batsimVerdict(lines []batsim.Line) error {
 	for _, l := range lines {
 		if !l.OK() {
-			return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("%s: %d of %d jobs start at a time that nothing explains", l.Planner, l.Jobs-l.EqualByHost, l.Jobs)}
+			return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("%s: %d of %d jobs start at a time that nothing explains",
+				l.Planner, l.Jobs-l.EqualByHost, l.Jobs)}
 		}
 	}
 	return nil

@@ -40,7 +40,8 @@ type batsimLine struct {
 
 func batsimLines(t *testing.T, out string) (lines []batsimLine) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(out), &lines); err != nil || len(lines) != 2 || lines[0].Planner != "easy" || lines[1].Planner != "conservative" {
+	if err := json.Unmarshal([]byte(out), &lines); err != nil || len(lines) != 2 || lines[0].Planner != "easy" ||
+		lines[1].Planner != "conservative" {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return lines
@@ -53,7 +54,8 @@ func TestSimCheckBatsim(t *testing.T) {
 	}
 	code, out, errs = simulate(t.Context(), "check", "batsim", "--data", batsimFolder(t, "6"), "-o", "json")
 	lines := batsimLines(t, out)
-	if code != 1 || lines[0].OK || len(lines[0].Unexplained) != 1 || lines[0].Unexplained[0].Published != 6 || lines[0].Unexplained[0].Ours != 5 {
+	if code != 1 || lines[0].OK || len(lines[0].Unexplained) != 1 || lines[0].Unexplained[0].Published != 6 ||
+		lines[0].Unexplained[0].Ours != 5 {
 		t.Errorf("a start that nothing explains: exit %d, %+v", code, lines)
 	}
 	if !strings.Contains(errs, "easy: 1 of 2 jobs start at a time that nothing explains") {
@@ -62,7 +64,8 @@ func TestSimCheckBatsim(t *testing.T) {
 	if code, _, errs = simulate(t.Context(), "check", "batsim"); code != 2 || !strings.Contains(errs, "backfill_ref") {
 		t.Errorf("without data: exit %d, %q", code, errs)
 	}
-	if code, _, errs = simulate(t.Context(), "check", "batsim", "--data", t.TempDir()); code == 0 || !strings.Contains(errs, "medium_late_easy") {
+	if code, _, errs = simulate(t.Context(), "check", "batsim", "--data", t.TempDir()); code == 0 ||
+		!strings.Contains(errs, "medium_late_easy") {
 		t.Errorf("an empty folder: exit %d, %q", code, errs)
 	}
 }
@@ -75,7 +78,8 @@ func TestSimCheckBatsimPublished(t *testing.T) {
 			t.Errorf("exit %d, %q: %+v", code, errs, l)
 		}
 	}
-	if code, out, _ = simulate(t.Context(), "check", "batsim", "--data", dir); code != 0 || !strings.Contains(out, "801 of 801 starts are Batsim's") {
+	if code, out, _ = simulate(t.Context(), "check", "batsim", "--data", dir); code != 0 ||
+		!strings.Contains(out, "801 of 801 starts are Batsim's") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 }

@@ -127,7 +127,8 @@ func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics 
 		return err
 	}
 	if ctx.Err() != nil {
-		return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d runs are whole, the rest is left out", len(runs), len(o.Mechanisms)*len(o.Seeds))}
+		return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d runs are whole, the rest is left out",
+			len(runs), len(o.Mechanisms)*len(o.Seeds))}
 	}
 	return nil
 }
@@ -167,7 +168,8 @@ func (a *app) compareFiles(first, second string, metrics []measure.Info) error {
 		}
 	}
 	if len(list) == 0 {
-		return command.Usage("%s has %s and %s has %s: no mechanism is in both", first, strings.Join(left, ", "), second, strings.Join(right, ", "))
+		return command.Usage("%s has %s and %s has %s: no mechanism is in both", first, strings.Join(left, ", "), second,
+			strings.Join(right, ", "))
 	}
 	if len(left) == 1 && len(right) == 1 {
 		a.verdict(where(x), []side{{name: list[0].a, runs: x}, {name: list[0].b, runs: y}}, metrics)
@@ -284,7 +286,8 @@ func compare(a, b side, metrics []measure.Info) []versus {
 				x, y = append(x, r.Metrics.Get(m.Name)), append(y, s.Metrics.Get(m.Name))
 			}
 		}
-		v := versus{metric: m, a: a.name, b: b.name, meanA: measure.Mean(x).Mean, meanB: measure.Mean(y).Mean, difference: measure.Difference(x, y)}
+		v := versus{metric: m, a: a.name, b: b.name, meanA: measure.Mean(x).Mean, meanB: measure.Mean(y).Mean,
+			difference: measure.Difference(x, y)}
 		switch d := v.difference; {
 		case m.Better == measure.Neither || math.IsNaN(d.Low):
 		case d.Low > 0 && m.Better == measure.Higher, d.High < 0 && m.Better == measure.Lower:
@@ -304,14 +307,17 @@ func (a *app) versus(list []versus) error {
 		out := make([]command.Record, len(list))
 		for i, v := range list {
 			out[i] = command.Record{
-				{Key: "metric", Value: v.metric.Name}, {Key: "a", Value: v.a}, {Key: "b", Value: v.b}, {Key: "pairs", Value: v.difference.N}, {Key: "meanA", Value: finite(v.meanA)}, {Key: "meanB", Value: finite(v.meanB)},
-				{Key: "difference", Value: finite(v.difference.Mean)}, {Key: "low", Value: finite(v.difference.Low)}, {Key: "high", Value: finite(v.difference.High)}, {Key: "better", Value: v.better},
+				{Key: "metric", Value: v.metric.Name}, {Key: "a", Value: v.a}, {Key: "b", Value: v.b},
+				{Key: "pairs", Value: v.difference.N}, {Key: "meanA", Value: finite(v.meanA)}, {Key: "meanB", Value: finite(v.meanB)},
+				{Key: "difference", Value: finite(v.difference.Mean)}, {Key: "low", Value: finite(v.difference.Low)},
+				{Key: "high", Value: finite(v.difference.High)}, {Key: "better", Value: v.better},
 			}
 		}
 		return a.Dump(out)
 	case "csv":
 		w := csv.NewWriter(a.Out)
-		_ = w.Write([]string{"metric", "a", "b", "pairs", "meanA", "meanB", "difference", "low", "high", "better"}) // it keeps its first error for Error
+		// it keeps its first error for Error
+		_ = w.Write([]string{"metric", "a", "b", "pairs", "meanA", "meanB", "difference", "low", "high", "better"})
 		for _, v := range list {
 			row := []string{v.metric.Name, v.a, v.b, strconv.Itoa(v.difference.N)}
 			for _, x := range []float64{v.meanA, v.meanB, v.difference.Mean, v.difference.Low, v.difference.High} {
@@ -358,7 +364,8 @@ func versusTable(out io.Writer, list []versus) error {
 				names = append(names, better)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.metric.Name, figure(v.metric.Name, v.meanA), figure(v.metric.Name, v.meanB), difference(v.metric, v.difference.Mean), interval, better)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.metric.Name, figure(v.metric.Name, v.meanA), figure(v.metric.Name, v.meanB),
+			difference(v.metric, v.difference.Mean), interval, better)
 	}
 	if err := w.Flush(); err != nil {
 		return err

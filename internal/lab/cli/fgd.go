@@ -29,8 +29,10 @@ type fgdFlags struct {
 func (f *fgdFlags) add(a *app, c *cobra.Command, workloads string) {
 	c.Flags().StringVar(&f.data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA)")
 	c.Flags().StringVar(&f.seeds, "seeds", "1-20", "seeds such as 1-20 or 1,3,9")
-	c.Flags().StringSliceVar(&f.workloads, "workload", []string{workloads}, "pod lists of the folder openb, each a file openb_pod_list_NAME.csv or .csv.gz, or all")
-	_ = c.RegisterFlagCompletionFunc("workload", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { // the flag is there
+	c.Flags().StringSliceVar(&f.workloads, "workload", []string{workloads},
+		"pod lists of the folder openb, each a file openb_pod_list_NAME.csv or .csv.gz, or all")
+	// the flag is there
+	_ = c.RegisterFlagCompletionFunc("workload", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		found, _ := fgd.Workloads(f.data) // what is not there is not proposed
 		return append(found, "all"), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -50,7 +52,8 @@ func (f *fgdFlags) options() (fgd.Options, error) {
 	}
 	for _, w := range o.Workloads {
 		if !slices.Contains(found, w) {
-			return o, command.Usage("--workload %s: %s has no openb_pod_list_%s.csv.gz; it has %s, or write all", w, filepath.Join(f.data, "openb"), w, strings.Join(found, ", "))
+			return o, command.Usage("--workload %s: %s has no openb_pod_list_%s.csv.gz; it has %s, or write all", w,
+				filepath.Join(f.data, "openb"), w, strings.Join(found, ", "))
 		}
 	}
 	if len(o.Workloads) == 0 {
@@ -131,7 +134,8 @@ func (a *app) fgdRuns(results []fgd.Result) error {
 		w := csv.NewWriter(a.Out)
 		_ = w.Write([]string{"workload", "policy", "seed", "allocated"}) // Flush says what went wrong
 		for _, r := range results {
-			_ = w.Write([]string{r.Workload, r.Policy, strconv.FormatUint(r.Seed, 10), strconv.FormatFloat(fourDigits(r.Curve.Last()), 'f', -1, 64)})
+			_ = w.Write([]string{r.Workload, r.Policy, strconv.FormatUint(r.Seed, 10), strconv.FormatFloat(fourDigits(r.Curve.Last()), 'f',
+				-1, 64)})
 		}
 		w.Flush()
 		return w.Error()
@@ -186,7 +190,8 @@ func (a *app) checkable(asked, published []string, all bool) ([]string, error) {
 	}
 	if !all {
 		if len(unpublished) > 0 {
-			return nil, command.Usage("--workload %s: the published tables have no result of it; they have %s", strings.Join(unpublished, ","), strings.Join(published, ", "))
+			return nil, command.Usage("--workload %s: the published tables have no result of it; they have %s",
+				strings.Join(unpublished, ","), strings.Join(published, ", "))
 		}
 		return out, nil
 	}
@@ -202,7 +207,8 @@ func (a *app) checkable(asked, published []string, all bool) ([]string, error) {
 		fmt.Fprintf(a.Err, "left out, for the pod list is not there: %s\n", strings.Join(absent, ", "))
 	}
 	if len(out) == 0 {
-		return nil, errkind.Errorf(errkind.NotFound, "no pod list of the folder has a published result; the tables have %s", strings.Join(published, ", "))
+		return nil, errkind.Errorf(errkind.NotFound, "no pod list of the folder has a published result; the tables have %s",
+			strings.Join(published, ", "))
 	}
 	return out, nil
 }

@@ -20,7 +20,8 @@ import (
 // simulate runs the command without a daemon.
 func simulate(ctx context.Context, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = face.Run(ctx, face.Deps{Sim: cli.Command, Args: append([]string{"sim"}, args...), In: strings.NewReader(""), Out: &o, Err: &e, Getenv: func(string) string { return "" }})
+	code = face.Run(ctx, face.Deps{Sim: cli.Command, Args: append([]string{"sim"}, args...), In: strings.NewReader(""), Out: &o, Err: &e,
+		Getenv: func(string) string { return "" }})
 	return code, o.String(), e.String()
 }
 
@@ -71,7 +72,8 @@ func TestSimRunFGD(t *testing.T) {
 		t.Error("the same seeds give other bytes")
 	}
 	code, out, _ = simulate(t.Context(), "run", "fgd", "--data", dir, "--seeds", "1-2", "-o", "csv")
-	if lines := strings.Split(strings.TrimSpace(out), "\n"); code != 0 || len(lines) != 13 || lines[0] != "workload,policy,seed,allocated" || !strings.HasPrefix(lines[1], "default,random,1,") {
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); code != 0 || len(lines) != 13 ||
+		lines[0] != "workload,policy,seed,allocated" || !strings.HasPrefix(lines[1], "default,random,1,") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	code, out, _ = simulate(t.Context(), "run", "fgd", "--data", dir, "--seeds", "1-2")
@@ -84,7 +86,8 @@ func TestSimRunFGD(t *testing.T) {
 func TestSimFGDOwnLists(t *testing.T) {
 	dir := fgdFolder(t)
 	for _, file := range []string{"openb_pod_list_mine.csv", "openb_pod_list_a.b.csv.gz", "openb_pod_list_.csv", "other.csv"} {
-		if err := os.WriteFile(filepath.Join(dir, "openb", file), []byte("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1000,1024,1,500\nq,1000,1024,1,700\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "openb", file),
+			[]byte("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1000,1024,1,500\nq,1000,1024,1,700\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +96,8 @@ func TestSimFGDOwnLists(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	code, out, errs = simulate(t.Context(), "run", "fgd", "--data", dir, "--workload", "all", "--seeds", "1", "-o", "csv")
-	if code != 0 || strings.Count(out, "mine,") != 6 || strings.Count(out, "a.b,") != 6 || strings.Count(out, "\n") != 19 || !strings.HasPrefix(strings.SplitAfter(out, "\n")[1], "default,") {
+	if code != 0 || strings.Count(out, "mine,") != 6 || strings.Count(out, "a.b,") != 6 || strings.Count(out, "\n") != 19 ||
+		!strings.HasPrefix(strings.SplitAfter(out, "\n")[1], "default,") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	code, _, errs = simulate(t.Context(), "run", "fgd", "--data", dir, "--workload", "other")
@@ -105,7 +109,8 @@ func TestSimFGDOwnLists(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	code, out, errs = simulate(t.Context(), "check", "fgd", "--data", dir, "--seeds", "1")
-	if code != command.ExitFailed || !strings.Contains(out, "0 of 1 means") || !strings.Contains(errs, "left out, for there is no published result: a.b, mine") {
+	if code != command.ExitFailed || !strings.Contains(out, "0 of 1 means") ||
+		!strings.Contains(errs, "left out, for there is no published result: a.b, mine") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }
@@ -151,7 +156,8 @@ func TestSimFGDArguments(t *testing.T) {
 func TestSimCheckFGDFails(t *testing.T) {
 	dir := fgdFolder(t)
 	code, out, errs := simulate(t.Context(), "check", "fgd", "--data", dir, "--workload", "default", "--seeds", "1-2")
-	if code != command.ExitFailed || !strings.Contains(out, "FAIL") || !strings.Contains(out, "0 of 1 means") || !strings.Contains(errs, "not reproduced") {
+	if code != command.ExitFailed || !strings.Contains(out, "FAIL") || !strings.Contains(out, "0 of 1 means") ||
+		!strings.Contains(errs, "not reproduced") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	code, out, _ = simulate(t.Context(), "check", "fgd", "--data", dir, "--workload", "default", "--seeds", "1-2", "-o", "json")
@@ -159,7 +165,8 @@ func TestSimCheckFGDFails(t *testing.T) {
 		OK    *bool            `json:"ok"`
 		Means []map[string]any `json:"means"`
 	}
-	if err := json.Unmarshal([]byte(out), &v); err != nil || code != command.ExitFailed || v.OK == nil || *v.OK || len(v.Means) != 1 || v.Means[0]["published"] != 1.5 {
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != command.ExitFailed || v.OK == nil || *v.OK || len(v.Means) != 1 ||
+		v.Means[0]["published"] != 1.5 {
 		t.Errorf("exit %d, %v: %s", code, err, out)
 	}
 }

@@ -42,7 +42,8 @@ The folders genai2026, miso and carma of the data are read.`,
 				return err
 			}
 			if !r.OK() {
-				return &command.Failure{Code: command.ExitFailed, Err: errors.New("a promised share of misses is not kept on jobs in random orders; see the lines that say FAIL")}
+				return &command.Failure{Code: command.ExitFailed,
+					Err: errors.New("a promised share of misses is not kept on jobs in random orders; see the lines that say FAIL")}
 			}
 			return nil
 		},
@@ -123,7 +124,8 @@ func forecastRollingOf(r *forecast.Rolling) forecastRolling {
 		}
 		return out
 	}
-	return forecastRolling{r.First, r.Hours, r.Candidates, forecastRolledOf(&r.Default), forecastRolledOf(&r.Former), r.Next, list(r.Ways), list(r.Fixed)}
+	return forecastRolling{r.First, r.Hours, r.Candidates, forecastRolledOf(&r.Default), forecastRolledOf(&r.Former), r.Next, list(r.Ways),
+		list(r.Fixed)}
 }
 
 type forecastReport struct {
@@ -159,9 +161,11 @@ func forecastPoints(points []forecast.Point) []forecastPoint {
 func forecastJSON(r *forecast.Report) forecastReport {
 	g := r.Series
 	out := forecastReport{
-		OK: r.OK(), TargetMet: g.Met(), Pods: g.Pods, Hours: fourDigits(g.Hours), Rolling: forecastRollingOf(g.Rolling), Setting: g.Setting, Published: []forecastPublished{},
-		Naive: forecastPoints(g.Naive), Ours: forecastPoints(g.Ours), Hindsight: forecastPoints(g.Hindsight), Tried: forecastPoints(g.Tried),
-		Jobs: []forecastLine{},
+		OK: r.OK(), TargetMet: g.Met(), Pods: g.Pods, Hours: fourDigits(g.Hours), Rolling: forecastRollingOf(g.Rolling), Setting: g.Setting,
+		Published: []forecastPublished{},
+		Naive:     forecastPoints(g.Naive), Ours: forecastPoints(g.Ours), Hindsight: forecastPoints(g.Hindsight),
+		Tried: forecastPoints(g.Tried),
+		Jobs:  []forecastLine{},
 	}
 	for _, p := range g.Published {
 		if s := forecastScoreOf(p.Ours); s != nil {
@@ -186,7 +190,8 @@ func (a *app) forecastReport(r *forecast.Report, all bool) error {
 	if err := a.forecastRolling(g.Rolling, g.Met(), all); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "\nThe next hour's peak: %d pods over %.1f h. UNDER is the share of predictions that the peak passed, OVER the\nmean of bound over peak less 1. Published is of the whole day's 144 pods.\n\n", g.Pods, g.Hours)
+	fmt.Fprintf(a.Out, "\nThe next hour's peak: %d pods over %.1f h. UNDER is the share of predictions that the peak passed, OVER "+
+		"the\nmean of bound over peak less 1. Published is of the whole day's 144 pods.\n\n", g.Pods, g.Hours)
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RULE\tUNDER\tOVER\tPUBLISHED UNDER\tOVER")
 	for _, p := range g.Published {
@@ -195,7 +200,9 @@ func (a *app) forecastReport(r *forecast.Report, all bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "\nThe frontier of a setting that was chosen on the other %d pods over all hours, also those that it is judged on; it looks\nbetter than it was on hours that nobody had seen. History 3 h, nothing above the card. Learned: %s.\n\n", g.Chosen, g.Setting)
+	fmt.Fprintf(a.Out, "\nThe frontier of a setting that was chosen on the other %d pods over all hours, also those that it is judged "+
+		"on; it looks\nbetter than it was on hours that nobody had seen. History 3 h, nothing above the card. Learned: %s.\n\n", g.Chosen,
+		g.Setting)
 	fmt.Fprintln(w, "RULE\tASKED\tUNDER\tOVER\tHELD\tUNDER, OTHER PODS\tOVER")
 	for _, p := range g.Ours {
 		fmt.Fprintf(w, "learned\t%g%%\t%s\t%s\n", p.Theta, forecastCells(p.Reported, true), forecastCells(p.Chosen, false))
@@ -246,9 +253,11 @@ func (a *app) forecastRolling(r *forecast.Rolling, met, all bool) error {
 	if met {
 		word = "met"
 	}
-	fmt.Fprintf(a.Out, "The default, %s, is passed by the next hour's peak in %.2f%% of the predictions, at a mean of %.1f%% over it.\nThe target, at most %g%% under at no more than %g%% over, is %s.\n\n",
+	fmt.Fprintf(a.Out, "The default, %s, is passed by the next hour's peak in %.2f%% of the predictions, at a mean of %.1f%% over "+
+		"it.\nThe target, at most %g%% under at no more than %g%% over, is %s.\n\n",
 		d.Rule, d.UnderRate(), d.Over(), forecast.TargetUnder, forecast.TargetOver, word)
-	fmt.Fprintf(a.Out, "The rolling test over %d hours, from hour %d on, %d predictions: chosen of %d candidates by what was known before, on other pods.\n\n",
+	fmt.Fprintf(a.Out, "The rolling test over %d hours, from hour %d on, %d predictions: chosen of %d candidates by what was known "+
+		"before, on other pods.\n\n",
 		r.Hours, r.First, d.Predictions, r.Candidates)
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RULE\tASKED\tUNDER\tOVER\tWORST HOUR")

@@ -26,14 +26,17 @@ func forecastFolder(t *testing.T) string {
 		}
 	}
 	miso.WriteString("model,batch,mem_mib_7g,profile,n_iter,first_iter_s,median_iter_s,p05_iter_s,p95_iter_s,cv\n")
-	carma.WriteString("Model,Max memory.used [MB],Faketensor Estimate [MB],Max memory.used [GB],FakeTensor Estimation(GB),FakeTensor overhead,Execution time(m),Run folder,Time,Script,batch_size,epochs,GB after forward,GB after backward,Execution time(s),Execution time(h)\n")
+	carma.WriteString("Model,Max memory.used [MB],Faketensor Estimate [MB],Max memory.used [GB],FakeTensor Estimation(GB),FakeTensor " +
+		"overhead,Execution time(m),Run folder,Time,Script,batch_size,epochs,GB after forward,GB after backward,Execution " +
+		"time(s),Execution time(h)\n")
 	for i := range 30 {
 		use := 1000 + rng.IntN(9000)
 		fmt.Fprintf(&miso, "m%d,%d,%d,7g.40gb,10,1,0.1,0.1,0.1,0\n", i/5, i, use)
 		fmt.Fprintf(&carma, "m%d,%d,%d,1,1,1,1,x,x,x,32,1,1,1,60,1\n", i, use, use*7/10)
 	}
 	for name, text := range map[string]string{
-		"genai2026/pod_gpu_memory_used_bytes_anon.csv.gz": pods.String(), "miso/miso_mig_iter_summary.csv": miso.String(), "carma/ehsan-summary.csv": carma.String(),
+		"genai2026/pod_gpu_memory_used_bytes_anon.csv.gz": pods.String(), "miso/miso_mig_iter_summary.csv": miso.String(),
+		"carma/ehsan-summary.csv": carma.String(),
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -85,11 +88,14 @@ func forecastOf(t *testing.T, dir string) forecastReport {
 
 func TestSimCheckForecast(t *testing.T) {
 	dir := forecastFolder(t)
-	if r := forecastOf(t, dir); r.Pods != 6 || len(r.Ours) == 0 || r.Ours[0].Reported.Predictions == 0 || len(r.Jobs) < 20 || r.Jobs[0].Data != "miso" || r.Jobs[0].Jobs != 30 {
+	if r := forecastOf(t, dir); r.Pods != 6 || len(r.Ours) == 0 || r.Ours[0].Reported.Predictions == 0 || len(r.Jobs) < 20 ||
+		r.Jobs[0].Data != "miso" || r.Jobs[0].Jobs != 30 {
 		t.Errorf("%+v", r)
 	}
 	code, out, errs := simulate(t.Context(), "check", "forecast", "--data", dir, "--all")
-	for _, says := range []string{"6 pods over 6.0 h", "25% over, is not met", "most of 3 h x 1.45 (default)", "chosen of the learned rules", "tried: constant, all pods", "most of 3 h x 1.2", "one bound a pod, known afterwards", "carma, with estimates"} {
+	for _, says := range []string{"6 pods over 6.0 h", "25% over, is not met", "most of 3 h x 1.45 (default)",
+		"chosen of the learned rules", "tried: constant, all pods", "most of 3 h x 1.2", "one bound a pod, known afterwards",
+		"carma, with estimates"} {
 		if code != 0 || errs != "" || !strings.Contains(out, says) {
 			t.Fatalf("exit %d, %q, does not say %q:\n%s", code, errs, says, out)
 		}
@@ -97,7 +103,8 @@ func TestSimCheckForecast(t *testing.T) {
 	if code, _, errs = simulate(t.Context(), "check", "forecast"); code != 2 || !strings.Contains(errs, "genai2026, miso and carma") {
 		t.Errorf("without data: exit %d, %q", code, errs)
 	}
-	if code, _, errs = simulate(t.Context(), "check", "forecast", "--data", t.TempDir()); code == 0 || !strings.Contains(errs, "miso_mig_iter_summary.csv") {
+	if code, _, errs = simulate(t.Context(), "check", "forecast", "--data", t.TempDir()); code == 0 ||
+		!strings.Contains(errs, "miso_mig_iter_summary.csv") {
 		t.Errorf("an empty folder: exit %d, %q", code, errs)
 	}
 }

@@ -41,7 +41,8 @@ the least. Those marked data need --data DIR.`,
 				}
 				l := listed{Scenario: s}
 				if l.facts, err = facts(cmd.Context(), s, traces); cmd.Context().Err() != nil {
-					return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d scenarios were measured", len(list), len(args))}
+					return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d scenarios were measured",
+						len(list), len(args))}
 				} else if err != nil {
 					return err
 				}
@@ -88,29 +89,35 @@ func scenarioColumns() []command.Column[listed] {
 	return []command.Column[listed]{
 		{Key: "name", Head: "NAME", Value: func(l listed) any { return l.Name }},
 		{Key: "slices", Head: "SLICES", Value: func(l listed) any { return l.facts.Slices }},
-		measured("jobs", "JOBS", func(f *scenario.Facts) any { return f.Jobs }, func(f *scenario.Facts) string { return fmt.Sprint(f.Jobs) }),
+		measured("jobs", "JOBS", func(f *scenario.Facts) any { return f.Jobs },
+			func(f *scenario.Facts) string { return fmt.Sprint(f.Jobs) }),
 		measured("load", "LOAD", func(f *scenario.Facts) any { return known(f.Load) }, func(f *scenario.Facts) string {
 			if f.Load == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%.2f", f.Load)
 		}),
-		measured("rigidShare", "RIGID", func(f *scenario.Facts) any { return f.RigidShare }, func(f *scenario.Facts) string { return fmt.Sprintf("%.0f%%", 100*f.RigidShare) }),
-		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return known(f.MeanGap.Seconds()) }, func(f *scenario.Facts) string {
-			if f.MeanGap == 0 {
-				return ""
-			}
-			return command.Short(f.MeanGap)
-		}),
-		measured("meanJobSeconds", "JOB", func(f *scenario.Facts) any { return f.MeanJob.Seconds() }, func(f *scenario.Facts) string { return command.Short(f.MeanJob) }),
+		measured("rigidShare", "RIGID", func(f *scenario.Facts) any { return f.RigidShare },
+			func(f *scenario.Facts) string { return fmt.Sprintf("%.0f%%", 100*f.RigidShare) }),
+		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return known(f.MeanGap.Seconds()) },
+			func(f *scenario.Facts) string {
+				if f.MeanGap == 0 {
+					return ""
+				}
+				return command.Short(f.MeanGap)
+			}),
+		measured("meanJobSeconds", "JOB", func(f *scenario.Facts) any { return f.MeanJob.Seconds() },
+			func(f *scenario.Facts) string { return command.Short(f.MeanJob) }),
 		{Key: "needsData", Head: "NEEDS", Value: func(l listed) any { return l.NeedsData() }, Text: func(l listed) string {
 			if l.NeedsData() {
 				return "data"
 			}
 			return ""
 		}},
-		{Key: "mechanisms", Head: "MECHANISMS", Wide: true, Value: func(l listed) any { return l.Settings.Use }, Text: func(l listed) string { return fmt.Sprint(l.Settings.Use) }},
-		{Key: "doc", Head: "WHAT IT IS", Value: func(l listed) any { return l.Doc }, Text: func(l listed) string { return firstSentence(l.Doc) }},
+		{Key: "mechanisms", Head: "MECHANISMS", Wide: true, Value: func(l listed) any { return l.Settings.Use },
+			Text: func(l listed) string { return fmt.Sprint(l.Settings.Use) }},
+		{Key: "doc", Head: "WHAT IT IS", Value: func(l listed) any { return l.Doc },
+			Text: func(l listed) string { return firstSentence(l.Doc) }},
 	}
 }
 

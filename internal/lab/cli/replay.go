@@ -101,8 +101,10 @@ func (a *app) replay(dir, boot string) (err error) {
 	}
 	// Tapes of before there was a choice name no mechanism and no way with rigid jobs.
 	config, err := arrangement.Choice{
-		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"), Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
-		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places, Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock, Memory: shown.Memory, Fixed: shown.Fixed,
+		Policy: p, Mechanism: cmp.Or(shown.Mechanism, "sja"), Market: shown.Market, Rigid: cmp.Or(shown.Rigid, "easy"),
+		Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
+		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places,
+		Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock, Memory: shown.Memory, Fixed: shown.Fixed,
 	}.Config()
 	if err != nil {
 		return err
@@ -117,11 +119,13 @@ func (a *app) replay(dir, boot string) (err error) {
 	}
 	if a.Format == "json" {
 		return a.Dump(command.Record{
-			{Key: "boot", Value: boot}, {Key: "version", Value: h.Version}, {Key: "commit", Value: h.Commit}, {Key: "recovered", Value: done.Recovered}, {Key: "calls", Value: done.Calls},
+			{Key: "boot", Value: boot}, {Key: "version", Value: h.Version}, {Key: "commit", Value: h.Commit},
+			{Key: "recovered", Value: done.Recovered}, {Key: "calls", Value: done.Calls},
 			{Key: "facts", Value: done.Facts}, {Key: "effects", Value: done.Effects}, {Key: "compared", Value: done.Compared},
 		})
 	}
-	fmt.Fprintf(a.Out, "tape %s, made by %s %s: %d facts recovered, %d calls played, %d facts decided again, %d digests compared, all equal\n",
+	fmt.Fprintf(a.Out, "tape %s, made by %s %s: %d facts recovered, %d calls played, %d facts decided again, %d digests compared, all "+
+		"equal\n",
 		boot, h.Version, h.Commit, done.Recovered, done.Calls, done.Facts, done.Compared)
 	return nil
 }

@@ -100,11 +100,13 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 				whole++
 			}
 		}
-		return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d runs are whole, %d were cut off", whole, len(o.Mechanisms)*len(o.Seeds), len(results)-whole)}
+		return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d runs are whole, %d were cut off",
+			whole, len(o.Mechanisms)*len(o.Seeds), len(results)-whole)}
 	}
 	for _, f := range findings {
 		if !f.OK {
-			return &command.Failure{Code: command.ExitFailed, Err: errkind.Errorf(errkind.Conflict, "scenario %s is not as expected", o.Scenario.Name)}
+			return &command.Failure{Code: command.ExitFailed, Err: errkind.Errorf(errkind.Conflict, "scenario %s is not as expected",
+				o.Scenario.Name)}
 		}
 	}
 	return nil
@@ -283,7 +285,8 @@ func overview(out io.Writer, results []scenario.Result) error {
 	columns := []column{
 		{"USE", measure.Utilization}, {"USEFUL", measure.UsefulUtilization}, {"WAIT", measure.WaitMean}, {"WAIT-P95", measure.WaitP95},
 		{"COMPLETION", measure.CompletionMean}, {"SLOWDOWN", measure.SlowdownMean}, {"PIECES", measure.Subjobs},
-		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare}, {"/LEAST", measure.CompletionOverBound},
+		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare},
+		{"/LEAST", measure.CompletionOverBound},
 	}
 	if slices.ContainsFunc(results, func(r scenario.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.Gaps)) }) {
 		columns = append([]column{
@@ -292,7 +295,8 @@ func overview(out io.Writer, results []scenario.Result) error {
 	}
 	if isLean(results) {
 		columns = []column{
-			{"PLACED", measure.PlacedShare}, {"LANDING-P50", measure.LandingP50}, {"LANDING-P99", measure.LandingP99}, {"HOPS", measure.HopsMean},
+			{"PLACED", measure.PlacedShare}, {"LANDING-P50", measure.LandingP50}, {"LANDING-P99", measure.LandingP99},
+			{"HOPS", measure.HopsMean},
 			{"MESSAGES", measure.MessagesPerTask}, {"LEFTOVER-USE", measure.LeftoverUse}, {"FAIRNESS", measure.ZoneFairness},
 		}
 		if !math.IsNaN(results[0].Metrics.Get(measure.CPUNanosPerTask)) {

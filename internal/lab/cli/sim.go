@@ -30,7 +30,8 @@ func Command(run *command.App) *cobra.Command {
 		Long: `Run scenarios in virtual time: the same gate, zone and nodes as in the daemon, or a
 planner that runs every job as one block. A scenario is a file; several ship with the
 program. The same scenario, mechanism and seed give the same bytes on every machine.`,
-		Example: "  sluice sim list\n  sluice sim run small --mechanism sja,easy\n  sluice sim compare small --mechanism sja,easy --seeds 1-20",
+		Example: "  sluice sim list\n  sluice sim run small --mechanism sja,easy\n  sluice sim compare small --mechanism sja,easy " +
+			"--seeds 1-20",
 	}
 	c.AddCommand(a.simRunCmd(), a.simCompareCmd(), a.simListCmd(), a.simShowCmd(), a.simReplayCmd(), a.simCheckCmd())
 	return c
@@ -55,13 +56,18 @@ type simFlags struct {
 }
 
 func (f *simFlags) add(a *app, c *cobra.Command) {
-	c.Flags().StringSliceVarP(&f.mechanisms, "mechanism", "m", nil, "mechanisms: "+strings.Join(mechanisms().Names(), ", ")+", or all (default: the scenario's own)")
+	c.Flags().StringSliceVarP(&f.mechanisms, "mechanism", "m", nil, "mechanisms: "+strings.Join(mechanisms().Names(), ", ")+
+		", or all (default: the scenario's own)")
 	c.Flags().StringVar(&f.seeds, "seeds", "", "seeds such as 1-20 or 1,3,9 (default: the scenario's own)")
-	c.Flags().StringVar(&f.data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA), for scenarios that need it")
+	c.Flags().StringVar(&f.data, "data", a.Getenv("SLUICE_DATA"),
+		"the folder of published traces (SLUICE_DATA), for scenarios that need it")
 	c.Flags().StringArrayVar(&f.sets, "set", nil, "replace a value of the scenario, such as mechanism.policy=throughput; may be repeated")
 	c.Flags().IntVar(&f.workers, "workers", 0, "how many runs go at once (default: one for each processor)")
-	c.Flags().BoolVar(&f.cpu, "cpu", false, "measure the processor time of mechanisms for lean nodes: three times each, one after the other (cpuNanosPerTask)")
-	_ = c.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(append(mechanisms().Names(), scenario.All), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	c.Flags().BoolVar(&f.cpu, "cpu", false, "measure the processor time of mechanisms for lean nodes: three times each, one after the "+
+		"other (cpuNanosPerTask)")
+	// the flag is there
+	_ = c.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(append(mechanisms().Names(), scenario.All),
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // options reads the scenario and what the flags say of it.

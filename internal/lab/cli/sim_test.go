@@ -41,7 +41,8 @@ func TestSimAnswers(t *testing.T) {
 	runs := func(name, mechanism string, waits ...float64) string {
 		var list []measure.Run
 		for i, w := range waits {
-			list = append(list, measure.Run{Scenario: "s", Mechanism: mechanism, Seed: uint64(i), Metrics: measure.Metrics{{Name: measure.WaitMean, Value: w}, {Name: measure.Utilization, Value: .5}}})
+			list = append(list, measure.Run{Scenario: "s", Mechanism: mechanism, Seed: uint64(i),
+				Metrics: measure.Metrics{{Name: measure.WaitMean, Value: w}, {Name: measure.Utilization, Value: .5}}})
 		}
 		path := filepath.Join(dir, name)
 		f, err := os.Create(path)
@@ -57,7 +58,8 @@ func TestSimAnswers(t *testing.T) {
 	runs("before.json", "sja", 60, 62, 61)
 	runs("after.json", "sja", 50, 51, 51)
 	runs("easy.json", "easy", 70, 75, 70)
-	if err := os.WriteFile(filepath.Join(dir, "bad.yml"), []byte("scenario: bad\ncluster: {node: []}\nworkload: {jobs: []}\nexpect: [utilisation > 0]\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "bad.yml"),
+		[]byte("scenario: bad\ncluster: {node: []}\nworkload: {jobs: []}\nexpect: [utilisation > 0]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var all strings.Builder
@@ -143,11 +145,14 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs strings.Builder
-	code := face.Run(ctx, face.Deps{Sim: Command, Args: []string{"sim", "run", "small", "-o", "json"}, Out: &out, Err: &errs, Getenv: func(string) string { return "" }})
-	if code != command.ExitInterrupted || out.String() != "[\n]\n" || !strings.Contains(errs.String(), "interrupted: 0 of 3 runs are whole") {
+	code := face.Run(ctx, face.Deps{Sim: Command, Args: []string{"sim", "run", "small", "-o", "json"}, Out: &out, Err: &errs,
+		Getenv: func(string) string { return "" }})
+	if code != command.ExitInterrupted || out.String() != "[\n]\n" ||
+		!strings.Contains(errs.String(), "interrupted: 0 of 3 runs are whole") {
 		t.Errorf("exit %d, %q, %q", code, out.String(), errs.String())
 	}
-	partial := []scenario.Result{{Run: measure.Run{Mechanism: "a", Seed: 1}, Partial: true, Finished: 9}, {Run: measure.Run{Mechanism: "a", Seed: 2}, Finished: 4}, {Run: measure.Run{Mechanism: "b", Seed: 1}, Partial: true, Finished: 2}}
+	partial := []scenario.Result{{Run: measure.Run{Mechanism: "a", Seed: 1}, Partial: true, Finished: 9},
+		{Run: measure.Run{Mechanism: "a", Seed: 2}, Finished: 4}, {Run: measure.Run{Mechanism: "b", Seed: 1}, Partial: true, Finished: 2}}
 	g := perMechanism(partial)
 	if len(g) != 2 || g[0].seeds() != "1 (1 more cut off)" || g[0].finished() != 4 || g[1].seeds() != "1, cut off" || g[1].finished() != 2 {
 		t.Errorf("%+v", g)

@@ -113,7 +113,8 @@ func (l *loop) arrive() {
 	}
 	devices, run, planned := l.draw(&l.rng)
 	l.real[id], l.runs[id][0] = run, planned
-	l.c.Step(l.now, cluster.Arrive(cluster.Task{ID: id, Devices: devices, Share: planner.Whole, Spread: true, Classes: 1, Run: l.runs[id]}), &l.out)
+	l.c.Step(l.now, cluster.Arrive(cluster.Task{ID: id, Devices: devices, Share: planner.Whole, Spread: true, Classes: 1, Run: l.runs[id]}),
+		&l.out)
 	l.events++
 }
 
@@ -222,7 +223,8 @@ func BenchmarkSJF(b *testing.B) {
 
 // BenchmarkEASY is EASY with a backlog that is kept: devices, and how many wait.
 func BenchmarkEASY(b *testing.B) {
-	for _, n := range []struct{ devices, waiting int }{{1_000, 1_000}, {10_000, 1_000}, {100_000, 1_000}, {1_000, 10_000}, {10_000, 10_000}, {100_000, 10_000}, {100_000, 100_000}} {
+	for _, n := range []struct{ devices, waiting int }{{1_000, 1_000}, {10_000, 1_000}, {100_000, 1_000}, {1_000, 10_000}, {10_000, 10_000},
+		{100_000, 10_000}, {100_000, 100_000}} {
 		b.Run(fmt.Sprintf("%d/%d", n.devices, n.waiting), func(b *testing.B) {
 			backlog(b, easy.Kind(), n.devices, n.waiting)
 		})

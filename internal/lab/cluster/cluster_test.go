@@ -68,7 +68,8 @@ func TestStory(t *testing.T) {
 	}
 	step(5*second, cluster.Cancel(2))
 	n := c.Counts()
-	if n.Arrived != 3 || n.Started != 2 || n.Never != 1 || n.Cancelled != 1 || n.Ended != [3]int64{0, 0, 1} || n.Waiting != 0 || n.Running != 0 || n.Ticks != 2 {
+	if n.Arrived != 3 || n.Started != 2 || n.Never != 1 || n.Cancelled != 1 || n.Ended != [3]int64{0, 0, 1} || n.Waiting != 0 ||
+		n.Running != 0 || n.Ticks != 2 {
 		t.Errorf("counts %+v", n)
 	}
 	// Task 0 waited for nothing, task 2 for 4 s: 4,000 ms lie from 2^11 to below 2^12.
@@ -113,21 +114,33 @@ func TestBrokenPromises(t *testing.T) {
 		want   string
 	}{
 		{"an unknown task", nil, []planner.Decision{start(7, 0, 0, 0, 1)}, "task 7 was decided on and is not known"},
-		{"twice", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 0, 0, 1), start(0, 0, 0, 1, 2)}, "task 0 is to be started and does not wait"},
-		{"too few devices", []cluster.Input{cluster.Arrive(whole(0, 2))}, []planner.Decision{start(0, 0, 0, 0, 1)}, "wants 2 devices and is given 1"},
-		{"a class it may not use", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 1, 1, 2, 3)}, "may not use devices of class 1"},
-		{"a device of another class", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 1, 2, 3)}, "device 2, which is of class 1 and not 0"},
-		{"another node", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 1, 0, 1)}, "put on node 1 and on device 0 of node 0"},
-		{"no such node", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 2, 0, 1)}, "node 2 and there is none"},
-		{"a device that is taken", []cluster.Input{cluster.Arrive(whole(0, 1)), cluster.Arrive(whole(1, 1))}, []planner.Decision{start(0, 0, 0, 0, 1), start(1, 0, 0, 0, 1)}, "device 0, where 0 thousandths are free and it wants 1000"},
-		{"a device twice", []cluster.Input{cluster.Arrive(whole(0, 2))}, []planner.Decision{start(0, 0, 0, 4, 6)}, "device 0, where 0 thousandths are free"},
-		{"a host", []cluster.Input{cluster.Arrive(cluster.Task{ID: 0, Devices: 1, Share: 1, Classes: 2, CPU: 5})}, []planner.Decision{start(0, 1, 1, 2, 3)}, "overfills the host of node 1: 1 thousandths of a core"},
-		{"preempts who waits", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{{Verb: planner.Preempt}}, "to be preempted and does not run"},
-		{"never for who runs", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 0, 0, 1), {Verb: planner.Never}}, "can never run and does"},
+		{"twice", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 0, 0, 1), start(0, 0, 0, 1, 2)},
+			"task 0 is to be started and does not wait"},
+		{"too few devices", []cluster.Input{cluster.Arrive(whole(0, 2))}, []planner.Decision{start(0, 0, 0, 0, 1)},
+			"wants 2 devices and is given 1"},
+		{"a class it may not use", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 1, 1, 2, 3)},
+			"may not use devices of class 1"},
+		{"a device of another class", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 1, 2, 3)},
+			"device 2, which is of class 1 and not 0"},
+		{"another node", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 1, 0, 1)},
+			"put on node 1 and on device 0 of node 0"},
+		{"no such node", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{start(0, 0, 2, 0, 1)},
+			"node 2 and there is none"},
+		{"a device that is taken", []cluster.Input{cluster.Arrive(whole(0, 1)), cluster.Arrive(whole(1, 1))},
+			[]planner.Decision{start(0, 0, 0, 0, 1), start(1, 0, 0, 0, 1)}, "device 0, where 0 thousandths are free and it wants 1000"},
+		{"a device twice", []cluster.Input{cluster.Arrive(whole(0, 2))}, []planner.Decision{start(0, 0, 0, 4, 6)},
+			"device 0, where 0 thousandths are free"},
+		{"a host", []cluster.Input{cluster.Arrive(cluster.Task{ID: 0, Devices: 1, Share: 1, Classes: 2, CPU: 5})},
+			[]planner.Decision{start(0, 1, 1, 2, 3)}, "overfills the host of node 1: 1 thousandths of a core"},
+		{"preempts who waits", []cluster.Input{cluster.Arrive(whole(0, 1))}, []planner.Decision{{Verb: planner.Preempt}},
+			"to be preempted and does not run"},
+		{"never for who runs", []cluster.Input{cluster.Arrive(whole(0, 1))},
+			[]planner.Decision{start(0, 0, 0, 0, 1), {Verb: planner.Never}}, "can never run and does"},
 		{"arrives twice", []cluster.Input{cluster.Arrive(whole(0, 1)), cluster.Arrive(whole(0, 1))}, nil, "arrives and is there already"},
 		{"no share", []cluster.Input{cluster.Arrive(cluster.Task{Devices: 1})}, nil, "0 thousandths of each"},
 		{"ends unknown", []cluster.Input{cluster.End(3, cluster.Finished)}, nil, "task 3 ended and is not known"},
-		{"ends waiting", []cluster.Input{cluster.Arrive(whole(0, 1)), cluster.End(0, cluster.Finished)}, nil, "task 0 ended and does not run"},
+		{"ends waiting", []cluster.Input{cluster.Arrive(whole(0, 1)), cluster.End(0, cluster.Finished)}, nil,
+			"task 0 ended and does not run"},
 		{"returns unasked", []cluster.Input{cluster.Arrive(whole(0, 1)), cluster.Return(whole(0, 1))}, nil, "returned and was not told to"},
 		{"no kind", []cluster.Input{{}}, nil, "an input of kind 0"},
 	} {
@@ -178,7 +191,8 @@ func TestPreemption(t *testing.T) {
 	long.Run = run(9*time.Hour, 0)
 	c.Step(hour+second, cluster.Return(long), &out)
 	c.Step(hour+second, cluster.Tick(), &out)
-	if len(out.Effects) != 1 || out.Effects[0].Verb != cluster.Start || out.Effects[0].Task != 1 || c.Counts().Returned != 1 || c.Counts().Waiting != 1 {
+	if len(out.Effects) != 1 || out.Effects[0].Verb != cluster.Start || out.Effects[0].Task != 1 || c.Counts().Returned != 1 ||
+		c.Counts().Waiting != 1 {
 		t.Fatalf("the short one starts where it left: got %+v", out.Effects)
 	}
 	if at := c.Wake(hour + second); at <= hour+second || at == quantity.Never {
@@ -218,8 +232,10 @@ func TestSameInstant(t *testing.T) {
 			for id := range cluster.ID(8) {
 				if !present[id] && rapid.Bool().Draw(t, "arrive") {
 					ins = append(ins, cluster.Arrive(cluster.Task{
-						ID: id, Devices: int32(rapid.IntRange(1, 2).Draw(t, "devices")), Share: planner.Whole, Spread: rapid.Bool().Draw(t, "spread"),
-						Classes: uint32(rapid.IntRange(1, 3).Draw(t, "classes")), Run: run(time.Duration(rapid.IntRange(0, 9).Draw(t, "a")), time.Duration(rapid.IntRange(0, 9).Draw(t, "b"))),
+						ID: id, Devices: int32(rapid.IntRange(1, 2).Draw(t, "devices")), Share: planner.Whole,
+						Spread:  rapid.Bool().Draw(t, "spread"),
+						Classes: uint32(rapid.IntRange(1, 3).Draw(t, "classes")), Run: run(time.Duration(rapid.IntRange(0, 9).Draw(t, "a")),
+							time.Duration(rapid.IntRange(0, 9).Draw(t, "b"))),
 					}))
 					present[id] = true
 				}
@@ -232,7 +248,8 @@ func TestSameInstant(t *testing.T) {
 				c.Step(now, cluster.Tick(), &outs[i])
 				slices.Reverse(ins[:arrivals])
 			}
-			if !slices.Equal(outs[0].Effects, outs[1].Effects) || !slices.Equal(outs[0].Devices, outs[1].Devices) || cs[0].Digest() != cs[1].Digest() {
+			if !slices.Equal(outs[0].Effects, outs[1].Effects) || !slices.Equal(outs[0].Devices, outs[1].Devices) ||
+				cs[0].Digest() != cs[1].Digest() {
 				t.Fatalf("%s: %+v and %+v", kind.Name, outs[0], outs[1])
 			}
 			for _, e := range outs[0].Effects {

@@ -31,7 +31,8 @@ func (c *Cluster) hold(now quantity.Instant, k *task, devices []Device) {
 		case d.node != k.node && (!k.Spread || i == 0):
 			invariant.Check(false, "cluster: task %d is put on node %d and on device %d of node %d", k.ID, k.node, at, d.node)
 		case int32(d.free) < k.Share:
-			invariant.Check(false, "cluster: task %d is put on device %d, where %d thousandths are free and it wants %d", k.ID, at, d.free, k.Share)
+			invariant.Check(false, "cluster: task %d is put on device %d, where %d thousandths are free and it wants %d", k.ID, at, d.free,
+				k.Share)
 		}
 		d.free -= int16(k.Share)
 		if k.Share == planner.Whole {
@@ -43,7 +44,8 @@ func (c *Cluster) hold(now quantity.Instant, k *task, devices []Device) {
 		h.cpu -= k.CPU
 		h.memory -= k.Memory
 		if h.cpu < 0 || h.memory < 0 {
-			invariant.Check(false, "cluster: task %d overfills the host of node %d: %d thousandths of a core and %d MiB are missing", k.ID, k.node, max(0, -h.cpu), max(0, -h.memory))
+			invariant.Check(false, "cluster: task %d overfills the host of node %d: %d thousandths of a core and %d MiB are missing", k.ID,
+				k.node, max(0, -h.cpu), max(0, -h.memory))
 		}
 	}
 	c.use(now, k, 1)

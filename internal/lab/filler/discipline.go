@@ -47,19 +47,23 @@ const (
 func Disciplines() []Discipline {
 	return []Discipline{
 		{Name: "nothing", Summary: "gaps stay empty: the host alone"},
-		{Name: "requeue", Fits: Anything, Summary: "low-priority preemption: what is preempted is killed and runs again from the start (Kubernetes priorities, Slurm PreemptMode=REQUEUE)"},
+		{Name: "requeue", Fits: Anything, Summary: "low-priority preemption: what is preempted is killed and runs again from the start " +
+			"(Kubernetes priorities, Slurm PreemptMode=REQUEUE)"},
 		{
 			Name: "checkpoint", Fits: Anything, Notices: true, Intervals: true,
-			Summary: "the same with a checkpoint on notice; checkpoint:10m leaves one after every ten minutes of work too (Kubernetes SIGTERM, Slurm GraceTime)",
+			Summary: "the same with a checkpoint on notice; checkpoint:10m leaves one after every ten minutes of work too (Kubernetes " +
+				"SIGTERM, Slurm GraceTime)",
 		},
 		{
 			Name: "time-min", Fits: Part, Notices: true,
-			Summary: "the longest walltime from --time-min to the limit that ends before the reservation, with a checkpoint at its end (Slurm)",
+			Summary: "the longest walltime from --time-min to the limit that ends before the reservation, with a checkpoint at its end " +
+				"(Slurm)",
 		},
 		{Name: "sjf", Fits: Whole, Shortest: true, Summary: "backfill of whole jobs, the shortest first: what fits before the reservation"},
 		{
 			Name: "pilot", Fits: Anything, Every: 10 * time.Minute, Intervals: true,
-			Summary: "a pilot holds the slice for the gap and runs tasks of ten minutes back to back; the one under way at the end is lost (HTCondor glide-in, TaskVine); pilot:2m has tasks of two",
+			Summary: "a pilot holds the slice for the gap and runs tasks of ten minutes back to back; the one under way at the end is " +
+				"lost (HTCondor glide-in, TaskVine); pilot:2m has tasks of two",
 		},
 	}
 }

@@ -42,7 +42,8 @@ func (d *diary) Sent(int)                                           {}
 func (d *diary) Ended(_ quantity.Instant, p *measure.Piece) {
 	d.pieces = append(d.pieces, *p)
 	lost := p.End.Sub(p.Start) - p.Useful - p.Overhead
-	d.note("%d: %g-%g useful %g overhead %g lost %g", d.names[p.Slot], float64(p.Start)/float64(s), float64(p.End)/float64(s), p.Useful.Seconds(), p.Overhead.Seconds(), lost.Seconds())
+	d.note("%d: %g-%g useful %g overhead %g lost %g", d.names[p.Slot], float64(p.Start)/float64(s), float64(p.End)/float64(s),
+		p.Useful.Seconds(), p.Overhead.Seconds(), lost.Seconds())
 }
 func (d *diary) Done(at quantity.Instant, x measure.Slot, state job.State) {
 	d.note("%d: %v at %g", d.names[x], state, float64(at)/float64(s))
@@ -77,7 +78,8 @@ func stay(from, to, said quantity.Instant) hostwork.Stay {
 func fill(t fataler, d Discipline, notice time.Duration, limit quantity.Instant, host hostwork.Log, jobs ...workload.Job) *diary {
 	t.Helper()
 	o := Options{
-		Discipline: d, Host: host, Notice: notice, Least: 20 * time.Second, Classes: []measure.Class{{Name: "gpu", Count: len(host), Weight: 1000, Memory: 10}},
+		Discipline: d, Host: host, Notice: notice, Least: 20 * time.Second,
+		Classes: []measure.Class{{Name: "gpu", Count: len(host), Weight: 1000, Memory: 10}},
 		ClassOf: make([]uint8, len(host)), Source: &listed{jobs}, Usable: func(*workload.Job) uint64 { return 1 }, Observer: &diary{},
 	}
 	if _, _, err := Play(context.Background(), o, limit); err != nil {
@@ -283,7 +285,8 @@ func TestHostsAreNeverLate(t *testing.T) {
 		for i := range host {
 			at := rapid.IntRange(notice, 50).Draw(t, "first")
 			for range rapid.IntRange(0, 5).Draw(t, "stays") {
-				y := stay(quantity.Instant(at), quantity.Instant(at+rapid.IntRange(1, 60).Draw(t, "stay")), quantity.Instant(rapid.IntRange(0, at-notice).Draw(t, "said")))
+				y := stay(quantity.Instant(at), quantity.Instant(at+rapid.IntRange(1, 60).Draw(t, "stay")),
+					quantity.Instant(rapid.IntRange(0, at-notice).Draw(t, "said")))
 				host[i] = append(host[i], y)
 				at = int(y.To/s) + rapid.IntRange(0, 200).Draw(t, "gap")
 				at = max(at, notice)
@@ -304,12 +307,14 @@ func TestHostsAreNeverLate(t *testing.T) {
 					t.Fatalf("%s: a run over [%d, %d) and the host from %d", name, p.Start/s, p.End/s, y.From/s)
 				}
 			}
-			if lost := p.End.Sub(p.Start) - p.Useful - p.Overhead; lost < 0 || notice == 30 && strings.HasPrefix(name, "checkpoint") && lost > 10*time.Second {
+			if lost := p.End.Sub(p.Start) - p.Useful - p.Overhead; lost < 0 || notice == 30 && strings.HasPrefix(name, "checkpoint") &&
+				lost > 10*time.Second {
 				t.Fatalf("%s: %v are lost of %+v", name, lost, p)
 			}
 		}
 		for _, j := range jobs {
-			finished := slices.ContainsFunc(d.lines, func(l string) bool { return strings.HasPrefix(l, fmt.Sprintf("%d: COMPLETED", j.Number)) })
+			finished := slices.ContainsFunc(d.lines,
+				func(l string) bool { return strings.HasPrefix(l, fmt.Sprintf("%d: COMPLETED", j.Number)) })
 			if w := worked[j.Number]; w > j.Work || finished != (w == j.Work) {
 				t.Fatalf("%s: job %d has %v of %v done, finished: %t", name, j.Number, w, j.Work, finished)
 			}

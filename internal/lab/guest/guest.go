@@ -63,7 +63,8 @@ func (h *House) Check(of Slices) (errs []error) {
 		g := &h.Guests[i]
 		there := of.count(g.Node, g.Profile)
 		if g.Name == "" || names[g.Name] || g.Slices < 1 || there < g.Slices || g.Runs < 0 || g.Patience < 0 {
-			errs = append(errs, errkind.Errorf(errkind.Invalid, "guest %d: want a name of his own (%q) and a node with as many slices of his "+
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "guest %d: want a name of his own (%q) and a node with as many slices "+
+				"of his "+
 				"profile as he wants (%d of %q, and %s has %d)", i, g.Name, g.Slices, g.Profile, g.Node, there))
 		}
 		names[g.Name] = true

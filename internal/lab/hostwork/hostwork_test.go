@@ -47,7 +47,8 @@ type fataler interface {
 // place plays jobs on so many slices under EASY.
 func place(t fataler, n int, notice time.Duration, until quantity.Instant, jobs ...workload.Job) hostwork.Log {
 	t.Helper()
-	machines := planner.Cluster{Classes: []planner.Class{{Name: "gpu", Weight: 1000}}, Nodes: []planner.Node{{Name: "n", Devices: make([]uint8, n)}}}
+	machines := planner.Cluster{Classes: []planner.Class{{Name: "gpu", Weight: 1000}},
+		Nodes: []planner.Node{{Name: "n", Devices: make([]uint8, n)}}}
 	p, err := easy.Kind().New(planner.Options{Cluster: machines})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,8 @@ func TestHostsOfAllKinds(t *testing.T) {
 						t.Fatalf("slice %d: the words %+v, with a notice of %d s", i, y.Words, notice)
 					}
 				}
-				if w := y.Words[len(y.Words)-1]; w.From > y.From || w.At > y.From.Add(-time.Duration(notice)*time.Second) || w.To < y.To && w.From == y.From {
+				if w := y.Words[len(y.Words)-1]; w.From > y.From || w.At > y.From.Add(-time.Duration(notice)*time.Second) || w.To < y.To &&
+					w.From == y.From {
 					t.Fatalf("slice %d: held over [%d, %d) after %+v", i, y.From/s, y.To/s, y.Words)
 				}
 			}
@@ -180,7 +182,10 @@ func plain(log hostwork.Log, from, to, cost int) (gaps, usable int) {
 	for _, stays := range log {
 		length := 0
 		for sec := from; sec <= to; sec++ {
-			free := sec < to && !slices.ContainsFunc(stays, func(y hostwork.Stay) bool { return y.From <= quantity.Instant(sec)*s && quantity.Instant(sec)*s < y.To })
+			free := sec < to && !slices.ContainsFunc(stays, func(y hostwork.Stay) bool {
+				return y.From <= quantity.Instant(sec)*s &&
+					quantity.Instant(sec)*s < y.To
+			})
 			switch {
 			case free:
 				length++

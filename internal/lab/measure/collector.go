@@ -101,7 +101,8 @@ func New(c Config) (*Collector, error) {
 		}
 	}
 	if c.Window.To != 0 && c.Window.To <= c.Window.From {
-		add("window: it ends at %d and begins at %d; want an end after its beginning, or 0 for the end of the run", c.Window.To, c.Window.From)
+		add("window: it ends at %d and begins at %d; want an end after its beginning, or 0 for the end of the run", c.Window.To,
+			c.Window.From)
 	}
 	if c.Usable == nil {
 		add("usable: no function given; fragmentation needs to know where a job could run")
@@ -161,7 +162,8 @@ func (m *Collector) Arrived(at quantity.Instant, s Slot, j *workload.Job) {
 		invariant.Check(false, "metrics: slot %d is given to job %d before its last one is done", s, j.Number)
 	}
 	counted := at >= m.from && at < m.to
-	m.jobs[s] = live{known: true, counted: counted, queue: m.queue(j.Queue), group: m.groups.number(j.Group), submit: at, work: j.Work, theta: j.Theta}
+	m.jobs[s] = live{known: true, counted: counted, queue: m.queue(j.Queue), group: m.groups.number(j.Group), submit: at, work: j.Work,
+		theta: j.Theta}
 	if j.Deadline != quantity.Never {
 		m.jobs[s].deadline = j.Deadline
 	}

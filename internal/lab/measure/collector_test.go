@@ -41,13 +41,15 @@ func collector(t interface {
 
 // piece is a whole run on one slice of class 0 that was useful throughout.
 func piece(s measure.Slot, from, to float64) *measure.Piece {
-	return &measure.Piece{Slot: s, Slices: 1, Start: sec(from), End: sec(to), Work: span(to - from), Useful: span(to - from), Outcome: job.Done}
+	return &measure.Piece{Slot: s, Slices: 1, Start: sec(from), End: sec(to), Work: span(to - from), Useful: span(to - from),
+		Outcome: job.Done}
 }
 
 func TestSmallSchedules(t *testing.T) {
 	nan := math.NaN()
 	one := []measure.Class{{Name: "gpu", Count: 1, Weight: 1000, Memory: 10 * gb}}
-	mixed := []measure.Class{{Name: "small", Count: 2, Weight: 250, Memory: 10 * gb}, {Name: "large", Count: 1, Weight: 500, Memory: 40 * gb}}
+	mixed := []measure.Class{{Name: "small", Count: 2, Weight: 250, Memory: 10 * gb},
+		{Name: "large", Count: 1, Weight: 500, Memory: 40 * gb}}
 	for _, c := range []struct {
 		name    string
 		classes []measure.Class
@@ -57,9 +59,12 @@ func TestSmallSchedules(t *testing.T) {
 		want    map[string]float64
 	}{
 		{"nothing happens", one, measure.Window{}, func(*measure.Collector) {}, 10, map[string]float64{
-			"utilization": 0, "usefulUtilization": 0, "waitMean": nan, "waitP99": nan, "completionMean": nan, "completionPerWork": nan, "slowdownMean": nan, "completionMax": nan, "worstJob": nan,
-			"jobs": 0, "rejected": 0, "failed": 0, "unfinished": 0, "memoryExcessRate": nan, "theta": nan, "subjobs": nan, "overheadShare": nan, "lostShare": nan,
-			"fragmentation": nan, "unsellable": 0, "fairness": nan, "worstQueue": nan, "messagesPerTask": nan, "usefulWork": 0, "makespan": nan,
+			"utilization": 0, "usefulUtilization": 0, "waitMean": nan, "waitP99": nan, "completionMean": nan, "completionPerWork": nan,
+			"slowdownMean": nan, "completionMax": nan, "worstJob": nan,
+			"jobs": 0, "rejected": 0, "failed": 0, "unfinished": 0, "memoryExcessRate": nan, "theta": nan, "subjobs": nan,
+			"overheadShare": nan, "lostShare": nan,
+			"fragmentation": nan, "unsellable": 0, "fairness": nan, "worstQueue": nan, "messagesPerTask": nan, "usefulWork": 0,
+			"makespan": nan,
 		}},
 		{"cut off before its beginning", one, measure.Window{}, func(*measure.Collector) {}, -1, map[string]float64{
 			"utilization": nan, "waitMean": nan, "jobs": 0, "unsellable": nan, "makespan": nan,
@@ -105,7 +110,8 @@ func TestSmallSchedules(t *testing.T) {
 			c.Done(sec(140), 0, job.Finished)
 		}, 200, map[string]float64{
 			"utilization": .6, "usefulUtilization": .5, "overheadShare": 10. / 120, "lostShare": 10. / 120, "subjobs": 2,
-			"waitMean": 0, "completionMean": 140, "completionPerWork": 1.4, "slowdownMean": 140. / 120, "unsellable": 20. / 200, "usefulWork": 100,
+			"waitMean": 0, "completionMean": 140, "completionPerWork": 1.4, "slowdownMean": 140. / 120, "unsellable": 20. / 200,
+			"usefulWork": 100,
 		}},
 		// The window is [10, 30): of a run [0, 40) half counts for use; the job submitted in the window waits on beyond it.
 		{"window", one, measure.Window{From: sec(10), To: sec(30)}, func(c *measure.Collector) {
@@ -137,7 +143,8 @@ func TestSmallSchedules(t *testing.T) {
 			c.Done(sec(16), 2, job.Failed)
 			c.Began(sec(20), 3, 0, 1)
 		}, 60, map[string]float64{
-			"jobs": 5, "rejected": 1, "failed": 2, "unfinished": 2, "waitMean": (4 + 10 + 20 + 60) / 4., "waitP50": 10, "completionMean": 60, "completionPerWork": 2,
+			"jobs": 5, "rejected": 1, "failed": 2, "unfinished": 2, "waitMean": (4 + 10 + 20 + 60) / 4., "waitP50": 10,
+			"completionMean": 60, "completionPerWork": 2,
 			"slowdownMean": nan, "utilization": 46. / 60, "lostShare": 1, "unsellable": 14. / 60, "makespan": 60, "subjobs": 1,
 		}},
 		// Half of the jobs fit everywhere but need two slices of a class, half fit on the large one alone.
@@ -166,7 +173,8 @@ func TestSmallSchedules(t *testing.T) {
 			c.Ended(sec(30), p)
 			c.Done(sec(30), 0, job.Finished)
 		}, 60, map[string]float64{
-			"utilization": .25, "usefulUtilization": .25, "memoryUtilization": 2 * 5. * 30 / (60 * 60), "usefulWork": 40, "completionPerWork": 1.5, "slowdownMean": 1,
+			"utilization": .25, "usefulUtilization": .25, "memoryUtilization": 2 * 5. * 30 / (60 * 60), "usefulWork": 40,
+			"completionPerWork": 1.5, "slowdownMean": 1,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,7 +198,8 @@ func near(a, b float64) bool {
 func TestAllMetricsInOrder(t *testing.T) {
 	got := collector(t, []measure.Class{{Count: 1, Weight: 1}}, measure.Window{}).Finish(sec(1))
 	table := measure.Table()
-	if len(got) != len(table)-3 || table[len(got)].Name != measure.WaitCoverage || table[len(got)+1].Name != measure.BoundShare || table[len(got)+2].Name != measure.CompletionOverBound {
+	if len(got) != len(table)-3 || table[len(got)].Name != measure.WaitCoverage || table[len(got)+1].Name != measure.BoundShare ||
+		table[len(got)+2].Name != measure.CompletionOverBound {
 		t.Fatalf("%d metrics; want the %d of the table but its last three, set by others", len(got), len(table)-3)
 	}
 	for i, v := range got {
@@ -201,7 +210,8 @@ func TestAllMetricsInOrder(t *testing.T) {
 }
 
 func TestConfigurationIsRefusedWhole(t *testing.T) {
-	_, err := measure.New(measure.Config{Classes: []measure.Class{{Name: "x", Count: 0, Weight: 1}}, Window: measure.Window{From: 5, To: 5}})
+	_, err := measure.New(measure.Config{Classes: []measure.Class{{Name: "x", Count: 0, Weight: 1}},
+		Window: measure.Window{From: 5, To: 5}})
 	want := "metrics: class 0 (\"x\"): count 0, weight 1, memory 0; want at least 1, 1 and 0\n" +
 		"window: it ends at 5 and begins at 5; want an end after its beginning, or 0 for the end of the run\n" +
 		"usable: no function given; fragmentation needs to know where a job could run"
@@ -260,7 +270,8 @@ func steady(c *measure.Collector, from quantity.Instant, n int, queues []string,
 }
 
 func TestNoAllocation(t *testing.T) {
-	c := collector(t, []measure.Class{{Count: 64, Weight: 1000, Memory: 10 * gb}, {Count: 64, Weight: 500, Memory: 5 * gb}}, measure.Window{})
+	c := collector(t, []measure.Class{{Count: 64, Weight: 1000, Memory: 10 * gb}, {Count: 64, Weight: 500, Memory: 5 * gb}},
+		measure.Window{})
 	queues := make([]string, 10)
 	for i := range queues {
 		queues[i] = fmt.Sprintf("queue-%d", i)
@@ -274,7 +285,8 @@ func TestNoAllocation(t *testing.T) {
 
 // BenchmarkCollector is the cost of an event: an arrival, a start, an end or a final state.
 func BenchmarkCollector(b *testing.B) {
-	c := collector(b, []measure.Class{{Count: 64, Weight: 1000, Memory: 10 * gb}, {Count: 64, Weight: 500, Memory: 5 * gb}}, measure.Window{})
+	c := collector(b, []measure.Class{{Count: 64, Weight: 1000, Memory: 10 * gb}, {Count: 64, Weight: 500, Memory: 5 * gb}},
+		measure.Window{})
 	p, j := piece(0, 0, 1), plain(0, "", 30)
 	queues := []string{"research", "production", "students"}
 	b.ReportAllocs()

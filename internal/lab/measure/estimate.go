@@ -45,7 +45,8 @@ func Difference(a, b []float64) Estimate {
 }
 
 // studentTable is the .975 quantile of Student's t for 1 to 10 degrees of freedom.
-var studentTable = [...]float64{12.7062047362, 4.3026527297, 3.1824463053, 2.7764451052, 2.5705818356, 2.4469118511, 2.3646242516, 2.3060041352, 2.2621571628, 2.2281388520}
+var studentTable = [...]float64{12.7062047362, 4.3026527297, 3.1824463053, 2.7764451052, 2.5705818356, 2.4469118511, 2.3646242516,
+	2.3060041352, 2.2621571628, 2.2281388520}
 
 // student is the .975 quantile of Student's t, to five digits: the table, then the expansion in powers of 1/df
 // (Abramowitz and Stegun, 26.7.5).

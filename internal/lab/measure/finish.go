@@ -12,8 +12,8 @@ import (
 )
 
 // Finish ends the run at an instant not before the last event and gives the metrics, all of Table but the last three and in its
-// order, then those of every group of jobs, by name. What could not be measured (a mean of no jobs) is NaN. Jobs that have not come to their end count with the time
-// that they took so far. It can be called once.
+// order, then those of every group of jobs, by name. What could not be measured (a mean of no jobs) is NaN. Jobs that have not come to
+// their end count with the time that they took so far. It can be called once.
 func (m *Collector) Finish(at quantity.Instant) Metrics {
 	m.advance(at)
 	m.done = true

@@ -38,10 +38,12 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, v, want)
 		}
 	}
-	if n := len(measure.Table()) - 3; len(got) != n+2*len(measure.GroupTable()) || got[n].Name != "jobs@a" || got[n+len(measure.GroupTable())].Name != "jobs@b" {
+	if n := len(measure.Table()) - 3; len(got) != n+2*len(measure.GroupTable()) || got[n].Name != "jobs@a" ||
+		got[n+len(measure.GroupTable())].Name != "jobs@b" {
 		t.Errorf("metrics are %v", got)
 	}
-	if i := measure.About("waitMean@a"); i.Title != "Wait, mean (a)" || i.Unit != measure.Seconds || i.Better != measure.Lower || i.Name != "waitMean@a" {
+	if i := measure.About("waitMean@a"); i.Title != "Wait, mean (a)" || i.Unit != measure.Seconds || i.Better != measure.Lower ||
+		i.Name != "waitMean@a" {
 		t.Errorf("a metric of a group is %+v", i)
 	}
 	if m, g := measure.Group("waitMean@a"); m != measure.WaitMean || g != "a" {
@@ -49,8 +51,9 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestMissedDeadlines: of five jobs with a deadline one is over in time, one in the very instant, one later, one is ended by it, and one may
-// still keep it, which is not counted; nor is one that could never run, nor one without a deadline. Without any the metric is not given.
+// TestMissedDeadlines: of five jobs with a deadline one is over in time, one in the very instant, one later, one is ended by it, and one
+// may still keep it, which is not counted; nor is one that could never run, nor one without a deadline. Without any the metric is not
+// given.
 func TestMissedDeadlines(t *testing.T) {
 	c := collector(t, []measure.Class{{Name: "gpu", Count: 9, Weight: 1000, Memory: 10 * gb}}, measure.Window{})
 	due := func(number int64, at quantity.Instant) *workload.Job {
@@ -81,7 +84,8 @@ func TestMissedDeadlines(t *testing.T) {
 }
 
 func TestNegotiation(t *testing.T) {
-	n := measure.Negotiation{Rounds: 5, Calls: 10, Missed: 2, Variants: 40, Denied: 10, Awards: 8, Withdrawn: 2, Weight: 4e6, AgentMessages: 16, Value: 80, Bound: 100, Regret: 4}
+	n := measure.Negotiation{Rounds: 5, Calls: 10, Missed: 2, Variants: 40, Denied: 10, Awards: 8, Withdrawn: 2, Weight: 4e6,
+		AgentMessages: 16, Value: 80, Bound: 100, Regret: 4}
 	var got measure.Metrics
 	n.Set(&got, 80)
 	for name, want := range map[string]float64{

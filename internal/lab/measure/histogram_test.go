@@ -52,7 +52,8 @@ func TestQuantiles(t *testing.T) {
 			}
 		}
 		curve := h.curve()
-		if len(curve) != curveSteps || curve[curveSteps-1].Share != 1 || !slices.IsSortedFunc(curve, func(a, b Point) int { return cmp.Compare(a.Seconds, b.Seconds) }) {
+		if len(curve) != curveSteps || curve[curveSteps-1].Share != 1 ||
+			!slices.IsSortedFunc(curve, func(a, b Point) int { return cmp.Compare(a.Seconds, b.Seconds) }) {
 			t.Fatalf("the curve %v does not rise to 1", curve)
 		}
 	})

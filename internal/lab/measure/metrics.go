@@ -112,7 +112,8 @@ var infoTable = []Info{
 	{CompletionOverBound, "Completion, mean / least possible", Plain, Lower},
 }
 
-// Table lists the metrics in the order in which they are given; WaitCoverage, BoundShare and CompletionOverBound, which others set, are the last.
+// Table lists the metrics in the order in which they are given; WaitCoverage, BoundShare and CompletionOverBound, which others set, are
+// the last.
 func Table() []Info { return append([]Info(nil), infoTable...) }
 
 // About is what is known of a metric, of all jobs or of a group; a name that is in no table is its own title and a plain

@@ -65,8 +65,10 @@ func play(t *rapid.T) (*history, measure.Metrics) {
 		switch {
 		case r == nil:
 			r = &record{Job: workload.Job{
-				Number: int64(len(h.jobs)), Queue: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue"), Priority: rapid.Int32Range(0, 7).Draw(t, "usable"),
-				Slices: rapid.IntRange(1, 3).Draw(t, "slices"), Work: span(float64(rapid.IntRange(0, 40).Draw(t, "work"))), Theta: rapid.Int64Range(0, 1e5).Draw(t, "theta"),
+				Number: int64(len(h.jobs)), Queue: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "queue"),
+				Priority: rapid.Int32Range(0, 7).Draw(t, "usable"),
+				Slices:   rapid.IntRange(1, 3).Draw(t, "slices"), Work: span(float64(rapid.IntRange(0, 40).Draw(t, "work"))),
+				Theta: rapid.Int64Range(0, 1e5).Draw(t, "theta"),
 			}, submit: now, done: -1}
 			h.jobs, slots[s] = append(h.jobs, r), r
 			c.Arrived(at, s, &r.Job)
@@ -95,7 +97,8 @@ func play(t *rapid.T) (*history, measure.Metrics) {
 			}
 			n := rapid.IntRange(1, idle[class]).Draw(t, "n")
 			idle[class] -= n
-			r.pieces = append(r.pieces, &held{Piece: measure.Piece{Slot: s, Class: uint8(class), Slices: int32(n), Start: at}, start: now, end: -1})
+			r.pieces = append(r.pieces, &held{Piece: measure.Piece{Slot: s, Class: uint8(class), Slices: int32(n), Start: at}, start: now,
+				end: -1})
 			c.Began(at, s, uint8(class), int32(n))
 		}
 		n := rapid.IntRange(0, 3).Draw(t, "messages")

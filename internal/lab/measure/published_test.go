@@ -48,7 +48,8 @@ func TestPublishedSchedules(t *testing.T) {
 				end := start.Add(r.Job.Duration)
 				j := plain(int64(s), "", r.Job.Duration.Seconds())
 				j.Slices = int(n)
-				p := &measure.Piece{Slot: s, Slices: n, Start: start, End: end, Work: r.Job.Duration, Useful: r.Job.Duration, Outcome: job.Done}
+				p := &measure.Piece{Slot: s, Slices: n, Start: start, End: end, Work: r.Job.Duration, Useful: r.Job.Duration,
+					Outcome: job.Done}
 				events = append(events,
 					event{submit, 1, func() { m.Arrived(submit, s, j) }},
 					event{start, 2, func() { m.Began(start, s, 0, n) }},

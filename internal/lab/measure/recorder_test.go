@@ -30,7 +30,8 @@ func TestRecorder(t *testing.T) {
 	want := measure.Recording{
 		Classes: classes, Queues: []string{"a", "b"},
 		Spans: []measure.Span{
-			{Job: 7, Queue: 0, Piece: *piece(0, 0, 10)}, {Job: 8, Queue: 1, Piece: *piece(1, 10, 15)}, {Job: 8, Queue: 1, Piece: *piece(1, 18, 30)},
+			{Job: 7, Queue: 0, Piece: *piece(0, 0, 10)}, {Job: 8, Queue: 1, Piece: *piece(1, 10, 15)},
+			{Job: 8, Queue: 1, Piece: *piece(1, 18, 30)},
 		},
 		// What changes several times in an instant is kept once.
 		Depths: []measure.Depth{

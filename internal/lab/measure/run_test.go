@@ -11,8 +11,10 @@ import (
 )
 
 var runs = []measure.Run{
-	{Scenario: "small", Mechanism: "sja", Seed: 1, Metrics: measure.Metrics{{Name: "utilization", Value: 1. / 3}, {Name: "waitMean", Value: math.NaN()}}},
-	{Scenario: "small, \"big\"", Mechanism: "easy", Seed: math.MaxUint64, Metrics: measure.Metrics{{Name: "waitMean", Value: 1e21}, {Name: "boundShare", Value: 1}}},
+	{Scenario: "small", Mechanism: "sja", Seed: 1, Metrics: measure.Metrics{{Name: "utilization", Value: 1. / 3},
+		{Name: "waitMean", Value: math.NaN()}}},
+	{Scenario: "small, \"big\"", Mechanism: "easy", Seed: math.MaxUint64, Metrics: measure.Metrics{{Name: "waitMean", Value: 1e21},
+		{Name: "boundShare", Value: 1}}},
 }
 
 func TestJSON(t *testing.T) {
@@ -66,7 +68,8 @@ func TestReadJSONSaysWhatIsWrong(t *testing.T) {
 		{``, "EOF"}, {`{}`, "cannot unmarshal object"}, {`[` + whole + `] 1`, "more after the list"},
 		{`[{"scenario":"s"},` + whole + `,{"seed":1}]`, "run 0: want scenario, mechanism, seed and metrics\nrun 2: want"},
 		{strings.ReplaceAll(`[`+whole+`]`, `"seed"`, `"sead"`), `unknown field "sead"`},
-		{strings.ReplaceAll(`[`+whole+`]`, `{}`, `{"a":1,"b":"x","a":1e999}`), "metric \"b\": x; want a number or null\nmetric \"a\": 1e999; want a number or null\nmetric \"a\": given twice"},
+		{strings.ReplaceAll(`[`+whole+`]`, `{}`, `{"a":1,"b":"x","a":1e999}`),
+			"metric \"b\": x; want a number or null\nmetric \"a\": 1e999; want a number or null\nmetric \"a\": given twice"},
 		{strings.ReplaceAll(`[`+whole+`]`, `{}`, `[]`), "want an object of names and numbers"},
 		{strings.ReplaceAll(`[`+whole+`]`, `1`, `-1`), "cannot unmarshal number -1"},
 	} {

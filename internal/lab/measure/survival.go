@@ -37,9 +37,11 @@ const LongResident = time.Minute
 
 // Survival is what became of subjobs where their hosts' memory ran out, over the whole run.
 type Survival struct {
-	// Suspended, went on (Recovered), was asked to yield (Readdressed), was ended by its node (Reclaimed), or by anybody for memory (Killed).
+	// Suspended, went on (Recovered), was asked to yield (Readdressed), was ended by its node (Reclaimed), or by anybody for memory
+	// (Killed).
 	Suspended, Recovered, Readdressed, Reclaimed, Killed int64
-	// HighValueLost are kills of what had a priority above 0 and was resident for long; WrongOrder are kills while something ranked lower lived.
+	// HighValueLost are kills of what had a priority above 0 and was resident for long; WrongOrder are kills while something ranked lower
+	// lived.
 	HighValueLost, WrongOrder int64
 	// WorkLost with kills, on all slices; OverLine is time in which a host was over the severe line, of all hosts.
 	WorkLost, OverLine time.Duration

@@ -7,10 +7,11 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// earlyoom is earlyoom 1.9 with its defaults (its MANPAGE.md, and main.c and kill.c for what that leaves open): where available memory and free swap are
-// both at or below 10% it sends SIGTERM to the process with the highest oom_score, at or below 5% SIGKILL. Shares of memory are of what processes could have
-// (a tmpfs takes of it). It looks ten times a second, less often the farther it is from its lines: as if memory filled at 6,000 MiB/s and swap at 800.
-// Whom it has signalled it waits for, ten seconds at most, and follows SIGTERM by SIGKILL if the lower lines are reached meanwhile.
+// earlyoom is earlyoom 1.9 with its defaults (its MANPAGE.md, and main.c and kill.c for what that leaves open): where available memory and
+// free swap are both at or below 10% it sends SIGTERM to the process with the highest oom_score, at or below 5% SIGKILL. Shares of memory
+// are of what processes could have (a tmpfs takes of it). It looks ten times a second, less often the farther it is from its lines: as if
+// memory filled at 6,000 MiB/s and swap at 800. Whom it has signalled it waits for, ten seconds at most, and follows SIGTERM by SIGKILL if
+// the lower lines are reached meanwhile.
 type earlyoom struct {
 	next quantity.Instant
 	// victim is waited for since then; 0: nobody is.

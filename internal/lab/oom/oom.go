@@ -1,5 +1,6 @@
-// Package oom has what others do where a host's memory runs out, so that Airlock is held against it in the simulator: each as it is documented, with its
-// own defaults, its own sensor and its own period. A killer sees a host as its tool does and says whom it ends; the world (lab/sim) does it.
+// Package oom has what others do where a host's memory runs out, so that Airlock is held against it in the simulator: each as it is
+// documented, with its own defaults, its own sensor and its own period. A killer sees a host as its tool does and says whom it ends; the
+// world (lab/sim) does it.
 package oom
 
 import (
@@ -10,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Process is one subjob as killers see it. Nobody has told them what it is worth, but for what its own kind of scheduler would have: Request, Priority,
-// Owner and Retriable.
+// Process is one subjob as killers see it. Nobody has told them what it is worth, but for what its own kind of scheduler would have:
+// Request, Priority, Owner and Retriable.
 type Process struct {
 	// ID tells processes apart, in the order in which they were granted.
 	ID uint64
@@ -39,7 +40,8 @@ type Host struct {
 	Unowned quantity.Amount
 	// Swap in all, and what is free of it.
 	Swap, SwapFree quantity.Amount
-	// Pressure is PSI's "full" over ten seconds: the share of time in which all processes stood still for want of memory, in parts per thousand.
+	// Pressure is PSI's "full" over ten seconds: the share of time in which all processes stood still for want of memory, in parts per
+	// thousand.
 	Pressure int64
 	// Scanned: something was reclaimed since the last look of the world.
 	Scanned bool
@@ -58,8 +60,8 @@ type Kill struct {
 type Killer interface {
 	// Look says whom it ends. It is called with every look of the world, which is more often than the tool looks.
 	Look(now quantity.Instant, h *Host) []Kill
-	// Badness is the kernel's score of a process under this tool: it sets oom_score_adj, or leaves it at 0. Where the memory ends the kernel ends the
-	// highest, whoever else is there.
+	// Badness is the kernel's score of a process under this tool: it sets oom_score_adj, or leaves it at 0. Where the memory ends the
+	// kernel ends the highest, whoever else is there.
 	Badness(h *Host, p *Process) int64
 }
 
@@ -74,9 +76,12 @@ func Kinds() []Kind {
 	return []Kind{
 		{"kernel", "the kernel's OOM killer alone", func() Killer { return &kernel{} }},
 		{"earlyoom", "SIGTERM at 10% of available memory and SIGKILL at 5%, the largest", func() Killer { return &earlyoom{} }},
-		{"oomd", "systemd-oomd: who is scanned most once all stood still for 60% of 30 s; who has most swap at 90% of it", func() Killer { return &oomd{} }},
-		{"kubelet", "node-pressure eviction below 100 MiB, looked at every 10 s: over its request, then priority, then usage", func() Killer { return &kubelet{} }},
-		{"ray", "Ray's memory monitor at 95%, looked at every 250 ms: the newest of the largest group of retriable tasks", func() Killer { return &ray{} }},
+		{"oomd", "systemd-oomd: who is scanned most once all stood still for 60% of 30 s; who has most swap at 90% of it",
+			func() Killer { return &oomd{} }},
+		{"kubelet", "node-pressure eviction below 100 MiB, looked at every 10 s: over its request, then priority, then usage",
+			func() Killer { return &kubelet{} }},
+		{"ray", "Ray's memory monitor at 95%, looked at every 250 ms: the newest of the largest group of retriable tasks",
+			func() Killer { return &ray{} }},
 	}
 }
 
@@ -89,8 +94,8 @@ func Named(name string) *Kind {
 	return nil
 }
 
-// kernel is its OOM killer where nobody has set anything: oom_badness() is what a process has in memory and in swap, and oom_score_adj is 0 (mm/oom_kill.c;
-// Documentation/filesystems/proc.rst, 3.1 of Linux).
+// kernel is its OOM killer where nobody has set anything: oom_badness() is what a process has in memory and in swap, and oom_score_adj is
+// 0 (mm/oom_kill.c; Documentation/filesystems/proc.rst, 3.1 of Linux).
 type kernel struct{}
 
 // Look implements Killer.

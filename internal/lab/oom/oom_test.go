@@ -109,7 +109,8 @@ func TestKubelet(t *testing.T) {
 	for i := range h.Processes {
 		for j := range h.Processes {
 			a, b := &h.Processes[i], &h.Processes[j]
-			if over := func(p *Process) quantity.Amount { return p.size() - p.Request }; over(a)-over(b) > gib && k.Badness(h, a) <= k.Badness(h, b) {
+			if over := func(p *Process) quantity.Amount { return p.size() - p.Request }; over(a)-over(b) > gib &&
+				k.Badness(h, a) <= k.Badness(h, b) {
 				t.Errorf("%d uses more over its request than %d, and the kernel ends the other first", a.ID, b.ID)
 			}
 		}
@@ -131,7 +132,8 @@ func TestRay(t *testing.T) {
 func TestTheKernelTakesTheLargest(t *testing.T) {
 	for _, kind := range []string{"kernel", "earlyoom", "oomd", "ray"} {
 		k, h := Named(kind).New(), host(0, 0)
-		if i := most(h, anybody, func(a, b *Process) int { return int(k.Badness(h, a)>>20 - k.Badness(h, b)>>20) }); h.Processes[i].ID != 1 {
+		if i := most(h, anybody,
+			func(a, b *Process) int { return int(k.Badness(h, a)>>20 - k.Badness(h, b)>>20) }); h.Processes[i].ID != 1 {
 			t.Errorf("under %s the kernel ends %d", kind, h.Processes[i].ID)
 		}
 	}

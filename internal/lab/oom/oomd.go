@@ -7,16 +7,20 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// oomd is systemd-oomd with its defaults (oomd.conf(5), systemd-oomd.service(8); src/oom/oomd-manager.h for the periods), told to watch the cgroup that all
-// subjobs are in for both: ManagedOOMSwap=kill and ManagedOOMMemoryPressure=kill.
-//   - Swap, looked at every 150 ms: where more than 90% of memory and of swap are used, the cgroup with most swap, if that is more than 5% of it.
-//   - Pressure, looked at every second: where "full" over ten seconds has been above 60% for 30 s, and something was reclaimed within 30 s, the cgroup with
-//     most pages scanned, then with most memory; and then nobody for 15 s. The kernel scans cgroups in proportion to their size, so that is the largest.
+// oomd is systemd-oomd with its defaults (oomd.conf(5), systemd-oomd.service(8); src/oom/oomd-manager.h for the periods), told to watch
+// the cgroup that all subjobs are in for both: ManagedOOMSwap=kill and ManagedOOMMemoryPressure=kill.
+//   - Swap, looked at every 150 ms: where more than 90% of memory and of swap are used, the cgroup with most swap, if that is more than 5%
+//     of it.
+//   - Pressure, looked at every second: where "full" over ten seconds has been above 60% for 30 s, and something was reclaimed within 30
+//     s, the cgroup with
+//     most pages scanned, then with most memory; and then nobody for 15 s. The kernel scans cgroups in proportion to their size, so that
+//     is the largest.
 //
 // Killed are all processes of a cgroup, with SIGKILL.
 type oomd struct {
 	swap, pressure every
-	// above is since when the pressure is above its limit; 0: it isn't. scanned and acted are when something was last reclaimed, and ended for pressure.
+	// above is since when the pressure is above its limit; 0: it isn't. scanned and acted are when something was last reclaimed, and ended
+	// for pressure.
 	above, scanned, acted quantity.Instant
 }
 
@@ -34,7 +38,8 @@ func (o *oomd) Look(now quantity.Instant, h *Host) (kills []Kill) {
 		o.scanned = now
 	}
 	if o.swap.due(now, oomdSwapPeriod) && h.Available < share(h.Capacity, 100) && h.SwapFree < share(h.Swap, 100) {
-		i := most(h, func(p *Process) bool { return p.Swapped > share(h.Swap, 50) }, func(a, b *Process) int { return cmp.Compare(a.Swapped, b.Swapped) })
+		i := most(h, func(p *Process) bool { return p.Swapped > share(h.Swap, 50) },
+			func(a, b *Process) int { return cmp.Compare(a.Swapped, b.Swapped) })
 		if i >= 0 {
 			kills = append(kills, Kill{Process: i})
 		}
@@ -48,7 +53,8 @@ func (o *oomd) Look(now quantity.Instant, h *Host) (kills []Kill) {
 	case o.above == 0:
 		o.above = now
 	}
-	if o.above == 0 || now.Sub(o.above) < oomdLasting || o.scanned == 0 || now.Sub(o.scanned) > oomdLasting || o.acted != 0 && now.Sub(o.acted) < oomdDelay {
+	if o.above == 0 || now.Sub(o.above) < oomdLasting || o.scanned == 0 || now.Sub(o.scanned) > oomdLasting || o.acted != 0 &&
+		now.Sub(o.acted) < oomdDelay {
 		return kills
 	}
 	if i := most(h, anybody, larger); i >= 0 {

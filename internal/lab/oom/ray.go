@@ -6,13 +6,13 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// ray is the memory monitor of Ray 2.4x with its defaults (Out-Of-Memory Prevention in its documentation; worker_killing_policy_group_by_owner.cc): every
-// 250 ms, where more than 95% of the memory is used, one worker, and no other before that one is gone. Workers are grouped by the task that submitted them,
-// which is the job here; those that can't be run again are one group. First are groups that can, then the largest, then the one that began last; and of it
-// the worker that began last.
+// ray is the memory monitor of Ray 2.4x with its defaults (Out-Of-Memory Prevention in its documentation;
+// worker_killing_policy_group_by_owner.cc): every 250 ms, where more than 95% of the memory is used, one worker, and no other before that
+// one is gone. Workers are grouped by the task that submitted them, which is the job here; those that can't be run again are one group.
+// First are groups that can, then the largest, then the one that began last; and of it the worker that began last.
 //
-// What can be run again is what can be cut: a gang or a rigid job is an actor, which by default is not. Ray fails the last task of a group instead of running
-// it again; here it is run again, as every victim is.
+// What can be run again is what can be cut: a gang or a rigid job is an actor, which by default is not. Ray fails the last task of a group
+// instead of running it again; here it is run again, as every victim is.
 type ray struct {
 	every
 	killed uint64

@@ -1,6 +1,6 @@
 // Package planner is the contract of whole-cluster placers for rigid work: first-come, backfill, best-fit, FGD and the
-// rest, one folder each, with package all as the table. They are the baselines of every comparison. A planner is a deterministic state machine without clock, map order or randomness of its own: the same
-// calls give the same decisions.
+// rest, one folder each, with package all as the table. They are the baselines of every comparison. A planner is a deterministic state
+// machine without clock, map order or randomness of its own: the same calls give the same decisions.
 package planner
 
 import (
@@ -103,7 +103,8 @@ func (o *Out) Reset() { o.Decisions, o.Devices = o.Decisions[:0], o.Devices[:0] 
 
 // Start appends a decision to start a task on devices appended to o.Devices since from.
 func (o *Out) Start(t ID, class uint8, node int32, from int) {
-	o.Decisions = append(o.Decisions, Decision{Verb: Start, Task: t, Class: class, Node: node, From: int32(from), To: int32(len(o.Devices))})
+	o.Decisions = append(o.Decisions, Decision{Verb: Start, Task: t, Class: class, Node: node, From: int32(from),
+		To: int32(len(o.Devices))})
 }
 
 // Reservation is time that a planner keeps for a waiting task.

@@ -10,7 +10,8 @@ import (
 func headline() []string {
 	return []string{
 		measure.BoundShare, measure.UsefulUtilization, measure.Utilization, measure.WaitMean, measure.WaitP95, measure.CompletionMean,
-		measure.CompletionOverBound, measure.CompletionPerWork, measure.SlowdownMean, measure.MemoryExcessRate, measure.OverheadShare, measure.LostShare, measure.Unsellable,
+		measure.CompletionOverBound, measure.CompletionPerWork, measure.SlowdownMean, measure.MemoryExcessRate, measure.OverheadShare,
+		measure.LostShare, measure.Unsellable,
 	}
 }
 
@@ -79,7 +80,8 @@ func (w *sweep) lines(metric string) *Chart {
 
 // waits charts the distribution of waits: at each share the mean over seeds. Nil if no row has one.
 func (g *group) waits() *Chart {
-	c := &Chart{Title: "Waits: share of jobs that waited at most", Kind: Steps, X: Axis{Label: "wait", Unit: measure.Seconds, Log: true}, Y: Axis{Label: "share of jobs", Unit: measure.Share}}
+	c := &Chart{Title: "Waits: share of jobs that waited at most", Kind: Steps, X: Axis{Label: "wait", Unit: measure.Seconds, Log: true},
+		Y: Axis{Label: "share of jobs", Unit: measure.Share}}
 	for _, name := range mechanisms(g.rows) {
 		var sum []float64
 		var shares []measure.Point

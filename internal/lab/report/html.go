@@ -37,7 +37,8 @@ func (s *Study) HTML(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("report: timelines: %w", err)
 	}
-	page := page{Title: s.Title, Verdict: s.verdict(), About: s.About, Notes: s.Notes, Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data)}
+	page := page{Title: s.Title, Verdict: s.verdict(), About: s.About, Notes: s.Notes, Style: template.CSS(style),
+		Script: template.JS(script), Data: template.JS(data)}
 	for _, g := range s.groups() {
 		page.Groups = append(page.Groups, g.view())
 	}
@@ -202,7 +203,8 @@ func (s *Study) timelines() timelineData {
 func newTimeline(r *Row, origin quantity.Instant) timeline {
 	rec := r.Spans
 	ms := func(at quantity.Instant) int64 { return at.Sub(origin).Milliseconds() }
-	t := timeline{Title: rowTitle(r), Dropped: rec.DroppedSpans, Spans: make([]int64, 0, spanFields*len(rec.Spans)), Depths: make([]int64, 0, 3*len(rec.Depths))}
+	t := timeline{Title: rowTitle(r), Dropped: rec.DroppedSpans, Spans: make([]int64, 0, spanFields*len(rec.Spans)),
+		Depths: make([]int64, 0, 3*len(rec.Depths))}
 	class := classOf(rec)
 	for i := range class {
 		t.Rows = append(t.Rows, trackName(rec, class, i))
@@ -216,7 +218,8 @@ func newTimeline(r *Row, origin quantity.Instant) timeline {
 		if p.Excess {
 			excess = 1
 		}
-		t.Spans = append(t.Spans, p.Job, int64(p.Queue), p.Units.From, p.Units.To, int64(p.First), int64(max(p.Slices, 1)), ms(p.Start), ms(p.End),
+		t.Spans = append(t.Spans, p.Job, int64(p.Queue), p.Units.From, p.Units.To, int64(p.First), int64(max(p.Slices, 1)), ms(p.Start),
+			ms(p.End),
 			int64(p.Useful/time.Millisecond), int64(p.Overhead/time.Millisecond), int64(p.Outcome), excess)
 		t.Length = max(t.Length, ms(p.End))
 	}

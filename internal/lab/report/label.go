@@ -78,7 +78,8 @@ func (p *plot) name(l endLabel, edge float64, y *scale) {
 		}
 	}
 	p.put(`<path d="M%.1f %.1f L%.1f %.1f" stroke="%s" stroke-opacity="0.5" fill="none"/>`, l.x, end, edge+10, l.y, style.color)
-	p.put(`<text x="%.1f" y="%.1f" fill="%s" font-weight="600">%s</text>`, edge+14, l.y+4, style.color, html.EscapeString(clip(s.Name, nameLength)))
+	p.put(`<text x="%.1f" y="%.1f" fill="%s" font-weight="600">%s</text>`, edge+14, l.y+4, style.color,
+		html.EscapeString(clip(s.Name, nameLength)))
 }
 
 // nameLength is the longest name at the end of a line, in characters.

@@ -63,8 +63,10 @@ func (t *tracer) recording(pid int, r *Row) {
 			name += " " + p.Units.String()
 		}
 		for k := range max(p.Slices, 1) {
-			t.event('X', pid, `"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":{"job":%d,"outcome":%s,"useful":%s,"overhead":%s,"excess":%t}`,
-				p.First+k+1, quote(name), quote(queueName(rec, p.Queue)), us(p.Start), micro(int64(p.End.Sub(p.Start))), p.Job, quote(p.Outcome.String()),
+			t.event('X', pid,
+				`"tid":%d,"name":%s,"cat":%s,"ts":%s,"dur":%s,"args":{"job":%d,"outcome":%s,"useful":%s,"overhead":%s,"excess":%t}`,
+				p.First+k+1, quote(name), quote(queueName(rec, p.Queue)), us(p.Start), micro(int64(p.End.Sub(p.Start))), p.Job,
+				quote(p.Outcome.String()),
 				quote(figure(p.Useful.Seconds(), measure.Seconds)), quote(figure(p.Overhead.Seconds(), measure.Seconds)), p.Excess)
 		}
 	}

@@ -88,8 +88,10 @@ func (c *Chart) draw(alone bool) string {
 	if alone {
 		ink = ` color="#222222"`
 	}
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s"%s `+
-		`font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" font-size="12">`+"\n", chartWidth, height, chartWidth, height, html.EscapeString(c.Title), ink)
+	fmt.Fprintf(&out,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s"%s `+
+			`font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" font-size="12">`+"\n", chartWidth, height,
+		chartWidth, height, html.EscapeString(c.Title), ink)
 	if alone {
 		fmt.Fprintf(&out, `<rect width="%d" height="%.0f" fill="#ffffff"/>`+"\n", chartWidth, height)
 	}
@@ -215,7 +217,8 @@ func (p *plot) frame(x, y *scale, right float64) {
 	}
 	p.put(`<path d="M%d %d V%.1f H%.0f" fill="none" stroke="currentColor" stroke-opacity="0.5"/>`, chartLeft, chartTop, bottom, right)
 	p.text((chartLeft+right)/2, bottom+36, `text-anchor="middle"`, p.X.Label+x.unit)
-	p.put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle" fill="currentColor">%s</text>`, chartTop+chartHeight/2, html.EscapeString(p.Y.Label+y.unit))
+	p.put(`<text transform="translate(16 %d) rotate(-90)" text-anchor="middle" fill="currentColor">%s</text>`, chartTop+chartHeight/2,
+		html.EscapeString(p.Y.Label+y.unit))
 }
 
 // zeros says whether a value of X has no place on a logarithmic axis.
@@ -270,7 +273,8 @@ func (p *plot) line(s Series, x, y *scale, aside float64) {
 
 // faint draws a series that has no name of its own.
 func (p *plot) faint(s Series, x, y *scale) {
-	p.put(`<g class="series" stroke="currentColor" stroke-opacity="0.25"><title>%s</title><path d="%s" fill="none"/></g>`, html.EscapeString(s.Name), p.path(s, x, y))
+	p.put(`<g class="series" stroke="currentColor" stroke-opacity="0.25"><title>%s</title><path d="%s" fill="none"/></g>`,
+		html.EscapeString(s.Name), p.path(s, x, y))
 }
 
 // path joins the dots of a series; it breaks where a value is missing.
@@ -327,7 +331,8 @@ func (p *plot) bars() float64 {
 			continue
 		}
 		d, color := s.Dots[0], styleOf(s.Name).color
-		p.put(`<g><title>%s: %s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s"/>`, html.EscapeString(s.Name), html.EscapeString(figure(d.Y, p.Y.Unit)),
+		p.put(`<g><title>%s: %s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="%s"/>`, html.EscapeString(s.Name),
+			html.EscapeString(figure(d.Y, p.Y.Unit)),
 			min(y.at(0), y.at(d.Y)), top+4, math.Abs(y.at(d.Y)-y.at(0)), barStep-8, color)
 		if d.Low < d.High {
 			p.put(`<path d="M%.1f %.1f H%.1f m0 -4 v8 M%.1f %.1f v8" fill="none" stroke="currentColor" stroke-width="1.5"/>`,

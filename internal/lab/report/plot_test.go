@@ -22,23 +22,31 @@ func exampleCharts() map[string]*Chart {
 	return map[string]*Chart{
 		"lines": {
 			Title: "Wait, mean <small>", X: Axis{Label: "load"}, Y: Axis{Label: "Wait, mean", Unit: measure.Seconds},
-			Series: []Series{{"sja", dots(200, 300, 500, 700)}, {"sja:throughput", dots(180, 330, 450, 760)}, {"easy", dots(400, nan, 900, 2400)}, {"fcfs", dots(500, 900, 2500, 7000)}, {"a mechanism of one's own", dots(100, 100, 100, 100)}},
+			Series: []Series{{"sja", dots(200, 300, 500, 700)}, {"sja:throughput", dots(180, 330, 450, 760)},
+				{"easy", dots(400, nan, 900, 2400)}, {"fcfs", dots(500, 900, 2500, 7000)},
+				{"a mechanism of one's own", dots(100, 100, 100, 100)}},
 		},
 		"points": {
 			Title: "Completion, in the mean and at worst", Kind: Points,
-			X: Axis{Label: "Completion, mean", Unit: measure.Seconds, Better: measure.Lower}, Y: Axis{Label: "Share of the bound", Unit: measure.Share, Better: measure.Higher},
+			X: Axis{Label: "Completion, mean", Unit: measure.Seconds, Better: measure.Lower},
+			Y: Axis{Label: "Share of the bound", Unit: measure.Share, Better: measure.Higher},
 			Series: []Series{
-				{"fcfs", []Dot{{X: 9000, Y: .8}}}, {"easy", []Dot{{X: 8900, Y: .81}}}, {"sjf", []Dot{{X: 4000, Y: .83}}}, {"migrate", []Dot{{X: nan, Y: 1}}},
-				{"sja:shortest", []Dot{{X: 3800, Y: .86}}}, {"sja:throughput", []Dot{{X: 7000, Y: .94}}}, {"jasda", []Dot{{X: 3800, Y: .86}}}, {"las", nil},
+				{"fcfs", []Dot{{X: 9000, Y: .8}}}, {"easy", []Dot{{X: 8900, Y: .81}}}, {"sjf", []Dot{{X: 4000, Y: .83}}},
+				{"migrate", []Dot{{X: nan, Y: 1}}},
+				{"sja:shortest", []Dot{{X: 3800, Y: .86}}}, {"sja:throughput", []Dot{{X: 7000, Y: .94}}},
+				{"jasda", []Dot{{X: 3800, Y: .86}}}, {"las", nil},
 			},
 		},
 		"bars": {
 			Title: "Useful utilization", Kind: Bars, Y: Axis{Label: "Useful utilization", Unit: measure.Share},
-			Series: []Series{{"sja", []Dot{{Y: .83, Low: .8, High: .86}}}, {"easy", []Dot{{Y: .71, Low: nan, High: nan}}}, {"random", []Dot{{Y: nan}}}, {"fcfs", nil}},
+			Series: []Series{{"sja", []Dot{{Y: .83, Low: .8, High: .86}}}, {"easy", []Dot{{Y: .71, Low: nan, High: nan}}},
+				{"random", []Dot{{Y: nan}}}, {"fcfs", nil}},
 		},
 		"steps": {
-			Title: "Waits", Kind: Steps, X: Axis{Label: "wait", Unit: measure.Seconds, Log: true}, Y: Axis{Label: "share of jobs", Unit: measure.Share},
-			Series: []Series{{"sja", []Dot{{}, {X: 0, Y: .5}, {X: 30, Y: .9}, {X: 5000, Y: 1}}}, {"fcfs", []Dot{{}, {X: 10, Y: .2}, {X: 9000, Y: 1}}}},
+			Title: "Waits", Kind: Steps, X: Axis{Label: "wait", Unit: measure.Seconds, Log: true},
+			Y: Axis{Label: "share of jobs", Unit: measure.Share},
+			Series: []Series{{"sja", []Dot{{}, {X: 0, Y: .5}, {X: 30, Y: .9}, {X: 5000, Y: 1}}},
+				{"fcfs", []Dot{{}, {X: 10, Y: .2}, {X: 9000, Y: 1}}}},
 		},
 	}
 }
@@ -61,7 +69,8 @@ func TestCharts(t *testing.T) {
 
 func TestChartsOfLittle(t *testing.T) {
 	for _, c := range []*Chart{
-		{}, {Kind: Bars}, {Kind: Points}, {Kind: Points, X: Axis{Log: true, Better: measure.Lower}, Y: Axis{Better: measure.Higher}, Series: []Series{{"a", []Dot{{X: 0, Y: 1}}}}}, {Kind: Steps, X: Axis{Log: true}},
+		{}, {Kind: Bars}, {Kind: Points}, {Kind: Points, X: Axis{Log: true, Better: measure.Lower}, Y: Axis{Better: measure.Higher},
+			Series: []Series{{"a", []Dot{{X: 0, Y: 1}}}}}, {Kind: Steps, X: Axis{Log: true}},
 		{Series: []Series{{"a", []Dot{{X: 3, Y: 0}}}}},
 		{Kind: Bars, Series: []Series{{"a", []Dot{{Y: -2, Low: -3, High: -1}}}}},
 		{Series: []Series{{"a", []Dot{{X: 1e-9, Y: 1e12}, {X: 1e9, Y: 1e-12}}}}},
@@ -112,7 +121,8 @@ func TestTicks(t *testing.T) {
 func TestNames(t *testing.T) {
 	c := &Chart{Title: "many", X: Axis{Label: "load"}, Y: Axis{Label: "wait"}}
 	for i, name := range []string{"fcfs", "easy", "fgd", "skip", "random", "sja", "packing", "jasda:fifo"} {
-		c.Series = append(c.Series, Series{Name: name, Dots: []Dot{{X: 1, Y: 1, Low: math.NaN(), High: math.NaN()}, {X: 2, Y: 5 + float64(i)/100, Low: math.NaN(), High: math.NaN()}}})
+		c.Series = append(c.Series, Series{Name: name, Dots: []Dot{{X: 1, Y: 1, Low: math.NaN(), High: math.NaN()},
+			{X: 2, Y: 5 + float64(i)/100, Low: math.NaN(), High: math.NaN()}}})
 	}
 	if got, want := c.featured(), []bool{true, true, true, false, false, true, false, true}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v are named, want %v", got, want)
@@ -143,8 +153,10 @@ func TestFigures(t *testing.T) {
 		want string
 	}{
 		{.8319, measure.Share, "83.2%"}, {1, measure.Share, "100%"}, {.00012, measure.Share, "0.012%"}, {0, measure.Share, "0%"},
-		{.25, measure.Seconds, "0.25 s"}, {119, measure.Seconds, "119 s"}, {150, measure.Seconds, "2.5 min"}, {7200, measure.Seconds, "2 h"}, {864000, measure.Seconds, "10 d"},
-		{12345.6, measure.Plain, "12346"}, {1.2409, measure.Plain, "1.24"}, {9.999, measure.Plain, "10"}, {-3.14159, measure.Plain, "-3.14"}, {1e-12, measure.Plain, "0"},
+		{.25, measure.Seconds, "0.25 s"}, {119, measure.Seconds, "119 s"}, {150, measure.Seconds, "2.5 min"},
+		{7200, measure.Seconds, "2 h"}, {864000, measure.Seconds, "10 d"},
+		{12345.6, measure.Plain, "12346"}, {1.2409, measure.Plain, "1.24"}, {9.999, measure.Plain, "10"},
+		{-3.14159, measure.Plain, "-3.14"}, {1e-12, measure.Plain, "0"},
 		{math.NaN(), measure.Share, "-"},
 	} {
 		if got := figure(c.v, c.unit); got != c.want {
@@ -155,7 +167,8 @@ func TestFigures(t *testing.T) {
 
 func TestStylesAreFixedAndDiffer(t *testing.T) {
 	seen := map[style]string{}
-	for _, name := range []string{"sja", "jasda", "fcfs", "skip", "easy", "conservative", "bestfit", "fgd", "staticmig", "migrate", "random", "dotproduct", "clustering", "packing",
+	for _, name := range []string{"sja", "jasda", "fcfs", "skip", "easy", "conservative", "bestfit", "fgd", "staticmig", "migrate",
+		"random", "dotproduct", "clustering", "packing",
 		"sjf", "sjf-easy", "easy-sjbf", "wspt", "saf", "f1", "wfp3", "srpt", "las",
 		"sja:throughput", "sja:deadline", "sja:fifo", "sja:fair"} {
 		s := styleOf(name)

@@ -22,7 +22,8 @@ func (p *plot) points() float64 {
 	for i, s := range p.frontier() {
 		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x.at(s.Dots[0].X), y.at(s.Dots[0].Y))
 	}
-	p.put(`<path class="frontier" d="%s" fill="none" stroke="currentColor" stroke-opacity="0.3" stroke-width="3" stroke-linejoin="round"/>`, path.String())
+	p.put(`<path class="frontier" d="%s" fill="none" stroke="currentColor" stroke-opacity="0.3" stroke-width="3" stroke-linejoin="round"/>`,
+		path.String())
 	var taken []box
 	for _, s := range p.Series {
 		if s.dotted() {
@@ -59,7 +60,8 @@ func (p *plot) point(s Series, x, y, right float64, taken *[]box) {
 	if s.ours() {
 		ink = fmt.Sprintf(`fill="%s" font-weight="600"`, look.color)
 	}
-	p.put(`<g class="series"><title>%s: %s, %s</title>%s`, html.EscapeString(s.Name), figure(s.Dots[0].X, p.X.Unit), figure(s.Dots[0].Y, p.Y.Unit), look.mark(x, y))
+	p.put(`<g class="series"><title>%s: %s, %s</title>%s`, html.EscapeString(s.Name), figure(s.Dots[0].X, p.X.Unit),
+		figure(s.Dots[0].Y, p.Y.Unit), look.mark(x, y))
 	if b, ok := beside(x, y, s.Name, right, *taken); ok {
 		*taken = append(*taken, b)
 		p.put(`<text x="%.1f" y="%.1f" font-size="11" %s>%s</text>`, b.x, b.y+b.height-3, ink, html.EscapeString(s.Name))
@@ -83,7 +85,8 @@ func beside(x, y float64, name string, right float64, taken []box) (box, bool) {
 			{x - far/2 - b.width, y - far - 10}, {x - far/2 - b.width, y + far - 2},
 		} {
 			b.x, b.y = at[0], at[1]
-			if b.x > chartLeft && b.x+b.width < right && b.y > chartTop && b.y+b.height < chartTop+chartHeight && !slices.ContainsFunc(taken, b.meets) {
+			if b.x > chartLeft && b.x+b.width < right && b.y > chartTop && b.y+b.height < chartTop+chartHeight &&
+				!slices.ContainsFunc(taken, b.meets) {
 				return b, true
 			}
 		}

@@ -10,7 +10,8 @@ import (
 // TestFrontier: whoever is as good in one measure and better in the other is before a series, in whichever way is better.
 func TestFrontier(t *testing.T) {
 	at := func(name string, x, y float64) Series { return Series{name, []Dot{{X: x, Y: y}}} }
-	all := []Series{at("middle", 5, 5), at("left", 1, 9), at("right", 9, 1), at("left, worse", 2, 9), at("twin", 5, 5), at("low", 1, 1), at("high", 9, 9), {Name: "none"}}
+	all := []Series{at("middle", 5, 5), at("left", 1, 9), at("right", 9, 1), at("left, worse", 2, 9), at("twin", 5, 5), at("low", 1, 1),
+		at("high", 9, 9), {Name: "none"}}
 	for _, c := range []struct {
 		x, y measure.Better
 		want []string

@@ -24,7 +24,8 @@ import (
 // history with the shape of real ones for the pictures.
 func simulated(t testing.TB, seed uint64, count, jobs int, load float64, piece time.Duration) Row {
 	t.Helper()
-	classes := []measure.Class{{Name: "3g.40gb", Count: count / 2, Weight: 429, Memory: 40 << 30}, {Name: "1g.10gb", Count: count - count/2, Weight: 143, Memory: 10 << 30}}
+	classes := []measure.Class{{Name: "3g.40gb", Count: count / 2, Weight: 429, Memory: 40 << 30},
+		{Name: "1g.10gb", Count: count - count/2, Weight: 143, Memory: 10 << 30}}
 	c, err := measure.New(measure.Config{Classes: classes, Usable: func(j *workload.Job) uint64 { return uint64(1 + 2*(j.Number%2)) }})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,8 @@ func simulated(t testing.TB, seed uint64, count, jobs int, load float64, piece t
 				continue
 			}
 			j := all[waiting[0]]
-			p := measure.Piece{Slot: measure.Slot(waiting[0]), First: int32(i), Slices: 1, Start: now, Overhead: 5 * time.Second, Outcome: job.Yielded, Peak: quantity.Amount(random.IntN(12 << 30))}
+			p := measure.Piece{Slot: measure.Slot(waiting[0]), First: int32(i), Slices: 1, Start: now, Overhead: 5 * time.Second,
+				Outcome: job.Yielded, Peak: quantity.Amount(random.IntN(12 << 30))}
 			if i >= count/2 {
 				p.Class = 1
 			}
@@ -113,7 +115,8 @@ func simulated(t testing.TB, seed uint64, count, jobs int, load float64, piece t
 
 // exampleStudy has two mechanisms over three loads and three seeds each, with the history of the first seed at one load.
 func exampleStudy(t testing.TB, count, jobs int) *Study {
-	s := &Study{Title: "Pieces against blocks </script><b>", Notes: []string{"A first-come queue on two kinds of slices, drawn at random. Nothing here is a result."}}
+	s := &Study{Title: "Pieces against blocks </script><b>",
+		Notes: []string{"A first-come queue on two kinds of slices, drawn at random. Nothing here is a result."}}
 	for _, load := range []float64{.6, .9, 1.2} {
 		for seed := range uint64(3) {
 			for _, m := range []struct {
@@ -152,7 +155,8 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 	if found := regexp.MustCompile(`(src|href|@import|url\()\s*=?\s*["'(]?[^ >]*`).FindString(text); found != "" {
 		t.Errorf("the page refers to %q", found)
 	}
-	if found := strings.ReplaceAll(text, "http://www.w3.org/2000/svg", ""); strings.Contains(found, "http://") || strings.Contains(found, "https://") {
+	if found := strings.ReplaceAll(text, "http://www.w3.org/2000/svg", ""); strings.Contains(found, "http://") ||
+		strings.Contains(found, "https://") {
 		t.Error("the page names another address")
 	}
 	if strings.Contains(text, "<b>") || strings.Count(text, "</script>") != 2 {
@@ -188,9 +192,11 @@ func TestScriptIsRead(t *testing.T) {
 
 func TestHTMLOfLittle(t *testing.T) {
 	for name, s := range map[string]*Study{
-		"nothing":   {Title: "Empty"},
-		"no values": {Title: "One", Rows: []Row{{Scenario: "s", Mechanism: "m", Metrics: measure.Metrics{{Name: measure.WaitMean, Value: math.NaN()}}}}},
-		"no spans":  {Title: "One", Rows: []Row{{Scenario: "s", Mechanism: "m", Metrics: measure.Metrics{{Name: measure.WaitMean, Value: 3}}, Spans: &measure.Recording{}}}},
+		"nothing": {Title: "Empty"},
+		"no values": {Title: "One",
+			Rows: []Row{{Scenario: "s", Mechanism: "m", Metrics: measure.Metrics{{Name: measure.WaitMean, Value: math.NaN()}}}}},
+		"no spans": {Title: "One", Rows: []Row{{Scenario: "s", Mechanism: "m", Metrics: measure.Metrics{{Name: measure.WaitMean, Value: 3}},
+			Spans: &measure.Recording{}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -206,7 +212,8 @@ func TestHTMLOfLittle(t *testing.T) {
 
 func TestRunsNameTheirSettings(t *testing.T) {
 	s := &Study{Rows: []Row{
-		{Scenario: "small", Mechanism: "sja", Seed: 3, Params: []Param{{"load", .9}, {"share", 1}}, Metrics: measure.Metrics{{Name: "waitMean", Value: 2}}},
+		{Scenario: "small", Mechanism: "sja", Seed: 3, Params: []Param{{"load", .9}, {"share", 1}},
+			Metrics: measure.Metrics{{Name: "waitMean", Value: 2}}},
 		{Scenario: "small", Mechanism: "easy", Seed: 3, Metrics: measure.Metrics{{Name: "waitMean", Value: 4}}},
 	}}
 	var asJSON, asCSV bytes.Buffer
@@ -239,7 +246,8 @@ func TestWhoLeads(t *testing.T) {
 		a, b, c      []float64
 		want         []bool
 	}{
-		{"less is better, by little on every seed", measure.WaitMean, []float64{10, 200, 3000}, []float64{11, 201, 3001}, []float64{12, 203, 3004}, []bool{true, false, false}},
+		{"less is better, by little on every seed", measure.WaitMean, []float64{10, 200, 3000}, []float64{11, 201, 3001},
+			[]float64{12, 203, 3004}, []bool{true, false, false}},
 		{"more is better", measure.Utilization, []float64{.5, .6}, []float64{.7, .8}, []float64{.7, .8}, []bool{false, true, true}},
 		{"not told apart", measure.WaitMean, []float64{10, 20, 30}, []float64{30, 5, 20}, []float64{90, 91, 92}, []bool{true, true, false}},
 		{"all alike", measure.WaitMean, []float64{7, 8}, []float64{7, 8}, []float64{7, 8}, []bool{false, false, false}},
@@ -251,7 +259,8 @@ func TestWhoLeads(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &Study{}
 			for i := len(c.a) - 1; i >= 0; i-- { // in any order of seeds
-				s.Rows = append(s.Rows, row("a", uint64(i), c.metric, c.a[i]), row("b", uint64(i), c.metric, c.b[i]), row("c", uint64(i), c.metric, c.c[i]))
+				s.Rows = append(s.Rows, row("a", uint64(i), c.metric, c.a[i]), row("b", uint64(i), c.metric, c.b[i]),
+					row("c", uint64(i), c.metric, c.c[i]))
 			}
 			g := s.groups()
 			if len(g) != 1 {
@@ -290,7 +299,8 @@ func TestSweeps(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	charts := s.Lines("load", measure.WaitMean)
-	if len(charts) != 2 || len(charts[0].Series) != 2 || charts[1].Series[0].Dots[1].Y != 120 || !math.IsNaN(charts[0].Series[1].Dots[1].Y) {
+	if len(charts) != 2 || len(charts[0].Series) != 2 || charts[1].Series[0].Dots[1].Y != 120 ||
+		!math.IsNaN(charts[0].Series[1].Dots[1].Y) {
 		t.Errorf("charts over load are %+v", charts)
 	}
 	if c := s.Bars("s load=0.5 share=0", measure.WaitMean); c == nil || len(c.Series) != 2 || c.Series[1].Dots[0].Y != 7 {
@@ -364,7 +374,8 @@ func TestPerfetto(t *testing.T) {
 func TestPerfettoDrawsGangsOnEverySlice(t *testing.T) {
 	s := &Study{Rows: []Row{{Scenario: "s", Mechanism: "m", Spans: &measure.Recording{
 		Classes: []measure.Class{{Name: `"gpu"`, Count: 3}},
-		Spans:   []measure.Span{{Job: 5, Piece: measure.Piece{First: 1, Slices: 2, Start: 1_000_000_500, End: 3_000_000_000, Outcome: job.Done}}},
+		Spans: []measure.Span{{Job: 5, Piece: measure.Piece{First: 1, Slices: 2, Start: 1_000_000_500, End: 3_000_000_000,
+			Outcome: job.Done}}},
 	}}}}
 	var out bytes.Buffer
 	if err := s.Perfetto(&out); err != nil {

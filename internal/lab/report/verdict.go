@@ -178,7 +178,8 @@ func (c *Contest) undone(v verdict) string {
 		x, y := measure.Mean(c.Values(v.first, metric)).Mean, measure.Mean(c.Values(v.other, metric)).Mean
 		if x != y && (x > 0 || y > 0) {
 			what := strings.ToLower(measure.About(metric).Title)
-			list = append(list, fmt.Sprintf("%s: %s of %s, %s of %s", what, figure(x, measure.Plain), v.first, figure(y, measure.Plain), v.other))
+			list = append(list, fmt.Sprintf("%s: %s of %s, %s of %s", what, figure(x, measure.Plain), v.first, figure(y, measure.Plain),
+				v.other))
 		}
 	}
 	if len(list) == 0 {
@@ -217,7 +218,8 @@ func (s *Study) verdict() string {
 	if first == "" {
 		return ""
 	}
-	text := fmt.Sprintf("%s against the best of the others by %s: it wins in %d of %d settings, loses in %d, and in %d no difference is shown (95%% intervals",
+	text := fmt.Sprintf("%s against the best of the others by %s: it wins in %d of %d settings, loses in %d, and in %d no difference is "+
+		"shown (95%% intervals",
 		first, label(measure.About(metric)), won, won+lost+open, lost, open)
 	if single {
 		text += "; a setting with one seed has none"

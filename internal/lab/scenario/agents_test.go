@@ -16,13 +16,15 @@ import (
 
 func TestAgentsAreRead(t *testing.T) {
 	s, err := Load("small", strict.Set{Path: "market", Value: "{lambda: 0.3, weigh: time, repack: never, starve: never}"},
-		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%, think: 5ms}, {name: liars, strategy: shade, by: 2.5, share: 0.1}]"},
+		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%, think: 5ms}, {name: liars, strategy: shade, by: " +
+			"2.5, share: 0.1}]"},
 		strict.Set{Path: "workload.synthetic.1.agent", Value: "liars"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := s.Workload.Agents
-	if len(a) != 2 || a[0].Name != "honest" || a[0].Share != 600_000 || a[0].Think != 5*time.Millisecond || a[1].By != 2500 || a[1].Think != time.Millisecond ||
+	if len(a) != 2 || a[0].Name != "honest" || a[0].Share != 600_000 || a[0].Think != 5*time.Millisecond || a[1].By != 2500 ||
+		a[1].Think != time.Millisecond ||
 		a[1].Strategy.Name != "shade" || s.Workload.Streams[1].Agent != "liars" {
 		t.Errorf("agents %+v", a)
 	}
@@ -38,11 +40,14 @@ func TestAgentsAreRead(t *testing.T) {
 	if _, err := s.parseExpectation("waitMean@nobody < 5m"); err == nil {
 		t.Error("there is a group nobody")
 	}
-	_, err = Load("small", strict.Set{Path: "market", Value: "{lamda: 0.3}"}, strict.Set{Path: "workload.jobs", Value: "[{at: 0s, name: r, rigid: {walltime: 5m}, memory: 4Gi, agent: honest}]"},
-		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%}, {strategy: honest, by: 3}, {strategy: hnest, share: 50%}, {name: own, strategy: slow}]"},
+	_, err = Load("small", strict.Set{Path: "market", Value: "{lamda: 0.3}"},
+		strict.Set{Path: "workload.jobs", Value: "[{at: 0s, name: r, rigid: {walltime: 5m}, memory: 4Gi, agent: honest}]"},
+		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 60%}, {strategy: honest, by: 3}, {strategy: hnest, " +
+			"share: 50%}, {name: own, strategy: slow}]"},
 		strict.Set{Path: "workload.synthetic.1.agent", Value: "liar"})
 	for _, want := range []string{
-		`market.lamda: unknown key; did you mean "lambda"?`, "the strategy honest has no number", "there are agents honest already", `there is no strategy "hnest"; did you mean "honest"?`,
+		`market.lamda: unknown key; did you mean "lambda"?`, "the strategy honest has no number", "there are agents honest already",
+		`there is no strategy "hnest"; did you mean "honest"?`,
 		"add up to more than all jobs", "stands for jobs without an agent", "nobody bids for a rigid job", `there are no agents "liar"`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -133,11 +138,13 @@ func TestUnderEveryStrategy(t *testing.T) {
 	for _, name := range []string{"inflate", "understate", "tiny-memory", "hoard", "snipe", "slow", "silent", "collude", "hostile"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := runs(t, strict.Set{Path: "window", Value: "{until: 40m, limit: 6h}"}, strict.Set{Path: "model.network", Value: "{delay: 1ms, jitter: 1ms, loss: 0.1%}"},
+			m := runs(t, strict.Set{Path: "window", Value: "{until: 40m, limit: 6h}"},
+				strict.Set{Path: "model.network", Value: "{delay: 1ms, jitter: 1ms, loss: 0.1%}"},
 				strict.Set{Path: "faults", Value: "[{every: 15m, kill: daemon, for: 2s}]"},
 				strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 50%}, {strategy: " + name + ", share: 40%}]"})
 			if m.Get(measure.Awards) == 0 || m.Get(measure.Unfinished) > m.Get(measure.InGroup(measure.Jobs, name)) {
-				t.Errorf("%v awards, %v jobs unfinished of which %v have such agents", m.Get(measure.Awards), m.Get(measure.Unfinished), m.Get(measure.InGroup(measure.Jobs, name)))
+				t.Errorf("%v awards, %v jobs unfinished of which %v have such agents", m.Get(measure.Awards), m.Get(measure.Unfinished),
+					m.Get(measure.InGroup(measure.Jobs, name)))
 			}
 		})
 	}

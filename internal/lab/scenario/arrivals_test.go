@@ -26,8 +26,10 @@ func logs(t *testing.T) string {
 	line("openb", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time")
 	line("azure", "TIMESTAMP,ContextTokens,GeneratedTokens")
 	line("helios", "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue")
-	line("genai", "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,prompt_length,negative_prompt_length,num_images_per_prompt,num_inference_steps,checkpoint_model_version_id,num_lora")
-	line("batsim", "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,success,starting_time,execution_time,finish_time")
+	line(
+		"genai", "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,prompt_length,negative_prompt_length,num_images_per_prompt,num_inference_steps,checkpoint_model_version_id,num_lora")
+	line(
+		"batsim", "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,success,starting_time,execution_time,finish_time")
 	for i := range 40 {
 		at, run := i*20, 30+i*37%90
 		date := func(s int) string { return time.Unix(1_600_000_000+int64(s), 0).UTC().Format(time.DateTime) }
@@ -86,7 +88,8 @@ func TestEveryFormatUnderEveryMechanism(t *testing.T) {
 				}
 			}
 			account, err := s.Account(t.Context(), 1, data)
-			if err != nil || len(account) < 2 || account[0] != "40 "+format+" ("+format+"): records" || account[len(account)-1] != "40 jobs offered" {
+			if err != nil || len(account) < 2 || account[0] != "40 "+format+" ("+format+"): records" ||
+				account[len(account)-1] != "40 jobs offered" {
 				t.Errorf("%v, %q", err, account)
 			}
 			switch all := strings.Join(account, "\n"); format {
@@ -106,14 +109,17 @@ func TestEveryFormatUnderEveryMechanism(t *testing.T) {
 // TestAccount: what is left out is counted, stream by stream where there are several.
 func TestAccount(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "log"), []byte("1 0 0 60 1 -1 -1 1 -1 -1 1 1 1 -1 1 1 -1 -1\n2 1 0 60 2 -1 -1 2 -1 -1 1 1 1 -1 1 1 -1 -1\n3 2 0 60 5 -1 -1 5 -1 -1 1 1 1 -1 1 1 -1 -1\n4 3 0 60 9 -1 -1 9 -1 -1 1 1 1 -1 1 1 -1 -1\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "log"), []byte("1 0 0 60 1 -1 -1 1 -1 -1 1 1 1 -1 1 1 -1 -1\n2 1 0 60 2 -1 -1 2 -1 -1 1 1 "+
+		"1 -1 1 1 -1 -1\n3 2 0 60 5 -1 -1 5 -1 -1 1 1 1 -1 1 1 -1 -1\n4 3 0 60 9 -1 -1 9 -1 -1 1 1 1 -1 1 1 -1 -1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for multi, want := range map[string]string{
 		"drop": "4 log (swf): records|3 with several GPUs: left out|1 jobs offered",
-		"gang": "4 log (swf): records|1 fit no slice: left out|1 hold more slices than any node has: sja and jasda place a job on one node and never run them, nor what waits behind them|3 jobs offered",
+		"gang": "4 log (swf): records|1 fit no slice: left out|1 hold more slices than any node has: sja and jasda place a job on one " +
+			"node and never run them, nor what waits behind them|3 jobs offered",
 	} {
-		s, err := reader().Parse("log.yml", []byte("scenario: log\ncluster: {nodes: [{count: 2, gpus: \"sim:a100-80gb=4\"}]}\nworkload: {compose: {arrivals: {format: swf, file: log}, multi: "+multi+"}}\n"))
+		s, err := reader().Parse("log.yml", []byte("scenario: log\ncluster: {nodes: [{count: 2, gpus: \"sim:a100-80gb=4\"}]}\nworkload: "+
+			"{compose: {arrivals: {format: swf, file: log}, multi: "+multi+"}}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,16 +128,20 @@ func TestAccount(t *testing.T) {
 			t.Errorf("%s: %v, %q", multi, err, got)
 		}
 	}
-	s, err := reader().Parse("two.yml", []byte("scenario: two\ncluster: {nodes: [{gpus: \"sim:a100-80gb=4\"}]}\nworkload: {synthetic: {jobs: 5}, compose: [{arrivals: {format: swf, file: log}}, {arrivals: {format: swf, file: log}, multi: split, programs: modelled}]}\n"))
+	s, err := reader().Parse("two.yml", []byte("scenario: two\ncluster: {nodes: [{gpus: \"sim:a100-80gb=4\"}]}\nworkload: {synthetic: "+
+		"{jobs: 5}, compose: [{arrivals: {format: swf, file: log}}, {arrivals: {format: swf, file: log}, multi: split, programs: "+
+		"modelled}]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Account(t.Context(), 1, &scenario.Traces{Dir: dir})
-	if err != nil || len(got) != 5 || got[0] != "stream 2: 4 log (swf): records" || got[1] != "stream 2: 3 with several GPUs: left out" || got[4] != "stream 3: 17 jobs offered" {
+	if err != nil || len(got) != 5 || got[0] != "stream 2: 4 log (swf): records" || got[1] != "stream 2: 3 with several GPUs: left out" ||
+		got[4] != "stream 3: 17 jobs offered" {
 		t.Errorf("%v, %q", err, got)
 	}
 	notes, err := s.Assumptions(&scenario.Traces{Dir: dir})
-	if text := strings.Join(notes, "\n"); err != nil || !strings.Contains(text, "Arrivals are those of log") || !strings.Contains(text, "what has no run time is left out; what does not say holds 1 of the file's processors") {
+	if text := strings.Join(notes, "\n"); err != nil || !strings.Contains(text, "Arrivals are those of log") ||
+		!strings.Contains(text, "what has no run time is left out; what does not say holds 1 of the file's processors") {
 		t.Errorf("%v, %q", err, notes)
 	}
 }
@@ -139,12 +149,14 @@ func TestAccount(t *testing.T) {
 // TestArrivalsAreRead: every key is taken, and what is wrong is said in its place.
 func TestArrivalsAreRead(t *testing.T) {
 	const head = "scenario: log\ncluster: {nodes: [{gpus: \"sim:a100-80gb=4\"}]}\nworkload:\n  compose:\n"
-	s, err := reader().Parse("log.yml", []byte(head+"    {arrivals: {format: azure, file: a.csv, durations: {tokens: {output: 5ms}}, gpus: 2, processorsPerGPU: 4, memory: 6Gi, walltimes: error, resample: true}, jobs: 5, programs: published}\n"))
+	s, err := reader().Parse("log.yml", []byte(head+"    {arrivals: {format: azure, file: a.csv, durations: {tokens: {output: 5ms}}, "+
+		"gpus: 2, processorsPerGPU: 4, memory: 6Gi, walltimes: error, resample: true}, jobs: 5, programs: published}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := &s.Workload.Streams[0]
-	if tr := x.Trace; tr.Format.Name != "azure" || tr.File != "a.csv" || tr.GPUs != 2 || tr.PerGPU != 4 || tr.Memory != 6<<30 || tr.FromFile || tr.Walltimes || !tr.Resample ||
+	if tr := x.Trace; tr.Format.Name != "azure" || tr.File != "a.csv" || tr.GPUs != 2 || tr.PerGPU != 4 || tr.Memory != 6<<30 ||
+		tr.FromFile || tr.Walltimes || !tr.Resample ||
 		tr.RunTime.Output != 5*time.Millisecond || tr.RunTime.Prompt != 100*time.Microsecond || !x.Measured || !s.Workload.NeedsData() {
 		t.Errorf("%+v, %+v", x, tr)
 	}

@@ -12,9 +12,11 @@ import (
 // BenchmarkNegotiation is what a simulated award costs, with everything that comes with it: proposals, verification,
 // clearing, the five steps, and where all divisible jobs have agents also these and their messages.
 func BenchmarkNegotiation(b *testing.B) {
-	for name, agents := range map[string]string{"inside": "[]", "agents": "[{strategy: honest, share: 100%, think: 5ms}]", "hostile": "[{strategy: honest, share: 90%}, {strategy: hostile, share: 10%}]"} {
+	for name, agents := range map[string]string{"inside": "[]", "agents": "[{strategy: honest, share: 100%, think: 5ms}]",
+		"hostile": "[{strategy: honest, share: 90%}, {strategy: hostile, share: 10%}]"} {
 		b.Run(name, func(b *testing.B) {
-			s, err := Load("small", strict.Set{Path: "window", Value: "{until: 4h, limit: 1d}"}, strict.Set{Path: "workload.agents", Value: agents})
+			s, err := Load("small", strict.Set{Path: "window", Value: "{until: 4h, limit: 1d}"},
+				strict.Set{Path: "workload.agents", Value: agents})
 			if err != nil {
 				b.Fatal(err)
 			}

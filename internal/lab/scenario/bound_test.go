@@ -68,12 +68,14 @@ window: {warmup: 30m, until: 3h, limit: 30d}
 				if least := r.Metrics.Get(measure.CompletionOverBound); !math.IsNaN(least) {
 					known++
 					if least < 1-1e-6 {
-						t.Errorf("stream %d on %s, %s, seed %d: the mean completion is %v of the least", i, gpus, r.Mechanism, r.Seed, least)
+						t.Errorf("stream %d on %s, %s, seed %d: the mean completion is %v of the least", i, gpus, r.Mechanism, r.Seed,
+							least)
 					}
 				}
 				bound, use := r.Metrics.Get(measure.BoundShare), r.Metrics.Get(measure.Utilization)
 				if bound > 1+1e-6 || use > 1+1e-9 || r.Metrics.Get(measure.UsefulUtilization) > use+1e-9 {
-					t.Errorf("stream %d on %s, %s, seed %d: %v of the bound, use %v, useful %v", i, gpus, r.Mechanism, r.Seed, bound, use, r.Metrics.Get(measure.UsefulUtilization))
+					t.Errorf("stream %d on %s, %s, seed %d: %v of the bound, use %v, useful %v", i, gpus, r.Mechanism, r.Seed, bound, use,
+						r.Metrics.Get(measure.UsefulUtilization))
 				}
 			}
 		}

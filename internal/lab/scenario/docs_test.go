@@ -26,7 +26,12 @@ func TestDocumentationIsRead(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, key := range slices.Concat(streamKeys(true), streamKeys(false), arrivalKeys(), strings.Fields("memory park pace survival order storms shape size swarm gates digest decision width tasks load long longMean patience longPatience batch stragglers slow scenario doc market agents agent strategy by share think name nodes rack block reservations slices at start for every truncate queues use policy rigid preempt horizon minWindow memoryRisk minRuntime overheadMax grace continue restore checkpoint name count due true kill cut skew keep drift node zones zone delay jitter loss duplication warmup until limit seeds expect host planner notice walltimes timeMin")) {
+	for _, key := range slices.Concat(streamKeys(true), streamKeys(false), arrivalKeys(),
+		strings.Fields("memory park pace survival order storms shape size swarm gates digest decision width tasks load long longMean "+
+			"patience longPatience batch stragglers slow scenario doc market agents agent strategy by share think name nodes rack block "+
+			"reservations slices at start for every truncate queues use policy rigid preempt horizon minWindow memoryRisk minRuntime "+
+			"overheadMax grace continue restore checkpoint name count due true kill cut skew keep drift node zones zone delay jitter "+
+			"loss duplication warmup until limit seeds expect host planner notice walltimes timeMin")) {
 		if !regexp.MustCompile(`\b` + key + `\b`).Match(text) {
 			t.Errorf("key %s is not described", key)
 		}

@@ -47,7 +47,8 @@ workload:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil || !strings.Contains(err.Error(), "mechanism easy: planners know no limits of queues, and queue q has some") {
+	if _, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil ||
+		!strings.Contains(err.Error(), "mechanism easy: planners know no limits of queues, and queue q has some") {
 		t.Errorf("got %v", err)
 	}
 }

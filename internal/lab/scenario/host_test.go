@@ -29,7 +29,8 @@ window: {warmup: 10m, until: 12h, limit: 16h}
 // TestAHostIsTheSameToAll: whatever the host's way, every mechanism has the same gaps, leaves them when the host comes, and has a
 // backlog; and who keeps more than nothing does so within what there is.
 func TestAHostIsTheSameToAll(t *testing.T) {
-	for _, c := range [][3]string{{"easy", "30s", "declared"}, {"conservative", "2m", "declared"}, {"fcfs", "0s", "none"}, {"skip", "20s", "none"}} {
+	for _, c := range [][3]string{{"easy", "30s", "declared"}, {"conservative", "2m", "declared"}, {"fcfs", "0s", "none"},
+		{"skip", "20s", "none"}} {
 		t.Run(strings.Join(c[:], " "), func(t *testing.T) {
 			t.Parallel()
 			s, err := scenario.Parse("hosted.yml", fmt.Appendf(nil, hosted, c[0], c[1], c[2]))
@@ -51,7 +52,8 @@ func TestAHostIsTheSameToAll(t *testing.T) {
 			for _, r := range results {
 				for _, same := range []string{measure.Gaps, measure.GapMean} {
 					if r.Metrics.Get(same) != first.Get(same) {
-						t.Errorf("%s: %s is %g, and %g of %s", r.Mechanism, same, r.Metrics.Get(same), first.Get(same), results[0].Mechanism)
+						t.Errorf("%s: %s is %g, and %g of %s", r.Mechanism, same, r.Metrics.Get(same), first.Get(same),
+							results[0].Mechanism)
 					}
 				}
 				if n := r.Metrics.Get(measure.Gaps); n < 20 {
@@ -60,12 +62,15 @@ func TestAHostIsTheSameToAll(t *testing.T) {
 				if d := r.Metrics.Get(measure.HostDelayMean); d > 1e-6 {
 					t.Errorf("%s: the host waits for %g s", r.Mechanism, d)
 				}
-				if u := r.Metrics.Get(measure.LeftoverUseful); r.Mechanism == "nothing" && u != 0 || r.Mechanism != "nothing" && (u < .05 && r.Mechanism != "requeue" && (c[1] != "0s" || r.Mechanism != "checkpoint") || u > 1.02) { // who keeps nothing may do the same work for ever
+				// who keeps nothing may do the same work for ever
+				if u := r.Metrics.Get(measure.LeftoverUseful); r.Mechanism == "nothing" && u != 0 || r.Mechanism != "nothing" &&
+					(u < .05 && r.Mechanism != "requeue" && (c[1] != "0s" || r.Mechanism != "checkpoint") || u > 1.02) {
 					t.Errorf("%s: %g of the leftover time is useful", r.Mechanism, u)
 				}
 				useful[r.Mechanism] = r.Metrics.Get(measure.LeftoverUseful)
 				if len(r.Broken) > 0 || r.Metrics.Get(measure.BacklogDry) > 0 {
-					t.Errorf("%s: broken %v, without a backlog for %g of the time", r.Mechanism, r.Broken, r.Metrics.Get(measure.BacklogDry))
+					t.Errorf("%s: broken %v, without a backlog for %g of the time", r.Mechanism, r.Broken,
+						r.Metrics.Get(measure.BacklogDry))
 				}
 			}
 			for _, ours := range []string{"sja", "jasda"} { // that the host has given a slice back is heard at once
@@ -85,7 +90,8 @@ func TestAHostNeedsMoreThanAName(t *testing.T) {
 		{"start: 1h, for: 1h", "at: 1h, start: 1h, for: 1h", "announce it earlier"},
 		{"walltimes: declared", "walltimes: guessed", "guessed"},
 	} {
-		if _, err := scenario.Parse("bad.yml", []byte(strings.Replace(good, c.old, c.wrong, 1))); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := scenario.Parse("bad.yml", []byte(strings.Replace(good, c.old, c.wrong, 1))); err == nil ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v; want %q", c.wrong, err, c.says)
 		}
 	}
@@ -97,7 +103,8 @@ func TestAHostNeedsMoreThanAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil || !strings.Contains(err.Error(), "requeue") {
+	if _, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil ||
+		!strings.Contains(err.Error(), "requeue") {
 		t.Errorf("a planner of whole clusters: %v", err)
 	}
 	if s.Host.Planner = "migrate"; true {

@@ -28,7 +28,8 @@ expect: ["`+line+`"]
 
 func result(mechanism string, seed uint64, use, wait float64, fates map[string]Fate) Result {
 	return Result{
-		Run:      measure.Run{Mechanism: mechanism, Seed: seed, Metrics: measure.Metrics{{Name: measure.Utilization, Value: use}, {Name: measure.WaitMean, Value: wait}}},
+		Run: measure.Run{Mechanism: mechanism, Seed: seed, Metrics: measure.Metrics{{Name: measure.Utilization, Value: use},
+			{Name: measure.WaitMean, Value: wait}}},
 		Finished: 2, Fates: fates,
 	}
 }
@@ -40,7 +41,8 @@ func TestJudge(t *testing.T) {
 		"b": {Began: at(5), Ended: quantity.Never, Pieces: 1, State: job.Running},
 	}
 	results := []Result{
-		result("sja", 1, .8, 60, fates), result("sja", 2, .9, 120, fates), result("easy", 1, .5, 100, fates), result("easy", 2, .5, 101, fates),
+		result("sja", 1, .8, 60, fates), result("sja", 2, .9, 120, fates), result("easy", 1, .5, 100, fates),
+		result("easy", 2, .5, 101, fates),
 	}
 	partial := result("sja", 3, 0, 9999, nil)
 	partial.Partial, partial.Broken = true, []string{"never looked at"}
@@ -49,8 +51,10 @@ func TestJudge(t *testing.T) {
 		"utilization >= 80%": "ok", "utilization > 0.8": "sja, seed 1: it is 0.8", "waitMean <= 2m": "ok", "waitMean < 1h30m": "ok",
 		"sja.waitMean < easy.waitMean": "ok", "easy.utilization >= sja.utilization": "0.5 against 0.85", "fcfs.waitMean > 0": "open",
 		"waitMean < easy.waitMean": "ok", "finished == 2": "ok", "finished != 2": "it is 2",
-		"a ends before 6m": "ok", "a ends before 5m": "a ends at 5m0s, against at 5m0s", "a ends at 5m": "ok", "b starts after a starts": "ok", "b starts at a ends": "ok",
-		"b ends after 1m": "b ends never", "a pieces == 2": "ok", "a pieces > 2": "2 pieces", "a finishes": "ok", "a fails": "it is COMPLETED", "b finishes": "it is RUNNING",
+		"a ends before 6m": "ok", "a ends before 5m": "a ends at 5m0s, against at 5m0s", "a ends at 5m": "ok",
+		"b starts after a starts": "ok", "b starts at a ends": "ok",
+		"b ends after 1m": "b ends never", "a pieces == 2": "ok", "a pieces > 2": "2 pieces", "a finishes": "ok",
+		"a fails": "it is COMPLETED", "b finishes": "it is RUNNING",
 		"invariants hold": "ok",
 	} {
 		f := judged(t, line).Judge("sja", results)[0]
@@ -81,7 +85,8 @@ func TestTheWitnessSees(t *testing.T) {
 		w.Arrived(0, s, &workload.Job{Number: n, Work: time.Minute, Slices: 1})
 	}
 	piece := func(s measure.Slot, first int32, from, to int, work time.Duration) *measure.Piece {
-		return &measure.Piece{Slot: s, First: first, Slices: 1, Start: quantity.Instant(from) * minute, End: quantity.Instant(to) * minute, Work: work}
+		return &measure.Piece{Slot: s, First: first, Slices: 1, Start: quantity.Instant(from) * minute, End: quantity.Instant(to) * minute,
+			Work: work}
 	}
 	for want, do := range map[string]func(*witness){
 		"": func(w *witness) {

@@ -140,11 +140,13 @@ func TestLeanFilesSayWhatIsWrong(t *testing.T) {
 // TestLeanLog: requests of a file are the tasks, and where the file is not there the run says so.
 func TestLeanLog(t *testing.T) {
 	dir := t.TempDir()
-	text := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0,10,50\n2023-11-16 18:15:47.0,10,0\n2023-11-16 18:15:49.0,20,100\n"
+	text := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0,10,50\n2023-11-16 18:15:47.0,10,0\n2023-11-16 " +
+		"18:15:49.0,20,100\n"
 	if err := os.WriteFile(filepath.Join(dir, "log.csv"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file := strings.Replace(leanFile, "nodes: 20", "nodes: 20, tasks: {load: 50%, arrivals: {format: azure, file: log.csv, tokens: {prompt: 1ms}}}", 1)
+	file := strings.Replace(leanFile, "nodes: 20", "nodes: 20, tasks: {load: 50%, arrivals: {format: azure, file: log.csv, tokens: "+
+		"{prompt: 1ms}}}", 1)
 	s, err := reader().Parse("lean.yml", []byte(file))
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +157,8 @@ func TestLeanLog(t *testing.T) {
 	}
 	o := scenario.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1}, Data: &scenario.Traces{Dir: dir}}
 	got, err := scenario.Run(t.Context(), o)
-	// 160 slices, of which 96 are left, at half load, .697 s on average (50 tokens at 20 ms and ten of the prompt; ten; 100 and twenty): 690 in ten seconds.
+	// 160 slices, of which 96 are left, at half load, .697 s on average (50 tokens at 20 ms and ten of the prompt; ten; 100 and twenty):
+	// 690 in ten seconds.
 	if err != nil || got[0].Finished < 300 || got[0].Finished > 1200 {
 		t.Fatalf("%+v, %v", got, err)
 	}

@@ -111,14 +111,16 @@ func TestStormsAreDrawn(t *testing.T) {
 	first := figures(stormy(t, nil, short...)[0])
 	both := stormy(t, nil, append(short, strict.Set{Path: "seeds", Value: "1-2"})...)
 	if len(both) != 2 || figures(both[0]) != first || figures(both[1]) == first {
-		t.Errorf("two seeds have the same storms, or the first has others when it is played again: %v, then %v and %v", first, figures(both[0]), figures(both[1]))
+		t.Errorf("two seeds have the same storms, or the first has others when it is played again: %v, then %v and %v", first,
+			figures(both[0]), figures(both[1]))
 	}
 }
 
 // TestAHostThatDiesInAStorm: what stood still goes on when its node is back, nothing is lost, and nothing is committed twice.
 func TestAHostThatDiesInAStorm(t *testing.T) {
 	for _, keep := range []string{"true", "false"} {
-		r := stormy(t, nil, strict.Set{Path: "faults", Value: "[{at: 20m40s, kill: node, node: n-1, for: 20s, keep: " + keep + "}, {at: 25m20s, kill: node, node: n-2, for: 45s, keep: " + keep +
+		r := stormy(t, nil, strict.Set{Path: "faults", Value: "[{at: 20m40s, kill: node, node: n-1, for: 20s, keep: " + keep +
+			"}, {at: 25m20s, kill: node, node: n-2, for: 45s, keep: " + keep +
 			"}, {at: 31m, cut: network, node: n-1, for: 2m}, {at: 55m20s, kill: daemon, node: n-1, for: 10s}]"})[0]
 		if n := r.Metrics.Get(measure.Unfinished); n != 0 {
 			t.Errorf("%v jobs never ended", n)
@@ -130,7 +132,8 @@ func TestAHostThatDiesInAStorm(t *testing.T) {
 }
 
 func TestProblemsOfMemory(t *testing.T) {
-	const head = "scenario: x\ncluster: {nodes: [{name: n, gpus: \"sim:a100-40gb=1\"}]}\nworkload: {jobs: [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]}\nwindow: {until: 1h}\n"
+	const head = "scenario: x\ncluster: {nodes: [{name: n, gpus: \"sim:a100-40gb=1\"}]}\nworkload: {jobs: [{at: 0s, name: a, rigid: " +
+		"{walltime: 5m}, memory: 4Gi}]}\nwindow: {until: 1h}\n"
 	for text, want := range map[string]string{
 		"memory: {park: 4Gi}": "memory: \"host\" is missing", "memory: {host: 4Gi, survival: luck}": "memory.survival",
 		"memory: {host: 4Gi, excess: 0.7}": "memory.excess", "memory: {host: 4Gi, correlation: learned}": "give excess too",
@@ -152,7 +155,8 @@ func TestProblemsOfMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil || !strings.Contains(err.Error(), "knows nothing of its hosts' memory") {
+	if _, err = scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil ||
+		!strings.Contains(err.Error(), "knows nothing of its hosts' memory") {
 		t.Errorf("a planner plays it: %v", err)
 	}
 }

@@ -69,7 +69,8 @@ func TestParse(t *testing.T) {
 	if len(s.Nodes) != 3 || s.slices() != 10 || s.Nodes[1].ID != "a-2" || s.Nodes[1].Slices[3].ID[:4] != "a-2/" {
 		t.Errorf("nodes %+v", s.Nodes)
 	}
-	if len(s.Reservations) != 9 || s.Reservations[8].Node != "b" || s.Reservations[8].At != 5*minute || s.Reservations[8].End != 11*minute || !s.Reservations[8].Truncate {
+	if len(s.Reservations) != 9 || s.Reservations[8].Node != "b" || s.Reservations[8].At != 5*minute ||
+		s.Reservations[8].End != 11*minute || !s.Reservations[8].Truncate {
 		t.Errorf("reservations %+v", s.Reservations)
 	}
 	if s.Reservations[0].Kind != protocol.ForServing || s.Reservations[0].Every != 24*time.Hour {
@@ -88,7 +89,8 @@ func TestParse(t *testing.T) {
 	}
 	train, block, sweep := &s.Workload.Jobs[2], &s.Workload.Jobs[1], &s.Workload.Jobs[0]
 	if train.Kind != job.Steps || train.Declared != 10*time.Minute || train.Work != 12*time.Minute || train.Theta != 20_000 ||
-		train.Deadline != quantity.Instant(2*time.Hour+10*time.Second) || len(train.Memory.Phases) != 1 || train.Memory.Phases[0].Mean != 9*GiB {
+		train.Deadline != quantity.Instant(2*time.Hour+10*time.Second) || len(train.Memory.Phases) != 1 ||
+		train.Memory.Phases[0].Mean != 9*GiB {
 		t.Errorf("train %+v", train)
 	}
 	if block.Kind != job.Rigid || block.Declared != 5*time.Minute || block.Work != 4*time.Minute || block.Slices != 2 {
@@ -114,11 +116,14 @@ func TestSetReplaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Settings.Horizon != 5*time.Minute || s.Workload.Jobs[1].Declared != 7*time.Minute || s.Model.Network != (Network{Delay: 3 * time.Second}) || s.Seeds[0] != 9 {
+	if s.Settings.Horizon != 5*time.Minute || s.Workload.Jobs[1].Declared != 7*time.Minute ||
+		s.Model.Network != (Network{Delay: 3 * time.Second}) || s.Seeds[0] != 9 {
 		t.Errorf("%+v", s)
 	}
-	s, err = Load("small", strict.Set{Path: "model.timeError.sigma", Value: "0.5"}, strict.Set{Path: "workload.synthetic.1.timeError", Value: "{bias: -0.5}"})
-	if err != nil || s.Workload.Streams[0].Options.TimeError.Sigma != .5 || s.Workload.Streams[1].Options.TimeError.Bias != -.5 || s.Workload.Streams[1].Options.TimeError.Sigma != 0 {
+	s, err = Load("small", strict.Set{Path: "model.timeError.sigma", Value: "0.5"}, strict.Set{Path: "workload.synthetic.1.timeError",
+		Value: "{bias: -0.5}"})
+	if err != nil || s.Workload.Streams[0].Options.TimeError.Sigma != .5 || s.Workload.Streams[1].Options.TimeError.Bias != -.5 ||
+		s.Workload.Streams[1].Options.TimeError.Sigma != 0 {
 		t.Errorf("errors of declared times: %v, %+v", err, s.Workload.Streams)
 	}
 	for set, want := range map[strict.Set]string{
@@ -246,8 +251,10 @@ func TestPatterns(t *testing.T) {
 		pattern, id string
 		want        bool
 	}{
-		{"*", "a/gpu0/1g.5gb@2", true}, {"a", "a/gpu0/1g.5gb@2", true}, {"a/gpu0", "a/gpu0/1g.5gb@2", true}, {"a/gpu1", "a/gpu0/1g.5gb@2", false},
-		{"a-*/gpu0/1g*", "a-1/gpu0/1g.5gb@2", true}, {"a-*/gpu0/1g*", "a-1/gpu0/2g.10gb@0", false}, {"[", "a/gpu0", false}, {"a/gpu0/x", "a/gpu0", false},
+		{"*", "a/gpu0/1g.5gb@2", true}, {"a", "a/gpu0/1g.5gb@2", true}, {"a/gpu0", "a/gpu0/1g.5gb@2", true},
+		{"a/gpu1", "a/gpu0/1g.5gb@2", false},
+		{"a-*/gpu0/1g*", "a-1/gpu0/1g.5gb@2", true}, {"a-*/gpu0/1g*", "a-1/gpu0/2g.10gb@0", false}, {"[", "a/gpu0", false},
+		{"a/gpu0/x", "a/gpu0", false},
 	} {
 		if got := matches(c.pattern, c.id); got != c.want {
 			t.Errorf("matches(%q, %q) = %v", c.pattern, c.id, got)

@@ -79,8 +79,10 @@ func TestSmallIsWhatItSays(t *testing.T) {
 
 // TestSameSeedSameBytes: neither the number of workers nor of processors changes a byte.
 func TestSameSeedSameBytes(t *testing.T) {
-	s, err := scenario.Load("small", strict.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, strict.Set{Path: "model.network", Value: "{delay: 2ms, jitter: 5ms, loss: 1%}"},
-		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 40%, think: 5ms}, {strategy: collude, share: 30%}, {strategy: hostile, share: 5%}]"})
+	s, err := scenario.Load("small", strict.Set{Path: "window", Value: "{until: 2h, limit: 1d}"},
+		strict.Set{Path: "model.network", Value: "{delay: 2ms, jitter: 5ms, loss: 1%}"},
+		strict.Set{Path: "workload.agents", Value: "[{strategy: honest, share: 40%, think: 5ms}, {strategy: collude, share: 30%}, " +
+			"{strategy: hostile, share: 5%}]"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +160,8 @@ func TestMechanismsByName(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	aliased, err := table().Find(s, []string{"sja:fairness", "sja:fair", "jasda:efficiency"})
-	if err != nil || len(aliased) != 2 || aliased[0].Name != "sja:fair" || aliased[1].Name != "jasda:throughput" || !strings.HasSuffix(aliased[1].Summary, "policy throughput") {
+	if err != nil || len(aliased) != 2 || aliased[0].Name != "sja:fair" || aliased[1].Name != "jasda:throughput" ||
+		!strings.HasSuffix(aliased[1].Summary, "policy throughput") {
 		t.Errorf("names of before: %+v, %v", aliased, err)
 	}
 	all, err := table().Find(s, []string{"all"})
@@ -166,7 +169,8 @@ func TestMechanismsByName(t *testing.T) {
 		t.Errorf("all: %+v, %v", all, err)
 	}
 	j, err := table().Find(s, []string{"jasda", "jasda:fifo"})
-	if err != nil || len(j) != 2 || j[0].Market != &s.Settings.Market || j[0].Policy.Name() != "deadline" || j[1].Policy.Name() != "fifo" || m[1].Market != nil {
+	if err != nil || len(j) != 2 || j[0].Market != &s.Settings.Market || j[0].Policy.Name() != "deadline" || j[1].Policy.Name() != "fifo" ||
+		m[1].Market != nil {
 		t.Errorf("jasda: %+v, %v", j, err)
 	}
 	s.Settings.Rigid = "fcfs"
@@ -174,7 +178,8 @@ func TestMechanismsByName(t *testing.T) {
 		t.Errorf("strict first-come: %+v, %v", m, err)
 	}
 	s.Settings.Rigid = "migrate"
-	if _, err := table().Find(s, []string{"sja"}); err == nil || !strings.Contains(err.Error(), `planner "migrate" is none for live work; choose one of gangs, fcfs, skip, easy, conservative`) {
+	if _, err := table().Find(s, []string{"sja"}); err == nil ||
+		!strings.Contains(err.Error(), `planner "migrate" is none for live work; choose one of gangs, fcfs, skip, easy, conservative`) {
 		t.Errorf("a planner that preempts: %v", err)
 	}
 	s.Settings.Rigid = ""

@@ -118,7 +118,9 @@ func TestStreamsSayWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: want %q, got %v", text, want, err)
 		}
 	}
-	if _, err := Parse("s.yml", []byte("scenario: s\ncluster: {nodes: [{gpus: \"sim:a30-24gb\"}]}\nworkload: {synthetic: {load: 1}}\n")); err == nil || !contains(err, "has no end") {
+	if _, err := Parse("s.yml",
+		[]byte("scenario: s\ncluster: {nodes: [{gpus: \"sim:a30-24gb\"}]}\nworkload: {synthetic: {load: 1}}\n")); err == nil ||
+		!contains(err, "has no end") {
 		t.Errorf("a stream without an end: %v", err)
 	}
 }

@@ -60,7 +60,8 @@ func TestSeveralZonesDrain(t *testing.T) {
 // TestOneZoneIsWhatItWas: a scenario that asks for one gives the bytes of one that asks for none; two give others.
 func TestOneZoneIsWhatItWas(t *testing.T) {
 	run := func(sets ...strict.Set) string {
-		s, err := scenario.Load("small", append(sets, strict.Set{Path: "window", Value: "{until: 2h, limit: 1d}"}, strict.Set{Path: "seeds", Value: "1"})...)
+		s, err := scenario.Load("small", append(sets, strict.Set{Path: "window", Value: "{until: 2h, limit: 1d}"},
+			strict.Set{Path: "seeds", Value: "1"})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,8 @@ func TestWrongZones(t *testing.T) {
 		{"faults", "[{at: 1s, kill: zone, zone: zone-1, node: n-1, for: 1s}]", "leave the node out"},
 		{"faults", "[{at: 1s, kill: node, zone: zone-1, node: n-1, for: 1s}]", "only kill: zone strikes a zone"},
 	} {
-		if _, err := scenario.Parse("zoned.yml", []byte(zoned), strict.Set{Path: c.path, Value: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := scenario.Parse("zoned.yml", []byte(zoned), strict.Set{Path: c.path, Value: c.value}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s: %v, want %q", c.path, c.value, err, c.want)
 		}
 	}

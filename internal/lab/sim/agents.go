@@ -61,7 +61,8 @@ func (a *agents) learn(f *protocol.Fact) {
 		spec := *f.Spec // an agent knows its own
 		spec.Name = f.Job
 		if agent := a.sim.o.Agent(j, &spec); agent != nil {
-			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job)), home: a.sim.index[f.Actor]}
+			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job)),
+				home: a.sim.index[f.Actor]}
 			a.of[f.Job] = x
 			a.attend(x)
 		}

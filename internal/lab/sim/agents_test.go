@@ -24,7 +24,8 @@ func (e *echo) Hear(_ quantity.Instant, m *protocol.Message) ([]protocol.Message
 	if m.Kind != protocol.Announce {
 		return nil, 0
 	}
-	return []protocol.Message{{Kind: protocol.Answer, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}}, {Kind: protocol.Answer, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}, Session: 99, Job: "x"}}, e.think
+	return []protocol.Message{{Kind: protocol.Answer, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}},
+		{Kind: protocol.Answer, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}, Session: 99, Job: "x"}}, e.think
 }
 
 // market takes homes of external jobs, announces to whoever attends, and ends a job with its first answer.
@@ -38,7 +39,9 @@ type market struct {
 func (z *market) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	if in.From.Role == protocol.Bidder {
 		here, _ := in.Body.(*protocol.Attendance)
-		z.lines = append(z.lines, fmt.Sprintf("%v %s %s/%s %d %t", now.Sub(z.first), []string{"attends", "announce", "answers"}[in.Kind-protocol.Attend], in.From.ID, in.Job, in.Session, here != nil && here.Present))
+		z.lines = append(z.lines, fmt.Sprintf("%v %s %s/%s %d %t", now.Sub(z.first),
+			[]string{"attends", "announce", "answers"}[in.Kind-protocol.Attend], in.From.ID, in.Job, in.Session, here != nil &&
+				here.Present))
 	}
 	switch {
 	case in.Kind == protocol.Submit:
@@ -50,7 +53,8 @@ func (z *market) Step(now quantity.Instant, in protocol.Message, out *protocol.O
 		out.Effects = append(out.Effects, protocol.Message{
 			Kind: protocol.Announce, To: in.From, Job: in.Job, Session: in.Session, Body: &protocol.Call{Round: 7},
 		}, protocol.Message{
-			Kind: protocol.Told, To: in.From, Job: in.Job, Session: in.Session + 1, Body: &protocol.News{}, // of a session that is not there
+			// of a session that is not there
+			Kind: protocol.Told, To: in.From, Job: in.Job, Session: in.Session + 1, Body: &protocol.News{},
 		})
 	case in.Kind == protocol.Answer:
 		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.Ended, Job: in.Job})
@@ -78,7 +82,8 @@ func talkTo(t *testing.T, z *market, agent Agent, o Options, specs ...*job.Spec)
 		t.Fatal(err)
 	}
 	for _, spec := range specs {
-		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: spec.Name, Body: &protocol.Submission{Spec: spec}})
+		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: spec.Name,
+			Body: &protocol.Submission{Spec: spec}})
 	}
 	if err := s.Run(t.Context(), 100*sec); err != nil {
 		t.Fatal(err)
@@ -102,7 +107,8 @@ func TestAgents(t *testing.T) {
 	}
 	late := Options{Network: Network{ZoneBidder: Link{Delay: time.Second}}}
 	z = talk(t, &echo{think: 250 * time.Millisecond}, late, &job.Spec{Name: "a", External: true})
-	if want := []string{"1s attends a/a 1 true", "3.25s answers a/a 1 false", "3.25s answers a/a 99 false", "4.25s attends a/a 1 false"}; !slices.Equal(z.lines, want) {
+	if want := []string{"1s attends a/a 1 true", "3.25s answers a/a 1 false", "3.25s answers a/a 99 false",
+		"4.25s attends a/a 1 false"}; !slices.Equal(z.lines, want) {
 		t.Errorf("with a delay the zone hears %q, want %q", z.lines, want)
 	}
 	if z := talk(t, nil, Options{}, &job.Spec{Name: "a", External: true}); len(z.lines) > 0 {
@@ -125,7 +131,8 @@ func TestAgentsAttendUntilHeard(t *testing.T) {
 func TestAgentsSayWhichConnectionIsGone(t *testing.T) {
 	e := &echo{}
 	z := talkTo(t, &market{first: 5 * sec, old: 9}, e, Options{}, &job.Spec{Name: "a", External: true})
-	want := []string{"0s attends a/a 1 true", "0s attends a/a 9 false", "0s attends a/a 1 true", "0s answers a/a 1 false", "0s answers a/a 99 false", "0s attends a/a 1 false"}
+	want := []string{"0s attends a/a 1 true", "0s attends a/a 9 false", "0s attends a/a 1 true", "0s answers a/a 1 false",
+		"0s answers a/a 99 false", "0s attends a/a 1 false"}
 	if !slices.Equal(z.lines, want) {
 		t.Errorf("the zone hears %q, want %q", z.lines, want)
 	}
@@ -152,7 +159,8 @@ func TestAgentsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []job.ID{"b", "a"} {
-		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id, Body: &protocol.Submission{Spec: &job.Spec{Name: id, External: true}}})
+		s.At(5*sec, protocol.Message{Kind: protocol.Submit, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id,
+			Body: &protocol.Submission{Spec: &job.Spec{Name: id, External: true}}})
 	}
 	if err := s.Run(t.Context(), 100*sec); err != nil {
 		t.Fatal(err)

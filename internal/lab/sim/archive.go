@@ -28,7 +28,8 @@ func (s *Sim) recalled(p int, m protocol.Message) protocol.Message {
 // file does at once what an actor says to the archive, which no crash takes down, and answers.
 func (s *Sim) file(m *protocol.Message) {
 	invariant.Check(s.o.Archive != nil, "%s files job %s, and there is no archive", actor.Name(m.From), m.Job)
-	answer := protocol.Message{Kind: protocol.Archived, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation, Body: &protocol.Archival{}}
+	answer := protocol.Message{Kind: protocol.Archived, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation,
+		Body: &protocol.Archival{}}
 	var err error
 	if m.Kind == protocol.Purge {
 		answer.Kind = protocol.Purged

@@ -58,7 +58,8 @@ func (s *Sim) pull() error {
 		return errkind.Errorf(errkind.Of(err), "simulation: job %d of the source: %w", a.next.Number, err)
 	}
 	if _, twice := a.slots[a.spec.Name]; twice {
-		return errkind.Errorf(errkind.Invalid, "simulation: job %d of the source is named %q like one that is not over; give each a name of its own", a.next.Number, a.spec.Name)
+		return errkind.Errorf(errkind.Invalid, "simulation: job %d of the source is named %q like one that is not over; give each a "+
+			"name of its own", a.next.Number, a.spec.Name)
 	}
 	a.dry = false
 	s.events.Put(max(s.now, a.next.Submit), event{kind: submits})
@@ -83,7 +84,8 @@ func (s *Sim) submit() error {
 	}
 	name := string(a.spec.Name) // stands for its content too: names are unique
 	s.arrive(s.mail.post(&protocol.Message{
-		Kind: protocol.Submit, From: submitter(), To: s.gates.Of(a.spec.Name), Body: &protocol.Submission{Request: name, Spec: a.spec, Digest: name}, Job: a.spec.Name,
+		Kind: protocol.Submit, From: submitter(), To: s.gates.Of(a.spec.Name), Body: &protocol.Submission{Request: name, Spec: a.spec,
+			Digest: name}, Job: a.spec.Name,
 	}))
 	return s.pull()
 }

@@ -32,7 +32,8 @@ const (
 	GateCrash
 )
 
-var faultNames = [...]string{"", "node-crash", "daemon-crash", "partition", "partition-in", "partition-out", "clock", "zone-crash", "gate-crash"}
+var faultNames = [...]string{"", "node-crash", "daemon-crash", "partition", "partition-in", "partition-out", "clock", "zone-crash",
+	"gate-crash"}
 
 // String is the fault's name.
 func (k FaultKind) String() string {
@@ -60,8 +61,8 @@ type Fault struct {
 	Drift  int64
 }
 
-// Rate makes faults at random: on every node (ZoneCrash: in every zone; GateCrash: on every gate; DaemonCrash: in all) one in a while, exponentially distributed with this mean,
-// each for an exponentially distributed time with mean For. At, Node and Zone say nothing here.
+// Rate makes faults at random: on every node (ZoneCrash: in every zone; GateCrash: on every gate; DaemonCrash: in all) one in a while,
+// exponentially distributed with this mean, each for an exponentially distributed time with mean For. At, Node and Zone say nothing here.
 type Rate struct {
 	Fault
 	Every time.Duration
@@ -93,7 +94,8 @@ func (f *Faults) check(nodes map[job.NodeID]bool, zones map[job.ZoneID]bool, gat
 	one := func(where string, i int, x *Fault) {
 		wrong(x.Kind < NodeCrash || x.Kind > GateCrash, "%s[%d]: there is no fault %d", where, i, x.Kind)
 		wrong(x.For < 0 || x.For == 0 && x.Kind != ClockSet, "%s[%d]: a %v lasts %v; say how long", where, i, x.Kind, x.For)
-		wrong(x.Drift < -maxDrift || x.Drift > maxDrift, "%s[%d]: a drift of %d parts per million; at most %d either way", where, i, x.Drift, maxDrift)
+		wrong(x.Drift < -maxDrift || x.Drift > maxDrift, "%s[%d]: a drift of %d parts per million; at most %d either way", where, i,
+			x.Drift, maxDrift)
 		wrong(x.Kind.crash() && !rebuild, "%s[%d]: after a %v actors must be made anew; give Rebuild", where, i, x.Kind)
 	}
 	for i := range f.Schedule {
@@ -101,13 +103,15 @@ func (f *Faults) check(nodes map[job.NodeID]bool, zones map[job.ZoneID]bool, gat
 		one("schedule", i, x)
 		wrong(x.Kind == ZoneCrash && !zones[x.Zone], "schedule[%d]: there is no zone %q", i, x.Zone)
 		wrong(x.Kind == GateCrash && !gates[x.Gate], "schedule[%d]: there is no gate %q", i, x.Gate)
-		wrong(x.Kind != ZoneCrash && x.Kind != GateCrash && !nodes[x.Node] && (x.Kind != DaemonCrash || x.Node != ""), "schedule[%d]: there is no node %q", i, x.Node)
+		wrong(x.Kind != ZoneCrash && x.Kind != GateCrash && !nodes[x.Node] && (x.Kind != DaemonCrash || x.Node != ""),
+			"schedule[%d]: there is no node %q", i, x.Node)
 	}
 	for i := range f.Random {
 		x := &f.Random[i]
 		one("random", i, &x.Fault)
 		wrong(x.Every <= 0, "random[%d]: one in %v; say a mean time between two", i, x.Every)
 	}
-	wrong(f.Offset < 0 || f.Drift < 0 || f.Drift > maxDrift, "clocks off by %v and %d parts per million; both from 0, the drift to %d", f.Offset, f.Drift, maxDrift)
+	wrong(f.Offset < 0 || f.Drift < 0 || f.Drift > maxDrift, "clocks off by %v and %d parts per million; both from 0, the drift to %d",
+		f.Offset, f.Drift, maxDrift)
 	return errs
 }

@@ -113,7 +113,8 @@ func TestTellingIndexedAndPlainAgree(t *testing.T) {
 				if len(on) == 0 {
 					on = []place{{slice: &protocol.Slice{}}}
 				}
-				x := pair{&run{start: protocol.Message{Body: &protocol.Work{}}, places: on, begin: s.now, rng: job.Range{To: 1}}, &run{start: protocol.Message{Body: &protocol.Work{}}, places: on, notice: notice{slot: int32(n)}}}
+				x := pair{&run{start: protocol.Message{Body: &protocol.Work{}}, places: on, begin: s.now, rng: job.Range{To: 1}},
+					&run{start: protocol.Message{Body: &protocol.Work{}}, places: on, notice: notice{slot: int32(n)}}}
 				for _, r := range []*run{x.real, x.plain} {
 					r.start.Job, r.start.Token.Seq = id, uint64(n)
 				}

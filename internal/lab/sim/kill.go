@@ -13,7 +13,8 @@ import (
 	"sluice.dev/sluice/internal/lab/oom"
 )
 
-// kill is what the kernel ends, where memory and swap have both ended and it is short of so much still, and what a killer does. It returns what is left.
+// kill is what the kernel ends, where memory and swap have both ended and it is short of so much still, and what a killer does. It returns
+// what is left.
 func (h *hosts) kill(p int, runs []*run, short quantity.Amount) []*run {
 	host := &h.of[p]
 	seen := h.seen(host, runs)
@@ -64,7 +65,8 @@ func (h *hosts) seen(host *hostState, runs []*run) *oom.Host {
 	for _, r := range runs {
 		w := r.work()
 		s.Processes = append(s.Processes, oom.Process{
-			ID: r.start.Token.Seq, Resident: h.has(r), Swapped: r.parked, Request: w.Demand[trp.Memory], Priority: w.Rank.Priority, Owner: string(r.start.Job),
+			ID: r.start.Token.Seq, Resident: h.has(r), Swapped: r.parked, Request: w.Demand[trp.Memory], Priority: w.Rank.Priority,
+			Owner:     string(r.start.Job),
 			Retriable: w.Spec != nil && w.Spec.Divisible(), Start: r.begin, Ending: r.asked,
 		})
 		s.SwapFree -= r.parked

@@ -46,7 +46,8 @@ func newMachine(s *Sim) machine {
 func (m *machine) do(in *protocol.Message) {
 	r := m.runs[in.Token]
 	if r != nil && r.start.From != in.From {
-		invariant.Check(false, "%s and %s both use the token %v; configure nodes with numbers of their own", actor.Name(r.start.From), actor.Name(in.From), in.Token)
+		invariant.Check(false, "%s and %s both use the token %v; configure nodes with numbers of their own", actor.Name(r.start.From),
+			actor.Name(in.From), in.Token)
 	}
 	standing := r != nil && r.result == nil && r.killed == nil
 	switch in.Kind {
@@ -260,7 +261,8 @@ func (m *machine) shake(party int, keep bool) {
 func (m *machine) found(party int) (list []protocol.Found) {
 	for _, r := range m.of(party) {
 		list = append(list, protocol.Found{
-			Token: r.start.Token, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil, Still: r.since != 0, Started: r.shown, Result: r.result,
+			Token: r.start.Token, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil, Still: r.since != 0, Started: r.shown,
+			Result: r.result,
 		})
 	}
 	return list

@@ -13,9 +13,9 @@ import (
 	"sluice.dev/sluice/internal/lab/oom"
 )
 
-// HostMemory is the memory of each node's host, which its slices share, and the storms that blow there. What a subjob has of it is what its job truly
-// uses in the phase that it is in; a storm adds to that. It is looked at in beats, from the begin of a storm until all is calm again: between storms
-// nothing is said of it, and it ends nothing.
+// HostMemory is the memory of each node's host, which its slices share, and the storms that blow there. What a subjob has of it is what
+// its job truly uses in the phase that it is in; a storm adds to that. It is looked at in beats, from the begin of a storm until all is
+// calm again: between storms nothing is said of it, and it ends nothing.
 type HostMemory struct {
 	// Capacity of every host, and its swap: Room, at most Pace a second in or out.
 	Capacity, Room, Pace quantity.Amount
@@ -30,7 +30,8 @@ type HostMemory struct {
 	// OutgrownAlike: in that order it does not count who has more than was planned for it.
 	OutgrownAlike bool
 	Storms        []Storm
-	// Spread: each storm comes later by a time up to this, and strikes a process, that are drawn by the seed. 0: when it is said to, and each process in turn.
+	// Spread: each storm comes later by a time up to this, and strikes a process, that are drawn by the seed. 0: when it is said to, and
+	// each process in turn.
 	Spread time.Duration
 }
 
@@ -40,11 +41,13 @@ func (h *HostMemory) check() (errs []error) {
 		return nil
 	}
 	if h.Capacity <= 0 || h.Room < 0 || h.Pace < 0 || h.Beat < 0 || h.Spread < 0 {
-		errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: host memory: capacity %d must be above 0, room %d, pace %d, beat %v and spread %v not below", h.Capacity, h.Room, h.Pace, h.Beat, h.Spread))
+		errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: host memory: capacity %d must be above 0, room %d, pace %d, "+
+			"beat %v and spread %v not below", h.Capacity, h.Room, h.Pace, h.Beat, h.Spread))
 	}
 	for i, s := range h.Storms {
 		if s.Size <= 0 || s.For <= 0 || s.Shape >= Shapes {
-			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: storm %d: size %d and for %v must be above 0, and shape %d below %d", i, s.Size, s.For, s.Shape, Shapes))
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: storm %d: size %d and for %v must be above 0, and shape %d "+
+				"below %d", i, s.Size, s.For, s.Shape, Shapes))
 		}
 	}
 	return errs
@@ -95,8 +98,8 @@ type hostState struct {
 	growth quantity.Amount
 	struck int
 	killer oom.Killer
-	// pressure is the share of time in which all that ran stood still for want of memory, over the last ten seconds, in millionths; scanned: something was
-	// moved to swap at the last look.
+	// pressure is the share of time in which all that ran stood still for want of memory, over the last ten seconds, in millionths;
+	// scanned: something was moved to swap at the last look.
 	pressure int64
 	scanned  bool
 }

@@ -26,11 +26,18 @@ func TestStandingStill(t *testing.T) {
 		want job.Outcome
 		done int64
 	}{
-		{"it goes on where it stood", []cue{{5 * time.Second, suspend}, {9 * time.Second, resume}}, []bool{true, false}, 27 * sec, job.Done, 200},
-		{"told twice it does it once", []cue{{5 * time.Second, suspend}, {6 * time.Second, suspend}, {9 * time.Second, resume}, {10 * time.Second, resume}}, []bool{true, true, false, false}, 27 * sec, job.Done, 200},
+		{"it goes on where it stood", []cue{{5 * time.Second, suspend}, {9 * time.Second, resume}}, []bool{true, false}, 27 * sec, job.Done,
+			200},
+		{"told twice it does it once", []cue{{5 * time.Second, suspend}, {6 * time.Second, suspend}, {9 * time.Second, resume},
+			{10 * time.Second, resume}}, []bool{true, true, false, false}, 27 * sec, job.Done, 200},
 		{"its lease goes on without it", []cue{{5 * time.Second, suspend}}, []bool{true}, 30 * sec, job.DeadlineKilled, 120},
-		{"and a later end leaves it where it is", []cue{{5 * time.Second, suspend}, {6 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 40 * sec}}}}, []bool{true}, 40 * sec, job.DeadlineKilled, 120},
-		{"ended at once it is ended as it stands", []cue{{5 * time.Second, suspend}, {15 * time.Second, protocol.Message{Kind: protocol.Stop, Body: &protocol.Halt{Now: true, Short: true}}}}, []bool{true}, 15 * sec, job.Stopped, 120},
+		{"and a later end leaves it where it is", []cue{{5 * time.Second, suspend},
+			{6 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 40 * sec}}}}, []bool{true}, 40 * sec,
+			job.DeadlineKilled, 120},
+		{"ended at once it is ended as it stands",
+			[]cue{{5 * time.Second, suspend}, {15 * time.Second,
+				protocol.Message{Kind: protocol.Stop, Body: &protocol.Halt{Now: true, Short: true}}}}, []bool{true}, 15 * sec, job.Stopped,
+			120},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := &script{}
@@ -62,7 +69,8 @@ func TestStandingStill(t *testing.T) {
 				case protocol.Exited:
 					r := m.Body.(*protocol.Conclusion).Result
 					if n.at[i] != c.ends || r.Outcome != c.want || r.Progress != c.done {
-						t.Errorf("it ended at %v with %v and %d, want %v, %v and %d", n.at[i], r.Outcome, r.Progress, c.ends, c.want, c.done)
+						t.Errorf("it ended at %v with %v and %d, want %v, %v and %d", n.at[i], r.Outcome, r.Progress, c.ends, c.want,
+							c.done)
 					}
 					said = append(said, true) // the last word
 				default:
@@ -144,10 +152,11 @@ func TestShapesOfStorms(t *testing.T) {
 		over  bool
 	}
 	for shape, looks := range map[Shape][]look{
-		Leak:      {{0, 0, false}, {30 * time.Second, 512, false}, {time.Minute, 1024, true}, {time.Hour, 1024, true}},
-		Many:      {{30 * time.Second, 512, false}, {time.Hour, 1024, true}},
-		Jump:      {{0, 1024, false}, {59 * time.Second, 1024, false}, {time.Minute, 0, true}},
-		Sawtooth:  {{0, 0, false}, {7500 * time.Millisecond, 512, false}, {15 * time.Second, 0, false}, {22500 * time.Millisecond, 512, false}, {time.Minute, 0, true}},
+		Leak: {{0, 0, false}, {30 * time.Second, 512, false}, {time.Minute, 1024, true}, {time.Hour, 1024, true}},
+		Many: {{30 * time.Second, 512, false}, {time.Hour, 1024, true}},
+		Jump: {{0, 1024, false}, {59 * time.Second, 1024, false}, {time.Minute, 0, true}},
+		Sawtooth: {{0, 0, false}, {7500 * time.Millisecond, 512, false}, {15 * time.Second, 0, false},
+			{22500 * time.Millisecond, 512, false}, {time.Minute, 0, true}},
 		ForkBomb:  {{0, 1, false}, {30 * time.Second, 32, false}, {54 * time.Second, 512, false}, {time.Minute, 1024, true}},
 		PageCache: {{30 * time.Second, 512, false}, {time.Minute, 0, true}},
 	} {
@@ -170,7 +179,8 @@ func TestHostMemoryIsChecked(t *testing.T) {
 	if errs := (*HostMemory)(nil).check(); len(errs) != 0 {
 		t.Error(errs)
 	}
-	if errs := (&HostMemory{Capacity: 0, Storms: []Storm{{Size: 0, For: 1}, {Size: 1, For: 0}, {Size: 1, For: 1, Shape: Shapes}}}).check(); len(errs) != 4 {
+	if errs := (&HostMemory{Capacity: 0, Storms: []Storm{{Size: 0, For: 1}, {Size: 1, For: 0},
+		{Size: 1, For: 1, Shape: Shapes}}}).check(); len(errs) != 4 {
 		t.Errorf("of four problems %d are found: %v", len(errs), errs)
 	}
 }

@@ -28,7 +28,8 @@ func TestClock(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "pass")))
 			if rapid.Bool().Draw(rt, "set") {
-				c.set(now, time.Duration(rapid.Int64Range(-int64(time.Minute), int64(time.Minute)).Draw(rt, "offset")), rapid.Int64Range(-maxDrift, maxDrift).Draw(rt, "drift"))
+				c.set(now, time.Duration(rapid.Int64Range(-int64(time.Minute), int64(time.Minute)).Draw(rt, "offset")),
+					rapid.Int64Range(-maxDrift, maxDrift).Draw(rt, "drift"))
 			}
 			shown := c.shows(now)
 			if shown < last {
@@ -55,7 +56,8 @@ func link(t *testing.T, n int, o Options) (at []quantity.Instant, asks []uint64)
 	node.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
 		if in.Kind == protocol.Inventory {
 			for i := range n {
-				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Offer, To: protocol.Address{Role: protocol.Zone, ID: "z"}, Session: uint64(i), Body: &protocol.SliceView{}})
+				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Offer, To: protocol.Address{Role: protocol.Zone, ID: "z"},
+					Session: uint64(i), Body: &protocol.SliceView{}})
 			}
 		}
 	}
@@ -133,15 +135,20 @@ func TestCourse(t *testing.T) {
 	}{
 		{"in time", nil, 0, 23 * time.Second, job.Done, 200},
 		{"to the end of its job", func(_ *job.Spec, r *run) { r.rng.To = 300 }, 0, 27800 * time.Millisecond, job.Yielded, 224},
-		{"it finishes its job and leaves no checkpoint", func(_ *job.Spec, r *run) { r.rng.From = 165; r.rng.To = 300 }, 0, 27 * time.Second, job.Done, 300},
+		{"it finishes its job and leaves no checkpoint", func(_ *job.Spec, r *run) { r.rng.From = 165; r.rng.To = 300 }, 0,
+			27 * time.Second, job.Done, 300},
 		{"at the last cut point that fits", func(_ *job.Spec, r *run) { r.end = 20 * sec }, 0, 19800 * time.Millisecond, job.Yielded, 184},
 		{"as late as that is told", func(_ *job.Spec, r *run) { r.end = 12 * sec }, 5 * sec, 11800 * time.Millisecond, job.Yielded, 144},
-		{"told too late for that, in time for now", func(_ *job.Spec, r *run) { r.end = 12 * sec; r.PerUnit = 100 * time.Millisecond }, 8500 * quantity.Instant(time.Millisecond), 11500 * time.Millisecond, job.Yielded, 184},
+		{"told too late for that, in time for now", func(_ *job.Spec, r *run) { r.end = 12 * sec; r.PerUnit = 100 * time.Millisecond },
+			8500 * quantity.Instant(time.Millisecond), 11500 * time.Millisecond, job.Yielded, 184},
 		{"told too late for anything", func(_ *job.Spec, r *run) { r.end = 12 * sec }, 10 * sec, 12 * time.Second, job.DeadlineKilled, 100},
-		{"told too late, and its time was taken", func(_ *job.Spec, r *run) { r.end, r.cut = 12*sec, true }, 10 * sec, 12 * time.Second, job.Stopped, 100},
+		{"told too late, and its time was taken", func(_ *job.Spec, r *run) { r.end, r.cut = 12*sec, true }, 10 * sec, 12 * time.Second,
+			job.Stopped, 100},
 		{"nothing will be complete", func(_ *job.Spec, r *run) { r.end = 7 * sec / 2 }, 0, 1500 * time.Millisecond, job.Yielded, 100},
-		{"items killed keep what is complete", func(s *job.Spec, r *run) { s.Kind = job.Items; r.Yields = false; r.end = 10 * sec }, 0, 10 * time.Second, job.DeadlineKilled, 144},
-		{"items yield too", func(s *job.Spec, r *run) { s.Kind = job.Items; r.end = 10 * sec }, 0, 8600 * time.Millisecond, job.Yielded, 128},
+		{"items killed keep what is complete", func(s *job.Spec, r *run) { s.Kind = job.Items; r.Yields = false; r.end = 10 * sec }, 0,
+			10 * time.Second, job.DeadlineKilled, 144},
+		{"items yield too", func(s *job.Spec, r *run) { s.Kind = job.Items; r.end = 10 * sec }, 0, 8600 * time.Millisecond, job.Yielded,
+			128},
 		{"a rigid job at its walltime", func(s *job.Spec, r *run) {
 			s.Kind, s.Total, r.rng, r.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
 			r.work().Plan.Wall = 20 * time.Second
@@ -157,7 +164,8 @@ func TestCourse(t *testing.T) {
 			r.work().Plan.Wall = 20 * time.Second
 			r.end = 90 * sec
 		}, 0, time.Minute, job.Done, 1},
-		{"memory", func(_ *job.Spec, r *run) { r.Fails, r.FailAfter = job.MemoryKilled, 7*time.Second }, 0, 7 * time.Second, job.MemoryKilled, 100},
+		{"memory", func(_ *job.Spec, r *run) { r.Fails, r.FailAfter = job.MemoryKilled, 7*time.Second }, 0, 7 * time.Second,
+			job.MemoryKilled, 100},
 		{"memory of items", func(s *job.Spec, r *run) {
 			s.Kind = job.Items
 			r.Fails, r.FailAfter = job.MemoryKilled, 7*time.Second
@@ -166,7 +174,8 @@ func TestCourse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := spec
 			r := &run{
-				Behaviour: Behaviour{PerUnit: 200 * time.Millisecond, Yields: true}, start: protocol.Message{Body: &protocol.Work{Spec: &s}}, clock: &clock{},
+				Behaviour: Behaviour{PerUnit: 200 * time.Millisecond, Yields: true},
+				start:     protocol.Message{Body: &protocol.Work{Spec: &s}}, clock: &clock{},
 				rng: job.Range{From: 100, To: 200}, end: 28 * sec,
 			}
 			if c.change != nil {
@@ -187,23 +196,27 @@ func TestCourse(t *testing.T) {
 // TestTruth: how a job goes on a slice by its workload.
 func TestTruth(t *testing.T) {
 	j := workload.Job{
-		Kind: job.Steps, Slices: 1, Units: 100, Grid: 1, Parallelism: 1, Work: 100 * time.Second, Restore: 5 * time.Second, Startup: 2 * time.Second,
-		Speeds: []job.SpeedOn{{Profile: "half", Permille: 500}},
-		Memory: workload.Memory{Phases: []trp.Phase{{UpTo: 40, Mean: 5}, {UpTo: 100, Mean: 15}}},
+		Kind: job.Steps, Slices: 1, Units: 100, Grid: 1, Parallelism: 1, Work: 100 * time.Second, Restore: 5 * time.Second,
+		Startup: 2 * time.Second,
+		Speeds:  []job.SpeedOn{{Profile: "half", Permille: 500}},
+		Memory:  workload.Memory{Phases: []trp.Phase{{UpTo: 40, Mean: 5}, {UpTo: 100, Mean: 15}}},
 	}
 	at := func(profile string, capacity quantity.Amount) place {
 		return place{slice: &protocol.Slice{Profile: profile, Speed: 250, Capacity: trp.Vector{capacity}}}
 	}
 	start := func(from int64, resume uint64) *protocol.Message {
-		return &protocol.Message{Body: &protocol.Work{Range: job.Range{From: from, To: 100}, Spec: &job.Spec{Total: 100}, Plan: protocol.Plan{Resume: job.Token{Seq: resume}}}}
+		return &protocol.Message{Body: &protocol.Work{Range: job.Range{From: from, To: 100}, Spec: &job.Spec{Total: 100},
+			Plan: protocol.Plan{Resume: job.Token{Seq: resume}}}}
 	}
 	for _, c := range []struct {
 		name string
 		got  Behaviour
 		want Behaviour
 	}{
-		{"at its own speed", truth(&j, 0, start(0, 0), []place{at("half", 20)}), Behaviour{Yields: true, Restore: 2 * time.Second, PerUnit: 2 * time.Second}},
-		{"at the slice's, restored", truth(&j, 0, start(10, 1), []place{at("other", 20)}), Behaviour{Yields: true, Restore: 7 * time.Second, PerUnit: 4 * time.Second}},
+		{"at its own speed", truth(&j, 0, start(0, 0), []place{at("half", 20)}), Behaviour{Yields: true, Restore: 2 * time.Second,
+			PerUnit: 2 * time.Second}},
+		{"at the slice's, restored", truth(&j, 0, start(10, 1), []place{at("other", 20)}), Behaviour{Yields: true, Restore: 7 * time.Second,
+			PerUnit: 4 * time.Second}},
 		{"it outgrows the slice with unit 40", truth(&j, 0, start(10, 0), []place{at("half", 14)}), Behaviour{
 			Yields: true, Restore: 2 * time.Second, PerUnit: 2 * time.Second, Fails: job.MemoryKilled, FailAfter: 62 * time.Second,
 		}},
@@ -221,7 +234,8 @@ func TestTruth(t *testing.T) {
 	j.Kind = job.Rigid
 	block := start(0, 0)
 	block.Body.(*protocol.Work).Range, block.Body.(*protocol.Work).Spec = job.Range{To: 1}, &job.Spec{Total: 1}
-	if got, want := truth(&j, 0, block, []place{at("half", 14)}), (Behaviour{Yields: true, PerUnit: 200 * time.Second, Fails: job.MemoryKilled, FailAfter: 80 * time.Second}); got != want {
+	if got, want := truth(&j, 0, block, []place{at("half", 14)}),
+		(Behaviour{Yields: true, PerUnit: 200 * time.Second, Fails: job.MemoryKilled, FailAfter: 80 * time.Second}); got != want {
 		t.Errorf("rigid: got %+v, want %+v", got, want)
 	}
 	r := &run{Behaviour: Behaviour{PerUnit: 200 * time.Second}, rng: job.Range{To: 1}, start: *block}
@@ -254,8 +268,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for _, want := range []string{
-		"it needs a gate and at least one zone", "belong together", `two nodes "n"`, `slice "n/s" is one of node n too`, "nodes[2]: it needs an id", "gate-zone: delay -1ns",
-		"zone-node: loss 2000000", "a node-crash lasts 0s", `no node "m"`, "give Rebuild", "no fault 99", "drift of 2000000", "random[0]: one in 0s", "clocks off by",
+		"it needs a gate and at least one zone", "belong together", `two nodes "n"`, `slice "n/s" is one of node n too`,
+		"nodes[2]: it needs an id", "gate-zone: delay -1ns",
+		"zone-node: loss 2000000", "a node-crash lasts 0s", `no node "m"`, "give Rebuild", "no fault 99", "drift of 2000000",
+		"random[0]: one in 0s", "clocks off by",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)
@@ -268,7 +284,8 @@ func TestStops(t *testing.T) {
 	node := &script{}
 	node.step = func(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 		node.heard, node.at = nil, nil
-		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: &protocol.Moment{At: now.Add(time.Millisecond)}})
+		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer},
+			Body: &protocol.Moment{At: now.Add(time.Millisecond)}})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	words := 0
@@ -312,7 +329,8 @@ func TestPeopleTryAgain(t *testing.T) {
 	for i, m := range again.heard {
 		got = append(got, fmt.Sprint(m.Kind, m.Session, again.at[i].Sub(0)))
 	}
-	if want := []string{fmt.Sprint(protocol.Inventory, 0, 15*time.Second), fmt.Sprint(protocol.Reserve, 0, 15*time.Second)}; !slices.Equal(got, want) {
+	if want := []string{fmt.Sprint(protocol.Inventory, 0, 15*time.Second), fmt.Sprint(protocol.Reserve, 0, 15*time.Second)}; !slices.Equal(
+		got, want) {
 		t.Errorf("it hears %v, want %v", got, want)
 	}
 	if s.Actor(nodeAddress) != actor.Node(again) || s.Actor(protocol.Address{Role: protocol.Zone, ID: "other"}) != nil {
@@ -338,7 +356,8 @@ func TestTokensAreTold(t *testing.T) {
 			t.Errorf("got %v", said)
 		}
 	}()
-	s, err := New(Options{Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: both()}, {ID: "m", Actor: both()}}})
+	s, err := New(Options{Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}},
+		Nodes: []Node{{ID: "n", Actor: both()}, {ID: "m", Actor: both()}}})
 	if err == nil {
 		err = s.Run(context.Background(), sec)
 	}
@@ -356,7 +375,8 @@ func TestStoppedRunsYield(t *testing.T) {
 			case protocol.Inventory:
 				out.Effects = append(out.Effects, m)
 			case protocol.Report: // stands for the test's own cue
-				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token, Body: &protocol.Halt{}}, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token, Body: &protocol.Halt{}})
+				out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token, Body: &protocol.Halt{}},
+					protocol.Message{Kind: protocol.Stop, To: m.To, Token: m.Token, Body: &protocol.Halt{}})
 			}
 		}
 		s, err := New(Options{
@@ -372,7 +392,8 @@ func TestStoppedRunsYield(t *testing.T) {
 		}
 		want := job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 100, End: 5 * sec, FirstProgress: sec / 5}
 		if yields {
-			want = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 128, Checkpoint: true, End: 86 * sec / 10, FirstProgress: sec / 5}
+			want = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 128, Checkpoint: true, End: 86 * sec / 10,
+				FirstProgress: sec / 5}
 		}
 		i := slices.IndexFunc(n.heard, func(m protocol.Message) bool { return m.Kind == protocol.Exited })
 		if i < 0 || *n.heard[i].Body.(*protocol.Conclusion).Result != want {

@@ -22,13 +22,16 @@ func TestTelling(t *testing.T) {
 	gate, zone, node := &script{}, &script{}, &script{}
 	gate.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
 		if in.Kind == protocol.Submit && in.Job == "c" {
-			out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Err: errkind.Errorf(errkind.Invalid, "no")}})
+			out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,
+				Body: &protocol.Receipt{Request: in.Body.(*protocol.Submission).Request, Err: errkind.Errorf(errkind.Invalid, "no")}})
 		}
 	}
 	launch := func(seq uint64, id job.ID, also ...job.SliceID) protocol.Message {
 		return protocol.Message{
-			Kind: protocol.Start, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: seq}, Job: id, Body: &protocol.Work{Slice: "n/0", Also: also,
-				Range: job.Range{To: 1}, End: 1000 * sec, Plan: protocol.Plan{Wall: time.Minute}, Spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}},
+			Kind: protocol.Start, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: seq}, Job: id,
+			Body: &protocol.Work{Slice: "n/0", Also: also,
+				Range: job.Range{To: 1}, End: 1000 * sec, Plan: protocol.Plan{Wall: time.Minute},
+				Spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}},
 		}
 	}
 	node.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
@@ -57,7 +60,8 @@ func TestTelling(t *testing.T) {
 	nodes := []Node{{ID: "n", Actor: node}}
 	for _, s := range []string{"n/0 small", "n/1 large", "n/2 small"} {
 		id, profile, _ := strings.Cut(s, " ")
-		nodes[0].Slices = append(nodes[0].Slices, protocol.Slice{ID: job.SliceID(id), Profile: profile, Capacity: trp.Vector{10}, Speed: 1000})
+		nodes[0].Slices = append(nodes[0].Slices, protocol.Slice{ID: job.SliceID(id), Profile: profile, Capacity: trp.Vector{10},
+			Speed: 1000})
 	}
 	s, err := New(Options{
 		Gates: actor.OneGate(gate), Zones: []actor.ZoneAt{{ID: "z", Zone: zone}}, Nodes: nodes, Observer: h, Source: &jobs,
@@ -72,7 +76,8 @@ func TestTelling(t *testing.T) {
 	}
 	to := protocol.Address{Role: protocol.Zone, ID: "z"}
 	s.At(2*sec, protocol.Message{Kind: protocol.Report, To: nodeAddress, Body: &protocol.Observation{}})
-	s.At(70*sec, protocol.Message{Kind: protocol.Closed, To: to, Job: "a", Body: &protocol.Closing{}}) // its home has given up the run, and ended the job
+	// its home has given up the run, and ended the job
+	s.At(70*sec, protocol.Message{Kind: protocol.Closed, To: to, Job: "a", Body: &protocol.Closing{}})
 	s.At(80*sec, protocol.Message{Kind: protocol.Result, To: to, Job: "a", Session: 1, Body: &protocol.Conclusion{}})
 	s.At(130*sec, protocol.Message{Kind: protocol.Refused, To: to, Job: "b", Session: 2, Body: &protocol.Refusal{}})
 	s.At(131*sec, protocol.Message{Kind: protocol.Closed, To: to, Job: "b", Body: &protocol.Closing{}})
@@ -83,14 +88,16 @@ func TestTelling(t *testing.T) {
 	want := []string{
 		"1s arrived 0", "1s arrived 1", "1s arrived 2", "1s done 2: NEVER",
 		"2s began 0 on 2 of 0", "2s began 0 on 1 of 1",
-		"1m20s ended 0: done, work 1m0s useful 1m0s overhead 0s", "1m20s ended 0: done, work 1m0s useful 1m0s overhead 0s", "1m20s done 0: COMPLETED",
+		"1m20s ended 0: done, work 1m0s useful 1m0s overhead 0s", "1m20s ended 0: done, work 1m0s useful 1m0s overhead 0s",
+		"1m20s done 0: COMPLETED",
 		"1m20s began 1 on 1 of 0", "2m10s ended 1: done, work 0s useful 0s overhead 0s", "2m11s done 1: COMPLETED",
 	}
 	got := slices.DeleteFunc(slices.Clone(h.lines), func(l string) bool { return strings.HasPrefix(l, "sent") })
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if p := h.pieces; len(p) == 3 && (p[0].First != 0 || p[0].Slices != 2 || p[1].First != 1 || p[0].End != 62*sec || p[2].Start != 62*sec || p[2].Peak != 4) {
+	if p := h.pieces; len(p) == 3 && (p[0].First != 0 || p[0].Slices != 2 || p[1].First != 1 || p[0].End != 62*sec ||
+		p[2].Start != 62*sec || p[2].Peak != 4) {
 		t.Errorf("pieces %+v", p)
 	}
 }

@@ -132,10 +132,12 @@ func (o *Options) check() error {
 		wrong(n.ID == "" || n.Actor == nil, "nodes[%d]: it needs an id and an actor", i)
 		wrong(nodes[n.ID], "nodes[%d]: there are two nodes %q; give each a name of its own", i, n.ID)
 		nodes[n.ID] = true
-		wrong(n.Classes != nil && len(n.Classes) != len(n.Slices), "node %s: it has %d slices and says the class of %d", n.ID, len(n.Slices), len(n.Classes))
+		wrong(n.Classes != nil && len(n.Classes) != len(n.Slices), "node %s: it has %d slices and says the class of %d", n.ID,
+			len(n.Slices), len(n.Classes))
 		for j := range n.Slices {
 			other, had := slices[n.Slices[j].ID]
-			wrong(had, "node %s: slice %q is one of node %s too; name slices so that they are unique in the cluster", n.ID, n.Slices[j].ID, other)
+			wrong(had, "node %s: slice %q is one of node %s too; name slices so that they are unique in the cluster", n.ID, n.Slices[j].ID,
+				other)
 			slices[n.Slices[j].ID] = n.ID
 		}
 	}
@@ -145,7 +147,8 @@ func (o *Options) check() error {
 	}{{"gate-zone", &o.Network.GateZone}, {"zone-node", &o.Network.ZoneNode}, {"zone-bidder", &o.Network.ZoneBidder}} {
 		l := w.link
 		wrong(l.Delay < 0 || l.Jitter < 0, "link %s: delay %v and jitter %v can't be negative", w.name, l.Delay, l.Jitter)
-		wrong(min(l.Loss, l.Double) < 0 || max(l.Loss, l.Double) > 1e6, "link %s: loss %d and doubling %d are parts per million, 0 to 1000000", w.name, l.Loss, l.Double)
+		wrong(min(l.Loss, l.Double) < 0 || max(l.Loss, l.Double) > 1e6,
+			"link %s: loss %d and doubling %d are parts per million, 0 to 1000000", w.name, l.Loss, l.Double)
 	}
 	errs = append(errs, o.Memory.check()...)
 	errs = append(errs, o.Guests.Check(o.slicesOf)...)

@@ -55,11 +55,12 @@ func BenchmarkPhilly(b *testing.B) {
 						b.Fatal(err)
 					}
 					left := slices.Clone(jobs)
-					r, err := NewRigid(RigidOptions{Actor: cluster.New(m, p), Machines: m, Source: &left, Task: func(j *workload.Job, t *cluster.Task) error {
-						t.Devices, t.Share, t.Classes, t.Run[0] = int32(j.Slices), planner.Whole, 1, j.Declared
-						t.Spread = !gangs || t.Devices > 8
-						return nil
-					}})
+					r, err := NewRigid(RigidOptions{Actor: cluster.New(m, p), Machines: m, Source: &left,
+						Task: func(j *workload.Job, t *cluster.Task) error {
+							t.Devices, t.Share, t.Classes, t.Run[0] = int32(j.Slices), planner.Whole, 1, j.Declared
+							t.Spread = !gangs || t.Devices > 8
+							return nil
+						}})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -45,7 +45,9 @@ func Replay(r Tape, parties []actor.Party, fact func(*protocol.Fact)) (Replayed,
 		at := e.Actor
 		switch e.Kind {
 		case tape.Lost:
-			return done, errkind.Errorf(errkind.Unavailable, "after %d calls %d records are missing: what follows can't be played; raise the tape's cap to keep more", done.Calls, e.Missing)
+			return done, errkind.Errorf(errkind.Unavailable,
+				"after %d calls %d records are missing: what follows can't be played; raise the tape's cap to keep more", done.Calls,
+				e.Missing)
 		case tape.Recovered:
 			at = e.Fact.Actor
 		case tape.Digest:
@@ -54,7 +56,8 @@ func Replay(r Tape, parties []actor.Party, fact func(*protocol.Fact)) (Replayed,
 		}
 		a := actors[at]
 		if a == nil {
-			return done, errkind.Errorf(errkind.Invalid, "after %d calls: the tape has %s, which was not given: make the actors with the tape's names", done.Calls, actor.Name(at))
+			return done, errkind.Errorf(errkind.Invalid,
+				"after %d calls: the tape has %s, which was not given: make the actors with the tape's names", done.Calls, actor.Name(at))
 		}
 		out.Reset()
 		switch e.Kind {
@@ -67,7 +70,9 @@ func Replay(r Tape, parties []actor.Party, fact func(*protocol.Fact)) (Replayed,
 			a.Step(e.Now, e.Message, &out)
 		case tape.Digest:
 			if got := a.Digest(); got != e.Digest {
-				return done, errkind.Errorf(errkind.Conflict, "call %d (%s, message kind %d, at %v): the digest is %016x, it was %016x: another build or configuration, or a decision that depends on more than its input",
+				return done, errkind.Errorf(errkind.Conflict,
+					"call %d (%s, message kind %d, at %v): the digest is %016x, it was %016x: another build or configuration, or a "+
+						"decision that depends on more than its input",
 					done.Calls, actor.Name(at), last.Message.Kind, last.Now.Time(), got, e.Digest)
 			}
 			done.Compared++

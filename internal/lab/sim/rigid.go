@@ -118,7 +118,8 @@ func NewRigid(o RigidOptions) (*Rigid, error) {
 	}
 	wrong(o.Actor == nil || len(o.Machines.Classes) == 0, "it needs a cluster and its machines")
 	wrong(o.Source == nil || o.Task == nil, "it needs a source of jobs and what makes a task of a job")
-	wrong(o.Speeds != nil && len(o.Speeds) != len(o.Machines.Classes), "there are %d speeds for %d classes; give one for each", len(o.Speeds), len(o.Machines.Classes))
+	wrong(o.Speeds != nil && len(o.Speeds) != len(o.Machines.Classes), "there are %d speeds for %d classes; give one for each",
+		len(o.Speeds), len(o.Machines.Classes))
 	for i, v := range o.Speeds {
 		wrong(v < 0, "speeds[%d] is %d; want 0 or more", i, v)
 	}

@@ -156,7 +156,8 @@ func (s *swap) Reservations(quantity.Instant, []planner.Reservation) []planner.R
 }
 
 func swapKind() planner.Kind {
-	return planner.Kind{Name: "swap", Preempts: true, New: func(planner.Options) (planner.Planner, error) { return &swap{running: -1, moving: -1, new: -1}, nil }}
+	return planner.Kind{Name: "swap", Preempts: true,
+		New: func(planner.Options) (planner.Planner, error) { return &swap{running: -1, moving: -1, new: -1}, nil }}
 }
 
 func TestRigidRuns(t *testing.T) {
@@ -171,34 +172,45 @@ func TestRigidRuns(t *testing.T) {
 		{"the faster class, at its true time", fcfs.Kind(), twoClasses(1, 1), list{oneJob(4)}, []string{
 			"1s arrived 0", "1s began 0 on 1 of 1", "1m1s ended 0: done, work 1m0s useful 1m0s overhead 0s", "1m1s done 0: COMPLETED",
 		}},
-		{"a job that may be cut starts up first", fcfs.Kind(), twoClasses(0, 1), list{with(oneJob(4), func(j *workload.Job) { j.Kind = job.Steps })}, []string{
-			"1s arrived 0", "1s began 0 on 1 of 1", "1m8s ended 0: done, work 1m0s useful 1m0s overhead 7s", "1m8s done 0: COMPLETED",
-		}},
-		{"a speed of its own", fcfs.Kind(), twoClasses(1, 0), list{with(oneJob(4), func(j *workload.Job) { j.Speeds = []job.SpeedOn{{Profile: "small", Permille: 2000}} })}, []string{
-			"1s arrived 0", "1s began 0 on 1 of 0", "31s ended 0: done, work 1m0s useful 30s overhead 0s", "31s done 0: COMPLETED",
-		}},
-		{"killed at its walltime", fcfs.Kind(), twoClasses(1, 0), list{with(oneJob(4), func(j *workload.Job) { j.Declared = 20 * time.Second })}, []string{
-			"1s arrived 0", "1s began 0 on 1 of 0", "41s ended 0: deadline, work 0s useful 0s overhead 0s", "41s done 0: FAILED",
-		}},
-		{"it outgrows the small class, and comes again for the large one", fcfs.Kind(), twoClasses(1, 1), list{with(oneJob(4), func(j *workload.Job) { j.Work = time.Hour; j.Declared = time.Hour }), oneJob(12)}, []string{
-			"1s arrived 0", "1s arrived 1", "1s began 0 on 1 of 1", "1s began 1 on 1 of 0", "1m1s ended 1: memory, work 0s useful 0s overhead 0s",
-			"1h0m1s ended 0: done, work 1h0m0s useful 1h0m0s overhead 0s", "1h0m1s done 0: COMPLETED", "1h0m1s began 1 on 1 of 1",
-			"1h1m1s ended 1: done, work 1m0s useful 1m0s overhead 0s", "1h1m1s done 1: COMPLETED",
-		}},
+		{"a job that may be cut starts up first", fcfs.Kind(), twoClasses(0, 1),
+			list{with(oneJob(4), func(j *workload.Job) { j.Kind = job.Steps })}, []string{
+				"1s arrived 0", "1s began 0 on 1 of 1", "1m8s ended 0: done, work 1m0s useful 1m0s overhead 7s", "1m8s done 0: COMPLETED",
+			}},
+		{"a speed of its own", fcfs.Kind(), twoClasses(1, 0),
+			list{with(oneJob(4), func(j *workload.Job) { j.Speeds = []job.SpeedOn{{Profile: "small", Permille: 2000}} })}, []string{
+				"1s arrived 0", "1s began 0 on 1 of 0", "31s ended 0: done, work 1m0s useful 30s overhead 0s", "31s done 0: COMPLETED",
+			}},
+		{"killed at its walltime", fcfs.Kind(), twoClasses(1, 0),
+			list{with(oneJob(4), func(j *workload.Job) { j.Declared = 20 * time.Second })}, []string{
+				"1s arrived 0", "1s began 0 on 1 of 0", "41s ended 0: deadline, work 0s useful 0s overhead 0s", "41s done 0: FAILED",
+			}},
+		{"it outgrows the small class, and comes again for the large one", fcfs.Kind(), twoClasses(1, 1),
+			list{with(oneJob(4), func(j *workload.Job) { j.Work = time.Hour; j.Declared = time.Hour }), oneJob(12)}, []string{
+				"1s arrived 0", "1s arrived 1", "1s began 0 on 1 of 1", "1s began 1 on 1 of 0",
+				"1m1s ended 1: memory, work 0s useful 0s overhead 0s",
+				"1h0m1s ended 0: done, work 1h0m0s useful 1h0m0s overhead 0s", "1h0m1s done 0: COMPLETED", "1h0m1s began 1 on 1 of 1",
+				"1h1m1s ended 1: done, work 1m0s useful 1m0s overhead 0s", "1h1m1s done 1: COMPLETED",
+			}},
 		{"it outgrows all there is", fcfs.Kind(), twoClasses(0, 1), list{oneJob(50)}, []string{
 			"1s arrived 0", "1s began 0 on 1 of 1", "1s ended 0: memory, work 0s useful 0s overhead 0s", "1s done 0: FAILED",
 		}},
-		{"more devices than there are", fcfs.Kind(), twoClasses(0, 1), list{with(oneJob(1), func(j *workload.Job) { j.Slices = 3 })}, []string{
-			"1s arrived 0", "1s done 0: NEVER",
+		{"more devices than there are", fcfs.Kind(), twoClasses(0, 1), list{with(oneJob(1), func(j *workload.Job) { j.Slices = 3 })},
+			[]string{
+				"1s arrived 0", "1s done 0: NEVER",
+			}},
+		{"its owner's deadline", fcfs.Kind(), twoClasses(0, 1), list{with(oneJob(1), func(j *workload.Job) { j.Deadline = 11 * sec }),
+			with(oneJob(1), func(j *workload.Job) { j.Deadline = 5 * sec })}, []string{
+			"1s arrived 0", "1s arrived 1", "1s began 0 on 1 of 1", "5s done 1: EXPIRED",
+			"11s ended 0: stopped, work 0s useful 0s overhead 0s", "11s done 0: EXPIRED",
 		}},
-		{"its owner's deadline", fcfs.Kind(), twoClasses(0, 1), list{with(oneJob(1), func(j *workload.Job) { j.Deadline = 11 * sec }), with(oneJob(1), func(j *workload.Job) { j.Deadline = 5 * sec })}, []string{
-			"1s arrived 0", "1s arrived 1", "1s began 0 on 1 of 1", "5s done 1: EXPIRED", "11s ended 0: stopped, work 0s useful 0s overhead 0s", "11s done 0: EXPIRED",
-		}},
-		{"preempted: it pays for its checkpoint and for the restore", swapKind(), twoClasses(1, 0), list{oneJob(4), with(oneJob(4), func(j *workload.Job) { j.Submit = 21 * sec })}, []string{
-			"1s arrived 0", "1s began 0 on 1 of 0", "21s arrived 1",
-			"24s ended 0: yielded, work 10s useful 20s overhead 3s", "24s began 1 on 1 of 0", "2m24s ended 1: done, work 1m0s useful 2m0s overhead 0s",
-			"2m24s done 1: COMPLETED", "2m24s began 0 on 1 of 0", "4m9s ended 0: done, work 50s useful 1m40s overhead 5s", "4m9s done 0: COMPLETED",
-		}},
+		{"preempted: it pays for its checkpoint and for the restore", swapKind(), twoClasses(1, 0),
+			list{oneJob(4), with(oneJob(4), func(j *workload.Job) { j.Submit = 21 * sec })}, []string{
+				"1s arrived 0", "1s began 0 on 1 of 0", "21s arrived 1",
+				"24s ended 0: yielded, work 10s useful 20s overhead 3s", "24s began 1 on 1 of 0",
+				"2m24s ended 1: done, work 1m0s useful 2m0s overhead 0s",
+				"2m24s done 1: COMPLETED", "2m24s began 0 on 1 of 0", "4m9s ended 0: done, work 50s useful 1m40s overhead 5s",
+				"4m9s done 0: COMPLETED",
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := &heard{}
@@ -207,7 +219,8 @@ func TestRigidRuns(t *testing.T) {
 			if err != nil || !over && !c.kind.Preempts {
 				t.Errorf("over %v, %v", over, err)
 			}
-			if got := h.lines[:min(len(h.lines), len(c.want))]; !slices.Equal(got, c.want) || !c.kind.Preempts && len(h.lines) != len(c.want) {
+			if got := h.lines[:min(len(h.lines), len(c.want))]; !slices.Equal(got, c.want) || !c.kind.Preempts &&
+				len(h.lines) != len(c.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(h.lines, "\n"), strings.Join(c.want, "\n"))
 			}
 		})
@@ -308,7 +321,8 @@ type stream struct {
 }
 
 func newStream(devices int, most int64) *stream {
-	return &stream{gap: float64(time.Hour) / float64(devices) / .9, most: most, phases: []trp.Phase{{UpTo: 30, Mean: 3, SD: 1}, {UpTo: 60, Mean: 5}}}
+	return &stream{gap: float64(time.Hour) / float64(devices) / .9, most: most, phases: []trp.Phase{{UpTo: 30, Mean: 3, SD: 1},
+		{UpTo: 60, Mean: 5}}}
 }
 
 func (s *stream) Next(j *workload.Job) (bool, error) {
@@ -398,7 +412,8 @@ func (broken) Next(*workload.Job) (bool, error) {
 }
 
 func TestRigidErrors(t *testing.T) {
-	if _, err := NewRigid(RigidOptions{Speeds: []int64{-1}}); errkind.Of(err) != errkind.Invalid || strings.Count(err.Error(), "simulation: ") != 4 {
+	if _, err := NewRigid(RigidOptions{Speeds: []int64{-1}}); errkind.Of(err) != errkind.Invalid ||
+		strings.Count(err.Error(), "simulation: ") != 4 {
 		t.Errorf("got %v", err)
 	}
 	m := twoClasses(1, 1)
@@ -406,7 +421,8 @@ func TestRigidErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewRigid(RigidOptions{Actor: cluster.New(m, p), Machines: m, Source: broken{}, Task: task(m)}); errkind.Of(err) != errkind.Corrupt {
+	if _, err := NewRigid(RigidOptions{Actor: cluster.New(m, p), Machines: m, Source: broken{}, Task: task(m)}); errkind.Of(
+		err) != errkind.Corrupt {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

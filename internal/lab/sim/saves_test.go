@@ -18,10 +18,12 @@ func TestCheckpointsOnTheWay(t *testing.T) {
 	const s = quantity.Instant(time.Second)
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.Int64Range(1, 30).Draw(t, "units")
-		spec := &job.Spec{Kind: job.Steps, Total: total, Grid: 1, Checkpoint: time.Duration(rapid.IntRange(0, 15).Draw(t, "checkpoint")) * time.Second}
+		spec := &job.Spec{Kind: job.Steps, Total: total, Grid: 1,
+			Checkpoint: time.Duration(rapid.IntRange(0, 15).Draw(t, "checkpoint")) * time.Second}
 		r := &run{begin: 7 * s, clock: &clock{}, Behaviour: Behaviour{
 			Restore: time.Duration(rapid.IntRange(0, 9).Draw(t, "before")) * time.Second,
-			PerUnit: time.Duration(rapid.IntRange(1, 12).Draw(t, "unit")) * time.Second, Saves: rapid.Int64Range(0, 5).Draw(t, "saves"), Yields: true,
+			PerUnit: time.Duration(rapid.IntRange(1, 12).Draw(t, "unit")) * time.Second, Saves: rapid.Int64Range(0, 5).Draw(t, "saves"),
+			Yields: true,
 		}}
 		r.start.Body = &protocol.Work{Spec: spec}
 		r.rng = job.Range{From: rapid.Int64Range(0, total-1).Draw(t, "from"), To: total}

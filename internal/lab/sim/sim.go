@@ -197,7 +197,8 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 		}
 		if s.round() {
 			if s.rounds++; s.rounds > maxRounds {
-				return errkind.Errorf(errkind.Unknown, "at %v the actors do not come to rest: %d rounds and still something to do", s.now.Time(), s.rounds)
+				return errkind.Errorf(errkind.Unknown, "at %v the actors do not come to rest: %d rounds and still something to do",
+					s.now.Time(), s.rounds)
 			}
 			continue
 		}

@@ -65,7 +65,8 @@ func (s *script) DryRun(quantity.Instant, *job.Spec) status.Explanation {
 
 func world(t *testing.T, node *script) *Sim {
 	t.Helper()
-	s, err := New(Options{Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}}, Nodes: []Node{{ID: "n", Actor: node}}})
+	s, err := New(Options{Gates: actor.OneGate(&script{}), Zones: []actor.ZoneAt{{ID: "z", Zone: &script{}}},
+		Nodes: []Node{{ID: "n", Actor: node}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +94,17 @@ func TestMachine(t *testing.T) {
 		want   job.Result
 	}{
 		{"as planned", job.Steps, 0, protocol.Message{}, 23 * sec, job.Result{Outcome: job.Done, Progress: 200, Checkpoint: true}},
-		{"a later deadline changes nothing", job.Steps, 1, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 90 * sec}}, 23 * sec,
+		{"a later deadline changes nothing", job.Steps, 1, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 90 * sec}},
+			23 * sec,
 			job.Result{Outcome: job.Done, Progress: 200, Checkpoint: true}},
-		{"extended by half", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 90 * sec, Range: job.Range{From: 100, To: 250}}}, 33 * sec,
+		{"extended by half", job.Items, 5 * time.Second,
+			protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 90 * sec, Range: job.Range{From: 100, To: 250}}}, 33 * sec,
 			job.Result{Outcome: job.Done, Progress: 250}},
-		{"items cut short count to the grid", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 10 * sec}}, 10 * sec,
+		{"items cut short count to the grid", job.Items, 5 * time.Second,
+			protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 10 * sec}}, 10 * sec,
 			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 144}},
-		{"a chain cut short counts nothing", job.Steps, 5 * time.Second, protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 10 * sec}}, 10 * sec,
+		{"a chain cut short counts nothing", job.Steps, 5 * time.Second,
+			protocol.Message{Kind: protocol.Deadline, Body: &protocol.Shift{End: 10 * sec}}, 10 * sec,
 			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 100}},
 		{"stopped", job.Items, 5 * time.Second, protocol.Message{Kind: protocol.Stop, Body: &protocol.Halt{}}, 5 * sec,
 			job.Result{Outcome: job.Stopped, ExitCode: -1, Signal: 9, Progress: 120}},
@@ -202,7 +207,8 @@ func TestReplayErrors(t *testing.T) {
 		})
 	}
 	good := reel{recovered, call, {Kind: tape.Digest, Digest: 1}}
-	if r, err := Replay(&good, []actor.Party{{Address: nodeAddress, Actor: &script{}}}, nil); err != nil || r.Compared != 1 || r.Recovered != 1 {
+	if r, err := Replay(&good, []actor.Party{{Address: nodeAddress, Actor: &script{}}}, nil); err != nil || r.Compared != 1 ||
+		r.Recovered != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -36,7 +36,8 @@ const (
 	Many
 	// Tmpfs: Size grows evenly for For and is gone; it is no process's, and who has written it is not known.
 	Tmpfs
-	// PageCache: the same of files that were read. Where memory is short the kernel drops it, so that all of it is available and no sensor counts it.
+	// PageCache: the same of files that were read. Where memory is short the kernel drops it, so that all of it is available and no sensor
+	// counts it.
 	PageCache
 
 	Shapes = iota
@@ -82,8 +83,9 @@ type gust struct {
 	times int
 }
 
-// A storm that strikes one process is of the work that it strikes: who begins that unit again, because it was not complete when the process was ended, is
-// struck again, three times in all. Else ending who grows would mend it, as it does not where a leak is in a program or in its data.
+// A storm that strikes one process is of the work that it strikes: who begins that unit again, because it was not complete when the
+// process was ended, is struck again, three times in all. Else ending who grows would mend it, as it does not where a leak is in a program
+// or in its data.
 
 // relapse is a storm that strikes again whoever runs a unit of a job.
 type relapse struct {

@@ -27,7 +27,8 @@ func truth(j *workload.Job, attempt int64, m *protocol.Message, on []place) Beha
 	b.PerUnit, b.Saves = perUnit(j, m.Body.(*protocol.Work).Spec.Total, speed), j.Saves
 	from, to := j.Span(m.Body.(*protocol.Work).Range.From, m.Body.(*protocol.Work).Spec.Total)
 	if _, reached := j.Memory.Run(from, to, attempt, capacity); reached < to {
-		b.Fails, b.FailAfter = job.MemoryKilled, b.Restore+time.Duration(quantity.MulDiv(reached-from, int64(b.PerUnit)*m.Body.(*protocol.Work).Spec.Total, j.Units))
+		b.Fails, b.FailAfter = job.MemoryKilled, b.Restore+
+			time.Duration(quantity.MulDiv(reached-from, int64(b.PerUnit)*m.Body.(*protocol.Work).Spec.Total, j.Units))
 		if j.Saves > 0 { // all that lie before the phase are left, also one where it begins
 			b.FailAfter += time.Duration((reached-from)/j.Saves) * m.Body.(*protocol.Work).Spec.Checkpoint
 		}

@@ -41,13 +41,15 @@ func Mixed(zones int) Cluster {
 
 // Uniform is a cluster of one class with so many slices on each node.
 func Uniform(zones, perZone, slots int) Cluster {
-	return Cluster{Classes: []string{"slice"}, Layouts: [][]uint8{make([]uint8, slots)}, Pattern: []uint8{0}, Zones: zones, PerZone: perZone}
+	return Cluster{Classes: []string{"slice"}, Layouts: [][]uint8{make([]uint8, slots)}, Pattern: []uint8{0}, Zones: zones,
+		PerZone: perZone}
 }
 
 // Prepare checks a cluster and makes its tables. An error is of kind Invalid.
 func (c *Cluster) Prepare() error {
 	if c.Zones < 1 || c.PerZone < 1 || len(c.Classes) < 1 || len(c.Classes) > MaxClasses || len(c.Pattern) == 0 {
-		return errkind.Errorf(errkind.Invalid, "a cluster of %d zones of %d nodes with %d classes; want at least one of each, and at most %d classes", c.Zones, c.PerZone, len(c.Classes), MaxClasses)
+		return errkind.Errorf(errkind.Invalid, "a cluster of %d zones of %d nodes with %d classes; want at least one of each, and at "+
+			"most %d classes", c.Zones, c.PerZone, len(c.Classes), MaxClasses)
 	}
 	c.fits, c.exact = make([][MaxClasses]uint8, len(c.Layouts)), make([][MaxClasses]uint8, len(c.Layouts))
 	for l, slots := range c.Layouts {
@@ -56,7 +58,8 @@ func (c *Cluster) Prepare() error {
 		}
 		for i, class := range slots {
 			if int(class) >= len(c.Classes) || i > 0 && class < slots[i-1] {
-				return errkind.Errorf(errkind.Invalid, "layout %d: slice %d is of class %d; want classes below %d in ascending order", l, i, class, len(c.Classes))
+				return errkind.Errorf(errkind.Invalid, "layout %d: slice %d is of class %d; want classes below %d in ascending order", l, i,
+					class, len(c.Classes))
 			}
 			c.exact[l][class] |= 1 << i
 			for need := range class + 1 {

@@ -97,7 +97,8 @@ func TestFloatsDatesAndTexts(t *testing.T) {
 		}
 	}
 	refused("float", []string{"", "nan", "inf", "1e999", "0x1p3", "1_0", "--1", "1 "}, func(f Field) { f.Float() })
-	refused("date", []string{"", "2017-02-29 00:00:00", "2017-09-04", "1969-12-31 23:59:59", "2101-01-01 00:00:00", "2017-09-04 24:00:00"}, func(f Field) { f.Date() })
+	refused("date", []string{"", "2017-02-29 00:00:00", "2017-09-04", "1969-12-31 23:59:59", "2101-01-01 00:00:00", "2017-09-04 24:00:00"},
+		func(f Field) { f.Date() })
 	refused("id", []string{"", "a\x00", "a\x1b[1m", `"a"`, "\xff"}, func(f Field) { f.ID() })
 	refused("name", []string{"", "a\tb", "\xff"}, func(f Field) { f.Name() })
 }
@@ -105,7 +106,8 @@ func TestFloatsDatesAndTexts(t *testing.T) {
 func TestAProblemQuotesOnlyTheBeginning(t *testing.T) {
 	f, p := field(strings.Repeat("x", 100000))
 	f.Count()
-	if text := p.err().Error(); len(text) > 200 || !strings.HasPrefix(text, `f:1:1: x is "xxx`) || !strings.Contains(text, `"..., expected a whole number`) {
+	if text := p.err().Error(); len(text) > 200 || !strings.HasPrefix(text, `f:1:1: x is "xxx`) ||
+		!strings.Contains(text, `"..., expected a whole number`) {
 		t.Error(text)
 	}
 }
@@ -159,10 +161,12 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	for content, want := range map[string]string{
-		"a\n1":     "f:1:1: the header lacks b; expected a, b",
-		"x\n1":     "f:1:1: the header lacks c; expected c\nf:1:1: column \"x\" is not part of this format; take it out, or read the file as another format",
+		"a\n1": "f:1:1: the header lacks b; expected a, b",
+		"x\n1": "f:1:1: the header lacks c; expected c\nf:1:1: column \"x\" is not part of this format; take it out, or read the " +
+			"file as another format",
 		"a,b,b\n1": "f:1:5: column \"b\" is there twice",
-		"c,x,y\n":  "f:1:3: column \"x\" is not part of this format; take it out, or read the file as another format\nf:1:5: column \"y\" is not part of this format; take it out, or read the file as another format",
+		"c,x,y\n": "f:1:3: column \"x\" is not part of this format; take it out, or read the file as another format\nf:1:5: column " +
+			"\"y\" is not part of this format; take it out, or read the file as another format",
 		// An empty line is one empty field.
 		"c\n1\n\n-1": "f:3:1: c is \"\", expected a whole number, 0 or more\nf:4:1: c is \"-1\", expected a whole number, 0 or more",
 	} {

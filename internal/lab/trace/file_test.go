@@ -26,14 +26,16 @@ func TestEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sum int64
-	if err := Each(numbers, path, func(r *Record) error { sum += r.Rank.Rank * int64(r.Line); return nil }); err != nil || sum != 4+2*5+3*6 {
+	if err := Each(numbers, path, func(r *Record) error { sum += r.Rank.Rank * int64(r.Line); return nil }); err != nil ||
+		sum != 4+2*5+3*6 {
 		t.Errorf("%d, %v", sum, err)
 	}
 	enough := errors.New("enough")
 	if err := Each(numbers, path, func(r *Record) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("a visit's error: %v", err)
 	}
-	if err := Each(numbers, path+"x", nil); errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "numbers trace") || !strings.Contains(err.Error(), path+"x") {
+	if err := Each(numbers, path+"x", nil); errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "numbers trace") ||
+		!strings.Contains(err.Error(), path+"x") {
 		t.Errorf("no file: %v", err)
 	}
 	if err := Each(numbers, filepath.Dir(path), nil); errkind.Of(err) != errkind.Unavailable {

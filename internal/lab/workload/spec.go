@@ -152,12 +152,15 @@ func (j *Job) check() error {
 	want(j.Units >= 1, "%d units; want at least 1", j.Units)
 	want(j.Grid >= 1 && j.Grid <= max(j.Units, 1), "a grid of %d; want 1 to the %d units", j.Grid, j.Units)
 	want(j.Work > 0, "a work of %s; want more than 0", j.Work)
-	want(j.Declared > 0 || j.Declared == 0 && j.Kind == job.Rigid, "a declared time of %s; want more than 0 (or 0 for a rigid job without a walltime)", j.Declared)
+	want(j.Declared > 0 || j.Declared == 0 && j.Kind == job.Rigid,
+		"a declared time of %s; want more than 0 (or 0 for a rigid job without a walltime)", j.Declared)
 	want(j.Slices == 1 || j.Slices > 1 && j.Kind == job.Rigid, "%d slices; want 1, or more for a rigid job", j.Slices)
 	want(j.Parallelism == 1 || j.Parallelism > 1 && j.Kind == job.Items, "a parallelism of %d; want 1, or more for items", j.Parallelism)
 	want(!j.External || j.Kind != job.Rigid, "an agent of a rigid job; want none")
-	want(j.Restore >= 0 && j.Checkpoint >= 0 && j.Startup >= 0, "restore %s, checkpoint %s, startup %s; want none below 0", j.Restore, j.Checkpoint, j.Startup)
-	want(j.Saves == 0 || j.Saves > 0 && j.Kind == job.Steps && j.Saves%max(1, j.Grid) == 0, "a checkpoint after every %d units; want a multiple of the grid, of steps", j.Saves)
+	want(j.Restore >= 0 && j.Checkpoint >= 0 && j.Startup >= 0, "restore %s, checkpoint %s, startup %s; want none below 0", j.Restore,
+		j.Checkpoint, j.Startup)
+	want(j.Saves == 0 || j.Saves > 0 && j.Kind == job.Steps && j.Saves%max(1, j.Grid) == 0,
+		"a checkpoint after every %d units; want a multiple of the grid, of steps", j.Saves)
 	n := len(j.Memory.Phases)
 	want(n > 0 && rising(j.Memory.Phases, j.Units), "%d phases of true memory; want ends that rise to the %d units", n, j.Units)
 	if len(list) == 0 {

@@ -20,7 +20,8 @@ const gb = quantity.Amount(1_000_000_000)
 
 // example is the job of the published test vector: 90 units of a minute, memory in three phases.
 func example() workload.Job {
-	phases := []trp.Phase{{UpTo: 10, Mean: 6 * gb, SD: 3 * gb / 10}, {UpTo: 70, Mean: 14 * gb, SD: 8 * gb / 10}, {UpTo: 90, Mean: 22 * gb, SD: gb}}
+	phases := []trp.Phase{{UpTo: 10, Mean: 6 * gb, SD: 3 * gb / 10}, {UpTo: 70, Mean: 14 * gb, SD: 8 * gb / 10},
+		{UpTo: 90, Mean: 22 * gb, SD: gb}}
 	return workload.Job{
 		Number: 7, Queue: "q", Kind: job.Steps, Slices: 1, Units: 90, Grid: 1, Parallelism: 1,
 		Work: 90 * time.Minute, Declared: 90*time.Minute + 1, Restore: 20 * time.Second, Checkpoint: 15 * time.Second, Startup: time.Second,
@@ -43,7 +44,8 @@ func TestSpecOfADivisibleJob(t *testing.T) {
 	if !reflect.DeepEqual(s.Safe, want) {
 		t.Errorf("the table is %v, want %v", s.Safe, want)
 	}
-	if s.PerUnit != time.Minute+1 || s.TauMin != 315*time.Second || s.Name != "j0000000007" || s.Deadline != quantity.Never || s.Parallelism != 1 {
+	if s.PerUnit != time.Minute+1 || s.TauMin != 315*time.Second || s.Name != "j0000000007" || s.Deadline != quantity.Never ||
+		s.Parallelism != 1 {
 		t.Errorf("per unit %s, tau_min %s, name %s, deadline %d, parallelism %d", s.PerUnit, s.TauMin, s.Name, s.Deadline, s.Parallelism)
 	}
 	specs.TauMin, specs.Continue, specs.OverheadMax, j.Template = time.Minute, true, 50, "t"
@@ -61,7 +63,8 @@ func TestSpecOfARigidJobIsOneUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	table, _ := trp.Compile(j.Profile, j.Units, j.Theta)
-	if got, want := s.Safe.LeastOver(0, 1, trp.Unscaled), table.LeastOver(0, 90, trp.Unscaled); got != want || s.Safe.Total() != 1 || s.Total != 1 {
+	if got, want := s.Safe.LeastOver(0, 1, trp.Unscaled), table.LeastOver(0, 90, trp.Unscaled); got != want || s.Safe.Total() != 1 ||
+		s.Total != 1 {
 		t.Errorf("needs %d over %d units, want %d over 1", got, s.Safe.Total(), want)
 	}
 	if s.Walltime != j.Declared || s.Slices != 2 || s.PerUnit != 0 || s.TauMin != 0 || s.Restore != 0 || s.Startup != 0 {
@@ -106,7 +109,8 @@ func TestEveryProblemOfAJob(t *testing.T) {
 	if errkind.Of(err) != errkind.Invalid {
 		t.Fatalf("%v, want an invalid job", err)
 	}
-	for _, want := range []string{"job 3", "0 units", "a grid of 0", "a work of 0s", "a declared time of 0s", "2 slices", "a parallelism of 2", "startup -1ns", "0 phases"} {
+	for _, want := range []string{"job 3", "0 units", "a grid of 0", "a work of 0s", "a declared time of 0s", "2 slices",
+		"a parallelism of 2", "startup -1ns", "0 phases"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("does not say %q: %v", want, err)
 		}

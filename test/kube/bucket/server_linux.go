@@ -35,8 +35,8 @@ type Server struct {
 	said         bytes.Buffer
 }
 
-// Start starts a server on an empty folder, and returns when it answers; it ends with the test. Where the program is not built the test is skipped, or fails where
-// SLUICE_KUBE=require. Tests that use it are three folders below the root.
+// Start starts a server on an empty folder, and returns when it answers; it ends with the test. Where the program is not built the test is
+// skipped, or fails where SLUICE_KUBE=require. Tests that use it are three folders below the root.
 func Start(t testing.TB, dir string) *Server {
 	t.Helper()
 	found, err := filepath.Glob("../../../.tmp/bin/versitygw-v*")

@@ -54,8 +54,8 @@ func helm(t *testing.T, p *plane.Plane) func(args ...string) {
 	}
 }
 
-// all names every object of a cluster, RESOURCE.GROUP NAMESPACE/NAME, with its uid; but those that come and go by themselves: events, the leases of
-// the cluster's own parts, and the older form of endpoint slices.
+// all names every object of a cluster, RESOURCE.GROUP NAMESPACE/NAME, with its uid; but those that come and go by themselves: events, the
+// leases of the cluster's own parts, and the older form of endpoint slices.
 func all(t *testing.T, p *plane.Plane) map[string]types.UID {
 	t.Helper()
 	client, err := dynamic.NewForConfig(p.Config())
@@ -111,17 +111,20 @@ func deployment(t *testing.T, p *plane.Plane) (args []string, ready int32) {
 func volume(t *testing.T, p *plane.Plane, name string) {
 	t.Helper()
 	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+		Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")},
+		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
 	}}
 	if _, err := p.Client().CoreV1().PersistentVolumes().Create(t.Context(), v, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestTheChartComesAndGoes: helm install, upgrade with another value, rollback and uninstall, each waited for. The operator's Pod is made by the Deployment's
-// controller and bound by the scheduler, on a machine that only says that it runs: its container is not started here. What is left at the end is what docs say:
-// the definitions with the objects that people made, and the namespace; so that it can be installed again and finds them.
+// TestTheChartComesAndGoes: helm install, upgrade with another value, rollback and uninstall, each waited for. The operator's Pod is made
+// by the Deployment's controller and bound by the scheduler, on a machine that only says that it runs: its container is not started here.
+// What is left at the end is what docs say: the definitions with the objects that people made, and the namespace; so that it can be
+// installed again and finds them.
 func TestTheChartComesAndGoes(t *testing.T) {
 	p := plane.Of(t)
 	run := helm(t, p)
@@ -130,14 +133,17 @@ func TestTheChartComesAndGoes(t *testing.T) {
 	before := all(t, p)
 
 	run("install", release, system, chart, "store.url=s3://sluice", "store.secret=store")
-	if args, ready := deployment(t, p); ready != 1 || !slices.Contains(args, "--log=info") || !slices.Contains(args, "--store=s3://sluice") {
+	if args, ready := deployment(t, p); ready != 1 || !slices.Contains(args, "--log=info") ||
+		!slices.Contains(args, "--store=s3://sluice") {
 		t.Errorf("%d ready: %v", ready, args)
 	}
 	installed := all(t, p)
 	claim, lease := "persistentvolumeclaims "+system+"/"+release, "leases.coordination.k8s.io "+system+"/sluice-"+release
 	for _, name := range []string{
-		claim, lease, "clusterroles.rbac.authorization.k8s.io /sluice-user", "priorityclasses.scheduling.k8s.io /sluice-leftover", "networkpolicies.networking.k8s.io " + system + "/" + release,
-		"customresourcedefinitions.apiextensions.k8s.io /jobs.sluice.dev", "customresourcedefinitions.apiextensions.k8s.io /requests.sluice.dev",
+		claim, lease, "clusterroles.rbac.authorization.k8s.io /sluice-user", "priorityclasses.scheduling.k8s.io /sluice-leftover",
+		"networkpolicies.networking.k8s.io " + system + "/" + release,
+		"customresourcedefinitions.apiextensions.k8s.io /jobs.sluice.dev",
+		"customresourcedefinitions.apiextensions.k8s.io /requests.sluice.dev",
 	} {
 		if installed[name] == "" {
 			t.Errorf("%s is not there", name)
@@ -168,11 +174,13 @@ func TestTheChartComesAndGoes(t *testing.T) {
 	if args, ready := deployment(t, p); ready != 1 || !slices.Contains(args, "--log=info") {
 		t.Errorf("after the rollback %d ready: %v", ready, args)
 	}
-	if held, err := leases.Get(t.Context(), "sluice-"+release, metav1.GetOptions{}); err != nil || held.Spec.HolderIdentity == nil || *held.Spec.HolderIdentity != holder {
+	if held, err := leases.Get(t.Context(), "sluice-"+release, metav1.GetOptions{}); err != nil || held.Spec.HolderIdentity == nil ||
+		*held.Spec.HolderIdentity != holder {
 		t.Errorf("the lease is %+v, %v: it was taken from its holder", held.Spec, err)
 	}
 	for name, uid := range all(t, p) {
-		stays := !strings.HasPrefix(name, "pods ") && !strings.HasPrefix(name, "replicasets") && !strings.HasPrefix(name, "secrets ") && !strings.HasPrefix(name, "controllerrevisions")
+		stays := !strings.HasPrefix(name, "pods ") && !strings.HasPrefix(name, "replicasets") && !strings.HasPrefix(name, "secrets ") &&
+			!strings.HasPrefix(name, "controllerrevisions")
 		if was := installed[name]; stays && was != "" && was != uid {
 			t.Errorf("%s was made anew", name)
 		}
@@ -181,8 +189,10 @@ func TestTheChartComesAndGoes(t *testing.T) {
 	run("uninstall", release, system)
 	plane.Eventually(t, "nothing is left but what docs say", func() (bool, string) {
 		left := slices.DeleteFunc(onlyIn(all(t, p), before), func(name string) bool {
-			return strings.HasPrefix(name, "customresourcedefinitions.") && strings.HasSuffix(name, ".sluice.dev") || name == "apiservices.apiregistration.k8s.io /v1alpha1.sluice.dev" || name == "jobs.sluice.dev "+theirs+"/kept" ||
-				name == "namespaces /"+system || name == "namespaces /"+theirs || strings.HasSuffix(name, "/default") || strings.HasSuffix(name, "/kube-root-ca.crt")
+			return strings.HasPrefix(name, "customresourcedefinitions.") && strings.HasSuffix(name, ".sluice.dev") ||
+				name == "apiservices.apiregistration.k8s.io /v1alpha1.sluice.dev" || name == "jobs.sluice.dev "+theirs+"/kept" ||
+				name == "namespaces /"+system || name == "namespaces /"+theirs || strings.HasSuffix(name, "/default") ||
+				strings.HasSuffix(name, "/kube-root-ca.crt")
 		})
 		return len(left) == 0, strings.Join(left, "\n")
 	})
@@ -203,7 +213,8 @@ func TestTheChartComesAndGoes(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &o) != nil || o.Spec.Image == "" {
 		t.Errorf("the job: %v\n%s", err, out)
 	}
-	for _, args := range [][]string{{"-n", system, "delete", "pvc", release}, {"delete", "crd", "jobs.sluice.dev", "queues.sluice.dev", "slicepools.sluice.dev", "requests.sluice.dev"}, {"delete", "namespace", system}} {
+	for _, args := range [][]string{{"-n", system, "delete", "pvc", release}, {"delete", "crd", "jobs.sluice.dev", "queues.sluice.dev",
+		"slicepools.sluice.dev", "requests.sluice.dev"}, {"delete", "namespace", system}} {
 		if out, err := p.Kubectl(append(args, "--timeout=120s")...); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}

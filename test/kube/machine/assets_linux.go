@@ -14,7 +14,10 @@ import (
 )
 
 // needed are the machine's programs.
-var needed = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local", "loopback"} //nolint:gochecknoglobals // read-only by use
+//
+//nolint:gochecknoglobals // read-only by use
+var needed = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local",
+	"loopback"}
 
 // refuse skips the test with the reason why there can be no machine here, or fails it where SLUICE_KUBE is require.
 func refuse(t testing.TB, why error) {
@@ -48,7 +51,8 @@ func demand(t testing.TB) string {
 		}
 	}
 	if len(missing) > 0 {
-		refuse(t, fmt.Errorf("%s is not in %s: run `tools/kube/assets.sh machine` (some minutes the first time)", strings.Join(missing, ", "), dir))
+		refuse(t, fmt.Errorf("%s is not in %s: run `tools/kube/assets.sh machine` (some minutes the first time)",
+			strings.Join(missing, ", "), dir))
 	}
 	return dir
 }

@@ -60,9 +60,9 @@ func state(p *plane.Plane, namespace string) string {
 	return pods + logs
 }
 
-// TestFromHelmInstallToAFinishedJob is the page's title on real parts: the image that `make image` makes, the chart with Helm's library, the operator as a Pod with its
-// account, volume, probes and restrictions, a bucket, and a job applied with kubectl, to the output that a person reads; then the operator is deleted while a job runs, and
-// all of it removed.
+// TestFromHelmInstallToAFinishedJob is the page's title on real parts: the image that `make image` makes, the chart with Helm's library,
+// the operator as a Pod with its account, volume, probes and restrictions, a bucket, and a job applied with kubectl, to the output that a
+// person reads; then the operator is deleted while a job runs, and all of it removed.
 func TestFromHelmInstallToAFinishedJob(t *testing.T) {
 	p, m := plane.Of(t), machine.Of(t)
 	kubectl := func(stdin string, args ...string) string {
@@ -83,15 +83,21 @@ func TestFromHelmInstallToAFinishedJob(t *testing.T) {
 	kubectl("", "create", "namespace", system)
 	t.Cleanup(func() { _, _ = p.Kubectl("delete", "namespace", system, "--wait=false") })
 	kubectl("", "label", "namespace", system, "pod-security.kubernetes.io/enforce=restricted")
-	kubectl("", "-n", system, "create", "secret", "generic", "store", "--from-literal=AWS_ACCESS_KEY_ID=access", "--from-literal=AWS_SECRET_ACCESS_KEY=a-secret-of-tests")
-	kubectl(fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "journal"}, "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
+	kubectl("", "-n", system, "create", "secret", "generic", "store", "--from-literal=AWS_ACCESS_KEY_ID=access",
+		"--from-literal=AWS_SECRET_ACCESS_KEY=a-secret-of-tests")
+	kubectl(
+		fmt.Sprintf(
+			`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "journal"}, "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
 "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": %q}}}`, m.Directory(t, "journal", 65532)), "apply", "-f", "-")
-	run("install", "sluice", system, "../../../deploy/helm/sluice", "image.repository="+operatorImage, "image.tag=v1", "store.url="+store, "store.secret=store")
+	run("install", "sluice", system, "../../../deploy/helm/sluice", "image.repository="+operatorImage, "image.tag=v1", "store.url="+store,
+		"store.secret=store")
 
 	theirs := p.Namespace(t, "pod-security.kubernetes.io/enforce", "restricted")
-	kubectl("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: "+mig+"}]}\n", "apply", "-f", "-")
+	kubectl("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: mig}\nspec: {extendedResources: [{name: "+mig+"}]}\n",
+		"apply", "-f", "-")
 	job := func(name, each string) string {
-		return fmt.Sprintf("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  items: {total: 40, perItem: %s, parallelism: 2}\n  memory: 64Mi\n  image: %s\n  command: [/program, count, %[2]s]\n", name, each, programImage)
+		return fmt.Sprintf("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  items: {total: 40, perItem: %s, "+
+			"parallelism: 2}\n  memory: 64Mi\n  image: %s\n  command: [/program, count, %[2]s]\n", name, each, programImage)
 	}
 	var want strings.Builder
 	for i := range 40 {
@@ -104,7 +110,8 @@ func TestFromHelmInstallToAFinishedJob(t *testing.T) {
 			t.Fatalf("%v\n%s\n%s\n%s", err, out, said, state(p, system))
 		}
 		var got strings.Builder
-		for _, digest := range stored.FindAllString(kubectl("", "-n", system, "exec", "deploy/sluice", "--", "/sluice", "output", theirs+"."+name), -1) {
+		for _, digest := range stored.FindAllString(kubectl("", "-n", system, "exec", "deploy/sluice", "--", "/sluice", "output",
+			theirs+"."+name), -1) {
 			dir := filepath.Join(t.TempDir(), "output")
 			get := exec.CommandContext(t.Context(), sluice, "store", "get", digest, dir, "--store", ours)
 			get.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=access", "AWS_SECRET_ACCESS_KEY=a-secret-of-tests")
@@ -123,7 +130,8 @@ func TestFromHelmInstallToAFinishedJob(t *testing.T) {
 	}
 	kubectl(job("late", "50ms"), "-n", theirs, "apply", "-f", "-")
 	finished("late")
-	t.Logf("\n%s%s%s%s", kubectl("", "-n", theirs, "get", "jobs.sluice.dev"), kubectl("", "-n", theirs, "get", "events", "--field-selector=involvedObject.name=late"),
+	t.Logf("\n%s%s%s%s", kubectl("", "-n", theirs, "get", "jobs.sluice.dev"),
+		kubectl("", "-n", theirs, "get", "events", "--field-selector=involvedObject.name=late"),
 		kubectl("", "get", "slicepools"), kubectl("", "-n", system, "get", "pods"))
 
 	// The operator's Pod goes while a job runs, and another comes: on the same volume, and the lease that was given back.

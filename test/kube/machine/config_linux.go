@@ -75,6 +75,7 @@ func (m *Machine) arguments(part Part) []string {
 	if part == Containerd {
 		return []string{"--config", in("containerd.toml")}
 	}
-	return []string{"--kubeconfig=" + m.kubeconfig, "--config=" + in("kubelet.yaml"), "--root-dir=" + in("kubelet"), "--cert-dir=" + in("certificates"),
+	return []string{"--kubeconfig=" + m.kubeconfig, "--config=" + in("kubelet.yaml"), "--root-dir=" + in("kubelet"), "--cert-dir=" +
+		in("certificates"),
 		"--hostname-override=" + m.Name, "--node-ip=" + nodeIP}
 }

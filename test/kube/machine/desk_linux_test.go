@@ -34,7 +34,8 @@ type desk struct {
 }
 
 func newDesk(t *testing.T) *desk {
-	d := &desk{world: newWorld(t), results: map[job.Token]job.Result{}, starts: map[job.Token]quantity.Instant{}, reached: map[job.Token]int64{}}
+	d := &desk{world: newWorld(t), results: map[job.Token]job.Result{}, starts: map[job.Token]quantity.Instant{},
+		reached: map[job.Token]int64{}}
 	d.ex = d.Open(d.hear)
 	t.Cleanup(func() {
 		_ = d.ex.Close()
@@ -78,7 +79,8 @@ func tok(n int) job.Token { return job.Token{Epoch: 1, Seq: uint64(n)} }
 func (d *desk) start(t job.Token, change func(*protocol.Work), command ...string) {
 	at := quantity.At(time.Now())
 	w := &protocol.Work{Slice: "main/machine/0", Range: job.Range{To: 10}, Start: at, End: at.Add(10 * time.Minute), Spec: &job.Spec{
-		Name: "train", Kind: job.Items, Total: 10, Grid: 1, Slices: 1, Launch: job.Launch{Image: programImage, Command: append([]string{"/program"}, command...), Grace: 5 * time.Second},
+		Name: "train", Kind: job.Items, Total: 10, Grid: 1, Slices: 1,
+		Launch: job.Launch{Image: programImage, Command: append([]string{"/program"}, command...), Grace: 5 * time.Second},
 	}}
 	if change != nil {
 		change(w)
@@ -118,7 +120,8 @@ func (d *desk) terminated(t job.Token) (c corev1.ContainerStateTerminated) {
 // settle has a subjob put away, and waits until nothing of it is left in the cluster.
 func (d *desk) settle(t job.Token, r job.Range) {
 	d.Helper()
-	d.ex.Do(protocol.Message{Kind: protocol.Settle, Token: t, Job: "train", Body: &protocol.Settlement{Range: r, Committed: !r.Empty()}}, journal.Position{})
+	d.ex.Do(protocol.Message{Kind: protocol.Settle, Token: t, Job: "train", Body: &protocol.Settlement{Range: r, Committed: !r.Empty()}},
+		journal.Position{})
 	d.Until("the Pod is gone", func() bool { return d.Pod(t) == nil })
 }
 
@@ -151,7 +154,9 @@ func (d *desk) outputs() (all string) {
 func (d *desk) limits(limits corev1.ResourceList) {
 	d.Helper()
 	_, err := d.Client.CoreV1().LimitRanges(d.Namespace).Create(d.Context(), &corev1.LimitRange{
-		ObjectMeta: metav1.ObjectMeta{Name: "limits"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Default: limits, DefaultRequest: limits}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "limits"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Default: limits,
+			DefaultRequest: limits}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		d.Fatal(err)

@@ -29,9 +29,13 @@ const (
 )
 
 // kernel are the settings that a kubelet writes. It gets copies.
-var kernel = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"} //nolint:gochecknoglobals // read-only by use
+//
+//nolint:gochecknoglobals // read-only by use
+var kernel = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
+	"kernel/keys/root_maxbytes"}
 
-// first is the first process of a machine: it prepares the namespaces that it was started in, says so on its standard output, and buries what is orphaned until it is killed.
+// first is the first process of a machine: it prepares the namespaces that it was started in, says so on its standard output, and buries
+// what is orphaned until it is killed.
 func first(dir string) int {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -51,7 +55,8 @@ func first(dir string) int {
 	return 0
 }
 
-// mounts makes what is mounted this machine's own: its processes, the folders that its programs have fixed places in, and the copies of the kernel's settings.
+// mounts makes what is mounted this machine's own: its processes, the folders that its programs have fixed places in, and the copies of
+// the kernel's settings.
 func mounts(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making the mounts private: %w", err)

@@ -28,7 +28,8 @@ func units(from, to int) (all string) {
 	return all
 }
 
-// TestASubjobsLife: it starts, says how far it is, shows what it writes, and what it has done lies in the store; nothing of it is left in the cluster.
+// TestASubjobsLife: it starts, says how far it is, shows what it writes, and what it has done lies in the store; nothing of it is left in
+// the cluster.
 func TestASubjobsLife(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -56,7 +57,8 @@ func TestASubjobsLife(t *testing.T) {
 	}
 }
 
-// TestTheEndThatComesEarlier: what a running Pod is told reaches it through the kubelet's file within seconds, by its own clock it ends then, and gives back.
+// TestTheEndThatComesEarlier: what a running Pod is told reaches it through the kubelet's file within seconds, by its own clock it ends
+// then, and gives back.
 func TestTheEndThatComesEarlier(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -64,7 +66,8 @@ func TestTheEndThatComesEarlier(t *testing.T) {
 	d.reaches(tok(1), 5)
 	told := time.Now()
 	end := quantity.At(told).Add(15 * time.Second)
-	d.ex.Do(protocol.Message{Kind: protocol.Deadline, Token: tok(1), Job: "train", Body: &protocol.Shift{Range: job.Range{To: 10}, End: end, Text: "somebody waits"}}, journal.Position{})
+	d.ex.Do(protocol.Message{Kind: protocol.Deadline, Token: tok(1), Job: "train", Body: &protocol.Shift{Range: job.Range{To: 10}, End: end,
+		Text: "somebody waits"}}, journal.Position{})
 	d.Until("its program can read that", func() bool {
 		n, ok := d.Notice(tok(1))
 		return ok && n.Kind == executor.NoticeTruncated && n.Why == "somebody waits"
@@ -80,7 +83,8 @@ func TestTheEndThatComesEarlier(t *testing.T) {
 	}
 }
 
-// TestWhoHasToEnd: a stop reaches the polite, and ends the stubborn when their grace is over; without grace it is over at once. A Pod that somebody deletes is stopped.
+// TestWhoHasToEnd: a stop reaches the polite, and ends the stubborn when their grace is over; without grace it is over at once. A Pod that
+// somebody deletes is stopped.
 func TestWhoHasToEnd(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -95,7 +99,8 @@ func TestWhoHasToEnd(t *testing.T) {
 		d.reaches(tok(i+1), 5)
 	}
 	for i := range 3 {
-		d.ex.Do(protocol.Message{Kind: protocol.Stop, Token: tok(i + 1), Job: "train", Body: &protocol.Halt{Text: "enough", Now: i == 2}}, journal.Position{})
+		d.ex.Do(protocol.Message{Kind: protocol.Stop, Token: tok(i + 1), Job: "train", Body: &protocol.Halt{Text: "enough", Now: i == 2}},
+			journal.Position{})
 	}
 	if err := d.Client.CoreV1().Pods(d.Namespace).Delete(t.Context(), d.PodName(tok(4)), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -113,8 +118,8 @@ func TestWhoHasToEnd(t *testing.T) {
 	}
 }
 
-// TestMemoryThatRunsOut: the kernel ends who takes more than its container may have, and that is what is told. It is not the slice's memory, and so no reason to look for a
-// larger slice.
+// TestMemoryThatRunsOut: the kernel ends who takes more than its container may have, and that is what is told. It is not the slice's
+// memory, and so no reason to look for a larger slice.
 func TestMemoryThatRunsOut(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -143,7 +148,8 @@ func TestDiskThatRunsOut(t *testing.T) {
 	d.settle(tok(1), job.Range{})
 }
 
-// TestAnImageThatIsNotThere: a name that can't be one is refused at once, a registry that does not answer is waited for; both are the job's.
+// TestAnImageThatIsNotThere: a name that can't be one is refused at once, a registry that does not answer is waited for; both are the
+// job's.
 func TestAnImageThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -162,7 +168,8 @@ func TestAnImageThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestTheMachinesProgramsComeAndGo: kubelet and containerd are killed and started again while a subjob runs, and it neither ends nor runs twice.
+// TestTheMachinesProgramsComeAndGo: kubelet and containerd are killed and started again while a subjob runs, and it neither ends nor runs
+// twice.
 func TestTheMachinesProgramsComeAndGo(t *testing.T) {
 	d := newDesk(t)
 	d.start(tok(1), nil, "count", "1500ms")
@@ -209,8 +216,8 @@ func TestItEndsWhileTheKubeletIsAway(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsNew: the operator begins anew, with another key, while a Pod of before runs beside: the installer of the next Pod waits for it no longer than a kubelet takes to
-// see that the Secret has changed; also when the kubelet could not look for a while.
+// TestAKeyThatIsNew: the operator begins anew, with another key, while a Pod of before runs beside: the installer of the next Pod waits
+// for it no longer than a kubelet takes to see that the Secret has changed; also when the kubelet could not look for a while.
 func TestAKeyThatIsNew(t *testing.T) {
 	d := newDesk(t)
 	d.start(tok(1), nil, "polite")

@@ -77,8 +77,8 @@ var shared struct { //nolint:gochecknoglobals // one for all tests of a package
 	left    error
 }
 
-// Of is the machine of this package's tests, beside plane.Of; the first that asks starts it. Where the machine that it runs on does not allow it, or lacks the
-// programs, the test is skipped with the reason, and fails if SLUICE_KUBE is require.
+// Of is the machine of this package's tests, beside plane.Of; the first that asks starts it. Where the machine that it runs on does not
+// allow it, or lacks the programs, the test is skipped with the reason, and fails if SLUICE_KUBE is require.
 func Of(t testing.TB) *Machine {
 	t.Helper()
 	p := plane.Of(t)
@@ -102,7 +102,8 @@ func Of(t testing.TB) *Machine {
 // start starts a machine, and returns when Pods can be bound to it. What has failed is to be ended too.
 func start(t testing.TB, p *plane.Plane, programs string) (m *Machine, err error) {
 	name := fmt.Sprintf("machine-%d", os.Getpid())
-	m = &Machine{Name: name, plane: p, programs: programs, group: "sluice-" + name, running: map[Part]*plane.Process{}, ways: map[net.Conn]bool{}}
+	m = &Machine{Name: name, plane: p, programs: programs, group: "sluice-" + name, running: map[Part]*plane.Process{},
+		ways: map[net.Conn]bool{}}
 	if m.dir, err = os.MkdirTemp("", "machine-"); err != nil { //nolint:usetesting // it outlives the test that asks first
 		return m, err
 	}
@@ -215,7 +216,8 @@ func (m *Machine) Have(t testing.TB, resource string, n int) {
 // ctr runs containerd's client on the machine.
 func (m *Machine) ctr(args ...string) error {
 	var said strings.Builder
-	cmd := exec.Command(filepath.Join(m.programs, "ctr"), append([]string{"--address", containerdSocket, "--namespace", "k8s.io"}, args...)...)
+	cmd := exec.Command(filepath.Join(m.programs, "ctr"), append([]string{"--address", containerdSocket, "--namespace", "k8s.io"},
+		args...)...)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	var err error
 	m.space.do(func() { err = cmd.Start() })

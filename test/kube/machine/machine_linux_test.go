@@ -75,8 +75,10 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{p: p, m: m, World: &podtest.World{
-		TB: t, Client: client, Store: storetest.LendOn(t, under, m.Listen(t)), ShimImage: sluiceImage, Operator: fmt.Sprintf("w%d", worlds.Add(1)),
-		Namespace: p.Namespace(t, "pod-security.kubernetes.io/enforce", "restricted"), Node: m.Name, Device: cluster.Device{Node: m.Name, Resource: slice},
+		TB: t, Client: client, Store: storetest.LendOn(t, under, m.Listen(t)), ShimImage: sluiceImage,
+		Operator:  fmt.Sprintf("w%d", worlds.Add(1)),
+		Namespace: p.Namespace(t, "pod-security.kubernetes.io/enforce", "restricted"), Node: m.Name,
+		Device: cluster.Device{Node: m.Name, Resource: slice},
 	}}
 	w.Where = func(pod, volume string) string {
 		got, err := client.CoreV1().Pods(w.Namespace).Get(ctx, pod, metav1.GetOptions{})

@@ -33,8 +33,8 @@ func devicePlugin(t *testing.T) string {
 	return path
 }
 
-// TestADevicePlugin: the resource is there by a plugin's registration with the kubelet, as with NVIDIA's, and what the plugin gives a container reaches the program. A plugin that
-// is killed takes nothing from what runs; what starts meanwhile waits until it is back.
+// TestADevicePlugin: the resource is there by a plugin's registration with the kubelet, as with NVIDIA's, and what the plugin gives a
+// container reaches the program. A plugin that is killed takes nothing from what runs; what starts meanwhile waits until it is back.
 func TestADevicePlugin(t *testing.T) {
 	const resource = "nvidia.com/mig-2g.20gb"
 	d := newDesk(t)
@@ -48,7 +48,8 @@ func TestADevicePlugin(t *testing.T) {
 				return false, err.Error()
 			}
 			capacity := node.Status.Capacity[resource]
-			return !capacity.IsZero() && node.Status.Allocatable.Name(resource, "").Value() == n, fmt.Sprint(node.Status.Capacity, node.Status.Allocatable)
+			return !capacity.IsZero() && node.Status.Allocatable.Name(resource, "").Value() == n,
+				fmt.Sprint(node.Status.Capacity, node.Status.Allocatable)
 		})
 	}
 	plugin := d.m.Run(t, "plugin", program, resource, "2")

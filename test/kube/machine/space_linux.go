@@ -34,7 +34,10 @@ func newSpace(dir string) (*space, error) {
 	s.first = exec.Command(self)
 	s.first.Env = []string{inside + "=" + dir}
 	s.first.Stderr = os.Stderr
-	s.first.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL}
+	s.first.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		Pdeathsig:  syscall.SIGKILL,
+	}
 	out, err := s.first.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -58,7 +61,8 @@ func newSpace(dir string) (*space, error) {
 	return s, nil
 }
 
-// thread runs what is to run in the namespaces, on one thread that ends with the process, or with the space: what it has started is then killed.
+// thread runs what is to run in the namespaces, on one thread that ends with the process, or with the space: what it has started is then
+// killed.
 func (s *space) thread(ready chan<- error, prepare func() error) {
 	runtime.LockOSThread() // and never unlocked: no other goroutine may run there
 	err := prepare()

@@ -26,8 +26,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
-// crowd is the kubelets of all machines for the Pods of subjobs, and the programs in them: each does its units one after the other, and when it is told that its time
-// was cut, or is to stop, gives the rest back within reaction. What it says is what sluice-shim would.
+// crowd is the kubelets of all machines for the Pods of subjobs, and the programs in them: each does its units one after the other, and
+// when it is told that its time was cut, or is to stop, gives the rest back within reaction. What it says is what sluice-shim would.
 type crowd struct {
 	client   kubernetes.Interface
 	perUnit  time.Duration
@@ -67,9 +67,11 @@ func newCrowd(t testing.TB, client kubernetes.Interface, perUnit, reaction time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = ours.String() }))
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = ours.String() }))
 	pods := factory.Core().V1().Pods().Informer()
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: c.see, UpdateFunc: func(_, o any) { c.see(o) }}); err != nil {
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: c.see,
+		UpdateFunc: func(_, o any) { c.see(o) }}); err != nil {
 		t.Fatal(err)
 	}
 	factory.Start(ctx.Done())
@@ -184,7 +186,8 @@ func (c *crowd) run(p *corev1.Pod, r *run) {
 	began := metav1.NewTime(r.began.Time())
 	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &began}
 	for _, x := range p.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: x.Name, Image: x.Image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}})
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: x.Name, Image: x.Image,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}})
 	}
 	c.say(p, &status)
 	said := pod.Said{Result: job.Result{Outcome: job.Done, Progress: r.units.To, Start: r.began}}
@@ -224,7 +227,8 @@ func (c *crowd) say(p *corev1.Pod, status *corev1.PodStatus) {
 		panic(err)
 	}
 	for c.ctx.Err() == nil {
-		_, err := c.client.CoreV1().Pods(p.Namespace).Patch(c.ctx, p.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
+		_, err := c.client.CoreV1().Pods(p.Namespace).Patch(c.ctx, p.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{},
+			"status")
 		if err == nil || gone(err) {
 			return
 		}
@@ -235,5 +239,6 @@ func (c *crowd) say(p *corev1.Pod, status *corev1.PodStatus) {
 // remove is what a kubelet does with a Pod that is over and deleted.
 func (c *crowd) remove(p *corev1.Pod) {
 	now := int64(0)
-	_ = c.client.CoreV1().Pods(p.Namespace).Delete(c.ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
+	_ = c.client.CoreV1().Pods(p.Namespace).Delete(c.ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now,
+		Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
 }

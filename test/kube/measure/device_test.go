@@ -37,7 +37,8 @@ func (d device) pool(by By) (string, inventories.Pool) {
 		if len(d.attributes) > 0 {
 			text += ", attributes: {profile: " + d.attributes["profile"] + "}"
 		}
-		return text + "}]", inventories.Pool{Name: "all", Classes: []inventories.Class{{Name: d.class, Driver: plane.Driver, Attributes: d.attributes}}}
+		return text + "}]", inventories.Pool{Name: "all",
+			Classes: []inventories.Class{{Name: d.class, Driver: plane.Driver, Attributes: d.attributes}}}
 	}
 	r := inventories.Resource{Name: d.resource}
 	text := "extendedResources: [{name: " + d.resource

@@ -16,7 +16,8 @@ import (
 
 // TestFigures measures at full size and writes docs/kubernetes.md: make kube-bench.
 func TestFigures(t *testing.T) {
-	// Under DRA kube-scheduler looks for devices on every machine for every Pod: at 200 machines it binds some four a second, and a load is all queue.
+	// Under DRA kube-scheduler looks for devices on every machine for every Pod: at 200 machines it binds some four a second, and a load
+	// is all queue.
 	loads := map[By]Load{
 		DRA:      {Machines: 30, Pods: 120, Every: 500 * time.Millisecond, Runs: 20, Seed: 1},
 		Extended: {Machines: 200, Pods: 600, Every: 60 * time.Millisecond, Runs: 20, Seed: 1},
@@ -53,7 +54,8 @@ func TestFigures(t *testing.T) {
 		return
 	}
 	var b strings.Builder
-	b.WriteString("Machines of kwok with seven devices each (" + profile + "), all of them taken where something fills the gaps. The hosts' Pods come at random, each for one device and some seconds:\n")
+	b.WriteString("Machines of kwok with seven devices each (" + profile +
+		"), all of them taken where something fills the gaps. The hosts' Pods come at random, each for one device and some seconds:\n")
 	for _, by := range []By{DRA, Extended} {
 		l := loads[by]
 		fmt.Fprintf(&b, "with %s %d Pods on %d machines, one every %s in the mean, of %d s. ", by, l.Pods, l.Machines, l.Every, l.Runs)
@@ -71,8 +73,9 @@ has %s of notice, and its program gives back %s after it was told. On %d cores t
 	}
 }
 
-// TestRates measures how fast subjobs go through the API server beside bare Pods, in one run and in turn, so that neither gains by what the plane has gathered. Bare Pods are of
-// two kinds: the smallest there can be, and a subjob's very Pod, which is what its security, its program and its sealed orders take.
+// TestRates measures how fast subjobs go through the API server beside bare Pods, in one run and in turn, so that neither gains by what
+// the plane has gathered. Bare Pods are of two kinds: the smallest there can be, and a subjob's very Pod, which is what its security, its
+// program and its sealed orders take.
 func TestRates(t *testing.T) {
 	const n = 800
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
@@ -92,14 +95,17 @@ func TestRates(t *testing.T) {
 		return
 	}
 	row := func(name string, r *Rate) string {
-		return fmt.Sprintf("| %s | %.0f | %.0f%% | %s | %.1f | %.1f | %s |\n", name, r.PerSecond(), 100*ours.PerSecond()/r.PerSecond(), r.PerPodCPU().Round(100*time.Microsecond), float64(r.All)/float64(r.Pods), r.PerPod(), r.calls())
+		return fmt.Sprintf("| %s | %.0f | %.0f%% | %s | %.1f | %.1f | %s |\n", name, r.PerSecond(), 100*ours.PerSecond()/r.PerSecond(),
+			r.PerPodCPU().Round(100*time.Microsecond), float64(r.All)/float64(r.Pods), r.PerPod(), r.calls())
 	}
-	text := fmt.Sprintf(`Pods with nothing to do, one after the other on each of %d devices, each from its creation until it is gone: those of a client that makes a Pod, sees that it is over and deletes it, %d as small as can
+	text := fmt.Sprintf(
+		`Pods with nothing to do, one after the other on each of %d devices, each from its creation until it is gone: those of a client that makes a Pod, sees that it is over and deletes it, %d as small as can
 be and %d like a subjob's, and %d subjobs of the executor, from Start until they are settled. Containers end at once; scheduler, API server, kubelets and all clients share %d cores, and speak protobuf.
 
 | | a second | subjobs' rate beside it | processor time of API server and etcd, each | calls of everybody, each | of these its maker's | |
 |---|---:|---:|---:|---:|---:|---|
-%s%s%s`, pieces*len(w.machines), bare.Pods, alike.Pods, ours.Pods, runtime.NumCPU(), row("the smallest bare Pods", bare), row("bare Pods like a subjob's", alike), row("subjobs", ours))
+%s%s%s`, pieces*len(w.machines), bare.Pods, alike.Pods, ours.Pods, runtime.NumCPU(), row("the smallest bare Pods", bare),
+		row("bare Pods like a subjob's", alike), row("subjobs", ours))
 	t.Log("\n" + text)
 	if page := os.Getenv("SLUICE_KUBE_PAGE"); page != "" {
 		if err := write(page, "rates", text); err != nil {

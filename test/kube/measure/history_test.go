@@ -50,16 +50,17 @@ func record(t testing.TB, client kubernetes.Interface) *history {
 			h.see(p, time.Now())
 		}
 	}
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) }, DeleteFunc: func(o any) {
-		last, unseen := o.(cache.DeletedFinalStateUnknown) // the watch was cut meanwhile
-		if unseen {
-			o = last.Obj
-		}
-		if p, is := o.(*corev1.Pod); is {
-			h.see(p, time.Now())
-			h.gone(p, time.Now(), unseen)
-		}
-	}}); err != nil {
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) },
+		DeleteFunc: func(o any) {
+			last, unseen := o.(cache.DeletedFinalStateUnknown) // the watch was cut meanwhile
+			if unseen {
+				o = last.Obj
+			}
+			if p, is := o.(*corev1.Pod); is {
+				h.see(p, time.Now())
+				h.gone(p, time.Now(), unseen)
+			}
+		}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

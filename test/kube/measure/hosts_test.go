@@ -34,7 +34,8 @@ const (
 	Extended By = "extended resources"
 )
 
-// mig is the extended resource of Extended, and profile what a claim of DRA asks for: the same piece of a GPU, of which a machine has seven.
+// mig is the extended resource of Extended, and profile what a claim of DRA asks for: the same piece of a GPU, of which a machine has
+// seven.
 const (
 	mig     = "nvidia.com/mig-1g.10gb"
 	profile = "1g.10gb"
@@ -82,7 +83,8 @@ func newWorldOf(t testing.TB, p *plane.Plane, by By, of device, load Load) *worl
 		{ObjectMeta: metav1.ObjectMeta{Name: leftoverClass}, Value: -1_000_000, PreemptionPolicy: &never},
 		{ObjectMeta: metav1.ObjectMeta{Name: hostClass}, Value: 1_000_000},
 	} {
-		if _, err := p.Client().SchedulingV1().PriorityClasses().Create(ctx, c, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := p.Client().SchedulingV1().PriorityClasses().Create(ctx, c, metav1.CreateOptions{}); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
@@ -113,16 +115,19 @@ func (w *world) template(namespace string) {
 	if w.device.selector != "" {
 		one.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: w.device.selector}}}
 	}
-	x := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "piece"}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{
-		Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "piece", Exactly: one}}}}}}
-	if _, err := w.p.Client().ResourceV1().ResourceClaimTemplates(namespace).Create(context.Background(), x, metav1.CreateOptions{}); err != nil {
+	x := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "piece"},
+		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{
+			Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "piece", Exactly: one}}}}}}
+	if _, err := w.p.Client().ResourceV1().ResourceClaimTemplates(namespace).Create(context.Background(), x,
+		metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // spec is a Pod's: one device, and a priority class.
 func (w *world) spec(class string) corev1.PodSpec {
-	s := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, PriorityClassName: class, Containers: []corev1.Container{{Name: "work", Image: "example.com/work:1"}}}
+	s := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, PriorityClassName: class,
+		Containers: []corev1.Container{{Name: "work", Image: "example.com/work:1"}}}
 	if w.by == Extended {
 		s.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceName(w.device.resource): resource.MustParse("1")}
 		return s
@@ -175,8 +180,9 @@ func (w *world) hosts(patience time.Duration) *Waits {
 		}
 	}
 	list := cache.NewListWatchFromClient(w.p.Client().CoreV1().RESTClient(), "pods", ns, fields.Everything())
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: list, ObjectType: &corev1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{
-		AddFunc: seen, UpdateFunc: func(_, o any) { seen(o) }}})
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: list, ObjectType: &corev1.Pod{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: seen, UpdateFunc: func(_, o any) { seen(o) }}})
 	go informer.Run(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		t.Fatal("no informer of the hosts' Pods")
@@ -185,7 +191,8 @@ func (w *world) hosts(patience time.Duration) *Waits {
 	rng := rand.New(rand.NewPCG(w.load.Seed, 0)) //nolint:gosec // a load that can be repeated
 	for i := range w.load.Pods {
 		time.Sleep(time.Duration(rng.ExpFloat64() * float64(w.load.Every)))
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%05d", i), Annotations: map[string]string{plane.Seconds: strconv.Itoa(w.load.Runs)}}, Spec: w.spec(hostClass)}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("host-%05d", i),
+			Annotations: map[string]string{plane.Seconds: strconv.Itoa(w.load.Runs)}}, Spec: w.spec(hostClass)}
 		mu.Lock()
 		made[pod.Name] = time.Now()
 		mu.Unlock()

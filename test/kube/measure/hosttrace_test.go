@@ -23,7 +23,8 @@ type HostJob struct {
 	Pods    int
 }
 
-// Playing says how a trace is played: on so many devices, so many times as fast as it was, for so long, with the offered load, as a share of the devices, near this.
+// Playing says how a trace is played: on so many devices, so many times as fast as it was, for so long, with the offered load, as a share
+// of the devices, near this.
 type Playing struct {
 	Devices int
 	Speedup int
@@ -34,10 +35,12 @@ type Playing struct {
 	Widest  int
 }
 
-// hostTrace is a stretch of the Philly log where that is there, else of what the generator makes with its published distributions; the text says which.
+// hostTrace is a stretch of the Philly log where that is there, else of what the generator makes with its published distributions; the
+// text says which.
 func hostTrace(t testing.TB, o Playing) ([]HostJob, string) {
 	t.Helper()
-	arrivals, of := workload.Arrivals(synthetic.Jobs{Seed: 1, Durations: synthetic.PhillySingles(), GPUs: synthetic.PhillyGPUs(), Count: 100_000}.Open()),
+	arrivals, of := workload.Arrivals(synthetic.Jobs{Seed: 1, Durations: synthetic.PhillySingles(), GPUs: synthetic.PhillyGPUs(),
+		Count: 100_000}.Open()),
 		"made up with the published distributions of the Philly trace"
 	if root := traces(); root != "" {
 		in, err := compose.Published(root)
@@ -81,8 +84,8 @@ func traces() string {
 	return ""
 }
 
-// stretch spaces the arrivals of a trace so that its load in the mean is what is wanted, finds, hour by hour, a stretch that offers it throughout, give or take a tenth
-// of the devices, and has it begin with what then ran; nil: there is none.
+// stretch spaces the arrivals of a trace so that its load in the mean is what is wanted, finds, hour by hour, a stretch that offers it
+// throughout, give or take a tenth of the devices, and has it begin with what then ran; nil: there is none.
 func stretch(all []workload.Arrival, o Playing) []HostJob {
 	span := o.For * time.Duration(o.Speedup)
 	type job struct {
@@ -111,7 +114,8 @@ func stretch(all []workload.Arrival, o Playing) []HostJob {
 		}
 		return held / (to - from).Seconds()
 	}
-	// Of those whose load is near in each third, the one that has arrivals there as the whole trace has them in the mean: they come in bursts.
+	// Of those whose load is near in each third, the one that has arrivals there as the whole trace has them in the mean: they come in
+	// bursts.
 	usual := float64(len(jobs)) * span.Seconds() / 3 / (jobs[len(jobs)-1].from - jobs[0].from).Seconds()
 	begun := func(at time.Duration) int {
 		n, _ := slices.BinarySearchFunc(jobs, at, func(j job, at time.Duration) int { return cmp.Compare(j.from, at) })
@@ -138,7 +142,8 @@ func stretch(all []workload.Arrival, o Playing) []HostJob {
 			continue
 		}
 		from := max(j.from, best)
-		out = append(out, HostJob{At: (from - best) / time.Duration(o.Speedup), Seconds: max(1, int(((j.to-from)/time.Duration(o.Speedup)+time.Second/2)/time.Second)), Pods: j.pods})
+		out = append(out, HostJob{At: (from - best) / time.Duration(o.Speedup),
+			Seconds: max(1, int(((j.to-from)/time.Duration(o.Speedup)+time.Second/2)/time.Second)), Pods: j.pods})
 	}
 	return out
 }

@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// fillWithJobs fills every device with Pods of a low-priority Job, as one does who has nothing but Kubernetes; each runs for some seconds. It returns when all
-// devices are taken.
+// fillWithJobs fills every device with Pods of a low-priority Job, as one does who has nothing but Kubernetes; each runs for some seconds.
+// It returns when all devices are taken.
 func (w *world) fillWithJobs(seconds int) {
 	t, ctx := w.t, context.Background()
 	t.Helper()
@@ -24,7 +24,8 @@ func (w *world) fillWithJobs(seconds int) {
 	backoff := int32(1 << 30)                           // who is preempted has failed
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "filler"}, Spec: batchv1.JobSpec{
 		Parallelism: &devices, Completions: &devices, BackoffLimit: &backoff,
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plane.Seconds: strconv.Itoa(seconds)}}, Spec: w.spec(leftoverClass)},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plane.Seconds: strconv.Itoa(
+			seconds)}}, Spec: w.spec(leftoverClass)},
 	}}
 	if _, err := w.p.Client().BatchV1().Jobs(w.namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,8 @@ type Rate struct {
 	Took time.Duration
 	// CPU is the processor time of the API server and etcd meanwhile.
 	CPU time.Duration
-	// All is how many calls about Pods, Secrets, claims and events the API server answered meanwhile, whoever asked: the scheduler, kubelets, the garbage collector.
+	// All is how many calls about Pods, Secrets, claims and events the API server answered meanwhile, whoever asked: the scheduler,
+	// kubelets, the garbage collector.
 	All int
 	// Calls are what their maker asked the API server for, without lists and watches.
 	Calls map[string]int
@@ -85,7 +86,8 @@ func (w *world) cpu() (sum time.Duration) {
 }
 
 // requests finds in the API server's metrics what it has answered.
-var requests = regexp.MustCompile(`(?m)^apiserver_request_total\{.*resource="(pods|secrets|resourceclaims|events)".*verb="(GET|POST|PUT|PATCH|DELETE)".*\} ([0-9.e+]+)$`)
+var requests = regexp.MustCompile(
+	`(?m)^apiserver_request_total\{.*resource="(pods|secrets|resourceclaims|events)".*verb="(GET|POST|PUT|PATCH|DELETE)".*\} ([0-9.e+]+)$`)
 
 // answered is how many calls about Pods and what goes with them the API server has answered so far.
 func (w *world) answered() (sum int) {
@@ -113,7 +115,8 @@ func (w *world) slots() (list []cluster.Device) {
 		for i := range pieces {
 			d := cluster.Device{Node: m, Resource: mig}
 			if w.by == DRA {
-				d = cluster.Device{Node: m, Class: plane.MIGClass, Driver: plane.Driver, Pool: m, Name: fmt.Sprintf("gpu-0-mig-1g10gb-%d", i)}
+				d = cluster.Device{Node: m, Class: plane.MIGClass, Driver: plane.Driver, Pool: m,
+					Name: fmt.Sprintf("gpu-0-mig-1g10gb-%d", i)}
 			}
 			list = append(list, d)
 		}
@@ -121,8 +124,9 @@ func (w *world) slots() (list []cluster.Device) {
 	return list
 }
 
-// bare makes Pods, one after the other on each device, as a client does that wants nothing else: it makes one, sees that it is over, deletes it, sees that it is gone. They
-// are as small as a Pod for a device can be, or like another one: its spec, labels and annotations, without finalizers.
+// bare makes Pods, one after the other on each device, as a client does that wants nothing else: it makes one, sees that it is over,
+// deletes it, sees that it is gone. They are as small as a Pod for a device can be, or like another one: its spec, labels and annotations,
+// without finalizers.
 func (w *world) bare(n int, like *corev1.Pod) *Rate {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
@@ -143,18 +147,20 @@ func (w *world) bare(n int, like *corev1.Pod) *Rate {
 			close(c)
 		}
 	}
-	informer := cache.NewSharedInformer(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", ns, fields.Everything()), &corev1.Pod{}, 0)
+	informer := cache.NewSharedInformer(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", ns, fields.Everything()),
+		&corev1.Pod{}, 0)
 	see := func(o any) {
 		if p := o.(*corev1.Pod); p.Status.Phase == corev1.PodSucceeded {
 			shut(over[p.Name])
 		}
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) }, DeleteFunc: func(o any) {
-		if d, is := o.(cache.DeletedFinalStateUnknown); is {
-			o = d.Obj
-		}
-		shut(goneBy[o.(*corev1.Pod).Name])
-	}}); err != nil {
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, o any) { see(o) },
+		DeleteFunc: func(o any) {
+			if d, is := o.(cache.DeletedFinalStateUnknown); is {
+				o = d.Obj
+			}
+			shut(goneBy[o.(*corev1.Pod).Name])
+		}}); err != nil {
 		t.Fatal(err)
 	}
 	go informer.RunWithContext(ctx)
@@ -172,8 +178,9 @@ func (w *world) bare(n int, like *corev1.Pod) *Rate {
 			for i := range next {
 				name := fmt.Sprintf("bare-%d", i)
 				pod := &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.LabelOperator: "bare"}, Annotations: map[string]string{cluster.AnnotationRun: "{}"}},
-					Spec:       w.spec(leftoverClass),
+					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.LabelOperator: "bare"},
+						Annotations: map[string]string{cluster.AnnotationRun: "{}"}},
+					Spec: w.spec(leftoverClass),
 				}
 				pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceName(d.Resource): resource.MustParse("1")}
 				if like != nil {
@@ -181,8 +188,10 @@ func (w *world) bare(n int, like *corev1.Pod) *Rate {
 					pod.Labels[cluster.LabelOperator] = "bare"
 					pod.Spec.NodeName = "" // its priority is that of its class, which the API server has filled in
 				}
-				pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{d.Node}}}}}}}}
+				pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn,
+							Values: []string{d.Node}}}}}}}}
 				if _, err := client.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 					t.Error(err)
 					return
@@ -216,7 +225,8 @@ func within(c chan struct{}) bool {
 	}
 }
 
-// subjobs has the executor of an operator run subjobs with nothing to do, one after the other on each device, from Start until they are settled.
+// subjobs has the executor of an operator run subjobs with nothing to do, one after the other on each device, from Start until they are
+// settled.
 func (w *world) subjobs(operator string, n int) *Rate {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
@@ -232,7 +242,8 @@ func (w *world) subjobs(operator string, n int) *Rate {
 		ended[tok], settled[tok] = make(chan struct{}), make(chan struct{})
 	}
 	ex, err := executors.Open(executors.Options{
-		Client: kubernetes.NewForConfigOrDie(config), Store: storetest.Lend(t, under), Operator: operator, ShimImage: "example.com/sluice:1", Namespace: w.p.Namespace(t),
+		Client: kubernetes.NewForConfigOrDie(config), Store: storetest.Lend(t, under), Operator: operator,
+		ShimImage: "example.com/sluice:1", Namespace: w.p.Namespace(t),
 		Deliver: func(m protocol.Message) {
 			switch m.Kind {
 			case protocol.Exited:
@@ -278,12 +289,14 @@ func (w *world) subjobs(operator string, n int) *Rate {
 				tok, at := job.Token{Epoch: 1, Seq: uint64(i + 1)}, quantity.At(time.Now())
 				units := job.Range{From: int64(i), To: int64(i + 1)}
 				ex.Do(protocol.Message{Kind: protocol.Start, From: node, To: executor, Token: tok, Job: spec.Name, Body: &protocol.Work{
-					Slice: job.SliceID(fmt.Sprintf("n1/%d", s)), Range: units, Start: at, End: at.Add(time.Hour), Spec: spec}}, journal.Position{Seq: 1})
+					Slice: job.SliceID(fmt.Sprintf("n1/%d", s)), Range: units, Start: at, End: at.Add(time.Hour), Spec: spec}},
+					journal.Position{Seq: 1})
 				if !within(ended[tok]) {
 					t.Errorf("subjob %v has not ended", tok)
 					return
 				}
-				ex.Do(protocol.Message{Kind: protocol.Settle, From: node, To: executor, Token: tok, Job: spec.Name, Body: &protocol.Settlement{Range: units, Committed: true}}, journal.Position{Seq: 1})
+				ex.Do(protocol.Message{Kind: protocol.Settle, From: node, To: executor, Token: tok, Job: spec.Name,
+					Body: &protocol.Settlement{Range: units, Committed: true}}, journal.Position{Seq: 1})
 				if !within(settled[tok]) {
 					t.Errorf("subjob %v is not settled", tok)
 					return
@@ -312,7 +325,8 @@ func (r *Rate) calls() string {
 }
 
 func (r *Rate) said() string {
-	return fmt.Sprintf("%d in %s: %.0f a second, %s of processor and %.1f calls each (%s)", r.Pods, r.Took.Round(time.Millisecond), r.PerSecond(), r.PerPodCPU().Round(100*time.Microsecond), r.PerPod(), r.calls())
+	return fmt.Sprintf("%d in %s: %.0f a second, %s of processor and %.1f calls each (%s)", r.Pods, r.Took.Round(time.Millisecond),
+		r.PerSecond(), r.PerPodCPU().Round(100*time.Microsecond), r.PerPod(), r.calls())
 }
 
 // and is both rates as one: the time of both for the Pods of both. There may be none yet.
@@ -327,7 +341,8 @@ func (r *Rate) and(o *Rate) *Rate {
 	return &Rate{Pods: r.Pods + o.Pods, Took: r.Took + o.Took, CPU: r.CPU + o.CPU, All: r.All + o.All, Calls: calls}
 }
 
-// TestWhatASubjobCalls: from its start until nothing is left of it a subjob is three calls to the API server, and four where it has a claim.
+// TestWhatASubjobCalls: from its start until nothing is left of it a subjob is three calls to the API server, and four where it has a
+// claim.
 func TestWhatASubjobCalls(t *testing.T) {
 	for by, want := range map[By]float64{Extended: 3, DRA: 4} {
 		t.Run(string(by), func(t *testing.T) {

@@ -62,7 +62,8 @@ func newReplay(t testing.TB, p *plane.Plane, by By, machines int, trace []HostJo
 	if by == DRA {
 		of = r.device.quota
 	}
-	p.Queue(t, plane.Queue{Name: hostQueue, Namespaces: []string{r.hosts}, Quota: map[string]int64{of: int64(machines)}, Cohort: "all", Reclaims: true})
+	p.Queue(t, plane.Queue{Name: hostQueue, Namespaces: []string{r.hosts}, Quota: map[string]int64{of: int64(machines)}, Cohort: "all",
+		Reclaims: true})
 	p.Queue(t, plane.Queue{Name: fillerQueue, Namespaces: []string{r.namespace}, Quota: map[string]int64{of: 0}, Cohort: "all"})
 	r.history = record(t, p.Client())
 	return r
@@ -75,8 +76,10 @@ func (r *replay) job(namespace, name, queue, class string, abreast, completions,
 		Parallelism: &n, Completions: &all, BackoffLimit: &often,
 		// Who is preempted has not failed: else each makes the next Pod of its Job come later.
 		PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{Action: batchv1.PodFailurePolicyActionIgnore,
-			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}}},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plane.Seconds: strconv.Itoa(seconds)}}, Spec: r.spec(class)},
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget,
+				Status: corev1.ConditionTrue}}}}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plane.Seconds: strconv.Itoa(
+			seconds)}}, Spec: r.spec(class)},
 	}}
 	if queue != "" {
 		suspended := true
@@ -97,36 +100,41 @@ func nothing() fillers { return fillers{name: "nothing", start: func(*replay) {}
 // startup is what every filler's Pod takes before its first unit, and unit how long one is.
 const startup, unit = time.Second, time.Second
 
-// lowPriority are Pods of one Job below all others, as many as there are devices, each with so many units, and all of them lost when it is preempted.
+// lowPriority are Pods of one Job below all others, as many as there are devices, each with so many units, and all of them lost when it is
+// preempted.
 func lowPriority(units int) fillers {
-	return fillers{name: fmt.Sprintf("a low-priority Job, Pods of %d s", units), of: filling{startup, unit, int64(units)}, stop: func() {}, start: func(r *replay) {
-		r.create(r.job(r.namespace, "filler", "", leftoverClass, len(r.machines), 1_000_000, units+1))
-	}}
+	return fillers{name: fmt.Sprintf("a low-priority Job, Pods of %d s", units), of: filling{startup, unit, int64(units)}, stop: func() {},
+		start: func(r *replay) {
+			r.create(r.job(r.namespace, "filler", "", leftoverClass, len(r.machines), 1_000_000, units+1))
+		}}
 }
 
-// kueuePreempts are Jobs of one Pod after the other in a queue of Kueue's that borrows what the hosts' leaves, and is preempted when they want it back.
+// kueuePreempts are Jobs of one Pod after the other in a queue of Kueue's that borrows what the hosts' leaves, and is preempted when they
+// want it back.
 func kueuePreempts(units int) fillers {
-	return fillers{name: fmt.Sprintf("Kueue, which preempts, Pods of %d s", units), kueue: true, of: filling{startup, unit, int64(units)}, stop: func() {}, start: func(r *replay) {
-		for i := range r.machines {
-			r.create(r.job(r.namespace, fmt.Sprintf("filler-%d", i), fillerQueue, "", 1, 1_000_000, units+1))
-		}
-	}}
+	return fillers{name: fmt.Sprintf("Kueue, which preempts, Pods of %d s", units), kueue: true, of: filling{startup, unit, int64(units)},
+		stop: func() {}, start: func(r *replay) {
+			for i := range r.machines {
+				r.create(r.job(r.namespace, fmt.Sprintf("filler-%d", i), fillerQueue, "", 1, 1_000_000, units+1))
+			}
+		}}
 }
 
 // ours is Sluice.
 func ours(r *replay, notice, reaction time.Duration) fillers {
 	s := r.startSluice(notice, unit, reaction)
 	s.crowd.startup = startup
-	return fillers{name: "Sluice", of: filling{startup: startup, unit: unit}, start: func(*replay) { s.submit(10, 1_000_000_000, unit, startup) }, stop: func() {
-		s.crowd.close()
-		plane.Eventually(r.t, "all subjobs have given back", func() (bool, string) {
-			n := s.crowd.running()
-			return n == 0, fmt.Sprint(n)
-		})
-		plane.Eventually(r.t, "what Pods said is what counts for their jobs", func() (bool, string) {
-			return r.committed()
-		})
-	}}
+	return fillers{name: "Sluice", of: filling{startup: startup, unit: unit},
+		start: func(*replay) { s.submit(10, 1_000_000_000, unit, startup) }, stop: func() {
+			s.crowd.close()
+			plane.Eventually(r.t, "all subjobs have given back", func() (bool, string) {
+				n := s.crowd.running()
+				return n == 0, fmt.Sprint(n)
+			})
+			plane.Eventually(r.t, "what Pods said is what counts for their jobs", func() (bool, string) {
+				return r.committed()
+			})
+		}}
 }
 
 // committed says whether the jobs' committed units are as many as their Pods have said, each counted once.
@@ -209,7 +217,8 @@ func (r *replay) run(f fillers) Replayed {
 	})
 	hosts := r.history.of(func(ns string) bool { return ns == r.hosts })
 	gaps := gapsOf(r.machines, hosts, r.window)
-	out := Replayed{By: r.by, Beside: f.name, Machines: len(r.machines), Gaps: usable(gaps, startup), Count: len(gaps), Waits: r.waits(hosts), Load: r.load / float64(max(1, samples))}
+	out := Replayed{By: r.by, Beside: f.name, Machines: len(r.machines), Gaps: usable(gaps, startup), Count: len(gaps),
+		Waits: r.waits(hosts), Load: r.load / float64(max(1, samples))}
 	for _, l := range hosts {
 		if l.machine != "" {
 			out.Held += r.window.in(l.bound, orNow(l.over))
@@ -217,7 +226,9 @@ func (r *replay) run(f fillers) Replayed {
 	}
 	mine := r.history.of(func(ns string) bool { return ns == r.namespace })
 	out.made = f.of.leftover(mine, r.window)
-	r.t.Logf("%s beside %s: %s useful of %s (%.3f) in %d gaps; hosts held %s, load %.1f; %d Pods ended unseen; where the rest went: %s", r.by, f.name, out.Useful, out.Gaps, float64(out.Useful)/float64(out.Gaps), len(gaps), out.Held, out.Load, r.history.unseen, spentOn(gaps, mine, f.of))
+	r.t.Logf("%s beside %s: %s useful of %s (%.3f) in %d gaps; hosts held %s, load %.1f; %d Pods ended unseen; where the rest went: %s",
+		r.by, f.name, out.Useful, out.Gaps, float64(out.Useful)/float64(out.Gaps), len(gaps), out.Held, out.Load, r.history.unseen,
+		spentOn(gaps, mine, f.of))
 	return out
 }
 
@@ -307,8 +318,10 @@ func spentOn(gaps []gap, fillers []life, f filling) string {
 			last += w.in(at, g.to)
 		}
 	}
-	return fmt.Sprintf("until the first Pod was bound %s, between Pods %s, from bound to running %s, starting up %s, units begun and not kept %s, behind the last Pod %s, in %d gaps without any %s",
-		first.Round(time.Second), between.Round(time.Second), binding.Round(time.Second), starting.Round(time.Second), rest.Round(time.Second), last.Round(time.Second), n, never.Round(time.Second))
+	return fmt.Sprintf("until the first Pod was bound %s, between Pods %s, from bound to running %s, starting up %s, units begun and "+
+		"not kept %s, behind the last Pod %s, in %d gaps without any %s",
+		first.Round(time.Second), between.Round(time.Second), binding.Round(time.Second), starting.Round(time.Second),
+		rest.Round(time.Second), last.Round(time.Second), n, never.Round(time.Second))
 }
 
 // TestReplay plays a small trace beside Sluice: every Pod of the hosts starts, and no unit is done twice.
@@ -316,8 +329,10 @@ func TestReplay(t *testing.T) {
 	for _, by := range []By{DRA, Extended} {
 		t.Run(string(by), func(t *testing.T) {
 			const machines, ramp, measured, tail = 10, 6 * time.Second, 20 * time.Second, 2 * time.Second
-			trace, of := hostTrace(t, Playing{Devices: machines, Speedup: 240, For: ramp + measured + tail, Load: .6, Longest: 8 * time.Hour, Widest: 4})
-			p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok, plane.Kueue), plane.Leaves(cluster.LabelOperator))
+			trace, of := hostTrace(t, Playing{Devices: machines, Speedup: 240, For: ramp + measured + tail, Load: .6,
+				Longest: 8 * time.Hour, Widest: 4})
+			p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok, plane.Kueue),
+				plane.Leaves(cluster.LabelOperator))
 			r := newReplay(t, p, by, machines, trace, ramp, measured, tail)
 			got := r.run(ours(r, 5*time.Second, 200*time.Millisecond))
 			t.Logf("%d jobs %s", len(trace), of)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestScaleFigures measures an operator at the size of a large cluster and writes docs/kubernetes.md: make kube-bench. SLUICE_KUBE_MACHINES and SLUICE_KUBE_JOBS make
-// it smaller; then nothing is written.
+// TestScaleFigures measures an operator at the size of a large cluster and writes docs/kubernetes.md: make kube-bench.
+// SLUICE_KUBE_MACHINES and SLUICE_KUBE_JOBS make it smaller; then nothing is written.
 func TestScaleFigures(t *testing.T) {
 	if os.Getenv(operatorDir) != "" {
 		serveOperator(t)
@@ -34,7 +34,8 @@ func TestScaleFigures(t *testing.T) {
 	}
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 	decisions := fmt.Sprintf("%s, %s, %s", m.Steps["gate"], m.Steps["zone"], m.Steps["node"])
-	text := fmt.Sprintf(`%d machines with %d slices of an extended resource, %d Jobs of one long subjob each, the operator a process of its own. What binds and runs its Pods is simulated; etcd, the API
+	text := fmt.Sprintf(
+		`%d machines with %d slices of an extended resource, %d Jobs of one long subjob each, the operator a process of its own. What binds and runs its Pods is simulated; etcd, the API
 server, the simulated kubelets and the operator share %d cores. Its collector is told of a limit of 1 GiB, as in a container of the chart; killed with SIGKILL it
 comes back under the identity of its Pod, as a container does that is started anew, and has its lease at once.
 
@@ -50,7 +51,8 @@ comes back under the identity of its Pod, as a container does that is started an
 | resident at most after that | %.0f MiB |
 
 Every Pod was the same after the restart, and none was made anew.
-`, m.Machines, pieces*m.Machines, m.Jobs, runtime.NumCPU(), seconds(m.Open), seconds(m.Submitted), seconds(m.Filled), m.Peak, decisions, seconds(m.Reopen), seconds(m.Again), m.After)
+`, m.Machines, pieces*m.Machines, m.Jobs, runtime.NumCPU(), seconds(m.Open), seconds(m.Submitted), seconds(m.Filled), m.Peak, decisions,
+		seconds(m.Reopen), seconds(m.Again), m.After)
 	t.Log("\n" + text)
 	if page != "" {
 		if err := write(page, "scale", text); err != nil {

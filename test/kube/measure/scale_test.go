@@ -42,7 +42,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// TestARestartFindsEveryPod: an operator that is killed with thousands of subjobs running comes back, finds all of them, and starts none anew.
+// TestARestartFindsEveryPod: an operator that is killed with thousands of subjobs running comes back, finds all of them, and starts none
+// anew.
 func TestARestartFindsEveryPod(t *testing.T) {
 	if os.Getenv(operatorDir) != "" {
 		serveOperator(t)
@@ -57,7 +58,8 @@ type Scale struct{ Machines, Jobs int }
 // Scaled is what an operator takes at a size.
 type Scaled struct {
 	Scale
-	// Open is from the process's start until it is ready, with nothing running; Reopen with all subjobs running; Again until it counts all of them as running.
+	// Open is from the process's start until it is ready, with nothing running; Reopen with all subjobs running; Again until it counts all
+	// of them as running.
 	Open, Reopen, Again time.Duration
 	// Submitted is how long it took until all jobs were accepted, Filled until all their subjobs ran.
 	Submitted, Filled time.Duration
@@ -67,7 +69,8 @@ type Scaled struct {
 	Peak, After float64
 }
 
-// measureScale measures an operator in a process of its own. The machines' kubelets also bind, in the scheduler's place, so that what is measured is not that.
+// measureScale measures an operator in a process of its own. The machines' kubelets also bind, in the scheduler's place, so that what is
+// measured is not that.
 func measureScale(t *testing.T, size Scale) (m Scaled) {
 	m.Scale = size
 	p := plane.Start(t)
@@ -151,7 +154,8 @@ func install(t testing.TB, p *plane.Plane, pool string) {
 		}
 	}
 	leftover(t, p)
-	if out, err := p.KubectlWith("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: all}\nspec:\n  "+pool+"\n", "apply", "-f", "-"); err != nil {
+	if out, err := p.KubectlWith("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: all}\nspec:\n  "+pool+"\n", "apply",
+		"-f", "-"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -195,14 +199,17 @@ func nodes(t *testing.T, p *plane.Plane, n int) []string {
 	t.Helper()
 	names := make([]string, n)
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"), corev1.ResourcePods: resource.MustParse("110"), mig: *resource.NewQuantity(pieces, resource.DecimalSI),
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
+		corev1.ResourcePods: resource.MustParse("110"), mig: *resource.NewQuantity(pieces, resource.DecimalSI),
 	}
 	client := p.Client().CoreV1().Nodes()
 	err := all(n, func(i int) error {
 		names[i] = fmt.Sprintf("worker-%05d", i)
 		node, err := client.Create(context.Background(), &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: names[i], Labels: map[string]string{"kubernetes.io/hostname": names[i], "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}},
-			Status:     corev1.NodeStatus{Allocatable: room, Capacity: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Ready"}}},
+			ObjectMeta: metav1.ObjectMeta{Name: names[i], Labels: map[string]string{"kubernetes.io/hostname": names[i],
+				"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}},
+			Status: corev1.NodeStatus{Allocatable: room, Capacity: room,
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Ready"}}},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			return err
@@ -222,10 +229,12 @@ func nodes(t *testing.T, p *plane.Plane, n int) []string {
 // submitAll makes jobs of one long subjob each, as kubectl would.
 func submitAll(t *testing.T, p *plane.Plane, namespace string, n int) {
 	t.Helper()
-	client := dynamic.NewForConfigOrDie(p.Config()).Resource(schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "jobs"}).Namespace(namespace)
+	client := dynamic.NewForConfigOrDie(p.Config()).Resource(schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version,
+		Resource: "jobs"}).Namespace(namespace)
 	err := all(n, func(i int) error {
 		_, err := client.Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": cluster.Group + "/" + cluster.Version, "kind": "Job", "metadata": map[string]any{"name": fmt.Sprintf("job-%05d", i)},
+			"apiVersion": cluster.Group + "/" + cluster.Version, "kind": "Job",
+			"metadata": map[string]any{"name": fmt.Sprintf("job-%05d", i)},
 			"spec": map[string]any{
 				"items":  map[string]any{"total": int64(1_000_000), "perItem": "1s", "parallelism": int64(1)},
 				"memory": "8Gi", "image": "example.com/train:1", "command": []any{"train", "--part", strconv.Itoa(i)},
@@ -276,8 +285,10 @@ type process struct {
 
 func startOperator(t *testing.T, p *plane.Plane, dir, namespace string) *process {
 	t.Helper()
-	o := &process{cmd: exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"), said: &bytes.Buffer{}, ended: make(chan struct{})} //nolint:gosec // this very program
-	o.cmd.Env = append(os.Environ(), operatorDir+"="+dir, operatorCluster+"="+p.Kubeconfig(), operatorNamespace+"="+namespace, operatorName+"="+nameOfOperator(), "GOMEMLIMIT="+memoryLimit)
+	o := &process{cmd: exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$"), said: &bytes.Buffer{},
+		ended: make(chan struct{})} //nolint:gosec // this very program
+	o.cmd.Env = append(os.Environ(), operatorDir+"="+dir, operatorCluster+"="+p.Kubeconfig(), operatorNamespace+"="+namespace, operatorName+
+		"="+nameOfOperator(), "GOMEMLIMIT="+memoryLimit)
 	o.cmd.Stderr = o.said
 	o.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := o.cmd.StdoutPipe()
@@ -328,7 +339,8 @@ var jobsIn = regexp.MustCompile(`(?m)^sluice_jobs\{state="([A-Z]+)"\} (\S+)$`)
 
 var stepsIn = regexp.MustCompile(`(?m)^sluice_step_seconds_bucket\{actor="([a-z]+)",le="(\S+)"\} (\d+)$`)
 
-// steps is how long decisions took, by actor: the upper bound of the bucket in which a quantile of them lies. Actors that took none are left out.
+// steps is how long decisions took, by actor: the upper bound of the bucket in which a quantile of them lies. Actors that took none are
+// left out.
 func (o *process) steps(t *testing.T, q float64) map[string]time.Duration {
 	t.Helper()
 	type bucket struct {
@@ -417,8 +429,10 @@ func serveOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := operator.Options{
-		Cluster: operator.Client(c), Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace), DataDir: filepath.Join(dir, "data"), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
-		Policy: policies.Default(), Horizon: 4 * time.Hour, Version: "test", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Cluster: operator.Client(c), Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace),
+		DataDir: filepath.Join(dir, "data"), Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
+		Policy: policies.Default(), Horizon: 4 * time.Hour, Version: "test",
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	o.Ready = func(_, health string) { fmt.Println("ready", health) }
 	o.Parts = operator.Kinds{Store: storetest.Lend(t, under), ShimImage: "example.com/sluice:1"}.Parts(&o)

@@ -36,7 +36,8 @@ type sluice struct {
 	wire  *plane.Wire
 }
 
-// startSluice starts an operator that offers all devices of the world and gives back with notice, with programs that take so long for a unit and react so fast.
+// startSluice starts an operator that offers all devices of the world and gives back with notice, with programs that take so long for a
+// unit and react so fast.
 func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 	t := w.t
 	t.Helper()
@@ -56,21 +57,26 @@ func (w *world) startSluice(notice, perUnit, reaction time.Duration) *sluice {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	o := operator.Options{
-		Cluster: cfg, Name: nameOfOperator(), Namespace: w.namespace, DataDir: t.TempDir(), NewJournal: true, Identity: "measure", Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
+		Cluster: cfg, Name: nameOfOperator(), Namespace: w.namespace, DataDir: t.TempDir(), NewJournal: true, Identity: "measure",
+		Listen: "127.0.0.1:0", Health: "127.0.0.1:0",
 		Policy: policies.Default(), Horizon: time.Hour, Log: log, Version: "test",
 	}
 	ready := make(chan struct{}, 8)
 	o.Ready = func(string, string) { ready <- struct{}{} }
 	o.Parts = func(ctx context.Context, journal operator.Journal, offered []config.SlicePool) (operator.Parts, error) {
 		client, dynamics := kubernetes.NewForConfigOrDie(cfg), dynamic.NewForConfigOrDie(cfg)
-		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Pools: []inventories.Pool{pool}, Log: log})
+		inv, err := inventories.Open(ctx, inventories.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name,
+			Pools: []inventories.Pool{pool}, Log: log})
 		if err != nil {
 			return operator.Parts{}, err
 		}
-		return operator.Parts{Inventory: inv, Offer: func([]config.SlicePool) error { return nil }, Executor: func(e host.Env) (executor.Executor, host.Files, error) {
-			x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal.Name, Key: journal.Key, Made: journal.Made, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver, Slice: e.Slice, Log: log})
-			return x, nil, err
-		}}, nil
+		return operator.Parts{Inventory: inv, Offer: func([]config.SlicePool) error { return nil },
+			Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+				x, err := executors.Open(executors.Options{Client: client, Store: lent, Operator: o.Name, Journal: journal.Name,
+					Key: journal.Key, Made: journal.Made, ShimImage: "example.com/sluice:1", Namespace: w.namespace, Deliver: e.Deliver,
+					Slice: e.Slice, Log: log})
+				return x, nil, err
+			}}, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -77,13 +77,15 @@ func usable(gaps []gap, cost time.Duration) (sum time.Duration) {
 // filling is what fillers are: each does its units one after the other, each so long, once it has started up.
 type filling struct {
 	startup, unit time.Duration
-	// whole is how many units a Pod of a Job has, which keeps all of them or none; 0: they are subjobs, whose messages say how many are done.
+	// whole is how many units a Pod of a Job has, which keeps all of them or none; 0: they are subjobs, whose messages say how many are
+	// done.
 	whole int64
 }
 
 // made is what came of the fillers' time within a window.
 type made struct {
-	// Useful is the time of units that are kept, each once; Twice what was done again, and Lost what was done and is not kept, both thrown away.
+	// Useful is the time of units that are kept, each once; Twice what was done again, and Lost what was done and is not kept, both thrown
+	// away.
 	Useful, Twice, Lost time.Duration
 	// Starting is what Pods took for starting up, Pods how many ran.
 	Starting time.Duration
@@ -162,11 +164,13 @@ func TestWhatIsKeptCountsOnce(t *testing.T) {
 		{job: "k", runs: at(50), over: at(53), from: 20, to: 20}, // nothing
 		{job: "k", made: at(50)},
 	}, w)
-	if want := (made{Useful: 14 * time.Second, Twice: 2 * time.Second, Lost: 3 * time.Second, Starting: 4 * time.Second, Pods: 4}); got != want {
+	if want := (made{Useful: 14 * time.Second, Twice: 2 * time.Second, Lost: 3 * time.Second, Starting: 4 * time.Second,
+		Pods: 4}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	wholes := filling{startup: time.Second, unit: time.Second, whole: 9}
-	got = wholes.leftover([]life{{runs: at(10), over: at(20), succeeded: true}, {runs: at(30), over: at(39)}, {runs: at(99), over: time.Time{}}}, w)
+	got = wholes.leftover([]life{{runs: at(10), over: at(20), succeeded: true}, {runs: at(30), over: at(39)},
+		{runs: at(99), over: time.Time{}}}, w)
 	if want := (made{Useful: 9 * time.Second, Lost: 8 * time.Second, Starting: 3 * time.Second, Pods: 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// TestLowPriorityJobsAsFillers: without Sluice, what fills the hosts' gaps with low priority gives way where devices are extended resources, and blocks the hosts
-// under DRA until it ends by itself.
+// TestLowPriorityJobsAsFillers: without Sluice, what fills the hosts' gaps with low priority gives way where devices are extended
+// resources, and blocks the hosts under DRA until it ends by itself.
 func TestLowPriorityJobsAsFillers(t *testing.T) {
 	load := Load{Machines: 3, Pods: 8, Every: 250 * time.Millisecond, Runs: 2, Seed: 1}
 	for _, by := range []By{DRA, Extended} {
@@ -32,7 +32,8 @@ func TestLowPriorityJobsAsFillers(t *testing.T) {
 			beside := w.hosts(patience)
 			t.Logf("beside low-priority Jobs: %v, %d never", beside.Started, beside.Never)
 			if by == DRA && len(beside.Started) != 0 {
-				t.Errorf("%d hosts' Pods started under DRA beside low-priority Jobs: somebody preempts for devices now", len(beside.Started))
+				t.Errorf("%d hosts' Pods started under DRA beside low-priority Jobs: somebody preempts for devices now",
+					len(beside.Started))
 			}
 			if by == Extended && beside.Never != 0 {
 				t.Errorf("%d hosts' Pods did not start beside low-priority Jobs", beside.Never)
@@ -41,7 +42,8 @@ func TestLowPriorityJobsAsFillers(t *testing.T) {
 	}
 }
 
-// TestSluiceAsFiller: with all devices taken by subjobs every one of the hosts' Pods starts, under DRA as well, and none waits for a subjob to end by itself: those run for hours.
+// TestSluiceAsFiller: with all devices taken by subjobs every one of the hosts' Pods starts, under DRA as well, and none waits for a
+// subjob to end by itself: those run for hours.
 func TestSluiceAsFiller(t *testing.T) {
 	load := Load{Machines: 3, Pods: 8, Every: 250 * time.Millisecond, Runs: 2, Seed: 1}
 	for _, by := range []By{DRA, Extended} {
@@ -59,8 +61,8 @@ func TestSluiceAsFiller(t *testing.T) {
 	}
 }
 
-// TestProgramsThatDoNotCare: subjobs whose programs give nothing back when they are told are ended when their notice is over, and no host's Pod waits for longer than
-// that and what the scheduler takes.
+// TestProgramsThatDoNotCare: subjobs whose programs give nothing back when they are told are ended when their notice is over, and no
+// host's Pod waits for longer than that and what the scheduler takes.
 func TestProgramsThatDoNotCare(t *testing.T) {
 	load := Load{Machines: 1, Pods: 3, Every: 250 * time.Millisecond, Runs: 2, Seed: 1}
 	p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))

@@ -24,13 +24,15 @@ type Row struct {
 // table is the rows as Markdown.
 func table(rows []Row) string {
 	var b strings.Builder
-	b.WriteString("| devices are asked for by | the gaps are filled by | hosts' Pods | p50 to start | p99 | longest | not started |\n|---|---|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| devices are asked for by | the gaps are filled by | hosts' Pods | p50 to start | p99 | longest | not started " +
+		"|\n|---|---|---:|---:|---:|---:|---:|\n")
 	for _, r := range rows {
 		never := "0"
 		if r.Waits.Never > 0 {
 			never = fmt.Sprintf("%d after %s", r.Waits.Never, r.Patience)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s |\n", r.By, r.Beside, len(r.Waits.Started)+r.Waits.Never, cell(r.Waits, .5), cell(r.Waits, .99), cell(r.Waits, 1), never)
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s |\n", r.By, r.Beside, len(r.Waits.Started)+r.Waits.Never, cell(r.Waits, .5),
+			cell(r.Waits, .99), cell(r.Waits, 1), never)
 	}
 	return b.String()
 }
@@ -61,7 +63,8 @@ func write(path, name, text string) error {
 	begin := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "<!-- "+name+": written") })
 	end := slices.IndexFunc(lines, func(l string) bool { return l == "<!-- "+name+": end -->\n" })
 	if begin < 0 || end < begin {
-		return errkind.Errorf(errkind.Invalid, "%s has no marks <!-- %s: written ... --> and <!-- %s: end -->: put them where its figures belong", path, name, name)
+		return errkind.Errorf(errkind.Invalid, "%s has no marks <!-- %s: written ... --> and <!-- %s: end -->: put them where its "+
+			"figures belong", path, name, name)
 	}
 	out := slices.Concat(lines[:begin+1], []string{"\n", strings.TrimSpace(text), "\n\n"}, lines[end:])
 	return os.WriteFile(path, []byte(strings.Join(out, "")), 0o644) //nolint:gosec // a page

@@ -42,8 +42,8 @@ func Assets() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// demand returns the folder with the programs if all that are named are there. Where one is not, the test is skipped with the reason, and fails if SLUICE_KUBE is
-// require: what `make kube` runs has them. With SLUICE_KUBE=none (`make test-tags`) nothing is started.
+// demand returns the folder with the programs if all that are named are there. Where one is not, the test is skipped with the reason, and
+// fails if SLUICE_KUBE is require: what `make kube` runs has them. With SLUICE_KUBE=none (`make test-tags`) nothing is started.
 func demand(t testing.TB, names ...string) string {
 	t.Helper()
 	if os.Getenv("SLUICE_KUBE") == "none" {

@@ -25,7 +25,8 @@ build)
 esac
 `
 
-// TestAKilledBuildLeavesNoHalfProgram: what was built before stays, what was being built is not there, and the next build makes what is missing and no more.
+// TestAKilledBuildLeavesNoHalfProgram: what was built before stays, what was being built is not there, and the next build makes what is
+// missing and no more.
 func TestAKilledBuildLeavesNoHalfProgram(t *testing.T) {
 	clone, err := Root()
 	if err != nil {
@@ -50,7 +51,8 @@ func TestAKilledBuildLeavesNoHalfProgram(t *testing.T) {
 	parts := ""
 	run := func(breaks string, words ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(clone, "tools", "kube", "assets.sh"), words...)
-		cmd.Env = append(os.Environ(), "GO="+gotool, "SLUICE_KUBE_ASSETS="+assets, "BUILT="+built, "KUEUE="+kueue, "BREAK="+breaks, "SLUICE_KUBE_PARTS="+parts)
+		cmd.Env = append(os.Environ(), "GO="+gotool, "SLUICE_KUBE_ASSETS="+assets, "BUILT="+built, "KUEUE="+kueue, "BREAK="+breaks,
+			"SLUICE_KUBE_PARTS="+parts)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}

@@ -23,7 +23,8 @@ const (
 	GPUClass = "gpu.nvidia.com"
 )
 
-// profile is a way to cut a GPU of 80 GiB: its name, GiB, and each place as the first and the last of 8 memory slices, which no two devices in use may share.
+// profile is a way to cut a GPU of 80 GiB: its name, GiB, and each place as the first and the last of 8 memory slices, which no two
+// devices in use may share.
 type profile struct {
 	name   string
 	gib    int64
@@ -36,8 +37,8 @@ var profiles = []profile{ //nolint:gochecknoglobals // read-only by use
 	{"7g.80gb", 80, [][2]int{{0, 7}}},
 }
 
-// GPUs publishes n GPUs of a machine in a pool of its name: each whole (gpu-0), and as partitionable devices (gpu-0-mig-1g10gb-3: at memory slice 3) that share its
-// counters. It goes with the test.
+// GPUs publishes n GPUs of a machine in a pool of its name: each whole (gpu-0), and as partitionable devices (gpu-0-mig-1g10gb-3: at
+// memory slice 3) that share its counters. It goes with the test.
 func (p *Plane) GPUs(t testing.TB, machine string, n int) {
 	t.Helper()
 	ctx := context.Background()
@@ -62,7 +63,8 @@ func (p *Plane) GPUs(t testing.TB, machine string, n int) {
 	}
 	publish("counters", func(s *resourcev1.ResourceSliceSpec) { s.SharedCounters = counters })
 	for i := 0; i*most < len(devices); i++ {
-		publish(fmt.Sprintf("devices-%d", i), func(s *resourcev1.ResourceSliceSpec) { s.Devices = devices[i*most : min(len(devices), (i+1)*most)] })
+		publish(fmt.Sprintf("devices-%d", i),
+			func(s *resourcev1.ResourceSliceSpec) { s.Devices = devices[i*most : min(len(devices), (i+1)*most)] })
 	}
 }
 
@@ -84,14 +86,16 @@ func partitions(machine string, gpu int) (resourcev1.CounterSet, []resourcev1.De
 		set.Counters[fmt.Sprintf("memory-slice-%d", i)] = resourcev1.Counter{Value: one}
 	}
 	devices := []resourcev1.Device{{
-		Name:             name,
-		Attributes:       map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": text("gpu"), "uuid": text(uuid), "productName": text("NVIDIA H100 80GB HBM3")},
+		Name: name,
+		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": text("gpu"), "uuid": text(uuid),
+			"productName": text("NVIDIA H100 80GB HBM3")},
 		Capacity:         map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("80Gi")}},
 		ConsumesCounters: uses(0, 7),
 	}}
 	for _, f := range profiles {
 		for _, place := range f.places {
-			capacity := map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: *resource.NewQuantity(f.gib<<30, resource.BinarySI)}}
+			capacity := map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: *resource.NewQuantity(f.gib<<30,
+				resource.BinarySI)}}
 			for i := place[0]; i <= place[1]; i++ {
 				capacity[resourcev1.QualifiedName(fmt.Sprintf("memorySlice%d", i))] = resourcev1.DeviceCapacity{Value: one}
 			}
@@ -107,13 +111,15 @@ func partitions(machine string, gpu int) (resourcev1.CounterSet, []resourcev1.De
 	return set, devices
 }
 
-// Classes makes the device classes of GPUs, MIGClass, MIG1Class and GPUClass; where they are there already it leaves them. They stay: classes are the cluster's.
+// Classes makes the device classes of GPUs, MIGClass, MIG1Class and GPUClass; where they are there already it leaves them. They stay:
+// classes are the cluster's.
 func (p *Plane) Classes(t testing.TB) {
 	t.Helper()
 	has := func(key, value string) string {
 		return fmt.Sprintf(` && %q in device.attributes[%q] && device.attributes[%[2]q].%[1]s == %[3]q`, key, Driver, value)
 	}
-	for class, is := range map[string]string{MIGClass: has("type", "mig"), GPUClass: has("type", "gpu"), MIG1Class: has("profile", "1g.10gb")} {
+	for class, is := range map[string]string{MIGClass: has("type", "mig"), GPUClass: has("type", "gpu"),
+		MIG1Class: has("profile", "1g.10gb")} {
 		_, err := p.Client().ResourceV1().DeviceClasses().Create(context.Background(), &resourcev1.DeviceClass{
 			ObjectMeta: metav1.ObjectMeta{Name: class},
 			Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Annotations that say how a Pod on a machine of kwok goes on: seconds after its start at which it ends (whole ones; without it it runs until it is told to end),
-// its exit code and its termination message.
+// Annotations that say how a Pod on a machine of kwok goes on: seconds after its start at which it ends (whole ones; without it it runs
+// until it is told to end), its exit code and its termination message.
 const (
 	Seconds = "plane.test/seconds"
 	Exit    = "plane.test/exit"
@@ -40,7 +40,8 @@ func Eventually(t testing.TB, what string, is func() (bool, string)) {
 	}
 }
 
-// Namespace makes a namespace that goes with the test, with labels (pairs of key and value). Where the plane has Controllers it waits for the account that Pods there have.
+// Namespace makes a namespace that goes with the test, with labels (pairs of key and value). Where the plane has Controllers it waits for
+// the account that Pods there have.
 func (p *Plane) Namespace(t testing.TB, labels ...string) string {
 	t.Helper()
 	ctx := context.Background()
@@ -52,7 +53,8 @@ func (p *Plane) Namespace(t testing.TB, labels ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.Client().CoreV1().Namespaces().Delete(ctx, made.Name, metav1.DeleteOptions{}) }) // the plane may be stopped, or ends anyway
+	// the plane may be stopped, or ends anyway
+	t.Cleanup(func() { _ = p.Client().CoreV1().Namespaces().Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 	if p.has(Controllers) {
 		Eventually(t, "the account of namespace "+made.Name, func() (bool, string) {
 			_, err := p.Client().CoreV1().ServiceAccounts(made.Name).Get(ctx, "default", metav1.GetOptions{})
@@ -62,8 +64,8 @@ func (p *Plane) Namespace(t testing.TB, labels ...string) string {
 	return made.Name
 }
 
-// Machine makes a machine of kwok with 64 CPUs, 512 GiB, room for 110 Pods and extended resources, such as {"nvidia.com/mig-1g.10gb": 7}, and returns once Pods
-// can be bound to it. It goes with the test.
+// Machine makes a machine of kwok with 64 CPUs, 512 GiB, room for 110 Pods and extended resources, such as {"nvidia.com/mig-1g.10gb": 7},
+// and returns once Pods can be bound to it. It goes with the test.
 func (p *Plane) Machine(t testing.TB, name string, resources map[string]int64) {
 	t.Helper()
 	p.Machines(t, []string{name}, resources)
@@ -74,7 +76,8 @@ func (p *Plane) Machines(t testing.TB, names []string, resources map[string]int6
 	t.Helper()
 	ctx := context.Background()
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"), corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
+		corev1.ResourcePods:             resource.MustParse("110"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
 	}
 	for name, n := range resources {
@@ -83,8 +86,9 @@ func (p *Plane) Machines(t testing.TB, names []string, resources map[string]int6
 	nodes := p.Client().CoreV1().Nodes()
 	for _, name := range names {
 		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"type": "kwok", "kubernetes.io/hostname": name}, Annotations: map[string]string{"node.alpha.kubernetes.io/ttl": "0"}},
-			Status:     corev1.NodeStatus{Allocatable: room, Capacity: room},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"type": "kwok", "kubernetes.io/hostname": name},
+				Annotations: map[string]string{"node.alpha.kubernetes.io/ttl": "0"}},
+			Status: corev1.NodeStatus{Allocatable: room, Capacity: room},
 		}
 		if _, err := nodes.Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

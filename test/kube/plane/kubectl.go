@@ -46,7 +46,8 @@ func (p *Plane) Kubectl(args ...string) (string, error) { return p.KubectlWith("
 
 // KubectlWith is Kubectl with a text on its standard input, as in KubectlWith(yaml, "apply", "-f", "-").
 func (p *Plane) KubectlWith(stdin string, args ...string) (string, error) {
-	cmd := exec.Command(filepath.Join(p.assets, string(kubectl)), append([]string{"--kubeconfig=" + p.Kubeconfig(), "--cache-dir=" + filepath.Join(p.dir, "kubectl.cache")}, args...)...)
+	cmd := exec.Command(filepath.Join(p.assets, string(kubectl)),
+		append([]string{"--kubeconfig=" + p.Kubeconfig(), "--cache-dir=" + filepath.Join(p.dir, "kubectl.cache")}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -57,7 +58,9 @@ func (p *Plane) KubectlWith(stdin string, args ...string) (string, error) {
 }
 
 // unchecked asks the parts that sign their own certificate for their health.
-var unchecked = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gochecknoglobals // it has nothing but its settings
+//
+//nolint:gochecknoglobals // it has nothing but its settings
+var unchecked = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 func okInsecure(ctx context.Context, url string) error { return okWith(ctx, unchecked, url) }
 

@@ -23,8 +23,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Kueue is installed as its own manifests install it, with its own certificates: a Secret that it fills, which is put into its folder as a kubelet mounts it, and
-// which it gives to its webhooks. It runs beside the plane and not in it, so that its Service is a name for this machine.
+// Kueue is installed as its own manifests install it, with its own certificates: a Secret that it fills, which is put into its folder as a
+// kubelet mounts it, and which it gives to its webhooks. It runs beside the plane and not in it, so that its Service is a name for this
+// machine.
 
 // The names that Kueue's manifests give.
 const (
@@ -44,7 +45,8 @@ const kueueWebhooks = "kueue-webhooks"
 
 // configureKueue writes Kueue's configuration.
 func (p *Plane) configureKueue() error {
-	text := strings.NewReplacer("HEALTH", p.at(string(Kueue)), "PORT", port(p.at(kueueWebhooks)), "CERTIFICATES", p.kueueCertificates()).Replace(kueueConfiguration)
+	text := strings.NewReplacer("HEALTH", p.at(string(Kueue)), "PORT", port(p.at(kueueWebhooks)), "CERTIFICATES",
+		p.kueueCertificates()).Replace(kueueConfiguration)
 	return os.WriteFile(filepath.Join(p.dir, "kueue.yaml"), []byte(text), 0o600)
 }
 
@@ -72,7 +74,8 @@ func (p *Plane) installKueue(ctx context.Context) error {
 	service := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
 	service.Name = kueueService
 	if err = errors.Join(
-		made(client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kueueNamespace}}, metav1.CreateOptions{})),
+		made(client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kueueNamespace}},
+			metav1.CreateOptions{})),
 		made(client.CoreV1().Secrets(kueueNamespace).Create(ctx, secret, metav1.CreateOptions{})),
 		made(client.CoreV1().Services(kueueNamespace).Create(ctx, service, metav1.CreateOptions{})),
 	); err != nil {
@@ -119,7 +122,8 @@ func documents(text []byte) (all []*unstructured.Unstructured, err error) {
 	}
 }
 
-// asInstalled makes of an object of Kueue's module what its manifests make of it: names with a prefix, a Service that is there, and conversion where versions differ.
+// asInstalled makes of an object of Kueue's module what its manifests make of it: names with a prefix, a Service that is there, and
+// conversion where versions differ.
 func (p *Plane) asInstalled(o *unstructured.Unstructured) (schema.GroupVersionResource, error) {
 	at := map[string]any{"namespace": kueueNamespace, "name": kueueService, "port": int64(number(port(p.at(kueueWebhooks))))}
 	switch o.GetKind() {
@@ -129,7 +133,8 @@ func (p *Plane) asInstalled(o *unstructured.Unstructured) (schema.GroupVersionRe
 		}
 		at["path"] = "/convert"
 		return crds, unstructured.SetNestedField(o.Object, map[string]any{
-			"strategy": "Webhook", "webhook": map[string]any{"clientConfig": map[string]any{"service": at}, "conversionReviewVersions": []any{"v1"}}}, "spec", "conversion")
+			"strategy": "Webhook", "webhook": map[string]any{"clientConfig": map[string]any{"service": at},
+				"conversionReviewVersions": []any{"v1"}}}, "spec", "conversion")
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		o.SetName("kueue-" + o.GetName())
 		hooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
@@ -147,16 +152,22 @@ func (p *Plane) asInstalled(o *unstructured.Unstructured) (schema.GroupVersionRe
 				}
 			}
 		}
-		resource := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: strings.ToLower(o.GetKind()) + "s"}
+		resource := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+			Resource: strings.ToLower(o.GetKind()) + "s"}
 		return resource, unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
 	}
 	return schema.GroupVersionResource{}, fmt.Errorf("unknown kind %q", o.GetKind())
 }
 
 // converted are the definitions whose versions differ in more than their name, as config/components/crd of its module says.
-var converted = map[string]bool{"localqueues": true, "clusterqueues": true, "workloads": true, "cohorts": true, "multikueueclusters": true} //nolint:gochecknoglobals // read-only by use
+//
+//nolint:gochecknoglobals // read-only by use
+var converted = map[string]bool{"localqueues": true, "clusterqueues": true, "workloads": true, "cohorts": true,
+	"multikueueclusters": true}
 
-var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"} //nolint:gochecknoglobals // read-only by use
+//nolint:gochecknoglobals // read-only by use
+var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // mountKueue puts Kueue's Secret into its folder, once Kueue has filled it. The files are there at once, as a kubelet's are.
 func (p *Plane) mountKueue(ctx context.Context) error {

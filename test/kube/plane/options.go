@@ -50,7 +50,8 @@ func With(parts ...Part) Option {
 	}
 }
 
-// Feature turns a feature gate of Kubernetes on or off, in all parts. What DRA's partitionable devices need is on by default in the version that is pinned.
+// Feature turns a feature gate of Kubernetes on or off, in all parts. What DRA's partitionable devices need is on by default in the
+// version that is pinned.
 func Feature(name string, on bool) Option {
 	return func(s *settings) { s.features[name] = on }
 }
@@ -68,13 +69,14 @@ func Leaves(label string) Option {
 // ServiceIP is where Pods look for the API server: the first address of services. Nobody is there unless a test puts somebody there.
 const ServiceIP = "10.96.0.1"
 
-// Egress has the API server reach kubelets through a proxy (HTTP CONNECT) on a socket of this path, as clusters do whose machines lie in a network of their own.
+// Egress has the API server reach kubelets through a proxy (HTTP CONNECT) on a socket of this path, as clusters do whose machines lie in a
+// network of their own.
 func Egress(socket string) Option {
 	return func(s *settings) { s.egress = socket }
 }
 
-// SchedulerQPS is how many calls a second kube-scheduler may make: each Pod that it binds is one. Upstream's default is 50; here it is 5,000, so that a test sees the
-// scheduler and not that limit.
+// SchedulerQPS is how many calls a second kube-scheduler may make: each Pod that it binds is one. Upstream's default is 50; here it is
+// 5,000, so that a test sees the scheduler and not that limit.
 func SchedulerQPS(n int) Option {
 	return func(s *settings) { s.schedulerQPS = n }
 }

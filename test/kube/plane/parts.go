@@ -17,8 +17,8 @@ import (
 //go:embed stages.yaml
 var stages []byte
 
-// address is a loopback address that nobody listens on. It is below the range that the kernel takes clients' ports from: else a client that dials a stopped API
-// server may be given that very port, connect to itself, and keep the port.
+// address is a loopback address that nobody listens on. It is below the range that the kernel takes clients' ports from: else a client
+// that dials a stopped API server may be given that very port, connect to itself, and keep the port.
 func address() (string, error) {
 	for range 200 {
 		a := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(12000)))
@@ -54,14 +54,17 @@ func (p *Plane) arguments(part Part) []string {
 	switch part {
 	case Etcd:
 		client, peer := "http://"+p.at("etcd"), "http://"+p.at("peer")
-		return []string{"--name=plane", "--data-dir=" + in("etcd.data"), "--listen-client-urls=" + client, "--advertise-client-urls=" + client,
-			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=plane=" + peer, "--quota-backend-bytes=4294967296",
+		return []string{"--name=plane", "--data-dir=" + in("etcd.data"), "--listen-client-urls=" + client, "--advertise-client-urls=" +
+			client,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=plane=" + peer,
+			"--quota-backend-bytes=4294967296",
 			"--unsafe-no-fsync"} // a plane does not outlive the machine
 	case APIServer:
 		args := []string{"--etcd-servers=http://" + p.at("etcd"), "--bind-address=127.0.0.1", "--secure-port=" + port(p.at(string(part))),
 			"--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"), "--client-ca-file=" + in("ca.crt"),
 			"--authorization-mode=Node,RBAC", "--service-account-issuer=https://plane", "--service-account-key-file=" + in("accounts.crt"),
-			"--service-account-signing-key-file=" + in("accounts.key"), "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none",
+			"--service-account-signing-key-file=" + in("accounts.key"), "--service-cluster-ip-range=10.96.0.0/16",
+			"--endpoint-reconciler-type=none",
 			"--allow-privileged=true", "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"}
 		if !p.has(Controllers) { // which make the accounts that Pods would have
 			args = append(args, "--disable-admission-plugins=ServiceAccount")
@@ -74,12 +77,15 @@ func (p *Plane) arguments(part Part) []string {
 		}
 		return append(args, p.gates()...)
 	case Controllers:
-		return append(secure("--kubeconfig="+in(string(part)+".kubeconfig"), "--leader-elect=false", "--use-service-account-credentials=true",
-			"--service-account-private-key-file="+in("accounts.key"), "--root-ca-file="+in("ca.crt"), "--kube-api-qps=1000", "--kube-api-burst=2000"), p.gates()...)
+		return append(secure("--kubeconfig="+in(string(part)+".kubeconfig"), "--leader-elect=false",
+			"--use-service-account-credentials=true",
+			"--service-account-private-key-file="+in("accounts.key"), "--root-ca-file="+in("ca.crt"), "--kube-api-qps=1000",
+			"--kube-api-burst=2000"), p.gates()...)
 	case Scheduler:
 		return append(secure("--config="+in("scheduler.yaml")), p.gates()...)
 	case Kwok:
-		return []string{"--kubeconfig=" + in(string(part)+".kubeconfig"), "--config=" + in("stages.yaml"), "--manage-nodes-with-label-selector=type=kwok",
+		return []string{"--kubeconfig=" + in(string(part)+".kubeconfig"), "--config=" + in("stages.yaml"),
+			"--manage-nodes-with-label-selector=type=kwok",
 			"--node-lease-duration-seconds=40", "--server-address=" + p.at(string(part))}
 	case Kueue:
 		return []string{"--kubeconfig=" + in(string(part)+".kubeconfig"), "--config=" + in("kueue.yaml")}
@@ -99,7 +105,8 @@ var users = map[Part][]string{ //nolint:gochecknoglobals // read-only by use
 // prepare chooses addresses and writes what the parts read: certificates, kubeconfigs and configurations.
 func (p *Plane) prepare() error {
 	p.addresses = map[string]string{}
-	for _, name := range []string{"etcd", "peer", string(APIServer), string(Controllers), string(Scheduler), string(Kwok), string(Kueue), kueueWebhooks} {
+	for _, name := range []string{"etcd", "peer", string(APIServer), string(Controllers), string(Scheduler), string(Kwok), string(Kueue),
+		kueueWebhooks} {
 		a, err := address()
 		if err != nil {
 			return err
@@ -146,5 +153,6 @@ func stagesWithout(label string) []byte {
 		return stages
 	}
 	const pods = "    kind: Pod\n  selector:\n    matchExpressions:\n"
-	return []byte(strings.ReplaceAll(string(stages), pods, pods+fmt.Sprintf("    - key: '.metadata.labels[%q]'\n      operator: 'DoesNotExist'\n", label)))
+	return []byte(strings.ReplaceAll(string(stages), pods, pods+fmt.Sprintf("    - key: '.metadata.labels[%q]'\n      operator: "+
+		"'DoesNotExist'\n", label)))
 }

@@ -39,8 +39,8 @@ type Plane struct {
 // OnEnd has f called before the plane ends, while all of it works; keep says whether its logs will be kept.
 func (p *Plane) OnEnd(f func(keep bool)) { p.first = append(p.first, f) }
 
-// Start starts a plane that ends with the test. Without the programs the test is skipped, or fails where SLUICE_KUBE is require. The logs of a test that failed are
-// kept, and it says where.
+// Start starts a plane that ends with the test. Without the programs the test is skipped, or fails where SLUICE_KUBE is require. The logs
+// of a test that failed are kept, and it says where.
 func Start(t testing.TB, options ...Option) *Plane {
 	t.Helper()
 	s := chosen(options)
@@ -63,7 +63,8 @@ func assetsFor(t testing.TB, s settings) string {
 	return demand(t, names...)
 }
 
-// start makes a plane: its folder, and then its parts in order. What has failed leaves no process, and its error has the end of the log of the part that failed.
+// start makes a plane: its folder, and then its parts in order. What has failed leaves no process, and its error has the end of the log of
+// the part that failed.
 func start(assets string, s settings) (_ *Plane, err error) {
 	dir, err := os.MkdirTemp("", "plane-")
 	if err != nil {
@@ -120,7 +121,8 @@ func (p *Plane) has(part Part) bool { return p.parts[part] }
 // Dir has the plane's logs, PART.log each.
 func (p *Plane) Dir() string { return p.dir }
 
-// Config is a client's configuration as an administrator, without limits of rate. To be somebody else, set Impersonate in the copy that it is.
+// Config is a client's configuration as an administrator, without limits of rate. To be somebody else, set Impersonate in the copy that it
+// is.
 func (p *Plane) Config() *rest.Config { return rest.CopyConfig(p.admin) }
 
 // Client is a client with Config.

@@ -19,8 +19,9 @@ import (
 // Process is a running program of a plane, or of what a test has beside one.
 type Process = process
 
-// Launch starts a program in the namespaces of a thread, with its output at the end of a log: on runs there what it is given. It does not end with the test's process
-// by itself, since its parent is out of its sight: whoever made the namespaces sees to it. Its name is for what is said of it.
+// Launch starts a program in the namespaces of a thread, with its output at the end of a log: on runs there what it is given. It does not
+// end with the test's process by itself, since its parent is out of its sight: whoever made the namespaces sees to it. Its name is for
+// what is said of it.
 func Launch(on func(func()), name, log string, env []string, program string, args ...string) (*Process, error) {
 	return launchOn(on, 0, name, log, env, program, args...)
 }
@@ -34,7 +35,8 @@ func (p *process) Ended() bool { return p.ended() }
 // PID is its number.
 func (p *process) PID() int { return p.cmd.Process.Pid }
 
-// starter starts programs on one thread that never ends: the kernel kills what a thread started when that thread ends (Pdeathsig), not only when the process does.
+// starter starts programs on one thread that never ends: the kernel kills what a thread started when that thread ends (Pdeathsig), not
+// only when the process does.
 var starter = sync.OnceValue(func() chan func() { //nolint:gochecknoglobals // one thread for all
 	work := make(chan func())
 	go func() {

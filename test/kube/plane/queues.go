@@ -17,15 +17,16 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Labels by which a Job is Kueue's: its queue, its priority class (see Queue and QueuePriority), and how many seconds it may run once it is admitted.
+// Labels by which a Job is Kueue's: its queue, its priority class (see Queue and QueuePriority), and how many seconds it may run once it
+// is admitted.
 const (
 	QueueLabel    = "kueue.x-k8s.io/queue-name"
 	PriorityLabel = "kueue.x-k8s.io/priority-class"
 	MaxExecution  = "kueue.x-k8s.io/max-exec-time-seconds"
 )
 
-// MIG1Class is a class of the smallest MIG devices alone, which Classes makes. MIG1Quota and GPUQuota are the names by which a Queue counts claims of MIG1Class and of
-// GPUClass: Kueue reads no selectors.
+// MIG1Class is a class of the smallest MIG devices alone, which Classes makes. MIG1Quota and GPUQuota are the names by which a Queue
+// counts claims of MIG1Class and of GPUClass: Kueue reads no selectors.
 const (
 	GPUQuota  = "devices.plane.test/gpu"
 	MIG1Class = "mig-1g.10gb.nvidia.com"
@@ -33,7 +34,10 @@ const (
 )
 
 // Workloads are Kueue's, for a dynamic client.
-var Workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"} //nolint:gochecknoglobals // read-only by use
+//
+//nolint:gochecknoglobals // read-only by use
+var Workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2",
+	Resource: "workloads"}
 
 // Queue is a ClusterQueue of Kueue, and a LocalQueue of its name in each of its namespaces.
 type Queue struct {
@@ -41,8 +45,8 @@ type Queue struct {
 	Namespaces []string
 	// Quota is what is its own of each resource that its Jobs ask for: "nvidia.com/mig-1g.10gb", or MIG1Quota for claims of MIG1Class.
 	Quota map[string]int64
-	// Cohort: it lends what it leaves to other queues of that name, and borrows what they leave. Reclaims: it takes back what is lent, and what of lower priority
-	// it admitted itself, by preemption.
+	// Cohort: it lends what it leaves to other queues of that name, and borrows what they leave. Reclaims: it takes back what is lent, and
+	// what of lower priority it admitted itself, by preemption.
 	Cohort   string
 	Reclaims bool
 }
@@ -74,11 +78,13 @@ spec:
   resourceGroups: [{coveredResources: [%q], flavors: [{name: all, resources: [%s]}]}]%s
 `, q.Name, strings.Join(covered, `", "`), strings.Join(resources, ", "), rest)
 	for _, ns := range q.Namespaces {
-		text += fmt.Sprintf("---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: %s, namespace: %s}\nspec: {clusterQueue: %s}\n", q.Name, ns, q.Name)
+		text += fmt.Sprintf("---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: %s, namespace: %s}\nspec: "+
+			"{clusterQueue: %s}\n", q.Name, ns, q.Name)
 	}
 	p.make(t, text)
 	Eventually(t, "queue "+q.Name+" admits", func() (bool, string) {
-		o, err := dynamic.NewForConfigOrDie(p.admin).Resource(Workloads.GroupVersion().WithResource("clusterqueues")).Get(context.Background(), q.Name, metav1.GetOptions{})
+		o, err := dynamic.NewForConfigOrDie(p.admin).Resource(Workloads.GroupVersion().WithResource("clusterqueues")).Get(
+			context.Background(), q.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
 		}
@@ -95,7 +101,8 @@ spec:
 // QueuePriority makes a WorkloadPriorityClass, for PriorityLabel.
 func (p *Plane) QueuePriority(t testing.TB, name string, value int) {
 	t.Helper()
-	p.make(t, fmt.Sprintf("apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {name: %s}\nvalue: %d\n", name, value))
+	p.make(t, fmt.Sprintf("apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {name: %s}\nvalue: %d\n", name,
+		value))
 }
 
 // make makes objects of Kueue, which go with the test; a flavor stays, since all queues have it.

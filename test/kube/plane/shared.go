@@ -26,8 +26,8 @@ func Run(m *testing.M, options ...Option) (code int) {
 	return code
 }
 
-// Of is the plane of this package's tests, which the first that asks starts. What a test leaves there the next one finds: let each use a Namespace and names of its
-// own. Without the programs the test is skipped, as with Start.
+// Of is the plane of this package's tests, which the first that asks starts. What a test leaves there the next one finds: let each use a
+// Namespace and names of its own. Without the programs the test is skipped, as with Start.
 func Of(t testing.TB) *Plane {
 	t.Helper()
 	shared.mu.Lock()

@@ -52,7 +52,8 @@ func TestAWireIsCut(t *testing.T) {
 	if _, err := client.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{}); err == nil {
 		t.Error("a list through a wire that is down")
 	}
-	if _, err := other.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "seen"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := other.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "seen"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for e := range still.ResultChan() {

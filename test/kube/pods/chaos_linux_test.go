@@ -26,8 +26,8 @@ import (
 	"sluice.dev/sluice/test/kube/plane"
 )
 
-// subjob is one subjob of a world, told to its executor as a node tells it. What its program does it writes into a folder that no part of Sluice knows: by that the
-// test judges.
+// subjob is one subjob of a world, told to its executor as a node tells it. What its program does it writes into a folder that no part of
+// Sluice knows: by that the test judges.
 type subjob struct {
 	*podtest.World
 	p     *plane.Plane
@@ -48,8 +48,8 @@ var (
 	execAddress = protocol.Address{Role: protocol.Executor, ID: "n1"}
 )
 
-// begin makes a world of one slice, or of a GPU under DRA, and starts an executor and a subjob there whose program says that it began, does units until it is let
-// go, and says that it ended.
+// begin makes a world of one slice, or of a GPU under DRA, and starts an executor and a subjob there whose program says that it began,
+// does units until it is let go, and says that it ended.
 func begin(t *testing.T, p *plane.Plane, dra bool) *subjob {
 	t.Helper()
 	w := newWorldOn(t, p, 1)
@@ -64,9 +64,13 @@ func begin(t *testing.T, p *plane.Plane, dra bool) *subjob {
 	s.reopen()
 	now := quantity.At(time.Now())
 	spec := &job.Spec{Name: "chaos", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3}
-	spec.Launch = job.Launch{Image: "example.com/work:1", Grace: 2 * time.Second, Command: podtest.Script(fmt.Sprintf(`echo began >> %[1]s/log; trap 'echo told >> %[1]s/log; exit 85' TERM; p 5; while [ ! -e %[1]s/go ]; do sleep 0.05; done; p 10; echo ended >> %[1]s/log`, s.seen))}
+	spec.Launch = job.Launch{Image: "example.com/work:1", Grace: 2 * time.Second,
+		Command: podtest.Script(
+			fmt.Sprintf(
+				`echo began >> %[1]s/log; trap 'echo told >> %[1]s/log; exit 85' TERM; p 5; while [ ! -e %[1]s/go ]; do sleep 0.05; done; p 10; echo ended >> %[1]s/log`, s.seen))}
 	s.ex.Do(protocol.Message{Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: s.token, Job: spec.Name,
-		Body: &protocol.Work{Slice: "n1/x/0", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute), Spec: spec}}, journal.Position{Seq: 1})
+		Body: &protocol.Work{Slice: "n1/x/0", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute), Spec: spec}},
+		journal.Position{Seq: 1})
 	plane.Eventually(t, "the program began", func() (bool, string) { l := s.log(); return len(l) > 0, fmt.Sprint(l) })
 	return s
 }
@@ -143,7 +147,8 @@ func (s *subjob) result() job.Result {
 // settle ends the subjob for good, and sees that nothing of it stays in the cluster.
 func (s *subjob) settle() {
 	s.Helper()
-	s.ex.Do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: s.token, Job: "chaos", Body: &protocol.Settlement{}}, journal.Position{Seq: 2})
+	s.ex.Do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: s.token, Job: "chaos",
+		Body: &protocol.Settlement{}}, journal.Position{Seq: 2})
 	ctx, name := context.Background(), s.PodName(s.token)
 	plane.Eventually(s, "Pod and claim are gone", func() (bool, string) {
 		_, pod := s.p.Client().CoreV1().Pods(s.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -189,7 +194,8 @@ func TestTheOperatorsWayIsCut(t *testing.T) {
 	s.did("began", "ended")
 }
 
-// TestTheOperatorIsAwayAtTheEnd: the subjob ends, and its Pod is deleted by hand, while no operator is there. The next one finds how it ended.
+// TestTheOperatorIsAwayAtTheEnd: the subjob ends, and its Pod is deleted by hand, while no operator is there. The next one finds how it
+// ended.
 func TestTheOperatorIsAwayAtTheEnd(t *testing.T) {
 	s := begin(t, plane.Of(t), true)
 	if err := s.ex.Close(); err != nil {
@@ -199,7 +205,8 @@ func TestTheOperatorIsAwayAtTheEnd(t *testing.T) {
 	s.did("began", "ended")
 	s.p.Pod(t, s.Namespace, s.PodName(s.token), "is over", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 	now := int64(0)
-	if err := s.p.Client().CoreV1().Pods(s.Namespace).Delete(t.Context(), s.PodName(s.token), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	if err := s.p.Client().CoreV1().Pods(s.Namespace).Delete(t.Context(), s.PodName(s.token),
+		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	s.ex = nil
@@ -216,7 +223,8 @@ func TestTheOperatorIsAwayAtTheEnd(t *testing.T) {
 	s.did("began", "ended")
 }
 
-// TestAPodIsDeletedByHand: somebody deletes a Pod whose program runs: it is told, ends, and the node hears that it ended and how far it was.
+// TestAPodIsDeletedByHand: somebody deletes a Pod whose program runs: it is told, ends, and the node hears that it ended and how far it
+// was.
 func TestAPodIsDeletedByHand(t *testing.T) {
 	s := begin(t, plane.Of(t), false)
 	if err := s.p.Client().CoreV1().Pods(s.Namespace).Delete(t.Context(), s.PodName(s.token), metav1.DeleteOptions{}); err != nil {
@@ -230,16 +238,20 @@ func TestAPodIsDeletedByHand(t *testing.T) {
 	s.did("began", "told")
 }
 
-// TestAHigherPodTakesTheSlice: with extended resources the scheduler preempts a subjob for a host's Pod; the program is told, and what it did counts.
+// TestAHigherPodTakesTheSlice: with extended resources the scheduler preempts a subjob for a host's Pod; the program is told, and what it
+// did counts.
 func TestAHigherPodTakesTheSlice(t *testing.T) {
 	s := begin(t, plane.Of(t), false)
 	no, yes, user := false, true, int64(65532)
 	host := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "host"}, Spec: corev1.PodSpec{
-		NodeSelector: map[string]string{"kubernetes.io/hostname": s.Node}, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: &no,
-		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		NodeSelector: map[string]string{"kubernetes.io/hostname": s.Node}, RestartPolicy: corev1.RestartPolicyNever,
+		AutomountServiceAccountToken: &no,
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user,
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 		Containers: []corev1.Container{{Name: "host", Image: "example.com/host:1", Command: []string{"true"},
-			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-			Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/slice": resource.MustParse("1")}}}},
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no,
+				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/slice": resource.MustParse("1")}}}},
 	}}
 	if _, err := s.p.Client().CoreV1().Pods(s.Namespace).Create(t.Context(), host, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 //go:build kubernetes
 
-// Package pods tests subjobs as Pods on a real API server with its scheduler and controllers. The kubelet is one of tests (podtest): containers are processes.
+// Package pods tests subjobs as Pods on a real API server with its scheduler and controllers. The kubelet is one of tests (podtest):
+// containers are processes.
 package pods
 
 import (
@@ -74,8 +75,8 @@ func TestConformanceWithDRA(t *testing.T) {
 	})
 }
 
-// TestTheDeviceThatWasSold: whichever device of a GPU a slice is, the scheduler allocates that one, though CEL knows no names. What it all costs is said, and
-// the claim goes with the Pod.
+// TestTheDeviceThatWasSold: whichever device of a GPU a slice is, the scheduler allocates that one, though CEL knows no names. What it all
+// costs is said, and the claim goes with the Pod.
 func TestTheDeviceThatWasSold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -127,7 +128,8 @@ func TestTheDeviceThatWasSold(t *testing.T) {
 		if r := next(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Outcome != job.Yielded || r.Progress != 5 {
 			t.Errorf("%+v", r)
 		}
-		ex.Do(protocol.Message{Kind: protocol.Settle, Token: tok, Job: "j", Body: &protocol.Settlement{Range: job.Range{To: 5}, Committed: true}}, journal.Position{})
+		ex.Do(protocol.Message{Kind: protocol.Settle, Token: tok, Job: "j", Body: &protocol.Settlement{Range: job.Range{To: 5},
+			Committed: true}}, journal.Position{})
 		next(protocol.Settled)
 		w.Until("all of it is gone", func() bool {
 			_, noClaim := w.Client.ResourceV1().ResourceClaims(w.Namespace).Get(t.Context(), w.PodName(tok), metav1.GetOptions{})

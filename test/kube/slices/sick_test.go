@@ -74,7 +74,8 @@ func TestAGPUThatFails(t *testing.T) {
 
 	condition := func(status corev1.ConditionStatus) {
 		t.Helper()
-		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"AcceleratedHardwareReady","status":%q,"reason":"NvidiaXID79Error"}]}}`, status)
+		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"AcceleratedHardwareReady","status":%q,"reason":"NvidiaXID79Error"}]}}`,
+			status)
 		if _, err := w.Client().CoreV1().Nodes().Patch(ctx, w.machine, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
 			"status"); err != nil {
 			t.Fatal(err)

@@ -126,8 +126,8 @@ func (w *world) until(what string, want map[string]string) {
 	})
 }
 
-// pod makes a Pod with a claim of its name, for the device of a profile that begins at a memory slice; without a profile with an extended resource. One with a slice
-// is ours.
+// pod makes a Pod with a claim of its name, for the device of a profile that begins at a memory slice; without a profile with an extended
+// resource. One with a slice is ours.
 func (w *world) pod(name, profile string, at int, slice string) {
 	w.Helper()
 	ctx := context.Background()
@@ -138,21 +138,26 @@ func (w *world) pod(name, profile string, at int, slice string) {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64), Containers: []corev1.Container{{Name: "main", Image: "example.com/work:1"}},
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64),
+			Containers:   []corev1.Container{{Name: "main", Image: "example.com/work:1"}},
 			NodeSelector: map[string]string{"kubernetes.io/hostname": w.machine},
 		},
 	}
 	if profile == "" {
-		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/slice": *resource.NewQuantity(int64(at), resource.DecimalSI)}
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/slice": *resource.NewQuantity(int64(at),
+			resource.DecimalSI)}
 	} else {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &name}}
 		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
-		only := fmt.Sprintf(`device.attributes["gpu.nvidia.com"].parentUUID == "GPU-%s-0" && device.attributes["gpu.nvidia.com"].profile == "%s" && "memorySlice%d" in device.capacity["gpu.nvidia.com"]`, w.machine, profile, at)
-		c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: plane.MIGClass, Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: only}}},
-			}}},
-		}}}
+		only := fmt.Sprintf(
+			`device.attributes["gpu.nvidia.com"].parentUUID == "GPU-%s-0" && device.attributes["gpu.nvidia.com"].profile == "%s" && "memorySlice%d" in device.capacity["gpu.nvidia.com"]`, w.machine, profile, at)
+		c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+				Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+					DeviceClassName: plane.MIGClass,
+					Selectors:       []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: only}}},
+				}}},
+			}}}
 		if _, err := w.Client().ResourceV1().ResourceClaims(w.ns).Create(ctx, c, metav1.CreateOptions{}); err != nil {
 			w.Fatal(err)
 		}
@@ -176,8 +181,8 @@ func (w *world) ends(name string, claimed bool) {
 	}
 }
 
-// TestADeviceIsGivenBack to a Pod for which the scheduler finds none, since a subjob of ours has what it shares: the subjob is cut short, the place is kept, and in
-// the end it is somebody else's. Nobody else is disturbed.
+// TestADeviceIsGivenBack to a Pod for which the scheduler finds none, since a subjob of ours has what it shares: the subjob is cut short,
+// the place is kept, and in the end it is somebody else's. Nobody else is disturbed.
 func TestADeviceIsGivenBack(t *testing.T) {
 	w := watching(t, "given-dra", "3g.40gb")
 	list, err := w.inv.Slices(t.Context())
@@ -185,7 +190,8 @@ func TestADeviceIsGivenBack(t *testing.T) {
 	for _, s := range list {
 		ids = append(ids, string(s.ID))
 	}
-	if want := []string{"given-dra/gpu-0-mig-3g40gb-0", "given-dra/gpu-0-mig-3g40gb-4", "given-dra/slice.0", "given-dra/slice.1"}; err != nil || !slices.Equal(ids, want) {
+	if want := []string{"given-dra/gpu-0-mig-3g40gb-0", "given-dra/gpu-0-mig-3g40gb-4", "given-dra/slice.0",
+		"given-dra/slice.1"}; err != nil || !slices.Equal(ids, want) {
 		t.Fatalf("slices %v, %v, want %v", ids, err, want)
 	}
 	w.pod("ours-0", "3g.40gb", 0, "gpu-0-mig-3g40gb-0")
@@ -199,7 +205,8 @@ func TestADeviceIsGivenBack(t *testing.T) {
 	noticed := time.Since(created)
 	w.ends("ours-4", true)
 	w.Pod(t, w.ns, "host", "runs", plane.In(corev1.PodRunning))
-	t.Logf("the host's Pod is seen to wait, and the subjob has its notice, after %v; it runs after %v, without the notice", noticed.Round(time.Millisecond), time.Since(created).Round(time.Millisecond))
+	t.Logf("the host's Pod is seen to wait, and the subjob has its notice, after %v; it runs after %v, without the notice",
+		noticed.Round(time.Millisecond), time.Since(created).Round(time.Millisecond))
 	w.until("it is somebody else's", map[string]string{"gpu-0-mig-3g40gb-0": "", "gpu-0-mig-3g40gb-4": "foreign"})
 	w.ends("host", true)
 	w.until("it is free", map[string]string{"gpu-0-mig-3g40gb-0": "", "gpu-0-mig-3g40gb-4": ""})

@@ -64,7 +64,8 @@ type strike struct {
 	hit    func(*chaos) blow
 }
 
-// blow is what a strike has hit; zero: nothing, for there was nothing to hit. good makes it good again, tried until it succeeds, once after has passed; nil: it needs nothing.
+// blow is what a strike has hit; zero: nothing, for there was nothing to hit. good makes it good again, tried until it succeeds, once
+// after has passed; nil: it needs nothing.
 type blow struct {
 	at    string
 	after time.Duration
@@ -276,7 +277,8 @@ func (c *chaos) forbid() blow {
 	ctx, cancel := c.call()
 	defer cancel()
 	quotas := c.client.CoreV1().ResourceQuotas(c.namespace)
-	none := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: apiresource.MustParse("0")}}}
+	none := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: apiresource.MustParse("0")}}}
 	if _, err := quotas.Create(ctx, none, metav1.CreateOptions{}); err != nil {
 		return blow{}
 	}
@@ -286,14 +288,16 @@ func (c *chaos) forbid() blow {
 	}}
 }
 
-// host has a Pod of the cluster's own come for a slice of a machine: it is above ours, and the scheduler preempts one of them or the operator gives one back.
+// host has a Pod of the cluster's own come for a slice of a machine: it is above ours, and the scheduler preempts one of them or the
+// operator gives one back.
 func (c *chaos) host() blow {
 	ctx, cancel := c.call()
 	defer cancel()
 	c.hosts++
 	m, no, grace := c.machines[c.rng.IntN(len(c.machines))], false, int64(1)
 	h := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("host-", c.hosts)}, Spec: corev1.PodSpec{
-		NodeSelector: map[string]string{corev1.LabelHostname: m.name}, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &grace,
+		NodeSelector: map[string]string{corev1.LabelHostname: m.name}, RestartPolicy: corev1.RestartPolicyNever,
+		AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &grace,
 		Containers: []corev1.Container{{
 			Name: "host", Image: "example.com/host:1", Command: []string{"sleep", "60"},
 			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{resource: apiresource.MustParse("1")}},
@@ -304,7 +308,8 @@ func (c *chaos) host() blow {
 		return blow{}
 	}
 	after := c.between(time.Second, 5*time.Second)
-	return blow{fmt.Sprintf("%s, for %s", m.name, after), after, func(ctx context.Context) error { return unlessGone(pods.Delete(ctx, h.Name, metav1.DeleteOptions{})) }}
+	return blow{fmt.Sprintf("%s, for %s", m.name, after), after,
+		func(ctx context.Context) error { return unlessGone(pods.Delete(ctx, h.Name, metav1.DeleteOptions{})) }}
 }
 
 // replace deletes a Job, and applies another under its name once it is gone. What of it was not carried out is done again.

@@ -26,7 +26,8 @@ type history struct {
 	lives map[types.UID]*life
 }
 
-// record watches until the test is over. It does not stay away as an informer does after its watch was cut: what comes and goes meanwhile it would not have seen.
+// record watches until the test is over. It does not stay away as an informer does after its watch was cut: what comes and goes meanwhile
+// it would not have seen.
 func record(t *testing.T, client kubernetes.Interface, namespace string) *history {
 	t.Helper()
 	h := &history{lives: map[types.UID]*life{}}

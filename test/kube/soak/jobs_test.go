@@ -68,9 +68,11 @@ func (j *jobs) apply(ctx context.Context, w workload) error {
 	_, err := j.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": cluster.Group + "/" + cluster.Version, "kind": "Job", "metadata": map[string]any{"name": w.name},
 		"spec": map[string]any{
-			kind: work, "memory": "64Mi", "image": "example.com/work:1", "workdir": store.Scheme + j.workdir, "command": []any{"bash", "work.sh"},
+			kind: work, "memory": "64Mi", "image": "example.com/work:1", "workdir": store.Scheme + j.workdir,
+			"command": []any{"bash", "work.sh"},
 			"startup": "5s", "tauMin": "1s", "overheadMax": "0.9", "grace": "1s", "theta": "0.01", "maxFailures": int64(1000),
-			"env": map[string]any{"NOTES": filepath.Join(j.notes, w.name), "LIFE": strconv.FormatInt(w.life, 10), "PACE": pace, "KIND": kind},
+			"env": map[string]any{"NOTES": filepath.Join(j.notes, w.name), "LIFE": strconv.FormatInt(w.life, 10), "PACE": pace,
+				"KIND": kind},
 		},
 	}}, metav1.CreateOptions{})
 	return err

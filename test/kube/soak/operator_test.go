@@ -38,14 +38,15 @@ const (
 	operatorStore     = "SLUICE_SOAK_STORE_ADDRESS"
 )
 
-// Of a subjob's Pod: how long it may take to store after its lease, and by how much the machines' clocks may differ, which is more than they do.
+// Of a subjob's Pod: how long it may take to store after its lease, and by how much the machines' clocks may differ, which is more than
+// they do.
 const (
 	linger = 3 * time.Second
 	skew   = 3 * time.Second
 )
 
-// yielded is the exit code of an operator that has ended because it could not go on for now: it has lost its lease, or the API server is away. Its Pod's container
-// would be started again.
+// yielded is the exit code of an operator that has ended because it could not go on for now: it has lost its lease, or the API server is
+// away. Its Pod's container would be started again.
 const yielded = 75
 
 // serve is the operator's process, with the kinds of a real cluster: only what they wait for is shorter.
@@ -60,16 +61,19 @@ func serve() int {
 			return err
 		}
 		o := operator.Options{
-			Cluster: operator.Client(c), Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace), Watch: os.Getenv(operatorNamespace), DataDir: os.Getenv(operatorData),
-			Identity: "soak", Listen: "127.0.0.1:0", Health: "127.0.0.1:0", Policy: policies.Default(), Horizon: time.Minute, Version: "test",
-			Die: func() { os.Exit(yielded) }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+			Cluster: operator.Client(c), Name: os.Getenv(operatorName), Namespace: os.Getenv(operatorNamespace),
+			Watch: os.Getenv(operatorNamespace), DataDir: os.Getenv(operatorData),
+			Identity: "soak", Listen: "127.0.0.1:0", Health: "127.0.0.1:0", Policy: policies.Default(), Horizon: time.Minute,
+			Version: "test",
+			Die:     func() { os.Exit(yielded) }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		}
 		kinds := operator.Kinds{Store: where, ShimImage: image}.Parts(&o)
 		o.Parts = func(ctx context.Context, j operator.Journal, offered []config.SlicePool) (operator.Parts, error) {
 			parts, err := kinds(ctx, j, offered)
 			parts.Executor = func(e host.Env) (executor.Executor, host.Files, error) {
 				x, err := pods.Open(pods.Options{
-					Client: kubernetes.NewForConfigOrDie(c), Store: where, Operator: o.Name, Journal: j.Name, Key: j.Key, Made: j.Made, ShimImage: image, Namespace: o.Namespace,
+					Client: kubernetes.NewForConfigOrDie(c), Store: where, Operator: o.Name, Journal: j.Name, Key: j.Key, Made: j.Made,
+					ShimImage: image, Namespace: o.Namespace,
 					Deliver: e.Deliver, Slice: e.Slice, Linger: linger, Skew: skew, Report: 500 * time.Millisecond, Log: o.Log,
 				})
 				if err != nil {

@@ -24,7 +24,8 @@ func at(seconds float64) time.Time {
 }
 
 func newWorld() *world {
-	w := &world{work: []workload{{name: "job", chain: true, total: 4, life: 2}}, notes: map[string][]note{}, ahead: map[string]time.Duration{"m": 2 * time.Second}}
+	w := &world{work: []workload{{name: "job", chain: true, total: 4, life: 2}}, notes: map[string][]note{},
+		ahead: map[string]time.Duration{"m": 2 * time.Second}}
 	values := w.work[0].values()
 	for i, token := range []string{"1-1", "1-2"} {
 		o := output{name: "outputs/" + token, job: "job", token: token, from: int64(2 * i), to: int64(2*i + 2)}
@@ -36,7 +37,8 @@ func newWorld() *world {
 		}
 		w.outputs, w.notes["job"] = append(w.outputs, o), append(w.notes["job"], list...)
 		w.lives = append(w.lives, life{
-			name: "pod-" + token, uid: token, machine: "m", token: token, slice: "m/0", end: at(begin + 5), patience: 4 * time.Second, start: at(begin + 2), finish: at(begin + 6),
+			name: "pod-" + token, uid: token, machine: "m", token: token, slice: "m/0", end: at(begin + 5), patience: 4 * time.Second,
+			start: at(begin + 2), finish: at(begin + 6),
 		})
 	}
 	return w
@@ -69,8 +71,9 @@ func TestTheOracle(t *testing.T) {
 		"a unit that nobody did": {func(w *world) { w.notes["job"] = slices.Delete(w.notes["job"], 1, 2) }, "its program has not done it"},
 		"a wrong checkpoint":     {func(w *world) { w.notes["job"][0].what = "wrong" }, "a checkpoint of another step"},
 		"a program twice":        {func(w *world) { w.notes["job"] = append(w.notes["job"], w.notes["job"][0]) }, "was started 2 times"},
-		"a Pod twice":            {func(w *world) { w.lives = append(w.lives, life{name: "pod-1-1", uid: "other", machine: "m"}) }, "made twice"},
-		"an overlap of Pods":     {func(w *world) { w.lives[1].start = at(5) }, "machine m has 2 at once: pod-1-1, pod-1-2"},
+		"a Pod twice": {func(w *world) { w.lives = append(w.lives, life{name: "pod-1-1", uid: "other", machine: "m"}) },
+			"made twice"},
+		"an overlap of Pods": {func(w *world) { w.lives[1].start = at(5) }, "machine m has 2 at once: pod-1-1, pod-1-2"},
 		"an overlap on a slice": {func(w *world) {
 			w.notes["job"][2].at = at(10.5)
 			w.lives[1].machine, w.lives[0].end = "other", at(10)

@@ -84,7 +84,8 @@ type life struct {
 // slack is what a process may be late on a busy machine, and what is lost where times are whole seconds.
 const slack = 3 * time.Second
 
-// judgeOutputs returns what is wrong with what was committed: each unit has to be in one output, rightly made, by the subjob whose output it is.
+// judgeOutputs returns what is wrong with what was committed: each unit has to be in one output, rightly made, by the subjob whose output
+// it is.
 func judgeOutputs(work []workload, outputs []output, notes map[string][]note) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	known := map[string]bool{}
@@ -202,8 +203,8 @@ func ran(notes map[string][]note) map[string]span {
 	return all
 }
 
-// judgePods returns what is wrong with the lives of Pods on machines of so many slices, whose clocks are ahead of the operator's: a name that was made twice, more that ran than
-// there are slices, two on one slice that was sold, and who outlived a lease.
+// judgePods returns what is wrong with the lives of Pods on machines of so many slices, whose clocks are ahead of the operator's: a name
+// that was made twice, more that ran than there are slices, two on one slice that was sold, and who outlived a lease.
 func judgePods(lives []life, notes map[string][]note, count int, ahead map[string]time.Duration) (wrong []string) {
 	named, programs := map[string]string{}, ran(notes)
 	var told, onMachines, onSlices []span

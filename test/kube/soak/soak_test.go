@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 // count is how many slices a machine has.
 const count = 2
 
-// TestSoak strikes SLUICE_KUBE_KILLS times (25), as SLUICE_KUBE_SEED says, or the time; make kube-soak does it for longer. What it leaves is kept where something was wrong.
+// TestSoak strikes SLUICE_KUBE_KILLS times (25), as SLUICE_KUBE_SEED says, or the time; make kube-soak does it for longer. What it leaves
+// is kept where something was wrong.
 func TestSoak(t *testing.T) {
 	kills, seed := int64(25), time.Now().UnixNano()
 	for variable, n := range map[string]*int64{"SLUICE_KUBE_KILLS": &kills, "SLUICE_KUBE_SEED": &seed} {
@@ -87,10 +88,12 @@ func TestSoak(t *testing.T) {
 	for i := range len(ahead) {
 		name := fmt.Sprint("machine-", i)
 		c.machines = append(c.machines, machine{podtest.Machine(t, podtest.Options{
-			Client: p.Client(), Node: name, Resources: map[string]int64{resource: count}, Image: image, Every: 100 * time.Millisecond, Ahead: ahead[name],
+			Client: p.Client(), Node: name, Resources: map[string]int64{resource: count}, Image: image, Every: 100 * time.Millisecond,
+			Ahead: ahead[name],
 		}), name})
 	}
-	c.operator = keep(t, filepath.Join(dir, "operator.log"), operatorData+"="+dataIn(dir), operatorCluster+"="+p.Kubeconfig(), operatorNamespace+"="+namespace,
+	c.operator = keep(t, filepath.Join(dir, "operator.log"), operatorData+"="+dataIn(dir), operatorCluster+"="+p.Kubeconfig(),
+		operatorNamespace+"="+namespace,
 		operatorName+"="+nameOfOperator(), operatorStore+"="+b.Address)
 	for _, w := range c.work {
 		if err := c.jobs.apply(t.Context(), w); err != nil {
@@ -158,8 +161,10 @@ func TestSoak(t *testing.T) {
 	})
 	wrong = append(wrong, c.operator.judge()...)
 
-	t.Logf("seed %d: %d strikes (%s); %d lives of the operator, of which %d gave up for a while; %d Pods, %d programs, %d outputs; ready after %.1fs, struck until %.1fs, done after %.1fs, all after %.1fs",
-		seed, kills, c.tally(), c.operator.starts, c.operator.yields, len(lives), len(ran(told)), len(committed), ready.Seconds(), struck.Seconds(), done.Seconds(), time.Since(began).Seconds())
+	t.Logf("seed %d: %d strikes (%s); %d lives of the operator, of which %d gave up for a while; %d Pods, %d programs, %d outputs; "+
+		"ready after %.1fs, struck until %.1fs, done after %.1fs, all after %.1fs",
+		seed, kills, c.tally(), c.operator.starts, c.operator.yields, len(lives), len(ran(told)), len(committed), ready.Seconds(),
+		struck.Seconds(), done.Seconds(), time.Since(began).Seconds())
 	for _, w := range wrong {
 		t.Error(w)
 	}
@@ -172,7 +177,8 @@ func TestSoak(t *testing.T) {
 func workloads(kills int64) []workload {
 	n := max(1, kills/25)
 	return []workload{
-		{name: "items-0", total: 100 * n, life: 1}, {name: "items-1", total: 50 * n, life: 1}, {name: "steps-0", chain: true, total: 40 * n, life: 1}, {name: "steps-1", chain: true, total: 25 * n, life: 1},
+		{name: "items-0", total: 100 * n, life: 1}, {name: "items-1", total: 50 * n, life: 1}, {name: "steps-0", chain: true, total: 40 * n,
+			life: 1}, {name: "steps-1", chain: true, total: 25 * n, life: 1},
 	}
 }
 

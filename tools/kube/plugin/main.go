@@ -1,5 +1,6 @@
-// Command plugin is a device plugin of made-up devices, for tests on a real kubelet: it registers a resource as NVIDIA's does, and gives a container the name of its
-// device in an environment variable. It needs no hardware, and is a module of its own for the sake of the kubelet's API.
+// Command plugin is a device plugin of made-up devices, for tests on a real kubelet: it registers a resource as NVIDIA's does, and gives a
+// container the name of its device in an environment variable. It needs no hardware, and is a module of its own for the sake of the
+// kubelet's API.
 //
 //	plugin RESOURCE NUMBER
 package main
@@ -56,7 +57,8 @@ func run(resource string, n int) error {
 	if err != nil {
 		return err
 	}
-	_, err = api.NewRegistrationClient(kubelet).Register(context.Background(), &api.RegisterRequest{Version: api.Version, Endpoint: filepath.Base(socket), ResourceName: resource})
+	_, err = api.NewRegistrationClient(kubelet).Register(context.Background(),
+		&api.RegisterRequest{Version: api.Version, Endpoint: filepath.Base(socket), ResourceName: resource})
 	if err != nil {
 		return fmt.Errorf("registering %s: %w", resource, err)
 	}
@@ -82,7 +84,8 @@ func (p *plugin) ListAndWatch(_ *api.Empty, s grpc.ServerStreamingServer[api.Lis
 func (*plugin) Allocate(_ context.Context, q *api.AllocateRequest) (*api.AllocateResponse, error) {
 	var r api.AllocateResponse
 	for _, c := range q.ContainerRequests {
-		r.ContainerResponses = append(r.ContainerResponses, &api.ContainerAllocateResponse{Envs: map[string]string{"MADE_UP_DEVICES": strings.Join(c.DevicesIds, ",")}})
+		r.ContainerResponses = append(r.ContainerResponses,
+			&api.ContainerAllocateResponse{Envs: map[string]string{"MADE_UP_DEVICES": strings.Join(c.DevicesIds, ",")}})
 	}
 	return &r, nil
 }

@@ -1,5 +1,6 @@
-// Package borrow gets slices of other zones for gangs that are at home in one zone and for which its slices are too few (docs/adr/0045). A gang
-// borrows while it waits and may run, and its own zone could never hold it alone; it gives back what it has as soon as that is no longer so.
+// Package borrow gets slices of other zones for gangs that are at home in one zone and for which its slices are too few (docs/adr/0045). A
+// gang borrows while it waits and may run, and its own zone could never hold it alone; it gives back what it has as soon as that is no
+// longer so.
 package borrow
 
 import (
@@ -166,7 +167,8 @@ func (z *Borrowers) Lent(now quantity.Instant, from job.ZoneID, id job.ID, l *pr
 // AskGate implements loan.Office, as all of the following.
 func (b *Gang) AskGate(seq uint64, without []job.ZoneID) {
 	z := b.in
-	z.zone.Send(b.out, protocol.Message{Kind: protocol.Lenders, To: z.cfg.Gates.Of(b.job.ID), Job: b.job.ID, Body: &protocol.LenderList{Seq: seq, Without: without}})
+	z.zone.Send(b.out, protocol.Message{Kind: protocol.Lenders, To: z.cfg.Gates.Of(b.job.ID), Job: b.job.ID,
+		Body: &protocol.LenderList{Seq: seq, Without: without}})
 }
 
 // Borrow asks this zone without a message.
@@ -179,7 +181,8 @@ func (b *Gang) Borrow(zone job.ZoneID, l protocol.Loan) {
 		z.zone.Lend(b.now, b.job.ID, b.job.Epoch, &l)
 		return
 	}
-	z.zone.Send(b.out, protocol.Message{Kind: protocol.Borrow, To: protocol.Address{Role: protocol.Zone, ID: string(zone)}, Job: b.job.ID, Epoch: b.job.Epoch, Body: &l})
+	z.zone.Send(b.out, protocol.Message{Kind: protocol.Borrow, To: protocol.Address{Role: protocol.Zone, ID: string(zone)}, Job: b.job.ID,
+		Epoch: b.job.Epoch, Body: &l})
 }
 
 // Need is how long it runs, with all that its lease holds.
@@ -213,7 +216,8 @@ func (b *Gang) Begin(now quantity.Instant, parts []*protocol.Lending, length tim
 		return
 	}
 	a := &home.Ask{
-		Job: j, Slice: on[0].ID, Node: on[0].Node, Range: p.Range, Start: now, End: end, Speed: speed, Demand: p.Demand, Plan: protocol.Plan{Run: p.Run, Wall: p.Wall},
+		Job: j, Slice: on[0].ID, Node: on[0].Node, Range: p.Range, Start: now, End: end, Speed: speed, Demand: p.Demand,
+		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall},
 	}
 	var members []protocol.Member
 	var places []home.Place

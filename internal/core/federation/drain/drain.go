@@ -1,6 +1,7 @@
-// Package drain has jobs leave a zone that is drained for good: it is home to nothing any more, none is drawn there, and each unfinished job that
-// is at home there gets another home under the next epoch (docs/adr/0044-rehomed.md). The old home surrenders the record, which is only passed on
-// here: after a crash it is asked for again. It keeps it until the new one has taken the job over, and is told to forget it until it has.
+// Package drain has jobs leave a zone that is drained for good: it is home to nothing any more, none is drawn there, and each unfinished
+// job that is at home there gets another home under the next epoch (docs/adr/0044-rehomed.md). The old home surrenders the record, which
+// is only passed on here: after a crash it is asked for again. It keeps it until the new one has taken the job over, and is told to forget
+// it until it has.
 package drain
 
 import (
@@ -83,7 +84,8 @@ type spread struct {
 }
 
 // New knows of no drained zone. gone says whether a zone has left the configuration.
-func New(self protocol.Address, gates protocol.Gates, zones []job.ZoneID, retry time.Duration, of *jobs.Register, gone func(job.ZoneID) bool, office Office) *Drains {
+func New(self protocol.Address, gates protocol.Gates, zones []job.ZoneID, retry time.Duration, of *jobs.Register,
+	gone func(job.ZoneID) bool, office Office) *Drains {
 	return &Drains{
 		self: self, gates: gates, zones: zones, jobs: of, gone: gone, office: office,
 		drained: map[job.ZoneID]bool{}, departures: map[departed]*departure{}, spreads: map[spread]*outbox.Item[spread]{},
@@ -106,13 +108,15 @@ func (d *Drains) Drain(now quantity.Instant, in *protocol.Message, which *protoc
 	case d.unknown(zone):
 		err = errkind.Errorf(errkind.NotFound, "there is no zone %q", zone)
 	case !d.drained[zone] && len(d.staying()) == 1:
-		err = errkind.Errorf(errkind.Conflict, "zone %s is the only one that is not drained: its jobs would have no other home; add a zone first", zone)
+		err = errkind.Errorf(errkind.Conflict, "zone %s is the only one that is not drained: its jobs would have no other home; add a "+
+			"zone first", zone)
 	}
 	changed := err == nil && !d.drained[zone]
 	if changed {
 		d.decide(now, zone, out)
 	}
-	d.office.Send(out, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: which.Request, Changed: changed, Err: err}})
+	d.office.Send(out, protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: which.Request, Changed: changed,
+		Err: err}})
 }
 
 func (d *Drains) unknown(zone job.ZoneID) bool { return zone == "" || d.gone(zone) }
@@ -236,8 +240,8 @@ func (d *Drains) move(now quantity.Instant, j *jobs.Job, out *protocol.Out) {
 	d.office.Fact(out, protocol.Fact{Kind: protocol.Rehomed, Job: j.ID(), Zone: d.office.Redraw(now, j, epoch), Epoch: epoch})
 }
 
-// Waits says whether the old home is to surrender a job. One that has left the configuration has nothing of it but what is in the archive, where the
-// new home finds it.
+// Waits says whether the old home is to surrender a job. One that has left the configuration has nothing of it but what is in the archive,
+// where the new home finds it.
 func (d *Drains) Waits(j *jobs.Job) bool {
 	from, record, moves := j.Moves()
 	return moves && record == nil && !d.gone(from)
@@ -246,7 +250,8 @@ func (d *Drains) Waits(j *jobs.Job) bool {
 // AskBack asks the old home for a job. Its owner's word reaches it there too, as long as something runs.
 func (d *Drains) AskBack(j *jobs.Job, out *protocol.Out) {
 	from, _, _ := j.Moves()
-	m := protocol.Message{Kind: protocol.Surrender, To: protocol.Address{Role: protocol.Zone, ID: string(from)}, Job: j.ID(), Epoch: j.Epoch() - 1, Generation: j.Generation()}
+	m := protocol.Message{Kind: protocol.Surrender, To: protocol.Address{Role: protocol.Zone, ID: string(from)}, Job: j.ID(),
+		Epoch: j.Epoch() - 1, Generation: j.Generation()}
 	if m.Body = (&protocol.Moving{Text: fmt.Sprintf("it moves to zone %s: zone %s is drained", j.Zone(), from)}); j.Zone() == "" {
 		m.Body = &protocol.Moving{Text: fmt.Sprintf("zone %s is drained, and no other zone is known that could run it", from)}
 	}
@@ -338,7 +343,8 @@ func (d *Drains) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	}
 	for _, of := range slices.SortedFunc(maps.Keys(d.departures), departed.compare) {
 		x := d.departures[of]
-		out = append(out, protocol.Fact{Kind: protocol.JobDeparted, Job: x.Job, Generation: x.Last, Zone: x.From, Epoch: x.Epoch, Flag: true})
+		out = append(out, protocol.Fact{Kind: protocol.JobDeparted, Job: x.Job, Generation: x.Last, Zone: x.From, Epoch: x.Epoch,
+			Flag: true})
 	}
 	return out
 }

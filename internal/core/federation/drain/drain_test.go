@@ -51,20 +51,23 @@ func TestAJobLeavesOnceAndItsOldHomeIsToldUntilItHasForgotten(t *testing.T) {
 	for range 2 {
 		g.d.RehomeAll(2, &out)
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(out.Facts), func(f protocol.Fact) bool { return f.Kind != protocol.Rehomed })); n != 1 || j.Zone() != "b" || j.Epoch() != 2 {
+	if n := len(slices.DeleteFunc(slices.Clone(out.Facts), func(f protocol.Fact) bool { return f.Kind != protocol.Rehomed })); n != 1 ||
+		j.Zone() != "b" || j.Epoch() != 2 {
 		t.Fatalf("it moves %d times, to %s under epoch %d", n, j.Zone(), j.Epoch())
 	}
 	if !g.d.Waits(j) {
 		t.Fatal("nobody waits for its record")
 	}
-	g.d.Surrendered(&protocol.Message{From: protocol.Address{Role: protocol.Zone, ID: "a"}, Job: "j", Epoch: 1, Generation: 1}, &protocol.Record{Job: "j"})
+	g.d.Surrendered(&protocol.Message{From: protocol.Address{Role: protocol.Zone, ID: "a"}, Job: "j", Epoch: 1, Generation: 1},
+		&protocol.Record{Job: "j"})
 	if g.d.Waits(j) {
 		t.Fatal("its record was surrendered, and is waited for")
 	}
 	g.d.Depart(j, "a")
 	for now := quantity.Instant(1e9); now < 100e9; now = now.Add(64 * time.Second) {
 		out.Reset()
-		if g.d.Repeat(now, &out); len(out.Effects) != 1 || out.Effects[0].Kind != protocol.Forget || out.Effects[0].To.ID != "a" || out.Effects[0].Epoch != 1 {
+		if g.d.Repeat(now, &out); len(out.Effects) != 1 || out.Effects[0].Kind != protocol.Forget || out.Effects[0].To.ID != "a" ||
+			out.Effects[0].Epoch != 1 {
 			t.Fatalf("at %d its old home is told %+v", now, out.Effects)
 		}
 	}

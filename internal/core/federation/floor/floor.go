@@ -85,7 +85,8 @@ func New(cfg Config, owner Owner) *Floor {
 	terms := cfg.Market.Under(cfg.Policy)
 	terms.Payment = market.Free // purses are their homes'
 	f.floor = market.NewFloor(market.FloorConfig{
-		Self: cfg.Self, Policy: cfg.Policy, Market: &terms, Horizon: cfg.Horizon, MinWindow: cfg.MinWindow, Retry: cfg.Retry, Close: terms.Close,
+		Self: cfg.Self, Policy: cfg.Policy, Market: &terms, Horizon: cfg.Horizon, MinWindow: cfg.MinWindow, Retry: cfg.Retry,
+		Close: terms.Close,
 	}, (*seller)(f))
 	return f
 }
@@ -109,8 +110,8 @@ func (f *Floor) Changed(id job.SliceID) {
 	}
 }
 
-// Sell offers the windows that have begun to the visitors, and sells what is won. It returns when to look again. It does nothing while nobody
-// is here.
+// Sell offers the windows that have begun to the visitors, and sells what is won. It returns when to look again. It does nothing while
+// nobody is here.
 func (f *Floor) Sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	f.expire(now)
 	if len(f.visitors) == 0 {
@@ -176,8 +177,8 @@ type visitor struct {
 	slot int
 }
 
-// Enter brings a job to the floor, or takes in what its home says of it anew. It is false if the job is not let in, since as many are here as may. The latest
-// session of a job counts.
+// Enter brings a job to the floor, or takes in what its home says of it anew. It is false if the job is not let in, since as many are here
+// as may. The latest session of a job counts.
 func (f *Floor) Enter(now quantity.Instant, home protocol.Address, name job.ID, session uint64, said *protocol.Visit) bool {
 	if said.Spec == nil || name == "" || session == 0 {
 		return false
@@ -263,7 +264,8 @@ func (v *visitor) View() atomizer.View {
 		learned = &protocol.Learned{}
 	}
 	return atomizer.View{
-		Spec: v.spec, Committed: v.Committed, Claimed: v.Claimed, Running: v.Running, Learned: learned, Resume: v.Resume, Skipped: v.Skipped,
+		Spec: v.spec, Committed: v.Committed, Claimed: v.Claimed, Running: v.Running, Learned: learned, Resume: v.Resume,
+		Skipped: v.Skipped,
 	}
 }
 

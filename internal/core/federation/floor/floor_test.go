@@ -81,10 +81,12 @@ func (w *world) step() {
 			if m.To != v.home {
 				w.t.Fatalf("%s is called at %v, its home is %v", m.Job, m.To, v.home)
 			}
-			in := protocol.Message{Kind: protocol.Answer, From: m.To, Job: m.Job, Session: m.Session, Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}}
+			in := protocol.Message{Kind: protocol.Answer, From: m.To, Job: m.Job, Session: m.Session,
+				Body: &protocol.Proposal{Round: m.Body.(*protocol.Call).Round}}
 			for i := range m.Body.(*protocol.Call).Windows {
 				view, window := atomizer.FromCall(v.spec, m.Body.(*protocol.Call), &m.Body.(*protocol.Call).Windows[i])
-				in.Body.(*protocol.Proposal).Variants = atomizer.Propose(&view, window, m.Body.(*protocol.Call).Most, w.now, in.Body.(*protocol.Proposal).Variants)
+				in.Body.(*protocol.Proposal).Variants = atomizer.Propose(&view, window, m.Body.(*protocol.Call).Most, w.now,
+					in.Body.(*protocol.Proposal).Variants)
 			}
 			w.f.Answer(w.now, &in)
 		}
@@ -98,8 +100,10 @@ func (w *world) step() {
 // long is a job of steps of a second.
 func long(steps int64) *protocol.Visit {
 	s := &job.Spec{
-		Queue: "default", Kind: job.Steps, Total: steps, Unit: "step", Grid: 1, Parallelism: 1, Slices: 1, PerUnit: time.Second, OverheadMax: 100, Theta: 10_000,
-		Launch: job.Launch{Grace: time.Second}, Profile: trp.Profile{Form: trp.Phases, Combine: trp.Maximum, Phases: []trp.Phase{{UpTo: steps, Mean: 1 << 30}}},
+		Queue: "default", Kind: job.Steps, Total: steps, Unit: "step", Grid: 1, Parallelism: 1, Slices: 1, PerUnit: time.Second,
+		OverheadMax: 100, Theta: 10_000,
+		Launch: job.Launch{Grace: time.Second}, Profile: trp.Profile{Form: trp.Phases, Combine: trp.Maximum,
+			Phases: []trp.Phase{{UpTo: steps, Mean: 1 << 30}}},
 	}
 	var err error
 	if s.Safe, err = trp.Compile(s.Profile, s.Total, s.Theta); err != nil {
@@ -188,7 +192,8 @@ func TestNobodyAnswersForAnother(t *testing.T) {
 	var out protocol.Out
 	w.f.Sell(w.now, &out)
 	call := out.Effects[0].Body.(*protocol.Call)
-	w.f.Answer(w.now, &protocol.Message{Kind: protocol.Answer, From: homeB, Job: "j", Session: 1, Body: &protocol.Proposal{Round: call.Round}})
+	w.f.Answer(w.now, &protocol.Message{Kind: protocol.Answer, From: homeB, Job: "j", Session: 1,
+		Body: &protocol.Proposal{Round: call.Round}})
 	v := w.f.visitors["j"]
 	in := protocol.Message{Kind: protocol.Answer, From: homeA, Job: "j", Session: 1, Body: &protocol.Proposal{Round: call.Round}}
 	view, window := atomizer.FromCall(v.spec, call, &call.Windows[0])
@@ -231,7 +236,8 @@ func TestVisitsAreBoundedAndFenced(t *testing.T) {
 	if w.f.Leave("j", 1); w.f.Visitors() != 1 {
 		t.Error("an earlier session has left for the later one")
 	}
-	if w.f.Answer(w.now, &protocol.Message{Kind: protocol.Answer, From: homeB, Job: "j", Session: 2, Body: &protocol.Proposal{Round: 1}}); w.f.Visitors() != 1 {
+	if w.f.Answer(w.now, &protocol.Message{Kind: protocol.Answer, From: homeB, Job: "j", Session: 2,
+		Body: &protocol.Proposal{Round: 1}}); w.f.Visitors() != 1 {
 		t.Error("somebody else has answered")
 	}
 	if w.f.Leave("j", 2); w.f.Visitors() != 0 {

@@ -14,7 +14,8 @@ type Alias struct {
 	worklist []uint32
 }
 
-// column of the table: below cut it is its own zone, from there on the other one. A column that is its own altogether has itself as the other.
+// column of the table: below cut it is its own zone, from there on the other one. A column that is its own altogether has itself as the
+// other.
 type column struct{ cut, other uint32 }
 
 // Build makes the table from shares that sum to len(shares)*unit. It overwrites them. It allocates only to grow.

@@ -7,8 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Node is what one node has of fragments: free, granted (held for a token that lapses), or leased. It is 64 bytes, a line of cache, since there may
-// be many. A node that starts again is a new Node of the next epoch, whose fragments are granted again only once what ran there is gone.
+// Node is what one node has of fragments: free, granted (held for a token that lapses), or leased. It is 64 bytes, a line of cache, since
+// there may be many. A node that starts again is a new Node of the next epoch, whose fragments are granted again only once what ran there
+// is gone.
 type Node struct {
 	// Free and Leased fragments by class: with those held for grants all that there are.
 	Free, Leased Fragments
@@ -33,7 +34,8 @@ type Grant struct {
 	Fragment Class
 }
 
-// NewNode is a node of some free fragments. grants is room for its holds, nil for its own: a flat array of many nodes gives each a part of one.
+// NewNode is a node of some free fragments. grants is room for its holds, nil for its own: a flat array of many nodes gives each a part of
+// one.
 func NewNode(epoch uint32, free Fragments, grants []Grant) Node {
 	return Node{Free: free, Epoch: epoch, version: uint64(epoch) << 32, grants: grants[:0]}
 }
@@ -119,8 +121,8 @@ type Answer struct {
 	Expiry   quantity.Instant
 }
 
-// Arbiter decides for a node which of the probes that lie there land. It has scratch alone, so one serves any number of nodes in turn. Not safe
-// for concurrent use.
+// Arbiter decides for a node which of the probes that lie there land. It has scratch alone, so one serves any number of nodes in turn. Not
+// safe for concurrent use.
 type Arbiter struct {
 	cfg   *Config
 	keys  []key
@@ -147,9 +149,9 @@ func (a *Arbiter) Decide(now quantity.Instant, n *Node, probes []Probe, out []An
 	return out
 }
 
-// Order is the indices of probes in the order in which a node with some free fragments serves them: by utility, ties by ticket. What it returns
-// is overwritten by the next call. Fit is that to the smallest fragment which serves a probe before any of them lands, so the order stays
-// while it is gone through; a probe that nothing serves has none.
+// Order is the indices of probes in the order in which a node with some free fragments serves them: by utility, ties by ticket. What it
+// returns is overwritten by the next call. Fit is that to the smallest fragment which serves a probe before any of them lands, so the
+// order stays while it is gone through; a probe that nothing serves has none.
 func (a *Arbiter) Order(now quantity.Instant, free *Fragments, probes []Probe) []int {
 	a.keys = a.keys[:0]
 	for i := range probes {
@@ -171,7 +173,8 @@ func (a *Arbiter) answer(now quantity.Instant, n *Node, p *Probe) Answer {
 		n.seq++
 		n.version++
 		n.Free[fragment]--
-		n.grants = append(n.grants, Grant{Seq: n.seq, Ticket: p.Ticket, Expiry: now.Add(a.cfg.GrantTTL), Epoch: p.Epoch, Home: p.Home, Fragment: fragment})
+		n.grants = append(n.grants, Grant{Seq: n.seq, Ticket: p.Ticket, Expiry: now.Add(a.cfg.GrantTTL), Epoch: p.Epoch, Home: p.Home,
+			Fragment: fragment})
 		g = &n.grants[len(n.grants)-1]
 	}
 	return Answer{Ticket: p.Ticket, Granted: true, Fragment: g.Fragment, Token: job.Token{Epoch: n.Epoch, Seq: g.Seq}, Expiry: g.Expiry}

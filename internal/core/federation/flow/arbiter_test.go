@@ -59,14 +59,18 @@ func TestDecisions(t *testing.T) {
 		{"the smallest that serves", Fragments{0, 1, 1}, 0, []Probe{{Ticket: 1, Class: 1}}, []int{1}},
 		{"a larger one", Fragments{5, 0, 1}, 0, []Probe{{Ticket: 1, Class: 1}}, []int{2}},
 		{"none", Fragments{5}, 0, []Probe{{Ticket: 1, Class: 1}}, []int{-1}},
-		{"priority before age", Fragments{1}, 0, []Probe{{Ticket: 1, Born: at(time.Second)}, {Ticket: 2, Born: now, Priority: 1}}, []int{-1, 0}},
+		{"priority before age", Fragments{1}, 0, []Probe{{Ticket: 1, Born: at(time.Second)}, {Ticket: 2, Born: now, Priority: 1}},
+			[]int{-1, 0}},
 		{"age before none", Fragments{1}, 0, []Probe{{Ticket: 1, Born: now}, {Ticket: 2, Born: at(10 * time.Millisecond)}}, []int{-1, 0}},
 		{"fit", Fragments{0, 1}, 0, []Probe{{Ticket: 1, Born: now, Demand: 1}, {Ticket: 2, Born: now, Demand: 19e9}}, []int{-1, 1}},
 		{"churn", Fragments{1}, 0, []Probe{{Ticket: 1, Born: now, Churn: 1}, {Ticket: 2, Born: now}}, []int{-1, 0}},
 		{"the lower id", Fragments{1}, 0, []Probe{{Ticket: 2, Born: now}, {Ticket: 1, Born: now}}, []int{-1, 0}},
-		{"who comes later takes what is left", Fragments{1, 1}, 0, []Probe{{Ticket: 1, Class: 1, Born: now}, {Ticket: 2, Born: now, Priority: 1}}, []int{1, 0}},
-		{"small takes large, and large has none", Fragments{0, 1}, 0, []Probe{{Ticket: 1, Class: 1, Born: now}, {Ticket: 2, Born: now, Priority: 1}}, []int{-1, 1}},
-		{"a doubled probe", Fragments{2}, 0, []Probe{{Ticket: 1, Born: now}, {Ticket: 1, Born: now}, {Ticket: 2, Born: now}}, []int{0, 0, 0}},
+		{"who comes later takes what is left", Fragments{1, 1}, 0,
+			[]Probe{{Ticket: 1, Class: 1, Born: now}, {Ticket: 2, Born: now, Priority: 1}}, []int{1, 0}},
+		{"small takes large, and large has none", Fragments{0, 1}, 0,
+			[]Probe{{Ticket: 1, Class: 1, Born: now}, {Ticket: 2, Born: now, Priority: 1}}, []int{-1, 1}},
+		{"a doubled probe", Fragments{2}, 0, []Probe{{Ticket: 1, Born: now}, {Ticket: 1, Born: now}, {Ticket: 2, Born: now}},
+			[]int{0, 0, 0}},
 		{"pressure", Fragments{9, 9}, 920, []Probe{{Ticket: 1}}, []int{-1}},
 		{"pressure on several", Fragments{9, 9}, 1000, []Probe{{Ticket: 1}, {Ticket: 2}}, []int{-1, -1}},
 		{"nearly", Fragments{9}, 919, []Probe{{Ticket: 1}}, []int{0}},
@@ -129,9 +133,11 @@ func randomProbes(t *rapid.T, now quantity.Instant) []Probe {
 	var probes []Probe
 	for range rapid.IntRange(1, 8).Draw(t, "probes") {
 		p := Probe{
-			Ticket: TicketID(rapid.IntRange(1, 9).Draw(t, "id")), Demand: quantity.Amount(rapid.Int64Range(1, 80).Draw(t, "demand")) * 1e9, Epoch: 1,
-			Born: now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * 400 * time.Millisecond), Priority: int16(rapid.IntRange(-1, 1).Draw(t, "priority")),
-			Churn: uint8(rapid.IntRange(0, 2).Draw(t, "churn")),
+			Ticket: TicketID(rapid.IntRange(1, 9).Draw(t, "id")), Demand: quantity.Amount(rapid.Int64Range(1, 80).Draw(t, "demand")) * 1e9,
+			Epoch:    1,
+			Born:     now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * 400 * time.Millisecond),
+			Priority: int16(rapid.IntRange(-1, 1).Draw(t, "priority")),
+			Churn:    uint8(rapid.IntRange(0, 2).Draw(t, "churn")),
 		}
 		p.Class, _ = levels.Of(p.Demand)
 		if i := slices.IndexFunc(probes, func(o Probe) bool { return o.Ticket == p.Ticket }); i >= 0 {
@@ -142,7 +148,8 @@ func randomProbes(t *rapid.T, now quantity.Instant) []Probe {
 	return probes
 }
 
-// TestADecisionIsThatOfThePlainOne: what is granted is what a walk over all probes again and again grants, who is best of those left first, in any order of the probes.
+// TestADecisionIsThatOfThePlainOne: what is granted is what a walk over all probes again and again grants, who is best of those left
+// first, in any order of the probes.
 func TestADecisionIsThatOfThePlainOne(t *testing.T) {
 	a := NewArbiter(tested())
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +181,8 @@ func TestADecisionIsThatOfThePlainOne(t *testing.T) {
 					if free[c] > 0 {
 						any = true
 						age := min(int64(start-p.Born)/1000, 1_000_000)
-						u = 1000*int64(p.Priority) + 500*age/1_000_000 - 100*int64(p.Churn) + 200*int64(min(p.Demand, levels[c])>>fitShift(levels[c]))/int64(levels[c]>>fitShift(levels[c]))
+						u = 1000*int64(p.Priority) + 500*age/1_000_000 - 100*int64(p.Churn) +
+							200*int64(min(p.Demand, levels[c])>>fitShift(levels[c]))/int64(levels[c]>>fitShift(levels[c]))
 					}
 				}
 				if best == 0 || u > worth {
@@ -210,8 +218,8 @@ func TestADecisionIsThatOfThePlainOne(t *testing.T) {
 	})
 }
 
-// TestANodeNeverGivesMoreThanItHas: through any life of grants, redemptions, lapses and gangs free, held and leased are what there is, grants are what is held, a
-// token is redeemed once, and versions rise with every change.
+// TestANodeNeverGivesMoreThanItHas: through any life of grants, redemptions, lapses and gangs free, held and leased are what there is,
+// grants are what is held, a token is redeemed once, and versions rise with every change.
 func TestANodeNeverGivesMoreThanItHas(t *testing.T) {
 	a := NewArbiter(tested())
 	rapid.Check(t, func(t *rapid.T) {

@@ -67,7 +67,8 @@ func BenchmarkArbitration(b *testing.B) {
 				f := Fragments{uint8(source.IntN(3)), uint8(source.IntN(3)), uint8(source.IntN(2)), 0, uint8(source.IntN(2))}
 				fresh[i] = NewNode(1, f, make([]Grant, 0, 8))
 				for k := range probes {
-					p := Probe{Ticket: TicketID(source.Uint64()), Demand: quantity.Amount(source.IntN(80e9)), Born: start - quantity.Instant(source.IntN(2e9)), Priority: int16(source.IntN(3)), Churn: uint8(k % 2)}
+					p := Probe{Ticket: TicketID(source.Uint64()), Demand: quantity.Amount(source.IntN(80e9)),
+						Born: start - quantity.Instant(source.IntN(2e9)), Priority: int16(source.IntN(3)), Churn: uint8(k % 2)}
 					p.Class, _ = levels.Of(p.Demand)
 					sets[i] = append(sets[i], p)
 				}

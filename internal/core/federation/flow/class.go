@@ -38,7 +38,8 @@ func (c Classes) Holds(capacity quantity.Amount) (class Class, ok bool) {
 	return 0, false
 }
 
-// Levels are the classes of slices of these capacities: each that there is, or, of more than there may be classes, as many of them, spread evenly from the smallest to the largest.
+// Levels are the classes of slices of these capacities: each that there is, or, of more than there may be classes, as many of them, spread
+// evenly from the smallest to the largest.
 func Levels(capacities []quantity.Amount) Classes {
 	all := slices.Clone(capacities)
 	slices.Sort(all)
@@ -56,7 +57,8 @@ func (c Classes) validate(problem func(bad bool, format string, args ...any)) {
 	problem(len(c) == 0 || len(c) > MaxClasses, "flow: there are %d size classes; give 1 to %d levels", len(c), MaxClasses)
 	for i := range c {
 		problem(c[i] <= 0, "flow: level %d of the size classes is %d; it must be positive", i, c[i])
-		problem(i > 0 && c[i] <= c[i-1], "flow: level %d of the size classes is %d, not above level %d (%d); list them rising", i, c[i], i-1, c[max(0, i-1)])
+		problem(i > 0 && c[i] <= c[i-1], "flow: level %d of the size classes is %d, not above level %d (%d); list them rising", i, c[i],
+			i-1, c[max(0, i-1)])
 	}
 }
 
@@ -72,9 +74,11 @@ func (f *Fragments) AtLeast(c Class) int {
 	return n
 }
 
-// Fit is the smallest class of fragment there that serves a class; ok is false if there is none. The counts are bytes of one word, so no jump depends on them.
+// Fit is the smallest class of fragment there that serves a class; ok is false if there is none. The counts are bytes of one word, so no
+// jump depends on them.
 func (f *Fragments) Fit(c Class) (fragment Class, ok bool) {
-	word := (uint64(f[0]) | uint64(f[1])<<8 | uint64(f[2])<<16 | uint64(f[3])<<24 | uint64(f[4])<<32 | uint64(f[5])<<40 | uint64(f[6])<<48 | uint64(f[7])<<56) >> (8 * uint(c)) << (8 * uint(c))
+	word := (uint64(f[0]) | uint64(f[1])<<8 | uint64(f[2])<<16 | uint64(f[3])<<24 | uint64(f[4])<<32 | uint64(f[5])<<40 | uint64(
+		f[6])<<48 | uint64(f[7])<<56) >> (8 * uint(c)) << (8 * uint(c))
 	return Class(bits.TrailingZeros64(word)/8) & (MaxClasses - 1), word != 0
 }
 
@@ -98,6 +102,6 @@ func hintOf(f *Fragments) Hint {
 // Level of a class: how many of the node's fragments are large enough, up to 3; 0 beyond the last class.
 func (h Hint) Level(c Class) int { return int(h>>(2*c)) & 3 }
 
-// exact says whether the hint shows a fragment of just the class, so that larger ones stay whole for those who need them. Three and more of a
-// class and of the next one do not show it: it counts as no.
+// exact says whether the hint shows a fragment of just the class, so that larger ones stay whole for those who need them. Three and more
+// of a class and of the next one do not show it: it counts as no.
 func (h Hint) exact(c Class) bool { return h.Level(c) > h.Level(c+1) }

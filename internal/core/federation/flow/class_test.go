@@ -29,7 +29,8 @@ func TestClasses(t *testing.T) {
 // TestAFragmentServesADemandIfItHoldsIt: never one that it does not hold.
 func TestAFragmentServesADemandIfItHoldsIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		demand, capacity := quantity.Amount(rapid.Int64Range(0, 80e9).Draw(t, "demand")), quantity.Amount(rapid.Int64Range(0, 90e9).Draw(t, "capacity"))
+		demand, capacity := quantity.Amount(rapid.Int64Range(0, 80e9).Draw(t, "demand")),
+			quantity.Amount(rapid.Int64Range(0, 90e9).Draw(t, "capacity"))
 		c, _ := levels.Of(demand)
 		f, ok := levels.Holds(capacity)
 		if ok && f >= c && capacity < demand {
@@ -72,8 +73,10 @@ func TestExactHints(t *testing.T) {
 		f    Fragments
 		want []bool
 	}{
-		{Fragments{}, []bool{false, false, false}}, {Fragments{1}, []bool{true, false, false}}, {Fragments{0, 1}, []bool{false, true, false}},
-		{Fragments{1, 0, 1}, []bool{true, false, true}}, {Fragments{9, 2, 0}, []bool{true, true, false}}, {Fragments{9, 3, 0}, []bool{false, true, false}},
+		{Fragments{}, []bool{false, false, false}}, {Fragments{1}, []bool{true, false, false}},
+		{Fragments{0, 1}, []bool{false, true, false}},
+		{Fragments{1, 0, 1}, []bool{true, false, true}}, {Fragments{9, 2, 0}, []bool{true, true, false}},
+		{Fragments{9, 3, 0}, []bool{false, true, false}},
 		{Fragments{7: 5}, []bool{7: true}},
 	} {
 		for class, want := range c.want {

@@ -18,8 +18,8 @@ type Config struct {
 	// Alpha and Beta are exponents, Gamma a factor, all in thousandths: a zone weighs
 	// max(Epsilon, free - Gamma demand)^Alpha (1 - pressure)^Beta. Default 1000 each, at most 8000.
 	Alpha, Beta, Gamma int64
-	// Epsilon is what a zone without free fragments counts as having, in thousandths of a fragment. Default 1000: with next to nothing the few zones
-	// that show one, when all are full, would get everybody.
+	// Epsilon is what a zone without free fragments counts as having, in thousandths of a fragment. Default 1000: with next to nothing the
+	// few zones that show one, when all are full, would get everybody.
 	Epsilon int64
 	// Floor is the share of draws that is spread evenly over zones, in parts per thousand: no live zone of Z is drawn with a
 	// smaller chance than Floor/Z. Default 20, at most 500.
@@ -33,11 +33,13 @@ type Config struct {
 	Burst int
 	// Guesses is how many hops of a search may go to nodes that do not look free. Default Burst.
 	Guesses int
-	// Pace is the mean time between hops, or looks for something to ask, after the burst (tau); each is drawn from half to one and a half of it. Default 20 ms.
+	// Pace is the mean time between hops, or looks for something to ask, after the burst (tau); each is drawn from half to one and a half
+	// of it. Default 20 ms.
 	Pace time.Duration
 	// Patience is how long one search lasts at most (W). Default 1 s.
 	Patience time.Duration
-	// ProbeTimeout is after how long a probe without an answer counts as refused. Default GrantTTL: a grant that was lost on its way has lapsed by then.
+	// ProbeTimeout is after how long a probe without an answer counts as refused. Default GrantTTL: a grant that was lost on its way has
+	// lapsed by then.
 	ProbeTimeout time.Duration
 	// ZoneHops is after how many hops and looks in one zone another zone is drawn (M), as long as Resplits allow. Default 8.
 	ZoneHops int
@@ -64,7 +66,8 @@ func (c Config) WithDefaults() Config {
 	for _, n := range []struct {
 		field *int64
 		value int64
-	}{{&c.Alpha, 1000}, {&c.Beta, 1000}, {&c.Gamma, 1000}, {&c.Epsilon, 1000}, {&c.Floor, 20}, {&c.AgeWeight, 500}, {&c.FitWeight, 200}, {&c.ChurnWeight, 100}} {
+	}{{&c.Alpha, 1000}, {&c.Beta, 1000}, {&c.Gamma, 1000}, {&c.Epsilon, 1000}, {&c.Floor, 20}, {&c.AgeWeight, 500}, {&c.FitWeight, 200},
+		{&c.ChurnWeight, 100}} {
 		if *n.field == 0 {
 			*n.field = n.value
 		}
@@ -80,7 +83,8 @@ func (c Config) WithDefaults() Config {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Period, 100 * time.Millisecond}, {&c.Pace, 20 * time.Millisecond}, {&c.Patience, time.Second}, {&c.GrantTTL, 200 * time.Millisecond}} {
+	}{{&c.Period, 100 * time.Millisecond}, {&c.Pace, 20 * time.Millisecond}, {&c.Patience, time.Second},
+		{&c.GrantTTL, 200 * time.Millisecond}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -97,7 +101,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Checked is what the parts of a flow are made with: the configuration with its defaults, if it is valid. They share it, and nobody changes it.
+// Checked is what the parts of a flow are made with: the configuration with its defaults, if it is valid. They share it, and nobody
+// changes it.
 func (c Config) Checked() (*Config, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -121,8 +126,10 @@ func (c Config) Validate() error {
 		value     int64
 		low, high int64
 	}{
-		{"Alpha", c.Alpha, 1, 8000}, {"Beta", c.Beta, 1, 8000}, {"Gamma", c.Gamma, 1, 8000}, {"Epsilon", c.Epsilon, 1, 1_000_000}, {"Floor", c.Floor, 1, 500},
-		{"Burst", int64(c.Burst), 1, int64(c.MaxHops)}, {"Guesses", int64(c.Guesses), 1, int64(c.MaxHops)}, {"ZoneHops", int64(c.ZoneHops), 1, int64(c.MaxHops)},
+		{"Alpha", c.Alpha, 1, 8000}, {"Beta", c.Beta, 1, 8000}, {"Gamma", c.Gamma, 1, 8000}, {"Epsilon", c.Epsilon, 1, 1_000_000},
+		{"Floor", c.Floor, 1, 500},
+		{"Burst", int64(c.Burst), 1, int64(c.MaxHops)}, {"Guesses", int64(c.Guesses), 1, int64(c.MaxHops)},
+		{"ZoneHops", int64(c.ZoneHops), 1, int64(c.MaxHops)},
 		{"Resplits", int64(c.Resplits), 1, 16}, {"MaxHops", int64(c.MaxHops), 1, 255}, {"ZoneTickets", int64(c.ZoneTickets), 1, 1 << 20},
 		{"Wakes", int64(c.Wakes), 1, 1 << 16}, {"HighPressure", int64(c.HighPressure), 1, 1000},
 		{"AgeWeight", c.AgeWeight, 1, 1_000_000}, {"FitWeight", c.FitWeight, 1, 1_000_000}, {"ChurnWeight", c.ChurnWeight, 1, 1_000_000},
@@ -132,10 +139,12 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"Period", c.Period}, {"Stale", c.Stale}, {"Pace", c.Pace}, {"Patience", c.Patience}, {"ProbeTimeout", c.ProbeTimeout}, {"GrantTTL", c.GrantTTL}} {
+	}{{"Period", c.Period}, {"Stale", c.Stale}, {"Pace", c.Pace}, {"Patience", c.Patience}, {"ProbeTimeout", c.ProbeTimeout},
+		{"GrantTTL", c.GrantTTL}} {
 		problem(d.value < time.Microsecond || d.value > time.Hour, "flow: %s is %v; want 1us to 1h", d.name, d.value)
 	}
-	problem(c.Stale < c.Period, "flow: Stale is %v, less than the Period of digests, %v: every zone would be taken for dead; want several periods", c.Stale, c.Period)
+	problem(c.Stale < c.Period, "flow: Stale is %v, less than the Period of digests, %v: every zone would be taken for dead; want "+
+		"several periods", c.Stale, c.Period)
 	problem(c.Pace > c.Patience, "flow: Pace is %v, longer than Patience, %v: a ticket would never hop after its burst", c.Pace, c.Patience)
 	if len(problems) == 0 {
 		return nil

@@ -12,7 +12,8 @@ func TestWhatIsNewsInADigest(t *testing.T) {
 		said    bool
 	}{
 		{name: "nothing has changed", was: at(100, 10, 0), is: at(100, 10, 0)},
-		{name: "another version", was: at(100, 10, 0), is: Digest{Alive: true, Free: at(100, 10, 0).Free, Demand: at(100, 10, 0).Demand, Version: 9, At: 9}},
+		{name: "another version", was: at(100, 10, 0), is: Digest{Alive: true, Free: at(100, 10, 0).Free, Demand: at(100, 10, 0).Demand,
+			Version: 9, At: 9}},
 		{name: "a quarter less", was: at(100, 0, 0), is: at(75, 0, 0)},
 		{name: "more than a quarter less", was: at(100, 0, 0), is: at(74, 0, 0), said: true},
 		{name: "more than a quarter more", was: at(74, 0, 0), is: at(100, 0, 0), said: true},

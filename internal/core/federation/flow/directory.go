@@ -12,8 +12,8 @@ import (
 // begins with nodes of which nothing is known, and each is known once it has said something. Not safe for concurrent use.
 type Directory struct {
 	cfg *Config
-	// sets of nodes, words of 64 each: for each class those whose hint shows a fragment of just the class, behind them those that show one that is large
-	// enough; and last all usable ones. A hop reads these and the hints of two nodes.
+	// sets of nodes, words of 64 each: for each class those whose hint shows a fragment of just the class, behind them those that show one
+	// that is large enough; and last all usable ones. A hop reads these and the hints of two nodes.
 	sets  []uint64
 	words int
 	// hints and nodes are by NodeID.
@@ -31,11 +31,12 @@ type Directory struct {
 	moved bool
 }
 
-// NewDirectory is a zone with a number of nodes of which nothing is known yet. The configuration must be valid, and is not changed any more.
-// version is the number of its last digest before, 0 if there was none.
+// NewDirectory is a zone with a number of nodes of which nothing is known yet. The configuration must be valid, and is not changed any
+// more. version is the number of its last digest before, 0 if there was none.
 func NewDirectory(cfg *Config, zone ZoneID, nodes int, version uint64) *Directory {
 	words := (nodes + 63) / 64
-	return &Directory{cfg: cfg, zone: zone, hints: make([]Hint, nodes), nodes: make([]Summary, nodes), version: version, sets: make([]uint64, words*(2*MaxClasses+1)), words: words}
+	return &Directory{cfg: cfg, zone: zone, hints: make([]Hint, nodes), nodes: make([]Summary, nodes), version: version,
+		sets: make([]uint64, words*(2*MaxClasses+1)), words: words}
 }
 
 // fit, room and up are parts of sets.
@@ -90,8 +91,8 @@ func (d *Directory) Silent(n NodeID) {
 	d.note(n)
 }
 
-// Fetch reads what a hop of a class reads, and changes nothing. Whoever has several tickets calls it for each of them first: a processor waits for all these lines of memory
-// at once, and for those of one hop after another one by one. What it returns means nothing.
+// Fetch reads what a hop of a class reads, and changes nothing. Whoever has several tickets calls it for each of them first: a processor
+// waits for all these lines of memory at once, and for those of one hop after another one by one. What it returns means nothing.
 func (d *Directory) Fetch(c Class) uint64 {
 	if int(c) >= MaxClasses || len(d.hints) == 0 {
 		return 0
@@ -181,9 +182,9 @@ func (d *Directory) leave(t *Ticket) {
 	}
 }
 
-// pick is the node to ask next: the better by its hint of two that the ticket has not asked. They are drawn from those that show a fragment of
-// just its class; if there is none, from those that show one that is large enough; else from all that are usable, since hints are old. Which two
-// depends on the ticket and its hop, and on nothing that other tickets draw. ok is false if no node is usable.
+// pick is the node to ask next: the better by its hint of two that the ticket has not asked. They are drawn from those that show a
+// fragment of just its class; if there is none, from those that show one that is large enough; else from all that are usable, since hints
+// are old. Which two depends on the ticket and its hop, and on nothing that other tickets draw. ok is false if no node is usable.
 //
 // The filter of visited nodes has 64 bits, by node modulo 64: exact up to 64 nodes, and above that it leaves out some
 // nodes that were not asked. When all usable ones have been asked it begins anew.

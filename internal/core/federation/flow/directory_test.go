@@ -21,7 +21,8 @@ func TestSumsAreThoseOfAllNodes(t *testing.T) {
 			node := NodeID(rapid.IntRange(0, n-1).Draw(t, "node"))
 			switch rapid.IntRange(0, 4).Draw(t, "what") {
 			case 0, 1:
-				s := Summary{Free: someFragments(t, 4), Version: rapid.Uint64Range(1, 20).Draw(t, "version"), Pressure: uint16(rapid.IntRange(0, 1000).Draw(t, "pressure")), Usable: rapid.Bool().Draw(t, "usable")}
+				s := Summary{Free: someFragments(t, 4), Version: rapid.Uint64Range(1, 20).Draw(t, "version"),
+					Pressure: uint16(rapid.IntRange(0, 1000).Draw(t, "pressure")), Usable: rapid.Bool().Draw(t, "usable")}
 				if newer := s.Version > known[node].Version; d.Report(node, &s) != newer {
 					t.Fatalf("version %d after %d was taken in: %v", s.Version, known[node].Version, !newer)
 				} else if newer {
@@ -76,14 +77,16 @@ func TestSumsAreThoseOfAllNodes(t *testing.T) {
 	})
 }
 
-// TestPicksAreNewAndUsable: up to 64 nodes nobody is asked twice before all were asked; above, never one with a visited bit; a node that is not usable never.
+// TestPicksAreNewAndUsable: up to 64 nodes nobody is asked twice before all were asked; above, never one with a visited bit; a node that
+// is not usable never.
 func TestPicksAreNewAndUsable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 130).Draw(t, "nodes")
 		d := NewDirectory(tested(), 0, n, 0)
 		usable := 0
 		for i := range n {
-			s := Summary{Version: 1, Free: Fragments{uint8(rapid.IntRange(0, 1).Draw(t, "free"))}, Usable: rapid.IntRange(0, 3).Draw(t, "usable") > 0}
+			s := Summary{Version: 1, Free: Fragments{uint8(rapid.IntRange(0, 1).Draw(t, "free"))},
+				Usable: rapid.IntRange(0, 3).Draw(t, "usable") > 0}
 			if s.Usable {
 				usable++
 			}
@@ -144,8 +147,8 @@ func TestThePickIsTheBetterOfTwo(t *testing.T) {
 	}
 }
 
-// TestHopsGoToWhatShowsRoom: of 50 nodes, most of them full, first to those with a fragment of just the class, then to those with a larger one, then anywhere; and anew when
-// all were asked.
+// TestHopsGoToWhatShowsRoom: of 50 nodes, most of them full, first to those with a fragment of just the class, then to those with a larger
+// one, then anywhere; and anew when all were asked.
 func TestHopsGoToWhatShowsRoom(t *testing.T) {
 	d := NewDirectory(tested(), 0, 50, 0)
 	for i := range 50 {

@@ -10,7 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestTheLotWakesInOrder: as a list that is sorted each time does, and never more than the budget, of which larger classes have taken their part.
+// TestTheLotWakesInOrder: as a list that is sorted each time does, and never more than the budget, of which larger classes have taken
+// their part.
 func TestTheLotWakesInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lot := NewLot()
@@ -20,7 +21,8 @@ func TestTheLotWakesInOrder(t *testing.T) {
 			there := slices.IndexFunc(plain, func(tk Ticket) bool { return tk.ID == id })
 			switch rapid.IntRange(0, 4).Draw(t, "what") {
 			case 0, 1, 2:
-				tk := Ticket{ID: id, Class: Class(rapid.IntRange(0, 2).Draw(t, "class")), Born: start + quantity.Instant(rapid.IntRange(0, 3).Draw(t, "born")), Priority: int16(rapid.IntRange(0, 1).Draw(t, "priority"))}
+				tk := Ticket{ID: id, Class: Class(rapid.IntRange(0, 2).Draw(t, "class")), Born: start +
+					quantity.Instant(rapid.IntRange(0, 3).Draw(t, "born")), Priority: int16(rapid.IntRange(0, 1).Draw(t, "priority"))}
 				if lot.Add(&tk); there < 0 {
 					plain = append(plain, tk)
 				}
@@ -37,7 +39,8 @@ func TestTheLotWakesInOrder(t *testing.T) {
 					budget[c] = rapid.IntRange(0, 4).Draw(t, "budget")
 				}
 				slices.SortFunc(plain, func(a, b Ticket) int {
-					return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Born, b.Born), cmp.Compare(a.ID, b.ID))
+					return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Born, b.Born),
+						cmp.Compare(a.ID, b.ID))
 				})
 				var want []TicketID
 				for i := 0; i < len(plain); {

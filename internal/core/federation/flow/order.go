@@ -11,10 +11,12 @@ type key struct{ high, low uint64 }
 
 func keyOf(utility int64, t TicketID) key { return key{^(uint64(utility) ^ 1<<63), uint64(t)} }
 
-// few is up to how many probes each is compared with each: that takes no jump that depends on the answer, and jumps that are guessed wrong are most of what a sort of few costs.
+// few is up to how many probes each is compared with each: that takes no jump that depends on the answer, and jumps that are guessed wrong
+// are most of what a sort of few costs.
 const few = 16
 
-// orderOf is the indices of probes in the order of their keys, in the room of into. Two of one ticket (its probe was doubled, or its home has moved on) go by home, then the later epoch first.
+// orderOf is the indices of probes in the order of their keys, in the room of into. Two of one ticket (its probe was doubled, or its home
+// has moved on) go by home, then the later epoch first.
 func orderOf(keys []key, probes []Probe, into []int) []int {
 	into = slices.Grow(into[:0], len(keys))[:len(keys)]
 	if len(keys) <= few && rank(keys, into) {

@@ -15,7 +15,8 @@ func TestTheOrderIsThatOfAPlainSort(t *testing.T) {
 		utilities, probes, keys, plain := make([]int64, n), make([]Probe, n), make([]key, n), make([]int, n)
 		for i := range n {
 			utilities[i] = rapid.SampledFrom([]int64{-1 << 62, -3, -1, 0, 1, 2, 1 << 40}).Draw(t, "utility")
-			probes[i] = Probe{Ticket: TicketID(rapid.SampledFrom([]uint64{0, 1, 2, 1<<63 - 1, 1 << 63, 1<<64 - 1}).Draw(t, "ticket")), Home: ZoneID(i), Epoch: uint32(i % 2)}
+			probes[i] = Probe{Ticket: TicketID(rapid.SampledFrom([]uint64{0, 1, 2, 1<<63 - 1, 1 << 63, 1<<64 - 1}).Draw(t, "ticket")),
+				Home: ZoneID(i), Epoch: uint32(i % 2)}
 			keys[i], plain[i] = keyOf(utilities[i], probes[i].Ticket), i
 		}
 		slices.SortFunc(plain, func(i, k int) int {

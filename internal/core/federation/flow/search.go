@@ -89,8 +89,8 @@ func (s *Search) Arrive(now quantity.Instant, t *Ticket, d *Directory) Move {
 	return s.Next(now, t, d)
 }
 
-// Next is what a ticket does now that rests, has just come, or is parked (then d is nil). It asks a node: the first Guesses of a search whatever they look
-// like, since what is known of them is old, and others only where the zone knows of room for it.
+// Next is what a ticket does now that rests, has just come, or is parked (then d is nil). It asks a node: the first Guesses of a search
+// whatever they look like, since what is known of them is old, and others only where the zone knows of room for it.
 func (s *Search) Next(now quantity.Instant, t *Ticket, d *Directory) Move {
 	switch {
 	case t.due(now):
@@ -151,8 +151,8 @@ func (s *Search) Granted(t *Ticket, d *Directory) {
 	d.leave(t)
 }
 
-// Lost is a grant that came to nothing: it lapsed before it was redeemed, or the lease was lost. The search goes on with what is left of its
-// bounds, from a draw on.
+// Lost is a grant that came to nothing: it lapsed before it was redeemed, or the lease was lost. The search goes on with what is left of
+// its bounds, from a draw on.
 func (s *Search) Lost(now quantity.Instant, t *Ticket) Move {
 	if t.Phase != Landed {
 		invariant.Check(false, "flow: ticket %d has lost its grant and is %v", t.ID, t.Phase)

@@ -35,7 +35,8 @@ func story(s *Search, t *Ticket, zones []*Directory) (acts []Act, times []time.D
 	}
 }
 
-// TestASearchThatFindsNothing: four hops at once, then one about every 20 ms; after eight another zone, twice; and at 1 s it is over, within its bounds.
+// TestASearchThatFindsNothing: four hops at once, then one about every 20 ms; after eight another zone, twice; and at 1 s it is over,
+// within its bounds.
 func TestASearchThatFindsNothing(t *testing.T) {
 	cfg := tested()
 	s, zones := NewSearch(cfg), []*Directory{zoneOf(cfg, 0, 100), zoneOf(cfg, 1, 100)}
@@ -84,7 +85,8 @@ func TestWhereNothingLooksFree(t *testing.T) {
 	}
 	tk := &Ticket{ID: 5}
 	acts, times := story(s, tk, zones)
-	if last := len(acts) - 1; tk.Hops != 4 || tk.Draws != 3 || tk.Why != OutOfPatience || times[last] != time.Second || last < 40 || last > 110 {
+	if last := len(acts) - 1; tk.Hops != 4 || tk.Draws != 3 || tk.Why != OutOfPatience || times[last] != time.Second || last < 40 ||
+		last > 110 {
 		t.Errorf("%d hops, %d draws, %v after %v, in %d acts", tk.Hops, tk.Draws, tk.Why, times[last], last)
 	}
 	tk = &Ticket{ID: 6, Hops: 4, Here: 4, Phase: Searching, Since: start, Next: start}
@@ -111,8 +113,10 @@ func TestEnds(t *testing.T) {
 		{"fleeting work expires", func(*Config, *Ticket) {}, 0, Expire, OutOfPatience, time.Second},
 		{"the rest is parked", func(_ *Config, t *Ticket) { t.Kind = Lasting }, 0, Park, OutOfPatience, time.Second},
 		{"hops", func(c *Config, _ *Ticket) { c.MaxHops = 12 }, 0, Expire, OutOfHops, 300 * time.Millisecond},
-		{"a deadline", func(_ *Config, t *Ticket) { t.Deadline = start.Add(55 * time.Millisecond) }, 0, Expire, PastDeadline, 55 * time.Millisecond},
-		{"a deadline of lasting work", func(_ *Config, t *Ticket) { t.Deadline, t.Kind = start.Add(55*time.Millisecond), Lasting }, 0, Expire, PastDeadline, 55 * time.Millisecond},
+		{"a deadline", func(_ *Config, t *Ticket) { t.Deadline = start.Add(55 * time.Millisecond) }, 0, Expire, PastDeadline,
+			55 * time.Millisecond},
+		{"a deadline of lasting work", func(_ *Config, t *Ticket) { t.Deadline, t.Kind = start.Add(55*time.Millisecond), Lasting }, 0,
+			Expire, PastDeadline, 55 * time.Millisecond},
 		{"a deadline that is over", func(_ *Config, t *Ticket) { t.Deadline, t.Kind = start, Lasting }, 0, Expire, PastDeadline, 0},
 		{"both zones are full", func(*Config, *Ticket) {}, 2, Expire, AllCrowded, 0},
 		{"both zones are full for lasting work", func(_ *Config, t *Ticket) { t.Kind = Lasting }, 2, Park, AllCrowded, 0},
@@ -184,7 +188,8 @@ func TestParkedWorkWakesWithFreshBounds(t *testing.T) {
 	if m := s.Next(start.Add(time.Minute), tk, nil); m.Act != Park || m.At != tk.Deadline {
 		t.Errorf("parked it says %+v", m)
 	}
-	if m := s.Wake(start.Add(time.Minute), tk); m.Act != Draw || tk.Hops+tk.Here+tk.Draws+tk.Resplits != 0 || tk.Visited != 0 || tk.Episode != 1 || tk.Born != start || tk.Why != Unended {
+	if m := s.Wake(start.Add(time.Minute), tk); m.Act != Draw || tk.Hops+tk.Here+tk.Draws+tk.Resplits != 0 || tk.Visited != 0 ||
+		tk.Episode != 1 || tk.Born != start || tk.Why != Unended {
 		t.Errorf("woken: %+v, %+v", m, tk)
 	}
 	if m := s.Stranded(start.Add(time.Minute), tk); m.Act != Park || tk.Why != NoZone {
@@ -244,8 +249,8 @@ func TestEventsOutOfTurnAreBugs(t *testing.T) {
 	}
 }
 
-// TestAHopIsNotBlindForWhatWasVisited: where only nodes that have refused show room a ticket looks again instead of asking one that shows none; once all have been asked, they
-// are asked anew.
+// TestAHopIsNotBlindForWhatWasVisited: where only nodes that have refused show room a ticket looks again instead of asking one that shows
+// none; once all have been asked, they are asked anew.
 func TestAHopIsNotBlindForWhatWasVisited(t *testing.T) {
 	cfg := tested()
 	s, d := NewSearch(cfg), NewDirectory(cfg, 0, 2, 0)

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// TestATicketIsSmall: at most 128 bytes (issue: 256), and no pointers, so that a million of them are no work for the collector. A probe is at most 64.
+// TestATicketIsSmall: at most 128 bytes (issue: 256), and no pointers, so that a million of them are no work for the collector. A probe is
+// at most 64.
 func TestATicketIsSmall(t *testing.T) {
 	for _, c := range []struct {
 		of   reflect.Type

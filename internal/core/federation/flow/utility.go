@@ -21,7 +21,8 @@ type Probe struct {
 
 // Probe is what a ticket asks a node.
 func (t *Ticket) Probe() Probe {
-	return Probe{Ticket: t.ID, Demand: t.Demand, Born: t.Born, Epoch: t.Epoch, Home: t.Home, Priority: t.Priority, Churn: t.Churn, Class: t.Class}
+	return Probe{Ticket: t.ID, Demand: t.Demand, Born: t.Born, Epoch: t.Epoch, Home: t.Home, Priority: t.Priority, Churn: t.Churn,
+		Class: t.Class}
 }
 
 // utility is what a probe is worth to a node, in thousandths of a step of priority (SYSTEMS 3.2): priority + .5 age/W + .2 fit - .1 churn.

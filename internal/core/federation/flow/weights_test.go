@@ -91,7 +91,8 @@ func worldOfWeights(t *rapid.T) (weights []uint64, live []bool) {
 	return weights, live
 }
 
-// TestSharesKeepTheFloorAndTheProportion: in rational numbers, every live zone has Floor/Z at least, all together 1, and any two that have more are in proportion.
+// TestSharesKeepTheFloorAndTheProportion: in rational numbers, every live zone has Floor/Z at least, all together 1, and any two that have
+// more are in proportion.
 func TestSharesKeepTheFloorAndTheProportion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{Classes: levels, Floor: rapid.Int64Range(1, 500).Draw(t, "floor")}.WithDefaults()

@@ -14,7 +14,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// world is a small flow with messages that are late, lost, doubled and reordered, and nodes that die and come back. It keeps no rule itself: check does.
+// world is a small flow with messages that are late, lost, doubled and reordered, and nodes that die and come back. It keeps no rule
+// itself: check does.
 type world struct {
 	t   *rapid.T
 	cfg *Config
@@ -202,8 +203,10 @@ func (w *world) answered(tk *task, move, z, n int, a Answer, s Summary) {
 		return
 	}
 	w.search.Granted(&tk.Ticket, w.zones[z])
-	if most := w.cfg.Bound() + 3*tk.losses; tk.messages+7-1 > most || tk.messages+7-1+2*tk.losses != tk.Messages(tk.losses) { // its first zone is one of the seven
-		w.t.Fatalf("ticket %d landed after %d messages (it says %d), %d losses; the bound is %d", tk.ID, tk.messages+6, tk.Messages(tk.losses), tk.losses, most)
+	// its first zone is one of the seven
+	if most := w.cfg.Bound() + 3*tk.losses; tk.messages+7-1 > most || tk.messages+7-1+2*tk.losses != tk.Messages(tk.losses) {
+		w.t.Fatalf("ticket %d landed after %d messages (it says %d), %d losses; the bound is %d", tk.ID, tk.messages+6,
+			tk.Messages(tk.losses), tk.losses, most)
 	}
 	tk.moves++
 	move = tk.moves
@@ -300,14 +303,16 @@ func (w *world) digests() {
 	}
 }
 
-// TestEveryTicketEnds in random worlds, within all bounds; fleeting work within its patience and one probe, and lasting work lands as soon as
-// faults are over and there is room.
+// TestEveryTicketEnds in random worlds, within all bounds; fleeting work within its patience and one probe, and lasting work lands as soon
+// as faults are over and there is room.
 func TestEveryTicketEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, now: start, redeemed: map[redemption]bool{}, lying: map[[2]int][]lying{}, faults: rapid.Bool().Draw(t, "faults")}
 		w.cfg = checked(Config{
-			Seed: rapid.Uint64().Draw(t, "seed"), Classes: levels[:rapid.IntRange(1, 3).Draw(t, "classes")], MaxHops: rapid.IntRange(5, 64).Draw(t, "hops"), Burst: rapid.IntRange(1, 5).Draw(t, "burst"),
-			ZoneHops: rapid.IntRange(1, 5).Draw(t, "zone hops"), ZoneTickets: rapid.IntRange(1, 8).Draw(t, "cap"), Resplits: rapid.IntRange(1, 3).Draw(t, "resplits"), Wakes: rapid.IntRange(1, 3).Draw(t, "wakes"),
+			Seed: rapid.Uint64().Draw(t, "seed"), Classes: levels[:rapid.IntRange(1, 3).Draw(t, "classes")],
+			MaxHops: rapid.IntRange(5, 64).Draw(t, "hops"), Burst: rapid.IntRange(1, 5).Draw(t, "burst"),
+			ZoneHops: rapid.IntRange(1, 5).Draw(t, "zone hops"), ZoneTickets: rapid.IntRange(1, 8).Draw(t, "cap"),
+			Resplits: rapid.IntRange(1, 3).Draw(t, "resplits"), Wakes: rapid.IntRange(1, 3).Draw(t, "wakes"),
 		})
 		w.chance = prng.New(w.cfg.Seed, prng.Name("messages"))
 		zones := rapid.IntRange(1, 3).Draw(t, "zones")
@@ -329,7 +334,8 @@ func TestEveryTicketEnds(t *testing.T) {
 		count := rapid.IntRange(1, 25).Draw(t, "tickets")
 		for id := range count {
 			tk := &task{length: time.Duration(rapid.IntRange(1, 800).Draw(t, "length")) * time.Millisecond}
-			tk.ID, tk.Class, tk.Kind = TicketID(id), Class(rapid.IntRange(0, int(top)).Draw(t, "class")), Kind(rapid.IntRange(0, 1).Draw(t, "kind"))
+			tk.ID, tk.Class, tk.Kind = TicketID(id), Class(rapid.IntRange(0, int(top)).Draw(t, "class")),
+				Kind(rapid.IntRange(0, 1).Draw(t, "kind"))
 			tk.Demand, tk.Priority = w.cfg.Classes[tk.Class], int16(rapid.IntRange(0, 1).Draw(t, "priority"))
 			w.tickets = append(w.tickets, tk)
 			arrive := time.Duration(rapid.IntRange(100, 2000).Draw(t, "arrives")) * time.Millisecond

@@ -1,6 +1,6 @@
-// Package homes draws which of several zones is home to a job. None is drawn that is drained, or that could not run the job as far as its nodes
-// have reported; the chance of the others is how many slices each has for it, or what they say of themselves where tickets search. The same
-// life of a job under the same epoch is drawn the same. With one zone nothing is drawn, and there are no homes.
+// Package homes draws which of several zones is home to a job. None is drawn that is drained, or that could not run the job as far as its
+// nodes have reported; the chance of the others is how many slices each has for it, or what they say of themselves where tickets search.
+// The same life of a job under the same epoch is drawn the same. With one zone nothing is drawn, and there are no homes.
 package homes
 
 import (
@@ -39,8 +39,10 @@ type Homes struct {
 }
 
 // New draws among zones, with tickets that search as cfg says, nil if none do. A job may count on windows as long as the horizon.
-func New(zones []stock.Zone, horizon time.Duration, in *stock.Stock, of *queues.Queues, drained func(job.ZoneID) bool, cfg *search.Config) *Homes {
-	h := &Homes{zones: zones, horizon: horizon, stock: in, queues: of, drained: drained, places: map[job.ZoneID]int{}, chances: map[*job.Spec][]int{}}
+func New(zones []stock.Zone, horizon time.Duration, in *stock.Stock, of *queues.Queues, drained func(job.ZoneID) bool,
+	cfg *search.Config) *Homes {
+	h := &Homes{zones: zones, horizon: horizon, stock: in, queues: of, drained: drained, places: map[job.ZoneID]int{},
+		chances: map[*job.Spec][]int{}}
 	for i := range zones {
 		h.places[zones[i].ID] = i
 	}
@@ -103,8 +105,8 @@ func (h *Homes) drawFrom(sums []int, id job.ID, of job.Generation, epoch uint32)
 	return h.zones[at].ID
 }
 
-// chancesOf are the chances of zones to be home to a job of these settings, summed up from the first. They are remembered for as long as nothing
-// is known of a queue or a slice that was not known before: of a thousand zones each takes most of a microsecond.
+// chancesOf are the chances of zones to be home to a job of these settings, summed up from the first. They are remembered for as long as
+// nothing is known of a queue or a slice that was not known before: of a thousand zones each takes most of a microsecond.
 func (h *Homes) chancesOf(spec *job.Spec) []int {
 	if sums, known := h.chances[spec]; known {
 		return sums
@@ -185,7 +187,8 @@ func (h *Homes) Nowhere(spec *job.Spec, queue *protocol.Queue, longest time.Dura
 		}
 	}
 	if capped {
-		return fmt.Sprintf("it runs in one zone, and where it could queue %s's share of its cap of %d is smaller than what it needs at once", queue.Name, queue.Cap),
+		return fmt.Sprintf("it runs in one zone, and where it could queue %s's share of its cap of %d is smaller than what it needs at "+
+				"once", queue.Name, queue.Cap),
 			fmt.Sprintf("a cap of at least %d, or none", max(1, spec.Slices)*len(h.zones))
 	}
 	if best < 0 {
@@ -206,7 +209,8 @@ func (h *Homes) couldLend(spec *job.Spec, queue *protocol.Queue, i int) int {
 	return atomizer.Fitting(spec, h.stock.KindsIn(i), h.longest(queue))
 }
 
-// couldLead is with how many slices zone i could be home to a gang that lies in several: all of it counts towards its share of the queue's cap.
+// couldLead is with how many slices zone i could be home to a gang that lies in several: all of it counts towards its share of the queue's
+// cap.
 func (h *Homes) couldLead(spec *job.Spec, queue *protocol.Queue, i int) int {
 	if !h.queues.MayHold(queue, spec.Slices, i) {
 		return 0
@@ -239,11 +243,13 @@ func (h *Homes) unled(spec *job.Spec, queue *protocol.Queue) (why, nearest strin
 	if !capped {
 		return "", ""
 	}
-	return fmt.Sprintf("all of it counts in its home zone, and no zone's share of queue %s's cap of %d is as large as what it needs at once", queue.Name, queue.Cap),
+	return fmt.Sprintf("all of it counts in its home zone, and no zone's share of queue %s's cap of %d is as large as what it needs at "+
+			"once", queue.Name, queue.Cap),
 		fmt.Sprintf("a cap of at least %d, or none", spec.Slices*len(h.zones))
 }
 
-// freeIn is how many fragments large enough for a job a zone said that it has free, and whether it counts as alive: without digests nobody knows better.
+// freeIn is how many fragments large enough for a job a zone said that it has free, and whether it counts as alive: without digests nobody
+// knows better.
 func (h *Homes) freeIn(now quantity.Instant, i int, spec *job.Spec) (free int, alive bool) {
 	if h.dealer == nil {
 		return 0, true
@@ -269,8 +275,8 @@ func (h *Homes) Redraw(now quantity.Instant, in *protocol.Message) (protocol.Mes
 	return protocol.Message{Kind: protocol.Back, To: d.cfg.At(e.Home), Job: in.Job, Body: &back}, true
 }
 
-// Hear takes in what a zone says of itself, and of no other zone. It says whether that is news for jobs that wait for a home: whether any zone
-// could run them follows from what nodes have reported, so it is if it makes drawing possible at all.
+// Hear takes in what a zone says of itself, and of no other zone. It says whether that is news for jobs that wait for a home: whether any
+// zone could run them follows from what nodes have reported, so it is if it makes drawing possible at all.
 func (h *Homes) Hear(now quantity.Instant, in *protocol.Message, waits bool) bool {
 	d := h.dealer
 	body, ok := in.Body.(*flow.Digest)

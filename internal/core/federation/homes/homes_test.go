@@ -24,7 +24,8 @@ func sized(t interface{ Fatal(args ...any) }, mib int64, n int) *job.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &job.Spec{Name: "j", Queue: queues.Default, Kind: job.Rigid, Total: 1, Slices: n, Topology: job.SameZone, PerUnit: time.Second, Grid: 1, Safe: table, MaxFailures: 3}
+	return &job.Spec{Name: "j", Queue: queues.Default, Kind: job.Rigid, Total: 1, Slices: n, Topology: job.SameZone, PerUnit: time.Second,
+		Grid: 1, Safe: table, MaxFailures: 3}
 }
 
 func offered(sizes ...int) (all []protocol.Slice) {
@@ -34,11 +35,13 @@ func offered(sizes ...int) (all []protocol.Slice) {
 	return all
 }
 
-// TestADigestThatIsNoNewsDrawsNothing: which zones could run a job that has no home does not follow from digests, only whether any can be drawn.
+// TestADigestThatIsNoNewsDrawsNothing: which zones could run a job that has no home does not follow from digests, only whether any can be
+// drawn.
 func TestADigestThatIsNoNewsDrawsNothing(t *testing.T) {
 	zones := []stock.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}}
 	cfg, err := search.Config{
-		Flow: flow.Config{Classes: flow.Classes{512 << 20, 2048 << 20}}, Zones: []search.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}},
+		Flow: flow.Config{Classes: flow.Classes{512 << 20, 2048 << 20}}, Zones: []search.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}},
+			{ID: "b", Nodes: []job.NodeID{"n2"}}},
 	}.Checked()
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +50,8 @@ func TestADigestThatIsNoNewsDrawsNothing(t *testing.T) {
 	h := New(zones, time.Hour, in, queues.New(2, 2, time.Second), func(job.ZoneID) bool { return false }, cfg)
 	news := func(z flow.ZoneID, version uint64, after time.Duration) bool {
 		now = now.Add(after)
-		m := protocol.Message{Kind: protocol.ZoneDigest, From: cfg.At(z), Body: &flow.Digest{Zone: z, Alive: true, Version: version, At: now, Free: [flow.MaxClasses]uint32{uint32(version)}}}
+		m := protocol.Message{Kind: protocol.ZoneDigest, From: cfg.At(z), Body: &flow.Digest{Zone: z, Alive: true, Version: version,
+			At: now, Free: [flow.MaxClasses]uint32{uint32(version)}}}
 		is := h.Hear(now, &m, true)
 		if is && h.Draw(now, spec, "j", 1, 1) != "" {
 			t.Fatal("a home is drawn, and no node has reported")
@@ -71,10 +75,12 @@ func TestADigestThatIsNoNewsDrawsNothing(t *testing.T) {
 	}
 }
 
-// TestOnlyZonesThatCouldRunAJobAreDrawn, in proportion to nothing else than their slices, and what is remembered of chances is what they are.
+// TestOnlyZonesThatCouldRunAJobAreDrawn, in proportion to nothing else than their slices, and what is remembered of chances is what they
+// are.
 func TestOnlyZonesThatCouldRunAJobAreDrawn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		zones := []stock.Zone{{ID: "a", Nodes: []job.NodeID{"n0"}}, {ID: "b", Nodes: []job.NodeID{"n1"}}, {ID: "c", Nodes: []job.NodeID{"n2"}}}
+		zones := []stock.Zone{{ID: "a", Nodes: []job.NodeID{"n0"}}, {ID: "b", Nodes: []job.NodeID{"n1"}},
+			{ID: "c", Nodes: []job.NodeID{"n2"}}}
 		in, of, drained := stock.New(zones, time.Second), queues.New(3, 3, time.Second), map[job.ZoneID]bool{}
 		h := New(zones, time.Hour, in, of, func(z job.ZoneID) bool { return drained[z] }, nil)
 		sizes := make([][]int, 3)

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// A gang that may lie in several zones has its home in one that could hold it alone, if there is any; else in one that has some slices for it, and borrows those of
-// others. The gate knows what slices every zone has, and names whom to ask (docs/adr/0045).
+// A gang that may lie in several zones has its home in one that could hold it alone, if there is any; else in one that has some slices for
+// it, and borrows those of others. The gate knows what slices every zone has, and names whom to ask (docs/adr/0045).
 
 // forLenders names the stream in which zones that are alike are ordered.
 const forLenders = 2
@@ -26,7 +26,8 @@ func (h *Homes) Across(spec *job.Spec) bool {
 	return queue != nil && h.acrossZones(spec, queue) >= spec.Slices
 }
 
-// Scattered says why no zones could ever run a gang that may lie in several, and what would fit; empty if they could. Judges: it is such a gang.
+// Scattered says why no zones could ever run a gang that may lie in several, and what would fit; empty if they could. Judges: it is such a
+// gang.
 func (h *Homes) Scattered(spec *job.Spec) (why, nearest string, judges bool) {
 	if h == nil || len(h.zones) == 1 || spec.Topology != job.SameCluster {
 		return "", "", false
@@ -36,7 +37,8 @@ func (h *Homes) Scattered(spec *job.Spec) (why, nearest string, judges bool) {
 		return "", "", true
 	}
 	if most := h.acrossZones(spec, queue); most > 0 && most < spec.Slices {
-		return fmt.Sprintf("it needs %d slices, and no %d zones together have more than %d that could run it", spec.Slices, min(protocol.MostLenders, len(h.zones)), most),
+		return fmt.Sprintf("it needs %d slices, and no %d zones together have more than %d that could run it", spec.Slices,
+				min(protocol.MostLenders, len(h.zones)), most),
 			fmt.Sprintf("slices: %d", most), true
 	}
 	return "", "", true
@@ -49,8 +51,8 @@ type candidate struct {
 	draw uint64
 }
 
-// Lenders names to a job's home the zones that could lend slices for it: those that have most for it first, then those that have most free by what they last
-// said, then in an order of the job's own, so that not all go to the same ones.
+// Lenders names to a job's home the zones that could lend slices for it: those that have most for it first, then those that have most free
+// by what they last said, then in an order of the job's own, so that not all go to the same ones.
 func (h *Homes) Lenders(now quantity.Instant, id job.ID, spec *job.Spec, home job.ZoneID, l *protocol.LenderList) *protocol.LenderList {
 	queue := h.queues.Find(spec.Queue)
 	if queue == nil {
@@ -68,7 +70,8 @@ func (h *Homes) Lenders(now quantity.Instant, id job.ID, spec *job.Spec, home jo
 		list = append(list, candidate{protocol.Lender{Zone: zone, Slices: n}, min(free, spec.Slices), draw.Uint64()})
 	}
 	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.Slices, a.Slices), cmp.Compare(b.free, a.free), cmp.Compare(a.draw, b.draw), cmp.Compare(a.Zone, b.Zone))
+		return cmp.Or(cmp.Compare(b.Slices, a.Slices), cmp.Compare(b.free, a.free), cmp.Compare(a.draw, b.draw),
+			cmp.Compare(a.Zone, b.Zone))
 	})
 	answer := &protocol.LenderList{Seq: l.Seq}
 	for _, c := range list {

@@ -1,5 +1,6 @@
-// Package lend keeps places in a zone for parts of gangs that other zones are home to, or that are too large for the zone's own slices (docs/adr/0045).
-// A place stands for as long as the gang's home says so again: one that is silent has none after a while. The latest word of a home counts.
+// Package lend keeps places in a zone for parts of gangs that other zones are home to, or that are too large for the zone's own slices
+// (docs/adr/0045). A place stands for as long as the gang's home says so again: one that is silent has none after a while. The latest word
+// of a home counts.
 package lend
 
 import (

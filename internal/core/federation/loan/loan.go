@@ -1,6 +1,6 @@
-// Package loan is how the home of a gang that is too large for its zone has several zones keep places for it, all of them or none: whom it asks, in which order,
-// how long it holds what it has while it waits for the rest, and when all is there. It is soft and pure: what is durable comes after it, when the nodes hold and the
-// home has its claim. A home that dies forgets its loans, and they end by themselves.
+// Package loan is how the home of a gang that is too large for its zone has several zones keep places for it, all of them or none: whom it
+// asks, in which order, how long it holds what it has while it waits for the rest, and when all is there. It is soft and pure: what is
+// durable comes after it, when the nodes hold and the home has its claim. A home that dies forgets its loans, and they end by themselves.
 package loan
 
 import (
@@ -89,7 +89,8 @@ type part struct {
 	slices int
 	// keeping: it was told to keep a place, and may do so. told: what it was told last are the present terms. kept: by these it keeps one.
 	keeping, told, kept bool
-	// asked is the number of the first question under these terms, said when it was last asked and silent how often in a row without an answer.
+	// asked is the number of the first question under these terms, said when it was last asked and silent how often in a row without an
+	// answer.
 	asked  uint64
 	said   quantity.Instant
 	silent int
@@ -496,8 +497,9 @@ func (g *Gang) Sentence(now quantity.Instant) string {
 	return text
 }
 
-// split is how many slices a gang takes of which zone, of as few zones as hold it: the one that has just enough of what is still wanted, else the one
-// that has most; on a tie the first, where its home stands first. It is in order of zone id, and nil if all of them are too few.
+// split is how many slices a gang takes of which zone, of as few zones as hold it: the one that has just enough of what is still wanted,
+// else the one that has most; on a tie the first, where its home stands first. It is in order of zone id, and nil if all of them are too
+// few.
 func split(width int, lenders []protocol.Lender) (parts []part) {
 	left := slices.Clone(lenders)
 	for want := width; want > 0; {

@@ -145,7 +145,8 @@ func keeping(t *testing.T, at quantity.Instant) *gang {
 	return g
 }
 
-// TestOneZoneAfterTheOther is asked to keep its part, in order of zone id, from when all could begin; then they begin, and give back what they had.
+// TestOneZoneAfterTheOther is asked to keep its part, in order of zone id, from when all could begin; then they begin, and give back what
+// they had.
 func TestOneZoneAfterTheOther(t *testing.T) {
 	at := start.Add(time.Minute)
 	g := keeping(t, at)
@@ -364,7 +365,8 @@ func TestTheSlowestSliceCounts(t *testing.T) {
 	}
 }
 
-// world is zones that each keep a place for one gang at a time, whoever asks first, which is worse than a zone with a line; and nobody knows of anybody.
+// world is zones that each keep a place for one gang at a time, whoever asks first, which is worse than a zone with a line; and nobody
+// knows of anybody.
 type world struct {
 	mail  []letter
 	holds map[job.ZoneID]hold
@@ -400,21 +402,23 @@ func (w *world) deliver(now quantity.Instant, l letter, lose bool) {
 		if by == l.from {
 			w.holds[l.zone] = hold{by, now.Add(loan.Stands)}
 		}
-		a := protocol.Lending{Seq: l.Seq, Could: l.Slices, Speed: 1000, Start: max(now, l.NotBefore), Kept: l.Keep && by == l.from, Slices: make([]protocol.LentSlice, l.Slices)}
+		a := protocol.Lending{Seq: l.Seq, Could: l.Slices, Speed: 1000, Start: max(now, l.NotBefore), Kept: l.Keep && by == l.from,
+			Slices: make([]protocol.LentSlice, l.Slices)}
 		a.End = a.Start.Add(l.Length)
 		l.from.Lent(now, l.zone, &a, l.from)
 	}
 }
 
-// TestNoTwoHomesWaitForEachOther: gangs of several homes want zones that keep a place for one of them at a time. Whatever is lost for a while and in whichever order messages come, all have run in the
-// end, and soon.
+// TestNoTwoHomesWaitForEachOther: gangs of several homes want zones that keep a place for one of them at a time. Whatever is lost for a
+// while and in whichever order messages come, all have run in the end, and soon.
 func TestNoTwoHomesWaitForEachOther(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &world{holds: map[job.ZoneID]hold{}}
 		var gangs []*gang
 		for i := range rapid.IntRange(2, 4).Draw(rt, "gangs") {
 			n := rapid.IntRange(2, 4).Draw(rt, "zones")
-			g := &gang{Gang: loan.New(job.ZoneID(fmt.Sprint("home", i)), 2*n, retry), name: job.ID(fmt.Sprint("g", i)), loans: map[job.ZoneID]protocol.Loan{}, need: time.Minute, world: w}
+			g := &gang{Gang: loan.New(job.ZoneID(fmt.Sprint("home", i)), 2*n, retry), name: job.ID(fmt.Sprint("g", i)),
+				loans: map[job.ZoneID]protocol.Loan{}, need: time.Minute, world: w}
 			gangs = append(gangs, g)
 		}
 		now, left := start, slices.Clone(gangs)

@@ -62,8 +62,8 @@ func (c Config) Checked() (*Config, error) {
 	return &c, nil
 }
 
-// Retry is after how long a gate and a home say again what nobody has answered, where no other time is given: 1 s, and less where tasks give up sooner, so that
-// one which is lost twice is still heard in time. Of no search (nil) too.
+// Retry is after how long a gate and a home say again what nobody has answered, where no other time is given: 1 s, and less where tasks
+// give up sooner, so that one which is lost twice is still heard in time. Of no search (nil) too.
 func (c *Config) Retry() time.Duration {
 	if c == nil {
 		return time.Second

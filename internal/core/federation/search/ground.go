@@ -25,7 +25,8 @@ type Ground struct {
 	missed []uint8 // by node: probes in a row without a word from it
 	guests map[key]*guest
 	due    alarm.Heap[*guest]
-	// resting are those of the guests that wait for room, news the classes of the largest free fragments that nodes have told of since the last Tick.
+	// resting are those of the guests that wait for room, news the classes of the largest free fragments that nodes have told of since the
+	// last Tick.
 	resting resting
 	news    []flow.Class
 	// spare guests have been forgotten and nobody knows them; found is room for what a ticket of the home here has found.
@@ -67,7 +68,8 @@ const silentAfter = 2
 func NewGround(cfg *Config, self protocol.Address, zone flow.ZoneID, home Host, since quantity.Instant) *Ground {
 	nodes := cfg.Zones[zone].Nodes
 	g := &Ground{
-		cfg: cfg, loop: flow.NewSearch(&cfg.Flow), self: self, zone: zone, home: home, dir: flow.NewDirectory(&cfg.Flow, zone, len(nodes), uint64(max(0, since))),
+		cfg: cfg, loop: flow.NewSearch(&cfg.Flow), self: self, zone: zone, home: home, dir: flow.NewDirectory(&cfg.Flow, zone, len(nodes),
+			uint64(max(0, since))),
 		nodes: map[job.NodeID]flow.NodeID{}, missed: make([]uint8, len(nodes)), guests: map[key]*guest{},
 	}
 	for i, id := range nodes {
@@ -133,7 +135,8 @@ func (g *Ground) Probed(now quantity.Instant, from job.NodeID, r *protocol.Respo
 	if here {
 		g.found = protocol.Finding{Errand: x.Errand, Place: *r.Place}
 	} else {
-		g.send(out, protocol.Message{Kind: protocol.Landing, To: g.cfg.At(x.Home), Job: id, Body: &protocol.Finding{Errand: x.Errand, Place: *r.Place}})
+		g.send(out, protocol.Message{Kind: protocol.Landing, To: g.cfg.At(x.Home), Job: id,
+			Body: &protocol.Finding{Errand: x.Errand, Place: *r.Place}})
 	}
 	*x = guest{}
 	if g.spare = append(g.spare, x); here {
@@ -152,8 +155,8 @@ func (g *Ground) guest() *guest {
 	return x
 }
 
-// Tick does what is due: tickets that have rested hop, and nodes that have not answered count as having refused. For each node that has told of room since the last one, of those
-// who rest and whom that serves the one who gives up first asks at once.
+// Tick does what is due: tickets that have rested hop, and nodes that have not answered count as having refused. For each node that has
+// told of room since the last one, of those who rest and whom that serves the one who gives up first asks at once.
 func (g *Ground) Tick(now quantity.Instant, out *protocol.Out) {
 	var list []*guest
 	for x, ok := g.due.Due(now); ok; x, ok = g.due.Due(now) {
@@ -200,8 +203,10 @@ func (g *Ground) act(now quantity.Instant, x *guest, next flow.Move, out *protoc
 	case flow.Ask:
 		g.arm(x, next.At)
 		g.send(out, protocol.Message{
-			Kind: protocol.Probe, To: protocol.Address{Role: protocol.Node, ID: string(g.cfg.Zones[g.zone].Nodes[next.Node])}, Job: x.job, Generation: x.Generation,
-			Body: out.Inquiry(protocol.Inquiry{Probe: x.Probe(), Episode: x.Episode, Hop: x.Hops, Least: x.Least, Most: x.Most, Short: g.resting.any()}),
+			Kind: protocol.Probe, To: protocol.Address{Role: protocol.Node, ID: string(g.cfg.Zones[g.zone].Nodes[next.Node])}, Job: x.job,
+			Generation: x.Generation,
+			Body: out.Inquiry(protocol.Inquiry{Probe: x.Probe(), Episode: x.Episode, Hop: x.Hops, Least: x.Least, Most: x.Most,
+				Short: g.resting.any()}),
 		})
 	case flow.Rest:
 		g.arm(x, next.At)

@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Home has the tickets of the jobs that are at home in one zone. A job has one at a time: what it could run beside that is looked for when the node has
-// confirmed the last place. It is not safe for concurrent use.
+// Home has the tickets of the jobs that are at home in one zone. A job has one at a time: what it could run beside that is looked for when
+// the node has confirmed the last place. It is not safe for concurrent use.
 type Home struct {
 	cfg    *Config
 	loop   *flow.Search
@@ -102,7 +102,8 @@ func (h *Home) begin(now quantity.Instant, j *Job, w Want, out *protocol.Out) {
 	}
 	j.want, j.state, j.lost = w, Away, false
 	j.ticket = flow.Ticket{
-		ID: id, Demand: w.Demand, Deadline: w.Deadline, Born: w.Born, Epoch: j.HomeEpoch(), Home: h.zone, Priority: w.Priority, Class: w.Class, Kind: w.Kind,
+		ID: id, Demand: w.Demand, Deadline: w.Deadline, Born: w.Born, Epoch: j.HomeEpoch(), Home: h.zone, Priority: w.Priority,
+		Class: w.Class, Kind: w.Kind,
 	}
 	h.tickets[id] = j
 	j.trail.Tickets++
@@ -221,7 +222,8 @@ func (h *Home) Returned(now quantity.Instant, id job.ID, e *protocol.Errand, out
 // current is the job whose ticket this is, as far as its search and its losses go; nil if it is an earlier one, or of no job.
 func (h *Home) current(id job.ID, e *protocol.Errand) *Job {
 	j := h.tickets[e.ID]
-	if j == nil || j.Name() != id || e.Home != h.zone || e.Episode != j.ticket.Episode || e.Churn != j.ticket.Churn || e.Class != j.ticket.Class {
+	if j == nil || j.Name() != id || e.Home != h.zone || e.Episode != j.ticket.Episode || e.Churn != j.ticket.Churn ||
+		e.Class != j.ticket.Class {
 		return nil
 	}
 	return j
@@ -296,7 +298,8 @@ func (h *Home) Beat(now quantity.Instant, own *flow.Digest, out *protocol.Out) {
 }
 
 func (h *Home) letGo(id job.ID, p *protocol.Place, out *protocol.Out) {
-	h.send(out, protocol.Message{Kind: protocol.LetGo, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Job: id, Token: p.Token})
+	h.send(out, protocol.Message{Kind: protocol.LetGo, To: protocol.Address{Role: protocol.Node, ID: string(p.Node)}, Job: id,
+		Token: p.Token})
 }
 
 func (h *Home) send(out *protocol.Out, m protocol.Message) {

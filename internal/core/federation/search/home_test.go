@@ -56,7 +56,8 @@ func newDesk(t *testing.T) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{T: t, h: NewHome(cfg, protocol.Address{Role: protocol.Zone, ID: "a"}, 0), w: &work{name: "j", wants: 1, fits: true}, now: 1e9}
+	d := &desk{T: t, h: NewHome(cfg, protocol.Address{Role: protocol.Zone, ID: "a"}, 0), w: &work{name: "j", wants: 1, fits: true},
+		now: 1e9}
 	d.w.want = Want{Demand: 100, Kind: flow.Lasting, Born: d.now, Least: time.Second, Most: time.Minute}
 	d.h.Resume(d.now)
 	d.j = &Job{Demand: d.w, New: true}
@@ -90,7 +91,8 @@ func (d *desk) said(k protocol.Kind) *protocol.Message {
 // answer what the node was asked last: a place under this token, or none.
 func (d *desk) answer(seq uint64) {
 	q := d.said(protocol.Probe).Body.(*protocol.Inquiry)
-	r := &protocol.Response{Ticket: q.Ticket, Home: q.Home, Episode: q.Episode, Hop: q.Hop, Room: flow.Summary{Version: uint64(q.Hop) + 2, Usable: true}}
+	r := &protocol.Response{Ticket: q.Ticket, Home: q.Home, Episode: q.Episode, Hop: q.Hop, Room: flow.Summary{Version: uint64(q.Hop) + 2,
+		Usable: true}}
 	if seq > 0 {
 		r.Place = place(seq)
 	}

@@ -7,7 +7,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// resting are the tickets that wait in a zone for room, by class in the order in which their owners give up. Who never gives up comes last, by age.
+// resting are the tickets that wait in a zone for room, by class in the order in which their owners give up. Who never gives up comes
+// last, by age.
 type resting [flow.MaxClasses]queue
 
 // put a ticket that rests from now on.

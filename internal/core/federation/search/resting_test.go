@@ -21,7 +21,8 @@ func TestWhoRests(t *testing.T) {
 		for i := range 12 {
 			all = append(all, &guest{Errand: protocol.Errand{Ticket: flow.Ticket{
 				ID: flow.TicketID(i / 2), Home: flow.ZoneID(i % 2), Class: flow.Class(i % 3),
-				Deadline: quantity.Instant(rapid.IntRange(0, 2).Draw(t, "deadline")), Born: quantity.Instant(rapid.IntRange(0, 1).Draw(t, "born")),
+				Deadline: quantity.Instant(rapid.IntRange(0, 2).Draw(t, "deadline")),
+				Born:     quantity.Instant(rapid.IntRange(0, 1).Draw(t, "born")),
 			}}})
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -50,7 +51,8 @@ func TestWhoRests(t *testing.T) {
 	})
 }
 
-// TestNewsOfRoomIsForWhoGivesUpFirst: three tickets rest in a zone; each word of room lets one of them ask, in the order in which their owners give up.
+// TestNewsOfRoomIsForWhoGivesUpFirst: three tickets rest in a zone; each word of room lets one of them ask, in the order in which their
+// owners give up.
 func TestNewsOfRoomIsForWhoGivesUpFirst(t *testing.T) {
 	d := newDesk(t)
 	g := d.h.Ground()
@@ -58,7 +60,8 @@ func TestNewsOfRoomIsForWhoGivesUpFirst(t *testing.T) {
 	g.Hear("n1", full(2))
 	deadlines := []time.Duration{0, time.Minute, 10 * time.Second}
 	for i, after := range deadlines {
-		e := &protocol.Errand{Ticket: flow.Ticket{ID: flow.TicketID(i + 1), Home: 1, Demand: 100, Born: d.now, Since: d.now, Kind: flow.Lasting, Hops: 1}, Least: time.Second, Most: time.Minute}
+		e := &protocol.Errand{Ticket: flow.Ticket{ID: flow.TicketID(i + 1), Home: 1, Demand: 100, Born: d.now, Since: d.now,
+			Kind: flow.Lasting, Hops: 1}, Least: time.Second, Most: time.Minute}
 		if after > 0 {
 			e.Deadline = d.now.Add(after)
 		}
@@ -73,12 +76,14 @@ func TestNewsOfRoomIsForWhoGivesUpFirst(t *testing.T) {
 		d.tick(0)
 		q := d.said(protocol.Probe).Body.(*protocol.Inquiry)
 		if q.Ticket != want || len(d.out.Effects) != 1 || q.Short != (i < 2) {
-			t.Fatalf("word %d: ticket %d asks, of %d words; somebody else waits: %v. Want ticket %d alone", i, q.Ticket, len(d.out.Effects), q.Short, want)
+			t.Fatalf("word %d: ticket %d asks, of %d words; somebody else waits: %v. Want ticket %d alone", i, q.Ticket, len(d.out.Effects),
+				q.Short, want)
 		}
 		g.Hear("n1", &flow.Summary{Version: version, Usable: true, Free: flow.Fragments{1}})
 		if d.tick(0); len(d.out.Effects) != 0 {
 			t.Fatalf("the same word again: %+v", d.out.Effects)
 		}
-		g.Probed(d.now, "n1", &protocol.Response{Ticket: want, Home: 1, Hop: q.Hop, Place: place(version), Room: *full(version + 1)}, &d.out)
+		g.Probed(d.now, "n1", &protocol.Response{Ticket: want, Home: 1, Hop: q.Hop, Place: place(version), Room: *full(version + 1)},
+			&d.out)
 	}
 }

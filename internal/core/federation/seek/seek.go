@@ -1,6 +1,7 @@
-// Package seek is a zone's side of the search for places (mechanism laminar): what its jobs say to it, the zone's own word of itself, once a period,
-// and the markets at nodes, where a job whose ticket is parked negotiates for time to come, as long as anything of it is left to sell. A job looks
-// for a place exactly while it may run more than it does; nothing is offered in windows, and the floor only tells classes and cuts pieces.
+// Package seek is a zone's side of the search for places (mechanism laminar): what its jobs say to it, the zone's own word of itself, once
+// a period, and the markets at nodes, where a job whose ticket is parked negotiates for time to come, as long as anything of it is left to
+// sell. A job looks for a place exactly while it may run more than it does; nothing is offered in windows, and the floor only tells
+// classes and cuts pieces.
 package seek
 
 import (
@@ -30,7 +31,8 @@ type Zone interface {
 	Refused(now quantity.Instant, j *home.Job, why atomizer.Refusal)
 	// Use is the memory-time that a job and its queue have had, with the queue's weight.
 	Use(now quantity.Instant, j *home.Job) (own, queue, weight int64)
-	// Claim sells a place under the token of its node, Peak is the probable peak of a piece there, Remember notes the slice. Expire ends a job.
+	// Claim sells a place under the token of its node, Peak is the probable peak of a piece there, Remember notes the slice. Expire ends a
+	// job.
 	Claim(now quantity.Instant, a *home.Ask, t job.Token, out *protocol.Out) bool
 	Peak(s *protocol.Slice, j *home.Job, r job.Range, demand trp.Vector, option string) trp.Peak
 	Remember(s *protocol.Slice)
@@ -201,9 +203,10 @@ func (d *demand) Claim(now quantity.Instant, p *protocol.Place, out *protocol.Ou
 	}
 	z.zone.Remember(&p.Slice)
 	a := &home.Ask{
-		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: piece.Range, Start: start, End: start.Add(piece.Length), Speed: c.SpeedOf(j.Spec), Demand: piece.Demand,
-		Peak: z.zone.Peak(&p.Slice, j, piece.Range, piece.Demand, ""),
-		Plan: protocol.Plan{Run: piece.Run, Wall: piece.Wall},
+		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: piece.Range, Start: start, End: start.Add(piece.Length), Speed: c.SpeedOf(j.Spec),
+		Demand: piece.Demand,
+		Peak:   z.zone.Peak(&p.Slice, j, piece.Range, piece.Demand, ""),
+		Plan:   protocol.Plan{Run: piece.Run, Wall: piece.Wall},
 	}
 	if !z.zone.Claim(now, a, p.Token, out) {
 		return "it was sold elsewhere meanwhile", false
@@ -280,7 +283,8 @@ func (z *Seek) nextWord() quantity.Instant {
 	return z.beat.said.At.Add(z.cfg.Flow.Stale / quiet)
 }
 
-// nextBeat is when the zone may have something to say: with the next period if anything has changed or waits, else often enough to count as alive.
+// nextBeat is when the zone may have something to say: with the next period if anything has changed or waits, else often enough to count
+// as alive.
 func (z *Seek) nextBeat(now quantity.Instant) quantity.Instant {
 	f := &z.cfg.Flow
 	phase := z.cfg.Phase(z.index) + z.cfg.Lag

@@ -21,7 +21,8 @@ func (z *Seek) Waits(now quantity.Instant, e *Job, j *home.Job) string {
 	t := s.Ticket()
 	switch s.State() {
 	case search.Parked:
-		return fmt.Sprintf("(Resources) %v: it asked %d nodes in %d searches of a zone; it waits for room, and looks again%s", t.Why, t.Hops, t.Draws, negotiates(e))
+		return fmt.Sprintf("(Resources) %v: it asked %d nodes in %d searches of a zone; it waits for room, and looks again%s", t.Why,
+			t.Hops, t.Draws, negotiates(e))
 	case search.Away:
 		return fmt.Sprintf("(Resources) its ticket looks for a place since %v: %s", now.Sub(t.Since).Round(time.Millisecond), z.places(s))
 	case search.Landed:
@@ -32,7 +33,8 @@ func (z *Seek) Waits(now quantity.Instant, e *Job, j *home.Job) string {
 		return "(Backoff) " + z.zone.Sentence(j, &market.Cause{Reason: why})
 	}
 	if z.largestClass() < s.Wanted() {
-		return fmt.Sprintf("(Resources) its next piece needs %d MiB, the largest slices there are have %d MiB", s.Wanted()>>20, z.largestClass()>>20)
+		return fmt.Sprintf("(Resources) its next piece needs %d MiB, the largest slices there are have %d MiB", s.Wanted()>>20,
+			z.largestClass()>>20)
 	}
 	return "(Resources) it looks for a place"
 }

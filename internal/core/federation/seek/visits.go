@@ -64,7 +64,8 @@ func (z *Seek) describe(now quantity.Instant, j *home.Job) *protocol.Visit {
 	own, queue, weight := z.zone.Use(now, j)
 	return &protocol.Visit{
 		Spec: j.Spec, Queue: q.Name, Weight: weight, Longest: q.MaxWindow, Submitted: j.Submitted, Served: j.History().Served(),
-		Committed: slices.Clone(v.Committed), Claimed: slices.Clone(v.Claimed), Skipped: v.Skipped, Running: v.Running, Learned: v.Learned, Resume: v.Resume, Own: own, Others: queue,
+		Committed: slices.Clone(v.Committed), Claimed: slices.Clone(v.Claimed), Skipped: v.Skipped, Running: v.Running, Learned: v.Learned,
+		Resume: v.Resume, Own: own, Others: queue,
 		Avoids: j.Backoff().Avoided(),
 	}
 }
@@ -112,7 +113,8 @@ func (z *Seek) Prize(now quantity.Instant, in *protocol.Message, out *protocol.O
 // sound says whether a prize can be true: work of the job, on time of the node that says so, for which nobody pays.
 func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
 	whole := job.Range{To: j.Spec.Total}
-	return from == protocol.Address{Role: protocol.Node, ID: string(p.Node)} && p.Start < p.End && p.Speed > 0 && !p.Range.Empty() && whole.Contains(p.Range) && (p.Bid == nil || p.Bid.Price == 0)
+	return from == protocol.Address{Role: protocol.Node, ID: string(p.Node)} && p.Start < p.End && p.Speed > 0 && !p.Range.Empty() &&
+		whole.Contains(p.Range) && (p.Bid == nil || p.Bid.Price == 0)
 }
 
 // claim sells a job what it has won. A grant that was told twice is claimed already, and stays.
@@ -121,11 +123,13 @@ func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *
 		return true
 	}
 	v := j.View()
-	if !j.Active() || z.zone.Waits(now, j) != market.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) || p.End <= now {
+	if !j.Active() || z.zone.Waits(now, j) != market.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) ||
+		p.End <= now {
 		return false
 	}
 	z.zone.Remember(&p.Slice)
 	return z.zone.Claim(now, &home.Ask{
-		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand, Peak: z.zone.Peak(&p.Slice, j, p.Range, p.Demand, p.Plan.Option), Plan: p.Plan, Bid: p.Bid,
+		Job: j, Slice: p.Slice.ID, Node: p.Node, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand,
+		Peak: z.zone.Peak(&p.Slice, j, p.Range, p.Demand, p.Plan.Option), Plan: p.Plan, Bid: p.Bid,
 	}, p.Token, out)
 }

@@ -59,8 +59,9 @@ type Job struct {
 	name job.ID
 	// session of its visits, 0 while it visits nobody.
 	session uint64
-	// hosts are the nodes that it visits, wins those where it last won something, the latest first, and full those that had no room for it, until
-	// fresh: at most Most before no more are drawn, so that a job is not sent from node to node where all are full. draws counts those that were drawn.
+	// hosts are the nodes that it visits, wins those where it last won something, the latest first, and full those that had no room for
+	// it, until fresh: at most Most before no more are drawn, so that a job is not sent from node to node where all are full. draws counts
+	// those that were drawn.
 	hosts, wins, full []protocol.Address
 	fresh             quantity.Instant
 	draws             uint64
@@ -176,7 +177,8 @@ func (v *Visits) Answer(now quantity.Instant, j *Job, view *atomizer.View, in *p
 	seen.Claimed = v.pledged(now, j, in.From, call.Round, view.Claimed)
 	for i := range call.Windows {
 		w := &call.Windows[i]
-		answer.Variants = atomizer.Propose(&seen, atomizer.Window{ID: w.Window, Capacity: w.Capacity, Speed: w.Speed, Start: w.Start, End: w.End, Open: w.Open}, call.Most, now, answer.Variants)
+		answer.Variants = atomizer.Propose(&seen, atomizer.Window{ID: w.Window, Capacity: w.Capacity, Speed: w.Speed, Start: w.Start,
+			End: w.End, Open: w.Open}, call.Most, now, answer.Variants)
 	}
 	if len(answer.Variants) > 0 {
 		p := pledge{node: in.From, round: call.Round, until: call.Closes.Add(v.cfg.Settle)}
@@ -192,7 +194,8 @@ func (v *Visits) Answer(now quantity.Instant, j *Job, view *atomizer.View, in *p
 func (v *Visits) Told(j *Job, in *protocol.Message) {
 	news := in.Body.(*protocol.News)
 	j.pledges = slices.DeleteFunc(j.pledges, func(p pledge) bool {
-		return p.node == in.From && p.round == news.Round && !slices.ContainsFunc(news.Notices, func(n protocol.Notice) bool { return n.Kind == protocol.Awarded })
+		return p.node == in.From && p.round == news.Round &&
+			!slices.ContainsFunc(news.Notices, func(n protocol.Notice) bool { return n.Kind == protocol.Awarded })
 	})
 }
 

@@ -27,8 +27,10 @@ func nodes(n int) (all []protocol.Address) {
 func view(t testing.TB, kind job.Kind, parallelism int) *atomizer.View {
 	t.Helper()
 	s := &job.Spec{
-		Kind: kind, Total: 1000, Unit: "unit", Grid: 1, Parallelism: parallelism, Slices: 1, PerUnit: time.Second, OverheadMax: 100, Theta: 10_000,
-		Launch: job.Launch{Grace: time.Second}, Profile: trp.Profile{Form: trp.Phases, Combine: trp.Maximum, Phases: []trp.Phase{{UpTo: 1000, Mean: 1 << 30}}},
+		Kind: kind, Total: 1000, Unit: "unit", Grid: 1, Parallelism: parallelism, Slices: 1, PerUnit: time.Second, OverheadMax: 100,
+		Theta:  10_000,
+		Launch: job.Launch{Grace: time.Second}, Profile: trp.Profile{Form: trp.Phases, Combine: trp.Maximum,
+			Phases: []trp.Phase{{UpTo: 1000, Mean: 1 << 30}}},
 	}
 	var err error
 	if s.Safe, err = trp.Compile(s.Profile, s.Total, s.Theta); err != nil {
@@ -41,7 +43,8 @@ func view(t testing.TB, kind job.Kind, parallelism int) *atomizer.View {
 func call(from protocol.Address, session, round uint64) *protocol.Message {
 	return &protocol.Message{Kind: protocol.Announce, From: from, Job: "j", Session: session, Body: &protocol.Call{
 		Round: round, Closes: 2 * sec, Most: 4,
-		Windows: []protocol.Advert{{Window: 7, Slice: "s", Speed: 1000, Capacity: trp.Vector{trp.Memory: 4 << 30}, Start: sec, End: 101 * sec}},
+		Windows: []protocol.Advert{{Window: 7, Slice: "s", Speed: 1000, Capacity: trp.Vector{trp.Memory: 4 << 30}, Start: sec,
+			End: 101 * sec}},
 	}}
 }
 
@@ -92,7 +95,8 @@ func TestWhereItWonIsVisitedFirst(t *testing.T) {
 	for _, a := range []protocol.Address{all[3], all[4], far} {
 		v.Won(&j, a)
 	}
-	if v.Visit(sec, "j", &j, &protocol.Visit{}, all, &out); len(j.hosts) != 3 || !slices.Equal(j.hosts[:2], []protocol.Address{far, all[4]}) || j.hosts[2] == all[3] {
+	if v.Visit(sec, "j", &j, &protocol.Visit{}, all, &out); len(j.hosts) != 3 ||
+		!slices.Equal(j.hosts[:2], []protocol.Address{far, all[4]}) || j.hosts[2] == all[3] {
 		t.Errorf("it visits %v, want where it last won, and a draw", j.hosts)
 	}
 	other := New(Config{Most: 3})
@@ -116,7 +120,8 @@ func TestNothingIsProposedAtTwoNodes(t *testing.T) {
 		answer := func(now quantity.Instant, node int, round uint64) (work job.Ranges) {
 			out.Reset()
 			v.Answer(now, &j, w, call(all[node], j.session, round), &out)
-			if len(out.Effects) != 1 || out.Effects[0].Kind != protocol.Answer || out.Effects[0].Body.(*protocol.Proposal).Round != round || out.Effects[0].To != all[node] {
+			if len(out.Effects) != 1 || out.Effects[0].Kind != protocol.Answer || out.Effects[0].Body.(*protocol.Proposal).Round != round ||
+				out.Effects[0].To != all[node] {
 				t.Fatalf("%v: said was %+v", kind, out.Effects)
 			}
 			for _, x := range out.Effects[0].Body.(*protocol.Proposal).Variants {
@@ -203,8 +208,8 @@ func TestACallOfAnEarlierVisitIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestWhereAllNodesAreFullNoneIsPressed: a job that is turned away is drawn to others, but not to one after the other for ever; and a node that was
-// full is asked again in time.
+// TestWhereAllNodesAreFullNoneIsPressed: a job that is turned away is drawn to others, but not to one after the other for ever; and a node
+// that was full is asked again in time.
 func TestWhereAllNodesAreFullNoneIsPressed(t *testing.T) {
 	v, all := New(Config{}), nodes(40)
 	var j Job

@@ -21,8 +21,8 @@ import (
 type Homes interface {
 	// Searches says whether tickets search for places.
 	Searches() bool
-	// Nowhere says why no zone could run a job that the slices of all of them could, Scattered why no zones together could run a gang that may lie
-	// in several, both with what would fit; Across says whether they could.
+	// Nowhere says why no zone could run a job that the slices of all of them could, Scattered why no zones together could run a gang that
+	// may lie in several, both with what would fit; Across says whether they could.
 	Nowhere(spec *job.Spec, queue *protocol.Queue, longest time.Duration) (why, nearest string)
 	Scattered(spec *job.Spec) (why, nearest string, judges bool)
 	Across(spec *job.Spec) bool
@@ -77,7 +77,8 @@ func (d *judge) Check(now quantity.Instant, spec *job.Spec) error {
 		if n := d.cfg.Zones; n > 1 {
 			split = fmt.Sprintf(", %d of them in one of the %d zones", most, n)
 		}
-		note("spec.slices: it needs %d slices at once, queue %s may hold %d%s; ask for fewer, choose another queue, or raise its cap", spec.Slices, spec.Queue, q.Cap, split)
+		note("spec.slices: it needs %d slices at once, queue %s may hold %d%s; ask for fewer, choose another queue, or raise its cap",
+			spec.Slices, spec.Queue, q.Cap, split)
 	}
 	if spec.External && !d.cfg.External {
 		note("spec.external: an external job is cut by its own agent, and nobody asks agents here; describe the work as items or steps")
@@ -86,7 +87,8 @@ func (d *judge) Check(now quantity.Instant, spec *job.Spec) error {
 	case spec.Patience < 0:
 		note("spec.rigid.patience: %v is negative; say how long it may look for a place, or leave it out", spec.Patience)
 	case spec.Patience > 0 && !d.Homes.Searches():
-		note("spec.rigid.patience: only where jobs look for places with tickets do they give up; start the daemon with --mechanism laminar, or leave it out")
+		note("spec.rigid.patience: only where jobs look for places with tickets do they give up; start the daemon with --mechanism " +
+			"laminar, or leave it out")
 	case spec.Patience > 0 && (spec.Kind != job.Rigid || spec.Slices > 1):
 		note("spec.rigid.patience: a job that gives up is one piece on one slice; describe the work as rigid, or leave patience out")
 	}

@@ -1,6 +1,7 @@
-// Package desk answers people: whether a job is accepted, cancelled, paused, requeued or deleted, and which settings a queue has. A request that
-// comes twice is answered twice and carried out once. A job has lives, each with a generation of its own: requeueing begins the next one of the
-// same work; deleting ends the last one for good, and replacing is deleting and accepting in one step (docs/adr/0017-lives.md).
+// Package desk answers people: whether a job is accepted, cancelled, paused, requeued or deleted, and which settings a queue has. A
+// request that comes twice is answered twice and carried out once. A job has lives, each with a generation of its own: requeueing begins
+// the next one of the same work; deleting ends the last one for good, and replacing is deleting and accepting in one step
+// (docs/adr/0017-lives.md).
 package desk
 
 import (
@@ -20,7 +21,8 @@ type Office interface {
 	// Fact decides one, Send says something.
 	Fact(out *protocol.Out, f protocol.Fact)
 	Send(out *protocol.Out, m protocol.Message)
-	// Draw is the home of a life of a job, empty if no zone is known that could run it; Anywhere is one that can end a job which is not to run.
+	// Draw is the home of a life of a job, empty if no zone is known that could run it; Anywhere is one that can end a job which is not to
+	// run.
 	Draw(now quantity.Instant, spec *job.Spec, id job.ID, of job.Generation) job.ZoneID
 	Anywhere(j *jobs.Job) job.ZoneID
 	// Settle draws homes for jobs that have none, Reopened for the next life of one whose home has left the configuration.
@@ -83,7 +85,8 @@ func (d *Desk) Submit(now quantity.Instant, in *protocol.Message, s *protocol.Su
 		switch {
 		case j.Request() == s.Request && s.Request != "", j.Content() == s.Digest && !(s.Replace && j.Over()):
 			verdict, _ := j.Verdict()
-			d.reply(in, protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Receipt{Request: s.Request, Verdict: verdict}, out)
+			d.reply(in, protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Receipt{Request: s.Request, Verdict: verdict},
+				out)
 			return
 		case !s.Replace || !j.Over():
 			d.refuse(in, s.Request, taken(j, s.Replace), out)
@@ -114,17 +117,21 @@ func taken(j *jobs.Job, replace bool) error {
 	at := clock(j.Submitted())
 	switch verdict, _ := j.Verdict(); {
 	case replace:
-		return errkind.Errorf(errkind.Conflict, "job %q: the job of that name, submitted at %s, is not over; only one that is can be replaced: cancel it first, or choose another name", j.ID(), at)
+		return errkind.Errorf(errkind.Conflict, "job %q: the job of that name, submitted at %s, is not over; only one that is can be "+
+			"replaced: cancel it first, or choose another name", j.ID(), at)
 	case j.Over():
-		return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s, is %s and is kept; choose another name, or put this one in its place with --replace, which removes its output", j.ID(), at, verdict.State)
+		return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s, is %s and is kept; "+
+			"choose another name, or put this one in its place with --replace, which removes its output", j.ID(), at, verdict.State)
 	}
-	return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s and is not over; choose another name, or cancel it first", j.ID(), at)
+	return errkind.Errorf(errkind.Exists, "job %q: a job of that name with other content was submitted at %s and is not over; choose "+
+		"another name, or cancel it first", j.ID(), at)
 }
 
 // Forget lets go of a job that is over. Its home, the executor and the archive are told until all have confirmed.
 func (d *Desk) Forget(j *jobs.Job, out *protocol.Out) {
 	cold := d.Jobs.Find(j.ID()) == nil
-	d.office.Fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: j.ID(), Generation: j.Generation(), Zone: j.Zone(), Epoch: j.Epoch(), Flag: cold})
+	d.office.Fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: j.ID(), Generation: j.Generation(), Zone: j.Zone(), Epoch: j.Epoch(),
+		Flag: cold})
 }
 
 // Cancel ends a job.
@@ -191,7 +198,8 @@ func (d *Desk) Requeue(now quantity.Instant, in *protocol.Message, r *protocol.R
 		}
 		j = d.Jobs.Find(j.ID())
 	}
-	f := protocol.Fact{Kind: protocol.JobRequeued, Job: j.ID(), Generation: max(j.Generation(), d.Names.Highest()) + 1, Request: r.Request, At: now}
+	f := protocol.Fact{Kind: protocol.JobRequeued, Job: j.ID(), Generation: max(j.Generation(), d.Names.Highest()) + 1, Request: r.Request,
+		At: now}
 	if r.Deadline != 0 && r.Deadline != j.Spec().Deadline {
 		s := *j.Spec()
 		s.Deadline = r.Deadline
@@ -209,9 +217,11 @@ func (d *Desk) requeueable(now quantity.Instant, j *jobs.Job, in *protocol.Messa
 	switch verdict, _ := j.Verdict(); verdict.State {
 	case job.Cancelled, job.Failed, job.Expired:
 	case job.Finished:
-		return errkind.Errorf(errkind.Conflict, "job %q is %s: nothing of it is left to run; to run all of it again, submit it with --replace", j.ID(), verdict.State)
+		return errkind.Errorf(errkind.Conflict, "job %q is %s: nothing of it is left to run; to run all of it again, submit it with "+
+			"--replace", j.ID(), verdict.State)
 	case job.Impossible:
-		return errkind.Errorf(errkind.Conflict, "job %q is %s: %s; to run another one under its name, submit it with --replace", j.ID(), verdict.State, verdict.Reason)
+		return errkind.Errorf(errkind.Conflict, "job %q is %s: %s; to run another one under its name, submit it with --replace", j.ID(),
+			verdict.State, verdict.Reason)
 	default:
 		return errkind.Errorf(errkind.Conflict, "job %q is not over: there is nothing to requeue%s", j.ID(), ending(j))
 	}
@@ -221,7 +231,8 @@ func (d *Desk) requeueable(now quantity.Instant, j *jobs.Job, in *protocol.Messa
 		s.Deadline = r.Deadline
 	}
 	if r.Deadline == 0 && passed(now, &s) {
-		return errkind.Errorf(errkind.Invalid, "job %q: its deadline, %s, has passed; give it another one (requeue --deadline), or none (--deadline none)", j.ID(), clock(s.Deadline))
+		return errkind.Errorf(errkind.Invalid, "job %q: its deadline, %s, has passed; give it another one (requeue --deadline), or none "+
+			"(--deadline none)", j.ID(), clock(s.Deadline))
 	}
 	return d.Check(now, &s)
 }

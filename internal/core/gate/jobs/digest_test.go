@@ -16,7 +16,8 @@ func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 		e.submittedSum = e.sumSubmitted(digest.Optional(digest.New(), e.spec).Sum())
 		return e.hash()
 	}
-	digesttest.EveryField(t, e, sum, "index", "taken", "submittedSum", "sum", "heldKnown", "telling", "sequel.expires", "sequel.leaving", "sequel.moving.record")
+	digesttest.EveryField(t, e, sum, "index", "taken", "submittedSum", "sum", "heldKnown", "telling", "sequel.expires", "sequel.leaving",
+		"sequel.moving.record")
 	q := &protocol.Queue{}
 	digesttest.EveryField(t, q, func() uint64 { return q.Mix(digest.New()).Sum() })
 	s := &job.Spec{}

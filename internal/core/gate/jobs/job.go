@@ -246,7 +246,8 @@ func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 // that a fact costs what it changes.
 func (j *Job) hash() uint64 {
 	b := j.became()
-	h := digest.New().Int(int64(j.submittedSum), int64(j.epoch), int64(j.generation), int64(j.since), int64(b.begun)).Text(b.requeued).Text(b.cancelled)
+	h := digest.New().Int(int64(j.submittedSum), int64(j.epoch), int64(j.generation), int64(j.since), int64(b.begun)).Text(b.requeued).Text(
+		b.cancelled)
 	if b.moving != nil {
 		h = h.Text("moves from").Text(string(b.moving.from))
 	}

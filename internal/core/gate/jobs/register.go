@@ -1,6 +1,6 @@
-// Package jobs keeps the jobs of a gate. The sum is that of all their digests, and the counts are those without a verdict, in all and of each
-// queue. Beside what is durable it knows which jobs' homes are to be told something, which have been kept long enough, and which leave to the
-// archive. It must not know zones, queues' settings or who is told what.
+// Package jobs keeps the jobs of a gate. The sum is that of all their digests, and the counts are those without a verdict, in all and of
+// each queue. Beside what is durable it knows which jobs' homes are to be told something, which have been kept long enough, and which
+// leave to the archive. It must not know zones, queues' settings or who is told what.
 package jobs
 
 import (
@@ -29,7 +29,8 @@ const mostForgotten = 256
 // Register are all jobs of one gate.
 type Register struct {
 	retain time.Duration
-	// Durable. all are the jobs as captures go over them, homeless those whose home was not drawn yet; specs are what jobs that are alike share.
+	// Durable. all are the jobs as captures go over them, homeless those whose home was not drawn yet; specs are what jobs that are alike
+	// share.
 	jobs     map[job.ID]*Job
 	all      capture.Parts[*Job]
 	homeless map[job.ID]*Job
@@ -58,7 +59,8 @@ type archived struct {
 // New makes a register without jobs, which are kept so long after their end; archive is nil if they leave to none.
 func New(retain, retry time.Duration, archive *filing.Config) *Register {
 	r := &Register{
-		retain: retain, jobs: map[job.ID]*Job{}, homeless: map[job.ID]*Job{}, unfinishedOf: map[string]int{}, telling: outbox.New[*Job](retry, MostTold),
+		retain: retain, jobs: map[job.ID]*Job{}, homeless: map[job.ID]*Job{}, unfinishedOf: map[string]int{},
+		telling: outbox.New[*Job](retry, MostTold),
 	}
 	if archive != nil {
 		r.leaving = filing.New[*Job](*archive, retry)

@@ -22,11 +22,13 @@ func TestAJobIsTheFoldOfWhatItSays(t *testing.T) {
 			if j == nil {
 				queue := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue")
 				zone := rapid.SampledFrom([]job.ZoneID{"", "y"}).Draw(t, "home")
-				r.Accept(&protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: &job.Spec{Queue: queue, Total: 1}, Zone: zone, Epoch: 1, Generation: 1, At: 1})
+				r.Accept(&protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: &job.Spec{Queue: queue, Total: 1}, Zone: zone, Epoch: 1,
+					Generation: 1, At: 1})
 				continue
 			}
 			f := protocol.Fact{Job: id}
-			switch kind := rapid.SampledFrom([]string{"homed", "drawn", "moves", "held", "dropping", "closed", "requeued", "removed"}).Draw(t, "fact"); {
+			switch kind := rapid.SampledFrom([]string{"homed", "drawn", "moves", "held", "dropping", "closed", "requeued", "removed"}).Draw(
+				t, "fact"); {
 			case kind == "removed":
 				r.Remove(j)
 				continue

@@ -1,5 +1,6 @@
-// Package names keeps the names that earlier lives of jobs have not left yet: their files and their home's record are to go. The next life of any
-// name is above every one that was ever forgotten, so that nobody mistakes it for one that he may still hear of (docs/adr/0017-lives.md).
+// Package names keeps the names that earlier lives of jobs have not left yet: their files and their home's record are to go. The next life
+// of any name is above every one that was ever forgotten, so that nobody mistakes it for one that he may still hear of
+// (docs/adr/0017-lives.md).
 package names
 
 import (
@@ -144,8 +145,8 @@ func (n *Names) Left(in *protocol.Message, out *protocol.Out) job.Generation {
 	return 0
 }
 
-// Tell repeats what nobody has confirmed, by name. A zone that is gone has nothing. The archive is asked last, so that the home finds its part
-// there for as long as it is asked.
+// Tell repeats what nobody has confirmed, by name. A zone that is gone has nothing. The archive is asked last, so that the home finds its
+// part there for as long as it is asked.
 func (n *Names) Tell(now quantity.Instant, gone func(job.ZoneID) bool, out *protocol.Out) {
 	n.told = n.telling.Take(now, n.told[:0])
 	slices.SortFunc(n.told, func(a, b *name) int { return cmp.Compare(a.ID, b.ID) })
@@ -156,10 +157,12 @@ func (n *Names) Tell(now quantity.Instant, gone func(job.ZoneID) bool, out *prot
 
 func (n *Names) dismiss(x *name, gone func(job.ZoneID) bool, out *protocol.Out) {
 	if x.forgotten = x.forgotten || gone(x.Zone); !x.forgotten {
-		n.send(out, protocol.Message{Kind: protocol.Forget, To: protocol.Address{Role: protocol.Zone, ID: string(x.Zone)}, Job: x.ID, Epoch: x.Epoch, Generation: x.Last})
+		n.send(out, protocol.Message{Kind: protocol.Forget, To: protocol.Address{Role: protocol.Zone, ID: string(x.Zone)}, Job: x.ID,
+			Epoch: x.Epoch, Generation: x.Last})
 	}
 	if !x.purged {
-		n.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: x.ID, Generation: x.Last + 1})
+		n.send(out, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor}, Job: x.ID, Generation: x.Last +
+			1})
 	}
 	n.discard(x, out)
 }

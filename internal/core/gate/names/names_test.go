@@ -11,9 +11,11 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestANextLifeIsAboveAllThatWereForgotten, and a name leaves until its home, the executor and the archive have each said so of its last life.
+// TestANextLifeIsAboveAllThatWereForgotten, and a name leaves until its home, the executor and the archive have each said so of its last
+// life.
 func TestANextLifeIsAboveAllThatWereForgotten(t *testing.T) {
-	zone, executor, archive := protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Executor}, protocol.Address{Role: protocol.Archive}
+	zone, executor, archive := protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Executor},
+		protocol.Address{Role: protocol.Archive}
 	rapid.Check(t, func(t *rapid.T) {
 		n, now := New(protocol.Address{Role: protocol.Gate}, true, time.Second), quantity.Instant(1e9)
 		said, highest := map[protocol.Role]bool{}, job.Generation(0)

@@ -1,5 +1,5 @@
-// Package queues keeps the settings of a gate's queues, and which zones and gates have confirmed them. The default queue is always there, and
-// the shares of a cap over all zones add up to it. It must not know jobs.
+// Package queues keeps the settings of a gate's queues, and which zones and gates have confirmed them. The default queue is always there,
+// and the shares of a cap over all zones add up to it. It must not know jobs.
 package queues
 
 import (
@@ -90,7 +90,8 @@ func (q *Queues) Refuse(as *protocol.Queue) (errs []error) {
 		errs = append(errs, fmt.Errorf("queue %s: weight is %d, want 1 to 1000000", as.Name, as.Weight))
 	}
 	if as.Cap < 0 || as.MaxJobs < 0 || as.MaxWindow < 0 {
-		errs = append(errs, fmt.Errorf("queue %s: cap %d, maxJobs %d and maxWindow %v must not be negative; 0 means no limit", as.Name, as.Cap, as.MaxJobs, as.MaxWindow))
+		errs = append(errs, fmt.Errorf("queue %s: cap %d, maxJobs %d and maxWindow %v must not be negative; 0 means no limit", as.Name,
+			as.Cap, as.MaxJobs, as.MaxWindow))
 	}
 	if q.Find(as.Name) == nil && len(q.list) >= Most {
 		errs = append(errs, fmt.Errorf("queue %s: there are %d queues already, the most there may be", as.Name, Most))
@@ -199,9 +200,9 @@ func Longest(x *protocol.Queue, horizon time.Duration) time.Duration {
 	return horizon
 }
 
-// Share is the i-th part of a cap over n: 0 for no cap, protocol.NoShare if the cap is too small for all of them. Over all the shares add up to
-// the cap, and none falls when the cap rises, so a change of the cap that has not reached every zone yet never allows more than the larger of
-// the two.
+// Share is the i-th part of a cap over n: 0 for no cap, protocol.NoShare if the cap is too small for all of them. Over all the shares add
+// up to the cap, and none falls when the cap rises, so a change of the cap that has not reached every zone yet never allows more than the
+// larger of the two.
 func Share(limit, i, n int) int {
 	if limit == 0 {
 		return 0

@@ -1,5 +1,6 @@
-// Package stock is what slices there are, as their nodes last reported: what a submission is judged against. The kinds are those of exactly the
-// slices that were reported, of all nodes together and of each zone, so that judging costs the same whatever the number of slices.
+// Package stock is what slices there are, as their nodes last reported: what a submission is judged against. The kinds are those of
+// exactly the slices that were reported, of all nodes together and of each zone, so that judging costs the same whatever the number of
+// slices.
 package stock
 
 import (
@@ -145,7 +146,8 @@ func (v *Stock) nodesOf(zone int) []string {
 	return names
 }
 
-// Widest is how many slices that could run the job stand together on a level, in the zone where they are most of those that are not left out.
+// Widest is how many slices that could run the job stand together on a level, in the zone where they are most of those that are not left
+// out.
 func (v *Stock) Widest(spec *job.Spec, level job.Level, out func(job.ZoneID) bool) (most int) {
 	for i := range v.zones {
 		if !out(v.zones[i].ID) {

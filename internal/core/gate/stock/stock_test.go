@@ -27,7 +27,8 @@ func TestWhatStandsTogetherIsWhatWasReportedLast(t *testing.T) {
 			node := fmt.Sprint("n", rapid.IntRange(0, 4).Draw(t, "node")) // n4 is of no zone
 			var all []protocol.Slice
 			for i := range rapid.IntRange(0, 3).Draw(t, "slices") {
-				all = append(all, protocol.Slice{ID: job.SliceID(fmt.Sprint(node, "/", i)), Rack: rapid.SampledFrom([]string{"", "r"}).Draw(t, "rack"), Capacity: trp.Vector{1 << 30}, Speed: 1000})
+				all = append(all, protocol.Slice{ID: job.SliceID(fmt.Sprint(node, "/", i)),
+					Rack: rapid.SampledFrom([]string{"", "r"}).Draw(t, "rack"), Capacity: trp.Vector{1 << 30}, Speed: 1000})
 			}
 			v.Report(node, all)
 			if node != "n4" {

@@ -15,7 +15,8 @@ import (
 const busyStart = quantity.Instant(1_000_000_000_000)
 
 // taughtBy is what a job of 100 units of a second each knows after a subjob of 10 units that ran so long, and waited so much of it.
-func taughtBy(l protocol.Learned, kind job.Kind, outcome job.Outcome, progress int64, ran, waited time.Duration) (*job.Spec, protocol.Learned) {
+func taughtBy(l protocol.Learned, kind job.Kind, outcome job.Outcome, progress int64, ran, waited time.Duration) (*job.Spec,
+	protocol.Learned) {
 	spec := &job.Spec{Kind: kind, Total: 100, Grid: 1, Parallelism: 1, PerUnit: time.Second, Walltime: 10 * time.Second}
 	c := &protocol.Claim{Range: job.Range{To: 10}, Speed: 1000, Start: busyStart, End: busyStart.Add(ran), Asked: busyStart}
 	r := &job.Result{Outcome: outcome, Progress: progress, Start: busyStart, End: busyStart.Add(ran), Waited: waited}
@@ -63,7 +64,8 @@ func TestWhoGivesUpEarlyWasNotStarved(t *testing.T) {
 		launch := job.Launch{Grace: time.Second, WarnBefore: w.warn}
 		spec := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, Parallelism: 1, PerUnit: time.Second, Launch: launch}
 		r := &job.Result{Outcome: job.Yielded, Start: busyStart, End: busyStart.Add(w.ran), Waited: w.ran * 9 / 10}
-		if l, _ := Result(r.End, spec, &protocol.Learned{}, c, r, job.Range{}, nowhere{}); l.Failures != w.failures || l.Kills != 1-w.failures {
+		if l, _ := Result(r.End, spec, &protocol.Learned{}, c, r, job.Range{}, nowhere{}); l.Failures != w.failures ||
+			l.Kills != 1-w.failures {
 			t.Errorf("%+v: %d failures and %d kills", w, l.Failures, l.Kills)
 		}
 	}
@@ -90,7 +92,8 @@ func TestWantOfAProcessorIsNoFailureOfAJob(t *testing.T) {
 		}
 		_, l := taughtBy(protocol.Learned{MemoryScale: trp.Unscaled}, c.kind, c.outcome, 0, 10*time.Second, c.waited)
 		if l.Failures != c.failures || l.Kills != c.kills || !strings.HasSuffix(l.LastDetail, c.said) {
-			t.Errorf("%s: %d failures and %d kills, %q; want %d, %d and %q", c.name, l.Failures, l.Kills, l.LastDetail, c.failures, c.kills, c.said)
+			t.Errorf("%s: %d failures and %d kills, %q; want %d, %d and %q", c.name, l.Failures, l.Kills, l.LastDetail, c.failures, c.kills,
+				c.said)
 		}
 	}
 }

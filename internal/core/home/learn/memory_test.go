@@ -51,13 +51,15 @@ func TestAnOutgrownSliceIsLeftBehind(t *testing.T) {
 				for a := range k.at + 1 {
 					for b := k.at + 1; b <= spec.Total; b++ {
 						if got := Safe(&l, spec).LeastOver(a, b, scale); got <= k.here {
-							t.Fatalf("killed at %d on %d MiB (option %q); now [%d,%d) needs %d MiB", k.at, k.here>>20, k.option, a, b, got>>20)
+							t.Fatalf("killed at %d on %d MiB (option %q); now [%d,%d) needs %d MiB", k.at, k.here>>20, k.option, a, b,
+								got>>20)
 						}
 					}
 				}
 			}
 			if !reached && Safe(&l, spec).Peak(l.MemoryScale) > largest {
-				t.Fatalf("never killed on the largest slice, %d MiB, and out of its reach: %d MiB", largest>>20, Safe(&l, spec).Peak(l.MemoryScale)>>20)
+				t.Fatalf("never killed on the largest slice, %d MiB, and out of its reach: %d MiB", largest>>20,
+					Safe(&l, spec).Peak(l.MemoryScale)>>20)
 			}
 		}
 	})
@@ -65,11 +67,13 @@ func TestAnOutgrownSliceIsLeftBehind(t *testing.T) {
 
 // outgrowing draws a job whose profile fits the largest slice with a little to spare.
 func outgrowing(t *rapid.T) *job.Spec {
-	s := &job.Spec{Kind: rapid.SampledFrom([]job.Kind{job.Items, job.Steps}).Draw(t, "kind"), Grid: 1, Theta: 10_000, Profile: trp.Profile{Form: trp.Phases}, Options: []job.Option{{Name: "half", Memory: 500}, {Name: "double", Memory: 2000}}}
+	s := &job.Spec{Kind: rapid.SampledFrom([]job.Kind{job.Items, job.Steps}).Draw(t, "kind"), Grid: 1, Theta: 10_000,
+		Profile: trp.Profile{Form: trp.Phases}, Options: []job.Option{{Name: "half", Memory: 500}, {Name: "double", Memory: 2000}}}
 	n := rapid.IntRange(1, 4).Draw(t, "phases")
 	for range n {
 		s.Total += rapid.Int64Range(1, 4).Draw(t, "units")
-		s.Profile.Phases = append(s.Profile.Phases, trp.Phase{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(1<<30, 39<<30).Draw(t, "mean"))})
+		s.Profile.Phases = append(s.Profile.Phases,
+			trp.Phase{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(1<<30, 39<<30).Draw(t, "mean"))})
 	}
 	table, err := trp.Compile(s.Profile, s.Total, s.Theta)
 	if err != nil {

@@ -23,7 +23,8 @@ func TestLearnPrepare(t *testing.T) {
 		{"nor does what never started", []job.Result{{Prepare: time.Second}}, 0},
 		{"what was unpacked is not paid again", []job.Result{start(2060*ms, 2000*ms)}, 60 * ms},
 		{"the longest of a few", []job.Result{start(60*ms, 0), start(900*ms, 0), start(50*ms, 0)}, 900 * ms},
-		{"one that stands out of more is left out", []job.Result{start(60*ms, 0), start(900*ms, 0), start(50*ms, 0), start(70*ms, 0)}, 70 * ms},
+		{"one that stands out of more is left out", []job.Result{start(60*ms, 0), start(900*ms, 0), start(50*ms, 0), start(70*ms, 0)},
+			70 * ms},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var l protocol.Learned

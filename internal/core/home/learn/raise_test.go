@@ -24,7 +24,8 @@ func TestRaiseMemory(t *testing.T) {
 		{"with headroom over what was seen", job.Steps, job.Range{From: 0, To: 50}, 10 * gib, 10 * gib, 40 * gib, 1375},
 		{"by a step at least", job.Steps, job.Range{From: 0, To: 50}, 8 * gib, 8 * gib, 40 * gib, 1150},
 		{"as far as the largest slice holds the last phase", job.Steps, job.Range{From: 0, To: 50}, 8 * gib, 8 * gib, 17 * gib, 1062},
-		{"also where the slice it was killed on must be refused by the stretch alone", job.Steps, job.Range{From: 0, To: 50}, 10 * gib, 10 * gib, 17 * gib, 1062},
+		{"also where the slice it was killed on must be refused by the stretch alone", job.Steps, job.Range{From: 0, To: 50}, 10 * gib,
+			10 * gib, 17 * gib, 1062},
 		{"with headroom where it was killed on the largest", job.Steps, job.Range{From: 50, To: 100}, 17 * gib, 17 * gib, 17 * gib, 1169},
 		{"a rigid job as a whole", job.Rigid, job.Range{From: 0, To: 100}, 16 * gib, 16 * gib, 17 * gib, 1062},
 		{"nothing is known of the slices", job.Steps, job.Range{From: 0, To: 50}, 10 * gib, 0, 0, 1375},
@@ -32,7 +33,8 @@ func TestRaiseMemory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			spec := &job.Spec{Kind: c.kind, Total: 100, Grid: 1, Safe: table}
 			l := protocol.Learned{MemoryScale: trp.Unscaled}
-			raiseMemory(&l, spec, &protocol.Claim{Range: c.rng}, &job.Result{Progress: c.rng.From, Peak: trp.Vector{trp.Memory: c.peak}}, c.here, c.largest)
+			raiseMemory(&l, spec, &protocol.Claim{Range: c.rng}, &job.Result{Progress: c.rng.From, Peak: trp.Vector{trp.Memory: c.peak}},
+				c.here, c.largest)
 			if l.MemoryScale != c.want {
 				t.Errorf("scale %d, want %d", l.MemoryScale, c.want)
 			}
@@ -53,7 +55,8 @@ func TestKillsSideBySideTeachAsOneDoes(t *testing.T) {
 	spec := &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Safe: table}
 	l := protocol.Learned{MemoryScale: trp.Unscaled}
 	kill := func(from int64, peak, here quantity.Amount) {
-		raiseMemory(&l, spec, &protocol.Claim{Range: job.Range{From: from, To: from + 10}}, &job.Result{Progress: from, Peak: trp.Vector{trp.Memory: peak}}, here, 80*gib)
+		raiseMemory(&l, spec, &protocol.Claim{Range: job.Range{From: from, To: from + 10}},
+			&job.Result{Progress: from, Peak: trp.Vector{trp.Memory: peak}}, here, 80*gib)
 	}
 	for i := range int64(8) {
 		kill(10*i, 10*gib, 10*gib)

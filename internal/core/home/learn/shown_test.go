@@ -27,15 +27,21 @@ func TestWhatAJobShows(t *testing.T) {
 		past     []protocol.Past
 		want     []quantity.Amount // in quarters; nil: nothing
 	}{
-		{"two pieces", "t", nil, []protocol.Past{piece(0, 8, 8, 3, job.Done, ""), piece(8, 16, 16, 5, job.Done, "")}, []quantity.Amount{3, 3, 5, 5}},
+		{"two pieces", "t", nil, []protocol.Past{piece(0, 8, 8, 3, job.Done, ""), piece(8, 16, 16, 5, job.Done, "")},
+			[]quantity.Amount{3, 3, 5, 5}},
 		{"no template", "", nil, []protocol.Past{piece(0, 16, 16, 3, job.Done, "")}, nil},
-		{"one was cut short", "t", nil, []protocol.Past{piece(0, 16, 4, 7, job.Yielded, ""), piece(4, 16, 16, 5, job.Done, "")}, []quantity.Amount{7, 5, 5, 5}},
-		{"one did nothing", "t", nil, []protocol.Past{piece(0, 16, 0, 8, job.ExitFailed, ""), piece(0, 16, 16, 5, job.Done, "")}, []quantity.Amount{5, 5, 5, 5}},
-		{"one outgrew its slice, and its last sample missed it", "t", nil, []protocol.Past{piece(0, 8, 0, 4, job.MemoryKilled, ""), piece(0, 16, 16, 6, job.Done, "")}, []quantity.Amount{10, 10, 6, 6}},
-		{"one outgrew its slice", "t", nil, []protocol.Past{piece(0, 8, 4, 12, job.MemoryKilled, ""), piece(4, 16, 16, 6, job.Done, "")}, []quantity.Amount{12, 12, 6, 6}},
+		{"one was cut short", "t", nil, []protocol.Past{piece(0, 16, 4, 7, job.Yielded, ""), piece(4, 16, 16, 5, job.Done, "")},
+			[]quantity.Amount{7, 5, 5, 5}},
+		{"one did nothing", "t", nil, []protocol.Past{piece(0, 16, 0, 8, job.ExitFailed, ""), piece(0, 16, 16, 5, job.Done, "")},
+			[]quantity.Amount{5, 5, 5, 5}},
+		{"one outgrew its slice, and its last sample missed it", "t", nil, []protocol.Past{piece(0, 8, 0, 4, job.MemoryKilled, ""),
+			piece(0, 16, 16, 6, job.Done, "")}, []quantity.Amount{10, 10, 6, 6}},
+		{"one outgrew its slice", "t", nil, []protocol.Past{piece(0, 8, 4, 12, job.MemoryKilled, ""), piece(4, 16, 16, 6, job.Done, "")},
+			[]quantity.Amount{12, 12, 6, 6}},
 		{"nobody looked", "t", nil, []protocol.Past{piece(0, 8, 8, 0, job.Done, ""), piece(8, 16, 16, 5, job.Done, "")}, nil},
 		{"another way", "t", nil, []protocol.Past{piece(0, 8, 8, 5, job.Done, "half"), piece(8, 16, 16, 5, job.Done, "")}, nil},
-		{"another way, but it did nothing", "t", nil, []protocol.Past{piece(0, 8, 0, 5, job.ExitFailed, "half"), piece(0, 16, 16, 5, job.Done, "")}, []quantity.Amount{5, 5, 5, 5}},
+		{"another way, but it did nothing", "t", nil, []protocol.Past{piece(0, 8, 0, 5, job.ExitFailed, "half"),
+			piece(0, 16, 16, 5, job.Done, "")}, []quantity.Amount{5, 5, 5, 5}},
 		{"some is skipped", "t", job.Ranges{{From: 3, To: 4}}, []protocol.Past{piece(0, 16, 16, 5, job.Done, "")}, nil},
 	} {
 		spec, known := &job.Spec{Template: c.template, Total: 16}, &protocol.Learned{Rates: []time.Duration{9, 2, 4}}

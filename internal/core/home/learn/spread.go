@@ -21,7 +21,8 @@ func Trust(own, queue *protocol.Trust) protocol.Trust {
 // Observe holds what was declared for a subjob against its result, for the job (l) and for its queue. What was ended from outside says
 // nothing about either. It says whether anything was learned of the queue.
 func Observe(
-	by *trust.Settings, spec *job.Spec, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, queue *protocol.Trust, on Slices,
+	by *trust.Settings, spec *job.Spec, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, queue *protocol.Trust,
+	on Slices,
 ) (bid bool) {
 	if by == nil || r.Outcome == job.Stopped || r.Outcome == job.Lost || r.Outcome == job.NodeFailed || r.Start == 0 {
 		return false

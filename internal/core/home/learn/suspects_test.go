@@ -90,7 +90,8 @@ func TestSuspectsAgainstAPlainRecord(t *testing.T) {
 		var list []protocol.Suspect
 		for range rapid.IntRange(1, 30).Draw(rt, "results") {
 			from := rapid.Int64Range(0, units-1).Draw(rt, "from")
-			r := job.Range{From: from, To: rapid.Int64Range(from+1, min(units, from+rapid.Int64Range(1, units).Draw(rt, "length"))).Draw(rt, "to")}
+			r := job.Range{From: from, To: rapid.Int64Range(from+1, min(units, from+rapid.Int64Range(1, units).Draw(rt, "length"))).Draw(rt,
+				"to")}
 			if rapid.Bool().Draw(rt, "passes") {
 				list = passed(list, r, parts)
 				u.passed(r, parts)

@@ -29,7 +29,8 @@ func TestOutputAgainstAPlainSet(t *testing.T) {
 				want[seq] = true
 			}
 			list := o.List()
-			if len(list) != len(want) || o.Units() != int64(len(want)) || !slices.IsSortedFunc(list, func(a, b protocol.Publication) int { return a.Token.Compare(b.Token) }) {
+			if len(list) != len(want) || o.Units() != int64(len(want)) ||
+				!slices.IsSortedFunc(list, func(a, b protocol.Publication) int { return a.Token.Compare(b.Token) }) {
 				rt.Fatalf("%v, want %v", list, want)
 			}
 			if _, found := o.Find(token); found != want[seq] {

@@ -126,7 +126,8 @@ func TestAJobOfWhichNothingWasSoldHasNoProgress(t *testing.T) {
 	var p *Progress
 	var y *History
 	r := job.Range{To: 1}
-	if p.Committed() != nil || p.Claimed() != nil || p.Taken() != nil || p.Skipped() != nil || p.Bad() != 0 || p.Asking() != 0 || !p.Free(r) || !p.Resume().Zero() {
+	if p.Committed() != nil || p.Claimed() != nil || p.Taken() != nil || p.Skipped() != nil || p.Bad() != 0 || p.Asking() != 0 ||
+		!p.Free(r) || !p.Resume().Zero() {
 		t.Error("nothing was sold, and it has progress")
 	}
 	if y.Past() != nil || y.Attained()|int64(y.Started())|int64(y.Served())|int64(y.Settled()) != 0 || y.Of(job.Token{}) != nil {

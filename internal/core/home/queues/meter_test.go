@@ -21,7 +21,8 @@ func TestMeter(t *testing.T) {
 				m.remove(all[i].at, all[i].memory)
 				all = slices.Delete(all, i, i+1)
 			} else {
-				s := started{quantity.Instant(now + rapid.Int64Range(-5_000_000_000, 1_000_000).Draw(t, "start")), rapid.Int64Range(1, 90_000).Draw(t, "memory")}
+				s := started{quantity.Instant(now + rapid.Int64Range(-5_000_000_000, 1_000_000).Draw(t, "start")),
+					rapid.Int64Range(1, 90_000).Draw(t, "memory")}
 				m.add(s.at, s.memory)
 				all = append(all, s)
 			}

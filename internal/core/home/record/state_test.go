@@ -49,7 +49,8 @@ func TestARecordComesBackWhole(t *testing.T) {
 		}
 		f := s.AppendFacts(nil)[0]
 		if f.Kind == protocol.HomeTaken { // as Apply takes it
-			f.Record = &protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At}
+			f.Record = &protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue,
+				Submitted: f.At}
 		}
 		if !reflect.DeepEqual(f.Record, r) {
 			t.Errorf("%s: a snapshot says of\n%+v\n%+v", path, r, f.Record)

@@ -37,7 +37,8 @@ func classroom(waiting int) (z class, done *record.Job) {
 		pupil(z, i, 0)
 	}
 	done = z.book.Job("j00000")
-	z.apply(protocol.Fact{Kind: protocol.Claimed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s", Range: job.Range{From: 0, To: 32}, Start: 1, End: 2})
+	z.apply(protocol.Fact{Kind: protocol.Claimed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s",
+		Range: job.Range{From: 0, To: 32}, Start: 1, End: 2})
 	z.apply(protocol.Fact{
 		Kind: protocol.Committed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{From: 0, To: 32}, At: 2,
 		Result: &job.Result{Outcome: job.Done, Progress: 32, Start: 1, End: 2, Peak: trp.Vector{40}},
@@ -50,8 +51,10 @@ func (z class) apply(f protocol.Fact) { z.book.Apply(&f) }
 // pupil has another job of the template come.
 func pupil(z class, i int, priority int32) *record.Job {
 	spec := &job.Spec{
-		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Template: "t", Kind: job.Steps, Total: 32, Grid: 1, Parallelism: 1, Priority: priority,
-		PerUnit: time.Second, Theta: 50_000, Deadline: quantity.Never, Safe: trp.Table{Bounds: []int64{32}, Least: [][]quantity.Amount{{100}}},
+		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Template: "t", Kind: job.Steps, Total: 32, Grid: 1, Parallelism: 1,
+		Priority: priority,
+		PerUnit:  time.Second, Theta: 50_000, Deadline: quantity.Never,
+		Safe: trp.Table{Bounds: []int64{32}, Least: [][]quantity.Amount{{100}}},
 	}
 	z.apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, Spec: spec, At: quantity.Instant(1 + i)})
 	j := z.book.Job(spec.Name)
@@ -78,7 +81,8 @@ func TestTheFirstAreTold(t *testing.T) {
 	}
 	// 19 runs are just enough. The others hear of them at the 48th lesson, and of 144 they know about as much as of 256.
 	all, others := mostTold, waiting-mostTold
-	want := [][2]int{{1, all}, {2, all}, {4, all}, {8, all}, {16, all}, {19, all}, {48, others}, {64, all}, {128, all}, {144, others}, {256, all}}
+	want := [][2]int{{1, all}, {2, all}, {4, all}, {8, all}, {16, all}, {19, all}, {48, others}, {64, all}, {128, all}, {144, others},
+		{256, all}}
 	if fmt.Sprint(told) != fmt.Sprint(want) {
 		t.Errorf("jobs were told at lessons %v, want %v", told, want)
 	}
@@ -196,7 +200,8 @@ func TestTellingInTurnsTellsAll(t *testing.T) {
 					z.apply(protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: job.Verdict{State: job.Cancelled}, At: 3})
 					break
 				}
-				z.apply(protocol.Fact{Kind: protocol.Claimed, Job: j.ID, Token: token, Slice: "s", Range: job.Range{From: 0, To: 8}, Start: 3, End: 4})
+				z.apply(protocol.Fact{Kind: protocol.Claimed, Job: j.ID, Token: token, Slice: "s", Range: job.Range{From: 0, To: 8},
+					Start: 3, End: 4})
 				if draw(2) == 0 { // it was not begun after all
 					z.apply(protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: token, At: 3})
 				}
@@ -216,7 +221,8 @@ func TestTellingInTurnsTellsAll(t *testing.T) {
 			teach()
 		}
 		for _, j := range m.waiting() {
-			if behind(int(j.Learned().Runs), m.runs) || !reflect.DeepEqual(*j.Learned().Safe, *j.Queue().Templates().Of("t").Instruct(j.Spec, j.Learned()).Safe) {
+			if behind(int(j.Learned().Runs), m.runs) ||
+				!reflect.DeepEqual(*j.Learned().Safe, *j.Queue().Templates().Of("t").Instruct(j.Spec, j.Learned()).Safe) {
 				rt.Fatalf("%s knows of %d runs: %v", j.ID, j.Learned().Runs, j.Learned().Safe)
 			}
 		}

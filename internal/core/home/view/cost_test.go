@@ -16,7 +16,8 @@ func TestWhatAReservationCosts(t *testing.T) {
 	token := job.Token{Epoch: 1, Seq: 1}
 	sold := func(spec *job.Spec, r job.Range) {
 		s.adopt(t, spec)
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 500, Range: r, Start: now, End: now.Add(time.Hour)})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 500, Range: r, Start: now,
+			End: now.Add(time.Hour)})
 	}
 	sold(needs("items", 100, 0, 100), job.Range{From: 10, To: 50})
 	sold(needs("rigid", 100, time.Hour, 1), job.Range{To: 1})
@@ -30,17 +31,20 @@ func TestWhatAReservationCosts(t *testing.T) {
 	want := func(when string, c status.Cut, kind job.Kind, reported int64, ran, risk time.Duration) {
 		t.Helper()
 		if c.Kind != kind || c.Reported != reported || c.Ran != ran*time.Second || c.AtRisk != risk*time.Second {
-			t.Errorf("%s: %v, %d units, ran %v, of which %v at risk; want %v, %d, %v s and %v s", when, c.Kind, c.Reported, c.Ran, c.AtRisk, kind, reported, int64(ran), int64(risk))
+			t.Errorf("%s: %v, %d units, ran %v, of which %v at risk; want %v, %d, %v s and %v s", when, c.Kind, c.Reported, c.Ran, c.AtRisk,
+				kind, reported, int64(ran), int64(risk))
 		}
 	}
 	report := func(id job.ID, progress int64) {
-		s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: id, Token: token, Body: &protocol.Observation{Progress: progress, At: now}}, &protocol.Out{})
+		s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: id, Token: token, Body: &protocol.Observation{Progress: progress,
+			At: now}}, &protocol.Out{})
 	}
 	want("nothing is reported", cost("items", false), job.Items, 0, 100, 100)
 	want("it has not begun", cost("items", true), job.Items, 0, 0, 0)
 	report("items", 30)
 	want("20 units at half the speed", cost("items", false), job.Items, 20, 100, 60)
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "items", Learned: &protocol.Learned{Rate: 2 * time.Second, Margin: 1000, MemoryScale: trp.Unscaled}})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "items", Learned: &protocol.Learned{Rate: 2 * time.Second, Margin: 1000,
+		MemoryScale: trp.Unscaled}})
 	want("20 units that take twice what was said", cost("items", false), job.Items, 20, 100, 20)
 	report("items", 90)
 	want("more than it was sold, in less time", cost("items", false), job.Items, 40, 100, 0)

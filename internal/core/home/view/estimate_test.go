@@ -49,7 +49,8 @@ func TestTheEndOfADivisibleJob(t *testing.T) {
 	}
 	// 100 units of 1 s with a quarter on top are 125 s: half of that on the two slices that are usable, and one and a half of it alone.
 	shown := show()
-	estimated(t, "it waits", shown, [2]float64{60, shown.StartLate.Sub(now).Seconds()}, [2]float64{60 + 62.5, shown.StartLate.Sub(now).Seconds() + 187.5})
+	estimated(t, "it waits", shown, [2]float64{60, shown.StartLate.Sub(now).Seconds()},
+		[2]float64{60 + 62.5, shown.StartLate.Sub(now).Seconds() + 187.5})
 	s.claimed("j", 1, job.Range{To: 10}, 0)
 	estimated(t, "on one slice", show(), [2]float64{}, [2]float64{60 + 62.5, 60 + 187.5})
 	s.claimed("j", 2, job.Range{From: 10, To: 20}, 0)
@@ -73,7 +74,8 @@ func TestTheEndOfARigidJob(t *testing.T) {
 		t.Errorf("before it is submitted, and no place is kept: between %v and %v", dry.StartEarly.Sub(now), dry.StartLate.Sub(now))
 	}
 	s.reserves = true
-	estimated(t, "before it is submitted, where a place will be kept", s.DryRun(now, needs("dry", 100, time.Hour, 1)).Job, [2]float64{600, 600}, [2]float64{600, 4200})
+	estimated(t, "before it is submitted, where a place will be kept", s.DryRun(now, needs("dry", 100, time.Hour, 1)).Job,
+		[2]float64{600, 600}, [2]float64{600, 4200})
 	s.adopt(t, needs("j", 100, time.Hour, 1))
 	show := func(after time.Duration) status.Job {
 		shown, _ := s.Brief(now.Add(after), "j")
@@ -84,6 +86,7 @@ func TestTheEndOfARigidJob(t *testing.T) {
 	s.claimed("j", 1, job.Range{To: 1}, 2*time.Hour)
 	estimated(t, "about to start", show(time.Second), [2]float64{}, [2]float64{1, 7201})
 	begun := &protocol.Beginning{At: now.Add(time.Second)}
-	s.ledger.Step(now, &protocol.Message{Kind: protocol.Running, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Body: begun}, &protocol.Out{})
+	s.ledger.Step(now, &protocol.Message{Kind: protocol.Running, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Body: begun},
+		&protocol.Out{})
 	estimated(t, "a minute after it has started", show(61*time.Second), [2]float64{1, 1}, [2]float64{61, 7201})
 }

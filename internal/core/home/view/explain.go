@@ -130,7 +130,8 @@ func (v *View) match(now quantity.Instant, j *home.Job, c *market.Class) *status
 	case atomizer.Unsafe:
 		f.Why = fmt.Sprintf("its next piece needs %d MiB, the slice has %d MiB", r.Least>>20, f.Capacity>>20)
 		if whole := c.Whole[trp.Memory]; whole > f.Capacity {
-			f.Why = fmt.Sprintf("its next piece needs %d MiB; of the slice's %d MiB its host's memory bears %d now, beside what else runs there", r.Least>>20, whole>>20, f.Capacity>>20)
+			f.Why = fmt.Sprintf("its next piece needs %d MiB; of the slice's %d MiB its host's memory bears %d now, beside what else "+
+				"runs there", r.Least>>20, whole>>20, f.Capacity>>20)
 		}
 	case atomizer.TooShort:
 		f.Why = fmt.Sprintf("its least useful piece takes %v, the horizon is %v", r.Need.Round(time.Millisecond), v.cfg.Horizon)

@@ -29,7 +29,8 @@ func TestTheWordsOfEveryReason(t *testing.T) {
 		{market.Unattended, "Agent", "it is external and no agent of it is connected: start one with its key (sluice agent key)"},
 		{market.Unanswered, "Agent", "its agent did not answer before the round closed"},
 		{market.Denied, "Resources", "a variant that it proposed broke a rule; its agent was told which"},
-		{market.TurnedDown, "Backoff", "a place that it had won was refused (its node has taken it since); it asks there again after a pause"},
+		{market.TurnedDown, "Backoff", "a place that it had won was refused (its node has taken it since); it asks there again after a " +
+			"pause"},
 		{market.Declined, "Backoff", "it was picked for a window and declined (what it may use is not what it was: "},
 		{market.Aside, "Backoff", "it rests after it declined a window that it was picked for"},
 		{market.LostToPolicy, "Priority", "policy fifo asked another job first"},
@@ -75,7 +76,8 @@ func TestWordsThatDependOnTheJob(t *testing.T) {
 		}
 	}
 	s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: protocol.NoShare}})
-	if got := s.Sentence(s.ledger.Job("j"), &market.Cause{Reason: market.QueueCap}); got != "the cap of queue q is smaller than the number of zones, and none of it is this zone's: raise the cap" {
+	if got := s.Sentence(s.ledger.Job("j"), &market.Cause{Reason: market.QueueCap}); got != "the cap of queue q is smaller than the "+
+		"number of zones, and none of it is this zone's: raise the cap" {
 		t.Errorf("a cap of which the zone has no share: %q", got)
 	}
 }
@@ -94,24 +96,29 @@ func TestWhatASliceSaysToAJob(t *testing.T) {
 	}{
 		"it fits": {fits: true, reach: job.Range{To: 100}, least: 100, slice: 512, says: "a piece [0,100) would take 2m5s"},
 		"it would pass the horizon": {
-			spec: func(s *job.Spec) { s.PerUnit = 20 * time.Minute }, fits: true, reach: job.Range{To: 2}, least: 100, slice: 512, says: "a piece [0,2) would take 50m0s",
+			spec: func(s *job.Spec) { s.PerUnit = 20 * time.Minute }, fits: true, reach: job.Range{To: 2}, least: 100, slice: 512,
+			says: "a piece [0,2) would take 50m0s",
 		},
 		"no whole piece within the horizon": {
-			spec: func(s *job.Spec) { s.PerUnit = 2 * time.Hour }, least: 100, slice: 512, says: "its least useful piece takes 2h30m0s, the horizon is 1h0m0s",
+			spec: func(s *job.Spec) { s.PerUnit = 2 * time.Hour }, least: 100, slice: 512,
+			says: "its least useful piece takes 2h30m0s, the horizon is 1h0m0s",
 		},
 		"rigid, beyond the horizon": {
-			spec: func(s *job.Spec) { s.Kind, s.Walltime, s.Slices = job.Rigid, 2*time.Hour, 1 }, fits: true, reach: job.Range{To: 100}, least: 100, slice: 512, says: "a piece [0,100) would take 2h0m0s",
+			spec: func(s *job.Spec) { s.Kind, s.Walltime, s.Slices = job.Rigid, 2*time.Hour, 1 }, fits: true, reach: job.Range{To: 100},
+			least: 100, slice: 512, says: "a piece [0,100) would take 2h0m0s",
 		},
-		"too little memory":       {least: 100, slice: 50, says: "its next piece needs 100 MiB, the slice has 50 MiB"},
-		"its speeds leave it out": {spec: func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "slow"}} }, profile: "slow", least: 100, slice: 512, says: "its speeds say that it can not run on slow"},
-		"the rest needs more":     {spec: grows, done: 50, least: 300, slice: 200, says: "its next piece needs 300 MiB, the slice has 200 MiB"},
-		"the rest is done":        {done: 100, slice: 512, says: "nothing of it is left to run"},
+		"too little memory": {least: 100, slice: 50, says: "its next piece needs 100 MiB, the slice has 50 MiB"},
+		"its speeds leave it out": {spec: func(s *job.Spec) { s.Speeds = []job.SpeedOn{{Profile: "slow"}} }, profile: "slow", least: 100,
+			slice: 512, says: "its speeds say that it can not run on slow"},
+		"the rest needs more": {spec: grows, done: 50, least: 300, slice: 200, says: "its next piece needs 300 MiB, the slice has 200 MiB"},
+		"the rest is done":    {done: 100, slice: 512, says: "nothing of it is left to run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(Config{}, nil)
 			tr := &tray{id: "s", from: now}
 			tr.floor.Supply = tr
-			s.Place(&tr.floor, &protocol.Slice{ID: tr.id, Profile: c.profile, Speed: 1000, Capacity: trp.Vector{trp.Memory: quantity.Amount(c.slice * mib)}})
+			s.Place(&tr.floor, &protocol.Slice{ID: tr.id, Profile: c.profile, Speed: 1000,
+				Capacity: trp.Vector{trp.Memory: quantity.Amount(c.slice * mib)}})
 			spec := needs("j", 100, 0, 100)
 			if c.spec != nil {
 				c.spec(spec)
@@ -119,14 +126,16 @@ func TestWhatASliceSaysToAJob(t *testing.T) {
 			s.adopt(t, spec)
 			if c.done > 0 {
 				s.claimed("j", 1, job.Range{To: c.done}, 0)
-				s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: c.done}, Result: &job.Result{Progress: c.done}, At: now})
+				s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1},
+					Range: job.Range{To: c.done}, Result: &job.Result{Progress: c.done}, At: now})
 			}
 			e, ok := s.Explain(now, "j")
 			if !ok || len(e.Slices) != 1 {
 				t.Fatalf("%+v", e)
 			}
 			f := e.Slices[0]
-			if f.Why != c.says || f.Fits != c.fits || f.Reach != c.reach || int64(f.Least) != c.least*mib || int64(f.Capacity) != c.slice*mib || f.Slice != "s" {
+			if f.Why != c.says || f.Fits != c.fits || f.Reach != c.reach || int64(f.Least) != c.least*mib ||
+				int64(f.Capacity) != c.slice*mib || f.Slice != "s" {
 				t.Errorf("%+v, want %+v", f, c)
 			}
 			if want := "j is " + e.Job.State.String() + ": " + e.Job.Reason; e.Summary != want || e.Job.Reason == "" {
@@ -145,22 +154,29 @@ func grows(s *job.Spec) {
 func TestWhyAJobIsWhereItIs(t *testing.T) {
 	token := job.Token{Epoch: 1, Seq: 1}
 	claim := func(s *stand, seq uint64, on job.SliceID, r job.Range) {
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, Slice: on, Node: "n", Speed: 1000, Range: r, Start: now, End: now.Add(time.Hour)})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, Slice: on, Node: "n",
+			Speed: 1000, Range: r, Start: now, End: now.Add(time.Hour)})
 	}
 	result := func(s *stand, r job.Result) {
 		var out protocol.Out
 		claim(s, 1, "s0", job.Range{To: 10})
-		s.ledger.Step(now, &protocol.Message{Kind: protocol.Result, Job: "j", Epoch: 1, Generation: 1, Token: token, Body: &protocol.Conclusion{Range: job.Range{To: 10}, Result: &r}}, &out)
+		s.ledger.Step(now, &protocol.Message{Kind: protocol.Result, Job: "j", Epoch: 1, Generation: 1, Token: token,
+			Body: &protocol.Conclusion{Range: job.Range{To: 10}, Result: &r}}, &out)
 	}
 	cancel := func(s *stand) {
 		var out protocol.Out
-		s.ledger.Step(now, &protocol.Message{Kind: protocol.Cancel, Job: "j", Epoch: 1, Body: &protocol.Cancellation{Text: "not needed"}}, &out)
+		s.ledger.Step(now, &protocol.Message{Kind: protocol.Cancel, Job: "j", Epoch: 1, Body: &protocol.Cancellation{Text: "not needed"}},
+			&out)
 	}
 	for want, do := range map[string]func(*stand){
 		"(Resources) every slice is taken; it is asked when a window opens": func(*stand) {},
-		"paused by its owner":                             func(s *stand) { s.ledger.Job("j").Held = true },
-		"paused by its owner: 1 subjobs run to their end": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}); s.ledger.Job("j").Held = true },
-		"starting on s0":                                  func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
+		"paused by its owner": func(s *stand) { s.ledger.Job("j").Held = true },
+		"paused by its owner: 1 subjobs run to their end": func(s *stand) {
+			claim(s, 1, "s0", job.Range{To: 10})
+			s.ledger.Job(
+				"j").Held = true
+		},
+		"starting on s0": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
 		"starting on s0, s1": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 10})
 			claim(s, 2, "s1",
@@ -174,11 +190,13 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 		"all of it is done; its last output is being put in its place on n: 100 units [0,100); " +
 			"it is FAILED in 30m0s if that is not confirmed": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 100})
-			s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Node: "n", Range: job.Range{To: 100}, Result: &job.Result{Progress: 100}, At: now})
+			s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Node: "n", Range: job.Range{To: 100},
+				Result: &job.Result{Progress: 100}, At: now})
 		},
 		"a window was won, its node is being asked": func(s *stand) {
 			var out protocol.Out
-			s.ledger.Ask(now, &home.Ask{Job: s.ledger.Job("j"), Slice: "s0", Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour)}, 0, &out)
+			s.ledger.Ask(now, &home.Ask{Job: s.ledger.Job("j"), Slice: "s0", Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour)},
+				0, &out)
 		},
 		"(Backoff) 3 places in a row that it had won were refused (it is taken); it asks again in 4s": func(s *stand) {
 			for range 3 {
@@ -208,7 +226,8 @@ func TestADryRunSaysWhoElseWaits(t *testing.T) {
 	s := newStand(Config{Trust: &trust.Settings{}}, []int64{1024}, now)
 	s.open = 2
 	s.adopt(t, needs("before", 100, 0, 100))
-	if e, want := s.DryRun(now, compiled(t, needs("dry", 100, 0, 100))), "it would start at once; 1 waiting jobs may bid more"; e.Summary != want {
+	if e, want := s.DryRun(now, compiled(t, needs("dry", 100, 0, 100))),
+		"it would start at once; 1 waiting jobs may bid more"; e.Summary != want {
 		t.Errorf("%q, want %q", e.Summary, want)
 	}
 }
@@ -224,7 +243,8 @@ func TestABusyMachineIsExplained(t *testing.T) {
 		spec := needs(c.id, 100, 0, 100)
 		s.adopt(t, spec)
 		token := job.Token{Epoch: 1, Seq: 1}
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 1000, Range: job.Range{To: 10},
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 1000,
+			Range: job.Range{To: 10},
 			Start: now, End: now.Add(time.Hour)})
 		s.ledger.Apply(protocol.Fact{
 			Kind: protocol.Released, Job: spec.Name, Token: token, At: now.Add(time.Minute),

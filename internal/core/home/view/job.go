@@ -103,8 +103,9 @@ func began(j *home.Job) quantity.Instant {
 
 func showClaim(c *protocol.Claim) status.Subjob {
 	sub := status.Subjob{
-		Token: c.Token, Slice: c.Slice, Slices: slicesOf(c), Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start, PlannedEnd: c.End,
-		Predicted: c.Demand[trp.Memory],
+		Token: c.Token, Slice: c.Slice, Slices: slicesOf(c), Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start,
+		PlannedEnd: c.End,
+		Predicted:  c.Demand[trp.Memory],
 	}
 	if c.Bid != nil {
 		bid := *c.Bid // what is shown outlives the step
@@ -147,7 +148,8 @@ func shownState(now quantity.Instant, j *home.Job) job.State {
 func (l *look) show(s *home.Job) status.Job {
 	v, now := l.v, l.now
 	j := status.Job{
-		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority, State: shownState(now, s),
+		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority,
+		State:    shownState(now, s),
 		Reason:   v.why(now, s),
 		Progress: s.Committed().Len() - s.Output().Units(), Skipped: s.Progress().Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
 		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.History().Started(), Ended: s.Ending().Ended(),

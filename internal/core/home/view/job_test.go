@@ -24,10 +24,13 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 		s.claimed("j", uint64(i+1), job.Range{From: 10 * i, To: 10*i + 10}, 0)
 	}
 	at := now.Add(10 * time.Second)
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(4), Node: "n", Range: job.Range{From: 30, To: 40}, Result: &job.Result{Progress: 40, Start: now}, At: at})
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(2), Range: job.Range{From: 10, To: 20}, Result: &job.Result{Progress: 20}, Skipped: true, At: at})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(4), Node: "n", Range: job.Range{From: 30, To: 40},
+		Result: &job.Result{Progress: 40, Start: now}, At: at})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(2), Range: job.Range{From: 10, To: 20},
+		Result: &job.Result{Progress: 20}, Skipped: true, At: at})
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Released, Job: "j", Token: token(1), Result: &job.Result{Outcome: job.Lost}, At: at})
-	s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3), Body: &protocol.Observation{Progress: 27, At: now}}, &protocol.Out{})
+	s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3),
+		Body: &protocol.Observation{Progress: 27, At: now}}, &protocol.Out{})
 	j, _ := s.View.Job(now.Add(time.Minute), "j")
 	var got []string
 	for _, h := range j.History {
@@ -38,7 +41,8 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 		t.Errorf("subjobs: %q, want %q", got, want)
 	}
 	if j.Progress != 10 || j.Skipped != 10 || j.Reported != 7 || j.Subjobs != 1 || j.Lost != 1 || j.Running != 2 {
-		t.Errorf("%d units done and %d given up, %d reported; %d subjobs count, %d are lost, %d run", j.Progress, j.Skipped, j.Reported, j.Subjobs, j.Lost, j.Running)
+		t.Errorf("%d units done and %d given up, %d reported; %d subjobs count, %d are lost, %d run", j.Progress, j.Skipped, j.Reported,
+			j.Subjobs, j.Lost, j.Running)
 	}
 }
 
@@ -60,7 +64,8 @@ func TestWhatIsExplained(t *testing.T) {
 	s := newStand(Config{}, []int64{512, 50, 1024}, now, now, quantity.Never)
 	s.adopt(t, needs("j", 100, 0, 100))
 	s.claimed("j", 1, job.Range{To: 10}, 0) // all that its parallelism allows
-	s.counts = market.Counts{List: []market.Cause{{Reason: market.QueueCap, N: 2}, {Reason: market.Eligible, N: 9}, {Reason: market.AtParallelism, N: 3}}}
+	s.counts = market.Counts{List: []market.Cause{{Reason: market.QueueCap, N: 2}, {Reason: market.Eligible, N: 9},
+		{Reason: market.AtParallelism, N: 3}}}
 	e, _ := s.Explain(now, "j")
 	if len(e.Reasons) != 2 || e.Reasons[0].Count != 3 || e.Reasons[1].Count != 2 {
 		t.Errorf("reasons: %+v", e.Reasons)
@@ -69,7 +74,8 @@ func TestWhatIsExplained(t *testing.T) {
 		t.Errorf("slices: %+v", f)
 	}
 	for _, f := range e.Slices {
-		if fits := f.Slice == "s0"; f.Fits != fits || f.Reach.Empty() == fits || f.Why == "" || (f.Why == "it is broken") != (f.Slice == "s2") {
+		if fits := f.Slice == "s0"; f.Fits != fits || f.Reach.Empty() == fits || f.Why == "" ||
+			(f.Why == "it is broken") != (f.Slice == "s2") {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -115,7 +121,8 @@ func TestAGangShowsAllItsSlices(t *testing.T) {
 		}
 	}
 	show("starting on s0, s1, s2")
-	s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: "g", Token: token, Body: &protocol.Observation{At: now}}, &protocol.Out{})
+	s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: "g", Token: token, Body: &protocol.Observation{At: now}},
+		&protocol.Out{})
 	show("running on s0, s1, s2")
 }
 

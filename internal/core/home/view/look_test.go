@@ -71,7 +71,8 @@ func TestAPageLooksForAPlaceOnce(t *testing.T) {
 			want = now.Add(time.Minute)
 		}
 		if j.StartEarly < want || j.Name == "alike07" && j.StartLate != want {
-			t.Errorf("%s is to start from %v to %v, its place is from %v on", j.Name, j.StartEarly.Sub(now), j.StartLate.Sub(now), want.Sub(now))
+			t.Errorf("%s is to start from %v to %v, its place is from %v on", j.Name, j.StartEarly.Sub(now), j.StartLate.Sub(now),
+				want.Sub(now))
 		}
 	}
 	for i := range 50 {
@@ -85,7 +86,8 @@ func TestAPageLooksForAPlaceOnce(t *testing.T) {
 // TestAJobMayBeginWhereItFits: not at the first gap, but at the first on a slice that holds it.
 func TestAJobMayBeginWhereItFits(t *testing.T) {
 	s := newStand(Config{}, []int64{512, 2048, 4096}, now, now.Add(time.Minute), quantity.Never)
-	small, large, huge := s.adopt(t, needs("small", 100, 0, 10)), s.adopt(t, needs("large", 1000, 0, 10)), s.adopt(t, needs("huge", 3000, 0, 10))
+	small, large, huge := s.adopt(t, needs("small", 100, 0, 10)), s.adopt(t, needs("large", 1000, 0, 10)),
+		s.adopt(t, needs("huge", 3000, 0, 10))
 	l := s.look(now)
 	if at, ok := l.nextStart(small); !ok || at != now {
 		t.Errorf("the small one: %v, %v", at.Sub(now), ok)

@@ -52,12 +52,15 @@ func lossesText(list []status.Loss) string {
 	text := fmt.Sprintf("it bid in %d rounds since it was last served, and lost; nearest on %s: its best bid scored %s and weighed %s, ",
 		n, l.Slice, decimal(l.Score), decimal(l.Weight))
 	if n == 1 {
-		text = fmt.Sprintf("it bid in a round on %s, and lost: its best bid scored %s and weighed %s, ", l.Slice, decimal(l.Score), decimal(l.Weight))
+		text = fmt.Sprintf("it bid in a round on %s, and lost: its best bid scored %s and weighed %s, ", l.Slice, decimal(l.Score),
+			decimal(l.Weight))
 	}
 	if l.Winners == 1 {
-		text += fmt.Sprintf("%s of queue %s scored %s and weighed %s", l.Winner, l.WinnerQueue, decimal(l.WinnerScore), decimal(l.WinnerWeight))
+		text += fmt.Sprintf("%s of queue %s scored %s and weighed %s", l.Winner, l.WinnerQueue, decimal(l.WinnerScore),
+			decimal(l.WinnerWeight))
 	} else {
-		text += fmt.Sprintf("%d others in its time weighed %s, most of it %s of queue %s", l.Winners, decimal(l.WinnersWeight), l.Winner, l.WinnerQueue)
+		text += fmt.Sprintf("%d others in its time weighed %s, most of it %s of queue %s", l.Winners, decimal(l.WinnersWeight), l.Winner,
+			l.WinnerQueue)
 	}
 	switch {
 	case l.Starved:
@@ -90,7 +93,8 @@ func rankText(now quantity.Instant, r *status.Rank) string {
 	}
 	text := about + fmt.Sprintf("%d of the %d that wait for a slice such as %s, by policy %s: %s", r.Place, r.Of, r.Slice, r.Policy, ahead)
 	if g := &r.Latest; g.Winner != "" {
-		text += fmt.Sprintf("; the last window it could have used, on %s, went to %s of queue %s %s ago", g.Slice, g.Winner, g.WinnerQueue, brief(now.Sub(g.At)))
+		text += fmt.Sprintf("; the last window it could have used, on %s, went to %s of queue %s %s ago", g.Slice, g.Winner, g.WinnerQueue,
+			brief(now.Sub(g.At)))
 	}
 	return text
 }

@@ -20,10 +20,13 @@ func TestAPlaceIsSaidInWords(t *testing.T) {
 	}{
 		{status.Rank{Place: 1, Of: 9}, "1 of the 9 that wait for a slice such as s0, by policy fifo: nobody is ahead of it"},
 		{status.Rank{Place: 2, Of: 9}, "2 of the 9 that wait for a slice such as s0, by policy fifo: 1 job is ahead of it"},
-		{status.Rank{Place: 3, Of: 9, Latest: latest}, "3 of the 9 that wait for a slice such as s0, by policy fifo: 2 jobs are ahead of it; " +
+		{status.Rank{Place: 3, Of: 9, Latest: latest}, "3 of the 9 that wait for a slice such as s0, by policy fifo: 2 jobs are ahead " +
+			"of it; " +
 			"the last window it could have used, on s1, went to w of queue v 1m30s ago"},
-		{status.Rank{Place: 1, Of: 9, About: true}, "about 1 of the 9 that wait for a slice such as s0, by policy fifo: few jobs are ahead of it"},
-		{status.Rank{Place: 5, Of: 9, About: true}, "about 5 of the 9 that wait for a slice such as s0, by policy fifo: about 4 jobs are ahead of it"},
+		{status.Rank{Place: 1, Of: 9, About: true}, "about 1 of the 9 that wait for a slice such as s0, by policy fifo: few jobs are " +
+			"ahead of it"},
+		{status.Rank{Place: 5, Of: 9, About: true}, "about 5 of the 9 that wait for a slice such as s0, by policy fifo: about 4 jobs " +
+			"are ahead of it"},
 	} {
 		c.rank.Slice, c.rank.Policy = "s0", "fifo"
 		if got := rankText(now, &c.rank); got != c.want {
@@ -36,7 +39,8 @@ func TestAPlaceIsSaidInWords(t *testing.T) {
 func TestTheNearestLossIsSaid(t *testing.T) {
 	loss := func(on job.SliceID, by int64) status.Loss {
 		return status.Loss{
-			Slice: on, Count: 2, Score: score.One / 2, Weight: score.One, Winner: "w", WinnerQueue: "v", Winners: 1, WinnerScore: score.One, WinnerWeight: score.One + by,
+			Slice: on, Count: 2, Score: score.One / 2, Weight: score.One, Winner: "w", WinnerQueue: "v", Winners: 1, WinnerScore: score.One,
+			WinnerWeight:  score.One + by,
 			WinnersWeight: score.One + by,
 		}
 	}
@@ -46,16 +50,21 @@ func TestTheNearestLossIsSaid(t *testing.T) {
 	one.Count, starved.Starved = 1, true
 	for want, list := range map[string][]status.Loss{
 		"": nil,
-		"it bid in 4 rounds since it was last served, and lost; nearest on near: " + bid + "1.25: it lost by 0.25":                                                                                    {far, near},
-		"it bid in a round on near, and lost: " + bid + "1.25: it lost by 0.25":                                                                                                                       {one},
-		"it bid in 2 rounds since it was last served, and lost; nearest on near: " + bid + "1.25; who has waited too long goes first, whatever others are worth":                                      {starved},
-		"it bid in 2 rounds since it was last served, and lost; nearest on even: " + bid + "1.00; that was no loss by weight: what begins sooner, or goes with other pieces of the round, went first": {even},
+		"it bid in 4 rounds since it was last served, and lost; nearest on near: " + bid +
+			"1.25: it lost by 0.25": {far, near},
+		"it bid in a round on near, and lost: " + bid +
+			"1.25: it lost by 0.25": {one},
+		"it bid in 2 rounds since it was last served, and lost; nearest on near: " + bid +
+			"1.25; who has waited too long goes first, whatever others are worth": {starved},
+		"it bid in 2 rounds since it was last served, and lost; nearest on even: " + bid +
+			"1.00; that was no loss by weight: what begins sooner, or goes with other pieces of the round, went first": {even},
 	} {
 		if got := lossesText(list); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0.00", 4_999: "0.00", 5_000: "0.01", 999_990_000: "999.99", 1000 * score.One: "1000", 1000*score.One + score.One/2: "1001"} {
+	for n, want := range map[int64]string{0: "0.00", 4_999: "0.00", 5_000: "0.01", 999_990_000: "999.99", 1000 * score.One: "1000",
+		1000*score.One + score.One/2: "1001"} {
 		if got := decimal(n); got != want {
 			t.Errorf("%d millionths are %q, want %q", n, got, want)
 		}
@@ -71,7 +80,8 @@ func TestWhoWasToldKeepsTheEstimate(t *testing.T) {
 	e, l := s.Range(now, s.told)
 	ne, nl := s.Range(now, foresight.Plain(now, s.Guess(now, j)))
 	if early != e || late != l || e == ne && l == nl {
-		t.Errorf("between %v and %v; it was told %v and %v, and would be told %v and %v", early.Sub(now), late.Sub(now), e.Sub(now), l.Sub(now), ne.Sub(now), nl.Sub(now))
+		t.Errorf("between %v and %v; it was told %v and %v, and would be told %v and %v", early.Sub(now), late.Sub(now), e.Sub(now),
+			l.Sub(now), ne.Sub(now), nl.Sub(now))
 	}
 }
 

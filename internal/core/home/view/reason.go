@@ -68,10 +68,12 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
 			j.Backoff().Refusals().Times, j.Backoff().Refusals().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
 	case j.RestsUntil() > now && j.Backoff().Outlived() > 0:
-		return fmt.Sprintf("(Backoff) processes of it outlived the lease, %d times in a row; it is tried again in %v", j.Backoff().Outlived(),
+		return fmt.Sprintf("(Backoff) processes of it outlived the lease, %d times in a row; it is tried again in %v",
+			j.Backoff().Outlived(),
 			j.RestsUntil().Sub(now).Round(time.Millisecond))
 	case j.RestsUntil() > now:
-		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.RestsUntil().Sub(now).Round(time.Millisecond), j.Learned().LastDetail)
+		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.RestsUntil().Sub(now).Round(time.Millisecond),
+			j.Learned().LastDetail)
 	case !v.usable():
 		return "no slice is usable" + v.unusable()
 	}
@@ -196,7 +198,8 @@ func (v *View) Sentence(j *home.Job, c *market.Cause) string {
 		return "it is ending"
 	case market.QueueCap:
 		if j.Queue().Cap == protocol.NoShare {
-			return fmt.Sprintf("the cap of queue %s is smaller than the number of zones, and none of it is this zone's: raise the cap", j.Queue().Name)
+			return fmt.Sprintf("the cap of queue %s is smaller than the number of zones, and none of it is this zone's: raise the cap",
+				j.Queue().Name)
 		}
 		return fmt.Sprintf("queue %s may hold %d slices at once and does", j.Queue().Name, j.Queue().Cap)
 	case market.Unattended:
@@ -206,7 +209,8 @@ func (v *View) Sentence(j *home.Job, c *market.Cause) string {
 	case market.Denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
 	case market.TurnedDown:
-		return "a place that it had won was refused (" + cmp.Or(j.Backoff().Refusals().Text, "its node has taken it since") + "); it asks there again after a pause"
+		return "a place that it had won was refused (" + cmp.Or(j.Backoff().Refusals().Text, "its node has taken it since") +
+			"); it asks there again after a pause"
 	case market.Declined:
 		return v.declined(j)
 	case market.Aside:

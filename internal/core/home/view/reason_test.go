@@ -55,7 +55,8 @@ func TestAReservedPlaceIsSaidFirst(t *testing.T) {
 // TestLengthsAreSaidShortly without what is 0, and ranges of them as one where they say the same.
 func TestLengthsAreSaidShortly(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		3 * time.Minute: "3m", 90 * time.Second: "1m30s", 2 * time.Hour: "2h", 2*time.Hour + time.Minute: "2h1m", 1499 * time.Millisecond: "1s", 0: "0s",
+		3 * time.Minute: "3m", 90 * time.Second: "1m30s", 2 * time.Hour: "2h", 2*time.Hour + time.Minute: "2h1m",
+		1499 * time.Millisecond: "1s", 0: "0s",
 	} {
 		if got := brief(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)

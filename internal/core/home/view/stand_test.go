@@ -46,7 +46,8 @@ const now = quantity.Instant(1e12)
 func newStand(c Config, mib []int64, from ...quantity.Instant) *stand {
 	s := &stand{places: map[job.ID]Place{}}
 	s.Floor = market.NewFloor(market.FloorConfig{Policy: fifo.Policy{}, Horizon: time.Hour, MinWindow: time.Second}, nil)
-	s.ledger = home.New(home.Config{Retry: time.Second, AskTTL: time.Second, Backoff: 500 * time.Millisecond, MaxKills: 1000}, quiet{}, quiet{})
+	s.ledger = home.New(home.Config{Retry: time.Second, AskTTL: time.Second, Backoff: 500 * time.Millisecond, MaxKills: 1000}, quiet{},
+		quiet{})
 	for i, n := range mib {
 		t := &tray{id: job.SliceID(fmt.Sprint("s", i)), from: from[i], ends: &s.ends}
 		t.floor.Supply = t
@@ -89,7 +90,8 @@ func needs(name string, mib int64, walltime time.Duration, total int64) *job.Spe
 func (s *stand) Open() int { return s.open }
 func (s *stand) Fit(j *home.Job, c *market.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
 	v := j.View()
-	return atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: start, End: min(end, start.Add(time.Hour))})
+	return atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: start,
+		End: min(end, start.Add(time.Hour))})
 }
 func (s *stand) Counts(*home.Job) market.Counts                 { return s.counts }
 func (s *stand) Losses(*home.Job) []status.Loss                 { return nil }

@@ -46,7 +46,8 @@ type View struct {
 
 // New makes a view of these.
 func New(cfg Config, of Parts) *View {
-	return &View{cfg: cfg, home: of.Ledger, floor: of.Floor, planner: of.Planner, slices: of.Slices, waits: of.Waits, tickets: of.Tickets, loans: of.Loans}
+	return &View{cfg: cfg, home: of.Ledger, floor: of.Floor, planner: of.Planner, slices: of.Slices, waits: of.Waits, tickets: of.Tickets,
+		loans: of.Loans}
 }
 
 // Windows lists what is advertised now, by slice, then start.
@@ -57,7 +58,8 @@ func (v *View) Windows(now quantity.Instant) []status.Window {
 		out = look.Windows(s, out)
 		for _, a := range v.slices.Asks(s) {
 			if a.Slice == s.Name() {
-				out = append(out, status.Window{ID: a.Plan.Window, Slice: a.Slice, Start: a.Start, End: a.End, State: "pending", Answers: 1, Asked: 1})
+				out = append(out, status.Window{ID: a.Plan.Window, Slice: a.Slice, Start: a.Start, End: a.End, State: "pending", Answers: 1,
+					Asked: 1})
 			}
 		}
 	}

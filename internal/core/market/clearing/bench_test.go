@@ -129,7 +129,8 @@ func scarce(rng *rand.Rand, n int) []Bid {
 		if i%8 == 0 {
 			score = 300_000 + rng.Int64N(700_000)
 		}
-		bids[i] = Bid{Start: start, End: start + length, Weight: (score + rng.Int64N(100_000)) * length, Job: int32(i / 8), ID: int32(i % 8)}
+		bids[i] = Bid{Start: start, End: start + length, Weight: (score + rng.Int64N(100_000)) * length, Job: int32(i / 8),
+			ID: int32(i % 8)}
 	}
 	return bids
 }

@@ -23,16 +23,20 @@ func TestVectors(t *testing.T) {
 		}, []int32{0, 2, 4}, 8},
 		"plain sells one job twice": {twice, []int32{0, 1}, 12},
 		"by score, three short ones win": {[]Bid{
-			{Start: 0, End: 30, Weight: 900}, {Start: 0, End: 10, Weight: 400, Job: 1}, {Start: 10, End: 20, Weight: 400, Job: 2}, {Start: 20, End: 30, Weight: 400, Job: 3},
+			{Start: 0, End: 30, Weight: 900}, {Start: 0, End: 10, Weight: 400, Job: 1}, {Start: 10, End: 20, Weight: 400, Job: 2},
+			{Start: 20, End: 30, Weight: 400, Job: 3},
 		}, []int32{1, 2, 3}, 1200},
 		"by score x duration, the long one wins": {[]Bid{
-			{Start: 0, End: 30, Weight: 900 * 30}, {Start: 0, End: 10, Weight: 400 * 10, Job: 1}, {Start: 10, End: 20, Weight: 400 * 10, Job: 2}, {Start: 20, End: 30, Weight: 400 * 10, Job: 3},
+			{Start: 0, End: 30, Weight: 900 * 30}, {Start: 0, End: 10, Weight: 400 * 10, Job: 1},
+			{Start: 10, End: 20, Weight: 400 * 10, Job: 2}, {Start: 20, End: 30, Weight: 400 * 10, Job: 3},
 		}, []int32{0}, 27000},
 		"by score {a1, b1, c1}":    {scored(func(score, _ int64) int64 { return score }), []int32{0, 2, 4}, 1_620_000},
 		"by score x duration {d1}": {scored(func(score, length int64) int64 { return score * length }), []int32{5}, 850_000 * 60},
 		"nothing":                  {nil, []int32{}, 0},
-		"nothing of worth":         {[]Bid{{Start: 0, End: 5}, {Start: 5, End: 5, Weight: 3}, {Start: 7, End: 6, Weight: 3}, {Start: -1, End: 2, Weight: 3}, {End: Horizon + 1, Weight: 3}}, []int32{}, 0},
-		"the whole horizon":        {[]Bid{{End: Horizon, Weight: 5}, {Start: Horizon - 1, End: Horizon, Weight: 5, Job: 1}, {End: 1, Weight: 1, Job: 2}}, []int32{2, 1}, 6},
+		"nothing of worth": {[]Bid{{Start: 0, End: 5}, {Start: 5, End: 5, Weight: 3}, {Start: 7, End: 6, Weight: 3},
+			{Start: -1, End: 2, Weight: 3}, {End: Horizon + 1, Weight: 3}}, []int32{}, 0},
+		"the whole horizon": {[]Bid{{End: Horizon, Weight: 5}, {Start: Horizon - 1, End: Horizon, Weight: 5, Job: 1},
+			{End: 1, Weight: 1, Job: 2}}, []int32{2, 1}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c2 Clearer
@@ -45,7 +49,8 @@ func TestVectors(t *testing.T) {
 }
 
 // twice is x1, x2 of one job, y1, z1: the vector of exclusivity, in tenths.
-var twice = []Bid{{Start: 0, End: 4, Weight: 6}, {Start: 4, End: 8, Weight: 6, ID: 1}, {Start: 2, End: 7, Weight: 7, Job: 1}, {Start: 7, End: 10, Weight: 4, Job: 2}}
+var twice = []Bid{{Start: 0, End: 4, Weight: 6}, {Start: 4, End: 8, Weight: 6, ID: 1}, {Start: 2, End: 7, Weight: 7, Job: 1},
+	{Start: 7, End: 10, Weight: 4, Job: 2}}
 
 // scored are the six variants of the vector of scoring: their scores in millionths, weighed.
 func scored(weight func(score, length int64) int64) []Bid {
@@ -53,7 +58,8 @@ func scored(weight func(score, length int64) int64) []Bid {
 	for _, v := range []struct {
 		start, end, score int64
 		job               int32
-	}{{100, 120, 626_667, 0}, {100, 140, 663_333, 0}, {120, 145, 613_333, 1}, {130, 160, 670_000, 1}, {145, 160, 380_000, 2}, {100, 160, 850_000, 3}} {
+	}{{100, 120, 626_667, 0}, {100, 140, 663_333, 0}, {120, 145, 613_333, 1}, {130, 160, 670_000, 1}, {145, 160, 380_000, 2},
+		{100, 160, 850_000, 3}} {
 		bids = append(bids, Bid{Start: v.start, End: v.end, Weight: weight(v.score, v.end-v.start), Job: v.job, ID: int32(len(bids))})
 	}
 	return bids
@@ -205,7 +211,8 @@ func TestOrderSorts(t *testing.T) {
 func TestAround(t *testing.T) {
 	bids := []Bid{
 		{Start: 0, End: 10, Weight: 9}, {Start: 2, End: 4, Weight: 1, Job: 1}, {Start: 4, End: 8, Weight: 0, Job: 1, ID: 1},
-		{Start: 0, End: 2, Weight: 1, Job: 2}, {Start: 3, End: 5, Weight: 5, Job: 3}, {Start: 8, End: 10, Weight: 2, Job: 3, ID: 1}, {Start: 5, End: 5, Weight: 7, Job: 4},
+		{Start: 0, End: 2, Weight: 1, Job: 2}, {Start: 3, End: 5, Weight: 5, Job: 3}, {Start: 8, End: 10, Weight: 2, Job: 3, ID: 1},
+		{Start: 5, End: 5, Weight: 7, Job: 4},
 	}
 	for name, c := range map[string]struct {
 		fixed, won, stand []int32
@@ -236,7 +243,8 @@ func TestAroundIsOptimal(t *testing.T) {
 		var stand []int32
 		sum := int64(0)
 		for _, i := range list {
-			if int(i) < len(bids) && bids[i].fits() && !slices.ContainsFunc(stand, func(j int32) bool { return bids[j].overlaps(&bids[i]) }) {
+			if int(i) < len(bids) && bids[i].fits() &&
+				!slices.ContainsFunc(stand, func(j int32) bool { return bids[j].overlaps(&bids[i]) }) {
 				stand = append(stand, i)
 				sum += bids[i].Weight
 			}

@@ -17,14 +17,15 @@ func TestConflict(t *testing.T) {
 		early, late int32
 		found       bool
 	}{
-		"none":                    {},
-		"alternatives overlap":    {[]Bid{at(0, 5, 0), at(4, 9, 0)}, []job.Range{{From: 0, To: 9}, {From: 0, To: 9}}, 0, 0, false},
-		"a chain":                 {[]Bid{at(5, 9, 0), at(0, 5, 0)}, []job.Range{{From: 4, To: 8}, {From: 0, To: 4}}, 0, 0, false},
-		"the same work twice":     {[]Bid{at(5, 9, 0), at(0, 5, 0)}, []job.Range{{From: 3, To: 8}, {From: 0, To: 4}}, 1, 0, true},
-		"two jobs":                {[]Bid{at(5, 9, 0), at(0, 5, 1)}, []job.Range{{From: 3, To: 8}, {From: 0, To: 4}}, 0, 0, false},
-		"empty in time":           {[]Bid{at(5, 9, 0), at(0, 0, 0)}, []job.Range{{From: 3, To: 8}, {From: 0, To: 4}}, 0, 0, false},
-		"empty in work":           {[]Bid{at(5, 9, 0), at(0, 5, 0)}, []job.Range{{From: 3, To: 8}, {From: 4, To: 4}}, 0, 0, false},
-		"the least job, by start": {[]Bid{at(0, 2, 1), at(2, 4, 1), at(0, 2, 0), at(7, 9, 0), at(4, 6, 0)}, []job.Range{{From: 0, To: 1}, {From: 0, To: 1}, {From: 0, To: 1}, {From: 0, To: 1}, {From: 0, To: 1}}, 2, 4, true},
+		"none":                 {},
+		"alternatives overlap": {[]Bid{at(0, 5, 0), at(4, 9, 0)}, []job.Range{{From: 0, To: 9}, {From: 0, To: 9}}, 0, 0, false},
+		"a chain":              {[]Bid{at(5, 9, 0), at(0, 5, 0)}, []job.Range{{From: 4, To: 8}, {From: 0, To: 4}}, 0, 0, false},
+		"the same work twice":  {[]Bid{at(5, 9, 0), at(0, 5, 0)}, []job.Range{{From: 3, To: 8}, {From: 0, To: 4}}, 1, 0, true},
+		"two jobs":             {[]Bid{at(5, 9, 0), at(0, 5, 1)}, []job.Range{{From: 3, To: 8}, {From: 0, To: 4}}, 0, 0, false},
+		"empty in time":        {[]Bid{at(5, 9, 0), at(0, 0, 0)}, []job.Range{{From: 3, To: 8}, {From: 0, To: 4}}, 0, 0, false},
+		"empty in work":        {[]Bid{at(5, 9, 0), at(0, 5, 0)}, []job.Range{{From: 3, To: 8}, {From: 4, To: 4}}, 0, 0, false},
+		"the least job, by start": {[]Bid{at(0, 2, 1), at(2, 4, 1), at(0, 2, 0), at(7, 9, 0), at(4, 6, 0)},
+			[]job.Range{{From: 0, To: 1}, {From: 0, To: 1}, {From: 0, To: 1}, {From: 0, To: 1}, {From: 0, To: 1}}, 2, 4, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var k Clearer
@@ -40,7 +41,8 @@ func TestConflictLooksAtEveryPair(t *testing.T) {
 	var c Clearer
 	breaks := func(bids []Bid, ranges []job.Range, i, j int32) bool {
 		a, b := &bids[i], &bids[j]
-		return a.Job == b.Job && a.fits() && b.fits() && a.End <= b.Start && !ranges[i].Empty() && !ranges[j].Empty() && ranges[i].Overlaps(ranges[j])
+		return a.Job == b.Job && a.fits() && b.fits() && a.End <= b.Start && !ranges[i].Empty() && !ranges[j].Empty() &&
+			ranges[i].Overlaps(ranges[j])
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		bids := drawBids(t, 12, 12)

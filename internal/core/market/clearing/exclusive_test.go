@@ -54,7 +54,8 @@ func TestExclusiveAroundFixed(t *testing.T) {
 			}
 		}
 		for _, i := range list {
-			if int(i) < len(bids) && bids[i].fits() && !slices.ContainsFunc(x.Stand, func(j int32) bool { return !onePerJob(&bids[i], &bids[j]) }) {
+			if int(i) < len(bids) && bids[i].fits() &&
+				!slices.ContainsFunc(x.Stand, func(j int32) bool { return !onePerJob(&bids[i], &bids[j]) }) {
 				t.Fatalf("%d could stand beside %v", i, x.Stand)
 			}
 		}

@@ -59,7 +59,8 @@ func lawful(t rapid.TB, windows [][]Bid, all []Bid, p Plan) {
 			t.Fatalf("window %d: %v is not in order of start", w, list)
 		}
 	}
-	if sum != p.Value || p.Sequential > p.Value || p.Regret() < 0 || p.Value > p.Bound || p.Bound > p.Independent || p.Bound > 2*p.Value || p.Exact != (p.Value == p.Bound) {
+	if sum != p.Value || p.Sequential > p.Value || p.Regret() < 0 || p.Value > p.Bound || p.Bound > p.Independent || p.Bound > 2*p.Value ||
+		p.Exact != (p.Value == p.Bound) {
 		t.Fatalf("winners weigh %d; %+v", sum, p)
 	}
 }
@@ -92,7 +93,8 @@ func TestJointAgainstOneAfterAnother(t *testing.T) {
 
 func TestJointIsOptimalWhenSmall(t *testing.T) {
 	var c Clearer
-	a, b, other := Bid{ID: 1, Job: 1, Work: 1, End: 2, Weight: 1}, Bid{ID: 2, Job: 1, End: 2, Weight: 1}, Bid{ID: 1001, Job: 1, End: 1, Weight: 1}
+	a, b, other := Bid{ID: 1, Job: 1, Work: 1, End: 2, Weight: 1}, Bid{ID: 2, Job: 1, End: 2, Weight: 1},
+		Bid{ID: 1001, Job: 1, End: 1, Weight: 1}
 	for _, first := range [][]Bid{{a, b}, {b, a}} { // worth the same: which wins says what is left for the second window
 		windows := [][]Bid{first, {other}}
 		p := c.Joint(windows, nil)
@@ -114,8 +116,8 @@ func TestJointIsOptimalWhenSmall(t *testing.T) {
 	})
 }
 
-// oneByOne clears one window after another, without what is sold, and each as if it were alone. Of plans that are worth the same one is chosen by the jobs' numbers, and what
-// is sold later depends on it: so the works are numbered as Joint does.
+// oneByOne clears one window after another, without what is sold, and each as if it were alone. Of plans that are worth the same one is
+// chosen by the jobs' numbers, and what is sold later depends on it: so the works are numbered as Joint does.
 func oneByOne(windows [][]Bid) (sequential, independent int64) {
 	type work struct{ job, work int32 }
 	var all []work

@@ -106,7 +106,8 @@ func (o *order) ties(bids []Bid) {
 
 // compare orders bids that end together: only bids that are alike in everything are equal.
 func compare(a, b *Bid) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Work, b.Work))
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Weight, b.Weight),
+		cmp.Compare(a.Work, b.Work))
 }
 
 // upTo is how many bids end at or before t, which is before the last of them ends. The leading digit says nearly where.

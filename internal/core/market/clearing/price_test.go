@@ -101,7 +101,8 @@ func TestPriceOfOneItem(t *testing.T) {
 // A chain's price is divided by weight, to the last unit.
 func TestPriceOfAChain(t *testing.T) {
 	var c Clearer
-	bids := []Bid{{End: 3, Weight: 5}, {Start: 3, End: 6, Weight: 2, ID: 1}, {Start: 6, End: 9, Weight: 4, ID: 2}, {Start: 1, End: 8, Weight: 7, Job: 1}}
+	bids := []Bid{{End: 3, Weight: 5}, {Start: 3, End: 6, Weight: 2, ID: 1}, {Start: 6, End: 9, Weight: 4, ID: 2},
+		{Start: 1, End: 8, Weight: 7, Job: 1}}
 	won, value := c.Clear(bids)
 	prices := c.Prices(bids, won)
 	if value != 11 || len(prices) != 3 || prices[0] != 3 || prices[1] != 1 || prices[2] != 3 {

@@ -28,7 +28,8 @@ type Variant struct {
 	Attained, Hour int64
 	// Index of its job on the slice's class, by the market's policy.
 	Index int64
-	// Slack is how long its job may stand still until its deadline is out of reach on the slice's class; the longest time without a deadline.
+	// Slack is how long its job may stand still until its deadline is out of reach on the slice's class; the longest time without a
+	// deadline.
 	Slack time.Duration
 	// Profile of the job, Theta in parts per million, and the units From to To; Within is the capacity to judge them by
 	// (Capacity over the job's memory scale). They are looked at only where Headroom has a weight.
@@ -114,8 +115,8 @@ func Laxity(finish, deadline quantity.Instant) int64 {
 	return One - share(int64(min(slack, uint64(SlackFull))), int64(SlackFull))
 }
 
-// Urgency is how much a deadline presses that leaves its job so much slack: One where nothing is left, half of it for UrgencyHalf, and so on
-// for ever, so that jobs with days left are in the order of their slack too. It is 0 without a deadline, for which slack is the longest
+// Urgency is how much a deadline presses that leaves its job so much slack: One where nothing is left, half of it for UrgencyHalf, and so
+// on for ever, so that jobs with days left are in the order of their slack too. It is 0 without a deadline, for which slack is the longest
 // time, and below 0: what is out of reach there would take the slice from jobs that can still be in time.
 func Urgency(slack time.Duration) int64 {
 	if slack < 0 || slack == math.MaxInt64 {

@@ -7,9 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestIndexCountsOctaves: a feature of an index is its logarithm, never less for a greater one, and what is twice as great is an octave more.
+// TestIndexCountsOctaves: a feature of an index is its logarithm, never less for a greater one, and what is twice as great is an octave
+// more.
 func TestIndexCountsOctaves(t *testing.T) {
-	for x, want := range map[int64]int64{-5: 0, 0: 0, 1: 0, 2: One / octaves, 1 << 45: One, math.MaxInt64: One, 1 << 30: 30 * One / octaves} {
+	for x, want := range map[int64]int64{-5: 0, 0: 0, 1: 0, 2: One / octaves, 1 << 45: One, math.MaxInt64: One,
+		1 << 30: 30 * One / octaves} {
 		if got := Index(x); got != want {
 			t.Errorf("the feature of %d is %d, want %d", x, got, want)
 		}

@@ -57,7 +57,8 @@ func TestHonestJobsAreObservedAsDeclared(t *testing.T) {
 		finish, deadline := at(1100+rapid.Int64Range(0, 5000).Draw(t, "finish")), at(rapid.Int64Range(1100, 9000).Draw(t, "deadline"))
 		c.Bid.Urgency = score.Laxity(finish, deadline)
 		declared := score.Job{
-			Progress: score.Progress(c.Range.Len(), c.Bid.Left), Laxity: c.Bid.Urgency, Overhead: score.Overhead(c.Plan.Wall-c.Plan.Run, c.Plan.Wall),
+			Progress: score.Progress(c.Range.Len(), c.Bid.Left), Laxity: c.Bid.Urgency, Overhead: score.Overhead(c.Plan.Wall-c.Plan.Run,
+				c.Plan.Wall),
 		}.Of(spec.Worth)
 		r := &job.Result{Start: c.Start, End: c.Start.Add(c.Plan.Wall)}
 		if got := score.Observed(spec, &c, c.Range, r); got != declared {

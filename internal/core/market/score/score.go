@@ -109,7 +109,8 @@ func (w Weights) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share}, {"brevity", s.Brevity}, {"index", s.Index}, {"urgency", s.Urgency}} {
+	}{{"time", s.Time}, {"memory", s.Memory}, {"residue", s.Residue}, {"headroom", s.Headroom}, {"age", s.Age}, {"share", s.Share},
+		{"brevity", s.Brevity}, {"index", s.Index}, {"urgency", s.Urgency}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("market: the weight of %s is %d millionths; want 0 or more", f.name, f.value))
 		}

@@ -109,7 +109,8 @@ func TestSystemFeatures(t *testing.T) {
 
 func TestHeadroom(t *testing.T) {
 	// The union of the excess at 18 GB is .016250, at 19 GB .001091.
-	p := trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: 14e9, SD: 15e8}, {UpTo: 2, Mean: 15e9, SD: 12e8}, {UpTo: 3, Mean: 155e8, SD: 1e9}}}
+	p := trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: 14e9, SD: 15e8}, {UpTo: 2, Mean: 15e9, SD: 12e8},
+		{UpTo: 3, Mean: 155e8, SD: 1e9}}}
 	for _, c := range []struct {
 		capacity quantity.Amount
 		theta    int64
@@ -181,7 +182,8 @@ func TestWeight(t *testing.T) {
 func TestScoresStayInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string) int64 {
-			return rapid.OneOf(rapid.Int64(), rapid.Int64Range(-5, 5), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, score.One})).Draw(t, name)
+			return rapid.OneOf(rapid.Int64(), rapid.Int64Range(-5, 5),
+				rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, score.One})).Draw(t, name)
 		}
 		instant := func(name string) quantity.Instant { return quantity.Instant(number(name)) }
 		length := func(name string) time.Duration { return time.Duration(number(name)) }
@@ -193,21 +195,25 @@ func TestScoresStayInRange(t *testing.T) {
 		w := drawWeights(t)
 		v := score.Variant{
 			Open: instant("open"), Shut: instant("shut"), Start: instant("start"), End: instant("end"), Shortest: length("shortest"),
-			Demand: quantity.Amount(number("demand")), Capacity: quantity.Amount(number("capacity")), Waited: length("waited"), Slack: length("slack"),
-			Profile: &trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 9, Mean: 5, SD: 2}}}, Theta: rapid.Int64Range(1, trp.MaxThetaPPM).Draw(t, "theta"),
-			From: number("from"), To: number("to"), Within: quantity.Amount(number("within")),
+			Demand: quantity.Amount(number("demand")), Capacity: quantity.Amount(number("capacity")), Waited: length("waited"),
+			Slack:   length("slack"),
+			Profile: &trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 9, Mean: 5, SD: 2}}},
+			Theta:   rapid.Int64Range(1, trp.MaxThetaPPM).Draw(t, "theta"),
+			From:    number("from"), To: number("to"), Within: quantity.Amount(number("within")),
 		}
 		f := w.Features(&v)
 		for i, x := range []int64{f.Time, f.Memory, f.Residue, f.Headroom, f.Age, f.Urgency} {
 			in(fmt.Sprintf("feature %d of the system", i), x, score.One)
 		}
-		j := score.Job{Progress: score.Progress(number("units"), number("left")), Laxity: score.Laxity(instant("finish"), instant("deadline")), Overhead: score.Overhead(length("cost"), length("wall"))}
+		j := score.Job{Progress: score.Progress(number("units"), number("left")),
+			Laxity: score.Laxity(instant("finish"), instant("deadline")), Overhead: score.Overhead(length("cost"), length("wall"))}
 		in("progress", j.Progress, score.One)
 		in("laxity", j.Laxity, score.One)
 		in("overhead", j.Overhead, score.One)
 		in("the job's score", j.Of(job.DefaultWorth), score.One)
 		in("the system's score", f.Of(w.System), score.One)
-		wild := score.System{Time: number("time"), Memory: number("memory"), Residue: number("residue"), Headroom: number("headroom"), Age: number("age"), Urgency: number("urgency")}
+		wild := score.System{Time: number("time"), Memory: number("memory"), Residue: number("residue"), Headroom: number("headroom"),
+			Age: number("age"), Urgency: number("urgency")}
 		in("the score", w.Total(number("job"), f), score.One)
 		in("the score of anything", w.Total(number("job"), wild), score.One)
 		in("the weight", score.Weight(number("score"), length("duration"), true), score.MaxWeight)
@@ -238,11 +244,13 @@ func TestScoresRiseWithTheirFeatures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWeights(t)
 		some := rapid.Int64Range(0, score.One)
-		f := score.System{Time: some.Draw(t, "time"), Memory: some.Draw(t, "memory"), Residue: some.Draw(t, "residue"), Headroom: some.Draw(t, "headroom"), Age: some.Draw(t, "age"), Urgency: some.Draw(t, "urgency")}
+		f := score.System{Time: some.Draw(t, "time"), Memory: some.Draw(t, "memory"), Residue: some.Draw(t, "residue"),
+			Headroom: some.Draw(t, "headroom"), Age: some.Draw(t, "age"), Urgency: some.Draw(t, "urgency")}
 		own := some.Draw(t, "job")
 		before := w.Total(own, f)
 		better := f
-		which := rapid.SampledFrom([]*int64{&better.Time, &better.Memory, &better.Residue, &better.Headroom, &better.Age, &better.Urgency}).Draw(t, "which")
+		which := rapid.SampledFrom([]*int64{&better.Time, &better.Memory, &better.Residue, &better.Headroom, &better.Age,
+			&better.Urgency}).Draw(t, "which")
 		*which = rapid.Int64Range(*which, score.One).Draw(t, "better")
 		if after := w.Total(own, better); after < before {
 			t.Fatalf("%+v scores %d, the better %+v only %d", f, before, better, after)
@@ -258,7 +266,8 @@ func TestTotalIsTheFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWeights(t)
 		some := rapid.Int64Range(0, score.One)
-		f := score.System{Time: some.Draw(t, "time"), Memory: some.Draw(t, "memory"), Residue: some.Draw(t, "residue"), Headroom: some.Draw(t, "headroom"), Age: some.Draw(t, "age")}
+		f := score.System{Time: some.Draw(t, "time"), Memory: some.Draw(t, "memory"), Residue: some.Draw(t, "residue"),
+			Headroom: some.Draw(t, "headroom"), Age: some.Draw(t, "age")}
 		own := some.Draw(t, "job")
 		share := func(x int64) float64 { return float64(x) / score.One }
 		system := share(f.Time)*share(w.System.Time) + share(f.Memory)*share(w.System.Memory) + share(f.Residue)*share(w.System.Residue) +

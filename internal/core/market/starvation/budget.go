@@ -9,7 +9,8 @@ import (
 
 // Budget is what the late may be given before others: a token bucket that fills with a share of the capacity, and holds what comes in in a
 // Burst. It may be overdrawn, and is paid back before anything else is given. All of it is in milliseconds of a slice times its speed in
-// parts per thousand, and exact: what is in it at an instant does not depend on how often it was looked at before. The zero value has had nothing yet.
+// parts per thousand, and exact: what is in it at an instant does not depend on how often it was looked at before. The zero value has had
+// nothing yet.
 //
 // So in any stretch of time T what is given is at most Share x Capacity x (T + Burst), and one grant more.
 type Budget struct {
@@ -71,8 +72,8 @@ func (b *Budget) Credit() int64 { return b.credit }
 // Spend takes out what something costs, whether it is there or not; what was not used comes back as a negative cost.
 func (b *Budget) Spend(cost int64) { b.credit = min(b.credit-cost, b.full()) }
 
-// Solvent is when there is credit beyond a cost if nothing is spent: no later than that, and where there is not enough no earlier than when it is filled
-// again, a millisecond behind the last time.
+// Solvent is when there is credit beyond a cost if nothing is spent: no later than that, and where there is not enough no earlier than
+// when it is filled again, a millisecond behind the last time.
 func (b *Budget) Solvent(cost int64) quantity.Instant {
 	switch rate := b.capacity * b.share; {
 	case b.credit > cost:
@@ -84,7 +85,8 @@ func (b *Budget) Solvent(cost int64) quantity.Instant {
 	}
 }
 
-// Cost of a slice of a speed in parts per thousand for a time, which is counted up to whole milliseconds. What has no known end costs as much as a Burst.
+// Cost of a slice of a speed in parts per thousand for a time, which is counted up to whole milliseconds. What has no known end costs as
+// much as a Burst.
 func Cost(d time.Duration, speed int64) int64 {
 	switch {
 	case d < 0:

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestTheBudgetIsExactAndBounds: what is in it is what a bucket of rational numbers holds, however often it is looked at, and in any stretch of
-// time no more is given than the share of the capacity in it and in a burst before, and one grant.
+// TestTheBudgetIsExactAndBounds: what is in it is what a bucket of rational numbers holds, however often it is looked at, and in any
+// stretch of time no more is given than the share of the capacity in it and in a burst before, and one grant.
 func TestTheBudgetIsExactAndBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share, capacity := rapid.Int64Range(1, 1000).Draw(t, "share"), rapid.Int64Range(1, 20_000).Draw(t, "capacity")

@@ -22,8 +22,9 @@ func BenchmarkCalibrateAndScore(b *testing.B) {
 		open := quantity.Instant(i * 1e9)
 		start := open.Add(time.Duration(i*37%600) * time.Second)
 		variants[i] = score.Variant{
-			Open: open, Shut: open.Add(time.Hour), Start: start, End: start.Add(time.Duration(60+i*91%1800) * time.Second), Shortest: 2 * time.Minute,
-			Demand: quantity.Amount(1+i%40) << 30, Capacity: 40 << 30, Waited: time.Duration(i*i%1500) * time.Second,
+			Open: open, Shut: open.Add(time.Hour), Start: start, End: start.Add(time.Duration(60+i*91%1800) * time.Second),
+			Shortest: 2 * time.Minute,
+			Demand:   quantity.Amount(1+i%40) << 30, Capacity: 40 << 30, Waited: time.Duration(i*i%1500) * time.Second,
 		}
 		records[i] = protocol.Trust{Error: i * 331 % 400_000, History: i * 7919 % score.One, Seen: 1, Risk: 60_000}
 		declared[i] = score.Job{Progress: i * 911 % score.One, Overhead: i * 389 % score.One}.Of(job.DefaultWorth)

@@ -48,7 +48,8 @@ func TestFalseAlarms(t *testing.T) {
 		rate := float64(wrong) / jobs
 		t.Logf("theta %v, true rate %.2f of it: %.4f of the jobs", float64(c.theta)/1e6, c.share, rate)
 		if rate > float64(trust.Alpha)/1e6 {
-			t.Errorf("theta %v, true rate %v of it: %v of the jobs were accused, want at most %v", float64(c.theta)/1e6, c.share, rate, float64(trust.Alpha)/1e6)
+			t.Errorf("theta %v, true rate %v of it: %v of the jobs were accused, want at most %v", float64(c.theta)/1e6, c.share, rate,
+				float64(trust.Alpha)/1e6)
 		}
 		if c.share == 1 && wrong == 0 {
 			t.Errorf("theta %v: nobody was accused; the test can not have any power", float64(c.theta)/1e6)
@@ -79,9 +80,11 @@ func TestPower(t *testing.T) {
 			}
 		}
 		mean, share := sum/jobs, float64(late)/jobs
-		t.Logf("theta %v, %v times it: after %.1f runs, %.3f of the jobs after more than twice as many", float64(c.theta)/1e6, c.times, mean, share)
+		t.Logf("theta %v, %v times it: after %.1f runs, %.3f of the jobs after more than twice as many", float64(c.theta)/1e6, c.times,
+			mean, share)
 		if math.Abs(mean-c.mean) > .05*c.mean || share > .15 {
-			t.Errorf("theta %v, %v times it: after %.1f runs in the mean, want %v; %.3f of the jobs after more than twice as many, want at most .15", float64(c.theta)/1e6, c.times, mean, c.mean, share)
+			t.Errorf("theta %v, %v times it: after %.1f runs in the mean, want %v; %.3f of the jobs after more than twice as many, want "+
+				"at most .15", float64(c.theta)/1e6, c.times, mean, c.mean, share)
 		}
 	}
 }
@@ -188,7 +191,8 @@ func TestInflate(t *testing.T) {
 	if want := (protocol.Trust{Error: 5, History: 6, Seen: 7}); record != want {
 		t.Errorf("leaves %+v, want %+v", record, want)
 	}
-	for _, c := range []struct{ from, want int64 }{{1000, 1500}, {1500, 2250}, {2250, 3375}, {15_000, trp.MaxSpread}, {trp.MaxSpread, trp.MaxSpread}} {
+	for _, c := range []struct{ from, want int64 }{{1000, 1500}, {1500, 2250}, {2250, 3375}, {15_000, trp.MaxSpread},
+		{trp.MaxSpread, trp.MaxSpread}} {
 		if got := trust.Inflate(&record, c.from); got != c.want {
 			t.Errorf("after %d comes %d, want %d", c.from, got, c.want)
 		}

@@ -204,17 +204,20 @@ func TestRecordsStayInRange(t *testing.T) {
 		amount := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 9))
 		var record protocol.Trust
 		if rapid.Bool().Draw(t, "of a queue") {
-			record = trust.Fresh(protocol.Trust{Error: some.Draw(t, "error"), History: some.Draw(t, "history"), Risk: rapid.Int64Range(1, math.MaxInt64).Draw(t, "risk"), Seen: 9})
+			record = trust.Fresh(protocol.Trust{Error: some.Draw(t, "error"), History: some.Draw(t, "history"),
+				Risk: rapid.Int64Range(1, math.MaxInt64).Draw(t, "risk"), Seen: 9})
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "subjobs") {
 			before := record
 			o := trust.Observation{
 				Declared: some.Draw(t, "declared"), Observed: some.Draw(t, "observed"), Risk: amount.Draw(t, "risk"),
 				Planned: time.Duration(amount.Draw(t, "planned")), Ran: time.Duration(amount.Draw(t, "ran")),
-				Predicted: quantity.Amount(amount.Draw(t, "predicted")), Peak: quantity.Amount(amount.Draw(t, "peak")), Theta: rapid.Int64Range(0, 500_000).Draw(t, "theta"),
+				Predicted: quantity.Amount(amount.Draw(t, "predicted")), Peak: quantity.Amount(amount.Draw(t, "peak")),
+				Theta: rapid.Int64Range(0, 500_000).Draw(t, "theta"),
 			}
 			s.Observe(&record, o)
-			if record.Error < 0 || record.Error > score.One || record.History < 0 || record.History > score.One || record.Risk < 1 || record.Pace < 0 || record.Pace > 1_000_000 || record.Seen != before.Seen+1 {
+			if record.Error < 0 || record.Error > score.One || record.History < 0 || record.History > score.One || record.Risk < 1 ||
+				record.Pace < 0 || record.Pace > 1_000_000 || record.Seen != before.Seen+1 {
 				t.Fatalf("%+v after %+v", record, o)
 			}
 			if o.Declared == o.Observed && record.Error > before.Error {

@@ -51,5 +51,6 @@ func ByName(name string) (policy.Policy, error) {
 			return p, nil
 		}
 	}
-	return nil, errkind.Errorf(errkind.Invalid, "policy %q: there is none of that name; choose one of %s", name, strings.Join(Names(), ", "))
+	return nil, errkind.Errorf(errkind.Invalid, "policy %q: there is none of that name; choose one of %s", name,
+		strings.Join(Names(), ", "))
 }

@@ -28,7 +28,8 @@ func TestByName(t *testing.T) {
 			t.Errorf("ByName(%q) = %v, %v; want %s", alias, p, err, name)
 		}
 	}
-	if _, err := all.ByName("fairnes"); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), strings.Join(all.Names(), ", ")) {
+	if _, err := all.ByName("fairnes"); errkind.Of(err) != errkind.Invalid ||
+		!strings.Contains(err.Error(), strings.Join(all.Names(), ", ")) {
 		t.Errorf("an unknown name must be answered with the known ones, got %v", err)
 	}
 }
@@ -38,7 +39,8 @@ func TestWhoIsAskedFirst(t *testing.T) {
 	starved := policy.Candidate{Job: "starved", Submitted: 9, QueueAttained: 30, Attained: 30, Weight: 1, Laxity: time.Hour, Used: 20}
 	heavy := policy.Candidate{Job: "heavy", Submitted: 5, QueueAttained: 60, Attained: 60, Weight: 4, Laxity: time.Hour, Used: 30}
 	urgent := policy.Candidate{Job: "urgent", Submitted: 7, QueueAttained: 500, Attained: 500, Weight: 1, Laxity: time.Second, Used: 5}
-	brief := policy.Candidate{Job: "brief", Submitted: 8, Attained: 400, QueueAttained: 400, Weight: 1, Laxity: time.Hour, Index: 7, Used: 5}
+	brief := policy.Candidate{Job: "brief", Submitted: 8, Attained: 400, QueueAttained: 400, Weight: 1, Laxity: time.Hour, Index: 7,
+		Used: 5}
 	want := map[string]*policy.Candidate{"fair": &heavy, "throughput": &brief, "deadline": &urgent, "fifo": &old, "shortest": &brief}
 	for _, p := range all.Policies() {
 		best := &old

@@ -28,7 +28,8 @@ func TestIndex(t *testing.T) {
 		{"over at once", of(day, 1_000_000, 1_000_000), of(0, 1_000_000, 1_000_000)},
 		{"faster than any there is", of(time.Second, 1_000_000, 1_000_000), of(time.Second, 1<<40, 1<<40)},
 	} {
-		if less, more := (throughput.Policy{}).Index(c.less), (throughput.Policy{}).Index(c.more); less >= more || less < 0 || more >= 1<<29 {
+		if less, more := (throughput.Policy{}).Index(c.less), (throughput.Policy{}).Index(c.more); less >= more || less < 0 ||
+			more >= 1<<29 {
 			t.Errorf("%s: %d, want less than %d, and that below 2^29", c.name, less, more)
 		}
 	}

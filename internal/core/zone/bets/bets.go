@@ -1,7 +1,7 @@
-// Package bets notes what subjobs are sold on: until when their gap was predicted to last. A piece has one bet, from its ask to its end, and what
-// became of it teaches how sure a prediction has to be. What nodes show of others on their slices is what the ends of gaps are learned from: an
-// owner's reservations, processes that are not ours, what a provider takes back. All of it is soft: a claim of before the zone came up has no
-// bet, and teaches nothing.
+// Package bets notes what subjobs are sold on: until when their gap was predicted to last. A piece has one bet, from its ask to its end,
+// and what became of it teaches how sure a prediction has to be. What nodes show of others on their slices is what the ends of gaps are
+// learned from: an owner's reservations, processes that are not ours, what a provider takes back. All of it is soft: a claim of before the
+// zone came up has no bet, and teaches nothing.
 package bets
 
 import (

@@ -55,7 +55,9 @@ func TestAGapThatIsOverCutsWhatWasSoldInIt(t *testing.T) {
 	sold := func(yield func(Sale) bool) {
 		_ = yield(Sale{in, 0, at}) && yield(Sale{after, at.Add(10 * time.Second), at.Add(20 * time.Second)})
 	}
-	b.Look(at.Add(-time.Second), &k, &protocol.SliceView{Reserved: []protocol.Reservation{{Kind: protocol.ForOwner, Start: at.Add(-time.Second), End: at.Add(5 * time.Second)}}}, sold)
+	b.Look(at.Add(-time.Second), &k,
+		&protocol.SliceView{Reserved: []protocol.Reservation{{Kind: protocol.ForOwner, Start: at.Add(-time.Second),
+			End: at.Add(5 * time.Second)}}}, sold)
 	if !k.of(in).cut || k.of(after).cut {
 		t.Errorf("cut are %+v", k.list)
 	}

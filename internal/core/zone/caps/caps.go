@@ -1,5 +1,5 @@
-// Package caps keeps queues' caps from starving gangs: of every capped queue it knows the first gang that the cap keeps from running, and what
-// comes after that in the queue does not take the slices it waits for, or it would wait for ever.
+// Package caps keeps queues' caps from starving gangs: of every capped queue it knows the first gang that the cap keeps from running, and
+// what comes after that in the queue does not take the slices it waits for, or it would wait for ever.
 package caps
 
 import (
@@ -51,7 +51,8 @@ func (c *Caps) Keep(now quantity.Instant, gangs []*home.Job, changed func(*home.
 	kept := c.spare[:0]
 	for _, s := range gangs {
 		q := s.Queue()
-		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Asking() > 0 || s.Held || s.RestsUntil() > now || s.Ending().Stopping() {
+		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Asking() > 0 || s.Held || s.RestsUntil() > now ||
+			s.Ending().Stopping() {
 			continue
 		}
 		if i := slices.IndexFunc(kept, func(k *home.Job) bool { return k.Queue() == q }); i < 0 {

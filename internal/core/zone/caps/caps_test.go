@@ -30,7 +30,8 @@ func TestNobodyTakesTheRoomThatAGangWaitsFor(t *testing.T) {
 	made := func(name job.ID, slices int, submitted quantity.Instant) *home.Job {
 		spec := &job.Spec{Name: name, Queue: "q", Kind: job.Rigid, Total: 1, Slices: slices, MaxFailures: 1}
 		l.Step(submitted, &protocol.Message{
-			Kind: protocol.Adopt, Job: name, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, At: submitted, Spec: spec, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: 2}},
+			Kind: protocol.Adopt, Job: name, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, At: submitted, Spec: spec,
+				Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: 2}},
 		}, &out)
 		return l.Job(name)
 	}

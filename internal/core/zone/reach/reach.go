@@ -1,5 +1,5 @@
-// Package reach says whether what is left of a job could ever run: on the slices that there are, in the longest windows that there can be, and with
-// what was learned of it. What could still run is never said to be out of reach.
+// Package reach says whether what is left of a job could ever run: on the slices that there are, in the longest windows that there can be,
+// and with what was learned of it. What could still run is never said to be out of reach.
 package reach
 
 import (
@@ -38,8 +38,8 @@ type Reach struct {
 	elsewhere quantity.Amount
 }
 
-// New judges by floor and planner. options: jobs may run in any of the ways that they declare. elsewhere is the memory of the largest slices that
-// any zone has, where jobs search; 0 where they do not.
+// New judges by floor and planner. options: jobs may run in any of the ways that they declare. elsewhere is the memory of the largest
+// slices that any zone has, where jobs search; 0 where they do not.
 func New(floor Floor, planner Planner, options bool, elsewhere quantity.Amount) *Reach {
 	return &Reach{floor, planner, options, elsewhere}
 }
@@ -77,7 +77,8 @@ func (r *Reach) outgrown(j *home.Job, of *market.Job) string {
 		}
 	}
 	if least <= most {
-		return fmt.Sprintf("it outgrew every slice: %s; no slice safely runs a useful piece from %s %d on, the largest has %d MiB", killed(j), j.Spec.UnitName(), free.From, most>>20)
+		return fmt.Sprintf("it outgrew every slice: %s; no slice safely runs a useful piece from %s %d on, the largest has %d MiB",
+			killed(j), j.Spec.UnitName(), free.From, most>>20)
 	}
 	where := "the largest slice has"
 	if n := j.Width(); r.borrows(j.Spec) {
@@ -164,7 +165,8 @@ func (r *Reach) tooSlow(j *home.Job, of *market.Job) string {
 	}
 	v.Hopeful = true
 	if need, longest := atomizer.LeastWindow(&v, fastest), r.floor.Longest(of); need > longest {
-		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would help",
+		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would "+
+			"help",
 			j.Spec.UnitName(), slices.Min(j.Learned().Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
 	}
 	return ""

@@ -1,6 +1,6 @@
-// Package sites is what a zone knows of slices: their nodes' last views, and what the zone has sold or asked for beyond them. The free time of a
-// slice is what its view leaves without the claims and asks that the node can not have told of yet. Slices that several jobs in a row were refused
-// on one view are left alone for a while. It must not know who is sold what, nor why.
+// Package sites is what a zone knows of slices: their nodes' last views, and what the zone has sold or asked for beyond them. The free
+// time of a slice is what its view leaves without the claims and asks that the node can not have told of yet. Slices that several jobs in
+// a row were refused on one view are left alone for a while. It must not know who is sold what, nor why.
 package sites
 
 import (
@@ -190,7 +190,8 @@ func begun(v *protocol.SliceView) bool {
 
 // sameView says whether two views lead to the same decisions. The start of the first gap moves with the clock.
 func sameView(a, b *protocol.SliceView) bool {
-	return a.Usable == b.Usable && a.Slice.Bears == b.Slice.Bears && slices.Equal(a.Reserved, b.Reserved) && slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
-		return g.End == h.End && g.Until == h.Until
-	})
+	return a.Usable == b.Usable && a.Slice.Bears == b.Slice.Bears && slices.Equal(a.Reserved, b.Reserved) &&
+		slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
+			return g.End == h.End && g.Until == h.Until
+		})
 }

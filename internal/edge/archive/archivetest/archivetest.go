@@ -95,7 +95,8 @@ func factsComeBack(t *testing.T, k Kind) {
 	}
 	gate, err := archive.NewPart(protocol.Gate, "a", 4, facts)
 	d.must(err)
-	zone, err := archive.NewPart(protocol.Zone, "a", 4, []protocol.Fact{{Kind: protocol.HomeKept, Job: "a", Record: &protocol.Record{Job: "a", Spec: spec}}})
+	zone, err := archive.NewPart(protocol.Zone, "a", 4,
+		[]protocol.Fact{{Kind: protocol.HomeKept, Job: "a", Record: &protocol.Record{Job: "a", Spec: spec}}})
 	d.must(err)
 	d.must(d.File([]archive.Part{gate, zone}))
 	p, _ := d.recall(protocol.Gate, "a")
@@ -308,7 +309,8 @@ func readersBesideAWriter(t *testing.T, k Kind) {
 					return
 				}
 				page, err := d.Page(archive.End(), 50, 0, nil)
-				if err != nil || !slices.IsSortedFunc(page.Entries, func(a, b archive.Entry) int { return b.Cursor().Compare(a.Cursor()) }) {
+				if err != nil || !slices.IsSortedFunc(page.Entries,
+					func(a, b archive.Entry) int { return b.Cursor().Compare(a.Cursor()) }) {
 					t.Errorf("beside a writer: %v, %v", page.Entries, err)
 					return
 				}

@@ -201,7 +201,8 @@ func anyHistory(t *testing.T, k Kind) {
 				var parts []archive.Part
 				for range rapid.IntRange(1, 3).Draw(rt, "parts") {
 					submitted := at.Draw(rt, "submitted")
-					p := Job(name.Draw(rt, "job"), job.Generation(life.Draw(rt, "generation")), quantity.Instant(submitted), quantity.Instant(submitted+at.Draw(rt, "took")))
+					p := Job(name.Draw(rt, "job"), job.Generation(life.Draw(rt, "generation")), quantity.Instant(submitted),
+						quantity.Instant(submitted+at.Draw(rt, "took")))
 					p[0].Entry.State = rapid.SampledFrom([]job.State{job.Finished, job.Failed, job.Cancelled}).Draw(rt, "state")
 					parts = append(parts, p[rapid.IntRange(0, 1).Draw(rt, "who")])
 				}
@@ -220,17 +221,20 @@ func compare(d *desk, m plain, rt *rapid.T) {
 		for _, name := range []job.ID{"a", "b", "b-1", "c", "d"} {
 			want, known := of[name]
 			if got, ok := d.recall(role, name); ok != known || got.Generation != want.Generation || string(got.Data) != string(want.Data) {
-				rt.Fatalf("role %d of %s: %v %d %q, want %v %d %q", role, name, ok, got.Generation, got.Data, known, want.Generation, want.Data)
+				rt.Fatalf("role %d of %s: %v %d %q, want %v %d %q", role, name, ok, got.Generation, got.Data, known, want.Generation,
+					want.Data)
 			}
 		}
 	}
 	n := rapid.IntRange(1, 6).Draw(rt, "n")
 	failed := func(e *archive.Entry) bool { return e.State == job.Failed }
 	cursor := archive.Cursor{Submitted: quantity.Instant(rapid.Int64Range(0, 21).Draw(rt, "before")), Job: "b"}
-	states := rapid.SampledFrom([]status.JobStates{0, status.JobStates(0).With(job.Failed), status.JobStates(0).With(job.Finished), status.JobStates(0).With(job.Failed).With(job.Cancelled)}).Draw(rt, "states")
+	states := rapid.SampledFrom([]status.JobStates{0, status.JobStates(0).With(job.Failed), status.JobStates(0).With(job.Finished),
+		status.JobStates(0).With(job.Failed).With(job.Cancelled)}).Draw(rt, "states")
 	for _, keep := range []func(*archive.Entry) bool{failed, func(*archive.Entry) bool { return true }} {
 		those := func(e *archive.Entry) bool { return states.Has(e.State) && keep(e) }
-		if got, want := d.list(cursor, n, states, keep), m.page(cursor, n, those); !slices.Equal(got.Entries, want) || got.Done && len(m.page(cursor, n+1, those)) > n {
+		if got, want := d.list(cursor, n, states, keep), m.page(cursor, n, those); !slices.Equal(got.Entries, want) || got.Done &&
+			len(m.page(cursor, n+1, those)) > n {
 			rt.Fatalf("page: %+v, want %v", got, want)
 		}
 	}

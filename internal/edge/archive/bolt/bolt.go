@@ -192,7 +192,8 @@ func (a *Archive) check() error {
 
 // unknown refuses an archive of a format that this build does not know.
 func (a *Archive) unknown(got string) error {
-	return errkind.Errorf(errkind.Unsupported, "archive %s is of format %.40q, this build knows %q: use the build that wrote it; nothing was changed", a.path, got, format)
+	return errkind.Errorf(errkind.Unsupported, "archive %s is of format %.40q, this build knows %q: use the build that wrote it; "+
+		"nothing was changed", a.path, got, format)
 }
 
 // Size is archive.Archive's.

@@ -102,7 +102,8 @@ func TestAFlippedBitIsNeverGood(t *testing.T) {
 				bad = true
 			case !ok:
 				hidden++
-			case p.Generation != 2 || p.Entry.Submitted != quantity.Instant(i) || !strings.HasPrefix(string(p.Data), fmt.Sprintf("gate %s 2xxx", name(i))):
+			case p.Generation != 2 || p.Entry.Submitted != quantity.Instant(i) ||
+				!strings.HasPrefix(string(p.Data), fmt.Sprintf("gate %s 2xxx", name(i))):
 				t.Fatalf("byte %d: %s came back as %+v, %q", at, name(i), p.Entry, p.Data)
 			}
 		}
@@ -142,7 +143,8 @@ func TestADamagedJobIsNamed(t *testing.T) {
 	closing(t, a, nil)
 
 	r, err := Repair(dir, 0, 0)
-	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], "job-007") || r.Broken || r.Before.Jobs != 20 || r.After.Jobs != 19 || r.After.Homes != 20 {
+	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], "job-007") || r.Broken || r.Before.Jobs != 20 ||
+		r.After.Jobs != 19 || r.After.Homes != 20 {
 		t.Errorf("repair: %v, %+v", err, r)
 	}
 	a = reopened(t, dir)
@@ -185,7 +187,8 @@ func TestADamagedPlaceHidesNoOther(t *testing.T) {
 				t.Fatalf("by pages of %d it never ends: %v", n, got)
 			}
 		}
-		if len(got) != 19 || slices.Contains(got, "job-007") || strings.Count(damaged, `"job-007"`) != 1 || !strings.Contains(damaged, "sluice archive repair") {
+		if len(got) != 19 || slices.Contains(got, "job-007") || strings.Count(damaged, `"job-007"`) != 1 ||
+			!strings.Contains(damaged, "sluice archive repair") {
 			t.Errorf("by pages of %d: %v, and %s", n, got, damaged)
 		}
 	}
@@ -272,7 +275,8 @@ func TestARepairGivesSpaceBack(t *testing.T) {
 		t.Errorf("free: %+v", before)
 	}
 	r, err := Repair(dir, 0, 0)
-	if err != nil || r.Broken || len(r.Damaged) > 0 || r.After.Bytes >= before.Bytes/4 || r.After.Jobs != 10 || r.After.Changes < before.Changes {
+	if err != nil || r.Broken || len(r.Damaged) > 0 || r.After.Bytes >= before.Bytes/4 || r.After.Jobs != 10 ||
+		r.After.Changes < before.Changes {
 		t.Errorf("%v, %+v", err, r)
 	}
 	if _, err := Open(dir, false); err != nil {
@@ -330,7 +334,8 @@ func TestALockOutlivesItsProcessForAMoment(t *testing.T) {
 func TestAMissingArchiveIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
-		if _, err := Open(dir, true); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), filepath.Join(dir, FileName)+" is missing") {
+		if _, err := Open(dir, true); errkind.Of(err) != errkind.Corrupt ||
+			!strings.Contains(err.Error(), filepath.Join(dir, FileName)+" is missing") {
 			t.Fatalf("%v", err)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // repair is what can be done about an archive that is damaged.
-const repair = "restore the archive's directory from a backup; or stop the daemon, and `sluice archive repair` writes it anew with all that is whole"
+const repair = "restore the archive's directory from a backup; or stop the daemon, and `sluice archive repair` writes it anew with all " +
+	"that is whole"
 
 // damage is what the store says of a tree that is none: it panics, or reads where the file has no memory.
 type damage struct{ what string }

@@ -213,7 +213,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	filed, _, _ := strings.Cut(said[0], "|")
 	n, err := strconv.Atoi(filed)
-	if err != nil || n == 0 || n >= 1000 || !strings.HasSuffix(said[0], "|exhausted|exhausted|<nil>") || said[1] != fmt.Sprintf("%d|<nil>|<nil>", n+100) {
+	if err != nil || n == 0 || n >= 1000 || !strings.HasSuffix(said[0], "|exhausted|exhausted|<nil>") ||
+		said[1] != fmt.Sprintf("%d|<nil>|<nil>", n+100) {
 		t.Fatalf("%q", said)
 	}
 	a := reopened(t, dir)

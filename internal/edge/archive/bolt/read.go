@@ -66,7 +66,8 @@ func (a *Archive) NeedsSnapshot(id string) (needs bool, err error) {
 }
 
 // Page is archive.Archive's.
-func (a *Archive) Page(before archive.Cursor, n int, states status.JobStates, keep func(*archive.Entry) bool) (page archive.Page, err error) {
+func (a *Archive) Page(before archive.Cursor, n int, states status.JobStates, keep func(*archive.Entry) bool) (page archive.Page,
+	err error) {
 	page.Next = before
 	err = a.view(func(tx *bbolt.Tx) error {
 		lists := listsOf(tx, states, before)

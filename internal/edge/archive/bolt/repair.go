@@ -29,8 +29,8 @@ type Repaired struct {
 
 // Repair writes an archive anew with everything in it that is whole, which also gives freed space back, and keeps the one of
 // before under the name Kept. givenUp is how many jobs that the journal knows of may be missing from then on, besides those that
-// were given up before, and changes a change that it knows of: the daemon refuses an archive with fewer of either. Where there is no archive it makes an empty one. A repair
-// that is cut off leaves the archive as it was. Nobody may have it open (Conflict).
+// were given up before, and changes a change that it knows of: the daemon refuses an archive with fewer of either. Where there is no
+// archive it makes an empty one. A repair that is cut off leaves the archive as it was. Nobody may have it open (Conflict).
 func Repair(dir string, givenUp int64, changes uint64) (r Repaired, err error) {
 	path := filepath.Join(dir, FileName)
 	if err = os.MkdirAll(dir, 0o700); err != nil {

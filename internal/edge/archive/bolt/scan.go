@@ -36,7 +36,8 @@ func scan(path string, found func(archive.Part)) error {
 		} else if err != nil {
 			return err
 		}
-		id, flags, follow := binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint16(header[8:]), binary.LittleEndian.Uint32(header[12:])
+		id, flags, follow := binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint16(header[8:]),
+			binary.LittleEndian.Uint32(header[12:])
 		if id != uint64(at)/uint64(size) || flags != leafFlag || follow > mostFollow {
 			continue
 		}

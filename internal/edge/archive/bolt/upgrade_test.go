@@ -117,8 +117,9 @@ func TestAnUpgradeIsCutOff(t *testing.T) {
 			gone := all[len(all)-1]
 			err := a.db.Update(func(tx *bbolt.Tx) error {
 				c := change{
-					a: a, parts: tx.Bucket([]byte(partsBucket)), lists: tx.Bucket([]byte(orderBucket)), endings: tx.Bucket([]byte(endedBucket)),
-					uses: tx.Bucket([]byte(usesBucket)), info: tx.Bucket([]byte(infoBucket)),
+					a: a, parts: tx.Bucket([]byte(partsBucket)), lists: tx.Bucket([]byte(orderBucket)),
+					endings: tx.Bucket([]byte(endedBucket)),
+					uses:    tx.Bucket([]byte(usesBucket)), info: tx.Bucket([]byte(infoBucket)),
 				}
 				if err := c.discard(roles()[0], archive.Discarded{Job: gone.Job, UpTo: 9}); err != nil {
 					return err

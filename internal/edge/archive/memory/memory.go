@@ -178,7 +178,8 @@ func (a *Archive) Page(before archive.Cursor, n int, states status.JobStates, ke
 	var at [len(a.lists)]int // how many of each list are left
 	for state := range a.lists {
 		if states.Has(job.State(state)) {
-			at[state], _ = slices.BinarySearchFunc(a.lists[state], before, func(e archive.Entry, c archive.Cursor) int { return e.Cursor().Compare(c) })
+			at[state], _ = slices.BinarySearchFunc(a.lists[state], before,
+				func(e archive.Entry, c archive.Cursor) int { return e.Cursor().Compare(c) })
 		}
 	}
 	page := archive.Page{Next: before}

@@ -63,7 +63,8 @@ func startTwice(b *bench) {
 	first := b.next(protocol.Started)
 	b.do(m)
 	if again := b.next(protocol.Started); again.Body.(*protocol.Beginning).At != first.Body.(*protocol.Beginning).At {
-		b.Errorf("second Started at %d, first at %d: it was started again", again.Body.(*protocol.Beginning).At, first.Body.(*protocol.Beginning).At)
+		b.Errorf("second Started at %d, first at %d: it was started again", again.Body.(*protocol.Beginning).At,
+			first.Body.(*protocol.Beginning).At)
 	}
 	b.settleDown()
 	b.do(protocol.Message{Kind: protocol.Stop, Token: token, Body: &protocol.Halt{}})
@@ -286,7 +287,8 @@ func unknown(b *bench) {
 
 func (b *bench) settle(committed bool) {
 	b.Helper()
-	b.do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite", Body: &protocol.Settlement{Range: units, Committed: committed}})
+	b.do(protocol.Message{Kind: protocol.Settle, From: nodeAddress, To: execAddress, Token: token, Job: "suite",
+		Body: &protocol.Settlement{Range: units, Committed: committed}})
 	b.next(protocol.Settled)
 }
 

@@ -41,10 +41,11 @@ type Harness struct {
 	Script func(script string) job.Launch
 	// Living counts the processes of a subjob, for Crowds.
 	Living func(t job.Token) int
-	// Notice is what the program of a subjob that is not settled reads, or could have read last, in its SLUICE_NOTICE_FILE; false if there is
-	// none.
+	// Notice is what the program of a subjob that is not settled reads, or could have read last, in its SLUICE_NOTICE_FILE; false if there
+	// is none.
 	Notice func(t job.Token) (executor.Notice, bool)
-	// Fixed: what runs can't be given more time than it began with, nor be given back what was taken from it. The cases of that are left out.
+	// Fixed: what runs can't be given more time than it began with, nor be given back what was taken from it. The cases of that are left
+	// out.
 	Fixed bool
 	// Attended: a supervisor's death is seen even while the executor is closed, as by a Pod's first process.
 	Attended bool
@@ -135,7 +136,8 @@ func (b *bench) reopen() []executor.Found {
 // lease makes a Start message for p whose lease ends after length.
 func (b *bench) lease(p Program, length time.Duration) protocol.Message {
 	now := quantity.At(time.Now())
-	spec := &job.Spec{Name: "suite", Kind: job.Items, Total: units.To, Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3, Launch: b.h.Launch(p)}
+	spec := &job.Spec{Name: "suite", Kind: job.Items, Total: units.To, Grid: 1, Parallelism: 1, Slices: 1, MaxFailures: 3,
+		Launch: b.h.Launch(p)}
 	spec.Launch.Grace = Grace
 	return protocol.Message{
 		Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: token, Job: spec.Name, Body: &protocol.Work{Slice: "n1/sim/0",
@@ -158,7 +160,8 @@ func (b *bench) next(k protocol.Kind) protocol.Message {
 	select {
 	case m := <-b.said:
 		if m.Kind != k || m.Token != token {
-			b.Fatalf("got message kind %d of %v (%+v, result %+v), want kind %d of %v", m.Kind, m.Token, m, m.Body.(*protocol.Conclusion).Result, k, token)
+			b.Fatalf("got message kind %d of %v (%+v, result %+v), want kind %d of %v", m.Kind, m.Token, m,
+				m.Body.(*protocol.Conclusion).Result, k, token)
 		}
 		if m.To != nodeAddress || m.From != execAddress {
 			b.Fatalf("message from %v to %v, want from %v to %v", m.From, m.To, execAddress, nodeAddress)

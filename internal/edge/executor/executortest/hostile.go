@@ -38,10 +38,13 @@ var hostile = []struct {
 		[]string{"nested deeper than 255"}},
 	{"output may not be written to", `echo r > "$SLUICE_OUTPUT_DIR/r"; chmod 555 "$SLUICE_OUTPUT_DIR"`, 0, true, nil},
 	{"output may not be looked into",
-		`mkdir "$SLUICE_OUTPUT_DIR/a"; echo r > "$SLUICE_OUTPUT_DIR/a/r"; chmod 0 "$SLUICE_OUTPUT_DIR/a" "$SLUICE_OUTPUT_DIR"`, 0, true, nil},
-	{"output can't be changed", `echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR"; true`, 0,
+		`mkdir "$SLUICE_OUTPUT_DIR/a"; echo r > "$SLUICE_OUTPUT_DIR/a/r"; chmod 0 "$SLUICE_OUTPUT_DIR/a" "$SLUICE_OUTPUT_DIR"`, 0, true,
+		nil},
+	{"output can't be changed", `echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR/r"; chattr +i "$SLUICE_OUTPUT_DIR"; true`,
+		0,
 		true, nil},
-	{"output can only be added to", `echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR"; true`,
+	{"output can only be added to",
+		`echo r > "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR/r"; chattr +a "$SLUICE_OUTPUT_DIR"; true`,
 		0, true, nil},
 	{"output has links, pipes and a loop",
 		`cd "$SLUICE_OUTPUT_DIR"; ln -s / root; ln -s . self; ln -s nowhere there; mkfifo pipe; echo r > r; ln r hard`, 0, true, nil},
@@ -63,7 +66,8 @@ var hostile = []struct {
 	{"a sparse checkpoint is larger than the limit", `truncate -s 6G "$SLUICE_CHECKPOINT_DIR/big"`, 64 << 20, false,
 		[]string{"more than the limit of 67108864 bytes"}},
 	{"a sparse file is larger than any", `truncate -s 100G "$SLUICE_OUTPUT_DIR/big"`, 0, false, []string{"more than the limit of"}},
-	{"a sparse file is within the limit", `truncate -s 2G "$SLUICE_OUTPUT_DIR/big"; echo end >> "$SLUICE_OUTPUT_DIR/big"`, 4 << 30, true, nil},
+	{"a sparse file is within the limit", `truncate -s 2G "$SLUICE_OUTPUT_DIR/big"; echo end >> "$SLUICE_OUTPUT_DIR/big"`, 4 << 30, true,
+		nil},
 }
 
 // mounts defines m for a script: it mounts a tmpfs, which the host sees too where the subjob has no mount namespace of its own. Where

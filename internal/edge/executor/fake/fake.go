@@ -55,7 +55,8 @@ func (e *Executor) Find(context.Context) ([]executor.Found, error) {
 	var found []executor.Found
 	for _, t := range slices.SortedFunc(maps.Keys(e.w.runs), job.Token.Compare) {
 		r := e.w.runs[t]
-		f := protocol.Found{Token: t, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil && !r.stuck, Result: r.result, Stuck: r.stuck}
+		f := protocol.Found{Token: t, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil && !r.stuck, Result: r.result,
+			Stuck: r.stuck}
 		if r.running {
 			f.Started = r.began
 		}

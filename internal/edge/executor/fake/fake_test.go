@@ -57,7 +57,8 @@ func TestConformance(t *testing.T) {
 // start makes a lease of ten units, 100 s each, with ten seconds of grace.
 func start(kind job.Kind, grid int64, length time.Duration) protocol.Message {
 	now := quantity.At(time.Now())
-	spec := &job.Spec{Name: "j", Kind: kind, Total: 10, Grid: grid, Launch: job.Launch{Grace: 10 * time.Second}, Checkpoint: 5 * time.Second, Restore: 7 * time.Second}
+	spec := &job.Spec{Name: "j", Kind: kind, Total: 10, Grid: grid, Launch: job.Launch{Grace: 10 * time.Second},
+		Checkpoint: 5 * time.Second, Restore: 7 * time.Second}
 	return protocol.Message{
 		Kind: protocol.Start, Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Body: &protocol.Work{Range: job.Range{From: 0, To: 10},
 			Start: now, End: now.Add(length), Spec: spec, Plan: protocol.Plan{Run: 1000 * time.Second, Resume: job.Token{Epoch: 1}}},
@@ -76,30 +77,40 @@ func TestEndings(t *testing.T) {
 		want   job.Result
 		ran    time.Duration
 	}{
-		{name: "by plan", kind: job.Steps, length: at(2000), want: job.Result{Outcome: job.Done, Progress: 10, Checkpoint: true}, ran: at(7 + 1000 + 5)},
-		{name: "yields on the grid", kind: job.Steps, grid: 2, length: at(567), want: job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 4, Checkpoint: true}, ran: at(562)},
+		{name: "by plan", kind: job.Steps, length: at(2000), want: job.Result{Outcome: job.Done, Progress: 10, Checkpoint: true},
+			ran: at(7 + 1000 + 5)},
+		{name: "yields on the grid", kind: job.Steps, grid: 2, length: at(567), want: job.Result{Outcome: job.Yielded, ExitCode: 85,
+			Progress: 4, Checkpoint: true}, ran: at(562)},
 		{name: "nothing done yet", kind: job.Steps, length: at(50), want: job.Result{Outcome: job.Yielded, ExitCode: 85}, ran: at(45)},
 		{
 			name: "no time for a checkpoint", kind: job.Steps, length: at(567), change: func(b *fake.Behaviour) { b.Checkpoint = at(11) },
 			want: job.Result{Outcome: job.DeadlineKilled, ExitCode: -1, Signal: 9}, ran: at(567),
 		},
 		{
-			name: "checkpoints on the way", kind: job.Steps, length: at(567), change: func(b *fake.Behaviour) { b.Stubborn, b.Every = true, 3 },
+			name: "checkpoints on the way", kind: job.Steps, length: at(567), change: func(b *fake.Behaviour) {
+				b.Stubborn, b.Every = true,
+					3
+			},
 			want: job.Result{Outcome: job.DeadlineKilled, ExitCode: -1, Signal: 9, Progress: 3, Checkpoint: true}, ran: at(567),
 		},
-		{name: "rigid", kind: job.Rigid, length: at(567), want: job.Result{Outcome: job.DeadlineKilled, ExitCode: -1, Signal: 9}, ran: at(567)},
+		{name: "rigid", kind: job.Rigid, length: at(567), want: job.Result{Outcome: job.DeadlineKilled, ExitCode: -1, Signal: 9},
+			ran: at(567)},
 		{
 			name: "slower than planned", kind: job.Items, length: at(2000), change: func(b *fake.Behaviour) { b.PerUnit *= 3 },
 			want: job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: 6}, ran: at(1995),
 		},
 		{
-			name: "memory", kind: job.Items, length: at(2000), change: func(b *fake.Behaviour) { b.FailAfter, b.Fails, b.Code = at(220), job.MemoryKilled, -1 },
+			name: "memory", kind: job.Items, length: at(2000), change: func(b *fake.Behaviour) {
+				b.FailAfter, b.Fails, b.Code = at(220),
+					job.MemoryKilled, -1
+			},
 			want: job.Result{Outcome: job.MemoryKilled, ExitCode: -1, Progress: 2}, ran: at(220),
 		},
 		{
 			name: "extended work takes longer", kind: job.Items, length: at(2000),
 			do: func(e *fake.Executor, m protocol.Message) {
-				e.Do(protocol.Message{Kind: protocol.Deadline, Token: m.Token, Body: &protocol.Shift{End: m.Body.(*protocol.Work).End, Range: job.Range{From: 0, To: 12}}}, journal.Position{})
+				e.Do(protocol.Message{Kind: protocol.Deadline, Token: m.Token, Body: &protocol.Shift{End: m.Body.(*protocol.Work).End,
+					Range: job.Range{From: 0, To: 12}}}, journal.Position{})
 			},
 			want: job.Result{Outcome: job.Done, Progress: 12}, ran: at(7 + 1200 + 5),
 		},

@@ -52,14 +52,16 @@ func (w *world) start(m protocol.Message, witness journal.Position) {
 		return
 	}
 	r := &run{
-		course:  course{Behaviour: b, spec: m.Body.(*protocol.Work).Spec, rng: m.Body.(*protocol.Work).Range, end: m.Body.(*protocol.Work).End, stop: quantity.Never},
+		course: course{Behaviour: b, spec: m.Body.(*protocol.Work).Spec, rng: m.Body.(*protocol.Work).Range,
+			end: m.Body.(*protocol.Work).End, stop: quantity.Never},
 		start:   m,
 		witness: witness, promised: m.Body.(*protocol.Work).End,
 	}
 	w.runs[m.Token] = r
 	at := now()
 	if m.Body.(*protocol.Work).End <= at {
-		w.over(r, job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: m.Body.(*protocol.Work).Range.From, End: at, Detail: "the lease was over before the start"})
+		w.over(r, job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: m.Body.(*protocol.Work).Range.From, End: at,
+			Detail: "the lease was over before the start"})
 		return
 	}
 	if wait := m.Body.(*protocol.Work).Start.Sub(at); wait > 0 {
@@ -154,7 +156,8 @@ func (w *world) settle(m protocol.Message) {
 		if r.result == nil {
 			return // a subjob that has not ended has nothing to settle; the node asks again
 		}
-		w.settled[m.Token] = Settlement{Job: r.start.Job, Generation: r.start.Generation.Number(), Committed: m.Body.(*protocol.Settlement).Committed, Range: m.Body.(*protocol.Settlement).Range, result: r.result}
+		w.settled[m.Token] = Settlement{Job: r.start.Job, Generation: r.start.Generation.Number(),
+			Committed: m.Body.(*protocol.Settlement).Committed, Range: m.Body.(*protocol.Settlement).Range, result: r.result}
 		delete(w.runs, m.Token)
 	}
 	w.box.Post(reply(m, protocol.Message{Kind: protocol.Settled}))

@@ -16,8 +16,8 @@ const (
 	asking    = 10 * time.Second
 )
 
-// tend probes the store and reports an ailment while it takes no writes, during which nothing is started: every subjob leaves something in the store, and work that can't be
-// stored is done again. first is closed after the first probe.
+// tend probes the store and reports an ailment while it takes no writes, during which nothing is started: every subjob leaves something in
+// the store, and work that can't be stored is done again. first is closed after the first probe.
 func (e *Executor) tend(first chan<- struct{}) {
 	ails := false
 	for {

@@ -29,7 +29,8 @@ func (s *absent) Now(ctx context.Context) (time.Time, error) {
 	return s.Lent.Now(ctx)
 }
 
-// TestWhileTheStoreIsAwayNothingIsToBeStarted: an operator begins all the same, and says so before anything could be sold; and what is there already runs to its end.
+// TestWhileTheStoreIsAwayNothingIsToBeStarted: an operator begins all the same, and says so before anything could be sold; and what is
+// there already runs to its end.
 func TestWhileTheStoreIsAwayNothingIsToBeStarted(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -29,8 +29,8 @@ const (
 	installer = "sluice"
 	volume    = "sluice"
 	claimName = "slice"
-	// mount is our directory in both containers: the program, the run file and the run directory. It must not be /sluice or /sluice-shim, which are files in our image. The
-	// key is an environment variable of the installer alone.
+	// mount is our directory in both containers: the program, the run file and the run directory. It must not be /sluice or /sluice-shim,
+	// which are files in our image. The key is an environment variable of the installer alone.
 	mount      = "/sluice-subjob"
 	mountOrder = "/sluice-order"
 	orderKey   = "order.json"
@@ -46,7 +46,8 @@ func check(w *protocol.Work) error {
 	case w.Spec.Launch.Image == "":
 		return errkind.Errorf(errkind.Invalid, "its job names no image, which a Pod needs: give spec.image")
 	case w.Spec.Launch.OutputLimit > store.MaxLent:
-		return errkind.Errorf(errkind.Invalid, "its limits.output is %d bytes, and a Pod can store %d (5Gi): give no more", w.Spec.Launch.OutputLimit, int64(store.MaxLent))
+		return errkind.Errorf(errkind.Invalid, "its limits.output is %d bytes, and a Pod can store %d (5Gi): give no more",
+			w.Spec.Launch.OutputLimit, int64(store.MaxLent))
 	}
 	return nil
 }
@@ -63,7 +64,8 @@ func (e *Executor) namespace(rec *record) string {
 func (r *run) name() string { return cluster.PodName(r.e.o.Operator, r.rec.Journal, r.rec.Token) }
 
 func (r *run) labels() map[string]string {
-	all := map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: cluster.JobLabel(r.rec.Job), cluster.LabelToken: r.rec.Token.String()}
+	all := map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: cluster.JobLabel(r.rec.Job),
+		cluster.LabelToken: r.rec.Token.String()}
 	if r.rec.Journal != "" {
 		all[cluster.LabelJournal] = r.rec.Journal
 	}
@@ -88,33 +90,41 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 			Annotations: notes,
 		},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(r.rec.End.Add(o.Linger), now), TerminationGracePeriodSeconds: &linger,
-			PriorityClassName: cluster.Leftover, AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool), Tolerations: o.Tolerations(),
+			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(r.rec.End.Add(o.Linger), now),
+			TerminationGracePeriodSeconds: &linger,
+			PriorityClassName:             cluster.Leftover, AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool),
+			Tolerations: o.Tolerations(),
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr(true), RunAsUser: &o.RunAs, RunAsGroup: &o.RunAs,
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{r.device.Node}}},
-			}}}}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn,
+						Values: []string{r.device.Node}}},
+				}}}}},
 			InitContainers: []corev1.Container{{
 				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount, r.name()},
-				Env: []corev1.EnvVar{{Name: pod.Sealed, Value: sealed}, {Name: pod.KeyText, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-					LocalObjectReference: corev1.LocalObjectReference{Name: r.e.keysName()}, Key: pod.KeyOf(sealed),
-				}}}},
+				Env: []corev1.EnvVar{{Name: pod.Sealed, Value: sealed},
+					{Name: pod.KeyText, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+						LocalObjectReference: corev1.LocalObjectReference{Name: r.e.keysName()}, Key: pod.KeyOf(sealed),
+					}}}},
 				VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: mount}}, SecurityContext: restricted(),
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			}},
 			Containers: []corev1.Container{{
-				Name: container, Image: launch.Image, Command: []string{mount + "/" + pod.Program, pod.Verb, mount + "/" + pod.Runs, mount + "/" + pod.RunFile, mountOrder + "/" + orderKey, said},
+				Name: container, Image: launch.Image, Command: []string{mount + "/" + pod.Program, pod.Verb, mount + "/" + pod.Runs,
+					mount + "/" + pod.RunFile, mountOrder + "/" + orderKey, said},
 				VolumeMounts:           []corev1.VolumeMount{{Name: volume, MountPath: mount}, {Name: "order", MountPath: mountOrder}},
 				TerminationMessagePath: said, TerminationMessagePolicy: corev1.TerminationMessageReadFile, SecurityContext: restricted(),
 			}},
 			Volumes: []corev1.Volume{
 				{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-				{Name: "order", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-					{Path: orderKey, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + cluster.AnnotationNotice + "']"}},
-				}}}},
+				{Name: "order",
+					VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+						{Path: orderKey, FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" +
+							cluster.AnnotationNotice + "']"}},
+					}}}},
 			},
 		},
 	}
@@ -142,7 +152,8 @@ func with(list corev1.ResourceList, name corev1.ResourceName, q resource.Quantit
 
 // restricted is the container's part of what the Pod security standard "restricted" requires; makePod sets the Pod's.
 func restricted() *corev1.SecurityContext {
-	return &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+	return &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 }
 
 // active is activeDeadlineSeconds for an end; nil for none.
@@ -184,8 +195,10 @@ func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClai
 func (r *run) makeRun(asked quantity.Instant) *pod.Run {
 	w, l, o := r.work, &r.work.Spec.Launch, &r.e.o
 	f := &pod.Run{
-		Token: r.rec.Token, Job: r.rec.Job, Generation: r.rec.Generation, Slice: r.rec.Slice, Kind: w.Spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members,
-		Total: w.Spec.Total, Grid: w.Spec.Grid, Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
+		Token: r.rec.Token, Job: r.rec.Job, Generation: r.rec.Generation, Slice: r.rec.Slice, Kind: w.Spec.Kind, Range: w.Range,
+		Member: w.Plan.Member, Members: w.Plan.Members,
+		Total: w.Spec.Total, Grid: w.Spec.Grid, Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace,
+		WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
 		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory], LogLimit: l.LogLimit,
 		OutputLimit: l.OutputLimit, Report: o.Report,
 	}

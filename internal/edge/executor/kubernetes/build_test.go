@@ -38,8 +38,9 @@ func asked(t *testing.T, device cluster.Device) *run {
 		t.Fatal(err)
 	}
 	e, err := Open(Options{
-		Client: fake.NewClientset(), Store: storetest.Lend(t, under), Operator: "main", ShimImage: "registry.example/sluice:1", Deliver: func(protocol.Message) {},
-		Slice: func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: device.String()}, true },
+		Client: fake.NewClientset(), Store: storetest.Lend(t, under), Operator: "main", ShimImage: "registry.example/sluice:1",
+		Deliver: func(protocol.Message) {},
+		Slice:   func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: device.String()}, true },
 		Tolerations: func() []corev1.Toleration {
 			return []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
 		},
@@ -50,10 +51,12 @@ func asked(t *testing.T, device cluster.Device) *run {
 	t.Cleanup(func() { _ = e.Close() })
 	at := quantity.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	m := protocol.Message{
-		Kind: protocol.Start, Token: job.Token{Epoch: 2, Seq: 5}, Job: "team-a.train", Generation: 3, From: protocol.Address{Role: protocol.Node, ID: "main"}, To: protocol.Address{Role: protocol.Executor, ID: "main"},
+		Kind: protocol.Start, Token: job.Token{Epoch: 2, Seq: 5}, Job: "team-a.train", Generation: 3,
+		From: protocol.Address{Role: protocol.Node, ID: "main"}, To: protocol.Address{Role: protocol.Executor, ID: "main"},
 		Body: &protocol.Work{
 			Slice: "main/worker-1/gpu-0-mig-1", Range: job.Range{From: 10, To: 20}, Start: at, End: at.Add(90500 * time.Millisecond),
-			Spec: &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Slices: 1, Launch: job.Launch{Image: "docker.io/library/python:3.13", Command: []string{"python", "work.py"}, Env: []string{"KEY=a secret"}, Grace: 5 * time.Second}},
+			Spec: &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Slices: 1, Launch: job.Launch{Image: "docker.io/library/python:3.13",
+				Command: []string{"python", "work.py"}, Env: []string{"KEY=a secret"}, Grace: 5 * time.Second}},
 		},
 	}
 	r := newRun(e, newRecord(&m, journal.Position{Seq: 7}, ""))
@@ -134,7 +137,8 @@ func TestWhatNoPodCanBeMadeOf(t *testing.T) {
 }
 
 func TestLabelsAreLabels(t *testing.T) {
-	for text, want := range map[string]string{"team.a": "team.a", "=6a/b": "6a_b", strings.Repeat("a", 62) + "..b": strings.Repeat("a", 62), "": ""} {
+	for text, want := range map[string]string{"team.a": "team.a", "=6a/b": "6a_b", strings.Repeat("a", 62) + "..b": strings.Repeat("a", 62),
+		"": ""} {
 		if got := cluster.JobLabel(job.ID(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -183,7 +187,9 @@ func TestNothingIsMountedOnAProgram(t *testing.T) {
 // TestWhoseWordAnEndIs: a phase alone says nothing.
 func TestWhoseWordAnEndIs(t *testing.T) {
 	over := func(change func(*corev1.Pod)) *corev1.Pod {
-		p := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}}}
+		p := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: container,
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}}}
 		change(p)
 		return p
 	}
@@ -197,7 +203,8 @@ func TestWhoseWordAnEndIs(t *testing.T) {
 		"deleted and still running": {func(p *corev1.Pod) {
 			p.Status.Phase, p.DeletionTimestamp, p.Spec.NodeName = corev1.PodRunning, &now, "w"
 		}, false, false, false},
-		"deleted before it was bound": {func(p *corev1.Pod) { p.Status.Phase, p.DeletionTimestamp = corev1.PodPending, &now }, false, true, false},
+		"deleted before it was bound": {func(p *corev1.Pod) { p.Status.Phase, p.DeletionTimestamp = corev1.PodPending, &now }, false, true,
+			false},
 		"the garbage collector says so": {func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: deletedByGC}}
 		}, false, false, false},
@@ -205,7 +212,8 @@ func TestWhoseWordAnEndIs(t *testing.T) {
 			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 		}, false, false, true},
 		"taints have evicted it, and its kubelet says that it is over": {func(p *corev1.Pod) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager"}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+				Reason: "DeletionByTaintManager"}}
 		}, true, false, false},
 	} {
 		p := over(c.change)
@@ -220,7 +228,8 @@ func TestHowAPodEnded(t *testing.T) {
 	rec := record{Range: job.Range{From: 10, To: 20}, End: quantity.At(time.Unix(1200, 0))}
 	told := pod.Said{Result: job.Result{Outcome: job.Yielded, Progress: 15, Start: 5, End: 9}}
 	says := func(r job.Result, reason string) corev1.ContainerStateTerminated {
-		return corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 1, Reason: reason, Message: string(pod.Said{Result: r}.Encode())}
+		return corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: 1, Reason: reason,
+			Message: string(pod.Said{Result: r}.Encode())}
 	}
 	ran := func(exit int32, reason string) corev1.ContainerStateTerminated {
 		return corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, ExitCode: exit, Reason: reason}
@@ -233,18 +242,21 @@ func TestHowAPodEnded(t *testing.T) {
 		want    job.Outcome
 		says    string
 	}{
-		"by its own word":                      {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished, Message: string(told.Encode())}, "DeadlineExceeded", true, job.Yielded, ""},
-		"memory":                               {ran(137, "OOMKilled"), "", false, job.ExitFailed, "not the slice's"},
-		"memory, of its program alone":         {says(signalled, "OOMKilled"), "", false, job.ExitFailed, "not the slice's); signal 9"},
-		"a signal, and no lack of memory":      {says(signalled, "Error"), "", false, job.ExitFailed, "signal 9"},
-		"a failure, after a child lost memory": {says(job.Result{Outcome: job.ExitFailed, ExitCode: 3, Progress: 10, Start: 5, End: 9, Detail: "exit status 3"}, "OOMKilled"), "", false, job.ExitFailed, "exit status 3"},
-		"evicted, with words of its own":       {says(job.Result{Outcome: job.Stopped, Progress: 10, Start: 5, End: 9, Detail: "exit 0"}, "Error"), "Evicted", false, job.Stopped, "Evicted: too much; exit 0"},
-		"the kubelet's end":                    {ran(137, "Error"), "DeadlineExceeded", false, job.DeadlineKilled, "137"},
-		"evicted":                              {ran(137, "Error"), "Evicted", false, job.Stopped, "Evicted"},
-		"killed":                               {ran(137, "Error"), "", false, job.Lost, "did not say how it went"},
-		"deleted while it ran":                 {ran(137, "Error"), "", true, job.NodeFailed, "somebody has deleted its Pod"},
-		"its machine was restarted":            {ran(255, "Unknown"), "", false, job.NodeFailed, "255"},
-		"its exit was not read":                {ran(137, "ContainerStatusUnknown"), "", false, job.NodeFailed, "ContainerStatusUnknown"},
+		"by its own word": {corev1.ContainerStateTerminated{StartedAt: began, FinishedAt: finished,
+			Message: string(told.Encode())}, "DeadlineExceeded", true, job.Yielded, ""},
+		"memory":                          {ran(137, "OOMKilled"), "", false, job.ExitFailed, "not the slice's"},
+		"memory, of its program alone":    {says(signalled, "OOMKilled"), "", false, job.ExitFailed, "not the slice's); signal 9"},
+		"a signal, and no lack of memory": {says(signalled, "Error"), "", false, job.ExitFailed, "signal 9"},
+		"a failure, after a child lost memory": {says(job.Result{Outcome: job.ExitFailed, ExitCode: 3, Progress: 10, Start: 5, End: 9,
+			Detail: "exit status 3"}, "OOMKilled"), "", false, job.ExitFailed, "exit status 3"},
+		"evicted, with words of its own": {says(job.Result{Outcome: job.Stopped, Progress: 10, Start: 5, End: 9, Detail: "exit 0"},
+			"Error"), "Evicted", false, job.Stopped, "Evicted: too much; exit 0"},
+		"the kubelet's end":         {ran(137, "Error"), "DeadlineExceeded", false, job.DeadlineKilled, "137"},
+		"evicted":                   {ran(137, "Error"), "Evicted", false, job.Stopped, "Evicted"},
+		"killed":                    {ran(137, "Error"), "", false, job.Lost, "did not say how it went"},
+		"deleted while it ran":      {ran(137, "Error"), "", true, job.NodeFailed, "somebody has deleted its Pod"},
+		"its machine was restarted": {ran(255, "Unknown"), "", false, job.NodeFailed, "255"},
+		"its exit was not read":     {ran(137, "ContainerStatusUnknown"), "", false, job.NodeFailed, "ContainerStatusUnknown"},
 		"no such program": {
 			corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, Message: "no such file"},
 			"", false, job.StartFailed, "no such file",
@@ -262,7 +274,9 @@ func TestHowAPodEnded(t *testing.T) {
 			"DeadlineExceeded", false, job.NodeFailed, "did not start",
 		},
 	} {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: began}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: c.reason, Message: "too much", ContainerStatuses: []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Terminated: &c.state}}}}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: began}, Status: corev1.PodStatus{Phase: corev1.PodFailed,
+			Reason: c.reason, Message: "too much",
+			ContainerStatuses: []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{Terminated: &c.state}}}}}
 		if c.deleted {
 			p.DeletionTimestamp = &finished
 		}
@@ -279,10 +293,13 @@ func TestHowAPodEnded(t *testing.T) {
 	}
 }
 
-// TestWhoseContainerVanished: a kubelet removes the containers of what it evicts, at times before it has read how they ended. The status is one that it wrote.
+// TestWhoseContainerVanished: a kubelet removes the containers of what it evicts, at times before it has read how they ended. The status
+// is one that it wrote.
 func TestWhoseContainerVanished(t *testing.T) {
 	var p corev1.Pod
-	err := json.Unmarshal([]byte(`{"metadata": {"creationTimestamp": "2026-11-24T03:02:52Z"}, "status": {"phase": "Failed", "reason": "Evicted", "startTime": "2026-11-24T03:02:52Z",
+	err := json.Unmarshal(
+		[]byte(
+			`{"metadata": {"creationTimestamp": "2026-11-24T03:02:52Z"}, "status": {"phase": "Failed", "reason": "Evicted", "startTime": "2026-11-24T03:02:52Z",
 "message": "Pod ephemeral local storage usage exceeds the total limit of containers 32Mi. ", "conditions": [
  {"type": "PodReadyToStartContainers", "status": "False", "lastTransitionTime": "2026-11-24T03:03:53Z"}, {"type": "Initialized", "status": "True", "lastTransitionTime": "2026-11-24T03:02:54Z"},
  {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-24T03:03:53Z", "reason": "PodFailed"}, {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-24T03:02:52Z"}],
@@ -302,7 +319,8 @@ func TestWhoseContainerVanished(t *testing.T) {
 		return quantity.At(v)
 	}
 	r := ended(&p, &record{Range: job.Range{From: 10, To: 20}}).Result
-	if r.Outcome != job.Stopped || r.Progress != 10 || r.Start != at("2026-11-24T03:02:54Z") || r.End != at("2026-11-24T03:03:53Z") || !strings.Contains(r.Detail, "Evicted") || strings.Contains(r.Detail, "did not start") {
+	if r.Outcome != job.Stopped || r.Progress != 10 || r.Start != at("2026-11-24T03:02:54Z") || r.End != at("2026-11-24T03:03:53Z") ||
+		!strings.Contains(r.Detail, "Evicted") || strings.Contains(r.Detail, "did not start") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -330,7 +348,8 @@ func TestUntilWhenSomethingMayRun(t *testing.T) {
 
 func TestAmountsAreRead(t *testing.T) {
 	list, err := ParseResources("cpu=100m,memory=1Gi,ephemeral-storage=5G")
-	if err != nil || len(list) != 3 || list.Cpu().MilliValue() != 100 || list.Memory().Value() != 1<<30 || list.StorageEphemeral().Value() != 5e9 {
+	if err != nil || len(list) != 3 || list.Cpu().MilliValue() != 100 || list.Memory().Value() != 1<<30 ||
+		list.StorageEphemeral().Value() != 5e9 {
 		t.Errorf("%v, %v", list, err)
 	}
 	if list, err = ParseResources(""); err != nil || list == nil || len(list) > 0 {
@@ -363,7 +382,8 @@ func TestWhoseFaultAnImageIs(t *testing.T) {
 		{"RunContainerError", "exec: no such file", false, true, errkind.Invalid},
 		{"PodInitializing", "", false, true, errkind.Unknown},
 	} {
-		list := []corev1.ContainerStatus{{Image: "x", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: c.reason, Message: c.message}}}}
+		list := []corev1.ContainerStatus{{Image: "x",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: c.reason, Message: c.message}}}}
 		p := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: list}}
 		if c.ours {
 			p.Status.InitContainerStatuses, p.Status.ContainerStatuses = list, nil

@@ -31,14 +31,14 @@ func call[T any](e *Executor, name string, do func() (T, error)) (T, error) {
 const (
 	// storeCalls bounds concurrent calls to the store: after a restart there may be tens of thousands of subjobs to examine.
 	storeCalls = 64
-	// tidying bounds a turn for names and places of one subjob; lengthy bounds one that reads all it left (5 GiB at 3 MiB/s) or removes all names of a job. A call that hangs
-	// thus gives its turn back.
+	// tidying bounds a turn for names and places of one subjob; lengthy bounds one that reads all it left (5 GiB at 3 MiB/s) or removes
+	// all names of a job. A call that hangs thus gives its turn back.
 	tidying = time.Minute
 	lengthy = 30 * time.Minute
 )
 
-// atStore calls the store when it has a turn, and cancels the call after most. Within a turn do must not take another one, nor wait for the API server: turns would deadlock.
-// The wait for the turn is bounded by ctx alone.
+// atStore calls the store when it has a turn, and cancels the call after most. Within a turn do must not take another one, nor wait for
+// the API server: turns would deadlock. The wait for the turn is bounded by ctx alone.
 func (e *Executor) atStore(ctx context.Context, most time.Duration, do func(context.Context) error) error {
 	select {
 	case e.shelves <- struct{}{}:
@@ -54,7 +54,8 @@ func (e *Executor) atStore(ctx context.Context, most time.Duration, do func(cont
 // patience is how long a cluster may refuse a subjob for something that an administrator may fix.
 const patience = 30 * time.Second
 
-// refused is refusal, and after patience includes what an administrator may fix (mends), since the slice could serve other jobs. An uncounted quota is always retried.
+// refused is refusal, and after patience includes what an administrator may fix (mends), since the slice could serve other jobs. An
+// uncounted quota is always retried.
 func (r *run) refused(err error, now quantity.Instant) (why string, kind errkind.Kind) {
 	if why, kind = refusal(err); why != "" || !apierrors.IsForbidden(err) || !mends(err.Error()) {
 		return why, kind
@@ -68,7 +69,8 @@ func (r *run) refused(err error, now quantity.Instant) (why string, kind errkind
 	return fmt.Sprintf("the cluster has not let it in for %v: %v", patience, err), errkind.Exhausted
 }
 
-// refusal is why a cluster will refuse a request however often it is made; empty: a retry may succeed. Exhausted: for a quota, which is not the job's fault.
+// refusal is why a cluster will refuse a request however often it is made; empty: a retry may succeed. Exhausted: for a quota, which is
+// not the job's fault.
 func refusal(err error) (why string, kind errkind.Kind) {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -83,7 +85,8 @@ func refusal(err error) (why string, kind errkind.Kind) {
 		return "the cluster lacks what it needs: " + err.Error(), errkind.NotFound
 	case apierrors.IsForbidden(err):
 		return "the cluster does not let it in: " + err.Error(), errkind.Denied
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err),
+		apierrors.IsMethodNotSupported(err):
 		return "the cluster refuses it: " + err.Error(), errkind.Invalid
 	}
 	return "", errkind.Unknown
@@ -94,8 +97,8 @@ func passes(text string) bool {
 	return mends(text) || strings.Contains(text, "status unknown for quota")
 }
 
-// mends reports whether a refusal is for something the installation lacks and an administrator or controller may be about to add: the operator's rights, the PriorityClass,
-// or a namespace's default account, which comes a moment after the namespace.
+// mends reports whether a refusal is for something the installation lacks and an administrator or controller may be about to add: the
+// operator's rights, the PriorityClass, or a namespace's default account, which comes a moment after the namespace.
 func mends(text string) bool {
 	return strings.Contains(text, "User \"") && strings.Contains(text, " cannot ") ||
 		strings.Contains(text, "no PriorityClass with name ") || strings.Contains(text, "error looking up service account ")

@@ -17,10 +17,13 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 		err     error
 		refused bool
 	}{
-		{apierrors.NewForbidden(pods, "x", errors.New(`User "system:serviceaccount:sluice:sluice" cannot create resource "pods" in API group "" in the namespace "team"`)), false},
+		{apierrors.NewForbidden(pods, "x",
+			errors.New(`User "system:serviceaccount:sluice:sluice" cannot create resource "pods" in API group "" in the namespace "team"`)),
+			false},
 		{apierrors.NewForbidden(pods, "x", errors.New("status unknown for quota: gpus, resources: requests.nvidia.com/gpu")), false},
 		{apierrors.NewForbidden(pods, "x", errors.New("no PriorityClass with name sluice-leftover was found")), false},
-		{apierrors.NewForbidden(pods, "x", errors.New(`error looking up service account team/default: serviceaccount "default" not found`)), false},
+		{apierrors.NewForbidden(pods, "x", errors.New(`error looking up service account team/default: serviceaccount "default" not found`)),
+			false},
 		{apierrors.NewUnauthorized("the token has expired"), false},
 		{apierrors.NewServiceUnavailable("not now"), false},
 		{apierrors.NewTooManyRequests("later", 1), false},

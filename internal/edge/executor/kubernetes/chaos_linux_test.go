@@ -18,8 +18,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestChaos has calls fail before and after they were carried out, cuts watches, ends the operator at any place, and deletes Pods by hand. What must hold then is looked up
-// in the store and in what the API server has seen, and not with the executor: no Pod was made twice, what counts is stored whole, nothing else is named, and nothing is left.
+// TestChaos has calls fail before and after they were carried out, cuts watches, ends the operator at any place, and deletes Pods by hand.
+// What must hold then is looked up in the store and in what the API server has seen, and not with the executor: no Pod was made twice,
+// what counts is stored whole, nothing else is named, and nothing is left.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -92,7 +93,8 @@ func chaos(t *testing.T, seed uint64) {
 		case n%2 == 0 && chance(3):
 			d.do(protocol.Message{Kind: protocol.Stop, Token: tok(n), Body: &protocol.Halt{Text: "enough"}})
 		case n%2 == 0 && chance(3):
-			d.do(protocol.Message{Kind: protocol.Deadline, Token: tok(n), Body: &protocol.Shift{End: quantity.At(d.now()).Add(20 * time.Second), Text: "reclaimed"}})
+			d.do(protocol.Message{Kind: protocol.Deadline, Token: tok(n),
+				Body: &protocol.Shift{End: quantity.At(d.now()).Add(20 * time.Second), Text: "reclaimed"}})
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -105,7 +107,8 @@ func chaos(t *testing.T, seed uint64) {
 		r := d.result(tok(i + 1))
 		d.mu.Lock()
 		for _, again := range d.results[tok(i+1)] {
-			if again.Start == 0 && r.Start == 0 && again.Progress == r.Progress { // why it did not begin an operator that comes back may not know
+			// why it did not begin an operator that comes back may not know
+			if again.Start == 0 && r.Start == 0 && again.Progress == r.Progress {
 				continue
 			}
 			if again != r {

@@ -21,7 +21,8 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// create makes the Pod and then its claim, which names the Pod as its owner so that it is never left behind. Objects that exist already are from an earlier try.
+// create makes the Pod and then its claim, which names the Pod as its owner so that it is never left behind. Objects that exist already
+// are from an earlier try.
 func (r *run) create(v *view, now quantity.Instant) error {
 	if v.want.order.Stop || now >= v.want.order.End {
 		return r.withdraw(v, now)
@@ -177,7 +178,8 @@ func (r *run) seal(now quantity.Instant) (string, error) {
 // mostLent is the longest life of a presigned URL: S3's own bound.
 const mostLent = 7 * 24 * time.Hour
 
-// lend fills in presigned URLs of the subjob's own objects. They expire when nothing of it can run any more, and after mostLent at the latest.
+// lend fills in presigned URLs of the subjob's own objects. They expire when nothing of it can run any more, and after mostLent at the
+// latest.
 func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
 	ctx, lender := r.e.ctx, r.e.lender
 	ends := mostLent

@@ -42,7 +42,9 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	api := podtest.NewAPI(t)
-	d := &desk{World: podtest.NewWorld(t, api, "main", "default", nil), api: api, results: map[job.Token][]job.Result{}, starts: map[job.Token][]quantity.Instant{}, settled: map[job.Token]int{}, storing: map[job.Token]int{}, reached: map[job.Token]int64{}}
+	d := &desk{World: podtest.NewWorld(t, api, "main", "default", nil), api: api, results: map[job.Token][]job.Result{},
+		starts: map[job.Token][]quantity.Instant{}, settled: map[job.Token]int{}, storing: map[job.Token]int{},
+		reached: map[job.Token]int64{}}
 	t.Cleanup(d.close)
 	return d
 }
@@ -126,7 +128,8 @@ func tok(n int) job.Token { return job.Token{Epoch: 1, Seq: uint64(n)} }
 func (d *desk) lease(t job.Token, r job.Range, change func(*protocol.Work), script string) protocol.Message {
 	at := quantity.At(d.now())
 	w := &protocol.Work{Slice: "main/machine/0", Range: r, Start: at, End: at.Add(2 * time.Minute), Spec: &job.Spec{
-		Name: "ns.train", Kind: job.Items, Total: 100, Grid: 1, Slices: 1, Launch: job.Launch{Image: "busybox", Command: podtest.Script(script), Grace: 5 * time.Second},
+		Name: "ns.train", Kind: job.Items, Total: 100, Grid: 1, Slices: 1,
+		Launch: job.Launch{Image: "busybox", Command: podtest.Script(script), Grace: 5 * time.Second},
 	}}
 	w.Spec.Name = "train"
 	if change != nil {

@@ -46,7 +46,8 @@ type Executor struct {
 	old  []job.Token
 	// strangers are subjobs of another journal, by Pod.
 	strangers map[string]*run
-	// swept are Pods without a subjob that are being removed; looked: Find has registered all subjobs, so that such a Pod can be recognized.
+	// swept are Pods without a subjob that are being removed; looked: Find has registered all subjobs, so that such a Pod can be
+	// recognized.
 	swept  map[types.UID]bool
 	looked bool
 	// devices caches ResourceSlices, by driver and machine.
@@ -63,15 +64,18 @@ type Executor struct {
 
 var _ executor.Executor = (*Executor)(nil)
 
-// Open makes an executor. It calls neither cluster nor store; before Find only its Files do. Errors are of kind Invalid, or Unsupported for a store that can't lend.
+// Open makes an executor. It calls neither cluster nor store; before Find only its Files do. Errors are of kind Invalid, or Unsupported
+// for a store that can't lend.
 func Open(o Options) (*Executor, error) {
 	lender, err := o.check()
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{
-		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel), shelves: make(chan struct{}, storeCalls),
-		runs: map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, swept: map[types.UID]bool{}, devices: map[string]known{}, keys: map[string]*keyring{}, purging: map[purging]bool{},
+		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel),
+		shelves: make(chan struct{}, storeCalls),
+		runs:    map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, swept: map[types.UID]bool{},
+		devices: map[string]known{}, keys: map[string]*keyring{}, purging: map[purging]bool{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.pods = newBoard(e.seen)
@@ -145,7 +149,8 @@ func (e *Executor) start(m *protocol.Message, witness journal.Position) {
 	switch {
 	case before != nil && !before.rec.same(&rec), past != nil && !past.rec.same(&rec):
 		e.o.Log.Error("a token stands for two subjobs; the second is not started", "subjob", m.Token.String(), "job", string(m.Job))
-		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(&r.end(job.NodeFailed, "another subjob has its token", e.now()).Result)})
+		r.answer(protocol.Message{Kind: protocol.Exited,
+			Body: r.conclusion(&r.end(job.NodeFailed, "another subjob has its token", e.now()).Result)})
 		return
 	case before != nil:
 		before.repeat()

@@ -19,7 +19,8 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// Files gives access to what is kept of jobs. It implements host.Files. All of it is in the store, except logs, which the cluster keeps as long as the Pod exists.
+// Files gives access to what is kept of jobs. It implements host.Files. All of it is in the store, except logs, which the cluster keeps as
+// long as the Pod exists.
 type Files struct{ e *Executor }
 
 // Files may be used before Find, and until Close.
@@ -74,18 +75,20 @@ func (f *Files) HasSnapshot(id string) (bool, error) {
 	return err == nil, err
 }
 
-// OpenLogs reads the first Options.LogLimit bytes of an unsettled subjob's output from its Pod, where stdout and stderr are one stream. NotFound: there is no such subjob, or
-// the cluster gave no log, for whatever reason.
+// OpenLogs reads the first Options.LogLimit bytes of an unsettled subjob's output from its Pod, where stdout and stderr are one stream.
+// NotFound: there is no such subjob, or the cluster gave no log, for whatever reason.
 func (f *Files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
 	f.e.mu.Lock()
 	r := f.e.runs[token]
 	f.e.mu.Unlock()
 	if r == nil || r.rec.Job != name {
-		return nil, errkind.Errorf(errkind.NotFound, "the Pod of subjob %v is gone, and its logs with it: read them while it runs, or have the cluster collect them", token)
+		return nil, errkind.Errorf(errkind.NotFound, "the Pod of subjob %v is gone, and its logs with it: read them while it runs, or "+
+			"have the cluster collect them", token)
 	}
 	data, err := call(f.e, "get pod log", func() ([]byte, error) {
 		most := f.e.o.LogLimit
-		return f.e.o.Client.CoreV1().Pods(f.e.namespace(&r.rec)).GetLogs(r.name(), &corev1.PodLogOptions{Container: container, LimitBytes: &most}).DoRaw(f.e.ctx)
+		return f.e.o.Client.CoreV1().Pods(f.e.namespace(&r.rec)).GetLogs(r.name(),
+			&corev1.PodLogOptions{Container: container, LimitBytes: &most}).DoRaw(f.e.ctx)
 	})
 	if err != nil {
 		return nil, errkind.Errorf(errkind.NotFound, "the cluster has no logs of subjob %v: %w", token, err)
@@ -137,7 +140,8 @@ func (f *Files) Stored(each func(job.ID) error) error {
 	return nil
 }
 
-// PruneSnapshots removes work directories that keep says are not needed, and unnamed objects. Those younger than an hour stay, since their job may be about to be accepted.
+// PruneSnapshots removes work directories that keep says are not needed, and unnamed objects. Those younger than an hour stay, since their
+// job may be about to be accepted.
 func (f *Files) PruneSnapshots(keep func(id string) bool) error {
 	e := f.e
 	now, err := e.o.Store.Now(e.ctx)

@@ -17,14 +17,16 @@ import (
 )
 
 const (
-	// soon is how many bytes of an ended subjob's outputs Find stores itself, and patiently how long it waits for one; larger ones are stored in the background.
+	// soon is how many bytes of an ended subjob's outputs Find stores itself, and patiently how long it waits for one; larger ones are
+	// stored in the background.
 	soon      = 16 << 20
 	patiently = 5 * time.Second
 	// abreast is how many subjobs are examined at once.
 	abreast = 64
 )
 
-// Find implements executor.Executor: it starts the watch and takes over all Pods of this operator. Pods without a valid record are reported and left alone.
+// Find implements executor.Executor: it starts the watch and takes over all Pods of this operator. Pods without a valid record are
+// reported and left alone.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	asked := make(chan struct{})
 	e.tending.Do(func() { e.loops.Go(func() { e.tend(asked) }) })

@@ -17,8 +17,9 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// TestALostJournal: whoever comes after it begins with the same tokens. What ran before is ended and put away and counts for nothing, whether it runs still, has ended
-// with an output, or has left one under its name; the same tokens then are other subjobs, and what they leave is theirs.
+// TestALostJournal: whoever comes after it begins with the same tokens. What ran before is ended and put away and counts for nothing,
+// whether it runs still, has ended with an output, or has left one under its name; the same tokens then are other subjobs, and what they
+// leave is theirs.
 func TestALostJournal(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -102,7 +103,8 @@ func TestAnotherOperatorOfThisName(t *testing.T) {
 	}
 }
 
-// TestAStartIsHeldAgainstWhatItRepeats: a token stands for one range of one job. What has another is refused, and does not get the other's answer.
+// TestAStartIsHeldAgainstWhatItRepeats: a token stands for one range of one job. What has another is refused, and does not get the other's
+// answer.
 func TestAStartIsHeldAgainstWhatItRepeats(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -116,8 +118,9 @@ func TestAStartIsHeldAgainstWhatItRepeats(t *testing.T) {
 	}
 }
 
-// TestAForgedPodIsNobodysWord: whoever may create Pods can give one the labels of another's, and a record as it likes: a witness that the journal lacks would keep the daemon
-// from starting, and its end would be another subjob's. It is left alone, wherever it is, and what is true is found beside it.
+// TestAForgedPodIsNobodysWord: whoever may create Pods can give one the labels of another's, and a record as it likes: a witness that the
+// journal lacks would keep the daemon from starting, and its end would be another subjob's. It is left alone, wherever it is, and what is
+// true is found beside it.
 func TestAForgedPodIsNobodysWord(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -129,7 +132,8 @@ func TestAForgedPodIsNobodysWord(t *testing.T) {
 	own := d.Pod(tok(1))
 	forge := func(namespace, name, token string, change func(p *corev1.Pod)) {
 		t.Helper()
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: maps.Clone(own.Labels), Annotations: maps.Clone(own.Annotations)}, Spec: own.Spec}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: maps.Clone(own.Labels),
+			Annotations: maps.Clone(own.Annotations)}, Spec: own.Spec}
 		p.Spec.NodeName, p.Labels[cluster.LabelToken] = "", token
 		change(p)
 		if _, err := d.Client.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
@@ -138,7 +142,8 @@ func TestAForgedPodIsNobodysWord(t *testing.T) {
 	}
 	forge("elsewhere", "copy", "1-1", func(*corev1.Pod) {})
 	forge("default", d.PodName(tok(9)), "1-9", func(p *corev1.Pod) {
-		p.Annotations[cluster.AnnotationRun] = strings.Replace(strings.Replace(p.Annotations[cluster.AnnotationRun], `"Seq":1,`, `"Seq":1000000,`, 1), `"Token":{"Epoch":1,"Seq":1}`, `"Token":{"Epoch":1,"Seq":9}`, 1)
+		p.Annotations[cluster.AnnotationRun] = strings.Replace(strings.Replace(p.Annotations[cluster.AnnotationRun], `"Seq":1,`,
+			`"Seq":1000000,`, 1), `"Token":{"Epoch":1,"Seq":1}`, `"Token":{"Epoch":1,"Seq":9}`, 1)
 	})
 	found := d.open()
 	if f := found[tok(1)]; len(found) != 1 || !f.Alive || f.Witness.Seq != 1 {

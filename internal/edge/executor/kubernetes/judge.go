@@ -49,11 +49,13 @@ func parted(p *corev1.Pod) bool {
 	if s := ours(p); terminal(p) || s == nil || s.State.Terminated == nil {
 		return false
 	}
-	return anyRuns(p) || slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
+	return anyRuns(p) || slices.ContainsFunc(p.Status.ContainerStatuses,
+		func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
 }
 
-// collected reports whether the Pod garbage collector failed a Pod since its machine is gone. For machines with the taint node.kubernetes.io/out-of-service it gives no
-// reason: it sets the phase of Pods being deleted, while their last status still shows a container as running.
+// collected reports whether the Pod garbage collector failed a Pod since its machine is gone. For machines with the taint
+// node.kubernetes.io/out-of-service it gives no reason: it sets the phase of Pods being deleted, while their last status still shows a
+// container as running.
 func collected(p *corev1.Pod) bool {
 	if terminal(p) && p.DeletionTimestamp != nil && anyRuns(p) {
 		return true
@@ -164,8 +166,8 @@ func ended(p *corev1.Pod, rec *record) pod.Said {
 	return pod.Said{Result: r}
 }
 
-// vanished is when the container began, at the earliest, of a Pod whose kubelet removed it without reading its exit, as on eviction (reason ContainerStatusUnknown, only
-// given for containers that ran); zero: it is not such a Pod.
+// vanished is when the container began, at the earliest, of a Pod whose kubelet removed it without reading its exit, as on eviction
+// (reason ContainerStatusUnknown, only given for containers that ran); zero: it is not such a Pod.
 func vanished(p *corev1.Pod, s *corev1.ContainerStatus) (began metav1.Time) {
 	if s == nil || s.LastTerminationState.Terminated == nil || s.LastTerminationState.Terminated.Reason != "ContainerStatusUnknown" {
 		return began
@@ -178,8 +180,8 @@ func vanished(p *corev1.Pod, s *corev1.ContainerStatus) (began metav1.Time) {
 	return p.CreationTimestamp
 }
 
-// heard completes what a subjob's first process said of its end with what only the kubelet knows: that the kernel's OOM killer was the sender of a signal, and why the Pod
-// had to end.
+// heard completes what a subjob's first process said of its end with what only the kubelet knows: that the kernel's OOM killer was the
+// sender of a signal, and why the Pod had to end.
 func heard(said pod.Said, p *corev1.Pod, t *corev1.ContainerStateTerminated) pod.Said {
 	r := &said.Result
 	if r.Outcome == job.ExitFailed && r.Signal == int(syscall.SIGKILL) && t.Reason == oomKilled {
@@ -236,8 +238,8 @@ func when(p *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	return at
 }
 
-// hopeless is why a Pod will not start; empty: it may. Causes that may pass are given until late. The kind is Invalid where the job's own image does not exist or its container
-// can't be made or run, and Exhausted for causes that are not the job's, such as an init container's.
+// hopeless is why a Pod will not start; empty: it may. Causes that may pass are given until late. The kind is Invalid where the job's own
+// image does not exist or its container can't be made or run, and Exhausted for causes that are not the job's, such as an init container's.
 func hopeless(p *corev1.Pod, late bool) (why string, kind errkind.Kind) {
 	for i, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for j := range all {
@@ -280,7 +282,8 @@ func hopeless(p *corev1.Pod, late bool) (why string, kind errkind.Kind) {
 // lacks reports whether a registry answered that it has no such image, or not for us, as opposed to not answering.
 func lacks(said string) bool {
 	said = strings.ToLower(said)
-	return slices.ContainsFunc([]string{"not found", "manifest unknown", "does not exist", "unauthorized", "authorization failed", "denied", "forbidden"}, func(word string) bool { return strings.Contains(said, word) })
+	return slices.ContainsFunc([]string{"not found", "manifest unknown", "does not exist", "unauthorized", "authorization failed", "denied",
+		"forbidden"}, func(word string) bool { return strings.Contains(said, word) })
 }
 
 // unscheduled is kube-scheduler's word about a Pod that is not bound.

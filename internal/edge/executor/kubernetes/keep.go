@@ -45,7 +45,8 @@ func (r *run) keep(*view) (time.Duration, error) {
 	return 0, nil
 }
 
-// saysStoring reports every Options.Report, until the returned function is called, that the subjob's output is being stored: a slow or busy store may take long.
+// saysStoring reports every Options.Report, until the returned function is called, that the subjob's output is being stored: a slow or
+// busy store may take long.
 func (r *run) saysStoring() (quiet func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -64,7 +65,8 @@ func (r *run) saysStoring() (quiet func()) {
 	return func() { close(done); saying.Wait() }
 }
 
-// stow turns what the Pod wrote to its places into content-addressed objects and names them. Idempotent. A subjob that left nothing needs no store.
+// stow turns what the Pod wrote to its places into content-addressed objects and names them. Idempotent. A subjob that left nothing needs
+// no store.
 func (r *run) stow(ctx context.Context) error {
 	if r.said.Output == nil && r.said.Checkpoint == nil || r.stranger() {
 		return nil
@@ -105,7 +107,8 @@ func unavailable(err error) error {
 	return err
 }
 
-// clear finishes a settled subjob: names what was committed, drops the rest, and removes the Pod with what it owns. Every step is idempotent.
+// clear finishes a settled subjob: names what was committed, drops the rest, and removes the Pod with what it owns. Every step is
+// idempotent.
 func (r *run) clear(v *view) error {
 	m := v.want.settle
 	s := m.Body.(*protocol.Settlement)
@@ -148,7 +151,8 @@ func (r *run) dismissed(v *view) error {
 	return nil
 }
 
-// dismiss removes the Pod and all it owns. The deletion comes first and the finalizer's patch completes it: the other way round costs one more write and watch event.
+// dismiss removes the Pod and all it owns. The deletion comes first and the finalizer's patch completes it: the other way round costs one
+// more write and watch event.
 func (r *run) dismiss(v *view) error {
 	if v.pod == nil || v.pod.DeletionTimestamp == nil || !spoken(v.pod) { // a deleted Pod that is over is removed by its kubelet
 		if err := r.remove(v, 0); err != nil {
@@ -158,8 +162,8 @@ func (r *run) dismiss(v *view) error {
 	return r.release(v)
 }
 
-// release takes the finalizer off the Pod by a JSON patch, which costs the API server a third of a strategic merge patch. Such a patch names the finalizer by index, tests
-// that it is still there, and is made anew if not.
+// release takes the finalizer off the Pod by a JSON patch, which costs the API server a third of a strategic merge patch. Such a patch
+// names the finalizer by index, tests that it is still there, and is made anew if not.
 func (r *run) release(v *view) error {
 	p := v.pod
 	if p == nil {
@@ -174,8 +178,10 @@ func (r *run) release(v *view) error {
 	}
 	path := fmt.Sprintf("/metadata/finalizers/%d", at)
 	data, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": p.UID}, {"op": "test", "path": path, "value": cluster.Finalizer}, {"op": "remove", "path": path},
-		{"op": "replace", "path": "/metadata/managedFields", "value": []any{map[string]any{}}}, // resets managedFields: nobody needs them of a Pod that goes
+		{"op": "test", "path": "/metadata/uid", "value": p.UID}, {"op": "test", "path": path, "value": cluster.Finalizer},
+		{"op": "remove", "path": path},
+		// resets managedFields: nobody needs them of a Pod that goes
+		{"op": "replace", "path": "/metadata/managedFields", "value": []any{map[string]any{}}},
 	})
 	if err != nil {
 		return err
@@ -210,7 +216,8 @@ func (r *run) publish(ctx context.Context, committed job.Range) error {
 	return e.dropCheckpoints(ctx, r, name)
 }
 
-// dropCheckpoints removes a job's names below jobs/, except the newest checkpoint's and those that an unsettled subjob left or may start from.
+// dropCheckpoints removes a job's names below jobs/, except the newest checkpoint's and those that an unsettled subjob left or may start
+// from.
 func (e *Executor) dropCheckpoints(ctx context.Context, r *run, newest string) error {
 	var old []string
 	err := e.o.Store.Names(ctx, e.jobNames(r.rec.Job), func(n store.Named) error {
@@ -256,7 +263,8 @@ func (e *Executor) purge(m protocol.Message) {
 	}
 }
 
-// unsettled reports whether a subjob of a job's lives before a generation (0: of any life) is not put away yet. Subjobs of another journal name nothing.
+// unsettled reports whether a subjob of a job's lives before a generation (0: of any life) is not put away yet. Subjobs of another journal
+// name nothing.
 func (e *Executor) unsettled(j job.ID, before job.Generation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// keyLasts is how long new run files are sealed with one key; keyStays how long the key is kept, which is at least as long as any URL sealed with it lives.
+	// keyLasts is how long new run files are sealed with one key; keyStays how long the key is kept, which is at least as long as any URL
+	// sealed with it lives.
 	keyLasts = 24 * time.Hour
 	keyStays = keyLasts + mostLent
 	// keyForm is the time layout with which a key's ID begins: when it was made.
@@ -34,7 +35,8 @@ const (
 	checkKeys = 30 * time.Second
 )
 
-// keyring holds the keys that seal run files in one namespace. The Secret there also has keys of earlier processes, for Pods that have not begun.
+// keyring holds the keys that seal run files in one namespace. The Secret there also has keys of earlier processes, for Pods that have not
+// begun.
 type keyring struct {
 	mu sync.Mutex
 	// mine are the keys that this process made: it seals with no other, since others may be able to write the Secret.
@@ -81,8 +83,8 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	return key, nil
 }
 
-// haveKeys checks a namespace's keys, at most once in checkKeys, and writes this process's again if they were deleted or changed. NotFound: there is no key at all, and this
-// process has none. A single lost key of an earlier process goes unnoticed.
+// haveKeys checks a namespace's keys, at most once in checkKeys, and writes this process's again if they were deleted or changed.
+// NotFound: there is no key at all, and this process has none. A single lost key of an earlier process goes unnoticed.
 func (e *Executor) haveKeys(ctx context.Context, ns string) error {
 	k := e.keyring(ns)
 	k.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/edge/store/storetest"
 )
 
-// TestKeysLastADay: what begins later is sealed with another key; who waited a week finds its own still; no life seals with what it has not made itself; and where
-// nothing runs none are left.
+// TestKeysLastADay: what begins later is sealed with another key; who waited a week finds its own still; no life seals with what it has
+// not made itself; and where nothing runs none are left.
 func TestKeysLastADay(t *testing.T) {
 	under, err := local.Open(t.TempDir() + "/store")
 	if err != nil {
@@ -26,7 +26,8 @@ func TestKeysLastADay(t *testing.T) {
 	}
 	client, now := fake.NewClientset(), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	open := func() *Executor {
-		e, err := Open(Options{Client: client, Store: storetest.Lend(t, under), Operator: "main", ShimImage: "s", Deliver: func(protocol.Message) {}, Clock: func() time.Time { return now }})
+		e, err := Open(Options{Client: client, Store: storetest.Lend(t, under), Operator: "main", ShimImage: "s",
+			Deliver: func(protocol.Message) {}, Clock: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}

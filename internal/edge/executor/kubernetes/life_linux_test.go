@@ -44,8 +44,8 @@ func packed(t *testing.T, name, text string) []byte {
 	return b.Bytes()
 }
 
-// TestWhatASubjobNeedsComesAndWhatItLeavesStays: the work directory goes in, output and checkpoint come out, the next one starts from that checkpoint, and
-// what is left in the end is what counts. A Pod is told no more than URLs.
+// TestWhatASubjobNeedsComesAndWhatItLeavesStays: the work directory goes in, output and checkpoint come out, the next one starts from that
+// checkpoint, and what is left in the end is what counts. A Pod is told no more than URLs.
 func TestWhatASubjobNeedsComesAndWhatItLeavesStays(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -138,7 +138,8 @@ func TestWhatAClusterRefusesIsSaidOnce(t *testing.T) {
 		outcome job.Outcome
 		says    string
 	}{
-		"quota":  {apierrors.NewForbidden(group, "x", errors.New("exceeded quota: gpus, requested: 1, used: 4, limited: 4")), job.NodeFailed, "quota has no room"},
+		"quota": {apierrors.NewForbidden(group, "x", errors.New("exceeded quota: gpus, requested: 1, used: 4, limited: 4")),
+			job.NodeFailed, "quota has no room"},
 		"rights": {apierrors.NewForbidden(group, "x", errors.New("violates PodSecurity")), job.StartFailed, "does not let it in"},
 		"form":   {apierrors.NewBadRequest("no such image policy"), job.StartFailed, "refuses it"},
 		"folder": {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "team"), job.NodeFailed, "lacks"},
@@ -167,7 +168,8 @@ func TestWhatAClusterRefusesIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestWhereItMayMakeNoPodsNoSliceIsHeld: rights may come, for a while; then the subjob is over, by no fault of its job, and it says what is missing.
+// TestWhereItMayMakeNoPodsNoSliceIsHeld: rights may come, for a while; then the subjob is over, by no fault of its job, and it says what
+// is missing.
 func TestWhereItMayMakeNoPodsNoSliceIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"pods", "secrets"} {
@@ -177,7 +179,9 @@ func TestWhereItMayMakeNoPodsNoSliceIsHeld(t *testing.T) {
 		d.api.Fail(func(verb, resource, _ string) error {
 			if verb == "create" && resource == of {
 				asked.Add(1)
-				return apierrors.NewForbidden(schema.GroupResource{Resource: of}, "x", errors.New(`User "system:serviceaccount:sluice:sluice" cannot create resource "`+of+`" in API group "" in the namespace "default"`))
+				return apierrors.NewForbidden(schema.GroupResource{Resource: of}, "x",
+					errors.New(`User "system:serviceaccount:sluice:sluice" cannot create resource "`+of+
+						`" in API group "" in the namespace "default"`))
 			}
 			return nil
 		})
@@ -225,7 +229,8 @@ func TestAnOperatorThatDiesBeforeItsPodBegan(t *testing.T) {
 	d.settle(tok(1), job.Range{To: 10})
 }
 
-// TestKeysThatSomebodyDeletes: the operator puts them back, and a Pod that waits for them begins. Where it was away meanwhile nobody has them: the Pod goes, and that is nobody's failure.
+// TestKeysThatSomebodyDeletes: the operator puts them back, and a Pod that waits for them begins. Where it was away meanwhile nobody has
+// them: the Pod goes, and that is nobody's failure.
 func TestKeysThatSomebodyDeletes(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -259,7 +264,8 @@ func TestKeysThatSomebodyDeletes(t *testing.T) {
 	}
 }
 
-// TestWhoDeletesAPodByHandStopsIt: with grace it leaves what it has done; without, that is lost, and still it is over only when its kubelet says so.
+// TestWhoDeletesAPodByHandStopsIt: with grace it leaves what it has done; without, that is lost, and still it is over only when its
+// kubelet says so.
 func TestWhoDeletesAPodByHandStopsIt(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -269,7 +275,8 @@ func TestWhoDeletesAPodByHandStopsIt(t *testing.T) {
 		d.do(d.lease(tok(i+1), job.Range{To: 10}, nil, script))
 		d.begun(tok(i + 1))
 		d.Until("it heeds signals", func() bool { p, ok := d.Dir(tok(i + 1)).ReadProgress(); return ok && p.Progress == 5 })
-		if err := d.Client.CoreV1().Pods("default").Delete(t.Context(), d.PodName(tok(i+1)), metav1.DeleteOptions{GracePeriodSeconds: grace}); err != nil {
+		if err := d.Client.CoreV1().Pods("default").Delete(t.Context(), d.PodName(tok(i+1)),
+			metav1.DeleteOptions{GracePeriodSeconds: grace}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +293,8 @@ func TestWhoDeletesAPodByHandStopsIt(t *testing.T) {
 	}
 }
 
-// TestAMachineThatIsGoneIsWaitedFor: neither a deletion nor what the garbage collector of Pods says is the end, only the time after which nothing can run.
+// TestAMachineThatIsGoneIsWaitedFor: neither a deletion nor what the garbage collector of Pods says is the end, only the time after which
+// nothing can run.
 func TestAMachineThatIsGoneIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -301,7 +309,8 @@ func TestAMachineThatIsGoneIsWaitedFor(t *testing.T) {
 	}
 	p := d.Pod(tok(1))
 	p.Status.Phase = corev1.PodFailed
-	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC"})
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: "DeletionByPodGC"})
 	if _, err := d.Client.CoreV1().Pods("default").UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +335,8 @@ func TestAStoreThatIsAwayIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.open()
-	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "echo x > $SLUICE_OUTPUT_DIR/x; p 10; while [ ! -e $SLUICE_OUTPUT_DIR/go ]; do sleep 0.05; done"))
+	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "echo x > $SLUICE_OUTPUT_DIR/x; p 10; while [ ! -e $SLUICE_OUTPUT_DIR/go ]; do sleep "+
+		"0.05; done"))
 	d.begun(tok(1))
 	d.Store.SetAway(true)
 	if err := os.WriteFile(d.Dir(tok(1)).Output()+"/go", nil, 0o600); err != nil {
@@ -381,8 +391,8 @@ func TestAStoreThatIsAwayAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestNobodyIsDeafForSayingThatItStores: a program can put the word that its supervisor puts when all of it is gone. It is let alone for as long as storing may take, and
-// not at all where its end is to be at once.
+// TestNobodyIsDeafForSayingThatItStores: a program can put the word that its supervisor puts when all of it is gone. It is let alone for
+// as long as storing may take, and not at all where its end is to be at once.
 func TestNobodyIsDeafForSayingThatItStores(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -395,7 +405,8 @@ func TestNobodyIsDeafForSayingThatItStores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, strings.NewReader(`{"Started":1,"Progress":6,"Storing":true}`))
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url,
+			strings.NewReader(`{"Started":1,"Progress":6,"Storing":true}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +426,8 @@ func TestNobodyIsDeafForSayingThatItStores(t *testing.T) {
 	}
 }
 
-// TestALeaseWithoutAnEndEndsWithItsMachine: the cluster says that the machine is no more, or a person that the Pod is not. Only then can it be known.
+// TestALeaseWithoutAnEndEndsWithItsMachine: the cluster says that the machine is no more, or a person that the Pod is not. Only then can
+// it be known.
 func TestALeaseWithoutAnEndEndsWithItsMachine(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -430,7 +442,8 @@ func TestALeaseWithoutAnEndEndsWithItsMachine(t *testing.T) {
 	client := d.Client.CoreV1().Pods("default")
 	collected := d.Pod(tok(1))
 	collected.Status.Phase = corev1.PodFailed
-	collected.Status.Conditions = append(collected.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC"})
+	collected.Status.Conditions = append(collected.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget,
+		Status: corev1.ConditionTrue, Reason: "DeletionByPodGC"})
 	if _, err := client.UpdateStatus(t.Context(), collected, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -438,10 +451,12 @@ func TestALeaseWithoutAnEndEndsWithItsMachine(t *testing.T) {
 	if err := client.Delete(t.Context(), d.PodName(tok(2)), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Patch(t.Context(), d.PodName(tok(2)), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := client.Patch(t.Context(), d.PodName(tok(2)), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Delete(t.Context(), d.PodName(tok(2)), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+	if err := client.Delete(t.Context(), d.PodName(tok(2)), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * time.Second) // long enough for whoever does not wait
@@ -458,8 +473,9 @@ func TestALeaseWithoutAnEndEndsWithItsMachine(t *testing.T) {
 	}
 }
 
-// TestOthersContainersInAPodHoldNothingUp: a sidecar that a webhook has put there runs on when the subjob's container has ended, and the phase says nothing of that. Its Pod is deleted, so
-// that it ends; its home hears meanwhile that it is to wait; and how it ended is told once its kubelet has said that the Pod is over.
+// TestOthersContainersInAPodHoldNothingUp: a sidecar that a webhook has put there runs on when the subjob's container has ended, and the
+// phase says nothing of that. Its Pod is deleted, so that it ends; its home hears meanwhile that it is to wait; and how it ended is told
+// once its kubelet has said that the Pod is over.
 func TestOthersContainersInAPodHoldNothingUp(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -468,7 +484,8 @@ func TestOthersContainersInAPodHoldNothingUp(t *testing.T) {
 	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "true"))
 	d.Until("there is a Pod", func() bool { return d.Pod(tok(1)) != nil })
 	client := d.Client.CoreV1().Pods("default")
-	if _, err := client.Patch(t.Context(), d.PodName(tok(1)), types.MergePatchType, []byte(`{"spec":{"nodeName":"main-machine"}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := client.Patch(t.Context(), d.PodName(tok(1)), types.MergePatchType, []byte(`{"spec":{"nodeName":"main-machine"}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	said := pod.Said{Result: job.Result{Outcome: job.Done, Progress: 10, Start: quantity.At(time.Now()), End: quantity.At(time.Now())}}
@@ -477,7 +494,9 @@ func TestOthersContainersInAPodHoldNothingUp(t *testing.T) {
 		p := d.Pod(tok(1))
 		p.Status.Phase = phase
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{
-			{Name: cluster.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(said.Encode()), StartedAt: metav1.Now(), FinishedAt: metav1.Now()}}},
+			{Name: cluster.Container,
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(said.Encode()),
+					StartedAt: metav1.Now(), FinishedAt: metav1.Now()}}},
 			{Name: "proxy", State: sidecar},
 		}
 		if _, err := client.UpdateStatus(t.Context(), p, metav1.UpdateOptions{}); err != nil {

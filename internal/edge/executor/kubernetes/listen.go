@@ -16,7 +16,8 @@ const (
 	firstPeek = 50 * time.Millisecond
 	// seldom is the longest interval, after reads without news.
 	seldom = 30 * time.Second
-	// wordless is how long a running container may be without a word before it counts as begun: what has not begun can't be stopped in order.
+	// wordless is how long a running container may be without a word before it counts as begun: what has not begun can't be stopped in
+	// order.
 	wordless = 10 * time.Second
 	// mostWord bounds a word, in bytes.
 	mostWord = 4 << 10
@@ -74,8 +75,8 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	return max(0, next.Sub(r.e.now()))
 }
 
-// look reads the subjob's word and reports it if it is news. A store that can't be reached costs reports alone. A subjob past its end whose Pod still runs must be storing:
-// its home has to hear that whether or not the store answers.
+// look reads the subjob's word and reports it if it is news. A store that can't be reached costs reports alone. A subjob past its end
+// whose Pod still runs must be storing: its home has to hear that whether or not the store answers.
 func (r *run) look(over bool) {
 	r.every = min(2*r.every, max(r.e.o.Report, seldom))
 	quiet := func() {}

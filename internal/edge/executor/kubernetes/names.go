@@ -19,8 +19,9 @@ import (
 //	jobs/OWNER/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; after it is settled, its checkpoint if committed
 //	outputs/OWNER/JOB/LIFE/FROM-TO.SUBJOB    the output of a committed range
 //
-// A Pod can write to its places pods/OWNER/SUBJOB/ROLE alone, which the store keeps below incoming/ until Adopt makes objects of them. OWNER is the operator and its journal, so that what another journal left, in this cluster or another one with the
-// same store, is never taken for our own.
+// A Pod can write to its places pods/OWNER/SUBJOB/ROLE alone, which the store keeps below incoming/ until Adopt makes objects of them.
+// OWNER is the operator and its journal, so that what another journal left, in this cluster or another one with the same store, is never
+// taken for our own.
 
 // Roles of what a subjob leaves, which also name its places.
 const (
@@ -54,7 +55,8 @@ func (r *run) resultName() string {
 }
 
 func (r *run) outputName(committed job.Range) string {
-	return path.Join(r.e.outputNames(r.rec.Job), life(r.rec.Generation), fmt.Sprintf("%012d-%012d.%s", committed.From, committed.To, r.rec.Token))
+	return path.Join(r.e.outputNames(r.rec.Job), life(r.rec.Generation), fmt.Sprintf("%012d-%012d.%s", committed.From, committed.To,
+		r.rec.Token))
 }
 
 // parseOutput parses the last element of an output's name.

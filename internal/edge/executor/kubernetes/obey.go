@@ -52,8 +52,8 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 	return err
 }
 
-// stores reports whether a subjob is left alone since it is storing what it left: orders, a stop and its end wait, unless told Now. It is the subjob's own word, which its
-// program could fake, so it holds no longer than storing may take.
+// stores reports whether a subjob is left alone since it is storing what it left: orders, a stop and its end wait, unless told Now. It is
+// the subjob's own word, which its program could fake, so it holds no longer than storing may take.
 func (r *run) stores(now quantity.Instant) bool {
 	if !r.word.Storing {
 		r.storing = 0
@@ -65,7 +65,8 @@ func (r *run) stores(now quantity.Instant) bool {
 	return now < r.storing.Add(r.e.o.Linger)
 }
 
-// order passes an order to the Pod: to its first process by an annotation, and to the kubelet by activeDeadlineSeconds where the end is earlier now.
+// order passes an order to the Pod: to its first process by an annotation, and to the kubelet by activeDeadlineSeconds where the end is
+// earlier now.
 func (r *run) order(v *view, now quantity.Instant) error {
 	o := v.want.order
 	o.Why = cluster.Discreet(o.Why, r.e.namespace(&r.rec)) // readers of the Pod may not know other namespaces
@@ -73,7 +74,8 @@ func (r *run) order(v *view, now quantity.Instant) error {
 	if err != nil {
 		return err
 	}
-	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.AnnotationNotice: string(text)}, "uid": r.uid(v)}}
+	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.AnnotationNotice: string(text)},
+		"uid": r.uid(v)}}
 	from := now
 	if s := v.pod.Status.StartTime; s != nil {
 		from = quantity.At(s.Time)
@@ -97,7 +99,8 @@ func (r *run) patch(v *view, patch map[string]any) error {
 
 func (r *run) alter(v *view, kind types.PatchType, data []byte) error {
 	_, err := call(r.e, "patch pod", func() (*corev1.Pod, error) {
-		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Patch(r.e.ctx, r.name(), kind, data, metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})
+		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Patch(r.e.ctx, r.name(), kind, data,
+			metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})
 	})
 	return r.there(v, err)
 }

@@ -27,11 +27,12 @@ type Options struct {
 	Store store.Store
 	// Operator labels its Pods: a DNS label of at most cluster.LongestName characters.
 	Operator string
-	// Journal is the name of the journal that makes the tokens: a-z and 0-9, at most cluster.LongestJournal; empty for one from before journals had names. A Pod of this operator
-	// with another journal is a stranger: it is ended and removed.
+	// Journal is the name of the journal that makes the tokens: a-z and 0-9, at most cluster.LongestJournal; empty for one from before
+	// journals had names. A Pod of this operator with another journal is a stranger: it is ended and removed.
 	Journal string
-	// Key is the journal's secret, which seals the Pods' records, and Made when it was made: only Pods older than that are trusted without a seal. Empty: all are. A Pod of
-	// another journal that is younger than Made is no leftover: somebody else works under this name, and it is left alone.
+	// Key is the journal's secret, which seals the Pods' records, and Made when it was made: only Pods older than that are trusted without
+	// a seal. Empty: all are. A Pod of another journal that is younger than Made is no leftover: somebody else works under this name, and
+	// it is left alone.
 	Key  []byte
 	Made time.Time
 	// ShimImage is an image with /sluice-shim, built with the tag kubernetes.
@@ -46,16 +47,16 @@ type Options struct {
 	Tolerations func() []corev1.Toleration
 	// RunAs is the user and group ID of subjobs. Default 65532.
 	RunAs int64
-	// Requests and Limits of cpu, memory and ephemeral-storage of each of our containers, beside the device. Requests default to 100m and 128Mi, so that a Pod is not the first
-	// to be evicted and quotas of these admit it; empty but not nil: none. Limits default to none.
+	// Requests and Limits of cpu, memory and ephemeral-storage of each of our containers, beside the device. Requests default to 100m and
+	// 128Mi, so that a Pod is not the first to be evicted and quotas of these admit it; empty but not nil: none. Limits default to none.
 	Requests, Limits corev1.ResourceList
-	// Linger is how long storing may take after a lease's end, Skew how far the machines' clocks may differ. Until both have passed a subjob that is not heard of counts as
-	// running. Default 1 min and 30 s.
+	// Linger is how long storing may take after a lease's end, Skew how far the machines' clocks may differ. Until both have passed a
+	// subjob that is not heard of counts as running. Default 1 min and 30 s.
 	Linger, Skew time.Duration
 	// Report is the interval of progress reports. Default 2 s.
 	Report time.Duration
-	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory; all in bytes. Default 16 MiB, 4.75 GiB and 1 GiB.
-	// OutputLimit is at most what one presigned PUT takes (5 GiB), less tar's own overhead.
+	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory; all in bytes.
+	// Default 16 MiB, 4.75 GiB and 1 GiB. OutputLimit is at most what one presigned PUT takes (5 GiB), less tar's own overhead.
 	LogLimit, OutputLimit, SnapshotLimit int64
 	// Parallel bounds concurrent calls to the API server. Default 64.
 	Parallel int
@@ -76,9 +77,11 @@ func (o *Options) check() (store.Lender, error) {
 	case o.Client == nil || o.Deliver == nil || o.Store == nil || o.ShimImage == "":
 		return nil, errkind.Errorf(errkind.Invalid, "executor kubernetes: Client, Store, ShimImage and Deliver are needed")
 	case !lends:
-		return nil, errkind.Errorf(errkind.Unsupported, "store %s can't lend objects to others (presigned URLs), which Pods need: use one of kind s3", o.Store)
+		return nil, errkind.Errorf(errkind.Unsupported,
+			"store %s can't lend objects to others (presigned URLs), which Pods need: use one of kind s3", o.Store)
 	case !name:
-		return nil, errkind.Errorf(errkind.Invalid, "operator %q, journal %q: want names of a-z, 0-9 and -, of at most %d and %d characters", o.Operator, o.Journal, cluster.LongestName, cluster.LongestJournal)
+		return nil, errkind.Errorf(errkind.Invalid, "operator %q, journal %q: want names of a-z, 0-9 and -, of at most %d and %d "+
+			"characters", o.Operator, o.Journal, cluster.LongestName, cluster.LongestJournal)
 	}
 	o.defaults()
 	return lender, nil
@@ -123,7 +126,8 @@ func fill[T comparable](field *T, otherwise T) {
 	}
 }
 
-// ParseResources parses cpu=100m,memory=128Mi,ephemeral-storage=1Gi; empty text gives an empty list, not nil. Errors are of kind Invalid and name everything that is wrong.
+// ParseResources parses cpu=100m,memory=128Mi,ephemeral-storage=1Gi; empty text gives an empty list, not nil. Errors are of kind Invalid
+// and name everything that is wrong.
 func ParseResources(text string) (corev1.ResourceList, error) {
 	list := corev1.ResourceList{}
 	var errs []error
@@ -132,7 +136,8 @@ func ParseResources(text string) (corev1.ResourceList, error) {
 		q, err := resource.ParseQuantity(amount)
 		switch n := corev1.ResourceName(name); {
 		case n != corev1.ResourceCPU && n != corev1.ResourceMemory && n != corev1.ResourceEphemeralStorage:
-			errs = append(errs, errkind.Errorf(errkind.Invalid, "%q: want cpu, memory or ephemeral-storage with an amount, as in cpu=100m", part))
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "%q: want cpu, memory or ephemeral-storage with an amount, as in cpu=100m",
+				part))
 		case err != nil || q.Sign() <= 0:
 			errs = append(errs, errkind.Errorf(errkind.Invalid, "%q: want an amount above 0, such as 100m of cpu or 128Mi of memory", part))
 		default:

@@ -30,7 +30,8 @@ import (
 
 var counted = cluster.Device{Node: "worker-1", Resource: "example.com/slice"}
 
-// TestWhatNobodySawEndIsNotOver: a Pod that went while nobody looked may have been bound and have run meanwhile. Of one that was seen to go without a machine it is known.
+// TestWhatNobodySawEndIsNotOver: a Pod that went while nobody looked may have been bound and have run meanwhile. Of one that was seen to
+// go without a machine it is known.
 func TestWhatNobodySawEndIsNotOver(t *testing.T) {
 	r := asked(t, counted)
 	r.tried = true
@@ -58,7 +59,8 @@ func TestWhatIsKeptOfAPodIsAllThatIsLookedAt(t *testing.T) {
 	if got, want := latest(kept, r.rec.End, &r.e.o), latest(p, r.rec.End, &r.e.o); got != want {
 		t.Errorf("it may run until %v, want %v after its end", got.Sub(r.rec.End), want.Sub(r.rec.End))
 	}
-	if len(kept.Spec.ResourceClaims) != 1 || kept.Spec.NodeName != "worker-1" || len(kept.Finalizers) != 1 || kept.Annotations[cluster.AnnotationRun] == "" || !sealedIn(kept) {
+	if len(kept.Spec.ResourceClaims) != 1 || kept.Spec.NodeName != "worker-1" || len(kept.Finalizers) != 1 ||
+		kept.Annotations[cluster.AnnotationRun] == "" || !sealedIn(kept) {
 		t.Errorf("kept is %+v", kept)
 	}
 }
@@ -66,7 +68,8 @@ func TestWhatIsKeptOfAPodIsAllThatIsLookedAt(t *testing.T) {
 // TestACheckpointThatIsReadStays: by whoever starts from it, or has left it and is not settled.
 func TestACheckpointThatIsReadStays(t *testing.T) {
 	e, read := asked(t, counted).e, job.Token{Epoch: 1, Seq: 1}
-	for name, rec := range map[string]record{"it starts from it": {Token: job.Token{Epoch: 1, Seq: 2}, Resume: read}, "it has left it": {Token: read}} {
+	for name, rec := range map[string]record{"it starts from it": {Token: job.Token{Epoch: 1, Seq: 2}, Resume: read},
+		"it has left it": {Token: read}} {
 		r := newRun(e, rec)
 		e.runs = map[job.Token]*run{rec.Token: r}
 		if !e.needed(read, nil) || e.needed(read, r) || e.needed(job.Token{Epoch: 9, Seq: 9}, nil) {
@@ -76,7 +79,8 @@ func TestACheckpointThatIsReadStays(t *testing.T) {
 	clear(e.runs)
 }
 
-// TestAStopLeavesTimeToStore: the kubelet's grace is the program's and what storing takes; at once, the latter alone. No other Pod of its name is meant.
+// TestAStopLeavesTimeToStore: the kubelet's grace is the program's and what storing takes; at once, the latter alone. No other Pod of its
+// name is meant.
 func TestAStopLeavesTimeToStore(t *testing.T) {
 	for now, want := range map[bool]int64{false: 65, true: 60} {
 		r := asked(t, counted)
@@ -92,7 +96,8 @@ func TestAStopLeavesTimeToStore(t *testing.T) {
 				o = &d.DeleteOptions
 			}
 		}
-		if o == nil || o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != want || o.Preconditions == nil || *o.Preconditions.UID != "uid-1" {
+		if o == nil || o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != want || o.Preconditions == nil ||
+			*o.Preconditions.UID != "uid-1" {
 			t.Errorf("now %v: it was deleted with %+v, want a grace of %d", now, o, want)
 		}
 	}
@@ -118,7 +123,8 @@ func TestWhatCanNotBePutAwayIsNotSettled(t *testing.T) {
 	r := asked(t, counted)
 	r.e.lender = &lent{Lender: r.e.lender, fails: errkind.Errorf(errkind.Unavailable, "away")}
 	r.made, r.tried = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1", Finalizers: []string{cluster.Finalizer}}}, true
-	v := view{pod: r.made, result: &job.Result{}, want: wanted{settle: &protocol.Message{Kind: protocol.Settle, Token: r.rec.Token, Body: &protocol.Settlement{}}}}
+	v := view{pod: r.made, result: &job.Result{}, want: wanted{settle: &protocol.Message{Kind: protocol.Settle, Token: r.rec.Token,
+		Body: &protocol.Settlement{}}}}
 	if err := r.clear(&v); errkind.Of(err) != errkind.Unavailable {
 		t.Errorf("it is settled, %v", err)
 	}
@@ -127,7 +133,8 @@ func TestWhatCanNotBePutAwayIsNotSettled(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatItsPodHasLeftIsStored: a store that does not say what it has under the name is asked again, and what is there of others is not taken for its own.
+// TestOnlyWhatItsPodHasLeftIsStored: a store that does not say what it has under the name is asked again, and what is there of others is
+// not taken for its own.
 func TestOnlyWhatItsPodHasLeftIsStored(t *testing.T) {
 	r := asked(t, counted)
 	put := func(text string) store.Digest {
@@ -158,16 +165,18 @@ func TestOnlyWhatItsPodHasLeftIsStored(t *testing.T) {
 // TestADeviceIsOfItsPool: those of two pools of a driver may have one name. What is remembered of them is asked for anew after a while.
 func TestADeviceIsOfItsPool(t *testing.T) {
 	slice := func(pool, uuid string) *resourcev1.ResourceSlice {
-		return &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: resourcev1.ResourceSliceSpec{Driver: "d", Pool: resourcev1.ResourcePool{Name: pool}, Devices: []resourcev1.Device{
-			{Name: "gpu-0", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"uuid": {StringValue: &uuid}}},
-		}}}
+		return &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: resourcev1.ResourceSliceSpec{Driver: "d",
+			Pool: resourcev1.ResourcePool{Name: pool}, Devices: []resourcev1.Device{
+				{Name: "gpu-0", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"uuid": {StringValue: &uuid}}},
+			}}}
 	}
 	e := asked(t, counted).e
 	client, now := fake.NewClientset(slice("p", "one"), slice("q", "two")), time.Unix(1000, 0)
 	e.o.Client, e.o.Clock = client, func() time.Time { return now }
 	is := func(pool, uuid string) {
 		t.Helper()
-		if text, err := e.selector(t.Context(), &cluster.Device{Node: "w", Driver: "d", Pool: pool, Name: "gpu-0"}); err != nil || !strings.Contains(text, `"`+uuid+`"`) {
+		if text, err := e.selector(t.Context(), &cluster.Device{Node: "w", Driver: "d", Pool: pool, Name: "gpu-0"}); err != nil ||
+			!strings.Contains(text, `"`+uuid+`"`) {
 			t.Errorf("pool %s: %s, %v; want %s", pool, text, err, uuid)
 		}
 	}
@@ -241,7 +250,8 @@ func TestAKeyStaysAsLongAsURLsThatItOpens(t *testing.T) {
 func TestARecordIsOfOneSubjob(t *testing.T) {
 	rec := record{Job: "j", Generation: 1, Range: job.Range{To: 10}, Slice: "a"}
 	for what, change := range map[string]func(*record){
-		"job": func(r *record) { r.Job = "k" }, "life": func(r *record) { r.Generation = 2 }, "range": func(r *record) { r.Range.To = 11 }, "slice": func(r *record) { r.Slice = "b" },
+		"job": func(r *record) { r.Job = "k" }, "life": func(r *record) { r.Generation = 2 }, "range": func(r *record) { r.Range.To = 11 },
+		"slice": func(r *record) { r.Slice = "b" },
 	} {
 		other := rec
 		if change(&other); rec.same(&other) || !rec.same(&rec) {
@@ -296,7 +306,8 @@ func TestALifeThatIsPurgedIsNotTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, life := range []string{"2", "3", "4"} {
-		for _, name := range []string{e.jobNames(r.rec.Job) + "/" + life + "/2-5", e.outputNames(r.rec.Job) + "/" + life + "/000000000010-000000000020.2-5"} {
+		for _, name := range []string{e.jobNames(r.rec.Job) + "/" + life + "/2-5", e.outputNames(r.rec.Job) + "/" + life +
+			"/000000000010-000000000020.2-5"} {
 			if err := store.Name(t.Context(), e.o.Store, name, store.Refs{outputRole: o.Digest}); err != nil {
 				t.Fatal(err)
 			}
@@ -323,14 +334,16 @@ func purged(t *testing.T, e *Executor, j job.ID, before job.Generation) (n int) 
 	return n
 }
 
-// TestARefusalIsNotOfWhatWasMadeBefore: the answer to the first try was lost, and the second is refused: what the first has made may run, and is ended first.
+// TestARefusalIsNotOfWhatWasMadeBefore: the answer to the first try was lost, and the second is refused: what the first has made may run,
+// and is ended first.
 func TestARefusalIsNotOfWhatWasMadeBefore(t *testing.T) {
 	r := asked(t, counted)
 	client := r.e.o.Client.(*fake.Clientset)
 	tries, real := 0, core.ObjectReaction(client.Tracker())
 	client.PrependReactor("create", "pods", func(a core.Action) (bool, runtime.Object, error) {
 		if tries++; tries > 1 {
-			return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New("exceeded quota: gpus, requested: 1, used: 4, limited: 4"))
+			return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "x",
+				errors.New("exceeded quota: gpus, requested: 1, used: 4, limited: 4"))
 		}
 		_, _, err := real(a)
 		return true, nil, errors.Join(err, errors.New("the answer is lost"))
@@ -344,8 +357,9 @@ func TestARefusalIsNotOfWhatWasMadeBefore(t *testing.T) {
 	}
 }
 
-// TestWhoHasLostItsMachineIsNotWaitedForForever: the collector of Pods says no reason where an administrator has said that a machine is out of service; it sets the phase, and the
-// container is shown as running for good. A kubelet that says so of a Pod that nobody deletes is about to say more.
+// TestWhoHasLostItsMachineIsNotWaitedForForever: the collector of Pods says no reason where an administrator has said that a machine is
+// out of service; it sets the phase, and the container is shown as running for good. A kubelet that says so of a Pod that nobody deletes
+// is about to say more.
 func TestWhoHasLostItsMachineIsNotWaitedForForever(t *testing.T) {
 	runs := corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	ended := corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
@@ -362,7 +376,8 @@ func TestWhoHasLostItsMachineIsNotWaitedForForever(t *testing.T) {
 	} {
 		r := asked(t, counted)
 		r.tried, r.rec.End = true, quantity.Never
-		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker-1"}, Status: corev1.PodStatus{Phase: c.phase, ContainerStatuses: []corev1.ContainerStatus{c.status}}}
+		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker-1"},
+			Status: corev1.PodStatus{Phase: c.phase, ContainerStatuses: []corev1.ContainerStatus{c.status}}}
 		if c.deleted {
 			p.DeletionTimestamp = &metav1.Time{Time: r.asked.Time()}
 		}
@@ -379,12 +394,14 @@ func TestWhoHasLostItsMachineIsNotWaitedForForever(t *testing.T) {
 	}
 }
 
-// TestWhatNoPodCanStoreIsRefused before it is done, and what is left where nobody says how much it may be can be stored with what a tar takes beside its files.
+// TestWhatNoPodCanStoreIsRefused before it is done, and what is left where nobody says how much it may be can be stored with what a tar
+// takes beside its files.
 func TestWhatNoPodCanStoreIsRefused(t *testing.T) {
 	r := asked(t, counted)
 	for limit, refused := range map[int64]bool{0: false, store.MaxLent: false, store.MaxLent + 1: true} {
 		r.work.Spec.Launch.OutputLimit = limit
-		if err := r.prepare(); (errkind.Of(err) == errkind.Invalid) != refused || refused && !strings.Contains(err.Error(), "limits.output") {
+		if err := r.prepare(); (errkind.Of(err) == errkind.Invalid) != refused || refused &&
+			!strings.Contains(err.Error(), "limits.output") {
 			t.Errorf("%d: %v", limit, err)
 		}
 	}

@@ -27,7 +27,8 @@ func (s *slowToName) SetName(ctx context.Context, name string, refs store.Refs) 
 	return s.Store.SetName(ctx, name, refs)
 }
 
-// TestAPurgeWaitsForWhatIsPutAway: a job is removed while what its last subjob has committed is being given its name. Nothing of it is left once it is purged.
+// TestAPurgeWaitsForWhatIsPutAway: a job is removed while what its last subjob has committed is being given its name. Nothing of it is
+// left once it is purged.
 func TestAPurgeWaitsForWhatIsPutAway(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -38,7 +39,8 @@ func TestAPurgeWaitsForWhatIsPutAway(t *testing.T) {
 	if r := d.result(tok(1)); r.Outcome != job.Done {
 		t.Fatalf("%+v", r)
 	}
-	d.do(protocol.Message{Kind: protocol.Settle, Token: tok(1), Job: "train", Body: &protocol.Settlement{Range: job.Range{To: 10}, Committed: true}})
+	d.do(protocol.Message{Kind: protocol.Settle, Token: tok(1), Job: "train", Body: &protocol.Settlement{Range: job.Range{To: 10},
+		Committed: true}})
 	<-slow.asked
 	d.do(protocol.Message{Kind: protocol.Purge, Job: "train", Generation: 2})
 	go func() { time.Sleep(500 * time.Millisecond); close(slow.may) }()

@@ -35,8 +35,9 @@ type record struct {
 	Node, Executor protocol.Address
 }
 
-// recordOf reads a Pod's record and verifies its seal, since its witness counts against the journal, and a forged one could pass a Pod's end off as a subjob's. Errors are of kind Corrupt. A record of another journal is
-// sealed with that one's key; it is returned, and nothing in it is trusted.
+// recordOf reads a Pod's record and verifies its seal, since its witness counts against the journal, and a forged one could pass a Pod's
+// end off as a subjob's. Errors are of kind Corrupt. A record of another journal is sealed with that one's key; it is returned, and
+// nothing in it is trusted.
 func (e *Executor) recordOf(p *corev1.Pod) (rec record, err error) {
 	if rec, err = recordOf(p); err != nil || rec.Journal != e.o.Journal {
 		return rec, err
@@ -45,13 +46,15 @@ func (e *Executor) recordOf(p *corev1.Pod) (rec record, err error) {
 		return rec, errkind.Errorf(errkind.Corrupt, "Pod %s/%s has the record of Pod %s/%s", p.Namespace, p.Name, e.namespace(&rec), name)
 	}
 	if !cluster.Sealed(e.o.Key, e.o.Made, p.CreationTimestamp.Time, p.Namespace, p.Name, p.Annotations) {
-		return rec, errkind.Errorf(errkind.Corrupt, "Pod %s/%s: annotation %s is not what this operator has written: somebody else has made or changed it", p.Namespace, p.Name, cluster.AnnotationRun)
+		return rec, errkind.Errorf(errkind.Corrupt, "Pod %s/%s: annotation %s is not what this operator has written: somebody else has "+
+			"made or changed it", p.Namespace, p.Name, cluster.AnnotationRun)
 	}
 	return rec, nil
 }
 
 func recordOf(p *corev1.Pod) (rec record, err error) {
-	if err = json.Unmarshal([]byte(p.Annotations[cluster.AnnotationRun]), &rec); err == nil && (rec.Token.String() != p.Labels[cluster.LabelToken] || rec.Journal != p.Labels[cluster.LabelJournal]) {
+	if err = json.Unmarshal([]byte(p.Annotations[cluster.AnnotationRun]), &rec); err == nil &&
+		(rec.Token.String() != p.Labels[cluster.LabelToken] || rec.Journal != p.Labels[cluster.LabelJournal]) {
 		err = errkind.Errorf(errkind.Corrupt, "it is of subjob %v of journal %q", rec.Token, rec.Journal)
 	}
 	if err != nil {
@@ -73,7 +76,8 @@ func orderOf(p *corev1.Pod, rec *record) pod.Order {
 func newRecord(m *protocol.Message, witness journal.Position, of string) record {
 	w := m.Body.(*protocol.Work)
 	return record{
-		Token: m.Token, Journal: of, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Range: w.Range, Start: w.Start, End: w.End,
+		Token: m.Token, Journal: of, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Range: w.Range, Start: w.Start,
+		End:   w.End,
 		Grace: w.Spec.Launch.Grace, Resume: w.Plan.Resume, Witness: witness, Node: m.From, Executor: m.To,
 	}
 }

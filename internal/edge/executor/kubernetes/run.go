@@ -33,8 +33,8 @@ type run struct {
 	// started is the begin that was reported; 0 before that.
 	started quantity.Instant
 
-	// The rest belongs to the loop. tried: a creation was sent, so there may be a Pod; made is the Pod as created; whole: create has nothing left to do. ordered is the order that
-	// the Pod was last given; deleted: its deletion was asked for.
+	// The rest belongs to the loop. tried: a creation was sent, so there may be a Pod; made is the Pod as created; whole: create has
+	// nothing left to do. ordered is the order that the Pod was last given; deleted: its deletion was asked for.
 	tried, whole, deleted bool
 	// unproven: found before its begin, and whether its claim and keys exist is not known. proven is when that was last known.
 	unproven bool
@@ -48,7 +48,8 @@ type run struct {
 	word pod.Word
 	// storing is since when its Pod has said that it is storing; 0: it does not.
 	storing quantity.Instant
-	// vanished is since when the Pod of a lease without an end has been removed, or failed by the garbage collector, without a kubelet's word; 0: it has not.
+	// vanished is since when the Pod of a lease without an end has been removed, or failed by the garbage collector, without a kubelet's
+	// word; 0: it has not.
 	vanished quantity.Instant
 	// peek is when to read its progress next, every the interval after that, looked when it was last read.
 	peek, looked quantity.Instant
@@ -171,7 +172,8 @@ func (r *run) step() (time.Duration, error) {
 	if err := r.obey(&v, now); err != nil {
 		return forever, err
 	}
-	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) || r.pends(&v) && now >= r.proven.Add(checkKeys) { // after obey: what can't be found out delays no order
+	// after obey: what can't be found out delays no order
+	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) || r.pends(&v) && now >= r.proven.Add(checkKeys) {
 		if err := r.prove(r.e.ctx); err != nil {
 			return forever, err
 		}
@@ -220,8 +222,8 @@ func (r *run) lost(now quantity.Instant) *pod.Said {
 	return s
 }
 
-// until is until when the subjob may run unheard of. For a lease without an end that is Never while its Pod exists; after the Pod was removed, or failed by the garbage
-// collector since its machine is gone, grace, Linger and Skew count.
+// until is until when the subjob may run unheard of. For a lease without an end that is Never while its Pod exists; after the Pod was
+// removed, or failed by the garbage collector since its machine is gone, grace, Linger and Skew count.
 func (r *run) until(v *view, now quantity.Instant) quantity.Instant {
 	last := latest(v.pod, r.rec.End, &r.e.o)
 	if last != quantity.Never || !v.gone && (v.pod == nil || !collected(v.pod)) {
@@ -307,7 +309,8 @@ func (r *run) begun(at quantity.Instant) {
 
 // report reports progress.
 func (r *run) report(storing bool) {
-	r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.rec.Slice, Progress: max(r.word.Progress, r.rec.Range.From), At: r.e.now(), Storing: storing}})
+	r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.rec.Slice,
+		Progress: max(r.word.Progress, r.rec.Range.From), At: r.e.now(), Storing: storing}})
 }
 
 // tell reports the end.

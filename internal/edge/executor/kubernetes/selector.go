@@ -18,8 +18,9 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// A claim's CEL sees a device's driver, attributes and capacities, but neither its name nor its pool. So a device is selected by everything its ResourceSlice says of it,
-// which is unique on its machine as long as the driver publishes something unique for each device (ADR 0051). Slices are cached, so that a subjob costs no call for them.
+// A claim's CEL sees a device's driver, attributes and capacities, but neither its name nor its pool. So a device is selected by
+// everything its ResourceSlice says of it, which is unique on its machine as long as the driver publishes something unique for each device
+// (ADR 0051). Slices are cached, so that a subjob costs no call for them.
 
 // remembered is how long a machine's ResourceSlices are cached.
 const remembered = time.Minute
@@ -46,7 +47,8 @@ func (e *Executor) selector(ctx context.Context, d *cluster.Device) (string, err
 		return text, nil
 	}
 	list, err := call(e, "list resourceslices", func() (*resourcev1.ResourceSliceList, error) {
-		on := fields.SelectorFromSet(fields.Set{resourcev1.ResourceSliceSelectorNodeName: d.Node, resourcev1.ResourceSliceSelectorDriver: d.Driver})
+		on := fields.SelectorFromSet(fields.Set{resourcev1.ResourceSliceSelectorNodeName: d.Node,
+			resourcev1.ResourceSliceSelectorDriver: d.Driver})
 		return e.o.Client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: on.String()})
 	})
 	if err != nil {
@@ -66,7 +68,8 @@ func (e *Executor) selector(ctx context.Context, d *cluster.Device) (string, err
 	e.mu.Unlock()
 	text, found := k.selector(d)
 	if !found {
-		return "", errkind.Errorf(errkind.NotFound, "no ResourceSlice of %s on %s has a device %s in pool %s", d.Driver, d.Node, d.Name, d.Pool)
+		return "", errkind.Errorf(errkind.NotFound, "no ResourceSlice of %s on %s has a device %s in pool %s", d.Driver, d.Node, d.Name,
+			d.Pool)
 	}
 	return text, nil
 }

@@ -116,7 +116,9 @@ func TestNoMoreThanSomeAreAtTheStore(t *testing.T) {
 			r.said = &pod.Said{Output: &pod.Left{Digest: store.Digest(strings.Repeat("a", 64)), Size: 1}}
 			all.Go(func() { _ = r.stow(t.Context()) })
 		default:
-			v := view{gone: true, result: &job.Result{}, want: wanted{settle: &protocol.Message{Token: r.rec.Token, Body: &protocol.Settlement{Committed: true, Range: r.rec.Range}}}}
+			v := view{gone: true, result: &job.Result{},
+				want: wanted{settle: &protocol.Message{Token: r.rec.Token,
+					Body: &protocol.Settlement{Committed: true, Range: r.rec.Range}}}}
 			all.Go(func() { _ = r.clear(&v) })
 		}
 	}
@@ -128,7 +130,8 @@ func TestNoMoreThanSomeAreAtTheStore(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsStuckHoldsUpNoEnd: whoever has left nothing is told to have ended, and whoever looks gives up; only who has something to store waits, and says so.
+// TestAStoreThatIsStuckHoldsUpNoEnd: whoever has left nothing is told to have ended, and whoever looks gives up; only who has something to
+// store waits, and says so.
 func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 	first := asked(t, counted)
 	e := first.e
@@ -180,13 +183,15 @@ func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 	eventually(t, "so does that of one whose Pod still runs", func() bool { return storing.Load() > before+2 })
 }
 
-// TestFoundSubjobsAreNotAllLookedAtAtOnce: the first looks of many are spread out, by their tokens; who is over, or stores, is looked at all the same.
+// TestFoundSubjobsAreNotAllLookedAtAtOnce: the first looks of many are spread out, by their tokens; who is over, or stores, is looked at
+// all the same.
 func TestFoundSubjobsAreNotAllLookedAtAtOnce(t *testing.T) {
 	r := asked(t, counted)
 	began := r.rec.End.Add(-time.Minute)
-	v := view{want: wanted{order: r.ordered}, pod: &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
-		{Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
-	}}}}
+	v := view{want: wanted{order: r.ordered}, pod: &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning,
+		ContainerStatuses: []corev1.ContainerStatus{
+			{Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}}}}
 	r.peek = r.rec.End.Add(20 * time.Second)
 	if r.listen(&v, began); r.looked != 0 {
 		t.Error("it is looked at before its time")
@@ -234,7 +239,8 @@ func TestAPurgeIsOneThoughItIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedForLongEnds: rights, a class or an account that are missing may be about to come; a slice is not held for them for long, and it is no job's failure.
+// TestWhatIsRefusedForLongEnds: rights, a class or an account that are missing may be about to come; a slice is not held for them for
+// long, and it is no job's failure.
 func TestWhatIsRefusedForLongEnds(t *testing.T) {
 	for _, text := range []string{
 		`User "system:serviceaccount:sluice:sluice" cannot create resource "pods" in API group "" in the namespace "team"`,

@@ -47,7 +47,8 @@ func TestNobodySpins(t *testing.T) {
 	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "p 10"))
 	d.Until("there is a Pod", func() bool { return d.Pod(tok(1)) != nil })
 	pods := d.Client.CoreV1().Pods("default")
-	if _, err := pods.Patch(t.Context(), d.PodName(tok(1)), types.MergePatchType, []byte(`{"spec":{"nodeName":"main-machine"}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := pods.Patch(t.Context(), d.PodName(tok(1)), types.MergePatchType, []byte(`{"spec":{"nodeName":"main-machine"}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	d.later(40 * time.Second)
@@ -80,7 +81,8 @@ func TestWhatRunsHasBegunThoughNoWordComes(t *testing.T) {
 	}
 }
 
-// TestAPodThatComesLate: its creation had no answer, its subjob was stopped and is settled, and then it is there. Nobody waits for it, and it goes; what is stored stays.
+// TestAPodThatComesLate: its creation had no answer, its subjob was stopped and is settled, and then it is there. Nobody waits for it, and
+// it goes; what is stored stays.
 func TestAPodThatComesLate(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

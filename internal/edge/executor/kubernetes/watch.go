@@ -21,8 +21,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
-// again is the pause before the watch is resumed after it was cut. An API server under load cuts watches that lag, and client-go's back-off of up to half a minute would let
-// claims lapse whose results are there.
+// again is the pause before the watch is resumed after it was cut. An API server under load cuts watches that lag, and client-go's
+// back-off of up to half a minute would let claims lapse whose results are there.
 func again() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10, Cap: 5 * time.Second}
 }
@@ -131,7 +131,8 @@ func (b *board) list() []*corev1.Pod {
 func slim(p *corev1.Pod) *corev1.Pod {
 	q := *p
 	q.ManagedFields = nil
-	q.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, ActiveDeadlineSeconds: p.Spec.ActiveDeadlineSeconds, TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds, ResourceClaims: p.Spec.ResourceClaims}
+	q.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, ActiveDeadlineSeconds: p.Spec.ActiveDeadlineSeconds,
+		TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds, ResourceClaims: p.Spec.ResourceClaims}
 	if sealedIn(p) {
 		q.Spec.InitContainers = sealedAlone
 	}

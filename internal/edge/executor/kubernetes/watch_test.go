@@ -18,7 +18,8 @@ func TestWhatAWatchShows(t *testing.T) {
 		told = append(told, fmt.Sprintf("%s/%s on %q gone %v unsure %v", p.Namespace, p.Name, p.Spec.NodeName, gone, unsure))
 	})
 	pod := func(name, node string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c"}}}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name},
+			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c"}}}}
 	}
 	step := func(what string, err error, want ...string) {
 		t.Helper()
@@ -27,14 +28,16 @@ func TestWhatAWatchShows(t *testing.T) {
 		}
 		told = nil
 	}
-	step("listed", b.Replace([]any{pod("a", ""), pod("b", "")}, "1"), `n/a on "" gone false unsure false`, `n/b on "" gone false unsure false`)
+	step("listed", b.Replace([]any{pod("a", ""), pod("b", "")}, "1"), `n/a on "" gone false unsure false`,
+		`n/b on "" gone false unsure false`)
 	select {
 	case <-b.listed:
 	default:
 		t.Error("nobody knows that it was listed")
 	}
 	step("bound", b.Update(pod("a", "w")), `n/a on "w" gone false unsure false`)
-	step("listed anew", b.Replace([]any{pod("b", "w"), pod("c", "")}, "9"), `n/b on "w" gone false unsure false`, `n/c on "" gone false unsure false`, `n/a on "w" gone true unsure true`)
+	step("listed anew", b.Replace([]any{pod("b", "w"), pod("c", "")}, "9"), `n/b on "w" gone false unsure false`,
+		`n/c on "" gone false unsure false`, `n/a on "w" gone true unsure true`)
 	step("removed", b.Delete(pod("c", "x")), `n/c on "x" gone true unsure false`)
 	if l := b.list(); len(l) != 1 || l[0].Name != "b" || l[0].Spec.Containers != nil {
 		t.Errorf("it shows %v", l)

@@ -128,7 +128,8 @@ func (e *Executor) probe() (err error) {
 	if err := files[0].Sync(); err != nil {
 		return err
 	}
-	if err := exec.Command(e.o.ShimPath, supervisor.Probe).Run(); err != nil && (faults.OfNode(err) || !errors.As(err, new(*exec.ExitError))) {
+	if err := exec.Command(e.o.ShimPath, supervisor.Probe).Run(); err != nil &&
+		(faults.OfNode(err) || !errors.As(err, new(*exec.ExitError))) {
 		return fmt.Errorf("starting the supervisor: %w", err)
 	}
 	return nil

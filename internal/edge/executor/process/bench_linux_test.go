@@ -106,7 +106,8 @@ func lease(length time.Duration, command ...string) protocol.Message {
 		Kind: protocol.Start, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: protocol.Address{Role: protocol.Executor, ID: "n"},
 		Token: token, Job: "j", Body: &protocol.Work{Slice: "n/sim/0", Range: job.Range{From: 0, To: 10}, Start: now, End: now.Add(length),
 			Demand: trp.Vector{1 << 30},
-			Spec:   &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{Command: command, Grace: 300 * time.Millisecond}}},
+			Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1,
+				Launch: job.Launch{Command: command, Grace: 300 * time.Millisecond}}},
 	}
 }
 
@@ -167,7 +168,8 @@ func (b *bench) settle(committed bool, r job.Range) {
 // commit settles a subjob that ended: all of its range counts.
 func (b *bench) commit(m protocol.Message) {
 	b.Helper()
-	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Body: &protocol.Settlement{Range: m.Body.(*protocol.Work).Range, Committed: true}})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: m.Token, Job: "j", Body: &protocol.Settlement{Range: m.Body.(*protocol.Work).Range,
+		Committed: true}})
 	b.next(protocol.Settled)
 }
 
@@ -264,7 +266,8 @@ func described(pids []int) string {
 			data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 			return strings.Join(strings.Fields(strings.ReplaceAll(string(data), "\x00", " ")), " ")
 		}
-		fmt.Fprintf(&b, "\n\tprocess %d: %q, stat %s, waits in %s, groups %s", pid, read("cmdline"), read("stat"), read("wchan"), read("cgroup"))
+		fmt.Fprintf(&b, "\n\tprocess %d: %q, stat %s, waits in %s, groups %s", pid, read("cmdline"), read("stat"), read("wchan"),
+			read("cgroup"))
 	}
 	return b.String()
 }

@@ -24,7 +24,8 @@ func TestTooManyProcesses(t *testing.T) {
 			o.Limits.Processes = 60
 		})
 		r := b.run(lease(time.Minute, "sh", "-c", "for i in $(seq 400); do sleep 60 & done; wait; sleep 60"), job.LimitKilled)
-		if !strings.Contains(r.Detail, "processes and threads") || !strings.Contains(r.Detail, "limit of 60") || !strings.Contains(r.Detail, "subjobs.processes") {
+		if !strings.Contains(r.Detail, "processes and threads") || !strings.Contains(r.Detail, "limit of 60") ||
+			!strings.Contains(r.Detail, "subjobs.processes") {
 			t.Errorf("detail %q, want what, how much and what to do", r.Detail)
 		}
 		if pids := living(b.o.DataDir); len(pids) != 0 {
@@ -60,7 +61,8 @@ func TestTooMuchScratch(t *testing.T) {
 				if over := size > bytes || name == "many files" && many > files; err != nil || !over {
 					t.Errorf("detail %q, want more than the limit: %v", r.Detail, err)
 				}
-				if !strings.Contains(r.Detail, "work directory and TMPDIR") || !strings.Contains(r.Detail, "write results to SLUICE_OUTPUT_DIR") || !strings.Contains(r.Detail, "subjobs.scratch") {
+				if !strings.Contains(r.Detail, "work directory and TMPDIR") ||
+					!strings.Contains(r.Detail, "write results to SLUICE_OUTPUT_DIR") || !strings.Contains(r.Detail, "subjobs.scratch") {
 					t.Errorf("detail %q, want what, how much and what to do", r.Detail)
 				}
 			})
@@ -74,7 +76,8 @@ func TestScratchWithinItsLimit(t *testing.T) {
 			change(o)
 			o.Limits.Scratch, o.Limits.Files = 8<<20, 200
 		})
-		m := lease(time.Minute, "sh", "-ec", "for i in 1 2 3; do head -c 6000000 /dev/zero >$TMPDIR/x; sleep 0.6; rm $TMPDIR/x; done; head -c 9000000 /dev/zero >$SLUICE_OUTPUT_DIR/big; sleep 1.2")
+		m := lease(time.Minute, "sh", "-ec", "for i in 1 2 3; do head -c 6000000 /dev/zero >$TMPDIR/x; sleep 0.6; rm $TMPDIR/x; done; "+
+			"head -c 9000000 /dev/zero >$SLUICE_OUTPUT_DIR/big; sleep 1.2")
 		m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(150)...)
 		b.run(m, job.Done)
 	})
@@ -86,7 +89,8 @@ func TestTemporaryFoldersAreItsOwn(t *testing.T) {
 		t.Skip("not here: " + b.ex.Isolation())
 	}
 	name := "sluice-test-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	leave := "ls -A /tmp /dev/shm; echo x >/tmp/" + name + "; echo x >/dev/shm/" + name + "; ipcmk -M 4096 >/dev/null; ipcs -m | grep -c ' 4096 '; echo x >$TMPDIR/t; ls $TMPDIR"
+	leave := "ls -A /tmp /dev/shm; echo x >/tmp/" + name + "; echo x >/dev/shm/" + name +
+		"; ipcmk -M 4096 >/dev/null; ipcs -m | grep -c ' 4096 '; echo x >$TMPDIR/t; ls $TMPDIR"
 	for i := range 2 {
 		m := lease(time.Minute, "sh", "-c", leave)
 		m.Token.Seq = uint64(i + 1)
@@ -110,7 +114,8 @@ func TestTemporaryFoldersAreItsOwn(t *testing.T) {
 func TestTMPDIRIsItsOwnEverywhere(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
-		m := lease(time.Minute, "sh", "-ec", `test "$(mktemp -d)" != ""; test "$(stat -c %a $TMPDIR)" = 700; echo $TMPDIR; ls -A $TMPDIR | wc -l`)
+		m := lease(time.Minute, "sh", "-ec",
+			`test "$(mktemp -d)" != ""; test "$(stat -c %a $TMPDIR)" = 700; echo $TMPDIR; ls -A $TMPDIR | wc -l`)
 		b.run(m, job.Done)
 		if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != b.dir().Tmp()+"\n1" {
 			t.Errorf("the program saw %q", out)
@@ -147,7 +152,8 @@ func inPlace(t *testing.T, place string, user *shim.User) {
 		o.DataDir, o.User = link, func(string) (*shim.User, error) { return user, nil }
 	})
 	open(t, filepath.Dir(link))
-	m := lease(time.Minute, "sh", "-ec", `id -u; cat f >$SLUICE_OUTPUT_DIR/f; echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE; echo s >$SLUICE_CHECKPOINT_DIR/s; cat $SLUICE_LEASE_FILE >/dev/null; echo x >$TMPDIR/x`)
+	m := lease(time.Minute, "sh", "-ec",
+		`id -u; cat f >$SLUICE_OUTPUT_DIR/f; echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE; echo s >$SLUICE_CHECKPOINT_DIR/s; cat $SLUICE_LEASE_FILE >/dev/null; echo x >$TMPDIR/x`)
 	m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(1)...)
 	r := b.run(m, job.Done)
 	if got, err := os.ReadFile(filepath.Join(b.dir().Output(), "f")); err != nil || len(got) == 0 || !r.Checkpoint {
@@ -166,8 +172,10 @@ func TestWhatLiesInMemoryIsItsMemory(t *testing.T) {
 		command []string
 		want    job.Outcome
 	}{
-		{"too much", []string{"sh", "-c", "head -c 40000000 /dev/zero >/dev/shm/a; head -c 40000000 /dev/zero >/tmp/b; sleep 60"}, job.MemoryKilled},
-		{"gone again", []string{"sh", "-ec", "for i in 1 2 3; do head -c 40000000 /dev/zero >/dev/shm/a; sleep 0.1; rm /dev/shm/a; done"}, job.Done},
+		{"too much", []string{"sh", "-c", "head -c 40000000 /dev/zero >/dev/shm/a; head -c 40000000 /dev/zero >/tmp/b; sleep 60"},
+			job.MemoryKilled},
+		{"gone again", []string{"sh", "-ec", "for i in 1 2 3; do head -c 40000000 /dev/zero >/dev/shm/a; sleep 0.1; rm /dev/shm/a; done"},
+			job.Done},
 		{"mapped, and so counted once", self(t, "map", "/dev/shm/a", "40"), job.Done},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,7 +186,8 @@ func TestWhatLiesInMemoryIsItsMemory(t *testing.T) {
 			if peak := r.Peak[trp.Memory]; peak < 38<<20 {
 				t.Errorf("peak %d, want what lay in memory in it", peak)
 			}
-			if c.want == job.MemoryKilled && !strings.Contains(r.Detail, "in its /tmp and /dev/shm") && !strings.Contains(r.Detail, "the kernel ended it") {
+			if c.want == job.MemoryKilled && !strings.Contains(r.Detail, "in its /tmp and /dev/shm") &&
+				!strings.Contains(r.Detail, "the kernel ended it") {
 				t.Errorf("detail %q, want where it lay", r.Detail)
 			}
 		})
@@ -212,13 +221,16 @@ func TestNoDescriptorsReachASubjob(t *testing.T) {
 		}
 		b.await("its descriptors", func() bool { return shim.Tail(b.dir().Stdout(), 1, 1000) != "" })
 		// The shell has opened the directory to list it.
-		if out := shim.Tail(b.dir().Stdout(), 1, 1000); out != "/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 /proc/self/fd/3" && out != "/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2" {
+		if out := shim.Tail(b.dir().Stdout(), 1, 1000); out != "/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 /proc/self/fd/3" &&
+			out != "/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2" {
 			t.Errorf("the subjob has %s", out)
 		}
 		for _, pid := range []int{note.PID, note.Init} {
 			for _, target := range descriptors(t, pid) {
-				ours := strings.HasPrefix(target, string(b.dir())) || strings.HasPrefix(target, "pipe:") || strings.HasPrefix(target, "anon_inode:") ||
-					target == "/dev/null" || target == "/tmp" || target == "/dev/shm" || strings.HasPrefix(target, "/sys/fs/cgroup/") || strings.HasPrefix(target, "/proc")
+				ours := strings.HasPrefix(target, string(b.dir())) || strings.HasPrefix(target, "pipe:") ||
+					strings.HasPrefix(target, "anon_inode:") ||
+					target == "/dev/null" || target == "/tmp" || target == "/dev/shm" || strings.HasPrefix(target, "/sys/fs/cgroup/") ||
+					strings.HasPrefix(target, "/proc")
 				if !ours {
 					t.Errorf("process %d of the supervisor has %s", pid, target)
 				}

@@ -62,7 +62,8 @@ func takeUp(t *testing.T, what string, left power.Image, p *promises, told, sett
 	self, _ := os.Executable()
 	said := make(chan protocol.Message, 8)
 	var log strings.Builder
-	ex, err := process.New(process.Options{DataDir: root, ShimPath: self, Isolation: treeOnly(), BootID: "the next", Logger: slog.New(slog.NewTextHandler(&log, nil)), Deliver: func(m protocol.Message) { said <- m }})
+	ex, err := process.New(process.Options{DataDir: root, ShimPath: self, Isolation: treeOnly(), BootID: "the next",
+		Logger: slog.New(slog.NewTextHandler(&log, nil)), Deliver: func(m protocol.Message) { said <- m }})
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -94,7 +95,8 @@ func takeUp(t *testing.T, what string, left power.Image, p *promises, told, sett
 			t.Fatalf("%s: published %q, %v; want %q in %s", what, got, err, want, name)
 		}
 	}
-	if runs, err := os.ReadDir(filepath.Join(root, "runs")); err != nil || slices.ContainsFunc(runs, func(e os.DirEntry) bool { return e.Name() == token.String() }) {
+	if runs, err := os.ReadDir(filepath.Join(root, "runs")); err != nil ||
+		slices.ContainsFunc(runs, func(e os.DirEntry) bool { return e.Name() == token.String() }) {
 		t.Fatalf("%s: left %v, %v", what, runs, err)
 	}
 }

@@ -83,10 +83,13 @@ func TestStepsResumeFromTheCommittedCheckpoint(t *testing.T) {
 		t.Fatalf("first: %+v, want progress 4 with its checkpoint", r)
 	}
 	// The next one starts before the first is settled: it waits for the checkpoint.
-	second := lease(time.Minute, "sh", "-c", `cat $SLUICE_RESUME_DIR/state; touch $SLUICE_RESUME_DIR/x 2>/dev/null && echo writable; echo new >$SLUICE_CHECKPOINT_DIR/state; exit 0`)
-	second.Token.Seq, second.Body.(*protocol.Work).Range, second.Body.(*protocol.Work).Plan.Resume, second.Body.(*protocol.Work).Spec.Kind = 2, job.Range{From: 4, To: 8}, token, job.Steps
+	second := lease(time.Minute, "sh", "-c",
+		`cat $SLUICE_RESUME_DIR/state; touch $SLUICE_RESUME_DIR/x 2>/dev/null && echo writable; echo new >$SLUICE_CHECKPOINT_DIR/state; exit 0`)
+	w := second.Body.(*protocol.Work)
+	second.Token.Seq, w.Range, w.Plan.Resume, w.Spec.Kind = 2, job.Range{From: 4, To: 8}, token, job.Steps
 	b.do(second)
-	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{Range: job.Range{From: 0, To: 4}, Committed: true}})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{Range: job.Range{From: 0, To: 4},
+		Committed: true}})
 	heard := map[protocol.Kind]protocol.Message{} // Settled comes at any point between them
 	for len(heard) < 3 {
 		select {
@@ -117,14 +120,17 @@ func TestACheckpointStaysWhileASubjobReadsIt(t *testing.T) {
 	first := lease(time.Minute, self(t, "steps", "4", "85")...)
 	first.Body.(*protocol.Work).Spec.Kind = job.Steps
 	b.run(first, job.Yielded)
-	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{Range: job.Range{From: 0, To: 4}, Committed: true}})
+	b.do(protocol.Message{Kind: protocol.Settle, Token: token, Job: "j", Body: &protocol.Settlement{Range: job.Range{From: 0, To: 4},
+		Committed: true}})
 	b.next(protocol.Settled)
 	resumes := func(n int, command ...string) protocol.Message {
 		m := nth(n, command...)
-		m.Body.(*protocol.Work).Range, m.Body.(*protocol.Work).Plan.Resume, m.Body.(*protocol.Work).Spec.Kind = job.Range{From: 4, To: 8}, token, job.Steps
+		m.Body.(*protocol.Work).Range, m.Body.(*protocol.Work).Plan.Resume, m.Body.(*protocol.Work).Spec.Kind = job.Range{From: 4, To: 8},
+			token, job.Steps
 		return m
 	}
-	slow := resumes(2, "sh", "-c", "until [ -e $TMPDIR/go ]; do sleep 0.02; done; cat $SLUICE_RESUME_DIR/state; echo new >$SLUICE_CHECKPOINT_DIR/state")
+	slow := resumes(2, "sh", "-c", "until [ -e $TMPDIR/go ]; do sleep 0.02; done; cat $SLUICE_RESUME_DIR/state; echo new "+
+		">$SLUICE_CHECKPOINT_DIR/state")
 	b.do(slow)
 	b.next(protocol.Started)
 	for n := 3; n <= 4; n++ {
@@ -233,13 +239,15 @@ func TestExtensionReachesTheProgram(t *testing.T) {
 	m.Body.(*protocol.Work).Spec.Total = 20
 	b.do(m)
 	b.next(protocol.Started)
-	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: m.Body.(*protocol.Work).End.Add(time.Minute), Range: job.Range{From: 0, To: 20}}})
+	b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: m.Body.(*protocol.Work).End.Add(time.Minute),
+		Range: job.Range{From: 0, To: 20}}})
 	if r := b.exited(job.Done); r.Progress != 20 {
 		t.Errorf("progress %d, want 20", r.Progress)
 	}
 	var terms struct{ Deadline time.Time }
 	data, _ := os.ReadFile(b.dir().Terms())
-	if err := json.Unmarshal(data, &terms); err != nil || m.Body.(*protocol.Work).End.Add(time.Minute).Time().Sub(terms.Deadline) > time.Millisecond {
+	if err := json.Unmarshal(data, &terms); err != nil ||
+		m.Body.(*protocol.Work).End.Add(time.Minute).Time().Sub(terms.Deadline) > time.Millisecond {
 		t.Errorf("lease file %s, %v: want the new deadline", data, err)
 	}
 }
@@ -274,7 +282,8 @@ func pack(t testing.TB, headers ...tar.Header) []byte {
 
 func TestSnapshotIsAPrivateCopy(t *testing.T) {
 	b := newBench(t, nil)
-	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "data", Linkname: "/tmp", Typeflag: tar.TypeSymlink}), 1<<20)
+	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg},
+		tar.Header{Name: "data", Linkname: "/tmp", Typeflag: tar.TypeSymlink}), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,15 +313,17 @@ func TestSnapshotRefusals(t *testing.T) {
 		"absolute":     {pack(t, tar.Header{Name: "/etc/x", Typeflag: tar.TypeReg}), errkind.Invalid},
 		"hard link":    {pack(t, tar.Header{Name: "x", Linkname: "../../etc/passwd", Typeflag: tar.TypeLink}), errkind.Invalid},
 		"device":       {pack(t, tar.Header{Name: "x", Typeflag: tar.TypeChar}), errkind.Invalid},
-		"too large":    {pack(t, tar.Header{Name: long, Typeflag: tar.TypeReg}, tar.Header{Name: "yy", Typeflag: tar.TypeReg}), errkind.Exhausted},
-		"packed":       {bytes.Repeat([]byte{1}, 2000), errkind.Exhausted},
+		"too large": {pack(t, tar.Header{Name: long, Typeflag: tar.TypeReg}, tar.Header{Name: "yy", Typeflag: tar.TypeReg}),
+			errkind.Exhausted},
+		"packed": {bytes.Repeat([]byte{1}, 2000), errkind.Exhausted},
 	} {
 		if _, err := b.ex.PutSnapshot(c.data, 1000); errkind.Of(err) != c.want {
 			t.Errorf("%s: %v (%v), want %v", name, err, errkind.Of(err), c.want)
 		}
 	}
 	// A link is no way out for what follows it: that shows when it is unpacked.
-	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "out", Linkname: b.o.DataDir, Typeflag: tar.TypeSymlink}, tar.Header{Name: "out/f", Typeflag: tar.TypeReg}), 1000)
+	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "out", Linkname: b.o.DataDir, Typeflag: tar.TypeSymlink},
+		tar.Header{Name: "out/f", Typeflag: tar.TypeReg}), 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

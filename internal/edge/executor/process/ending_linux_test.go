@@ -96,7 +96,8 @@ func TestNothingOutlivesTheDeadline(t *testing.T) {
 		if late := found[0].Result.End.Sub(end); late < 0 || late > time.Second {
 			t.Errorf("ended %v after the lease", late)
 		}
-		if e := b.events(); len(e) != 2 || e[0].What != "start" || e[1].What != "end" || e[1].Outcome != "deadline" || e[0].Token != "1-1" || e[0].Boot >= e[1].Boot {
+		if e := b.events(); len(e) != 2 || e[0].What != "start" || e[1].What != "end" || e[1].Outcome != "deadline" ||
+			e[0].Token != "1-1" || e[0].Boot >= e[1].Boot {
 			t.Errorf("events %+v, want one start and one end", e)
 		}
 	})
@@ -170,7 +171,8 @@ func TestMemoryOfARealGPUIsNotTheHosts(t *testing.T) {
 			return protocol.Slice{ID: id, Device: "MIG-7", Capacity: trp.Vector{1 << 20}}, true
 		}
 	})
-	r := b.run(lease(time.Minute, "sh", "-c", `sleep 0.3; echo "$CUDA_VISIBLE_DEVICES $SLUICE_MEMORY_BYTES" >$SLUICE_OUTPUT_DIR/env`), job.Done)
+	r := b.run(lease(time.Minute, "sh", "-c", `sleep 0.3; echo "$CUDA_VISIBLE_DEVICES $SLUICE_MEMORY_BYTES" >$SLUICE_OUTPUT_DIR/env`),
+		job.Done)
 	if r.Peak != (trp.Vector{}) {
 		t.Errorf("peak %v of a slice whose memory can't be seen", r.Peak)
 	}
@@ -186,7 +188,8 @@ func TestTheOptionReachesTheProgram(t *testing.T) {
 			b := newBench(t, nil)
 			m := lease(time.Minute, "sh", "-c", `echo "${SLUICE_OPTION-none} $BATCH ${PRECISION-none} $SEED" >$SLUICE_OUTPUT_DIR/env`)
 			m.Body.(*protocol.Work).Spec.Launch.Env = []string{"BATCH=32", "SEED=1"}
-			m.Body.(*protocol.Work).Spec.Options = []job.Option{{Name: "other", Env: []string{"SEED=2"}}, {Name: "bf16", Env: []string{"BATCH=16", "PRECISION=bf", "SLUICE_OPTION=forged"}}}
+			m.Body.(*protocol.Work).Spec.Options = []job.Option{{Name: "other", Env: []string{"SEED=2"}},
+				{Name: "bf16", Env: []string{"BATCH=16", "PRECISION=bf", "SLUICE_OPTION=forged"}}}
 			m.Body.(*protocol.Work).Plan.Option = c.option
 			b.run(m, job.Done)
 			if got, _ := os.ReadFile(filepath.Join(b.dir().Output(), "env")); string(got) != c.want {
@@ -259,9 +262,13 @@ func TestStartFailures(t *testing.T) {
 		"not executable": {command: []string{plain}, want: "permission"},
 		"interpreter":    {command: []string{script}, want: "interpreter"},
 		"empty":          {want: "no command"},
-		"snapshot":       {command: []string{"true"}, change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Snapshot = strings.Repeat("0", 64) }, want: "no snapshot"},
-		"subdirectory":   {command: []string{"true"}, change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Subdir = "../.." }, want: "leads out"},
-		"checkpoint":     {command: []string{"true"}, change: func(m *protocol.Message) { m.Body.(*protocol.Work).Plan.Resume = job.Token{Epoch: 1} }, want: "checkpoint"},
+		"snapshot": {command: []string{"true"},
+			change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Snapshot = strings.Repeat("0", 64) },
+			want:   "no snapshot"},
+		"subdirectory": {command: []string{"true"},
+			change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Subdir = "../.." }, want: "leads out"},
+		"checkpoint": {command: []string{"true"},
+			change: func(m *protocol.Message) { m.Body.(*protocol.Work).Plan.Resume = job.Token{Epoch: 1} }, want: "checkpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil)

@@ -84,7 +84,8 @@ func New(o Options) (*Executor, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")), box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
+	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")),
+		box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
 	e.bootID, e.past = o.BootID, memory{most: max(1, o.KeepSettled)}
 	e.after = aftermath.Node{DataDir: o.DataDir, BootID: o.BootID, Names: &syncs.Shared{Path: e.s.In("runs")}, Now: o.now, Log: o.Logger}
 	e.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
@@ -142,7 +143,8 @@ func (e *Executor) probeIsolation() error {
 		err = json.Unmarshal(out, &e.iso)
 	}
 	if err != nil {
-		return errkind.Errorf(errkind.Unavailable, "the supervisor %q does not run: %w; it is built with sluice and belongs next to it", e.o.ShimPath, err)
+		return errkind.Errorf(errkind.Unavailable, "the supervisor %q does not run: %w; it is built with sluice and belongs next to it",
+			e.o.ShimPath, err)
 	}
 	e.iso.Own = e.iso.Own && !e.o.SharedTmp
 	return nil
@@ -211,7 +213,8 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			return
 		}
 		if res := e.past.of(m.Token); res != nil {
-			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job, Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
+			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job,
+				Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
 			return
 		}
 		r = e.newRun(m.Token)

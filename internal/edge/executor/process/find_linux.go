@@ -196,7 +196,8 @@ func (r *run) dying(ctx context.Context) (res job.Result, err error) {
 	for until := time.Now().Add(aftermath.Patience); ; time.Sleep(time.Millisecond) {
 		note, noteErr := r.dir.ReadNote()
 		res, err = r.after.Ended()
-		if !shim.Held(err) || noteErr != nil || (tree.Process{PID: note.PID, Started: note.Started}).Alive() || time.Now().After(until) || ctx.Err() != nil {
+		if !shim.Held(err) || noteErr != nil || (tree.Process{PID: note.PID, Started: note.Started}).Alive() || time.Now().After(until) ||
+			ctx.Err() != nil {
 			return res, err
 		}
 	}

@@ -35,7 +35,8 @@ done; echo mine >$SLUICE_CHECKPOINT_DIR/state; echo '{"progress":10,"checkpoint"
 		}
 	}
 	as("settled")
-	if info, err := os.Lstat(filepath.Join(b.o.DataDir, "checkpoints", "j", token.String(), "state")); err != nil || info.Mode().Perm()&0o222 != 0 {
+	if info, err := os.Lstat(filepath.Join(b.o.DataDir, "checkpoints", "j", token.String(), "state")); err != nil ||
+		info.Mode().Perm()&0o222 != 0 {
 		t.Errorf("the checkpoint can be written by accident: %v, %v", info, err)
 	}
 	b.do(protocol.Message{Kind: protocol.Purge, Job: "j"})

@@ -76,7 +76,8 @@ func TestANoticeThatCannotBeWrittenHurtsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := quantity.At(time.Now()).Add(30 * time.Second)
-		b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end, Range: m.Body.(*protocol.Work).Range, Text: "reclaimed"}})
+		b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: end, Range: m.Body.(*protocol.Work).Range,
+			Text: "reclaimed"}})
 		b.await("the supervisor says so", func() bool { return strings.Contains(shim.Tail(b.dir().Log(), 9, 4<<10), "can't be told") })
 		if err := os.RemoveAll(b.dir().Notice()); err != nil {
 			t.Fatal(err)

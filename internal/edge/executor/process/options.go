@@ -63,12 +63,12 @@ type Options struct {
 	KeepLogBytes, KeepLostBytes, EventBytes int64
 	// BootID names this start of the machine; if empty, as the kernel does.
 	BootID string
-	// Survival senses the machine's memory, and has subjobs stand still; nil: nobody does. The executor closes it. Airlock is where the lines are, which
-	// say how closely it is looked at.
+	// Survival senses the machine's memory, and has subjobs stand still; nil: nobody does. The executor closes it. Airlock is where the
+	// lines are, which say how closely it is looked at.
 	Survival survival.Survival
 	Airlock  airlock.Config
-	// Watch has a process of its own do that (edge/survival/watch): as long as one lives it decides and acts in the node's place, also while this daemon is dead. It
-	// is the supervisor's program too, and opens the kind that Survival is.
+	// Watch has a process of its own do that (edge/survival/watch): as long as one lives it decides and acts in the node's place, also
+	// while this daemon is dead. It is the supervisor's program too, and opens the kind that Survival is.
 	Watch bool
 	// Isolation is used instead of what the supervisor finds to work here; nil to let it look.
 	Isolation *shim.Isolation

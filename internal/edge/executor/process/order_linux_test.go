@@ -187,8 +187,9 @@ func (l life) recorded(t *testing.T) (power.History, promises) {
 		}
 	}
 	p := promises{
-		output: map[string]string{"d/f": "one\n", "g": "two\n"}, outputIn: runDir + "/output", outputPublished: "output/j/000000000000-000000000010",
-		checkpoint: map[string]string{"s": "state\n"}, checkpointIn: runDir + "/checkpoint", checkpointPublished: "checkpoints/j/1-1",
+		output: map[string]string{"d/f": "one\n", "g": "two\n"}, outputIn: runDir + "/output",
+		outputPublished: "output/j/000000000000-000000000010",
+		checkpoint:      map[string]string{"s": "state\n"}, checkpointIn: runDir + "/checkpoint", checkpointPublished: "checkpoints/j/1-1",
 	}
 	if l.member {
 		p.outputPublished, p.checkpoint = "output/j/member-1/000000000000-000000000010", nil

@@ -59,7 +59,8 @@ func TestAnotherKindThawsWhatTheFirstHadFrozen(t *testing.T) {
 	}
 	groups := func(o *process.Options) { o.Survival = stage(t, cgroup.Open, base) }
 	signals := func(o *process.Options) { o.Survival = stage(t, tree.Open, "") }
-	for name, c := range map[string][2]func(*process.Options){"groups, then signals": {groups, signals}, "signals, then groups": {signals, groups}} {
+	for name, c := range map[string][2]func(*process.Options){"groups, then signals": {groups, signals},
+		"signals, then groups": {signals, groups}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c[0])
 			b.begin(lease(time.Hour, self(t, "polite")...))

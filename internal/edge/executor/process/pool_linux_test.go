@@ -71,7 +71,8 @@ func TestASupervisorTakesTheNext(t *testing.T) {
 				files, threads = len(fds), len(tasks)
 			}
 			if i > 20 && (len(fds) > files || len(tasks) > threads+2) {
-				t.Fatalf("after subjob %d the supervisor has %d files and %d threads, after 20 it had %d and %d", i+1, len(fds), len(tasks), files, threads)
+				t.Fatalf("after subjob %d the supervisor has %d files and %d threads, after 20 it had %d and %d", i+1, len(fds), len(tasks),
+					files, threads)
 			}
 			b.commit(m)
 		}
@@ -205,7 +206,8 @@ func TestASupervisorIsKilledAtAnyMoment(t *testing.T) {
 						r = end.Result
 					}
 				case <-time.After(patience):
-					t.Fatalf("subjob %d, killed after %v: no end; supervisor says: %s", i+1, time.Duration(i)*500*time.Microsecond, shim.Tail(b.at(m.Token).Log(), 20, 4096))
+					t.Fatalf("subjob %d, killed after %v: no end; supervisor says: %s", i+1, time.Duration(i)*500*time.Microsecond,
+						shim.Tail(b.at(m.Token).Log(), 20, 4096))
 				}
 			}
 			outcomes[r.Outcome]++

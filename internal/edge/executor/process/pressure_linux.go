@@ -28,11 +28,12 @@ const (
 const restShare, pressedShare = 100, 5
 
 const (
-	// A report that says nothing urgent is made once a second at most, and only where the share that is used has changed by so many parts per thousand.
+	// A report that says nothing urgent is made once a second at most, and only where the share that is used has changed by so many parts
+	// per thousand.
 	quiet        = time.Second
 	quietPermill = 20
-	// stallsFrom is the share of the memory, in parts per thousand, from which on it counts that tasks stood still for want of it: with less in use they
-	// stand still for a limit of their own.
+	// stallsFrom is the share of the memory, in parts per thousand, from which on it counts that tasks stood still for want of it: with
+	// less in use they stand still for a limit of their own.
 	stallsFrom = 750
 )
 
@@ -51,8 +52,8 @@ type pressure struct {
 	news bool
 }
 
-// sensor looks at the machine's memory for as long as the executor is open, and says what it is like. What it has is of its one goroutine, but
-// for what is said otherwise.
+// sensor looks at the machine's memory for as long as the executor is open, and says what it is like. What it has is of its one goroutine,
+// but for what is said otherwise.
 type sensor struct {
 	survival survival.Survival
 	airlock  airlock.Config

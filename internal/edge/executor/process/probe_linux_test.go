@@ -13,7 +13,8 @@ import (
 func TestAKilledProbeIsAskedAgain(t *testing.T) {
 	dir := t.TempDir()
 	shim := filepath.Join(dir, "shim")
-	script := "#!/bin/sh\nif [ ! -e " + dir + "/twice ]; then [ -e " + dir + "/once ] && touch " + dir + "/twice; touch " + dir + "/once; kill -9 $$; fi\necho '{\"PIDNamespace\": true}'\n"
+	script := "#!/bin/sh\nif [ ! -e " + dir + "/twice ]; then [ -e " + dir + "/once ] && touch " + dir + "/twice; touch " + dir +
+		"/once; kill -9 $$; fi\necho '{\"PIDNamespace\": true}'\n"
 	if err := os.WriteFile(shim, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

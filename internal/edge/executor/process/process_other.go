@@ -21,7 +21,8 @@ func New(Options) (*Executor, error) {
 }
 
 func unsupported() error {
-	return errkind.Errorf(errkind.Unsupported, "subjobs run on Linux only, this is %s: run the node on Linux, and submit to it from here", runtime.GOOS)
+	return errkind.Errorf(errkind.Unsupported, "subjobs run on Linux only, this is %s: run the node on Linux, and submit to it from here",
+		runtime.GOOS)
 }
 
 // Find returns an error of kind Unsupported.

@@ -26,7 +26,8 @@ func Reachable(dir string, u *shim.User) error {
 			return fmt.Errorf("looking whether user %d can reach %s: %w", u.UID, dir, err)
 		}
 		if err == nil && !passable(info, u) {
-			errs = append(errs, fmt.Errorf("user %d may not enter %s (%v), where its files would be: chmod o+x %s, or choose another data directory", u.UID, at, info.Mode(), at))
+			errs = append(errs, fmt.Errorf("user %d may not enter %s (%v), where its files would be: chmod o+x %s, or choose another "+
+				"data directory", u.UID, at, info.Mode(), at))
 		}
 		if at == filepath.Dir(at) {
 			break

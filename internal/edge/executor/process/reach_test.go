@@ -27,7 +27,8 @@ func TestReachable(t *testing.T) {
 	mode(filepath.Dir(top), 0o711)
 	mode(top, 0o700)
 	err := Reachable(filepath.Join(inner, "not", "there"), stranger)
-	if errkind.Of(err) != errkind.Denied || strings.Index(err.Error(), "chmod o+x "+top+",") > strings.Index(err.Error(), "chmod o+x "+inner+",") {
+	if errkind.Of(err) != errkind.Denied || strings.Index(err.Error(), "chmod o+x "+top+",") > strings.Index(err.Error(), "chmod o+x "+
+		inner+",") {
 		t.Errorf("two closed directories: %v; want both, from the root down", err)
 	}
 	mode(top, 0o711)

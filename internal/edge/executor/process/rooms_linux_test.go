@@ -137,7 +137,8 @@ func TestASubjobHasTheGroupsOfItsUser(t *testing.T) {
 	open(t, b.o.DataDir)
 	m := nth(1, "grep", "-e", "^Groups:", "-e", "^SigBlk:", "/proc/self/status")
 	b.run(m, job.Done)
-	if got := strings.Fields(shim.Tail(b.at(m.Token).Stdout(), 2, 1000)); strings.Join(got, " ") != "Groups: 65531 65532 SigBlk: 0000000000000000" {
+	if got := strings.Fields(shim.Tail(b.at(m.Token).Stdout(), 2, 1000)); strings.Join(got,
+		" ") != "Groups: 65531 65532 SigBlk: 0000000000000000" {
 		t.Errorf("it has %q", got)
 	}
 }

@@ -18,13 +18,15 @@ func TestTheWatcherIsToldAllThatARankFollowsFrom(t *testing.T) {
 	e := &Executor{o: Options{Now: func() time.Time { return now }}, iso: shim.Isolation{Cgroup: "/base"}}
 	token, at := job.Token{Epoch: 1, Seq: 7}, quantity.At(now)
 	r := &run{e: e, token: token, control: &shim.Control{End: at.Add(time.Minute)}}
-	r.lease = shim.Lease{Planned: 5, Rank: protocol.Rank{Priority: 3, Value: 4, Class: protocol.Collective, Yields: true}, Members: 2, Grace: 10 * time.Second}
+	r.lease = shim.Lease{Planned: 5, Rank: protocol.Rank{Priority: 3, Value: 4, Class: protocol.Collective, Yields: true}, Members: 2,
+		Grace: 10 * time.Second}
 	if _, ok := r.row(); ok {
 		t.Error("it is told of before it runs")
 	}
 	r.still.note = shim.Note{At: at, Init: 8, InitStarted: 9, Cgroup: "/base/group"}
 	want := watch.Row{
-		Token: token, Start: at, Planned: 5, Priority: 3, Value: 4, Class: airlock.Collective, Bound: true, Yields: true, Init: 8, InitStarted: 9, Group: "group",
+		Token: token, Start: at, Planned: 5, Priority: 3, Value: 4, Class: airlock.Collective, Bound: true, Yields: true, Init: 8,
+		InitStarted: 9, Group: "group",
 	}
 	for _, left := range []time.Duration{time.Minute, 10*time.Second + 1, 10 * time.Second} {
 		r.control.End, want.Stopping = at.Add(left), left <= 10*time.Second
@@ -38,12 +40,15 @@ func TestTheWatcherIsToldAllThatARankFollowsFrom(t *testing.T) {
 func TestTheNodeHearsWhatTheWatcherDoes(t *testing.T) {
 	token := job.Token{Epoch: 1, Seq: 7}
 	for state, want := range map[airlock.State]protocol.Stance{
-		airlock.Running: protocol.GoesOn, airlock.Suspending: protocol.StandsStill, airlock.Suspended: protocol.StandsStill, airlock.Resuming: protocol.GoesOn,
+		airlock.Running: protocol.GoesOn, airlock.Suspending: protocol.StandsStill, airlock.Suspended: protocol.StandsStill,
+		airlock.Resuming:     protocol.GoesOn,
 		airlock.Readdressing: protocol.IsToYield, airlock.Reclaiming: protocol.IsEnded,
 		airlock.Ending: protocol.GoesOn,
 	} {
-		w := watcher{board: watch.Board{Stands: []watch.Stand{{Token: token, Since: 1, Resumed: 2, Resident: 3, Parked: 4, Growth: 5, State: state, Entries: 6}}}}
-		if got, all := w.use(token), (protocol.Use{Token: token, Resident: 3, Parked: 4, Growth: 5, Stand: protocol.Stand{State: want, Since: 1, Resumed: 2, Times: 6}}); got != all {
+		w := watcher{board: watch.Board{Stands: []watch.Stand{{Token: token, Since: 1, Resumed: 2, Resident: 3, Parked: 4, Growth: 5,
+			State: state, Entries: 6}}}}
+		if got, all := w.use(token), (protocol.Use{Token: token, Resident: 3, Parked: 4, Growth: 5,
+			Stand: protocol.Stand{State: want, Since: 1, Resumed: 2, Times: 6}}); got != all {
 			t.Errorf("%v is told as %+v, want %+v", state, got, all)
 		}
 	}

@@ -144,7 +144,8 @@ func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 		if errkind.Of(err) != errkind.Invalid {
 			return err
 		}
-		e.o.Logger.Error("what counts of a subjob can't be published, and will not be the next time: it is set aside", "subjob", m.Token.String(),
+		e.o.Logger.Error("what counts of a subjob can't be published, and will not be the next time: it is set aside", "subjob",
+			m.Token.String(),
 			"err", err)
 		return e.keep(dir, &lease)
 	}

@@ -157,14 +157,16 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		}
 	}
 	l := shim.Lease{
-		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
+		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range,
+		Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
 		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked,
 		Unpacked: r.unpacked, Base: r.base, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user),
 		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
 		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Resume: resume,
 		User:     user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
-		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank, Watch: r.e.sensor.watcher.path,
+		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank,
+		Watch: r.e.sensor.watcher.path,
 	}
 	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
 		l.Memory, l.Planned = memory, w.Demand[trp.Memory]

@@ -30,10 +30,12 @@ type still struct {
 	why             string
 	// stands: the machine's watcher has it do so, as its supervisor and its program are told. It is guarded by run.mu too.
 	stands bool
-	// note is its supervisor's, once it runs; restless: its supervisor would not have it go on, so it is not made to stand still. As wanted.
+	// note is its supervisor's, once it runs; restless: its supervisor would not have it go on, so it is not made to stand still. As
+	// wanted.
 	note     shim.Note
 	restless bool
-	// before: it stood still under a daemon of before, of which this one's node knows nothing. Written before anybody else knows of the run.
+	// before: it stood still under a daemon of before, of which this one's node knows nothing. Written before anybody else knows of the
+	// run.
 	before bool
 	// telling keeps those apart that tell its supervisor what the watcher does.
 	telling sync.Mutex
@@ -59,8 +61,8 @@ func (r *run) want(m protocol.Message) {
 	}
 }
 
-// tell has its supervisor know that it stands still, or goes on; watched: that the machine's watcher has it do so. A supervisor that is told nothing more has it go on
-// by itself.
+// tell has its supervisor know that it stands still, or goes on; watched: that the machine's watcher has it do so. A supervisor that is
+// told nothing more has it go on by itself.
 func (r *run) tell(stands, watched bool) {
 	r.mu.Lock()
 	c := shim.Control{End: r.work().End, Range: r.work().Range}
@@ -100,7 +102,8 @@ func (r *run) hold(note shim.Note) {
 	r.mu.Unlock()
 	defer r.e.sensor.watcher.wake()
 	var err error
-	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted, Group: note.Cgroup}); err != nil {
+	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted,
+		Group: note.Cgroup}); err != nil {
 		s.hold = nil
 		if errkind.Of(err) != errkind.NotFound { // what is gone is no trouble
 			r.e.o.Logger.Warn("a subjob can't be made to stand still where memory is short", "err", err)
@@ -108,7 +111,8 @@ func (r *run) hold(note shim.Note) {
 	}
 }
 
-// found says of a subjob of an earlier boot whether it stands still, and can be made to go on. Where nobody can say so any more it is made to go on here.
+// found says of a subjob of an earlier boot whether it stands still, and can be made to go on. Where nobody can say so any more it is made
+// to go on here.
 func (r *run) found(note shim.Note) bool {
 	r.hold(note)
 	if r.e.o.Survival == nil || r.e.o.Survival.Capability().Level == survival.Observe {
@@ -251,8 +255,9 @@ func (r *run) goOn(h survival.Hold) (err error) {
 	return err
 }
 
-// suspend has it stand still, and says whether it does. What can't is left to run. That it is to is written first: one that stands still and has nobody who said so
-// its supervisor has go on. A watcher that has begun meanwhile has it go on as it begins, unless it had just done so.
+// suspend has it stand still, and says whether it does. What can't is left to run. That it is to is written first: one that stands still
+// and has nobody who said so its supervisor has go on. A watcher that has begun meanwhile has it go on as it begins, unless it had just
+// done so.
 func (r *run) suspend(h survival.Hold) bool {
 	r.tell(true, false)
 	stands, err := false, h.Suspend()
@@ -278,8 +283,8 @@ func (r *run) suspend(h survival.Hold) bool {
 	return err == nil && stands
 }
 
-// drain moves out what a subjob has that stands still, as long as there is room and it is to stand still, and says when that is done, or takes long, that it
-// stands.
+// drain moves out what a subjob has that stands still, as long as there is room and it is to stand still, and says when that is done, or
+// takes long, that it stands.
 func (r *run) drain() {
 	said := false
 	say := func() {

@@ -198,7 +198,8 @@ func TestASubjobStandsStillAndGoesOn(t *testing.T) {
 	})
 }
 
-// TestWhatStandsStillEndsInOrder: asked to end it goes on, and leaves what it has; its deadline is no other thing; and where there is no grace there is none.
+// TestWhatStandsStillEndsInOrder: asked to end it goes on, and leaves what it has; its deadline is no other thing; and where there is no
+// grace there is none.
 func TestWhatStandsStillEndsInOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -208,7 +209,8 @@ func TestWhatStandsStillEndsInOrder(t *testing.T) {
 	}{
 		{"asked", protocol.Stop, &protocol.Halt{Text: "short", Short: true}, job.Yielded},
 		{"at once", protocol.Stop, &protocol.Halt{Text: "short", Short: true, Now: true}, job.Stopped},
-		{"at its deadline", protocol.Deadline, &protocol.Shift{End: quantity.At(time.Now()).Add(time.Hour), Range: job.Range{To: 10}}, job.Yielded},
+		{"at its deadline", protocol.Deadline, &protocol.Shift{End: quantity.At(time.Now()).Add(time.Hour), Range: job.Range{To: 10}},
+			job.Yielded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			frozen(t, func(t *testing.T, change func(*process.Options)) {
@@ -247,8 +249,8 @@ func TestWhatEndsWhileItStandsStill(t *testing.T) {
 	})
 }
 
-// TestADaemonThatComesBackFindsWhatStandsStill: one that can says so, and has it go on when its node says that; one that looks after no memory any more has it go
-// on by itself.
+// TestADaemonThatComesBackFindsWhatStandsStill: one that can says so, and has it go on when its node says that; one that looks after no
+// memory any more has it go on by itself.
 func TestADaemonThatComesBackFindsWhatStandsStill(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
@@ -296,7 +298,8 @@ var errLooksOn = errkind.Errorf(errkind.Unsupported, "nothing can be stopped her
 func (*lookingOn) Suspend() error { return errLooksOn }
 func (*lookingOn) Resume() error  { return errLooksOn }
 
-// TestWhoStoppedItselfIsNotFoundStandingStill: where nobody can have it go on nobody is asked to, again and again; what was suspended goes on.
+// TestWhoStoppedItselfIsNotFoundStandingStill: where nobody can have it go on nobody is asked to, again and again; what was suspended goes
+// on.
 func TestWhoStoppedItselfIsNotFoundStandingStill(t *testing.T) {
 	observe := func(o *process.Options) { o.Survival = observing{stage(t, tree.Open, "")} }
 	t.Run("by its own hand", func(t *testing.T) {
@@ -416,7 +419,8 @@ func TestWhoCannotBeMadeToStandStillGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfTheMemory: at once what it is like, over the calm line again and again with every subjob that runs, and little where there is plenty.
+// TestWhatIsSaidOfTheMemory: at once what it is like, over the calm line again and again with every subjob that runs, and little where
+// there is plenty.
 func TestWhatIsSaidOfTheMemory(t *testing.T) {
 	var s *staged
 	b := newBench(t, func(o *process.Options) {

@@ -46,7 +46,8 @@ func names(t *testing.T, s store.Store) map[string]store.Refs {
 	return all
 }
 
-// TestAWorkDirectoryOfTheStore: a job may name a work directory that somebody has put into the store; it is kept for the job, and refused if it is none.
+// TestAWorkDirectoryOfTheStore: a job may name a work directory that somebody has put into the store; it is kept for the job, and refused
+// if it is none.
 func TestAWorkDirectoryOfTheStore(t *testing.T) {
 	s := newStore(t)
 	b := newBench(t, func(o *process.Options) { o.Store, o.SnapshotLimit = s, 10_000 })
@@ -80,7 +81,8 @@ func TestAWorkDirectoryOfTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]errkind.Kind{strings.Repeat("0", 64): errkind.NotFound, "x": errkind.Invalid, string(large.Digest): errkind.Exhausted, string(text.Digest): errkind.Invalid} {
+	for id, want := range map[string]errkind.Kind{strings.Repeat("0", 64): errkind.NotFound, "x": errkind.Invalid,
+		string(large.Digest): errkind.Exhausted, string(text.Digest): errkind.Invalid} {
 		if _, err := b.ex.TakeSnapshot(id); errkind.Of(err) != want {
 			t.Errorf("%s: %v, want kind %v", id, err, want)
 		}
@@ -133,8 +135,8 @@ func TestWorkDirectoriesOfBefore(t *testing.T) {
 	}
 }
 
-// TestWorkDirectoriesOfBeforeTheKey: a job that waits while the daemon's file gets a store, or another, finds its work directory, which goes when nobody
-// needs it.
+// TestWorkDirectoriesOfBeforeTheKey: a job that waits while the daemon's file gets a store, or another, finds its work directory, which
+// goes when nobody needs it.
 func TestWorkDirectoriesOfBeforeTheKey(t *testing.T) {
 	b := newBench(t, nil)
 	id := b.put(tar.Header{Name: "old", Typeflag: tar.TypeReg})
@@ -165,8 +167,8 @@ func TestWorkDirectoriesOfBeforeTheKey(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyNeedsLeavesTheStore: the name of a work directory goes when it is old and no job needs it, and then the object; what others have
-// put there stays, and so does what is young.
+// TestWhatNobodyNeedsLeavesTheStore: the name of a work directory goes when it is old and no job needs it, and then the object; what
+// others have put there stays, and so does what is young.
 func TestWhatNobodyNeedsLeavesTheStore(t *testing.T) {
 	s := newStore(t)
 	b := newBench(t, func(o *process.Options) { o.Store = s })
@@ -180,7 +182,8 @@ func TestWhatNobodyNeedsLeavesTheStore(t *testing.T) {
 	}
 	ago := time.Now().Add(-2 * time.Hour)
 	root := strings.TrimPrefix(s.String(), "local:")
-	for _, pattern := range []string{"objects/*/" + old, filepath.Join("names", "work", "*", old+".json"), "objects/*/" + string(other.Digest), filepath.Join("names", "work", "another", "*")} {
+	for _, pattern := range []string{"objects/*/" + old, filepath.Join("names", "work", "*", old+".json"), "objects/*/" +
+		string(other.Digest), filepath.Join("names", "work", "another", "*")} {
 		list, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: %v, %v", pattern, list, err)
@@ -223,7 +226,8 @@ func (s *mute) Now(ctx context.Context) (time.Time, error) {
 func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
 	s := &mute{Store: newStore(t)}
 	b := newBench(t, func(o *process.Options) { o.Store, o.Keep, o.Away = s, true, errors.New("connection refused") })
-	if a := b.next(protocol.Ailing).Body.(*protocol.Ailment); !a.Ails || !strings.Contains(a.Text, "the store is away: connection refused") {
+	if a := b.next(protocol.Ailing).Body.(*protocol.Ailment); !a.Ails ||
+		!strings.Contains(a.Text, "the store is away: connection refused") {
 		t.Errorf("%+v", a)
 	}
 	s.answers.Store(true)

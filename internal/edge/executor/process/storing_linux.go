@@ -20,11 +20,11 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// Where Options.Keep says so a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR 0049). They
-// stay in the run directory, and what counts is published from there, as ever.
+// Where Options.Keep says so a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR
+// 0049). They stay in the run directory, and what counts is published from there, as ever.
 
-// tellStored puts what counts of a result into the store, and then tells it. It returns when that is done or the executor is closed; the next one does it
-// again then.
+// tellStored puts what counts of a result into the store, and then tells it. It returns when that is done or the executor is closed; the
+// next one does it again then.
 func (r *run) tellStored(res job.Result) {
 	if r.e.o.Keep {
 		defer r.saysStoring(res.Progress)()
@@ -44,7 +44,8 @@ func (r *run) tellStored(res job.Result) {
 		if r.e.isClosed() {
 			return
 		}
-		r.e.o.Logger.Error("putting what a subjob has left into the store; its result is told once it is there", "subjob", r.token.String(), "err", err)
+		r.e.o.Logger.Error("putting what a subjob has left into the store; its result is told once it is there", "subjob", r.token.String(),
+			"err", err)
 		r.e.suspect(&r.start)
 		select {
 		case <-time.After(pause):
@@ -66,7 +67,8 @@ func (r *run) saysStoring(progress int64) (stop func()) {
 		for {
 			select {
 			case <-again.C:
-				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress, At: r.e.o.now(),
+				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress,
+					At:      r.e.o.now(),
 					Storing: true, Vacant: true}})
 			case <-done:
 				return
@@ -76,14 +78,15 @@ func (r *run) saysStoring(progress int64) (stop func()) {
 	return func() { close(done); saying.Wait() }
 }
 
-// soon is how much a start puts into the store, in bytes for each subjob, before it goes on, and patiently how long it waits for the store at most.
+// soon is how much a start puts into the store, in bytes for each subjob, before it goes on, and patiently how long it waits for the store
+// at most.
 const (
 	soon      = 16 << 20
 	patiently = 5 * time.Second
 )
 
-// storedSoon puts what counts of the result of a subjob that was found into the store, if that is there or is little. False: it is done beside what
-// else the daemon does, and told then.
+// storedSoon puts what counts of the result of a subjob that was found into the store, if that is there or is little. False: it is done
+// beside what else the daemon does, and told then.
 func (r *run) storedSoon(res *job.Result) bool {
 	if foreign.Size(r.dir.Output(), soon)+foreign.Size(r.dir.Checkpoint(), soon) > soon {
 		return false
@@ -122,8 +125,8 @@ func (r *run) fetch(t job.Token, path string, user *shim.User) error {
 	return nil
 }
 
-// settleIn gives a checkpoint that was fetched, and synced, its place, unless another has it by now. It is sealed there: who is not root can't move
-// a directory that it can't write to.
+// settleIn gives a checkpoint that was fetched, and synced, its place, unless another has it by now. It is sealed there: who is not root
+// can't move a directory that it can't write to.
 func (r *run) settleIn(build, path string) error {
 	lock := r.e.lives.Place(r.start.Job)
 	lock.Lock()

@@ -137,7 +137,8 @@ func TestAResultIsToldOnceItsOutputIsStored(t *testing.T) {
 		t.Errorf("the store has %v", all)
 	}
 	b.commit(m)
-	if text, err := os.ReadFile(filepath.Join(b.o.DataDir, "output", "j", "000000000000-000000000010", "sub", "said")); err != nil || string(text) != "done\n" {
+	if text, err := os.ReadFile(filepath.Join(b.o.DataDir, "output", "j", "000000000000-000000000010", "sub", "said")); err != nil ||
+		string(text) != "done\n" {
 		t.Errorf("published: %q, %v", text, err)
 	}
 	if all := result(t, s, token); !maps.Equal(all, whole()) {
@@ -145,7 +146,8 @@ func TestAResultIsToldOnceItsOutputIsStored(t *testing.T) {
 	}
 }
 
-// TestARestartStoresWhatWasCutOff: the daemon goes while it uploads; the next one does, and then tells the result. One that goes after that finds it done.
+// TestARestartStoresWhatWasCutOff: the daemon goes while it uploads; the next one does, and then tells the result. One that goes after
+// that finds it done.
 func TestARestartStoresWhatWasCutOff(t *testing.T) {
 	var g gate
 	b, s := stowing(t, &g)
@@ -235,8 +237,8 @@ func TestAStoreThatIsFullIsTheNodesTrouble(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotCountLeavesTheStore: the name of a result that was refused goes when it is settled, an old checkpoint's when there is a newer one, and
-// all of a job's with the job.
+// TestWhatDoesNotCountLeavesTheStore: the name of a result that was refused goes when it is settled, an old checkpoint's when there is a
+// newer one, and all of a job's with the job.
 func TestWhatDoesNotCountLeavesTheStore(t *testing.T) {
 	var g gate
 	b, s := stowing(t, &g)
@@ -286,7 +288,8 @@ func TestACheckpointComesFromTheStore(t *testing.T) {
 	}
 	lose()
 	next := func(seq uint64) protocol.Message {
-		m := chained(job.Token{Epoch: 1, Seq: seq}, 10, 20, `cat "$SLUICE_RESUME_DIR/at"; echo x > "$SLUICE_RESUME_DIR/new" && exit 3; exit 0`)
+		m := chained(job.Token{Epoch: 1, Seq: seq}, 10, 20,
+			`cat "$SLUICE_RESUME_DIR/at"; echo x > "$SLUICE_RESUME_DIR/new" && exit 3; exit 0`)
 		w := m.Body.(*protocol.Work)
 		w.Plan.Resume, w.Spec.Total, w.Spec.Launch.OutputLimit = token, 20, 1<<20
 		return m
@@ -398,7 +401,8 @@ func asNobody(t *testing.T, name string) {
 	if out, err := exec.Command("install", "-m", "755", self, program).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o700), os.Chown(filepath.Join(dir, "tmp"), nobody, nobody)); err != nil {
+	if err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o700),
+		os.Chown(filepath.Join(dir, "tmp"), nobody, nobody)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-test.run", "^"+name+"$", "-test.v")

@@ -166,14 +166,15 @@ func TestTheEndIsToldBehindARotation(t *testing.T) {
 	}
 }
 
-// TestTheEndIsToldOfWhatTheNoteSaysHasStarted, where the file that had its start is gone; and with the units that the subjob was given later.
-// What neither of them says has started is not told to have ended.
+// TestTheEndIsToldOfWhatTheNoteSaysHasStarted, where the file that had its start is gone; and with the units that the subjob was given
+// later. What neither of them says has started is not told to have ended.
 func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 	for name, started := range map[string]bool{"started": true, "not started": false} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil)
 			supervisor := b.running()
-			b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: quantity.At(time.Now().Add(time.Hour)), Range: job.Range{From: 0, To: 20}}})
+			b.do(protocol.Message{Kind: protocol.Deadline, Token: token, Body: &protocol.Shift{End: quantity.At(time.Now().Add(time.Hour)),
+				Range: job.Range{From: 0, To: 20}}})
 			b.await("the new end", func() bool { c, err := b.dir().ReadControl(); return err == nil && c.Range.To == 20 })
 			if err := b.ex.Close(); err != nil {
 				t.Fatal(err)
@@ -208,8 +209,8 @@ func TestTheEndIsToldOfWhatTheNoteSaysHasStarted(t *testing.T) {
 	}
 }
 
-// TestASupervisorCanNotTellTheEnd: there is no room for the line when the subjob ends, and none when the executor finds the result. It tells
-// the end before the run directory is put away.
+// TestASupervisorCanNotTellTheEnd: there is no room for the line when the subjob ends, and none when the executor finds the result. It
+// tells the end before the run directory is put away.
 func TestASupervisorCanNotTellTheEnd(t *testing.T) {
 	b := newBench(t, nil)
 	b.running()

@@ -19,7 +19,8 @@ type underway struct {
 const mostUnderway = 1024
 
 // once begins what a message asks for, unless the same is under way: on a disk that does not answer, asking each second would
-// otherwise leave one more that waits for it each second. What it answers ends it: who has the answer and asks again gets another. The caller holds e.mu.
+// otherwise leave one more that waits for it each second. What it answers ends it: who has the answer and asks again gets another. The
+// caller holds e.mu.
 func (e *Executor) once(m protocol.Message, do func(m protocol.Message, answer func(protocol.Message))) {
 	u := underway{m.Kind, m.Token, m.Job, m.Generation}
 	if e.underway[u] || len(e.underway) >= mostUnderway {

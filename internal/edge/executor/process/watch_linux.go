@@ -19,13 +19,14 @@ import (
 const (
 	// glance is how often a run directory is looked at.
 	glance = 100 * time.Millisecond
-	// overdue is how long after its lease's end a supervisor's tree may be seen to live before both are killed: it has two seconds of patience
-	// with processes that don't die. Looks are counted and not the clock: after a pause of the machine it is long past the end, and no
-	// supervisor has had a moment to act on it.
+	// overdue is how long after its lease's end a supervisor's tree may be seen to live before both are killed: it has two seconds of
+	// patience with processes that don't die. Looks are counted and not the clock: after a pause of the machine it is long past the end,
+	// and no supervisor has had a moment to act on it.
 	overdue = 10 * time.Second
 	// patienceOfLooks bounds a look at a subjob's memory: its end is seen between two looks.
 	patienceOfLooks = 300 * time.Millisecond
-	// mostApart is how far apart the tries to end what remains of a dead supervisor's subjob get: each looks at every process of the machine.
+	// mostApart is how far apart the tries to end what remains of a dead supervisor's subjob get: each looks at every process of the
+	// machine.
 	mostApart = 10 * time.Second
 )
 

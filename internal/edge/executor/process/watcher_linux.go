@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
-// watcher is the executor's side of the machine's watcher (docs/adr/0047-watcher.md): it keeps one alive, tells it which subjobs there are, and what it hears of
-// it goes to the nodes in the place of the executor's own sensors.
+// watcher is the executor's side of the machine's watcher (docs/adr/0047-watcher.md): it keeps one alive, tells it which subjobs there
+// are, and what it hears of it goes to the nodes in the place of the executor's own sensors.
 type watcher struct {
 	// path is what supervisors find it by; empty: nobody looks at the memory. keeper is nil where there is none.
 	path   string
@@ -92,7 +92,8 @@ func (w *watcher) close() error {
 	return w.keeper.Close()
 }
 
-// Watcher says which process the machine's watcher is, 0 where none lives, and what it did last since this daemon began, for people; empty: nothing.
+// Watcher says which process the machine's watcher is, 0 where none lives, and what it did last since this daemon began, for people;
+// empty: nothing.
 func (e *Executor) Watcher() (pid int, last string) {
 	w := &e.sensor.watcher
 	if w.keeper == nil {
@@ -163,7 +164,8 @@ func (r *run) row() (row watch.Row, ok bool) {
 	}
 	row = watch.Row{
 		Token: r.token, Start: note.At, Planned: l.Planned, Priority: l.Rank.Priority, Value: l.Rank.Value, Class: ranked[l.Rank.Class],
-		Bound: l.Members > 0 || s.restless, Yields: l.Rank.Yields, Stopping: s.leaving || now >= end.Add(-l.Grace), Init: note.Init, InitStarted: note.InitStarted,
+		Bound: l.Members > 0 || s.restless, Yields: l.Rank.Yields, Stopping: s.leaving || now >= end.Add(-l.Grace), Init: note.Init,
+		InitStarted: note.InitStarted,
 	}
 	if note.Cgroup != "" && filepath.Dir(note.Cgroup) == r.e.iso.Cgroup {
 		row.Group = filepath.Base(note.Cgroup)
@@ -252,8 +254,8 @@ func (r *run) stoodBefore() {
 	r.still.before = r.control != nil && r.control.Stood > 0 || ok && stand.Entries > 0
 }
 
-// excused is the result of a subjob that stood still under an earlier daemon, as a node has it of one that stood still under its own: that it came no further is not
-// its own failure.
+// excused is the result of a subjob that stood still under an earlier daemon, as a node has it of one that stood still under its own: that
+// it came no further is not its own failure.
 func (r *run) excused(res job.Result) job.Result {
 	if r.still.before && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
 		res.Outcome = job.Stopped

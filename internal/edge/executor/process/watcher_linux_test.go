@@ -28,7 +28,8 @@ import (
 	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
-// watchedMachine is one with 1000 MiB, of which as many are used as a file says, and with room to move out to; all else of it is real. So a daemon and its watcher see the same.
+// watchedMachine is one with 1000 MiB, of which as many are used as a file says, and with room to move out to; all else of it is real. So
+// a daemon and its watcher see the same.
 type watchedMachine struct {
 	survival.Survival
 	file string
@@ -77,7 +78,8 @@ func guarded(data, kind string, iso *shim.Isolation, timer time.Duration) (o pro
 		return o, err
 	}
 	k, _, err := stagedFor(watch.Path(data))(kind, "")
-	return process.Options{DataDir: data, ShimPath: self, Survival: k, Isolation: iso, Watch: true, Airlock: airlock.Config{Timer: timer, Yield: timer / 4, CoolDown: time.Millisecond}}, err
+	return process.Options{DataDir: data, ShimPath: self, Survival: k, Isolation: iso, Watch: true,
+		Airlock: airlock.Config{Timer: timer, Yield: timer / 4, CoolDown: time.Millisecond}}, err
 }
 
 // watched runs a test over every kind that works here.
@@ -195,7 +197,8 @@ func (b *bench) watcherPID() (pid int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		args, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if n, err := strconv.Atoi(e.Name()); err == nil && strings.Contains(string(args), "\x00"+watch.Verb+"\x00"+watch.Path(b.o.DataDir)+"\x00") {
+		if n, err := strconv.Atoi(e.Name()); err == nil && strings.Contains(string(args), "\x00"+watch.Verb+"\x00"+watch.Path(b.o.DataDir)+
+			"\x00") {
 			pid = n
 		}
 	}
@@ -321,8 +324,8 @@ func TestAGraceIsNoWantOfMemory(t *testing.T) {
 	})
 }
 
-// TestAWatcherEndsASubjobAlone: its daemon is dead. The next one finds it ended by its node, not failed; and one that missed its deadline after it stood still is
-// excused, as it is where the node knows of it.
+// TestAWatcherEndsASubjobAlone: its daemon is dead. The next one finds it ended by its node, not failed; and one that missed its deadline
+// after it stood still is excused, as it is where the node knows of it.
 func TestAWatcherEndsASubjobAlone(t *testing.T) {
 	watched(t, func(t *testing.T, kind string, iso *shim.Isolation) {
 		t.Run("ended", func(t *testing.T) {

@@ -83,7 +83,8 @@ ln a/b/f a/hard; echo more >>a/hard; mv a/b/f a/b/e; rm -r a/b; echo also >top`
 func TestAWorkDirectoryIsSeenAsItWasByEverySubjob(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
-		id := b.put(tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "a/g", Typeflag: tar.TypeReg}, tar.Header{Name: "data", Linkname: "a/g", Typeflag: tar.TypeSymlink})
+		id := b.put(tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "a/g", Typeflag: tar.TypeReg},
+			tar.Header{Name: "data", Linkname: "a/g", Typeflag: tar.TypeSymlink})
 		seen, before := "", ""
 		for i := range 3 {
 			m := lease(time.Minute, "sh", "-ec", spoil)
@@ -142,7 +143,8 @@ func TestTheOriginalIsOutOfReach(t *testing.T) {
 		t.Skip("no overlay here: " + b.ex.Isolation())
 	}
 	id := b.put(tar.Header{Name: "f", Typeflag: tar.TypeReg})
-	m := lease(time.Minute, "sh", "-c", fmt.Sprintf("cat f; ls %s/unpacked/*/*; echo x >%[1]s/unpacked/*/%s/f; echo; mount | grep -c overlay", b.o.DataDir, id))
+	m := lease(time.Minute, "sh", "-c", fmt.Sprintf("cat f; ls %s/unpacked/*/*; echo x >%[1]s/unpacked/*/%s/f; echo; mount | grep -c "+
+		"overlay", b.o.DataDir, id))
 	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "f\n1" {
@@ -198,7 +200,8 @@ func TestOriginalsComeAndGo(t *testing.T) {
 	}
 	m.Token.Seq++ // and it comes again
 	m.Body.(*protocol.Work).Spec.Launch.Command = []string{"cat", "f"}
-	m.Body.(*protocol.Work).Start, m.Body.(*protocol.Work).End = lease(time.Minute).Body.(*protocol.Work).Start, lease(time.Minute).Body.(*protocol.Work).End
+	m.Body.(*protocol.Work).Start, m.Body.(*protocol.Work).End = lease(time.Minute).Body.(*protocol.Work).Start,
+		lease(time.Minute).Body.(*protocol.Work).End
 	if r := b.run(m, job.Done); r.Unpack <= 0 {
 		t.Errorf("result %+v, want it unpacked again", r)
 	}
@@ -215,7 +218,8 @@ func TestAMappedUserOwnsItsWorkDirectory(t *testing.T) {
 		})
 		open(t, b.o.DataDir)
 		id := b.put(tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "a/g", Typeflag: tar.TypeReg})
-		m := lease(time.Minute, "sh", "-ec", "stat -c %u:%g . a a/b a/b/f | sort -u; echo x >a/b/f; rm a/g; rm -r a; echo y >z; echo t >$TMPDIR/t; ls "+b.o.DataDir+"/unpacked 2>&1 | sed 's/.*: //'")
+		m := lease(time.Minute, "sh", "-ec", "stat -c %u:%g . a a/b a/b/f | sort -u; echo x >a/b/f; rm a/g; rm -r a; echo y >z; echo t "+
+			">$TMPDIR/t; ls "+b.o.DataDir+"/unpacked 2>&1 | sed 's/.*: //'")
 		m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 		b.run(m, job.Done)
 		if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "65534:65534\nPermission denied" {
@@ -234,12 +238,14 @@ func TestAMappedUserOwnsItsWorkDirectory(t *testing.T) {
 // TestWhatAStartCosts prints what is gone of a lease's time when a job of 2,000 files and 16 MB starts, the first time and
 // later ones.
 func TestWhatAStartCosts(t *testing.T) {
-	for name, change := range map[string]func(*process.Options){"best": func(*process.Options) {}, "copy": func(o *process.Options) { o.Isolation = treeOnly() }} {
+	for name, change := range map[string]func(*process.Options){"best": func(*process.Options) {},
+		"copy": func(o *process.Options) { o.Isolation = treeOnly() }} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, change)
 			files := make([]tar.Header, 2000)
 			for i := range files {
-				files[i] = tar.Header{Name: fmt.Sprintf("d%d/%s%d", i/100, strings.Repeat("f", 90), i), Typeflag: tar.TypeReg, Size: 8 << 10}
+				files[i] = tar.Header{Name: fmt.Sprintf("d%d/%s%d", i/100, strings.Repeat("f", 90), i), Typeflag: tar.TypeReg,
+					Size: 8 << 10}
 			}
 			id := b.put(files...)
 			for i := range 4 {
@@ -247,7 +253,8 @@ func TestWhatAStartCosts(t *testing.T) {
 				m.Token.Seq = uint64(i + 1)
 				m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
 				r := b.run(m, job.Done)
-				t.Logf("start %d: %v gone, %v of it for unpacking (%s)", i+1, r.Prepare.Round(time.Millisecond), r.Unpack.Round(time.Millisecond), b.ex.Isolation())
+				t.Logf("start %d: %v gone, %v of it for unpacking (%s)", i+1, r.Prepare.Round(time.Millisecond),
+					r.Unpack.Round(time.Millisecond), b.ex.Isolation())
 				if (r.Unpack > 0) != (i == 0) {
 					t.Errorf("start %d unpacked for %v", i+1, r.Unpack)
 				}

@@ -73,8 +73,8 @@ type Lease struct {
 	Isolation Isolation
 	// Events is the file that starts and ends are told to.
 	Events string
-	// Rank is what it is worth where memory is short, Planned its probable peak, 0: not known. They lie here so that a daemon that comes back tells the
-	// machine's watcher the same. Watch is what that watcher is found by (survival/watch); empty: nobody has it stand still.
+	// Rank is what it is worth where memory is short, Planned its probable peak, 0: not known. They lie here so that a daemon that comes
+	// back tells the machine's watcher the same. Watch is what that watcher is found by (survival/watch); empty: nobody has it stand still.
 	Rank    protocol.Rank
 	Planned quantity.Amount `json:",omitempty"`
 	Watch   string          `json:",omitempty"`
@@ -118,7 +118,8 @@ type Control struct {
 	Stop, Cut bool
 	Now       bool `json:",omitempty"`
 	Cause     string
-	// Still is until when the subjob stands still at the latest, 0 if it does not; Stood counts how many times it was told to, and Short is why.
+	// Still is until when the subjob stands still at the latest, 0 if it does not; Stood counts how many times it was told to, and Short
+	// is why.
 	Still quantity.Instant `json:",omitempty"`
 	Stood int              `json:",omitempty"`
 	Short string           `json:",omitempty"`
@@ -143,7 +144,8 @@ type Note struct {
 	InitStarted uint64
 	// Cgroup of this subjob; empty for none.
 	Cgroup string
-	// Thaws: its supervisor has it go on when nobody is left who had it stand still. Those of older versions don't, and nobody has theirs stand still.
+	// Thaws: its supervisor has it go on when nobody is left who had it stand still. Those of older versions don't, and nobody has theirs
+	// stand still.
 	Thaws bool `json:",omitempty"`
 }
 

@@ -19,7 +19,8 @@ import (
 
 func TestFilesComeBackAsWritten(t *testing.T) {
 	d := Dir(t.TempDir())
-	l := Lease{Token: job.Token{Epoch: 3, Seq: 4}, Job: "j", Range: job.Range{From: 1, To: 2}, End: quantity.Never, Env: []string{"A=b\nc"}, User: &User{UID: 7}}
+	l := Lease{Token: job.Token{Epoch: 3, Seq: 4}, Job: "j", Range: job.Range{From: 1, To: 2}, End: quantity.Never, Env: []string{"A=b\nc"},
+		User: &User{UID: 7}}
 	l.Witness.Digest[31] = 9
 	if err := d.Begin(&l); err != nil {
 		t.Fatal(err)

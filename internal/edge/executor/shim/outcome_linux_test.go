@@ -41,26 +41,41 @@ func TestJudge(t *testing.T) {
 		{name: "exit 0 of steps with a checkpoint", kind: job.Steps, whole: true, outcome: job.Done, progress: 20, checkpoint: true},
 		{name: "exit 0 of steps without", kind: job.Steps, outcome: job.ExitFailed, progress: 10, detail: "checkpoint"},
 		{name: "exit 0 of steps at the total", kind: job.Steps, total: 20, outcome: job.Done, progress: 20},
-		{name: "exit 0 when asked, silent", kind: job.Items, end: with(Ending{}, asked(0)), outcome: job.DeadlineKilled, progress: 10, detail: "exit 0 after SIGTERM"},
-		{name: "exit 0 when asked, half done", kind: job.Items, end: with(said(15, false), asked(0)), outcome: job.DeadlineKilled, progress: 15, detail: "exit 85"},
+		{name: "exit 0 when asked, silent", kind: job.Items, end: with(Ending{}, asked(0)), outcome: job.DeadlineKilled, progress: 10,
+			detail: "exit 0 after SIGTERM"},
+		{name: "exit 0 when asked, half done", kind: job.Items, end: with(said(15, false), asked(0)), outcome: job.DeadlineKilled,
+			progress: 15, detail: "exit 85"},
 		{name: "exit 0 when asked, all done", kind: job.Items, end: with(said(20, false), asked(0)), outcome: job.Done, progress: 20},
 		{name: "yield", kind: job.Items, end: with(said(15, false), exit(85)), outcome: job.Yielded, progress: 15},
 		{name: "yield with nothing", kind: job.Items, end: with(Ending{}, exit(85)), outcome: job.Yielded, progress: 10},
-		{name: "yield of steps", kind: job.Steps, end: with(said(15, true), exit(85)), whole: true, outcome: job.Yielded, progress: 15, checkpoint: true},
-		{name: "yield of steps, flag without a file", kind: job.Steps, end: with(said(15, true), exit(85)), outcome: job.Yielded, progress: 10, detail: "SLUICE_CHECKPOINT_DIR"},
-		{name: "yield of steps, file without the flag", kind: job.Steps, end: with(said(15, false), exit(85)), whole: true, outcome: job.Yielded, progress: 10, detail: "\"checkpoint\": true"},
-		{name: "rigid jobs can't yield", kind: job.Rigid, end: with(said(15, false), exit(85)), outcome: job.ExitFailed, progress: 10, detail: "exit status 85"},
-		{name: "failure counts what was complete", kind: job.Items, end: with(said(15, false), exit(1)), outcome: job.ExitFailed, progress: 15, detail: "exit status 1"},
+		{name: "yield of steps", kind: job.Steps, end: with(said(15, true), exit(85)), whole: true, outcome: job.Yielded, progress: 15,
+			checkpoint: true},
+		{name: "yield of steps, flag without a file", kind: job.Steps, end: with(said(15, true), exit(85)), outcome: job.Yielded,
+			progress: 10, detail: "SLUICE_CHECKPOINT_DIR"},
+		{name: "yield of steps, file without the flag", kind: job.Steps, end: with(said(15, false), exit(85)), whole: true,
+			outcome: job.Yielded, progress: 10, detail: "\"checkpoint\": true"},
+		{name: "rigid jobs can't yield", kind: job.Rigid, end: with(said(15, false), exit(85)), outcome: job.ExitFailed, progress: 10,
+			detail: "exit status 85"},
+		{name: "failure counts what was complete", kind: job.Items, end: with(said(15, false), exit(1)), outcome: job.ExitFailed,
+			progress: 15, detail: "exit status 1"},
 		{name: "failure when asked", kind: job.Items, end: with(said(15, false), asked(1)), outcome: job.DeadlineKilled, progress: 15},
 		{name: "memory", kind: job.Items, end: with(said(15, false), forced(job.MemoryKilled)), outcome: job.MemoryKilled, progress: 15},
-		{name: "memory of a rigid job", kind: job.Rigid, end: with(said(15, false), forced(job.MemoryKilled)), outcome: job.MemoryKilled, progress: 10},
-		{name: "items are cut back to the grid", kind: job.Items, grid: 4, end: with(said(15, true), exit(1)), whole: true, outcome: job.ExitFailed, progress: 12, detail: "exit status 1"},
-		{name: "items, before the first cut point", kind: job.Items, grid: 16, end: with(said(15, false), exit(1)), outcome: job.ExitFailed, progress: 10, detail: "exit status 1"},
-		{name: "steps off the grid don't count", kind: job.Steps, grid: 4, end: with(said(15, true), exit(85)), whole: true, outcome: job.Yielded, progress: 10, detail: "multiple of every: 4"},
-		{name: "steps on the grid count", kind: job.Steps, grid: 4, end: with(said(16, true), exit(85)), whole: true, outcome: job.Yielded, progress: 16, checkpoint: true},
-		{name: "steps between checkpoints", kind: job.Steps, end: with(said(15, false), forced(job.DeadlineKilled)), whole: true, outcome: job.DeadlineKilled, progress: 10},
-		{name: "beyond its end", kind: job.Items, end: with(said(21, false), exit(1)), outcome: job.ExitFailed, progress: 10, detail: "outside its part from 10 to 20"},
-		{name: "before its start", kind: job.Items, end: with(said(3, false), exit(1)), outcome: job.ExitFailed, progress: 10, detail: "outside its part"},
+		{name: "memory of a rigid job", kind: job.Rigid, end: with(said(15, false), forced(job.MemoryKilled)), outcome: job.MemoryKilled,
+			progress: 10},
+		{name: "items are cut back to the grid", kind: job.Items, grid: 4, end: with(said(15, true), exit(1)), whole: true,
+			outcome: job.ExitFailed, progress: 12, detail: "exit status 1"},
+		{name: "items, before the first cut point", kind: job.Items, grid: 16, end: with(said(15, false), exit(1)), outcome: job.ExitFailed,
+			progress: 10, detail: "exit status 1"},
+		{name: "steps off the grid don't count", kind: job.Steps, grid: 4, end: with(said(15, true), exit(85)), whole: true,
+			outcome: job.Yielded, progress: 10, detail: "multiple of every: 4"},
+		{name: "steps on the grid count", kind: job.Steps, grid: 4, end: with(said(16, true), exit(85)), whole: true, outcome: job.Yielded,
+			progress: 16, checkpoint: true},
+		{name: "steps between checkpoints", kind: job.Steps, end: with(said(15, false), forced(job.DeadlineKilled)), whole: true,
+			outcome: job.DeadlineKilled, progress: 10},
+		{name: "beyond its end", kind: job.Items, end: with(said(21, false), exit(1)), outcome: job.ExitFailed, progress: 10,
+			detail: "outside its part from 10 to 20"},
+		{name: "before its start", kind: job.Items, end: with(said(3, false), exit(1)), outcome: job.ExitFailed, progress: 10,
+			detail: "outside its part"},
 	} {
 		l := Lease{Kind: c.kind, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: max(1, c.grid)}
 		if c.total != 0 {
@@ -68,7 +83,8 @@ func TestJudge(t *testing.T) {
 		}
 		c.end.FirstTo, c.end.To, c.end.Whole = 20, max(20, c.extended), c.whole
 		r := Judge(&l, c.end)
-		if r.Outcome != c.outcome || r.Progress != c.progress || r.Checkpoint != c.checkpoint || !strings.Contains(r.Detail, c.detail) || (c.detail == "") != (r.Detail == "") {
+		if r.Outcome != c.outcome || r.Progress != c.progress || r.Checkpoint != c.checkpoint || !strings.Contains(r.Detail, c.detail) ||
+			(c.detail == "") != (r.Detail == "") {
 			t.Errorf("%s: got %v at %d, checkpoint %v, %q", c.name, r.Outcome, r.Progress, r.Checkpoint, r.Detail)
 		}
 	}
@@ -84,8 +100,9 @@ func TestJudgeHoldsForAll(t *testing.T) {
 		l.Range.From = min(cut("from", 0), (l.Total-1)/l.Grid*l.Grid)
 		l.Range.To = max(cut("to", 0), min(l.Total, l.Range.From+l.Grid))
 		e := Ending{
-			ExitCode: rapid.SampledFrom([]int{0, 1, YieldCode, -1}).Draw(t, "code"), Said: Progress{n("said", -3, 70), rapid.Bool().Draw(t, "flag")},
-			Spoke: rapid.Bool().Draw(t, "spoke"), Whole: rapid.Bool().Draw(t, "whole"), FirstTo: l.Range.To,
+			ExitCode: rapid.SampledFrom([]int{0, 1, YieldCode, -1}).Draw(t, "code"),
+			Said:     Progress{n("said", -3, 70), rapid.Bool().Draw(t, "flag")},
+			Spoke:    rapid.Bool().Draw(t, "spoke"), Whole: rapid.Bool().Draw(t, "whole"), FirstTo: l.Range.To,
 		}
 		e.To = max(l.Range.To, cut("extended", 0))
 		if e.ExitCode < 0 {

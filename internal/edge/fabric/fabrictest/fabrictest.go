@@ -103,7 +103,8 @@ func unchanged(t *testing.T, k Kind) {
 	attach(t, f, zone, z.deliver)
 	attach(t, f, node, n.deliver)
 	m := protocol.Message{
-		Kind: protocol.Redeem, From: zone, To: node, Job: "j", Epoch: 3, Body: &protocol.Work{Slice: "n/0", Also: []job.SliceID{"n/1"}, Range: job.Range{From: 10, To: 20}, Start: 5, End: 50,
+		Kind: protocol.Redeem, From: zone, To: node, Job: "j", Epoch: 3, Body: &protocol.Work{Slice: "n/0", Also: []job.SliceID{"n/1"},
+			Range: job.Range{From: 10, To: 20}, Start: 5, End: 50,
 			Plan: protocol.Plan{Run: time.Second, Wall: 2 * time.Second, Window: 4, Round: 5}},
 		Token: job.Token{Epoch: 2, Seq: 9},
 	}
@@ -162,7 +163,8 @@ func many(t *testing.T, k Kind) {
 	for s := range senders {
 		wg.Go(func() {
 			for i := range each {
-				f.Send(protocol.Message{Kind: protocol.Report, To: zone, Session: uint64(s), Body: &protocol.Observation{Progress: int64(i)}})
+				f.Send(protocol.Message{Kind: protocol.Report, To: zone, Session: uint64(s),
+					Body: &protocol.Observation{Progress: int64(i)}})
 			}
 		})
 	}

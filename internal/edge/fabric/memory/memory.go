@@ -53,7 +53,8 @@ func (f *Fabric) Attach(addr protocol.Address, deliver fabric.Deliver) error {
 		return errkind.Errorf(errkind.Unavailable, "attach %v %q: the fabric is closed", addr.Role, addr.ID)
 	}
 	if _, ok := f.receivers[addr]; ok {
-		return errkind.Errorf(errkind.Exists, "attach %v %q: somebody receives there already; give each actor its own id", addr.Role, addr.ID)
+		return errkind.Errorf(errkind.Exists, "attach %v %q: somebody receives there already; give each actor its own id", addr.Role,
+			addr.ID)
 	}
 	f.receivers[addr] = deliver
 	return nil

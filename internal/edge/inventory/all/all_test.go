@@ -70,7 +70,8 @@ func TestDetectByName(t *testing.T) {
 	if inv, _, err = Detect(t.Context(), "sim:nonsense"); inv != nil || errkind.Of(err) != errkind.Invalid {
 		t.Errorf("a bad spec: %v, %v", inv, err)
 	}
-	if inv, _, err = Detect(t.Context(), "cuda"); inv != nil || errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "\n  sim: simulated slices") {
+	if inv, _, err = Detect(t.Context(), "cuda"); inv != nil || errkind.Of(err) != errkind.Invalid ||
+		!strings.Contains(err.Error(), "\n  sim: simulated slices") {
 		t.Errorf("an unknown kind: %v, %v", inv, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

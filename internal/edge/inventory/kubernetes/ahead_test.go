@@ -35,9 +35,11 @@ func workload(name string, n int64, like *corev1.Pod, change ...func(w map[strin
 		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
 		"metadata": map[string]any{
 			"name": "job-" + name, "namespace": "a", "uid": "uid-w-" + name, "creationTimestamp": t0.Format(time.RFC3339),
-			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-a-" + name, "controller": true}},
+			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "uid-a-" + name,
+				"controller": true}},
 		},
-		"spec":   map[string]any{"queueName": "q", "podSets": []any{map[string]any{"name": "main", "count": n, "template": map[string]any{"spec": spec}}}},
+		"spec": map[string]any{"queueName": "q",
+			"podSets": []any{map[string]any{"name": "main", "count": n, "template": map[string]any{"spec": spec}}}},
 		"status": map[string]any{},
 	}
 	for _, f := range change {
@@ -54,7 +56,8 @@ func hasQuota(conditions ...string) func(map[string]any) {
 			list = append(list, map[string]any{"type": c, "status": "True", "lastTransitionTime": t0.Format(time.RFC3339)})
 		}
 		w["status"] = map[string]any{"conditions": list, "admission": map[string]any{
-			"clusterQueue": "cq", "podSetAssignments": []any{map[string]any{"name": "main", "flavors": map[string]any{"nvidia.com/mig-1g.10gb": "f"}}},
+			"clusterQueue": "cq", "podSetAssignments": []any{map[string]any{"name": "main",
+				"flavors": map[string]any{"nvidia.com/mig-1g.10gb": "f"}}},
 		}}
 	}
 }
@@ -72,14 +75,17 @@ func ranks(n int64) func(map[string]any) {
 // kueueOf is a Kueue with these Workloads, a LocalQueue and a flavor.
 func kueueOf(workloads ...*unstructured.Unstructured) *dynamicfake.FakeDynamicClient {
 	list := []runtime.Object{
-		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue", "metadata": map[string]any{"name": "q", "namespace": "a"}, "spec": map[string]any{"clusterQueue": "cq"}}},
-		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ResourceFlavor", "metadata": map[string]any{"name": "f"}, "spec": map[string]any{"nodeLabels": map[string]any{"zone": "a"}}}},
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue",
+			"metadata": map[string]any{"name": "q", "namespace": "a"}, "spec": map[string]any{"clusterQueue": "cq"}}},
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ResourceFlavor",
+			"metadata": map[string]any{"name": "f"}, "spec": map[string]any{"nodeLabels": map[string]any{"zone": "a"}}}},
 	}
 	for _, w := range workloads {
 		list = append(list, w)
 	}
 	kinds := map[schema.GroupVersionResource]string{}
-	for resource, kind := range map[string]string{"workloads": "WorkloadList", "localqueues": "LocalQueueList", "resourceflavors": "ResourceFlavorList"} {
+	for resource, kind := range map[string]string{"workloads": "WorkloadList", "localqueues": "LocalQueueList",
+		"resourceflavors": "ResourceFlavorList"} {
 		kinds[schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: resource}] = kind
 	}
 	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, list...)
@@ -115,7 +121,8 @@ func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
 	const mig, waits = "nvidia.com/mig-1g.10gb", ", which waits for it"
 	wants := func(n int64) *corev1.Pod { return pod("a", "x", "", asks(mig, n)) }
 	// A machine with two slices: one of ours for an hour, the other one is free.
-	half := []runtime.Object{node("v", has(mig, 2), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(time.Hour))}
+	half := []runtime.Object{node("v", has(mig, 2), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1),
+		began(-time.Minute), lasts(time.Hour))}
 	// The other one is a Pod's of a Workload that may run for an hour from t0.
 	full := append(slices.Clip(half), pod("a", "h", "v", asks(mig, 1), of("Job", "h")))
 	holder := workload("h", 1, wants(1), hasQuota("Admitted"), runsFor(time.Hour))
@@ -127,21 +134,30 @@ func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
 		workloads []*unstructured.Unstructured
 		want      []string
 	}{
-		{"it is let in, and there is room", nil, half, []*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted"))}, []string{"v/mig-1g.10gb.1 workload a/job-j" + waits}},
+		{"it is let in, and there is room", nil, half, []*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted"))},
+			[]string{"v/mig-1g.10gb.1 workload a/job-j" + waits}},
 		{"two Pods, and room for one", nil, half, []*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota("Admitted"))}, []string{
-			"v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 from 30s cut workload a/job-j" + waits, "v/mig-1g.10gb.1 workload a/job-j" + waits}},
+			"v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 from 30s cut " +
+				"workload a/job-j" + waits, "v/mig-1g.10gb.1 workload a/job-j" + waits}},
 		{"more than there can ever be", nil, half, []*unstructured.Unstructured{workload("j", 3, wants(1), hasQuota("Admitted"))}, nil},
 		{"quota, and no leave to start yet", nil, half, []*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota())}, []string{
-			"v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.1 workload a/job-j" + waits}},
-		{"its flavor is of other machines", nil, append(half[1:], elsewhere), []*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted"))}, nil},
+			"v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.0 workload a/job-j" + waits, "v/mig-1g.10gb.1 workload a/job-j" +
+				waits}},
+		{"its flavor is of other machines", nil, append(half[1:], elsewhere),
+			[]*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted"))}, nil},
 		{"its Pods are there", nil, full, []*unstructured.Unstructured{workload("h", 1, wants(1), hasQuota("Admitted"))}, nil},
 		{"it is over", nil, half, []*unstructured.Unstructured{workload("j", 1, wants(1), hasQuota("Admitted", "Finished"))}, nil},
-		{"it waits, and nothing says how long", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), workload("h", 1, wants(1), hasQuota("Admitted"))}, nil},
-		{"it waits for what ends", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), holder}, []string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j" + waits}},
-		{"it will not hold it for ever", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1), runsFor(time.Hour)), holder}, []string{"v/mig-1g.10gb.1 from 1h0m30s to 2h0m30s cut workload a/job-j" + waits}},
+		{"it waits, and nothing says how long", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)),
+			workload("h", 1, wants(1), hasQuota("Admitted"))}, nil},
+		{"it waits for what ends", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), holder},
+			[]string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j" + waits}},
+		{"it will not hold it for ever", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1), runsFor(time.Hour)), holder},
+			[]string{"v/mig-1g.10gb.1 from 1h0m30s to 2h0m30s cut workload a/job-j" + waits}},
 		{"it waits for more than ends", nil, full, []*unstructured.Unstructured{workload("j", 2, wants(1)), holder}, nil},
-		{"who is first", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), workload("k", 1, wants(1), ranks(5)), holder}, []string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-k" + waits}},
-		{"its pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, half, []*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota("Admitted"))}, nil},
+		{"who is first", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), workload("k", 1, wants(1), ranks(5)), holder},
+			[]string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-k" + waits}},
+		{"its pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, half,
+			[]*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota("Admitted"))}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := options(serve(c.objects...))
@@ -196,7 +212,8 @@ func TestAPlaceIsHandedOver(t *testing.T) {
 	}
 	now.Store(int64(at(10 * time.Second)))
 	ctx := t.Context()
-	check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, pod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced), metav1.CreateOptions{}))
+	check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, pod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced),
+		metav1.CreateOptions{}))
 	wait(t, func() bool { _, there := get[*tenant](inv.pods, "a/p"); return there })
 	look()
 	if got := cut(inv.Held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}) {
@@ -259,11 +276,14 @@ func TestWhoWaitsComesBeforeWhatIsToCome(t *testing.T) {
 func TestWhoIsNotLetIn(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	like := pod("a", "x", "", asks(mig, 1))
-	o := options(serve(node("v", has(mig, 2), inZone), pod("a", "h", "v", asks(mig, 1), of("Job", "h")), pod("a", "i", "v", asks(mig, 1), of("Job", "i"))))
+	o := options(serve(node("v", has(mig, 2), inZone), pod("a", "h", "v", asks(mig, 1), of("Job", "h")),
+		pod("a", "i", "v", asks(mig, 1), of("Job", "i"))))
 	var now atomic.Int64
 	now.Store(int64(at(0)))
 	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return quantity.Instant(now.Load()) }
-	o.Dynamic = kueueOf(workload("j", 1, like, ranks(5)), workload("k", 1, like), workload("h", 1, like, hasQuota("Admitted"), runsFor(time.Hour)), workload("i", 1, like, hasQuota("Admitted"), runsFor(2*time.Hour)))
+	o.Dynamic = kueueOf(workload("j", 1, like, ranks(5)), workload("k", 1, like),
+		workload("h", 1, like, hasQuota("Admitted"), runsFor(time.Hour)),
+		workload("i", 1, like, hasQuota("Admitted"), runsFor(2*time.Hour)))
 	inv := opened(t, o)
 	for _, c := range []struct {
 		at   time.Duration
@@ -308,7 +328,8 @@ func ownedBy(pods ...string) func(map[string]any) {
 	}
 }
 
-// TestAPlaceForLaterIsHandedOver: the first of a queue is let in, and its Pod is there before anybody has looked. What was kept from later on is kept from now on.
+// TestAPlaceForLaterIsHandedOver: the first of a queue is let in, and its Pod is there before anybody has looked. What was kept from later
+// on is kept from now on.
 func TestAPlaceForLaterIsHandedOver(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	like := pod("a", "x", "", asks(mig, 1))
@@ -342,7 +363,8 @@ func TestPodsThatAreTheirOwnWorkload(t *testing.T) {
 	like := pod("a", "x", "", asks(mig, 1))
 	for name, owners := range map[string][]string{"a plain Pod": {"p"}, "a group": {"p", "q"}} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{node("v", has(mig, 4), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)), pod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1))}
+			objects := []runtime.Object{node("v", has(mig, 4), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)),
+				pod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1))}
 			for _, owner := range owners {
 				objects = append(objects, pod("a", owner, "v", asks(mig, 1)))
 			}
@@ -370,17 +392,19 @@ func TestOneClaimOfAWorkload(t *testing.T) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "all", ResourceClaimName: ptr("c")}}
 	})
 	beside := like.DeepCopy()
-	beside.Spec.ResourceClaims = append(beside.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "own", ResourceClaimTemplateName: ptr("gpu")})
+	beside.Spec.ResourceClaims = append(beside.Spec.ResourceClaims,
+		corev1.PodResourceClaim{Name: "own", ResourceClaimTemplateName: ptr("gpu")})
 	for name, c := range map[string]struct {
 		like *corev1.Pod
 		n    int
 	}{"it alone": {like, 1}, "and one more each": {beside, 3}} {
 		t.Run(name, func(t *testing.T) {
-			objects := slices.Concat([]runtime.Object{node("w"), board("w"), node("v"), board("v"), resourceClaim("a", "c", wanted("gpu.nvidia.com")), func() runtime.Object {
-				made := resourceClaimTemplate("a", "gpu")
-				made.Spec.Spec.Devices.Requests[0].Exactly.DeviceClassName = "gpu.nvidia.com"
-				return made
-			}()})
+			objects := slices.Concat([]runtime.Object{node("w"), board("w"), node("v"), board("v"),
+				resourceClaim("a", "c", wanted("gpu.nvidia.com")), func() runtime.Object {
+					made := resourceClaimTemplate("a", "gpu")
+					made.Spec.Spec.Devices.Requests[0].Exactly.DeviceClassName = "gpu.nvidia.com"
+					return made
+				}()})
 			for _, device := range []string{"a0", "a1", "b0", "b1"} {
 				for _, machine := range []string{"v", "w"} {
 					objects = append(objects, filler(machine, device, -time.Minute)...)

@@ -28,7 +28,8 @@ func fractioned(total string, each ...string) []*resourcev1.ResourceSlice {
 		})
 	}
 	for _, s := range []*resourcev1.ResourceSlice{sets, devices} {
-		s.Spec.Driver, s.Spec.NodeName, s.Spec.Pool = driver, ptr("w"), resourcev1.ResourcePool{Name: "w", Generation: 1, ResourceSliceCount: 2}
+		s.Spec.Driver, s.Spec.NodeName, s.Spec.Pool = driver, ptr("w"), resourcev1.ResourcePool{Name: "w", Generation: 1,
+			ResourceSliceCount: 2}
 	}
 	return []*resourcev1.ResourceSlice{sets, devices}
 }

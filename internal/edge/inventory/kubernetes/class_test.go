@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAClassSelectsItsDevices: a driver publishes whole GPUs beside what they can be cut into, and a pool names the class of the latter alone. Nothing is offered
-// that the class rules out, since no claim could be given it; and the class may come, change and go.
+// TestAClassSelectsItsDevices: a driver publishes whole GPUs beside what they can be cut into, and a pool names the class of the latter
+// alone. Nothing is offered that the class rules out, since no claim could be given it; and the class may come, change and go.
 func TestAClassSelectsItsDevices(t *testing.T) {
 	parts := partitionable("w")
 	whole := migDevice("7g.80gb", 0, 7, 80)

@@ -83,45 +83,63 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 		objects []any
 		want    string
 	}{
-		{"counted, and nobody is there", []Pool{small()}, two, []any{pod("a", "cpu", "w"), pod("a", "elsewhere", "x", asks(mig, 1))}, "w/mig-1g.10gb.0\nw/mig-1g.10gb.1"},
+		{"counted, and nobody is there", []Pool{small()}, two, []any{pod("a", "cpu", "w"), pod("a", "elsewhere", "x", asks(mig, 1))},
+			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1"},
 		{"a Pod with a deadline", []Pool{small()}, two, []any{pod("a", "p", "w", asks(mig, 1), lasts(time.Minute))},
 			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until 1m30s for pod a/p"},
-		{"one without, beside one of ours", []Pool{small()}, two, []any{pod("a", "p", "w", asks(mig, 1)), pod("s", "sluice-op-1-2", "w", asks(mig, 1), ours("w/mig-1g.10gb.1"))},
+		{"one without, beside one of ours", []Pool{small()}, two,
+			[]any{pod("a", "p", "w", asks(mig, 1)), pod("s", "sluice-op-1-2", "w", asks(mig, 1), ours("w/mig-1g.10gb.1"))},
 			"w/mig-1g.10gb.0 foreign until ? for pod a/p\nw/mig-1g.10gb.1"},
-		{"its Job has the deadline", []Pool{small()}, two, []any{pod("a", "p", "w", asks(mig, 2), of("Job", "j")), &limit{of: "uid-a-j", end: at(time.Hour)}},
+		{"its Job has the deadline", []Pool{small()}, two, []any{pod("a", "p", "w", asks(mig, 2), of("Job", "j")),
+			&limit{of: "uid-a-j", end: at(time.Hour)}},
 			"w/mig-1g.10gb.0 foreign until 1h0m30s for pod a/p\nw/mig-1g.10gb.1 foreign until 1h0m30s for pod a/p"},
-		{"it is being deleted", []Pool{small()}, two, []any{pod("a", "p", "w", asks(mig, 1), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: t0.Add(9 * time.Second)} })},
+		{"it is being deleted", []Pool{small()}, two,
+			[]any{pod("a", "p", "w", asks(mig, 1),
+				func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: t0.Add(9 * time.Second)} })},
 			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until 9s for pod a/p"},
-		{"init containers and sidecars", []Pool{small()}, node("w", has(mig, 4)), []any{pod("a", "p", "w", asks(mig, 1), func(p *corev1.Pod) {
-			side, init := *p.Spec.Containers[0].DeepCopy(), *p.Spec.Containers[0].DeepCopy()
-			side.RestartPolicy, init.Resources.Limits[mig] = ptr(corev1.ContainerRestartPolicyAlways), init.Resources.Limits[mig].DeepCopy()
-			p.Spec.InitContainers = []corev1.Container{side, init}
-		})}, "w/mig-1g.10gb.0\nw/mig-1g.10gb.1\nw/mig-1g.10gb.2 foreign until ? for pod a/p\nw/mig-1g.10gb.3 foreign until ? for pod a/p"},
-		{"one of ours on a number that is gone", []Pool{small()}, two, []any{pod("s", "sluice-op-1", "w", asks(mig, 1), ours("w/mig-1g.10gb.7"))}, "w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until ? for pod s/sluice-op-1"},
-		{"a cordon and taints", []Pool{{Name: "p", Tolerates: []string{"nvidia.com/gpu"}, Resources: small().Resources}}, node("w", has(mig, 1), func(n *corev1.Node) {
-			n.Spec.Unschedulable = true
-			n.Spec.Taints = []corev1.Taint{
-				{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, {Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoSchedule},
-				{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: "team", Effect: corev1.TaintEffectNoSchedule},
-			}
-		}), nil, "w/mig-1g.10gb.0 maintenance until ? for taint team drain until ? for node w is cordoned"},
+		{"init containers and sidecars", []Pool{small()}, node("w", has(mig, 4)),
+			[]any{pod("a", "p", "w", asks(mig, 1), func(p *corev1.Pod) {
+				side, init := *p.Spec.Containers[0].DeepCopy(), *p.Spec.Containers[0].DeepCopy()
+				side.RestartPolicy, init.Resources.Limits[mig] = ptr(corev1.ContainerRestartPolicyAlways),
+					init.Resources.Limits[mig].DeepCopy()
+				p.Spec.InitContainers = []corev1.Container{side, init}
+			})}, "w/mig-1g.10gb.0\nw/mig-1g.10gb.1\nw/mig-1g.10gb.2 foreign until ? for pod a/p\nw/mig-1g.10gb.3 foreign until ? for " +
+				"pod a/p"},
+		{"one of ours on a number that is gone", []Pool{small()}, two,
+			[]any{pod("s", "sluice-op-1", "w", asks(mig, 1), ours("w/mig-1g.10gb.7"))},
+			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until ? for pod s/sluice-op-1"},
+		{"a cordon and taints", []Pool{{Name: "p", Tolerates: []string{"nvidia.com/gpu"}, Resources: small().Resources}},
+			node("w", has(mig, 1), func(n *corev1.Node) {
+				n.Spec.Unschedulable = true
+				n.Spec.Taints = []corev1.Taint{
+					{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+					{Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoSchedule},
+					{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: "team", Effect: corev1.TaintEffectNoSchedule},
+				}
+			}), nil, "w/mig-1g.10gb.0 maintenance until ? for taint team drain until ? for node w is cordoned"},
 		{"maintenance and a calendar", []Pool{{
 			Name: "p", Resources: small().Resources,
 			Calendar: []Closing{{Name: "day", Start: t0, End: t0.Add(time.Hour), Every: 24 * time.Hour}},
 		}}, node("w", has(mig, 1), func(n *corev1.Node) {
 			n.Annotations = map[string]string{AnnotationMaintenance: "2026-11-23T13:00:00Z/2026-11-23T14:00:00Z"}
-		}), nil, "w/mig-1g.10gb.0 maintenance until 2h0m0s for annotation sluice.dev/maintenance serving until 1h0m0s for calendar of pool p: day"},
+		}), nil, "w/mig-1g.10gb.0 maintenance until 2h0m0s for annotation sluice.dev/maintenance serving until 1h0m0s for calendar of " +
+			"pool p: day"},
 		{"of no pool", []Pool{{Name: "p", Nodes: map[string]string{"gpu": "yes"}, Resources: small().Resources}}, two, nil, ""},
-		{"devices side by side", []Pool{migs("3g.40gb", "1g.10gb")}, node("w"), []any{partitionable("w")}, "w/gpu-0-mig-1g-6\nw/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3"},
-		{"somebody has one", []Pool{migs("3g.40gb")}, node("w"), []any{partitionable("w"), pod("a", "p", "w", claims("c"), lasts(time.Minute)), resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p"))},
+		{"devices side by side", []Pool{migs("3g.40gb", "1g.10gb")}, node("w"), []any{partitionable("w")},
+			"w/gpu-0-mig-1g-6\nw/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3"},
+		{"somebody has one", []Pool{migs("3g.40gb")}, node("w"),
+			[]any{partitionable("w"), pod("a", "p", "w", claims("c"), lasts(time.Minute)),
+				resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p"))},
 			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1m30s for pod a/p"},
 		{"somebody has what it shares", []Pool{migs("3g.40gb")}, node("w"), []any{
 			partitionable("w"), pod("a", "p", "w", claims("c"), lasts(time.Minute)), pod("a", "q", "w", claims("d"), lasts(2*time.Minute)),
 			resourceClaim("a", "c", allocated("w", "gpu-0-mig-1g-1", "p")), resourceClaim("a", "d", allocated("w", "gpu-0-mig-1g-2", "q")),
 		}, "w/gpu-0-mig-3g-0 foreign until 2m30s for pod a/q\nw/gpu-0-mig-3g-3"},
-		{"ours is ours", []Pool{migs("3g.40gb")}, node("w"), []any{partitionable("w"), resourceClaim("s", "c", ourClaim, allocated("w", "gpu-0-mig-3g-3", "x"))},
+		{"ours is ours", []Pool{migs("3g.40gb")}, node("w"),
+			[]any{partitionable("w"), resourceClaim("s", "c", ourClaim, allocated("w", "gpu-0-mig-3g-3", "x"))},
 			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3"},
-		{"allocated, and its Pod is gone", []Pool{migs("3g.40gb")}, node("w"), []any{partitionable("w"), resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-0", "gone"))},
+		{"allocated, and its Pod is gone", []Pool{migs("3g.40gb")}, node("w"),
+			[]any{partitionable("w"), resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-0", "gone"))},
 			"w/gpu-0-mig-3g-0 foreign until ? for claim a/c\nw/gpu-0-mig-3g-3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,9 +153,12 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 func TestASliceSaysWhatItIs(t *testing.T) {
 	x := sceneOf([]Pool{migs("3g.40gb"), small()}, node("w", has("nvidia.com/mig-1g.10gb", 1)), partitionable("w")).evaluate(nil)
 	want := []protocol.Slice{
-		{ID: "w/gpu-0-mig-3g-0", Model: "NVIDIA A100-SXM4-80GB", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428, Device: "dra:w/mig.nvidia.com/gpu.nvidia.com/w/gpu-0-mig-3g-0"},
-		{ID: "w/gpu-0-mig-3g-3", Model: "NVIDIA A100-SXM4-80GB", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428, Device: "dra:w/mig.nvidia.com/gpu.nvidia.com/w/gpu-0-mig-3g-3"},
-		{ID: "w/mig-1g.10gb.0", Model: "NVIDIA A100-SXM4-80GB", Profile: "1g.10gb", Capacity: trp.Vector{9856 << 20}, Speed: 142, Device: "resource:w/nvidia.com%2Fmig-1g.10gb"},
+		{ID: "w/gpu-0-mig-3g-0", Model: "NVIDIA A100-SXM4-80GB", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428,
+			Device: "dra:w/mig.nvidia.com/gpu.nvidia.com/w/gpu-0-mig-3g-0"},
+		{ID: "w/gpu-0-mig-3g-3", Model: "NVIDIA A100-SXM4-80GB", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428,
+			Device: "dra:w/mig.nvidia.com/gpu.nvidia.com/w/gpu-0-mig-3g-3"},
+		{ID: "w/mig-1g.10gb.0", Model: "NVIDIA A100-SXM4-80GB", Profile: "1g.10gb", Capacity: trp.Vector{9856 << 20}, Speed: 142,
+			Device: "resource:w/nvidia.com%2Fmig-1g.10gb"},
 	}
 	if !slices.Equal(x.slices, want) {
 		t.Errorf("they are\n%+v\nwant\n%+v", x.slices, want)
@@ -154,7 +175,8 @@ func TestAPoolThatIsPublishedInPieces(t *testing.T) {
 	before := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts).evaluate(nil)
 	cordoned := node("w", func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	x := sceneOf([]Pool{migs("3g.40gb")}, cordoned, parts[1], resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-0"))).evaluate(before)
-	if got, want := x.told(), "w/gpu-0-mig-3g-0 foreign until ? for claim a/c drain until ? for node w is cordoned\nw/gpu-0-mig-3g-3 drain until ? for node w is cordoned"; got != want {
+	if got, want := x.told(), "w/gpu-0-mig-3g-0 foreign until ? for claim a/c drain until ? for node w is cordoned\nw/gpu-0-mig-3g-3 "+
+		"drain until ? for node w is cordoned"; got != want {
 		t.Errorf("while it is published anew it is\n%s\nwant\n%s", got, want)
 	}
 	if again := sceneOf([]Pool{migs("3g.40gb")}, cordoned, parts[1]).evaluate(x); len(again.slices) != 2 {
@@ -172,7 +194,8 @@ func TestAPoolThatIsPublishedInPieces(t *testing.T) {
 
 // TestAnAnnotationThatCannotBeReadCloses the machine.
 func TestAnAnnotationThatCannotBeReadCloses(t *testing.T) {
-	for _, text := range []string{"tomorrow", "2026-11-23T13:00:00Z", "2026-11-23T13:00:00Z/2026-11-23T13:00:00Z", "2026-11-23T13:00:00Z/2026-11-23T14:00:00Z,x", ","} {
+	for _, text := range []string{"tomorrow", "2026-11-23T13:00:00Z", "2026-11-23T13:00:00Z/2026-11-23T13:00:00Z",
+		"2026-11-23T13:00:00Z/2026-11-23T14:00:00Z,x", ","} {
 		list := maintenance(text)
 		if len(list) == 0 || list[len(list)-1].End != quantity.Never || list[len(list)-1].Start != 0 {
 			t.Errorf("%q: %+v", text, list)
@@ -180,7 +203,8 @@ func TestAnAnnotationThatCannotBeReadCloses(t *testing.T) {
 	}
 }
 
-// TestSeats: every unit of others sits somewhere as long as there is room, nobody sits on ours while there is room elsewhere, who stays keeps its seat, and no two sit on one.
+// TestSeats: every unit of others sits somewhere as long as there is room, nobody sits on ours while there is room elsewhere, who stays
+// keeps its seat, and no two sit on one.
 func TestSeats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "slices")
@@ -235,8 +259,9 @@ func TestSeats(t *testing.T) {
 	})
 }
 
-// TestSharedCountersAreNeverOversold: whoever has which of a driver's devices, those that are offered and not held can all be had at once, beside all that somebody
-// has. Until when one is held: it could be had then if whoever is to be gone by then is. No fewer are offered than a single one that still fits.
+// TestSharedCountersAreNeverOversold: whoever has which of a driver's devices, those that are offered and not held can all be had at once,
+// beside all that somebody has. Until when one is held: it could be had then if whoever is to be gone by then is. No fewer are offered
+// than a single one that still fits.
 func TestSharedCountersAreNeverOversold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := published{pooled: pooled{driver, "w"}, total: counters{}}
@@ -305,7 +330,8 @@ func TestSharedCountersAreNeverOversold(t *testing.T) {
 				t.Fatalf("%s is held: %v %+v, and somebody has it: %+v", o.name, is, r, s)
 			case taken || !is:
 			case !at(r.End, o.name) || at(r.End-1, o.name):
-				t.Fatalf("%s is held until %d, and could be had then: %v, before: %v", o.name, r.End, at(r.End, o.name), at(r.End-1, o.name))
+				t.Fatalf("%s is held until %d, and could be had then: %v, before: %v", o.name, r.End, at(r.End, o.name),
+					at(r.End-1, o.name))
 			}
 		}
 	})
@@ -316,7 +342,8 @@ func TestIDsStandWhateverHappens(t *testing.T) {
 	pools := []Pool{migs("3g.40gb", "1g.10gb"), small()}
 	n := node("w", has("nvidia.com/mig-1g.10gb", 3))
 	want := sceneOf(pools, n, partitionable("w")).evaluate(nil)
-	got := sceneOf(pools, n, partitionable("w"), pod("a", "p", "w", asks("nvidia.com/mig-1g.10gb", 2)), resourceClaim("a", "c", allocated("w", "gpu-0-mig-7g-0"))).evaluate(want)
+	got := sceneOf(pools, n, partitionable("w"), pod("a", "p", "w", asks("nvidia.com/mig-1g.10gb", 2)),
+		resourceClaim("a", "c", allocated("w", "gpu-0-mig-7g-0"))).evaluate(want)
 	ids := func(x *stand) (list []job.SliceID) {
 		for _, s := range x.slices {
 			list = append(list, s.ID)
@@ -338,7 +365,8 @@ func TestADevicePluginStartsAnew(t *testing.T) {
 		n      int64
 		listed int
 		held   int
-	}{{0, 2, 2, 0}, {time.Minute, 0, 2, 2}, {90 * time.Second, 1, 2, 1}, {100 * time.Second, 2, 2, 0}, {200 * time.Second, 0, 2, 2}, {259 * time.Second, 0, 2, 2}, {260 * time.Second, 0, 0, 0}} {
+	}{{0, 2, 2, 0}, {time.Minute, 0, 2, 2}, {90 * time.Second, 1, 2, 1}, {100 * time.Second, 2, 2, 0}, {200 * time.Second, 0, 2, 2},
+		{259 * time.Second, 0, 2, 2}, {260 * time.Second, 0, 0, 0}} {
 		m := keep.machine(node("w", has(mig, c.n)))
 		m.pools = []int{0}
 		s := &scene{machine: m, pools: []Pool{small()}, limits: func(types.UID) quantity.Instant { return quantity.Never }, now: at(c.at)}

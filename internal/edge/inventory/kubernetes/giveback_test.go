@@ -31,7 +31,9 @@ func wanted(class string) func(*resourcev1.ResourceClaim) {
 
 func selects(expression string) func(*resourcev1.ResourceClaim) {
 	return func(c *resourcev1.ResourceClaim) {
-		c.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
+		c.Spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{
+			{CEL: &resourcev1.CELDeviceSelector{Expression: expression}},
+		}
 	}
 }
 
@@ -46,7 +48,8 @@ func deviceClass(name string, expressions ...string) *resourcev1.DeviceClass {
 // unplaced is what the scheduler says of a Pod that finds no place.
 func unplaced(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.Time{Time: t0},
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		LastTransitionTime: metav1.Time{Time: t0},
 	}}
 }
 
@@ -56,13 +59,16 @@ func began(d time.Duration) func(*corev1.Pod) {
 
 func pinned(machine string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{machine}}},
-		}}}}}
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn,
+					Values: []string{machine}}},
+			}}}}}
 	}
 }
 
-// filled is a machine whose two large devices have subjobs of ours, the second one later than the first, beside counted slices of which one is free.
+// filled is a machine whose two large devices have subjobs of ours, the second one later than the first, beside counted slices of which
+// one is free.
 func filled() []runtime.Object {
 	const mig = "nvidia.com/mig-1g.10gb"
 	parts := partitionable("w")
@@ -70,7 +76,8 @@ func filled() []runtime.Object {
 		node("w", has(mig, 3)), parts[0], parts[1],
 		pod("s", "sluice-op-1", "w", ours("w/gpu-0-mig-3g-0"), claims("sluice-op-1"), began(-10*time.Minute), lasts(time.Hour)),
 		pod("s", "sluice-op-2", "w", ours("w/gpu-0-mig-3g-3"), claims("sluice-op-2"), began(-1*time.Minute), lasts(time.Hour)),
-		resourceClaim("s", "sluice-op-1", ourClaim, allocated("w", "gpu-0-mig-3g-0", "sluice-op-1")), resourceClaim("s", "sluice-op-2", ourClaim, allocated("w", "gpu-0-mig-3g-3", "sluice-op-2")),
+		resourceClaim("s", "sluice-op-1", ourClaim, allocated("w", "gpu-0-mig-3g-0", "sluice-op-1")),
+		resourceClaim("s", "sluice-op-2", ourClaim, allocated("w", "gpu-0-mig-3g-3", "sluice-op-2")),
 		pod("s", "sluice-op-3", "w", ours("w/mig-1g.10gb.0"), asks(mig, 1), began(-3*time.Minute), lasts(time.Hour)),
 		pod("s", "sluice-op-4", "w", ours("w/mig-1g.10gb.1"), asks(mig, 1), began(-2*time.Minute), lasts(time.Hour)),
 	}
@@ -98,43 +105,68 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 		want    []string
 	}{
 		{"a device: least is lost with the later one", []Pool{migs("3g.40gb"), small()}, nil,
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")}, []string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
+			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
 		{"unless its home knows better", []Pool{migs("3g.40gb"), small()},
 			map[job.SliceID]giveback.Cost{"w/gpu-0-mig-3g-0": {}},
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")}, []string{"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"}},
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
+			[]string{"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"}},
 		{"all of the GPU", []Pool{{Name: "mig", Classes: migs("3g.40gb").Classes, Notice: time.Minute}}, nil,
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("whole")), deviceClass("whole", `device.driver == "gpu.nvidia.com"`, `device.attributes["gpu.nvidia.com"].profile == '7g.80gb'`)},
-			[]string{"w/gpu-0-mig-3g-0 at 1m0s for pod a/p, which waits for it", "w/gpu-0-mig-3g-3 at 1m0s for pod a/p, which waits for it"}},
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("whole")),
+				deviceClass("whole", `device.driver == "gpu.nvidia.com"`, `device.attributes["gpu.nvidia.com"].profile == '7g.80gb'`)},
+			[]string{"w/gpu-0-mig-3g-0 at 1m0s for pod a/p, which waits for it",
+				"w/gpu-0-mig-3g-3 at 1m0s for pod a/p, which waits for it"}},
 		{"only what its claim means", []Pool{migs("3g.40gb", "1g.10gb")}, nil, // a small one is free
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile == "3g.40gb" && device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0`))},
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced),
+				resourceClaim("a", "c",
+					selects(
+						`device.attributes["gpu.nvidia.com"].profile == "3g.40gb" && device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0`))},
 			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
 		{"what is free and not known to be meant is not", []Pool{migs("3g.40gb", "1g.10gb")}, nil,
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile.startsWith("3g")`))},
+			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced),
+				resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile.startsWith("3g")`))},
 			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
-		{"counted: one is free", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
-		{"two who wait", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced), pod("a", "q", "", asks(mig, 1), unplaced)},
+		{"counted: one is free", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)},
+			[]string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
+		{"two who wait", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced),
+			pod("a", "q", "", asks(mig, 1), unplaced)},
 			[]string{"w/mig-1g.10gb.0 at 30s for pod a/q, which waits for it", "w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
 		{"more than there is", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 4), unplaced)}, nil},
 		{"there is room already", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 1), unplaced)}, nil},
-		{"nothing that is known", []Pool{migs("3g.40gb")}, nil, []runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("other"))}, nil},
+		{"nothing that is known", []Pool{migs("3g.40gb")}, nil, []runtime.Object{pod("a", "p", "", claims("c"), unplaced),
+			resourceClaim("a", "c", wanted("other"))}, nil},
 		{"its claim is not made yet", []Pool{migs("3g.40gb")}, nil, []runtime.Object{pod("a", "p", "", claims("c"), unplaced)}, nil},
 		{"nobody has looked for a place yet", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2))}, nil},
-		{"the scheduler makes room itself", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Status.NominatedNodeName = "w" })}, nil},
-		{"one of ours waits", []Pool{small()}, nil, []runtime.Object{pod("s", "sluice-op-9", "", asks(mig, 2), unplaced, ours("w/mig-1g.10gb.2"))}, nil},
-		{"a subjob of another operator waits", []Pool{small()}, nil, []runtime.Object{pod("s", "sluice-other-9", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Spec.PriorityClassName = cluster.Leftover })}, nil},
-		{"it asks for what no pool names too", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources.Limits["example.com/other"] = resource.MustParse("1")
-		})}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
-		{"it asks for nothing that a pool names", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks("example.com/other", 1), unplaced)}, nil},
-		{"the pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)}, nil},
-		{"it means another machine", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} })}, nil},
-		{"it is pinned to the machine", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, pinned("w"))}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
+		{"the scheduler makes room itself", []Pool{small()}, nil,
+			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Status.NominatedNodeName = "w" })}, nil},
+		{"one of ours waits", []Pool{small()}, nil,
+			[]runtime.Object{pod("s", "sluice-op-9", "", asks(mig, 2), unplaced, ours("w/mig-1g.10gb.2"))}, nil},
+		{"a subjob of another operator waits", []Pool{small()}, nil,
+			[]runtime.Object{pod("s", "sluice-other-9", "", asks(mig, 2), unplaced,
+				func(p *corev1.Pod) { p.Spec.PriorityClassName = cluster.Leftover })}, nil},
+		{"it asks for what no pool names too", []Pool{small()}, nil,
+			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Limits["example.com/other"] = resource.MustParse("1")
+			})}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
+		{"it asks for nothing that a pool names", []Pool{small()}, nil,
+			[]runtime.Object{pod("a", "p", "", asks("example.com/other", 1), unplaced)}, nil},
+		{"the pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, nil,
+			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)}, nil},
+		{"it means another machine", []Pool{small()}, nil,
+			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced,
+				func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} })}, nil},
+		{"it is pinned to the machine", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, pinned("w"))},
+			[]string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
 		{"it is pinned to another", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, pinned("v"))}, nil},
-		{"it has an affinity to others", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "nvidia.com/gpu.product", Operator: corev1.NodeSelectorOpIn, Values: []string{"H100"}}},
-			}}}}}
-		})}, nil},
+		{"it has an affinity to others", []Pool{small()}, nil,
+			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
+				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchExpressions: []corev1.NodeSelectorRequirement{{
+							Key: "nvidia.com/gpu.product", Operator: corev1.NodeSelectorOpIn,
+							Values: []string{"H100"}}},
+					}}}}}
+			})}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := options(serve(append(filled(), c.objects...)...))
@@ -190,7 +222,9 @@ func TestAPlaceIsKeptUntilThePodHasOne(t *testing.T) {
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3")
 
 	// It has its place in the end, and so it is somebody else's.
-	check[*resourcev1.ResourceClaim](t)(c.ResourceV1().ResourceClaims("a").Update(ctx, resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p"), func(c *resourcev1.ResourceClaim) { c.ResourceVersion = "2" }), metav1.UpdateOptions{}))
+	check[*resourcev1.ResourceClaim](t)(c.ResourceV1().ResourceClaims("a").Update(ctx,
+		resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p"), func(c *resourcev1.ResourceClaim) { c.ResourceVersion = "2" }),
+		metav1.UpdateOptions{}))
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3 held")
 	if got := cut(inv.Held()); len(got) != 0 {
 		t.Errorf("cut are %q", got)
@@ -210,7 +244,8 @@ func wait(t *testing.T, reached func() bool) {
 	}
 }
 
-// TestRoomIsMadeAtTheLeastCost: of all devices and all sets of subjobs whose end would let a Pod have as many as it wants, none costs less; and it can have those that are kept.
+// TestRoomIsMadeAtTheLeastCost: of all devices and all sets of subjobs whose end would let a Pod have as many as it wants, none costs
+// less; and it can have those that are kept.
 func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := &offer{driver: driver, pool: "w", machine: "w", parts: 1}
@@ -250,7 +285,8 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 			c := &claim{has: []place{{pooled{driver, "w"}, d.name}}, ours: at >= 0 && rapid.IntRange(0, 3).Draw(t, "ours") > 0}
 			if s.claims = append(s.claims, c); c.ours {
 				mine = append(mine, i)
-				costs[layout[at].slice.ID] = giveback.Cost{Lost: time.Duration(rapid.IntRange(0, 3).Draw(t, "lost")), Left: time.Duration(rapid.IntRange(0, 3).Draw(t, "left"))}
+				costs[layout[at].slice.ID] = giveback.Cost{Lost: time.Duration(rapid.IntRange(0, 3).Draw(t, "lost")),
+					Left: time.Duration(rapid.IntRange(0, 3).Draw(t, "left"))}
 			} else {
 				others = append(others, i)
 			}
@@ -258,10 +294,11 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 		s.class = func(name string) (*class, bool) {
 			return &class{only: parseSelector(`device.attributes["gpu.nvidia.com"].x == "y"`)}, name == "c"
 		}
-		r := &room{scene: s, costs: func(id job.SliceID) giveback.Cost { return costs[id] }, notice: func(id job.SliceID) (time.Duration, bool) {
-			_, is := costs[id]
-			return time.Second, is
-		}}
+		r := &room{scene: s, costs: func(id job.SliceID) giveback.Cost { return costs[id] },
+			notice: func(id job.SliceID) (time.Duration, bool) {
+				_, is := costs[id]
+				return time.Second, is
+			}}
 		wanted := rapid.IntRange(1, 3).Draw(t, "wanted")
 		g, cost, ok := r.find(&tenant{}, some("c", int64(wanted)))
 

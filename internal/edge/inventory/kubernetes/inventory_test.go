@@ -29,8 +29,10 @@ import (
 func serve(objects ...runtime.Object) *fake.Clientset {
 	c := fake.NewClientset(objects...)
 	c.Resources = []*metav1.APIResourceList{
-		{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "resourceslices"}, {Name: "resourceclaims"}, {Name: "deviceclasses"}}},
-		{GroupVersion: "kueue.x-k8s.io/v1beta1", APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "localqueues"}, {Name: "resourceflavors"}}},
+		{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "resourceslices"}, {Name: "resourceclaims"},
+			{Name: "deviceclasses"}}},
+		{GroupVersion: "kueue.x-k8s.io/v1beta1", APIResources: []metav1.APIResource{{Name: "workloads"}, {Name: "localqueues"},
+			{Name: "resourceflavors"}}},
 	}
 	return c
 }
@@ -182,7 +184,8 @@ func TestWhatChangesIsReported(t *testing.T) {
 	}
 	check[*corev1.Node](t)(c.CoreV1().Nodes().Create(ctx, node("w"), metav1.CreateOptions{}))
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3", "w/gpu-0-mig-1g-6", "v/mig-1g.10gb.0")
-	check[*resourcev1.ResourceClaim](t)(c.ResourceV1().ResourceClaims("a").Create(ctx, resourceClaim("a", "c", allocated("w", "gpu-0-mig-1g-4", "p")), metav1.CreateOptions{}))
+	check[*resourcev1.ResourceClaim](t)(c.ResourceV1().ResourceClaims("a").Create(ctx,
+		resourceClaim("a", "c", allocated("w", "gpu-0-mig-1g-4", "p")), metav1.CreateOptions{}))
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3 held", "w/gpu-0-mig-1g-6")
 	if err := c.ResourceV1().ResourceClaims("a").Delete(ctx, "c", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -216,7 +219,8 @@ func TestTheLastStateStandsWhileTheServerIsAway(t *testing.T) {
 	inv.mu.Lock()
 	first, again := inv.away.fails(inv.nodes, errors.New("connection refused")), inv.away.fails(inv.nodes, errors.New("connection reset"))
 	inv.mu.Unlock()
-	if d := inv.Describe(); !first || again || !strings.Contains(d, "away since") || !strings.HasSuffix(d, "connection reset") || !strings.HasPrefix(d, "1 slices on 1 machines") {
+	if d := inv.Describe(); !first || again || !strings.Contains(d, "away since") || !strings.HasSuffix(d, "connection reset") ||
+		!strings.HasPrefix(d, "1 slices on 1 machines") {
 		t.Error(first, again, d)
 	}
 	if _, err := inv.Away(); err == nil {
@@ -259,7 +263,8 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	if errkind.Of(err) != errkind.Invalid {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"names neither", "notice is", "its driver", "speed 1001", "no extended resource", "memory -1", "not after its start", "repeats every"} {
+	for _, want := range []string{"names neither", "notice is", "its driver", "speed 1001", "no extended resource", "memory -1",
+		"not after its start", "repeats every"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q lacks %q", err, want)
 		}

@@ -31,7 +31,8 @@ func eight(machine string) []*resourcev1.ResourceSlice {
 	return []*resourcev1.ResourceSlice{sets, devices}
 }
 
-// BenchmarkAPlaceAmongEightGPUs looks for several large devices on 128 machines with eight GPUs each, all of whose small ones have subjobs of ours.
+// BenchmarkAPlaceAmongEightGPUs looks for several large devices on 128 machines with eight GPUs each, all of whose small ones have subjobs
+// of ours.
 func BenchmarkAPlaceAmongEightGPUs(b *testing.B) {
 	for _, n := range []int64{1, 2, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -50,13 +51,15 @@ func BenchmarkAPlaceAmongEightGPUs(b *testing.B) {
 				for k := range 56 {
 					device, own := fmt.Sprintf("gpu-%d-mig-1g-%d", k/7, k%7), fmt.Sprintf("p-%s-%d", name, k)
 					inv.hears(b, inv.claims, resourceClaim("a", own, ourClaim, allocated(name, device, own)))
-					inv.hears(b, inv.pods, pod("a", own, name, claims(own), began(-time.Duration(k*k%57)*time.Minute), lasts(time.Hour), ours(name+"/"+device)))
+					inv.hears(b, inv.pods, pod("a", own, name, claims(own), began(-time.Duration(k*k%57)*time.Minute), lasts(time.Hour),
+						ours(name+"/"+device)))
 				}
 				inv.touch(name)
 			}
 			inv.look(nil)
 			inv.hears(b, inv.classes, deviceClass("mig.nvidia.com", `device.driver == "gpu.nvidia.com"`))
-			inv.hears(b, inv.claims, resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile == "3g.40gb"`), func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.Count = n }))
+			inv.hears(b, inv.claims, resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile == "3g.40gb"`),
+				func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.Count = n }))
 			inv.hears(b, inv.pods, pod("a", "p", "", claims("c"), unplaced))
 			for b.Loop() {
 				inv.reclaims = newReclaims()

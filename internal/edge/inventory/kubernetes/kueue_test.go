@@ -29,12 +29,14 @@ func admitted() (*fake.Clientset, *dynamicfake.FakeDynamicClient) {
 		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
 		"metadata": map[string]any{
 			"name": "job-j", "namespace": "a", "uid": "uid-w",
-			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-a-j", "controller": true}},
+			"ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "uid-a-j",
+				"controller": true}},
 		},
 		"spec": map[string]any{"maximumExecutionTimeSeconds": int64(3600)},
 		"status": map[string]any{
 			"accumulatedPastExexcutionTimeSeconds": int64(600),
-			"conditions":                           []any{map[string]any{"type": "Admitted", "status": "True", "lastTransitionTime": t0.Format(time.RFC3339)}},
+			"conditions": []any{map[string]any{"type": "Admitted", "status": "True",
+				"lastTransitionTime": t0.Format(time.RFC3339)}},
 		},
 	}}
 	return serve(node("v", has(mig, 1)), pod("a", "p", "v", asks(mig, 1), of("Job", "j"))),
@@ -58,7 +60,8 @@ func TestKueueSaysHowLong(t *testing.T) {
 	endsAt(t, opened(t, o), at(50*time.Minute+30*time.Second))
 }
 
-// TestKueueIsAway: it has webhooks of its own. Nothing waits for it, nor does its silence count as the cluster's; once it is back it is listened to.
+// TestKueueIsAway: it has webhooks of its own. Nothing waits for it, nor does its silence count as the cluster's; once it is back it is
+// listened to.
 func TestKueueIsAway(t *testing.T) {
 	for _, what := range []string{"which versions there are", "which Workloads there are"} {
 		t.Run(what, func(t *testing.T) {
@@ -67,7 +70,8 @@ func TestKueueIsAway(t *testing.T) {
 			var asked atomic.Int64
 			c.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
 				dra := asked.Add(1) <= 3 // DRA, and DeviceTaintRules in two versions
-				return !back.Load() && !dra && what == "which versions there are", nil, errors.New("no endpoints available for service kueue")
+				return !back.Load() && !dra && what == "which versions there are", nil,
+					errors.New("no endpoints available for service kueue")
 			})
 			kueue.PrependReactor("list", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return !back.Load(), nil, errors.New("conversion webhook: connection refused")
@@ -109,7 +113,8 @@ func TestKueueComesLater(t *testing.T) {
 	}
 }
 
-// TestOtherPoolsAreOffered: what is offered changes while it is looked at, for machines, resources and devices that no pool named before too.
+// TestOtherPoolsAreOffered: what is offered changes while it is looked at, for machines, resources and devices that no pool named before
+// too.
 func TestOtherPoolsAreOffered(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	parts := partitionable("w")

@@ -17,7 +17,8 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// TestHowLongOthersRan says until when the next one is likely to; one that stays for longer has no end, nor has one that is always started again.
+// TestHowLongOthersRan says until when the next one is likely to; one that stays for longer has no end, nor has one that is always started
+// again.
 func TestHowLongOthersRan(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	c := serve(node("v", has(mig, 1)))
@@ -83,8 +84,8 @@ func TestHowLongOthersRan(t *testing.T) {
 	}
 }
 
-// TestWhatIsLikelyHolds: of Pods that are alike, whatever their lengths, at most one in twenty stays for longer than is said of it; and as little is known of those that
-// run still as there is to know.
+// TestWhatIsLikelyHolds: of Pods that are alike, whatever their lengths, at most one in twenty stays for longer than is said of it; and as
+// little is known of those that run still as there is to know.
 func TestWhatIsLikelyHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.Int64Range(1, 100), fewest+1, 120).Draw(t, "lengths")

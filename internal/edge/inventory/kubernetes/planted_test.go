@@ -26,20 +26,23 @@ import (
 // TestADeviceIsOfItsMachineAlone, though its pool has those of others, and others' slices say where all of theirs are: it is sold once.
 func TestADeviceIsOfItsMachineAlone(t *testing.T) {
 	pool := &resourcev1.ResourceSlice{ObjectMeta: meta("", "fabric")}
-	pool.Spec.Driver, pool.Spec.Pool, pool.Spec.PerDeviceNodeSelection = driver, resourcev1.ResourcePool{Name: "fabric", ResourceSliceCount: 1}, ptr(true)
+	pool.Spec.Driver, pool.Spec.Pool, pool.Spec.PerDeviceNodeSelection = driver,
+		resourcev1.ResourcePool{Name: "fabric", ResourceSliceCount: 1}, ptr(true)
 	for i, on := range []string{"v", "w", "w"} {
 		d := migDevice("1g.10gb", i, 1, 10)
 		d.NodeName, d.ConsumesCounters = ptr(on), nil
 		pool.Spec.Devices = append(pool.Spec.Devices, d)
 	}
-	for on, want := range map[string]string{"v": "v/fabric.gpu-0-mig-1g-0", "w": "w/fabric.gpu-0-mig-1g-1\nw/fabric.gpu-0-mig-1g-2", "x": ""} {
+	for on, want := range map[string]string{"v": "v/fabric.gpu-0-mig-1g-0", "w": "w/fabric.gpu-0-mig-1g-1\nw/fabric.gpu-0-mig-1g-2",
+		"x": ""} {
 		if got := sceneOf([]Pool{migs("1g.10gb")}, node(on), pool).evaluate(nil).told(); got != want {
 			t.Errorf("%s has\n%s\nwant\n%s", on, got, want)
 		}
 	}
 }
 
-// TestWhoseADeviceIs: ours is what our own journal says, and nothing that somebody else has too. It is free once the last of all who share it is gone.
+// TestWhoseADeviceIs: ours is what our own journal says, and nothing that somebody else has too. It is free once the last of all who share
+// it is gone.
 func TestWhoseADeviceIs(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	before := func(l map[string]string) { l[cluster.LabelJournal] = "before" }
@@ -51,12 +54,18 @@ func TestWhoseADeviceIs(t *testing.T) {
 		objects []any
 		want    string
 	}{
-		"a Pod of another journal": {small(), []any{pod("s", "old", "w", asks(mig, 1), ours("w/mig-1g.10gb.0"), func(p *corev1.Pod) { before(p.Labels) })}, "w/mig-1g.10gb.0 foreign until ? for pod s/old"},
-		"a claim of another journal": {migs("3g.40gb"), []any{partitionable("w"), resourceClaim("s", "old", ourClaim, allocated("w", "gpu-0-mig-3g-3"), func(c *resourcev1.ResourceClaim) { before(c.Labels) })},
+		"a Pod of another journal": {small(), []any{pod("s", "old", "w", asks(mig, 1), ours("w/mig-1g.10gb.0"),
+			func(p *corev1.Pod) { before(p.Labels) })}, "w/mig-1g.10gb.0 foreign until ? for pod s/old"},
+		"a claim of another journal": {migs("3g.40gb"),
+			[]any{partitionable("w"), resourceClaim("s", "old", ourClaim, allocated("w", "gpu-0-mig-3g-3"),
+				func(c *resourcev1.ResourceClaim) { before(c.Labels) })},
 			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until ? for claim s/old"},
-		"ours, and then somebody else's": {migs("3g.40gb"), []any{partitionable("w"), mine, theirs, p}, "w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1h0m30s for pod a/p"},
-		"somebody else's, and then ours": {migs("3g.40gb"), []any{partitionable("w"), theirs, mine, p}, "w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until ? for claim s/mine"},
-		"of several Pods": {migs("3g.40gb"), []any{partitionable("w"), resourceClaim("a", "theirs", allocated("w", "gpu-0-mig-3g-3", "p", "q")), p, q},
+		"ours, and then somebody else's": {migs("3g.40gb"), []any{partitionable("w"), mine, theirs, p},
+			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1h0m30s for pod a/p"},
+		"somebody else's, and then ours": {migs("3g.40gb"), []any{partitionable("w"), theirs, mine, p},
+			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until ? for claim s/mine"},
+		"of several Pods": {migs("3g.40gb"), []any{partitionable("w"),
+			resourceClaim("a", "theirs", allocated("w", "gpu-0-mig-3g-3", "p", "q")), p, q},
 			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1h0m30s for pod a/q"},
 	} {
 		if got := sceneOf([]Pool{c.pool}, node("w", has(mig, 1)), c.objects...).evaluate(nil).told(); got != c.want {
@@ -65,14 +74,15 @@ func TestWhoseADeviceIs(t *testing.T) {
 	}
 }
 
-// TestWhatClosesAMachineSaysWhenAndWhatIsCut: what runs there is over by a maintenance and by a calendar's entry, and by a taint that evicts; but not since nobody hears of
-// the machine.
+// TestWhatClosesAMachineSaysWhenAndWhatIsCut: what runs there is over by a maintenance and by a calendar's entry, and by a taint that
+// evicts; but not since nobody hears of the machine.
 func TestWhatClosesAMachineSaysWhenAndWhatIsCut(t *testing.T) {
 	m := (&slimmer{}).machine(node("w", func(n *corev1.Node) {
 		n.Annotations = map[string]string{AnnotationMaintenance: "2026-11-23T13:00:00Z/2026-11-23T14:00:00Z"}
 		n.Spec.Taints = []corev1.Taint{
 			{Key: "old", Effect: corev1.TaintEffectNoExecute}, {Key: "team", Effect: corev1.TaintEffectNoSchedule},
-			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}, {Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+			{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
 		}
 	}))
 	p := Pool{Name: "p", Calendar: []Closing{
@@ -83,8 +93,10 @@ func TestWhatClosesAMachineSaysWhenAndWhatIsCut(t *testing.T) {
 	}
 	want := []protocol.Reservation{
 		taint("old", true), taint("team", false), taint(corev1.TaintNodeNotReady, false), taint(corev1.TaintNodeUnreachable, false),
-		{Kind: protocol.ForMaintenance, Start: at(time.Hour), End: at(2 * time.Hour), Source: "annotation " + AnnotationMaintenance, Truncate: true},
-		{Kind: protocol.ForServing, Start: at(3 * time.Hour), End: at(4 * time.Hour), Every: 24 * time.Hour, Source: "calendar of pool p: day", Truncate: true},
+		{Kind: protocol.ForMaintenance, Start: at(time.Hour), End: at(2 * time.Hour), Source: "annotation " + AnnotationMaintenance,
+			Truncate: true},
+		{Kind: protocol.ForServing, Start: at(3 * time.Hour), End: at(4 * time.Hour), Every: 24 * time.Hour,
+			Source: "calendar of pool p: day", Truncate: true},
 	}
 	if got := p.closes(m); !slices.Equal(got, want) {
 		t.Errorf("it is\n%+v\nwant\n%+v", got, want)
@@ -104,15 +116,18 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 		return all(corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
 	}
 	// What the API server gives every Pod, and how a machine is marked that nothing is heard of.
-	defaults := all(corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr(int64(300))})
+	defaults := all(corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists,
+		Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr(int64(300))})
 	away := func(n *corev1.Node) {
-		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}, {Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}
+		n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+			{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}
 	}
 	dedicated := func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "7", Effect: corev1.TaintEffectNoSchedule}}
 	}
 	is := func(op corev1.TolerationOperator, value string) func(*corev1.Pod) {
-		return all(corev1.Toleration{Key: "other", Operator: corev1.TolerationOpExists}, corev1.Toleration{Key: "dedicated", Operator: op, Value: value})
+		return all(corev1.Toleration{Key: "other", Operator: corev1.TolerationOpExists}, corev1.Toleration{Key: "dedicated", Operator: op,
+			Value: value})
 	}
 	nothing := func(*corev1.Pod) {}
 	for name, c := range map[string]struct {
@@ -132,7 +147,8 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 		"kept for more than it":                                           {dedicated, is(corev1.TolerationOpGt, "7"), 0},
 		"kept for less than it":                                           {dedicated, is(corev1.TolerationOpLt, "8"), 1},
 		"kept for what is no number":                                      {dedicated, is(corev1.TolerationOpLt, "x"), 0},
-		"a cordon":                                                        {func(n *corev1.Node) { n.Spec.Unschedulable = true }, nothing, 0},
+		"a cordon": {func(n *corev1.Node) { n.Spec.Unschedulable = true }, nothing,
+			0},
 		"maintenance that is to come": {func(n *corev1.Node) {
 			n.Annotations = map[string]string{AnnotationMaintenance: "2026-11-24T13:00:00Z/2026-11-24T14:00:00Z"}
 		}, nothing, 1},
@@ -153,11 +169,13 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 
 // TestEachWhoWaitsHasAPlaceOfItsOwn: what is given back for one is neither given nor kept for the next, though our Pod is there still.
 func TestEachWhoWaitsHasAPlaceOfItsOwn(t *testing.T) {
-	_, look := clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("mig.nvidia.com"), selects(`device.attributes["gpu.nvidia.com"].profile == "3g.40gb"`)))
+	_, look := clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("mig.nvidia.com"),
+		selects(`device.attributes["gpu.nvidia.com"].profile == "3g.40gb"`)))
 	if got, want := look(0), []string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("cut are %q, want %q", got, want)
 	}
-	_, look = clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"), pod("a", "q", "", claims("d"), unplaced), resourceClaim("a", "d"), pod("a", "r", "", claims("e"), unplaced), resourceClaim("a", "e"))
+	_, look = clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"), pod("a", "q", "", claims("d"), unplaced),
+		resourceClaim("a", "d"), pod("a", "r", "", claims("e"), unplaced), resourceClaim("a", "e"))
 	want := []string{"w/gpu-0-mig-3g-0 at 30s for pod a/q, which waits for it", "w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}
 	for _, d := range []time.Duration{0, time.Second, 11 * time.Second} { // the third has none
 		if got := look(d); !slices.Equal(got, want) {
@@ -192,18 +210,22 @@ func TestOursThatNeverGoesIsNotWaitedForWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestWhatComesLaterIsHeard: that a claim has nothing any more, and that a Job got a deadline, change what is held, though nothing came or went.
+// TestWhatComesLaterIsHeard: that a claim has nothing any more, and that a Job got a deadline, change what is held, though nothing came or
+// went.
 func TestWhatComesLaterIsHeard(t *testing.T) {
 	parts := partitionable("w")
-	c := serve(node("w"), parts[0], parts[1], resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p")), pod("a", "q", "w", claims("d"), of("Job", "j")), resourceClaim("a", "d", allocated("w", "gpu-0-mig-3g-0", "q")))
+	c := serve(node("w"), parts[0], parts[1], resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p")),
+		pod("a", "q", "w", claims("d"), of("Job", "j")), resourceClaim("a", "d", allocated("w", "gpu-0-mig-3g-0", "q")))
 	o := options(c)
 	o.Pools = []Pool{migs("3g.40gb")}
 	inv := opened(t, o)
 	f := follow(t, inv)
 	f.until(t, "w/gpu-0-mig-3g-0 held", "w/gpu-0-mig-3g-3 held")
-	check[*resourcev1.ResourceClaim](t)(c.ResourceV1().ResourceClaims("a").Update(t.Context(), resourceClaim("a", "c", func(c *resourcev1.ResourceClaim) { c.ResourceVersion = "2" }), metav1.UpdateOptions{}))
+	check[*resourcev1.ResourceClaim](t)(c.ResourceV1().ResourceClaims("a").Update(t.Context(),
+		resourceClaim("a", "c", func(c *resourcev1.ResourceClaim) { c.ResourceVersion = "2" }), metav1.UpdateOptions{}))
 	f.until(t, "w/gpu-0-mig-3g-0 held", "w/gpu-0-mig-3g-3")
-	j := &batchv1.Job{ObjectMeta: meta("a", "j"), Spec: batchv1.JobSpec{ActiveDeadlineSeconds: ptr(int64(60))}, Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: t0}}}
+	j := &batchv1.Job{ObjectMeta: meta("a", "j"), Spec: batchv1.JobSpec{ActiveDeadlineSeconds: ptr(int64(60))},
+		Status: batchv1.JobStatus{StartTime: &metav1.Time{Time: t0}}}
 	check[*batchv1.Job](t)(c.BatchV1().Jobs("a").Create(t.Context(), j, metav1.CreateOptions{}))
 	endsAt(t, inv, at(90*time.Second))
 }
@@ -211,8 +233,10 @@ func TestWhatComesLaterIsHeard(t *testing.T) {
 // TestAPodHasEachOfItsClaims, whatever those are called that were made for it.
 func TestAPodHasEachOfItsClaims(t *testing.T) {
 	p := pod("a", "p", "", func(p *corev1.Pod) {
-		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "one", ResourceClaimTemplateName: ptr("t")}, {Name: "two", ResourceClaimTemplateName: ptr("t")}, {Name: "three", ResourceClaimName: ptr("fixed")}}
-		p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "one", ResourceClaimName: ptr("p-one-x")}, {Name: "two", ResourceClaimName: ptr("p-two-y")}}
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "one", ResourceClaimTemplateName: ptr("t")},
+			{Name: "two", ResourceClaimTemplateName: ptr("t")}, {Name: "three", ResourceClaimName: ptr("fixed")}}
+		p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "one", ResourceClaimName: ptr("p-one-x")},
+			{Name: "two", ResourceClaimName: ptr("p-two-y")}}
 	})
 	if got, want := fmt.Sprint((&slimmer{}).tenant(p).claims), "[a/p-one-x a/p-two-y a/fixed]"; got != want {
 		t.Errorf("they are %s, want %s", got, want)
@@ -228,13 +252,16 @@ func TestAClassIsOfItsDriver(t *testing.T) {
 	}
 }
 
-// TestWhatIsFreeIsSoldBesideWhatIsHeld: until when a slice is held goes by what is left beside those that nobody holds, also of those after it.
+// TestWhatIsFreeIsSoldBesideWhatIsHeld: until when a slice is held goes by what is left beside those that nobody holds, also of those
+// after it.
 func TestWhatIsFreeIsSoldBesideWhatIsHeld(t *testing.T) {
 	uses := func(name string, n int64) device {
 		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", amount{n: n}}}}
 	}
-	p := published{pooled: pooled{driver, "w"}, total: counters{{"g", "m"}: 3}, devices: []device{uses("a", 2), uses("b", 1), uses("c", 1), uses("d", 1)}}
-	list := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, nil, nil)
+	p := published{pooled: pooled{driver, "w"}, total: counters{{"g", "m"}: 3}, devices: []device{uses("a", 2), uses("b", 1), uses("c", 1),
+		uses("d", 1)}}
+	list := p.layout(&machine{ObjectMeta: meta("", "w"), pools: []int{0}}, []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, nil,
+		nil)
 	held := p.held(list, map[string]stay{"c": {end: at(time.Minute), who: "c"}, "d": {end: at(time.Hour), who: "d"}})
 	if r, is := held["w/a"]; len(held) != 1 || !is || r.End != at(time.Hour) || r.Source != "d" {
 		t.Errorf("held are %+v; beside b the first fits once d is gone", held)
@@ -248,13 +275,16 @@ func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
 	}
 	o := &offer{driver: driver, pool: "w", machine: "w", parts: 1, counters: []count{{"g", "m", amount{n: 6}}},
 		devices: []device{of("a"), of("b")}}
-	s := &scene{machine: &machine{ObjectMeta: meta("", "w"), pools: []int{0}}, pools: []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
+	s := &scene{machine: &machine{ObjectMeta: meta("", "w"), pools: []int{0}},
+		pools: []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
 	for _, name := range []string{"a", "b"} {
 		s.claims = append(s.claims, &claim{has: []place{{pooled{driver, "w"}, name}}, ours: true})
 	}
-	s.gives = []*reclaim{{uid: "p", waiter: &tenant{}, machine: "w", devices: []place{{pooled{driver, "w"}, "a"}}, slices: []job.SliceID{"w/a"}}}
+	s.gives = []*reclaim{{uid: "p", waiter: &tenant{}, machine: "w", devices: []place{{pooled{driver, "w"}, "a"}},
+		slices: []job.SliceID{"w/a"}}}
 	s.class = func(string) (*class, bool) { return &class{}, true }
-	r := &room{scene: s, costs: func(job.SliceID) giveback.Cost { return giveback.Cost{} }, notice: func(job.SliceID) (time.Duration, bool) { return time.Second, true }}
+	r := &room{scene: s, costs: func(job.SliceID) giveback.Cost { return giveback.Cost{} },
+		notice: func(job.SliceID) (time.Duration, bool) { return time.Second, true }}
 	if g, _, ok := r.find(&tenant{}, some("c", 1)); !ok || !slices.Equal(g.slices, []job.SliceID{"w/b"}) || g.devices[0].device != "b" {
 		t.Errorf("given is %+v, %v; want b alone", g, ok)
 	}

@@ -18,7 +18,8 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// large is a cluster of machines with seven slices each, all of them in use: two by others, five by us; and a hundred thousand Pods that want nothing of GPUs.
+// large is a cluster of machines with seven slices each, all of them in use: two by others, five by us; and a hundred thousand Pods that
+// want nothing of GPUs.
 func large(t testing.TB, machines, others int) *Inventory {
 	t.Helper()
 	o := options(serve())
@@ -87,10 +88,12 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 		inv.touch(fmt.Sprintf("machine-%05d", i))
 		inv.look(func(inventory.Sighting) { t.Error("nothing has changed") })
 	}
-	t.Logf("%d MiB are kept; all of it is evaluated in %v, one machine in %v", kept, all.Round(time.Millisecond), (time.Since(began) / changes).Round(time.Microsecond))
+	t.Logf("%d MiB are kept; all of it is evaluated in %v, one machine in %v", kept, all.Round(time.Millisecond),
+		(time.Since(began) / changes).Round(time.Microsecond))
 	add := func(n int) { // who waits in vain
 		for i := range n {
-			for _, o := range []any{pod("c", fmt.Sprint("w", i), "", claims(fmt.Sprint("w", i)), unplaced), resourceClaim("c", fmt.Sprint("w", i))} {
+			for _, o := range []any{pod("c", fmt.Sprint("w", i), "", claims(fmt.Sprint("w", i)), unplaced),
+				resourceClaim("c", fmt.Sprint("w", i))} {
 				kept, err := inv.transform(o)
 				if err != nil {
 					t.Fatal(err)
@@ -131,14 +134,17 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	}
 	keep(inv.templates, made)
 	for i := range 100 {
-		keep(inv.queues, &unstructured.Unstructured{Object: map[string]any{"kind": "LocalQueue", "metadata": map[string]any{"name": fmt.Sprint("q", i), "namespace": "a"}, "spec": map[string]any{"clusterQueue": fmt.Sprint("cq", i)}}})
+		keep(inv.queues, &unstructured.Unstructured{Object: map[string]any{"kind": "LocalQueue",
+			"metadata": map[string]any{"name": fmt.Sprint("q", i), "namespace": "a"},
+			"spec":     map[string]any{"clusterQueue": fmt.Sprint("cq", i)}}})
 		keep(inv.workloads, workload(fmt.Sprint("holder", i), 1, like, hasQuota("Admitted"), runsFor(time.Hour), func(w map[string]any) {
 			w["status"].(map[string]any)["admission"].(map[string]any)["clusterQueue"] = fmt.Sprint("cq", i)
 		}))
 		inv.reclaims.come[types.UID(fmt.Sprint("uid-w-holder", i))] = true
 	}
 	for i := range 10_000 {
-		keep(inv.workloads, workload(fmt.Sprint("w", i), 1, like, func(w map[string]any) { w["spec"].(map[string]any)["queueName"] = fmt.Sprint("q", i%100) }))
+		keep(inv.workloads, workload(fmt.Sprint("w", i), 1, like,
+			func(w map[string]any) { w["spec"].(map[string]any)["queueName"] = fmt.Sprint("q", i%100) }))
 	}
 	inv.opts.Now = func() quantity.Instant { return at(time.Minute) }
 	wait := 0

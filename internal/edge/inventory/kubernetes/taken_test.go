@@ -18,10 +18,11 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// TestAPlaceThatSomebodyElseHasTakenIsGivenAnew: between the end of a subjob and the scheduler's next look at the Pod that waits, a Pod that has just come may be
-// faster. Who waits is given the next place then, and not left until a minute is over.
+// TestAPlaceThatSomebodyElseHasTakenIsGivenAnew: between the end of a subjob and the scheduler's next look at the Pod that waits, a Pod
+// that has just come may be faster. Who waits is given the next place then, and not left until a minute is over.
 func TestAPlaceThatSomebodyElseHasTakenIsGivenAnew(t *testing.T) {
-	const first, second = "w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it", "w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"
+	const first, second = "w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it",
+		"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"
 	c := serve(append(filled(), pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))...)
 	o := options(c)
 	o.Pools, o.Now = []Pool{migs("3g.40gb")}, func() quantity.Instant { return at(0) }
@@ -47,7 +48,8 @@ func TestAPlaceThatSomebodyElseHasTakenIsGivenAnew(t *testing.T) {
 	if _, err := c.CoreV1().Pods("a").Create(ctx, pod("a", "q", "w", claims("d")), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ResourceV1().ResourceClaims("a").Create(ctx, resourceClaim("a", "d", allocated("w", "gpu-0-mig-3g-3", "q")), metav1.CreateOptions{}); err != nil {
+	if _, err := c.ResourceV1().ResourceClaims("a").Create(ctx, resourceClaim("a", "d", allocated("w", "gpu-0-mig-3g-3", "q")),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, func() bool { return slices.Equal(cut(inv.Held()), []string{second}) })
@@ -67,11 +69,12 @@ func clocked(t *testing.T, objects ...runtime.Object) (inv *Inventory, look func
 	}
 }
 
-// TestRoomThatTheSchedulerDoesNotTakeIsNone: one slice of the machine is free, and its Pod can't go there for what is not looked at. It has the scheduler's longest pause
-// to take it; then others are given up elsewhere.
+// TestRoomThatTheSchedulerDoesNotTakeIsNone: one slice of the machine is free, and its Pod can't go there for what is not looked at. It
+// has the scheduler's longest pause to take it; then others are given up elsewhere.
 func TestRoomThatTheSchedulerDoesNotTakeIsNone(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
-	_, look := clocked(t, pod("a", "p", "", asks(mig, 1), unplaced), node("v", has(mig, 1)), pod("s", "sluice-op-8", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)))
+	_, look := clocked(t, pod("a", "p", "", asks(mig, 1), unplaced), node("v", has(mig, 1)),
+		pod("s", "sluice-op-8", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)))
 	for _, d := range []time.Duration{0, 2 * time.Second, 11 * time.Second} {
 		if got := look(d); len(got) != 0 {
 			t.Fatalf("after %v cut are %q", d, got)
@@ -168,16 +171,19 @@ func TestWhoNeverComesIsLeftAloneForLonger(t *testing.T) {
 		r.vain(at(0), &reclaim{uid: "one", kin: of, machine: fmt.Sprint("m", i%4)})
 		pauses, all = append(pauses, r.shunned["one"].until.Sub(at(0))), append(all, max(0, r.failed[of].until.Sub(at(0))))
 	}
-	if want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 6 * time.Hour, 6 * time.Hour}; !slices.Equal(pauses, want) {
+	if want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute,
+		6 * time.Hour, 6 * time.Hour}; !slices.Equal(pauses, want) {
 		t.Errorf("pauses are %v, want %v", pauses, want)
 	}
-	if want := []time.Duration{0, 0, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute}; !slices.Equal(all, want) {
+	if want := []time.Duration{0, 0, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute,
+		320 * time.Minute}; !slices.Equal(all, want) {
 		t.Errorf("those of all are %v, want %v", all, want)
 	}
 	if got := r.failed[of].machines; !slices.Equal(got, []string{"m0", "m1", "m2", "m3"}) {
 		t.Errorf("it was in vain on %q", got)
 	}
-	if r.may(at(5*time.Hour), "other", of) || !r.may(at(7*time.Hour), "other", of) || !r.may(at(0), "other", kin{owner: "set", shape: "unlike"}) {
+	if r.may(at(5*time.Hour), "other", of) || !r.may(at(7*time.Hour), "other", of) ||
+		!r.may(at(0), "other", kin{owner: "set", shape: "unlike"}) {
 		t.Error("its kin is not left alone as long")
 	}
 	r.by["one"] = &reclaim{kin: of}

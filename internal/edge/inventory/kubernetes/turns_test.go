@@ -28,7 +28,8 @@ func (inv *Inventory) hears(t testing.TB, source cache.SharedIndexInformer, obje
 	}
 }
 
-// TestHopelessOnesDoNotStarveOthers: 300 who wait for what there never is, each for something else, are tried in turn; who comes later is served within a few looks.
+// TestHopelessOnesDoNotStarveOthers: 300 who wait for what there never is, each for something else, are tried in turn; who comes later is
+// served within a few looks.
 func TestHopelessOnesDoNotStarveOthers(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	inv, look := clocked(t)
@@ -57,7 +58,9 @@ func TestHopelessOnesOfAKindCountAsOne(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	inv, look := clocked(t)
 	for i := range 300 {
-		inv.hears(t, inv.pods, pod("a", fmt.Sprint("old", i), "", asks(mig, 10), unplaced), pod("a", fmt.Sprint("lost", i), "", claims("none"), unplaced), pod("a", fmt.Sprint("other", i), "", asks("example.com/other", 10), unplaced))
+		inv.hears(t, inv.pods, pod("a", fmt.Sprint("old", i), "", asks(mig, 10), unplaced),
+			pod("a", fmt.Sprint("lost", i), "", claims("none"), unplaced),
+			pod("a", fmt.Sprint("other", i), "", asks("example.com/other", 10), unplaced))
 	}
 	inv.hears(t, inv.pods, pod("a", "young", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
 		p.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: t0.Add(time.Minute)}
@@ -73,9 +76,10 @@ func TestUnlikePodsOfAnOwnerDoNotBlockEachOther(t *testing.T) {
 	ray := of("RayCluster", "ray")
 	worker := pod("a", "worker", "", asks(mig, 2), unplaced, ray)
 	for name, head := range map[string]*corev1.Pod{
-		"it wants more":           pod("a", "head", "", asks(mig, 9), unplaced, ray),
-		"it wants other machines": pod("a", "head", "", asks(mig, 2), unplaced, ray, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"x": "y"} }),
-		"it is pinned":            pod("a", "head", "", asks(mig, 2), unplaced, ray, pinned("elsewhere")),
+		"it wants more": pod("a", "head", "", asks(mig, 9), unplaced, ray),
+		"it wants other machines": pod("a", "head", "", asks(mig, 2), unplaced, ray,
+			func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"x": "y"} }),
+		"it is pinned": pod("a", "head", "", asks(mig, 2), unplaced, ray, pinned("elsewhere")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, look := clocked(t, head, worker)
@@ -86,13 +90,14 @@ func TestUnlikePodsOfAnOwnerDoNotBlockEachOther(t *testing.T) {
 	}
 }
 
-// TestWhereItWasInVainIsLast: a Pod that did not come to the place that was kept for it is left alone; those like it have places on other machines meanwhile, and it too
-// after its pause.
+// TestWhereItWasInVainIsLast: a Pod that did not come to the place that was kept for it is left alone; those like it have places on other
+// machines meanwhile, and it too after its pause.
 func TestWhereItWasInVainIsLast(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	set := of("Job", "set")
 	// What costs least is on another machine.
-	inv, look := clocked(t, pod("a", "p", "", asks(mig, 2), unplaced, set), node("u", has(mig, 2)), pod("s", "sluice-op-9", "u", ours("u/mig-1g.10gb.0"), asks(mig, 1), began(-time.Second), lasts(time.Hour)))
+	inv, look := clocked(t, pod("a", "p", "", asks(mig, 2), unplaced, set), node("u", has(mig, 2)),
+		pod("s", "sluice-op-9", "u", ours("u/mig-1g.10gb.0"), asks(mig, 1), began(-time.Second), lasts(time.Hour)))
 	if got, want := look(0), []string{"u/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("cut are %q, want %q", got, want)
 	}

@@ -76,10 +76,12 @@ func cutOf(t *testing.T, pool Pool, objects ...runtime.Object) (list []string) {
 // TestWhatAClaimWants: of what no pool offers nothing is given back, and nothing is kept from being given back because of it.
 func TestWhatAClaimWants(t *testing.T) {
 	asked := func(change ...func(*resourcev1.ResourceClaim)) []runtime.Object {
-		return []runtime.Object{resourceClaim("a", "c", append([]func(*resourcev1.ResourceClaim){wanted("gpu.nvidia.com")}, change...)...), pod("a", "p", "", claims("c"), unplaced)}
+		return []runtime.Object{resourceClaim("a", "c", append([]func(*resourcev1.ResourceClaim){wanted("gpu.nvidia.com")}, change...)...),
+			pod("a", "p", "", claims("c"), unplaced)}
 	}
 	beside := func(class string, more ...runtime.Object) []runtime.Object {
-		return append([]runtime.Object{resourceClaim("a", "c", wanted("gpu.nvidia.com")), resourceClaim("a", "n", wanted(class)), pod("a", "p", "", hasClaims("c", "n"), unplaced)}, more...)
+		return append([]runtime.Object{resourceClaim("a", "c", wanted("gpu.nvidia.com")), resourceClaim("a", "n", wanted(class)),
+			pod("a", "p", "", hasClaims("c", "n"), unplaced)}, more...)
 	}
 	count := func(n int64) func(*resourcev1.ResourceClaim) {
 		return func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.Count = n }
@@ -100,7 +102,8 @@ func TestWhatAClaimWants(t *testing.T) {
 	}
 	root, free := ptr(resourcev1.FullyQualifiedName(driver+"/root")), resourceClaim("b", "held", allocated("w", "b1", "gone"))
 	// Ours are on three of the four: a0 and b0 cost least. The last one is somebody else's, or free.
-	mine := slices.Concat([]runtime.Object{node("w"), board("w")}, filler("w", "a0", -time.Minute), filler("w", "b0", -2*time.Minute), filler("w", "a1", -3*time.Minute))
+	mine := slices.Concat([]runtime.Object{node("w"), board("w")}, filler("w", "a0", -time.Minute), filler("w", "b0", -2*time.Minute),
+		filler("w", "a1", -3*time.Minute))
 	held := append(slices.Clip(mine), free)
 	for _, c := range []struct {
 		name    string
@@ -108,29 +111,44 @@ func TestWhatAClaimWants(t *testing.T) {
 		want    string
 	}{
 		{"a GPU", [][]runtime.Object{held, asked()}, "[w/a0]"},
-		{"and a NIC of another driver", [][]runtime.Object{held, beside("nic", deviceClass("nic", `device.driver == "dra.net"`))}, "[w/a0]"},
-		{"and one whose class is not understood", [][]runtime.Object{held, beside("nic", deviceClass("nic", `device.driver.startsWith("dra.") || false`))}, "[w/a0]"},
+		{"and a NIC of another driver", [][]runtime.Object{held, beside("nic", deviceClass("nic", `device.driver == "dra.net"`))},
+			"[w/a0]"},
+		{"and one whose class is not understood", [][]runtime.Object{held,
+			beside("nic", deviceClass("nic", `device.driver.startsWith("dra.") || false`))}, "[w/a0]"},
 		{"and one whose class nobody has seen", [][]runtime.Object{held, beside("nic")}, "[w/a0]"},
-		{"a NIC alone", [][]runtime.Object{held, asked(wanted("nic")), {deviceClass("nic", `device.attributes["dra.net"].rdma == true`)}}, "[]"},
-		{"two that are not understood, of the driver", [][]runtime.Object{held, asked(wanted("odd"), count(2)), {deviceClass("odd", `device.driver == "gpu.nvidia.com" || false`)}}, "[w/a0 w/b0]"},
+		{"a NIC alone", [][]runtime.Object{held, asked(wanted("nic")), {deviceClass("nic", `device.attributes["dra.net"].rdma == true`)}},
+			"[]"},
+		{"two that are not understood, of the driver", [][]runtime.Object{held, asked(wanted("odd"), count(2)),
+			{deviceClass("odd", `device.driver == "gpu.nvidia.com" || false`)}}, "[w/a0 w/b0]"},
 		{"two of any root", [][]runtime.Object{held, asked(count(2))}, "[w/a0 w/b0]"},
-		{"two of one root", [][]runtime.Object{held, asked(count(2), constrained(resourcev1.DeviceConstraint{MatchAttribute: root}))}, "[w/a0 w/a1]"},
-		{"two of one root, of which one is free", [][]runtime.Object{mine, asked(count(2), constrained(resourcev1.DeviceConstraint{Requests: []string{"gpu"}, MatchAttribute: root}))}, "[w/b0]"},
-		{"three of one root", [][]runtime.Object{held, asked(count(3), constrained(resourcev1.DeviceConstraint{MatchAttribute: root}))}, "[]"},
-		{"one root, for another request", [][]runtime.Object{held, asked(count(2), constrained(resourcev1.DeviceConstraint{Requests: []string{"other"}, MatchAttribute: root}))}, "[w/a0 w/b0]"},
-		{"of roots that none of them has", [][]runtime.Object{held, asked(count(2), constrained(resourcev1.DeviceConstraint{MatchAttribute: ptr(resourcev1.FullyQualifiedName("x/root"))}))}, "[]"},
-		{"a constraint that is not understood: what is free may not do", [][]runtime.Object{mine, asked(count(2), constrained(resourcev1.DeviceConstraint{DistinctAttribute: root}))}, "[w/a0 w/b0]"},
+		{"two of one root", [][]runtime.Object{held, asked(count(2), constrained(resourcev1.DeviceConstraint{MatchAttribute: root}))},
+			"[w/a0 w/a1]"},
+		{"two of one root, of which one is free", [][]runtime.Object{mine,
+			asked(count(2), constrained(resourcev1.DeviceConstraint{Requests: []string{"gpu"}, MatchAttribute: root}))}, "[w/b0]"},
+		{"three of one root", [][]runtime.Object{held, asked(count(3), constrained(resourcev1.DeviceConstraint{MatchAttribute: root}))},
+			"[]"},
+		{"one root, for another request", [][]runtime.Object{held,
+			asked(count(2), constrained(resourcev1.DeviceConstraint{Requests: []string{"other"}, MatchAttribute: root}))}, "[w/a0 w/b0]"},
+		{"of roots that none of them has", [][]runtime.Object{held,
+			asked(count(2), constrained(resourcev1.DeviceConstraint{MatchAttribute: ptr(resourcev1.FullyQualifiedName("x/root"))}))}, "[]"},
+		{"a constraint that is not understood: what is free may not do",
+			[][]runtime.Object{mine, asked(count(2), constrained(resourcev1.DeviceConstraint{DistinctAttribute: root}))}, "[w/a0 w/b0]"},
 		{"all there are", [][]runtime.Object{mine, asked(all)}, "[w/a0 w/a1 w/b0]"},
 		{"all there are, of which others have one", [][]runtime.Object{held, asked(all)}, "[]"},
-		{"all that it means", [][]runtime.Object{held, asked(all, selects(`device.attributes["gpu.nvidia.com"].root == "a"`))}, "[w/a0 w/a1]"},
+		{"all that it means", [][]runtime.Object{held, asked(all, selects(`device.attributes["gpu.nvidia.com"].root == "a"`))},
+			"[w/a0 w/a1]"},
 		{"the first that a pool offers", [][]runtime.Object{held, asked(either(
-			resourcev1.DeviceSubRequest{DeviceClassName: "other", Count: 1}, resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 1}))}, "[w/a0]"},
+			resourcev1.DeviceSubRequest{DeviceClassName: "other", Count: 1}, resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com",
+				Count: 1}))}, "[w/a0]"},
 		{"the first for which there is room", [][]runtime.Object{held, asked(either(
-			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 4}, resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 2}))}, "[w/a0 w/b0]"},
+			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 4},
+			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 2}))}, "[w/a0 w/b0]"},
 		{"the first, though the second would cost less", [][]runtime.Object{held, asked(either(
-			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 2}, resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 1}))}, "[w/a0 w/b0]"},
+			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 2},
+			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 1}))}, "[w/a0 w/b0]"},
 		{"the second of one root", [][]runtime.Object{held, asked(either(
-			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 4}, resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 2}),
+			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 4},
+			resourcev1.DeviceSubRequest{DeviceClassName: "gpu.nvidia.com", Count: 2}),
 			constrained(resourcev1.DeviceConstraint{Requests: []string{"gpu/s1"}, MatchAttribute: root}))}, "[w/a0 w/a1]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,14 +161,17 @@ func TestWhatAClaimWants(t *testing.T) {
 
 // TestOneClaimOfSeveralPods has its devices once: for whichever of them is first.
 func TestOneClaimOfSeveralPods(t *testing.T) {
-	mine := slices.Concat([]runtime.Object{node("w"), board("w")}, filler("w", "a0", -time.Minute), filler("w", "b0", -2*time.Minute), filler("w", "a1", -3*time.Minute), filler("w", "b1", -4*time.Minute))
-	shared := []runtime.Object{resourceClaim("a", "c", wanted("gpu.nvidia.com")), pod("a", "p", "", claims("c"), unplaced), pod("a", "q", "", claims("c"), unplaced), pod("a", "r", "", claims("c"), unplaced)}
+	mine := slices.Concat([]runtime.Object{node("w"), board("w")}, filler("w", "a0", -time.Minute), filler("w", "b0", -2*time.Minute),
+		filler("w", "a1", -3*time.Minute), filler("w", "b1", -4*time.Minute))
+	shared := []runtime.Object{resourceClaim("a", "c", wanted("gpu.nvidia.com")), pod("a", "p", "", claims("c"), unplaced),
+		pod("a", "q", "", claims("c"), unplaced), pod("a", "r", "", claims("c"), unplaced)}
 	if got := cutOf(t, wholes(), append(mine, shared...)...); !slices.Equal(got, []string{"w/a0"}) {
 		t.Errorf("cut are %q", got)
 	}
 	// What one of them wants beside it has to be where that is.
 	other := slices.Concat(mine, []runtime.Object{node("v"), board("v")}, filler("v", "a0", -time.Second), []runtime.Object{
-		resourceClaim("a", "c", wanted("gpu.nvidia.com"), selects(`device.attributes["gpu.nvidia.com"].root == "b"`)), resourceClaim("a", "d", wanted("gpu.nvidia.com"), selects(`device.attributes["gpu.nvidia.com"].root == "a"`)),
+		resourceClaim("a", "c", wanted("gpu.nvidia.com"), selects(`device.attributes["gpu.nvidia.com"].root == "b"`)),
+		resourceClaim("a", "d", wanted("gpu.nvidia.com"), selects(`device.attributes["gpu.nvidia.com"].root == "a"`)),
 		pod("a", "p", "", claims("c"), unplaced, pinned("w")), pod("a", "q", "", hasClaims("c", "d"), unplaced),
 	})
 	if got := cutOf(t, wholes(), other...); !slices.Equal(got, []string{"w/a0", "w/b0"}) {

@@ -71,7 +71,8 @@ func lasts(d time.Duration) func(*corev1.Pod) {
 
 func of(kind, name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, UID: types.UID("uid-" + p.Namespace + "-" + name), Controller: ptr(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, UID: types.UID("uid-" + p.Namespace + "-" + name),
+			Controller: ptr(true)}}
 	}
 }
 
@@ -89,7 +90,8 @@ func ours(slice string) func(*corev1.Pod) {
 
 func resourceClaim(namespace, name string, change ...func(*resourcev1.ResourceClaim)) *resourcev1.ResourceClaim {
 	c := &resourcev1.ResourceClaim{ObjectMeta: meta(namespace, name)}
-	c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "mig.nvidia.com", Count: 1}}}
+	c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu",
+		Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "mig.nvidia.com", Count: 1}}}
 	for _, f := range change {
 		f(c)
 	}
@@ -98,9 +100,10 @@ func resourceClaim(namespace, name string, change ...func(*resourcev1.ResourceCl
 
 func allocated(machine, device string, pods ...string) func(*resourcev1.ResourceClaim) {
 	return func(c *resourcev1.ResourceClaim) {
-		c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{
-			{Request: "gpu", Driver: driver, Pool: machine, Device: device},
-		}}}
+		c.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{
+				{Request: "gpu", Driver: driver, Pool: machine, Device: device},
+			}}}
 		for _, p := range pods {
 			c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p})
 		}
@@ -120,26 +123,31 @@ func migDevice(profile string, at, size int, gib int64) resourcev1.Device {
 	return resourcev1.Device{
 		Name: fmt.Sprintf("gpu-0-mig-%s-%d", profile[:2], at),
 		Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-			"type": {StringValue: ptr("mig")}, driver + "/profile": {StringValue: ptr(profile)}, "productName": {StringValue: ptr("NVIDIA A100-SXM4-80GB")},
-			"uuid": {StringValue: ptr("MIG-not-kept")},
+			"type": {StringValue: ptr("mig")}, driver + "/profile": {StringValue: ptr(profile)},
+			"productName": {StringValue: ptr("NVIDIA A100-SXM4-80GB")},
+			"uuid":        {StringValue: ptr("MIG-not-kept")},
 		},
-		Capacity:         map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: *resource.NewQuantity(gib<<30, resource.BinarySI)}},
+		Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: *resource.NewQuantity(gib<<30,
+			resource.BinarySI)}},
 		ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "gpu-0", Counters: uses}},
 	}
 }
 
 // partitionable is a GPU of seven memory slices that can be cut as it is asked for: seven of one, two of three, one of all.
 func partitionable(machine string) []*resourcev1.ResourceSlice {
-	sets, devices := &resourcev1.ResourceSlice{ObjectMeta: meta("", machine+"-counters")}, &resourcev1.ResourceSlice{ObjectMeta: meta("", machine+"-devices")}
+	sets, devices := &resourcev1.ResourceSlice{ObjectMeta: meta("", machine+"-counters")},
+		&resourcev1.ResourceSlice{ObjectMeta: meta("", machine+"-devices")}
 	counters := map[string]resourcev1.Counter{}
 	for k := range 7 {
 		counters["memory-slice-"+strconv.Itoa(k)] = resourcev1.Counter{Value: resource.MustParse("1")}
 		devices.Spec.Devices = append(devices.Spec.Devices, migDevice("1g.10gb", k, 1, 10))
 	}
-	devices.Spec.Devices = append(devices.Spec.Devices, migDevice("3g.40gb", 0, 3, 40), migDevice("3g.40gb", 3, 3, 40), migDevice("7g.80gb", 0, 7, 80))
+	devices.Spec.Devices = append(devices.Spec.Devices, migDevice("3g.40gb", 0, 3, 40), migDevice("3g.40gb", 3, 3, 40),
+		migDevice("7g.80gb", 0, 7, 80))
 	sets.Spec.SharedCounters = []resourcev1.CounterSet{{Name: "gpu-0", Counters: counters}}
 	for _, s := range []*resourcev1.ResourceSlice{sets, devices} {
-		s.Spec.Driver, s.Spec.NodeName, s.Spec.Pool = driver, ptr(machine), resourcev1.ResourcePool{Name: machine, Generation: 1, ResourceSliceCount: 2}
+		s.Spec.Driver, s.Spec.NodeName, s.Spec.Pool = driver, ptr(machine), resourcev1.ResourcePool{Name: machine, Generation: 1,
+			ResourceSliceCount: 2}
 	}
 	return []*resourcev1.ResourceSlice{sets, devices}
 }
@@ -148,7 +156,8 @@ func partitionable(machine string) []*resourcev1.ResourceSlice {
 func migs(profiles ...string) Pool {
 	p := Pool{Name: "mig"}
 	for _, name := range profiles {
-		p.Classes = append(p.Classes, Class{Name: "mig.nvidia.com", Driver: driver, Attributes: map[string]string{"type": "mig", "profile": name}})
+		p.Classes = append(p.Classes, Class{Name: "mig.nvidia.com", Driver: driver,
+			Attributes: map[string]string{"type": "mig", "profile": name}})
 	}
 	return p
 }

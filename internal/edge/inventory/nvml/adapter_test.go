@@ -37,7 +37,10 @@ func patched(t *testing.T) *server.Server {
 			return nvml.SUCCESS
 		}
 		g.GetRemappedRowsFunc = func() (int, int, bool, bool, nvml.Return) { return 1, 1, i == 1, i == 2, nvml.SUCCESS }
-		g.GetRetiredPagesPendingStatusFunc = func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_DISABLED, nvml.ERROR_NOT_SUPPORTED }
+		g.GetRetiredPagesPendingStatusFunc = func() (nvml.EnableState, nvml.Return) {
+			return nvml.FEATURE_DISABLED,
+				nvml.ERROR_NOT_SUPPORTED
+		}
 		g.GetSupportedEventTypesFunc = func() (uint64, nvml.Return) {
 			return nvml.EventTypeXidCriticalError | nvml.EventTypePState, nvml.SUCCESS
 		}
@@ -53,7 +56,8 @@ func patched(t *testing.T) *server.Server {
 	}
 	s.EventSetCreateFunc = func() (nvml.EventSet, nvml.Return) {
 		told := []nvml.EventData{
-			{Device: s.Devices[1], EventType: nvml.EventTypeXidCriticalError, EventData: 79, GpuInstanceId: notMIG, ComputeInstanceId: notMIG},
+			{Device: s.Devices[1], EventType: nvml.EventTypeXidCriticalError, EventData: 79, GpuInstanceId: notMIG,
+				ComputeInstanceId: notMIG},
 			{Device: s.Devices[0], EventType: nvml.EventTypeXidCriticalError, EventData: 94, GpuInstanceId: 2, ComputeInstanceId: 0},
 			{Device: s.Devices[2], EventType: nvml.EventTypeDoubleBitEccError, EventData: 5},
 		}
@@ -151,7 +155,10 @@ func TestAdapterProcesses(t *testing.T) {
 
 func TestPlaceWithoutPrivileges(t *testing.T) {
 	s := patched(t)
-	s.Devices[0].(*server.Device).GetGpuInstanceByIdFunc = func(int) (nvml.GpuInstance, nvml.Return) { return nil, nvml.ERROR_NO_PERMISSION }
+	s.Devices[0].(*server.Device).GetGpuInstanceByIdFunc = func(int) (nvml.GpuInstance, nvml.Return) {
+		return nil,
+			nvml.ERROR_NO_PERMISSION
+	}
 	if got := list(t, opened(t, adapter{s}, "nvml:0")); !slices.Equal(got, []string{"gpu0/3g.20gb@gi2 MIG-5 3g.20gb 19968Mi 428 false"}) {
 		t.Errorf("offers %q", got)
 	}
@@ -227,7 +234,8 @@ func TestAdapterHealth(t *testing.T) {
 		return c
 	}
 	for i, want := range []condition{
-		{Told: true}, {Told: true, Recovery: "a reset", RowsPending: true}, {Told: true, Recovery: "a restart of the machine", RowsFailed: true},
+		{Told: true}, {Told: true, Recovery: "a reset", RowsPending: true}, {Told: true, Recovery: "a restart of the machine",
+			RowsFailed: true},
 		{Told: true, Drain: true, Recovery: "that nothing uses its links to other GPUs"},
 		{Told: true, Drain: true, Recovery: "a reset once nothing runs on it"},
 	} {

@@ -54,7 +54,8 @@ func (c *card) look() (*health.Look, bool) {
 			l.States = append(l.States, health.State{Cause: c, Text: text})
 		}
 	}
-	bad(errors.Is(err, errLost), health.Lost, "the GPU does not answer: it has fallen off the bus; it needs a reset, or its machine a restart")
+	bad(errors.Is(err, errLost), health.Lost, "the GPU does not answer: it has fallen off the bus; it needs a reset, or its machine a "+
+		"restart")
 	bad(errors.Is(err, errReset), health.NeedsReset, "the driver says that the GPU must be reset")
 	bad(h.Recovery != "" && !h.Drain, health.NeedsReset, "the driver says what the GPU needs: "+h.Recovery)
 	bad(h.Recovery != "" && h.Drain, health.NeedsDrain, "the driver says what the GPU needs: "+h.Recovery)

@@ -15,8 +15,8 @@ type library interface {
 	// Count is the number of GPUs, GPU one of them by index.
 	Count() (int, error)
 	GPU(index int) (gpu, error)
-	// Listen registers for what the drivers of these GPUs tell of, by UUID. Those that tell of nothing are left out; an error says that none
-	// does.
+	// Listen registers for what the drivers of these GPUs tell of, by UUID. Those that tell of nothing are left out; an error says that
+	// none does.
 	Listen(gpus []string) (listener, error)
 }
 

@@ -99,7 +99,8 @@ func parseSpec(spec string) ([]string, error) {
 		}
 	}
 	if !some || len(only) == 0 {
-		return nil, errkind.Errorf(errkind.Invalid, "inventory %q: want %s, or %s: and minor numbers or UUIDs joined by commas", spec, Spec, Spec)
+		return nil, errkind.Errorf(errkind.Invalid, "inventory %q: want %s, or %s: and minor numbers or UUIDs joined by commas", spec, Spec,
+			Spec)
 	}
 	return only, nil
 }
@@ -117,7 +118,8 @@ func (inv *Inventory) look(only []string) error {
 		}
 	}
 	if len(unknown) > 0 {
-		return errkind.Errorf(errkind.NotFound, "no usable GPU %s on this machine; there are %s%s", strings.Join(unknown, ", "), listGPUs(all), trouble)
+		return errkind.Errorf(errkind.NotFound, "no usable GPU %s on this machine; there are %s%s", strings.Join(unknown, ", "),
+			listGPUs(all), trouble)
 	}
 	if only != nil {
 		all = slices.DeleteFunc(all, func(f found) bool { return !slices.ContainsFunc(only, f.named) })

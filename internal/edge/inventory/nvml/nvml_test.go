@@ -67,7 +67,8 @@ func TestSlicesOfAMachine(t *testing.T) {
 	if got := inv.GPUs(); !slices.Equal(got, []string{"GPU-aa", "GPU-bb"}) {
 		t.Errorf("GPUs %v", got)
 	}
-	if got := inv.Describe(); got != "gpu1 NVIDIA H200 (gpu); gpu0 NVIDIA A100-SXM4-80GB (3g.40gb, 1g.9gb, 1c.2g.20gb), NVIDIA driver 580.1" {
+	if got := inv.Describe(); got != "gpu1 NVIDIA H200 (gpu); gpu0 NVIDIA A100-SXM4-80GB (3g.40gb, 1g.9gb, 1c.2g.20gb), NVIDIA driver "+
+		"580.1" {
 		t.Errorf("described as %q", got)
 	}
 }
@@ -92,7 +93,8 @@ func TestOnlyTheGPUsAskedFor(t *testing.T) {
 		}
 	}
 	_, err := open(machine(), "nvml:1,9,GPU-zz", noName)
-	if errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "no usable GPU 9, GPU-zz") || !strings.Contains(err.Error(), "gpu1 NVIDIA H200") {
+	if errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "no usable GPU 9, GPU-zz") ||
+		!strings.Contains(err.Error(), "gpu1 NVIDIA H200") {
 		t.Errorf("unknown GPUs: %v", err)
 	}
 	for _, spec := range []string{"", "nvml:", "nvml:,", "nvmlx", "sim:x"} {
@@ -215,7 +217,8 @@ func TestWatchReportsOthersOnce(t *testing.T) {
 		set(part, nil, 5, 4, 3, 2)
 		lib.change(func() { part.processes[3].Memory = -1 })
 		after("many")
-		after("are counted", inventory.Sighting{Slice: "gpu0/3g.40gb@4", Present: true, Text: "process 2, process 3 with 3Mi, process 4 with 4Mi, and 1 more"})
+		after("are counted", inventory.Sighting{Slice: "gpu0/3g.40gb@4", Present: true, Text: "process 2, process 3 with 3Mi, process 4 " +
+			"with 4Mi, and 1 more"})
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)

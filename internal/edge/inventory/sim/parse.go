@@ -181,7 +181,8 @@ func (g *group) fillCustom(options map[string]string) error {
 		problems = append(problems, err)
 		speed, err := strconv.ParseInt(strings.TrimSpace(speeds[min(n, len(speeds)-1)]), 10, 64)
 		if err != nil || speed < 1 || speed > 1000 {
-			problems = append(problems, fmt.Errorf("the speed %q is not a number from 1 to 1000 (parts per thousand)", speeds[min(n, len(speeds)-1)]))
+			problems = append(problems, fmt.Errorf("the speed %q is not a number from 1 to 1000 (parts per thousand)",
+				speeds[min(n, len(speeds)-1)]))
 		}
 		profile, id := quantity.ExactBytes(memory), ""
 		if len(sizes) > 1 {
@@ -194,7 +195,8 @@ func (g *group) fillCustom(options map[string]string) error {
 }
 
 func piece(model, id, profile string, memory quantity.Amount, speed int64) protocol.Slice {
-	return protocol.Slice{ID: job.SliceID(id), Model: model, Profile: profile, Capacity: trp.Vector{trp.Memory: memory}, Speed: speed, Simulated: true}
+	return protocol.Slice{ID: job.SliceID(id), Model: model, Profile: profile, Capacity: trp.Vector{trp.Memory: memory}, Speed: speed,
+		Simulated: true}
 }
 
 func parseMemory(text string) (quantity.Amount, error) {

@@ -67,10 +67,12 @@ func TestEveryProblemOfASpec(t *testing.T) {
 	}{
 		{"sim:", []string{`board "" is not known; want one of a30-24gb, a100-40gb`, "or custom"}},
 		{";;", []string{"no GPUs given"}},
-		{"v100=x,foo=1;a100-80gb=0,layout=3x3g.40gb,mem=12gi,mem=3", []string{`"v100=x,foo=1"`, `board "v100"`, `the count "x"`, `option "foo=1" is not known here; want layout= or mem=`,
+		{"v100=x,foo=1;a100-80gb=0,layout=3x3g.40gb,mem=12gi,mem=3", []string{`"v100=x,foo=1"`, `board "v100"`, `the count "x"`,
+			`option "foo=1" is not known here; want layout= or mem=`,
 			`the count "0"`, "room for 2", "did you mean 12Gi?", "option mem is given twice", "2x3g.40gb"}},
 		{"custom", []string{"need mem="}},
-		{"custom,mem=1Gi+2Gi+x,speed=1000+2000,layout=1g", []string{"2 speeds for 3 slices", `size "x"`, `speed "2000"`, `option "layout=1g" is not known here; want mem= or speed=`}},
+		{"custom,mem=1Gi+2Gi+x,speed=1000+2000,layout=1g", []string{"2 speeds for 3 slices", `size "x"`, `speed "2000"`,
+			`option "layout=1g" is not known here; want mem= or speed=`}},
 		{"custom,mem=0", []string{"not from 1 byte to 1Pi"}},
 		{"custom,mem=256+128", []string{`size "256": give a unit: 256Mi`, `size "128": give a unit`}},
 		{"a100-80gb,layout=7x1g.10gb,mem=5B", []string{"mem=5B leaves no memory for 1g.10gb"}},
@@ -91,7 +93,8 @@ func TestEveryProblemOfASpec(t *testing.T) {
 }
 
 func FuzzNew(f *testing.F) {
-	for _, s := range []string{"sim:a100-80gb=2,layout=3g.40gb+2g.20gb+2x1g.10gb", "custom,mem=1Gi+512Mi,speed=1000+500", "a30-24;;", "custom=9,speed=", "=,=;,"} {
+	for _, s := range []string{"sim:a100-80gb=2,layout=3g.40gb+2g.20gb+2x1g.10gb", "custom,mem=1Gi+512Mi,speed=1000+500", "a30-24;;",
+		"custom=9,speed=", "=,=;,"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {

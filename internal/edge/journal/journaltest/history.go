@@ -53,7 +53,8 @@ func anyHistory(t *testing.T, k Kind) {
 			n += len(b)
 			next := m.clone()
 			next.append(b)
-			switch rapid.SampledFrom([]string{"append", "append", "append", "snapshot", "snapshot", "write", "write", "give up", "full", "end", "kill", "cut", "damage"}).Draw(r, "step") {
+			switch rapid.SampledFrom([]string{"append", "append", "append", "snapshot", "snapshot", "write", "write", "give up", "full",
+				"end", "kill", "cut", "damage"}).Draw(r, "step") {
 			case "append":
 				if _, err := j.Append(b); err != nil {
 					r.Fatal(err)

@@ -221,7 +221,8 @@ func failedSyncIsTheEnd(t *testing.T, k Kind) {
 	s.FailSyncs(1, unix.EIO)
 	_, first := j.Append(batch(2, 2))
 	_, again := j.Append(batch(2, 2))
-	for name, err := range map[string]error{"Append": first, "Append again": again, "Snapshot": Snapshot(j, nil), "Check": check(j, m.last())} {
+	for name, err := range map[string]error{"Append": first, "Append again": again, "Snapshot": Snapshot(j, nil),
+		"Check": check(j, m.last())} {
 		if errkind.Of(err) != errkind.Unavailable {
 			t.Errorf("%s after a failed sync: %v (%v)", name, err, errkind.Of(err))
 		}

@@ -21,12 +21,15 @@ func (j *opened) Append(records [][]byte) (journal.Position, error) {
 	total := 0
 	for i, r := range records {
 		if len(r) > journal.MaxRecord {
-			return journal.Position{}, errkind.Errorf(errkind.Invalid, "record %d of the batch has %d bytes, more than %d: nothing was stored", i, len(r), journal.MaxRecord)
+			return journal.Position{}, errkind.Errorf(errkind.Invalid,
+				"record %d of the batch has %d bytes, more than %d: nothing was stored", i, len(r), journal.MaxRecord)
 		}
 		total += len(r)
 	}
 	if total > journal.MaxBatch || total+5*len(records) > maxPayload {
-		return journal.Position{}, errkind.Errorf(errkind.Invalid, "the batch has %d records of %d bytes together, more than %d: nothing was stored; split it", len(records), total, journal.MaxBatch)
+		return journal.Position{}, errkind.Errorf(errkind.Invalid,
+			"the batch has %d records of %d bytes together, more than %d: nothing was stored; split it", len(records), total,
+			journal.MaxBatch)
 	}
 	if j.off >= j.o.SegmentBytes && j.off > segmentHeaderSize {
 		if err := j.rotate(); err != nil {
@@ -79,7 +82,8 @@ func (j *opened) undo(doing string, err error) error {
 }
 
 func (j *opened) breakOff(err error) error {
-	j.broken = errkind.Errorf(errkind.Unavailable, "%w: the journal is not written to any more; look at the disk, then start Sluice again", err)
+	j.broken = errkind.Errorf(errkind.Unavailable, "%w: the journal is not written to any more; look at the disk, then start Sluice again",
+		err)
 	return j.broken
 }
 

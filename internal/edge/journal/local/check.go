@@ -57,7 +57,8 @@ func (j *opened) check(c *cursor, w journal.Position) error {
 	case w.Seq < j.stateAt.Seq, w == journal.Position{}:
 		return nil
 	case w.Seq > j.last.Seq:
-		return errkind.Errorf(errkind.Corrupt, "journal %s: %s, byte %d: it ends with record %d, and record %s was promised: %d records are missing; %s",
+		return errkind.Errorf(errkind.Corrupt, "journal %s: %s, byte %d: it ends with record %d, and record %s was promised: %d records "+
+			"are missing; %s",
 			j.d, j.tailName, j.off, j.last.Seq, w, w.Seq-j.last.Seq, restore)
 	case w.Seq == j.stateAt.Seq:
 		found = j.stateAt
@@ -70,7 +71,8 @@ func (j *opened) check(c *cursor, w journal.Position) error {
 		}
 	}
 	if found != w {
-		return errkind.Errorf(errkind.Corrupt, "journal %s: record %d has the digest %s, and %s was promised: this is not the journal that made the promise; %s",
+		return errkind.Errorf(errkind.Corrupt, "journal %s: record %d has the digest %s, and %s was promised: this is not the journal "+
+			"that made the promise; %s",
 			j.d, w.Seq, found, w, restore)
 	}
 	return nil

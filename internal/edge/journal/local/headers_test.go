@@ -164,10 +164,12 @@ func TestVerifyChangesNothing(t *testing.T) {
 	}
 	n := 0
 	report, err := Dump(p.dir, nil, func(journal.Position, []byte) error { n++; return nil })
-	if err != nil || n != 6 || report.Last != at[3] || report.Records != 6 || report.Segments != 1 || len(report.Problems) != 0 || report.Holder != 0 {
+	if err != nil || n != 6 || report.Last != at[3] || report.Records != 6 || report.Segments != 1 || len(report.Problems) != 0 ||
+		report.Holder != 0 {
 		t.Fatalf("%d records, %+v, %v", n, report, err)
 	}
-	if notes := strings.Join(report.Notes, "\n"); len(report.Notes) != 2 || !strings.Contains(notes, stateTemp) || !strings.Contains(notes, "unfinished write of 19 bytes") {
+	if notes := strings.Join(report.Notes, "\n"); len(report.Notes) != 2 || !strings.Contains(notes, stateTemp) ||
+		!strings.Contains(notes, "unfinished write of 19 bytes") {
 		t.Errorf("notes: %q", notes)
 	}
 	for _, name := range p.Files() {
@@ -198,10 +200,12 @@ func TestAMissingHeadIsRefused(t *testing.T) {
 			c.Rot(segmentName(1), bytes.Clone(whole[:starts[n+1]]))
 			last := uint64(2 * (n + 1))
 			_, _, _, err := replayed(c.dir)
-			if errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), headName) || !strings.Contains(err.Error(), "sluice journal truncate") {
+			if errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), headName) ||
+				!strings.Contains(err.Error(), "sluice journal truncate") {
 				t.Fatalf("the head is %s, %d batches are left: %v", what, n+1, err)
 			}
-			if err := AcceptEnd(c.dir, last+1); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), fmt.Sprintf("ends with record %d", last)) {
+			if err := AcceptEnd(c.dir, last+1); errkind.Of(err) != errkind.Invalid ||
+				!strings.Contains(err.Error(), fmt.Sprintf("ends with record %d", last)) {
 				t.Fatalf("another end was accepted: %v", err)
 			}
 			if _, _, _, err := replayed(c.dir); errkind.Of(err) != errkind.Corrupt {

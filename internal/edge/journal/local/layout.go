@@ -110,7 +110,8 @@ func survey(d disk.FS) (*layout, error) {
 		}
 	}
 	if len(newer) > 0 {
-		return nil, errkind.Errorf(errkind.Unsupported, "journal %s: %w: nothing was changed; use the Sluice version that wrote it, or a newer one", d, errors.Join(newer...))
+		return nil, errkind.Errorf(errkind.Unsupported,
+			"journal %s: %w: nothing was changed; use the Sluice version that wrote it, or a newer one", d, errors.Join(newer...))
 	}
 	l.arrange()
 	return l, nil
@@ -153,17 +154,21 @@ func (l *layout) arrange() {
 		if len(l.segments) > 0 {
 			to = fmt.Sprintf("%d", l.segments[0].before.Seq)
 		}
-		l.problems = append(l.problems, Problem{File: segmentName(from), Seq: from, What: "the segment is missing, and with it the records up to " + to, Do: restore})
+		l.problems = append(l.problems, Problem{File: segmentName(from), Seq: from, What: "the segment is missing, and with it the " +
+			"records up to " + to, Do: restore})
 	case l.segments[0].before.Digest != l.stateAt.Digest && len(l.problems) == 0:
-		l.problems = append(l.problems, Problem{File: l.segments[0].name, Seq: from, What: "the segment does not follow from the snapshot " + l.state, Do: restore})
+		l.problems = append(l.problems, Problem{File: l.segments[0].name, Seq: from,
+			What: "the segment does not follow from the snapshot " + l.state, Do: restore})
 	}
 	// The head is made before the first segment, and one copy is always whole. Without it records cut off behind a batch
 	// would not be missed by anybody.
 	switch {
 	case !l.headThere:
-		l.problems = append(l.problems, Problem{File: headName, What: "it is missing, and only it says where the journal ended", Do: acceptEnd})
+		l.problems = append(l.problems, Problem{File: headName, What: "it is missing, and only it says where the journal ended",
+			Do: acceptEnd})
 	case !l.headKnown:
-		l.problems = append(l.problems, Problem{File: headName, What: "neither copy in it can be read, and only it says where the journal ended: " + l.headBad[0].Error(), Do: acceptEnd})
+		l.problems = append(l.problems, Problem{File: headName, What: "neither copy in it can be read, and only it says where the " +
+			"journal ended: " + l.headBad[0].Error(), Do: acceptEnd})
 	}
 }
 

@@ -202,7 +202,8 @@ func (j *opened) openHead() error {
 	}
 	j.head = head{f, l.headNewest}
 	if len(l.headBad) > 0 {
-		j.o.Notice(fmt.Sprintf("journal %s: %s was damaged (%v) and was written again at record %d; the journal itself is whole", j.d, headName, errors.Join(l.headBad...), j.last.Seq))
+		j.o.Notice(fmt.Sprintf("journal %s: %s was damaged (%v) and was written again at record %d; the journal itself is whole", j.d,
+			headName, errors.Join(l.headBad...), j.last.Seq))
 	}
 	if !l.headThere || (len(l.headBad) == 0 && l.headAt == j.last) {
 		return nil
@@ -261,7 +262,8 @@ func kindOf(err error) error {
 	case disk.Full(err):
 		return errkind.Errorf(errkind.Exhausted, "%w: make room on that disk", err)
 	case disk.Starved(err):
-		return errkind.Errorf(errkind.Exhausted, "%w: close what holds files open, or raise the limit on open files (ulimit -n, LimitNOFILE=)", err)
+		return errkind.Errorf(errkind.Exhausted, "%w: close what holds files open, or raise the limit on open files (ulimit -n, "+
+			"LimitNOFILE=)", err)
 	}
 	return err
 }

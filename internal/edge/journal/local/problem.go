@@ -30,7 +30,8 @@ func (p Problem) Error() string {
 }
 
 // restore is what can be done about records that are gone: Sluice keeps no second copy.
-const restore = "restore the journal's directory from a backup; or move the data directory away to start with no jobs, and submit them again"
+const restore = "restore the journal's directory from a backup; or move the data directory away to start with no jobs, and submit them " +
+	"again"
 
 // acceptEnd is what can be done where only the end of the journal is in doubt.
 const acceptEnd = "restore the journal's directory from a backup; or, if nothing can have been cut off, " +

@@ -134,7 +134,8 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("Verify says that process %d has it (%v), want %d", r.Holder, bad, os.Getpid())
 	}
 	out, err := child(t, "open", p.dir).Output()
-	if err != nil || !strings.HasPrefix(string(out), "conflict|") || !strings.Contains(string(out), fmt.Sprintf("process %d", os.Getpid())) {
+	if err != nil || !strings.HasPrefix(string(out), "conflict|") ||
+		!strings.Contains(string(out), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("the other process got %q, %v", out, err)
 	}
 	if err := j.Close(); err != nil {

@@ -78,7 +78,8 @@ func (l *layout) read(d disk.FS, emit func(s segment, off int64, records []entry
 				how = r.dropped.why
 			}
 			r.problems = append(r.problems, Problem{File: l.lastName(), Offset: r.off, Seq: r.at.Seq + 1,
-				What: fmt.Sprintf("%s, and the head says that record %d was acknowledged: %d records are missing", how, l.headAt.Seq, l.headAt.Seq-r.at.Seq), Do: restore})
+				What: fmt.Sprintf("%s, and the head says that record %d was acknowledged: %d records are missing", how, l.headAt.Seq,
+					l.headAt.Seq-r.at.Seq), Do: restore})
 		case headSeen && headDigest != l.headAt.Digest:
 			r.problems = append(r.problems, Problem{File: headName, Seq: l.headAt.Seq,
 				What: "the head has another digest than the journal there: they are of two journals", Do: restore})
@@ -99,7 +100,8 @@ func gap(name string, off int64, at journal.Position, next segment) Problem {
 	p := Problem{File: name, Offset: off, Seq: at.Seq + 1, Do: restore}
 	switch {
 	case next.before.Seq > at.Seq:
-		p.What = fmt.Sprintf("it ends here, and %s starts with record %d: %d records are missing", next.name, next.before.Seq+1, next.before.Seq-at.Seq)
+		p.What = fmt.Sprintf("it ends here, and %s starts with record %d: %d records are missing", next.name, next.before.Seq+1,
+			next.before.Seq-at.Seq)
 	case next.before.Seq < at.Seq:
 		p.What = fmt.Sprintf("%s starts with record %d, which stands in here already", next.name, next.before.Seq+1)
 	default:

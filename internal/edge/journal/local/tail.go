@@ -32,8 +32,8 @@ func damagedTail(b []byte, s *stop, at journal.Position) string {
 	return ""
 }
 
-// oneBit says whether b starts with a frame that follows at, but for one flipped bit in its header or its payload. It never takes anything else for
-// one: the repaired frame must have the right chained digest.
+// oneBit says whether b starts with a frame that follows at, but for one flipped bit in its header or its payload. It never takes anything
+// else for one: the repaired frame must have the right chained digest.
 func oneBit(b []byte, at journal.Position) bool {
 	if len(b) < frameHeaderSize {
 		return false

@@ -143,7 +143,8 @@ func TestFlipsWithAHeadThatIsBehind(t *testing.T) {
 		if len(report.Problems) == 0 || report.Problems[0].File != segmentName(1) {
 			t.Fatalf("flip at byte %d: %+v", i, report)
 		}
-		if b, _ := slices.BinarySearch(starts, i+1); i >= segmentHeaderSize && (report.Problems[0].Offset != int64(starts[b-1]) || report.Problems[0].Seq != uint64(2*b-1)) {
+		if b, _ := slices.BinarySearch(starts, i+1); i >= segmentHeaderSize && (report.Problems[0].Offset != int64(starts[b-1]) ||
+			report.Problems[0].Seq != uint64(2*b-1)) {
 			t.Fatalf("flip at byte %d of the batch at %d is named %v", i, starts[b-1], report.Problems[0])
 		}
 	}

@@ -68,7 +68,8 @@ func acceptEndOf(d disk.FS, last uint64) (err error) {
 	case !lost:
 		return errkind.Errorf(errkind.Invalid, "journal %s: its head is there and says where it ended: there is nothing to accept", d)
 	case report.Last.Seq != last:
-		return errkind.Errorf(errkind.Invalid, "journal %s ends with record %d, not with %d: look again with `sluice journal verify`; nothing was changed", d, report.Last.Seq, last)
+		return errkind.Errorf(errkind.Invalid, "journal %s ends with record %d, not with %d: look again with `sluice journal verify`; "+
+			"nothing was changed", d, report.Last.Seq, last)
 	}
 	return disk.Put(d, headName, headTemp, headContent(report.Last))
 }

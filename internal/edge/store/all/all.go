@@ -27,8 +27,10 @@ type Kind struct {
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		inDirectory(local.Name, "a directory of this machine, such as local:/var/lib/sluice-store; made if it is missing", opened(local.Open), opened(local.Open)),
-		inDirectory(path.Name, "a directory that several machines have mounted, such as path:/mnt/shared/sluice; `sluice store init` makes one", opened(path.Open), func(dir string) (store.Store, error) { return as(path.Init(dir)) }),
+		inDirectory(local.Name, "a directory of this machine, such as local:/var/lib/sluice-store; made if it is missing",
+			opened(local.Open), opened(local.Open)),
+		inDirectory(path.Name, "a directory that several machines have mounted, such as path:/mnt/shared/sluice; `sluice store init` "+
+			"makes one", opened(path.Open), func(dir string) (store.Store, error) { return as(path.Init(dir)) }),
 		s3Kind(),
 	}
 }
@@ -66,8 +68,8 @@ func Open(ctx context.Context, spec string) (store.Store, error) {
 // patience is how long OpenLater waits for an answer.
 const patience = 10 * time.Second
 
-// OpenLater opens the store of a spec for somebody who can go on without it: where it does not answer now and its kind allows that, it is opened all the same, and away says
-// what is wrong.
+// OpenLater opens the store of a spec for somebody who can go on without it: where it does not answer now and its kind allows that, it is
+// opened all the same, and away says what is wrong.
 func OpenLater(ctx context.Context, spec string) (s store.Store, away, err error) {
 	k, err := find(spec)
 	if err != nil {

@@ -24,5 +24,6 @@ func s3Kind() Kind {
 		}
 		return as(s3.New(o))
 	}
-	return Kind{Name: s3.Name, Later: later, Help: "a bucket, such as s3://bucket/prefix?endpoint=https://minio:9000, with the keys of the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or of ~/.aws/credentials", Open: open, Init: open}
+	return Kind{Name: s3.Name, Later: later, Help: "a bucket, such as s3://bucket/prefix?endpoint=https://minio:9000, with the keys of " +
+		"the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or of ~/.aws/credentials", Open: open, Init: open}
 }

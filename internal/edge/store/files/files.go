@@ -1,5 +1,6 @@
 // Package files is what the kinds of store have in common that lie in a file system: objects as files that get their name whole, uploads
-// as files of another folder, names as small files that are replaced by rename. Kinds say whose the directory is, and whether it may be made.
+// as files of another folder, names as small files that are replaced by rename. Kinds say whose the directory is, and whether it may be
+// made.
 //
 //	STORE             says what the directory is
 //	objects/ab/ab...  the objects, by digest; the time of their last change is when they were put or renewed
@@ -99,8 +100,8 @@ func Open(o Options) (*Dir, error) {
 	return d, nil
 }
 
-// own gives what was just made to the store's owner: to what was opened, as its name may stand for something else by now. A server that gives root no
-// rights does not let it do that either.
+// own gives what was just made to the store's owner: to what was opened, as its name may stand for something else by now. A server that
+// gives root no rights does not let it do that either.
 func (d *Dir) own(f *os.File) error {
 	if os.Geteuid() != 0 || d.uid == 0 {
 		return nil
@@ -126,11 +127,13 @@ func (d *Dir) look() error {
 		data, err := os.ReadFile(d.in(markerName))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return errkind.Errorf(errkind.NotFound, "there is no store in %s: mount what belongs there, or make one with `sluice store init --store %s`", d.o.Dir, d)
+			return errkind.Errorf(errkind.NotFound, "there is no store in %s: mount what belongs there, or make one with `sluice store "+
+				"init --store %s`", d.o.Dir, d)
 		case err != nil:
 			return err
 		case string(data) != marker:
-			return errkind.Errorf(errkind.Unsupported, "%s is %.40q, this build knows %q: use the build that made it", d.in(markerName), data, marker)
+			return errkind.Errorf(errkind.Unsupported, "%s is %.40q, this build knows %q: use the build that made it", d.in(markerName),
+				data, marker)
 		}
 		return nil
 	})
@@ -147,7 +150,8 @@ func (d *Dir) init() error {
 			switch e.Name() {
 			case objects, names, incoming, removing, markerName, "lost+found":
 			default:
-				return errkind.Errorf(errkind.Invalid, "%s holds %q and is no store: name an empty directory, or a new one", d.o.Dir, e.Name())
+				return errkind.Errorf(errkind.Invalid, "%s holds %q and is no store: name an empty directory, or a new one", d.o.Dir,
+					e.Name())
 			}
 		}
 		for _, sub := range []string{objects, names, incoming, removing} {
@@ -229,7 +233,8 @@ func (d *Dir) explain(what string, err error) error {
 		return say(errkind.Exhausted, "make room there, or run `sluice store gc`")
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
 		return say(errkind.Denied, "give the user that runs this the right to write below "+d.o.Dir)
-	case errors.Is(err, unix.ESTALE), errors.Is(err, unix.ENOTCONN), errors.Is(err, unix.EHOSTDOWN), errors.Is(err, unix.ETIMEDOUT), errors.Is(err, unix.EIO):
+	case errors.Is(err, unix.ESTALE), errors.Is(err, unix.ENOTCONN), errors.Is(err, unix.EHOSTDOWN), errors.Is(err, unix.ETIMEDOUT),
+		errors.Is(err, unix.EIO):
 		return say(errkind.Unavailable, "see that the file system is mounted and its server answers; it is safe to try again")
 	}
 	return say(errkind.Unknown, "nothing was stored")
@@ -342,8 +347,8 @@ func (d *Dir) makeFolder(path string) error {
 	return d.syncDir(above)
 }
 
-// Now implements store.Store: the clock of whoever keeps the file system, which may be another machine. It takes no room: a full store is read and
-// emptied too. Who may not touch the marker makes an empty file.
+// Now implements store.Store: the clock of whoever keeps the file system, which may be another machine. It takes no room: a full store is
+// read and emptied too. Who may not touch the marker makes an empty file.
 func (d *Dir) Now(context.Context) (now time.Time, failed error) {
 	failed = d.retry("read the clock", func() error {
 		path := d.in(markerName)

@@ -123,7 +123,8 @@ func TestWhoeverDiedRemovingTookNothing(t *testing.T) {
 	}
 }
 
-// TestATouchThatComesLateIsNone: the kernel finds what a name stands for, and then touches it; who removes it in between does not see that, so who renews must.
+// TestATouchThatComesLateIsNone: the kernel finds what a name stands for, and then touches it; who removes it in between does not see
+// that, so who renews must.
 func TestATouchThatComesLateIsNone(t *testing.T) {
 	dir := t.TempDir()
 	plain, err := files.Open(files.Options{Kind: "local", Dir: dir, Make: true, Writer: "w"})

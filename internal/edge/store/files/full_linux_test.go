@@ -60,7 +60,10 @@ func TestWhatRootPutsIsTheOwners(t *testing.T) {
 	}
 	open()
 	each := func(do func(path string) error) {
-		if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, do(path)) }); err != nil {
+		if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry,
+			err error) error {
+			return errors.Join(err, do(path))
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

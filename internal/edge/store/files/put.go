@@ -44,8 +44,8 @@ func (d *Dir) Put(ctx context.Context, want store.Digest, src store.Source) (o s
 	return d.Stat(ctx, got)
 }
 
-// put uploads. An upload that went on where another one broke off, and has another digest then, is done once more from its beginning: what was
-// there may have been torn.
+// put uploads. An upload that went on where another one broke off, and has another digest then, is done once more from its beginning: what
+// was there may have been torn.
 func (d *Dir) put(ctx context.Context, want store.Digest, src store.Source) (store.Digest, error) {
 	f, err := d.begin(want)
 	if err != nil {
@@ -67,7 +67,8 @@ func (d *Dir) put(ctx context.Context, want store.Digest, src store.Source) (sto
 	}
 	switch {
 	case err != nil:
-		if want == "" || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // nobody can go on with it, or it would be what keeps the disk full
+		// nobody can go on with it, or it would be what keeps the disk full
+		if want == "" || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 			_ = os.Remove(f.Name())
 		}
 		return "", err
@@ -105,7 +106,8 @@ func (d *Dir) begin(want store.Digest) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil && !errors.Is(err, unix.ENOLCK) && !errors.Is(err, unix.EOPNOTSUPP) {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil && !errors.Is(err, unix.ENOLCK) &&
+		!errors.Is(err, unix.EOPNOTSUPP) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

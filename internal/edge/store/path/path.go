@@ -1,5 +1,5 @@
-// Package path is the store on a file system that several machines have mounted (NFS, Lustre, CephFS, BeeGFS). What it needs of that is that
-// a rename within it is one step, and that what was synced is seen by whoever opens it later; locks it only uses where they are.
+// Package path is the store on a file system that several machines have mounted (NFS, Lustre, CephFS, BeeGFS). What it needs of that is
+// that a rename within it is one step, and that what was synced is seen by whoever opens it later; locks it only uses where they are.
 package path
 
 import (
@@ -14,8 +14,8 @@ import (
 // Name is the kind's word.
 const Name = "path"
 
-// Open opens the store in dir. It must be there (see Init): a file system that is not mounted leaves an empty folder, which is no store. Errors as
-// files.Open has them.
+// Open opens the store in dir. It must be there (see Init): a file system that is not mounted leaves an empty folder, which is no store.
+// Errors as files.Open has them.
 func Open(dir string, before ...files.Before) (*files.Dir, error) {
 	return files.Open(files.Options{Kind: Name, Dir: dir, Writer: Machine(), Before: files.First(before)})
 }

@@ -36,7 +36,8 @@ func place(t testing.TB) *storetest.Place {
 	})
 }
 
-// TestWhatIsNotMountedIsNoStore: a folder where a file system belongs that is not there can be written to, and what is written there is lost.
+// TestWhatIsNotMountedIsNoStore: a folder where a file system belongs that is not there can be written to, and what is written there is
+// lost.
 func TestWhatIsNotMountedIsNoStore(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := path.Open(dir); errkind.Of(err) != errkind.NotFound {

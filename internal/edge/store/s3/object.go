@@ -52,8 +52,8 @@ const (
 	look = 100 * time.Millisecond
 )
 
-// Renew implements store.Store. The word that an object is wanted is there before it is looked whether somebody removes it, and in Remove it is
-// the other way round: one of the two sees the other.
+// Renew implements store.Store. The word that an object is wanted is there before it is looked whether somebody removes it, and in Remove
+// it is the other way round: one of the two sees the other.
 func (s *Store) Renew(ctx context.Context, d store.Digest) error {
 	o, err := s.changed(ctx, d)
 	if err != nil && errkind.Of(err) != errkind.NotFound {

@@ -24,12 +24,13 @@ const mostParts = 9_000
 // conflicts is how often a server may say that something else under way is in the way of a write.
 const conflicts = 5
 
-// putBytes stores what fits in one request. The server holds it against both sums. A conflict is tried again, as S3 asks for it; a gateway over a file system says one where the last name in a
-// folder goes just as another comes.
+// putBytes stores what fits in one request. The server holds it against both sums. A conflict is tried again, as S3 asks for it; a gateway
+// over a file system says one where the last name in a folder goes just as another comes.
 func (s *Store) putBytes(ctx context.Context, key string, data []byte) (info minio.UploadInfo, err error) {
 	sum, md := sha256.Sum256(data), md5.Sum(data) //nolint:gosec // as above
 	for range conflicts {
-		info, err = s.core.PutObject(ctx, s.o.Bucket, key, bytes.NewReader(data), int64(len(data)), base64.StdEncoding.EncodeToString(md[:]), hex.EncodeToString(sum[:]), minio.PutObjectOptions{DisableMultipart: true})
+		info, err = s.core.PutObject(ctx, s.o.Bucket, key, bytes.NewReader(data), int64(len(data)),
+			base64.StdEncoding.EncodeToString(md[:]), hex.EncodeToString(sum[:]), minio.PutObjectOptions{DisableMultipart: true})
 		if minio.ToErrorResponse(err).StatusCode != http.StatusConflict {
 			break
 		}
@@ -87,8 +88,8 @@ type upload struct {
 // together is how often an upload is begun anew that another writer of the same object has ended.
 const together = 5
 
-// putParts uploads in parts, or what is missing of those of an earlier upload of the same object. Others may be at the same upload: who is first completes it,
-// and then the object is there for all.
+// putParts uploads in parts, or what is missing of those of an earlier upload of the same object. Others may be at the same upload: who is
+// first completes it, and then the object is there for all.
 func (s *Store) putParts(ctx context.Context, key string, want store.Digest, src store.Source) (err error) {
 	for range together {
 		if err = s.putOnce(ctx, key, want, src); err == nil {
@@ -112,13 +113,15 @@ func (s *Store) putOnce(ctx context.Context, key string, want store.Digest, src 
 	}
 	got, err := u.send(ctx, src)
 	if err != nil {
-		if _, ended := s.core.ListObjectParts(ctx, s.o.Bucket, key, u.id, 0, 1); gone(ended) { // some servers hang up on who sends to an upload that is over
+		// some servers hang up on who sends to an upload that is over
+		if _, ended := s.core.ListObjectParts(ctx, s.o.Bucket, key, u.id, 0, 1); gone(ended) {
 			return ended
 		}
 		return err
 	}
 	if got != want {
-		return errors.Join(store.Mismatch(want, got), s.explain("give up an upload", s.core.AbortMultipartUpload(ctx, s.o.Bucket, key, u.id)))
+		return errors.Join(store.Mismatch(want, got),
+			s.explain("give up an upload", s.core.AbortMultipartUpload(ctx, s.o.Bucket, key, u.id)))
 	}
 	_, err = s.core.CompleteMultipartUpload(ctx, s.o.Bucket, key, u.id, u.done, minio.PutObjectOptions{})
 	if codeOf(err) == "InvalidPart" { // somebody else has sent others under the same digest: they, or we, are wrong

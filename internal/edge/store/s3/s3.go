@@ -1,5 +1,5 @@
-// Package s3 is the store in a bucket of S3 or of a server that speaks its language. It needs strong consistency (what was written is read and
-// listed by whoever asks next), which S3 and the usual servers have.
+// Package s3 is the store in a bucket of S3 or of a server that speaks its language. It needs strong consistency (what was written is read
+// and listed by whoever asks next), which S3 and the usual servers have.
 //
 //	objects/DIGEST          the objects; multipart uploads go to the same key, where nobody sees them before they are complete
 //	names/NAME.json         the names
@@ -44,8 +44,8 @@ type Options struct {
 	Endpoint, Bucket, Prefix, Region string
 	// Access and Secret are the keys; those of the environment or of ~/.aws/credentials if they are empty.
 	Access, Secret string
-	// PartSize is how much one request sends at most, in bytes: 16 MiB, at least 5 MiB. AtOnce is how many of them are on the way at the same time: 4.
-	// What is on the way is what a broken upload loses, and what is held in memory.
+	// PartSize is how much one request sends at most, in bytes: 16 MiB, at least 5 MiB. AtOnce is how many of them are on the way at the
+	// same time: 4. What is on the way is what a broken upload loses, and what is held in memory.
 	PartSize int64
 	AtOnce   int
 	// Retries is how often a request is tried, with pauses between: 6.
@@ -70,10 +70,12 @@ func Parse(spec string) (o Options, err error) {
 	}
 	for key := range u.Query() {
 		if key != "endpoint" && key != "region" {
-			return o, errkind.Errorf(errkind.Invalid, "store %q: %s is not known; want endpoint or region, and keys in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)", spec, key)
+			return o, errkind.Errorf(errkind.Invalid, "store %q: %s is not known; want endpoint or region, and keys in the environment "+
+				"(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)", spec, key)
 		}
 	}
-	return Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Endpoint: u.Query().Get("endpoint"), Region: u.Query().Get("region")}, nil
+	return Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Endpoint: u.Query().Get("endpoint"), Region: u.Query().Get("region")},
+		nil
 }
 
 // Open opens the store in a bucket, which must be there. Errors: Invalid (options), Denied (no keys, or wrong ones), NotFound (no
@@ -122,9 +124,11 @@ func New(o Options) (*Store, error) {
 		keys = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
 	}
 	if v, failed := keys.GetWithContext(nil); failed != nil || v.AccessKeyID == "" {
-		return nil, errkind.Errorf(errkind.Denied, "store %s: there are no keys for it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write ~/.aws/credentials", s)
+		return nil, errkind.Errorf(errkind.Denied, "store %s: there are no keys for it: set AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, or write ~/.aws/credentials", s)
 	}
-	client, err := minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https", Region: o.Region, Transport: o.Transport, MaxRetries: s.o.Retries})
+	client, err := minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https", Region: o.Region, Transport: o.Transport,
+		MaxRetries: s.o.Retries})
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Invalid, "store %s: %w", s, err)
 	}
@@ -190,7 +194,8 @@ func (s *Store) explain(what string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return say(errkind.Unavailable, err, "it was given up")
-	case errors.As(err, &answer) && answer.StatusCode == http.StatusInsufficientStorage, answer.Code == "XMinioStorageFull", answer.Code == "QuotaExceeded", answer.Code == "XMinioAdminBucketQuotaExceeded":
+	case errors.As(err, &answer) && answer.StatusCode == http.StatusInsufficientStorage, answer.Code == "XMinioStorageFull",
+		answer.Code == "QuotaExceeded", answer.Code == "XMinioAdminBucketQuotaExceeded":
 		return say(errkind.Exhausted, errors.Join(err, unix.ENOSPC), "make room there, or run `sluice store gc`")
 	case answer.Code == "NoSuchBucket":
 		return say(errkind.Unavailable, err, "make the bucket again, or name another")
@@ -202,7 +207,8 @@ func (s *Store) explain(what string, err error) error {
 		return say(errkind.Unavailable, err, "see that the server is well; it is safe to try again")
 	case gone(err):
 		return say(errkind.NotFound, err, "somebody has removed it")
-	case errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET):
+	case errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, unix.ECONNREFUSED),
+		errors.Is(err, unix.ECONNRESET):
 		return say(errkind.Unavailable, err, "see that the server answers; it is safe to try again")
 	}
 	return say(errkind.Unknown, err, "nothing was stored")

@@ -91,7 +91,8 @@ func (x *stranger) do(method, url string, body []byte) (int, []byte) {
 	return resp.StatusCode, data
 }
 
-// TestWhatIsLentIsOneObject: with a URL, and nothing else, one object can be read, or one place written; no other, in no other way, and not for ever.
+// TestWhatIsLentIsOneObject: with a URL, and nothing else, one object can be read, or one place written; no other, in no other way, and
+// not for ever.
 func TestWhatIsLentIsOneObject(t *testing.T) {
 	srv, s := opened(t)
 	x := &stranger{t, http.Client{Transport: overSocket(srv.socket)}}
@@ -257,7 +258,8 @@ func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.next.RoundTrip(r)
 }
 
-// TestAnotherWriterIsFaster: while one is at an upload another goes on with it and completes it, or gives it up; the first is done all the same.
+// TestAnotherWriterIsFaster: while one is at an upload another goes on with it and completes it, or gives it up; the first is done all the
+// same.
 func TestAnotherWriterIsFaster(t *testing.T) {
 	srv := serve(t)
 	other, err := s3.Open(t.Context(), srv.options(overSocket(srv.socket)))
@@ -342,7 +344,8 @@ func TestSpecs(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY", "")
 	t.Setenv("AWS_SECRET_KEY", "")
 	t.Setenv("HOME", t.TempDir())
-	if _, err := s3.Open(t.Context(), s3.Options{Bucket: "b"}); errkind.Of(err) != errkind.Denied || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+	if _, err := s3.Open(t.Context(), s3.Options{Bucket: "b"}); errkind.Of(err) != errkind.Denied ||
+		!strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
 		t.Errorf("without keys: %v", err)
 	}
 }

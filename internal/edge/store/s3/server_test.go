@@ -160,7 +160,9 @@ func (c cut) Read(p []byte) (int, error) {
 
 func answer(r *http.Request, status int, code string) *http.Response {
 	text := fmt.Sprintf("<Error><Code>%s</Code><Message>as the test wants it</Message></Error>", code)
-	return &http.Response{StatusCode: status, Status: code, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/xml"}}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r}
+	return &http.Response{StatusCode: status, Status: code, ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/xml"}}, Body: io.NopCloser(strings.NewReader(text)),
+		ContentLength: int64(len(text)), Request: r}
 }
 
 // file of an object, or of what was said of it, at the server.

@@ -31,7 +31,8 @@ func (a *aged) RoundTrip(r *http.Request) (*http.Response, error) {
 		text = "<ListBucketResult>"
 		for name, age := range a.places {
 			if key := "some/prefix/incoming/" + name; strings.HasPrefix(key, q.Get("prefix")) {
-				text += fmt.Sprintf("<Contents><Key>%s</Key><LastModified>%s</LastModified><Size>1</Size></Contents>", key, now.Add(-age).Format(time.RFC3339))
+				text += fmt.Sprintf("<Contents><Key>%s</Key><LastModified>%s</LastModified><Size>1</Size></Contents>", key,
+					now.Add(-age).Format(time.RFC3339))
 			}
 		}
 		text += "</ListBucketResult>"
@@ -42,13 +43,14 @@ func (a *aged) RoundTrip(r *http.Request) (*http.Response, error) {
 		status = http.StatusNoContent
 	}
 	return &http.Response{
-		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/xml"}, "Last-Modified": {time.Now().UTC().Format(http.TimeFormat)}, "Etag": {`"x"`}},
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/xml"},
+			"Last-Modified": {time.Now().UTC().Format(http.TimeFormat)}, "Etag": {`"x"`}},
 		Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r,
 	}, nil
 }
 
-// TestWhatWasNotAdoptedYetStays: what Pods have left waits for their operator, who may be away for days, and whoever shares the bucket collects meanwhile. A URL lives for seven
-// days at most: what is older than that by a day nobody adopts any more.
+// TestWhatWasNotAdoptedYetStays: what Pods have left waits for their operator, who may be away for days, and whoever shares the bucket
+// collects meanwhile. A URL lives for seven days at most: what is older than that by a day nobody adopts any more.
 func TestWhatWasNotAdoptedYetStays(t *testing.T) {
 	const day = 24 * time.Hour
 	a := &aged{places: map[string]time.Duration{"now": 0, "friday": 3 * day, "a-week": 8 * day, "long-ago": 10 * day}}

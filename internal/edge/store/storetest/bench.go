@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// Bench measures putting and getting one large file and a directory of many small ones, and says beside it what cp with a sync, and tar, take for the same on
-// the same machine: x-plain is how many times as long the store took.
+// Bench measures putting and getting one large file and a directory of many small ones, and says beside it what cp with a sync, and tar,
+// take for the same on the same machine: x-plain is how many times as long the store took.
 func Bench(b *testing.B, k Kind) {
 	for _, load := range []struct {
 		name         string

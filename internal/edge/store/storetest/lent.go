@@ -18,8 +18,8 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// Lent is a store whose objects can be lent, for tests of those who hold URLs and no keys: another store behind a server on the loopback. Places lie in
-// memory.
+// Lent is a store whose objects can be lent, for tests of those who hold URLs and no keys: another store behind a server on the loopback.
+// Places lie in memory.
 type Lent struct {
 	store.Store
 	server *httptest.Server
@@ -50,7 +50,8 @@ func Lend(t testing.TB, s store.Store) *Lent {
 // LendOn is Lend for those who can't reach the loopback: its URLs are those of a listener.
 func LendOn(t testing.TB, s store.Store, on net.Listener) *Lent {
 	l := &Lent{Store: s, lent: map[string]loan{}, places: map[string][]byte{}}
-	l.server = &httptest.Server{Listener: on, Config: &http.Server{Handler: http.HandlerFunc(l.serve)}} //nolint:gosec // its clients are the test's
+	l.server = &httptest.Server{Listener: on,
+		Config: &http.Server{Handler: http.HandlerFunc(l.serve)}} //nolint:gosec // its clients are the test's
 	l.server.Start()
 	t.Cleanup(l.server.Close)
 	return l

@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite that every kind of store must pass: an object is there whole or not at all, whatever happened to
-// its upload; nothing is read that does not have its digest; what is named stays, also beside collections. It must not know how a kind
+// Package storetest is the conformance suite that every kind of store must pass: an object is there whole or not at all, whatever happened
+// to its upload; nothing is read that does not have its digest; what is named stays, also beside collections. It must not know how a kind
 // stores anything.
 package storetest
 
@@ -30,7 +30,8 @@ type Place struct {
 	Age func(d store.Digest, by time.Duration)
 	// Damage changes a byte of a stored object.
 	Damage func(d store.Digest)
-	// Tear changes a byte of what a broken upload of an object has left, as a power cut may. Nil: the kind's server keeps that from happening.
+	// Tear changes a byte of what a broken upload of an object has left, as a power cut may. Nil: the kind's server keeps that from
+	// happening.
 	Tear func(d store.Digest)
 	// Sent is how many bytes of contents were sent for storing so far.
 	Sent func() int64
@@ -515,8 +516,8 @@ func swept(d *desk) {
 	d.holds(data)
 }
 
-// collectBesideUploads: while everything that nobody names is collected again and again, whatever its age, what is put and then named is there, and
-// is never seen in half.
+// collectBesideUploads: while everything that nobody names is collected again and again, whatever its age, what is put and then named is
+// there, and is never seen in half.
 func collectBesideUploads(d *desk) {
 	stop := make(chan struct{})
 	var group, collector sync.WaitGroup

@@ -29,8 +29,8 @@ const (
 	blockSize = 512
 )
 
-// Tree is a directory as an archive that is made while it is read, and takes no room: it is a store.Source. The directory must not change until
-// it is closed; a file that did is an error of kind Conflict. Safe for concurrent use.
+// Tree is a directory as an archive that is made while it is read, and takes no room: it is a store.Source. The directory must not change
+// until it is closed; a file that did is an error of kind Conflict. Safe for concurrent use.
 type Tree struct {
 	// Files counts its entries, Bytes adds up their contents. Left are what was left out, each with why, at most mostLeft.
 	Files, Bytes int64

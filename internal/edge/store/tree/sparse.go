@@ -18,8 +18,8 @@ import (
 // the parts that were written, and then these. So a hundred gigabytes that nobody wrote are neither read nor stored.
 
 const (
-	// leastHole is how long a hole must be to be left out, in bytes; mostParts bounds the map of one file: of more the shorter holes count as
-	// written.
+	// leastHole is how long a hole must be to be left out, in bytes; mostParts bounds the map of one file: of more the shorter holes count
+	// as written.
 	leastHole = 64 << 10
 	mostParts = 1000
 )
@@ -104,7 +104,8 @@ func sparseHeader(e *entry) ([]byte, error) {
 	pad(&list)
 	var records bytes.Buffer
 	for _, r := range [][2]string{
-		{"GNU.sparse.major", "1"}, {"GNU.sparse.minor", "0"}, {"GNU.sparse.name", e.name}, {"GNU.sparse.realsize", strconv.FormatInt(e.size, 10)},
+		{"GNU.sparse.major", "1"}, {"GNU.sparse.minor", "0"}, {"GNU.sparse.name", e.name},
+		{"GNU.sparse.realsize", strconv.FormatInt(e.size, 10)},
 		{"size", strconv.FormatInt(int64(list.Len())+e.stored, 10)},
 	} {
 		records.WriteString(record(r[0], r[1]))

@@ -53,7 +53,8 @@ func grove(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "grove")
 	ok(t, os.MkdirAll(filepath.Join(dir, "a", "deep", "er"), 0o755))
 	ok(t, os.Mkdir(filepath.Join(dir, "closed"), 0o700))
-	for name, mode := range map[string]fs.FileMode{"a/run.sh": 0o755, "a/deep/data": 0o640, "closed/only-read": 0o444, "empty": 0o600, strings.Repeat("long", 50): 0o644, "ü": 0o644} {
+	for name, mode := range map[string]fs.FileMode{"a/run.sh": 0o755, "a/deep/data": 0o640, "closed/only-read": 0o444, "empty": 0o600,
+		strings.Repeat("long", 50): 0o644, "ü": 0o644} {
 		path := filepath.Join(dir, name)
 		ok(t, os.WriteFile(path, bytes.Repeat([]byte(name), len(name)%7*311), 0o600))
 		at := time.Unix(1e9+int64(len(name)), 7e8)
@@ -129,7 +130,8 @@ func TestWhatTarReads(t *testing.T) {
 			break
 		}
 		ok(t, err)
-		if dated := h.ModTime.Unix() > 0; dated != (h.Typeflag == tar.TypeReg) || h.ModTime.Nanosecond() != 0 || h.Uid != 0 || h.Uname != "" {
+		if dated := h.ModTime.Unix() > 0; dated != (h.Typeflag == tar.TypeReg) || h.ModTime.Nanosecond() != 0 || h.Uid != 0 ||
+			h.Uname != "" {
 			t.Errorf("%s has time %v and owner %d: only files have a time, in whole seconds", h.Name, h.ModTime, h.Uid)
 		}
 		n++
@@ -250,7 +252,8 @@ func TestWhatEscapesIsRefused(t *testing.T) {
 			}
 		}
 	}
-	for what, data := range map[string][]byte{"nothing": nil, "one byte": {1}, "text": []byte(strings.Repeat("no tar at all ", 100)), "half": archive(t, true, reg("a"))[:40]} {
+	for what, data := range map[string][]byte{"nothing": nil, "one byte": {1}, "text": []byte(strings.Repeat("no tar at all ", 100)),
+		"half": archive(t, true, reg("a"))[:40]} {
 		if _, _, err := Unpack(bytes.NewReader(data), nil, bounds(), nil); errkind.Of(err) != errkind.Invalid {
 			t.Errorf("%s: %v", what, err)
 		}

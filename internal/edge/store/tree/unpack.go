@@ -18,8 +18,8 @@ import (
 // Limits bound what is unpacked: so many bytes in so many entries.
 type Limits struct {
 	Bytes, Entries int64
-	// Writable has the owner of each file be able to write it, whatever the archive says: in a work directory programs write. Otherwise files have the
-	// rights that they had, and can be read.
+	// Writable has the owner of each file be able to write it, whatever the archive says: in a work directory programs write. Otherwise
+	// files have the rights that they had, and can be read.
 	Writable bool
 }
 
@@ -36,10 +36,10 @@ type Owner struct {
 	UID, GID int
 }
 
-// Unpack reads a tar, packed by gzip or not, to its end and writes it below root, for owner if that is not nil; with no root it only checks. It returns how
-// many entries the tar has, and bytes. It is refused if it is no tar, passes the limits (Exhausted), or holds a name or a hard link that leads out, or anything
-// but files, directories and links (Invalid); what was unpacked before that stays. Root refuses every path that leads out of
-// it, through links too, so a link to anywhere is no way out for what follows it.
+// Unpack reads a tar, packed by gzip or not, to its end and writes it below root, for owner if that is not nil; with no root it only
+// checks. It returns how many entries the tar has, and bytes. It is refused if it is no tar, passes the limits (Exhausted), or holds a
+// name or a hard link that leads out, or anything but files, directories and links (Invalid); what was unpacked before that stays. Root
+// refuses every path that leads out of it, through links too, so a link to anywhere is no way out for what follows it.
 func Unpack(r io.Reader, root *os.Root, most Limits, own *Owner) (files, size int64, err error) {
 	raw := bufio.NewReaderSize(r, 64<<10)
 	plain, err := opened(raw)
@@ -50,7 +50,8 @@ func Unpack(r io.Reader, root *os.Root, most Limits, own *Owner) (files, size in
 	for ; ; files++ {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			// What follows is no matter of the tar's, but who checks the digest has to see it. An archive may end in padding that is not packed.
+			// What follows is no matter of the tar's, but who checks the digest has to see it. An archive may end in padding that is not
+			// packed.
 			_, _ = io.Copy(io.Discard, plain)
 			_, err = io.Copy(io.Discard, raw)
 			return files, size, err
@@ -62,7 +63,8 @@ func Unpack(r io.Reader, root *os.Root, most Limits, own *Owner) (files, size in
 			return 0, 0, err
 		}
 		if size += h.Size; size > most.Bytes || files >= most.Entries {
-			return 0, 0, errkind.Errorf(errkind.Exhausted, "unpacked it is more than %d bytes or %d files: leave out what is not needed, or mount it", most.Bytes, most.Entries)
+			return 0, 0, errkind.Errorf(errkind.Exhausted,
+				"unpacked it is more than %d bytes or %d files: leave out what is not needed, or mount it", most.Bytes, most.Entries)
 		}
 		if root == nil {
 			continue

@@ -28,7 +28,8 @@ type Kind struct {
 // Kinds lists every kind, in the order Auto tries them.
 func Kinds() []Kind {
 	return []Kind{
-		{Name: cgroup.Name, Help: "the kernel freezes a subjob's control group, counts what it has and moves that to swap", Open: cgroup.Open},
+		{Name: cgroup.Name, Help: "the kernel freezes a subjob's control group, counts what it has and moves that to swap",
+			Open: cgroup.Open},
 		{Name: tree.Name, Help: "a subjob's processes are stopped and continued by signals, and keep what they have", Open: tree.Open},
 	}
 }
@@ -42,8 +43,8 @@ func Names() string {
 	return strings.Join(append(names, Off), ", ")
 }
 
-// Detect opens the kind of a name: nil for Off. Auto (or nothing) takes the first that can do more than look on, else the last that opens; where
-// none opens there is none, and why says so. A kind that is asked for by its name must open.
+// Detect opens the kind of a name: nil for Off. Auto (or nothing) takes the first that can do more than look on, else the last that opens;
+// where none opens there is none, and why says so. A kind that is asked for by its name must open.
 func Detect(name, base string) (s survival.Survival, why string, err error) {
 	return detect(name, base, Kinds())
 }

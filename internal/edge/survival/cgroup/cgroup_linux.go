@@ -23,8 +23,8 @@ type kind struct {
 	counts, swappiness bool
 }
 
-// Open opens the kind. base is the control group in which those of subjobs are made, empty to find it as their supervisors do. An error is of kind
-// Unsupported where groups can't be made or frozen there.
+// Open opens the kind. base is the control group in which those of subjobs are made, empty to find it as their supervisors do. An error is
+// of kind Unsupported where groups can't be made or frozen there.
 func Open(base string) (survival.Survival, error) {
 	if base == "" {
 		base, _, _ = tree.GroupBase()
@@ -135,7 +135,8 @@ func (h *hold) open() (err error) {
 		f, _ := sense.OpenFile(filepath.Join(h.s.Group, name), flags)
 		return f
 	}
-	h.current, h.stat, h.swap = may("memory.current", unix.O_RDONLY), may("memory.stat", unix.O_RDONLY), may("memory.swap.current", unix.O_RDONLY)
+	h.current, h.stat, h.swap = may("memory.current", unix.O_RDONLY), may("memory.stat", unix.O_RDONLY),
+		may("memory.swap.current", unix.O_RDONLY)
 	h.reclaim, h.high = may("memory.reclaim", unix.O_WRONLY), may("memory.high", unix.O_RDWR)
 	if !h.current.Is() || !h.stat.Is() {
 		h.walker = sense.NewWalker(0)

@@ -36,7 +36,8 @@ func TestConformance(t *testing.T) {
 		},
 		Group: func(t *testing.T) (string, *os.File) {
 			t.Helper()
-			g, err := shimtree.MakeGroup(shimtree.GroupIn(base, fmt.Sprintf("survivaltest-%d-%d", os.Getpid(), groups.Add(1))), shimtree.Bounds{})
+			g, err := shimtree.MakeGroup(shimtree.GroupIn(base, fmt.Sprintf("survivaltest-%d-%d", os.Getpid(), groups.Add(1))),
+				shimtree.Bounds{})
 			if err != nil {
 				t.Fatal(err)
 			}

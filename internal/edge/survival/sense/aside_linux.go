@@ -17,15 +17,17 @@ const (
 	arcPatience = time.Minute
 )
 
-// aside takes off what is not really used of a machine's memory: huge pages, which are set aside and nobody else can have, of all of it, and of the rest what
-// ZFS gives back when asked. MemAvailable has neither. The files are read one after the other, so that neither is taken to be more than what is not available.
+// aside takes off what is not really used of a machine's memory: huge pages, which are set aside and nobody else can have, of all of it,
+// and of the rest what ZFS gives back when asked. MemAvailable has neither. The files are read one after the other, so that neither is
+// taken to be more than what is not available.
 func aside(m *survival.Memory, huge, arc quantity.Amount) {
 	huge = min(huge, max(0, m.Used))
 	m.Capacity -= huge
 	m.Used = max(0, m.Used-huge-arc)
 }
 
-// hugetlb is what is set aside for huge pages, in use or not, by what /proc/meminfo says. Of a kernel before 4.16 it is those of the usual size alone.
+// hugetlb is what is set aside for huge pages, in use or not, by what /proc/meminfo says. Of a kernel before 4.16 it is those of the usual
+// size alone.
 func hugetlb(meminfo []byte) quantity.Amount {
 	if kib, said := Field(meminfo, "Hugetlb:"); said {
 		return quantity.Amount(min(kib, math.MaxInt64>>10)) << 10
@@ -63,8 +65,9 @@ func (a *arc) shrinks(now time.Duration, buf []byte) quantity.Amount {
 	return shrinks(text)
 }
 
-// shrinks is what ZFS gives back when memory is short, by its arcstats: all above the least that it keeps (size above c_min, as htop has it), and of that what
-// is data and metadata. What else is in it are objects that newer OpenZFS (its #16385) has the kernel count as available already.
+// shrinks is what ZFS gives back when memory is short, by its arcstats: all above the least that it keeps (size above c_min, as htop has
+// it), and of that what is data and metadata. What else is in it are objects that newer OpenZFS (its #16385) has the kernel count as
+// available already.
 func shrinks(arcstats []byte) quantity.Amount {
 	size, sized := kstat(arcstats, "size ")
 	least, bounded := kstat(arcstats, "c_min ")
@@ -87,8 +90,8 @@ func kstat(text []byte, name string) (int64, bool) {
 	return Number(line[kind:])
 }
 
-// kernels says whether a file is the kernel's own. LXCFS puts another over /proc/meminfo, which says of a container's memory what it can, and of the rest what
-// is true of the machine.
+// kernels says whether a file is the kernel's own. LXCFS puts another over /proc/meminfo, which says of a container's memory what it can,
+// and of the rest what is true of the machine.
 func (f *File) kernels() bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(f.fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC

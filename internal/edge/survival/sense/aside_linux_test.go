@@ -16,8 +16,8 @@ import (
 
 const gib = quantity.Amount(1) << 30
 
-// testdata is what a machine of 200 GiB says, 20 GiB of them available, with 64 GiB in huge pages of 2 MiB and 48 GiB in those of 1 GiB; and a ZFS whose
-// cache has 98 GiB and a bit, of which it keeps 6.
+// testdata is what a machine of 200 GiB says, 20 GiB of them available, with 64 GiB in huge pages of 2 MiB and 48 GiB in those of 1 GiB;
+// and a ZFS whose cache has 98 GiB and a bit, of which it keeps 6.
 func testdata(t testing.TB, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -55,7 +55,8 @@ func newZFS(t *testing.T, meminfo, arcstats string) *kernel {
 	return k
 }
 
-// TestHugePagesAreNoMemory: what is set aside for them nobody else can have, and who has it does not take it from anybody: it is neither used nor there.
+// TestHugePagesAreNoMemory: what is set aside for them nobody else can have, and who has it does not take it from anybody: it is neither
+// used nor there.
 func TestHugePagesAreNoMemory(t *testing.T) {
 	text := testdata(t, "meminfo")
 	old := says(t, text, "Hugetlb:", "")
@@ -100,7 +101,8 @@ func TestWhatZFSGivesBackIsNotUsed(t *testing.T) {
 		{"names of files, which the kernel counts", is("data_size", "0"), 165 * gib},
 		{"it does not say the least", says(t, text, "c_min ", ""), 180 * gib},
 		{"it does not say how much", says(t, text, "size ", ""), 180 * gib},
-		{"cut off in the midst of a number", text[:strings.Index(text, "\nmetadata_size ")+len("\nmetadata_size                   4    1610")], 100 * gib},
+		{"cut off in the midst of a number", text[:strings.Index(text, "\nmetadata_size ")+len("\nmetadata_size                   4    "+
+			"1610")], 100 * gib},
 		{"more than is used", is("size", "18446744073709551615"), 85 * gib},
 		{"more than is used of all", says(t, is("size", "18446744073709551615"), "data_size ", "data_size 4 18446744073709551615\n"), 0},
 		{"no numbers", "size 4 \nc_min 4 -\ndata_size\n", 180 * gib},
@@ -137,7 +139,8 @@ func TestZFSComesLate(t *testing.T) {
 	}
 }
 
-// TestAContainersMemoryHasNoneOfIt: LXCFS puts a container's figures in the place of the machine's, and leaves its huge pages and ZFS as the machine's are.
+// TestAContainersMemoryHasNoneOfIt: LXCFS puts a container's figures in the place of the machine's, and leaves its huge pages and ZFS as
+// the machine's are.
 func TestAContainersMemoryHasNoneOfIt(t *testing.T) {
 	k := newZFS(t, testdata(t, "meminfo"), testdata(t, "arcstats"))
 	k.h.machines = false
@@ -187,7 +190,8 @@ func TestALookAtAllOfItAllocatesNothing(t *testing.T) {
 // FuzzAside: whatever the files say, what is taken off is not negative, and what is left makes sense where the rest does.
 func FuzzAside(f *testing.F) {
 	f.Add([]byte(testdata(f, "meminfo")), []byte(testdata(f, "arcstats")))
-	f.Add([]byte("HugePages_Total: 9223372036854775807\nHugepagesize: 9223372036854775807 kB\n"), []byte("size 4 9\nc_min 4 1\ndata_size 4 9223372036854775807\nmetadata_size 4 9223372036854775807\n"))
+	f.Add([]byte("HugePages_Total: 9223372036854775807\nHugepagesize: 9223372036854775807 kB\n"),
+		[]byte("size 4 9\nc_min 4 1\ndata_size 4 9223372036854775807\nmetadata_size 4 9223372036854775807\n"))
 	f.Add([]byte("Hugetlb: "), []byte("size 4\nc_min\n"))
 	f.Fuzz(func(t *testing.T, meminfo, arcstats []byte) {
 		huge, arc := hugetlb(meminfo), shrinks(arcstats)

@@ -84,7 +84,9 @@ func (p *path) number(v int) {
 func (p *path) open(flags int) (fd int, err error) {
 	p.text[p.n] = 0
 	for {
-		r, _, errno := unix.Syscall6(unix.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(&p.text[0])), uintptr(flags|unix.O_CLOEXEC), 0, 0, 0) // AT_FDCWD is -100
+		// AT_FDCWD is -100
+		r, _, errno := unix.Syscall6(unix.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(&p.text[0])), uintptr(flags|unix.O_CLOEXEC), 0,
+			0, 0)
 		switch errno {
 		case 0:
 			return int(r), nil

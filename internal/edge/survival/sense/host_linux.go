@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
-// trigger is what wakes an Await: tasks stood still for 100 ms of two seconds. Without CAP_SYS_RESOURCE a window must be a multiple of two seconds.
-// The kernel overwrites the last byte of what is written to /proc/pressure.
+// trigger is what wakes an Await: tasks stood still for 100 ms of two seconds. Without CAP_SYS_RESOURCE a window must be a multiple of two
+// seconds. The kernel overwrites the last byte of what is written to /proc/pressure.
 const trigger = "some 100000 2000000\x00"
 
 // Host senses a machine's memory, and that of the control groups with a limit that all of this is in. Make it with OpenHost.
@@ -31,8 +31,8 @@ type Host struct {
 	polls              [2]unix.PollFd
 }
 
-// OpenHost opens what there is of it. group is a control group of version 2 that all subjobs are in, empty for that of this process: its limit and those
-// above it count, and its pressure if the kernel says it.
+// OpenHost opens what there is of it. group is a control group of version 2 that all subjobs are in, empty for that of this process: its
+// limit and those above it count, and its pressure if the kernel says it.
 func OpenHost(group string) (*Host, error) {
 	h := &Host{}
 	if group == "" {

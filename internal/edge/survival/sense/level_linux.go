@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// cgroups is where control groups are mounted: those of version 2 at or below it, those of version 1 that count memory in a folder of it.
+	// cgroups is where control groups are mounted: those of version 2 at or below it, those of version 1 that count memory in a folder of
+	// it.
 	cgroups = "/sys/fs/cgroup"
 	// mostLevels is how many groups above each other are looked at; those further up than that are not.
 	mostLevels = 16
 	// ahead is how far ahead it counts which of several memories is the shortest: what a task takes more until then is there already.
 	ahead = 2 * time.Second
-	// held is which part of a memory is its group's memory.high, in parts per thousand: between the severe line and the emergency line, as they are by default. At it the kernel takes
-	// back what it can and has every task there wait, and ends none.
+	// held is which part of a memory is its group's memory.high, in parts per thousand: between the severe line and the emergency line, as
+	// they are by default. At it the kernel takes back what it can and has every task there wait, and ends none.
 	held = 950
 )
 
@@ -34,25 +35,29 @@ type level struct {
 	growth survival.Rate
 }
 
-// What the kernel can take back without swap, and without anybody's harm but that it is read again: pages of files, whether they were used lately or not, and
-// kernel objects that are caches. It is what MemAvailable counts of a machine. A working set as Kubernetes has it leaves the pages used lately in: who reads a
-// file twice fills a group up to any line by that, and others would give way for it. Not in it are tmpfs, what is locked, and what is dirty only for as
-// long as it is written. A group's own memory.min and memory.low don't hold against its own limit, and so take nothing off.
+// What the kernel can take back without swap, and without anybody's harm but that it is read again: pages of files, whether they were used
+// lately or not, and kernel objects that are caches. It is what MemAvailable counts of a machine. A working set as Kubernetes has it
+// leaves the pages used lately in: who reads a file twice fills a group up to any line by that, and others would give way for it. Not in
+// it are tmpfs, what is locked, and what is dirty only for as long as it is written. A group's own memory.min and memory.low don't hold
+// against its own limit, and so take nothing off.
 var (
-	reclaimable2 = []string{"inactive_file ", "active_file ", "slab_reclaimable "} //nolint:gochecknoglobals // a table, written to by nobody
+	//nolint:gochecknoglobals // a table, written to by nobody
+	reclaimable2 = []string{"inactive_file ", "active_file ",
+		"slab_reclaimable "}
 	// Version 1 does not say what of the kernel's objects are caches.
 	reclaimable1 = []string{"total_inactive_file ", "total_active_file "} //nolint:gochecknoglobals // as above
 )
 
-// openLevels opens the groups whose limits count: of version 2 the one given and those above it, where memory is counted there, else of version 1 the one
-// that this process is in and those above. A limit may be set later, so that those without one are opened too.
+// openLevels opens the groups whose limits count: of version 2 the one given and those above it, where memory is counted there, else of
+// version 1 the one that this process is in and those above. A limit may be set later, so that those without one are opened too.
 func (h *Host) openLevels(group, root string) {
 	h.climb(group, root, func(dir string) (l level) {
 		open := func(name string) (f File) {
 			f, _ = OpenFile(filepath.Join(dir, name), unix.O_RDONLY)
 			return f
 		}
-		return level{limit: open("memory.max"), high: open("memory.high"), current: open("memory.current"), stat: open("memory.stat"), swapLimit: open("memory.swap.max"), swapUsed: open("memory.swap.current"), names: reclaimable2}
+		return level{limit: open("memory.max"), high: open("memory.high"), current: open("memory.current"), stat: open("memory.stat"),
+			swapLimit: open("memory.swap.max"), swapUsed: open("memory.swap.current"), names: reclaimable2}
 	})
 	if len(h.levels) > 0 {
 		return
@@ -63,7 +68,8 @@ func (h *Host) openLevels(group, root string) {
 			f, _ = OpenFile(filepath.Join(dir, name), unix.O_RDONLY)
 			return f
 		}
-		return level{limit: open("memory.limit_in_bytes"), current: open("memory.usage_in_bytes"), stat: open("memory.stat"), names: reclaimable1}
+		return level{limit: open("memory.limit_in_bytes"), current: open("memory.usage_in_bytes"), stat: open("memory.stat"),
+			names: reclaimable1}
 	})
 }
 

@@ -35,7 +35,8 @@ func newKernel(t *testing.T, groups ...string) *kernel {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{"memory.max": "max", "memory.high": "max", "memory.current": "0", "memory.stat": "", "memory.swap.max": "max", "memory.swap.current": "0"} {
+		for file, text := range map[string]string{"memory.max": "max", "memory.high": "max", "memory.current": "0", "memory.stat": "",
+			"memory.swap.max": "max", "memory.swap.current": "0"} {
 			k.write(filepath.Join(dir, file), text)
 		}
 	}
@@ -59,7 +60,8 @@ func (k *kernel) write(path, text string) {
 func (k *kernel) machine(used quantity.Amount) {
 	k.Helper()
 	all := 200 << 10 * mib
-	k.write(filepath.Join(k.root, "meminfo"), fmt.Sprintf("MemTotal: %d kB\nMemAvailable: %d kB\nSwapFree: %d kB", all>>10, (all-used)>>10, 64<<20))
+	k.write(filepath.Join(k.root, "meminfo"), fmt.Sprintf("MemTotal: %d kB\nMemAvailable: %d kB\nSwapFree: %d kB", all>>10, (all-used)>>10,
+		64<<20))
 }
 
 // group sets a file of a group to a number.
@@ -97,7 +99,8 @@ func TestGrowthIsOfOneMemory(t *testing.T) {
 	}
 }
 
-// TestTheShortestMemoryCounts: of all groups above each other and the machine, by what is used and what will be soon; limits may be set at any time.
+// TestTheShortestMemoryCounts: of all groups above each other and the machine, by what is used and what will be soon; limits may be set at
+// any time.
 func TestTheShortestMemoryCounts(t *testing.T) {
 	k := newKernel(t, "a", "b")
 	k.machine(100 << 10 * mib)
@@ -134,8 +137,8 @@ func TestTheShortestMemoryCounts(t *testing.T) {
 	is("the group is less full, and will be in two seconds", 1000, 490)
 }
 
-// TestWhereTheKernelHoldsAGroupBackMemoryIsShort: at its memory.high every task there waits for memory to be found, and goes on with next to none. That is over the severe line and
-// not over the emergency line: nothing is ended there but by us.
+// TestWhereTheKernelHoldsAGroupBackMemoryIsShort: at its memory.high every task there waits for memory to be found, and goes on with next
+// to none. That is over the severe line and not over the emergency line: nothing is ended there but by us.
 func TestWhereTheKernelHoldsAGroupBackMemoryIsShort(t *testing.T) {
 	k := newKernel(t, "a", "b")
 	k.machine(100 << 10 * mib)
@@ -163,19 +166,23 @@ func TestWhereTheKernelHoldsAGroupBackMemoryIsShort(t *testing.T) {
 		m := k.sense()
 		got := c.Read(&airlock.Snapshot{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth})
 		if m.Capacity != x.capacity*mib || m.Used != x.used*mib || got.Level != x.level || m.Least != x.capacity*mib {
-			t.Errorf("%d MiB used, high %d, max %d: %d of %d MiB used, %d at the least: %v; want %d and %v", x.used, x.high, x.most, m.Used/mib, m.Capacity/mib, m.Least/mib, &got, x.capacity, x.level)
+			t.Errorf("%d MiB used, high %d, max %d: %d of %d MiB used, %d at the least: %v; want %d and %v", x.used, x.high, x.most,
+				m.Used/mib, m.Capacity/mib, m.Least/mib, &got, x.capacity, x.level)
 		}
 	}
 }
 
-// TestWhatTheKernelCanTakeBackIsNotUsed: pages of files, however often they were read, and caches of the kernel; tmpfs and what is locked are used.
+// TestWhatTheKernelCanTakeBackIsNotUsed: pages of files, however often they were read, and caches of the kernel; tmpfs and what is locked
+// are used.
 func TestWhatTheKernelCanTakeBackIsNotUsed(t *testing.T) {
 	k := newKernel(t, "a")
 	k.group("a", "memory.max", 1000*mib)
 	k.group("a", "memory.current", 990*mib)
 	stat := func(anon, shmem, unevictable, inactive, active, slab quantity.Amount) {
-		k.write(filepath.Join(k.root, "a/memory.stat"), fmt.Sprintf("anon %d\nfile %d\nshmem %d\ninactive_file %d\nactive_file %d\nunevictable %d\nslab_reclaimable %d\nslab_unreclaimable 5",
-			anon*mib, (shmem+inactive+active)*mib, shmem*mib, inactive*mib, active*mib, unevictable*mib, slab*mib))
+		k.write(filepath.Join(k.root, "a/memory.stat"),
+			fmt.Sprintf("anon %d\nfile %d\nshmem %d\ninactive_file %d\nactive_file %d\nunevictable %d\nslab_reclaimable "+
+				"%d\nslab_unreclaimable 5",
+				anon*mib, (shmem+inactive+active)*mib, shmem*mib, inactive*mib, active*mib, unevictable*mib, slab*mib))
 	}
 	for _, c := range []struct {
 		name                                            string

@@ -40,7 +40,8 @@ func TestStallsAreInThousandths(t *testing.T) {
 	var some, full survival.Rate
 	var s, f int64
 	for i := range 20 {
-		text := fmt.Appendf(nil, "some avg10=1.00 avg60=2.00 avg300=3.00 total=%d\nfull avg10=1.00 avg60=2.00 avg300=3.00 total=%d\n", 7_000_000+i*50_000, 3_000_000+i*10_000)
+		text := fmt.Appendf(nil, "some avg10=1.00 avg60=2.00 avg300=3.00 total=%d\nfull avg10=1.00 avg60=2.00 avg300=3.00 total=%d\n",
+			7_000_000+i*50_000, 3_000_000+i*10_000)
 		now := time.Hour + time.Duration(i)*250*time.Millisecond
 		s, f = stalled(&some, now, text, "some "), stalled(&full, now, text, "full ")
 	}

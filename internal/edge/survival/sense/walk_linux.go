@@ -216,8 +216,9 @@ func (w *Walker) taskState(pid, tid int) byte {
 	return p.State
 }
 
-// Stopped says whether no thread of a process that was found, and was told to stop, comes to run its program. One that waits in the kernel (D) does not: it
-// stops on its way back. That may never be: who has made a child by vfork(2) waits there for that, which may have been stopped before.
+// Stopped says whether no thread of a process that was found, and was told to stop, comes to run its program. One that waits in the kernel
+// (D) does not: it stops on its way back. That may never be: who has made a child by vfork(2) waits there for that, which may have been
+// stopped before.
 func (w *Walker) Stopped(p *Process) bool {
 	all := p.Stands() || p.State == 'D'
 	if all {
@@ -233,8 +234,8 @@ func (w *Walker) Stopped(p *Process) bool {
 	return all
 }
 
-// Memory is what a process has: resident that is its own or shared with others but in no file, and what of it lies in swap. What is mapped of files
-// can be had from it without ending it. 0 of one that is gone.
+// Memory is what a process has: resident that is its own or shared with others but in no file, and what of it lies in swap. What is mapped
+// of files can be had from it without ending it. 0 of one that is gone.
 func (w *Walker) Memory(pid int) (resident, swapped quantity.Amount) {
 	w.path.n = 0
 	w.path.add("/proc/")

@@ -1,5 +1,5 @@
-// Package survivaltest is the conformance suite of the kinds of survival. It works on real processes: the program of the test that runs it must call
-// Main first thing.
+// Package survivaltest is the conformance suite of the kinds of survival. It works on real processes: the program of the test that runs it
+// must call Main first thing.
 package survivaltest
 
 import (
@@ -37,7 +37,8 @@ func Main() {
 		if cmd.Start() == nil {
 			var status syscall.WaitStatus
 			for {
-				if pid, err := syscall.Wait4(-1, &status, 0, nil); err == syscall.ECHILD || pid == cmd.Process.Pid && os.Getenv(play+"_STAYS") == "" {
+				if pid, err := syscall.Wait4(-1, &status, 0, nil); err == syscall.ECHILD || pid == cmd.Process.Pid &&
+					os.Getenv(play+"_STAYS") == "" {
 					break
 				}
 			}
@@ -225,8 +226,10 @@ func (b *Bench) Run(t *testing.T) {
 		name string
 		test func(*testing.T, survival.Survival)
 	}{
-		{"senses the machine", b.senses}, {"waits and is woken", b.waits}, {"measures", b.measures}, {"stands still and goes on, twice is once", b.twice},
-		{"forks while it is stopped", b.forks}, {"ends while it stands still", b.ends}, {"another sees what stands still", b.another}, {"gives memory back", b.gives},
+		{"senses the machine", b.senses}, {"waits and is woken", b.waits}, {"measures", b.measures},
+		{"stands still and goes on, twice is once", b.twice},
+		{"forks while it is stopped", b.forks}, {"ends while it stands still", b.ends}, {"another sees what stands still", b.another},
+		{"gives memory back", b.gives},
 		{"what is gone", b.gone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -416,7 +419,8 @@ func (b *Bench) gives(t *testing.T, k survival.Survival) {
 }
 
 func (b *Bench) gone(t *testing.T, k survival.Survival) {
-	if h, err := k.Take(survival.Subjob{Init: 1<<22 - 1, InitStarted: 1, Group: "/sys/fs/cgroup/nowhere"}); errkind.Of(err) != errkind.NotFound {
+	if h, err := k.Take(survival.Subjob{Init: 1<<22 - 1, InitStarted: 1, Group: "/sys/fs/cgroup/nowhere"}); errkind.Of(
+		err) != errkind.NotFound {
 		t.Errorf("taken: %v, %v", h, err)
 	}
 }

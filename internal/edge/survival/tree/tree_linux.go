@@ -35,7 +35,8 @@ func Open(group string) (survival.Survival, error) {
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "survival: %w", err)
 	}
-	k := &kind{Host: h, can: survival.Capability{Level: survival.FreezeOnly, Kind: Name, Why: "processes are stopped by signal, and keep their memory: moving it out needs control groups"}}
+	k := &kind{Host: h, can: survival.Capability{Level: survival.FreezeOnly, Kind: Name, Why: "processes are stopped by signal, and " +
+		"keep their memory: moving it out needs control groups"}}
 	if err := probe(); err != nil {
 		k.can.Level, k.can.Why = survival.Observe, "this kernel can't signal a process that may be gone meanwhile (pidfd): "+err.Error()
 	}

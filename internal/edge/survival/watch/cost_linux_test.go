@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/edge/survival/all"
 )
 
-// TestAtRest measures what a watcher costs where all is well, with subjobs to watch: SLUICE_REST is for how long, SLUICE_SHIM the program as it is
-// built. The targets are .1% of a core and 20 MiB.
+// TestAtRest measures what a watcher costs where all is well, with subjobs to watch: SLUICE_REST is for how long, SLUICE_SHIM the program
+// as it is built. The targets are .1% of a core and 20 MiB.
 func TestAtRest(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("SLUICE_REST"))
 	if err != nil {
@@ -45,7 +45,8 @@ func TestAtRest(t *testing.T) {
 	}
 	most := int64(0)
 	for line := range strings.Lines(string(status)) {
-		if strings.HasPrefix(line, "VmHWM:") || strings.HasPrefix(line, "VmRSS:") || strings.HasPrefix(line, "VmLck:") || strings.HasPrefix(line, "Rss") {
+		if strings.HasPrefix(line, "VmHWM:") || strings.HasPrefix(line, "VmRSS:") || strings.HasPrefix(line, "VmLck:") ||
+			strings.HasPrefix(line, "Rss") {
 			t.Log(strings.TrimSpace(line))
 		}
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
@@ -53,7 +54,8 @@ func TestAtRest(t *testing.T) {
 		}
 	}
 	share := 100 * used.Seconds() / passed.Seconds()
-	t.Logf("%v of processor time in %v (%.3f%% of a core), at most %.1f MiB resident, with %d subjobs", used, passed.Round(time.Second), share, float64(most)/1024, len(rows))
+	t.Logf("%v of processor time in %v (%.3f%% of a core), at most %.1f MiB resident, with %d subjobs", used, passed.Round(time.Second),
+		share, float64(most)/1024, len(rows))
 	if share > .1 || most > 20<<10 {
 		t.Error("over its target")
 	}
@@ -118,8 +120,8 @@ func (h *timed) Measure(now time.Duration, u *survival.Use) error {
 	return err
 }
 
-// BenchmarkTriggerToFreeze: from the moment that a look finds memory short until the kernel was told to freeze the first subjob, sensing, measuring all
-// of them and deciding included.
+// BenchmarkTriggerToFreeze: from the moment that a look finds memory short until the kernel was told to freeze the first subjob, sensing,
+// measuring all of them and deciding included.
 func BenchmarkTriggerToFreeze(b *testing.B) {
 	for _, kind := range all.Kinds() {
 		for _, n := range []int{8, 64} {
@@ -136,7 +138,8 @@ func triggerToFreeze(b *testing.B, kind all.Kind, n int) {
 	}
 	defer func() { _ = sense.Close() }()
 	m := &short{Survival: sense}
-	table := Table{Config: airlock.Config{Entries: 255, CoolDown: time.Nanosecond}.WithDefaults(), Wall: quantity.At(time.Now()), Boot: boottime(), Base: base}
+	table := Table{Config: airlock.Config{Entries: 255, CoolDown: time.Nanosecond}.WithDefaults(), Wall: quantity.At(time.Now()),
+		Boot: boottime(), Base: base}
 	for seq := range uint64(n) {
 		r := Row{Token: job.Token{Epoch: 1, Seq: seq + 1}, Start: quantity.At(time.Now()), Class: airlock.Lasting}
 		cmd := exec.Command("sh", "-c", "sleep 1000 & wait")

@@ -21,7 +21,8 @@ func TestAllThatStandsIsMovedOut(t *testing.T) {
 		}
 		for i, s := range subjobs {
 			if st, _ := x.board().Of(job.Token{Epoch: 1, Seq: uint64(i + 1)}); st.Resident != s.resident || st.Parked != s.parked {
-				t.Fatalf("subjob %d has %d MiB and %d outside, and the board says %d and %d", i+1, s.resident/mib, s.parked/mib, st.Resident/mib, st.Parked/mib)
+				t.Fatalf("subjob %d has %d MiB and %d outside, and the board says %d and %d", i+1, s.resident/mib, s.parked/mib,
+					st.Resident/mib, st.Parked/mib)
 			}
 		}
 		x.m.base = 87 * gib // nothing goes on

@@ -19,7 +19,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// File is a region in a file, as one process has it. Who holds which lock of it lives: the kernel gives a lock back when its holder is gone.
+// File is a region in a file, as one process has it. Who holds which lock of it lives: the kernel gives a lock back when its holder is
+// gone.
 type File struct {
 	*region
 	path   string
@@ -33,8 +34,9 @@ const (
 	placeDaemon
 )
 
-// Path is where the region of a data directory lies: in memory where the machine has a place for that, so that no disk is needed, else in the
-// directory itself. Its name has the directory's device and inode: containers may share that memory, and have another directory each under one name.
+// Path is where the region of a data directory lies: in memory where the machine has a place for that, so that no disk is needed, else in
+// the directory itself. Its name has the directory's device and inode: containers may share that memory, and have another directory each
+// under one name.
 func Path(dataDir string) string {
 	own := filepath.Join(dataDir, "watch")
 	info, err := os.Stat(memoryDir)
@@ -143,7 +145,8 @@ func mapped(path string, f *os.File) (*File, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("mapping %s: %w", path, err)
 	}
-	return &File{region: divide(words{at: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(m))), regionWords)}), path: path, file: f, mapped: m}, nil
+	return &File{region: divide(words{at: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(m))), regionWords)}), path: path, file: f,
+		mapped: m}, nil
 }
 
 // Close lets go of it, and of what it had locked.
@@ -186,7 +189,8 @@ func (f *File) removed() bool {
 // boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process. It goes on while the machine sleeps.
 func boottime() time.Duration { return clock(unix.CLOCK_BOOTTIME) }
 
-// waketime is CLOCK_MONOTONIC: as boottime, but that it stands still while the machine sleeps, as everybody does who is to say that it lives.
+// waketime is CLOCK_MONOTONIC: as boottime, but that it stands still while the machine sleeps, as everybody does who is to say that it
+// lives.
 func waketime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
 
 // clocks are boottime and waketime.

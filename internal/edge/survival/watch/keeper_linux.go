@@ -26,8 +26,8 @@ type Options struct {
 	Config                    airlock.Config
 	// Now is the node's clock.
 	Now func() quantity.Instant
-	// Changed is called, by another goroutine, soon after what is done with a subjob has changed, or the watcher has begun or ended, so that nobody needs to look
-	// at the board all the time; nil: somebody does.
+	// Changed is called, by another goroutine, soon after what is done with a subjob has changed, or the watcher has begun or ended, so
+	// that nobody needs to look at the board all the time; nil: somebody does.
 	Changed func()
 	Log     *slog.Logger
 }
@@ -60,8 +60,8 @@ const (
 	farewell = 2 * time.Second
 )
 
-// Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything goes on, and the next one begins. An error is of kind Conflict where
-// another daemon has the region.
+// Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything goes on, and the next one begins. An error is
+// of kind Conflict where another daemon has the region.
 func Keep(o Options) (*Keeper, error) {
 	f, err := Open(o.Path)
 	if err != nil {
@@ -146,8 +146,8 @@ func (k *Keeper) PID() int {
 	return int(k.f.head.load(headPID))
 }
 
-// Close has the watcher end, and waits for it. Everything goes on, so that nothing is left to know: what it did and was not told yet is gone with
-// the region. One that was removed before is no error, and what has its name by now is another's.
+// Close has the watcher end, and waits for it. Everything goes on, so that nothing is left to know: what it did and was not told yet is
+// gone with the region. One that was removed before is no error, and what has its name by now is another's.
 func (k *Keeper) Close() error {
 	close(k.done)
 	k.over.Wait()

@@ -37,7 +37,8 @@ const (
 // String says it to people; empty: nothing.
 func (l Lacks) String() string {
 	var all []string
-	for i, text := range []string{"its memory is not all locked (CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK)", "the kernel's OOM killer does not spare it (CAP_SYS_RESOURCE)", "it has no higher priority (CAP_SYS_NICE)"} {
+	for i, text := range []string{"its memory is not all locked (CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK)",
+		"the kernel's OOM killer does not spare it (CAP_SYS_RESOURCE)", "it has no higher priority (CAP_SYS_NICE)"} {
 		if l&(1<<i) != 0 {
 			all = append(all, text)
 		}
@@ -123,7 +124,8 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	return nil
 }
 
-// bell is the pipe by which a watcher says that the board has changed: the descriptor behind the usual three; -1: whoever started it gave none.
+// bell is the pipe by which a watcher says that the board has changed: the descriptor behind the usual three; -1: whoever started it gave
+// none.
 func bell() int {
 	const fd = 3
 	var st unix.Stat_t

@@ -109,7 +109,8 @@ func start(t *testing.T, seq uint64) *real {
 	if !ok {
 		t.Fatal("it is not there")
 	}
-	s.row = Row{Token: job.Token{Epoch: 1, Seq: seq}, Start: quantity.At(time.Now()), Class: airlock.Lasting, Init: p.PID, InitStarted: p.Started}
+	s.row = Row{Token: job.Token{Epoch: 1, Seq: seq}, Start: quantity.At(time.Now()), Class: airlock.Lasting, Init: p.PID,
+		InitStarted: p.Started}
 	s.goes()
 	return s
 }
@@ -144,7 +145,8 @@ func (s *real) stands() bool {
 
 // tight lines are passed by every machine, so that who grows is to stand still. The timer is long.
 func tight() airlock.Config {
-	return airlock.Config{Calm: 1, Severe: 2, Emergency: 1000, Brink: time.Nanosecond, Timer: time.Hour, Yield: time.Minute, Least: 1}.WithDefaults()
+	return airlock.Config{Calm: 1, Severe: 2, Emergency: 1000, Brink: time.Nanosecond, Timer: time.Hour, Yield: time.Minute,
+		Least: 1}.WithDefaults()
 }
 
 func options(t *testing.T, path string, c airlock.Config) Options {
@@ -259,7 +261,8 @@ func daemon(path, subjob string) int {
 	}
 	r.Token, r.Class = job.Token{Epoch: 1, Seq: 1}, airlock.Lasting
 	c.Yield = time.Second
-	k, err := Keep(Options{Path: path, Program: "/proc/self/exe", Kind: "tree", Config: c, Now: func() quantity.Instant { return quantity.At(time.Now()) }, Log: slog.New(slog.DiscardHandler)})
+	k, err := Keep(Options{Path: path, Program: "/proc/self/exe", Kind: "tree", Config: c,
+		Now: func() quantity.Instant { return quantity.At(time.Now()) }, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -292,8 +295,8 @@ func daemonOf(t *testing.T, s *real, path string, timer time.Duration) (*exec.Cm
 	return cmd, f
 }
 
-// TestADaemonIsKilledInAStorm: its watcher goes on, by itself: who stands still is ended when its timer is over, and a daemon that comes back finds it said. A
-// watcher that nothing is left for ends.
+// TestADaemonIsKilledInAStorm: its watcher goes on, by itself: who stands still is ended when its timer is over, and a daemon that comes
+// back finds it said. A watcher that nothing is left for ends.
 func TestADaemonIsKilledInAStorm(t *testing.T) {
 	s, path := start(t, 1), regionPath(t)
 	cmd, f := daemonOf(t, s, path, 4*time.Second)
@@ -316,7 +319,8 @@ func TestADaemonIsKilledInAStorm(t *testing.T) {
 	k := keep(t, options(t, path, airlock.Config{}))
 	var told []Act
 	lost := k.Acts(func(a *Act) { told = append(told, *a) })
-	if last := len(told) - 1; lost != 0 || last < 1 || told[0].Step != airlock.Suspend || told[last].Step != airlock.Reclaim || told[last].Cause != airlock.Overtime || told[last].Token != s.row.Token {
+	if last := len(told) - 1; lost != 0 || last < 1 || told[0].Step != airlock.Suspend || told[last].Step != airlock.Reclaim ||
+		told[last].Cause != airlock.Overtime || told[last].Token != s.row.Token {
 		t.Fatalf("lost %d, and told %v", lost, told)
 	}
 	if err := k.Close(); err != nil {
@@ -324,8 +328,8 @@ func TestADaemonIsKilledInAStorm(t *testing.T) {
 	}
 }
 
-// TestADaemonThatComesBackBeginsANewLife: everything goes on, whatever the watcher of the one before had done. While that one lives nobody else is its
-// daemon.
+// TestADaemonThatComesBackBeginsANewLife: everything goes on, whatever the watcher of the one before had done. While that one lives nobody
+// else is its daemon.
 func TestADaemonThatComesBackBeginsANewLife(t *testing.T) {
 	s, path := start(t, 1), regionPath(t)
 	cmd, f := daemonOf(t, s, path, time.Hour)
@@ -356,7 +360,8 @@ func TestADaemonThatComesBackBeginsANewLife(t *testing.T) {
 	}
 }
 
-// TestARegionThatIsRemoved is made anew: what tidies up behind users takes it along. Its watcher has all go on, since no supervisor finds it any more.
+// TestARegionThatIsRemoved is made anew: what tidies up behind users takes it along. Its watcher has all go on, since no supervisor finds
+// it any more.
 func TestARegionThatIsRemoved(t *testing.T) {
 	s, path := start(t, 1), regionPath(t)
 	k := keep(t, options(t, path, tight()))

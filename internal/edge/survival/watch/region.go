@@ -11,13 +11,14 @@ type region struct {
 // Words of the head. Each is written by one side.
 const (
 	headMagic = iota
-	// headBeat is when the daemon last said that it lives, by CLOCK_MONOTONIC, as headPulse is; headOrder is not 0 where no watcher is wanted.
+	// headBeat is when the daemon last said that it lives, by CLOCK_MONOTONIC, as headPulse is; headOrder is not 0 where no watcher is
+	// wanted.
 	headBeat
 	headOrder
 	// headRead is the number of the act to read next.
 	headRead
-	// headLife is the watcher's, once it can be relied upon and until it ends in order; its process, when it last looked, and what it has to do
-	// without.
+	// headLife is the watcher's, once it can be relied upon and until it ends in order; its process, when it last looked, and what it has
+	// to do without.
 	headLife
 	headPID
 	headStarted

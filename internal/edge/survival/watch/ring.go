@@ -47,7 +47,8 @@ func (r *ring) add(a *Act) {
 	n := r.next.load(0)
 	at := int(n%ringActs) * actWords
 	w := [actWords]uint64{
-		1: a.Life, 2: uint64(a.At), 3: uint64(a.Token.Epoch) | uint64(a.Step)<<32 | uint64(a.Cause)<<40 | uint64(a.Level)<<48, 4: a.Token.Seq,
+		1: a.Life, 2: uint64(a.At), 3: uint64(a.Token.Epoch) | uint64(a.Step)<<32 | uint64(a.Cause)<<40 | uint64(a.Level)<<48,
+		4: a.Token.Seq,
 		5: uint64(a.Relief), 6: uint64(a.Used),
 	}
 	w[7] = sum(n+1, w[1:7])
@@ -76,7 +77,8 @@ func (r *ring) read(from uint64, each func(*Act)) (next, lost uint64) {
 		var w [actWords]uint64
 		r.slots.read(at, w[:])
 		a := Act{
-			Life: w[1], At: quantity.Instant(w[2]), Token: job.Token{Epoch: uint32(w[3]), Seq: w[4]}, Step: airlock.Step(w[3] >> 32), Cause: airlock.Cause(w[3] >> 40), Level: airlock.Level(w[3] >> 48),
+			Life: w[1], At: quantity.Instant(w[2]), Token: job.Token{Epoch: uint32(w[3]), Seq: w[4]}, Step: airlock.Step(w[3] >> 32),
+			Cause: airlock.Cause(w[3] >> 40), Level: airlock.Level(w[3] >> 48),
 			Relief: quantity.Amount(w[5]), Used: quantity.Amount(w[6]),
 		}
 		if w[0] != from+1 || r.slots.load(at) != from+1 || w[7] != sum(from+1, w[1:7]) ||

@@ -48,8 +48,8 @@ func mortal(n int) (w words, stores *int) {
 	}}, stores
 }
 
-// TestAPairIsReadWholeOrAsItWas: whoever is killed at whatever store, a reader has the last one that was written to its end. The oracle is the
-// list of what was.
+// TestAPairIsReadWholeOrAsItWas: whoever is killed at whatever store, a reader has the last one that was written to its end. The oracle is
+// the list of what was.
 func TestAPairIsReadWholeOrAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 12
@@ -137,11 +137,16 @@ func drawToken(t *rapid.T) job.Token {
 }
 
 func drawTable(t *rapid.T) *Table {
-	table := &Table{Config: airlock.Config{Outgrown: airlock.Outgrown(rapid.IntRange(0, 1).Draw(t, "outgrown")), Order: airlock.Order(rapid.IntRange(0, 1).Draw(t, "order")), Timer: time.Duration(rapid.IntRange(11, 40).Draw(t, "timer")) * time.Second}.WithDefaults(), Wall: 5e18, Boot: 77, Base: rapid.SampledFrom([]string{"", "/sys/fs/cgroup/a"}).Draw(t, "base")}
+	table := &Table{Config: airlock.Config{Outgrown: airlock.Outgrown(rapid.IntRange(0, 1).Draw(t, "outgrown")),
+		Order: airlock.Order(rapid.IntRange(0, 1).Draw(t, "order")),
+		Timer: time.Duration(rapid.IntRange(11, 40).Draw(t, "timer")) * time.Second}.WithDefaults(), Wall: 5e18, Boot: 77,
+		Base: rapid.SampledFrom([]string{"", "/sys/fs/cgroup/a"}).Draw(t, "base")}
 	for range rapid.IntRange(0, 5).Draw(t, "rows") {
 		r := Row{
-			Token: drawToken(t), Start: quantity.Instant(rapid.Int64().Draw(t, "start")), Priority: rapid.Int32().Draw(t, "priority"), Value: rapid.Uint16().Draw(t, "value"), Planned: quantity.Amount(rapid.Int64Range(0, 1<<50).Draw(t, "planned")),
-			Class: airlock.Class(rapid.IntRange(0, 2).Draw(t, "class")), Bound: rapid.Bool().Draw(t, "bound"), Yields: rapid.Bool().Draw(t, "yields"), Stopping: rapid.Bool().Draw(t, "stopping"),
+			Token: drawToken(t), Start: quantity.Instant(rapid.Int64().Draw(t, "start")), Priority: rapid.Int32().Draw(t, "priority"),
+			Value: rapid.Uint16().Draw(t, "value"), Planned: quantity.Amount(rapid.Int64Range(0, 1<<50).Draw(t, "planned")),
+			Class: airlock.Class(rapid.IntRange(0, 2).Draw(t, "class")), Bound: rapid.Bool().Draw(t, "bound"),
+			Yields: rapid.Bool().Draw(t, "yields"), Stopping: rapid.Bool().Draw(t, "stopping"),
 			Init: rapid.IntRange(0, 1<<22).Draw(t, "init"), InitStarted: rapid.Uint64().Draw(t, "started"),
 		}
 		if table.Base != "" {
@@ -172,7 +177,8 @@ func TestATableGoesOverAsItIs(t *testing.T) {
 
 func TestABoardGoesOverAsItIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := Board{Life: rapid.Uint64().Draw(t, "life"), At: 4, Capacity: 1 << 40, Used: 1 << 39, Growth: -5, Room: 6, Stall: 7, Level: airlock.Level(rapid.IntRange(0, 3).Draw(t, "level"))}
+		want := Board{Life: rapid.Uint64().Draw(t, "life"), At: 4, Capacity: 1 << 40, Used: 1 << 39, Growth: -5, Room: 6, Stall: 7,
+			Level: airlock.Level(rapid.IntRange(0, 3).Draw(t, "level"))}
 		for i := range rapid.IntRange(0, 6).Draw(t, "stands") {
 			want.Stands = append(want.Stands, Stand{
 				Token: job.Token{Epoch: 2, Seq: uint64(3 * i)}, Since: 1, Resumed: 2, Resident: 1 << 33, Parked: 4, Growth: -9,
@@ -202,7 +208,8 @@ func TestARingTellsWhatItHas(t *testing.T) {
 		from, lost := uint64(0), uint64(0)
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			for range rapid.SampledFrom([]int{0, 1, 3, ringActs - 1, ringActs, ringActs + 2}).Draw(t, "acts") {
-				a := Act{Life: 3, At: quantity.Instant(len(all)), Token: job.Token{Epoch: 1, Seq: uint64(len(all))}, Step: airlock.Reclaim, Cause: airlock.Brink, Level: airlock.Emergency, Relief: 5, Used: 6}
+				a := Act{Life: 3, At: quantity.Instant(len(all)), Token: job.Token{Epoch: 1, Seq: uint64(len(all))}, Step: airlock.Reclaim,
+					Cause: airlock.Brink, Level: airlock.Emergency, Relief: 5, Used: 6}
 				r.add(&a)
 				all = append(all, a)
 			}
@@ -251,7 +258,9 @@ func raw(w []uint64) (data []byte) {
 
 // FuzzTable: whatever lies there, it is refused or is a table that can be decided on, and that goes over again as it is.
 func FuzzTable(f *testing.F) {
-	good := Table{Config: airlock.Config{}.WithDefaults(), Base: "/sys/fs/cgroup", Rows: []Row{{Token: job.Token{Epoch: 1, Seq: 2}, Class: airlock.Lasting, Group: "sluice-1-2", Init: 7}, {Token: job.Token{Epoch: 1, Seq: 3}, Yields: true}}}
+	good := Table{Config: airlock.Config{}.WithDefaults(), Base: "/sys/fs/cgroup",
+		Rows: []Row{{Token: job.Token{Epoch: 1, Seq: 2}, Class: airlock.Lasting, Group: "sluice-1-2", Init: 7},
+			{Token: job.Token{Epoch: 1, Seq: 3}, Yields: true}}}
 	f.Add(raw(good.encode(nil)))
 	f.Add([]byte{})
 	f.Add(raw(make([]uint64, headWords)))
@@ -265,7 +274,8 @@ func FuzzTable(f *testing.F) {
 		}
 		a, s := airlock.New(table.Config), airlock.Snapshot{Capacity: 1 << 30, Used: 1 << 30, Room: 1 << 20}
 		for _, r := range table.Rows {
-			s.Tasks = append(s.Tasks, airlock.Task{Token: r.Token, Start: r.Start, Priority: r.Priority, Value: r.Value, Class: r.Class, Bound: r.Bound, Yields: r.Yields, Resident: 1 << 20})
+			s.Tasks = append(s.Tasks, airlock.Task{Token: r.Token, Start: r.Start, Priority: r.Priority, Value: r.Value, Class: r.Class,
+				Bound: r.Bound, Yields: r.Yields, Resident: 1 << 20})
 		}
 		a.Decide(table.Wall, &s)
 	})
@@ -276,7 +286,8 @@ func FuzzBoard(f *testing.F) {
 	f.Add(raw(good.encode(nil)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var b, again Board
-		if b.decode(hostile(data)) && (len(b.Stands) > airlock.MaxTasks || !again.decode(b.encode(nil)) || !slices.Equal(b.Stands, again.Stands)) {
+		if b.decode(hostile(data)) && (len(b.Stands) > airlock.MaxTasks || !again.decode(b.encode(nil)) ||
+			!slices.Equal(b.Stands, again.Stands)) {
 			t.Fatalf("%+v", b)
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// TestWhatAnotherHasGoOnGoesOn: a supervisor that ends its subjob, or saw no watcher, has it go on. The watcher sees it, counts it as going on, and has it stand still
-// again where memory is short, no more often than any task.
+// TestWhatAnotherHasGoOnGoesOn: a supervisor that ends its subjob, or saw no watcher, has it go on. The watcher sees it, counts it as
+// going on, and has it stand still again where memory is short, no more often than any task.
 func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
 	x := newWorld(t)
 	s := x.add(1, 20*gib, nil)
@@ -32,7 +32,8 @@ func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatPartlyStandsStillGoesOn: of a frozen group one process is killed, and for that moment the kernel calls it not frozen. What counts as going on is told to.
+// TestWhatPartlyStandsStillGoesOn: of a frozen group one process is killed, and for that moment the kernel calls it not frozen. What
+// counts as going on is told to.
 func TestWhatPartlyStandsStillGoesOn(t *testing.T) {
 	for _, looks := range []int{2, 2000} { // while it is moved out, and later
 		x := newWorld(t)

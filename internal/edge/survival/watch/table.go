@@ -59,8 +59,10 @@ const (
 // encode appends the table's words to room.
 func (t *Table) encode(room []uint64) []uint64 {
 	c := &t.Config
-	w := append(room, uint64(c.Severe), uint64(c.Calm), uint64(c.Emergency), uint64(c.Horizon), uint64(c.Brink), uint64(c.Stall), uint64(c.Timer), uint64(c.Yield),
-		uint64(c.Entries), uint64(c.CoolDown), uint64(c.MostTasks), uint64(c.MostBytes), uint64(c.Least), uint64(c.Order), uint64(c.Outgrown),
+	w := append(room, uint64(c.Severe), uint64(c.Calm), uint64(c.Emergency), uint64(c.Horizon), uint64(c.Brink), uint64(c.Stall),
+		uint64(c.Timer), uint64(c.Yield),
+		uint64(c.Entries), uint64(c.CoolDown), uint64(c.MostTasks), uint64(c.MostBytes), uint64(c.Least), uint64(c.Order),
+		uint64(c.Outgrown),
 		uint64(t.Wall), uint64(t.Boot))
 	base := t.Base
 	if len(base) > baseBytes {
@@ -79,7 +81,8 @@ func (t *Table) encode(room []uint64) []uint64 {
 		if base == "" || len(group) > groupBytes {
 			group = ""
 		}
-		w = append(w, uint64(r.Token.Epoch)|flags<<32|uint64(r.Class)<<40, r.Token.Seq, uint64(r.Start), uint64(uint32(r.Priority))|uint64(r.Value)<<32, uint64(r.Init), r.InitStarted, uint64(r.Planned))
+		w = append(w, uint64(r.Token.Epoch)|flags<<32|uint64(r.Class)<<40, r.Token.Seq, uint64(r.Start),
+			uint64(uint32(r.Priority))|uint64(r.Value)<<32, uint64(r.Init), r.InitStarted, uint64(r.Planned))
 		w = appendText(w, group, groupBytes)
 	}
 	return w
@@ -93,9 +96,11 @@ func (t *Table) decode(w []uint64, known map[string]string) bool {
 	}
 	number := func(i int) int64 { return int64(w[i]) }
 	t.Config = airlock.Config{
-		Severe: number(0), Calm: number(1), Emergency: number(2), Horizon: time.Duration(number(3)), Brink: time.Duration(number(4)), Stall: number(5),
+		Severe: number(0), Calm: number(1), Emergency: number(2), Horizon: time.Duration(number(3)), Brink: time.Duration(number(4)),
+		Stall: number(5),
 		Timer: time.Duration(number(6)), Yield: time.Duration(number(7)), Entries: uint8(w[8]), CoolDown: time.Duration(number(9)),
-		MostTasks: int(number(10)), MostBytes: number(11), Least: number(12), Order: airlock.Order(w[13]), Outgrown: airlock.Outgrown(w[14]),
+		MostTasks: int(number(10)), MostBytes: number(11), Least: number(12), Order: airlock.Order(w[13]),
+		Outgrown: airlock.Outgrown(w[14]),
 	}
 	if w[8] == 0 || w[8] > 255 || w[13] > 255 || w[14] > 255 || t.Config.Validate() != nil {
 		return false
@@ -109,10 +114,13 @@ func (t *Table) decode(w []uint64, known map[string]string) bool {
 	for w = w[headWords:]; len(w) > 0; w = w[rowWords:] {
 		flags, class := w[0]>>32&0xff, w[0]>>40
 		r := Row{
-			Token: job.Token{Epoch: uint32(w[0]), Seq: w[1]}, Start: quantity.Instant(w[2]), Priority: int32(uint32(w[3])), Value: uint16(w[3] >> 32), Class: airlock.Class(class),
-			Bound: flags&rowBound != 0, Yields: flags&rowYields != 0, Stopping: flags&rowStopping != 0, Init: int(w[4]), InitStarted: w[5], Planned: quantity.Amount(w[6]),
+			Token: job.Token{Epoch: uint32(w[0]), Seq: w[1]}, Start: quantity.Instant(w[2]), Priority: int32(uint32(w[3])),
+			Value: uint16(w[3] >> 32), Class: airlock.Class(class),
+			Bound: flags&rowBound != 0, Yields: flags&rowYields != 0, Stopping: flags&rowStopping != 0, Init: int(w[4]), InitStarted: w[5],
+			Planned: quantity.Amount(w[6]),
 		}
-		if r.Group, ok = readText(w[7:rowWords], known); !ok || flags > rowFlags || class > uint64(airlock.Collective) || w[3]>>48 != 0 || w[4] > 1<<31-1 || w[6] > 1<<62 ||
+		if r.Group, ok = readText(w[7:rowWords], known); !ok || flags > rowFlags || class > uint64(airlock.Collective) || w[3]>>48 != 0 ||
+			w[4] > 1<<31-1 || w[6] > 1<<62 ||
 			strings.Contains(r.Group, "/") || r.Group == ".." || r.Group == "." ||
 			len(t.Rows) > 0 && t.Rows[len(t.Rows)-1].Token.Compare(r.Token) >= 0 {
 			t.Rows = t.Rows[:0]

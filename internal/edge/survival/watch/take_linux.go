@@ -79,8 +79,8 @@ func (w *watcher) hear(t *task, row *Row) {
 	}
 }
 
-// take makes a task of a row. Whoever had it stand still before, it goes on: a life begins so. Only what was being ended is ended, since that may
-// not have come to pass.
+// take makes a task of a row. Whoever had it stand still before, it goes on: a life begins so. Only what was being ended is ended, since
+// that may not have come to pass.
 func (w *watcher) take(row *Row) (t task, ok bool) {
 	s := survival.Subjob{Token: row.Token, Init: row.Init, InitStarted: row.InitStarted}
 	if row.Group != "" {
@@ -155,7 +155,8 @@ func (w *watcher) deserted() bool {
 	return true
 }
 
-// matters says whether the region has something that the next daemon wants to know: an act that was not told, or that something was done to a subjob.
+// matters says whether the region has something that the next daemon wants to know: an act that was not told, or that something was done
+// to a subjob.
 func (w *watcher) matters() bool {
 	if w.r.ring.next.load(0) != w.r.head.load(headRead) {
 		return true

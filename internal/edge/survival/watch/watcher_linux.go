@@ -11,8 +11,8 @@ import (
 const (
 	// absent is after which silence the daemon counts as dead: nobody is there to ask a subjob to yield.
 	absent = 2 * time.Second
-	// rest is the time between two looks at most, where much is free, alert where it is short or may be soon. In between it looks again before what is
-	// free to the severe line could be filled at fill a second.
+	// rest is the time between two looks at most, where much is free, alert where it is short or may be soon. In between it looks again
+	// before what is free to the severe line could be filled at fill a second.
 	rest, alert = 500 * time.Millisecond, 10 * time.Millisecond
 	fill        = quantity.Amount(8 << 30)
 	// measured is how often what the subjobs have is measured where all is well, told how often the board is written then.
@@ -25,8 +25,9 @@ const (
 	moment = 5 * time.Millisecond
 	// leastMove and mostMove bound one move.
 	leastMove, mostMove = quantity.Amount(256 << 10), quantity.Amount(64 << 20)
-	// meal is how long memory is moved out of a task before it counts as standing still: until then what it has counts as under way. misses is how often nothing
-	// may be moved until there is taken to be nothing more: what is read from files comes first, and does not count.
+	// meal is how long memory is moved out of a task before it counts as standing still: until then what it has counts as under way.
+	// misses is how often nothing may be moved until there is taken to be nothing more: what is read from files comes first, and does not
+	// count.
 	meal, misses = 10 * time.Second, 3
 )
 
@@ -101,8 +102,8 @@ type task struct {
 	state                    airlock.State
 	entries                  uint8
 	cause                    airlock.Cause
-	// rigid: it could not be made to stand still. out: it is gone. still: it stands still, and what it has is being moved out, which full says can
-	// go no further.
+	// rigid: it could not be made to stand still. out: it is gone. still: it stands still, and what it has is being moved out, which full
+	// says can go no further.
 	rigid, out, still, full bool
 	// missed is how many bites in a row brought nothing.
 	missed uint8
@@ -111,8 +112,10 @@ type task struct {
 // newWatcher begins a life. Nothing stands still that the table names once its first look is over.
 func newWatcher(r *region, sense survival.Survival, find func(*Row) (life, error), id uint64) *watcher {
 	w := &watcher{
-		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{}, moving: moving{size: 1 << 20}, bell: -1,
-		tasks: make([]task, 0, airlock.MaxTasks), spare: make([]task, 0, airlock.MaxTasks), snapshot: airlock.Snapshot{Tasks: make([]airlock.Task, 0, airlock.MaxTasks)},
+		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{},
+		moving: moving{size: 1 << 20}, bell: -1,
+		tasks: make([]task, 0, airlock.MaxTasks), spare: make([]task, 0, airlock.MaxTasks),
+		snapshot: airlock.Snapshot{Tasks: make([]airlock.Task, 0, airlock.MaxTasks)},
 	}
 	w.table.Rows, w.board.Stands = make([]Row, 0, airlock.MaxTasks), make([]Stand, 0, airlock.MaxTasks)
 	if words, _, ok := r.board.read(w.room[:cap(w.room)]); ok {
@@ -160,8 +163,8 @@ func (w *watcher) heard(awake time.Duration) bool {
 	return beat != 0 && beat <= awake && awake-beat < absent
 }
 
-// wakeUp has entries last longer by what the machine has slept since the last look: nobody could do what it was asked to. slept is all of that since the machine was
-// started.
+// wakeUp has entries last longer by what the machine has slept since the last look: nobody could do what it was asked to. slept is all of
+// that since the machine was started.
 func (w *watcher) wakeUp(slept time.Duration) {
 	more := slept - w.last.slept
 	w.last.slept = slept
@@ -222,8 +225,10 @@ func (w *watcher) gauge(boot time.Duration) {
 				w.goesOn(t, boot)
 				break
 			}
-			// As long as memory comes back from it, that is counted on, and nobody else gives way for it; not for long, so that it may go on.
-			if t.still && (t.full || w.now(boot).Sub(t.since) >= meal || t.resident == 0 || w.can.Level < survival.Full || w.memory.Room <= 0) {
+			// As long as memory comes back from it, that is counted on, and nobody else gives way for it; not for long, so that it may go
+			// on.
+			if t.still && (t.full || w.now(boot).Sub(t.since) >= meal || t.resident == 0 || w.can.Level < survival.Full ||
+				w.memory.Room <= 0) {
 				w.turn(t, airlock.Suspended)
 			}
 		case airlock.Suspended:
@@ -245,8 +250,9 @@ func (w *watcher) strayed(t *task) bool {
 	return err == nil && !still
 }
 
-// goesOn ends an entry that another has ended. Where memory is short still it is decided on anew, as often as a task may be told to stand still. It is told to go on:
-// it may be that only a part of it does, or that it looked so for a moment, as a frozen group does while a process of it is killed.
+// goesOn ends an entry that another has ended. Where memory is short still it is decided on anew, as often as a task may be told to stand
+// still. It is told to go on: it may be that only a part of it does, or that it looked so for a moment, as a frozen group does while a
+// process of it is killed.
 func (w *watcher) goesOn(t *task, boot time.Duration) {
 	_ = t.hold.Resume()
 	t.since, t.resumed = 0, w.now(boot)
@@ -260,7 +266,8 @@ func (w *watcher) pressed() bool {
 	return r.Level > airlock.Calm
 }
 
-// stall is the share of time in which all tasks stood still for want of memory, where that is short: with less in use they do for a limit of their own.
+// stall is the share of time in which all tasks stood still for want of memory, where that is short: with less in use they do for a limit
+// of their own.
 func (w *watcher) stall() int64 {
 	if m := &w.memory; m.Used < m.Capacity/4*3 {
 		return 0
@@ -289,8 +296,10 @@ func (w *watcher) decide(now quantity.Instant) *airlock.Decision {
 			w.turn(t, airlock.Running)
 		}
 		k := airlock.Task{
-			Token: t.row.Token, Start: t.row.Start, Planned: t.row.Planned, Since: t.since, Resumed: t.resumed, Priority: t.row.Priority, Value: t.row.Value, Class: t.row.Class,
-			State: t.state, Entries: t.entries, Bound: t.row.Bound || t.rigid || w.can.Level == survival.Observe, Yields: t.row.Yields && w.present,
+			Token: t.row.Token, Start: t.row.Start, Planned: t.row.Planned, Since: t.since, Resumed: t.resumed, Priority: t.row.Priority,
+			Value: t.row.Value, Class: t.row.Class,
+			State: t.state, Entries: t.entries, Bound: t.row.Bound || t.rigid || w.can.Level == survival.Observe, Yields: t.row.Yields &&
+				w.present,
 		}
 		if !t.out {
 			k.Resident, k.Parked, k.Growth = t.resident, t.parked, t.growth
@@ -370,8 +379,8 @@ func (w *watcher) release(t *task) {
 	}
 }
 
-// moveOut moves a little of what stands still out, and says whether there is more to move: one task in turn, so that no look waits long. Once it is calm
-// nothing more is: what is out has to come back.
+// moveOut moves a little of what stands still out, and says whether there is more to move: one task in turn, so that no look waits long.
+// Once it is calm nothing more is: what is out has to come back.
 func (w *watcher) moveOut() (more bool) {
 	if w.can.Level < survival.Full || w.memory.Room <= 0 || w.level == airlock.Calm {
 		return false
@@ -389,8 +398,8 @@ func (w *watcher) moveOut() (more bool) {
 	return false
 }
 
-// bite moves a little of a task out, and says whether there may be more. After one that brought nothing the next is twice as large: what it has in files comes
-// first with many kernels, and does not count as brought.
+// bite moves a little of a task out, and says whether there may be more. After one that brought nothing the next is twice as large: what
+// it has in files comes first with many kernels, and does not count as brought.
 func (w *watcher) bite(t *task) (more bool) {
 	most := min(mostMove, w.moving.size<<t.missed)
 	begun := boottime()
@@ -416,11 +425,13 @@ func (w *watcher) bite(t *task) (more bool) {
 // tell writes the board.
 func (w *watcher) tell(now quantity.Instant, boot time.Duration) {
 	b, m := &w.board, &w.memory
-	*b = Board{Life: w.id, At: now, Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: w.snapshot.Room, Stall: w.stall(), Level: w.level, Stands: b.Stands[:0]}
+	*b = Board{Life: w.id, At: now, Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: w.snapshot.Room, Stall: w.stall(),
+		Level: w.level, Stands: b.Stands[:0]}
 	for i := range w.tasks {
 		t := &w.tasks[i]
 		b.Stands = append(b.Stands, Stand{
-			Token: t.row.Token, Since: t.since, Resumed: t.resumed, Resident: t.resident, Parked: t.parked, Growth: t.growth, State: t.state, Entries: t.entries, Cause: t.cause,
+			Token: t.row.Token, Since: t.since, Resumed: t.resumed, Resident: t.resident, Parked: t.parked, Growth: t.growth,
+			State: t.state, Entries: t.entries, Cause: t.cause,
 		})
 	}
 	w.r.board.write(b.encode(w.room[:0]))

@@ -44,7 +44,8 @@ type subjob struct {
 }
 
 func newMachine() *machine {
-	return &machine{can: survival.Capability{Level: survival.Full, Kind: "made up"}, capacity: 100 * gib, room: 50 * gib, subjobs: map[job.Token]*subjob{}}
+	return &machine{can: survival.Capability{Level: survival.Full, Kind: "made up"}, capacity: 100 * gib, room: 50 * gib,
+		subjobs: map[job.Token]*subjob{}}
 }
 
 func (m *machine) Capability() survival.Capability { return m.can }
@@ -218,7 +219,8 @@ func TestTheLowestStandsStillAndGoesOn(t *testing.T) {
 	for range 1000 {
 		x.look(alert)
 	}
-	if x.state(1) != airlock.Suspended || low.parked < 10*gib || low.parked > 11*gib { // 95 of 100 GiB were in use, and 85 are the calm line
+	// 95 of 100 GiB were in use, and 85 are the calm line
+	if x.state(1) != airlock.Suspended || low.parked < 10*gib || low.parked > 11*gib {
 		t.Fatalf("%v, with %d MiB moved out", x.state(1), low.parked>>20)
 	}
 	x.m.base += gib // no longer calm, and not short
@@ -246,8 +248,8 @@ func TestTheLowestStandsStillAndGoesOn(t *testing.T) {
 	}
 }
 
-// TestMovingOutTakesLong: after some seconds a subjob counts as standing still with what is out by then, and may go on; what it has left is moved out
-// on while memory is not calm.
+// TestMovingOutTakesLong: after some seconds a subjob counts as standing still with what is out by then, and may go on; what it has left
+// is moved out on while memory is not calm.
 func TestMovingOutTakesLong(t *testing.T) {
 	x := newWorld(t)
 	x.m.capacity, x.m.room = 1000*gib, 500*gib
@@ -383,7 +385,8 @@ func TestAMachineThatSlept(t *testing.T) {
 	}
 	after, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1})
 	if s.ended || !x.w.present || after.State != airlock.Readdressing || after.Since != before.Since.Add(2*time.Hour) {
-		t.Fatalf("ended %v, its daemon is there %v, %v since %d, and before since %d", s.ended, x.w.present, after.State, after.Since, before.Since)
+		t.Fatalf("ended %v, its daemon is there %v, %v since %d, and before since %d", s.ended, x.w.present, after.State, after.Since,
+			before.Since)
 	}
 	if pulse := time.Duration(x.r.head.load(headPulse)); pulse != x.boot-x.slept {
 		t.Fatalf("its pulse is %v, want the time awake", pulse)
@@ -393,8 +396,8 @@ func TestAMachineThatSlept(t *testing.T) {
 	}
 }
 
-// TestNobodyAsksForADeadDaemon: a subjob that can yield is asked by the daemon alone. Without one it is left, and what was to be asked and was not is
-// forgotten; at the emergency line and by their timers entries end as ever.
+// TestNobodyAsksForADeadDaemon: a subjob that can yield is asked by the daemon alone. Without one it is left, and what was to be asked and
+// was not is forgotten; at the emergency line and by their timers entries end as ever.
 func TestNobodyAsksForADeadDaemon(t *testing.T) {
 	x := newWorld(t)
 	x.m.room = 0
@@ -436,7 +439,8 @@ func TestWhatCanNotStandStillIsDecidedOnAgain(t *testing.T) {
 // TestATornTableIsNotBelieved: the daemon dies at whatever store, and the table before holds.
 func TestATornTableIsNotBelieved(t *testing.T) {
 	w, stores := mortal(regionWords)
-	x := &world{t: t, m: newMachine(), r: divide(w), boot: time.Hour, table: Table{Config: airlock.Config{}.WithDefaults(), Wall: 1e18, Boot: 30 * time.Minute}}
+	x := &world{t: t, m: newMachine(), r: divide(w), boot: time.Hour, table: Table{Config: airlock.Config{}.WithDefaults(), Wall: 1e18,
+		Boot: 30 * time.Minute}}
 	x.begin()
 	x.add(1, gib, nil)
 	x.look(rest)
@@ -457,7 +461,8 @@ func TestATornTableIsNotBelieved(t *testing.T) {
 }
 
 // TestStorms: in random worlds, with the daemon and the watcher killed at any moment. After every look: what stands still is what the board
-// says does (I10: also without a daemon), and every entry ends within its timer (I7). Who is hit is core/airlock's alone (I8, I9), and tested there.
+// says does (I10: also without a daemon), and every entry ends within its timer (I7). Who is hit is core/airlock's alone (I8, I9), and
+// tested there.
 func TestStorms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newWorld(t)

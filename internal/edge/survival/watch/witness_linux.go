@@ -8,16 +8,17 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// Witness is somebody who wants to know whether a machine's watcher lives, and what it last did with a subjob: a supervisor. It writes nothing, and needs
-// neither the daemon nor the watcher. The zero value with a Path is ready; an empty path names no watcher, and none lives. It is used by one goroutine.
+// Witness is somebody who wants to know whether a machine's watcher lives, and what it last did with a subjob: a supervisor. It writes
+// nothing, and needs neither the daemon nor the watcher. The zero value with a Path is ready; an empty path names no watcher, and none
+// lives. It is used by one goroutine.
 type Witness struct {
 	Path string
 	// file is the region as it was last seen; nil: it was not.
 	file *os.File
 }
 
-// Lives says whether a watcher lives. Its lock says so, which the kernel gives back however it ends; so nothing needs to be handed to a supervisor
-// when the next watcher begins, and nothing can be missed. A region that was made anew is another file of the same name.
+// Lives says whether a watcher lives. Its lock says so, which the kernel gives back however it ends; so nothing needs to be handed to a
+// supervisor when the next watcher begins, and nothing can be missed. A region that was made anew is another file of the same name.
 func (w *Witness) Lives() bool {
 	if w.Path == "" {
 		return false
@@ -34,8 +35,8 @@ func (w *Witness) Lives() bool {
 	return locked(f, placeWatcher)
 }
 
-// Stand is what the last board says of a subjob, also one that a watcher has left which is dead; false: nothing. It maps the region for it, so it is not for
-// every tick.
+// Stand is what the last board says of a subjob, also one that a watcher has left which is dead; false: nothing. It maps the region for
+// it, so it is not for every tick.
 func (w *Witness) Stand(t job.Token) (Stand, bool) {
 	if w.Path == "" {
 		return Stand{}, false

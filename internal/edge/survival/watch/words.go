@@ -36,8 +36,8 @@ func (w words) read(at int, to []uint64) {
 	}
 }
 
-// sum of words and of the number under which they were written, so that old words under a new number are not taken for new ones. Each step can be
-// taken back, so that no single word can change without it.
+// sum of words and of the number under which they were written, so that old words under a new number are not taken for new ones. Each step
+// can be taken back, so that no single word can change without it.
 func sum(number uint64, of []uint64) uint64 {
 	h := number*prime ^ uint64(len(of))
 	for _, v := range of {

@@ -71,7 +71,8 @@ func (c *Coder) Read(what string, version byte, b []byte) error {
 		return errkind.Errorf(errkind.Corrupt, "%s: no bytes", what)
 	}
 	if b[0] != version {
-		return errkind.Errorf(errkind.Unsupported, "%s: format %d is not known to this build (it reads %d): use the Sluice version that wrote it", what, b[0], version)
+		return errkind.Errorf(errkind.Unsupported, "%s: format %d is not known to this build (it reads %d): use the Sluice version that "+
+			"wrote it", what, b[0], version)
 	}
 	*c = Coder{b: b, pos: 1, end: len(b), what: what, shared: c.shared}
 	return nil

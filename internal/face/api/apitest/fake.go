@@ -64,10 +64,13 @@ type Standing struct {
 
 // New returns a fake with one job of each kind of state and one slice.
 func New() *Fake {
-	slice := protocol.Slice{ID: "node-1/0/3g.40gb", Model: "H100", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428, Simulated: true}
+	slice := protocol.Slice{ID: "node-1/0/3g.40gb", Model: "H100", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428,
+		Simulated: true}
 	run := status.Subjob{
-		Token: job.Token{Epoch: 1, Seq: 42}, Slice: slice.ID, Window: 7, Range: job.Range{From: 0, To: 4000}, Committed: job.Range{From: 0, To: 4000},
-		PlannedStart: At(-10 * time.Minute), PlannedEnd: At(-8 * time.Minute), Start: At(-10 * time.Minute), End: At(-8*time.Minute - 5*time.Second),
+		Token: job.Token{Epoch: 1, Seq: 42}, Slice: slice.ID, Window: 7, Range: job.Range{From: 0, To: 4000},
+		Committed:    job.Range{From: 0, To: 4000},
+		PlannedStart: At(-10 * time.Minute), PlannedEnd: At(-8 * time.Minute), Start: At(-10 * time.Minute),
+		End:       At(-8*time.Minute - 5*time.Second),
 		Predicted: 600 << 20, Peak: 512 << 20, Outcome: "done",
 	}
 	now := run
@@ -76,9 +79,12 @@ func New() *Fake {
 	run.Prepare = 58 * time.Millisecond
 	now.PlannedStart, now.PlannedEnd, now.Start, now.End = At(-time.Minute), At(time.Minute), At(-time.Minute), 0
 	f := &Fake{
-		LogText:    "counting\n",
-		SliceList:  []status.Slice{{Slice: slice, Node: "node-1", State: "running", Job: "count-words", Until: At(time.Minute), Reservations: []protocol.Reservation{{ID: 17, Kind: protocol.ForOwner, Slice: slice.ID, Start: At(time.Hour), End: At(2 * time.Hour), Source: "ada"}}}},
-		WindowList: []status.Window{{ID: 8, Slice: slice.ID, Start: At(time.Minute), End: At(time.Hour), Until: protocol.ForOwner, State: "open", Answers: 2, Asked: 3}},
+		LogText: "counting\n",
+		SliceList: []status.Slice{{Slice: slice, Node: "node-1", State: "running", Job: "count-words", Until: At(time.Minute),
+			Reservations: []protocol.Reservation{{ID: 17, Kind: protocol.ForOwner, Slice: slice.ID, Start: At(time.Hour),
+				End: At(2 * time.Hour), Source: "ada"}}}},
+		WindowList: []status.Window{{ID: 8, Slice: slice.ID, Start: At(time.Minute), End: At(time.Hour), Until: protocol.ForOwner,
+			State: "open", Answers: 2, Asked: 3}},
 		ZoneList: []status.Zone{
 			{ID: "local-1", Nodes: []job.NodeID{"vm-1", "vm-3"}, Slices: 8, Homed: 3, Waiting: 2, Running: 1},
 			{ID: "local-2", Nodes: []job.NodeID{"vm-2"}, Slices: 4},
@@ -88,22 +94,28 @@ func New() *Fake {
 		OutputList:  []status.Output{},
 		Told: map[job.ID]Standing{"train": {
 			Prospect: "3 of the 7 that wait for a slice such as node-1/0/3g.40gb, by policy fair: 2 jobs are ahead of it; " +
-				"the last window it could have used, on node-1/0/3g.40gb, went to count-words of queue default 10s ago; likely to start within 10m to 30m",
+				"the last window it could have used, on node-1/0/3g.40gb, went to count-words of queue default 10s ago; likely to start " +
+				"within 10m to 30m",
 			Rank: status.Rank{Place: 3, Of: 7, Policy: "fair", Profile: "3g.40gb", Slice: slice.ID, Latest: status.Given{
 				Slice: slice.ID, Length: time.Hour, At: At(-10 * time.Second), Winner: "count-words", WinnerQueue: "default",
 			}},
 		}},
 		Past: status.History{From: At(-time.Hour), To: At(0), Slices: []status.SliceHistory{{Slice: slice, Spans: []status.Span{
 			{Start: At(-time.Hour), End: At(-10 * time.Minute), Until: protocol.ForLease},
-			{Kind: protocol.ForLease, Start: At(-10 * time.Minute), End: At(-8 * time.Minute), Job: "count-words", Token: run.Token, Range: run.Range, Committed: run.Committed, Outcome: "done", UsedStart: run.Start, UsedEnd: run.End},
+			{Kind: protocol.ForLease, Start: At(-10 * time.Minute), End: At(-8 * time.Minute), Job: "count-words", Token: run.Token,
+				Range: run.Range, Committed: run.Committed, Outcome: "done", UsedStart: run.Start, UsedEnd: run.End},
 		}}}},
 		requests: map[string]job.ID{},
 	}
 	f.jobs = []status.Job{
-		{Name: "count-words", Queue: "default", Kind: job.Items, State: job.Running, Progress: 4000, Reported: 900, Total: 10000, Unit: "item", Subjobs: 1, Running: 1,
-			Submitted: At(-11 * time.Minute), Started: At(-10 * time.Minute), Wait: time.Minute, FinishEarly: At(5 * time.Minute), FinishLate: At(8 * time.Minute),
-			RateP50: 20 * time.Millisecond, RateP95: 25 * time.Millisecond, MemoryScale: 1000, Prepare: 62 * time.Millisecond, PrepareSeen: true, History: []status.Subjob{run, now}},
-		{Name: "train", Queue: "research", Kind: job.Steps, Priority: 5, State: job.Waiting, Reason: "no window is long enough: needs 5m15s", Total: 90000, Unit: "step",
+		{Name: "count-words", Queue: "default", Kind: job.Items, State: job.Running, Progress: 4000, Reported: 900, Total: 10000,
+			Unit: "item", Subjobs: 1, Running: 1,
+			Submitted: At(-11 * time.Minute), Started: At(-10 * time.Minute), Wait: time.Minute, FinishEarly: At(5 * time.Minute),
+			FinishLate: At(8 * time.Minute),
+			RateP50:    20 * time.Millisecond, RateP95: 25 * time.Millisecond, MemoryScale: 1000, Prepare: 62 * time.Millisecond,
+			PrepareSeen: true, History: []status.Subjob{run, now}},
+		{Name: "train", Queue: "research", Kind: job.Steps, Priority: 5, State: job.Waiting,
+			Reason: "no window is long enough: needs 5m15s", Total: 90000, Unit: "step",
 			Submitted: At(-10 * time.Minute), Wait: 10 * time.Minute, StartEarly: At(10 * time.Minute), StartLate: At(30 * time.Minute)},
 		{Name: "gang", Queue: "default", Kind: job.Rigid, State: job.Failed, Reason: "exit 3: no such file", Total: 1, Unit: "job", Lost: 3,
 			Submitted: At(-9 * time.Minute), Started: At(-8 * time.Minute), Ended: At(-7 * time.Minute), Wait: time.Minute},
@@ -198,7 +210,8 @@ func (f *Fake) submit(request string, spec *job.Spec, snapshot []byte) (host.Rec
 	if !exists {
 		kept := *spec
 		kept.Name = "" // as the gate keeps it
-		f.Set(status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, Submitted: At(0), Spec: &kept})
+		f.Set(status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, Submitted: At(0),
+			Spec: &kept})
 	}
 	return host.Receipt{Name: spec.Name, Created: !exists, Position: journal.Position{Seq: 9, Digest: [32]byte{1, 2, 3}}}, nil
 }
@@ -206,9 +219,11 @@ func (f *Fake) submit(request string, spec *job.Spec, snapshot []byte) (host.Rec
 // DryRun says that the job would wait.
 func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, error) {
 	return status.Explanation{
-		Job:     status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, StartEarly: At(time.Minute), StartLate: At(2 * time.Minute)},
+		Job: status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit,
+			StartEarly: At(time.Minute), StartLate: At(2 * time.Minute)},
 		Summary: "would start in the next window",
-		Slices:  []status.SliceFit{{Slice: "node-1/0/3g.40gb", Fits: true, Least: 600 << 20, Capacity: 40 << 30, Reach: job.Range{From: 0, To: spec.Total}}},
+		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Fits: true, Least: 600 << 20, Capacity: 40 << 30,
+			Reach: job.Range{From: 0, To: spec.Total}}},
 	}, f.Err
 }
 
@@ -284,7 +299,8 @@ func (f *Fake) Jobs(_ context.Context, q status.JobQuery) (page status.JobPage, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, j := range f.jobs {
-		if (q.Queue == "" || q.Queue == j.Queue) && q.States.Has(j.State) && (q.Before == status.JobKey{} || j.Key().Compare(q.Before) < 0) {
+		if (q.Queue == "" || q.Queue == j.Queue) && q.States.Has(j.State) &&
+			(q.Before == status.JobKey{} || j.Key().Compare(q.Before) < 0) {
 			page.Jobs = append(page.Jobs, j)
 		}
 	}
@@ -329,8 +345,10 @@ func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 	told := f.Told[name]
 	return status.Explanation{
 		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank, Endured: endured(f.AirlockList, name),
-		Job: j, Summary: "waits for a longer window", Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
-		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}}, Nearest: "memory 39Gi",
+		Job: j, Summary: "waits for a longer window",
+		Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
+		Slices:  []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}},
+		Nearest: "memory 39Gi",
 	}, err
 }
 
@@ -489,6 +507,8 @@ func (f *Fake) History(context.Context, quantity.Instant) (status.History, error
 
 // About says what a daemon says.
 func (f *Fake) About(context.Context) (status.About, error) {
-	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", Zones: []job.ZoneID{"local-1", "local-2"}, Nodes: []job.NodeID{"vm-1", "vm-2", "vm-3"}, DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fair",
-		Isolation: "cgroup", Inventory: "sim", SingleUser: true, Started: At(-time.Hour), Uptime: time.Hour, JournalBytes: 4096, JournalSeq: 9, Trouble: ""}, f.Err
+	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", Zones: []job.ZoneID{"local-1", "local-2"},
+		Nodes: []job.NodeID{"vm-1", "vm-2", "vm-3"}, DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fair",
+		Isolation: "cgroup", Inventory: "sim", SingleUser: true, Started: At(-time.Hour), Uptime: time.Hour, JournalBytes: 4096,
+		JournalSeq: 9, Trouble: ""}, f.Err
 }

@@ -34,7 +34,8 @@ func Session(t *testing.T, service api.Service, now func() time.Time) *session.S
 // Pictured is a frame as text; lines that stand out are marked by their style.
 func Pictured(rows []terminal.Row) string {
 	marks := map[terminal.Style]string{
-		terminal.Plain: " ", terminal.Title: "=", terminal.Heading: "*", terminal.Faint: ".", terminal.Good: "+", terminal.Notable: "~", terminal.Bad: "!",
+		terminal.Plain: " ", terminal.Title: "=", terminal.Heading: "*", terminal.Faint: ".", terminal.Good: "+", terminal.Notable: "~",
+		terminal.Bad: "!",
 	}
 	var b strings.Builder
 	for _, r := range rows {

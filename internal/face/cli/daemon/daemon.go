@@ -84,8 +84,10 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	var h *host.Host
 	var isolation string
 	executors := processes.New(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory, Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: where != nil, Away: away,
-		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files}, User: func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory,
+		Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: where != nil, Away: away,
+		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
+		User:   func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
 	h, err = host.Open(ctx, host.Options{
 		DataDir: data, Machine: name, Actors: actors, Config: shown,
@@ -101,7 +103,8 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		},
 		Inventory: inv, Ours: processes.Ours, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
 		Guard: guard(memory, said), About: status.About{
-			Version: o.Version, Commit: o.Commit, Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen, SingleUser: single,
+			Version: o.Version, Commit: o.Commit, Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen,
+			SingleUser: single,
 		},
 	})
 	if err != nil {
@@ -116,7 +119,8 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user, who alone is served")
 	}
 	d := &Daemon{
-		Service: tenants{h, single, o.Config, o.File.Queues}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
+		Service: tenants{h, single, o.Config, o.File.Queues}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(),
+		Ready:  h.Ready(),
 		Notes:  notes,
 		Socket: filepath.Join(data, socketName),
 	}
@@ -139,10 +143,12 @@ func guard(s survival.Survival, said string) status.Guard {
 	return status.Guard{Level: c.Level.String(), Kind: c.Kind, Why: c.Why}
 }
 
-// openStore opens the store that the daemon's file names, nil if it names none, and says where things lie, and why it does not answer now (away).
+// openStore opens the store that the daemon's file names, nil if it names none, and says where things lie, and why it does not answer now
+// (away).
 func openStore(ctx context.Context, spec string) (s store.Store, away error, said string, err error) {
 	if spec == "" {
-		return nil, nil, "the data directory's own, for work directories; key store of the daemon's file names one for outputs and checkpoints too", nil
+		return nil, nil, "the data directory's own, for work directories; key store of the daemon's file names one for outputs and " +
+			"checkpoints too", nil
 	}
 	if s, away, err = stores.OpenLater(ctx, spec); err != nil {
 		return nil, nil, "", fmt.Errorf("the daemon's file: store: %w", err)
@@ -166,8 +172,10 @@ func closing(inv inventory.Inventory, err error) error {
 func actorConfig(o Options, name job.NodeID) (arrangement.Config, error) {
 	p, unknown := policies.ByName(o.File.Policy)
 	c, err := arrangement.Choice{
-		Policy: p, Mechanism: o.Mechanism, Market: o.File.Market, Flow: o.File.Flow, Capacities: o.capacities, Rigid: o.Rigid, Starvation: o.File.Starvation, Horizon: o.Horizon, Node: name,
-		Zones: o.File.Zones, ZoneNames: o.File.ZoneNames, Nodes: o.File.Nodes, Places: o.File.Places, Ends: o.File.Ends, Archive: &o.Hot, Airlock: o.File.Airlock.Lines, Memory: o.memory,
+		Policy: p, Mechanism: o.Mechanism, Market: o.File.Market, Flow: o.File.Flow, Capacities: o.capacities, Rigid: o.Rigid,
+		Starvation: o.File.Starvation, Horizon: o.Horizon, Node: name,
+		Zones: o.File.Zones, ZoneNames: o.File.ZoneNames, Nodes: o.File.Nodes, Places: o.File.Places, Ends: o.File.Ends, Archive: &o.Hot,
+		Airlock: o.File.Airlock.Lines, Memory: o.memory,
 	}.Config()
 	if err = errors.Join(unknown, err); err != nil {
 		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
@@ -175,8 +183,8 @@ func actorConfig(o Options, name job.NodeID) (arrangement.Config, error) {
 	return c, nil
 }
 
-// look at the slices that there are: size classes are made of them where tickets search, and the machine's memory is counted for them, of which it returns what is said
-// at the start.
+// look at the slices that there are: size classes are made of them where tickets search, and the machine's memory is counted for them, of
+// which it returns what is said at the start.
 func (o *Options) look(ctx context.Context, inv inventory.Inventory, memory survival.Survival) (held string, err error) {
 	all, err := inv.Slices(ctx)
 	if err != nil {
@@ -197,8 +205,10 @@ func (o *Options) look(ctx context.Context, inv inventory.Inventory, memory surv
 // shownOf is the configuration as tapes keep it: what the same actors are made of.
 func shownOf(o *Options, name job.NodeID, config *arrangement.Config) ([]byte, error) {
 	shown := map[string]any{
-		"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid, "starve": o.File.Starvation, "horizon": o.Horizon.String(),
-		"gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.File.Ends, "zones": o.File.Zones, "nodes": o.File.Nodes, "places": o.File.Places,
+		"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid,
+		"starve": o.File.Starvation, "horizon": o.Horizon.String(),
+		"gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.File.Ends, "zones": o.File.Zones, "nodes": o.File.Nodes,
+		"places": o.File.Places,
 	}
 	if o.File.ZoneNames != nil {
 		shown["zoneNames"] = o.File.ZoneNames
@@ -226,5 +236,6 @@ func findSupervisor() (string, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
 		return path, nil
 	}
-	return "", errkind.Errorf(errkind.Unavailable, "the supervisor's program %s is not there: it is built and installed beside sluice (make build)", path)
+	return "", errkind.Errorf(errkind.Unavailable, "the supervisor's program %s is not there: it is built and installed beside sluice "+
+		"(make build)", path)
 }

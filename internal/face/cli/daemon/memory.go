@@ -11,9 +11,10 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
-// heldAgainst is the memory that what is begun is held against, with the chance that their peaks together pass it, and what is said of it at the start. Where nothing was chosen it
-// is what lies below the severe line of the least memory that all of this is in, and not counted where a slice is larger than its node's part of that: such a slice is a
-// trial's, whose jobs never have what they say. Slices with a device take none of it.
+// heldAgainst is the memory that what is begun is held against, with the chance that their peaks together pass it, and what is said of it
+// at the start. Where nothing was chosen it is what lies below the severe line of the least memory that all of this is in, and not counted
+// where a slice is larger than its node's part of that: such a slice is a trial's, whose jobs never have what they say. Slices with a
+// device take none of it.
 func heldAgainst(o *config.Airlock, s survival.Survival, nodes int, list []protocol.Slice) (c joint.Config, said string) {
 	most, hosted := quantity.Amount(0), 0
 	for i := range list {
@@ -40,10 +41,12 @@ func heldAgainst(o *config.Airlock, s survival.Survival, nodes int, list []proto
 		lines := o.Lines.WithDefaults()
 		c.Memory = quantity.Amount(quantity.MulDiv(int64(m.Least), lines.Severe, 1000))
 		if part := c.Memory / quantity.Amount(nodes); most > part {
-			return joint.Config{}, fmt.Sprintf("not counted: a slice has %s, and its node %s of this machine's memory; key airlock.memory of the daemon's file has it counted all the same",
+			return joint.Config{}, fmt.Sprintf("not counted: a slice has %s, and its node %s of this machine's memory; key "+
+				"airlock.memory of the daemon's file has it counted all the same",
 				quantity.FormatBytes(most), quantity.FormatBytes(part))
 		}
 	}
 	c = c.WithDefaults()
-	return c, fmt.Sprintf("%s for the peaks of %d slices, which may pass it with a chance of %g", quantity.FormatBytes(c.Memory), hosted, float64(c.Excess)/1e6)
+	return c, fmt.Sprintf("%s for the peaks of %d slices, which may pass it with a chance of %g", quantity.FormatBytes(c.Memory), hosted,
+		float64(c.Excess)/1e6)
 }

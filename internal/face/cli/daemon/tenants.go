@@ -48,15 +48,18 @@ func singleUser(o Options, data string) (bool, error) {
 			errs = append(errs, errors.New("queues with a user need a daemon that runs as root: only root can start subjobs as others"))
 		}
 		if len(without) > 0 {
-			errs = append(errs, fmt.Errorf("queues without a user beside queues with one: %s; their subjobs would run as this daemon's own user: give each a user in --config",
+			errs = append(errs, fmt.Errorf("queues without a user beside queues with one: %s; their subjobs would run as this daemon's "+
+				"own user: give each a user in --config",
 				strings.Join(without, ", ")))
 		}
 		if !o.Token {
-			errs = append(errs, fmt.Errorf("queues with a user need a token: every user of this machine can reach %s, and could submit to any queue; set SLUICE_TOKEN for the daemon and its clients", o.Listen))
+			errs = append(errs, fmt.Errorf("queues with a user need a token: every user of this machine can reach %s, and could submit "+
+				"to any queue; set SLUICE_TOKEN for the daemon and its clients", o.Listen))
 		}
 	}
 	if host, _, err := net.SplitHostPort(o.Listen); err == nil && single && !loopback(host) {
-		errs = append(errs, fmt.Errorf("--listen %s: in single-user mode Sluice serves this machine alone, because what is submitted runs as this daemon's user; "+
+		errs = append(errs, fmt.Errorf("--listen %s: in single-user mode Sluice serves this machine alone, because what is submitted "+
+			"runs as this daemon's user; "+
 			"run it as root and give every queue a user in --config, or listen on 127.0.0.1", o.Listen))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -105,7 +108,8 @@ func (t tenants) SetQueue(ctx context.Context, request string, q protocol.Queue)
 		return errkind.Errorf(errkind.Denied, "queue %s: user %s: this daemon is in single-user mode, every subjob runs as its own user; "+
 			"leave the user out, or start the daemon as root with a user for each queue in --config", q.Name, q.User)
 	case !t.single && q.User == "":
-		return errkind.Errorf(errkind.Denied, "queue %s: has no user, and this daemon serves several users: its subjobs would run as the daemon's own; give it one (--user)", q.Name)
+		return errkind.Errorf(errkind.Denied, "queue %s: has no user, and this daemon serves several users: its subjobs would run as "+
+			"the daemon's own; give it one (--user)", q.Name)
 	case !t.single:
 		if _, err := lookup(q.User); err != nil {
 			return fmt.Errorf("queue %s: %w", q.Name, err)
@@ -115,7 +119,8 @@ func (t tenants) SetQueue(ctx context.Context, request string, q protocol.Queue)
 		if g.Name == q.Name && g != q {
 			return errkind.Errorf(errkind.Conflict,
 				"queue %s: %s names it, and each start of the daemon sets it as it is there: "+
-					"change it in that file and restart the daemon, which disturbs no subjob; or take it out of the file, restart once, and set it", q.Name, t.file)
+					"change it in that file and restart the daemon, which disturbs no subjob; or take it out of the file, restart once, "+
+					"and set it", q.Name, t.file)
 		}
 	}
 	return t.Service.SetQueue(ctx, request, q)
@@ -147,7 +152,8 @@ func (t tenants) owned(ctx context.Context, queue string) error {
 }
 
 func nobodys(queue string) error {
-	return errkind.Errorf(errkind.Denied, "spec.queue: queue %s has no user, and this daemon serves several users: choose another queue, or give it a user (sluice queue set %s --user NAME)", queue, queue)
+	return errkind.Errorf(errkind.Denied, "spec.queue: queue %s has no user, and this daemon serves several users: choose another "+
+		"queue, or give it a user (sluice queue set %s --user NAME)", queue, queue)
 }
 
 // userOf is who a queue's subjobs run as; nil for the daemon's own user, which is nobody's but in single-user mode.

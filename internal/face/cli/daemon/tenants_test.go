@@ -68,7 +68,8 @@ func TestTenants(t *testing.T) {
 
 func TestSingleUserSaysAllThatIsWrong(t *testing.T) {
 	t.Parallel()
-	o := Options{Listen: "127.0.0.1:1", File: config.Daemon{Queues: []protocol.Queue{{Name: "a", User: "no-such-account"}, {Name: "b"}, {Name: "c"}}}}
+	o := Options{Listen: "127.0.0.1:1", File: config.Daemon{Queues: []protocol.Queue{{Name: "a", User: "no-such-account"}, {Name: "b"},
+		{Name: "c"}}}}
 	_, err := singleUser(o, filepath.Join(t.TempDir(), "data"))
 	if errkind.Of(err) != errkind.Denied {
 		t.Fatalf("got %v, want a refusal", err)
@@ -99,7 +100,8 @@ func TestAQueueOfTheFileIsSetThere(t *testing.T) {
 	}
 	var log bytes.Buffer
 	before := queues{list: []status.Queue{{Queue: protocol.Queue{Name: "lab", Weight: 9}}}}
-	o := Options{File: config.Daemon{Queues: []protocol.Queue{inFile}}, Config: "/etc/sluice/queues.yaml", Log: slog.New(slog.NewTextHandler(&log, nil))}
+	o := Options{File: config.Daemon{Queues: []protocol.Queue{inFile}}, Config: "/etc/sluice/queues.yaml",
+		Log: slog.New(slog.NewTextHandler(&log, nil))}
 	if err := setQueues(t.Context(), before, o); err != nil || !strings.Contains(log.String(), "weight 9") ||
 		!strings.Contains(log.String(), "weight 3") {
 		t.Errorf("a start that changes it: %v, %s", err, &log)

@@ -155,16 +155,22 @@ memory; whether class or priority comes first in who stands still):
 	c.Flags().StringVar(&o.Name, "name", "", "the machine's name, which its nodes' and slices' names begin with; "+
 		"the data directory keeps it (default: the host's name at the first start)")
 	c.Flags().StringVar(&o.Listen, "listen", session.DefaultServer, "the address to serve on")
-	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as sim:custom,mem=1Gi+512Mi")
-	c.Flags().StringVar(&o.File.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+policies.Default().Name()+")")
-	c.Flags().StringVar(&o.Rigid, "rigid", backfill.Default, "how rigid jobs wait: gangs (as the policy has it, like all work; a place is kept for one of several slices), skip (none is kept), fcfs (in order, one), easy (as they fit, one) or conservative (many)")
-	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja", "how jobs get their places: sja or jasda (windows are sold), or laminar (tickets search for them)")
+	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as "+
+		"sim:custom,mem=1Gi+512Mi")
+	c.Flags().StringVar(&o.File.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+
+		policies.Default().Name()+")")
+	c.Flags().StringVar(&o.Rigid, "rigid", backfill.Default,
+		"how rigid jobs wait: gangs (as the policy has it, like all work; a place is kept for one of several slices), skip (none is "+
+			"kept), fcfs (in order, one), easy (as they fit, one) or conservative (many)")
+	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja",
+		"how jobs get their places: sja or jasda (windows are sold), or laminar (tickets search for them)")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
 	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
 	c.Flags().Int64Var(&o.File.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
-	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited too long, of bounds of subjobs, of ends of gaps, of retention, of what is done where memory runs out and of a store")
+	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited "+
+		"too long, of bounds of subjobs, of ends of gaps, of retention, of what is done where memory runs out and of a store")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
 	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
@@ -184,8 +190,10 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 	if o.Horizon = time.Duration(f.horizon); o.Horizon < time.Second {
 		return command.Usage("--horizon %s: want at least 1s", o.Horizon)
 	}
-	if o.File.Retention.Age = time.Duration(f.retain.Length); o.File.Retention.Age > 0 && o.File.Retention.Age < config.MinRetention || o.File.Retention.Age > config.MaxTime {
-		return command.Usage("--retain %s: want %s to %s", command.Short(o.File.Retention.Age), command.Short(config.MinRetention), command.Short(config.MaxTime))
+	if o.File.Retention.Age = time.Duration(f.retain.Length); o.File.Retention.Age > 0 && o.File.Retention.Age < config.MinRetention ||
+		o.File.Retention.Age > config.MaxTime {
+		return command.Usage("--retain %s: want %s to %s", command.Short(o.File.Retention.Age), command.Short(config.MinRetention),
+			command.Short(config.MaxTime))
 	}
 	if o.File.Retention.Jobs < 0 || o.File.Retention.Jobs > config.MaxRetained {
 		return command.Usage("--retain-jobs %d: want 1 to %d", o.File.Retention.Jobs, config.MaxRetained)
@@ -224,7 +232,8 @@ func serves(a *session.Session, d *Daemon, addr, data string) error {
 	version, _ := a.Version()
 	switch a.Format {
 	case "json", "yaml":
-		return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "listen", Value: addr}, {Key: "dataDir", Value: data}, {Key: "notes", Value: d.Notes}})
+		return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "listen", Value: addr}, {Key: "dataDir", Value: data},
+			{Key: "notes", Value: d.Notes}})
 	case "name":
 		_, err := fmt.Fprintln(a.Out, addr)
 		return err
@@ -275,7 +284,8 @@ func setQueues(ctx context.Context, service api.Service, o Options) error {
 	for _, q := range o.File.Queues {
 		for i := range list {
 			if was := &list[i].Queue; was.Name == q.Name && *was != q && o.Log != nil {
-				o.Log.Info("the daemon's file has other settings for a queue than it had, and they hold now", "queue", q.Name, "was", queueText(was),
+				o.Log.Info("the daemon's file has other settings for a queue than it had, and they hold now", "queue", q.Name, "was",
+					queueText(was),
 					"is", queueText(&q), "file", o.Config)
 			}
 		}
@@ -288,5 +298,6 @@ func setQueues(ctx context.Context, service api.Service, o Options) error {
 
 // queueText is a queue's settings in one line.
 func queueText(q *protocol.Queue) string {
-	return fmt.Sprintf("weight %d, cap %d, maxJobs %d, maxWindow %s, user %q", q.Weight, q.Cap, q.MaxJobs, command.Short(q.MaxWindow), q.User)
+	return fmt.Sprintf("weight %d, cap %d, maxJobs %d, maxWindow %s, user %q", q.Weight, q.Cap, q.MaxJobs, command.Short(q.MaxWindow),
+		q.User)
 }

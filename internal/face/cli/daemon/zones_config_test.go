@@ -12,7 +12,8 @@ func TestZonesOfTheFile(t *testing.T) {
 	if err != nil || len(c.Zones) != 2 || len(c.Nodes) != 3 || len(c.Gate.Zones) != 2 || c.Nodes[2].Zone != c.Zones[0].ID {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err := actorConfig(Options{Mechanism: "sja", File: config.Daemon{Policy: "fair"}}, "m"); err != nil || len(c.Zones) != 1 || c.Nodes[0].ID != "m" {
+	if c, err := actorConfig(Options{Mechanism: "sja", File: config.Daemon{Policy: "fair"}}, "m"); err != nil || len(c.Zones) != 1 ||
+		c.Nodes[0].ID != "m" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

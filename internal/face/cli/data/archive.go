@@ -44,7 +44,8 @@ names are free, and their output is removed at the next start.`,
 			if err != nil {
 				return err
 			}
-			return a.Done(dir, "repaired", command.Record{{Key: "dataDir", Value: dir}, {Key: "without", Value: without}, {Key: "text", Value: text}}, text)
+			return a.Done(dir, "repaired", command.Record{{Key: "dataDir", Value: dir}, {Key: "without", Value: without},
+				{Key: "text", Value: text}}, text)
 		},
 	}
 	c.Flags().StringVar(&dir, "data", DefaultData(a.Getenv), "the daemon's data directory")

@@ -12,7 +12,8 @@ import (
 
 // JournalCmd is the command journal.
 func JournalCmd(a *session.Session, t Tools) *cobra.Command {
-	c := &cobra.Command{Use: "journal", Short: "Look at a daemon's journal on this machine", Example: "  sluice journal verify --data /var/lib/sluice"}
+	c := &cobra.Command{Use: "journal", Short: "Look at a daemon's journal on this machine",
+		Example: "  sluice journal verify --data /var/lib/sluice"}
 	var dir string
 	verify := &cobra.Command{
 		Use: "verify", Short: "Check that a journal is whole",
@@ -60,7 +61,8 @@ nothing but HEAD can have gone. With any other damage nothing is changed.`,
 			if err := t.AcceptEnd(dir, last); err != nil {
 				return err
 			}
-			return a.Done(dir, "ended", command.Record{{Key: "dataDir", Value: dir}, {Key: "record", Value: last}}, fmt.Sprintf("the journal ends with record %d", last))
+			return a.Done(dir, "ended", command.Record{{Key: "dataDir", Value: dir}, {Key: "record", Value: last}},
+				fmt.Sprintf("the journal ends with record %d", last))
 		},
 	}
 	c.Flags().StringVar(&dir, "data", DefaultData(a.Getenv), "the daemon's data directory")

@@ -26,9 +26,11 @@ func verifyJournal(_ context.Context, dataDir string) (string, error) {
 		return "", err
 	}
 	if r.Segments == 0 && r.Snapshot.Seq == 0 && len(r.Problems) == 0 {
-		return "", errkind.Errorf(errkind.NotFound, "there is no journal in %s: name the directory that sluice up was given with --data", dataDir)
+		return "", errkind.Errorf(errkind.NotFound, "there is no journal in %s: name the directory that sluice up was given with --data",
+			dataDir)
 	}
-	line := fmt.Sprintf("record %d (%s), %d records in %d segments after the snapshot of record %d, %d bytes", r.Last.Seq, r.Last, r.Records, r.Segments, r.Snapshot.Seq, r.Bytes)
+	line := fmt.Sprintf("record %d (%s), %d records in %d segments after the snapshot of record %d, %d bytes", r.Last.Seq, r.Last,
+		r.Records, r.Segments, r.Snapshot.Seq, r.Bytes)
 	if r.Holder != 0 {
 		line += fmt.Sprintf("; process %d has it open", r.Holder)
 	}
@@ -58,7 +60,8 @@ func repairArchive(dataDir string, without int64, change uint64) (string, error)
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("%d jobs are in the archive, %d bytes; what was there before is in %s", r.After.Jobs, r.After.Bytes, filepath.Join(dir, bolt.Kept))
+	line := fmt.Sprintf("%d jobs are in the archive, %d bytes; what was there before is in %s", r.After.Jobs, r.After.Bytes,
+		filepath.Join(dir, bolt.Kept))
 	if r.After.GivenUp > 0 {
 		line += fmt.Sprintf("\nnote: %d jobs that the journal knows of may be missing", r.After.GivenUp)
 	}

@@ -58,7 +58,8 @@ directory (--data). Kinds of stores:
 func (f *storeFlags) add(a *session.Session, c *cobra.Command) *cobra.Command {
 	c.Flags().StringVar(&f.spec, "store", a.Getenv("SLUICE_STORE"), "the store (SLUICE_STORE), such as path:/mnt/shared/sluice")
 	c.Flags().StringVar(&f.config, "config", "", "the daemon's file, whose key store names it")
-	c.Flags().StringVar(&f.data, "data", DefaultData(a.Getenv), "the daemon's data directory, whose own store it is where nothing else is said")
+	c.Flags().StringVar(&f.data, "data", DefaultData(a.Getenv),
+		"the daemon's data directory, whose own store it is where nothing else is said")
 	return c
 }
 
@@ -81,7 +82,8 @@ func (f *storeFlags) where() (string, error) {
 		return "", err
 	}
 	if _, err = os.Stat(dir); err != nil { // making it would make a data directory of nothing
-		return "", errkind.Errorf(errkind.NotFound, "no store: there is none in %s: start the daemon once, or name one with --store", f.data)
+		return "", errkind.Errorf(errkind.NotFound, "no store: there is none in %s: start the daemon once, or name one with --store",
+			f.data)
 	}
 	return "local:" + dir, nil
 }
@@ -111,8 +113,9 @@ What leads out of it is left out and named. A job starts in it with workdir: sto
 
 It is named pinned/DIGEST, or as --name says, and stays until "sluice store rm" takes
 the name away. The same command goes on with an upload that broke off.`,
-		Example: "  sluice store put ./work\n  sluice store put model.bin --name pinned/model --store s3://bucket/sluice?endpoint=https://minio:9000\n  digest=$(sluice store put ./work -o name)",
-		Args:    cobra.ExactArgs(1),
+		Example: "  sluice store put ./work\n  sluice store put model.bin --name pinned/model --store " +
+			"s3://bucket/sluice?endpoint=https://minio:9000\n  digest=$(sluice store put ./work -o name)",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd.Context(), func(s store.Store) error {
 				o, files, err := put(cmd.Context(), a, s, args[0])
@@ -125,8 +128,10 @@ the name away. The same command goes on with an upload that broke off.`,
 				if err = store.Name(cmd.Context(), s, name, store.Refs{"data": o.Digest}); err != nil {
 					return err
 				}
-				r := command.Record{{Key: "digest", Value: string(o.Digest)}, {Key: "bytes", Value: o.Size}, {Key: "files", Value: files}, {Key: "name", Value: name}, {Key: "store", Value: s.String()}}
-				return a.Done(string(o.Digest), "stored", r, fmt.Sprintf("%s%s  %s, named %s", store.Scheme, o.Digest, command.Size(o.Size), name))
+				r := command.Record{{Key: "digest", Value: string(o.Digest)}, {Key: "bytes", Value: o.Size}, {Key: "files", Value: files},
+					{Key: "name", Value: name}, {Key: "store", Value: s.String()}}
+				return a.Done(string(o.Digest), "stored", r, fmt.Sprintf("%s%s  %s, named %s", store.Scheme, o.Digest, command.Size(o.Size),
+					name))
 			})
 		},
 	}
@@ -177,8 +182,9 @@ func storeGetCmd(a *session.Session) *cobra.Command {
 not be there yet. With --raw the object's bytes are written, to stdout if PATH is -.
 Of a name that needs several objects --role says which. Nothing is left at PATH if
 anything goes wrong.`,
-		Example: "  sluice store get store://2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae ./work\n  sluice store get jobs/1a2b/train/3-17 ./checkpoint --role checkpoint\n  sluice store get pinned/model - --raw > model.bin",
-		Args:    cobra.ExactArgs(2),
+		Example: "  sluice store get store://2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae ./work\n  sluice store " +
+			"get jobs/1a2b/train/3-17 ./checkpoint --role checkpoint\n  sluice store get pinned/model - --raw > model.bin",
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd.Context(), func(s store.Store) error {
 				d, err := digestOf(cmd.Context(), s, args[0], role)
@@ -200,7 +206,8 @@ anything goes wrong.`,
 				if err != nil {
 					return err
 				}
-				return a.Done(args[1], "got", command.Record{{Key: "digest", Value: string(d)}, {Key: "path", Value: args[1]}, {Key: "files", Value: files}, {Key: "bytes", Value: size}},
+				return a.Done(args[1], "got", command.Record{{Key: "digest", Value: string(d)}, {Key: "path", Value: args[1]},
+					{Key: "files", Value: files}, {Key: "bytes", Value: size}},
 					fmt.Sprintf("%s: %d files, %s", args[1], files, command.Size(size)))
 			})
 		},
@@ -249,7 +256,8 @@ func getRaw(a *session.Session, r io.Reader, path string) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return a.Done(path, "got", command.Record{{Key: "path", Value: path}, {Key: "bytes", Value: n}}, fmt.Sprintf("%s: %s", path, command.Size(n)))
+	return a.Done(path, "got", command.Record{{Key: "path", Value: path}, {Key: "bytes", Value: n}},
+		fmt.Sprintf("%s: %s", path, command.Size(n)))
 }
 
 // keptObject is one line of `sluice store ls`: an object, with one of the names that need it.
@@ -274,7 +282,8 @@ next collection.`,
 				if err != nil {
 					return err
 				}
-				return command.Show(a.App, list, storeColumns(a), func(l keptObject) string { return string(l.Digest) }, "nothing is stored")
+				return command.Show(a.App, list, storeColumns(a), func(l keptObject) string { return string(l.Digest) },
+					"nothing is stored")
 			})
 		},
 	}
@@ -312,17 +321,20 @@ func contents(ctx context.Context, s store.Store, folder string) (list []keptObj
 func storeColumns(a *session.Session) []command.Column[keptObject] {
 	return []command.Column[keptObject]{
 		{Key: "digest", Head: "DIGEST", Value: func(l keptObject) any { return string(l.Digest) }},
-		{Key: "bytes", Head: "SIZE", Value: func(l keptObject) any { return l.Size }, Text: func(l keptObject) string { return command.Size(l.Size) }},
-		{Key: "changed", Head: "AGE", Value: func(l keptObject) any { return l.Changed.UTC().Format(time.RFC3339) }, Text: func(l keptObject) string { return command.Short(a.Now().Sub(l.Changed).Truncate(time.Second)) }},
-		{Key: "names", Head: "NEEDED BY", Value: func(l keptObject) any { return append([]string{}, l.names...) }, Text: func(l keptObject) string {
-			switch len(l.names) {
-			case 0:
-				return "nobody"
-			case 1:
-				return l.names[0]
-			}
-			return fmt.Sprintf("%s and %d more", l.names[0], len(l.names)-1)
-		}},
+		{Key: "bytes", Head: "SIZE", Value: func(l keptObject) any { return l.Size },
+			Text: func(l keptObject) string { return command.Size(l.Size) }},
+		{Key: "changed", Head: "AGE", Value: func(l keptObject) any { return l.Changed.UTC().Format(time.RFC3339) },
+			Text: func(l keptObject) string { return command.Short(a.Now().Sub(l.Changed).Truncate(time.Second)) }},
+		{Key: "names", Head: "NEEDED BY", Value: func(l keptObject) any { return append([]string{}, l.names...) },
+			Text: func(l keptObject) string {
+				switch len(l.names) {
+				case 0:
+					return "nobody"
+				case 1:
+					return l.names[0]
+				}
+				return fmt.Sprintf("%s and %d more", l.names[0], len(l.names)-1)
+			}},
 	}
 }
 
@@ -335,8 +347,10 @@ func storeRemoveCmd(a *session.Session) *cobra.Command {
 collection if no other name needs it. Names below jobs and work are a daemon's: it takes
 them away itself, and misses them if somebody else does. With --object the object itself
 goes, if it is damaged: its names stay, and it can be put again.`,
-		Example: "  sluice store rm pinned/model\n  sluice store rm --object store://2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae\n  sluice store rm 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
-		Args:    cobra.ExactArgs(1),
+		Example: "  sluice store rm pinned/model\n  sluice store rm --object " +
+			"store://2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae\n  sluice store rm " +
+			"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.with(cmd.Context(), func(s store.Store) error {
 				name := args[0]
@@ -352,7 +366,8 @@ goes, if it is damaged: its names stay, and it can be put again.`,
 				if err := s.Unname(cmd.Context(), name); err != nil {
 					return err
 				}
-				return a.Done(name, "removed", command.Record{{Key: "name", Value: name}}, name+" removed; `sluice store gc` removes what nobody needs")
+				return a.Done(name, "removed", command.Record{{Key: "name", Value: name}},
+					name+" removed; `sluice store gc` removes what nobody needs")
 			})
 		},
 	}
@@ -388,7 +403,8 @@ func removeDamaged(ctx context.Context, a *session.Session, s store.Store, text 
 	if !removed {
 		return errkind.Errorf(errkind.Conflict, "somebody has put or renewed object %s while it was read: try again", d)
 	}
-	return a.Done(string(d), "removed", command.Record{{Key: "digest", Value: string(d)}}, string(d)+" was damaged and is removed; put it again from where it came from")
+	return a.Done(string(d), "removed", command.Record{{Key: "digest", Value: string(d)}},
+		string(d)+" was damaged and is removed; put it again from where it came from")
 }
 
 func storeCollectCmd(a *session.Session) *cobra.Command {
@@ -412,8 +428,10 @@ daemons and uploads; daemons do it by themselves, after jobs are forgotten.`,
 				if dry {
 					did = "to be removed"
 				}
-				r := command.Record{{Key: "objects", Value: c.Objects}, {Key: "names", Value: c.Names}, {Key: "removed", Value: c.Removed}, {Key: "bytes", Value: c.Bytes}, {Key: "uploads", Value: c.Uploads}, {Key: "dryRun", Value: dry}}
-				return a.Done(s.String(), did, r, fmt.Sprintf("%d of %d objects %s, %s; %d names; %d uploads given up", c.Removed, c.Objects, did, command.Size(c.Bytes), c.Names, c.Uploads))
+				r := command.Record{{Key: "objects", Value: c.Objects}, {Key: "names", Value: c.Names}, {Key: "removed", Value: c.Removed},
+					{Key: "bytes", Value: c.Bytes}, {Key: "uploads", Value: c.Uploads}, {Key: "dryRun", Value: dry}}
+				return a.Done(s.String(), did, r, fmt.Sprintf("%d of %d objects %s, %s; %d names; %d uploads given up", c.Removed,
+					c.Objects, did, command.Size(c.Bytes), c.Names, c.Uploads))
 			})
 		},
 	}
@@ -439,7 +457,8 @@ left, and what is written there is lost.`,
 			if err != nil {
 				return err
 			}
-			return errors.Join(a.Done(s.String(), "ready", command.Record{{Key: "store", Value: s.String()}}, s.String()+" is a store"), s.Close())
+			return errors.Join(a.Done(s.String(), "ready", command.Record{{Key: "store", Value: s.String()}}, s.String()+" is a store"),
+				s.Close())
 		},
 	}
 	return a.Output(f.add(a, c))

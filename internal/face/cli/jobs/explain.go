@@ -29,8 +29,9 @@ its subjobs, before whose, by what numbers, and what became of them.
 
 Or say what a key of the job file means: spec, spec.items, spec.memory.phases. With
 -o json as a JSON Schema; --schema prints that of the whole file, for editors.`,
-		Example: "  sluice explain train\n  sluice explain spec.items\n  sluice explain --schema > job.schema.json\n  sluice explain --job spec          # a job of that name",
-		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: completeExplain(a),
+		Example: "  sluice explain train\n  sluice explain spec.items\n  sluice explain --schema > job.schema.json\n  sluice explain " +
+			"--job spec          # a job of that name",
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeExplain(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case schema && len(args) == 0 && !isJob:
@@ -103,7 +104,8 @@ func reasonColumns(a *session.Session) []command.Column[*pb.Reason] {
 	type reason = *pb.Reason
 	return []command.Column[reason]{
 		{Key: "count", Head: "TIMES", Value: func(r reason) any { return r.Count }},
-		{Key: "last", Head: "LAST", Value: func(r reason) any { return show.Stamp(r.Last) }, Text: func(r reason) string { return show.Clock(a, r.Last) }},
+		{Key: "last", Head: "LAST", Value: func(r reason) any { return show.Stamp(r.Last) },
+			Text: func(r reason) string { return show.Clock(a, r.Last) }},
 		{Key: "text", Head: "REASON", Value: func(r reason) any { return r.Text }},
 	}
 }
@@ -118,9 +120,12 @@ func fitColumns() []command.Column[*pb.SliceFit] {
 			}
 			return "no"
 		}},
-		{Key: "leastMemoryBytes", Head: "NEEDS", Value: func(f fit) any { return f.LeastMemoryBytes }, Text: func(f fit) string { return command.Size(f.LeastMemoryBytes) }},
-		{Key: "capacityMemoryBytes", Head: "HAS", Value: func(f fit) any { return f.CapacityMemoryBytes }, Text: func(f fit) string { return command.Size(f.CapacityMemoryBytes) }},
-		{Key: "reach", Head: "REACH", Value: func(f fit) any { return show.RangeValue(f.Reach) }, Text: func(f fit) string { return show.RangeText(f.Reach) }},
+		{Key: "leastMemoryBytes", Head: "NEEDS", Value: func(f fit) any { return f.LeastMemoryBytes },
+			Text: func(f fit) string { return command.Size(f.LeastMemoryBytes) }},
+		{Key: "capacityMemoryBytes", Head: "HAS", Value: func(f fit) any { return f.CapacityMemoryBytes },
+			Text: func(f fit) string { return command.Size(f.CapacityMemoryBytes) }},
+		{Key: "reach", Head: "REACH", Value: func(f fit) any { return show.RangeValue(f.Reach) },
+			Text: func(f fit) string { return show.RangeText(f.Reach) }},
 		{Key: "why", Head: "WHY", Value: func(f fit) any { return f.Why }},
 	}
 }
@@ -140,7 +145,8 @@ func Explanation(a *session.Session, e *pb.Explanation) command.Record {
 	}
 	r := command.Record{{Key: "job", Value: command.Describe(j, JobColumns(a))}, {Key: "summary", Value: e.Summary},
 		{Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home},
-		{Key: "endured", Value: show.DescribeAll(e.Endured, pressure.AirlockStepColumns(a))}, {Key: "hints", Value: append([]string{}, j.Hints...)}}
+		{Key: "endured", Value: show.DescribeAll(e.Endured, pressure.AirlockStepColumns(a))},
+		{Key: "hints", Value: append([]string{}, j.Hints...)}}
 	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
 

@@ -57,10 +57,14 @@ func JobColumns(a *session.Session) []command.Column[*pb.Job] {
 		{Key: "slices", Head: "SLICES", Wide: true, Value: func(j job) any { return append([]string{}, j.Slices...) },
 			Text: func(j job) string { return strings.Join(j.Slices, ", ") }},
 		{Key: "lost", Head: "LOST", Wide: true, Value: func(j job) any { return j.Lost }},
-		{Key: "submitted", Head: "SUBMITTED", Wide: true, Value: func(j job) any { return show.Stamp(j.Submitted) }, Text: func(j job) string { return show.Clock(a, j.Submitted) }},
-		{Key: "started", Head: "STARTED", Wide: true, Value: func(j job) any { return show.Stamp(j.Started) }, Text: func(j job) string { return show.Clock(a, j.Started) }},
-		{Key: "ended", Head: "ENDED", Wide: true, Value: func(j job) any { return show.Stamp(j.Ended) }, Text: func(j job) string { return show.Clock(a, j.Ended) }},
-		{Key: "waitSeconds", Head: "WAIT", Value: func(j job) any { return show.Seconds(j.Wait) }, Text: func(j job) string { return command.Short(j.Wait.AsDuration()) }},
+		{Key: "submitted", Head: "SUBMITTED", Wide: true, Value: func(j job) any { return show.Stamp(j.Submitted) },
+			Text: func(j job) string { return show.Clock(a, j.Submitted) }},
+		{Key: "started", Head: "STARTED", Wide: true, Value: func(j job) any { return show.Stamp(j.Started) },
+			Text: func(j job) string { return show.Clock(a, j.Started) }},
+		{Key: "ended", Head: "ENDED", Wide: true, Value: func(j job) any { return show.Stamp(j.Ended) },
+			Text: func(j job) string { return show.Clock(a, j.Ended) }},
+		{Key: "waitSeconds", Head: "WAIT", Value: func(j job) any { return show.Seconds(j.Wait) },
+			Text: func(j job) string { return command.Short(j.Wait.AsDuration()) }},
 		{Key: "startEarliest", Value: func(j job) any { return show.Stamp(j.StartEarly) }},
 		{Key: "startLatest", Value: func(j job) any { return show.Stamp(j.StartLate) }},
 		{Key: "finishEarliest", Value: func(j job) any { return show.Stamp(j.FinishEarly) }},
@@ -154,8 +158,9 @@ another number. --before goes on with those that are older than a job.
 
 With --watch the list stays on the terminal and changes with the jobs, until q; without
 a terminal it is printed again whenever it has changed.`,
-		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs --limit 20 --before count-words\n  sluice jobs -o json | jq '.[] | {name, progress}'",
-		Args:    cobra.NoArgs,
+		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs --limit 20 --before " +
+			"count-words\n  sluice jobs -o json | jq '.[] | {name, progress}'",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
 				return command.Usage("--every %s: want at least 100ms", command.Short(time.Duration(every)))
@@ -179,7 +184,8 @@ a terminal it is printed again whenever it has changed.`,
 				return err
 			}
 			if list.Older > 0 && len(list.Jobs) > 0 {
-				fmt.Fprintf(a.Err, "sluice: %d older jobs are not shown: --limit or --all shows more of them, --before %s those before\n", list.Older, list.Jobs[0].GetName())
+				fmt.Fprintf(a.Err, "sluice: %d older jobs are not shown: --limit or --all shows more of them, --before %s those before\n",
+					list.Older, list.Jobs[0].GetName())
 			}
 			a.Warn(list.warnings)
 			return command.Show(a.App, list.Jobs, JobColumns(a), (*pb.Job).GetName, "no jobs")
@@ -207,7 +213,8 @@ func subjobColumns(a *session.Session, list []*pb.Subjob) []command.Column[*pb.S
 		{Head: "RANGE", Text: func(s sub) string { return show.RangeText(s.Range) }},
 		{Key: "from", Value: func(s sub) any { return s.Range.GetFrom() }},
 		{Key: "to", Value: func(s sub) any { return s.Range.GetTo() }},
-		{Key: "committed", Head: "COMMITTED", Value: func(s sub) any { return show.RangeValue(s.Committed) }, Text: func(s sub) string { return show.RangeText(s.Committed) }},
+		{Key: "committed", Head: "COMMITTED", Value: func(s sub) any { return show.RangeValue(s.Committed) },
+			Text: func(s sub) string { return show.RangeText(s.Committed) }},
 		{Key: "progress", Head: "PROGRESS", Value: func(s sub) any { return s.Progress }, Text: func(s sub) string {
 			if !s.Running || s.Range.GetTo() <= s.Range.GetFrom() {
 				return ""
@@ -215,15 +222,21 @@ func subjobColumns(a *session.Session, list []*pb.Subjob) []command.Column[*pb.S
 			from, to := s.Range.GetFrom(), s.Range.GetTo()
 			return fmt.Sprintf("%d %d%%", s.Progress, int(float64(s.Progress-from)/float64(to-from)*100))
 		}},
-		{Key: "plannedStart", Head: "PLANNED", Wide: true, Value: func(s sub) any { return show.Stamp(s.PlannedStart) }, Text: func(s sub) string { return show.Clock(a, s.PlannedStart) + "-" + show.Clock(a, s.PlannedEnd) }},
+		{Key: "plannedStart", Head: "PLANNED", Wide: true, Value: func(s sub) any { return show.Stamp(s.PlannedStart) },
+			Text: func(s sub) string { return show.Clock(a, s.PlannedStart) + "-" + show.Clock(a, s.PlannedEnd) }},
 		{Key: "plannedEnd", Value: func(s sub) any { return show.Stamp(s.PlannedEnd) }},
-		{Key: "start", Head: "START", Value: func(s sub) any { return show.Stamp(s.Start) }, Text: func(s sub) string { return show.Clock(a, s.Start) }},
-		{Key: "end", Head: "END", Value: func(s sub) any { return show.Stamp(s.End) }, Text: func(s sub) string { return show.Clock(a, s.End) }},
-		{Key: "prepareSeconds", Head: "PREPARE", Wide: true, Value: func(s sub) any { return show.Seconds(s.Prepare) }, Text: func(s sub) string { return show.Briefly(s.Prepare) }},
+		{Key: "start", Head: "START", Value: func(s sub) any { return show.Stamp(s.Start) },
+			Text: func(s sub) string { return show.Clock(a, s.Start) }},
+		{Key: "end", Head: "END", Value: func(s sub) any { return show.Stamp(s.End) },
+			Text: func(s sub) string { return show.Clock(a, s.End) }},
+		{Key: "prepareSeconds", Head: "PREPARE", Wide: true, Value: func(s sub) any { return show.Seconds(s.Prepare) },
+			Text: func(s sub) string { return show.Briefly(s.Prepare) }},
 		{Key: "waitedSeconds", Head: "WAITED", Wide: true, Value: func(s sub) any { return show.Seconds(s.Waited) },
 			Text: func(s sub) string { return show.Briefly(s.Waited) }},
-		{Key: "predictedMemoryBytes", Head: "PREDICTED", Value: func(s sub) any { return s.PredictedMemoryBytes }, Text: func(s sub) string { return command.Size(s.PredictedMemoryBytes) }},
-		{Key: "peakMemoryBytes", Head: "PEAK", Value: func(s sub) any { return s.PeakMemoryBytes }, Text: func(s sub) string { return command.Size(s.PeakMemoryBytes) }},
+		{Key: "predictedMemoryBytes", Head: "PREDICTED", Value: func(s sub) any { return s.PredictedMemoryBytes },
+			Text: func(s sub) string { return command.Size(s.PredictedMemoryBytes) }},
+		{Key: "peakMemoryBytes", Head: "PEAK", Value: func(s sub) any { return s.PeakMemoryBytes },
+			Text: func(s sub) string { return command.Size(s.PeakMemoryBytes) }},
 		{Key: "running", Value: func(s sub) any { return s.Running }},
 		{Key: "outcome", Head: "OUTCOME", Value: func(s sub) any { return pb.Word(s.Outcome) }, Text: func(s sub) string {
 			if s.Running {
@@ -297,7 +310,8 @@ func showJob(a *session.Session, j *pb.Job) error {
 			command.Pair{Key: "prepareSeconds", Value: show.Seconds(j.Prepare)}, command.Pair{Key: "prepareSeen", Value: j.PrepareSeen},
 			command.Pair{Key: "hints", Value: append([]string{}, j.Hints...)})
 		r = append(r, standingRecord(j)...)
-		r = append(r, command.Pair{Key: "history", Value: subs}, command.Pair{Key: "historyDropped", Value: j.HistoryDropped}, command.Pair{Key: "spec", Value: j.Spec})
+		r = append(r, command.Pair{Key: "history", Value: subs}, command.Pair{Key: "historyDropped", Value: j.HistoryDropped},
+			command.Pair{Key: "spec", Value: j.Spec})
 		return a.Dump(r)
 	}
 	lines := [][2]string{
@@ -305,7 +319,8 @@ func showJob(a *session.Session, j *pb.Job) error {
 		{"state", pb.Word(j.State)}, {"reason", j.Reason},
 		{"progress", Progress(j) + " " + j.Unit + "s"}, {"skipped", show.NonZero(j.Skipped)},
 		{"subjobs", fmt.Sprintf("%d committed, %d running, %d lost", j.Subjobs, j.Running, j.Lost)},
-		{"submitted", show.Clock(a, j.Submitted)}, {"started", show.Clock(a, j.Started)}, {"ended", show.Clock(a, j.Ended)}, {"waited", command.Short(j.Wait.AsDuration())},
+		{"submitted", show.Clock(a, j.Submitted)}, {"started", show.Clock(a, j.Started)}, {"ended", show.Clock(a, j.Ended)},
+		{"waited", command.Short(j.Wait.AsDuration())},
 	}
 	if !j.Final {
 		if j.Started == nil {
@@ -314,7 +329,8 @@ func showJob(a *session.Session, j *pb.Job) error {
 		lines = append(lines, [2]string{"may finish", show.Between(a, j.FinishEarly, j.FinishLate)})
 	}
 	if j.RateP50 != nil {
-		lines = append(lines, [2]string{"one unit", fmt.Sprintf("%s, 95%% within %s", command.Short(j.RateP50.AsDuration()), command.Short(j.RateP95.AsDuration()))})
+		lines = append(lines, [2]string{"one unit", fmt.Sprintf("%s, 95%% within %s", command.Short(j.RateP50.AsDuration()),
+			command.Short(j.RateP95.AsDuration()))})
 	}
 	if a.Format == "wide" {
 		lines = append(lines, [2]string{"start", startText(j)})

@@ -35,7 +35,8 @@ score of 1.`,
 			if err != nil {
 				return err
 			}
-			return command.Show(a.App, resp.Msg.Queues, queueColumns(resp.Msg.Queues), func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
+			return command.Show(a.App, resp.Msg.Queues, queueColumns(resp.Msg.Queues),
+				func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
 		},
 	}
 	return a.Output(c)
@@ -50,18 +51,22 @@ func queueColumns(list []*pb.Queue) []command.Column[*pb.Queue] {
 		{Key: "pending", Head: "PENDING", Value: func(q queue) any { return q.Pending }},
 		{Key: "running", Head: "RUNNING", Value: func(q queue) any { return q.Running }},
 		{Key: "held", Head: "SLICES", Value: func(q queue) any { return q.Held }},
-		{Key: "cap", Head: "CAP", Value: func(q queue) any { return q.Settings.GetCap() }, Text: func(q queue) string { return show.NonZero(int64(q.Settings.GetCap())) }},
-		{Key: "maxJobs", Head: "MAX-JOBS", Value: func(q queue) any { return q.Settings.GetMaxJobs() }, Text: func(q queue) string { return show.NonZero(int64(q.Settings.GetMaxJobs())) }},
-		{Key: "maxWindowSeconds", Head: "MAX-WINDOW", Value: func(q queue) any { return show.Seconds(q.Settings.GetMaxWindow()) }, Text: func(q queue) string {
-			if q.Settings.GetMaxWindow() == nil {
-				return ""
-			}
-			return command.Short(q.Settings.GetMaxWindow().AsDuration())
-		}},
+		{Key: "cap", Head: "CAP", Value: func(q queue) any { return q.Settings.GetCap() },
+			Text: func(q queue) string { return show.NonZero(int64(q.Settings.GetCap())) }},
+		{Key: "maxJobs", Head: "MAX-JOBS", Value: func(q queue) any { return q.Settings.GetMaxJobs() },
+			Text: func(q queue) string { return show.NonZero(int64(q.Settings.GetMaxJobs())) }},
+		{Key: "maxWindowSeconds", Head: "MAX-WINDOW", Value: func(q queue) any { return show.Seconds(q.Settings.GetMaxWindow()) },
+			Text: func(q queue) string {
+				if q.Settings.GetMaxWindow() == nil {
+					return ""
+				}
+				return command.Short(q.Settings.GetMaxWindow().AsDuration())
+			}},
 		{Key: "user", Head: "USER", Wide: true, Value: func(q queue) any { return q.Settings.GetUser() }},
-		{Key: "attainedGiBSeconds", Head: "GIB-SECONDS", Value: func(q queue) any { return q.AttainedGibSeconds }, Text: func(q queue) string {
-			return fmt.Sprintf("%.0f", q.AttainedGibSeconds)
-		}},
+		{Key: "attainedGiBSeconds", Head: "GIB-SECONDS", Value: func(q queue) any { return q.AttainedGibSeconds },
+			Text: func(q queue) string {
+				return fmt.Sprintf("%.0f", q.AttainedGibSeconds)
+			}},
 	}
 	if slices.ContainsFunc(list, func(q queue) bool { return q.Trust != nil }) {
 		columns = append(columns, standingColumns()...)
@@ -123,10 +128,13 @@ func queueSetCmd(a *session.Session) *cobra.Command {
 			if given("user") {
 				set.User = user
 			}
-			if _, err := c.SetQueue(cmd.Context(), connect.NewRequest(&pb.SetQueueRequest{Queue: set, RequestId: session.Request()})); err != nil {
+			if _, err := c.SetQueue(cmd.Context(),
+				connect.NewRequest(&pb.SetQueueRequest{Queue: set, RequestId: session.Request()})); err != nil {
 				return err
 			}
-			r := command.Record{{Key: "name", Value: set.Name}, {Key: "weight", Value: set.Weight}, {Key: "cap", Value: set.Cap}, {Key: "maxJobs", Value: set.MaxJobs}, {Key: "maxWindowSeconds", Value: show.Seconds(set.MaxWindow)}, {Key: "user", Value: set.User}}
+			r := command.Record{{Key: "name", Value: set.Name}, {Key: "weight", Value: set.Weight}, {Key: "cap", Value: set.Cap},
+				{Key: "maxJobs", Value: set.MaxJobs}, {Key: "maxWindowSeconds", Value: show.Seconds(set.MaxWindow)},
+				{Key: "user", Value: set.User}}
 			return a.Done(set.Name, "set", r, fmt.Sprintf("queue %s set", set.Name))
 		},
 	}

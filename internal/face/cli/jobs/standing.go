@@ -15,7 +15,8 @@ func standing(j *pb.Job) (lines [][2]string) {
 	if t != nil {
 		lines = append(lines, [2]string{"trust", trustText(t)})
 		if t.Seen > 0 && t.Pace > 0 {
-			lines = append(lines, [2]string{"pace", fmt.Sprintf("its subjobs take %s of the time that is planned for them", show.Decimal(t.Pace))})
+			lines = append(lines, [2]string{"pace", fmt.Sprintf("its subjobs take %s of the time that is planned for them",
+				show.Decimal(t.Pace))})
 		}
 	}
 	memory := ""
@@ -32,7 +33,8 @@ func trustText(t *pb.Trust) string {
 	if t.Seen == 0 {
 		return "nothing of it was observed yet: it begins with what is believed of its queue"
 	}
-	return fmt.Sprintf("what it declares is believed to %s (error %s over %d subjobs, observed %s)", show.Percent(t.Believed), show.Decimal(t.Error), t.Seen, show.Decimal(t.History))
+	return fmt.Sprintf("what it declares is believed to %s (error %s over %d subjobs, observed %s)", show.Percent(t.Believed),
+		show.Decimal(t.Error), t.Seen, show.Decimal(t.History))
 }
 
 // standingRecord is the same for programs; nothing where no market negotiates and the profile is as declared.
@@ -41,7 +43,8 @@ func standingRecord(j *pb.Job) (r command.Record) {
 		r = append(r, command.Pair{Key: "trust", Value: trustRecord(t)})
 	}
 	if p := j.GetProfile(); p != nil && (j.GetTrust() != nil || p.Runs > 0 || p.Spread > 0) {
-		r = append(r, command.Pair{Key: "profile", Value: command.Record{{Key: "source", Value: p.Source}, {Key: "runs", Value: p.Runs}, {Key: "spread", Value: p.Spread}}})
+		r = append(r, command.Pair{Key: "profile", Value: command.Record{{Key: "source", Value: p.Source}, {Key: "runs", Value: p.Runs},
+			{Key: "spread", Value: p.Spread}}})
 	}
 	return r
 }
@@ -51,7 +54,8 @@ func trustRecord(t *pb.Trust) any {
 		return nil
 	}
 	return command.Record{
-		{Key: "believed", Value: t.Believed}, {Key: "error", Value: t.Error}, {Key: "history", Value: t.History}, {Key: "seen", Value: t.Seen}, {Key: "pace", Value: t.Pace},
+		{Key: "believed", Value: t.Believed}, {Key: "error", Value: t.Error}, {Key: "history", Value: t.History},
+		{Key: "seen", Value: t.Seen}, {Key: "pace", Value: t.Pace},
 		{Key: "runs", Value: t.Runs}, {Key: "excess", Value: t.Excess}, {Key: "evidence", Value: t.Evidence},
 	}
 }
@@ -60,7 +64,8 @@ func trustRecord(t *pb.Trust) any {
 func standingColumns() []command.Column[*pb.Queue] {
 	type queue = *pb.Queue
 	return []command.Column[queue]{
-		{Key: "trust", Head: "TRUST", Value: func(q queue) any { return trustRecord(q.Trust) }, Text: func(q queue) string { return show.Percent(q.Trust.GetBelieved()) }},
+		{Key: "trust", Head: "TRUST", Value: func(q queue) any { return trustRecord(q.Trust) },
+			Text: func(q queue) string { return show.Percent(q.Trust.GetBelieved()) }},
 		{Key: "credits", Head: "CREDITS", Value: func(q queue) any { return q.Credits }},
 	}
 }
@@ -85,7 +90,8 @@ func bidColumns() []command.Column[*pb.Subjob] {
 			if s.Bid == nil {
 				return nil
 			}
-			return command.Record{{Key: "score", Value: s.Bid.Score}, {Key: "calibrated", Value: s.Bid.Calibrated}, {Key: "weight", Value: s.Bid.Weight}, {Key: "price", Value: s.Bid.Price}, {Key: "option", Value: s.Bid.Option}}
+			return command.Record{{Key: "score", Value: s.Bid.Score}, {Key: "calibrated", Value: s.Bid.Calibrated},
+				{Key: "weight", Value: s.Bid.Weight}, {Key: "price", Value: s.Bid.Price}, {Key: "option", Value: s.Bid.Option}}
 		}},
 	}
 }

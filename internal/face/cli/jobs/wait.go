@@ -41,8 +41,9 @@ func WaitCmd(a *session.Session) *cobra.Command {
 
 How far they are, and when they may be done, stands meanwhile on stderr: in one line at
 a terminal, else in a line now and then. A daemon that is restarted is waited for.`,
-		Example: "  sluice wait count-words && sluice output count-words --cat\n  sluice wait train --timeout 2h\n  sluice wait a b c --quiet -o json",
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs(),
+		Example: "  sluice wait count-words && sluice output count-words --cat\n  sluice wait train --timeout 2h\n  sluice wait a b c " +
+			"--quiet -o json",
+		Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
 			if err != nil {
@@ -74,7 +75,8 @@ func Wait(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Sluic
 		over := timeout > 0 && time.Since(start) >= timeout
 		switch {
 		case ctx.Err() != nil:
-			return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("interrupted; what was submitted goes on: `sluice wait %s` waits again", strings.Join(names, " "))}
+			return &command.Failure{Code: command.ExitFailed,
+				Err: fmt.Errorf("interrupted; what was submitted goes on: `sluice wait %s` waits again", strings.Join(names, " "))}
 		case err != nil && over && away.Heard:
 			return waited(a, jobs, timeout)
 		case err != nil:
@@ -93,7 +95,8 @@ func Wait(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Sluic
 }
 
 // waitOnce asks once, and does not hold on to a daemon that has stopped answering.
-func waitOnce(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, names []string, step time.Duration) (*pb.WaitJobResponse, error) {
+func waitOnce(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, names []string, step time.Duration) (*pb.WaitJobResponse,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, step+session.CallTime)
 	defer cancel()
 	resp, err := c.WaitJob(ctx, connect.NewRequest(&pb.WaitJobRequest{Names: names, Timeout: durationpb.New(step)}))
@@ -120,7 +123,8 @@ func waited(a *session.Session, jobs []*pb.Job, timeout time.Duration) error {
 	case len(bad) > 0:
 		return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("did not complete: %s", strings.Join(bad, ", "))}
 	case len(open) > 0:
-		return &command.Failure{Code: command.ExitTimeout, Err: fmt.Errorf("not over after %s: %s", command.Short(timeout), strings.Join(open, ", "))}
+		return &command.Failure{Code: command.ExitTimeout, Err: fmt.Errorf("not over after %s: %s", command.Short(timeout),
+			strings.Join(open, ", "))}
 	}
 	return nil
 }

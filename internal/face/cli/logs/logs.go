@@ -291,7 +291,8 @@ func (l *joblog) finish(t *logTail) error {
 // line prints one line of stdout (0) or stderr (1).
 func (l *joblog) line(t *logTail, which int, text []byte) error {
 	if l.objects {
-		data, err := command.Plain(command.Record{{Key: "subjob", Value: t.at.Subjob}, {Key: "stream", Value: [2]string{"stdout", "stderr"}[which]}, {Key: "line", Value: string(text)}})
+		data, err := command.Plain(command.Record{{Key: "subjob", Value: t.at.Subjob},
+			{Key: "stream", Value: [2]string{"stdout", "stderr"}[which]}, {Key: "line", Value: string(text)}})
 		if err != nil {
 			return err
 		}

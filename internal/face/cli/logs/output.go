@@ -82,7 +82,8 @@ func outputColumns() []command.Column[*pb.Output] {
 		{Key: "from", Value: func(o out) any { return o.Range.GetFrom() }},
 		{Key: "to", Value: func(o out) any { return o.Range.GetTo() }},
 		{Key: "member", Value: func(o out) any { return o.Member }},
-		{Key: "files", Head: "FILES", Value: func(o out) any { return append([]string{}, o.Files...) }, Text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
+		{Key: "files", Head: "FILES", Value: func(o out) any { return append([]string{}, o.Files...) },
+			Text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
 		{Key: "bytes", Head: "SIZE", Value: func(o out) any { return o.Bytes }, Text: func(o out) string { return command.Size(o.Bytes) }},
 		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }, Text: func(o out) string { return cmp.Or(o.Path, "-") }},
 	}

@@ -35,8 +35,9 @@ drained already is drained no further: with --wait this waits again.
 With --wait it ends when nothing of any job is left there: jobs that are over are archived
 about a minute after their end. Then the zone may be left out of zones: in the file of the
 daemon's --config, at the daemon's next start; its nodes offer their slices to the others.`,
-		Example: "  sluice zones drain local-2\n  sluice zones drain local-2 --yes --wait --timeout 2h\n  sluice zones drain local-2 --yes -o json",
-		Args:    cobra.ExactArgs(1),
+		Example: "  sluice zones drain local-2\n  sluice zones drain local-2 --yes --wait --timeout 2h\n  sluice zones drain local-2 " +
+			"--yes -o json",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if w.Timeout > 0 && !wait {
 				return command.Usage("--timeout is how long --wait waits: give both, or neither")
@@ -55,7 +56,8 @@ daemon's --config, at the daemon's next start; its nodes offer their slices to t
 }
 
 // drainZone drains a zone, and waits until it is empty.
-func drainZone(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, name string, w jobs.Waiting, wait, yes bool) error {
+func drainZone(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, name string, w jobs.Waiting, wait,
+	yes bool) error {
 	all, z, err := zonesWith(ctx, c, name)
 	switch {
 	case err != nil:
@@ -63,7 +65,8 @@ func drainZone(ctx context.Context, a *session.Session, c sluicev1alpha1connect.
 	case z == nil:
 		return errkind.Errorf(errkind.NotFound, "there is no zone %q; there are: %s", name, strings.Join(zoneNames(all, ""), ", "))
 	case len(all) == 1:
-		return errkind.Errorf(errkind.Conflict, "zone %s is the only one of this daemon: its jobs would have no other home; zones: in the file of --config says how many there are", name)
+		return errkind.Errorf(errkind.Conflict, "zone %s is the only one of this daemon: its jobs would have no other home; zones: in "+
+			"the file of --config says how many there are", name)
 	}
 	if !z.Drained {
 		if err = drainAgreed(ctx, a, z, yes); err != nil {
@@ -81,17 +84,21 @@ func drainZone(ctx context.Context, a *session.Session, c sluicev1alpha1connect.
 			return err
 		}
 	}
-	r := command.Record{{Key: "name", Value: name}, {Key: "homed", Value: z.GetHomed()}, {Key: "running", Value: z.GetRunning()}, {Key: "over", Value: z.GetOver()}, {Key: "empty", Value: empty(z)}}
+	r := command.Record{{Key: "name", Value: name}, {Key: "homed", Value: z.GetHomed()}, {Key: "running", Value: z.GetRunning()},
+		{Key: "over", Value: z.GetOver()}, {Key: "empty", Value: empty(z)}}
 	if empty(z) {
-		return a.Done(name, "drained", r, fmt.Sprintf("zone %s drained, and empty: it may be left out at the daemon's next start, with zones: [%s] and nodes: %d in the file of --config",
+		return a.Done(name, "drained", r, fmt.Sprintf("zone %s drained, and empty: it may be left out at the daemon's next start, with "+
+			"zones: [%s] and nodes: %d in the file of --config",
 			name, strings.Join(zoneNames(all, name), ", "), nodesOf(all)))
 	}
-	return a.Done(name, "drained", r, fmt.Sprintf("zone %s drained; %s; `sluice zones drain %s --wait` ends when nothing is", name, remains(z), name))
+	return a.Done(name, "drained", r, fmt.Sprintf("zone %s drained; %s; `sluice zones drain %s --wait` ends when nothing is", name,
+		remains(z), name))
 }
 
 // drainAgreed says what a drain does, and asks whoever sits at the terminal; an error says that nobody agreed, and nothing was done.
 func drainAgreed(ctx context.Context, a *session.Session, z *pb.Zone, yes bool) error {
-	what := fmt.Sprintf("zone %s is drained for good: %s to other zones", z.Name, show.Plural(int(z.Homed), "job that is not over moves", "jobs that are not over move"))
+	what := fmt.Sprintf("zone %s is drained for good: %s to other zones", z.Name, show.Plural(int(z.Homed), "job that is not over moves",
+		"jobs that are not over move"))
 	if z.Homed == 0 {
 		what = fmt.Sprintf("zone %s is drained for good: no job is at home there now, and none will be", z.Name)
 	}
@@ -109,7 +116,8 @@ func drainAgreed(ctx context.Context, a *session.Session, z *pb.Zone, yes bool) 
 }
 
 // untilEmpty asks until nothing of any job is left in a zone, or the time is over. A daemon that is restarted is waited for.
-func untilEmpty(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, name string, w jobs.Waiting) (all []*pb.Zone, z *pb.Zone, err error) {
+func untilEmpty(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, name string, w jobs.Waiting) (
+	all []*pb.Zone, z *pb.Zone, err error) {
 	start, timeout := time.Now(), time.Duration(w.Timeout)
 	m := jobs.Meter(a, w.Quiet)
 	defer m.End()
@@ -120,7 +128,8 @@ func untilEmpty(ctx context.Context, a *session.Session, c sluicev1alpha1connect
 		late := timeout > 0 && time.Since(start) >= timeout
 		switch {
 		case ctx.Err() != nil:
-			return nil, nil, &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("interrupted; zone %s stays drained: `sluice zones drain %s --wait` waits again", name, name)}
+			return nil, nil, &command.Failure{Code: command.ExitFailed,
+				Err: fmt.Errorf("interrupted; zone %s stays drained: `sluice zones drain %s --wait` waits again", name, name)}
 		case err != nil && !late:
 			if !away.Again(ctx, err) {
 				return nil, nil, err
@@ -134,7 +143,8 @@ func untilEmpty(ctx context.Context, a *session.Session, c sluicev1alpha1connect
 		case empty(z):
 			return all, z, nil
 		case late:
-			return nil, nil, &command.Failure{Code: command.ExitTimeout, Err: fmt.Errorf("zone %s is not empty after %s: %s", name, command.Short(timeout), remains(z))}
+			return nil, nil, &command.Failure{Code: command.ExitTimeout, Err: fmt.Errorf("zone %s is not empty after %s: %s", name,
+				command.Short(timeout), remains(z))}
 		}
 		m.Tell(fmt.Sprintf("zone %s: %s", name, remains(z)))
 		session.Rest(ctx, jobs.MeterEvery)

@@ -45,7 +45,8 @@ func SliceColumns(a *session.Session) []command.Column[*pb.Slice] {
 		{Key: "node", Value: func(s slice) any { return s.Node }},
 		{Key: "model", Head: "MODEL", Value: func(s slice) any { return s.Model }},
 		{Key: "profile", Head: "PROFILE", Value: func(s slice) any { return s.Profile }},
-		{Key: "memoryBytes", Head: "MEMORY", Value: func(s slice) any { return s.MemoryBytes }, Text: func(s slice) string { return command.Size(s.MemoryBytes) }},
+		{Key: "memoryBytes", Head: "MEMORY", Value: func(s slice) any { return s.MemoryBytes },
+			Text: func(s slice) string { return command.Size(s.MemoryBytes) }},
 		{Key: "speed", Head: "SPEED", Wide: true, Value: func(s slice) any { return float64(s.Speed) / 1000 }},
 		{Key: "device", Value: func(s slice) any { return s.Device }},
 		{Key: "simulated", Value: func(s slice) any { return s.Simulated }},
@@ -62,7 +63,8 @@ func SliceColumns(a *session.Session) []command.Column[*pb.Slice] {
 		}},
 		{Key: "state", Head: "STATE", Value: func(s slice) any { return pb.Word(s.State) }},
 		{Key: "job", Head: "JOB", Value: func(s slice) any { return s.Job }},
-		{Key: "until", Head: "UNTIL", Value: func(s slice) any { return show.Stamp(s.Until) }, Text: func(s slice) string { return show.Clock(a, s.Until) }},
+		{Key: "until", Head: "UNTIL", Value: func(s slice) any { return show.Stamp(s.Until) },
+			Text: func(s slice) string { return show.Clock(a, s.Until) }},
 		{Head: "RESERVED", Wide: true, Text: func(s slice) string {
 			var out []string
 			for _, r := range s.Reservations {
@@ -87,7 +89,8 @@ func SliceColumns(a *session.Session) []command.Column[*pb.Slice] {
 func WindowsCmd(a *session.Session) *cobra.Command {
 	c := &cobra.Command{
 		Use: "windows", Short: "List the advertised gaps",
-		Long:    "List the windows on offer: which slice, from when, for how long, what ends them, and\nhow many jobs answered the last announcement.",
+		Long: "List the windows on offer: which slice, from when, for how long, what ends them, and\nhow many jobs answered the last " +
+			"announcement.",
 		Example: "  sluice windows\n  sluice windows -o json | jq '.[] | select(.state == \"unanswered\") | .reason'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -99,7 +102,8 @@ func WindowsCmd(a *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return command.Show(a.App, resp.Msg.Windows, WindowColumns(a), func(w *pb.Window) string { return strconv.FormatUint(w.Id, 10) }, "no windows on offer")
+			return command.Show(a.App, resp.Msg.Windows, WindowColumns(a),
+				func(w *pb.Window) string { return strconv.FormatUint(w.Id, 10) }, "no windows on offer")
 		},
 	}
 	return a.Output(c)
@@ -111,8 +115,10 @@ func WindowColumns(a *session.Session) []command.Column[*pb.Window] {
 	return []command.Column[window]{
 		{Key: "id", Head: "WINDOW", Value: func(w window) any { return w.Id }},
 		{Key: "slice", Head: "SLICE", Value: func(w window) any { return w.Slice }},
-		{Key: "start", Head: "START", Value: func(w window) any { return show.Stamp(w.Start) }, Text: func(w window) string { return show.Clock(a, w.Start) }},
-		{Key: "end", Head: "END", Wide: true, Value: func(w window) any { return show.Stamp(w.End) }, Text: func(w window) string { return show.Clock(a, w.End) }},
+		{Key: "start", Head: "START", Value: func(w window) any { return show.Stamp(w.Start) },
+			Text: func(w window) string { return show.Clock(a, w.Start) }},
+		{Key: "end", Head: "END", Wide: true, Value: func(w window) any { return show.Stamp(w.End) },
+			Text: func(w window) string { return show.Clock(a, w.End) }},
 		{Head: "LEFT", Text: func(w window) string { return show.Until(a, w.End) }},
 		{Key: "until", Head: "ENDED-BY", Value: func(w window) any { return pb.Word(w.Until) }},
 		{Key: "state", Head: "STATE", Value: func(w window) any { return pb.Word(w.State) }},

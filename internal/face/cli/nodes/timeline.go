@@ -29,7 +29,8 @@ func TimelineCmd(a *session.Session) *cobra.Command {
 	var width int
 	c := &cobra.Command{
 		Use: "timeline", Short: "Show what each slice did in the recent past",
-		Long:    "Show what each slice did: subjobs with their committed ranges, reservations, and\nwindows that nobody took. A picture by default; -o json or yaml for programs, -o wide\nfor a table.",
+		Long: "Show what each slice did: subjobs with their committed ranges, reservations, and\nwindows that nobody took. A picture " +
+			"by default; -o json or yaml for programs, -o wide\nfor a table.",
 		Example: "  sluice timeline --since 10m\n  sluice timeline --picture svg > timeline.svg\n  sluice timeline -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,7 +58,8 @@ func TimelineCmd(a *session.Session) *cobra.Command {
 					list = append(list, stretch{s.Slice.GetId(), span})
 				}
 			}
-			return command.Show(a.App, list, spanColumns(a), func(s stretch) string { return strings.Join([]string{s.slice, s.what(), s.Subjob}, " ") }, "nothing happened")
+			return command.Show(a.App, list, spanColumns(a),
+				func(s stretch) string { return strings.Join([]string{s.slice, s.what(), s.Subjob}, " ") }, "nothing happened")
 		},
 	}
 	c.Flags().Var(&since, "since", "how far back to look (default: all that is remembered)")
@@ -91,12 +93,16 @@ func spanColumns(a *session.Session) []command.Column[stretch] {
 	return []command.Column[stretch]{
 		{Key: "slice", Head: "SLICE", Value: func(s stretch) any { return s.slice }},
 		{Key: "kind", Head: "KIND", Value: func(s stretch) any { return s.what() }},
-		{Key: "start", Head: "START", Value: func(s stretch) any { return show.Stamp(s.Start) }, Text: func(s stretch) string { return show.Clock(a, s.Start) }},
-		{Key: "end", Head: "END", Value: func(s stretch) any { return show.Stamp(s.End) }, Text: func(s stretch) string { return show.Clock(a, s.End) }},
+		{Key: "start", Head: "START", Value: func(s stretch) any { return show.Stamp(s.Start) },
+			Text: func(s stretch) string { return show.Clock(a, s.Start) }},
+		{Key: "end", Head: "END", Value: func(s stretch) any { return show.Stamp(s.End) },
+			Text: func(s stretch) string { return show.Clock(a, s.End) }},
 		{Key: "job", Head: "JOB", Value: func(s stretch) any { return s.Job }},
 		{Key: "subjob", Head: "SUBJOB", Value: func(s stretch) any { return s.Subjob }},
-		{Key: "range", Head: "RANGE", Value: func(s stretch) any { return show.RangeValue(s.Range) }, Text: func(s stretch) string { return show.RangeText(s.Range) }},
-		{Key: "committed", Head: "COMMITTED", Value: func(s stretch) any { return show.RangeValue(s.Committed) }, Text: func(s stretch) string { return show.RangeText(s.Committed) }},
+		{Key: "range", Head: "RANGE", Value: func(s stretch) any { return show.RangeValue(s.Range) },
+			Text: func(s stretch) string { return show.RangeText(s.Range) }},
+		{Key: "committed", Head: "COMMITTED", Value: func(s stretch) any { return show.RangeValue(s.Committed) },
+			Text: func(s stretch) string { return show.RangeText(s.Committed) }},
 		{Key: "outcome", Head: "OUTCOME", Value: func(s stretch) any { return cmp.Or(pb.Word(s.Outcome), s.Note) }},
 		{Key: "until", Head: "ENDED-BY", Value: func(s stretch) any { return pb.Word(s.Until) }},
 		{Key: "usedStart", Value: func(s stretch) any { return show.Stamp(s.UsedStart) }},

@@ -56,7 +56,8 @@ func zoneColumns(all []*pb.Zone) []command.Column[*pb.Zone] {
 	}
 	some := slices.ContainsFunc(all, zone.GetDrained)
 	columns = append(columns,
-		command.Column[zone]{Key: "over", Head: "OVER", Wide: !some, Value: func(z zone) any { return z.Over }, Text: func(z zone) string { return show.NonZero(int64(z.Over)) }},
+		command.Column[zone]{Key: "over", Head: "OVER", Wide: !some, Value: func(z zone) any { return z.Over },
+			Text: func(z zone) string { return show.NonZero(int64(z.Over)) }},
 		command.Column[zone]{Key: "drained", Head: "DRAINED", Wide: !some, Value: func(z zone) any { return z.Drained }, Text: drained},
 	)
 	if len(all) > 0 && all[0].Search != nil {
@@ -66,7 +67,8 @@ func zoneColumns(all []*pb.Zone) []command.Column[*pb.Zone] {
 			command.Column[zone]{Key: "rooms", Head: "ROOM", Value: func(z zone) any { return z.Search.GetRooms() }, Text: rooms},
 		)
 	}
-	return append(columns, command.Column[zone]{Key: "nodes", Head: "NODES", Wide: true, Value: func(z zone) any { return z.Nodes }, Text: func(z zone) string { return strings.Join(z.Nodes, ",") }})
+	return append(columns, command.Column[zone]{Key: "nodes", Head: "NODES", Wide: true, Value: func(z zone) any { return z.Nodes },
+		Text: func(z zone) string { return strings.Join(z.Nodes, ",") }})
 }
 
 // drained says whether a zone was drained, and whether it may go.

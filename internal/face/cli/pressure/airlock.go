@@ -42,8 +42,9 @@ lowest is ended. Key airlock of the daemon's file has the lines.
 
 With --watch it stays on the terminal and changes with the memory, until q; without a
 terminal it is printed again whenever it has changed.`,
-		Example: "  sluice airlock\n  sluice airlock --watch\n  sluice airlock -o wide\n  sluice airlock -o json | jq '.[] | {node, level, stands}'",
-		Args:    cobra.NoArgs,
+		Example: "  sluice airlock\n  sluice airlock --watch\n  sluice airlock -o wide\n  sluice airlock -o json | jq '.[] | {node, " +
+			"level, stands}'",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
 				return command.Usage("--every %s: want at least 100ms", command.Short(time.Duration(every)))
@@ -150,9 +151,11 @@ func showAirlock(a *session.Session, out io.Writer, l *pb.Airlock, wide bool) er
 	}
 	if m := l.Memory; m != nil {
 		lines = append(lines, [2]string{"memory", memoryText(m)},
-			[2]string{"lines", fmt.Sprintf("calm below %s, severe from %s, emergency from %s", command.Size(l.CalmBytes), command.Size(l.SevereBytes), command.Size(l.EmergencyBytes))},
+			[2]string{"lines", fmt.Sprintf("calm below %s, severe from %s, emergency from %s", command.Size(l.CalmBytes),
+				command.Size(l.SevereBytes), command.Size(l.EmergencyBytes))},
 			[2]string{"swap", fmt.Sprintf("%s of subjobs moved out, room for %s more", sizeOr0(l.ParkedBytes), sizeOr0(l.RoomBytes))},
-			[2]string{"gives way", fmt.Sprintf("the lowest by %s, for %s at most, %d times each", orderText(l.Order), command.Short(l.Timer.AsDuration()), l.Entries)},
+			[2]string{"gives way", fmt.Sprintf("the lowest by %s, for %s at most, %d times each", orderText(l.Order),
+				command.Short(l.Timer.AsDuration()), l.Entries)},
 			[2]string{"heard", show.Clock(a, l.At)})
 	}
 	if c := l.Counts; c != nil && (l.Memory != nil || c.Killed > 0) {
@@ -241,8 +244,10 @@ func orderText(order string) string {
 }
 
 func countsText(c *pb.AirlockCounts) string {
-	return fmt.Sprintf("%d suspended, %d went on, %d asked to yield, %d ended, %d killed by their supervisor or the kernel; %s stood still, %s over the severe line, %d decisions",
-		c.Suspended, c.Recovered, c.Readdressed, c.Reclaimed, c.Killed, command.Short(c.Stood.AsDuration().Round(time.Second)), command.Short(c.OverLine.AsDuration().Round(time.Second)), c.Decisions)
+	return fmt.Sprintf("%d suspended, %d went on, %d asked to yield, %d ended, %d killed by their supervisor or the kernel; %s stood "+
+		"still, %s over the severe line, %d decisions",
+		c.Suspended, c.Recovered, c.Readdressed, c.Reclaimed, c.Killed, command.Short(c.Stood.AsDuration().Round(time.Second)),
+		command.Short(c.OverLine.AsDuration().Round(time.Second)), c.Decisions)
 }
 
 // placeText is a place in the order of survival, its parts in the default order.
@@ -250,7 +255,8 @@ func placeText(p *pb.SurvivalPlace) string {
 	if p.GetClass() == "" {
 		return ""
 	}
-	s := fmt.Sprintf("%s, priority %d, value %d, ran %s, has %s", p.Class, p.Priority, p.Value, command.Short(p.Ran.AsDuration().Round(time.Second)), sizeOr0(p.FootprintBytes))
+	s := fmt.Sprintf("%s, priority %d, value %d, ran %s, has %s", p.Class, p.Priority, p.Value,
+		command.Short(p.Ran.AsDuration().Round(time.Second)), sizeOr0(p.FootprintBytes))
 	if p.Outgrown {
 		s = fmt.Sprintf("outgrew %s, %s", command.Size(p.PlannedBytes), s)
 	}
@@ -261,15 +267,18 @@ func placeRecord(p *pb.SurvivalPlace) any {
 	if p == nil {
 		return nil
 	}
-	return command.Record{{Key: "outgrown", Value: p.Outgrown}, {Key: "class", Value: p.Class}, {Key: "priority", Value: p.Priority}, {Key: "value", Value: p.Value},
-		{Key: "ranSeconds", Value: show.Seconds(p.Ran)}, {Key: "footprintBytes", Value: p.FootprintBytes}, {Key: "plannedBytes", Value: p.PlannedBytes}}
+	return command.Record{{Key: "outgrown", Value: p.Outgrown}, {Key: "class", Value: p.Class}, {Key: "priority", Value: p.Priority},
+		{Key: "value", Value: p.Value},
+		{Key: "ranSeconds", Value: show.Seconds(p.Ran)}, {Key: "footprintBytes", Value: p.FootprintBytes},
+		{Key: "plannedBytes", Value: p.PlannedBytes}}
 }
 
 func readingRecord(m *pb.MemoryReading) any {
 	if m == nil {
 		return nil
 	}
-	r := command.Record{{Key: "level", Value: m.Level}, {Key: "usedBytes", Value: m.UsedBytes}, {Key: "capacityBytes", Value: m.CapacityBytes}, {Key: "growthBytesPerSecond", Value: m.GrowthBytes},
+	r := command.Record{{Key: "level", Value: m.Level}, {Key: "usedBytes", Value: m.UsedBytes},
+		{Key: "capacityBytes", Value: m.CapacityBytes}, {Key: "growthBytesPerSecond", Value: m.GrowthBytes},
 		{Key: "share", Value: float64(m.Share) / 1000}, {Key: "stalled", Value: float64(m.Stall) / 1000}}
 	if m.Exhausted != nil {
 		r = append(r, command.Pair{Key: "exhaustedSeconds", Value: show.Seconds(m.Exhausted)})
@@ -285,23 +294,31 @@ func standColumns(a *session.Session, l *pb.Airlock) []command.Column[*pb.Stand]
 		{Key: "subjob", Head: "SUBJOB", Value: func(s stand) any { return s.Subjob }},
 		{Key: "slice", Head: "SLICE", Value: func(s stand) any { return s.Slice }},
 		{Key: "state", Head: "STATE", Value: func(s stand) any { return pb.Word(s.State) }},
-		{Key: "since", Head: "SINCE", Value: func(s stand) any { return show.Stamp(s.Since) }, Text: func(s stand) string { return show.Clock(a, s.Since) }},
-		{Key: "until", Head: "UNTIL", Value: func(s stand) any { return show.Stamp(s.Until) }, Text: func(s stand) string { return show.Clock(a, s.Until) }},
+		{Key: "since", Head: "SINCE", Value: func(s stand) any { return show.Stamp(s.Since) },
+			Text: func(s stand) string { return show.Clock(a, s.Since) }},
+		{Key: "until", Head: "UNTIL", Value: func(s stand) any { return show.Stamp(s.Until) },
+			Text: func(s stand) string { return show.Clock(a, s.Until) }},
 		{Key: "times", Head: "TIMES", Value: func(s stand) any { return s.Times }, Text: func(s stand) string {
 			if s.Times == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%d of %d", s.Times, l.Entries)
 		}},
-		{Key: "residentBytes", Head: "HAS", Value: func(s stand) any { return s.ResidentBytes }, Text: func(s stand) string { return command.Size(s.ResidentBytes) }},
-		{Key: "parkedBytes", Head: "MOVED OUT", Value: func(s stand) any { return s.ParkedBytes }, Text: func(s stand) string { return command.Size(s.ParkedBytes) }},
-		{Key: "place", Head: "PLACE", Wide: true, Value: func(s stand) any { return placeRecord(s.Place) }, Text: func(s stand) string { return placeText(s.Place) }},
+		{Key: "residentBytes", Head: "HAS", Value: func(s stand) any { return s.ResidentBytes },
+			Text: func(s stand) string { return command.Size(s.ResidentBytes) }},
+		{Key: "parkedBytes", Head: "MOVED OUT", Value: func(s stand) any { return s.ParkedBytes },
+			Text: func(s stand) string { return command.Size(s.ParkedBytes) }},
+		{Key: "place", Head: "PLACE", Wide: true, Value: func(s stand) any { return placeRecord(s.Place) },
+			Text: func(s stand) string { return placeText(s.Place) }},
 		{Key: "why", Head: "WHY", Value: func(s stand) any { return s.Why }},
 	}
 }
 
 // stepWords are steps for people.
-var stepWords = map[string]string{"recovered": "went on", "readdressed": "asked to yield", "reclaimed": "ended at once", "refused": "can't stand still"} //nolint:gochecknoglobals // a table, written to by nobody
+//
+//nolint:gochecknoglobals // a table, written to by nobody
+var stepWords = map[string]string{"recovered": "went on", "readdressed": "asked to yield", "reclaimed": "ended at once",
+	"refused": "can't stand still"}
 
 func stepWord(step string) string {
 	if w := stepWords[step]; w != "" {
@@ -314,8 +331,10 @@ func stepWord(step string) string {
 func AirlockStepColumns(a *session.Session) []command.Column[*pb.AirlockStep] {
 	type step = *pb.AirlockStep
 	return []command.Column[step]{
-		{Key: "at", Head: "AT", Value: func(s step) any { return show.Stamp(s.At) }, Text: func(s step) string { return show.Clock(a, s.At) }},
-		{Key: "decision", Head: "DECISION", Value: func(s step) any { return s.Decision }, Text: func(s step) string { return show.NonZero(s.Decision) }},
+		{Key: "at", Head: "AT", Value: func(s step) any { return show.Stamp(s.At) },
+			Text: func(s step) string { return show.Clock(a, s.At) }},
+		{Key: "decision", Head: "DECISION", Value: func(s step) any { return s.Decision },
+			Text: func(s step) string { return show.NonZero(s.Decision) }},
 		{Key: "step", Head: "STEP", Value: func(s step) any { return s.Step }, Text: func(s step) string { return stepWord(s.Step) }},
 		{Key: "job", Head: "JOB", Value: func(s step) any { return s.Job }},
 		{Key: "subjob", Head: "SUBJOB", Value: func(s step) any { return s.Subjob }},
@@ -331,10 +350,12 @@ func AirlockStepColumns(a *session.Session) []command.Column[*pb.AirlockStep] {
 		{Key: "deficitBytes", Value: func(s step) any { return s.DeficitBytes }},
 		{Key: "underwayBytes", Value: func(s step) any { return s.UnderwayBytes }},
 		{Key: "coveredBytes", Value: func(s step) any { return s.CoveredBytes }},
-		{Key: "place", Head: "PLACE", Wide: true, Value: func(s step) any { return placeRecord(s.Place) }, Text: func(s step) string { return placeText(s.Place) }},
+		{Key: "place", Head: "PLACE", Wide: true, Value: func(s step) any { return placeRecord(s.Place) },
+			Text: func(s step) string { return placeText(s.Place) }},
 		{Key: "spared", Value: func(s step) any { return s.Spared }},
 		{Key: "sparedSubjob", Value: func(s step) any { return s.SparedSubjob }},
-		{Key: "sparedPlace", Head: "PLACE OF THE NEXT", Wide: true, Value: func(s step) any { return placeRecord(s.SparedPlace) }, Text: func(s step) string { return placeText(s.SparedPlace) }},
+		{Key: "sparedPlace", Head: "PLACE OF THE NEXT", Wide: true, Value: func(s step) any { return placeRecord(s.SparedPlace) },
+			Text: func(s step) string { return placeText(s.SparedPlace) }},
 		{Key: "below", Value: func(s step) any { return s.Below }},
 		{Key: "stoodSeconds", Value: func(s step) any { return show.Seconds(s.Stood) }},
 		{Key: "progress", Value: func(s step) any { return s.Progress }},
@@ -410,9 +431,12 @@ func AirlockColumns(a *session.Session) []command.Column[*pb.Airlock] {
 		{Key: "entries", Value: func(l lock) any { return l.Entries }},
 		{Key: "order", Value: func(l lock) any { return l.Order }},
 		{Key: "counts", Value: func(l lock) any {
-			return command.Record{{Key: "suspended", Value: c(l).GetSuspended()}, {Key: "recovered", Value: c(l).GetRecovered()}, {Key: "readdressed", Value: c(l).GetReaddressed()},
-				{Key: "reclaimed", Value: c(l).GetReclaimed()}, {Key: "killed", Value: c(l).GetKilled()}, {Key: "decisions", Value: c(l).GetDecisions()},
-				{Key: "stoodSeconds", Value: show.Seconds(c(l).GetStood())}, {Key: "overLineSeconds", Value: show.Seconds(c(l).GetOverLine())}}
+			return command.Record{{Key: "suspended", Value: c(l).GetSuspended()}, {Key: "recovered", Value: c(l).GetRecovered()},
+				{Key: "readdressed", Value: c(l).GetReaddressed()},
+				{Key: "reclaimed", Value: c(l).GetReclaimed()}, {Key: "killed", Value: c(l).GetKilled()},
+				{Key: "decisions", Value: c(l).GetDecisions()},
+				{Key: "stoodSeconds", Value: show.Seconds(c(l).GetStood())},
+				{Key: "overLineSeconds", Value: show.Seconds(c(l).GetOverLine())}}
 		}},
 		{Key: "stands", Value: func(l lock) any { return show.DescribeAll(l.Stands, standColumns(a, l)) }},
 		{Key: "steps", Value: func(l lock) any { return show.DescribeAll(l.Steps, AirlockStepColumns(a)) }},

@@ -35,7 +35,8 @@ func TestAirlockOnAScreen(t *testing.T) {
 	for range 50 {
 		v.Key(terminal.KeyPageDown)
 	}
-	if last := v.Frame(80, 24, ""); len(last) != 24 || strings.Contains(last[23].Text, "more lines") || !strings.Contains(last[23].Text, strings.Repeat("y", 49)) {
+	if last := v.Frame(80, 24, ""); len(last) != 24 || strings.Contains(last[23].Text, "more lines") ||
+		!strings.Contains(last[23].Text, strings.Repeat("y", 49)) {
 		t.Errorf("at its end it shows %q", clitest.Pictured(last))
 	}
 }
@@ -57,13 +58,15 @@ func TestAirlockIsWatched(t *testing.T) {
 		}
 		v.list = nil
 		for i := range fake.AirlockList {
-			v.list = append(v.list, &pb.Airlock{Node: string(fake.AirlockList[i].Node), Level: "off", Short: fake.AirlockList[i].Short, Why: map[bool]string{true: "short", false: "not short"}[fake.AirlockList[i].Short]})
+			v.list = append(v.list, &pb.Airlock{Node: string(fake.AirlockList[i].Node), Level: "off", Short: fake.AirlockList[i].Short,
+				Why: map[bool]string{true: "short", false: "not short"}[fake.AirlockList[i].Short]})
 		}
 	}}
 	if err := live.Watch(ctx, v.a, time.Millisecond, watched); err != nil {
 		t.Fatal(err)
 	}
-	if short, not := strings.Count(out.String(), ": short"), strings.Count(out.String(), "node-1: off, nobody looks at its memory: not short"); short != 1 || not != 1 {
+	if short, not := strings.Count(out.String(), ": short"),
+		strings.Count(out.String(), "node-1: off, nobody looks at its memory: not short"); short != 1 || not != 1 {
 		t.Errorf("after %d looks it has printed\n%s", looks, out.String())
 	}
 }

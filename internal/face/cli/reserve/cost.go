@@ -20,7 +20,8 @@ import (
 
 // agreed says what taking slices back costs the subjobs that run there. Where it is much it asks whoever sits at the
 // terminal; an error says that nobody agreed, and nothing was done.
-func agreed(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, names []string, length time.Duration, yes bool) error {
+func agreed(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, names []string, length time.Duration,
+	yes bool) error {
 	var cuts []*pb.Cut
 	for _, n := range names {
 		if !isSlice(n) {
@@ -65,11 +66,13 @@ func cost(c *pb.Cut) string {
 	case c.Withdrawn:
 		return what + ": has not begun; it gets another place"
 	case c.Kind == pb.Job_RIGID && c.Slices > 1:
-		return fmt.Sprintf("%s: has run %s on %d slices, and starts again from the beginning", what, command.Short(c.Ran.AsDuration()), c.Slices)
+		return fmt.Sprintf("%s: has run %s on %d slices, and starts again from the beginning", what, command.Short(c.Ran.AsDuration()),
+			c.Slices)
 	case c.Kind == pb.Job_RIGID:
 		return fmt.Sprintf("%s: has run %s, and starts again from the beginning", what, command.Short(c.Ran.AsDuration()))
 	}
-	return fmt.Sprintf("%s: has run %s and reported %d of %d units; up to %s is done again, unless it leaves a checkpoint when it is warned",
+	return fmt.Sprintf("%s: has run %s and reported %d of %d units; up to %s is done again, unless it leaves a checkpoint when it is "+
+		"warned",
 		what, command.Short(c.Ran.AsDuration()), c.Reported, c.Range.GetTo()-c.Range.GetFrom(), lost)
 }
 
@@ -79,7 +82,8 @@ func doubled(a *session.Session, m *pb.ReserveResponse) {
 		fmt.Fprintf(a.Err, "sluice: the same reservation stands already: %d\n", id)
 	}
 	for _, r := range m.Overlaps {
-		fmt.Fprintf(a.Err, "sluice: %s is reserved at that time already: %d (%s)%s; `sluice unreserve %d` withdraws it\n", r.Slice, r.Id, pb.Word(r.Kind), by(r.Source), r.Id)
+		fmt.Fprintf(a.Err, "sluice: %s is reserved at that time already: %d (%s)%s; `sluice unreserve %d` withdraws it\n", r.Slice, r.Id,
+			pb.Word(r.Kind), by(r.Source), r.Id)
 	}
 }
 

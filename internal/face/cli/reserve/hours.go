@@ -191,7 +191,8 @@ func ReservationFields(r *pb.Reservation) command.Record {
 	}
 	return command.Record{
 		{Key: "id", Value: r.Id}, {Key: "kind", Value: pb.Word(r.Kind)},
-		{Key: "start", Value: show.Stamp(r.Start)}, {Key: "end", Value: show.Stamp(r.End)}, {Key: "everySeconds", Value: show.Seconds(r.Every)},
+		{Key: "start", Value: show.Stamp(r.Start)}, {Key: "end", Value: show.Stamp(r.End)},
+		{Key: "everySeconds", Value: show.Seconds(r.Every)},
 		{Key: "zone", Value: r.TimeZone}, {Key: "days", Value: r.Days}, {Key: "from", Value: r.From}, {Key: "to", Value: r.To},
 		{Key: "upcoming", Value: next}, {Key: "job", Value: r.Job}, {Key: "subjob", Value: r.Subjob},
 		{Key: "source", Value: r.Source}, {Key: "truncate", Value: r.Truncate},

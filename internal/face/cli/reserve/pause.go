@@ -47,7 +47,8 @@ terminal, and elsewhere wants --yes.`,
 				if isSlice(name) {
 					return takeBack(cmd.Context(), a, c, name, time.Duration(length.Length))
 				}
-				_, err := c.PauseJob(cmd.Context(), connect.NewRequest(&pb.PauseJobRequest{Name: name, Pause: true, RequestId: session.Request()}))
+				_, err := c.PauseJob(cmd.Context(),
+					connect.NewRequest(&pb.PauseJobRequest{Name: name, Pause: true, RequestId: session.Request()}))
 				return err
 			})
 		},
@@ -58,7 +59,8 @@ terminal, and elsewhere wants --yes.`,
 }
 
 // takeBack reserves a slice for its owner, from now.
-func takeBack(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, slice string, length time.Duration) error {
+func takeBack(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, slice string,
+	length time.Duration) error {
 	m := taking(a, slice, length)
 	m.RequestId = session.Request()
 	resp, err := c.Reserve(ctx, connect.NewRequest(m))
@@ -116,7 +118,8 @@ func giveBack(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, 
 	case !known:
 		return errkind.Errorf(errkind.NotFound, "no such slice; `sluice slices` lists them")
 	case given == 0:
-		return errkind.Errorf(errkind.NotFound, "its owner has not paused it; `sluice slices -o wide` shows what is reserved, `sluice unreserve` withdraws it")
+		return errkind.Errorf(errkind.NotFound, "its owner has not paused it; `sluice slices -o wide` shows what is reserved, `sluice "+
+			"unreserve` withdraws it")
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ twice the first counts. Other intervals, such as 36h, are elapsed time.`,
 			if all == (len(args) == 1) {
 				return command.Usage("name one slice, or give --all; `sluice slices` lists them")
 			}
-			m := &pb.ReserveRequest{Kind: pb.Value[pb.Reservation_Kind](kind), Truncate: truncate, Source: who, RequestId: session.Request()}
+			m := &pb.ReserveRequest{Kind: pb.Value[pb.Reservation_Kind](kind), Truncate: truncate, Source: who,
+				RequestId: session.Request()}
 			if len(args) == 1 {
 				m.Slice = args[0]
 			}

@@ -87,15 +87,19 @@ func (a *Session) Explain(err error) error {
 	var answer tls.RecordHeaderError
 	switch {
 	case errors.As(err, &certificate):
-		return errkind.Errorf(errkind.Denied, "the certificate of %s is not trusted: %w; give its authority with --tls-ca", a.server, certificate.Err)
+		return errkind.Errorf(errkind.Denied, "the certificate of %s is not trusted: %w; give its authority with --tls-ca", a.server,
+			certificate.Err)
 	case errors.As(err, &answer), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return errkind.Errorf(errkind.Unavailable, "%s does not speak TLS: name it as http://%s", a.server, strings.TrimPrefix(a.server, "https://"))
+		return errkind.Errorf(errkind.Unavailable, "%s does not speak TLS: name it as http://%s", a.server,
+			strings.TrimPrefix(a.server, "https://"))
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return errkind.Errorf(errkind.Unavailable, "no daemon answers at %s: start one with `sluice up`, or name another with --server", a.server)
+		return errkind.Errorf(errkind.Unavailable, "no daemon answers at %s: start one with `sluice up`, or name another with --server",
+			a.server)
 	case errors.Is(err, context.DeadlineExceeded):
 		return errkind.Errorf(errkind.Unavailable, "the daemon at %s did not answer in time: try again, and look at its log", a.server)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return errkind.Errorf(errkind.Unavailable, "the daemon at %s has gone away in the middle of its answer: %w", a.server, sent.Unwrap())
+		return errkind.Errorf(errkind.Unavailable, "the daemon at %s has gone away in the middle of its answer: %w", a.server,
+			sent.Unwrap())
 	}
 	return &errkind.Error{Kind: api.Kind(err), Err: fmt.Errorf("talking to the daemon at %s: %w", a.server, sent.Unwrap())}
 }

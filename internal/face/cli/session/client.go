@@ -48,7 +48,8 @@ func (a *Session) Client() (pb.SluiceServiceClient, error) {
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	a.http = &http.Client{Transport: transport}
-	return pb.NewSluiceServiceClient(a.http, base.String(), connect.WithInterceptors(&caller{Session: a}), connect.WithReadMaxBytes(256<<20)), nil
+	return pb.NewSluiceServiceClient(a.http, base.String(), connect.WithInterceptors(&caller{Session: a}),
+		connect.WithReadMaxBytes(256<<20)), nil
 }
 
 // base is the daemon's URL. Without a scheme, this machine is called plainly and any other with TLS. A token is never

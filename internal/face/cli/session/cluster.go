@@ -24,11 +24,13 @@ say. ClusterRole sluice-user of the chart has all that is needed.
 Exit codes: 0 done; 1 the operation failed, or a job waited for did not complete;
 2 wrong arguments or a wrong file; 3 no API server answers; 4 wait's time was over.`
 
-const pluginExample = "  kubectl sluice submit train.yaml --wait\n  kubectl sluice jobs -n team-a\n  kubectl sluice explain train\n  kubectl sluice logs train -f"
+const pluginExample = "  kubectl sluice submit train.yaml --wait\n  kubectl sluice jobs -n team-a\n  kubectl sluice explain train\n  " +
+	"kubectl sluice logs train -f"
 
 // InCluster says whether a command is there for a namespace of a cluster too.
 func InCluster(c *cobra.Command) bool {
-	return slices.Contains([]string{"submit", "init", "jobs", "job", "explain", "logs", "wait", "cancel", "delete", "version", "help", "completion", "__complete", "__completeNoDesc"}, c.Name())
+	return slices.Contains([]string{"submit", "init", "jobs", "job", "explain", "logs", "wait", "cancel", "delete", "version", "help",
+		"completion", "__complete", "__completeNoDesc"}, c.Name())
 }
 
 // clusterFlags are those by which a cluster is named. A build that can't reach one has them too, to say so.
@@ -37,7 +39,8 @@ func (a *Session) clusterFlags(root *cobra.Command) {
 	f.StringVar(&a.where.Context, "context", "", "call a Kubernetes cluster, by this context of your kubeconfig, in place of a daemon")
 	f.StringVarP(&a.where.Namespace, "namespace", "n", "", "with --context: whose jobs (default: the context's namespace)")
 	f.StringVar(&a.where.Kubeconfig, "kubeconfig", "", "with --context: the file that has it (default: KUBECONFIG, ~/.kube/config)")
-	f.StringVar(&a.where.StoreAddress, "store-address", "", "with --context: host:port at which the cluster's store is reached from here (default: as its operator reaches it)")
+	f.StringVar(&a.where.StoreAddress, "store-address", "",
+		"with --context: host:port at which the cluster's store is reached from here (default: as its operator reaches it)")
 	own := []string{"context", "namespace", "kubeconfig", "store-address"}
 	switch {
 	case a.Options.Plugin:
@@ -96,11 +99,14 @@ func (a *Session) reaches(c, root *cobra.Command) error {
 	case !a.Clustered():
 		return nil
 	case a.Options.Cluster == nil:
-		return command.Usage("this build has no Kubernetes in it, so that there is no --context and what goes with it: `make build TAGS=\"s3 kubernetes\"` makes one that has")
+		return command.Usage("this build has no Kubernetes in it, so that there is no --context and what goes with it: `make build " +
+			"TAGS=\"s3 kubernetes\"` makes one that has")
 	case !a.Options.Plugin && a.where.Context == "":
-		return command.Usage("--namespace, --kubeconfig and --store-address go with --context NAME; as kubectl-sluice the program takes the current context")
+		return command.Usage("--namespace, --kubeconfig and --store-address go with --context NAME; as kubectl-sluice the program takes " +
+			"the current context")
 	case !InCluster(c):
-		return command.Usage("%s is not there for a namespace of a cluster: who runs the operator has it beside that: kubectl -n sluice-system exec deploy/sluice -- /sluice %s", c.Name(), c.Name())
+		return command.Usage("%s is not there for a namespace of a cluster: who runs the operator has it beside that: kubectl -n "+
+			"sluice-system exec deploy/sluice -- /sluice %s", c.Name(), c.Name())
 	case f.Changed("server") || f.Changed("token") || f.Changed("tls-ca"):
 		return command.Usage("--server, --token and --tls-ca name a daemon, and --context a cluster: want one of them")
 	}
@@ -114,13 +120,15 @@ func (a *Session) clusterClient() (pb.SluiceServiceClient, error) {
 		return nil, err
 	}
 	a.server, a.token, a.http = where, "", &http.Client{Transport: answers}
-	return pb.NewSluiceServiceClient(a.http, "http://cluster", connect.WithInterceptors(&caller{Session: a}), connect.WithReadMaxBytes(256<<20)), nil
+	return pb.NewSluiceServiceClient(a.http, "http://cluster", connect.WithInterceptors(&caller{Session: a}),
+		connect.WithReadMaxBytes(256<<20)), nil
 }
 
 // Flags are those of every command: which daemon or cluster is called.
 func (a *Session) Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&a.server, "server", cmp.Or(a.Getenv("SLUICE_SERVER"), DefaultServer), "the daemon's address (SLUICE_SERVER): host:port, https://host:port, or unix:PATH")
+	f.StringVar(&a.server, "server", cmp.Or(a.Getenv("SLUICE_SERVER"), DefaultServer),
+		"the daemon's address (SLUICE_SERVER): host:port, https://host:port, or unix:PATH")
 	f.StringVar(&a.token, "token", "", "the daemon's token (better: SLUICE_TOKEN, which other users can't see)")
 	f.StringVar(&a.ca, "tls-ca", a.Getenv("SLUICE_TLS_CA"), "trust this PEM file for the daemon's certificate (SLUICE_TLS_CA)")
 	a.clusterFlags(root)

@@ -97,6 +97,6 @@ func (a *Session) Close() error {
 	return a.Flush()
 }
 
-// Where says which cluster is meant, as kubectl's flags of these names do; empty: what kubectl would take. StoreAddress is where its operator's store is reached from
-// here; empty: where it says.
+// Where says which cluster is meant, as kubectl's flags of these names do; empty: what kubectl would take. StoreAddress is where its
+// operator's store is reached from here; empty: where it says.
 type Where struct{ Kubeconfig, Context, Namespace, StoreAddress string }

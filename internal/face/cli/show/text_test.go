@@ -11,7 +11,8 @@ import (
 func TestWhen(t *testing.T) {
 	now := apitest.Now()
 	for s, want := range map[string]time.Duration{
-		"now": 0, "12:00": 0, "13:30": 90 * time.Minute, "11:59": 24*time.Hour - time.Minute, "+20m": 20 * time.Minute, "1d": 24 * time.Hour,
+		"now": 0, "12:00": 0, "13:30": 90 * time.Minute, "11:59": 24*time.Hour - time.Minute, "+20m": 20 * time.Minute,
+		"1d":                        24 * time.Hour,
 		"2026-03-01T14:00:00+01:00": time.Hour,
 	} {
 		if got, err := When(s, now); err != nil || got.Sub(now) != want {

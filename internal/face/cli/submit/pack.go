@@ -99,9 +99,11 @@ func (p *packer) tooLarge() error {
 		names = append(names, fmt.Sprintf("%s (%s)", e.name, command.Size(e.size)))
 	}
 	if p.entries > maxPackedFiles {
-		return fmt.Errorf("the work directory %s has more than %d files: name a smaller directory as workdir, and let the command read the rest from where it is", p.dir, maxPackedFiles)
+		return fmt.Errorf("the work directory %s has more than %d files: name a smaller directory as workdir, and let the command read "+
+			"the rest from where it is", p.dir, maxPackedFiles)
 	}
-	return fmt.Errorf("the work directory %s is larger than %s packed: name a smaller directory as workdir, and let the command read large data from where it is; the largest files seen: %s",
+	return fmt.Errorf("the work directory %s is larger than %s packed: name a smaller directory as workdir, and let the command read "+
+		"large data from where it is; the largest files seen: %s",
 		p.dir, quantity.FormatBytes(quantity.Amount(p.limit)), strings.Join(names, ", "))
 }
 

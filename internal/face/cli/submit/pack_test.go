@@ -19,7 +19,8 @@ import (
 
 func TestPack(t *testing.T) {
 	files := map[string]string{
-		"a.txt": "alpha", "run.sh": "#!/bin/sh", "sub/b": "beta", "sub/up": "->../a.txt", "sub/out": "->../../etc/passwd", "abs": "->/etc/passwd",
+		"a.txt": "alpha", "run.sh": "#!/bin/sh", "sub/b": "beta", "sub/up": "->../a.txt", "sub/out": "->../../etc/passwd",
+		"abs":         "->/etc/passwd",
 		".git/config": "secret", "sub/.git": "gitdir: elsewhere", ".hidden": "h", "dangling": "->nothing",
 	}
 	dir := clitest.Tree(t, files)
@@ -35,7 +36,8 @@ func TestPack(t *testing.T) {
 	if got := clitest.Entries(t, packed); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if said := strings.Join(warnings, "\n"); len(warnings) != 3 || !strings.Contains(said, "sub/out is left out") || !strings.Contains(said, "abs is left out") || !strings.Contains(said, "pipe is left out") {
+	if said := strings.Join(warnings, "\n"); len(warnings) != 3 || !strings.Contains(said, "sub/out is left out") ||
+		!strings.Contains(said, "abs is left out") || !strings.Contains(said, "pipe is left out") {
 		t.Errorf("warnings %q", warnings)
 	}
 
@@ -65,7 +67,8 @@ func TestPackLimits(t *testing.T) {
 	}
 	dir := clitest.Tree(t, map[string]string{"small": "s", "data/large.bin": string(noise)})
 	_, _, err := pack(dir, false, 100_000)
-	if err == nil || !strings.Contains(err.Error(), "larger than 97.66Ki packed") || !strings.Contains(err.Error(), "data/large.bin (292.97Ki)") {
+	if err == nil || !strings.Contains(err.Error(), "larger than 97.66Ki packed") ||
+		!strings.Contains(err.Error(), "data/large.bin (292.97Ki)") {
 		t.Errorf("error %v", err)
 	}
 	if _, _, err := pack(filepath.Join(dir, "small"), false, maxPacked); err == nil || !strings.Contains(err.Error(), "is no directory") {
@@ -89,7 +92,8 @@ func FuzzStaysInside(f *testing.F) {
 		got := staysInside(name, target)
 		rel, err := filepath.Rel("/top", filepath.Join("/top", filepath.Dir(name), target))
 		// Joining can't climb above the root, so a target that climbs far is judged by its text alone.
-		want := err == nil && !filepath.IsAbs(target) && filepath.IsLocal(rel) && filepath.IsLocal(filepath.Join(filepath.Dir(name), target))
+		want := err == nil && !filepath.IsAbs(target) && filepath.IsLocal(rel) &&
+			filepath.IsLocal(filepath.Join(filepath.Dir(name), target))
 		if got != want && filepath.Join(filepath.Dir(name), target) != "" {
 			t.Fatalf("staysInside(%q, %q) = %v, want %v", name, target, got, want)
 		}
@@ -98,7 +102,8 @@ func FuzzStaysInside(f *testing.F) {
 
 // TestNamesOfCommands: what runs without a name is called as its program, as far as a job can be.
 func TestNamesOfCommands(t *testing.T) {
-	for command, want := range map[string]string{"/usr/bin/My_Tool.py": "my-tool-", "./-": "", strings.Repeat("x", 99): strings.Repeat("x", 40) + "-"} {
+	for command, want := range map[string]string{"/usr/bin/My_Tool.py": "my-tool-", "./-": "",
+		strings.Repeat("x", 99): strings.Repeat("x", 40) + "-"} {
 		if name := runName(command); !job.ValidName(name) || !strings.HasPrefix(name, want) {
 			t.Errorf("runName(%q) = %q", command, name)
 		}

@@ -30,12 +30,17 @@ type runFlag struct {
 
 func runFlags() []runFlag {
 	return []runFlag{
-		{flag: "items", path: "spec.items.total"}, {flag: "per-item", path: "spec.items.perItem"}, {flag: "grid", path: "spec.items.grid"}, {flag: "parallel", path: "spec.items.parallelism"},
-		{flag: "steps", path: "spec.steps.total"}, {flag: "per-step", path: "spec.steps.perStep"}, {flag: "every", path: "spec.steps.every"},
+		{flag: "items", path: "spec.items.total"}, {flag: "per-item", path: "spec.items.perItem"}, {flag: "grid", path: "spec.items.grid"},
+		{flag: "parallel", path: "spec.items.parallelism"},
+		{flag: "steps", path: "spec.steps.total"}, {flag: "per-step", path: "spec.steps.perStep"},
+		{flag: "every", path: "spec.steps.every"},
 		{flag: "restore", path: "spec.steps.restore"}, {flag: "checkpoint", path: "spec.steps.checkpoint"},
-		{flag: "walltime", path: "spec.rigid.walltime"}, {flag: "slices", path: "spec.rigid.slices"}, {flag: "topology", path: "spec.rigid.topology"},
-		{flag: "mem", path: "spec.memory"}, {flag: "queue", path: "spec.queue", text: true}, {flag: "priority", path: "spec.priority"}, {flag: "deadline", path: "spec.deadline", text: true},
-		{flag: "grace", path: "spec.grace"}, {flag: "name", path: "metadata.name", text: true}, {flag: "dir", path: "spec.workdir", text: true},
+		{flag: "walltime", path: "spec.rigid.walltime"}, {flag: "slices", path: "spec.rigid.slices"},
+		{flag: "topology", path: "spec.rigid.topology"},
+		{flag: "mem", path: "spec.memory"}, {flag: "queue", path: "spec.queue", text: true}, {flag: "priority", path: "spec.priority"},
+		{flag: "deadline", path: "spec.deadline", text: true},
+		{flag: "grace", path: "spec.grace"}, {flag: "name", path: "metadata.name", text: true},
+		{flag: "dir", path: "spec.workdir", text: true},
 	}
 }
 
@@ -117,11 +122,13 @@ An interrupt ends the waiting and not the job.`,
 // composeRun makes a job of what was typed.
 func composeRun(given map[string]string, rigid bool, env, sets, argv []string) (submission, error) {
 	if len(argv) == 0 {
-		return submission{}, command.Usage("no command is given: write it behind --, as in `sluice run --items 10 --per-item 1s --mem 1Gi -- ./work`")
+		return submission{}, command.Usage("no command is given: write it behind --, as in `sluice run --items 10 --per-item 1s --mem " +
+			"1Gi -- ./work`")
 	}
 	dir := given["dir"]
 	if dir == "" && strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
-		return submission{}, command.Usage("the command %s lies in a directory, and none goes along: give --dir . to copy the current one, or the whole path", argv[0])
+		return submission{}, command.Usage("the command %s lies in a directory, and none goes along: give --dir . to copy the current "+
+			"one, or the whole path", argv[0])
 	}
 	var list []strict.Set
 	quoted := func(v any) string {
@@ -282,7 +289,8 @@ It runs as it is. A file that is there is not overwritten without --force.`, kin
 			if err = errors.Join(err, f.Close()); err != nil {
 				return err
 			}
-			return a.Done(file, "written", command.Record{{Key: "file", Value: file}, {Key: "kind", Value: kind}}, fmt.Sprintf("%s written: edit it, then `sluice submit %s --wait`", file, file))
+			return a.Done(file, "written", command.Record{{Key: "file", Value: file}, {Key: "kind", Value: kind}},
+				fmt.Sprintf("%s written: edit it, then `sluice submit %s --wait`", file, file))
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "job.yaml", "where to write it; - is stdout")

@@ -146,7 +146,8 @@ type submitting struct {
 }
 
 // submit sends every job and says what became of it. If the end will be shown too, programs are not told twice.
-func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, list []submission, how submitting) ([]string, error) {
+func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, list []submission, how submitting) (
+	[]string, error) {
 	var names []string
 	receipts := make([]*pb.Receipt, 0, len(list))
 	packed := map[string][]byte{}
@@ -205,7 +206,8 @@ func received(a *session.Session, r *pb.Receipt) string {
 	case r.State == pb.Job_COMPLETED || a.Clustered():
 		return fmt.Sprintf("known already, nothing changed: it is %s", pb.Word(r.State))
 	}
-	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", pb.Word(r.State), r.Reason, r.Name)
+	return fmt.Sprintf("known already, nothing changed: it is %s (%s); `sluice requeue %s` runs what is left of it", pb.Word(r.State),
+		r.Reason, r.Name)
 }
 
 func receiptColumns() []command.Column[*pb.Receipt] {

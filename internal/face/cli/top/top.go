@@ -79,7 +79,8 @@ type top struct {
 	counts  [topGroups]int
 	slices  []*pb.Slice
 	windows []*pb.Window
-	// airlocks of the nodes; nil where the daemon has no word for them. stands are the states of what gives way for memory, by subjob's slice.
+	// airlocks of the nodes; nil where the daemon has no word for them. stands are the states of what gives way for memory, by subjob's
+	// slice.
 	airlocks []*pb.Airlock
 	stands   map[string]pb.Stand_State
 	// still is how many subjobs of each job stand still.
@@ -261,7 +262,8 @@ func (t *top) Frame(columns, rows int, notice string) []terminal.Row {
 				return terminal.Notable
 			}
 			return map[pb.Slice_State]terminal.Style{
-				pb.Slice_RUNNING: terminal.Good, pb.Slice_QUARANTINED: terminal.Bad, pb.Slice_UNCONFIRMED: terminal.Bad, pb.Slice_RESERVED: terminal.Notable,
+				pb.Slice_RUNNING: terminal.Good, pb.Slice_QUARANTINED: terminal.Bad, pb.Slice_UNCONFIRMED: terminal.Bad,
+				pb.Slice_RESERVED: terminal.Notable,
 			}[t.slices[i].State]
 		}},
 		{live.Tabled(below, t.jobColumns(columns)), func(i int) terminal.Style { return jobs.StyleOf(below[i]) }},
@@ -312,7 +314,8 @@ func heights(items [3]int, room int) (lines [3]int) {
 
 // head is what stands above the tables.
 func (t *top) head(columns int, notice string) []terminal.Row {
-	left := fmt.Sprintf("sluice top  %s  up %s  %s, %s", t.about.GetNode(), command.Short(t.about.GetUptime().AsDuration().Round(time.Second)), t.about.GetMechanism(), t.about.GetPolicy())
+	left := fmt.Sprintf("sluice top  %s  up %s  %s, %s", t.about.GetNode(),
+		command.Short(t.about.GetUptime().AsDuration().Round(time.Second)), t.about.GetMechanism(), t.about.GetPolicy())
 	right := t.a.Now().Format("15:04:05")
 	title := terminal.Cut(left, columns-len(right)-2)
 	title += strings.Repeat(" ", max(1, columns-len([]rune(title))-len(right))) + right
@@ -336,7 +339,8 @@ func (t *top) head(columns int, notice string) []terminal.Row {
 	}
 	rows := []terminal.Row{
 		{Text: title, Style: terminal.Title},
-		{Text: fmt.Sprintf("jobs     %d running  %d waiting  %s%d over", t.counts[0], t.counts[1], some(t.counts[2], "paused"), t.counts[3])},
+		{Text: fmt.Sprintf("jobs     %d running  %d waiting  %s%d over", t.counts[0], t.counts[1], some(t.counts[2], "paused"),
+			t.counts[3])},
 		{Text: fmt.Sprintf("subjobs  %d running%s", subjobs, committed)},
 		{Text: fmt.Sprintf("slices   %d of %d busy %s  %s%s%s", busy["running"], len(t.slices), bar(busy["running"], len(t.slices)),
 			some(busy["reserved"], "reserved"), some(busy["idle"], "idle"), some(busy["quarantined"]+busy["unconfirmed"], "not usable"))},
@@ -377,7 +381,8 @@ func (t *top) memory() (rows []terminal.Row) {
 			style = terminal.Bad
 		}
 		used, of := int(l.Memory.UsedBytes>>20), int(l.Memory.CapacityBytes>>20)
-		rows = append(rows, terminal.Row{Text: fmt.Sprintf("memory   %s %s %s  %s  %s  %s", pressure.Permille(l.Memory.Share), bar(min(used, of), of), command.Size(l.Memory.CapacityBytes), state,
+		rows = append(rows, terminal.Row{Text: fmt.Sprintf("memory   %s %s %s  %s  %s  %s", pressure.Permille(l.Memory.Share),
+			bar(min(used, of), of), command.Size(l.Memory.CapacityBytes), state,
 			some(len(l.Stands), "giving way"), l.Node), Style: style})
 	}
 	return rows
@@ -404,7 +409,8 @@ func (t *top) jobColumns(columns int) []command.Column[*pb.Job] {
 	type job = *pb.Job
 	list := []command.Column[job]{{Head: "JOB", Text: func(j job) string { return j.Name }}}
 	if columns >= 120 {
-		list = append(list, command.Column[job]{Head: "QUEUE", Text: func(j job) string { return j.Queue }}, command.Column[job]{Head: "KIND", Text: func(j job) string { return pb.Word(j.Kind) }})
+		list = append(list, command.Column[job]{Head: "QUEUE", Text: func(j job) string { return j.Queue }},
+			command.Column[job]{Head: "KIND", Text: func(j job) string { return pb.Word(j.Kind) }})
 	}
 	return append(list,
 		command.Column[job]{Head: "STATE", Text: func(j job) string { return pb.Word(j.State) }},
@@ -479,8 +485,11 @@ func (t *top) Print() error {
 		}
 		return nil
 	case "json", "yaml":
-		r := command.Record{{Key: "node", Value: t.about.GetNode()}, {Key: "mechanism", Value: t.about.GetMechanism()}, {Key: "policy", Value: t.about.GetPolicy()}, {Key: "trouble", Value: t.about.GetTrouble()}}
-		return a.Dump(append(r, command.Pair{Key: "jobs", Value: show.DescribeAll(t.jobs, jobs.JobColumns(a))}, command.Pair{Key: "slices", Value: show.DescribeAll(t.slices, nodes.SliceColumns(a))}, command.Pair{Key: "windows", Value: show.DescribeAll(t.windows, nodes.WindowColumns(a))},
+		r := command.Record{{Key: "node", Value: t.about.GetNode()}, {Key: "mechanism", Value: t.about.GetMechanism()},
+			{Key: "policy", Value: t.about.GetPolicy()}, {Key: "trouble", Value: t.about.GetTrouble()}}
+		return a.Dump(append(r, command.Pair{Key: "jobs", Value: show.DescribeAll(t.jobs, jobs.JobColumns(a))},
+			command.Pair{Key: "slices", Value: show.DescribeAll(t.slices, nodes.SliceColumns(a))},
+			command.Pair{Key: "windows", Value: show.DescribeAll(t.windows, nodes.WindowColumns(a))},
 			command.Pair{Key: "airlocks", Value: show.DescribeAll(t.airlocks, pressure.AirlockColumns(a))}))
 	}
 	const wide, tall = 160, 1 << 20

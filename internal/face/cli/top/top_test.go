@@ -32,8 +32,10 @@ func crowd() *apitest.Fake {
 		w.Slice, w.State = s.Slice.ID, "unanswered"
 		f.WindowList = append(f.WindowList, w)
 		f.Set(status.Job{
-			Name: job.ID(fmt.Sprintf("waits-%d", i)), Queue: "default", Kind: job.Items, Total: 1000, Unit: "item", Submitted: apitest.At(-time.Minute),
-			Reason: "no window is long enough: needs 5m15s of a slice with 40Gi, and the next such is reserved for another job until this evening",
+			Name: job.ID(fmt.Sprintf("waits-%d", i)), Queue: "default", Kind: job.Items, Total: 1000, Unit: "item",
+			Submitted: apitest.At(-time.Minute),
+			Reason: "no window is long enough: needs 5m15s of a slice with 40Gi, and the next such is reserved for another job until " +
+				"this evening",
 		})
 	}
 	return f
@@ -76,7 +78,8 @@ func TestTop(t *testing.T) {
 		v             *top
 		columns, rows int
 		notice        string
-	}{{few, 80, 24, ""}, {few, 200, 50, "the daemon is away: what stands here is old"}, {many, 80, 24, ""}, {many, 200, 50, ""}, {many, 40, 10, ""}, {many, 10, 3, ""}} {
+	}{{few, 80, 24, ""}, {few, 200, 50, "the daemon is away: what stands here is old"}, {many, 80, 24, ""}, {many, 200, 50, ""},
+		{many, 40, 10, ""}, {many, 10, 3, ""}} {
 		rows := c.v.Frame(c.columns, c.rows, c.notice)
 		fmt.Fprintf(&all, "%d x %d\n%s\n", c.columns, c.rows, clitest.Pictured(rows))
 		if len(rows) > max(c.rows, 6) {

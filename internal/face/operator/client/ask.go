@@ -71,7 +71,8 @@ func (h *handler) answer(ctx context.Context, spec map[string]any, answer proto.
 		return err
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(q.text("answer")), answer); err != nil {
-		return errkind.Errorf(errkind.Unsupported, "the operator's answer can't be read: it and this program are of versions too far apart: %w", err)
+		return errkind.Errorf(errkind.Unsupported, "the operator's answer can't be read: it and this program are of versions too far "+
+			"apart: %w", err)
 	}
 	return nil
 }
@@ -84,11 +85,14 @@ type question struct {
 
 // ask creates a Request. The caller must call forget.
 func (h *handler) ask(ctx context.Context, spec map[string]any) (*question, error) {
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": cluster.Group + "/" + cluster.Version, "kind": config.RequestKind, "spec": spec}}
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": cluster.Group + "/" + cluster.Version, "kind": config.RequestKind,
+		"spec": spec}}
 	o.SetGenerateName("ask-")
 	made, err := h.of(requests).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsInvalid(err) {
-		return nil, errkind.Errorf(errkind.Unsupported, "the cluster's definitions are older than this program, and Helm leaves them as they are: kubectl apply --server-side --force-conflicts -f deploy/helm/sluice/crds (%s)", words(err))
+		return nil, errkind.Errorf(errkind.Unsupported,
+			"the cluster's definitions are older than this program, and Helm leaves them as they are: kubectl apply --server-side "+
+				"--force-conflicts -f deploy/helm/sluice/crds (%s)", words(err))
 	}
 	if err != nil {
 		return nil, h.say.explain(err, "create", "requests")
@@ -113,7 +117,8 @@ func (q *question) wait(ctx context.Context, patience time.Duration) error {
 		select {
 		case <-time.After(pause):
 		case <-over:
-			return errkind.Errorf(errkind.Unavailable, "no operator has answered within %s: none works now, or it is older than this program: `kubectl get pods -A -l app.kubernetes.io/name=sluice` shows whether one is there", patience)
+			return errkind.Errorf(errkind.Unavailable, "no operator has answered within %s: none works now, or it is older than this "+
+				"program: `kubectl get pods -A -l app.kubernetes.io/name=sluice` shows whether one is there", patience)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

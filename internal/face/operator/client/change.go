@@ -37,7 +37,8 @@ func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelReques
 }
 
 // patch patches an object of the namespace.
-func (h *handler) patch(ctx context.Context, r schema.GroupVersionResource, name string, change map[string]any) (*unstructured.Unstructured, error) {
+func (h *handler) patch(ctx context.Context, r schema.GroupVersionResource, name string, change map[string]any) (*unstructured.Unstructured,
+	error) {
 	data, err := json.Marshal(change)
 	if err != nil {
 		return nil, err
@@ -62,12 +63,14 @@ func (h *handler) remove(ctx context.Context, o *unstructured.Unstructured) erro
 	j := jobOf(o, time.Now())
 	switch v := accepted(o); {
 	case taken(o) && !j.Final: // even if its object was replaced since
-		return errkind.Errorf(errkind.Conflict, "it is not over: `kubectl sluice cancel %s` ends it, and `kubectl delete jobs.sluice.dev %s` ends and deletes it", j.Name, j.Name)
+		return errkind.Errorf(errkind.Conflict, "it is not over: `kubectl sluice cancel %s` ends it, and `kubectl delete "+
+			"jobs.sluice.dev %s` ends and deletes it", j.Name, j.Name)
 	case !taken(o) && operator.Owner(o) != "" && v.status != metav1.ConditionFalse:
 		return errkind.Errorf(errkind.Conflict, "operator %s has it, and says nothing of it yet: try again", operator.Owner(o))
 	}
 	uid, version := o.GetUID(), o.GetResourceVersion() // preconditions: it may have been taken meanwhile
-	err := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+	err := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid,
+		ResourceVersion: &version}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return h.say.explain(err, "delete", "jobs")
 	}

@@ -26,14 +26,19 @@ import (
 const manager = "kubectl-sluice"
 
 // Custom resources that the client uses.
+//
+//nolint:gochecknoglobals // read-only by use; Go has no constant structs
 var (
-	jobs     = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "jobs"}     //nolint:gochecknoglobals // read-only by use; Go has no constant structs
-	requests = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version, Resource: "requests"} //nolint:gochecknoglobals // as jobs
+	jobs = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version,
+		Resource: "jobs"}
+	requests = schema.GroupVersionResource{Group: cluster.Group, Version: cluster.Version,
+		Resource: "requests"}
 )
 
 // Options choose a cluster, like kubectl's flags of these names.
 type Options struct {
-	// Kubeconfig is a file; empty: KUBECONFIG, ~/.kube/config, or the Pod's service account. Context empty: the current one. Namespace empty: the context's.
+	// Kubeconfig is a file; empty: KUBECONFIG, ~/.kube/config, or the Pod's service account. Context empty: the current one. Namespace
+	// empty: the context's.
 	Kubeconfig, Context, Namespace string
 	// StoreAddress is the host:port of the operator's store as reached from here; empty: as in its URLs.
 	StoreAddress string
@@ -52,7 +57,8 @@ type handler struct {
 // sayer names the cluster in errors.
 type sayer struct{ context, namespace, server string }
 
-// Open reads the configuration and makes no call. It returns a transport that answers the API's calls, and a description of the cluster. Errors are usage errors.
+// Open reads the configuration and makes no call. It returns a transport that answers the API's calls, and a description of the cluster.
+// Errors are usage errors.
 func Open(o Options) (answers http.RoundTripper, where string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
@@ -81,7 +87,8 @@ func (h *handler) served() http.Handler {
 	_, all := pb.NewSluiceServiceHandler(h)
 	mux := http.NewServeMux()
 	for _, call := range []string{
-		pb.SluiceServiceSubmitProcedure, pb.SluiceServiceDryRunProcedure, pb.SluiceServiceListJobsProcedure, pb.SluiceServiceWaitJobProcedure,
+		pb.SluiceServiceSubmitProcedure, pb.SluiceServiceDryRunProcedure, pb.SluiceServiceListJobsProcedure,
+		pb.SluiceServiceWaitJobProcedure,
 		pb.SluiceServiceCancelProcedure, pb.SluiceServiceDeleteProcedure, pb.SluiceServiceLogsProcedure,
 		pb.SluiceServiceExplainProcedure, pb.SluiceServiceGetJobProcedure,
 	} {
@@ -89,7 +96,8 @@ func (h *handler) served() http.Handler {
 	}
 	refuse := connect.NewErrorWriter()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		_ = refuse.Write(w, r, connect.NewError(connect.CodeUnimplemented, errors.New("this is not there for a namespace of a cluster"))) // the reader is this process
+		// the reader is this process
+		_ = refuse.Write(w, r, connect.NewError(connect.CodeUnimplemented, errors.New("this is not there for a namespace of a cluster")))
 	})
 	return mux
 }
@@ -117,7 +125,8 @@ func misconfigured(loader clientcmd.ClientConfig, o Options, err error) error {
 	case unread != nil:
 		return command.Usage("--kubeconfig: %w", unread)
 	case o.Context != "" && !there && len(raw.Contexts) > 0:
-		return command.Usage("--context %s: there is no such context: want %s", o.Context, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
+		return command.Usage("--context %s: there is no such context: want %s", o.Context,
+			strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
 	case len(raw.Contexts) == 0:
 		return command.Usage("no cluster is known here: name its file with --kubeconfig or KUBECONFIG (%w)", err)
 	}

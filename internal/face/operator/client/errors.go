@@ -32,12 +32,15 @@ func (s sayer) explain(err error, verb, what string) error {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return errkind.Errorf(errkind.Denied, "%s: you may not %s %s in namespace %s: whoever administers it can let you: kubectl -n %s create rolebinding sluice-NAME --clusterrole=%s --user=NAME",
+		return errkind.Errorf(errkind.Denied, "%s: you may not %s %s in namespace %s: whoever administers it can let you: kubectl -n %s "+
+			"create rolebinding sluice-NAME --clusterrole=%s --user=NAME",
 			words(err), verb, what, s.namespace, s.namespace, cluster.UserRole)
 	case apierrors.IsUnauthorized(err):
-		return errkind.Errorf(errkind.Denied, "context %s: the cluster at %s does not take its credentials: log in again, or choose another with --context", s.context, s.server)
+		return errkind.Errorf(errkind.Denied, "context %s: the cluster at %s does not take its credentials: log in again, or choose "+
+			"another with --context", s.context, s.server)
 	case apierrors.IsNotFound(err) && unknown(err):
-		return errkind.Errorf(errkind.Unsupported, "the cluster at %s knows no %s.%s: no operator is installed there, or one older than this program: kubectl apply --server-side --force-conflicts -f deploy/helm/sluice/crds, and helm upgrade",
+		return errkind.Errorf(errkind.Unsupported, "the cluster at %s knows no %s.%s: no operator is installed there, or one older than "+
+			"this program: kubectl apply --server-side --force-conflicts -f deploy/helm/sluice/crds, and helm upgrade",
 			s.server, what, cluster.Group)
 	case apierrors.IsNotFound(err):
 		return errkind.Errorf(errkind.NotFound, "%s: `kubectl sluice jobs -n %s` lists them", words(err), s.namespace)

@@ -115,9 +115,12 @@ func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
 		return nil
 	}
 	j := &pb.Job{
-		Name: o.GetName(), Queue: cmp.Or(text("spec", "queue"), config.DefaultQueue), Priority: int32(count("spec", "priority")), //nolint:gosec // its definition bounds it
-		State: pb.Value[pb.Job_State](text("status", "state")), Reason: text("status", "reason"), Progress: count("status", "committed"), Total: count("status", "total"),
-		Subjobs: int32(count("status", "subjobs")), Running: int32(count("status", "running")), Lost: int32(count("status", "lost")), //nolint:gosec // written from an int32
+		Name: o.GetName(), Queue: cmp.Or(text("spec", "queue"), config.DefaultQueue), Priority: int32(count("spec", "priority")),
+		//nolint:gosec // its definition bounds it
+		State: pb.Value[pb.Job_State](text("status", "state")), Reason: text("status", "reason"), Progress: count("status", "committed"),
+		Total:   count("status", "total"),
+		Subjobs: int32(count("status", "subjobs")), Running: int32(count("status", "running")), Lost: int32(count("status", "lost")),
+		//nolint:gosec // written from an int32
 		Submitted: moment("submitted"), Started: moment("started"), Ended: moment("ended"), Wait: durationpb.New(0),
 	}
 	for _, kind := range []struct{ key, unit string }{{"items", "item"}, {"steps", "step"}, {"rigid", "run"}, {"external", "unit"}} {

@@ -23,7 +23,8 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// Logs sends the log of a job's latest Pod, or the named subjob's; with Follow those of all its Pods, as long as these exist. Kubernetes has one stream for stdout and stderr; it is sent as stdout.
+// Logs sends the log of a job's latest Pod, or the named subjob's; with Follow those of all its Pods, as long as these exist. Kubernetes
+// has one stream for stdout and stderr; it is sent as stdout.
 func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
 	m := r.Msg
 	if _, err := h.get(ctx, m.Name); err != nil {
@@ -37,7 +38,8 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 		return sent(err)
 	}
 	if len(list) == 0 {
-		return sent(errkind.Errorf(errkind.NotFound, "no Pod of it is there now, and logs go with their Pod: `kubectl sluice logs -f %s` follows those that come, and outputs stay", m.Name))
+		return sent(errkind.Errorf(errkind.NotFound, "no Pod of it is there now, and logs go with their Pod: `kubectl sluice logs -f "+
+			"%s` follows those that come, and outputs stay", m.Name))
 	}
 	_, err = h.copyLog(ctx, &list[len(list)-1], 0, false, s.Send)
 	return sent(err)
@@ -68,8 +70,10 @@ func (h *handler) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, 
 }
 
 // copyLog sends a Pod's log from an offset on, and reports whether that was all of it. A container that has not begun has written nothing.
-func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow bool, send func(*pb.LogsResponse) error) (whole bool, err error) {
-	body, err := h.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: cluster.Container, Follow: follow}).Stream(ctx)
+func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow bool, send func(*pb.LogsResponse) error) (whole bool,
+	err error) {
+	body, err := h.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: cluster.Container,
+		Follow: follow}).Stream(ctx)
 	if apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) { // not begun, or gone
 		return false, nil
 	}

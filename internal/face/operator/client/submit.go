@@ -83,12 +83,14 @@ func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured
 	switch {
 	case err != nil:
 		return nil, err
-	case same && m.RequestId != "" && there.GetAnnotations()[cluster.AnnotationRequest] == m.RequestId: // a repetition of the call that made it
+	// a repetition of the call that made it
+	case same && m.RequestId != "" && there.GetAnnotations()[cluster.AnnotationRequest] == m.RequestId:
 		return h.judged(ctx, there)
 	case same && !replaces:
 		return receiptOf(there, false), nil
 	case !m.Replace:
-		return nil, errkind.Errorf(errkind.Exists, "a job of this name is there already, with another spec: choose another name, or put this one in its place with --replace when it is over, which removes its output")
+		return nil, errkind.Errorf(errkind.Exists, "a job of this name is there already, with another spec: choose another name, or put "+
+			"this one in its place with --replace when it is over, which removes its output")
 	}
 	if err = h.replace(ctx, j, there); err != nil {
 		return nil, err
@@ -100,10 +102,12 @@ func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured
 	return h.judged(ctx, made)
 }
 
-// replace removes a job that is over, with its output, if its operator would accept the new one; a job that no operator took is removed without asking.
+// replace removes a job that is over, with its output, if its operator would accept the new one; a job that no operator took is removed
+// without asking.
 func (h *handler) replace(ctx context.Context, j config.Job, there *unstructured.Unstructured) error {
 	if !jobOf(there, time.Now()).Final && taken(there) {
-		return errkind.Errorf(errkind.Conflict, "the job of that name is not over; only one that is can be replaced: cancel it first, or choose another name")
+		return errkind.Errorf(errkind.Conflict, "the job of that name is not over; only one that is can be replaced: cancel it first, "+
+			"or choose another name")
 	}
 	if taken(there) {
 		if _, err := h.dryRun(ctx, j, operator.Owner(there)); err != nil {
@@ -123,7 +127,8 @@ func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb
 		case v.status != "":
 			err := errkind.Errorf(kindOf(v), "%s", v.message)
 			uid, version := o.GetUID(), o.GetResourceVersion() // preconditions: it may be accepted meanwhile
-			gone := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+			gone := h.of(jobs).Delete(ctx, o.GetName(),
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 			switch {
 			case gone == nil || apierrors.IsNotFound(gone):
 				return nil, err
@@ -135,7 +140,8 @@ func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb
 		case <-time.After(look / 4):
 		case <-over:
 			r := receiptOf(o, true)
-			r.Warnings = append(r.Warnings, "no operator has taken it yet: it will be once one works; `kubectl get pods -A -l app.kubernetes.io/name=sluice` shows whether one is there")
+			r.Warnings = append(r.Warnings, "no operator has taken it yet: it will be once one works; `kubectl get pods -A -l "+
+				"app.kubernetes.io/name=sluice` shows whether one is there")
 			return r, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

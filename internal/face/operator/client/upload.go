@@ -23,8 +23,8 @@ import (
 // adoption is how long the operator may take to read an upload and verify its digest.
 const adoption = 5 * time.Minute
 
-// upload puts a packed work directory into an operator's store, and returns its name for a job and the operator's. The bytes go straight to the store by a presigned URL: the
-// client needs no keys.
+// upload puts a packed work directory into an operator's store, and returns its name for a job and the operator's. The bytes go straight
+// to the store by a presigned URL: the client needs no keys.
 func (h *handler) upload(ctx context.Context, packed []byte) (workdir, owner string, err error) {
 	digest := fmt.Sprintf("%x", sha256.Sum256(packed))
 	q, err := h.ask(ctx, map[string]any{"ask": config.AskUpload, "digest": digest, "bytes": int64(len(packed))})
@@ -85,7 +85,8 @@ func (h *handler) explainPut(err error, u *url.URL) error {
 	case errors.As(err, &lost) && h.storeAddress != "":
 		return errkind.Errorf(errkind.Unavailable, "the store can't be reached at --store-address %s: %w", h.storeAddress, withoutURL(err))
 	case errors.As(err, &lost):
-		return errkind.Errorf(errkind.Unavailable, "the store at %s can't be reached from here: %w: name another way to it with --store-address HOST:PORT, such as that of a kubectl port-forward", u.Host, withoutURL(err))
+		return errkind.Errorf(errkind.Unavailable, "the store at %s can't be reached from here: %w: name another way to it with "+
+			"--store-address HOST:PORT, such as that of a kubectl port-forward", u.Host, withoutURL(err))
 	}
 	return fmt.Errorf("uploading to the store at %s: %w", u.Host, err)
 }
@@ -114,5 +115,6 @@ func putOnce(ctx context.Context, c *http.Client, place string, data []byte) (ag
 		return false, nil
 	}
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // for the message
-	return resp.StatusCode >= http.StatusInternalServerError, errkind.Errorf(errkind.Unavailable, "it answers %s: %s", resp.Status, strings.TrimSpace(string(said)))
+	return resp.StatusCode >= http.StatusInternalServerError, errkind.Errorf(errkind.Unavailable, "it answers %s: %s", resp.Status,
+		strings.TrimSpace(string(said)))
 }

@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// within is a transport to a handler in the same process, with real HTTP over pipes, so that streaming and cancellation work as elsewhere. Both ends live as long as the process.
+// within is a transport to a handler in the same process, with real HTTP over pipes, so that streaming and cancellation work as elsewhere.
+// Both ends live as long as the process.
 func within(h http.Handler) http.RoundTripper {
 	l := &pipes{come: make(chan net.Conn), closed: make(chan struct{})}
 	s := &http.Server{Handler: h} //nolint:gosec // called by this process alone

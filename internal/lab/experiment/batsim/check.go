@@ -16,7 +16,8 @@ import (
 const hosts = 32
 
 // Cause is why Batsim's starts are not those of our planners; the check proves it by a replay that differs in that alone.
-const Cause = "Batsim's reservations are for certain hosts, the lowest numbers that are free; ours are for a number of hosts, whichever those will be"
+const Cause = "Batsim's reservations are for certain hosts, the lowest numbers that are free; ours are for a number of hosts, whichever " +
+	"those will be"
 
 // Line is one scheduler of the reference beside ours.
 type Line struct {
@@ -70,9 +71,12 @@ func Check(dir string) ([]Line, error) {
 func Read(file string) ([]Job, error) {
 	var jobs []Job
 	err := trace.Each(reader.Format(), file, func(r *trace.Record) error {
-		j := Job{ID: r.Job.ID, Submitted: r.At, Started: r.Job.Start, Requested: r.Job.Requested, Execution: r.Job.Duration, Hosts: int32(min(r.Job.GPUs, hosts+1))}
+		j := Job{ID: r.Job.ID, Submitted: r.At, Started: r.Job.Start, Requested: r.Job.Requested, Execution: r.Job.Duration,
+			Hosts: int32(min(r.Job.GPUs, hosts+1))}
 		if r.Job.Status != "1" || j.Execution > j.Requested || j.Hosts > hosts {
-			return errkind.Errorf(errkind.Invalid, "%s: line %d: job %s of %d hosts ran %v of %v with status %s: the replay is of jobs that end well, within their time, on at most %d hosts", file, r.Line, j.ID, r.Job.GPUs, j.Execution, j.Requested, r.Job.Status, hosts)
+			return errkind.Errorf(errkind.Invalid, "%s: line %d: job %s of %d hosts ran %v of %v with status %s: the replay is of jobs "+
+				"that end well, within their time, on at most %d hosts", file, r.Line, j.ID, r.Job.GPUs, j.Execution, j.Requested,
+				r.Job.Status, hosts)
 		}
 		jobs = append(jobs, j)
 		return nil

@@ -33,7 +33,8 @@ func TestEveryStartIsEqualOrExplained(t *testing.T) {
 		if (l.PublishedMeanWait - want).Abs() > 5*time.Millisecond {
 			t.Errorf("%s: the reference waits %v on average, and is known to wait %v", l.Planner, l.PublishedMeanWait, want)
 		}
-		t.Logf("%s: %d equal, %d explained, mean wait %v, published %v, first %+v", l.Planner, l.Equal, l.Explained, l.MeanWait, l.PublishedMeanWait, l.First)
+		t.Logf("%s: %d equal, %d explained, mean wait %v, published %v, first %+v", l.Planner, l.Equal, l.Explained, l.MeanWait,
+			l.PublishedMeanWait, l.First)
 	}
 }
 

@@ -97,7 +97,8 @@ func Groups(results []Result) []Group {
 	var groups []Group
 	for _, c := range order {
 		x := all[c]
-		groups = append(groups, Group{c.workload, c.policy, len(x.allocated), x.allocated.mean(), x.allocated.deviation(), x.fragmented.mean()})
+		groups = append(groups, Group{c.workload, c.policy, len(x.allocated), x.allocated.mean(), x.allocated.deviation(),
+			x.fragmented.mean()})
 	}
 	return groups
 }

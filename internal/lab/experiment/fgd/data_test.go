@@ -63,7 +63,8 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(w.Cluster.Nodes) != 60 || w.Capacity != 150*planner.Whole || len(w.Pods) != 300 || w.Names[0] != "p000" || w.Names[299] != "p299" || w.NodeNames[9] != "n9" {
+	if len(w.Cluster.Nodes) != 60 || w.Capacity != 150*planner.Whole || len(w.Pods) != 300 || w.Names[0] != "p000" ||
+		w.Names[299] != "p299" || w.NodeNames[9] != "n9" {
 		t.Errorf("%d nodes, capacity %d, %d pods from %s to %s", len(w.Cluster.Nodes), w.Capacity, len(w.Pods), w.Names[0], w.Names[299])
 	}
 	if c := w.Cluster.Classes; len(c) != 2 || c[0].Name != "X" || c[1].Name != "Y" || w.Cluster.Nodes[0].Devices[0] != 1 {
@@ -88,7 +89,8 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadRefuses(t *testing.T) {
-	if _, err := fgd.Load(t.TempDir(), "default"); errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "openb_node_list") {
+	if _, err := fgd.Load(t.TempDir(), "default"); errkind.Of(err) != errkind.NotFound ||
+		!strings.Contains(err.Error(), "openb_node_list") {
 		t.Errorf("without data: %v", err)
 	}
 	dir := dataFolder(t)
@@ -123,7 +125,8 @@ func tables(t *testing.T, dir string, values map[string][2]float64) {
 		}
 		for policy, v := range values {
 			for seed, x := range v {
-				out += fmt.Sprintf("\nopenb_pod_list_default,%s,1.3,%d", policy, 42+seed) + strings.Repeat(fmt.Sprintf(",%v", x), fgd.Columns)
+				out += fmt.Sprintf("\nopenb_pod_list_default,%s,1.3,%d", policy, 42+seed) + strings.Repeat(fmt.Sprintf(",%v", x),
+					fgd.Columns)
 			}
 		}
 		write(t, dir, "fgd_expected/analysis_"+name+"_discrete.csv.gz", out+"\n")
@@ -132,7 +135,8 @@ func tables(t *testing.T, dir string, values map[string][2]float64) {
 
 func TestCompare(t *testing.T) {
 	dir := dataFolder(t)
-	results, err := fgd.Table(context.Background(), fgd.Options{Dir: dir, Workloads: []string{"default", "cpu050"}, Kinds: fgd.Policies(), Seeds: []uint64{1, 2}})
+	results, err := fgd.Table(context.Background(), fgd.Options{Dir: dir, Workloads: []string{"default", "cpu050"}, Kinds: fgd.Policies(),
+		Seeds: []uint64{1, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +158,8 @@ func TestCompare(t *testing.T) {
 		lines  int
 		ok     bool
 	}{
-		{"as published", map[string][2]float64{"05-BestFit": near(ours["bestfit"], 0.2), "04-GpuPacking": near(ours["packing"], -0.4)}, 2, true},
+		{"as published", map[string][2]float64{"05-BestFit": near(ours["bestfit"], 0.2), "04-GpuPacking": near(ours["packing"], -0.4)}, 2,
+			true},
 		{"out of the band", map[string][2]float64{"01-Random": near(ours["random"], 0.6)}, 1, false},
 		{"out of the narrow band", map[string][2]float64{"05-BestFit": near(ours["bestfit"], -0.4)}, 1, false},
 	} {
@@ -182,7 +187,8 @@ func TestOrderIsTested(t *testing.T) {
 		return c
 	}
 	results := []fgd.Result{
-		{Workload: "default", Policy: bestfit.Kind().Name, Seed: 1, Curve: curve(95.2)}, {Workload: "default", Policy: planfgd.Kind().Name, Seed: 1, Curve: curve(95.1)},
+		{Workload: "default", Policy: bestfit.Kind().Name, Seed: 1, Curve: curve(95.2)}, {Workload: "default", Policy: planfgd.Kind().Name,
+			Seed: 1, Curve: curve(95.1)},
 	}
 	for _, c := range []struct {
 		name   string

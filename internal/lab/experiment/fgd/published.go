@@ -77,7 +77,8 @@ func curves(dir, name string, visit func(*trace.CurveRecord)) error {
 	file := filepath.Join(dir, "fgd_expected", "analysis_"+name+"_discrete.csv.gz")
 	return trace.Each(fgdtable.Format(), file, func(r *trace.Record) error {
 		if len(r.Curve.Values) != Columns {
-			return errkind.Errorf(errkind.Invalid, "%s:%d: %d columns of percent arrived; want 0 to %d", file, r.Line, len(r.Curve.Values), Load130)
+			return errkind.Errorf(errkind.Invalid, "%s:%d: %d columns of percent arrived; want 0 to %d", file, r.Line, len(r.Curve.Values),
+				Load130)
 		}
 		visit(&r.Curve)
 		return nil

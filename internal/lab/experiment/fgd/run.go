@@ -76,7 +76,8 @@ func Run(kind planner.Kind, s Setup) (*Curve, error) {
 		case len(out.Decisions) == 1 && out.Decisions[0].Task == t.ID && out.Decisions[0].Verb == planner.Never:
 			curve.Dropped++
 		default:
-			return nil, errkind.Errorf(errkind.Unsupported, "planner %s decides on other tasks than the one that arrived; this experiment is for placement planners", kind.Name)
+			return nil, errkind.Errorf(errkind.Unsupported,
+				"planner %s decides on other tasks than the one that arrived; this experiment is for placement planners", kind.Name)
 		}
 		sums.add(w, arrived, allocated, meter.fragmented())
 	}

@@ -54,7 +54,8 @@ func TestArrivals(t *testing.T) {
 			t.Fatalf("%d thousandths arrive, want about %d", got, limit)
 		}
 		ranks := w.Ranks(seed)
-		if slices.Sort(ranks); len(ranks) != len(w.Cluster.Nodes) || ranks[0] != 0 || int(ranks[len(ranks)-1]) != len(ranks)-1 || len(slices.Compact(ranks)) != len(w.Cluster.Nodes) {
+		if slices.Sort(ranks); len(ranks) != len(w.Cluster.Nodes) || ranks[0] != 0 || int(ranks[len(ranks)-1]) != len(ranks)-1 ||
+			len(slices.Compact(ranks)) != len(w.Cluster.Nodes) {
 			t.Fatalf("the ranks are no permutation: %v", ranks)
 		}
 	})
@@ -64,7 +65,8 @@ func TestArrivals(t *testing.T) {
 func TestCounting(t *testing.T) {
 	half := planner.Task{Devices: 1, Share: 500, Classes: 1}
 	w := &fgd.Workload{
-		Cluster: planner.Cluster{Classes: []planner.Class{{Name: "A", Weight: planner.Whole}}, Nodes: []planner.Node{{Name: "n", Devices: []uint8{0}}}},
+		Cluster: planner.Cluster{Classes: []planner.Class{{Name: "A", Weight: planner.Whole}},
+			Nodes: []planner.Node{{Name: "n", Devices: []uint8{0}}}},
 		Pods:    []planner.Task{half, {Devices: 1, Share: 200, Classes: 1}, {Devices: 1, Share: 100, Classes: 2}},
 		Typical: []planner.Typical{{Task: half, Count: 1}}, Capacity: planner.Whole,
 	}
@@ -95,7 +97,8 @@ func TestTableInParallel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one) != 2*6*3 || one[0].Workload != "default" || one[1].Seed != 9 || one[3].Policy != "dotproduct" || one[18].Workload != "cpu050" {
+	if len(one) != 2*6*3 || one[0].Workload != "default" || one[1].Seed != 9 || one[3].Policy != "dotproduct" ||
+		one[18].Workload != "cpu050" {
 		t.Fatalf("%d runs in the wrong order", len(one))
 	}
 	calls := 0
@@ -109,7 +112,8 @@ func TestTableInParallel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range one {
-		if a, b := one[i], four[i]; a.Workload != b.Workload || a.Policy != b.Policy || a.Seed != b.Seed || a.Curve.Last() != b.Curve.Last() || a.Curve.Placed != b.Curve.Placed {
+		if a, b := one[i], four[i]; a.Workload != b.Workload || a.Policy != b.Policy || a.Seed != b.Seed ||
+			a.Curve.Last() != b.Curve.Last() || a.Curve.Placed != b.Curve.Placed {
 			t.Errorf("%+v with one worker, %+v with four", a, b)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // base is a rule for how much a pod is likely to use in the next hour, up to a factor that is learned. at says it for the
-// pod at step i from samples up to i; nil for a regression, which learns as it goes. All are in bytes to some power; the factor takes care of the rest.
+// pod at step i from samples up to i; nil for a regression, which learns as it goes. All are in bytes to some power; the factor takes care
+// of the rest.
 type base struct {
 	name string
 	at   func(p *Pod, i int) float64

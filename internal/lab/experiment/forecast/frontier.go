@@ -39,7 +39,8 @@ func (set *Setting) Name() string {
 // that no hour comes twice; a short window is what follows the hours.
 func settings() []Setting {
 	bases := []base{
-		constant(), most(1), most(3), most(6), power(most(3), 5), mean(3), power(mean(3), 6), power(mean(3), 3), high(1), power(high(1), 3), high(3), power(high(3), 5),
+		constant(), most(1), most(3), most(6), power(most(3), 5), mean(3), power(mean(3), 6), power(mean(3), 3), high(1), power(high(1), 3),
+		high(3), power(high(3), 5),
 	}
 	var all []Setting
 	for _, b := range bases {
@@ -54,7 +55,8 @@ func settings() []Setting {
 	regressed := base{name: "quantile regression"}
 	all = append(all, Setting{base: regressed}, Setting{base: regressed, window: 3}, Setting{base: regressed, gamma: 5000})
 	for _, hold := range []int{11, 32} {
-		all = append(all, Setting{base: power(mean(3), 3), hold: hold}, Setting{base: power(high(1), 3), hold: hold}, Setting{base: most(1), hold: hold})
+		all = append(all, Setting{base: power(mean(3), 3), hold: hold}, Setting{base: power(high(1), 3), hold: hold},
+			Setting{base: most(1), hold: hold})
 	}
 	return all
 }
@@ -117,12 +119,14 @@ func Frontier(s *Series) *GenAI {
 		hours, margin int
 		under, over   float64
 	}{{1, 120, 11.8, 22.0}, {3, 100, 18.1, 13.8}, {3, 120, 4.7, 36.6}, {6, 120, 1.5, 50.1}, {6, 130, .8, 62.6}} {
-		g.Published = append(g.Published, Published{ruleName(r.hours, r.margin), s.Naive(r.hours, r.margin, r.hours, math.MaxInt64), r.under, r.over})
+		g.Published = append(g.Published, Published{ruleName(r.hours, r.margin), s.Naive(r.hours, r.margin, r.hours, math.MaxInt64),
+			r.under, r.over})
 	}
 	for _, hours := range []int{1, 3, 6} {
 		for margin := 100; margin <= 160; margin += 10 {
 			g.Naive = append(g.Naive, Point{
-				Rule: ruleName(hours, margin), Chosen: chosen.Naive(hours, margin, history, Capacity), Reported: reported.Naive(hours, margin, history, Capacity),
+				Rule: ruleName(hours, margin), Chosen: chosen.Naive(hours, margin, history, Capacity),
+				Reported: reported.Naive(hours, margin, history, Capacity),
 			})
 		}
 	}

@@ -98,7 +98,8 @@ func readCARMA(file string) (jobs []job, err error) {
 
 func enough(jobs []job, file string, err error) error {
 	if err == nil && len(jobs) <= warm {
-		return errkind.Errorf(errkind.Invalid, "%s: %d jobs: want more than %d, which are seen before the first is judged", file, len(jobs), warm)
+		return errkind.Errorf(errkind.Invalid, "%s: %d jobs: want more than %d, which are seen before the first is judged", file, len(jobs),
+			warm)
 	}
 	return err
 }
@@ -141,7 +142,8 @@ func learned(theta int64) rule {
 
 // compare judges the rules of which a queue is capable that knows nothing of its jobs but the peaks of those before.
 func compare(data string, jobs []job) []Line {
-	rules := []rule{wholeCard(), mostSoFar(100, "most so far"), mostSoFar(120, "most so far x 1.2"), learned(50_000), learned(100_000), learned(200_000)}
+	rules := []rule{wholeCard(), mostSoFar(100, "most so far"), mostSoFar(120, "most so far x 1.2"), learned(50_000), learned(100_000),
+		learned(200_000)}
 	lines := play(data, jobs, rules, warm, false)
 	return append(lines, play(data, jobs, []rule{learned(50_000), learned(100_000), learned(200_000)}, warm, true)...)
 }
@@ -187,7 +189,8 @@ func templates(data string, jobs []job) []Line {
 			return r.bound(same, next)
 		}}
 	}
-	lines := play(data, jobs, []rule{own(mostSoFar(100, "most so far")), own(mostSoFar(120, "most so far x 1.2")), own(learned(theta)), own(wholeCard())}, 0, false)
+	lines := play(data, jobs, []rule{own(mostSoFar(100, "most so far")), own(mostSoFar(120, "most so far x 1.2")), own(learned(theta)),
+		own(wholeCard())}, 0, false)
 	for i := range lines {
 		lines[i].Seen = seen
 	}
@@ -222,7 +225,8 @@ func play(data string, jobs []job, rules []rule, seen int, listed bool) []Line {
 	for i := range lines {
 		l := &lines[i]
 		theta := l.Theta / 100
-		l.OK = l.Theta == 0 || listed || l.UnderRate()/100 <= theta+3*math.Sqrt(theta*(1-theta)/float64(cmp.Or(min(l.Predictions, orders), 1)))
+		l.OK = l.Theta == 0 || listed || l.UnderRate()/100 <= theta+
+			3*math.Sqrt(theta*(1-theta)/float64(cmp.Or(min(l.Predictions, orders), 1)))
 	}
 	return lines
 }

@@ -169,7 +169,8 @@ func choose(all []candidate, of func(*candidate) bool, hour, fold int, asked flo
 			}
 		}
 		good, better := x.UnderRate() <= asked, seen.UnderRate() <= asked
-		if best == nil || good && !better || good == better && (good && x.Over() < seen.Over() || !good && x.UnderRate() < seen.UnderRate()) {
+		if best == nil || good && !better || good == better &&
+			(good && x.Over() < seen.Over() || !good && x.UnderRate() < seen.UnderRate()) {
 			best, seen = c, x
 		}
 	}
@@ -196,7 +197,8 @@ func (r *roller) plain() (all []candidate) {
 				p := &r.Pods[k]
 				for i := range r.Steps {
 					if p.judged(i, history) {
-						c.judged[i/hour][r.fold[k]].add(min(Capacity, int64(rule.Upper(quantity.Amount(p.most(i-hours*hour, i))))), p.next[i])
+						c.judged[i/hour][r.fold[k]].add(min(Capacity, int64(rule.Upper(quantity.Amount(p.most(i-hours*hour, i))))),
+							p.next[i])
 					}
 				}
 			}

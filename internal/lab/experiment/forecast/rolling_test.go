@@ -34,7 +34,8 @@ func TestRollingSeesNeitherTheFutureNorTheJudged(t *testing.T) {
 	for f := range folds {
 		for _, asked := range []float64{5, 1} {
 			for h := history + known; h <= cut; h++ {
-				if a, b := choose(before, everyRule, h, f, asked), choose(after, everyRule, h, f, asked); a.name != b.name || a.asked != b.asked {
+				if a, b := choose(before, everyRule, h, f, asked), choose(after, everyRule, h, f, asked); a.name != b.name ||
+					a.asked != b.asked {
 					t.Errorf("hour %d, fold %d: %s, and %s with another future", h, f, a.name, b.name)
 				}
 			}
@@ -119,7 +120,8 @@ func TestChoice(t *testing.T) {
 // TestRollingLines: the ways to choose are judged on the same predictions as the default, and say what they picked.
 func TestRollingLines(t *testing.T) {
 	r := synthetic(12, 9*hour, 5).Roll()
-	if r.First != 5 || r.Hours != 4 || r.Default.Rule != "most of 3 h x 1.45" || r.Former.Rule == "" || len(r.Ways) != 6 || r.Default.Predictions == 0 {
+	if r.First != 5 || r.Hours != 4 || r.Default.Rule != "most of 3 h x 1.45" || r.Former.Rule == "" || len(r.Ways) != 6 ||
+		r.Default.Predictions == 0 {
 		t.Fatalf("%+v", r)
 	}
 	for _, w := range slices.Concat(r.Ways, r.Fixed, []Rolled{r.Former}) {

@@ -61,7 +61,8 @@ func Read(file string) (*Series, error) {
 	}
 	steps := int((last-first)/Step) + 1
 	if len(pods) == 0 || steps > 1<<20 || steps*len(pods) > 1<<26 {
-		return nil, errkind.Errorf(errkind.Invalid, "%s: %d pods over %v: want at least one, and samples %v apart over days", file, len(pods), last-first, Step)
+		return nil, errkind.Errorf(errkind.Invalid, "%s: %d pods over %v: want at least one, and samples %v apart over days", file,
+			len(pods), last-first, Step)
 	}
 	s := &Series{Steps: steps}
 	for name, samples := range pods {

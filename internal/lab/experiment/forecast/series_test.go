@@ -125,7 +125,8 @@ func write(t *testing.T, text string) string {
 
 func TestReading(t *testing.T) {
 	s, err := Read(write(t, "timestamp_anon,value,container_ip\n1000,5,b\n1000,7,a\n1057,6,b\n1171,9,b\n"))
-	if err != nil || s.Steps != 4 || len(s.Pods) != 2 || s.Pods[0].Name != "a" || !slices.Equal(s.Pods[1].Use, []int64{5, 6, 0, 9}) || s.Pods[1].next[0] != 9 {
+	if err != nil || s.Steps != 4 || len(s.Pods) != 2 || s.Pods[0].Name != "a" || !slices.Equal(s.Pods[1].Use, []int64{5, 6, 0, 9}) ||
+		s.Pods[1].next[0] != 9 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for text, says := range map[string]string{
@@ -197,8 +198,10 @@ func TestPublishedSeries(t *testing.T) {
 		hours, margin int
 		under, over   float64
 	}{{1, 120, 16.5, 21.8}, {3, 120, 6.4, 38.3}, {6, 120, 2.1, 50.5}} {
-		if score := s.Naive(c.hours, c.margin, c.hours, math.MaxInt64); math.Abs(score.UnderRate()-c.under) > .1 || math.Abs(score.Over()-c.over) > .1 {
-			t.Errorf("%s: %.2f%% under at %.2f%%, known as %.1f and %.1f", ruleName(c.hours, c.margin), score.UnderRate(), score.Over(), c.under, c.over)
+		if score := s.Naive(c.hours, c.margin, c.hours, math.MaxInt64); math.Abs(score.UnderRate()-c.under) > .1 ||
+			math.Abs(score.Over()-c.over) > .1 {
+			t.Errorf("%s: %.2f%% under at %.2f%%, known as %.1f and %.1f", ruleName(c.hours, c.margin), score.UnderRate(), score.Over(),
+				c.under, c.over)
 		}
 	}
 	g := Frontier(s)

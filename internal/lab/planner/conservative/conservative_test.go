@@ -26,7 +26,8 @@ type life struct {
 }
 
 func newLife(t *rapid.T, byDevice bool) *life {
-	l := &life{tasks: map[planner.ID]planner.Task{}, running: map[planner.ID]planner.Reservation{}, promises: map[planner.ID]planner.Reservation{}, byDevice: byDevice}
+	l := &life{tasks: map[planner.ID]planner.Task{}, running: map[planner.ID]planner.Reservation{},
+		promises: map[planner.ID]planner.Reservation{}, byDevice: byDevice}
 	var c planner.Cluster
 	for i := range rapid.IntRange(1, 2).Draw(t, "classes") {
 		n := rapid.IntRange(1, 6).Draw(t, "devices")
@@ -42,7 +43,8 @@ func newLife(t *rapid.T, byDevice bool) *life {
 }
 
 func (l *life) arrive(t *rapid.T) {
-	task := planner.Task{ID: l.next, Share: planner.Whole, Spread: true, Classes: uint32(rapid.IntRange(1, 1<<len(l.free)-1).Draw(t, "classes"))}
+	task := planner.Task{ID: l.next, Share: planner.Whole, Spread: true,
+		Classes: uint32(rapid.IntRange(1, 1<<len(l.free)-1).Draw(t, "classes"))}
 	l.next++
 	most := int32(0)
 	for c, n := range l.free {
@@ -126,7 +128,8 @@ func TestNobodyIsDelayed(t *testing.T) {
 				}
 				for _, d := range l.plan(t) {
 					if was, known := l.promises[d.Task]; known && l.running[d.Task].End > was.End {
-						t.Fatalf("at %d task %d starts and is planned to end at %d, and %d was promised", l.now, d.Task, l.running[d.Task].End, was.End)
+						t.Fatalf("at %d task %d starts and is planned to end at %d, and %d was promised", l.now, d.Task,
+							l.running[d.Task].End, was.End)
 					}
 				}
 				list := l.p.Reservations(l.now, nil)
@@ -169,7 +172,8 @@ func (l *life) disjoint(t *rapid.T, list []planner.Reservation) {
 }
 
 // oracle is the definition by number of devices, over a list of reservations: every instant at which something ends is tried.
-func oracle(free int32, kept []planner.Reservation, tasks map[planner.ID]planner.Task, task planner.Task, class int, now quantity.Instant) quantity.Instant {
+func oracle(free int32, kept []planner.Reservation, tasks map[planner.ID]planner.Task, task planner.Task, class int,
+	now quantity.Instant) quantity.Instant {
 	times := []quantity.Instant{now}
 	for _, r := range kept {
 		if int(r.Class) == class && r.End > now {
@@ -264,7 +268,8 @@ func TestAgainstDefinition(t *testing.T) {
 
 // TestOverrun: who runs past its plan pushes reservations on, a nanosecond at a time, in order.
 func TestOverrun(t *testing.T) {
-	p, err := newConservative(planner.Options{Cluster: planner.Cluster{Classes: []planner.Class{{Name: "a"}}, Nodes: []planner.Node{{Devices: []uint8{0}}}}})
+	p, err := newConservative(planner.Options{Cluster: planner.Cluster{Classes: []planner.Class{{Name: "a"}},
+		Nodes: []planner.Node{{Devices: []uint8{0}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

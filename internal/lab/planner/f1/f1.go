@@ -21,7 +21,8 @@ import (
 
 // Kind is the kind.
 func Kind() planner.Kind {
-	return ranked.Kind("f1", "learned order F1, log10(run) n + 870 log10(submission), with EASY's reservation (Carastan-Santos, SC'17)", rule)
+	return ranked.Kind("f1", "learned order F1, log10(run) n + 870 log10(submission), with EASY's reservation (Carastan-Santos, SC'17)",
+		rule)
 }
 
 func rule(planner.Cluster) ranked.Rule {

@@ -36,7 +36,8 @@ func TestSubmissionCountsFromTheFirst(t *testing.T) {
 	r := rule(planner.Cluster{})
 	begin := quantity.Instant(1e18)
 	at := func(after time.Duration) int64 {
-		e := book.Entry{Task: planner.Task{Devices: 1, Classes: 1, Run: &[planner.MaxClasses]time.Duration{time.Second}}, Since: begin.Add(after)}
+		e := book.Entry{Task: planner.Task{Devices: 1, Classes: 1, Run: &[planner.MaxClasses]time.Duration{time.Second}},
+			Since: begin.Add(after)}
 		return r.First(e.Since, &e)
 	}
 	if got := [2]int64{at(0), at(100 * time.Second)}; got != [2]int64{0, 1740_000_000} {

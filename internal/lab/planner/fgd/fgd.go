@@ -48,12 +48,14 @@ func checkTypical(typical []planner.Typical) error {
 	total := int64(0)
 	for i, kind := range typical {
 		if kind.Count <= 0 || kind.Count > maxTotal {
-			return errkind.Errorf(errkind.Invalid, "typical tasks: the count of the class with index %d is %d; counts go from 1 to %d", i, kind.Count, maxTotal)
+			return errkind.Errorf(errkind.Invalid, "typical tasks: the count of the class with index %d is %d; counts go from 1 to %d", i,
+				kind.Count, maxTotal)
 		}
 		total += kind.Count
 	}
 	if total == 0 || total > maxTotal {
-		return errkind.Errorf(errkind.Invalid, "typical tasks: there are %d of them in all; FGD measures fragments by 1 to %d (fgd.Typical takes them from tasks of the past)", total, maxTotal)
+		return errkind.Errorf(errkind.Invalid, "typical tasks: there are %d of them in all; FGD measures fragments by 1 to %d "+
+			"(fgd.Typical takes them from tasks of the past)", total, maxTotal)
 	}
 	return nil
 }

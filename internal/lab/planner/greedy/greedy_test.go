@@ -82,7 +82,8 @@ func definition(t *rapid.T, kind planner.Kind) {
 		n := rapid.IntRange(1, 6).Draw(t, "devices")
 		class := uint8(len(c.Classes))
 		// Equal memories must be told apart by weight, and equal weights by the class itself.
-		c.Classes = append(c.Classes, planner.Class{Memory: quantity.Amount(rapid.IntRange(1, 2).Draw(t, "memory")), Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight"))})
+		c.Classes = append(c.Classes, planner.Class{Memory: quantity.Amount(rapid.IntRange(1, 2).Draw(t, "memory")),
+			Weight: int64(rapid.IntRange(1, 2).Draw(t, "weight"))})
 		c.Nodes = append(c.Nodes, planner.Node{Devices: slices.Repeat([]uint8{class}, n)})
 		w.free = append(w.free, int32(n))
 	}
@@ -100,7 +101,8 @@ func definition(t *rapid.T, kind planner.Kind) {
 	for range rapid.IntRange(1, 60).Draw(t, "steps") {
 		switch rapid.IntRange(0, 8).Draw(t, "what") {
 		case 0, 1, 2, 3:
-			task := planner.Task{ID: next, Share: planner.Whole, Spread: true, Classes: uint32(rapid.IntRange(1, 1<<len(w.free)-1).Draw(t, "may"))}
+			task := planner.Task{ID: next, Share: planner.Whole, Spread: true,
+				Classes: uint32(rapid.IntRange(1, 1<<len(w.free)-1).Draw(t, "may"))}
 			task.Devices = int32(rapid.IntRange(1, 6).Draw(t, "wants"))
 			if rapid.Bool().Draw(t, "known") {
 				task.Run = &[planner.MaxClasses]time.Duration{}

@@ -21,7 +21,8 @@ const quantum = 15 * time.Minute
 
 // Kind is the kind.
 func Kind() planner.Kind {
-	return preempt.Kind("las", "least attained service: checkpoint and preempt for who has had less, in quanta of 15 minutes (2D-LAS of Tiresias, NSDI'19)",
+	return preempt.Kind("las", "least attained service: checkpoint and preempt for who has had less, in quanta of 15 minutes (2D-LAS of "+
+		"Tiresias, NSDI'19)",
 		func(planner.Options) preempt.Rule { return preempt.Rule{Rank: had, Rises: rises} })
 }
 

@@ -22,10 +22,13 @@ func TestWhoHasHadLittleGoesFirst(t *testing.T) {
 		jobs []plannertest.Job
 		ends []time.Duration
 	}{
-		{"a new one takes the place of one that has had a quantum", []plannertest.Job{job(0, 100*m, 1), job(20*m, 5*m, 1)}, []time.Duration{105 * m, 25 * m}},
-		{"and waits for the end of the first quantum", []plannertest.Job{job(0, 100*m, 1), job(10*m, 5*m, 1)}, []time.Duration{105 * m, 20 * m}},
+		{"a new one takes the place of one that has had a quantum", []plannertest.Job{job(0, 100*m, 1), job(20*m, 5*m, 1)},
+			[]time.Duration{105 * m, 25 * m}},
+		{"and waits for the end of the first quantum", []plannertest.Job{job(0, 100*m, 1), job(10*m, 5*m, 1)},
+			[]time.Duration{105 * m, 20 * m}},
 		// The first until 15, then the second: at 30 both have had a quantum, and who runs goes on, until 45 as it happens.
-		{"of two alike nobody is ahead by more than two quanta", []plannertest.Job{job(0, 30*m, 1), job(0, 30*m, 1)}, []time.Duration{60 * m, 45 * m}},
+		{"of two alike nobody is ahead by more than two quanta", []plannertest.Job{job(0, 30*m, 1), job(0, 30*m, 1)},
+			[]time.Duration{60 * m, 45 * m}},
 		// The first has had four quanta, and the second would make way with five.
 		{"who comes late catches up", []plannertest.Job{job(0, 90*m, 1), job(60*m, 61*m, 1)}, []time.Duration{151 * m, 121 * m}},
 		{"and passes by a quantum", []plannertest.Job{job(0, 90*m, 1), job(60*m, 76*m, 1)}, []time.Duration{165 * m, 166 * m}},
@@ -42,7 +45,8 @@ func TestWhoHasHadLittleGoesFirst(t *testing.T) {
 func TestServiceIsTimeOfAllDevices(t *testing.T) {
 	c := planner.Cluster{Classes: []planner.Class{{Name: "a"}}, Nodes: []planner.Node{{Devices: []uint8{0, 0}}}}
 	jobs := []plannertest.Job{job(0, time.Hour, 2), job(time.Minute, time.Minute, 1)}
-	if got := plannertest.Play(t, Kind(), planner.Options{Cluster: c}, jobs)[1].Began.Sub(0); got < 7*time.Minute+30*time.Second || got > 7*time.Minute+31*time.Second {
+	if got := plannertest.Play(t, Kind(), planner.Options{Cluster: c}, jobs)[1].Began.Sub(0); got < 7*time.Minute+30*time.Second ||
+		got > 7*time.Minute+31*time.Second {
 		t.Errorf("it starts after %v, want 7m30s", got)
 	}
 }

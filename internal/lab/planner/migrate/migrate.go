@@ -31,7 +31,8 @@ const (
 
 // Kind is the kind.
 func Kind() planner.Kind {
-	return preempt.Kind("migrate", "checkpoint, preempt and migrate: least attained service (Tiresias, NSDI'19) with moves to faster classes (Gandiva, OSDI'18)",
+	return preempt.Kind("migrate", "checkpoint, preempt and migrate: least attained service (Tiresias, NSDI'19) with moves to faster "+
+		"classes (Gandiva, OSDI'18)",
 		func(planner.Options) preempt.Rule {
 			return preempt.Rule{Rank: rank, Rises: rises, Anew: anew, Moves: true}
 		})

@@ -27,7 +27,8 @@ func TestWhoIsStopped(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Kind().New(planner.Options{
-				Cluster: planner.Cluster{Classes: []planner.Class{{Name: "gpu", Weight: 1000}}, Nodes: []planner.Node{{Devices: []uint8{0}}}},
+				Cluster: planner.Cluster{Classes: []planner.Class{{Name: "gpu", Weight: 1000}},
+					Nodes: []planner.Node{{Devices: []uint8{0}}}},
 				Restore: 20 * time.Second, Checkpoint: 15 * time.Second,
 			})
 			if err != nil {
@@ -40,7 +41,8 @@ func TestWhoIsStopped(t *testing.T) {
 			out.Reset()
 			p.Arrive(now, planner.Task{ID: 1, Devices: 1, Share: planner.Whole, Classes: 1, Run: run(time.Minute)})
 			p.Plan(now, &out)
-			if stops := len(out.Decisions) == 1 && out.Decisions[0].Verb == planner.Preempt && out.Decisions[0].Task == 0; stops != c.stops {
+			if stops := len(out.Decisions) == 1 && out.Decisions[0].Verb == planner.Preempt &&
+				out.Decisions[0].Task == 0; stops != c.stops {
 				t.Fatalf("decisions %+v, want a stop: %v", out.Decisions, c.stops)
 			}
 			if !c.stops {

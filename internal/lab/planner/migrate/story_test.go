@@ -133,7 +133,8 @@ func TestLevels(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	_, err := Kind().New(planner.Options{Restore: -1})
-	if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "0 classes") || !strings.Contains(err.Error(), "restore of -1ns") {
+	if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "0 classes") ||
+		!strings.Contains(err.Error(), "restore of -1ns") {
 		t.Errorf("got %v, want an error of kind Invalid that says both", err)
 	}
 }

@@ -30,7 +30,8 @@ func BenchmarkPlace(b *testing.B) {
 					return planner.Task{ID: id, Devices: 1, Share: planner.Whole, Classes: []uint32{7, 6, 6, 4}[s.IntN(4)]}
 				}
 				s := prng.New(1)
-				p, err := kind.New(planner.Options{Cluster: c, Typical: []planner.Typical{{Task: task(0, &s), Count: 1}, {Task: task(1, &s), Count: 2}}})
+				p, err := kind.New(planner.Options{Cluster: c, Typical: []planner.Typical{{Task: task(0, &s), Count: 1},
+					{Task: task(1, &s), Count: 2}}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -13,8 +13,9 @@ import (
 // TestBadOptions: all that is wrong is said at once, with its place.
 func TestBadOptions(t *testing.T) {
 	good := planner.Options{
-		Cluster: planner.Cluster{Classes: []planner.Class{{Name: "A", Weight: 1000}}, Nodes: []planner.Node{{Name: "x", Devices: []uint8{0}}, {Name: "y"}}},
-		Ranks:   []int32{1, 0},
+		Cluster: planner.Cluster{Classes: []planner.Class{{Name: "A", Weight: 1000}},
+			Nodes: []planner.Node{{Name: "x", Devices: []uint8{0}}, {Name: "y"}}},
+		Ranks: []int32{1, 0},
 	}
 	if _, err := bestfit.Kind().New(good); err != nil {
 		t.Fatal(err)
@@ -27,7 +28,8 @@ func TestBadOptions(t *testing.T) {
 		"many classes":     {func(o *planner.Options) { o.Cluster.Classes = make([]planner.Class, 17) }, []string{"17 classes"}},
 		"ranks too few":    {func(o *planner.Options) { o.Ranks = o.Ranks[:1] }, []string{"1 ranks for 2 nodes"}},
 		"ranks out, twice": {func(o *planner.Options) { o.Ranks = []int32{2, -1} }, []string{"node 0 has rank 2", "node 1 has rank -1"}},
-		"ranks double":     {func(o *planner.Options) { o.Ranks = []int32{1, 1} }, []string{"node 1 has rank 1, which another node has too"}},
+		"ranks double": {func(o *planner.Options) { o.Ranks = []int32{1, 1} },
+			[]string{"node 1 has rank 1, which another node has too"}},
 		"several": {func(o *planner.Options) {
 			o.Cluster.Classes[0].Weight = -1
 			o.Cluster.Nodes[0].Devices = []uint8{0, 3}

@@ -25,7 +25,8 @@ func TestColumn(t *testing.T) {
 				}
 			}
 			if c.fit != len(room) || c.highest() != slices.Max(list) {
-				t.Fatalf("%d nodes have room, the highest score is %d; the column says %d and %d", len(room), slices.Max(list), c.fit, c.highest())
+				t.Fatalf("%d nodes have room, the highest score is %d; the column says %d and %d", len(room), slices.Max(list), c.fit,
+					c.highest())
 			}
 			if len(room) > 0 {
 				if want := slices.Index(list, slices.Max(list)); c.best() != want {

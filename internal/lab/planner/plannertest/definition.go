@@ -119,7 +119,8 @@ func (d *Definition) reserve(now quantity.Instant, t *planner.Task) (class int, 
 				first = e
 			}
 		}
-		if first >= 0 && (class < 0 || finish(t, c, first) < finish(t, class, at) || finish(t, c, first) == finish(t, class, at) && first < at) {
+		if first >= 0 && (class < 0 || finish(t, c, first) < finish(t, class, at) || finish(t, c, first) == finish(t, class, at) &&
+			first < at) {
 			class, at = c, first
 		}
 	}
@@ -253,7 +254,8 @@ func (d *Definition) holds(t *rapid.T, now quantity.Instant, got []planner.Reser
 		return
 	}
 	d.sort(now, d.First)
-	if class, at := d.reserve(now, &d.queue[0].Task); len(got) != 1 || int(got[0].Class) != class || got[0].Start != at || got[0].Task != d.queue[0].Task.ID {
+	if class, at := d.reserve(now, &d.queue[0].Task); len(got) != 1 || int(got[0].Class) != class || got[0].Start != at ||
+		got[0].Task != d.queue[0].Task.ID {
 		t.Fatalf("at %d the planner reserves %+v, the definition task %d, class %d at %d", now, got, d.queue[0].Task.ID, class, at)
 	}
 }

@@ -24,7 +24,8 @@ func Singles(t *rapid.T, most, heaviest, spread int) []Job {
 		at = at.Add(time.Duration(rapid.IntRange(0, spread).Draw(t, "later")) * time.Second)
 		run := new([planner.MaxClasses]time.Duration)
 		run[0] = time.Duration(rapid.IntRange(1, 9).Draw(t, "run")) * time.Second
-		jobs[i] = Job{Submit: at, Task: planner.Task{Devices: 1, Share: planner.Whole, Classes: 1, Weight: int64(rapid.IntRange(1, heaviest).Draw(t, "weight")), Run: run}}
+		jobs[i] = Job{Submit: at, Task: planner.Task{Devices: 1, Share: planner.Whole, Classes: 1,
+			Weight: int64(rapid.IntRange(1, heaviest).Draw(t, "weight")), Run: run}}
 	}
 	return jobs
 }

@@ -110,7 +110,8 @@ func anyOrder(t *rapid.T, kind planner.Kind) {
 
 // allocations puts a planner through the same rounds until its tables have grown, and counts.
 func allocations(t *testing.T, kind planner.Kind) {
-	c := planner.Cluster{Classes: []planner.Class{{Name: "a", Weight: planner.Whole, Memory: 80}, {Name: "b", Weight: planner.Whole, Memory: 40}}}
+	c := planner.Cluster{Classes: []planner.Class{{Name: "a", Weight: planner.Whole, Memory: 80},
+		{Name: "b", Weight: planner.Whole, Memory: 40}}}
 	for i := range 8 {
 		c.Nodes = append(c.Nodes, planner.Node{Devices: []uint8{uint8(i % 2), uint8(i % 2), 0, 1}})
 	}

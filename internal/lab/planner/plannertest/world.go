@@ -47,7 +47,8 @@ func Cluster(t *rapid.T) planner.Cluster {
 	var c planner.Cluster
 	classes := rapid.IntRange(1, 3).Draw(t, "classes")
 	for i := range classes {
-		c.Classes = append(c.Classes, planner.Class{Name: string(rune('a' + i)), Weight: planner.Whole, Memory: quantity.Amount(10 * (i + 1))})
+		c.Classes = append(c.Classes, planner.Class{Name: string(rune('a' + i)), Weight: planner.Whole,
+			Memory: quantity.Amount(10 * (i + 1))})
 	}
 	limited := rapid.Bool().Draw(t, "limited hosts")
 	for range rapid.IntRange(1, 4).Draw(t, "nodes") {
@@ -65,7 +66,8 @@ func Cluster(t *rapid.T) planner.Cluster {
 
 // Task draws a task of any sort, with run times of whole units or none.
 func Task(t *rapid.T, id planner.ID, unit time.Duration) planner.Task {
-	task := planner.Task{ID: id, Devices: int32(rapid.IntRange(0, 4).Draw(t, "wants")), Share: planner.Whole, Classes: uint32(rapid.IntRange(1, 7).Draw(t, "classes"))}
+	task := planner.Task{ID: id, Devices: int32(rapid.IntRange(0, 4).Draw(t, "wants")), Share: planner.Whole,
+		Classes: uint32(rapid.IntRange(1, 7).Draw(t, "classes"))}
 	task.Spread = rapid.Bool().Draw(t, "spread")
 	if task.Devices == 1 && rapid.Bool().Draw(t, "share") {
 		task.Share = int32(rapid.IntRange(1, planner.Whole).Draw(t, "of it"))
@@ -95,7 +97,8 @@ func typical() []planner.Typical {
 
 func newWorld(t *rapid.T, kind planner.Kind) *world {
 	w := &world{cluster: Cluster(t), unit: rapid.SampledFrom([]time.Duration{time.Second, time.Hour}).Draw(t, "unit")}
-	options := planner.Options{Cluster: w.cluster, Seed: rapid.Uint64().Draw(t, "seed"), Typical: typical(), Restore: 2 * time.Second, Checkpoint: time.Second}
+	options := planner.Options{Cluster: w.cluster, Seed: rapid.Uint64().Draw(t, "seed"), Typical: typical(), Restore: 2 * time.Second,
+		Checkpoint: time.Second}
 	var err error
 	if w.a, err = kind.New(options); err != nil {
 		t.Fatal(err)
@@ -239,7 +242,8 @@ func (w *world) start(t *rapid.T, e *entry, d planner.Decision, devices []planne
 	}
 	for _, dev := range devices {
 		if w.class[dev] != d.Class || !e.task.Spread && w.node[dev] != d.Node {
-			t.Fatalf("task %+v starts on class %d, node %d, and device %d is of class %d on node %d", e.task, d.Class, d.Node, dev, w.class[dev], w.node[dev])
+			t.Fatalf("task %+v starts on class %d, node %d, and device %d is of class %d on node %d", e.task, d.Class, d.Node, dev,
+				w.class[dev], w.node[dev])
 		}
 	}
 	w.hold(e, 1)

@@ -62,7 +62,8 @@ func New(c planner.Cluster) (*Pool, error) {
 		for _, class := range n.Devices {
 			p.devices = append(p.devices, device{node: int32(i), next: none, free: planner.Whole, class: class})
 		}
-		p.nodes = append(p.nodes, node{from: from, to: int32(len(p.devices)), cpu: n.CPU, memory: n.Memory, unlimited: n.CPU == 0 && n.Memory == 0})
+		p.nodes = append(p.nodes, node{from: from, to: int32(len(p.devices)), cpu: n.CPU, memory: n.Memory, unlimited: n.CPU == 0 &&
+			n.Memory == 0})
 		p.limited = p.limited || n.CPU != 0 || n.Memory != 0
 	}
 	for range c.Classes {
@@ -85,11 +86,13 @@ func check(c planner.Cluster) error {
 	for i, n := range c.Nodes {
 		for j, class := range n.Devices {
 			if int(class) >= len(c.Classes) {
-				wrong = append(wrong, errkind.Errorf(errkind.Invalid, "node %d (%s): device %d is of class %d, and the classes are 0 to %d", i, n.Name, j, class, len(c.Classes)-1))
+				wrong = append(wrong, errkind.Errorf(errkind.Invalid, "node %d (%s): device %d is of class %d, and the classes are 0 to %d",
+					i, n.Name, j, class, len(c.Classes)-1))
 			}
 		}
 		if n.CPU < 0 || n.Memory < 0 {
-			wrong = append(wrong, errkind.Errorf(errkind.Invalid, "node %d (%s): %d thousandths of a core and %d MiB: give 0 (no limit) or more", i, n.Name, n.CPU, n.Memory))
+			wrong = append(wrong, errkind.Errorf(errkind.Invalid, "node %d (%s): %d thousandths of a core and %d MiB: give 0 (no limit) "+
+				"or more", i, n.Name, n.CPU, n.Memory))
 		}
 	}
 	if len(wrong) == 0 {

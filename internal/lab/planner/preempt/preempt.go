@@ -93,7 +93,8 @@ type Planner struct {
 func New(o planner.Options, rule Rule) (*Planner, error) {
 	b, err := book.New(o.Cluster)
 	if o.Restore < 0 || o.Checkpoint < 0 {
-		err = errors.Join(err, errkind.Errorf(errkind.Invalid, "a restore of %v and a checkpoint of %v: give 0 or more for both", o.Restore, o.Checkpoint))
+		err = errors.Join(err, errkind.Errorf(errkind.Invalid, "a restore of %v and a checkpoint of %v: give 0 or more for both", o.Restore,
+			o.Checkpoint))
 	}
 	if err != nil {
 		return nil, &errkind.Error{Kind: errkind.Invalid, Err: err}
@@ -150,7 +151,8 @@ func (r *Record) Had(now quantity.Instant, e *book.Entry) time.Duration {
 		return r.Attained
 	}
 	// Microseconds, lest a thousand devices pass 63 bits within months.
-	return r.Attained + now.Sub(r.since)/time.Microsecond*time.Duration(e.Task.Devices)*time.Duration(e.Task.Share)/planner.Whole*time.Microsecond
+	return r.Attained + now.Sub(r.since)/time.Microsecond*time.Duration(e.Task.Devices)*time.Duration(
+		e.Task.Share)/planner.Whole*time.Microsecond
 }
 
 // HasHad is when a running task will have had so much device time, more than it has had; quantity.Never if it has no devices.

@@ -25,9 +25,11 @@ func TestAgainstScan(t *testing.T) {
 			case 0:
 				for range rapid.IntRange(1, 40).Draw(t, "arrive") {
 					seq++
-					e := book.Entry{Seq: seq, Task: planner.Task{ID: planner.ID(seq), Devices: int32(rapid.IntRange(1, 4).Draw(t, "size")), Classes: uint32(rapid.IntRange(1, 3).Draw(t, "classes"))}}
+					e := book.Entry{Seq: seq, Task: planner.Task{ID: planner.ID(seq), Devices: int32(rapid.IntRange(1, 4).Draw(t, "size")),
+						Classes: uint32(rapid.IntRange(1, 3).Draw(t, "classes"))}}
 					if rapid.IntRange(0, 5).Draw(t, "known") > 0 {
-						e.Task.Run = &[planner.MaxClasses]time.Duration{time.Duration(rapid.IntRange(0, 9).Draw(t, "run")), time.Duration(rapid.IntRange(0, 9).Draw(t, "run b"))}
+						e.Task.Run = &[planner.MaxClasses]time.Duration{time.Duration(rapid.IntRange(0, 9).Draw(t, "run")),
+							time.Duration(rapid.IntRange(0, 9).Draw(t, "run b"))}
 					}
 					plain = append(plain, e)
 					line.Push(queue.Place{ID: e.Task.ID, Seq: e.Seq})
@@ -53,7 +55,8 @@ func TestAgainstScan(t *testing.T) {
 				return e.Task.Classes&(1<<class) != 0 && e.Task.Devices <= free && (e.Task.Devices <= spare || e.Run(class) <= limit)
 			})
 			if ok != (i >= 0) || ok && got.Seq != plain[i].Seq {
-				t.Fatalf("first of class %d, free %d, spare %d, limit %d is %+v (%v), want place %d of %+v", class, free, spare, limit, got, ok, i, plain)
+				t.Fatalf("first of class %d, free %d, spare %d, limit %d is %+v (%v), want place %d of %+v", class, free, spare, limit, got,
+					ok, i, plain)
 			}
 		}
 	})

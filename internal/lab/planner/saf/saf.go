@@ -16,7 +16,8 @@ import (
 
 // Kind is the kind.
 func Kind() planner.Kind {
-	return ranked.Kind("saf", "smallest area first, declared run time x devices, with EASY's reservation (Carastan-Santos et al., CCGrid'19)",
+	return ranked.Kind("saf", "smallest area first, declared run time x devices, with EASY's reservation (Carastan-Santos et al., "+
+		"CCGrid'19)",
 		func(c planner.Cluster) ranked.Rule {
 			return ranked.Rule{Keeps: true, First: func(_ quantity.Instant, e *book.Entry) int64 { return area(c.Classes, e) }}
 		})

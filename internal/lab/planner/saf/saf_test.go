@@ -18,9 +18,12 @@ func TestArea(t *testing.T) {
 		want    time.Duration
 	}{
 		{"two devices of the large class", planner.Task{Devices: 2, Share: planner.Whole, Classes: 1}, [3]int{1000}, 858 * time.Minute},
-		{"the small class is the smaller area, and takes longer", planner.Task{Devices: 1, Share: planner.Whole, Classes: 3}, [3]int{1000, 2000}, 286 * time.Minute},
-		{"a class that it may not use does not count", planner.Task{Devices: 1, Share: planner.Whole, Classes: 1}, [3]int{1000, 1}, 429 * time.Minute},
-		{"half of a device of a class without a weight", planner.Task{Devices: 1, Share: planner.Whole / 2, Classes: 4}, [3]int{0, 0, 60}, 30 * time.Minute},
+		{"the small class is the smaller area, and takes longer", planner.Task{Devices: 1, Share: planner.Whole, Classes: 3},
+			[3]int{1000, 2000}, 286 * time.Minute},
+		{"a class that it may not use does not count", planner.Task{Devices: 1, Share: planner.Whole, Classes: 1}, [3]int{1000, 1},
+			429 * time.Minute},
+		{"half of a device of a class without a weight", planner.Task{Devices: 1, Share: planner.Whole / 2, Classes: 4}, [3]int{0, 0, 60},
+			30 * time.Minute},
 	} {
 		c.task.Run = new([planner.MaxClasses]time.Duration)
 		for i, m := range c.minutes {

@@ -10,6 +10,7 @@ import (
 
 // Kind is the kind.
 func Kind() planner.Kind {
-	return ranked.Kind("sjf-easy", "shortest job first, with EASY's reservation for the shortest that does not fit (Srinivasan et al., ICPP'02)",
+	return ranked.Kind("sjf-easy", "shortest job first, with EASY's reservation for the shortest that does not fit (Srinivasan et al., "+
+		"ICPP'02)",
 		func(planner.Cluster) ranked.Rule { return ranked.Rule{First: ranked.Shortest, Keeps: true} })
 }

@@ -80,7 +80,8 @@ func TestAStopPaysForItself(t *testing.T) {
 		left, comes  time.Duration
 		after, began time.Duration
 	}{
-		{"a little more left than that", 10*time.Minute + 51*time.Second, 10 * time.Minute, 5 * time.Minute, 5*time.Minute + 15*time.Second},
+		{"a little more left than that", 10*time.Minute + 51*time.Second, 10 * time.Minute, 5 * time.Minute, 5*time.Minute +
+			15*time.Second},
 		{"just as much", 10*time.Minute + 50*time.Second, 10 * time.Minute, 5 * time.Minute, 15*time.Minute + 50*time.Second},
 		{"when it has run too short", 10 * time.Hour, 10 * time.Minute, time.Minute, 140*time.Second + 15*time.Second},
 	} {
@@ -109,11 +110,13 @@ func TestLengthsAreThoseOfTheBestClass(t *testing.T) {
 		began   time.Duration
 	}{{5, 61*time.Minute + time.Second}, {20, 161 * time.Minute}} {
 		two := planner.Cluster{Classes: []planner.Class{{Name: "slow"}, {Name: "fast"}}, Nodes: []planner.Node{{Devices: []uint8{0, 1}}}}
-		jobs := []plannertest.Job{single(0, 1000*time.Hour), single(time.Minute, 160*time.Minute), single(61*time.Minute, time.Duration(c.minutes)*time.Minute)}
+		jobs := []plannertest.Job{single(0, 1000*time.Hour), single(time.Minute, 160*time.Minute),
+			single(61*time.Minute, time.Duration(c.minutes)*time.Minute)}
 		jobs[0].Run[1], jobs[0].Classes, jobs[0].Fixed = 1000*time.Hour, 2, true // keeps the fast one
 		jobs[1].Run[1], jobs[1].Classes = 16*time.Minute, 3
 		jobs[2].Run[1], jobs[2].Classes = time.Duration(c.minutes)*time.Minute, 3
-		if got := plannertest.Play(t, Kind(), planner.Options{Cluster: two, Checkpoint: time.Second}, jobs)[2].Began.Sub(0); got != c.began {
+		if got := plannertest.Play(t, Kind(), planner.Options{Cluster: two, Checkpoint: time.Second}, jobs)[2].Began.Sub(
+			0); got != c.began {
 			t.Errorf("%d minutes: it starts after %v, want %v", c.minutes, got, c.began)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 var first = rule(planner.Cluster{Nodes: []planner.Node{{Devices: make([]uint8, 64)}}}).First
 
 func TestCubeRoot(t *testing.T) {
-	for n, want := range map[int64]int64{0: 0, 1: 1_000_000, 2: 1_259_921, 8: 2_000_000, 27: 3_000_000, 100: 4_641_588, 1_000_000: 100_000_000} {
+	for n, want := range map[int64]int64{0: 0, 1: 1_000_000, 2: 1_259_921, 8: 2_000_000, 27: 3_000_000, 100: 4_641_588,
+		1_000_000: 100_000_000} {
 		if got := cubeRoot(n); got != want {
 			t.Errorf("the cube root of %d is %d millionths, want %d", n, got, want)
 		}

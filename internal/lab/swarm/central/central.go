@@ -15,7 +15,8 @@ import (
 const (
 	submit uint8 = iota // gate to center
 	start               // center to node; A the slice that is meant
-	state               // node to center: A the node, B what is free, C the slice of an order that is settled or -1, X 1 if its task was not started
+	// node to center: A the node, B what is free, C the slice of an order that is settled or -1, X 1 if its task was not started.
+	state
 	// Timers of the center.
 	decided // the decision about Task is made
 	lapses  // the order of Task at node A, slice B was not answered
@@ -24,7 +25,8 @@ const (
 // Kind of mechanism.
 func Kind() swarm.Kind {
 	return swarm.Kind{
-		Name: "central", Summary: "one queue at one scheduler that knows every node and decides about one task after another (as Kubernetes and YARN do)",
+		Name: "central", Summary: "one queue at one scheduler that knows every node and decides about one task after another (as " +
+			"Kubernetes and YARN do)",
 		Messages: []swarm.MessageKind{{Name: "submit", Bytes: 48}, {Name: "start", Bytes: 48, Hop: true}, {Name: "state", Bytes: 32}},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			return &mechanism{

@@ -73,7 +73,8 @@ func TestFreshDigests(t *testing.T) {
 	}
 }
 
-// TestLimits: without load everybody lands with the first hop; the older the digests the more find no room; patience places more; and what is beyond capacity is lost.
+// TestLimits: without load everybody lands with the first hop; the older the digests the more find no room; patience places more; and what
+// is beyond capacity is lost.
 func TestLimits(t *testing.T) {
 	m := Usual(1000)
 	if x := m.Solve(); x.Placed < .999 || x.Hops > 1.1 || math.Abs(x.Use-.9) > .002 {

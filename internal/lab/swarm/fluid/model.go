@@ -15,7 +15,8 @@ type Model struct {
 	Patience         float64
 	// Age is the period of digests and reports; Delay of a message.
 	Age, Delay float64
-	// Pace between looks, of which ZoneHops are made in a zone before another is drawn, Resplits times; Guesses is how many nodes are asked in vain by who finds no room.
+	// Pace between looks, of which ZoneHops are made in a zone before another is drawn, Resplits times; Guesses is how many nodes are
+	// asked in vain by who finds no room.
 	Pace                        float64
 	Guesses, ZoneHops, Resplits int
 	// Uniform: zones are drawn alike.
@@ -24,7 +25,8 @@ type Model struct {
 
 // Figures are what a model says.
 type Figures struct {
-	// Placed of all tasks, Hops for each that is placed, Use of what rigid work leaves, Full: the share of tickets that find no room where they come first.
+	// Placed of all tasks, Hops for each that is placed, Use of what rigid work leaves, Full: the share of tickets that find no room where
+	// they come first.
 	Placed, Hops, Use, Full float64
 }
 
@@ -76,7 +78,8 @@ func (m *Model) jobs() (number, square float64) {
 	return m.Share * float64(m.Slices) / ((w + 1) / 2), (w + 1) * (2*w + 1) / 6
 }
 
-// giveUp is how many of q that wait give up in a second, if who gives up first is served first, at a rate: none as long as all are served within their patience.
+// giveUp is how many of q that wait give up in a second, if who gives up first is served first, at a rate: none as long as all are served
+// within their patience.
 func giveUp(q, rate, patience float64) float64 {
 	const at = .02 // seconds in which those beyond are gone
 	return max(0, q-rate*patience) / at
@@ -85,7 +88,8 @@ func giveUp(q, rate, patience float64) float64 {
 // point is a value with its weight.
 type point struct{ at, weight float64 }
 
-// gauss3 and gauss5 stand for a normal distribution with a deviation (Gauss and Hermite): polynomials up to degree 5 and 9 have the right mean.
+// gauss3 and gauss5 stand for a normal distribution with a deviation (Gauss and Hermite): polynomials up to degree 5 and 9 have the right
+// mean.
 func gauss3(s float64) []point {
 	if s == 0 {
 		return []point{{0, 1}}

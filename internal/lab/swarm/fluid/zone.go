@@ -10,8 +10,8 @@ type zone struct {
 	slices, share float64
 	step          float64 // of the lattice, in slices
 	low           int     // the place of 0
-	// By place: the weight that a digest gives it, how many slices become free in a second, how many of those that wait give up, if none may move, and how
-	// many move, if all may.
+	// By place: the weight that a digest gives it, how many slices become free in a second, how many of those that wait give up, if none
+	// may move, and how many move, if all may.
 	weight, out, lost, move []float64
 	// p is by then and now; next is scratch.
 	p, next [][]float64
@@ -81,7 +81,8 @@ type tally struct{ time, came, full, lost, moved, missed, waits float64 }
 // rates are those of one row of a lattice: up and down by a place, and what of it gives up and moves.
 type rates struct{ rise, fall, lost, move, above []float64 }
 
-// row sets the rates where tickets come at a rate, walk is the variance that rigid work adds in a second, and a share of those that wait may move.
+// row sets the rates where tickets come at a rate, walk is the variance that rigid work adds in a second, and a share of those that wait
+// may move.
 func (z *zone) row(come, walk, may float64, r *rates) {
 	n := len(z.weight)
 	for i := range n {
@@ -157,8 +158,8 @@ func (t *tally) add(time, h, come, lost, move, others float64) {
 	t.missed += time * come * miss / (1 - miss)
 }
 
-// movers is the share of those that wait that may still move: what has found no room in its first or second zone, and not those in the last one. full of
-// those that come find no room, fresh come for the first time, and served of all that wait get a place, in a second each.
+// movers is the share of those that wait that may still move: what has found no room in its first or second zone, and not those in the
+// last one. full of those that come find no room, fresh come for the first time, and served of all that wait get a place, in a second each.
 func (m *Model) movers(fresh, full, waits, served float64) float64 {
 	if waits < 1e-9 {
 		return 1
@@ -178,7 +179,8 @@ func (m *Model) stay() float64 { return m.Pace * float64(m.ZoneHops) }
 
 func (m *Model) last() float64 { return max(0, m.Patience-float64(m.Resplits)*m.stay()) }
 
-// settle runs all zones until they are as they stay, and counts. Digests go out all at once here, which makes no difference: zones do not see each other.
+// settle runs all zones until they are as they stay, and counts. Digests go out all at once here, which makes no difference: zones do not
+// see each other.
 func (m *Model) settle(zones []*zone, arrivals float64) Figures {
 	hold := max(2*m.Age, .01)
 	steps := int(math.Ceil(hold / .02))

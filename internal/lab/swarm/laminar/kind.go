@@ -21,7 +21,8 @@ const (
 	again                // zone to gate: the ticket is to be drawn to another zone
 	back                 // zone or gate to home: its search found nothing
 	renewed              // zone to gate: without persistence, the task is submitted again
-	freed                // node to zone: it has room again, and has refused somebody since it had or was told that somebody waits: B what is free
+	// node to zone: it has room again, and has refused somebody since it had or was told that somebody waits: B what is free.
+	freed
 	// Timers.
 	rests    // zone: A the ticket's move
 	silent   // zone: no answer to the probe of move A
@@ -51,8 +52,8 @@ const (
 	Blind
 	// FirstCome: a node answers each probe as it comes, not all of one instant by their worth.
 	FirstCome
-	// Direct: a node that has room starts the task at once, as those of the peers do. Nothing is granted, claimed and redeemed, so a home that dies or
-	// misses a ticket can not send another one after it.
+	// Direct: a node that has room starts the task at once, as those of the peers do. Nothing is granted, claimed and redeemed, so a home
+	// that dies or misses a ticket can not send another one after it.
 	Direct
 )
 
@@ -79,16 +80,20 @@ func New(v Variant) swarm.Kind {
 	return swarm.Kind{
 		Name: variantNames[v].name, Summary: variantNames[v].what, Reports: true, Digests: true,
 		Messages: []swarm.MessageKind{
-			{Name: "adopt", Bytes: 128}, {Name: "adopted", Bytes: 24}, {Name: "search", Bytes: 128}, {Name: "probe", Bytes: 64, Hop: true}, {Name: "answer", Bytes: 64},
-			{Name: "found", Bytes: 64}, {Name: "redeem", Bytes: 64}, {Name: "leased", Bytes: 48}, {Name: "again", Bytes: 128}, {Name: "back", Bytes: 128}, {Name: "renewed", Bytes: 32}, {Name: "freed", Bytes: 32},
+			{Name: "adopt", Bytes: 128}, {Name: "adopted", Bytes: 24}, {Name: "search", Bytes: 128}, {Name: "probe", Bytes: 64, Hop: true},
+			{Name: "answer", Bytes: 64},
+			{Name: "found", Bytes: 64}, {Name: "redeem", Bytes: 64}, {Name: "leased", Bytes: 48}, {Name: "again", Bytes: 128},
+			{Name: "back", Bytes: 128}, {Name: "renewed", Bytes: 32}, {Name: "freed", Bytes: 32},
 		},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) { return newMechanism(v, s, port) },
 	}
 }
 
-// config is the flow's, for a cluster whose classes have no sizes but an order. The older digests are, the more of the room that they show is noise: so much counts as room everywhere.
+// config is the flow's, for a cluster whose classes have no sizes but an order. The older digests are, the more of the room that they show
+// is noise: so much counts as room everywhere.
 func config(v Variant, s *swarm.Setup) (*flow.Config, error) {
-	cfg := flow.Config{Seed: s.Seed, Period: s.Period, Patience: s.Patience, Pace: min(20*time.Millisecond, s.Patience), ZoneTickets: 1 << 20, Guesses: 1, Epsilon: max(1000, s.Period.Milliseconds()*10)}
+	cfg := flow.Config{Seed: s.Seed, Period: s.Period, Patience: s.Patience, Pace: min(20*time.Millisecond, s.Patience),
+		ZoneTickets: 1 << 20, Guesses: 1, Epsilon: max(1000, s.Period.Milliseconds()*10)}
 	for c := range s.Cluster.Classes {
 		cfg.Classes = append(cfg.Classes, quantity.Amount(c+1)<<30)
 	}

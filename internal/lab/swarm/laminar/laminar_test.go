@@ -33,7 +33,8 @@ func play(t *testing.T, k swarm.Kind, zones int, change func(*world.Options)) (p
 	return float64(c.Placed) / float64(c.Arrived), float64(c.Hops(k.Messages)) / float64(c.Starts), c
 }
 
-// TestWhatEachPartIsWorth: at load .9 nearly all is placed with hardly more than one hop, and without a part it takes more of them, or messages.
+// TestWhatEachPartIsWorth: at load .9 nearly all is placed with hardly more than one hop, and without a part it takes more of them, or
+// messages.
 func TestWhatEachPartIsWorth(t *testing.T) {
 	brief := func(o *world.Options) {
 		o.From, o.Until = quantity.Instant(10*time.Second), quantity.Instant(13*time.Second)
@@ -52,7 +53,8 @@ func TestWhatEachPartIsWorth(t *testing.T) {
 	_, _, whole := play(t, laminar.Kind(), 10, beyond)
 	_, _, forgetful := play(t, laminar.New(laminar.Forgetful), 10, beyond)
 	if a, b := whole.Messages()*forgetful.Starts, forgetful.Messages()*whole.Starts; 5*b < 6*a {
-		t.Errorf("at load 1.3 a task takes %d messages, and %d where what was refused is submitted again; want a fifth more", whole.Messages()/whole.Starts, forgetful.Messages()/forgetful.Starts)
+		t.Errorf("at load 1.3 a task takes %d messages, and %d where what was refused is submitted again; want a fifth more",
+			whole.Messages()/whole.Starts, forgetful.Messages()/forgetful.Starts)
 	}
 }
 

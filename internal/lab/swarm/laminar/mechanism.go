@@ -49,7 +49,8 @@ type ticket struct {
 	move int32
 	// void: its home has made another one.
 	void bool
-	// owned: its home has it, and (confirmed) its gate knows. parked: it lies in the lot there. claimed: its home has claimed where it has landed.
+	// owned: its home has it, and (confirmed) its gate knows. parked: it lies in the lot there. claimed: its home has claimed where it has
+	// landed.
 	owned, confirmed, parked, claimed bool
 	// trips counts how often it has left its home.
 	trips int32
@@ -67,7 +68,8 @@ func newMechanism(v Variant, s swarm.Setup, port swarm.Port) (*mechanism, error)
 	n := s.Cluster.Nodes()
 	m := &mechanism{
 		v: v, c: s.Cluster, port: port, cfg: cfg, loop: flow.NewSearch(cfg), retry: s.LostAfter(), arbiter: flow.NewArbiter(cfg),
-		gates: make([]gate, s.Gates), zones: make([]zone, s.Cluster.Zones), holds: make([]uint32, n*swarm.MaxSlots), started: make([]uint32, n*swarm.MaxSlots),
+		gates: make([]gate, s.Gates), zones: make([]zone, s.Cluster.Zones), holds: make([]uint32, n*swarm.MaxSlots),
+		started: make([]uint32, n*swarm.MaxSlots),
 	}
 	m.owes = make([]bool, n)
 	if v == Direct {
@@ -100,7 +102,8 @@ func (m *mechanism) create(t *swarm.Task) *ticket {
 	e := &m.tickets[i]
 	*e = ticket{id: e.id, task: t.ID, home: -1}
 	e.Ticket = flow.Ticket{
-		ID: flow.TicketID(t.ID), Demand: m.cfg.Classes[t.Class], Deadline: t.Deadline, Born: t.Arrived, Class: flow.Class(t.Class), Kind: flow.Fleeting,
+		ID: flow.TicketID(t.ID), Demand: m.cfg.Classes[t.Class], Deadline: t.Deadline, Born: t.Arrived, Class: flow.Class(t.Class),
+		Kind: flow.Fleeting,
 	}
 	if t.Deadline == quantity.Never {
 		e.Deadline = 0

@@ -85,7 +85,8 @@ func (m *mechanism) decide(now quantity.Instant, node int32) {
 			m.port.After(m.cfg.GrantTTL, swarm.Message{Kind: lapses, A: int32(slot), B: int32(hold)})
 		}
 		m.owes[node] = m.owes[node] || slot < 0 || in.C == 1
-		m.tell(node, swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(int32(slot), m.port.Free(node)), C: int32(hold)})
+		m.tell(node, swarm.Message{Kind: answer, To: in.From, Task: in.Task, X: in.X, A: in.A, B: pack(int32(slot), m.port.Free(node)),
+			C: int32(hold)})
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm"
 )
 
-// resting are tickets that wait in a zone for room, by class in the order in which their owners give up. One that has gone on since is left where it lies until it comes first.
+// resting are tickets that wait in a zone for room, by class in the order in which their owners give up. One that has gone on since is
+// left where it lies until it comes first.
 type resting [swarm.MaxClasses][]rest
 
 type rest struct {

@@ -90,7 +90,8 @@ func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) bool {
 	return m.news(now, z, &own)
 }
 
-// news says whether a digest tells the gates enough to be sent: its room for some class is another by more than a quarter, or they would soon take the zone for dead.
+// news says whether a digest tells the gates enough to be sent: its room for some class is another by more than a quarter, or they would
+// soon take the zone for dead.
 func (m *mechanism) news(now quantity.Instant, z int32, own *flow.Digest) bool {
 	x := &m.zones[z]
 	fresh := now.Sub(x.said.At) >= m.cfg.Stale/2 || own.News(&x.said)

@@ -39,7 +39,8 @@ func TestLine(t *testing.T) {
 				var want swarm.Task
 				for id := range waits {
 					x := port.of[id]
-					if fits(x.Class) && x.Deadline > now && (want.ID == 0 || x.Deadline < want.Deadline || x.Deadline == want.Deadline && x.Arrived < want.Arrived) {
+					if fits(x.Class) && x.Deadline > now && (want.ID == 0 || x.Deadline < want.Deadline || x.Deadline == want.Deadline &&
+						x.Arrived < want.Arrived) {
 						want = x
 					}
 				}
@@ -60,7 +61,8 @@ func TestLine(t *testing.T) {
 					}
 				}
 			default:
-				x := swarm.Task{ID: swarm.NewTaskID(uint32(i), 1), Arrived: now, Class: uint8(rapid.IntRange(0, 3).Draw(t, "class")), Long: rapid.Bool().Draw(t, "long")}
+				x := swarm.Task{ID: swarm.NewTaskID(uint32(i), 1), Arrived: now, Class: uint8(rapid.IntRange(0, 3).Draw(t, "class")),
+					Long: rapid.Bool().Draw(t, "long")}
 				if x.Deadline = now + 10; x.Long {
 					x.Deadline = now + 50
 				}

@@ -11,7 +11,8 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm/world"
 )
 
-// TestAMeterChangesNothing: a mechanism that is measured does what it does unmeasured, of every kind, and each run of it makes the same calls.
+// TestAMeterChangesNothing: a mechanism that is measured does what it does unmeasured, of every kind, and each run of it makes the same
+// calls.
 func TestAMeterChangesNothing(t *testing.T) {
 	for _, k := range all.Kinds() {
 		o := world.Usual(2, k, 900_000)
@@ -30,7 +31,8 @@ func TestAMeterChangesNothing(t *testing.T) {
 		}
 		for _, c := range counts[1:] {
 			if c.Placed != counts[0].Placed || c.Sent != counts[0].Sent || c.Starts != counts[0].Starts {
-				t.Errorf("%s: measured it places %d with %v, unmeasured %d with %v", k.Name, c.Placed, c.Sent, counts[0].Placed, counts[0].Sent)
+				t.Errorf("%s: measured it places %d with %v, unmeasured %d with %v", k.Name, c.Placed, c.Sent, counts[0].Placed,
+					counts[0].Sent)
 			}
 		}
 	}

@@ -15,11 +15,12 @@ import (
 
 // The protocol. Conflict is exported for those who count it.
 const (
-	commit   uint8 = iota // gate to center: A the node
-	start                 // center to node: A the slice that is meant
-	state                 // node to center: A the node, B what is free, C the slice of an order that is settled or -1, X 1 if its task was not started
-	Conflict              // center to gate: the task was not placed; A the node, B what is free there
-	changes               // center to gate: A the zone whose nodes changed since the last one; what is free on each
+	commit uint8 = iota // gate to center: A the node
+	start               // center to node: A the slice that is meant
+	// node to center: A the node, B what is free, C the slice of an order that is settled or -1, X 1 if its task was not started.
+	state
+	Conflict // center to gate: the task was not placed; A the node, B what is free there
+	changes  // center to gate: A the zone whose nodes changed since the last one; what is free on each
 	// Timers.
 	decided // gate: the decision about Task is made
 	lapses  // center: the order of Task at node A, slice B was not answered
@@ -29,15 +30,18 @@ const (
 // Kind of mechanism.
 func Kind() swarm.Kind {
 	return swarm.Kind{
-		Name: "omega", Summary: "parallel schedulers on copies of shared state, optimistic commits, conflicts retried (Omega, EuroSys 2013)",
+		Name: "omega", Summary: "parallel schedulers on copies of shared state, optimistic commits, conflicts retried (Omega, EuroSys " +
+			"2013)",
 		Messages: []swarm.MessageKind{
-			{Name: "commit", Bytes: 48}, {Name: "start", Bytes: 48, Hop: true}, {Name: "state", Bytes: 32}, {Name: "conflict", Bytes: 32}, {Name: "changes", Bytes: 128},
+			{Name: "commit", Bytes: 48}, {Name: "start", Bytes: 48, Hop: true}, {Name: "state", Bytes: 32}, {Name: "conflict", Bytes: 32},
+			{Name: "changes", Bytes: 128},
 		},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			n := s.Cluster.Nodes()
 			m := &mechanism{
 				c: s.Cluster, port: port, decision: s.Decision, period: s.Period, delay: s.Delay, patience: s.LostAfter(),
-				gates: make([]scheduler, s.Gates), ledger: pool.NewLedger(s.Cluster, 0, n), dirty: make([]bool, s.Cluster.Zones), sent: make([]uint8, n),
+				gates: make([]scheduler, s.Gates), ledger: pool.NewLedger(s.Cluster, 0, n), dirty: make([]bool, s.Cluster.Zones),
+				sent: make([]uint8, n),
 			}
 			for g := range m.gates {
 				m.gates[g] = scheduler{view: pool.New(s.Cluster, 0, n), line: line.New(port), draws: prng.New(s.Seed, uint64(g))}

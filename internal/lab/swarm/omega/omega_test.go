@@ -34,15 +34,16 @@ func TestConflictsGrow(t *testing.T) {
 	const ms = time.Millisecond
 	grow("load", first(conflicts(t, 8, 500_000, 100*ms)), first(conflicts(t, 8, 700_000, 100*ms)), first(conflicts(t, 8, 900_000, 100*ms)))
 	grow("age", first(conflicts(t, 8, 700_000, 20*ms)), first(conflicts(t, 8, 700_000, 100*ms)), first(conflicts(t, 8, 700_000, 300*ms)))
-	grow("schedulers", first(conflicts(t, 2, 700_000, 100*ms)), first(conflicts(t, 4, 700_000, 100*ms)), first(conflicts(t, 16, 700_000, 100*ms)))
+	grow("schedulers", first(conflicts(t, 2, 700_000, 100*ms)), first(conflicts(t, 4, 700_000, 100*ms)),
+		first(conflicts(t, 16, 700_000, 100*ms)))
 	if share, _ := conflicts(t, 1, 700_000, 100*ms); share > 1e-3 {
 		t.Errorf("one scheduler alone has %.4f conflicts", share)
 	}
 }
 
-// TestConflictsAreAsManyAsChance says: a commit draws one of f nodes with room, and within the age a of the copy the others have filled some of
-// these since. On nodes of four slices only the last free slice of a node is lost to them. The share of nodes with exactly one free slice, at use x
-// of independent slices, is 4x^3(1-x)/(1-x^4), and each is hit at the rate of the others' draws.
+// TestConflictsAreAsManyAsChance says: a commit draws one of f nodes with room, and within the age a of the copy the others have filled
+// some of these since. On nodes of four slices only the last free slice of a node is lost to them. The share of nodes with exactly one
+// free slice, at use x of independent slices, is 4x^3(1-x)/(1-x^4), and each is hit at the rate of the others' draws.
 func TestConflictsAreAsManyAsChance(t *testing.T) {
 	const period, gates = 50 * time.Millisecond, 8
 	for _, load := range []int64{500_000, 700_000} {

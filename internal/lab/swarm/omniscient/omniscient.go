@@ -14,7 +14,8 @@ func Kind() swarm.Kind {
 	return swarm.Kind{
 		Name: "omniscient", Summary: "one placer that knows the truth and acts at once: the upper line", Omniscient: true,
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
-			return &mechanism{c: s.Cluster, port: port, pool: pool.New(s.Cluster, 0, s.Cluster.Nodes()), line: line.New(port), draws: prng.New(s.Seed)}, nil
+			return &mechanism{c: s.Cluster, port: port, pool: pool.New(s.Cluster, 0, s.Cluster.Nodes()), line: line.New(port),
+				draws: prng.New(s.Seed)}, nil
 		},
 	}
 }

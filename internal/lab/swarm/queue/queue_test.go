@@ -47,7 +47,8 @@ func TestLists(t *testing.T) {
 				l.Clear(int32(k))
 				want[k] = nil
 			case 1:
-				most, drops, stop := rapid.IntRange(1, 10).Draw(t, "most"), rapid.IntRange(1, 3).Draw(t, "drops"), rapid.IntRange(1, 10).Draw(t, "stop")
+				most, drops, stop := rapid.IntRange(1, 10).Draw(t, "most"), rapid.IntRange(1, 3).Draw(t, "drops"),
+					rapid.IntRange(1, 10).Draw(t, "stop")
 				var asked, expected, kept []int
 				l.Sift(int32(k), most, func(x int) (drop, more bool) {
 					asked = append(asked, x)

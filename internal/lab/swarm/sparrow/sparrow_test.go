@@ -48,7 +48,8 @@ func TestSparrowIsNearIdeal(t *testing.T) {
 
 // TestMoreProbesDoNotPayOff: two probes a task give nearly all that there is to have (section 3.5: d beyond 2 does not help much).
 func TestMoreProbesDoNotPayOff(t *testing.T) {
-	one, two, four := response(t, sparrow.New("d1", 1), 800_000), response(t, sparrow.Kind(), 800_000), response(t, sparrow.New("d4", 4), 800_000)
+	one, two, four := response(t, sparrow.New("d1", 1), 800_000), response(t, sparrow.Kind(), 800_000),
+		response(t, sparrow.New("d4", 4), 800_000)
 	if one-two < 3*(two-four) || one < 1.2*two {
 		t.Errorf("one probe %.3f s, two %.3f, four %.3f: want most of the gain from the second", one, two, four)
 	}

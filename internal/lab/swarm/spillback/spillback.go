@@ -14,8 +14,10 @@ import (
 // The protocol.
 const (
 	submit uint8 = iota // gate to a node: its driver's own
-	spill               // node to the scheduler of its zone, and from there to that of another; A the node, B what is free there, C the zones seen; no task: it is over
-	assign              // scheduler to a node; C the zones seen
+	// node to the scheduler of its zone, and from there to that of another; A the node, B what is free there, C the zones seen; no task:
+	// it is over.
+	spill
+	assign // scheduler to a node; C the zones seen
 )
 
 // maxZones that see a task before it waits where it is.
@@ -25,11 +27,13 @@ const maxZones = 4
 func Kind() swarm.Kind {
 	return swarm.Kind{
 		Name: "spillback", Summary: "local first with spillback to the scheduler of the zone (Ray, OSDI 2018)", Reports: true,
-		Messages: []swarm.MessageKind{{Name: "submit", Bytes: 64, Hop: true}, {Name: "spill", Bytes: 64}, {Name: "assign", Bytes: 64, Hop: true}},
+		Messages: []swarm.MessageKind{{Name: "submit", Bytes: 64, Hop: true}, {Name: "spill", Bytes: 64},
+			{Name: "assign", Bytes: 64, Hop: true}},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			m := &mechanism{c: s.Cluster, port: port, seed: s.Seed, zones: make([]scheduler, s.Cluster.Zones)}
 			for z := range m.zones {
-				m.zones[z] = scheduler{pool: pool.New(s.Cluster, int32(z*s.Cluster.PerZone), s.Cluster.PerZone), line: line.New(port), draws: prng.New(s.Seed, uint64(z))}
+				m.zones[z] = scheduler{pool: pool.New(s.Cluster, int32(z*s.Cluster.PerZone), s.Cluster.PerZone), line: line.New(port),
+					draws: prng.New(s.Seed, uint64(z))}
 			}
 			return m, nil
 		},

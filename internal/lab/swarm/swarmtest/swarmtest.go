@@ -119,10 +119,12 @@ func anyWorld(t *rapid.T, kind swarm.Kind) world.Options {
 	o.Seed, o.Gates = rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "gates")
 	o.Period, o.Decision = length("period", 5*time.Millisecond, time.Second), length("decision", 0, 20*time.Millisecond)
 	o.Flow.Mean, o.Flow.LongMean = length("mean", 20*time.Millisecond, time.Second), length("long", 20*time.Millisecond, 5*time.Second)
-	o.Flow.Patience, o.Flow.LongPatience = length("patience", time.Millisecond, time.Second), length("long patience", time.Millisecond, 2*time.Second)
+	o.Flow.Patience, o.Flow.LongPatience = length("patience", time.Millisecond, time.Second),
+		length("long patience", time.Millisecond, 2*time.Second)
 	o.Flow.Begun = rapid.Bool().Draw(t, "begun")
 	o.Flow.Batch = rapid.IntRange(1, 5).Draw(t, "batch")
-	o.Rigid.Share, o.Rigid.Width, o.Rigid.Mean = share("rigid", 700_000), rapid.IntRange(1, 16).Draw(t, "width"), length("rigid mean", 200*time.Millisecond, 5*time.Second)
+	o.Rigid.Share, o.Rigid.Width, o.Rigid.Mean = share("rigid", 700_000), rapid.IntRange(1, 16).Draw(t, "width"),
+		length("rigid mean", 200*time.Millisecond, 5*time.Second)
 	o.Network = world.Network{Delay: length("delay", 0, 5*time.Millisecond), Loss: share("loss", 300_000)}
 	if rapid.Bool().Draw(t, "jitters") {
 		o.Network.Jitter = length("jitter", 1, 5*time.Millisecond)

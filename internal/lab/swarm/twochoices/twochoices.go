@@ -29,7 +29,8 @@ func New(name string, d int) swarm.Kind {
 		Name: name, Summary: "each task joins the shorter of two random nodes' queues (Mitzenmacher, TPDS 2001)",
 		Messages: []swarm.MessageKind{{Name: "ask", Bytes: 32, Hop: true}, {Name: "load", Bytes: 24}, {Name: "join", Bytes: 64}},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
-			return &mechanism{c: s.Cluster, port: port, seed: s.Seed, d: d, patience: s.LostAfter(), queues: queue.NewLists[swarm.TaskID](s.Cluster.Nodes())}, nil
+			return &mechanism{c: s.Cluster, port: port, seed: s.Seed, d: d, patience: s.LostAfter(),
+				queues: queue.NewLists[swarm.TaskID](s.Cluster.Nodes())}, nil
 		},
 	}
 }

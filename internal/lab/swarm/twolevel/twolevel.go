@@ -21,8 +21,9 @@ const (
 	accept               // gate to center: Task, A the node
 	reply                // gate to center: the offer is used up: A the zone, B 1 if more tasks wait, X as in offer
 	start                // center to node: A the slice that is meant
-	state                // node to center: A the node, B what is free, C the slice of an order that is settled or -1, X 1 if its task was not started
-	refused              // center to gate: Task was not started
+	// node to center: A the node, B what is free, C the slice of an order that is settled or -1, X 1 if its task was not started.
+	state
+	refused // center to gate: Task was not started
 	// Timers.
 	decided // gate: the decision about Task is made
 	lapses  // center: the order of Task at node A, slice B was not answered
@@ -56,7 +57,8 @@ func Kind() swarm.Kind {
 			n := s.Cluster.PerZone
 			m := &mechanism{
 				c: s.Cluster, port: port, decision: s.Decision, period: s.Period, delay: s.Delay, patience: s.LostAfter(),
-				gates: make([]scheduler, s.Gates), zones: make([]zone, s.Cluster.Zones), offered: make([]uint8, s.Cluster.Nodes()), wants: make([]bool, s.Gates),
+				gates: make([]scheduler, s.Gates), zones: make([]zone, s.Cluster.Zones), offered: make([]uint8, s.Cluster.Nodes()),
+				wants: make([]bool, s.Gates),
 			}
 			for g := range m.gates {
 				// A zone's nodes are as those of any other: the view is of the first, and holds what was offered.

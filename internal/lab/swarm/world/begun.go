@@ -13,8 +13,8 @@ import (
 const before = quantity.Instant(-1)
 
 // beginRunning puts tasks on slices at time 0, as many as the load has there on average if nobody waits: exponential lengths have
-// no memory, and these are as good as new. A world that begins empty takes some lengths of a long task to fill. Nobody is told but the nodes, and
-// nothing counts them but use.
+// no memory, and these are as good as new. A world that begins empty takes some lengths of a long task to fill. Nobody is told but the
+// nodes, and nothing counts them but use.
 func (w *World) beginRunning() {
 	if !w.o.Flow.Begun {
 		return

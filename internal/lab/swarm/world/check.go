@@ -52,7 +52,8 @@ func (w *World) Check() error {
 	}
 	for z := range w.zones {
 		if x := &w.zones[z]; x.leftover != leftover[z] || x.used != used[z] {
-			return fmt.Errorf("zone %d: leftover %d, used %d are counted, and there are %d and %d", z, x.leftover, x.used, leftover[z], used[z])
+			return fmt.Errorf("zone %d: leftover %d, used %d are counted, and there are %d and %d", z, x.leftover, x.used, leftover[z],
+				used[z])
 		}
 	}
 	return nil

@@ -21,7 +21,8 @@ type nodes struct {
 
 func newNodes(c *swarm.Cluster) nodes {
 	n := c.Nodes()
-	out := nodes{rigid: make([]uint8, n), busy: make([]uint8, n), held: make([]uint8, n), told: make([]uint8, n), view: make([]uint8, n), all: make([]uint8, c.PerZone)}
+	out := nodes{rigid: make([]uint8, n), busy: make([]uint8, n), held: make([]uint8, n), told: make([]uint8, n), view: make([]uint8, n),
+		all: make([]uint8, c.PerZone)}
 	for _, l := range c.Layouts {
 		out.stride = max(out.stride, int32(len(l)))
 	}
@@ -37,8 +38,8 @@ type zone struct {
 	dead, cut bool
 	// epoch counts its lives.
 	epoch uint32
-	// leftover slices are not held by rigid work, though it may have claimed them, and used ones run a task; none of a dead zone. Since an instant, up to which
-	// the integrals (slice-nanoseconds) go.
+	// leftover slices are not held by rigid work, though it may have claimed them, and used ones run a task; none of a dead zone. Since an
+	// instant, up to which the integrals (slice-nanoseconds) go.
 	leftover, used         int64
 	since                  quantity.Instant
 	leftoverTime, usedTime int64

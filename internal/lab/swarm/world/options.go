@@ -52,8 +52,8 @@ type Flow struct {
 	Begun bool
 	// Batch is the tasks of a job, at least 1.
 	Batch int
-	// Log is what arrives instead of a Poisson process of exponential tasks: over and over, from a place drawn by the seed, its gaps stretched or shrunk alike so that
-	// the load is as it says. Mean must be that of its lengths; it has no long tasks.
+	// Log is what arrives instead of a Poisson process of exponential tasks: over and over, from a place drawn by the seed, its gaps
+	// stretched or shrunk alike so that the load is as it says. Mean must be that of its lengths; it has no long tasks.
 	Log []Request
 }
 
@@ -148,13 +148,15 @@ func (o *Options) check() error {
 	wrong(o.Period <= 0, "period: %s; want more than 0", o.Period)
 	wrong(o.Decision < 0, "decision: %s; want at least 0", o.Decision)
 	wrong(f.Load < 0 || f.Load > 100*Million, "load: %d parts per million; want 0 to 100 times what rigid work leaves", f.Load)
-	wrong(f.Mean <= 0 || f.LongShare < 0 || f.LongShare > Million || f.LongShare > 0 && f.LongMean <= 0, "flow: tasks need a mean length, and long ones a share of 0 to 1")
+	wrong(f.Mean <= 0 || f.LongShare < 0 || f.LongShare > Million || f.LongShare > 0 && f.LongMean <= 0,
+		"flow: tasks need a mean length, and long ones a share of 0 to 1")
 	wrong(f.Patience <= 0 || f.LongShare > 0 && f.LongPatience <= 0, "patience: want more than 0")
 	wrong(f.Batch < 1, "batch: %d; want at least 1", f.Batch)
 	if len(f.Log) > 0 {
 		gaps := time.Duration(0)
 		for _, q := range f.Log {
-			wrong(q.Gap < 0 || q.Gap > time.Hour || q.Length <= 0, "log: a gap of %s and a length of %s; want 0 to an hour and more than 0", q.Gap, q.Length)
+			wrong(q.Gap < 0 || q.Gap > time.Hour || q.Length <= 0, "log: a gap of %s and a length of %s; want 0 to an hour and more than 0",
+				q.Gap, q.Length)
 			gaps += q.Gap
 		}
 		wrong(gaps <= 0, "log: all comes at once")
@@ -177,13 +179,18 @@ func (o *Options) check() error {
 	}
 	wrong(sum == 0 || largest >= len(o.Cluster.Classes), "mix: want a weight above 0 for a class that there is, and none for others")
 	wrong(r.Share < 0 || r.Share > 900_000, "rigid: a share of %d parts per million; want at most 900000", r.Share)
-	wrong(r.Share > 0 && (r.Width < 1 || r.Width > MaxWidth || r.Mean <= 0), "rigid: width %d, mean %s; want 1 to %d slices and a mean above 0", r.Width, r.Mean, MaxWidth)
-	wrong(o.Network.Delay < 0 || o.Network.Jitter < 0 || o.Network.Loss < 0 || o.Network.Loss > Million, "network: want a delay and jitter of at least 0 and a loss of 0 to 1")
-	wrong(o.Faults.Stragglers < 0 || o.Faults.Stragglers > Million || o.Faults.Stragglers > 0 && o.Faults.Slow < 1000, "stragglers: want a share of 0 to 1, at least as slow as the others")
+	wrong(r.Share > 0 && (r.Width < 1 || r.Width > MaxWidth || r.Mean <= 0),
+		"rigid: width %d, mean %s; want 1 to %d slices and a mean above 0", r.Width, r.Mean, MaxWidth)
+	wrong(o.Network.Delay < 0 || o.Network.Jitter < 0 || o.Network.Loss < 0 || o.Network.Loss > Million,
+		"network: want a delay and jitter of at least 0 and a loss of 0 to 1")
+	wrong(o.Faults.Stragglers < 0 || o.Faults.Stragglers > Million || o.Faults.Stragglers > 0 && o.Faults.Slow < 1000,
+		"stragglers: want a share of 0 to 1, at least as slow as the others")
 	for _, z := range o.Faults.Zones {
-		wrong(z.Zone < 0 || int(z.Zone) >= o.Cluster.Zones || z.At < 0 || z.For <= 0, "fault of zone %d at %s for %s: want a zone that there is, and some time", z.Zone, time.Duration(z.At), z.For)
+		wrong(z.Zone < 0 || int(z.Zone) >= o.Cluster.Zones || z.At < 0 || z.For <= 0,
+			"fault of zone %d at %s for %s: want a zone that there is, and some time", z.Zone, time.Duration(z.At), z.For)
 	}
-	wrong(o.From < 0 || o.Until <= o.From, "window: from %s until %s; nothing would be measured", time.Duration(o.From), time.Duration(o.Until))
+	wrong(o.From < 0 || o.Until <= o.From, "window: from %s until %s; nothing would be measured", time.Duration(o.From),
+		time.Duration(o.Until))
 	if err := errors.Join(problems...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "lean world: %w", err)
 	}

@@ -106,10 +106,12 @@ func newPlain(t *rapid.T, o Options) *plain {
 		p.nodes = append(p.nodes, plainNode{make([]plainSlice, len(p.c.Slots(int32(n)))), all, all})
 	}
 	zones := p.c.Zones
-	p.dead, p.cut, p.comes, p.used, p.left = make([]int, zones), make([]bool, zones), make([]uint64, zones), make([]int64, zones), make([]int64, zones)
+	p.dead, p.cut, p.comes, p.used, p.left = make([]int, zones), make([]bool, zones), make([]uint64, zones), make([]int64, zones),
+		make([]int64, zones)
 	var err error
 	p.m, err = o.Kind.New(swarm.Setup{
-		Seed: keyed(o.Seed, forMechanism), Cluster: p.c, Gates: o.Gates, Period: o.Period, Delay: o.Network.Delay + o.Network.Jitter, Decision: o.Decision, Patience: o.Flow.Patience,
+		Seed: keyed(o.Seed, forMechanism), Cluster: p.c, Gates: o.Gates, Period: o.Period, Delay: o.Network.Delay + o.Network.Jitter,
+		Decision: o.Decision, Patience: o.Flow.Patience,
 	}, p)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,8 @@ func (s *script) Over(now quantity.Instant, t swarm.Task, f Fate) {
 // and what is counted is the same.
 func TestThePlainWorldIsTheSame(t *testing.T) {
 	kinds := []swarm.Kind{
-		laminar.Kind(), central.Kind(), twolevel.Kind(), spillback.Kind(), sparrow.Kind(), twochoices.Kind(), omega.Kind(), omniscient.Kind(),
+		laminar.Kind(), central.Kind(), twolevel.Kind(), spillback.Kind(), sparrow.Kind(), twochoices.Kind(), omega.Kind(),
+		omniscient.Kind(),
 	}
 	for _, kind := range kinds {
 		t.Run(kind.Name, func(t *testing.T) {
@@ -53,9 +54,11 @@ func same(t *rapid.T, kind swarm.Kind) {
 	o.Seed, o.Gates = rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "gates")
 	o.Period, o.Decision = length("period", 20*time.Millisecond, 300*time.Millisecond), length("decision", 0, 5*time.Millisecond)
 	o.Flow.LongMean, o.Flow.LongPatience, o.Flow.Batch = 2*time.Second, time.Second, rapid.IntRange(1, 3).Draw(t, "batch")
-	o.Flow.Mean, o.Flow.Patience, o.Flow.Begun = length("mean", 100*time.Millisecond, time.Second), length("patience", 50*time.Millisecond, time.Second), rapid.Bool().Draw(t, "begun")
+	o.Flow.Mean, o.Flow.Patience, o.Flow.Begun = length("mean", 100*time.Millisecond, time.Second),
+		length("patience", 50*time.Millisecond, time.Second), rapid.Bool().Draw(t, "begun")
 	o.Rigid.Share, o.Rigid.Mean = rapid.Int64Range(0, 600_000).Draw(t, "rigid"), length("rigid mean", 300*time.Millisecond, 2*time.Second)
-	o.Network = Network{Delay: length("delay", 0, 2*time.Millisecond), Jitter: length("jitter", 0, time.Millisecond), Loss: rapid.Int64Range(0, 100_000).Draw(t, "loss")}
+	o.Network = Network{Delay: length("delay", 0, 2*time.Millisecond), Jitter: length("jitter", 0, time.Millisecond),
+		Loss: rapid.Int64Range(0, 100_000).Draw(t, "loss")}
 	o.Faults.Stragglers, o.Faults.Slow = rapid.Int64Range(0, 500_000).Draw(t, "stragglers"), 2500
 	for range rapid.IntRange(0, 2).Draw(t, "faults") {
 		o.Faults.Zones = append(o.Faults.Zones, ZoneFault{
@@ -63,7 +66,8 @@ func same(t *rapid.T, kind swarm.Kind) {
 			For: length("for", time.Millisecond, time.Second), Cut: rapid.Bool().Draw(t, "cut"),
 		})
 	}
-	o.From, o.Until = quantity.Instant(length("from", 0, 500*time.Millisecond)), quantity.Instant(length("until", 600*time.Millisecond, 1200*time.Millisecond))
+	o.From, o.Until = quantity.Instant(length("from", 0, 500*time.Millisecond)),
+		quantity.Instant(length("until", 600*time.Millisecond, 1200*time.Millisecond))
 
 	p := newPlain(t, o)
 	p.play()
@@ -89,7 +93,8 @@ func same(t *rapid.T, kind swarm.Kind) {
 	for k := range want.Sent {
 		want.Sent[k] = int64(p.told[fmt.Sprint("kind ", k)])
 	}
-	if c.Reports != want.Reports || c.Digests != want.Digests || c.Dropped != want.Dropped || c.Sent != want.Sent || c.Refused != want.Refused {
+	if c.Reports != want.Reports || c.Digests != want.Digests || c.Dropped != want.Dropped || c.Sent != want.Sent ||
+		c.Refused != want.Refused {
 		t.Fatalf("counted %+v, in the plain world %+v", c, want)
 	}
 	for z := range c.Zones {

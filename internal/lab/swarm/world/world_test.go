@@ -112,9 +112,10 @@ func TestNobodyPeeks(t *testing.T) {
 		"from place":           func(o *offender, _ swarm.Task) { o.port.Send(swarm.Message{To: -1}) },
 		"node 6 is not here: ": func(o *offender, _ swarm.Task) { o.port.Release(6, 0) },
 	} {
-		kind := swarm.Kind{Name: "offender", Messages: []swarm.MessageKind{{Name: "word", Bytes: 1}}, New: func(s swarm.Setup, p swarm.Port) (swarm.Mechanism, error) {
-			return &offender{port: p, c: s.Cluster, does: does}, nil
-		}}
+		kind := swarm.Kind{Name: "offender", Messages: []swarm.MessageKind{{Name: "word", Bytes: 1}},
+			New: func(s swarm.Setup, p swarm.Port) (swarm.Mechanism, error) {
+				return &offender{port: p, c: s.Cluster, does: does}, nil
+			}}
 		func() {
 			defer func() {
 				if b, ok := recover().(invariant.Broken); !ok || !strings.Contains(b.Message, want) {

@@ -18,7 +18,8 @@ func TestFormatsAreFoundByTheirNames(t *testing.T) {
 			t.Errorf("%s: found %q, %v", f.Name, found.Doc, err)
 		}
 	}
-	if _, err := ByName("csv"); errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), `"csv" is not known`) || !strings.Contains(err.Error(), "\n  swf: ") {
+	if _, err := ByName("csv"); errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), `"csv" is not known`) ||
+		!strings.Contains(err.Error(), "\n  swf: ") {
 		t.Errorf("an unknown name: %v", err)
 	}
 }

@@ -16,7 +16,8 @@ const (
 
 // Format of the file. Records are requests.
 func Format() trace.Format {
-	return trace.Format{Name: "azure", Doc: "requests to Azure's language models, 2023 (CSV)", Kinds: []trace.Kind{trace.Request}, Open: open}
+	return trace.Format{Name: "azure", Doc: "requests to Azure's language models, 2023 (CSV)", Kinds: []trace.Kind{trace.Request},
+		Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

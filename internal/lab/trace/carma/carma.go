@@ -22,7 +22,8 @@ const (
 // given, else the one in the name of the run's folder. At is unknown: the file says when runs began by the second of a local
 // clock, and they are in that order.
 func Format() trace.Format {
-	return trace.Format{Name: "carma", Doc: "peak memory of training runs beside FakeTensor's estimates, CARMA (CSV)", Kinds: []trace.Kind{trace.Footprint}, Open: open}
+	return trace.Format{Name: "carma", Doc: "peak memory of training runs beside FakeTensor's estimates, CARMA (CSV)",
+		Kinds: []trace.Kind{trace.Footprint}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {
@@ -30,7 +31,8 @@ func open(r io.Reader, file string) trace.Reader {
 		Columns: []string{
 			model: "Model", peak: "Max memory.used [MB]", estimate: "Faketensor Estimate [MB]", seconds: "Execution time(s)",
 			folder: "Run folder", batch: "batch_size",
-			rest: "Max memory.used [GB]", rest + 1: "FakeTensor Estimation(GB)", rest + 2: "FakeTensor overhead", rest + 3: "Execution time(m)",
+			rest: "Max memory.used [GB]", rest + 1: "FakeTensor Estimation(GB)", rest + 2: "FakeTensor overhead",
+			rest + 3: "Execution time(m)",
 			rest + 4: "Time", rest + 5: "Script", rest + 6: "epochs", rest + 7: "GB after forward", rest + 8: "GB after backward",
 			rest + 9: "Execution time(h)",
 		},
@@ -42,7 +44,8 @@ func parse(l *trace.Line, r *trace.Record) {
 	r.Kind = trace.Footprint
 	r.At = trace.Unknown
 	r.Footprint = trace.FootprintRecord{
-		Program: l.Column(model).Name(), Batch: trace.Unknown, Peak: up(l.Column(peak)), Estimate: trace.Unknown, Ran: l.Column(seconds).Seconds(),
+		Program: l.Column(model).Name(), Batch: trace.Unknown, Peak: up(l.Column(peak)), Estimate: trace.Unknown,
+		Ran: l.Column(seconds).Seconds(),
 	}
 	if f := l.Column(estimate); !f.Empty() {
 		r.Footprint.Estimate = up(f)

@@ -17,7 +17,8 @@ net,666.0,64.11,0.6,0.06,1.06,1.4,2_net.py_--batch_size_32_--epochs_1,2,net.py,,
 net,720.5,118,0.7,0.1,1.08,0.7,3_net.py_--batch_size_x,3,net.py,64.0,1,0.1,0.1,46,0.01
 `,
 	Want: []trace.Record{
-		footprint(2, trace.FootprintRecord{Program: "bert", Batch: trace.Unknown, Peak: 19828, Estimate: trace.Unknown, Ran: 894500 * time.Millisecond}),
+		footprint(2, trace.FootprintRecord{Program: "bert", Batch: trace.Unknown, Peak: 19828, Estimate: trace.Unknown,
+			Ran: 894500 * time.Millisecond}),
 		footprint(3, trace.FootprintRecord{Program: "net", Batch: 32, Peak: 666, Estimate: 65, Ran: 85270 * time.Millisecond}),
 		footprint(4, trace.FootprintRecord{Program: "net", Batch: 64, Peak: 721, Estimate: 118, Ran: 46 * time.Second}),
 	},

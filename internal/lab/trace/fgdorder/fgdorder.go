@@ -10,7 +10,8 @@ import (
 
 // Format of the files. Records are ranks: of a pod, its position; a pod that is cloned arrives several times.
 func Format() trace.Format {
-	return trace.Format{Name: "fgdorder", Doc: "arrival orders and node ranks behind FGD's tables (CSV)", Kinds: []trace.Kind{trace.Rank}, Open: open}
+	return trace.Format{Name: "fgdorder", Doc: "arrival orders and node ranks behind FGD's tables (CSV)", Kinds: []trace.Kind{trace.Rank},
+		Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

@@ -56,7 +56,8 @@ func TestPublishedOrders(t *testing.T) {
 			t.Errorf("seed %d: %d arrivals, want %d", seed, n, want)
 		}
 		seen := map[int64]string{}
-		n = tracetest.Each(t, Format(), fmt.Sprintf("fgd_golden/default_seed%d_noderank.csv.gz", seed), func(r *trace.Record) { seen[r.Rank.Rank] = r.Rank.ID })
+		n = tracetest.Each(t, Format(), fmt.Sprintf("fgd_golden/default_seed%d_noderank.csv.gz", seed),
+			func(r *trace.Record) { seen[r.Rank.Rank] = r.Rank.ID })
 		for rank := range int64(1213) {
 			if seen[rank] == "" {
 				t.Errorf("seed %d: nobody has rank %d", seed, rank)

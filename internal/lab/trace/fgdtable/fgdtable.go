@@ -23,7 +23,8 @@ const (
 
 // Format of the files. Records are curves; Table is the file's name ("analysis_allo_discrete").
 func Format() trace.Format {
-	return trace.Format{Name: "fgdtable", Doc: "published result tables of FGD, USENIX ATC'23 (CSV)", Kinds: []trace.Kind{trace.Curve}, Open: open}
+	return trace.Format{Name: "fgdtable", Doc: "published result tables of FGD, USENIX ATC'23 (CSV)", Kinds: []trace.Kind{trace.Curve},
+		Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

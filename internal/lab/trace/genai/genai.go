@@ -33,7 +33,8 @@ const (
 // percent, milliseconds or a count, as the name says. Records of the log are jobs: the queue is the group, the user the
 // kind of request; lengths, steps, pictures and models are checked and left out.
 func Format() trace.Format {
-	return trace.Format{Name: "genai", Doc: "memory, duty cycle and requests of Alibaba's Stable Diffusion service, GenTD26 (CSV)", Kinds: []trace.Kind{trace.Sample, trace.Job}, Open: open}
+	return trace.Format{Name: "genai", Doc: "memory, duty cycle and requests of Alibaba's Stable Diffusion service, GenTD26 (CSV)",
+		Kinds: []trace.Kind{trace.Sample, trace.Job}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

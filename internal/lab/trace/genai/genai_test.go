@@ -13,9 +13,12 @@ var memory = tracetest.Suite{
 	File:   "pod_memory_anon.csv.gz",
 	Sample: "value,container_ip,timestamp_anon\n33879490560.0,aa,1662858720.0\n0.09000000000000001,,1662858777.5\n1e3,aa,1662858778\n",
 	Want: []trace.Record{
-		{Kind: trace.Sample, Line: 2, At: 1662858720 * time.Second, Sample: trace.SampleRecord{Series: "pod_memory", Subject: "aa", Value: 33879490560}},
-		{Kind: trace.Sample, Line: 3, At: 1662858777*time.Second + 500*time.Millisecond, Sample: trace.SampleRecord{Series: "pod_memory", Value: .09000000000000001}},
-		{Kind: trace.Sample, Line: 4, At: 1662858778 * time.Second, Sample: trace.SampleRecord{Series: "pod_memory", Subject: "aa", Value: 1000}},
+		{Kind: trace.Sample, Line: 2, At: 1662858720 * time.Second, Sample: trace.SampleRecord{Series: "pod_memory", Subject: "aa",
+			Value: 33879490560}},
+		{Kind: trace.Sample, Line: 3, At: 1662858777*time.Second + 500*time.Millisecond, Sample: trace.SampleRecord{Series: "pod_memory",
+			Value: .09000000000000001}},
+		{Kind: trace.Sample, Line: 4, At: 1662858778 * time.Second, Sample: trace.SampleRecord{Series: "pod_memory", Subject: "aa",
+			Value: 1000}},
 	},
 	Broken: []tracetest.Broken{
 		{Name: "wrong number", Old: "1e3", New: "inf", Says: `value is "inf", expected a number`},
@@ -31,7 +34,8 @@ var rates = tracetest.Suite{
 	Sample: "timestamp_anon,value,container_ip,request_type\n60,0.5,,API Requests\n61,1,aa,Generative Requests\n",
 	Want: []trace.Record{
 		{Kind: trace.Sample, Line: 2, At: time.Minute, Sample: trace.SampleRecord{Series: "rates/API Requests", Value: .5}},
-		{Kind: trace.Sample, Line: 3, At: 61 * time.Second, Sample: trace.SampleRecord{Series: "rates/Generative Requests", Subject: "aa", Value: 1}},
+		{Kind: trace.Sample, Line: 3, At: 61 * time.Second, Sample: trace.SampleRecord{Series: "rates/Generative Requests", Subject: "aa",
+			Value: 1}},
 	},
 	Broken: []tracetest.Broken{{Name: "no type", Old: "API Requests", New: "", Says: "request_type"}},
 }

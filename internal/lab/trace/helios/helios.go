@@ -41,10 +41,11 @@ const (
 	waited
 )
 
-// Format of the files. Records of a log are jobs, whose queue is the virtual cluster. Those of a sequence are states; the cluster is the file's name up to "_cluster_sequence". The published
-// totals are checked against their parts, and left out with the occupancy.
+// Format of the files. Records of a log are jobs, whose queue is the virtual cluster. Those of a sequence are states; the cluster is the
+// file's name up to "_cluster_sequence". The published totals are checked against their parts, and left out with the occupancy.
 func Format() trace.Format {
-	return trace.Format{Name: "helios", Doc: "state of SenseTime's virtual clusters minute by minute, and jobs, 2020 (CSV)", Kinds: []trace.Kind{trace.State, trace.Job}, Open: open}
+	return trace.Format{Name: "helios", Doc: "state of SenseTime's virtual clusters minute by minute, and jobs, 2020 (CSV)",
+		Kinds: []trace.Kind{trace.State, trace.Job}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

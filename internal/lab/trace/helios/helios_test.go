@@ -81,9 +81,16 @@ func TestTreatments(t *testing.T) {
 		"1,uA,vcA,8,16,1,CANCELLED,1970-01-01 00:01:00,None,1970-01-01 00:05:30,NaN,": {func(r *trace.Record) {
 			r.Job.Start, r.Job.Duration, r.Job.Status = trace.Unknown, trace.Unknown, "CANCELLED"
 		}, []string{noTime, noTime}},
-		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:00:59,1970-01-01 00:05:30,210,-1": {func(r *trace.Record) { r.Job.Start = trace.Unknown }, []string{early, negative}},
-		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:01:50,-10,60": {func(r *trace.Record) { r.Job.Duration = trace.Unknown }, []string{negative}},
-		"1,uA,vcA,8,16,1,COMPLETED,,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60":                    {func(r *trace.Record) { r.At = trace.Unknown }, []string{noSubmission}},
+		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:00:59,1970-01-01 00:05:30,210,-1": {func(
+			r *trace.Record) {
+			r.Job.Start = trace.Unknown
+		}, []string{early, negative}},
+		"1,uA,vcA,8,16,1,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:01:50,-10,60": {func(
+			r *trace.Record) {
+			r.Job.Duration = trace.Unknown
+		}, []string{negative}},
+		"1,uA,vcA,8,16,1,COMPLETED,,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60": {func(r *trace.Record) { r.At = trace.Unknown },
+			[]string{noSubmission}},
 		"1,,None,NaN,,1,Unknown,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:05:30,210,60": {func(r *trace.Record) {
 			r.Job.User, r.Job.Queue, r.Job.Status, r.Job.GPUs, r.Job.CPU = "", "", "", trace.Unknown, trace.Unknown
 		}, []string{noName, noName, noName, noCount, noCount}},
@@ -146,8 +153,10 @@ func TestPublishedStates(t *testing.T) {
 			}
 		})
 		share := func(part, whole int) int { return (1000*part + whole/2) / whole }
-		if n != 31*24*60 || share(int(held), int(capacity)) != want.occupancy || share(pending, n) != want.pending || share(idle, n) != want.idleMeanwhile {
-			t.Errorf("%s: %d minutes; of 1000: held %d, waiting %d, idle meanwhile %d", vc, n, share(int(held), int(capacity)), share(pending, n), share(idle, n))
+		if n != 31*24*60 || share(int(held), int(capacity)) != want.occupancy || share(pending, n) != want.pending ||
+			share(idle, n) != want.idleMeanwhile {
+			t.Errorf("%s: %d minutes; of 1000: held %d, waiting %d, idle meanwhile %d", vc, n, share(int(held), int(capacity)),
+				share(pending, n), share(idle, n))
 		}
 	}
 }

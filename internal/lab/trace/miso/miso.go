@@ -26,7 +26,8 @@ const (
 // Format of miso_mig_iter_summary.csv. Records are measurements; Speed is given where the lines of one model and batch
 // stand together and the whole GPU (7g) is among them.
 func Format() trace.Format {
-	return trace.Format{Name: "miso", Doc: "training speeds on the MIG profiles of an A100-40GB, MISO, SoCC'22 (CSV)", Kinds: []trace.Kind{trace.Measurement}, Open: open}
+	return trace.Format{Name: "miso", Doc: "training speeds on the MIG profiles of an A100-40GB, MISO, SoCC'22 (CSV)",
+		Kinds: []trace.Kind{trace.Measurement}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

@@ -12,7 +12,8 @@ import (
 
 // Format of the file. Records are requests with blocks.
 func Format() trace.Format {
-	return trace.Format{Name: "mooncake", Doc: "requests to Moonshot's language model with their shared prefixes (JSON lines)", Kinds: []trace.Kind{trace.Request}, Open: open}
+	return trace.Format{Name: "mooncake", Doc: "requests to Moonshot's language model with their shared prefixes (JSON lines)",
+		Kinds: []trace.Kind{trace.Request}, Open: open}
 }
 
 // Keys of an object, each exactly once, in any order.
@@ -139,7 +140,8 @@ func (p *parser) expect(c byte, what string) bool {
 // key takes a key in quotes and returns its index, or -1.
 func (p *parser) key() int {
 	for i, name := range keyNames {
-		if rest := p.line.Text[p.at:]; len(rest) > len(name)+1 && rest[0] == '"' && rest[len(name)+1] == '"' && bytes.HasPrefix(rest[1:], []byte(name)) {
+		if rest := p.line.Text[p.at:]; len(rest) > len(name)+1 && rest[0] == '"' && rest[len(name)+1] == '"' &&
+			bytes.HasPrefix(rest[1:], []byte(name)) {
 			p.at += len(name) + 2
 			return i
 		}

@@ -23,7 +23,8 @@ var suite = tracetest.Suite{
  { "timestamp" : 4 , "input_length": 9, "output_length": 0, "hash_ids": [ 7 ] }
 `,
 	Want: []trace.Record{
-		{Kind: trace.Request, Line: 1, At: 1500 * time.Millisecond, Request: trace.RequestRecord{Input: 6758, Output: 50, Blocks: []int64{0, 1, 22}}},
+		{Kind: trace.Request, Line: 1, At: 1500 * time.Millisecond, Request: trace.RequestRecord{Input: 6758, Output: 50,
+			Blocks: []int64{0, 1, 22}}},
 		{Kind: trace.Request, Line: 2, At: 3 * time.Millisecond, Request: trace.RequestRecord{Input: 2, Output: 1}},
 		{Kind: trace.Request, Line: 3, At: 4 * time.Millisecond, Request: trace.RequestRecord{Input: 9, Blocks: []int64{7}}},
 	},
@@ -35,8 +36,10 @@ var suite = tracetest.Suite{
 		{Name: "open list", Old: "[0, 1, 22]", New: "[0, 1, 22", Place: "1:85", Says: "a comma or the list's end"},
 		{Name: "comma too many", Old: "[0, 1, 22]", New: "[0, 1, 22, ]", Place: "1:87", Says: "expected a number"},
 		{Name: "missing key", Old: `{"hash_ids":[],`, New: "{", Says: "the object lacks hash_ids"},
-		{Name: "unknown key", Old: `"output_length":1`, New: `"Output_length":1`, Says: `expected one of the keys "timestamp", "input_length"`},
-		{Name: "key twice", Old: `"output_length":1`, New: `"output_length":1,"output_length":1`, Place: "2:34", Says: "output_length is there twice"},
+		{Name: "unknown key", Old: `"output_length":1`, New: `"Output_length":1`,
+			Says: `expected one of the keys "timestamp", "input_length"`},
+		{Name: "key twice", Old: `"output_length":1`, New: `"output_length":1,"output_length":1`, Place: "2:34",
+			Says: "output_length is there twice"},
 		{Name: "no colon", Old: `"output_length":1`, New: `"output_length" 1`, Place: "2:32", Says: "expected a colon"},
 		{Name: "two objects", Old: `"timestamp":3}`, New: `"timestamp":3}{}`, Place: "2:65", Says: "nothing behind the object"},
 		{Name: "no object", Old: ` { "timestamp" : 4`, New: `[ "timestamp" : 4`, Says: "expected an object"},
@@ -58,7 +61,8 @@ func TestReadsWhatIsEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Int64Range(0, 1<<40)
 		want := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) line {
-			return line{number.Draw(t, "timestamp"), number.Draw(t, "input"), number.Draw(t, "output"), rapid.SliceOf(number).Draw(t, "blocks")}
+			return line{number.Draw(t, "timestamp"), number.Draw(t, "input"), number.Draw(t, "output"),
+				rapid.SliceOf(number).Draw(t, "blocks")}
 		}), 1, 5).Draw(t, "lines")
 		var content strings.Builder
 		for _, l := range want {

@@ -35,7 +35,8 @@ const (
 
 // Format of the files. Records are nodes or jobs; a job's queue is its class of service and its status its phase.
 func Format() trace.Format {
-	return trace.Format{Name: "openb", Doc: "nodes and pods of Alibaba's GPU cluster, 2023 (CSV)", Kinds: []trace.Kind{trace.Node, trace.Job}, Open: open}
+	return trace.Format{Name: "openb", Doc: "nodes and pods of Alibaba's GPU cluster, 2023 (CSV)",
+		Kinds: []trace.Kind{trace.Node, trace.Job}, Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

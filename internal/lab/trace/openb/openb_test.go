@@ -59,7 +59,8 @@ var nodes = tracetest.Suite{
 	Sample: "sn,cpu_milli,memory_mib,gpu,model\nn0,32000,262144,0,\nn1,64000,262144,2,P100\n",
 	Want: []trace.Record{
 		{Kind: trace.Node, Line: 2, At: trace.Unknown, Node: trace.NodeRecord{ID: "n0", CPU: 32000, Memory: 262144}},
-		{Kind: trace.Node, Line: 3, At: trace.Unknown, Node: trace.NodeRecord{ID: "n1", Model: "P100", GPUs: 2, CPU: 64000, Memory: 262144}},
+		{Kind: trace.Node, Line: 3, At: trace.Unknown, Node: trace.NodeRecord{ID: "n1", Model: "P100", GPUs: 2, CPU: 64000,
+			Memory: 262144}},
 	},
 	Broken: []tracetest.Broken{
 		{Name: "wrong number", Old: "64000", New: "", Says: `cpu_milli is ""`},

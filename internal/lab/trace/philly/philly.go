@@ -19,7 +19,8 @@ const (
 
 // Format of the file. Records are jobs without ids.
 func Format() trace.Format {
-	return trace.Format{Name: "philly", Doc: "jobs of Microsoft's Philly GPU cluster, 2017 (CSV)", Kinds: []trace.Kind{trace.Job}, Open: open}
+	return trace.Format{Name: "philly", Doc: "jobs of Microsoft's Philly GPU cluster, 2017 (CSV)", Kinds: []trace.Kind{trace.Job},
+		Open: open}
 }
 
 func open(r io.Reader, file string) trace.Reader {

@@ -17,7 +17,8 @@ var suite = tracetest.Suite{
 `,
 	Want: []trace.Record{
 		{Kind: trace.Job, Line: 2, At: 24*time.Hour + time.Second, Job: philly("aaa", 60500*time.Millisecond, 4)},
-		{Kind: trace.Job, Line: 3, At: time.Duration(time.Date(2017, 2, 28, 23, 59, 59, 0, time.UTC).UnixNano()), Job: philly("bbb", 7*time.Second, 1)},
+		{Kind: trace.Job, Line: 3, At: time.Duration(time.Date(2017, 2, 28, 23, 59, 59, 0, time.UTC).UnixNano()),
+			Job: philly("bbb", 7*time.Second, 1)},
 	},
 	Broken: []tracetest.Broken{
 		{Name: "wrong number", Old: "60.5,", New: "60,5,", Place: "2:34", Says: "the line has 6 fields, expected 5"},
@@ -25,8 +26,10 @@ var suite = tracetest.Suite{
 		{Name: "negative", Old: "60.5", New: "-1", Says: `duration is "-1"`},
 		{Name: "no such day", Old: "2017-02-28", New: "2017-02-29", Says: `timestamp is "2017-02-29 23:59:59"`},
 		{Name: "missing column", Old: "timestamp,duration,", New: "timestamp,", Place: "1:1", Says: "the header lacks duration"},
-		{Name: "unknown column", Old: "gpu_time,cluster", New: "gpu_time,cluster,x", Place: "1:46", Says: `column "x" is not part of this format`},
-		{Name: "double column", Old: "gpu_time,cluster", New: "gpu_time,cluster,cluster", Place: "1:46", Says: `column "cluster" is there twice`},
+		{Name: "unknown column", Old: "gpu_time,cluster", New: "gpu_time,cluster,x", Place: "1:46",
+			Says: `column "x" is not part of this format`},
+		{Name: "double column", Old: "gpu_time,cluster", New: "gpu_time,cluster,cluster", Place: "1:46",
+			Says: `column "cluster" is there twice`},
 		{Name: "short line", Old: ",bbb", New: "", Says: "the line has 4 fields, expected 5"},
 		{Name: "wrong product", Old: "242.0", New: "243.0", Says: "duration times num_gpus"},
 		{Name: "no queue", Old: "bbb", New: "", Says: `cluster is "", expected a text`},

@@ -62,8 +62,9 @@ func columns() []string {
 // but for number and submission, whole numbers with a fraction of zeros, and memory in bytes where it can not be KiB.
 func Format() trace.Format {
 	return trace.Format{
-		Name: "swf", Doc: "jobs in the Standard Workload Format of the Parallel Workloads Archive", Kinds: []trace.Kind{trace.Header, trace.Job},
-		Open: func(r io.Reader, file string) trace.Reader { return open(r, file, 1024) },
+		Name: "swf", Doc: "jobs in the Standard Workload Format of the Parallel Workloads Archive",
+		Kinds: []trace.Kind{trace.Header, trace.Job},
+		Open:  func(r io.Reader, file string) trace.Reader { return open(r, file, 1024) },
 	}
 }
 

@@ -66,15 +66,22 @@ func TestTreatments(t *testing.T) {
 		want func(j *trace.JobRecord)
 		says []string
 	}{
-		"nothing":          {"1 0 2 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {}, nil},
-		"extra fields":     {"1 0 2 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1 17 x", func(*trace.JobRecord) {}, []string{surplusFields}},
-		"negative zeros":   {"1 -0.0 2 30 4 -0 2048 -1 60 -1 1 7 2 -1 5 1 -1 -0.00", func(*trace.JobRecord) {}, []string{negativeZero, negativeZero, negativeZero}},
-		"ran backwards":    {"1 0 2 -19 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Duration = trace.Unknown }, []string{"negative run time: taken as unknown"}},
-		"began before":     {"1 0 -7.5 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Start = trace.Unknown }, []string{"negative wait time: taken as unknown"}},
-		"floating unknown": {"1 0 2 30 4 -1.0 2048 -1.00 60 -1.0 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {}, []string{writtenUnknown, writtenUnknown, writtenUnknown}},
-		"floating counts":  {"1 0 2.0 30.0 4.0 -1 2048.0 -1 60 -1 1.0 7.0 2 -1 5.00 1 -1 -1", func(*trace.JobRecord) {}, []string{writtenFraction, writtenFraction, writtenFraction, writtenFraction, writtenFraction}},
-		"memory in bytes":  {"1 0 2 30 4 -1 3221225472 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Memory = 4 * 3072 }, []string{MemoryInBytes}},
-		"negative memory":  {"1 0 2 30 4 -1 2048 -1 60 -2 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {}, []string{"negative requested memory: taken as unknown"}},
+		"nothing":      {"1 0 2 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {}, nil},
+		"extra fields": {"1 0 2 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1 17 x", func(*trace.JobRecord) {}, []string{surplusFields}},
+		"negative zeros": {"1 -0.0 2 30 4 -0 2048 -1 60 -1 1 7 2 -1 5 1 -1 -0.00", func(*trace.JobRecord) {},
+			[]string{negativeZero, negativeZero, negativeZero}},
+		"ran backwards": {"1 0 2 -19 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Duration = trace.Unknown },
+			[]string{"negative run time: taken as unknown"}},
+		"began before": {"1 0 -7.5 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Start = trace.Unknown },
+			[]string{"negative wait time: taken as unknown"}},
+		"floating unknown": {"1 0 2 30 4 -1.0 2048 -1.00 60 -1.0 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {},
+			[]string{writtenUnknown, writtenUnknown, writtenUnknown}},
+		"floating counts": {"1 0 2.0 30.0 4.0 -1 2048.0 -1 60 -1 1.0 7.0 2 -1 5.00 1 -1 -1", func(*trace.JobRecord) {},
+			[]string{writtenFraction, writtenFraction, writtenFraction, writtenFraction, writtenFraction}},
+		"memory in bytes": {"1 0 2 30 4 -1 3221225472 -1 60 -1 1 7 2 -1 5 1 -1 -1", func(j *trace.JobRecord) { j.Memory = 4 * 3072 },
+			[]string{MemoryInBytes}},
+		"negative memory": {"1 0 2 30 4 -1 2048 -1 60 -2 1 7 2 -1 5 1 -1 -1", func(*trace.JobRecord) {},
+			[]string{"negative requested memory: taken as unknown"}},
 	} {
 		reader := Format().Open(strings.NewReader(head+c.line+"\n"), "log.swf")
 		var r trace.Record
@@ -85,7 +92,8 @@ func TestTreatments(t *testing.T) {
 		}
 		want := trace.UnknownJob()
 		want.ID, want.Queue, want.User, want.Status = "1", "5", "7", "1"
-		want.Start, want.Duration, want.Requested, want.GPUs, want.Milli, want.Memory = 2*time.Second, 30*time.Second, time.Minute, 4, 1000, 8
+		want.Start, want.Duration, want.Requested, want.GPUs, want.Milli, want.Memory = 2*time.Second, 30*time.Second, time.Minute, 4, 1000,
+			8
 		c.want(&want)
 		if !reflect.DeepEqual(r.Job, want) || r.At != 0 {
 			t.Errorf("%s: at %v %+v, want %+v", name, r.At, r.Job, want)
@@ -125,7 +133,8 @@ func TestComments(t *testing.T) {
 		"\x9b31m":          {"\ufffd31m", 1},
 		"a\t\"quote\"":     {"a\t\"quote\"", 0},
 	} {
-		reader := Format().Open(strings.NewReader("; free text, "+written+"\n; Installation: "+written+"\n1 0 2 30 4 -1 2048 -1 60 -1 1 7 2 -1 5 1 -1 -1\n"), "log.swf")
+		reader := Format().Open(strings.NewReader("; free text, "+written+"\n; Installation: "+written+"\n1 0 2 30 4 -1 2048 -1 60 -1 1 "+
+			"7 2 -1 5 1 -1 -1\n"), "log.swf")
 		var r trace.Record
 		if err := reader.Next(&r); err != nil || r.Header != (trace.HeaderRecord{Key: "Installation", Value: want.value}) {
 			t.Errorf("%q: %v, %+v", written, err, r.Header)

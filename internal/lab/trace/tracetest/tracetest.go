@@ -63,7 +63,8 @@ func Run(t *testing.T, s Suite) {
 func read(f trace.Format, r io.Reader, file string) ([]trace.Record, error) {
 	reader := f.Open(r, file)
 	// What stands in the record before must not matter.
-	rec := trace.Record{Kind: 99, Line: -7, At: 77, Job: trace.JobRecord{ID: "left over", Models: []string{"x"}}, Curve: trace.CurveRecord{Values: []float64{1}}}
+	rec := trace.Record{Kind: 99, Line: -7, At: 77, Job: trace.JobRecord{ID: "left over", Models: []string{"x"}},
+		Curve: trace.CurveRecord{Values: []float64{1}}}
 	var all []trace.Record
 	for {
 		err := reader.Next(&rec)
@@ -121,7 +122,8 @@ func (s *Suite) dresses(t *testing.T) {
 		"gzip, byte order mark": zipped(strict.ByteOrderMark + s.Sample),
 		"gzip, carriage return": zipped(strings.ReplaceAll(s.Sample, "\n", "\r\n")),
 	} {
-		for way, reader := range map[string]io.Reader{"": strings.NewReader(content), " byte by byte": iotest.OneByteReader(strings.NewReader(content))} {
+		for way, reader := range map[string]io.Reader{"": strings.NewReader(content),
+			" byte by byte": iotest.OneByteReader(strings.NewReader(content))} {
 			if got, err := read(s.Format, reader, s.File); err != nil || !reflect.DeepEqual(got, s.Want) {
 				t.Errorf("%s%s: %v, %+v", name, way, err, got)
 			}
@@ -158,7 +160,8 @@ func (s *Suite) broken(t *testing.T) {
 			place = fmt.Sprintf("%d:%d", strings.Count(before, "\n")+1, at-strings.LastIndex(before, "\n"))
 		}
 		_, err := s.read(content)
-		if place = s.File + ":" + place + ": "; errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), b.Says) {
+		if place = s.File + ":" + place + ": "; errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), place) ||
+			!strings.Contains(err.Error(), b.Says) {
 			t.Errorf("%s: want a problem at %s that says %q:\n%v", b.Name, place, b.Says, err)
 		}
 	}
@@ -183,7 +186,8 @@ func (s *Suite) many(t *testing.T) {
 
 func (s *Suite) empty(t *testing.T) {
 	for name, content := range map[string]string{"plain": "", "gzip": zipped("")} {
-		if got, err := s.read(content); len(got) > 0 || errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), s.File+":1:1: the file is empty") {
+		if got, err := s.read(content); len(got) > 0 || errkind.Of(err) != errkind.Invalid ||
+			!strings.Contains(err.Error(), s.File+":1:1: the file is empty") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

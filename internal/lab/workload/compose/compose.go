@@ -100,19 +100,25 @@ func Assumptions(in Inputs, o Options) []string {
 	o = o.filled()
 	list := append([]string(nil), in.About...)
 	list = append(list,
-		"A duration of the log is the run time on a whole GPU of the reference; what a job runs and how its memory evolves are drawn for each job alone, whatever its queue, its size and its length.",
-		"A phase takes the same share of the progress on every slice; its peak varies from run to run by a normal distribution and comes with its first unit.",
+		"A duration of the log is the run time on a whole GPU of the reference; what a job runs and how its memory evolves are drawn "+
+			"for each job alone, whatever its queue, its size and its length.",
+		"A phase takes the same share of the progress on every slice; its peak varies from run to run by a normal distribution and "+
+			"comes with its first unit.",
 		"A job checkpoints after every "+o.Grain.String()+" of work on the whole GPU; restore, checkpoint and start cost the same for all.",
-		"A job that may be cut is a chain of steps; the others hold their slice from start to end, and their walltime is never below the truth, so that none is killed by its owner's error.",
+		"A job that may be cut is a chain of steps; the others hold their slice from start to end, and their walltime is never below "+
+			"the truth, so that none is killed by its owner's error.",
 		"Owners know how far off their memory figures tend to be: the deviation they declare holds the error's, but not its bias.",
-		"Load 1 is the most work per second that the cluster could do for ever in the proportions of this workload if every job could be cut, nothing cost anything, and each phase ran wherever its true memory fits in 99% of the runs; it is the same for every share of atomizable jobs.",
+		"Load 1 is the most work per second that the cluster could do for ever in the proportions of this workload if every job could "+
+			"be cut, nothing cost anything, and each phase ran wherever its true memory fits in 99% of the runs; it is the same for "+
+			"every share of atomizable jobs.",
 		"Jobs whose peak fits no slice are left out.",
 	)
 	if o.Cap > 0 {
 		list = append(list, "Durations over "+o.Cap.String()+" are cut down to it.")
 	}
 	if d := o.Deadlines; d.Share > 0 {
-		list = append(list, fmt.Sprintf("%g%% of the jobs have a deadline: %g to %g times their true run time on a whole GPU after they come, drawn evenly; what is not over by then is ended.", d.Share*100, d.Least, d.Most))
+		list = append(list, fmt.Sprintf("%g%% of the jobs have a deadline: %g to %g times their true run time on a whole GPU after they "+
+			"come, drawn evenly; what is not over by then is ended.", d.Share*100, d.Least, d.Most))
 	}
 	switch o.Multi {
 	case Drop:

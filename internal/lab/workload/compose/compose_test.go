@@ -55,11 +55,15 @@ func all(t testing.TB, in compose.Inputs, o compose.Options) ([]workload.Job, co
 func TestJobsAreGood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := compose.Options{
-			Classes: classes(), Seed: rapid.Uint64Range(0, 50).Draw(t, "seed"), Load: rapid.SampledFrom([]float64{0, .5, 1.2}).Draw(t, "load"),
-			Cap: rapid.SampledFrom([]time.Duration{0, 6 * time.Hour}).Draw(t, "cap"), Multi: compose.Multi(rapid.IntRange(0, 2).Draw(t, "multi")),
-			Atomizable: rapid.Float64Range(0, 1).Draw(t, "share"), Grain: rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "grain"),
-			Restore: 20 * time.Second, Checkpoint: 15 * time.Second, Noise: rapid.Int64Range(0, 200).Draw(t, "noise"),
-			TimeError: compose.Error{Bias: -.5, Sigma: 1}, MemoryError: compose.Error{Bias: .1, Sigma: rapid.Float64Range(0, 1).Draw(t, "sigma")},
+			Classes: classes(), Seed: rapid.Uint64Range(0, 50).Draw(t, "seed"), Load: rapid.SampledFrom([]float64{0, .5, 1.2}).Draw(t,
+				"load"),
+			Cap:        rapid.SampledFrom([]time.Duration{0, 6 * time.Hour}).Draw(t, "cap"),
+			Multi:      compose.Multi(rapid.IntRange(0, 2).Draw(t, "multi")),
+			Atomizable: rapid.Float64Range(0, 1).Draw(t, "share"),
+			Grain:      rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "grain"),
+			Restore:    20 * time.Second, Checkpoint: 15 * time.Second, Noise: rapid.Int64Range(0, 200).Draw(t, "noise"),
+			TimeError:   compose.Error{Bias: -.5, Sigma: 1},
+			MemoryError: compose.Error{Bias: .1, Sigma: rapid.Float64Range(0, 1).Draw(t, "sigma")},
 		}
 		if rapid.Bool().Draw(t, "by time") {
 			o.Window = 12 * time.Hour
@@ -103,7 +107,8 @@ func TestJobsAreGood(t *testing.T) {
 		if n != sum.Jobs || math.Abs(work-sum.Work) > 1e-6*work || o.Jobs > 0 && n != o.Jobs {
 			t.Fatalf("%d jobs with %.1f s of work; the summary is %+v", n, work, sum)
 		}
-		if got := sum.Work / sum.Capacity / sum.Span.Seconds(); math.Abs(got-sum.Load) > 1e-6*got || o.Load > 0 && o.Jobs > 0 && math.Abs(got-o.Load) > 1e-3*got {
+		if got := sum.Work / sum.Capacity / sum.Span.Seconds(); math.Abs(got-sum.Load) > 1e-6*got || o.Load > 0 && o.Jobs > 0 &&
+			math.Abs(got-o.Load) > 1e-3*got {
 			t.Fatalf("load is %.4f, asked for %.2f, the summary is %+v", got, o.Load, sum)
 		}
 		// Whole jobs make up a load only as well as half of the next one lets them, and the capacity for few jobs moves with each.
@@ -123,7 +128,8 @@ func TestSharesAreNested(t *testing.T) {
 	in := compose.Synthetic()
 	var last []workload.Job
 	for _, share := range []float64{0, .1, .2, .5, 1} {
-		o := compose.Options{Classes: classes(), Seed: 3, Jobs: 2000, Load: .9, Atomizable: share, Cap: 24 * time.Hour, MemoryError: compose.Error{Sigma: .1}}
+		o := compose.Options{Classes: classes(), Seed: 3, Jobs: 2000, Load: .9, Atomizable: share, Cap: 24 * time.Hour,
+			MemoryError: compose.Error{Sigma: .1}}
 		list, _ := all(t, in, o)
 		steps := 0
 		for i := range list {
@@ -158,7 +164,8 @@ func TestDeadlines(t *testing.T) {
 	without, _ := all(t, in, compose.Options{Classes: classes(), Seed: 3, Jobs: 1000, Load: .9})
 	had := map[int]quantity.Instant{}
 	for _, share := range []float64{.2, .5, 1} {
-		list, _ := all(t, in, compose.Options{Classes: classes(), Seed: 3, Jobs: 1000, Load: .9, Deadlines: compose.Deadlines{Share: share, Least: 3, Most: 8}})
+		list, _ := all(t, in, compose.Options{Classes: classes(), Seed: 3, Jobs: 1000, Load: .9,
+			Deadlines: compose.Deadlines{Share: share, Least: 3, Most: 8}})
 		n := 0
 		for i := range list {
 			j := list[i]
@@ -198,7 +205,8 @@ func TestSeeds(t *testing.T) {
 
 // Errors have the moments asked for.
 func TestErrors(t *testing.T) {
-	o := compose.Options{Classes: classes(), Seed: 4, Jobs: 4000, Atomizable: 1, TimeError: compose.Error{Bias: .2, Sigma: .5}, MemoryError: compose.Error{Sigma: .25}}
+	o := compose.Options{Classes: classes(), Seed: 4, Jobs: 4000, Atomizable: 1, TimeError: compose.Error{Bias: .2, Sigma: .5},
+		MemoryError: compose.Error{Sigma: .25}}
 	list, _ := all(t, compose.Synthetic(), o)
 	var time1, time2, memory1, memory2 float64
 	for _, j := range list {
@@ -222,7 +230,8 @@ func TestErrors(t *testing.T) {
 
 // Drop, split and gang of the same jobs.
 func TestSeveralGPUs(t *testing.T) {
-	in := compose.Generated(synthetic.Jobs{GPUs: []synthetic.Weight{{GPUs: 1, Weight: 1}, {GPUs: 3, Weight: 1}, {GPUs: 64, Weight: 1}}, Durations: synthetic.Fixed(time.Hour)})
+	in := compose.Generated(synthetic.Jobs{GPUs: []synthetic.Weight{{GPUs: 1, Weight: 1}, {GPUs: 3, Weight: 1}, {GPUs: 64, Weight: 1}},
+		Durations: synthetic.Fixed(time.Hour)})
 	o := compose.Options{Classes: classes(), Seed: 5, Window: 48 * time.Hour, Atomizable: 1}
 	drop, d := all(t, in, o)
 	o.Multi = compose.Split
@@ -282,36 +291,44 @@ func TestPartsFitSmallerSlices(t *testing.T) {
 
 func TestEveryProblemOfOptions(t *testing.T) {
 	_, err := compose.New(compose.Synthetic(), compose.Options{
-		Classes: []compose.Class{{Class: bound.Class{Name: "x"}, Compute: 5}}, Jobs: 5, Window: time.Hour, Load: -1, Atomizable: 2, Multi: 7, Grain: 1, TimeError: compose.Error{Sigma: 9},
+		Classes: []compose.Class{{Class: bound.Class{Name: "x"}, Compute: 5}}, Jobs: 5, Window: time.Hour, Load: -1, Atomizable: 2,
+		Multi: 7, Grain: 1, TimeError: compose.Error{Sigma: 9},
 		Deadlines: compose.Deadlines{Share: 2, Least: 1, Most: 1},
 	})
 	if errkind.Of(err) != errkind.Invalid {
 		t.Fatalf("%v, want invalid options", err)
 	}
-	for _, want := range []string{"class x: 5 compute", "class x: 0 slices", "give one of them", "load: -1", "atomizable: 2", "multi: 7", "grain: 1ns", "time error", "deadlines: {Share:2"} {
+	for _, want := range []string{"class x: 5 compute", "class x: 0 slices", "give one of them", "load: -1", "atomizable: 2", "multi: 7",
+		"grain: 1ns", "time error", "deadlines: {Share:2"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("does not say %q: %v", want, err)
 		}
 	}
-	if _, err := compose.New(compose.Inputs{}, compose.Options{}); !strings.Contains(err.Error(), "0 programs") || !strings.Contains(err.Error(), "no end") || !strings.Contains(err.Error(), "0 classes") {
+	if _, err := compose.New(compose.Inputs{}, compose.Options{}); !strings.Contains(err.Error(), "0 programs") ||
+		!strings.Contains(err.Error(), "no end") || !strings.Contains(err.Error(), "0 classes") {
 		t.Errorf("%v", err)
 	}
 	small := []compose.Class{{Class: bound.Class{Name: "x", Count: 1, Memory: 1}, Compute: 1}}
 	in := compose.Generated(synthetic.Jobs{Count: 10})
-	if _, err := compose.New(in, compose.Options{Classes: small, Jobs: 5}); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "10 fit no slice") {
+	if _, err := compose.New(in, compose.Options{Classes: small, Jobs: 5}); errkind.Of(err) != errkind.Invalid ||
+		!strings.Contains(err.Error(), "10 fit no slice") {
 		t.Errorf("%v", err)
 	}
-	if _, err := compose.New(in, compose.Options{Classes: classes(), Window: 1000 * time.Hour, Load: 1}); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "the log ends after 10 jobs") {
+	if _, err := compose.New(in, compose.Options{Classes: classes(), Window: 1000 * time.Hour, Load: 1}); errkind.Of(
+		err) != errkind.Invalid || !strings.Contains(err.Error(), "the log ends after 10 jobs") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestAssumptionsAreSaid(t *testing.T) {
-	for multi, want := range map[compose.Multi]string{compose.Drop: "are left out", compose.Split: "as many jobs", compose.Gang: "at once"} {
-		list := compose.Assumptions(compose.Synthetic(), compose.Options{Multi: multi, Cap: time.Hour, Deadlines: compose.Deadlines{Share: .5, Least: 5, Most: 20}})
+	for multi, want := range map[compose.Multi]string{compose.Drop: "are left out", compose.Split: "as many jobs",
+		compose.Gang: "at once"} {
+		list := compose.Assumptions(compose.Synthetic(), compose.Options{Multi: multi, Cap: time.Hour,
+			Deadlines: compose.Deadlines{Share: .5, Least: 5, Most: 20}})
 		if !slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "several GPUs") && strings.Contains(s, want) }) ||
 			!slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "Durations over 1h0m0s") }) ||
-			!slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, "50% of the jobs have a deadline: 5 to 20 times") }) {
+			!slices.ContainsFunc(list,
+				func(s string) bool { return strings.Contains(s, "50% of the jobs have a deadline: 5 to 20 times") }) {
 			t.Errorf("%d: %q", multi, list)
 		}
 		for _, s := range list {

@@ -18,7 +18,8 @@ func Generated(g synthetic.Jobs) Inputs {
 		return g.Open()
 	}
 	in.About = append([]string{
-		"Arrivals and durations are drawn from distributions with the published statistics of the Philly trace: bursts by the index of dispersion, durations by a mixture; a duration says nothing about its neighbours'.",
+		"Arrivals and durations are drawn from distributions with the published statistics of the Philly trace: bursts by the index of " +
+			"dispersion, durations by a mixture; a duration says nothing about its neighbours'.",
 	}, in.About...)
 	return in
 }
@@ -28,8 +29,10 @@ func Modelled() Inputs {
 	return Inputs{
 		Programs: synthetic.Programs(32), Shapes: synthetic.Shapes(100),
 		About: []string{
-			"Programs have speeds by Amdahl's law with the means that MISO measured on the slices of an A100-40GB, and peaks of memory spread as its footprints are, independent of the speed.",
-			"Memory evolves in phases whose mean over peak has the quantiles of the pods of GenTD26; that a tenth of the progress warms up at half the steady use and a tenth bursts is assumed.",
+			"Programs have speeds by Amdahl's law with the means that MISO measured on the slices of an A100-40GB, and peaks of memory " +
+				"spread as its footprints are, independent of the speed.",
+			"Memory evolves in phases whose mean over peak has the quantiles of the pods of GenTD26; that a tenth of the progress warms " +
+				"up at half the steady use and a tenth bursts is assumed.",
 		},
 	}
 }

@@ -81,7 +81,8 @@ func (c *composer) job(a *workload.Arrival, copy uint64, j *workload.Job) {
 		j.Profile.Phases = make([]trp.Phase, len(j.Memory.Phases))
 		for i, p := range j.Memory.Phases {
 			mean := math.Min(float64(p.Mean)*f, float64(trp.MaxAmount))
-			j.Profile.Phases[i] = trp.Phase{UpTo: p.UpTo, Mean: quantity.Amount(mean), SD: quantity.Amount(min(mean*sd, float64(trp.MaxAmount)))}
+			j.Profile.Phases[i] = trp.Phase{UpTo: p.UpTo, Mean: quantity.Amount(mean),
+				SD: quantity.Amount(min(mean*sd, float64(trp.MaxAmount)))}
 		}
 	}
 

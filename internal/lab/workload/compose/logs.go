@@ -38,8 +38,12 @@ func Published(dir string) (Inputs, error) {
 			return Inputs{}, &errkind.Error{Kind: errkind.Of(err), Err: fmt.Errorf("published traces: %w", errors.Join(err1, err2))}
 		}
 	}
-	in.Arrivals, in.Ends = func(seed uint64) workload.Arrivals { return &stretches{log: log, seed: seed} }, func(seed uint64) bool { return seed == 0 }
-	in.About = append([]string{fmt.Sprintf("Arrivals, durations and virtual clusters are Philly's, from the first of 100 jobs within a day on (the trace begins with weeks of a few jobs): seed 0 has them as published, others draw stretches of %d jobs of it with equal chance, each from anywhere (the moving-block bootstrap of Künsch, 1989, on a circle), so that bursts are kept within a stretch.", blockJobs)}, in.About...)
+	in.Arrivals, in.Ends = func(seed uint64) workload.Arrivals { return &stretches{log: log, seed: seed} },
+		func(seed uint64) bool { return seed == 0 }
+	in.About = append([]string{fmt.Sprintf("Arrivals, durations and virtual clusters are Philly's, from the first of 100 jobs within a "+
+		"day on (the trace begins with weeks of a few jobs): seed 0 has them as published, others draw stretches of %d jobs of it with "+
+		"equal chance, each from anywhere (the moving-block bootstrap of Künsch, 1989, on a circle), so that bursts are kept within a "+
+		"stretch.", blockJobs)}, in.About...)
 	return in, nil
 }
 
@@ -55,9 +59,13 @@ func Measured(dir string) (Inputs, error) {
 	return Inputs{
 		Programs: programs, Shapes: shapes,
 		About: []string{
-			"Programs are the training runs that MISO measured on the slices of an A100-40GB, each with equal chance; where one did not run on a slice, its speed there is taken to fall in proportion to the compute slices.",
-			"The peak of a program is its footprint on a whole GPU, or 94% of the memory of the smallest slice on which it truly ran if that is less: footprints on a whole GPU hold what the allocator took and did not need.",
-			"Memory evolves as that of a pod of GenTD26 over its life: steady at its median, warm at its 5% quantile, at the peak for the share of time that it is nearer to its peak than to its median, and warm for the share that it is nearer to the 5% quantile. That training evolves like serving, with one warm-up at the start and one burst, is assumed.",
+			"Programs are the training runs that MISO measured on the slices of an A100-40GB, each with equal chance; where one did not " +
+				"run on a slice, its speed there is taken to fall in proportion to the compute slices.",
+			"The peak of a program is its footprint on a whole GPU, or 94% of the memory of the smallest slice on which it truly ran if " +
+				"that is less: footprints on a whole GPU hold what the allocator took and did not need.",
+			"Memory evolves as that of a pod of GenTD26 over its life: steady at its median, warm at its 5% quantile, at the peak for " +
+				"the share of time that it is nearer to its peak than to its median, and warm for the share that it is nearer to the 5% " +
+				"quantile. That training evolves like serving, with one warm-up at the start and one burst, is assumed.",
 		},
 	}, nil
 }
@@ -93,7 +101,8 @@ func readLog(path string) ([]entry, error) {
 		begin++
 	}
 	if begin+denseJobs >= len(all) {
-		return nil, errkind.Errorf(errkind.Invalid, "%s: has nowhere %d jobs within a day; want the log of a cluster in use", path, denseJobs)
+		return nil, errkind.Errorf(errkind.Invalid, "%s: has nowhere %d jobs within a day; want the log of a cluster in use", path,
+			denseJobs)
 	}
 	all = all[begin:]
 	return gaps(all), nil
@@ -159,7 +168,8 @@ func readPrograms(path string) ([]workload.Program, error) {
 		m := &r.Measurement
 		compute, memory, ok := usable(m.Profile)
 		if !ok || m.Speed <= 0 {
-			return errkind.Errorf(errkind.Invalid, "%s:%d: profile %q, speed %d; want a profile of an A100-40GB, with its whole GPU in the lines beside", path, r.Line, m.Profile, m.Speed)
+			return errkind.Errorf(errkind.Invalid, "%s:%d: profile %q, speed %d; want a profile of an A100-40GB, with its whole GPU in "+
+				"the lines beside", path, r.Line, m.Profile, m.Speed)
 		}
 		name := programName(m.Program, m.Batch)
 		i, known := at[name]

@@ -114,7 +114,8 @@ func TestShapeOf(t *testing.T) {
 
 func TestTracesThatAreNotThere(t *testing.T) {
 	_, err := Published(t.TempDir())
-	if errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "philly_sep-oct") || !strings.Contains(err.Error(), "miso_mig_iter_summary") || !strings.Contains(err.Error(), "pod_gpu_memory") {
+	if errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "philly_sep-oct") ||
+		!strings.Contains(err.Error(), "miso_mig_iter_summary") || !strings.Contains(err.Error(), "pod_gpu_memory") {
 		t.Errorf("%v", err)
 	}
 }

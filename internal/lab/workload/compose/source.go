@@ -171,7 +171,8 @@ func (s *Source) measure() (Summary, error) {
 			return m, err
 		}
 		if !enough {
-			return m, errkind.Errorf(errkind.Invalid, "the log ends after %d jobs with %.3g GPU-seconds of work, and load %g in %s takes %.3g; give a shorter window, a lower load, or a seed above 0, which draws from the log without end",
+			return m, errkind.Errorf(errkind.Invalid, "the log ends after %d jobs with %.3g GPU-seconds of work, and load %g in %s "+
+				"takes %.3g; give a shorter window, a lower load, or a seed above 0, which draws from the log without end",
 				m.Jobs, m.Work, o.Load, o.Window, want)
 		}
 		if m.Jobs == last {
@@ -217,7 +218,8 @@ func (s *Source) pass(more func(*Summary, *workload.Job) bool) (Summary, error) 
 		mix.Add(&r.offered)
 	}
 	if m.Jobs == 0 {
-		return m, errkind.Errorf(errkind.Invalid, "the workload has no job: of its stretch of the log %d have several GPUs and %d fit no slice; give larger slices, a longer window, or another way with several GPUs", r.multi, r.unfit)
+		return m, errkind.Errorf(errkind.Invalid, "the workload has no job: of its stretch of the log %d have several GPUs and %d fit "+
+			"no slice; give larger slices, a longer window, or another way with several GPUs", r.multi, r.unfit)
 	}
 	m.Span = time.Duration(last)
 	if m.Jobs > 1 {
@@ -244,28 +246,34 @@ func check(in Inputs, o Options) error {
 			list = append(list, fmt.Errorf(format, args...))
 		}
 	}
-	want(in.Arrivals != nil && len(in.Programs) > 0 && len(in.Shapes) > 0, "inputs: arrivals, %d programs, %d shapes; want all three", len(in.Programs), len(in.Shapes))
+	want(in.Arrivals != nil && len(in.Programs) > 0 && len(in.Shapes) > 0, "inputs: arrivals, %d programs, %d shapes; want all three",
+		len(in.Programs), len(in.Shapes))
 	want(len(o.Classes) > 0 && len(o.Classes) <= bound.MaxClasses, "%d classes of slices; want 1 to %d", len(o.Classes), bound.MaxClasses)
 	for _, c := range o.Classes {
-		want(slices.Contains([]int{0, 1, 2, 3, 4, workload.Computes - 1}, c.Compute), "class %s: %d compute slices; want 1, 2, 3, 4 or 7, or 0 where all jobs run at the class's speed", c.Name, c.Compute)
+		want(slices.Contains([]int{0, 1, 2, 3, 4, workload.Computes - 1}, c.Compute),
+			"class %s: %d compute slices; want 1, 2, 3, 4 or 7, or 0 where all jobs run at the class's speed", c.Name, c.Compute)
 		want(c.Count > 0, "class %s: %d slices; want at least 1", c.Name, c.Count)
 		want(c.Compute > 0 || c.Speed > 0, "class %s: speed %d; want one above 0, or compute slices", c.Name, c.Speed)
 	}
 	want(o.Jobs >= 0 && o.Jobs <= mostJobs, "jobs: %d; want 1 to %d", o.Jobs, mostJobs)
 	want(o.Window >= 0 && o.Window <= longestWindow, "window: %s; want up to 20 years", o.Window)
 	want(o.Jobs == 0 || o.Window == 0, "jobs and window: give one of them")
-	want(o.Jobs > 0 || o.Window > 0 || in.Ends != nil && in.Ends(o.Seed), "jobs or window: one is needed, for arrivals that are drawn have no end")
+	want(o.Jobs > 0 || o.Window > 0 || in.Ends != nil && in.Ends(o.Seed),
+		"jobs or window: one is needed, for arrivals that are drawn have no end")
 	want(o.Load >= 0 && o.Load <= 100, "load: %g; want above 0 to 100, or 0 for the times of the log", o.Load)
 	want(o.Atomizable >= 0 && o.Atomizable <= 1, "atomizable: %g; want 0 to 1", o.Atomizable)
 	want(o.Multi <= Gang, "multi: %d; want drop, split or gang", o.Multi)
 	want(o.Grain >= time.Millisecond, "grain: %s; want at least 1ms", o.Grain)
-	want(o.Cap >= 0 && o.Restore >= 0 && o.Checkpoint >= 0 && o.Startup >= 0 && o.Saves >= 0, "cap, restore, checkpoint, startup and saves: want none below 0")
+	want(o.Cap >= 0 && o.Restore >= 0 && o.Checkpoint >= 0 && o.Startup >= 0 && o.Saves >= 0,
+		"cap, restore, checkpoint, startup and saves: want none below 0")
 	want(o.Noise >= 0 && o.Noise <= 500, "noise: %d thousandths; want 0 to 500", o.Noise)
 	if d := o.Deadlines; d != (Deadlines{}) {
-		want(d.Share >= 0 && d.Share <= 1 && d.Least > 0 && d.Most >= d.Least && d.Most <= 1e6, "deadlines: %+v; want a share from 0 to 1 and a slack above 0, no more than 1,000,000, and the most no less than the least", d)
+		want(d.Share >= 0 && d.Share <= 1 && d.Least > 0 && d.Most >= d.Least && d.Most <= 1e6,
+			"deadlines: %+v; want a share from 0 to 1 and a slack above 0, no more than 1,000,000, and the most no less than the least", d)
 	}
 	for i, e := range [...]Error{o.TimeError, o.MemoryError} {
-		want(math.Abs(e.Bias) <= 5 && e.Sigma >= 0 && e.Sigma <= 5, "%s error: %+v; want a bias from -5 to 5 and a sigma from 0 to 5", [...]string{"time", "memory"}[i], e)
+		want(math.Abs(e.Bias) <= 5 && e.Sigma >= 0 && e.Sigma <= 5, "%s error: %+v; want a bias from -5 to 5 and a sigma from 0 to 5",
+			[...]string{"time", "memory"}[i], e)
 	}
 	if len(list) == 0 {
 		return nil

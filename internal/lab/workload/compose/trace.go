@@ -83,7 +83,9 @@ func (t Trace) Read(dir string) (*Log, error) {
 	counts := []Count{{t.File + " (" + t.Format.Name + "): records", b.records}}
 	for _, x := range treated {
 		if t.FromFile && x.Name == swf.MemoryInBytes {
-			return nil, errkind.Errorf(errkind.Invalid, "%s:%d: %d values of memory can only be bytes, so that the others may be too; read the file as swf-bytes, or take the memory of programs", path, x.First, x.Count)
+			return nil, errkind.Errorf(errkind.Invalid,
+				"%s:%d: %d values of memory can only be bytes, so that the others may be too; read the file as swf-bytes, or take the "+
+					"memory of programs", path, x.First, x.Count)
 		}
 		counts = append(counts, Count{fmt.Sprintf("%s (first in line %d)", x.Name, x.First), x.Count})
 	}
@@ -98,7 +100,8 @@ func (t Trace) Read(dir string) (*Log, error) {
 		for _, c := range counts {
 			seen = append(seen, errors.New(c.String()))
 		}
-		return nil, errkind.Errorf(errkind.Invalid, "%s: no record became a job; durations, gpus and so on say what is taken for what a file lacks:\n%w", path, errors.Join(seen...))
+		return nil, errkind.Errorf(errkind.Invalid, "%s: no record became a job; durations, gpus and so on say what is taken for what a "+
+			"file lacks:\n%w", path, errors.Join(seen...))
 	}
 	return &Log{t, gaps(b.arrivals), counts}, nil
 }
@@ -159,7 +162,8 @@ func (l *Log) about() []string {
 		say("the walltime of a rigid job is what its owner requested where the file says it")
 	}
 	if slices.Contains(t.Format.Kinds, trace.State) {
-		say("a cluster's states give the jobs by which the numbers of its jobs with GPUs grow from one to the next, so that what begins and ends between two is not seen, and what is there in the first is left out")
+		say("a cluster's states give the jobs by which the numbers of its jobs with GPUs grow from one to the next, so that what begins " +
+			"and ends between two is not seen, and what is there in the first is left out")
 	}
 	return append(list, "Of that file: "+strings.Join(lacks, "; ")+".")
 }

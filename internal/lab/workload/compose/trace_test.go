@@ -82,7 +82,8 @@ func TestJobsOfALog(t *testing.T) {
 	}
 	want := []workload.Arrival{
 		{Key: 0, Duration: 30 * time.Second, GPUs: 1, Queue: "5"},
-		{Key: 1, Submit: quantity.Instant(60 * time.Second), Duration: time.Minute, GPUs: 1, Queue: "5", Walltime: 10 * time.Minute, Memory: 2 << 30},
+		{Key: 1, Submit: quantity.Instant(60 * time.Second), Duration: time.Minute, GPUs: 1, Queue: "5", Walltime: 10 * time.Minute,
+			Memory: 2 << 30},
 		{Key: 2, Submit: quantity.Instant(110 * time.Second), Duration: 90 * time.Second, GPUs: 1, Queue: "2", Walltime: 30 * time.Second},
 	}
 	for _, seed := range []uint64{0, 5} {
@@ -91,7 +92,8 @@ func TestJobsOfALog(t *testing.T) {
 		}
 	}
 	counts := []string{
-		"8 trace (swf): records", "1 negative zero: taken as 0 (first in line 5)", "1 negative run time: taken as unknown (first in line 6)",
+		"8 trace (swf): records", "1 negative zero: taken as 0 (first in line 5)",
+		"1 negative run time: taken as unknown (first in line 6)",
 		"1 more than 18 fields: the rest left out (first in line 9)", "2 without memory: the program's",
 		"1 out of the order of submission: put in order", "2 without a run time: left out", "1 with a run time of 0: left out",
 		"1 without a GPU: left out", "1 without a time of submission: left out", "1 without a number of GPUs: taken as 1",
@@ -170,7 +172,8 @@ func TestRequests(t *testing.T) {
 // States give the jobs by which the numbers grow: here 3 small ones with 5 GPUs, then a large one with 16 while a small one
 // ends; what is there at first is not offered.
 func TestStates(t *testing.T) {
-	tr, dir := written(t, "helios", `time,total_job_num,running_job_num,pending_job_num,total_gpujob_num,running_gpujob_num,pending_gpujob_num,total_gpu_num,running_gpu_num,pending_gpu_num,idle_gpu_num,gpu_utilization,running_gpu_num_noless_8,running_gpu_num_less_8,pending_gpu_num_noless_8,pending_gpu_num_less_8,total_gpu_num_noless_8,total_gpu_num_less_8,running_job_num_noless_8,running_job_num_less_8,pending_job_num_noless_8,pending_job_num_less_8,total_job_num_noless_8,total_job_num_less_8
+	tr, dir := written(t, "helios",
+		`time,total_job_num,running_job_num,pending_job_num,total_gpujob_num,running_gpujob_num,pending_gpujob_num,total_gpu_num,running_gpu_num,pending_gpu_num,idle_gpu_num,gpu_utilization,running_gpu_num_noless_8,running_gpu_num_less_8,pending_gpu_num_noless_8,pending_gpu_num_less_8,total_gpu_num_noless_8,total_gpu_num_less_8,running_job_num_noless_8,running_job_num_less_8,pending_job_num_noless_8,pending_job_num_less_8,total_job_num_noless_8,total_job_num_less_8
 2020-05-01 00:00:00,2,2,0,2,2,0,40,9,0,31,0.2,8,1,0,0,8,1,1,1,0,0,1,1
 2020-05-01 00:01:00,5,3,2,5,3,2,40,10,4,30,0.2,8,2,0,4,8,6,1,2,0,2,1,4
 2020-05-01 00:02:00,5,3,2,5,3,2,40,25,4,15,0.2,24,1,0,4,24,5,2,1,0,2,2,3
@@ -182,14 +185,16 @@ func TestStates(t *testing.T) {
 	var got []int
 	for _, a := range arrivalsOf(t, l, 1) {
 		got = append(got, a.GPUs)
-		if want := quantity.Instant(len(got)/4) * quantity.Instant(time.Minute); a.Submit != want || a.Queue != "trace" || a.Duration != time.Hour {
+		if want := quantity.Instant(len(got)/4) * quantity.Instant(time.Minute); a.Submit != want || a.Queue != "trace" ||
+			a.Duration != time.Hour {
 			t.Errorf("job %d: %+v", len(got), a)
 		}
 	}
 	if !slices.Equal(got, []int{1, 2, 2, 16}) {
 		t.Errorf("GPUs %v, want 1, 2, 2 and 16", got)
 	}
-	if counts := countsOf(l); !slices.Equal(counts, []string{"3 trace (helios): records", "2 jobs there in the first state: left out", "4 jobs by which the states grew", "4 without a run time: drawn"}) {
+	if counts := countsOf(l); !slices.Equal(counts, []string{"3 trace (helios): records", "2 jobs there in the first state: left out",
+		"4 jobs by which the states grew", "4 without a run time: drawn"}) {
 		t.Errorf("%q", counts)
 	}
 }
@@ -200,8 +205,9 @@ func TestLogsThatAreRefused(t *testing.T) {
 		text string
 		says string
 	}{
-		"nothing left":    {"1 0 0 -1 1 -1 -1 1 -1 -1 1 7 2 -1 5 1 -1 -1\n", "1 without a run time: left out"},
-		"memory in bytes": {"1 0 0 9 1 -1 1048576 1 -1 -1 1 7 2 -1 5 1 -1 -1\n2 0 0 9 1 -1 8589934592 1 -1 -1 1 7 2 -1 5 1 -1 -1\n", "trace:2: 1 values of memory can only be bytes"},
+		"nothing left": {"1 0 0 -1 1 -1 -1 1 -1 -1 1 7 2 -1 5 1 -1 -1\n", "1 without a run time: left out"},
+		"memory in bytes": {"1 0 0 9 1 -1 1048576 1 -1 -1 1 7 2 -1 5 1 -1 -1\n2 0 0 9 1 -1 8589934592 1 -1 -1 1 7 2 -1 5 1 -1 -1\n",
+			"trace:2: 1 values of memory can only be bytes"},
 	} {
 		tr, dir := written(t, "swf", c.text, func(tr *compose.Trace) { tr.FromFile = true })
 		if _, err := tr.Read(dir); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), c.says) {
@@ -239,7 +245,8 @@ func TestLogComposed(t *testing.T) {
 			}
 		}
 	}
-	if about := compose.Assumptions(in, compose.Options{}); !strings.HasPrefix(about[0], "Arrivals are those of trace (jobs in the Standard") || !strings.Contains(about[1], "every job has a peak of 3072 MiB") {
+	if about := compose.Assumptions(in, compose.Options{}); !strings.HasPrefix(about[0],
+		"Arrivals are those of trace (jobs in the Standard") || !strings.Contains(about[1], "every job has a peak of 3072 MiB") {
 		t.Errorf("%q", about[:2])
 	}
 }
@@ -271,7 +278,8 @@ func TestWhichFormatsHoldArrivals(t *testing.T) {
 			names = append(names, f.Name)
 		}
 	}
-	if want := []string{"philly", "swf", "swf-bytes", "openb", "azure", "mooncake", "helios", "genai", "batsim"}; !slices.Equal(names, want) {
+	if want := []string{"philly", "swf", "swf-bytes", "openb", "azure", "mooncake", "helios", "genai", "batsim"}; !slices.Equal(names,
+		want) {
 		t.Errorf("%v, want %v", names, want)
 	}
 	if compose.HoldsArrivals(trace.Format{}) {

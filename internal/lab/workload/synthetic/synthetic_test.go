@@ -116,8 +116,10 @@ func TestDurationsArePhillys(t *testing.T) {
 		mu, sd, mean  float64
 		p, quantileAt []float64
 	}{
-		{"all", synthetic.PhillyDurations(), 6.988, 2.02, 12_600, []float64{.05, .25, .5, .75, .9, .99}, []float64{49, 243, 1486, 2869, 10538, 268985}},
-		{"one GPU", synthetic.PhillySingles(), 6.926, 1.84, 7_450, []float64{.05, .25, .5, .75, .9, .99}, []float64{53, 275, 1477, 2753, 7236, 113808}},
+		{"all", synthetic.PhillyDurations(), 6.988, 2.02, 12_600, []float64{.05, .25, .5, .75, .9, .99},
+			[]float64{49, 243, 1486, 2869, 10538, 268985}},
+		{"one GPU", synthetic.PhillySingles(), 6.926, 1.84, 7_450, []float64{.05, .25, .5, .75, .9, .99},
+			[]float64{53, 275, 1477, 2753, 7236, 113808}},
 	} {
 		const n = 200_000
 		s := prng.New(4)

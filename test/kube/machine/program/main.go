@@ -1,4 +1,5 @@
-// Command program is what the images of test/kube/machine run: as `pause` what holds a Pod's namespaces, else a subjob's program in one of several ways.
+// Command program is what the images of test/kube/machine run: as `pause` what holds a Pod's namespaces, else a subjob's program in one of
+// several ways.
 package main
 
 import (

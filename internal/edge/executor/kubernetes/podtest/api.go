@@ -21,8 +21,8 @@ import (
 	core "k8s.io/client-go/testing"
 )
 
-// API is an API server in memory. Beyond client-go's it gives objects a UID, keeps a deleted Pod for its grace and its finalizers, removes what a removed
-// Pod owns, shows a new watch all there is, and fails when it is asked to.
+// API is an API server in memory. Beyond client-go's it gives objects a UID, keeps a deleted Pod for its grace and its finalizers, removes
+// what a removed Pod owns, shows a new watch all there is, and fails when it is asked to.
 type API struct {
 	*fake.Clientset
 
@@ -67,7 +67,8 @@ func NewAPI(t testing.TB, objects ...runtime.Object) *API {
 	return a
 }
 
-// Fail has calls fail that it returns an error for; nil: none do. "after" in front of a verb is asked once a change was made: its answer is lost.
+// Fail has calls fail that it returns an error for; nil: none do. "after" in front of a verb is asked once a change was made: its answer
+// is lost.
 func (a *API) Fail(f func(verb, resource, name string) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -38,8 +38,9 @@ type Options struct {
 	Ahead time.Duration
 }
 
-// Kubelet runs the Pods of one machine as processes: their volumes are directories, and paths in their commands lead there. It looks at the Pods again and again,
-// and does what a kubelet does: starts, tells annotations, ends at activeDeadlineSeconds and at a deletion, and says how all went.
+// Kubelet runs the Pods of one machine as processes: their volumes are directories, and paths in their commands lead there. It looks at
+// the Pods again and again, and does what a kubelet does: starts, tells annotations, ends at activeDeadlineSeconds and at a deletion, and
+// says how all went.
 type Kubelet struct {
 	o   Options
 	dir string
@@ -180,7 +181,8 @@ func (k *Kubelet) say(ctx context.Context, p *corev1.Pod, status *corev1.PodStat
 	}
 	for ctx.Err() == nil {
 		if !k.isSilent() {
-			_, err := k.o.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
+			_, err := k.o.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{},
+				"status")
 			if err == nil || gone(err) {
 				return
 			}

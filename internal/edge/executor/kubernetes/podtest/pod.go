@@ -80,7 +80,8 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 	start := r.k.now()
 	status := corev1.PodStatus{Phase: corev1.PodPending, StartTime: &start}
 	for _, c := range p.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}})
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image,
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}})
 	}
 	r.k.say(ctx, p, &status)
 	code := 0
@@ -136,7 +137,8 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 		}
 		if err == nil && now.DeletionTimestamp != nil && !r.k.isSilent() {
 			zero := int64(0)
-			if r.k.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero, Preconditions: metav1.NewUIDPreconditions(string(p.UID))}) == nil {
+			if r.k.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero,
+				Preconditions: metav1.NewUIDPreconditions(string(p.UID))}) == nil {
 				return
 			}
 		}

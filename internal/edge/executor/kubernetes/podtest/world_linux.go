@@ -85,14 +85,16 @@ type World struct {
 	Skew time.Duration
 }
 
-// NewWorld makes a world over an API server. resources is what the machine has, nil: whoever makes the world has registered it, and the kubelet binds Pods to it by itself.
+// NewWorld makes a world over an API server. resources is what the machine has, nil: whoever makes the world has registered it, and the
+// kubelet binds Pods to it by itself.
 func NewWorld(t testing.TB, client kubernetes.Interface, name, namespace string, resources map[string]int64) *World {
 	t.Helper()
 	under, err := local.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{TB: t, Client: client, Store: storetest.Lend(t, under), ShimImage: "sluice", Operator: name, Namespace: namespace, Node: name + "-machine"}
+	w := &World{TB: t, Client: client, Store: storetest.Lend(t, under), ShimImage: "sluice", Operator: name, Namespace: namespace,
+		Node: name + "-machine"}
 	w.Device = cluster.Device{Node: w.Node, Resource: "example.com/slice"}
 	w.Kubelet = Machine(t, Options{Client: client, Node: w.Node, Resources: resources, Binds: resources == nil, Image: w.ShimImage})
 	w.Where = w.Kubelet.Dir
@@ -114,7 +116,8 @@ func Machine(t testing.TB, o Options) *Kubelet {
 func (w *World) Open(deliver func(protocol.Message), change ...func(*pods.Options)) *pods.Executor {
 	w.Helper()
 	o := pods.Options{
-		Client: w.Client, Store: w.Store, Operator: w.Operator, Journal: w.Journal, Key: w.Key, Made: w.Made, ShimImage: w.ShimImage, Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
+		Client: w.Client, Store: w.Store, Operator: w.Operator, Journal: w.Journal, Key: w.Key, Made: w.Made, ShimImage: w.ShimImage,
+		Namespace: w.Namespace, Deliver: deliver, Report: 50 * time.Millisecond,
 		Linger: 10 * time.Second, Skew: 5 * time.Second, Clock: func() time.Time { return time.Now().Add(w.Skew) },
 		Slice: func(job.SliceID) (protocol.Slice, bool) { return protocol.Slice{Device: w.Device.String()}, true },
 		Log:   slog.New(slog.NewTextHandler(testWriter{w}, nil)),
@@ -202,7 +205,8 @@ func (w *World) Until(what string, is func() bool) {
 
 // Script is a shell script as a subjob's command. In it `p N` says that work up to N is complete.
 func Script(text string) []string {
-	return []string{"sh", "-c", `p() { printf '{"progress":%d}' $1 > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; }; ` + text}
+	return []string{"sh", "-c",
+		`p() { printf '{"progress":%d}' $1 > $SLUICE_PROGRESS_FILE.new; mv $SLUICE_PROGRESS_FILE.new $SLUICE_PROGRESS_FILE; }; ` + text}
 }
 
 // Harness runs the programs of the conformance suite. Who kills a supervisor waits until the kubelet has said that the Pod is over.

@@ -21,7 +21,8 @@ type Node struct {
 	Log   *slog.Logger
 }
 
-// Aftermath of one subjob. All but TellBehind is of the goroutine that stays with the subjob, until there is a result; then of who settles it.
+// Aftermath of one subjob. All but TellBehind is of the goroutine that stays with the subjob, until there is a result; then of who settles
+// it.
 type Aftermath struct {
 	Node  *Node
 	Dir   shim.Dir

@@ -39,7 +39,8 @@ type Options struct {
 // Artifacts of one node. It is safe for concurrent use. Make it with Open.
 type Artifacts struct {
 	o Options
-	// own is the store of the data directory where another was given and work directories may lie in it from before that; nil: there is none.
+	// own is the store of the data directory where another was given and work directories may lie in it from before that; nil: there is
+	// none.
 	own files.Store
 	// ctx is over when it is closed, by giveUp: what it asks of the store ends then. owner is who this daemon is there.
 	ctx    context.Context //nolint:containedctx // it is its life
@@ -109,7 +110,8 @@ func (a *Artifacts) identify() error {
 	}
 	a.owner = strings.TrimSpace(string(data))
 	if err = files.CheckName(a.owner); err != nil || strings.Contains(a.owner, "/") {
-		return errkind.Errorf(errkind.Corrupt, "%s holds %.40q, which is no name: put back what it held, or remove it if the store is this daemon's alone", path, a.owner)
+		return errkind.Errorf(errkind.Corrupt, "%s holds %.40q, which is no name: put back what it held, or remove it if the store is "+
+			"this daemon's alone", path, a.owner)
 	}
 	return nil
 }

@@ -110,14 +110,15 @@ func (s *reading) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Forget takes the name from what a subjob has left that does not count. What it needed goes with the next collection; a name that is left behind
-// because the store can't be reached goes with its job.
+// Forget takes the name from what a subjob has left that does not count. What it needed goes with the next collection; a name that is left
+// behind because the store can't be reached goes with its job.
 func (a *Artifacts) Forget(j job.ID, t job.Token) {
 	if !a.o.Keep {
 		return
 	}
 	if err := a.o.Store.Unname(a.ctx, a.resultName(j, t)); err != nil {
-		a.o.Log.Warn("what a subjob left that does not count stays in the store until its job is forgotten", "subjob", t.String(), "err", err)
+		a.o.Log.Warn("what a subjob left that does not count stays in the store until its job is forgotten", "subjob", t.String(), "err",
+			err)
 	}
 }
 

@@ -20,12 +20,13 @@ import (
 // maxEntries bounds the files of one snapshot.
 const maxEntries = 200_000
 
-// PutWork stores a tar.gz of a work directory. Its id is the SHA-256 of its bytes: the same bytes are stored once. It is refused whole if it is not such a file, is larger than limit bytes, unpacks to more than SnapshotLimit, or
-// holds a name that leads out of the directory or anything but files, directories and links. Errors are of kind Invalid
-// or Exhausted, or as the store has them.
+// PutWork stores a tar.gz of a work directory. Its id is the SHA-256 of its bytes: the same bytes are stored once. It is refused whole if
+// it is not such a file, is larger than limit bytes, unpacks to more than SnapshotLimit, or holds a name that leads out of the directory
+// or anything but files, directories and links. Errors are of kind Invalid or Exhausted, or as the store has them.
 func (a *Artifacts) PutWork(data []byte, limit int64) (s executor.Snapshot, err error) {
 	if int64(len(data)) > limit {
-		return s, errkind.Errorf(errkind.Exhausted, "the work directory is %d bytes packed, the limit is %d: leave out what is not needed, or mount it", len(data), limit)
+		return s, errkind.Errorf(errkind.Exhausted, "the work directory is %d bytes packed, the limit is %d: leave out what is not "+
+			"needed, or mount it", len(data), limit)
 	}
 	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(data), nil, a.snapshotLimits(), nil); err != nil {
 		return executor.Snapshot{}, err
@@ -133,8 +134,8 @@ func owner(u *shim.User) *tree.Owner {
 	return &tree.Owner{UID: int(u.UID), GID: int(u.GID)}
 }
 
-// PruneWork removes stored work directories that keep says nobody needs, and with them all of the store that nobody names. Those younger than an hour stay: their
-// job may be about to be accepted.
+// PruneWork removes stored work directories that keep says nobody needs, and with them all of the store that nobody names. Those younger
+// than an hour stay: their job may be about to be accepted.
 func (a *Artifacts) PruneWork(keep func(id string) bool) error {
 	err := errors.Join(a.pruneOld(keep), a.pruneIn(a.o.Store, keep))
 	if a.own != nil {

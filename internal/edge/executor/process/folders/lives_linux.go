@@ -57,7 +57,8 @@ func (v *Lives) First(j job.ID) (job.Generation, error) {
 	}
 	n, err := strconv.ParseUint(string(data), 10, 32)
 	if err != nil {
-		return 0, errkind.Errorf(errkind.Corrupt, "%s: %q is no life's number; remove the file if no other of the job's is older than its present life", v.l.Life(j), data)
+		return 0, errkind.Errorf(errkind.Corrupt, "%s: %q is no life's number; remove the file if no other of the job's is older than "+
+			"its present life", v.l.Life(j), data)
 	}
 	return job.Generation(n), nil
 }
@@ -73,7 +74,8 @@ func (v *Lives) Claim(j job.ID, of job.Generation) error {
 	case err != nil:
 		return err
 	case first > of:
-		return errkind.Errorf(errkind.Conflict, "it is of life %d of job %s, which is over: the job's files are those of life %d", of, j, first)
+		return errkind.Errorf(errkind.Conflict, "it is of life %d of job %s, which is over: the job's files are those of life %d", of, j,
+			first)
 	case first != 0, of <= 1: // of most jobs there is one life, and no file
 		return nil
 	}
@@ -93,8 +95,8 @@ func (v *Lives) write(j job.ID, of job.Generation) error {
 	return nil
 }
 
-// Clear moves the folders into the trash, if they are of a life before a generation (0: of any), and syncs the places where they were. unname
-// is called first, while they are there: the next start finds the job by them.
+// Clear moves the folders into the trash, if they are of a life before a generation (0: of any), and syncs the places where they were.
+// unname is called first, while they are there: the next start finds the job by them.
 func (v *Lives) Clear(j job.ID, before job.Generation, unname func(job.ID) error) error {
 	lock := v.Place(j)
 	lock.Lock()

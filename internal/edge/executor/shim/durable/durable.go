@@ -1,5 +1,5 @@
-// Package durable is the one place where a file of a run directory, of what is published from it, or of a store in a directory, is made to outlast a power
-// cut. It knows nothing of what is in them; it is apart so that a test can know what was synced when (package power has the
+// Package durable is the one place where a file of a run directory, of what is published from it, or of a store in a directory, is made to
+// outlast a power cut. It knows nothing of what is in them; it is apart so that a test can know what was synced when (package power has the
 // model of a power cut that is held against it).
 package durable
 

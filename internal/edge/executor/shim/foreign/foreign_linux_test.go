@@ -187,7 +187,8 @@ func TestWhatIsInATree(t *testing.T) {
 		}
 	}
 	check(t, Seal(root))
-	for path, mode := range map[string]os.FileMode{"root": 0o555, "root/a/b": 0o555, "root/a/b/f": 0o444, "other": 0o644, "root/hard": 0o644} {
+	for path, mode := range map[string]os.FileMode{"root": 0o555, "root/a/b": 0o555, "root/a/b/f": 0o444, "other": 0o644,
+		"root/hard": 0o644} {
 		if info, err := os.Stat(filepath.Join(top, path)); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s sealed: %v, %v, want %v", path, info.Mode(), err, mode)
 		}

@@ -140,7 +140,8 @@ func (r *remover) lift(from *os.File, name string, to *os.File) error {
 		r.lifted++
 		err := unix.Renameat(int(from.Fd()), name, int(to.Fd()), fmt.Sprintf(".lifted-%d", r.lifted))
 		switch { // a name that is taken by an empty directory is free: that one goes
-		case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EISDIR),
+			errors.Is(err, unix.EINTR):
 		default:
 			return ignoreGone(err)
 		}

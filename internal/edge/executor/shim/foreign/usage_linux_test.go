@@ -40,7 +40,8 @@ func TestUsage(t *testing.T) {
 	for _, c := range []struct {
 		most Usage
 		over bool
-	}{{Usage{}, false}, {Usage{Files: 22}, false}, {Usage{Files: 21}, true}, {Usage{Bytes: u.Bytes}, false}, {Usage{Bytes: u.Bytes - 1, Files: 22}, true}} {
+	}{{Usage{}, false}, {Usage{Files: 22}, false}, {Usage{Files: 21}, true}, {Usage{Bytes: u.Bytes}, false},
+		{Usage{Bytes: u.Bytes - 1, Files: 22}, true}} {
 		var got Usage
 		if got.Add(root, c.most); got.Over(c.most) != c.over {
 			t.Errorf("within %+v: %+v, over %v, want %v", c.most, got, got.Over(c.most), c.over)

@@ -46,7 +46,8 @@ func (p *process) furnish() error {
 	return p.dir.Begin(&p.lease)
 }
 
-// fetch unpacks an object into a directory. It retries when the store is away or the data damaged, until the subjob is to end or only its grace is left.
+// fetch unpacks an object into a directory. It retries when the store is away or the data damaged, until the subjob is to end or only its
+// grace is left.
 func (p *process) fetch(what string, s *Source, into string, writable bool) error {
 	if s == nil {
 		return nil
@@ -85,7 +86,8 @@ func (p *process) hurried() bool {
 	return p.stopped() || p.lease.Anchor.Until(min(p.order.End, p.run.End)) <= p.run.Grace
 }
 
-// within is a context that ends once a condition holds, which it polls until done is called. Nobody else may evaluate the condition meanwhile.
+// within is a context that ends once a condition holds, which it polls until done is called. Nobody else may evaluate the condition
+// meanwhile.
 func (p *process) within(over func() bool) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var looking sync.WaitGroup

@@ -11,7 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Prepare is `sluice-shim install DIRECTORY POD`: it puts the program, the certificates and the run file into the directory. sealed is the encrypted run file, key its key's text.
+// Prepare is `sluice-shim install DIRECTORY POD`: it puts the program, the certificates and the run file into the directory. sealed is the
+// encrypted run file, key its key's text.
 func Prepare(dir, name, sealed, key string) error {
 	if err := itself(filepath.Join(dir, Program)); err != nil {
 		return fmt.Errorf("copying sluice-shim: %w", err)
@@ -51,8 +52,8 @@ func itself(path string) error {
 // bundle is the first place where Go looks for certificates on Linux, and where tools/image puts them.
 const bundle = "/etc/ssl/certs/ca-certificates.crt"
 
-// certificates copies this image's trusted certificates to a path: SSL_CERT_FILE, else bundle. Their absence is no error: the store may not use TLS, or use a certificate that
-// the subjob's image trusts.
+// certificates copies this image's trusted certificates to a path: SSL_CERT_FILE, else bundle. Their absence is no error: the store may
+// not use TLS, or use a certificate that the subjob's image trusts.
 func certificates(path string) error {
 	data, err := os.ReadFile(cmp.Or(os.Getenv("SSL_CERT_FILE"), bundle))
 	if errors.Is(err, os.ErrNotExist) {

@@ -28,7 +28,8 @@ import (
 // Main is `sluice-shim pod`; args follow the verb. It returns the exit status: 0 if the subjob is done or has yielded.
 func Main(args []string) int {
 	if len(args) != 4 {
-		fmt.Fprintln(os.Stderr, "sluice-shim pod is the first process of a Pod that Sluice makes. Usage: sluice-shim pod DIRECTORY RUN-FILE ORDER-FILE END-FILE")
+		fmt.Fprintln(os.Stderr, "sluice-shim pod is the first process of a Pod that Sluice makes. Usage: sluice-shim pod DIRECTORY "+
+			"RUN-FILE ORDER-FILE END-FILE")
 		return 2
 	}
 	p := &process{orders: args[2], asked: make(chan os.Signal, 1), store: clientOf(filepath.Join(filepath.Dir(args[1]), Bundle))}
@@ -42,7 +43,8 @@ func Main(args []string) int {
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	if err != nil { // the message is then no Said, and is shown as it is
-		err = errors.Join(fmt.Errorf("reading what is to run: %w", err), os.WriteFile(args[3], []byte("reading what is to run: "+err.Error()), 0o644)) //nolint:gosec // the kubelet reads it
+		err = errors.Join(fmt.Errorf("reading what is to run: %w", err),
+			os.WriteFile(args[3], []byte("reading what is to run: "+err.Error()), 0o644)) //nolint:gosec // the kubelet reads it
 		fmt.Fprintln(os.Stderr, "sluice-shim:", err)
 		return 1
 	}
@@ -105,13 +107,17 @@ func (p *process) never(o job.Outcome, why string) Said {
 	return Said{Result: job.Result{Outcome: o, ExitCode: -1, Progress: p.run.Range.From, End: p.lease.Anchor.Now(), Detail: why}}
 }
 
-// makeLease is the lease file for the supervisor. Its anchor ties the wall clock to the kernel's boot-time clock here, once; later changes of the wall clock do not matter.
+// makeLease is the lease file for the supervisor. Its anchor ties the wall clock to the kernel's boot-time clock here, once; later changes
+// of the wall clock do not matter.
 func (p *process) makeLease() shim.Lease {
 	r := &p.run
 	l := shim.Lease{
-		Token: r.Token, Job: r.Job, Generation: r.Generation, Slice: r.Slice, Kind: r.Kind, Range: r.Range, Member: r.Member, Members: r.Members, Total: r.Total, Grid: r.Grid,
-		Start: r.Start, End: r.End, Anchor: shim.AnchorAt(quantity.At(time.Now())), BootID: shim.BootID(), Grace: r.Grace, Asked: r.Asked, WarnSignal: r.WarnSignal, WarnBefore: r.WarnBefore,
-		Command: r.Command, WorkDir: filepath.Join(p.dir.Work(), r.Subdir), Umask: r.Umask, LogLimit: r.LogLimit, OutputLimit: r.OutputLimit,
+		Token: r.Token, Job: r.Job, Generation: r.Generation, Slice: r.Slice, Kind: r.Kind, Range: r.Range, Member: r.Member,
+		Members: r.Members, Total: r.Total, Grid: r.Grid,
+		Start: r.Start, End: r.End, Anchor: shim.AnchorAt(quantity.At(time.Now())), BootID: shim.BootID(), Grace: r.Grace, Asked: r.Asked,
+		WarnSignal: r.WarnSignal, WarnBefore: r.WarnBefore,
+		Command: r.Command, WorkDir: filepath.Join(p.dir.Work(), r.Subdir), Umask: r.Umask, LogLimit: r.LogLimit,
+		OutputLimit: r.OutputLimit,
 	}
 	if r.Resume != nil {
 		l.Resume = filepath.Join(string(p.dir), "resume")
@@ -125,7 +131,8 @@ func (p *process) makeLease() shim.Lease {
 	return l
 }
 
-// environment joins the container's, the job's and the contract's variables, the latter taking precedence. The container runtime has set those of devices.
+// environment joins the container's, the job's and the contract's variables, the latter taking precedence. The container runtime has set
+// those of devices.
 func (p *process) environment(l *shim.Lease) []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	for _, e := range append(os.Environ(), p.run.Env...) {

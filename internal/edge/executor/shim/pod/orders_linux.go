@@ -10,7 +10,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// patience is how long after SIGTERM to wait for the order that says why: the annotation is written before the deletion, but the kubelet may update the file after the signal.
+// patience is how long after SIGTERM to wait for the order that says why: the annotation is written before the deletion, but the kubelet
+// may update the file after the signal.
 const patience = time.Second
 
 // heed reads the order file and passes news to the supervisor. Failures are retried with the next tick.
@@ -27,7 +28,8 @@ func (p *process) heed() {
 	if said == p.heeded || o == (Order{End: p.run.End}) {
 		return
 	}
-	c := shim.Control{End: min(o.End, p.run.End), Range: p.run.Range, Anchor: p.lease.Anchor, Stop: o.Stop, Now: o.Now, Cut: o.Cut, Cause: o.Why}
+	c := shim.Control{End: min(o.End, p.run.End), Range: p.run.Range, Anchor: p.lease.Anchor, Stop: o.Stop, Now: o.Now, Cut: o.Cut,
+		Cause: o.Why}
 	if err := p.dir.WriteControl(&c); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice-shim: handing on what is asked of the subjob:", err)
 		return

@@ -27,13 +27,15 @@ func made(t *testing.T) *process {
 	t.Helper()
 	p := &process{orders: filepath.Join(t.TempDir(), "order.json"), asked: make(chan os.Signal, 1), store: http.DefaultClient}
 	now := quantity.At(time.Now())
-	p.run = Run{Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Kind: job.Items, Range: job.Range{To: 10}, Total: 10, Grid: 1, Start: now, End: now.Add(time.Second), Linger: time.Second, Command: []string{"true"}, LogLimit: 1, OutputLimit: 1, Report: time.Second}
+	p.run = Run{Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Kind: job.Items, Range: job.Range{To: 10}, Total: 10, Grid: 1, Start: now,
+		End: now.Add(time.Second), Linger: time.Second, Command: []string{"true"}, LogLimit: 1, OutputLimit: 1, Report: time.Second}
 	p.dir = shim.Dir(filepath.Join(t.TempDir(), p.run.Token.String()))
 	p.order.End, p.lease = p.run.End, p.makeLease()
 	return p
 }
 
-// TestWhatCantBeFetched: what is not what was asked for is never unpacked as if it were, what may pass is tried again, and no message has the URL.
+// TestWhatCantBeFetched: what is not what was asked for is never unpacked as if it were, what may pass is tried again, and no message has
+// the URL.
 func TestWhatCantBeFetched(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -110,7 +112,8 @@ func TestWhatCantBeStoredDoesNotCount(t *testing.T) {
 			if s.Result.Outcome != c.outcome {
 				t.Errorf("%+v, want %v", s.Result, c.outcome)
 			}
-			if stored := c.status == http.StatusOK; stored != (s.Output != nil) || stored != (s.Result.Progress == 5) || stored && s.Output.Size != int64(got.Len()) {
+			if stored := c.status == http.StatusOK; stored != (s.Output != nil) || stored != (s.Result.Progress == 5) || stored &&
+				s.Output.Size != int64(got.Len()) {
 				t.Errorf("%+v, %+v, and %d bytes were put", s.Result, s.Output, got.Len())
 			}
 		})
@@ -141,7 +144,8 @@ func TestOrders(t *testing.T) {
 	if c := control(`{"End":`); c != (shim.Control{}) {
 		t.Errorf("half an order says %+v", c)
 	}
-	if c := control(`{"End":5,"Cut":true,"Why":"reclaimed"}`); c.End != 5 || !c.Cut || c.Stop || c.Cause != "reclaimed" || c.Range != p.run.Range {
+	if c := control(`{"End":5,"Cut":true,"Why":"reclaimed"}`); c.End != 5 || !c.Cut || c.Stop || c.Cause != "reclaimed" ||
+		c.Range != p.run.Range {
 		t.Errorf("%+v", c)
 	}
 	if c := control(`{"End":9223372036854775807,"Stop":true}`); c.End != p.run.End || !c.Stop {
@@ -234,7 +238,8 @@ func TestWhatIsLeftHasItsTimeToBeStored(t *testing.T) {
 		p.run.End = quantity.At(time.Now().Add(-time.Minute))
 		p.order.End, p.run.Checkpoint, p.run.Progress = p.run.End, url, url+"/progress"
 		p.told = newTeller(p.store, p.run.Progress, p.run.Report)
-		if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.MkdirAll(p.dir.Checkpoint(), 0o755), os.WriteFile(filepath.Join(p.dir.Checkpoint(), "x"), []byte("y"), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.MkdirAll(p.dir.Checkpoint(), 0o755),
+			os.WriteFile(filepath.Join(p.dir.Checkpoint(), "x"), []byte("y"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		return p
@@ -245,7 +250,8 @@ func TestWhatIsLeftHasItsTimeToBeStored(t *testing.T) {
 	if s := p.putAway(yielded); s.Result.Outcome != job.Yielded || !s.Result.Checkpoint || s.Checkpoint == nil {
 		t.Errorf("%+v", s)
 	}
-	if s := ended("http://127.0.0.1:1/key?secret").putAway(yielded); s.Result.Outcome != job.NodeFailed || s.Result.Checkpoint || strings.Contains(s.Result.Detail, "secret") {
+	if s := ended("http://127.0.0.1:1/key?secret").putAway(yielded); s.Result.Outcome != job.NodeFailed || s.Result.Checkpoint ||
+		strings.Contains(s.Result.Detail, "secret") {
 		t.Errorf("%+v, want it without the URL", s)
 	}
 }

@@ -46,7 +46,8 @@ func (p *process) putAway(r job.Result) Said {
 	return s
 }
 
-// saysStoring puts the word that the subjob is storing, with retries until it is stored or the returned function is called: its home then waits beyond the lease's end.
+// saysStoring puts the word that the subjob is storing, with retries until it is stored or the returned function is called: its home then
+// waits beyond the lease's end.
 func (p *process) saysStoring() (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup

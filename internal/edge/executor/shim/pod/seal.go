@@ -16,8 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// A run file is encrypted in its Pod's spec (ADR 0051). Who may read Pods sees only that there is one; who may read the namespace's Secrets has the key. The init container,
-// which is ours, decrypts it; the subjob's container has no key.
+// A run file is encrypted in its Pod's spec (ADR 0051). Who may read Pods sees only that there is one; who may read the namespace's
+// Secrets has the key. The init container, which is ours, decrypts it; the subjob's container has no key.
 
 // Environment variables of the init container: the sealed run file and the key's text.
 const (
@@ -76,7 +76,8 @@ func Seal(k *Key, name string, r *Run) (string, error) {
 		return "", err
 	}
 	if len(plain) > mostRun {
-		return "", errkind.Errorf(errkind.Invalid, "its command and environment take %d MiB, and at most %d are taken", len(plain)>>20, mostRun>>20)
+		return "", errkind.Errorf(errkind.Invalid, "its command and environment take %d MiB, and at most %d are taken", len(plain)>>20,
+			mostRun>>20)
 	}
 	var short bytes.Buffer // presigned URLs compress well: they are nearly alike
 	w := packers.Get().(*flate.Writer)
@@ -92,7 +93,8 @@ func Seal(k *Key, name string, r *Run) (string, error) {
 	}
 	text := k.ID + "." + base64.RawURLEncoding.EncodeToString(c.Seal(nil, nil, short.Bytes(), bound(name)))
 	if len(text) > MaxSealed {
-		return "", errkind.Errorf(errkind.Invalid, "its command and environment take %d bytes beside its URLs, packed, and a Pod carries at most %d: give large settings by its work directory", len(text), MaxSealed)
+		return "", errkind.Errorf(errkind.Invalid, "its command and environment take %d bytes beside its URLs, packed, and a Pod "+
+			"carries at most %d: give large settings by its work directory", len(text), MaxSealed)
 	}
 	return text, nil
 }
@@ -116,7 +118,8 @@ func Open(k *Key, name, text string) ([]byte, error) {
 	}
 	short, err := c.Open(nil, nil, sealed, bound(name))
 	if err != nil {
-		return nil, errkind.Errorf(errkind.Denied, "key %s does not open what Pod %s is to run: the key is another one now, or it was sealed for another Pod", id, name)
+		return nil, errkind.Errorf(errkind.Denied, "key %s does not open what Pod %s is to run: the key is another one now, or it was "+
+			"sealed for another Pod", id, name)
 	}
 	return io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(short)), mostRun))
 }

@@ -20,7 +20,8 @@ func TestWhatIsSealedIsOpenedByItsPodAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k, other := NewKey("a"), NewKey("a")
 		name := rapid.StringMatching(`sluice-[a-z]{1,5}-[0-9]-[0-9]{1,3}`).Draw(t, "name")
-		want := Run{Token: job.Token{Epoch: 1, Seq: rapid.Uint64().Draw(t, "seq")}, Command: rapid.SliceOfN(rapid.StringMatching(`[ -~]*`), 1, 5).Draw(t, "command"), Output: "https://s3/x?secret=1", Progress: "https://s3/y?secret=2"}
+		want := Run{Token: job.Token{Epoch: 1, Seq: rapid.Uint64().Draw(t, "seq")}, Command: rapid.SliceOfN(rapid.StringMatching(`[ -~]*`),
+			1, 5).Draw(t, "command"), Output: "https://s3/x?secret=1", Progress: "https://s3/y?secret=2"}
 		text, err := Seal(&k, name, &want)
 		if err != nil {
 			t.Fatal(err)
@@ -46,8 +47,10 @@ func TestWhatIsSealedIsOpenedByItsPodAlone(t *testing.T) {
 			changed[at] = rapid.SampledFrom([]byte("abcXYZ01")).Draw(t, "letter")
 		}
 		for what, failed := range map[string]error{
-			"another key": second(Open(&other, name, text)), "another Pod": second(Open(&k, name+"1", text)), "changed": second(Open(&k, name, string(changed))),
-			"another name of the key": second(Open(&Key{ID: "b", Secret: k.Secret}, name, text)), "cut": second(Open(&k, name, text[:at])), "no key": second(Open(&Key{ID: "a"}, name, text)),
+			"another key": second(Open(&other, name, text)), "another Pod": second(Open(&k, name+"1", text)),
+			"changed":                 second(Open(&k, name, string(changed))),
+			"another name of the key": second(Open(&Key{ID: "b", Secret: k.Secret}, name, text)), "cut": second(Open(&k, name, text[:at])),
+			"no key": second(Open(&Key{ID: "a"}, name, text)),
 		} {
 			if errkind.Of(failed) != errkind.Denied {
 				t.Errorf("%s: %v", what, failed)
@@ -62,7 +65,8 @@ func second(_ []byte, err error) error { return err }
 func TestWhatIsTooLongIsSaid(t *testing.T) {
 	k, noise := NewKey("a"), make([]byte, MaxSealed)
 	_, _ = rand.Read(noise)
-	if _, err := Seal(&k, "p", &Run{Env: []string{"X=" + base64.StdEncoding.EncodeToString(noise)}}); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "environment") {
+	if _, err := Seal(&k, "p", &Run{Env: []string{"X=" + base64.StdEncoding.EncodeToString(noise)}}); errkind.Of(err) != errkind.Invalid ||
+		!strings.Contains(err.Error(), "environment") {
 		t.Error(err)
 	}
 	if text, err := Seal(&k, "p", &Run{Env: []string{"X=" + strings.Repeat("x", 1<<20)}}); err != nil || len(text) > 8<<10 {

@@ -1,6 +1,6 @@
-// Package pod is the first process of a subjob's Pod (`sluice-shim pod`), and its contract with the operator. It does in a Pod what the daemon does on a machine: it fetches
-// what the subjob needs, has the supervisor run it, passes orders on, stores what it leaves, and then says how it ended. It holds expiring URLs for its own subjob's objects and
-// no keys, and never talks to an API server.
+// Package pod is the first process of a subjob's Pod (`sluice-shim pod`), and its contract with the operator. It does in a Pod what the
+// daemon does on a machine: it fetches what the subjob needs, has the supervisor run it, passes orders on, stores what it leaves, and then
+// says how it ended. It holds expiring URLs for its own subjob's objects and no keys, and never talks to an API server.
 //
 // Standard library and golang.org/x/sys only, as for all of sluice-shim.
 package pod
@@ -18,8 +18,8 @@ import (
 const (
 	// Verb runs a subjob: pod DIRECTORY RUN-FILE ORDER-FILE END-FILE.
 	Verb = "pod"
-	// Install prepares the Pod's directory: install DIRECTORY POD. It copies the program and its image's certificates, since the subjob's image may have neither, and decrypts
-	// the run file.
+	// Install prepares the Pod's directory: install DIRECTORY POD. It copies the program and its image's certificates, since the subjob's
+	// image may have neither, and decrypts the run file.
 	Install = "install"
 	// Program, RunFile, Bundle and Runs are in that directory. Bundle lies beside the run file, where Main looks for it: certificates (PEM)
 	// that are trusted in addition to the subjob's image's.
@@ -29,7 +29,8 @@ const (
 	Runs    = "runs"
 )
 
-// Run is the run file: the subjob as sold, and the URLs of its objects. It is encrypted in transit (Seal), for the URLs and the job's environment.
+// Run is the run file: the subjob as sold, and the URLs of its objects. It is encrypted in transit (Seal), for the URLs and the job's
+// environment.
 type Run struct {
 	Token           job.Token
 	Job             job.ID
@@ -51,7 +52,8 @@ type Run struct {
 	Env        []string `json:",omitempty"`
 	Subdir     string   `json:",omitempty"`
 	Umask      job.Umask
-	// Memory is what the program is told it has, in bytes. Measured: it is host memory and enforced by the supervisor; else it is the device's.
+	// Memory is what the program is told it has, in bytes. Measured: it is host memory and enforced by the supervisor; else it is the
+	// device's.
 	Memory   quantity.Amount
 	Measured bool `json:",omitempty"`
 	// LogLimit and OutputLimit in bytes; at least 1.
@@ -82,8 +84,8 @@ type Order struct {
 	Why  string `json:",omitempty"`
 }
 
-// Word is what a subjob writes to its progress place. Nobody vouches for it and no result is made of it; the executor lets Started and Storing delay orders and the Pod's end,
-// by Linger at most.
+// Word is what a subjob writes to its progress place. Nobody vouches for it and no result is made of it; the executor lets Started and
+// Storing delay orders and the Pod's end, by Linger at most.
 type Word struct {
 	// Started is when the command began; 0: not yet.
 	Started quantity.Instant
@@ -106,7 +108,8 @@ type Left struct {
 	Size   int64
 }
 
-// MaxSaid bounds a termination message in bytes. A kubelet truncates beyond 4,096 for a container and 12 KiB for a whole Pod: this leaves room for injected containers.
+// MaxSaid bounds a termination message in bytes. A kubelet truncates beyond 4,096 for a container and 12 KiB for a whole Pod: this leaves
+// room for injected containers.
 const MaxSaid = 1536
 
 // Encode is the message's text. Words for people are cut to keep it within MaxSaid.

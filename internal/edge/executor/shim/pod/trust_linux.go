@@ -7,8 +7,9 @@ import (
 	"os"
 )
 
-// clientOf makes the HTTP client for the store. This process runs in the job's image, which may lack certificates, or the private authority that signed the store's. So the bundle
-// that the installer copied from our image is trusted too. Without a bundle it is net/http's default client.
+// clientOf makes the HTTP client for the store. This process runs in the job's image, which may lack certificates, or the private
+// authority that signed the store's. So the bundle that the installer copied from our image is trusted too. Without a bundle it is
+// net/http's default client.
 func clientOf(bundle string) *http.Client {
 	data, err := os.ReadFile(bundle)
 	if err != nil {

@@ -25,14 +25,15 @@ func secured(t *testing.T, serve http.HandlerFunc) (url, authority string) {
 	server := httptest.NewTLSServer(serve)
 	t.Cleanup(server.Close)
 	authority = filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return server.URL, authority
 }
 
-// TestWhatOurImageTrustsTheJobsImageDoes: the installer takes the certificates along, and the first process trusts them beside those of the job's image. An installer without any
-// is no failure, but then who has a certificate of an authority of its own is a stranger.
+// TestWhatOurImageTrustsTheJobsImageDoes: the installer takes the certificates along, and the first process trusts them beside those of
+// the job's image. An installer without any is no failure, but then who has a certificate of an authority of its own is a stranger.
 func TestWhatOurImageTrustsTheJobsImageDoes(t *testing.T) {
 	url, authority := secured(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
 	for what, c := range map[string]struct{ file, says string }{
@@ -71,7 +72,8 @@ func TestTheStoreIsTrustedToPutAndToGet(t *testing.T) {
 	p := made(t)
 	p.run.Output = url + "/output"
 	p.told = newTeller(p.store, url+"/progress", p.run.Report)
-	if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.WriteFile(filepath.Join(p.dir.Output(), "x"), []byte("y"), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(p.dir.Output(), 0o755), os.WriteFile(filepath.Join(p.dir.Output(), "x"), []byte("y"),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if s := p.putAway(job.Result{Outcome: job.Yielded, Progress: 5}); s.Output != nil || s.Result.Outcome != job.NodeFailed {

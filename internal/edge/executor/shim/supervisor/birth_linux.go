@@ -20,8 +20,8 @@ type birth struct {
 	path string
 	// spaces are the namespaces it gets (CLONE_NEW...).
 	spaces uintptr
-	// files become its descriptors from 0 on: stdin, stdout and stderr, wordFD where it says how things go, lockFD, and groupFD, the control
-	// group that the command is born into, if grouped. It has no others.
+	// files become its descriptors from 0 on: stdin, stdout and stderr, wordFD where it says how things go, lockFD, and groupFD, the
+	// control group that the command is born into, if grouped. It has no others.
 	files   [groupFD + 1]uintptr
 	grouped bool
 	// prepare is what the init does first, command what the process below it does to become the command, and program the last of it:
@@ -129,7 +129,8 @@ func (b *birth) multiply(nth, flags uintptr, grouped bool, child uintptr) (pid u
 	stack := uintptr(unsafe.Pointer(unsafe.SliceData(b.stacks))) + nth*stackSize
 	var r uintptr
 	if grouped {
-		b.clone = cloneArgs{flags: uint64(flags) | unix.CLONE_VM | unix.CLONE_INTO_CGROUP, exitSignal: uint64(unix.SIGCHLD), stack: uint64(stack), stackSize: stackSize, cgroup: groupFD}
+		b.clone = cloneArgs{flags: uint64(flags) | unix.CLONE_VM | unix.CLONE_INTO_CGROUP, exitSignal: uint64(unix.SIGCHLD),
+			stack: uint64(stack), stackSize: stackSize, cgroup: groupFD}
 		r = split(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&b.clone)), unsafe.Sizeof(b.clone), child)
 	} else { // what keeps programs from system calls may not know clone3
 		r = split(unix.SYS_CLONE, flags|unix.CLONE_VM|uintptr(unix.SIGCHLD), stack+stackSize, child)
@@ -168,7 +169,8 @@ func live() {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
 	// A supervisor that died before that reads no words any more.
 	b.poll.Fd = wordFD
-	if n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1, uintptr(unsafe.Pointer(&b.noTime)), 0, 0, 0); n != 0 {
+	if n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1, uintptr(unsafe.Pointer(&b.noTime)), 0, 0,
+		0); n != 0 {
 		quit(1)
 	}
 	b.run(&b.prepare, unprepared)
@@ -188,8 +190,8 @@ func live() {
 	b.reap(command)
 	b.tell()
 	if b.status != 0 {
-		// With this process everything in its namespace ends, and of a command that has failed somebody may want to see what it has left. It
-		// is killed when that was seen; the supervisor's end is heard.
+		// With this process everything in its namespace ends, and of a command that has failed somebody may want to see what it has left.
+		// It is killed when that was seen; the supervisor's end is heard.
 		b.poll.Fd = wordFD
 		_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1, 0, 0, 0, 0)
 	}

@@ -158,7 +158,8 @@ func TestNothingOfTheSupervisorsReachesTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	_, said := born(t, &shim.Lease{Command: []string{"sh", "-c", "ls /proc/self/fd | wc -l >" + out + "; grep -E 'Sig(Blk)' /proc/self/status >>" + out}, WorkDir: "/", Env: []string{"PATH=/bin:/usr/bin"}})
+	_, said := born(t, &shim.Lease{Command: []string{"sh", "-c", "ls /proc/self/fd | wc -l >" + out + "; grep -E 'Sig(Blk)' " +
+		"/proc/self/status >>" + out}, WorkDir: "/", Env: []string{"PATH=/bin:/usr/bin"}})
 	got, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatalf("%v; the init said %+v", err, said)
@@ -194,7 +195,8 @@ func TestTheLockIsHeldUntilTheInitIsGone(t *testing.T) {
 	}
 	defer func() { _ = r.Close() }()
 	seen := filepath.Join(t.TempDir(), "seen")
-	b, err := newBirth(dir, &shim.Lease{Command: []string{"sh", "-c", "ls -l /proc/$$/fd >" + seen + ".part; mv " + seen + ".part " + seen + "; exec sleep 100"}, WorkDir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}}, [groupFD + 1]*os.File{null, null, null, w, shared})
+	b, err := newBirth(dir, &shim.Lease{Command: []string{"sh", "-c", "ls -l /proc/$$/fd >" + seen + ".part; mv " + seen + ".part " + seen +
+		"; exec sleep 100"}, WorkDir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}}, [groupFD + 1]*os.File{null, null, null, w, shared})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,8 @@ func startChild(dir shim.Dir, lock *shim.Lock, l *shim.Lease) (_ *child, err err
 		}
 	}()
 	if l.Isolation.Cgroup != "" {
-		if c.group, err = tree.MakeGroup(l.Group(os.Getpid()), tree.Bounds{Memory: int64(l.Memory), Processes: l.Limits.Processes}); err != nil {
+		if c.group, err = tree.MakeGroup(l.Group(os.Getpid()),
+			tree.Bounds{Memory: int64(l.Memory), Processes: l.Limits.Processes}); err != nil {
 			return nil, err
 		}
 		if files[groupFD], err = os.Open(string(c.group)); err != nil {
@@ -104,7 +105,8 @@ func (c *child) hear(patience time.Duration) (w word) {
 		return w
 	}
 	if c.ears[earWords].Revents != 0 {
-		if n, err := unix.Read(int(c.ears[earWords].Fd), w.bytes()); err == nil && n == int(wordSize) { // it is written at once, or not at all
+		// it is written at once, or not at all
+		if n, err := unix.Read(int(c.ears[earWords].Fd), w.bytes()); err == nil && n == int(wordSize) {
 			return w
 		}
 	}

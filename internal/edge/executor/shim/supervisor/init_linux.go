@@ -127,7 +127,8 @@ func (s *script) exec(path string, args, env []string) {
 // signals are those that a program that was just started may find ignored, where somebody above it does so.
 func signals() []syscall.Signal {
 	all := []syscall.Signal{
-		unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGSYS,
+		unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGTSTP, unix.SIGTTIN,
+		unix.SIGTTOU, unix.SIGSYS,
 	}
 	for _, s := range unheard() {
 		if n, ok := s.(syscall.Signal); ok {
@@ -181,7 +182,8 @@ func lookPath(l *shim.Lease) (string, error) {
 			return p, nil
 		}
 	}
-	return "", fmt.Errorf("command %q: not found in PATH=%s; give its full path, or ./%s for a file of the work directory", name, path, name)
+	return "", fmt.Errorf("command %q: not found in PATH=%s; give its full path, or ./%s for a file of the work directory", name, path,
+		name)
 }
 
 // explain says why a command did not start, by what the init said.
@@ -205,13 +207,15 @@ func explain(dir shim.Dir, l *shim.Lease, path string, err error) error {
 	_, statErr := os.Stat(outside)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && hidden:
-		return fmt.Errorf("command %q: no file %s: a subjob has /tmp and /dev/shm of its own, empty at first: put the program into the work directory, or elsewhere", name, path)
+		return fmt.Errorf("command %q: no file %s: a subjob has /tmp and /dev/shm of its own, empty at first: put the program into the "+
+			"work directory, or elsewhere", name, path)
 	case errors.Is(err, fs.ErrNotExist) && statErr == nil:
 		return fmt.Errorf("command %q: %s is there, but not its interpreter (first line) or its loader", name, path)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("command %q: no file %s", name, path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("command %q: no permission to run %s; is it executable (chmod +x) for the user it runs as, and every directory above it open to that user?", name, path)
+		return fmt.Errorf("command %q: no permission to run %s; is it executable (chmod +x) for the user it runs as, and every "+
+			"directory above it open to that user?", name, path)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("command %q: %s is no program for this machine; a script needs a first line like #!/bin/sh", name, path)
 	}
@@ -227,5 +231,6 @@ func fromOutside(dir shim.Dir, l *shim.Lease, path string) (outside string, hidd
 	if !l.Isolation.Own || !inOwnPlace(path) {
 		return path, false
 	}
-	return path, !slices.ContainsFunc(sights([]string{string(dir), l.Resume}), func(kept string) bool { return strings.HasPrefix(path, kept+"/") })
+	return path, !slices.ContainsFunc(sights([]string{string(dir), l.Resume}),
+		func(kept string) bool { return strings.HasPrefix(path, kept+"/") })
 }

@@ -71,7 +71,8 @@ func (s *script) mountOverlay(base, upper, work int, at string, userNamespace bo
 		tries = []string{",userxattr,volatile", ",userxattr"}
 	}
 	for i, more := range tries {
-		c := s.mount("showing the work directory: mounting an overlay", "overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options+more)
+		c := s.mount("showing the work directory: mounting an overlay", "overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV,
+			options+more)
 		c.enough = len(tries) - 1 - i
 		c.optional = c.enough > 0
 	}

@@ -80,7 +80,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestNoTermsAreTakenForThoseBefore: two that follow each other at once, of which the second gets the number of the file that was read before.
+// TestNoTermsAreTakenForThoseBefore: two that follow each other at once, of which the second gets the number of the file that was read
+// before.
 func TestNoTermsAreTakenForThoseBefore(t *testing.T) {
 	dir := shim.Dir(t.TempDir())
 	l := shim.Lease{}
@@ -221,7 +222,8 @@ func TestTheEndIsToldBehindTheResult(t *testing.T) {
 				}
 			}
 			l := shim.Lease{Token: job.Token{Epoch: 1, Seq: 1}, Events: string(dir) + ".events"}
-			s := &subjob{dir: dir, lock: lock, lease: l, note: shim.Note{At: 1}, log: slog.New(slog.DiscardHandler), terms: newTerms(&l), child: &child{}}
+			s := &subjob{dir: dir, lock: lock, lease: l, note: shim.Note{At: 1}, log: slog.New(slog.DiscardHandler), terms: newTerms(&l),
+				child: &child{}}
 			if err := s.write(&job.Result{Outcome: job.Done}); (err != nil) != c.fails {
 				t.Errorf("it says %v; fails %v", err, c.fails)
 			}

@@ -10,7 +10,8 @@ import (
 	watcher "sluice.dev/sluice/internal/edge/survival/watch"
 )
 
-// A subjob stands still because somebody had it do so who lives: the machine's watcher, or a daemon that has noted until when. Where neither is so its supervisor has it go on.
+// A subjob stands still because somebody had it do so who lives: the machine's watcher, or a daemon that has noted until when. Where
+// neither is so its supervisor has it go on.
 
 const (
 	// unattended is how long a subjob may stand still with nobody who answers for it: whoever had it do so may be about to say so.
@@ -68,13 +69,15 @@ func (s *subjob) goOn(members []tree.Member) {
 	}
 }
 
-// reclaimed finds out whether it was the machine's watcher that ended it: that is no failure of its own. The watcher says so before it does it.
+// reclaimed finds out whether it was the machine's watcher that ended it: that is no failure of its own. The watcher says so before it
+// does it.
 func (s *subjob) reclaimed(said word) {
 	if said.Kind != silent {
 		return
 	}
 	if stand, ok := s.guard.watcher.Stand(s.lease.Token); ok && stand.State == airlock.Reclaiming {
-		s.cause, s.forced, s.detail = job.Stopped, true, "the machine was short of memory: its watcher ended it, since "+stand.Cause.String()
+		s.cause, s.forced, s.detail = job.Stopped, true, "the machine was short of memory: its watcher ended it, since "+
+			stand.Cause.String()
 	}
 }
 
@@ -85,8 +88,8 @@ func (s *subjob) relent(now quantity.Instant, members []tree.Member) {
 	}
 }
 
-// thaw has the command go on once it was asked to end, whoever had it stand still, and however late: what stands still can't end in order. The signal came first,
-// so that it is the first thing that it finds.
+// thaw has the command go on once it was asked to end, whoever had it stand still, and however late: what stands still can't end in order.
+// The signal came first, so that it is the first thing that it finds.
 func (s *subjob) thaw(members []tree.Member) {
 	if !s.asked || s.forced {
 		return

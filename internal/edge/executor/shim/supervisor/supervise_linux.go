@@ -84,8 +84,8 @@ func superviseOne(dir shim.Dir, say io.Writer) error {
 	return supervise(dir, me, say)
 }
 
-// withstand prepares this process for its subjobs, and says which it is. The daemon's stop, a closed terminal or a service manager must not end one. The
-// init sees to it that the command does not ignore them too.
+// withstand prepares this process for its subjobs, and says which it is. The daemon's stop, a closed terminal or a service manager must
+// not end one. The init sees to it that the command does not ignore them too.
 func withstand() (me tree.Process, err error) {
 	shim.SealDescriptors(3)
 	signal.Ignore(unheard()...)
@@ -126,7 +126,8 @@ func supervise(dir shim.Dir, me tree.Process, say io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second, note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID(), Thaws: true}}
+	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second,
+		note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID(), Thaws: true}}
 	s.guard.watcher.Path = lease.Watch
 	if err := lock.WriteNote(&s.note); err != nil {
 		return err
@@ -242,7 +243,8 @@ func (s *subjob) finish(said word) error {
 		s.detail = fmt.Sprintf("the kernel ended it: it wanted more than the %d bytes of memory the slice has", s.lease.Memory)
 	}
 	l := &s.lease
-	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to, FirstTo: l.Range.To}
+	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to,
+		FirstTo: l.Range.To}
 	e.Unfit = s.dir.Unmount()
 	e.Said, e.Spoke = s.dir.ReadProgress()
 	if s.watch.room.over(&e, s.child.logs.noRoom.Load(), s.child.logs.quota.Load()); e.Fills != "" {

@@ -22,7 +22,8 @@ type terms struct {
 	// nowAt is when it was to end without grace.
 	nowAt quantity.Instant
 	why   string
-	// still is until when it stands still at the latest, 0 if it does not; watched: by the machine's watcher; stood: it did before. short is why.
+	// still is until when it stands still at the latest, 0 if it does not; watched: by the machine's watcher; stood: it did before. short
+	// is why.
 	still          quantity.Instant
 	watched, stood bool
 	short          string

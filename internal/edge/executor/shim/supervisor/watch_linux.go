@@ -48,7 +48,8 @@ type watch struct {
 // newWatch watches a subjob whose command has started.
 func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 	w := watch{
-		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l), group: c.group,
+		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l),
+		group:   c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
 		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond},
 		room:  diskWatch{dir: dir, lease: l},
@@ -88,7 +89,8 @@ func (w *watch) look(members []tree.Member, now quantity.Instant) (cause job.Out
 			if n := w.meter.Stores.Used(); n > 0 {
 				stored = fmt.Sprintf(", of them %d in its /tmp and /dev/shm,", n)
 			}
-			return job.MemoryKilled, fmt.Sprintf("%d processes used %d bytes of memory%s the slice has %d", len(members), used, cmp.Or(stored, ","), w.limit)
+			return job.MemoryKilled, fmt.Sprintf("%d processes used %d bytes of memory%s the slice has %d", len(members), used,
+				cmp.Or(stored, ","), w.limit)
 		}
 	}
 	if text = w.room.look(members); text != "" {
@@ -137,7 +139,8 @@ func (w *watch) count(members []tree.Member) (tasks int64) {
 }
 
 func (w *watch) crowded(tasks int64) string {
-	return fmt.Sprintf("it had %d processes and threads and wanted more than the limit of %d: start fewer workers, or raise subjobs.processes in the daemon's --config", tasks, w.tasks)
+	return fmt.Sprintf("it had %d processes and threads and wanted more than the limit of %d: start fewer workers, or raise "+
+		"subjobs.processes in the daemon's --config", tasks, w.tasks)
 }
 
 // written says that too much was written, empty if not.
@@ -148,7 +151,8 @@ func (w *watch) written() string {
 	}
 	// Folders that we can't read count as too large: Unfit makes them readable and then decides, as at the end of the subjob.
 	if used > w.output && w.dir.Unfit(w.output) != "" {
-		return fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, or folders nested deeper than %d", w.output, foreign.MaxDepth)
+		return fmt.Sprintf("output and checkpoint hold more than the limit of %d bytes, or folders nested deeper than %d", w.output,
+			foreign.MaxDepth)
 	}
 	if w.scratch == (foreign.Usage{}) {
 		return ""
@@ -156,8 +160,10 @@ func (w *watch) written() string {
 	var scratch foreign.Usage
 	for _, root := range []string{w.dir.Work(), w.dir.Upper(), w.dir.Tmp(), w.dir.ProgressDir()} {
 		if scratch.Add(root, w.scratch); scratch.Over(w.scratch) {
-			return fmt.Sprintf("%d bytes in %d files lie in its work directory and TMPDIR, more than the limit of %d bytes or %d files, or folders nested deeper than %d: "+
-				"remove what is not needed any more, write results to SLUICE_OUTPUT_DIR, or raise subjobs.scratch and subjobs.files in the daemon's --config",
+			return fmt.Sprintf("%d bytes in %d files lie in its work directory and TMPDIR, more than the limit of %d bytes or %d files, "+
+				"or folders nested deeper than %d: "+
+				"remove what is not needed any more, write results to SLUICE_OUTPUT_DIR, or raise subjobs.scratch and subjobs.files in "+
+				"the daemon's --config",
 				scratch.Bytes, scratch.Files, w.scratch.Bytes, w.scratch.Files, foreign.MaxDepth)
 		}
 	}

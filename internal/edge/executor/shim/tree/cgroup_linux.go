@@ -45,8 +45,8 @@ func GroupBase() (base string, memory, processes bool) {
 	return base, g.has("memory.max"), g.has("pids.max")
 }
 
-// Delegate turns on in base what its groups are to have of their own: memory, and a count of processes, each where that may be had. It is refused where
-// processes live in base, or where base itself has neither from above; then groups there have none.
+// Delegate turns on in base what its groups are to have of their own: memory, and a count of processes, each where that may be had. It is
+// refused where processes live in base, or where base itself has neither from above; then groups there have none.
 func Delegate(base string) {
 	_ = Group(base).write("cgroup.subtree_control", "+memory")
 	_ = Group(base).write("cgroup.subtree_control", "+pids")
@@ -138,8 +138,8 @@ func (g Group) bound(b Bounds) (Group, error) {
 	return g, nil
 }
 
-// MakeProbe makes a group of its own below base to find out with what can be done there. Its name is nobody else's: numbers of processes are those of a pid
-// namespace, and daemons of several may share a base.
+// MakeProbe makes a group of its own below base to find out with what can be done there. Its name is nobody else's: numbers of processes
+// are those of a pid namespace, and daemons of several may share a base.
 func MakeProbe(base string, b Bounds) (Group, error) {
 	sweepProbes(base)
 	dir, err := os.MkdirTemp(base, probes)

@@ -22,7 +22,8 @@ func TestProbesThatWereLeftAreSwept(t *testing.T) {
 		return dir
 	}
 	for dir, stays := range map[string]bool{
-		made("sluice-probe-1", time.Hour): false, made("sluice-probe-2", 0): true, made("sluice-probe-3", time.Hour, "used"): true, made("sluice-1-1", time.Hour): true,
+		made("sluice-probe-1", time.Hour): false, made("sluice-probe-2", 0): true, made("sluice-probe-3", time.Hour, "used"): true,
+		made("sluice-1-1", time.Hour): true,
 	} {
 		if _, err := MakeProbe(base, Bounds{}); err != nil {
 			t.Fatal(err)

@@ -18,8 +18,8 @@ type Meter struct {
 	Limit int64
 	// Stores of the tree. What lies there counts, and what is mapped of it counts once.
 	Stores Stores
-	// Patience bounds one look, of which a Measure takes three at most; 0: nothing does. A tree of thousands that is not measured by then is
-	// not known to have more than the limit.
+	// Patience bounds one look, of which a Measure takes three at most; 0: nothing does. A tree of thousands that is not measured by then
+	// is not known to have more than the limit.
 	Patience time.Duration
 	until    time.Time
 	peak     int64

@@ -33,7 +33,8 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%q: %+v, %v, want %+v", text, s, err, want)
 		}
 	}
-	for _, bad := range []string{"", "42 (sh", "42 (sh) S", "42 (sh) SS" + line("")[6:], strings.Replace(line("sh"), "12345", "x", 1), strings.Replace(line("sh"), " 7 ", " y ", 1), strings.Replace(line("sh"), " 3 0 ", " z 0 ", 1)} {
+	for _, bad := range []string{"", "42 (sh", "42 (sh) S", "42 (sh) SS" + line("")[6:], strings.Replace(line("sh"), "12345", "x", 1),
+		strings.Replace(line("sh"), " 7 ", " y ", 1), strings.Replace(line("sh"), " 3 0 ", " z 0 ", 1)} {
 		if s, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q: read as %+v", bad, s)
 		}

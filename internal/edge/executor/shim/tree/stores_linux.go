@@ -28,7 +28,8 @@ type Stores struct {
 func OpenStores(init int) (s Stores) {
 	s.devices = map[string]bool{}
 	for _, place := range OwnPlaces() {
-		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(init), "root", place)) //nolint:gosec // the path is of two numbers and a constant
+		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(init), "root",
+			place)) //nolint:gosec // the path is of two numbers and a constant
 		if err != nil {
 			continue
 		}

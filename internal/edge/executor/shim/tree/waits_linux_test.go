@@ -42,7 +42,8 @@ func TestWhatTheKernelSaysOfWaiting(t *testing.T) {
 
 // FuzzWaits: whatever a kernel says, a time is between nothing and what there was.
 func FuzzWaits(f *testing.F) {
-	f.Add([]byte("some avg10=58.28 avg60=52.31 avg300=55.27 total=381\nfull total=80\n"), []byte("usage_usec 987\n"), []byte("606910 48451 1"))
+	f.Add([]byte("some avg10=58.28 avg60=52.31 avg300=55.27 total=381\nfull total=80\n"), []byte("usage_usec 987\n"),
+		[]byte("606910 48451 1"))
 	f.Fuzz(func(t *testing.T, pressure, stat, task []byte) {
 		some, full, ok := parsePressure(pressure)
 		if some < 0 || full < 0 || full > some || !ok && some != 0 {

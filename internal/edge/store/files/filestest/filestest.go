@@ -76,7 +76,8 @@ func Place(t testing.TB, open func(dir string, before ...files.Before) (*files.D
 		Fail: func(f storetest.Fault) {
 			mu.Lock()
 			defer mu.Unlock()
-			fault = map[storetest.Fault]error{storetest.Full: unix.ENOSPC, storetest.Forbidden: unix.EACCES, storetest.Unreachable: unix.ESTALE}[f]
+			fault = map[storetest.Fault]error{storetest.Full: unix.ENOSPC, storetest.Forbidden: unix.EACCES,
+				storetest.Unreachable: unix.ESTALE}[f]
 		},
 		Spec: dir,
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestALookTearsNothing: files that come whole and go are there whole or not there, and one that is moved is there, whenever it is looked. A recording that has half of
-// what is whole would blame a power cut for it.
+// TestALookTearsNothing: files that come whole and go are there whole or not there, and one that is moved is there, whenever it is looked.
+// A recording that has half of what is whole would blame a power cut for it.
 func TestALookTearsNothing(t *testing.T) {
 	t.Parallel()
 	root, stop, done := t.TempDir(), make(chan struct{}), make(chan error, 1)

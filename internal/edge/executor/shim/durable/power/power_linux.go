@@ -92,8 +92,8 @@ func look(root string) Node {
 	}
 }
 
-// glance reads a tree once. What vanishes meanwhile is not there; what is there is one file: it is opened, and then only what is open is looked at. A path may
-// name another file, or none, by the time it is read.
+// glance reads a tree once. What vanishes meanwhile is not there; what is there is one file: it is opened, and then only what is open is
+// looked at. A path may name another file, or none, by the time it is read.
 func glance(dir int, name string) (n Node) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
