@@ -99,13 +99,6 @@ func (n *heardBy) Cuts(_ quantity.Instant, r protocol.Reservation) ([]status.Cut
 	return nil, errkind.Errorf(errkind.NotFound, "no slice %s", r.Slice)
 }
 
-func cutSlices(cuts []status.Cut) (ids []job.SliceID) {
-	for _, c := range cuts {
-		ids = append(ids, c.Slice)
-	}
-	return ids
-}
-
 // TestSlicesComeAndGoWhileItRuns: each node hears what others hold before it offers anything, and which of its slices there are whenever
 // that changes. A GPU stays with its node.
 func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
@@ -137,10 +130,6 @@ func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
 	}
 	if _, ok := h.daemon.machine.Slice("n-2/gpu3"); ok {
 		t.Error("what is gone is still there")
-	}
-	if cuts, err := h.CutsOf(t.Context(), []job.SliceID{"gpu2", "gpu3"}); err != nil ||
-		!slices.Equal(cutSlices(cuts), []job.SliceID{"n-1/gpu2"}) {
-		t.Errorf("cut would be %+v, %v", cuts, err)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)

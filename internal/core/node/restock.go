@@ -47,7 +47,7 @@ func (n *Node) restock(now quantity.Instant, stock []protocol.Slice, out *protoc
 func (n *Node) dropForgotten() {
 	all := len(n.slices)
 	n.slices = slices.DeleteFunc(n.slices, func(s *slice) bool {
-		if s.known || s.left() || len(s.others) > 0 || s.shown != nil && s.shown.Usable || bool(s.dirty) {
+		if s.known || s.left() || len(s.others)+len(s.kept) > 0 || s.shown != nil && s.shown.Usable || bool(s.dirty) {
 			return false
 		}
 		delete(n.byID, s.id)

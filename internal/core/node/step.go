@@ -30,7 +30,8 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 				return nil
 			},
 			Keep: func(id job.SliceID, kept []protocol.Reservation) {
-				if s := n.slice(id); s != nil {
+				if s := n.slice(id); s != nil || len(kept) > 0 { // it may be told of before it is listed
+					s = n.record(id)
 					n.foreign(now, s, s.others, kept, out)
 				}
 			},

@@ -148,9 +148,6 @@ func open(ctx context.Context, client kubernetes.Interface, dynamics dynamic.Int
 			Version: o.Version, Commit: o.Commit, Mechanism: o.Mechanism, Policy: o.Policy.Name(), Listen: o.Listen, SingleUser: true,
 		},
 	})
-	if err == nil {
-		reckon(parts.Inventory, h)
-	}
 	return h, parts, err
 }
 

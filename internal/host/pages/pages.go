@@ -155,19 +155,6 @@ func (p *Pages) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation,
 	return r.explanation, err
 }
 
-// CutsOf says what it would cost to take slices back now, those left out of which nothing is known, and changes nothing.
-func (p *Pages) CutsOf(ctx context.Context, ids []job.SliceID) ([]status.Cut, error) {
-	return inbox.Ask(ctx, p.inbox, func(now quantity.Instant) (all []status.Cut) {
-		for _, id := range ids {
-			if some, err := p.views.cuts(now, protocol.Reservation{Kind: protocol.ForReclaim, Slice: p.full(id), End: quantity.Never,
-				Truncate: true}); err == nil {
-				all = append(all, some...)
-			}
-		}
-		return all
-	})
-}
-
 // Cuts says what a reservation that cuts running subjobs short would cost, and changes nothing.
 func (p *Pages) Cuts(ctx context.Context, r protocol.Reservation) ([]status.Cut, error) {
 	type result struct {

@@ -19,7 +19,9 @@ import (
 
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/giving"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/inventory/kubernetes"
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 		plane.Feature("DRADeviceTaints", true), plane.Feature("DRADeviceTaintRules", true), plane.API("resource.k8s.io/v1beta2")))
 }
 
-// world is an inventory of one machine, and what it says.
+// world is an inventory of one machine, what it says, and what a node gives back by that.
 type world struct {
 	*testing.T
 	*plane.Plane
@@ -41,6 +43,8 @@ type world struct {
 	mu    sync.Mutex
 	holds map[job.SliceID][]protocol.Reservation
 	sick  map[job.SliceID][]health.State
+	gives giving.Giver
+	kept  map[job.SliceID][]protocol.Reservation
 }
 
 // watching opens an inventory of one machine's GPU, cut in a profile.
@@ -48,7 +52,7 @@ func watching(t *testing.T, machine, profile string) *world {
 	t.Helper()
 	p := plane.Of(t)
 	w := &world{T: t, Plane: p, ns: p.Namespace(t), machine: machine, holds: map[job.SliceID][]protocol.Reservation{},
-		sick: map[job.SliceID][]health.State{}}
+		sick: map[job.SliceID][]health.State{}, kept: map[job.SliceID][]protocol.Reservation{}}
 	p.Classes(t)
 	p.Machines(t, []string{machine}, map[string]int64{"example.com/slice": 2})
 	p.GPUs(t, machine, 1)
@@ -93,17 +97,26 @@ func (w *world) hear(s inventory.Sighting) {
 	switch {
 	case s.Vitals != nil:
 		w.sick[s.Vitals.Slices[0]] = s.Vitals.Look.States
+	case s.Wishes != nil:
+		w.gives.Hear(quantity.At(time.Now()), s.Wishes)
 	case !s.Restocked:
 		w.holds[s.Slice] = s.Holds
 	}
 }
 
-// held is what was said last of a slice, kinds joined by blanks; CUT is behind what cuts short.
+// held is what was said last of a slice, and then what is kept of it, kinds joined by blanks; CUT is behind what cuts short.
 func (w *world) held(slice string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if now, due := quantity.At(time.Now()), w.gives.Due(); due != 0 && due <= now {
+		w.gives.Decide(now, giving.Node{
+			Confirmed: true, Sold: func(job.SliceID) []giving.Sold { return nil },
+			Keep: func(id job.SliceID, kept []protocol.Reservation) { w.kept[id] = kept },
+		})
+	}
 	var words []string
-	for _, r := range w.holds[job.SliceID(w.machine+"/"+slice)] {
+	id := job.SliceID(w.machine + "/" + slice)
+	for _, r := range append(slices.Clone(w.holds[id]), w.kept[id]...) {
 		word := r.Kind.String()
 		if r.Truncate {
 			word += " CUT"
@@ -219,7 +232,7 @@ func TestAnExtendedResourceIsGivenBack(t *testing.T) {
 	w.Pod(t, w.ns, "ours", "runs", plane.In(corev1.PodRunning))
 	w.until("nobody else is there", map[string]string{"slice.0": "", "slice.1": ""})
 	w.pod("host", "", 2, "")
-	w.until("all of it is kept for who waits", map[string]string{"slice.0": "reclaim reclaim reclaim CUT", "slice.1": "reclaim"})
+	w.until("all of it is kept for who waits", map[string]string{"slice.0": "reclaim reclaim CUT", "slice.1": "reclaim"})
 	w.ends("ours", false)
 	w.Pod(t, w.ns, "host", "runs", plane.In(corev1.PodRunning))
 	w.until("it is somebody else's", map[string]string{"slice.0": "foreign", "slice.1": "foreign"})

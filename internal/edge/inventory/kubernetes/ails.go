@@ -148,24 +148,3 @@ func conditions(o *corev1.Node) (list []health.State) {
 func sick(id job.SliceID, states []health.State) inventory.Sighting {
 	return inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{id}, Look: &health.Look{States: slices.Clone(states)}}}
 }
-
-// ails notes what is said of the GPUs of a machine's slices, and returns what is new. What is gone is forgotten: its node does so as well.
-func (inv *Inventory) ails(before, after *stand) (list []inventory.Sighting) {
-	for i := range after.slices {
-		id := after.slices[i].ID
-		if !slices.Equal(inv.ailing[id], after.ails[id]) {
-			list = append(list, sick(id, after.ails[id]))
-		}
-		if inv.ailing[id] = after.ails[id]; len(after.ails[id]) == 0 {
-			delete(inv.ailing, id)
-		}
-	}
-	if before != nil {
-		for i := range before.slices {
-			if _, there := after.pool[before.slices[i].ID]; !there {
-				delete(inv.ailing, before.slices[i].ID)
-			}
-		}
-	}
-	return list
-}

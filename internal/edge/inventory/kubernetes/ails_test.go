@@ -40,7 +40,7 @@ func TestADeviceThatIsTainted(t *testing.T) {
 	} {
 		parts := partitionable("w")
 		parts[1].Spec.Devices[7].Taints = []resourcev1.DeviceTaint{{Key: "sick", Value: "xid-79", Effect: effect}}
-		x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts).evaluate(nil)
+		x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts).evaluate(&stand{})
 		if got := x.sickness(); got != want {
 			t.Errorf("%s: it is\n%s\nwant\n%s", effect, got, want)
 		}
@@ -74,7 +74,7 @@ func TestAMachineWhoseGPUsAreBroken(t *testing.T) {
 			want = "w/gpu-0-mig-7g-0 " + text + "\nw/mig-1g.10gb.0 " + text
 		}
 		n := node("w", has("nvidia.com/mig-1g.10gb", 1), condition(c.name, c.status))
-		if got := sceneOf([]Pool{migs("7g.80gb"), small()}, n, partitionable("w")).evaluate(nil).sickness(); got != want {
+		if got := sceneOf([]Pool{migs("7g.80gb"), small()}, n, partitionable("w")).evaluate(&stand{}).sickness(); got != want {
 			t.Errorf("%s %s: it is\n%s\nwant\n%s", c.name, c.status, got, want)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"sluice.dev/sluice/internal/core/reclaim"
 )
 
 // finest are the decimal places of a Kubernetes quantity at most.
@@ -99,3 +101,5 @@ func (p *published) even(parts []*offer) {
 		}
 	}
 }
+
+func amountIn(a amount) reclaim.Amount { return reclaim.Amount{N: a.n, Places: int16(a.places)} }

@@ -54,7 +54,7 @@ func TestFractionsOfCounters(t *testing.T) {
 		{"10Gi", []string{"5Gi", "5368709119999999999n", "1n"}, 2},
 		{"9223372036854775807", []string{"9223372036854775807", "500m"}, 1},
 	} {
-		x := sceneOf(anyOf(), node("w"), fractioned(c.total, c.each...)).evaluate(nil)
+		x := sceneOf(anyOf(), node("w"), fractioned(c.total, c.each...)).evaluate(&stand{})
 		if len(x.slices) != c.want {
 			t.Errorf("%v of %s: %d are offered, want %d", c.each, c.total, len(x.slices), c.want)
 		}
@@ -122,7 +122,7 @@ func TestAPoolThatContradictsItself(t *testing.T) {
 			return list
 		}, "has devices that use counters that are not there"},
 	} {
-		before := sceneOf(anyOf(), node("w"), fractioned("2", "1", "1")).evaluate(nil)
+		before := sceneOf(anyOf(), node("w"), fractioned("2", "1", "1")).evaluate(&stand{})
 		x := sceneOf(anyOf(), node("w"), c.change(fractioned("2", "1", "1"))).evaluate(before)
 		want := "the pool w of gpu.nvidia.com " + c.want + ", and Kubernetes allocates nothing of it"
 		if n := x.leftOut[omission{"p", want}]; len(before.slices) != 2 || len(x.slices) > 0 || n < 2 || len(x.leftOut) != 1 {
@@ -130,7 +130,7 @@ func TestAPoolThatContradictsItself(t *testing.T) {
 		}
 	}
 	// Fewer than announced are on their way: it is what it was.
-	before := sceneOf(anyOf(), node("w"), fractioned("2", "1", "1")).evaluate(nil)
+	before := sceneOf(anyOf(), node("w"), fractioned("2", "1", "1")).evaluate(&stand{})
 	late := fractioned("2", "1")
 	for _, s := range late {
 		s.Spec.Pool.Generation, s.Spec.Pool.ResourceSliceCount = 2, 3

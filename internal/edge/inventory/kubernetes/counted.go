@@ -63,16 +63,6 @@ func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why
 	return list, ""
 }
 
-// first is the first argument that is not zero.
-func first[T comparable](list ...T) (none T) {
-	for _, v := range list {
-		if v != none {
-			return v
-		}
-	}
-	return none
-}
-
 // seat gives every unit of a resource that others hold one of n numbers: the one it had before, else the highest without a Pod of ours, since ours are sold from the
 // lowest on, else the highest with one. Units beyond n get none: there our Pods are on their way out.
 func seat(n int, before map[int]types.UID, others []*tenant, units func(*tenant) int64, ours map[int]bool) map[int]types.UID {

@@ -190,16 +190,6 @@ type stay struct {
 	ours bool
 	end  quantity.Instant
 	who  string
-	// waits: it is kept for a Pod that waits.
-	waits bool
-}
-
-// kind of the reservation that a stay makes.
-func (s *stay) kind() protocol.ReservationKind {
-	if s.waits {
-		return protocol.ForReclaim
-	}
-	return protocol.ForForeign
 }
 
 // held computes what others hold of the offered devices: the device itself, or so much of the counters it shares that too little is left for it, until enough of them
@@ -237,7 +227,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 		case taken && s.ours:
 			continue
 		case taken:
-			r.Kind, r.End, r.Source = s.kind(), s.end, s.who
+			r.End, r.Source = s.end, s.who
 		case len(o.taints) > 0: // nobody gets it
 			continue
 		case left.bear(o.uses):
@@ -254,7 +244,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 		then := maps.Clone(left)
 		for _, k := range order {
 			then.add(uses[k], 1)
-			r.Kind, r.End, r.Source = others[k].kind(), others[k].end, others[k].who
+			r.End, r.Source = others[k].end, others[k].who
 			if then.bear(o.uses) {
 				break
 			}

@@ -23,7 +23,6 @@ type scene struct {
 	offers  []*offer
 	claims  []*claim  // with devices of a pool that is on the machine
 	tenants []*tenant // Pods bound to it
-	gives   []*reclaim
 	// pod finds any Pod by its key; limits is until when an owner lets its Pods run; class finds DeviceClasses.
 	pod    func(key string) *tenant
 	limits func(types.UID) quantity.Instant
@@ -67,11 +66,6 @@ func (s *scene) evaluate(before *stand) *stand {
 		}
 		return a.ID == b.ID
 	})
-	for _, g := range s.gives {
-		for _, id := range g.shuts() {
-			x.holds[id] = append(x.holds[id], g.holds()...)
-		}
-	}
 	for i := range x.slices {
 		id := x.slices[i].ID
 		x.holds[id] = append(x.holds[id], x.pool[id].closes(s.machine)...)
@@ -81,11 +75,7 @@ func (s *scene) evaluate(before *stand) *stand {
 }
 
 func (s *scene) evaluatePublished(x *stand, before *stand) {
-	var was map[pooled]published
-	if before != nil {
-		was = before.published
-	}
-	list, broken := gather(s.offers, was)
+	list, broken := gather(s.offers, before.published)
 	for k := range broken {
 		s.omit(x.leftOut, &broken[k])
 	}
@@ -93,7 +83,7 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 		p := &list[i]
 		x.published[p.pooled] = *p
 		offered := p.layout(s.machine, s.pools, s.class, x.leftOut)
-		for id, r := range p.held(offered, s.kept(p)) {
+		for id, r := range p.held(offered, s.stays(p)) {
 			x.holds[id] = append(x.holds[id], r)
 		}
 		for k := range offered {
@@ -115,19 +105,6 @@ func (s *scene) omit(out omitted, c *contradiction) {
 			}
 		}
 	}
-}
-
-// kept is stays with the devices that are kept for Pods that wait; a subjob that is to leave such a device does not count any more.
-func (s *scene) kept(p *published) map[string]stay {
-	has := s.stays(p)
-	for _, g := range s.gives {
-		for _, at := range g.devices {
-			if y, taken := has[at.device]; !g.later() && at.pooled == p.pooled && (!taken || y.ours) {
-				has[at.device] = stay{end: quantity.Never, who: g.who(), waits: true}
-			}
-		}
-	}
-	return has
 }
 
 // stays are the allocated devices of a pool, by name.
@@ -168,7 +145,7 @@ const steady = time.Minute
 // stood is how many slices of a resource to list: as many as before for steady after their number fell.
 func (s *scene) stood(name string, x, before *stand) int64 {
 	n := s.counts[name]
-	if before != nil && n < before.listed[name] {
+	if n < before.listed[name] {
 		since := first(before.fell[name], s.now)
 		if s.now < since.Add(steady) {
 			n, x.fell[name] = before.listed[name], since
@@ -195,10 +172,6 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 				x.leftOut.add(&s.pools[i], int(n), "%s", why)
 				continue
 			}
-			var was map[int]types.UID
-			if before != nil {
-				was = before.seats[r.Name]
-			}
 			others := map[types.UID]*tenant{}
 			var asking []*tenant
 			ours := map[int]bool{}
@@ -212,31 +185,15 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 					others[t.UID], asking = t, append(asking, t)
 				}
 			}
-			waits := map[types.UID]bool{}
-			for _, g := range s.gives {
-				if g.later() {
-					continue
-				}
-				if t := g.waiter; t.asks[r.Name] > 0 && others[t.UID] == nil {
-					others[t.UID], waits[t.UID], asking = t, true, append(asking, t)
-				}
-				for n := range list {
-					ours[n] = ours[n] && !slices.Contains(g.slices, list[n].ID)
-				}
-			}
 			slices.SortFunc(asking, func(a, b *tenant) int { return strings.Compare(string(a.UID), string(b.UID)) })
-			x.seats[r.Name] = seat(len(list), was, asking, func(t *tenant) int64 { return t.asks[r.Name] }, ours)
+			x.seats[r.Name] = seat(len(list), before.seats[r.Name], asking, func(t *tenant) int64 { return t.asks[r.Name] }, ours)
 			for k := s.counts[r.Name]; k < int64(len(list)); k++ {
 				x.holds[list[k].ID] = append(x.holds[list[k].ID], protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: "node " + s.Name + " has fewer of " + r.Name + " than a moment ago"})
 			}
 			for n, s2 := range list {
 				x.slices, x.pool[s2.ID] = append(x.slices, s2), &s.pools[i]
 				if uid, taken := x.seats[r.Name][n]; taken {
-					hold := s.hold(others[uid])
-					if waits[uid] {
-						hold.Kind, hold.End, hold.Source = protocol.ForReclaim, quantity.Never, others[uid].waitsFor()
-					}
-					x.holds[s2.ID] = append(x.holds[s2.ID], hold)
+					x.holds[s2.ID] = append(x.holds[s2.ID], s.hold(others[uid]))
 				}
 			}
 		}

@@ -143,7 +143,7 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 			"w/gpu-0-mig-3g-0 foreign until ? for claim a/c\nw/gpu-0-mig-3g-3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := sceneOf(c.pools, c.node, c.objects...).evaluate(nil).told(); got != c.want {
+			if got := sceneOf(c.pools, c.node, c.objects...).evaluate(&stand{}).told(); got != c.want {
 				t.Errorf("it is\n%s\nwant\n%s", got, c.want)
 			}
 		})
@@ -151,7 +151,7 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 }
 
 func TestASliceSaysWhatItIs(t *testing.T) {
-	x := sceneOf([]Pool{migs("3g.40gb"), small()}, node("w", has("nvidia.com/mig-1g.10gb", 1)), partitionable("w")).evaluate(nil)
+	x := sceneOf([]Pool{migs("3g.40gb"), small()}, node("w", has("nvidia.com/mig-1g.10gb", 1)), partitionable("w")).evaluate(&stand{})
 	want := []protocol.Slice{
 		{ID: "w/gpu-0-mig-3g-0", Model: "NVIDIA A100-SXM4-80GB", Profile: "3g.40gb", Capacity: trp.Vector{40 << 30}, Speed: 428,
 			Device: "dra:w/mig.nvidia.com/gpu.nvidia.com/w/gpu-0-mig-3g-0"},
@@ -168,11 +168,11 @@ func TestASliceSaysWhatItIs(t *testing.T) {
 // TestAPoolThatIsPublishedInPieces counts once all of its parts are there, and those of the generation before do not.
 func TestAPoolThatIsPublishedInPieces(t *testing.T) {
 	parts := partitionable("w")
-	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts[1]).evaluate(nil); len(x.slices) != 0 {
+	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts[1]).evaluate(&stand{}); len(x.slices) != 0 {
 		t.Error("half of it is taken for all")
 	}
 	// It was whole before: its devices stand, and what else happens on the machine is heard.
-	before := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts).evaluate(nil)
+	before := sceneOf([]Pool{migs("3g.40gb")}, node("w"), parts).evaluate(&stand{})
 	cordoned := node("w", func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	x := sceneOf([]Pool{migs("3g.40gb")}, cordoned, parts[1], resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-0"))).evaluate(before)
 	if got, want := x.told(), "w/gpu-0-mig-3g-0 foreign until ? for claim a/c drain until ? for node w is cordoned\nw/gpu-0-mig-3g-3 "+
@@ -187,7 +187,7 @@ func TestAPoolThatIsPublishedInPieces(t *testing.T) {
 	for _, s := range parts {
 		s.Spec.Pool.Generation = 2
 	}
-	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), old, parts).evaluate(nil); len(x.slices) != 2 {
+	if x := sceneOf([]Pool{migs("3g.40gb")}, node("w"), old, parts).evaluate(&stand{}); len(x.slices) != 2 {
 		t.Errorf("%+v", x)
 	}
 }
@@ -341,7 +341,7 @@ func TestSharedCountersAreNeverOversold(t *testing.T) {
 func TestIDsStandWhateverHappens(t *testing.T) {
 	pools := []Pool{migs("3g.40gb", "1g.10gb"), small()}
 	n := node("w", has("nvidia.com/mig-1g.10gb", 3))
-	want := sceneOf(pools, n, partitionable("w")).evaluate(nil)
+	want := sceneOf(pools, n, partitionable("w")).evaluate(&stand{})
 	got := sceneOf(pools, n, partitionable("w"), pod("a", "p", "w", asks("nvidia.com/mig-1g.10gb", 2)),
 		resourceClaim("a", "c", allocated("w", "gpu-0-mig-7g-0"))).evaluate(want)
 	ids := func(x *stand) (list []job.SliceID) {
@@ -359,7 +359,7 @@ func TestIDsStandWhateverHappens(t *testing.T) {
 func TestADevicePluginStartsAnew(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	var keep slimmer
-	var before *stand
+	before := &stand{}
 	for i, c := range []struct {
 		at     time.Duration
 		n      int64

@@ -8,23 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	giveback "sluice.dev/sluice/internal/core/reclaim"
+	"sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
 )
@@ -64,20 +61,15 @@ type Inventory struct {
 	mu    sync.Mutex
 	dirty map[string]bool
 	wake  chan struct{}
-	// stands is the last evaluation of each machine; all is their slices by ID, nil until Slices lists them anew. told is what was last reported of others' holds.
+	// stands is the last evaluation of each machine; all is their slices by ID, nil until Slices lists them anew.
 	stands map[string]*stand
 	all    []protocol.Slice
-	told   map[job.SliceID][]protocol.Reservation
-	// ailing is what was last reported of the GPUs of slices, where anything was.
-	ailing map[job.SliceID][]health.State
+	told   told
 	away   silences
 	// lengths remembers how long others' Pods ran, by owner, to estimate ends that nobody states.
 	lengths lengths
 	// fell are machines whose extended resources dropped a moment ago, as when a device plugin restarts: their slices are closed, not removed.
 	fell map[string]bool
-	// reclaims are the places kept for others' Pods that wait; costs estimates what stopping subjobs loses, nil until Reckon.
-	reclaims reclaims
-	costs    func([]job.SliceID) map[job.SliceID]giveback.Cost
 }
 
 var (
@@ -103,13 +95,12 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	o.Settle, o.Patience, o.absent, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), cmp.Or(o.absent, time.Minute), withDefaults(o.Pools)
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, key: o.Key, made: o.Made}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: map[job.SliceID][]protocol.Reservation{}, ailing: map[job.SliceID][]health.State{}, reclaims: newReclaims(), lengths: newLengths(),
-		fell: map[string]bool{},
+		told: newTold(), lengths: newLengths(), fell: map[string]bool{},
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())
 	}
-	inv.look(nil)
+	inv.look()
 	return inv, nil
 }
 
@@ -127,20 +118,12 @@ func (inv *Inventory) Slices(context.Context) ([]protocol.Slice, error) {
 	return slices.Clone(inv.all), nil
 }
 
-// Held is what others hold of slices, and what is said of their GPUs, as of Watch's last report, or as of Open.
+// Held is what others hold of slices, what is said of their GPUs, and who waits for what machines have, as of Watch's last report, or as
+// of Open.
 func (inv *Inventory) Held() (list []inventory.Sighting) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	for id, holds := range inv.told {
-		if len(holds) > 0 {
-			list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(holds)})
-		}
-	}
-	slices.SortFunc(list, func(a, b inventory.Sighting) int { return cmp.Compare(a.Slice, b.Slice) })
-	for _, id := range sortedKeys(inv.ailing) {
-		list = append(list, sick(id, inv.ailing[id]))
-	}
-	return list
+	return inv.told.all()
 }
 
 // GPUs is one name, of operator and journal: two processes of one journal are refused on one machine, while operators of one name for two clusters are not, as their journals
@@ -200,25 +183,25 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 		case <-ctx.Done():
 			return nil
 		case <-inv.wake:
-		case <-time.After(again): // places kept for Pods that never come expire without an event
+		case <-time.After(again): // a queue's first comes to its time without an event
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(inv.opts.Settle):
 		}
-		inv.look(func(s inventory.Sighting) {
+		for _, s := range inv.look() {
 			if ctx.Err() == nil {
 				report(s)
 			}
-		})
+		}
 	}
 }
 
 // blind is how long the API server may be away before nothing is started any more: by then the holds may have changed.
 const blind = time.Minute
 
-// again is how often kept places are reviewed where nothing changes.
+// again is how often it is looked who waits where nothing changes.
 const again = 10 * time.Second
 
 // Close stops watching. It may be called twice.
@@ -226,14 +209,6 @@ func (inv *Inventory) Close() error {
 	inv.cancel()
 	inv.done.Wait()
 	return nil
-}
-
-// Reckon sets how to estimate what stopping the subjobs on a machine's slices loses. IDs are without the operator's prefix. For a slice that is missing from the answer
-// all that its Pod has done counts as lost. costs is called with the lock held: it must be quick and must not call the inventory.
-func (inv *Inventory) Reckon(costs func([]job.SliceID) map[job.SliceID]giveback.Cost) {
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	inv.costs = costs
 }
 
 // touch marks machines dirty and wakes Watch.
@@ -256,51 +231,48 @@ func (inv *Inventory) rouse() {
 	}
 }
 
-// look decides which places are kept, evaluates dirty machines, and reports in this order: changed holds of slices that exist, that the list of slices has changed, and last
-// that slices which are gone are held no more. A nil report: it decides nothing and reports nothing. So
-// nothing is started on a slice that looks free only because it is gone.
-func (inv *Inventory) look(report func(inventory.Sighting)) {
+// look evaluates dirty machines and returns what is to be reported, in this order: changed holds of slices that exist and what is said of
+// GPUs, that the list of slices has changed, who waits for what, and last that slices which are gone are held no more. So nothing is
+// started on a slice that looks free only because it is gone.
+func (inv *Inventory) look() (list []inventory.Sighting) {
 	inv.mu.Lock()
-	var changed, gone, sick []inventory.Sighting
-	restocked := false
-	say := func(id job.SliceID, holds []protocol.Reservation, to *[]inventory.Sighting) {
-		if !reflect.DeepEqual(inv.told[id], holds) && len(inv.told[id])+len(holds) > 0 {
-			*to = append(*to, inventory.Sighting{Slice: id, Holds: slices.Clone(holds)})
-		}
-		if inv.told[id] = holds; len(holds) == 0 {
-			delete(inv.told, id)
-		}
-	}
+	defer inv.mu.Unlock()
 	for name := range inv.fell { // what is closed for a moment is looked at again
 		inv.dirty[name] = true
 	}
 	clear(inv.fell)
-	if report != nil {
-		for _, m := range inv.decide(inv.opts.Now()) {
-			inv.dirty[m] = true
-		}
-	}
-	for name := range inv.dirty {
-		before := inv.stands[name]
-		after := inv.evaluate(name, before)
-		if after == nil {
-			after = &stand{}
-		}
+	var gone []inventory.Sighting
+	var news protocol.Wishes
+	restocked := false
+	for _, name := range slices.Sorted(maps.Keys(inv.dirty)) {
 		delete(inv.dirty, name)
+		before := inv.stands[name]
+		if before == nil {
+			before = &stand{}
+		}
+		after, m := inv.evaluate(name, before)
 		for i := range after.slices {
-			say(after.slices[i].ID, after.holds[after.slices[i].ID], &changed)
-		}
-		sick = append(sick, inv.ails(before, after)...)
-		var old []protocol.Slice
-		if before != nil {
-			old = before.slices
-		}
-		for i := range old {
-			if _, there := after.pool[old[i].ID]; !there {
-				say(old[i].ID, nil, &gone)
+			if id := after.slices[i].ID; inv.told.hold(id, after.holds[id]) {
+				list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(after.holds[id])})
 			}
 		}
-		restocked = restocked || !slices.Equal(old, after.slices)
+		for i := range after.slices {
+			if id := after.slices[i].ID; inv.told.ail(id, after.ails[id]) {
+				list = append(list, sick(id, after.ails[id]))
+			}
+		}
+		for i := range before.slices {
+			id := before.slices[i].ID
+			if _, there := after.pool[id]; there {
+				continue
+			}
+			if inv.told.hold(id, nil) {
+				gone = append(gone, inventory.Sighting{Slice: id})
+			}
+			inv.told.ail(id, nil) // its node forgets it as well
+		}
+		inv.told.machine(name, m, &news)
+		restocked = restocked || !slices.Equal(before.slices, after.slices)
 		if len(after.fell) > 0 {
 			inv.fell[name] = true
 		}
@@ -310,46 +282,39 @@ func (inv *Inventory) look(report func(inventory.Sighting)) {
 	}
 	if restocked {
 		inv.all = nil
+		list = append(list, inventory.Sighting{Restocked: true})
 	}
-	inv.mu.Unlock()
-	if report == nil {
-		return
-	}
-	tell := func(list []inventory.Sighting) {
-		slices.SortFunc(list, func(a, b inventory.Sighting) int { return cmp.Compare(a.Slice, b.Slice) })
-		for _, s := range list {
-			report(s)
-		}
-	}
-	tell(changed)
-	for _, s := range sick {
-		report(s)
-	}
-	if restocked {
-		report(inventory.Sighting{Restocked: true})
-	}
-	tell(gone)
+	inv.told.waits(inv.words(), inv.opts.Now(), &news)
+	return slices.Concat(list, inParts(&news), gone)
 }
 
-// evaluate computes a machine's slices and holds; nil if it is not there or of no pool.
-func (inv *Inventory) evaluate(name string, before *stand) *stand {
+// words translates what is known into those of core/reclaim.
+func (inv *Inventory) words() *translator { return &translator{&inv.sources, inv.opts.Pools} }
+
+// evaluate computes a machine's slices and holds, and what a node is told of it: nil if it offers nothing.
+func (inv *Inventory) evaluate(name string, before *stand) (*stand, *reclaim.Machine) {
 	m, _ := get[*machine](inv.nodes, name)
 	if m == nil {
-		return nil
+		return &stand{}, nil
 	}
 	s := inv.scene(m)
 	if len(s.machine.pools) == 0 {
-		return nil
+		return &stand{}, nil
 	}
 	inv.learn(s.tenants)
-	return s.evaluate(before)
+	x := s.evaluate(before)
+	if len(x.slices) == 0 && len(x.leftOut) == 0 {
+		return x, nil
+	}
+	told := inv.words().machine(s, x)
+	return x, &told
 }
 
 // scene collects all that is known of a machine.
 func (inv *Inventory) scene(m *machine) *scene {
 	pooledMachine := *m
 	pooledMachine.pools = poolsOf(inv.opts.Pools, m)
-	s := &scene{machine: &pooledMachine, gives: inv.reclaims.on(m.Name), pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
+	s := &scene{machine: &pooledMachine, pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
 	s.limits, s.now = inv.limit, inv.opts.Now()
 	s.class = inv.class
@@ -364,23 +329,4 @@ func (inv *Inventory) scene(m *machine) *scene {
 	}
 	s.offers = inv.tainted(s.offers)
 	return s
-}
-
-// class finds a DeviceClass by its name; false: it was not seen.
-func (inv *Inventory) class(name string) (*class, bool) { return get[*class](inv.classes, name) }
-
-// limit is until when an owner lets its Pods run at most: by its own deadline (a Job), its Workload's, or the Workload of what owns it (a JobSet).
-func (inv *Inventory) limit(of types.UID) quantity.Instant {
-	end, parent := quantity.Never, types.UID("")
-	for _, source := range []cache.SharedIndexInformer{inv.jobs, inv.workloads} {
-		for _, l := range by[*limit](source, byOwner, string(of)) {
-			end, parent = min(end, l.end), first(parent, l.parent)
-		}
-	}
-	if parent != "" {
-		for _, l := range by[*limit](inv.workloads, byOwner, string(parent)) {
-			end = min(end, l.end)
-		}
-	}
-	return end
 }

@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,6 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/inventory/inventorytest"
 )
@@ -68,8 +68,8 @@ func TestConformance(t *testing.T) {
 
 // follower keeps what an inventory says, as a node would.
 type follower struct {
-	mu    sync.Mutex
-	holds map[job.SliceID][]protocol.Reservation
+	mu sync.Mutex
+	*giver
 	there map[job.SliceID]bool
 	sick  map[job.SliceID][]health.State
 	news  chan struct{}
@@ -77,7 +77,7 @@ type follower struct {
 
 func follow(t *testing.T, inv *Inventory) *follower {
 	t.Helper()
-	f := &follower{holds: map[job.SliceID][]protocol.Reservation{}, sick: map[job.SliceID][]health.State{}, news: make(chan struct{}, 1)}
+	f := &follower{giver: gives(inv), sick: map[job.SliceID][]health.State{}, news: make(chan struct{}, 1)}
 	list := func() {
 		all, err := inv.Slices(t.Context())
 		if err != nil {
@@ -94,7 +94,8 @@ func follow(t *testing.T, inv *Inventory) *follower {
 			f.sick[s.Vitals.Slices[0]] = s.Vitals.Look.States
 			return
 		}
-		f.holds[s.Slice] = s.Holds
+		f.hear(s)
+		f.decide()
 	}
 	for _, s := range inv.Held() {
 		hear(s)
@@ -131,13 +132,28 @@ func (f *follower) until(t *testing.T, want ...string) {
 	f.comes(t, func() (wrong string) {
 		for _, w := range want {
 			id, state, _ := strings.Cut(w, " ")
-			there, held := f.there[job.SliceID(id)], len(f.holds[job.SliceID(id)]) > 0
+			there, held := f.there[job.SliceID(id)],
+				slices.ContainsFunc(f.held(), func(s inventory.Sighting) bool { return s.Slice == job.SliceID(id) })
 			if there != (state != "gone") || held != (state == "held") {
 				wrong += w + "; "
 			}
 		}
 		return wrong
 	})
+}
+
+// tick decides, as a node does now and then although it has heard nothing.
+func (f *follower) tick() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.decide()
+}
+
+// kept is held, for who follows.
+func (f *follower) kept() []inventory.Sighting {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.held()
 }
 
 // comes waits until nothing is wrong.

@@ -47,7 +47,7 @@ func admitted() (*fake.Clientset, *dynamicfake.FakeDynamicClient) {
 func endsAt(t *testing.T, inv *Inventory, at quantity.Instant) {
 	t.Helper()
 	wait(t, func() bool {
-		held := inv.Held()
+		held := held(inv)
 		return len(held) == 1 && held[0].Holds[0].End == at
 	})
 }

@@ -157,7 +157,7 @@ func TestWhatLabelsSayOfAResource(t *testing.T) {
 			"4 gpu gpu 15360Mi 1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := sceneOf([]Pool{{Name: "p", Resources: []Resource{c.of}}}, node("w", c.node...)).evaluate(nil)
+			x := sceneOf([]Pool{{Name: "p", Resources: []Resource{c.of}}}, node("w", c.node...)).evaluate(&stand{})
 			got := ""
 			if len(x.slices) > 0 {
 				s := x.slices[0]

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/inventory"
 )
 
 // TestHowLongOthersRan says until when the next one is likely to; one that stays for longer has no end, nor has one that is always started
@@ -33,7 +32,7 @@ func TestHowLongOthersRan(t *testing.T) {
 		p.Status.StartTime = &metav1.Time{Time: t0.Add(d)}
 		check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, p, metav1.CreateOptions{}))
 		wait(t, func() bool { _, there := get[*tenant](inv.pods, "a/"+p.Name); return there })
-		wait(t, func() bool { inv.touch("v"); inv.look(func(inventory.Sighting) {}); return len(inv.Held()) == 1 })
+		wait(t, func() bool { inv.touch("v"); inv.look(); return len(held(inv)) == 1 })
 	}
 	gone := func(d time.Duration, name string) {
 		t.Helper()
@@ -49,8 +48,8 @@ func TestHowLongOthersRan(t *testing.T) {
 	}
 	end := func() string {
 		inv.touch("v")
-		inv.look(func(inventory.Sighting) {})
-		h := inv.Held()[0].Holds[0]
+		inv.look()
+		h := held(inv)[0].Holds[0]
 		if h.End == quantity.Never {
 			return "? " + h.Source
 		}

@@ -7,13 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/reclaim"
 )
 
 // What is kept of a cluster's objects: only what decides which slices there are and who holds them, since a large cluster has a hundred thousand Pods. Each type has
@@ -138,12 +138,10 @@ type tenant struct {
 	claims []string
 	// requests counts its claims, including those not made yet.
 	requests int
-	// Set while it waits, and for a pod set's Pods to come: nodes are labels that its machine must have, affinity its further requirements (any of them; nil: none), tolerates its tolerations. shape is all
-	// of that, and what it asks for but for its claims, as text.
-	nodes     map[string]string
-	affinity  []labels.Selector
-	tolerates []corev1.Toleration
-	shape     string
+	// Set while it waits, and for a pod set's Pods to come: where says which machines would do, and shape is that, and what it asks for but
+	// for its claims, as text.
+	where reclaim.Where
+	shape string
 	// active is its activeDeadlineSeconds (0: none), counted from started; grace is its termination grace period.
 	active, grace time.Duration
 	started       quantity.Instant

@@ -4,7 +4,6 @@ package kubernetes
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -19,6 +18,7 @@ func (inv *Inventory) Offer(pools []Pool) error {
 	for _, name := range inv.nodes.GetStore().ListKeys() {
 		inv.dirty[name] = true
 	}
+	inv.told.words++
 	inv.mu.Unlock()
 	inv.rouse()
 	return nil
@@ -53,22 +53,4 @@ func (inv *Inventory) names(driver string) bool {
 	return slices.ContainsFunc(inv.opts.Pools, func(p Pool) bool {
 		return slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Driver == driver })
 	})
-}
-
-// asksOfPools is a Pod without the extended resources that no pool names, of which none can be given back: a copy, or t itself. inv.mu is held.
-func (inv *Inventory) asksOfPools(t *tenant) *tenant {
-	unnamed := func(name string, _ int64) bool {
-		return !slices.ContainsFunc(inv.opts.Pools, func(p Pool) bool {
-			return slices.ContainsFunc(p.Resources, func(r Resource) bool { return r.Name == name })
-		})
-	}
-	for name := range t.asks {
-		if unnamed(name, 0) {
-			own := *t
-			own.asks = maps.Clone(t.asks)
-			maps.DeleteFunc(own.asks, unnamed)
-			return &own
-		}
-	}
-	return t
 }

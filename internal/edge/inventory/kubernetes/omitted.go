@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -31,7 +32,7 @@ func (inv *Inventory) omissions(pool string) string {
 		n, machines  int
 	}
 	all, total := map[string]*reason{}, 0
-	for _, machine := range sortedKeys(inv.stands) {
+	for _, machine := range slices.Sorted(maps.Keys(inv.stands)) {
 		seen := map[string]bool{}
 		for o, n := range inv.stands[machine].leftOut {
 			if pool != "" && o.pool != pool {
@@ -53,7 +54,7 @@ func (inv *Inventory) omissions(pool string) string {
 		return ""
 	}
 	var list []*reason
-	for _, why := range sortedKeys(all) {
+	for _, why := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, all[why])
 	}
 	slices.SortStableFunc(list, func(a, b *reason) int { return cmp.Compare(b.n, a.n) })

@@ -13,12 +13,9 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	giveback "sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/edge/cluster"
-	"sluice.dev/sluice/internal/edge/inventory"
 )
 
 // What nothing else here would see if it were wrong, as bugs that were planted have shown.
@@ -35,7 +32,7 @@ func TestADeviceIsOfItsMachineAlone(t *testing.T) {
 	}
 	for on, want := range map[string]string{"v": "v/fabric.gpu-0-mig-1g-0", "w": "w/fabric.gpu-0-mig-1g-1\nw/fabric.gpu-0-mig-1g-2",
 		"x": ""} {
-		if got := sceneOf([]Pool{migs("1g.10gb")}, node(on), pool).evaluate(nil).told(); got != want {
+		if got := sceneOf([]Pool{migs("1g.10gb")}, node(on), pool).evaluate(&stand{}).told(); got != want {
 			t.Errorf("%s has\n%s\nwant\n%s", on, got, want)
 		}
 	}
@@ -68,7 +65,7 @@ func TestWhoseADeviceIs(t *testing.T) {
 			resourceClaim("a", "theirs", allocated("w", "gpu-0-mig-3g-3", "p", "q")), p, q},
 			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1h0m30s for pod a/q"},
 	} {
-		if got := sceneOf([]Pool{c.pool}, node("w", has(mig, 1)), c.objects...).evaluate(nil).told(); got != c.want {
+		if got := sceneOf([]Pool{c.pool}, node("w", has(mig, 1)), c.objects...).evaluate(&stand{}).told(); got != c.want {
 			t.Errorf("%s: it is\n%s\nwant\n%s", name, got, c.want)
 		}
 	}
@@ -158,9 +155,9 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 			c.node(objects[0].(*corev1.Node))
 			o := options(serve(objects...))
 			o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return at(0) }
-			inv := opened(t, o)
-			inv.look(func(inventory.Sighting) {})
-			if got := cut(inv.Held()); len(got) != c.cut {
+			g := gives(opened(t, o))
+			g.look()
+			if got := cut(g.held()); len(got) != c.cut {
 				t.Errorf("cut are %q, want %d", got, c.cut)
 			}
 		})
@@ -194,19 +191,6 @@ func TestWhoWaitsLongestIsFirst(t *testing.T) {
 	want := []string{"w/mig-1g.10gb.0 at 2m30s for pod a/b, which waits for it", "w/mig-1g.10gb.1 at 2m30s for pod a/b, which waits for it"}
 	if got := look(2 * time.Minute); !slices.Equal(got, want) {
 		t.Errorf("cut are %q, want %q", got, want)
-	}
-}
-
-// TestOursThatNeverGoesIsNotWaitedForWithoutEnd: whoever waits is not kept from other places by it.
-func TestOursThatNeverGoesIsNotWaitedForWithoutEnd(t *testing.T) {
-	_, look := clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))
-	for d, want := range map[time.Duration]int{30 * time.Second: 1, longest: 1} {
-		if look(0); len(look(d)) != want {
-			t.Errorf("after %v cut are %q", d, look(d))
-		}
-	}
-	if got := look(31*time.Second + longest); len(got) != 0 {
-		t.Errorf("cut are %q", got)
 	}
 }
 
@@ -247,7 +231,7 @@ func TestAPodHasEachOfItsClaims(t *testing.T) {
 func TestAClassIsOfItsDriver(t *testing.T) {
 	p := migs("3g.40gb")
 	p.Classes[0].Driver = "gpu.example.com"
-	if x := sceneOf([]Pool{p}, node("w"), partitionable("w")).evaluate(nil); len(x.slices) != 0 {
+	if x := sceneOf([]Pool{p}, node("w"), partitionable("w")).evaluate(&stand{}); len(x.slices) != 0 {
 		t.Errorf("another driver's devices are offered: %s", x.told())
 	}
 }
@@ -265,27 +249,5 @@ func TestWhatIsFreeIsSoldBesideWhatIsHeld(t *testing.T) {
 	held := p.held(list, map[string]stay{"c": {end: at(time.Minute), who: "c"}, "d": {end: at(time.Hour), who: "d"}})
 	if r, is := held["w/a"]; len(held) != 1 || !is || r.End != at(time.Hour) || r.Source != "d" {
 		t.Errorf("held are %+v; beside b the first fits once d is gone", held)
-	}
-}
-
-// TestWhatIsGivenToOneIsNotStoppedForAnother: the subjob that is on its way out has given up its place once.
-func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
-	of := func(name string) device {
-		return device{name: name, machine: "w", memory: 1, uses: []count{{"g", "m", amount{n: 3}}}}
-	}
-	o := &offer{driver: driver, pool: "w", machine: "w", parts: 1, counters: []count{{"g", "m", amount{n: 6}}},
-		devices: []device{of("a"), of("b")}}
-	s := &scene{machine: &machine{ObjectMeta: meta("", "w"), pools: []int{0}},
-		pools: []Pool{{Classes: []Class{{Name: "c", Driver: driver}}}}, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
-	for _, name := range []string{"a", "b"} {
-		s.claims = append(s.claims, &claim{has: []place{{pooled{driver, "w"}, name}}, ours: true})
-	}
-	s.gives = []*reclaim{{uid: "p", waiter: &tenant{}, machine: "w", devices: []place{{pooled{driver, "w"}, "a"}},
-		slices: []job.SliceID{"w/a"}}}
-	s.class = func(string) (*class, bool) { return &class{}, true }
-	r := &room{scene: s, costs: func(job.SliceID) giveback.Cost { return giveback.Cost{} },
-		notice: func(job.SliceID) (time.Duration, bool) { return time.Second, true }}
-	if g, _, ok := r.find(&tenant{}, some("c", 1)); !ok || !slices.Equal(g.slices, []job.SliceID{"w/b"}) || g.devices[0].device != "b" {
-		t.Errorf("given is %+v, %v; want b alone", g, ok)
 	}
 }

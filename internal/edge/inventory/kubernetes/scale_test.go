@@ -5,17 +5,17 @@ package kubernetes
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/core/reclaim"
 )
 
 // large is a cluster of machines with seven slices each, all of them in use: two by others, five by us; and a hundred thousand Pods that
@@ -73,20 +73,22 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	inv := large(t, 5000, 100_000)
 	began := time.Now()
-	inv.look(nil)
+	inv.look()
 	all := time.Since(began)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	kept := (after.HeapAlloc - before.HeapAlloc) >> 20
 	list, err := inv.Slices(t.Context())
-	if err != nil || len(list) != 35_000 || len(inv.Held()) != 10_000 {
-		t.Fatalf("%d slices, %d held, %v", len(list), len(inv.Held()), err)
+	if err != nil || len(list) != 35_000 || len(held(inv)) != 10_000 {
+		t.Fatalf("%d slices, %d held, %v", len(list), len(held(inv)), err)
 	}
 	began = time.Now()
 	const changes = 1000
 	for i := range changes {
 		inv.touch(fmt.Sprintf("machine-%05d", i))
-		inv.look(func(inventory.Sighting) { t.Error("nothing has changed") })
+		if len(inv.look()) > 0 {
+			t.Error("nothing has changed")
+		}
 	}
 	t.Logf("%d MiB are kept; all of it is evaluated in %v, one machine in %v", kept, all.Round(time.Millisecond),
 		(time.Since(began) / changes).Round(time.Microsecond))
@@ -109,14 +111,14 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 		}
 	}
 	add(100)
-	said := 0
+	g := gives(inv)
 	began = time.Now()
 	for range 25 {
-		inv.look(func(inventory.Sighting) { said++ })
+		g.look()
 	}
 	t.Logf("places for 100 that wait are found in %v", time.Since(began).Round(time.Millisecond))
-	if got := len(cut(inv.Held())); got != 100 || said != 100 {
-		t.Errorf("for 100 that wait %d slices are given back, and %d were told", got, said)
+	if got := len(cut(g.held())); got != 100 {
+		t.Errorf("for 100 that wait %d slices are given back", got)
 	}
 	// 10,000 more wait in vain, and 10,000 Workloads in a hundred queues, whose first wait for what ends in an hour.
 	made := resourceClaimTemplate("a", "gpu")
@@ -140,7 +142,8 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 		keep(inv.workloads, workload(fmt.Sprint("holder", i), 1, like, hasQuota("Admitted"), runsFor(time.Hour), func(w map[string]any) {
 			w["status"].(map[string]any)["admission"].(map[string]any)["clusterQueue"] = fmt.Sprint("cq", i)
 		}))
-		inv.reclaims.come[types.UID(fmt.Sprint("uid-w-holder", i))] = true
+		keep(inv.pods, pod("a", fmt.Sprint("held", i), "elsewhere", of("Job", fmt.Sprint("holder", i)),
+			func(p *corev1.Pod) { p.Spec.ResourceClaims = like.Spec.ResourceClaims }))
 	}
 	for i := range 10_000 {
 		keep(inv.workloads, workload(fmt.Sprint("w", i), 1, like,
@@ -155,10 +158,11 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	began = time.Now()
 	const looks = 60
 	for range looks {
-		inv.look(func(inventory.Sighting) {})
+		g.look()
 	}
 	t.Logf("beside %d that wait in vain and 10,000 Workloads a look takes %v", wait, (time.Since(began) / looks).Round(time.Millisecond))
-	if n := inv.reclaims.early; n != 100 {
+	early := slices.DeleteFunc(g.keeper.Places(), func(p *reclaim.Place) bool { return p.Group == "" })
+	if n := len(early); n != 100 {
 		t.Errorf("for the first of 100 queues %d places are kept", n)
 	}
 	if kept > 600 {

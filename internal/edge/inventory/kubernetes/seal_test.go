@@ -54,7 +54,7 @@ func TestOursIsWhatWeHaveSealed(t *testing.T) {
 	// A claim is labelled by anybody too.
 	foreign := sceneOf([]Pool{migs("3g.40gb")}, node("w"), partitionable("w"),
 		resourceClaim("a", "c", ourClaim, allocated("w", "gpu-0-mig-3g-3", "p")), pod("a", "p", "w", claims("c"), lasts(time.Minute)))
-	if got, want := foreign.evaluate(nil).told(), "w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1m30s for pod a/p"; got != want {
+	if got, want := foreign.evaluate(&stand{}).told(), "w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1m30s for pod a/p"; got != want {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -30,11 +29,6 @@ type slimmer struct {
 	// key and made are the journal's (Options).
 	key  []byte
 	made time.Time
-}
-
-// named is the metadata that informers need.
-func named(o metav1.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
 // ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours unless
@@ -96,15 +90,6 @@ func extended(list corev1.ResourceList) (of map[string]int64) {
 	return of
 }
 
-// bare strips a name's domain.
-func bare[T ~string](name T) string {
-	_, after, found := strings.Cut(string(name), "/")
-	if !found {
-		return string(name)
-	}
-	return after
-}
-
 func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	x := &offer{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName), generation: o.Spec.Pool.Generation, parts: o.Spec.Pool.ResourceSliceCount}
 	for _, set := range o.Spec.SharedCounters {
@@ -144,9 +129,6 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	return x
 }
 
-// shared interns a text that many objects have.
-func shared(text string) string { return unique.Make(text).Value() }
-
 func attribute(a resourcev1.DeviceAttribute) string {
 	switch {
 	case a.StringValue != nil:
@@ -168,13 +150,6 @@ func counts(set string, all map[string]resourcev1.Counter, up bool) (list []coun
 	}
 	slices.SortFunc(list, func(a, b count) int { return strings.Compare(a.counter, b.counter) })
 	return list
-}
-
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 func (s *slimmer) claim(o *resourcev1.ResourceClaim) *claim {

@@ -3,10 +3,8 @@
 package kubernetes
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -18,30 +16,12 @@ import (
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	resourceinformers "k8s.io/client-go/informers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/errkind"
-)
-
-// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA, rules where it
-// has no DeviceTaintRules. The other four are nil until Kueue's API has answered (templates also without DRA), and are guarded by
-// Inventory.mu.
-type sources struct {
-	nodes, pods, jobs, offers, claims, classes, rules cache.SharedIndexInformer
-	// workloads, queues and flavors are Kueue's; templates tell what the claims of Pods to come will want.
-	workloads, queues, flavors, templates cache.SharedIndexInformer
-}
-
-// Indexes.
-const (
-	byMachine = "machine"
-	byPool    = "pool"
-	byOwner   = "owner"
-	byParent  = "parent"
 )
 
 // connect starts the informers and waits until they are synced.
@@ -53,7 +33,7 @@ func (inv *Inventory) connect(ctx context.Context) error {
 	inv.nodes = coreinformers.NewNodeInformer(c, 0, cache.Indexers{})
 	inv.pods = coreinformers.NewFilteredPodInformer(c, all, 0, cache.Indexers{
 		byMachine: index(func(t *tenant) []string { return only(t.machine) }), byOwner: index((*tenant).owners),
-		byWaiting: waits(), byOurs: hosts(),
+		byWaiting: waits(),
 	}, alive)
 	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{
 		byOwner: index(func(l *limit) []string { return only(string(l.of)) }), byParent: index(func(l *limit) []string { return only(string(l.parent)) }),
@@ -195,7 +175,7 @@ func (inv *Inventory) heard(o any) {
 		inv.touch(x.Name)
 	case *tenant:
 		if x.ours || len(x.asks)+len(x.claims) > 0 {
-			inv.touch(x.machine) // one that waits has none: then only decide has work
+			inv.touch(x.machine) // one that waits has none
 		}
 	case *offer:
 		inv.touch(x.machines()...)
@@ -212,6 +192,9 @@ func (inv *Inventory) heard(o any) {
 			}
 		}
 	case *class, *rule: // it may be about other devices, on every machine
+		inv.mu.Lock()
+		inv.told.words++
+		inv.mu.Unlock()
 		inv.touch(inv.nodes.GetStore().ListKeys()...)
 	case *limit:
 		for _, t := range inv.podsOf(x.owned()...) {
@@ -221,92 +204,4 @@ func (inv *Inventory) heard(o any) {
 			inv.touch()
 		}
 	}
-}
-
-// podsOf lists, each once, the Pods that these owners have, directly or through Jobs, and those that are owners themselves.
-func (inv *Inventory) podsOf(owners ...types.UID) (list []*tenant) {
-	for _, of := range owners {
-		list = append(list, by[*tenant](inv.pods, byOwner, string(of))...)
-		for _, j := range by[*limit](inv.jobs, byParent, string(of)) {
-			list = append(list, by[*tenant](inv.pods, byOwner, string(j.of))...)
-		}
-	}
-	if len(owners) > 1 {
-		slices.SortFunc(list, func(a, b *tenant) int { return cmp.Compare(a.UID, b.UID) })
-		list = slices.CompactFunc(list, func(a, b *tenant) bool { return a.UID == b.UID })
-	}
-	return list
-}
-
-// owners indexes a Pod by its owner and, if it wants a device, by itself, since a Workload may be a bare Pod's.
-func (t *tenant) owners() []string {
-	list := only(string(t.owner))
-	if len(t.asks)+t.requests > 0 {
-		list = append(list, string(t.UID))
-	}
-	return list
-}
-
-// machines lists where an offer's devices are.
-func (o *offer) machines() (list []string) {
-	for i := range o.devices {
-		if m := o.devices[i].machine; m != "" && (len(list) == 0 || list[len(list)-1] != m) {
-			list = append(list, m)
-		}
-	}
-	return append(list, only(o.machine)...)
-}
-
-// pools lists the pools of a claim's devices.
-func (c *claim) pools() (list []string) {
-	for _, at := range c.has {
-		if k := at.driver + "/" + at.pool; len(list) == 0 || list[len(list)-1] != k {
-			list = append(list, k)
-		}
-	}
-	return list
-}
-
-func only(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
-}
-
-// index makes an index function over kept objects.
-func index[T any](of func(T) []string) cache.IndexFunc {
-	return func(o any) ([]string, error) {
-		x, ok := o.(T)
-		if !ok {
-			return nil, fmt.Errorf("%T is kept, where %T should be", o, x)
-		}
-		return of(x), nil
-	}
-}
-
-// by lists the objects under a key of an index; none without a source.
-func by[T any](source cache.SharedIndexInformer, index, key string) (list []T) {
-	if source == nil {
-		return nil
-	}
-	all, err := source.GetIndexer().ByIndex(index, key)
-	if err != nil {
-		return nil
-	}
-	for _, o := range all {
-		list = append(list, o.(T))
-	}
-	return list
-}
-
-func get[T any](source cache.SharedIndexInformer, key string) (x T, there bool) {
-	if source == nil {
-		return x, false
-	}
-	o, there, err := source.GetStore().GetByKey(key)
-	if err != nil || !there {
-		return x, false
-	}
-	return o.(T), true
 }

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/inventory"
@@ -30,7 +29,7 @@ func TestAPlaceThatSomebodyElseHasTakenIsGivenAnew(t *testing.T) {
 	f := follow(t, inv)
 	inv.touch()
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3 held")
-	if got := cut(inv.Held()); !slices.Equal(got, []string{first}) {
+	if got := cut(f.kept()); !slices.Equal(got, []string{first}) {
 		t.Fatalf("cut are %q, want %q", got, first)
 	}
 
@@ -52,7 +51,7 @@ func TestAPlaceThatSomebodyElseHasTakenIsGivenAnew(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, func() bool { return slices.Equal(cut(inv.Held()), []string{second}) })
+	wait(t, func() bool { return slices.Equal(cut(f.kept()), []string{second}) })
 }
 
 // clocked is an inventory whose clock the test moves.
@@ -62,10 +61,11 @@ func clocked(t *testing.T, objects ...runtime.Object) (inv *Inventory, look func
 	now := at(0)
 	o.Pools, o.Now = []Pool{migs("3g.40gb"), small()}, func() quantity.Instant { return now }
 	inv = opened(t, o)
+	g := gives(inv)
 	return inv, func(d time.Duration) []string {
 		now = at(d)
-		inv.look(func(inventory.Sighting) {})
-		return cut(inv.Held())
+		g.look()
+		return cut(g.held())
 	}
 }
 
@@ -95,7 +95,11 @@ func TestWhatIsGoneIsHeldUntilItIsKnownToBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	inv.look(func(s inventory.Sighting) { said = append(said, fmt.Sprint(s.Slice, s.Restocked, len(s.Holds))) })
+	for _, s := range inv.look() {
+		if s.Wishes == nil {
+			said = append(said, fmt.Sprint(s.Slice, s.Restocked, len(s.Holds)))
+		}
+	}
 	if want := []string{"true 0", "v/mig-1g.10gb.0false 0"}; !slices.Equal(said, want) {
 		t.Errorf("it said %q, want %q", said, want)
 	}
@@ -142,15 +146,8 @@ func TestOursHaveTimeToStoreWhatTheyDid(t *testing.T) {
 		t.Fatalf("while it stores cut are %q", got)
 	}
 	ends := func(name string) {
-		for source, o := range map[cache.SharedIndexInformer]any{inv.pods: pod("s", name, ""), inv.claims: resourceClaim("s", name)} {
-			kept, err := inv.transform(o)
-			if err == nil {
-				err = source.GetStore().Delete(kept)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		inv.loses(t, inv.pods, pod("s", name, ""))
+		inv.loses(t, inv.claims, resourceClaim("s", name))
 	}
 	ends("sluice-op-2")
 	look(5*time.Minute + time.Second)
@@ -159,38 +156,5 @@ func TestOursHaveTimeToStoreWhatTheyDid(t *testing.T) {
 	}
 	if got := look(7 * time.Minute); len(got) != 0 {
 		t.Errorf("it is kept for ever: %q", got)
-	}
-}
-
-// TestWhoNeverComesIsLeftAloneForLonger, and after three in vain all of its kin.
-func TestWhoNeverComesIsLeftAloneForLonger(t *testing.T) {
-	r := newReclaims()
-	of := kin{owner: "set", shape: "like"}
-	var pauses, all []time.Duration
-	for i := range 8 {
-		r.vain(at(0), &reclaim{uid: "one", kin: of, machine: fmt.Sprint("m", i%4)})
-		pauses, all = append(pauses, r.shunned["one"].until.Sub(at(0))), append(all, max(0, r.failed[of].until.Sub(at(0))))
-	}
-	if want := []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute,
-		6 * time.Hour, 6 * time.Hour}; !slices.Equal(pauses, want) {
-		t.Errorf("pauses are %v, want %v", pauses, want)
-	}
-	if want := []time.Duration{0, 0, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute,
-		320 * time.Minute}; !slices.Equal(all, want) {
-		t.Errorf("those of all are %v, want %v", all, want)
-	}
-	if got := r.failed[of].machines; !slices.Equal(got, []string{"m0", "m1", "m2", "m3"}) {
-		t.Errorf("it was in vain on %q", got)
-	}
-	if r.may(at(5*time.Hour), "other", of) || !r.may(at(7*time.Hour), "other", of) ||
-		!r.may(at(0), "other", kin{owner: "set", shape: "unlike"}) {
-		t.Error("its kin is not left alone as long")
-	}
-	r.by["one"] = &reclaim{kin: of}
-	if r.may(at(7*time.Hour), "other", of) {
-		t.Error("two places are kept at once for who did not come before")
-	}
-	if r.forget(at(13*time.Hour), nil); len(r.failed)+len(r.shunned) != 0 {
-		t.Error("it is never forgotten")
 	}
 }

@@ -10,23 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 )
-
-// hears adds what an informer would have heard.
-func (inv *Inventory) hears(t testing.TB, source cache.SharedIndexInformer, objects ...runtime.Object) {
-	t.Helper()
-	for _, o := range objects {
-		kept, err := inv.transform(o)
-		if err == nil {
-			err = source.GetStore().Add(kept)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // TestHopelessOnesDoNotStarveOthers: 300 who wait for what there never is, each for something else, are tried in turn; who comes later is
 // served within a few looks.
@@ -101,9 +85,7 @@ func TestWhereItWasInVainIsLast(t *testing.T) {
 	if got, want := look(0), []string{"u/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("cut are %q, want %q", got, want)
 	}
-	if err := inv.pods.GetStore().Delete(inv.slim.tenant(pod("s", "sluice-op-9", "u"))); err != nil {
-		t.Fatal(err)
-	}
+	inv.loses(t, inv.pods, pod("s", "sluice-op-9", "u"))
 	look(31 * time.Second)
 	if got := look(2 * time.Minute); len(got) != 0 {
 		t.Fatalf("it is kept for ever: %q", got)
@@ -111,13 +93,10 @@ func TestWhereItWasInVainIsLast(t *testing.T) {
 	// We are there again. A brother of it is given something elsewhere.
 	inv.hears(t, inv.pods, pod("s", "sluice-op-10", "u", ours("u/mig-1g.10gb.0"), asks(mig, 1), began(2*time.Minute), lasts(time.Hour)))
 	inv.hears(t, inv.pods, pod("a", "q", "", asks(mig, 2), unplaced, set))
-	inv.touch("u")
 	if got, want := look(3*time.Minute), []string{"w/mig-1g.10gb.1 at 3m30s for pod a/q, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("cut are %q, want %q", got, want)
 	}
-	if err := inv.pods.GetStore().Delete(inv.slim.tenant(pod("a", "q", ""))); err != nil {
-		t.Fatal(err)
-	}
+	inv.loses(t, inv.pods, pod("a", "q", ""))
 	look(4 * time.Minute)
 	if got := look(9 * time.Minute); len(got) != 0 {
 		t.Fatalf("it is not left alone: %q", got)

@@ -14,11 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/inventory"
 )
-
-// some are devices of a class.
-func some(class string, n int64) []want { return []want{{choices: []choice{{class: class, n: n}}}} }
 
 // hasClaims is a Pod with several claims by their names.
 func hasClaims(names ...string) func(*corev1.Pod) {
@@ -64,9 +60,9 @@ func cutOf(t *testing.T, pool Pool, objects ...runtime.Object) (list []string) {
 	t.Helper()
 	o := options(serve(objects...))
 	o.Pools, o.Now = []Pool{pool}, func() quantity.Instant { return at(0) }
-	inv := opened(t, o)
-	inv.look(func(inventory.Sighting) {})
-	for _, line := range cut(inv.Held()) {
+	g := gives(opened(t, o))
+	g.look()
+	for _, line := range cut(g.held()) {
 		slice, _, _ := strings.Cut(line, " ")
 		list = append(list, slice)
 	}
@@ -186,7 +182,7 @@ func TestADeviceOfManyIsNotOffered(t *testing.T) {
 			d.AllowMultipleAllocations = ptr(true)
 		}
 	})
-	x := sceneOf([]Pool{wholes()}, node("w"), several).evaluate(nil)
+	x := sceneOf([]Pool{wholes()}, node("w"), several).evaluate(&stand{})
 	if got, want := x.told(), "w/a1\nw/b0"; got != want {
 		t.Errorf("it has\n%s\nwant\n%s", got, want)
 	}

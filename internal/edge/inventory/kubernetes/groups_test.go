@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -166,8 +165,9 @@ func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
 				o.Pools = []Pool{small()}
 			}
 			inv := opened(t, o)
-			inv.look(func(inventory.Sighting) {})
-			if got := ahead(inv.Held()); !slices.Equal(got, c.want) {
+			g := gives(inv)
+			g.look()
+			if got := ahead(g.held()); !slices.Equal(got, c.want) {
 				t.Errorf("held are\n%q, want\n%q", got, c.want)
 			}
 		})
@@ -185,10 +185,10 @@ func TestDevicesAreKeptForWhatIsToCome(t *testing.T) {
 	o.Dynamic = kueueOf(workload("j", 1, like, hasQuota("Admitted"), func(w map[string]any) {
 		delete(w["status"].(map[string]any)["admission"].(map[string]any), "podSetAssignments")
 	}))
-	inv := opened(t, o)
-	inv.look(func(inventory.Sighting) {})
+	g := gives(opened(t, o))
+	g.look()
 	want := []string{"w/gpu-0-mig-3g-3 at 30s for workload a/job-j, which waits for it"}
-	if got := cut(inv.Held()); !slices.Equal(got, want) {
+	if got := cut(g.held()); !slices.Equal(got, want) {
 		t.Errorf("cut are %q, want %q", got, want)
 	}
 }
@@ -205,9 +205,10 @@ func TestAPlaceIsHandedOver(t *testing.T) {
 	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return quantity.Instant(now.Load()) }
 	o.Dynamic = kueueOf(workload("j", 1, pod("a", "x", "", asks(mig, 1)), hasQuota("Admitted")))
 	inv := opened(t, o)
-	look := func() { inv.look(func(inventory.Sighting) {}) }
+	g := gives(inv)
+	look := g.look
 	look()
-	if got := cut(inv.Held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for workload a/job-j, which waits for it"}) {
+	if got := cut(g.held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for workload a/job-j, which waits for it"}) {
 		t.Fatalf("cut are %q", got)
 	}
 	now.Store(int64(at(10 * time.Second)))
@@ -216,7 +217,7 @@ func TestAPlaceIsHandedOver(t *testing.T) {
 		metav1.CreateOptions{}))
 	wait(t, func() bool { _, there := get[*tenant](inv.pods, "a/p"); return there })
 	look()
-	if got := cut(inv.Held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}) {
+	if got := cut(g.held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}) {
 		t.Fatalf("cut are %q", got)
 	}
 	if err := c.CoreV1().Pods("a").Delete(ctx, "p", metav1.DeleteOptions{}); err != nil {
@@ -231,14 +232,14 @@ func TestAPlaceIsHandedOver(t *testing.T) {
 		return !waits && !runs
 	})
 	look()
-	if got := ahead(inv.Held()); len(got) != 1 {
+	if got := ahead(g.held()); len(got) != 1 {
 		t.Fatalf("held are %q: the Pod of the Workload is to come again", got)
 	}
 	for _, d := range []time.Duration{time.Minute, 5 * time.Minute} {
 		now.Store(int64(at(d)))
 		look()
 	}
-	if got := ahead(inv.Held()); len(got) != 0 {
+	if got := ahead(g.held()); len(got) != 0 {
 		t.Fatalf("held are %q for a Pod that does not come", got)
 	}
 }
@@ -253,25 +254,6 @@ func TestTheEndOfASetOfJobs(t *testing.T) {
 	endsAt(t, opened(t, o), at(time.Hour+30*time.Second))
 }
 
-// TestWhoWaitsComesBeforeWhatIsToCome: however many places are kept for later, a Pod that waits gets its own.
-func TestWhoWaitsComesBeforeWhatIsToCome(t *testing.T) {
-	r := newReclaims()
-	for i := range mostReclaims + mostEarly {
-		uid := types.UID(fmt.Sprint(i))
-		if r.by[uid] = (&reclaim{uid: uid, of: "w", waiter: &tenant{}}); i >= mostEarly {
-			r.by[uid].of = ""
-		}
-	}
-	r.early = mostEarly
-	if r.may(at(0), "p", kin{owner: "p"}) {
-		t.Error("places are kept without bound")
-	}
-	delete(r.by, types.UID(fmt.Sprint(mostEarly)))
-	if !r.may(at(0), "p", kin{owner: "p"}) {
-		t.Error("who waits gets none, because of those who are to come")
-	}
-}
-
 // TestWhoIsNotLetIn though its time came is no head any more: who is behind it may be next.
 func TestWhoIsNotLetIn(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
@@ -284,20 +266,20 @@ func TestWhoIsNotLetIn(t *testing.T) {
 	o.Dynamic = kueueOf(workload("j", 1, like, ranks(5)), workload("k", 1, like),
 		workload("h", 1, like, hasQuota("Admitted"), runsFor(time.Hour)),
 		workload("i", 1, like, hasQuota("Admitted"), runsFor(2*time.Hour)))
-	inv := opened(t, o)
+	g := gives(opened(t, o))
 	for _, c := range []struct {
 		at   time.Duration
 		want string
 	}{
 		{0, "v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j, which waits for it"},
 		{time.Hour + time.Minute, "v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j, which waits for it"},
-		{time.Hour + 2*time.Minute, "v/mig-1g.10gb.0 from 2h0m30s cut workload a/job-k, which waits for it"},
+		{time.Hour + 2*time.Minute, "v/mig-1g.10gb.1 from 2h0m30s cut workload a/job-k, which waits for it"},
 	} {
 		now.Store(int64(at(c.at)))
 		for range 3 {
-			inv.look(func(inventory.Sighting) {})
+			g.look()
 		}
-		if got := ahead(inv.Held()); !slices.Equal(got, []string{c.want}) {
+		if got := ahead(g.held()); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("after %v held are %q, want %q", c.at, got, c.want)
 		}
 	}
@@ -339,21 +321,20 @@ func TestAPlaceForLaterIsHandedOver(t *testing.T) {
 	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return now }
 	o.Dynamic = kueueOf(workload("j", 1, like), workload("h", 1, like, hasQuota("Admitted"), runsFor(time.Hour)))
 	inv := opened(t, o)
-	look := func() []string { inv.look(func(inventory.Sighting) {}); return ahead(inv.Held()) }
+	g := gives(inv)
+	look := func() []string { g.look(); return ahead(g.held()) }
 	if got, want := look(), []string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-j, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("held are %q, want %q", got, want)
 	}
 	now = at(time.Minute)
-	if err := inv.pods.GetStore().Delete(inv.slim.tenant(pod("a", "h", "v"))); err != nil {
-		t.Fatal(err)
-	}
+	inv.loses(t, inv.pods, pod("a", "h", "v"))
 	inv.hears(t, inv.pods, pod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced))
 	inv.hears(t, inv.workloads, workload("j", 1, like, hasQuota("Admitted")))
 	if got, want := look(), []string{"v/mig-1g.10gb.1 pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Errorf("held are %q, want %q", got, want)
 	}
-	if g := inv.reclaims.by["uid-a-p"]; g == nil || g.later() || g.open || g.of != "" {
-		t.Errorf("kept is %+v", g)
+	if p := g.place("uid-a-p"); p == nil || p.From != 0 || p.Open || p.Group != "" {
+		t.Errorf("kept is %+v", p)
 	}
 }
 
@@ -372,8 +353,9 @@ func TestPodsThatAreTheirOwnWorkload(t *testing.T) {
 			o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return at(0) }
 			o.Dynamic = kueueOf(workload("j", int64(len(owners)), like, hasQuota("Admitted"), runsFor(time.Hour), ownedBy(owners...)))
 			inv := opened(t, o)
-			inv.look(func(inventory.Sighting) {})
-			if got := ahead(inv.Held()); len(got) != 0 {
+			g := gives(inv)
+			g.look()
+			if got := ahead(g.held()); len(got) != 0 {
 				t.Errorf("held are %q", got)
 			}
 			for _, owner := range owners {
@@ -416,8 +398,9 @@ func TestOneClaimOfAWorkload(t *testing.T) {
 				delete(w["status"].(map[string]any)["admission"].(map[string]any), "podSetAssignments")
 			}))
 			inv := opened(t, o)
-			inv.look(func(inventory.Sighting) {})
-			got := cut(inv.Held())
+			g := gives(inv)
+			g.look()
+			got := cut(g.held())
 			if len(got) != c.n || slices.ContainsFunc(got, func(s string) bool { return s[0] != got[0][0] }) {
 				t.Errorf("cut are %q, want %d of one machine", got, c.n)
 			}

@@ -15,12 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	giveback "sluice.dev/sluice/internal/core/reclaim"
+	"sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
 )
@@ -100,7 +99,7 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		pools   []Pool
-		costs   map[job.SliceID]giveback.Cost
+		costs   map[job.SliceID]reclaim.Cost
 		objects []runtime.Object
 		want    []string
 	}{
@@ -108,7 +107,7 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
 			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
 		{"unless its home knows better", []Pool{migs("3g.40gb"), small()},
-			map[job.SliceID]giveback.Cost{"w/gpu-0-mig-3g-0": {}},
+			map[job.SliceID]reclaim.Cost{"w/gpu-0-mig-3g-0": {}},
 			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
 			[]string{"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"}},
 		{"all of the GPU", []Pool{{Name: "mig", Classes: migs("3g.40gb").Classes, Notice: time.Minute}}, nil,
@@ -171,12 +170,10 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := options(serve(append(filled(), c.objects...)...))
 			o.Pools, o.Now = c.pools, func() quantity.Instant { return at(0) }
-			inv := opened(t, o)
-			if c.costs != nil {
-				inv.Reckon(func([]job.SliceID) map[job.SliceID]giveback.Cost { return c.costs })
-			}
-			inv.look(func(inventory.Sighting) {})
-			if got := cut(inv.Held()); !slices.Equal(got, c.want) {
+			g := gives(opened(t, o))
+			g.costs = func(id job.SliceID) (reclaim.Cost, bool) { x, known := c.costs[id]; return x, known }
+			g.look()
+			if got := cut(g.held()); !slices.Equal(got, c.want) {
 				t.Errorf("cut are %q, want %q", got, c.want)
 			}
 		})
@@ -210,15 +207,16 @@ func TestAPlaceIsKeptUntilThePodHasOne(t *testing.T) {
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3 held")
 
 	// It does not come: what it waits for is something else.
-	wait(t, func() bool {
-		inv.touch()
-		inv.mu.Lock()
-		defer inv.mu.Unlock()
-		g := inv.reclaims.by["uid-a-p"]
-		return g != nil && g.freed != 0
+	f.comes(t, func() string {
+		for _, x := range f.machines["w"].Tenants {
+			if x.Slice == "w/gpu-0-mig-3g-3" {
+				return "an end of the subjob"
+			}
+		}
+		return ""
 	})
 	now.Store(int64(at(5 * time.Minute)))
-	inv.touch()
+	f.tick()
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3")
 
 	// It has its place in the end, and so it is somebody else's.
@@ -226,7 +224,7 @@ func TestAPlaceIsKeptUntilThePodHasOne(t *testing.T) {
 		resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p"), func(c *resourcev1.ResourceClaim) { c.ResourceVersion = "2" }),
 		metav1.UpdateOptions{}))
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3 held")
-	if got := cut(inv.Held()); len(got) != 0 {
+	if got := cut(f.kept()); len(got) != 0 {
 		t.Errorf("cut are %q", got)
 	}
 }
@@ -242,128 +240,4 @@ func wait(t *testing.T, reached func() bool) {
 			t.Fatal("it does not come to that")
 		}
 	}
-}
-
-// TestRoomIsMadeAtTheLeastCost: of all devices and all sets of subjobs whose end would let a Pod have as many as it wants, none costs
-// less; and it can have those that are kept.
-func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		o := &offer{driver: driver, pool: "w", machine: "w", parts: 1}
-		total := counters{}
-		for k := range 3 {
-			o.counters = append(o.counters, count{"g", fmt.Sprint(k), amount{n: int64(rapid.IntRange(1, 3).Draw(t, "total"))}})
-		}
-		total.add(o.counters, 1)
-		for i := range rapid.IntRange(1, 6).Draw(t, "devices") {
-			d := device{name: string(rune('a' + i)), machine: "w", memory: 1 << 30, attributes: map[string]string{}}
-			for k := range 3 {
-				if n := rapid.IntRange(0, 2).Draw(t, "uses"); n > 0 {
-					d.uses = append(d.uses, count{"g", fmt.Sprint(k), amount{n: int64(n)}})
-				}
-			}
-			if rapid.Bool().Draw(t, "of the class") {
-				d.attributes["x"] = "y"
-			}
-			o.devices = append(o.devices, d)
-		}
-		pools := []Pool{{Classes: []Class{{Name: "any", Driver: driver}}}}
-		m := &machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}, pools: []int{0}}
-		s := &scene{machine: m, pools: pools, offers: []*offer{o}, pod: func(string) *tenant { return nil }}
-		list, _ := gather(s.offers, nil)
-		layout := list[0].layout(m, pools, nil, nil)
-		left, costs, mine, others := counters{}, map[job.SliceID]giveback.Cost{}, []int{}, []int{}
-		for k, n := range total {
-			left[k] = n
-		}
-		for i := range o.devices {
-			d := &o.devices[i]
-			if !left.bear(d.uses) || rapid.IntRange(0, 2).Draw(t, "somebody has it") == 0 {
-				continue
-			}
-			left.add(d.uses, -1)
-			at := slices.IndexFunc(layout, func(o offered) bool { return o.name == d.name })
-			c := &claim{has: []place{{pooled{driver, "w"}, d.name}}, ours: at >= 0 && rapid.IntRange(0, 3).Draw(t, "ours") > 0}
-			if s.claims = append(s.claims, c); c.ours {
-				mine = append(mine, i)
-				costs[layout[at].slice.ID] = giveback.Cost{Lost: time.Duration(rapid.IntRange(0, 3).Draw(t, "lost")),
-					Left: time.Duration(rapid.IntRange(0, 3).Draw(t, "left"))}
-			} else {
-				others = append(others, i)
-			}
-		}
-		s.class = func(name string) (*class, bool) {
-			return &class{only: parseSelector(`device.attributes["gpu.nvidia.com"].x == "y"`)}, name == "c"
-		}
-		r := &room{scene: s, costs: func(id job.SliceID) giveback.Cost { return costs[id] },
-			notice: func(id job.SliceID) (time.Duration, bool) {
-				_, is := costs[id]
-				return time.Second, is
-			}}
-		wanted := rapid.IntRange(1, 3).Draw(t, "wanted")
-		g, cost, ok := r.find(&tenant{}, some("c", int64(wanted)))
-
-		best, found := giveback.Cost{}, false
-		for set := range 1 << len(mine) {
-			var sum giveback.Cost
-			now := counters{}
-			now.add(o.counters, 1)
-			taken := map[int]bool{}
-			for _, i := range others {
-				now.add(o.devices[i].uses, -1)
-				taken[i] = true
-			}
-			for k, i := range mine {
-				if set>>k&1 == 1 {
-					sum = sum.Plus(costs[job.SliceID("w/"+o.devices[i].name)])
-				} else {
-					now.add(o.devices[i].uses, -1)
-					taken[i] = true
-				}
-			}
-			var fits func(from, n int) bool
-			fits = func(from, n int) bool {
-				if n == 0 {
-					return true
-				}
-				for i := from; i < len(o.devices); i++ {
-					d := &o.devices[i]
-					if d.attributes["x"] != "y" || taken[i] || !now.bear(d.uses) {
-						continue
-					}
-					now.add(d.uses, -1)
-					if fits(i+1, n-1) {
-						return true
-					}
-					now.add(d.uses, 1)
-				}
-				return false
-			}
-			if (!found || sum.Compare(best) < 0) && fits(0, wanted) {
-				best, found = sum, true
-			}
-		}
-		if ok != found || ok && cost != best {
-			t.Fatalf("it costs %v (%v), and could %v (%v): %+v", cost, ok, best, found, g)
-		}
-		if !ok {
-			return
-		}
-		now := counters{}
-		now.add(o.counters, 1)
-		for _, i := range append(slices.Clone(others), mine...) {
-			if !slices.Contains(g.slices, job.SliceID("w/"+o.devices[i].name)) {
-				now.add(o.devices[i].uses, -1)
-			}
-		}
-		for _, at := range g.devices {
-			k := slices.IndexFunc(o.devices, func(d device) bool { return d.name == at.device })
-			if !now.bear(o.devices[k].uses) {
-				t.Fatalf("it can't have %s: %v are left for %v", at.device, now, o.devices[k].uses)
-			}
-			now.add(o.devices[k].uses, -1)
-		}
-		if len(g.devices) != wanted {
-			t.Fatalf("it has %v, and wants %d", g.devices, wanted)
-		}
-	})
 }

@@ -1,0 +1,132 @@
+//go:build kubernetes
+
+package kubernetes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA, rules where it
+// has no DeviceTaintRules. The other four are nil until Kueue's API has answered (templates also without DRA), and are guarded by
+// Inventory.mu.
+type sources struct {
+	nodes, pods, jobs, offers, claims, classes, rules cache.SharedIndexInformer
+	// workloads, queues and flavors are Kueue's; templates tell what the claims of Pods to come will want.
+	workloads, queues, flavors, templates cache.SharedIndexInformer
+}
+
+// Indexes.
+const (
+	byMachine = "machine"
+	byPool    = "pool"
+	byOwner   = "owner"
+	byParent  = "parent"
+)
+
+// podsOf lists, each once, the Pods that these owners have, directly or through Jobs, and those that are owners themselves.
+func (s *sources) podsOf(owners ...types.UID) (list []*tenant) {
+	for _, of := range owners {
+		list = append(list, by[*tenant](s.pods, byOwner, string(of))...)
+		for _, j := range by[*limit](s.jobs, byParent, string(of)) {
+			list = append(list, by[*tenant](s.pods, byOwner, string(j.of))...)
+		}
+	}
+	if len(owners) > 1 {
+		slices.SortFunc(list, func(a, b *tenant) int { return cmp.Compare(a.UID, b.UID) })
+		list = slices.CompactFunc(list, func(a, b *tenant) bool { return a.UID == b.UID })
+	}
+	return list
+}
+
+// owners indexes a Pod by its owner and, if it wants a device, by itself, since a Workload may be a bare Pod's.
+func (t *tenant) owners() []string {
+	list := only(string(t.owner))
+	if len(t.asks)+t.requests > 0 {
+		list = append(list, string(t.UID))
+	}
+	return list
+}
+
+// machines lists where an offer's devices are.
+func (o *offer) machines() (list []string) {
+	for i := range o.devices {
+		if m := o.devices[i].machine; m != "" && (len(list) == 0 || list[len(list)-1] != m) {
+			list = append(list, m)
+		}
+	}
+	return append(list, only(o.machine)...)
+}
+
+// pools lists the pools of a claim's devices.
+func (c *claim) pools() (list []string) {
+	for _, at := range c.has {
+		if k := at.driver + "/" + at.pool; len(list) == 0 || list[len(list)-1] != k {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// index makes an index function over kept objects.
+func index[T any](of func(T) []string) cache.IndexFunc {
+	return func(o any) ([]string, error) {
+		x, ok := o.(T)
+		if !ok {
+			return nil, fmt.Errorf("%T is kept, where %T should be", o, x)
+		}
+		return of(x), nil
+	}
+}
+
+// by lists the objects under a key of an index; none without a source.
+func by[T any](source cache.SharedIndexInformer, index, key string) (list []T) {
+	if source == nil {
+		return nil
+	}
+	all, err := source.GetIndexer().ByIndex(index, key)
+	if err != nil {
+		return nil
+	}
+	for _, o := range all {
+		list = append(list, o.(T))
+	}
+	return list
+}
+
+func get[T any](source cache.SharedIndexInformer, key string) (x T, there bool) {
+	if source == nil {
+		return x, false
+	}
+	o, there, err := source.GetStore().GetByKey(key)
+	if err != nil || !there {
+		return x, false
+	}
+	return o.(T), true
+}
+
+// limit is until when an owner lets its Pods run at most: by its own deadline (a Job), its Workload's, or the Workload of what owns it (a
+// JobSet).
+func (s *sources) limit(of types.UID) quantity.Instant {
+	end, parent := quantity.Never, types.UID("")
+	for _, source := range []cache.SharedIndexInformer{s.jobs, s.workloads} {
+		for _, l := range by[*limit](source, byOwner, string(of)) {
+			end, parent = min(end, l.end), first(parent, l.parent)
+		}
+	}
+	if parent != "" {
+		for _, l := range by[*limit](s.workloads, byOwner, string(parent)) {
+			end = min(end, l.end)
+		}
+	}
+	return end
+}
+
+// class finds a DeviceClass by its name; false: it was not seen.
+func (s *sources) class(name string) (*class, bool) { return get[*class](s.classes, name) }
