@@ -35,7 +35,7 @@ import (
 	"sluice.dev/sluice/internal/host/workdirs"
 )
 
-// daemon are the parts of a host. Those that are made first hear of what happens while the others are opened.
+// daemon holds the parts of a host. Those made first are told of what happens while the others are opened.
 type daemon struct {
 	opts     Options
 	observer *observe.Observer
@@ -89,7 +89,8 @@ func newDaemon(o Options) *daemon {
 	return d
 }
 
-// open opens what is outside of this process, and changes nothing of it until all of it has been read. It returns what is kept of jobs.
+// open opens everything outside of this process, and changes nothing of it until all of it has been read. It returns the files kept of
+// jobs.
 func (d *daemon) open(ctx context.Context) (files Files, err error) {
 	o := &d.opts
 	if d.dir, err = datadir.Take(o.DataDir); err != nil {
@@ -135,7 +136,7 @@ func (d *daemon) open(ctx context.Context) (files Files, err error) {
 	return files, d.begin(ctx, files, past)
 }
 
-// begin matches what was recovered with what runs on this machine, and begins a boot in the journal.
+// begin matches the recovered state with what runs on this machine, and begins a boot in the journal.
 func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) error {
 	o := &d.opts
 	found, err := recovery.Found(ctx, d.executor, d.journal, o.DataDir)
@@ -197,7 +198,7 @@ func (d *daemon) openTape() error {
 	return nil
 }
 
-// recovered gives one fact to those who keep something of it besides its actor.
+// recovered hands one fact to the parts that follow facts besides its actor.
 func (d *daemon) recovered(f *protocol.Fact, encoded []byte) {
 	if d.tape != nil {
 		d.tape.Recovered(encoded)
@@ -214,7 +215,7 @@ func (d *daemon) purge(name job.ID) {
 	}, d.loop.Position())
 }
 
-// run drives the actors, and watches the machine and the disk meanwhile.
+// run drives the actors, and watches the machine and the disk beside them.
 func (d *daemon) run(ctx context.Context) error {
 	stop := d.machine.Watch(ctx)
 	looking, enough := context.WithCancel(ctx)
@@ -230,7 +231,7 @@ func (d *daemon) run(ctx context.Context) error {
 	return err
 }
 
-// close answers everybody who waits, and then closes what was opened.
+// close answers every waiting call, and then closes what was opened.
 func (d *daemon) close() (err error) {
 	d.heap.End()
 	d.inbox.Close()
@@ -262,5 +263,5 @@ func (d *daemon) close() (err error) {
 	return err
 }
 
-// text is all that keeps the daemon from working, for people; empty if nothing does.
+// text describes everything that keeps the daemon from working, for people; empty if nothing does.
 func (d *daemon) text() string { return d.trouble.Text(d.archivist.Full()) }

@@ -19,7 +19,7 @@ import (
 	"sluice.dev/sluice/internal/host/watches"
 )
 
-// What callers say and hear, by the names of the package that they talk to.
+// Types of the calls, under this package's name for callers.
 type (
 	Submission  = requests.Submission
 	Outcome     = requests.Outcome
@@ -37,7 +37,7 @@ type (
 // MaxWait is how long an agent may wait for an event in one call.
 const MaxWait = agents.MaxWait
 
-// watching tells of jobs that change.
+// watching notifies of changed jobs.
 type watching interface {
 	// Watch returns a channel that gets a signal when any of these jobs has changed since the channel was last read, or since Watch. stop
 	// must be called once nobody reads it any more.
@@ -102,7 +102,7 @@ func (h *Host) Close() (err error) {
 // Metrics serves Prometheus' text format.
 func (h *Host) Metrics() http.Handler { return h.daemon.observer.Metrics() }
 
-// About is what the daemon is and where it stands.
+// About describes the daemon and its state.
 func (h *Host) About(ctx context.Context) (status.About, error) {
 	d := h.daemon
 	return inbox.Ask(ctx, d.inbox, func(now quantity.Instant) status.About {

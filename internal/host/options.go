@@ -40,7 +40,7 @@ type Env struct {
 	Slice func(job.SliceID) (protocol.Slice, bool)
 	// Present is the present name of a slice, given that or an earlier one.
 	Present func(job.SliceID) job.SliceID
-	// Use tells which processes use how much of a slice's own memory (inventory.Meter). Nil: nobody can tell.
+	// Use tells which processes use how much of a slice's own memory (inventory.Meter). Nil: it can't be measured.
 	Use func(job.SliceID) (map[int]int64, error)
 }
 
@@ -50,8 +50,8 @@ type Options struct {
 	DataDir string
 	// Machine is the name of this machine, for people.
 	Machine job.NodeID
-	// Names are what the machine was ever called in this data directory, the last of them Machine, which all nodes' names begin with. What
-	// was made durable under an earlier one is read under the last (protocol.Renames). None: no name is kept there.
+	// Names are all names that the machine has had in this data directory, the last of them Machine, which all nodes' names begin with.
+	// What was stored under an earlier one is read under the last (protocol.Renames). Empty: no name is kept there.
 	Names []job.NodeID
 	// Actors makes fresh actors with the daemon's configuration. It is called at start, and again to prove a snapshot
 	// before it replaces the journal. The nodes are numbered in their order (node.Config.Number).
@@ -68,7 +68,7 @@ type Options struct {
 	Executor func(Env) (executor.Executor, Files, error)
 	// Inventory is what this node has to offer. The host closes it.
 	Inventory inventory.Inventory
-	// Ours says whether a process belongs to a subjob; nil: nobody looks for processes that are not ours.
+	// Ours says whether a process belongs to a subjob; nil: foreign processes are not looked for.
 	Ours func(slice job.SliceID, pid int) bool
 	// Fabric between the actors; nil: the memory kind without faults. The host closes it.
 	Fabric fabric.Fabric
@@ -81,14 +81,14 @@ type Options struct {
 	// Tape bounds the tape. NoTape turns it off.
 	Tape   tape.Limits
 	NoTape bool
-	// Retain is how long an archived job is kept after its end, MostArchived how many are; the oldest go first. Default 168 h and
+	// Retain is how long an archived job is kept after its end, MostArchived how many are; the oldest are removed first. Default 168 h and
 	// 1,000,000.
 	Retain       time.Duration
 	MostArchived int64
-	// HistoryFor is how far back pictures may look. Default 24 h.
+	// HistoryFor is how far back charts may look. Default 24 h.
 	HistoryFor time.Duration
 
-	// About is what the host can not know of the daemon: the build's version and commit, the mechanism and policy, where the API listens,
+	// About is what the host can't know of the daemon: the build's version and commit, the mechanism and policy, where the API listens,
 	// whether only one user is served.
 	About status.About
 	// Named: the journal has a name that is part of what others keep of it, so that a build that knows of none must not open it.

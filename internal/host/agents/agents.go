@@ -1,4 +1,4 @@
-// Package agents is the side of external jobs' agents, between the API and the zone: sessions, what they have not heard yet, their keys.
+// Package agents connects the agents of external jobs, which call the API, with the zone: sessions, undelivered events, keys.
 package agents
 
 import (
@@ -17,15 +17,15 @@ import (
 const (
 	// How often an agent may open a session, per second and at once.
 	openRate, openBurst = 1, 10
-	// sayAgain is how often the zone is told that an agent is here: a message may be lost, and a job be on its way.
+	// sayAgain is how often the zone is told that an agent is present: a message may be lost, and a job may be moving.
 	sayAgain = 2 * time.Second
-	// keptSuperseded is how many ended sessions of a job are remembered, so that their agents hear why.
+	// keptSuperseded is how many ended sessions of a job are remembered, so that their agents learn why they ended.
 	keptSuperseded = 8
 )
 
-// Agents are the negotiating sides of external jobs, between the API and the zone. What they say becomes messages to the zone
-// like any other; what the zone says to them waits here until they ask. Everything kept is bounded by the jobs there are, and
-// no agent can block the loop. All of it is soft: a daemon that comes back knows no session.
+// Agents holds the sessions of external jobs' agents. Their answers become messages to the zone like any other; the zone's messages to
+// them are queued here until they call. Memory is bounded by the number of jobs, and no agent can block the loop. All of it is soft state:
+// a restarted daemon knows no session.
 type Agents struct {
 	keys   keyring
 	send   func(protocol.Message)
@@ -38,18 +38,18 @@ type Agents struct {
 	ended []job.ID
 }
 
-// agent is the place of one external job's agent.
+// agent is the state of one external job's agent.
 type agent struct {
 	digest     string
 	open       quota
 	over       bool
-	archived   bool     // it is here only while somebody attends
-	session    *session // nil: nobody attends
+	archived   bool     // kept only while it has a session
+	session    *session // nil: no agent is connected
 	superseded []uint64
 }
 
-// New are the agents of a data directory, where the secret behind their keys is. send takes a message to an actor and never refuses, try
-// refuses when there is too much; recall is the digest of an external job that the archive has, if it has one.
+// New returns the agents of a data directory, which holds the secret that their keys are derived from. send delivers a message to an actor
+// and never refuses, try refuses when the inbox is full; recall returns the digest of an archived external job.
 func New(dataDir string, send func(protocol.Message), try func(protocol.Message) error, recall func(job.ID) (string, bool)) *Agents {
 	return &Agents{keys: keyring{dir: dataDir}, send: send, try: try, recall: recall, jobs: map[job.ID]*agent{}}
 }
@@ -60,7 +60,7 @@ func (a *Agents) Fact(f *protocol.Fact) {
 	case f.Kind == protocol.JobAccepted && f.Spec != nil && f.Spec.External:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.jobs[f.Job] = &agent{digest: f.Digest, open: quota{a: openRate, burst: openBurst}}
+		a.jobs[f.Job] = &agent{digest: f.Digest, open: quota{rate: openRate, burst: openBurst}}
 	case f.Kind == protocol.Ended, f.Kind == protocol.JobClosed:
 		a.ended = append(a.ended, f.Job)
 	case f.Kind == protocol.JobRequeued:
@@ -68,7 +68,7 @@ func (a *Agents) Fact(f *protocol.Fact) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if at := a.jobs[f.Job]; at != nil && at.over {
-			at.over, at.session = false, nil // whoever had attended it heard that it was over
+			at.over, at.session = false, nil // its agent was told that it was over
 		}
 	case f.Kind == protocol.JobForgotten, f.Kind == protocol.JobArchived:
 		a.ended = slices.DeleteFunc(a.ended, func(name job.ID) bool { return name == f.Job })
@@ -99,7 +99,7 @@ func (a *Agents) Settle() {
 	a.ended = a.ended[:0]
 }
 
-// Deliver takes what the zone says to an agent. The zone is told of an agent that is not there.
+// Deliver queues a message of the zone to an agent. If the job has no agent, the zone is told.
 func (a *Agents) Deliver(m *protocol.Message) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,7 +117,7 @@ func (a *Agents) Deliver(m *protocol.Message) {
 	}
 }
 
-// release lets notices go that nothing came to go with.
+// release delivers held notices that no other event came to be delivered with.
 func (a *Agents) release(s *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,18 +125,18 @@ func (a *Agents) release(s *session) {
 	s.wake()
 }
 
-// message is one of a job's agent to its job's home, which the loop knows and fills in.
+// message is from a job's agent to the job's home, whose address the loop fills in.
 func (a *Agents) message(k protocol.Kind, name job.ID, session uint64, body protocol.Body) protocol.Message {
 	return protocol.Message{Kind: k, From: protocol.Address{Role: protocol.Bidder, ID: string(name)},
 		To: protocol.Address{Role: protocol.Zone}, Job: name, Session: session, Body: body}
 }
 
-// attend says to the zone that an agent has come or gone.
+// attend tells the zone that an agent has connected or gone.
 func (a *Agents) attend(name job.ID, session uint64, here bool) protocol.Message {
 	return a.message(protocol.Attend, name, session, &protocol.Attendance{Present: here})
 }
 
-// enter finds the session of a call, or opens it for whoever has the key.
+// enter finds the session of a call, or opens one if the key is right.
 func (a *Agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +146,7 @@ func (a *Agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) 
 	if n.Session == 0 {
 		if at == nil {
 			if digest, ok := a.recall(n.Job); ok {
-				at = &agent{digest: digest, open: quota{a: openRate, burst: openBurst}, over: true, archived: true}
+				at = &agent{digest: digest, open: quota{rate: openRate, burst: openBurst}, over: true, archived: true}
 			}
 		}
 		s, err = a.opened(at, n, now)
@@ -173,13 +173,13 @@ func (a *Agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) 
 	return s, s.turn, nil
 }
 
-// opened is a new session, which replaces the one there is.
+// opened returns a new session, which replaces the job's present one.
 func (a *Agents) opened(at *agent, n *Negotiation, now time.Time) (*session, error) {
 	digest := ""
 	if at != nil {
 		digest = at.digest
 	}
-	// The same work and the same answer for a job that is not there: this tells nobody which jobs there are.
+	// The same computation and the same answer for an unknown job, so that a caller can't find out which jobs exist.
 	ok, err := a.keys.opens(n.Key, n.Job, digest)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (a *Agents) opened(at *agent, n *Negotiation, now time.Time) (*session, err
 	return s, nil
 }
 
-// known is the session of a number.
+// known returns the session with a number.
 func (at *agent) known(session uint64) (*session, error) {
 	switch {
 	case at == nil:
@@ -218,7 +218,7 @@ func (at *agent) known(session uint64) (*session, error) {
 	return nil, errNoSession()
 }
 
-// number is a session's, which no other has, in this life of the daemon or another.
+// number returns a new session number, unique across restarts of the daemon.
 func number() uint64 {
 	var b [8]byte
 	for {
@@ -229,8 +229,8 @@ func number() uint64 {
 	}
 }
 
-// answer hands answers to the zone: one to each round that was announced to this session, cut to what the round looks at. The
-// notes say what was not taken.
+// answer sends answers to the zone: one for each round that was announced to this session, cut to as many variants as the round considers.
+// The notes list what was not taken.
 func (a *Agents) answer(name job.ID, s *session, answers []Answer) (notes []string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -258,8 +258,8 @@ func (a *Agents) answer(name job.ID, s *session, answers []Answer) (notes []stri
 	return notes, nil
 }
 
-// hear is what a call may return with; changed is when to look again, nil if it returns now. Of several calls of one agent only
-// the latest waits.
+// hear returns the events that a call can return with; changed is closed when to look again, nil if the call returns now. Of several calls
+// of one agent only the latest waits.
 func (a *Agents) hear(s *session, turn uint64, last bool) (heard Heard, changed <-chan struct{}, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -274,7 +274,7 @@ func (a *Agents) hear(s *session, turn uint64, last bool) (heard Heard, changed 
 	return Heard{}, s.changed, nil
 }
 
-// leave notes the end of a call. An agent that stays away too long after it is gone.
+// leave notes the end of a call. An agent that does not call again in time counts as gone.
 func (a *Agents) leave(name job.ID, s *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/host/inbox"
 )
 
-// Jobs are those that there are.
+// Jobs looks jobs up.
 type Jobs interface {
 	Job(ctx context.Context, name job.ID) (status.Job, error)
 }
@@ -22,10 +22,10 @@ type API struct {
 	inbox  *inbox.Inbox
 }
 
-// NewAPI is the calls to these agents.
+// NewAPI returns the calls to these agents.
 func NewAPI(a *Agents, jobs Jobs, b *inbox.Inbox) *API { return &API{a, jobs, b} }
 
-// AgentKey is the credential of an external job's agent. Errors: NotFound, Invalid for a job that is not external.
+// AgentKey returns the credential of an external job's agent. Errors: NotFound, Invalid for a job that is not external.
 func (c *API) AgentKey(ctx context.Context, name job.ID) (string, error) {
 	c.agents.mu.Lock()
 	at := c.agents.jobs[name]
@@ -42,7 +42,7 @@ func (c *API) AgentKey(ctx context.Context, name job.ID) (string, error) {
 	return c.agents.keys.key(name, at.digest)
 }
 
-// Negotiate is one call of an external job's agent: it says its answers and waits for events. Errors: Denied for a wrong key,
+// Negotiate is one call of an external job's agent: it hands in answers and waits for events. Errors: Denied for a wrong key,
 // Conflict for an agent that another has replaced, NotFound for a session that is gone, Exhausted for one that asks too often.
 func (c *API) Negotiate(ctx context.Context, n Negotiation) (Heard, error) {
 	s, turn, err := c.agents.enter(&n, time.Now())
@@ -55,7 +55,7 @@ func (c *API) Negotiate(ctx context.Context, n Negotiation) (Heard, error) {
 		return Heard{}, err
 	}
 	if len(notes) > 0 {
-		n.Wait = 0 // whoever has said something wrong is told at once
+		n.Wait = 0 // an agent that sent something invalid is told at once
 	}
 	limit := time.NewTimer(min(n.Wait, MaxWait))
 	defer limit.Stop()

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/host/datadir"
 )
 
-// secretName is the file in the data directory that all agents' keys are made of.
+// secretName is the file in the data directory with the secret that all agents' keys are derived from.
 const secretName = "agent-secret"
 
 // keyring makes the keys of agents: HMAC-SHA256 under a secret of this data directory, of the job's name and a digest of what
@@ -40,7 +40,7 @@ func (k *keyring) key(name job.ID, digest string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// opens says whether a key is the job's.
+// opens reports whether a key is the job's.
 func (k *keyring) opens(given string, name job.ID, digest string) (bool, error) {
 	want, err := k.key(name, digest)
 	return err == nil && hmac.Equal([]byte(given), []byte(want)), err

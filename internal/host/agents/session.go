@@ -12,16 +12,16 @@ import (
 // How often an agent may call within a session, per second and at once.
 const pollRate, pollBurst = 200, 400
 
-// Bounds of what is kept for an agent that does not ask. A call that nobody answers in a round's time is worth nothing, so the
-// oldest go first; notices are for learning, and a few hundred teach as much as all.
+// Bounds of what is queued for an agent that does not call. A call for bids that is older than its round is worthless, so the oldest are
+// dropped first; notices are for learning, and a few hundred teach as much as all.
 const (
 	keptCalls   = 16
 	keptNotices = 256
-	// notices of what was not won wait this long for something to go with, so that a round does not wake everybody twice.
+	// Notices of lost bids are held this long for another event to be delivered with, so that a round does not wake every agent twice.
 	heldNotices = 250 * time.Millisecond
 )
 
-// session is one connection of one job's agent: what it has not heard yet. Guarded by agents.mu.
+// session is one connection of one job's agent, with its undelivered events. Guarded by agents.mu.
 type session struct {
 	number uint64
 	events []Event
@@ -29,7 +29,7 @@ type session struct {
 	told   int
 	// dropped calls and notices since the agent last heard of it.
 	dropped int64
-	// ready: something is there that must not wait. held ends the waiting of what may.
+	// ready: an event is queued that must not be held back. held is the timer that ends the wait of those that may be.
 	ready bool
 	held  *time.Timer
 	// rounds are those announced and not answered, at most keptCalls, oldest first.
@@ -40,7 +40,7 @@ type session struct {
 	turn  uint64
 	polls int
 	gone  *time.Timer
-	// said is when the zone was last told that the agent is here.
+	// said is when the zone was last told that the agent is present.
 	said time.Time
 	rate quota
 	// end says why the session is over, nil while it is not; over: because its job is.
@@ -55,16 +55,16 @@ type announced struct {
 }
 
 func newSession(number uint64) *session {
-	return &session{number: number, changed: make(chan struct{}), rate: quota{a: pollRate, burst: pollBurst}}
+	return &session{number: number, changed: make(chan struct{}), rate: quota{rate: pollRate, burst: pollBurst}}
 }
 
-// wake lets those who wait look again.
+// wake has the waiting calls look again.
 func (s *session) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// hear keeps what the zone says, and drops the oldest of its kind where there is too much.
+// hear queues a message of the zone, and drops the oldest of its kind beyond the bound.
 func (s *session) hear(m *protocol.Message) {
 	switch m.Kind {
 	case protocol.Announce:
@@ -93,7 +93,7 @@ func (s *session) hear(m *protocol.Message) {
 	s.wake()
 }
 
-// bound drops what is too much.
+// bound drops the oldest events beyond the bounds.
 func (s *session) bound() {
 	for s.calls > keptCalls {
 		s.drop(func(e *Event) bool { return e.Call != nil })
@@ -122,14 +122,14 @@ func (s *session) drop(kind func(*Event) bool) {
 	}
 }
 
-// take hands over everything that was not heard yet.
+// take returns all undelivered events.
 func (s *session) take() Heard {
 	h := Heard{Session: s.number, Events: s.events, Dropped: s.dropped, Over: s.over}
 	s.events, s.calls, s.told, s.dropped, s.ready = nil, 0, 0, 0, false
 	return h
 }
 
-// waiting is how many variants an answer to a round may have; false if it waits for none.
+// waiting returns how many variants an answer to a round may have; false if the round is not open for this session.
 func (s *session) waiting(round uint64) (most int, ok bool) {
 	i := slices.IndexFunc(s.rounds, func(a announced) bool { return a.round == round })
 	if i < 0 {
@@ -143,16 +143,16 @@ func (s *session) answered(round uint64) {
 	s.rounds = slices.DeleteFunc(s.rounds, func(a announced) bool { return a.round == round })
 }
 
-// quota is a token bucket: a a second over time, burst at once after a rest.
+// quota is a token bucket: rate per second over time, burst at once after a rest.
 type quota struct {
-	a, burst float64
-	used     float64
-	last     time.Time
+	rate, burst float64
+	used        float64
+	last        time.Time
 }
 
 func (q *quota) take(now time.Time) bool {
 	if d := now.Sub(q.last); d > 0 {
-		q.used, q.last = max(0, q.used-d.Seconds()*q.a), now
+		q.used, q.last = max(0, q.used-d.Seconds()*q.rate), now
 	}
 	if q.used+1 > q.burst {
 		return false
@@ -177,7 +177,7 @@ const (
 	AgentGone = 10 * time.Second
 )
 
-// Negotiation is one call of the agent of an external job: what it says, and how long it waits to hear something.
+// Negotiation is one call of the agent of an external job: its answers, and how long it waits for events.
 type Negotiation struct {
 	Job job.ID
 	// Key of the job opens a session. Session is the one that is open, 0 to open one.
@@ -188,19 +188,19 @@ type Negotiation struct {
 	Wait time.Duration
 }
 
-// Answer is what an agent says to a round.
+// Answer is an agent's answer to a round.
 type Answer struct {
 	Round    uint64
 	Variants []protocol.Variant
 }
 
-// Heard is what an agent is told in return.
+// Heard is what the call returns to the agent.
 type Heard struct {
 	Session uint64
 	Events  []Event
 	// Dropped calls and notices: nobody asked for them in time.
 	Dropped int64
-	// Notes say what was not taken of the answers.
+	// Notes list what was not taken of the answers, and why.
 	Notes []string
 	// Over: the job has ended, and with it the session.
 	Over bool

@@ -1,4 +1,4 @@
-// Package archivist works the archive of jobs that are over beside the loop, and reads it.
+// Package archivist writes and reads the archive of finished jobs, on a goroutine beside the loop.
 package archivist
 
 import (
@@ -25,19 +25,19 @@ const (
 	// maxFilings is how many messages wait for the archive: more than the actors have outstanding. One that finds no room is
 	// dropped, as a message may be, and its actor says it again.
 	maxFilings = 4096
-	// gather is how long what is said to the archive is collected before it is made durable: nobody waits for it, and each change
-	// costs two syncs.
+	// gather is how long messages to the archive are collected before they are made durable together: nobody waits for them, and each
+	// change costs two syncs.
 	gather = 100 * time.Millisecond
-	// maxOutdated is how many jobs the gate is told of at once that have been kept long enough. It hears of the same one again
-	// after outdatedAgain, until it has them purged.
+	// maxOutdated is how many jobs past their retention the gate is told of at once. It is told of the same one again after outdatedAgain,
+	// until it has purged it.
 	maxOutdated   = 256
 	outdatedEvery = time.Second
 	outdatedAgain = 10 * time.Second
 )
 
-// Archivist works the archive beside the loop: what actors file and purge is made durable by one goroutine, in the order in
-// which it was said, all that waits with one sync, and answered then. So a File is never done behind the Purge that followed it.
-// A nil one is that of a daemon without an archive: nothing is in it. Safe for concurrent use.
+// Archivist writes the archive beside the loop: one goroutine makes what actors file and purge durable, in the order of their messages,
+// everything queued with one sync, and answers then. So a File never takes effect after the Purge that followed it. A nil Archivist is
+// that of a daemon without an archive: it is empty. Safe for concurrent use.
 type Archivist struct {
 	archive  archive.Archive
 	send     func(protocol.Message) // never blocks
@@ -50,21 +50,21 @@ type Archivist struct {
 
 	mu    sync.Mutex
 	queue []protocol.Message
-	ping  chan struct{} // capacity 1: something is in the queue
+	ping  chan struct{} // capacity 1: the queue is not empty
 	stop  chan struct{}
 	over  chan struct{} // closed when the goroutine has ended
-	// failed gets why the archive takes nothing more; capacity 1.
+	// failed gets the error after which the archive takes nothing more; capacity 1.
 	failed chan error
 	// full is why nothing can be filed for now; nil: it can.
 	full atomic.Pointer[string]
 
-	// changes is how many the archive has counted; as told, it belongs to the goroutine.
+	// changes is the archive's count of its changes; like told, it belongs to the goroutine.
 	changes uint64
-	// told is when the gate was last told of a job that has been kept long enough. It belongs to the goroutine.
+	// told is when the gate was last told of each job past its retention. It belongs to the goroutine.
 	told map[job.ID]time.Time
 }
 
-// Fails gets why nothing can be archived any more; nil for no archive.
+// Fails gets the error after which nothing can be archived any more; nil without an archive.
 func (a *Archivist) Fails() <-chan error {
 	if a == nil {
 		return nil
@@ -74,7 +74,7 @@ func (a *Archivist) Fails() <-chan error {
 
 func self() protocol.Address { return protocol.Address{Role: protocol.Archive} }
 
-// Take queues what an actor says to the archive.
+// Take queues a message of an actor to the archive.
 func (a *Archivist) Take(m protocol.Message) {
 	a.mu.Lock()
 	dropped := len(a.queue) >= maxFilings
@@ -137,7 +137,7 @@ func (a *Archivist) Close() error {
 	return a.archive.Close()
 }
 
-// work does what a batch says, in its order. It says false if nothing more can be done.
+// work carries out a batch in order. It returns false if nothing more can be done.
 func (a *Archivist) work(batch []protocol.Message) bool {
 	for len(batch) > 0 {
 		n := 1
@@ -156,7 +156,7 @@ func (a *Archivist) work(batch []protocol.Message) bool {
 	return true
 }
 
-// file makes parts durable, and says so to who filed them.
+// file makes parts durable, and acknowledges them to the actors that filed them.
 func (a *Archivist) file(batch []protocol.Message) bool {
 	parts := make([]archive.Part, 0, len(batch))
 	size, from := 0, 0
@@ -189,7 +189,7 @@ func (a *Archivist) file(batch []protocol.Message) bool {
 	return answer(len(batch))
 }
 
-// purge removes what earlier lives have left, and says so.
+// purge removes what earlier lives have left, and acknowledges it.
 func (a *Archivist) purge(batch []protocol.Message) bool {
 	list := make([]archive.Discarded, 0, len(batch))
 	for i := range batch {
@@ -208,7 +208,7 @@ func (a *Archivist) purge(batch []protocol.Message) bool {
 	return true
 }
 
-// change makes one durable change. While there is no room it keeps it and tries again; any other error ends the daemon, as one of
+// change makes one durable change. While the disk is full it keeps the change and tries again; any other error ends the daemon, as one of
 // the journal does.
 func (a *Archivist) change(filed, purged int, f func() error) bool {
 	for wait := trouble.RetryFirst; ; wait = min(2*wait, trouble.RetryLast) {
@@ -237,7 +237,7 @@ func (a *Archivist) change(filed, purged int, f func() error) bool {
 	}
 }
 
-// size notes how much there is, and tells who watches.
+// size notes how many jobs are archived, and tells the observer.
 func (a *Archivist) size() {
 	if s, err := a.archive.Size(); err == nil {
 		a.changes = s.Changes
@@ -245,7 +245,7 @@ func (a *Archivist) size() {
 	}
 }
 
-// outdated tells the gate of jobs that have been kept long enough, or are too many.
+// outdated tells the gate of jobs that are past their retention, or beyond the bound.
 func (a *Archivist) outdated(now time.Time) {
 	list, err := a.archive.Outdated(quantity.At(now.Add(-a.retain)), a.most, maxOutdated)
 	if err != nil {
@@ -274,7 +274,7 @@ type Options struct {
 	Most   int64
 	// Renames are the earlier names of nodes and slices, which what is filed may have.
 	Renames protocol.Renames
-	// Send takes what is told to the actors, and never blocks.
+	// Send delivers a message to an actor, and never blocks.
 	Send     func(protocol.Message)
 	Log      *slog.Logger
 	Observer *observe.Observer

@@ -23,7 +23,7 @@ func (a *Archivist) Recall(p *actor.Party, m *protocol.Message) (err error) {
 	return err
 }
 
-// Filed is what an actor has archived of a job, and of which life; nil and 0 if that is nothing.
+// Filed returns what an actor has archived of a job, and the life that it is of; nil and 0 if there is nothing.
 func (a *Archivist) Filed(role protocol.Role, name job.ID) ([]protocol.Fact, job.Generation, error) {
 	if a == nil {
 		return nil, 0, nil
@@ -39,7 +39,7 @@ func (a *Archivist) Filed(role protocol.Role, name job.ID) ([]protocol.Fact, job
 	return facts, part.Generation, err
 }
 
-// Life is the life of a job that the gate has left to the archive, 0 if there is none.
+// Life returns the life of a job that the gate has left to the archive, 0 if there is none.
 func (a *Archivist) Life(name job.ID) (job.Generation, error) {
 	if a == nil {
 		return 0, nil
@@ -62,7 +62,7 @@ func (a *Archivist) Agent(name job.ID) (digest string, ok bool) {
 	return "", false
 }
 
-// NeedsSnapshot says whether an archived job has that stored work directory.
+// NeedsSnapshot reports whether an archived job needs that stored work directory.
 func (a *Archivist) NeedsSnapshot(id string) (bool, error) {
 	if a == nil {
 		return false, nil
@@ -70,7 +70,7 @@ func (a *Archivist) NeedsSnapshot(id string) (bool, error) {
 	return a.archive.NeedsSnapshot(id)
 }
 
-// Archive is what it works, for those who only read; nil for none.
+// Archive returns the archive, for those who only read; nil without one.
 func (a *Archivist) Archive() archive.Archive {
 	if a == nil {
 		return nil
@@ -78,7 +78,7 @@ func (a *Archivist) Archive() archive.Archive {
 	return a.archive
 }
 
-// Full is why nothing can be filed for now; empty: it can.
+// Full returns why nothing can be filed for now; empty if it can.
 func (a *Archivist) Full() string {
 	if a != nil {
 		if why := a.full.Load(); why != nil {

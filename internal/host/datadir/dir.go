@@ -1,4 +1,5 @@
-// Package datadir is the directory that holds everything durable of a daemon: its format, its lock, the names of the machine, its secrets.
+// Package datadir manages the directory that holds all durable state of a daemon: its format, its lock, the names of the machine, its
+// secrets.
 package datadir
 
 import (
@@ -35,7 +36,7 @@ func Take(dir string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := checkFormat(dir) // again: somebody may have begun it meanwhile
+	known, err := checkFormat(dir) // again: another process may have created it meanwhile
 	if err == nil && !known {
 		err = writeFormat(dir, format)
 	}
@@ -45,8 +46,8 @@ func Take(dir string) (*Dir, error) {
 	return &Dir{dir, lock}, nil
 }
 
-// Raise marks a directory of a format before as one of this build. From here on an older build refuses it, whether or not anything new is
-// written. many: there are several zones or nodes; named: the journal has a name; fresh: it was empty.
+// Raise marks a directory of an earlier format as one of this build. From then on an older build refuses it, whether or not anything new
+// is written. many: there are several zones or nodes; named: the journal has a name; fresh: it was empty.
 func (d *Dir) Raise(many, named, fresh bool, log *slog.Logger) error {
 	data, err := os.ReadFile(filepath.Join(d.path, formatName))
 	if err != nil {
@@ -92,5 +93,5 @@ func (d *Dir) KeepNames(names []job.NodeID, log *slog.Logger) error {
 	return nil
 }
 
-// Close lets go of the directory.
-func (d *Dir) Close() error { return d.lock.Close() } // the kernel lets go of the lock
+// Close releases the directory.
+func (d *Dir) Close() error { return d.lock.Close() } // the kernel releases the lock

@@ -12,11 +12,11 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Folders of the data directory that its daemon has; the executor has its own.
+// Folders of the data directory that the daemon uses; the executor has its own.
 const (
 	JournalDir = "journal"
 	TapeDir    = "tape"
-	// ArchiveDir has the archive of jobs that are over.
+	// ArchiveDir holds the archive of finished jobs.
 	ArchiveDir = "archive"
 )
 
@@ -35,7 +35,7 @@ const (
 	withName    = ", named"
 )
 
-// readable are the formats before that this build still reads. The directory is renamed to format once all of it has been read and
+// readable are the earlier formats that this build still reads. The directory is renamed to format once all of it has been read and
 // before anything is written; test/twin/testdata holds one of each, with subjobs that ran.
 func readable() []string {
 	return []string{"sluice data 1", "sluice data 2", "sluice data 3", "sluice data 4", "sluice data 4" + several, "sluice data 5",

@@ -17,7 +17,7 @@ import (
 
 const lockName = "lock"
 
-// lockPatience is how long a lock is waited for whose process is gone: a program that it was just starting has it until it runs.
+// lockPatience is how long to wait for a lock whose process is gone: a program that it was just starting holds the lock until its exec.
 const lockPatience = 5 * time.Second
 
 // lockDir takes the data directory for this process. The lock is the kernel's, so it is gone with the process however

@@ -16,7 +16,7 @@ import (
 // TokenFile is the file in a data directory with the token that opens its daemon to others than its own user.
 const TokenFile = "token"
 
-// Token reads a daemon's token, or makes one that nobody else can read. Only whoever has the data directory's lock may call it.
+// Token reads a daemon's token, or makes one that nobody else can read. The caller holds the data directory's lock.
 // Errors: Denied where others may have read the file, Corrupt where it holds no token.
 func Token(dataDir string) (string, error) {
 	secret, err := Secret(filepath.Join(dataDir, TokenFile), "remove it, and those who use it need the new one")
@@ -28,7 +28,7 @@ func Token(dataDir string) (string, error) {
 
 const secretBytes = 32
 
-// Secret reads a secret, or makes one that nobody else can read. otherwise is what to do about one that is not good.
+// Secret reads a secret, or makes one that nobody else can read. otherwise tells people what to do about an unusable one.
 func Secret(path, otherwise string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func Secret(path, otherwise string) ([]byte, error) {
 	return secret, nil
 }
 
-// makeSecret is whole or not there, also after a crash in the middle.
+// makeSecret creates the file whole or not at all, also when it crashes in the middle.
 func makeSecret(path string) ([]byte, error) {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // never fails (package crypto/rand)

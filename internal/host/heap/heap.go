@@ -30,7 +30,7 @@ func gogc(there, lived uint64, recovering bool) int {
 	return defaultGOGC
 }
 
-// collect sets how far the heap of this process may grow by what is on it now, unless somebody has said so by GOGC.
+// collect sets how far the heap of this process may grow by what is on it now, unless GOGC is set.
 func collect(recovering bool) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -46,23 +46,24 @@ func collect(recovering bool) {
 // Adjust sets how far the heap may grow by what is on it now.
 func Adjust() { collect(false) }
 
-// recoveredTurns of the loop end what a recovery may take, where none before was idle.
+// recoveredTurns is after how many turns of the loop a recovery's allowance ends if none of them was idle.
 const recoveredTurns = 16
 
 // Recovery lets the heap grow further while a state is recovered, and until everybody who waited for the daemon was answered. It belongs
 // to the goroutine of the loop.
 type Recovery struct{ left int } // turns of the loop
 
-// Begin begins it.
+// Begin starts the allowance.
 func (r *Recovery) Begin() {
 	r.left = recoveredTurns
 	collect(true)
 }
 
-// Grown is to be called now and then while the heap grows.
+// Grown is called now and then while the heap grows.
 func (r *Recovery) Grown() { collect(true) }
 
-// Turn ends it with a turn of the loop that was idle, or with the last that it may take. What it took is given back beside the loop.
+// Turn ends the allowance after the first idle turn of the loop, or the last that it may take. The memory is returned to the system beside
+// the loop.
 func (r *Recovery) Turn(idle bool) {
 	if r.left == 0 {
 		return
@@ -74,7 +75,7 @@ func (r *Recovery) Turn(idle bool) {
 	}
 }
 
-// End ends it where the daemon stops.
+// End ends the allowance when the daemon stops.
 func (r *Recovery) End() {
 	if r.left > 0 {
 		Adjust()

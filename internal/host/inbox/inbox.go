@@ -1,5 +1,5 @@
-// Package inbox is the queue in front of the loop: messages to the actors, and looks at them. Whoever sends never blocks, and each kind of
-// sender has room of its own, so that none takes that of another.
+// Package inbox is the queue in front of the loop: messages to the actors, and queries of their state. Senders never block, and each kind
+// of sender has a bound of its own, so that none fills the queue for the others.
 package inbox
 
 import (
@@ -12,14 +12,14 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Lane is a share of the inbox with a bound of its own, so that no kind of sender takes the room of another.
+// Lane is the queue of one kind of sender, with a bound of its own.
 type Lane uint8
 
 const (
-	// People wait for an answer: whoever finds the lane full is refused, and asks again.
+	// People wait for an answer: a call that finds the lane full is refused, and asks again.
 	People Lane = iota
-	// Bidders are the agents of external jobs. Their answers are refused like calls of people; that one has come or gone is dropped,
-	// for it says so again with its next call, or is missed at the next round.
+	// Bidders are the agents of external jobs. Their answers are refused like calls of people; messages that one has come or gone are
+	// dropped, as the next call says it again, or its absence shows at the next round.
 	Bidders
 	// Peers are the gate, the zone, the node and the archive: what they say is said again from their state until it is answered, so
 	// that the newest is dropped when the lane is full.
@@ -33,7 +33,7 @@ const (
 	Lanes
 )
 
-// Room is how many messages of a lane wait at most; 0: what bounds it is outside.
+// Room is how many messages of a lane wait at most; 0: it is bounded by what sends to it.
 func (l Lane) Room() int {
 	return [Lanes]int{People: 4096, Bidders: 2048, Peers: 16384, Reports: 8192}[l]
 }
@@ -43,7 +43,7 @@ var laneNames = [Lanes]string{"people", "agents", "actors", "reports", "executor
 
 func (l Lane) String() string { return laneNames[l] }
 
-// laneOf says which lane a message takes.
+// laneOf returns the lane of a message.
 func laneOf(m *protocol.Message) Lane {
 	switch {
 	case m.From.Role == protocol.Person:
@@ -58,10 +58,10 @@ func laneOf(m *protocol.Message) Lane {
 	return Peers
 }
 
-// maxQueries is how many looks at the actors wait at most; more are refused.
+// maxQueries is how many queries wait at most; more are refused.
 const maxQueries = 4096
 
-// Query is a look at the actors from within the loop.
+// Query reads the state of the actors from within the loop.
 type Query func(now quantity.Instant)
 
 // Inbox is the queue in front of the loop, in order of arrival. Senders never block.
@@ -74,7 +74,8 @@ type Inbox struct {
 	closed   bool
 	ping     chan struct{} // capacity 1: something is there
 	done     chan struct{} // closed with the inbox
-	// full says that a lane drops messages, and how many it has so far, at most once in fullEvery; said is when it last did.
+	// full is called when a lane drops messages, with how many it has dropped so far, at most once in fullEvery; said is when it was last
+	// called.
 	full func(l Lane, dropped uint64)
 	said [Lanes]time.Time
 }
@@ -82,7 +83,7 @@ type Inbox struct {
 // fullEvery is the least time between two lines of the log about one lane.
 const fullEvery = time.Minute
 
-// New is an empty inbox. full is told of a lane that drops messages.
+// New returns an empty inbox. full is called when a lane drops messages.
 func New(full func(l Lane, dropped uint64)) *Inbox {
 	return &Inbox{ping: make(chan struct{}, 1), done: make(chan struct{}), full: full}
 }
@@ -194,14 +195,14 @@ func (b *Inbox) Take(n, m int, messages []protocol.Message, queries []Query) ([]
 	return messages, queries
 }
 
-// Load is how many messages wait, and how many were dropped so far, by lane.
+// Load returns how many messages wait, and how many were dropped so far, by lane.
 func (b *Inbox) Load() (waiting [Lanes]int, dropped [Lanes]uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.waiting, b.dropped
 }
 
-// Close refuses whoever asks from now on, and lets go of those who wait. It may be called once.
+// Close refuses calls from now on, and releases those that wait. It may be called once.
 func (b *Inbox) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -73,7 +73,7 @@ type follower struct {
 	buf  []byte
 }
 
-// look learns how the job stands. over: after one more copy nothing comes any more.
+// look reads the state of the job. over: after one more copy nothing more will be written.
 func (x *follower) look(ctx context.Context) (over bool, err error) {
 	j, err := x.logs.jobs.Job(ctx, x.name)
 	if err != nil {
@@ -103,7 +103,7 @@ func (x *follower) look(ctx context.Context) (over bool, err error) {
 	return !slices.ContainsFunc(x.open, func(s status.Subjob) bool { return s.Running }), nil
 }
 
-// begin fixes the moment from which subjobs are followed and says it, for a follower that is cut off. Where nothing runs
+// begin fixes the moment from which subjobs are followed and tells it, for a follower that is cut off. Where nothing runs
 // the latest subjob is told too, as is the one that was asked for.
 func (x *follower) begin(ctx context.Context, j *status.Job) error {
 	now, err := inbox.Ask(ctx, x.logs.inbox, func(now quantity.Instant) quantity.Instant { return now })

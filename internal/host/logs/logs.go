@@ -28,7 +28,7 @@ type Files interface {
 	Outputs(name job.ID) ([]status.Output, error)
 }
 
-// Jobs are those that there are.
+// Jobs looks jobs up.
 type Jobs interface {
 	Job(ctx context.Context, name job.ID) (status.Job, error)
 }
@@ -41,12 +41,12 @@ type Reader struct {
 	inbox   *inbox.Inbox
 }
 
-// New reads what these files keep of jobs; none, if they are nil.
+// New returns a reader of these files; if they are nil, nothing is kept.
 func New(files Files, jobs Jobs, w *watches.Watches, b *inbox.Inbox) *Reader {
 	return &Reader{files, jobs, w, b}
 }
 
-// LogFollow is what somebody wants to hear who follows the logs of a job.
+// LogFollow says what a follower of a job's logs wants.
 type LogFollow struct {
 	// Token of the one subjob that is followed; zero: all of the job.
 	Token job.Token
@@ -56,15 +56,15 @@ type LogFollow struct {
 	Seen  []LogPosition
 }
 
-// LogPosition is how much of what a subjob wrote is known to a follower, in bytes.
+// LogPosition is how much of a subjob's logs a follower has, in bytes.
 type LogPosition struct {
 	Token    job.Token
 	Out, Err int64
-	// Over: nothing more will come of it.
+	// Over: the subjob writes nothing more.
 	Over bool
 }
 
-// LogPiece is one thing a follower hears: bytes of a subjob, that it is over, or in the first piece alone Since.
+// LogPiece is one message to a follower: bytes of a subjob, that it is over, or, in the first piece alone, Since.
 type LogPiece struct {
 	Token  job.Token
 	Stderr bool
@@ -106,7 +106,7 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 	return nil
 }
 
-// silent says whether a subjob of which no logs are kept has run, and wrote nothing.
+// silent reports whether a subjob without logs has run and wrote nothing.
 func silent(files Files, j *status.Job, token job.Token) bool {
 	i := slices.IndexFunc(j.History, func(s status.Subjob) bool { return s.Token == token })
 	return i >= 0 && j.History[i].Start != 0 && (j.History[i].Running || j.History[i].End > quantity.At(files.LogsSince()))
@@ -120,7 +120,7 @@ func closeAll(files []io.ReadSeekCloser) {
 	}
 }
 
-// latest is the subjob that started last.
+// latest returns the subjob that started last.
 func latest(j *status.Job) (job.Token, error) {
 	if len(j.History) == 0 {
 		return job.Token{}, errkind.Errorf(errkind.NotFound, "job %s has not run yet: %s", j.Name, j.Reason)

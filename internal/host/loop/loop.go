@@ -35,17 +35,17 @@ import (
 	"sluice.dev/sluice/internal/host/workdirs"
 )
 
-// maxBatch is how many inputs share one sync, but for what one of them makes the actors tell each other. It bounds how long the
+// maxBatch is how many inputs share one sync, not counting the messages between actors that follow from them. It bounds how long the
 // first of them waits for the last.
 const maxBatch = 256
 
-// Of one turn of the loop queries get lookTime, and no more than maxLooks of them are taken from the inbox.
+// In one turn of the loop queries get lookTime, and no more than maxLooks of them are taken from the inbox.
 const (
 	lookTime = 2 * time.Millisecond
 	maxLooks = 64
 )
 
-// Parts are those of a daemon that the loop serves.
+// Parts are the parts of a daemon that the loop works with.
 type Parts struct {
 	Parties  []actor.Party
 	Clock    *Clock
@@ -88,7 +88,7 @@ type Loop struct {
 	queries []inbox.Query
 }
 
-// New is the loop of these parts.
+// New returns the loop of these parts.
 func New(p Parts) *Loop {
 	l := &Loop{
 		to: p, index: map[protocol.Address]int{}, wakes: make([]quantity.Instant, len(p.Parties)),
@@ -181,11 +181,11 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// inputs steps what waits and is due, and what the actors of this journal tell each other because of it: until they are silent, or the
-// turn has its fill. It returns the number of inputs.
+// inputs steps what waits and is due, and what the actors of this journal tell each other because of it: until they send no more, or the
+// turn has maxBatch inputs. It returns the number of inputs.
 //
-// What they tell each other need not wait for the sync: whoever hears it decides later facts of the same journal, which keeps whole
-// steps from the first on. So of two facts no cut keeps the second alone, and nobody beyond the journal has heard of either.
+// What they tell each other need not wait for the sync: the receiver's facts come later in the same journal, and a crash cuts off a suffix
+// of whole steps. So no crash keeps the second of two facts alone, and nobody outside the journal knows of either.
 func (l *Loop) inputs() (n int) {
 	n = l.ticks()
 	for n < maxBatch {
@@ -205,7 +205,7 @@ func (l *Loop) inputs() (n int) {
 	return n
 }
 
-// relay hands over what was said to the actors of this journal since the last time, and returns how much it was.
+// relay delivers the new messages between actors of this journal, and returns how many there were.
 func (l *Loop) relay() (n int) {
 	for ; l.turn.relayed < len(l.turn.out.Effects); l.turn.relayed++ {
 		m := &l.turn.out.Effects[l.turn.relayed]
@@ -223,15 +223,15 @@ func (l *Loop) relay() (n int) {
 	return n
 }
 
-// ours says whether a message is for an actor whose facts are in the same journal, or for its own clock.
+// ours reports whether a message is for an actor whose facts are in the same journal, or for its own clock.
 func (l *Loop) ours(m *protocol.Message) bool {
 	_, ours := l.index[m.To]
 	return ours || m.To.Role == protocol.Timer
 }
 
 // gather returns how long this turn's facts may still wait for the next turn's, 0 if they are to be synced now: since something
-// leaves with them, somebody looks at the actors or waits for one of the jobs, or they have waited long enough. What a crash takes of
-// them it would have taken before they came: whoever they are about says it again.
+// leaves with them, somebody looks at the actors or waits for one of the jobs, or they have waited long enough. Losing them in a crash is
+// like losing the messages that caused them: their senders send them again.
 func (l *Loop) gather() time.Duration {
 	if len(l.turn.steps) == 0 || l.turn.leaving || len(l.queries) > 0 || l.to.Watches.Awaited(l.turn.out.Facts) {
 		return 0
@@ -239,7 +239,7 @@ func (l *Loop) gather() time.Duration {
 	return l.turn.gather()
 }
 
-// rest is how long nothing is due.
+// rest returns how long nothing is due.
 func (l *Loop) rest() time.Duration {
 	next := quantity.Never
 	for _, w := range l.wakes {
@@ -288,7 +288,7 @@ func (l *Loop) address(m *protocol.Message) {
 	}
 }
 
-// recall hands an actor what it has archived of the job that a message is about. It says false where that can't be read.
+// recall hands an actor what it has archived of the job that a message is about. It returns false where that can't be read.
 func (l *Loop) recall(p *actor.Party, m *protocol.Message) bool {
 	err := l.to.Archivist.Recall(p, m)
 	if err != nil {
@@ -297,7 +297,7 @@ func (l *Loop) recall(p *actor.Party, m *protocol.Message) bool {
 	return err == nil
 }
 
-// unreadable answers a person whose job's record can't be read; everybody else says it again.
+// unreadable answers a person whose job's record can't be read; any other sender sends the message again.
 func (l *Loop) unreadable(m *protocol.Message, err error) {
 	l.to.Log.Error("what was archived of a job can not be read", "job", string(m.Job), "error", err)
 	if m.From.Role == protocol.Person {
@@ -382,7 +382,7 @@ func (l *Loop) commit(ctx context.Context) error {
 			return errkind.Errorf(errkind.Of(err), "the journal takes no more, and nothing may be decided without it "+
 				"(nothing was lost; running subjobs go on): %w", err)
 		}
-		if was, bad := l.to.Snapshots.GiveUp(err); was { // what it has written so far is room
+		if was, bad := l.to.Snapshots.GiveUp(err); was { // its file so far is space to regain
 			if bad != nil {
 				return bad
 			}
@@ -396,7 +396,7 @@ func (l *Loop) commit(ctx context.Context) error {
 	}
 }
 
-// append makes the facts of the turn durable, and tells those who watch. After an error it may be called again and goes on where it was.
+// append makes the facts of the turn durable, and tells the observers. After an error it may be called again and goes on where it was.
 func (l *Loop) append() error {
 	if len(l.turn.steps) == 0 {
 		return nil
@@ -408,7 +408,7 @@ func (l *Loop) append() error {
 	return nil
 }
 
-// committed tells those who watch.
+// committed tells the observers of facts.
 func (l *Loop) committed() {
 	from := 0
 	for _, s := range l.turn.steps {
@@ -424,7 +424,7 @@ func (l *Loop) committed() {
 	l.to.Watches.Wake(l.turn.out.Facts[:from])
 }
 
-// sleep waits for d and goes on answering queries. It says false if ctx was done first.
+// sleep waits for d and goes on answering queries. It returns false if ctx was done first.
 func (l *Loop) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -7,14 +7,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// turn is what the actors have produced in this turn of the loop: facts, in the order of the steps that they are of, and effects, none of
-// which has left yet.
+// turn is what the actors have produced in this turn of the loop: facts, in the order of their steps, and effects, none of which has left
+// yet.
 type turn struct {
 	out   protocol.Out
 	steps []step
-	// relayed is how many of the effects are handed over where they are for the actors of this journal.
+	// relayed is how many of the effects were looked through for messages to actors of this journal.
 	relayed int
-	// leaving: others of them leave it. gathering is since when facts wait that nobody waits for, zero if none do.
+	// leaving: some effects go elsewhere, so the facts must be synced. gathering is since when facts wait for others to share their sync
+	// with; zero: none wait.
 	leaving   bool
 	gathering time.Time
 }
@@ -28,7 +29,7 @@ type step struct {
 // mark is where the next step's facts and effects begin.
 func (t *turn) mark() [2]int { return [2]int{len(t.out.Facts), len(t.out.Effects)} }
 
-// sign notes what an actor produced in a step since from: nobody speaks in another's name.
+// sign sets the author of what an actor produced in a step since from, so that no actor can send in another's name.
 func (t *turn) sign(by protocol.Address, now quantity.Instant, from [2]int) {
 	for i := from[0]; i < len(t.out.Facts); i++ {
 		t.out.Facts[i].Actor = by
@@ -54,7 +55,7 @@ func (t *turn) gather() time.Duration {
 
 // reset begins the next turn.
 func (t *turn) reset() {
-	clear(t.out.Effects) // let go of what the messages point to
+	clear(t.out.Effects) // so that the messages can be collected
 	clear(t.out.Facts)
 	t.out.Reset()
 	t.steps, t.relayed, t.leaving, t.gathering = t.steps[:0], 0, false, time.Time{}

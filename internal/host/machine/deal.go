@@ -10,9 +10,9 @@ import (
 	"sluice.dev/sluice/internal/host/nodes"
 )
 
-// deal says which node each GPU of this machine is of, and how its slices are called in the cluster: with the node's name in front. Where
+// deal assigns each GPU of this machine to a node, and names its slices in the cluster: with the node's name in front. Where
 // there are several nodes the GPUs are dealt to them in turn, in order of id; one that has been away comes back to the same node. All
-// slices of a GPU are of one node. Their names may be asked for by any goroutine; whoever deals is one at a time.
+// slices of a GPU are of one node. Names may be read by any goroutine; only one at a time may deal.
 type deal struct {
 	nodes     nodes.Nodes
 	dealt     map[string]int                                 // the number of the node, by GPU
@@ -20,7 +20,7 @@ type deal struct {
 	fullNames atomic.Pointer[map[job.SliceID]job.SliceID]    // those, by their names on this machine
 }
 
-// out deals these slices, and returns what each node has, by its number.
+// out deals these slices, and returns the slices of each node, by its number.
 func (d *deal) out(list []protocol.Slice) ([][]protocol.Slice, error) {
 	dealt := make([][]protocol.Slice, len(d.nodes))
 	byID, own := make(map[job.SliceID]protocol.Slice, len(list)), make(map[job.SliceID]job.SliceID, len(list))

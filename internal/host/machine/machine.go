@@ -1,4 +1,4 @@
-// Package machine is what the nodes hear of this machine: which slices each has, and what executor and inventory say of them.
+// Package machine tells the nodes about this machine: which slices each has, and what executor and inventory report of them.
 package machine
 
 import (
@@ -20,11 +20,11 @@ import (
 	"sluice.dev/sluice/internal/host/trouble"
 )
 
-// Machine addresses what executor and inventory say to the node that it is about, and lists the slices. Safe for concurrent use, but for
-// Fill.
+// Machine addresses reports of executor and inventory to the node that they are about, and lists the slices. Safe for concurrent use,
+// except Fill.
 type Machine struct {
 	inventory inventory.Inventory
-	ours      func(slice job.SliceID, pid int) bool // nil: nobody looks for processes that are not ours
+	ours      func(slice job.SliceID, pid int) bool // nil: foreign processes are not looked for
 	nodes     nodes.Nodes
 	inbox     *inbox.Inbox
 	trouble   *trouble.State
@@ -33,7 +33,7 @@ type Machine struct {
 	pressure  pressure
 }
 
-// New is the machine of these nodes, which have the given names.
+// New returns the machine of these nodes, which have the given names.
 func New(inv inventory.Inventory, ours func(slice job.SliceID, pid int) bool, at []actor.NodeAt, n nodes.Nodes, b *inbox.Inbox,
 	t *trouble.State,
 	log *slog.Logger) *Machine {
@@ -43,7 +43,7 @@ func New(inv inventory.Inventory, ours func(slice job.SliceID, pid int) bool, at
 	}
 }
 
-// Deal lists what each node has, by its number.
+// Deal lists the slices of each node, by its number.
 func (m *Machine) Deal(ctx context.Context) ([][]protocol.Slice, error) {
 	list, err := m.inventory.Slices(ctx)
 	if err != nil {
@@ -96,16 +96,17 @@ func (m *Machine) Stock(dealt [][]protocol.Slice, found []protocol.Found) (first
 	return first
 }
 
-// sighted is what an inventory says of a slice, of a GPU or of who waits, as its node hears it. The slices need not have been listed yet.
+// sighted turns a report of an inventory, about a slice, a GPU or a wish, into a message to its node. The slices need not have been listed
+// yet.
 func (m *Machine) sighted(s inventory.Sighting) protocol.Message { return s.Message(m.deal.name) }
 
-// Hear takes what the executor says; it can only speak to the nodes of this machine, and to the gate about purged files.
+// Hear takes a message of the executor; it can only address the nodes of this machine, and the gate about purged files.
 func (m *Machine) Hear(said protocol.Message) {
 	said = m.addressed(said)
 	switch said.Kind {
 	case protocol.Purged:
 		said.To = protocol.Address{Role: protocol.Gate}
-	case protocol.Ailing: // is the machine's, and every node's
+	case protocol.Ailing: // about the machine, and so every node
 		m.trouble.Report("executor", said.Body.(*protocol.Ailment))
 		return
 	case protocol.Pressure:
@@ -118,7 +119,7 @@ func (m *Machine) Hear(said protocol.Message) {
 	m.inbox.Put(said)
 }
 
-// Fill puts what a node is told of the memory into a message that says that there is something. It belongs to the loop.
+// Fill completes a message that announces a memory report with the node's part of the latest one. It belongs to the loop.
 func (m *Machine) Fill(told *protocol.Message) {
 	if told.Kind != protocol.Pressure || told.From.Role != protocol.Executor {
 		return
@@ -130,7 +131,7 @@ func (m *Machine) Fill(told *protocol.Message) {
 	}
 }
 
-// addressed is what the world says of a subjob or of a slice, from its node's executor to its node.
+// addressed returns a report about a subjob or a slice as a message from its node's executor to its node.
 func (m *Machine) addressed(said protocol.Message) protocol.Message {
 	at := m.nodes.OfToken(said.Token)
 	if i, ok := said.Body.(*protocol.Intrusion); ok && i.Slice != "" {
@@ -171,7 +172,7 @@ func again(ctx context.Context) bool {
 	}
 }
 
-// Watch looks for whoever is not ours on the slices for as long as the daemon runs, and tells the node. The
+// Watch looks for foreign processes on the slices for as long as the daemon runs, and tells the node. The
 // function it returns ends that.
 func (m *Machine) Watch(ctx context.Context) (stop func()) {
 	_, live := m.inventory.(inventory.Live)

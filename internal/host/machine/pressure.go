@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/host/nodes"
 )
 
-// pressure is the last report of this machine's memory, of which each node is told its part. Where the nodes have not taken the last report
+// pressure is the last report of this machine's memory; each node is told its part of it. Where the nodes have not taken the last report
 // they get a later one in its place: where the loop is held up reports would pile up, and none but the last is worth anything. Any
 // goroutine may report; the nodes are told by the loop.
 type pressure struct {

@@ -1,4 +1,4 @@
-// Package nodes names the nodes of this machine, and says which of them something is about.
+// Package nodes names the nodes of this machine, and finds the node that a token, slice or reservation belongs to.
 package nodes
 
 import (
@@ -36,7 +36,7 @@ func (n Nodes) numbered(i int) int {
 	return i
 }
 
-// OfSlice are the numbers of the nodes that a slice is one of: all of them for no slice.
+// OfSlice returns the numbers of the nodes that may have a slice: all of them for no slice.
 func (n Nodes) OfSlice(slice job.SliceID) []int {
 	owner, _, _ := strings.Cut(string(slice), "/")
 	var all []int
@@ -51,7 +51,7 @@ func (n Nodes) OfSlice(slice job.SliceID) []int {
 	return all
 }
 
-// Tell is a message to each node from its executor.
+// Tell sends each node a message from its executor.
 func (n Nodes) Tell(k protocol.Kind, body protocol.Body, send func(protocol.Message)) {
 	for i := range n {
 		send(protocol.Message{Kind: k, From: n.Executor(i), To: n.Address(i), Body: body})

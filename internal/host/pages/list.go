@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/host/inbox"
 )
 
-// gone is the life of a job that was forgotten and that the archive has yet to hear of: no job's.
+// gone is the life of a job that was forgotten while the archive still has it: no job has this number.
 const gone = ^job.Generation(0)
 
 // maxListed is how many archived jobs a list has that asks for all.
@@ -30,11 +30,11 @@ func (p list) hot(ctx context.Context, q status.JobQuery) (out status.JobPage, a
 		if part.Limit = pageTurn; q.Limit > 0 {
 			part.Limit = min(pageTurn, q.Limit-found)
 		}
-		var left []job.ID // what the gate does not have
+		var left []job.ID // unknown to the gate
 		page, err := inbox.Ask(ctx, p.inbox, func(now quantity.Instant) status.JobPage {
 			at = now
 			page := p.views.page(now, part)
-			// What the gate has forgotten, or begun another life of, its home may have to hear yet.
+			// If the gate has forgotten it, or begun another life, its home may not know that yet.
 			page.Jobs = slices.DeleteFunc(page.Jobs, func(j status.Job) bool {
 				life := p.views.Life(j.Name)
 				if life != 0 || p.archive == nil || p.views.forgotten(j.Name) >= j.Generation {
@@ -48,7 +48,7 @@ func (p list) hot(ctx context.Context, q status.JobQuery) (out status.JobPage, a
 		if err != nil {
 			return status.JobPage{}, at, err
 		}
-		for _, name := range left { // or it has left it to the archive, where it is by now
+		for _, name := range left { // or it was left to the archive, where it is by now
 			life, err := p.archive.Life(name)
 			if err = hidden(&out, err); err != nil {
 				return status.JobPage{}, at, err

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// hidden takes damage for a warning: it hides one job and no other. Any other error it returns.
+// hidden turns damage into a warning: it hides one job and no other. It returns any other error.
 func hidden(page *status.JobPage, err error) error {
 	if errkind.Of(err) != errkind.Corrupt {
 		return err
@@ -20,7 +20,7 @@ func hidden(page *status.JobPage, err error) error {
 // maxWarnings is how many jobs that can't be shown one page names.
 const maxWarnings = 20
 
-// fewer leaves out those beyond that, and says so.
+// fewer leaves out the warnings beyond that, and adds one that says so.
 func fewer(warnings []string) []string {
 	if n := len(warnings) - maxWarnings; n > 0 {
 		return append(warnings[:maxWarnings:maxWarnings], fmt.Sprintf("and %d more jobs are damaged", n))
@@ -28,7 +28,7 @@ func fewer(warnings []string) []string {
 	return warnings
 }
 
-// merged is one page of two. Where one of them goes on, the other is worth nothing beyond that: what is between may be missing.
+// merged merges two pages. Where one of them is cut off, the other counts only up to there: jobs beyond may be missing.
 func merged(q status.JobQuery, a, b status.JobPage) (out status.JobPage) {
 	end := status.JobKey{}
 	for _, p := range []status.JobPage{a, b} {

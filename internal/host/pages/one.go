@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/host/watches"
 )
 
-// pageTurn is how many jobs one look from within the loop shows at most: well below a millisecond's worth, so that nobody else
-// waits for somebody's list.
+// pageTurn is how many jobs one look from within the loop shows at most: well below a millisecond's worth, so that no other call waits for
+// a long list.
 const pageTurn = 128
 
 // Pages asks the actors from within the loop, and reads the archive beside it. Safe for concurrent use.
@@ -33,8 +33,8 @@ type Pages struct {
 	dataDir  string
 }
 
-// New shows the actors of a daemon. fresh makes actors that have nothing, full is the name of a slice of this machine in the cluster, and
-// errors name dataDir.
+// New returns the pages of a daemon. fresh makes actors without state, full returns the name of a slice of this machine in the cluster,
+// and errors name dataDir.
 func New(b *inbox.Inbox, v *Views, a *archivist.Archivist, w *watches.Watches, o *observe.Observer, fresh func() actor.Set,
 	full func(job.SliceID) job.SliceID, dataDir string) *Pages {
 	return &Pages{b, v, a, w, o, fresh, full, dataDir}
@@ -44,8 +44,8 @@ func New(b *inbox.Inbox, v *Views, a *archivist.Archivist, w *watches.Watches, o
 const adoption = 5 * time.Second
 
 // one looks a job up at its home, or in the archive once it has left there. Between its acceptance and its adoption only the gate
-// knows it: whoever has just submitted it must not be told that it does not exist, and whoever has requeued it not how its last
-// life ended.
+// knows it: a person who has just submitted it must not be told that it does not exist, nor one who has just requeued it how its last life
+// ended.
 func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.Instant, job.ID) (T, bool),
 	filed func([]protocol.Fact) (T, bool, error), life func(*T) job.Generation) (T, error) {
 	type result struct {
@@ -72,7 +72,7 @@ func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.I
 		if err != nil {
 			return zero, err
 		}
-		// Asked first and looked up then: what has left memory by now is in the archive.
+		// The actors first, the archive after: a job that has left memory by now is in the archive.
 		cold := r.present == 0
 		if cold {
 			if r.present, err = p.archive.Life(name); err != nil {
@@ -98,7 +98,7 @@ func one[T any](ctx context.Context, p *Pages, name job.ID, view func(quantity.I
 			return zero, errkind.Errorf(errkind.Unavailable, "job %s was accepted and is on its way to its home: ask again: %w", name,
 				ctx.Err())
 		case <-limit.C:
-			if cold && of == 0 && !r.ok { // the gate let go of it, and its home has done so before
+			if cold && of == 0 && !r.ok { // the gate has left it to the archive, and its home did so before
 				return zero, errkind.Errorf(errkind.Corrupt,
 					"archive %s: what the home of job %q filed is missing: restore the archive's directory from a backup; or go on "+
 						"without the job: `sluice delete %s`",
@@ -128,7 +128,7 @@ func archivedView[T any](p *Pages, name job.ID, filed func([]protocol.Fact) (T, 
 	return v, life(&v), err
 }
 
-// shown is what a zone that has nothing but the job shows of it.
+// shown returns what a zone that has nothing but the job shows of it.
 func shown[T any](p *Pages, name job.ID, view func(actor.Zone, quantity.Instant, job.ID) (T, bool)) func([]protocol.Fact) (T, bool, error) {
 	return func(facts []protocol.Fact) (T, bool, error) {
 		v, ok := view(folded(p.fresh, facts), quantity.At(time.Now()), name)

@@ -25,7 +25,7 @@ type Views struct {
 // NewViews shows these actors. guard is what can be done where this machine's memory runs out.
 func NewViews(set actor.Set, n nodes.Nodes, guard status.Guard) *Views { return &Views{set, n, guard} }
 
-// home is the zone that answers for a job: its home, or whoever has it still where the gate does not have it any more.
+// home returns the zone that answers for a job: its home, or a zone that still has it where the gate does not.
 func (v *Views) home(now quantity.Instant, name job.ID) actor.Zone {
 	zones := v.set.Zones
 	if len(zones) == 1 {
@@ -128,7 +128,7 @@ func (v *Views) would(spec *job.Spec) actor.Zone {
 	return v.set.Zones[0].Zone
 }
 
-// Life is which life of a job of that name is the present one; 0: there is none that the archive does not have.
+// Life returns the present life of a job of that name; 0: none but what the archive has.
 func (v *Views) Life(name job.ID) job.Generation { return v.set.GateOf(name).Life(name) }
 
 // forgetter is a gate that says up to which life a job of a name was forgotten, while the archive still has it.

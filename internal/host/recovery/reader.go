@@ -13,7 +13,7 @@ import (
 // batchFacts is how many facts the reader of the journal hands over at once, and batches how many of these lists there are.
 const batchFacts, batches = 512, 4
 
-// reader reads and decodes the journal beside the one who folds it. What it holds is bounded, however long the journal is.
+// reader reads and decodes the journal beside the goroutine that folds it. Its memory is bounded, however long the journal is.
 type reader struct {
 	journal journal.Journal
 	decoder wire.Decoder
@@ -40,7 +40,7 @@ func (r *reader) run() {
 	}
 }
 
-// hand gives away what was read, and takes room for more.
+// hand passes the facts that were read on, and takes an empty list for more.
 func (r *reader) hand() {
 	if len(r.facts) > 0 {
 		r.full <- r.facts

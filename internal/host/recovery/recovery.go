@@ -19,10 +19,10 @@ import (
 	"sluice.dev/sluice/internal/host/heap"
 )
 
-// collectEvery facts it is looked at how large the heap has become.
+// collectEvery is after how many facts the heap's size is checked.
 const collectEvery = 1 << 16
 
-// What the journal has of an actor. A node that has no more than booted has promised nothing: the first boot of several may be cut off
+// What the journal has of an actor. A node that has only booted has promised nothing: the first boot of several may be cut off
 // between two of them.
 const (
 	nothing = iota
@@ -44,7 +44,7 @@ type State struct {
 	facts    uint64 // of the snapshot
 }
 
-// New is the recovery of these actors; nothing was read yet.
+// New returns the recovery of these actors; nothing was read yet.
 func New(set actor.Set, dataDir string, log *slog.Logger) *State {
 	s := &State{set: set, parties: set.Parties(), index: map[protocol.Address]int{}, dataDir: dataDir, log: log, absent: absent{}}
 	for i, p := range s.parties {
@@ -63,7 +63,7 @@ func (s *State) Fresh() bool { return s.position.Seq == 0 }
 // SnapshotFacts is how many facts the journal's snapshot has.
 func (s *State) SnapshotFacts() uint64 { return s.facts }
 
-// Replay folds the journal into the actors. told hears each fact of theirs, with its encoding, on a goroutine of its own.
+// Replay folds the journal into the actors. told is called with each of their facts and its encoding, on a goroutine of its own.
 func (s *State) Replay(j journal.Journal, renames protocol.Renames, growth *heap.Recovery,
 	told func(f *protocol.Fact, encoded []byte)) error {
 	begin, facts := time.Now(), 0
@@ -99,7 +99,7 @@ func (s *State) Replay(j journal.Journal, renames protocol.Renames, growth *heap
 	return nil
 }
 
-// fold gives one fact to its actor; whether one that is not there may be missing is known at the end.
+// fold applies one fact to its actor; whether an absent actor may be missing is known at the end.
 func (s *State) fold(f *protocol.Fact) {
 	i, ok := s.index[f.Actor]
 	if !ok {
@@ -113,8 +113,8 @@ func (s *State) fold(f *protocol.Fact) {
 	s.parties[i].Actor.Apply(*f)
 }
 
-// Complete refuses zones without one that is the home of a job, and nodes other than those that the journal has: what one of them promised
-// nobody would keep, and GPUs that are dealt otherwise could be sold while a subjob of before runs there.
+// Complete refuses a configuration that lacks a zone that is the home of a job, or has other nodes than the journal: nobody would keep the
+// promises of a missing one, and GPUs that are dealt to other nodes could be sold while an earlier subjob runs there.
 func (s *State) Complete() error {
 	if err := s.missing(); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 // Files are those that the executor keeps of jobs.
 type Files interface {
-	// Stored lists the jobs of which anything is kept.
+	// Stored lists the jobs that have any files.
 	Stored(each func(job.ID) error) error
 }
 
@@ -46,8 +46,8 @@ func Found(ctx context.Context, x executor.Executor, j journal.Journal, dataDir 
 	return list, nil
 }
 
-// LostJournal refuses a data directory whose journal is gone, so that the one there is new, while outputs of jobs lie there: without it
-// they are files of jobs that nobody knows, and the next start would remove them.
+// LostJournal refuses a data directory that has outputs of jobs but a new journal: the old one is gone, and the next start would remove
+// the files as those of unknown jobs.
 func LostJournal(files Files, dataDir string) error {
 	return files.Stored(func(one job.ID) error {
 		return errkind.Errorf(errkind.Corrupt, "%s has no journal, but files of jobs, %q is one: restore the journal's directory from a "+

@@ -29,7 +29,7 @@ type call struct {
 
 func gate() protocol.Address { return protocol.Address{Role: protocol.Gate} }
 
-// tell sends a request to the gate and waits until its answer is durable.
+// tell sends a request to the gate and waits until the answer is durable.
 func (c *caller) tell(ctx context.Context, k protocol.Kind, name job.ID, body protocol.Body) (protocol.Message, error) {
 	return c.call(ctx, protocol.Message{Kind: k, To: gate(), Body: body, Job: name})
 }
@@ -76,7 +76,7 @@ func (c *caller) answer(ctx context.Context, sent *call) (protocol.Message, jour
 	}
 }
 
-// named is the request's id, and a new one for a caller that gave none.
+// named returns the request's id, a new one for a caller that gave none.
 func named(request string) string {
 	if request != "" {
 		return request
@@ -104,7 +104,7 @@ type Calls struct {
 
 type waiter chan answer // capacity 1
 
-// NewCalls has none.
+// NewCalls returns an empty set.
 func NewCalls() *Calls {
 	return &Calls{waiting: map[string][]waiter{}, kinds: map[string]protocol.Kind{}}
 }
@@ -148,7 +148,7 @@ func (c *Calls) set(request string, list []waiter) {
 	c.waiting[request] = list
 }
 
-// Reply hands a Reply to the first call waiting under its id. Nobody may be waiting: the daemon restarted in between.
+// Reply hands a Reply to the first call waiting under its id. There may be none: the daemon restarted in between.
 func (c *Calls) Reply(m protocol.Message, p journal.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

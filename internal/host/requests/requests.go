@@ -1,5 +1,5 @@
-// Package requests is what people ask to be changed: each request is sent to the actor that decides it, and answered when the answer is
-// durable.
+// Package requests carries out what people ask to be changed: each request is sent to the actor that decides it, and answered once the
+// decision is durable.
 package requests
 
 import (
@@ -27,7 +27,7 @@ type Desk struct {
 	store stored
 }
 
-// New is a desk before the actors of one process; store may be nil.
+// New returns a desk for the actors of one process; store may be nil.
 func New(b *inbox.Inbox, c *Calls, t *trouble.State, s *space.Space, n nodes.Nodes, store Store) *Desk {
 	return &Desk{caller{b, c, t}, s, n, stored{store}}
 }
@@ -117,7 +117,7 @@ func Startable(s *job.Spec) error {
 	return nil
 }
 
-// contentOf is a digest of everything a person submitted: two specs have the same one only if they are the same.
+// contentOf returns a digest of everything a person submitted: two specs have the same one only if they are the same.
 func contentOf(s *job.Spec) string {
 	sum := sha256.Sum256(wire.AppendContent(nil, s))
 	return hex.EncodeToString(sum[:])
@@ -164,7 +164,7 @@ func (d *Desk) DrainZone(ctx context.Context, request string, zone job.ZoneID) e
 func (d *Desk) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
 	request = named(request)
 	var made []protocol.Made
-	for _, i := range d.nodes.OfSlice(r.Slice) { // where one refuses, those before it stand, and the same request finds them again
+	for _, i := range d.nodes.OfSlice(r.Slice) { // if one refuses, those before it stand, and the same request finds them again
 		reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Reserve, To: d.nodes.Address(i),
 			Body: &protocol.Booking{Request: request, Reservation: &r}})
 		if err != nil {
@@ -182,7 +182,7 @@ func (d *Desk) Unreserve(ctx context.Context, request string, id uint64) error {
 	return err
 }
 
-// Release lifts a quarantine after a person has looked, and says so, or that there was none.
+// Release lifts a quarantine after a person has looked, and reports whether there was one.
 func (d *Desk) Release(ctx context.Context, request string, slice job.SliceID) (said string, err error) {
 	reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Release, To: d.nodes.Address(d.nodes.OfSlice(slice)[0]),
 		Body: &protocol.Clearance{Request: named(request), Slice: slice}})

@@ -24,8 +24,8 @@ type Submission struct {
 	// Request identifies the call; empty: the host makes one.
 	Request string
 	Spec    *job.Spec
-	// Replace puts it in the place of a job of that name that is over, whose output, checkpoints and logs are removed. A job that is
-	// not over is in the way (Conflict).
+	// Replace replaces a finished job of that name, whose output, checkpoints and logs are removed. A job that is not over can't be
+	// replaced (Conflict).
 	Replace bool
 	// Workdir is the digest of a work directory that is in the store already; empty: the job has the one that came along, if one did.
 	Workdir string
@@ -46,7 +46,7 @@ type Store interface {
 	TakeSnapshot(id string) (executor.Snapshot, error)
 }
 
-// stored is a store that there may not be.
+// stored is a store, or nil.
 type stored struct{ Store }
 
 // put keeps the work directory of the jobs; nothing, if there is none.

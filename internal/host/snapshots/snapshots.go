@@ -51,7 +51,7 @@ type Snapshots struct {
 	taking *snapshotting // nil: none is being taken
 }
 
-// New takes snapshots of actors whose last snapshot has so many facts. fresh makes actors that have nothing, to prove one.
+// New takes snapshots of actors whose last snapshot has so many facts. fresh makes actors without state, to verify a snapshot.
 func New(j journal.Journal, limits Limits, facts uint64, parties []actor.Party, fresh func() []actor.Party, log *slog.Logger) *Snapshots {
 	return &Snapshots{journal: j, limits: limits, log: log, parties: parties, fresh: fresh, dueAt: limits.due(facts)}
 }
@@ -86,7 +86,7 @@ func (t *Snapshots) Turn() error {
 			early += r.Early()
 		}
 	}
-	if early > mostEarly { // nothing may grow for ever
+	if early > mostEarly { // bounds the memory
 		select {
 		case room := <-s.room():
 			s.capture(room)
@@ -103,17 +103,17 @@ func (t *Snapshots) Turn() error {
 	return nil
 }
 
-// Room has room for the next piece of the snapshot that is being taken, Over says that it is written, or why it is not: of neither anything
-// comes where there is nothing to wait for.
+// Room receives when the writer can take the next piece, Over when the snapshot is written or has failed. Both are nil channels while
+// there is nothing to wait for.
 func (t *Snapshots) Room() <-chan []protocol.Fact { return t.taking.room() }
 
-// Over is told to End.
+// Over receives the outcome of the snapshot, to be handed to End.
 func (t *Snapshots) Over() <-chan error { return t.taking.over() }
 
 // Capture takes a piece of the next actor that has more.
 func (t *Snapshots) Capture(room []protocol.Fact) { t.taking.capture(room) }
 
-// room has room for the next piece; nobody waits for it when all is captured.
+// room receives a buffer for the next piece; nil once all is captured.
 func (s *snapshotting) room() <-chan []protocol.Fact {
 	if s == nil || s.left == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (s *snapshotting) room() <-chan []protocol.Fact {
 	return s.writer.free
 }
 
-// over says that the snapshot is written, or why it is not.
+// over receives the outcome of the snapshot.
 func (s *snapshotting) over() <-chan error {
 	if s == nil {
 		return nil
@@ -171,7 +171,7 @@ func (t *Snapshots) begin() error {
 	return nil
 }
 
-// End takes note of what became of a snapshot.
+// End notes the outcome of a snapshot.
 func (t *Snapshots) End(err error) error {
 	s := t.taking
 	t.letGo()
@@ -185,7 +185,7 @@ func (t *Snapshots) End(err error) error {
 	return nil
 }
 
-// none says why there is none. The journal stays as it is.
+// none logs why there is no snapshot. The journal stays as it is.
 func (t *Snapshots) none(err error) error {
 	_, records := t.journal.Size()
 	var bad unfoldable
@@ -202,7 +202,7 @@ func (t *Snapshots) none(err error) error {
 	return nil
 }
 
-// letGo lets the actors forget the captures.
+// letGo ends the actors' captures.
 func (t *Snapshots) letGo() {
 	for _, r := range t.taking.runs {
 		if r != nil {
@@ -212,7 +212,7 @@ func (t *Snapshots) letGo() {
 	t.taking = nil
 }
 
-// GiveUp gives up the snapshot that is being taken, since there is no room besides; false: none is.
+// GiveUp abandons the snapshot that is being taken, to free its space; false: none is.
 func (t *Snapshots) GiveUp(why error) (was bool, err error) {
 	if t.taking == nil {
 		return false, nil
@@ -224,7 +224,7 @@ func (t *Snapshots) GiveUp(why error) (was bool, err error) {
 	return true, t.End(err)
 }
 
-// Stop gives up the one that is being taken, if there is one, and waits until nothing of it is there.
+// Stop abandons the one that is being taken, if there is one, and waits until it is removed.
 func (t *Snapshots) Stop() error {
 	if t.taking == nil {
 		return nil

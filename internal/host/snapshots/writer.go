@@ -28,8 +28,8 @@ type writer struct {
 	names []string
 	want  []uint64
 
-	// full are pieces to write, closed behind the last; free is room for more, and no more is ever on the way. So sending to
-	// full never waits. done gets what became of it.
+	// full carries pieces to write, closed after the last; free carries empty buffers, as many as there are pieces at most. The capacity
+	// of full is that number, so sending never blocks. done gets the outcome.
 	full chan captured
 	free chan []protocol.Fact
 	done chan error
@@ -42,17 +42,17 @@ type writer struct {
 	decoder wire.Decoder
 }
 
-// rooms for facts are between the loop and the writer: all that is ever on the way.
+// rooms is how many buffers of facts there are between the loop and the writer.
 const rooms = 4
 
 // makeWay is after how many facts the writer lets others run, the loop first: the scheduler would take it off its processor after
-// 10 ms only, and whoever waits for an answer meets that at every step.
+// 10 ms only, and every waiting call would meet that at every step.
 const makeWay = 32
 
-// errStopped is what became of a snapshot that was given up.
+// errStopped is the outcome of an abandoned snapshot.
 var errStopped = errors.New("the daemon stops")
 
-// unfoldable is why a snapshot would not come back: our bug, and no reason to stop.
+// unfoldable is the error of a snapshot that can't be recovered from: our bug, and no reason to stop the daemon.
 type unfoldable struct{ error }
 
 func newWriter(to journal.Snapshot, parties []actor.Party, fresh func() []actor.Party) *writer {

@@ -19,7 +19,7 @@ import (
 )
 
 // ReserveName is the file of a data directory that keeps some space of its file system, so that facts can be written when all other is
-// used up. Its content counts for nothing, and it may be removed.
+// used up. Its content is meaningless, and it may be removed.
 const ReserveName = "reserve"
 
 const (
@@ -52,7 +52,7 @@ func New(dir string, t *trouble.State, log *slog.Logger) *Space {
 	return &Space{log: log, trouble: t, dir: dir, root: os.Geteuid() == 0, reserve: volume.NewReserve(filepath.Join(dir, ReserveName), dir)}
 }
 
-// NoteAppend takes down how the last append of the journal went.
+// NoteAppend notes how the last append of the journal went.
 func (s *Space) NoteAppend(err error) {
 	if !disk.Full(err) {
 		s.journalFull.Store(nil)
@@ -91,7 +91,7 @@ func (s *Space) check() {
 	state, err := volume.LookOwn(s.dir)
 	full := err == nil && state.Full(s.root)
 	if met := s.journalFull.Load(); met != nil {
-		if !full && *met == volume.HiddenQuota { // what is free of anything else is not what is left
+		if !full && *met == volume.HiddenQuota { // the free space of a file system says nothing about a quota
 			state = volume.State{Limit: *met}
 		}
 		full = true
@@ -137,8 +137,8 @@ func (s *Space) Hold() {
 // source is who reports a full disk.
 const source = "disk"
 
-// short notes and logs that the disk, or a quota there, is full, with what takes the space of the data directory, and has the nodes
-// sell nothing.
+// short notes and logs that the disk, or a quota there, is full, with what uses the space of the data directory, and has the nodes sell
+// nothing.
 func (s *Space) short(of volume.State, what string) {
 	cause := fmt.Errorf("no space left on device %s, where the data directory is: %s; %s",
 		volume.Name(s.dir), what, usage.Of(s.dir))

@@ -25,8 +25,8 @@ const (
 	RetryLast  = time.Second
 )
 
-// State is what keeps the daemon from working now. Safe for concurrent use. Each source's report stands until the same source says that
-// it is over: that one is well says nothing of another.
+// State is what keeps the daemon from working now. Safe for concurrent use. Each source's report stands until the same source withdraws
+// it: the recovery of one says nothing about another.
 type State struct {
 	log      *slog.Logger
 	observer *observe.Observer
@@ -39,7 +39,7 @@ type State struct {
 	reports map[string]string // by source
 }
 
-// New is a state without trouble. The nodes hear through the inbox what keeps them from starting anything.
+// New returns a state without trouble. The nodes are told through the inbox what keeps them from starting anything.
 func New(n nodes.Nodes, b *inbox.Inbox, o *observe.Observer, log *slog.Logger) *State {
 	return &State{log: log, observer: o, inbox: b, nodes: n, reports: map[string]string{}}
 }
@@ -71,7 +71,7 @@ func (s *State) Stopped() error {
 	return nil
 }
 
-// Report notes what a source says. Every node of this machine hears what all of them say together, and starts nothing meanwhile.
+// Report notes the report of a source. Every node of this machine is told the sum of all reports, and starts nothing while there are any.
 func (s *State) Report(source string, said *protocol.Ailment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,8 @@ func (s *State) Report(source string, said *protocol.Ailment) {
 	s.nodes.Tell(protocol.Ailing, sum, s.inbox.Put)
 }
 
-// Text is all that keeps the daemon from working, for people; empty if nothing does. archive is why jobs can't be archived, if so.
+// Text describes everything that keeps the daemon from working, for people; empty if nothing does. archive is why jobs can't be archived,
+// if so.
 func (s *State) Text(archive string) string {
 	var all []string
 	if text := s.journal.Load(); text != nil {

@@ -1,4 +1,4 @@
-// Package watches wakes those who wait until a job has changed.
+// Package watches wakes callers that wait for a job to change.
 package watches
 
 import (
@@ -9,15 +9,16 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Watches are those who wait for a change of certain jobs. A change wakes them and nobody else, so that many who wait cost many changes
-// nothing. Safe for concurrent use; the zero value is ready. The API bounds how many calls wait, and for how many jobs each.
+// Watches are callers that wait for a change of certain jobs. A change wakes the callers of that job alone, so that its cost does not grow
+// with the number of waiting callers. Safe for concurrent use; the zero value is ready. The API bounds how many calls wait, and for how
+// many jobs each.
 type Watches struct {
 	mu  sync.Mutex
 	own map[job.ID]map[*watch]struct{}
 	all map[*Changes]struct{}
 }
 
-// watch is one who waits: a signal that stays until it is read.
+// watch is one waiting caller: a signal that stays until it is read.
 type watch struct{ changed chan struct{} }
 
 // Watch returns a channel that gets a signal when any of these jobs has changed since the channel was last read, or since Watch.
@@ -68,14 +69,14 @@ func (s *Watches) remove(w *watch, names []job.ID) {
 	}
 }
 
-// Awaited says whether somebody waits for one of the jobs that these facts are about.
+// Awaited reports whether a caller waits for one of the jobs that these facts are about.
 func (s *Watches) Awaited(facts []protocol.Fact) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.own) > 0 && slices.ContainsFunc(facts, func(f protocol.Fact) bool { return len(s.own[f.Job]) > 0 })
 }
 
-// Wake tells everybody who waits for one of the jobs that these facts are about.
+// Wake signals every caller that waits for one of the jobs that these facts are about.
 func (s *Watches) Wake(facts []protocol.Fact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// counts are who needs the stored work directories: of the jobs in memory one by one, since what each has must be known when
-// it goes, and of those in the archive by the archive. Jobs without a work directory are not in it.
+// counts tracks which jobs need the stored work directories: those in memory one by one, since what each needs must be known when it goes;
+// archived ones are asked of the archive. Jobs without a work directory are not in it.
 type counts struct {
 	of    map[job.ID]workdir
 	needs map[string]int // jobs by work directory
@@ -31,7 +31,7 @@ func (w *counts) fact(f *protocol.Fact) {
 		w.set(f.Job, workdir{id: w.of[f.Job].id})
 	case f.Kind == protocol.JobClosed:
 		w.set(f.Job, workdir{id: w.of[f.Job].id, over: true})
-	case f.Kind == protocol.JobForgotten, f.Kind == protocol.JobArchived: // one that takes its place in the same step is accepted behind it
+	case f.Kind == protocol.JobForgotten, f.Kind == protocol.JobArchived: // a job that replaces it in the same step is accepted after it
 		w.set(f.Job, workdir{})
 	}
 }

@@ -23,7 +23,7 @@ import (
 type Files interface {
 	// HasSnapshot says whether a stored work directory is there.
 	HasSnapshot(id string) (bool, error)
-	// Stored lists the jobs of which anything is kept.
+	// Stored lists the jobs that have any files.
 	Stored(each func(job.ID) error) error
 	// PruneSnapshots removes the stored work directories that keep says nobody needs.
 	PruneSnapshots(keep func(id string) bool) error
@@ -31,8 +31,8 @@ type Files interface {
 	PruneUnpacked(live func(id string) bool) error
 }
 
-// Keeper knows which jobs need which stored work directory, from the facts, and has the others removed now and then. It belongs to the
-// goroutine of the loop; what looks through files beside it ends before Close returns.
+// Keeper follows from the facts which jobs need which stored work directory, and has the others removed now and then. It belongs to the
+// goroutine of the loop; the goroutines it starts to look through files end before Close returns.
 type Keeper struct {
 	files   Files // nil: none are kept
 	inbox   *inbox.Inbox
@@ -52,7 +52,7 @@ type Keeper struct {
 	background     sync.WaitGroup
 }
 
-// New knows of no job. It is told of facts from then on, and serves files once it has some: see Serve.
+// New returns a keeper that knows of no job. It follows facts from then on, and works on files after Serve.
 func New(b *inbox.Inbox, v *pages.Views, dataDir string, log *slog.Logger) *Keeper {
 	return &Keeper{inbox: b, views: v, dataDir: dataDir, log: log, counts: newCounts()}
 }
@@ -62,17 +62,17 @@ func (k *Keeper) Serve(files Files, a *archivist.Archivist, purge func(job.ID)) 
 	k.files, k.archive, k.purge = files, a, purge
 }
 
-// Close waits for what looks through files.
+// Close waits for the goroutines that look through files.
 func (k *Keeper) Close() { k.background.Wait() }
 
 // pruneEvery is the least time between two looks for stored work directories that nobody needs any more. Files younger
 // than that are never removed anyway.
 const pruneEvery = time.Hour
 
-// pruneUnpackedEvery is the same for those that are unpacked: a copy that is missed is made again.
+// pruneUnpackedEvery is the same for unpacked ones: one that is missing is unpacked again.
 const pruneUnpackedEvery = time.Minute
 
-// Tidy removes now and then what jobs have left that are over or forgotten.
+// Tidy removes now and then files of jobs that are over or forgotten.
 func (k *Keeper) Tidy(now quantity.Instant) {
 	if k.files != nil && k.closed && now >= k.prunedUnpacked.Add(pruneUnpackedEvery) {
 		k.prunedUnpacked = now
