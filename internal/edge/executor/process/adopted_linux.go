@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// adopted is the supervisor of a run directory that was found.
+// adopted is the supervisor of a run directory found at start.
 func (r *run) adopted(p tree.Process) *pool.Supervisor {
 	s := &pool.Supervisor{Kill: func() error { return p.Signal(syscall.SIGKILL) }, Gone: make(chan struct{})}
 	fd, err := unix.PidfdOpen(p.PID, 0)

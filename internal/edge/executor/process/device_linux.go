@@ -7,8 +7,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// onDevice is what the given processes use of their slice's own memory now; 0 where nobody can tell. It remembers the
-// most. The device itself refuses more than it has, so there is nothing to enforce.
+// onDevice returns how much of their slice's own memory the given processes use now; 0 where it can't be measured. It records the peak.
+// The device itself refuses more than it has, so there is nothing to enforce.
 func (r *run) onDevice(members []tree.Member) (used quantity.Amount) {
 	if r.e.o.Use == nil || r.lease.DeviceMemory == 0 {
 		return 0

@@ -27,7 +27,7 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
-// waitingRemovals is how many run directories may wait to be removed before who settles the next removes it himself.
+// waitingRemovals is how many run directories may wait to be removed before settling the next one removes it in place.
 const waitingRemovals = 256
 
 // Executor is the process kind of executor.Executor. Make it with New.
@@ -43,18 +43,18 @@ type Executor struct {
 
 	health health
 
-	// after is what the ends of all subjobs need, bootID names this start of the machine.
+	// after is shared by the ends of all subjobs, bootID names this boot of the machine.
 	after  aftermath.Node
 	bootID string
-	// cut: the machine was started anew since run directories were last looked at. Find's alone.
+	// cut: the machine was rebooted since run directories were last looked at. Used by Find alone.
 	cut bool
-	// over are run directories that are done with and wait to be removed.
+	// over are settled run directories that wait to be removed.
 	over   chan over
 	rooms  rooms.Rooms
 	sensor sensor
-	// logs and lost are what is kept of subjobs that are: what they said, and what they left that does not count.
+	// logs and lost are kept of settled subjobs: what they printed, and their uncommitted work.
 	logs, lost shelf.Shelf
-	// lives says which life of a job has its folders.
+	// lives knows which life of a job has its folders.
 	lives *folders.Lives
 
 	artifacts *artifacts.Artifacts
@@ -98,7 +98,7 @@ func New(o Options) (*Executor, error) {
 	e.lives = folders.NewLives(e.s, o.KeepSettled, warn)
 	for _, d := range []string{"runs", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
-		if d == "runs" || d == "checkpoints" { // a mapped user must get through to what is its own
+		if d == "runs" || d == "checkpoints" { // a mapped user must be able to reach its own files
 			mode = 0o711
 		}
 		if err := os.MkdirAll(e.s.In(d), mode); err != nil {
@@ -108,7 +108,7 @@ func New(o Options) (*Executor, error) {
 	if err := os.MkdirAll(e.originals.Dir(), 0o700); err != nil {
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
-	if err := shim.SyncDir(o.DataDir); err != nil { // what is made durable below them is found again by these names
+	if err := shim.SyncDir(o.DataDir); err != nil { // files below them are reachable after a power cut only by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	var err error
@@ -121,7 +121,7 @@ func New(o Options) (*Executor, error) {
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	e.tasks.Go(e.clean)
-	e.tasks.Go(e.emptyTrash) // what a purge before this boot had put there
+	e.tasks.Go(e.emptyTrash) // from a purge before this boot
 	if o.Isolation != nil {
 		e.iso = *o.Isolation
 	} else if err := e.probeIsolation(); err != nil {
@@ -150,7 +150,7 @@ func (e *Executor) probeIsolation() error {
 	return nil
 }
 
-// ask has the supervisor say what it can do here. One that somebody kills meanwhile is asked again.
+// ask runs the supervisor to report what it can do here, again if it is killed meanwhile.
 func (e *Executor) ask() (out []byte, err error) {
 	for range 3 {
 		out, err = exec.Command(e.o.ShimPath, supervisor.Probe, e.originals.Dir()).Output()
@@ -162,7 +162,7 @@ func (e *Executor) ask() (out []byte, err error) {
 	return out, err
 }
 
-// Isolation says what holds subjobs' processes together, who sees to their memory and number, and what they have of their own.
+// Isolation describes how subjobs' processes are held together, how their memory and number are bounded, and what they do not share.
 func (e *Executor) Isolation() string {
 	var parts []string
 	switch {
@@ -197,7 +197,7 @@ func (e *Executor) Isolation() string {
 // Do carries out one effect in the background.
 func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	if m.Kind == protocol.Purge && m.Generation == 0 && !e.isClosed() {
-		e.purge(m, e.box.Post) // at a boot, before anything else: what is started later must find the place clear
+		e.purge(m, e.box.Post) // at a boot, before anything else: a later start must find the folders clear
 		return
 	}
 	e.mu.Lock()

@@ -86,8 +86,8 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	return found, errors.Join(errs...)
 }
 
-// readBoot finds out whether the machine was started anew since run directories were last looked at. Then what a power cut has left
-// of one that has no result is no damage. Where nothing says so they were made by an older version, which synced all of them.
+// readBoot finds out whether the machine was rebooted since run directories were last looked at. Then the remains of one without a result,
+// after a power cut, are no damage. Without a record they were made by an older version, which synced all of them.
 func (e *Executor) readBoot() error {
 	last, err := os.ReadFile(e.s.In(bootFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +97,7 @@ func (e *Executor) readBoot() error {
 	return err
 }
 
-// writeBoot says that all run directories that are there now, and that will be, are of this start of the machine or were looked at
-// under it.
+// writeBoot records that all run directories, present and future, are of this boot of the machine or were looked at under it.
 func (e *Executor) writeBoot() error {
 	if last, err := os.ReadFile(e.s.In(bootFile)); err == nil && string(last) == e.bootID+"\n" {
 		return nil
@@ -106,10 +105,10 @@ func (e *Executor) writeBoot() error {
 	return shim.WriteFile(e.s.In(bootFile), []byte(e.bootID+"\n"), 0o600)
 }
 
-// bootFile names the start of the machine under which run directories were last looked at.
+// bootFile names the boot of the machine under which run directories were last looked at.
 const bootFile = "runs.boot"
 
-// find takes over one run directory. It returns nil for one that a power cut has left nothing of that counts.
+// find takes over one run directory. It returns nil if nothing that counts is left of it after a power cut.
 func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found, err error) {
 	r := e.newRun(token)
 	r.placed, r.after.Unseen = true, true
@@ -142,7 +141,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		res, err = r.dying(ctx)
 	}
 	switch {
-	case err == nil && e.o.Keep && !r.storedSoon(&res): // it is told once what it rests on is in the store, as of one that ends now
+	case err == nil && e.o.Keep && !r.storedSoon(&res): // it is told once its artifacts are in the store, as for one that ends now
 		r.stoodBefore()
 		r.started, r.said = res.Start, res.Start != 0
 		f.Alive, f.Started = true, res.Start
@@ -190,8 +189,8 @@ func (e *Executor) startOf(l *shim.Lease) protocol.Message {
 	}
 }
 
-// dying waits for the lock of a supervisor that is dead and whose last threads are just ending; of one that lives it
-// returns at once that it holds it.
+// dying waits for the lock of a dead supervisor whose last threads are just ending; if the supervisor lives it returns at once that the
+// lock is held.
 func (r *run) dying(ctx context.Context) (res job.Result, err error) {
 	for until := time.Now().Add(aftermath.Patience); ; time.Sleep(time.Millisecond) {
 		note, noteErr := r.dir.ReadNote()

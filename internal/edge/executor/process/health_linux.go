@@ -17,18 +17,18 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// What a node can't do for want of disk, descriptors, memory or a disk that works is its own trouble and no job's failure. A
-// subjob that met it ends NodeFailed. Whether it was more than that one subjob (a work directory that does not fit where
-// others would) shows in a probe: while that fails too, the node is ailing, sells nothing, and tries again until it passes.
+// A failure for lack of disk space, descriptors or memory, or of the disk itself, is the node's and no job's. A subjob that meets it ends
+// NodeFailed. A probe tells whether it was more than that one subjob (a work directory that does not fit where others would): while the
+// probe fails too, the node is unhealthy, sells nothing, and probes again until it passes.
 
 const (
 	// probeBytes is what a probe writes: a run directory without a work directory needs less.
 	probeBytes = 64 << 10
 	// probeFiles is how many descriptors a probe opens at once: as many as a start needs.
 	probeFiles = 8
-	// The pause between two probes of an ailing node begins at firstProbe and doubles up to lastProbe.
+	// The pause between two probes of an unhealthy node begins at firstProbe and doubles up to lastProbe.
 	firstProbe, lastProbe = time.Second, time.Minute
-	// lastRoomProbe is lastProbe for a full disk, where room may be back soon: the culprit is ended.
+	// lastRoomProbe is lastProbe for a full disk, where space may be free soon: the subjob that filled it is ended.
 	lastRoomProbe = 2 * time.Second
 )
 
@@ -39,8 +39,8 @@ type health struct {
 	trying  sync.Mutex
 }
 
-// suspect is told of every trouble of the node. It probes at once and, while that fails, until it passes; the node is told of
-// the first failure and of the end.
+// suspect is called at every failure that is the node's. It probes at once and, if that fails, until it passes; the node is told of the
+// first failure and of the recovery.
 func (e *Executor) suspect(m *protocol.Message) {
 	e.health.mu.Lock()
 	defer e.health.mu.Unlock()
@@ -90,7 +90,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 }
 
 // probe does what every start does: it writes and syncs below runs/, holds a few files open, and starts the supervisor's
-// program. One at a time: all have one place.
+// program. One at a time: they share one path.
 func (e *Executor) probe() (err error) {
 	e.health.trying.Lock()
 	defer e.health.trying.Unlock()
@@ -135,8 +135,8 @@ func (e *Executor) probe() (err error) {
 	return nil
 }
 
-// full is what refuses a result on the disk of the data directory, nil if there is room. What a file system says of itself is no more than
-// a hint: one that counts nothing looks full, and one of which only the part kept for root is left is full for others alone.
+// full returns why the disk of the data directory takes no result, nil if it has space. What a file system says of itself is no more than
+// a hint: one that counts nothing looks full, and one with only its reserve for root left is full for others alone.
 func (e *Executor) full() error {
 	s, err := volume.LookOwn(e.o.DataDir)
 	if err != nil || s.Free >= probeBytes && (s.Files == 0 || s.FreeFiles > 0) {
@@ -148,8 +148,8 @@ func (e *Executor) full() error {
 	return nil
 }
 
-// blame turns a result that looks like the job's failure into the node's trouble where that is what it was. A program that
-// fails on its own while the disk is full is believed when there is room again.
+// blame turns a result that looks like the job's failure into NodeFailed where the node was the cause. A program that fails on its own
+// while the disk is full counts as failed once there is space again.
 func (r *run) blame(res job.Result) job.Result {
 	why := ""
 	switch {

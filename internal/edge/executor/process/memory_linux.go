@@ -2,17 +2,17 @@ package process
 
 import "sluice.dev/sluice/internal/core/job"
 
-// memory holds how the last subjobs that were settled have ended, so that a Start that comes late does not start one of them again.
-// It need not outlast the daemon: a node never starts what was leased before its own boot.
+// memory remembers how the last settled subjobs ended, so that a late Start does not start one of them again. It need not outlast the
+// daemon: a node never starts a subjob that was leased before its own boot.
 type memory struct {
-	// most is how many are held; the oldest goes first.
+	// most is how many are remembered; the oldest is dropped first.
 	most    int
 	results map[job.Token]*job.Result
 	order   []job.Token
 	next    int
 }
 
-// add takes one in.
+// add remembers one.
 func (m *memory) add(t job.Token, r *job.Result) {
 	if m.results == nil {
 		m.results = map[job.Token]*job.Result{}
@@ -29,5 +29,5 @@ func (m *memory) add(t job.Token, r *job.Result) {
 	m.results[t] = r
 }
 
-// of is how a subjob has ended; nil if it is not remembered.
+// of returns how a subjob ended; nil if it is not remembered.
 func (m *memory) of(t job.Token) *job.Result { return m.results[t] }

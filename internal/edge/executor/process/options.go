@@ -1,5 +1,5 @@
 // Package process runs subjobs as processes of this machine, each below a supervisor (cmd/sluice-shim) that has no other at the time and
-// outlives the daemon. What it knows is in run directories; when the daemon comes back it reads them. It must not know
+// outlives the daemon. Its state is in run directories, which a restarted daemon reads. It must not know
 // how a lease was decided, and never starts a command itself.
 package process
 
@@ -29,21 +29,21 @@ type Options struct {
 	Slice func(job.SliceID) (protocol.Slice, bool)
 	// Present maps the name of a slice in a run directory to its present one: the node may have been renamed since. Nil: the same name.
 	Present func(job.SliceID) job.SliceID
-	// Use tells which processes use how much of a slice's own memory, in bytes by pid; nil or an error: nobody can tell.
+	// Use tells which processes use how much of a slice's own memory, in bytes by pid; nil or an error: it can't be measured.
 	// It is asked for slices with a device, once for every report.
 	Use func(job.SliceID) (map[int]int64, error)
 	// Store is where work directories lie; nil: one in the data directory. The executor does not close it.
 	Store files.Store
 	// Keep: output and checkpoint of a subjob are put into Store before its result is told.
 	Keep bool
-	// Away is why the store did not answer when it was opened: nothing is to be started until it does. Nil: it did.
+	// Away is why the store did not answer when it was opened: nothing is started until it does. Nil: it did.
 	Away error
-	// User is who a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
+	// User returns the user that a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
 	// start.
 	User func(queue string) (*shim.User, error)
-	// Env is put before the job's own environment; PATH and HOME are set if nobody sets them.
+	// Env is put before the job's own environment; PATH and HOME have defaults.
 	Env []string
-	// Limits of every subjob: 8192 processes and threads, 64 GiB of scratch in a million files. A negative one is none.
+	// Limits of every subjob: 8192 processes and threads, 64 GiB of scratch in a million files. Negative: no limit.
 	Limits shim.Limits
 	// SharedTmp leaves subjobs the machine's /tmp and /dev/shm, where they could have their own.
 	SharedTmp bool
@@ -61,16 +61,16 @@ type Options struct {
 	// which a new events file is begun; one old file is kept: 16 MiB. The events file is looked at after every hundredth
 	// subjob.
 	KeepLogBytes, KeepLostBytes, EventBytes int64
-	// BootID names this start of the machine; if empty, as the kernel does.
+	// BootID names this boot of the machine; default: the kernel's boot id.
 	BootID string
-	// Survival senses the machine's memory, and has subjobs stand still; nil: nobody does. The executor closes it. Airlock is where the
-	// lines are, which say how closely it is looked at.
+	// Survival senses the machine's memory and suspends subjobs; nil: neither is done. The executor closes it. Airlock has the lines,
+	// which decide how often the memory is read.
 	Survival survival.Survival
 	Airlock  airlock.Config
-	// Watch has a process of its own do that (edge/survival/watch): as long as one lives it decides and acts in the node's place, also
-	// while this daemon is dead. It is the supervisor's program too, and opens the kind that Survival is.
+	// Watch has a process of its own, the watcher, do that (edge/survival/watch): while one lives it decides and acts in the node's place,
+	// also while this daemon is dead. It is the same program as the supervisor, and opens the kind that Survival is.
 	Watch bool
-	// Isolation is used instead of what the supervisor finds to work here; nil to let it look.
+	// Isolation overrides what the supervisor finds to work here; nil: what it finds.
 	Isolation *shim.Isolation
 	Logger    *slog.Logger
 }

@@ -13,47 +13,47 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
-// How often the machine's memory is looked at: where there is plenty, where it comes near to the calm line, and over it.
+// The time between readings of the machine's memory: with plenty free, near the calm line, and over it.
 const (
 	atRest = 250 * time.Millisecond
-	// heard is how often that is where the machine's watcher looks at it, and says what is new: a daemon reads its board.
+	// heard is the same while the machine's watcher reads the memory and signals changes: a daemon then reads the watcher's board.
 	heard    = time.Second
 	watchful = 50 * time.Millisecond
 	pressed  = 20 * time.Millisecond
-	// coming is how far ahead what grows counts as being there.
+	// coming is how far ahead growth counts as present.
 	coming = 4 * time.Second
 )
 
-// Of all its time a look takes no more than a share: where there is plenty, and where it is short.
+// The share of time that readings may take: with plenty of memory, and when it is short.
 const restShare, pressedShare = 100, 5
 
 const (
-	// A report that says nothing urgent is made once a second at most, and only where the share that is used has changed by so many parts
-	// per thousand.
+	// A report of nothing urgent is made once a second at most, and only if the used share has changed by so many parts per thousand.
 	quiet        = time.Second
 	quietPermill = 20
-	// stallsFrom is the share of the memory, in parts per thousand, from which on it counts that tasks stood still for want of it: with
-	// less in use they stand still for a limit of their own.
+	// stallsFrom is the used share of the memory, in parts per thousand, from which stalls for memory count: with less in use tasks stall
+	// because of a limit of their own.
 	stallsFrom = 750
 )
 
-// pressure is what the machine's memory was like when it was last looked at.
+// pressure is the last reading of the machine's memory.
 type pressure struct {
 	memory survival.Memory
-	// room is of memory, for those who move something out meanwhile.
+	// room is the free memory, for subjobs whose memory is moved out meanwhile.
 	room atomic.Int64
-	// reading of it, and what was said last, and when.
+	// reading is the last one, with what was reported last, and when.
 	reading airlock.Reading
 	said    int64
 	saidAt  time.Duration
 	failed  bool
-	// life of the watcher that says so, 0: the executor's own sensors do. news: what is done with a subjob has changed, or who does it.
+	// life is that of the watcher that read it, 0: the executor's own sensors did. news: a subjob was suspended, resumed or ended, or the
+	// watcher has come or gone.
 	life uint64
 	news bool
 }
 
-// sensor looks at the machine's memory for as long as the executor is open, and says what it is like. What it has is of its one goroutine,
-// but for what is said otherwise.
+// sensor reads the machine's memory for as long as the executor is open, and reports it. Its fields belong to its one goroutine unless
+// they say otherwise.
 type sensor struct {
 	survival survival.Survival
 	airlock  airlock.Config
@@ -65,7 +65,7 @@ type sensor struct {
 	done chan struct{}
 
 	pressure pressure
-	// watcher is what this executor has to do with the machine's watcher.
+	// watcher is the executor's side of the machine's watcher.
 	watcher watcher
 }
 
@@ -78,13 +78,13 @@ func (n *sensor) closed() bool {
 	}
 }
 
-// watched: the machine's watcher says so.
+// watched: the reading is the machine's watcher's.
 func (p *pressure) watched() bool { return p.life != 0 }
 
 // monotonic is a clock that never goes back.
 func monotonic() time.Duration { return shim.Boottime() }
 
-// sense looks at the machine's memory for as long as the executor is open, and says what it is like when that is worth a look.
+// sense reads the machine's memory for as long as the executor is open, and reports it when it is worth a report.
 func (n *sensor) sense() {
 	p := &n.pressure
 	for !n.closed() {
@@ -115,7 +115,7 @@ func (n *sensor) sense() {
 	}
 }
 
-// read takes the lines, and says whether the memory is near to the calm one.
+// read takes a reading, and reports whether the memory is near the calm line.
 func (n *sensor) read() (near bool) {
 	p, m := &n.pressure, &n.pressure.memory
 	s := airlock.Snapshot{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Stall: n.stall()}
@@ -128,7 +128,7 @@ func (n *sensor) read() (near bool) {
 	return soon.Level > airlock.Calm
 }
 
-// stall is the share of time in which all of the machine's tasks stood still for want of memory, where that is short.
+// stall is the share of time in which all of the machine's tasks were stalled for memory, where that is short.
 func (n *sensor) stall() int64 {
 	m := &n.pressure.memory
 	if quantity.MulDiv(int64(m.Used), 1000, int64(max(1, m.Capacity))) < stallsFrom {
@@ -137,7 +137,7 @@ func (n *sensor) stall() int64 {
 	return m.Full
 }
 
-// measure looks at what subjobs have. One that something is being done to is as it was then.
+// measure reads the memory of subjobs. One that is just being suspended or resumed keeps its last value.
 func (n *sensor) measure(now time.Duration) {
 	for _, r := range n.all() {
 		s := &r.still
@@ -151,20 +151,20 @@ func (n *sensor) measure(now time.Duration) {
 	}
 }
 
-// worthALook says whether something is to be said now.
+// worthALook reports whether a report is due now.
 func (n *sensor) worthALook(now time.Duration) bool {
 	p := &n.pressure
 	if p.reading.Level > airlock.Calm || p.saidAt == 0 || p.news || n.anyStill() {
 		return true
 	}
-	if now-p.saidAt >= n.airlock.Timer/3 { // what is not said again is old to the node after a whole one
+	if now-p.saidAt >= n.airlock.Timer/3 { // the node takes a report for stale after a whole Timer
 		return true
 	}
 	changed := p.reading.Share - p.said
 	return now-p.saidAt >= quiet && (changed >= quietPermill || changed <= -quietPermill)
 }
 
-// anyStill: a subjob stands still, or is to.
+// anyStill: a subjob is suspended, or is to be.
 func (n *sensor) anyStill() bool {
 	return slices.ContainsFunc(n.all(), func(r *run) bool {
 		wanted, open := r.stands()
@@ -172,7 +172,7 @@ func (n *sensor) anyStill() bool {
 	})
 }
 
-// say says what the memory is like, and what every subjob that can be seen has of it.
+// say reports the memory, and how much of it every visible subjob has.
 func (n *sensor) say() {
 	p, m := &n.pressure, &n.pressure.memory
 	p.said, p.saidAt, p.news = p.reading.Share, monotonic(), false
@@ -202,7 +202,7 @@ func (n *sensor) say() {
 	n.post(protocol.Message{Kind: protocol.Pressure, Body: strain})
 }
 
-// pause is how long it may be until the next look, after one that took so long.
+// pause returns the time until the next reading, after one that took so long.
 func (n *sensor) pause(near bool, took time.Duration) time.Duration {
 	switch {
 	case n.pressure.reading.Level >= airlock.Severe:

@@ -2,9 +2,8 @@ package process
 
 import "sluice.dev/sluice/internal/core/protocol"
 
-// purge clears the job's folders of what lives before a generation have left there, 0: of everything. When it answers
-// nothing of that is where a reader finds it; the space comes back a little later. Its snapshot may be another job's too:
-// see PruneSnapshots.
+// purge clears the job's folders of files of lives before a generation, 0: of all. When it answers no reader finds any of them; the space
+// is freed a little later. The snapshot may be another job's too: see PruneSnapshots.
 func (e *Executor) purge(m protocol.Message, answer func(protocol.Message)) {
 	if err := e.lives.Clear(m.Job, m.Generation, e.artifacts.ForgetJob); err != nil {
 		e.o.Logger.Error("removing what is kept of a job; it is asked for again", "job", string(m.Job), "err", err)

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// Reachable says whether a user may pass through every directory down to dir, as far as there is one yet. An error of
+// Reachable checks that a user may pass through every existing directory down to dir. An error of
 // kind Denied names each that is closed to it. Access control lists are not looked at.
 func Reachable(dir string, u *shim.User) error {
 	if u == nil || u.UID == 0 {
@@ -40,7 +40,7 @@ func Reachable(dir string, u *shim.User) error {
 	return errkind.Errorf(errkind.Denied, "%w", errors.Join(errs...))
 }
 
-// passable says whether the class a user is in, owner, group or other, has the x of a directory.
+// passable reports whether the class a user is in, owner, group or other, has x on a directory.
 func passable(info fs.FileInfo, u *shim.User) bool {
 	bit := fs.FileMode(0o001)
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -19,12 +19,12 @@ type run struct {
 	e     *Executor
 	dir   shim.Dir
 	token job.Token
-	// start is who asked and what for: only addresses, job, slice and range are known of a subjob that was found.
+	// start is the message that asked for it; for a subjob found at start only addresses, job, slice and range are known.
 	start protocol.Message
 	// asked is when the start was asked for by the node's clock.
 	asked quantity.Instant
-	// base is the unpacked work directory that the subjob gets an overlay of, unpacked when it was there if it was waited for, and
-	// copied what of it was copied instead. All of these are prepare's.
+	// base is the unpacked work directory that the subjob gets an overlay of, unpacked when that was ready if it was waited for, and
+	// copied how much was copied instead. All are set by prepare.
 	base     string
 	unpacked quantity.Instant
 	copied   foreign.Usage
@@ -36,30 +36,30 @@ type run struct {
 	placed  bool
 	lease   shim.Lease
 	control *shim.Control
-	// started is when the command started, 0 before; said: Started was answered. stuck is why it can't be ended.
+	// started is when the command started, 0 before; said: Started was sent. stuck is why it can't be ended.
 	started quantity.Instant
 	said    bool
 	stuck   string
-	// onGPU is the most it was seen to use of its slice's own memory, in bytes.
+	// onGPU is its measured peak of its slice's own memory, in bytes.
 	onGPU  quantity.Amount
 	result *job.Result
 	still  still
-	// trouble of the node that its start has met. Of the goroutine that stays with the subjob.
+	// trouble is the node's failure that its start met. It belongs to the subjob's goroutine.
 	trouble error
 	// after finds out how it ended, once its supervisor is gone.
 	after aftermath.Aftermath
-	// passing keeps writers of control.json apart, settling two Settles of the same subjob.
+	// passing serializes writers of control.json, settling two Settles of the same subjob.
 	passing, settling sync.Mutex
 }
 
-// newRun is a subjob of a run directory that is there, or will be.
+// newRun returns a subjob of a run directory, present or to come.
 func (e *Executor) newRun(t job.Token) *run {
 	r := &run{e: e, dir: e.s.Run(t), token: t}
 	r.after = aftermath.Aftermath{Node: &e.after, Dir: r.dir, Token: t, Lease: &r.lease, Storing: r.saysStoring, Reclaimed: r.reclaimed}
 	return r
 }
 
-// answer posts a message about this subjob to whoever asked for it.
+// answer posts a message about this subjob to the node that asked for it.
 func (r *run) answer(m protocol.Message) {
 	m.From, m.To = r.start.To, r.start.From
 	m.Token, m.Job = r.token, r.start.Job
@@ -69,13 +69,13 @@ func (r *run) answer(m protocol.Message) {
 // work is what was asked to be run.
 func (r *run) work() *protocol.Work { return r.start.Body.(*protocol.Work) }
 
-// beginning is that it began at this instant.
+// beginning is the message that it began at this instant.
 func (r *run) beginning(at quantity.Instant) *protocol.Beginning {
 	w := r.work()
 	return &protocol.Beginning{Slice: w.Slice, Range: w.Range, At: at}
 }
 
-// conclusion is that it ended so.
+// conclusion is the message that it ended with this result.
 func (r *run) conclusion(res *job.Result) *protocol.Conclusion {
 	w := r.work()
 	return &protocol.Conclusion{Slice: w.Slice, Range: w.Range, Result: res}
@@ -140,7 +140,7 @@ func (r *run) pass() {
 	}
 }
 
-// end is when the lease ends as far as is known.
+// end returns the lease's end as far as is known.
 func (r *run) end() quantity.Instant {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +150,7 @@ func (r *run) end() quantity.Instant {
 	return r.work().End
 }
 
-// over notes the result and says it.
+// over notes the result and reports it.
 func (r *run) over(res job.Result) {
 	res = r.excused(r.blame(res))
 	r.mu.Lock()

@@ -18,8 +18,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// settle puts the directories of an ended subjob where they belong, and answers. Every step may be done again, so that
-// it can be taken up wherever it stopped. An error (a full disk) is tried again until it passes.
+// settle moves the directories of an ended subjob to their places, and answers. Every step can be repeated, so that it can go on wherever
+// it stopped. An error (a full disk) is tried again until it passes.
 func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	e.mu.Lock()
 	r := e.runs[m.Token]
@@ -93,18 +93,18 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 	select {
 	case e.over <- done:
 		return nil
-	default: // whoever removes them can't keep up: no more start than end
+	default: // the removing goroutine can't keep up: this bounds starts by removals
 		return foreign.Remove(old)
 	}
 }
 
-// over is a run directory that is done with, and what it was made of.
+// over is a settled run directory, and the room that it was made of.
 type over struct {
 	path string
 	room *rooms.Room
 }
 
-// clean puts away the run directories that are done with. What it does not come to before the end, the next start removes.
+// clean removes settled run directories. Those left when the daemon ends are removed at the next start.
 func (e *Executor) clean() {
 	for {
 		select {
@@ -118,7 +118,7 @@ func (e *Executor) clean() {
 	}
 }
 
-// putAway empties the run directory of what is worth keeping.
+// putAway moves everything worth keeping out of the run directory.
 func (e *Executor) putAway(dir shim.Dir, m protocol.Message) error {
 	lease, err := dir.ReadLease()
 	if err != nil {
@@ -176,7 +176,7 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 	if err != nil {
 		return err
 	}
-	if written { // whose it is to be is known before it is there
+	if written { // the owner is recorded before the file is in its place
 		if err := os.MkdirAll(filepath.Dir(folders.TokenFile(path)), 0o700); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
 	if e.o.KeepLost > 0 {
 		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {
 			moved, err := folders.Move(from, filepath.Join(e.s.Kept(l.Job, l.Token), name), 0o700, l.Outlived(e.bootID))
-			if err != nil { // nothing hangs on it: it goes with its run directory
+			if err != nil { // nothing depends on it: it is removed with its run directory
 				e.o.Logger.Warn("what a subjob left that does not count is not kept", "subjob", l.Token.String(), "err", err)
 			}
 			any = any || moved

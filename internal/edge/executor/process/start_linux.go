@@ -30,7 +30,7 @@ func (r *run) launch(witness journal.Position) {
 		r.over(job.Result{Outcome: outcome, ExitCode: -1, Progress: r.work().Range.From, End: now, Detail: why})
 	}
 	if r.work().End <= now {
-		fail(job.NodeFailed, "the lease was over before the start") // whoever was late, it was not the job
+		fail(job.NodeFailed, "the lease was over before the start") // whatever was late, it was not the job
 		return
 	}
 	if err := r.prepare(witness); err != nil {
@@ -54,7 +54,7 @@ func (r *run) launch(witness journal.Position) {
 			if faults.OfNode(err) {
 				r.trouble = err
 			}
-			_ = r.dir.WriteLog([]byte(err.Error() + "\n")) // where the end looks for a reason
+			_ = r.dir.WriteLog([]byte(err.Error() + "\n")) // where its result takes the reason from
 			r.conclude()
 			return
 		}
@@ -62,8 +62,8 @@ func (r *run) launch(witness journal.Position) {
 	}
 }
 
-// furnished gives the subjob a room to begin in. What has a work directory gets a new one: it is closed while that is copied, so
-// that it becomes its user's own before it is whole.
+// furnished gives the subjob a room to begin in. A subjob with a work directory gets a new room: it stays closed to its user while that is
+// copied.
 func (r *run) furnished(user *shim.User) (*rooms.Room, error) {
 	if r.work().Spec.Launch.Snapshot == "" {
 		if old := r.e.rooms.Take(user); old != nil {

@@ -13,45 +13,44 @@ import (
 )
 
 const (
-	// settles is how long it is waited for that a subjob stands still; the node asks again.
+	// settles is how long to wait for a subjob to be suspended; the node asks again.
 	settles = 2 * time.Second
-	// bite is how much of a subjob's memory is moved out at a time: meanwhile it can't go on.
+	// bite is how much of a subjob's memory is moved out at a time: it can't be resumed meanwhile.
 	bite = quantity.Amount(8 << 20)
-	// meal is how long its memory is moved out before it is said that it stands still: until then what it has counts as under way.
+	// meal is how long its memory is moved out before it is reported suspended: until then its memory counts as being moved.
 	meal = 10 * time.Second
 	// misses is how often nothing may be moved until there is taken to be nothing more.
 	misses = 3
 )
 
-// still is what the executor has to do with a subjob that stands still, or may.
+// still is the executor's state of suspending one subjob.
 type still struct {
-	// wanted: it is to stand still, and why. leaving: it is being stopped, and nothing more is done to it. All are guarded by run.mu.
+	// wanted: it is to be suspended, and why. leaving: it is being stopped, and neither suspended nor resumed any more. All are guarded by
+	// run.mu.
 	wanted, leaving bool
 	why             string
-	// stands: the machine's watcher has it do so, as its supervisor and its program are told. It is guarded by run.mu too.
+	// stands: the machine's watcher has suspended it, as its supervisor and its program are told. Guarded by run.mu too.
 	stands bool
-	// note is its supervisor's, once it runs; restless: its supervisor would not have it go on, so it is not made to stand still. As
-	// wanted.
+	// note is its supervisor's, once it runs; restless: its supervisor could not resume it, so it is not suspended. Guarded as wanted.
 	note     shim.Note
 	restless bool
-	// before: it stood still under a daemon of before, of which this one's node knows nothing. Written before anybody else knows of the
-	// run.
+	// before: it was suspended under an earlier daemon, which this one's node does not know. Written before the run is shared.
 	before bool
-	// telling keeps those apart that tell its supervisor what the watcher does.
+	// telling serializes telling its supervisor what the watcher does.
 	telling sync.Mutex
 
-	// acting keeps those apart that use hold; nil: it has none, since nothing runs, or it can't be had.
+	// acting serializes uses of hold; nil: there is none, since nothing runs, or it can't be taken.
 	acting sync.Mutex
 	hold   survival.Hold
 	taken  bool // it was tried
 	use    survival.Use
-	// adopted: it is of a daemon of before, whose kind of survival may have been another.
+	// adopted: an earlier daemon started it, whose kind of survival may have been another.
 	adopted bool
-	// said is what was last said of use, by the one goroutine that says it.
+	// said is the last reported use; it belongs to the reporting goroutine.
 	said survival.Use
 }
 
-// want takes over whether it is to stand still; stand sees to it. As with change, the last word counts.
+// want notes whether it is to be suspended; stand carries it out. As with change, the last call counts.
 func (r *run) want(m protocol.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,8 +60,8 @@ func (r *run) want(m protocol.Message) {
 	}
 }
 
-// tell has its supervisor know that it stands still, or goes on; watched: that the machine's watcher has it do so. A supervisor that is
-// told nothing more has it go on by itself.
+// tell tells its supervisor that it is suspended or resumed; watched: by the machine's watcher. A supervisor that is told nothing more
+// resumes it by itself.
 func (r *run) tell(stands, watched bool) {
 	r.mu.Lock()
 	c := shim.Control{End: r.work().End, Range: r.work().Range}
@@ -85,7 +84,7 @@ func (r *run) tell(stands, watched bool) {
 	r.pass()
 }
 
-// hold gets hold of what runs.
+// hold takes the handle of its processes.
 func (r *run) hold(note shim.Note) {
 	s := &r.still
 	if r.e.o.Survival == nil || note.At == 0 {
@@ -111,8 +110,7 @@ func (r *run) hold(note shim.Note) {
 	}
 }
 
-// found says of a subjob of an earlier boot whether it stands still, and can be made to go on. Where nobody can say so any more it is made
-// to go on here.
+// found reports whether a subjob of an earlier daemon is suspended and can be resumed. Where that is no longer known it is resumed here.
 func (r *run) found(note shim.Note) bool {
 	r.hold(note)
 	if r.e.o.Survival == nil || r.e.o.Survival.Capability().Level == survival.Observe {
@@ -122,7 +120,7 @@ func (r *run) found(note shim.Note) bool {
 	r.still.acting.Lock()
 	defer r.still.acting.Unlock()
 	r.still.adopted = true
-	// One that was to stand still, and did not yet, is found as if it did: to go on is no harm.
+	// One that was to be suspended, and was not yet, counts as suspended: resuming it does no harm.
 	stands := tree.Group(note.Cgroup).Frozen() || r.control != nil && r.control.Still != 0
 	if r.still.hold == nil || stands {
 		return stands
@@ -134,7 +132,7 @@ func (r *run) found(note shim.Note) bool {
 	return stands
 }
 
-// thaw has a subjob of an earlier boot go on, if it was that boot that had it stand still: what has stopped itself is left alone.
+// thaw resumes a subjob of an earlier daemon, if that daemon suspended it: one that has stopped itself is left alone.
 func (r *run) thaw(note shim.Note) {
 	var stopped []tree.Member
 	if r.control != nil && r.control.Still != 0 {
@@ -149,7 +147,7 @@ func (r *run) thaw(note shim.Note) {
 	r.tell(false, false)
 }
 
-// below are the processes of a subjob; none where its init is gone: the number may be another's by now.
+// below returns the processes of a subjob; none where its init is gone: the pid may be another's by now.
 func below(note shim.Note) []tree.Member {
 	if !(tree.Process{PID: note.Init, Started: note.InitStarted}).Alive() {
 		return nil
@@ -157,7 +155,7 @@ func below(note shim.Note) []tree.Member {
 	return tree.Below(note.Init)
 }
 
-// letGo lets go of a subjob that is over.
+// letGo releases the handle of a finished subjob.
 func (r *run) letGo() {
 	r.still.acting.Lock()
 	defer r.still.acting.Unlock()
@@ -167,7 +165,7 @@ func (r *run) letGo() {
 	}
 }
 
-// letAllGo lets go of all, as they are.
+// letAllGo releases all handles, leaving the subjobs as they are.
 func (e *Executor) letAllGo() {
 	for _, r := range e.all() {
 		r.letGo()
@@ -185,14 +183,14 @@ func (e *Executor) all() []*run {
 	return list
 }
 
-// stands says whether it is to stand still, and whether anything is to be done to it at all.
+// stands reports whether it is to be suspended, and whether anything is to be done to it at all.
 func (r *run) stands() (wanted, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.still.wanted, r.result == nil && !r.still.leaving
 }
 
-// stand has a subjob stand still or go on, as was wanted last, and says so. The kernel is told before anything is written: a disk may have
+// stand suspends or resumes a subjob, as was wanted last, and reports it. The kernel is told before anything is written: a disk may have
 // to wait for memory.
 func (r *run) stand() {
 	r.still.acting.Lock()
@@ -204,7 +202,7 @@ func (r *run) stand() {
 	case wanted && (h == nil || r.restless()):
 		r.still.acting.Unlock()
 		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: true}})
-	case wanted && r.e.sensor.watcher.lives(): // it decides, and the node is about to hear so
+	case wanted && r.e.sensor.watcher.lives(): // the watcher decides, and the node is about to be told so
 		r.still.acting.Unlock()
 	case wanted:
 		stands := r.suspend(h)
@@ -226,21 +224,21 @@ func (r *run) stand() {
 	}
 }
 
-// restless says whether it is not to be made to stand still, since its supervisor would not have it go on.
+// restless reports whether it must not be suspended, since its supervisor could not resume it.
 func (r *run) restless() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.still.restless
 }
 
-// watched says whether it is the machine's watcher that has it stand still.
+// watched reports whether the machine's watcher has suspended it.
 func (r *run) watched() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.still.stands
 }
 
-// goOn has it go on. What an earlier daemon had stand still, of whatever kind it was, does after both.
+// goOn resumes it. One that an earlier daemon suspended, by whatever kind of survival, is resumed after both calls.
 func (r *run) goOn(h survival.Hold) (err error) {
 	if h != nil {
 		err = h.Resume()
@@ -255,9 +253,9 @@ func (r *run) goOn(h survival.Hold) (err error) {
 	return err
 }
 
-// suspend has it stand still, and says whether it does. What can't is left to run. That it is to is written first: one that stands still
-// and has nobody who said so its supervisor has go on. A watcher that has begun meanwhile has it go on as it begins, unless it had just
-// done so.
+// suspend suspends it, and reports whether it did. One that can't be suspended is left to run. The intent is written first: a supervisor
+// resumes a suspended subjob without a recorded intent. A watcher that has begun meanwhile resumes it as it begins, unless it suspended it
+// itself.
 func (r *run) suspend(h survival.Hold) bool {
 	r.tell(true, false)
 	stands, err := false, h.Suspend()
@@ -283,8 +281,8 @@ func (r *run) suspend(h survival.Hold) bool {
 	return err == nil && stands
 }
 
-// drain moves out what a subjob has that stands still, as long as there is room and it is to stand still, and says when that is done, or
-// takes long, that it stands.
+// drain moves out the memory of a suspended subjob, while there is room and it is to be suspended, and reports it suspended when that is
+// done, or takes long.
 func (r *run) drain() {
 	said := false
 	say := func() {
@@ -311,7 +309,7 @@ func (r *run) drain() {
 	}
 }
 
-// bite moves a little out, and says whether there may be more.
+// bite moves a little out, and reports whether there may be more.
 func (r *run) bite() (moved quantity.Amount, more bool) {
 	r.still.acting.Lock()
 	defer r.still.acting.Unlock()

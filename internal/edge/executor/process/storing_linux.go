@@ -20,11 +20,11 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// Where Options.Keep says so a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR
-// 0049). They stay in the run directory, and what counts is published from there, as ever.
+// With Options.Keep a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR 0049). They
+// stay in the run directory, and are published from there as without a store.
 
 // tellStored puts what counts of a result into the store, and then tells it. It returns when that is done or the executor is closed; the
-// next one does it again then.
+// next daemon then does it again.
 func (r *run) tellStored(res job.Result) {
 	if r.e.o.Keep {
 		defer r.saysStoring(res.Progress)()
@@ -56,8 +56,8 @@ func (r *run) tellStored(res job.Result) {
 	r.over(res)
 }
 
-// saysStoring says again and again that nothing of the subjob lives and that what it has left is being stored, until what it returns is
-// called: its slice is free meanwhile, and its home waits for the result beyond the lease's end.
+// saysStoring reports repeatedly that no process of the subjob lives and that its output is being stored, until the function that it
+// returns is called: its slice is free meanwhile, and its home waits for the result beyond the lease's end.
 func (r *run) saysStoring(progress int64) (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -78,15 +78,15 @@ func (r *run) saysStoring(progress int64) (stop func()) {
 	return func() { close(done); saying.Wait() }
 }
 
-// soon is how much a start puts into the store, in bytes for each subjob, before it goes on, and patiently how long it waits for the store
-// at most.
+// soon is how much a daemon's start puts into the store before it goes on, in bytes for each subjob, and patiently how long it waits for
+// the store at most.
 const (
 	soon      = 16 << 20
 	patiently = 5 * time.Second
 )
 
-// storedSoon puts what counts of the result of a subjob that was found into the store, if that is there or is little. False: it is done
-// beside what else the daemon does, and told then.
+// storedSoon puts what counts of a found subjob's result into the store, if that is there already or is little. False: that is done in the
+// background, and the result told then.
 func (r *run) storedSoon(res *job.Result) bool {
 	if foreign.Size(r.dir.Output(), soon)+foreign.Size(r.dir.Checkpoint(), soon) > soon {
 		return false
@@ -96,7 +96,7 @@ func (r *run) storedSoon(res *job.Result) bool {
 	return r.e.artifacts.Put(ctx, r.dir, &r.lease, res) == nil
 }
 
-// refused is the result of a subjob that has left what can't be stored: none of it counts.
+// refused is the result of a subjob whose output can't be stored: none of it counts.
 func refused(res *job.Result, from int64, why error) job.Result {
 	out := *res
 	out.Outcome, out.Progress, out.Checkpoint = job.LimitKilled, from, false
@@ -125,7 +125,7 @@ func (r *run) fetch(t job.Token, path string, user *shim.User) error {
 	return nil
 }
 
-// settleIn gives a checkpoint that was fetched, and synced, its place, unless another has it by now. It is sealed there: who is not root
+// settleIn moves a fetched and synced checkpoint to its place, unless one is there by now. It is sealed there: who is not root
 // can't move a directory that it can't write to.
 func (r *run) settleIn(build, path string) error {
 	lock := r.e.lives.Place(r.start.Job)

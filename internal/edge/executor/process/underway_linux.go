@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// underway is what somebody asks for again until it is done: settling a subjob, or removing what is kept of a job.
+// underway tracks requests that are repeated until they are done: settling a subjob, or removing a job's files.
 type underway struct {
 	kind       protocol.Kind
 	token      job.Token
@@ -15,12 +15,11 @@ type underway struct {
 	generation job.Generation
 }
 
-// mostUnderway bounds how many of these are under way at once; what is asked for beyond them is dropped, and asked for again.
+// mostUnderway bounds how many of these are under way at once; requests beyond it are dropped, and come again.
 const mostUnderway = 1024
 
-// once begins what a message asks for, unless the same is under way: on a disk that does not answer, asking each second would
-// otherwise leave one more that waits for it each second. What it answers ends it: who has the answer and asks again gets another. The
-// caller holds e.mu.
+// once carries out a request, unless the same is under way: on a disk that does not answer, a request each second would otherwise add one
+// more waiting goroutine each second. Its answer ends it: a request after that is carried out again. The caller holds e.mu.
 func (e *Executor) once(m protocol.Message, do func(m protocol.Message, answer func(protocol.Message))) {
 	u := underway{m.Kind, m.Token, m.Job, m.Generation}
 	if e.underway[u] || len(e.underway) >= mostUnderway {

@@ -19,19 +19,19 @@ import (
 const (
 	// glance is how often a run directory is looked at.
 	glance = 100 * time.Millisecond
-	// overdue is how long after its lease's end a supervisor's tree may be seen to live before both are killed: it has two seconds of
-	// patience with processes that don't die. Looks are counted and not the clock: after a pause of the machine it is long past the end,
-	// and no supervisor has had a moment to act on it.
+	// overdue is how long after its lease's end a supervisor's tree may be seen to live before both are killed: it gives processes that
+	// don't die two seconds. Looks are counted instead of time: after a pause of the machine the end is long past, and no supervisor has
+	// had a chance to act on it.
 	overdue = 10 * time.Second
 	// patienceOfLooks bounds a look at a subjob's memory: its end is seen between two looks.
 	patienceOfLooks = 300 * time.Millisecond
-	// mostApart is how far apart the tries to end what remains of a dead supervisor's subjob get: each looks at every process of the
+	// mostApart is the longest pause between tries to end what remains of a dead supervisor's subjob: each looks at every process of the
 	// machine.
 	mostApart = 10 * time.Second
 )
 
-// watch stays with a subjob until its supervisor is gone, and then says how it ended. again: nothing of it has begun, since the
-// supervisor, which had looked after others, was gone before it heard of it.
+// watch follows a subjob until its supervisor is gone, and then reports how it ended. again: the subjob has not begun, since its reused
+// supervisor died before it took the order.
 func (r *run) watch(s *pool.Supervisor) (again bool) {
 	rep := reporter{r: r, next: time.Now().Add(r.e.o.Report), meter: tree.Meter{Patience: patienceOfLooks}}
 	defer func() { rep.meter.Stores.Close() }()
@@ -69,13 +69,13 @@ func (r *run) watch(s *pool.Supervisor) (again bool) {
 	}
 }
 
-// untouched says whether no supervisor has looked at the run directory.
+// untouched reports whether no supervisor has taken the run directory up.
 func (r *run) untouched() bool {
 	_, err := os.Lstat(r.dir.Note())
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// look says what is new: that it started, that it is stuck, how far it is.
+// look reports news of the subjob: that it started, that it is stuck, its progress.
 func (r *run) look(rep *reporter) {
 	note, err := r.dir.ReadNote()
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *run) look(rep *reporter) {
 	}
 }
 
-// neglected says whether processes of the subjob live and nothing was said about it. A supervisor that is only waiting
+// neglected reports whether processes of the subjob live that were not reported as stuck. A supervisor that is only waiting
 // to write its result is left alone.
 func (r *run) neglected() bool {
 	note, err := r.dir.ReadNote()
@@ -109,7 +109,7 @@ func (r *run) neglected() bool {
 	return err == nil && r.stuck == "" && init.PID != 0 && init.Alive()
 }
 
-// reporter says now and then how far a subjob is and what it uses.
+// reporter reports a subjob's progress and use now and then.
 type reporter struct {
 	r     *run
 	next  time.Time
@@ -178,7 +178,7 @@ func (r *run) conclude() {
 	}
 }
 
-// remains says once that something of the subjob can't be ended.
+// remains reports once that processes of the subjob can't be ended.
 func (r *run) remains(what aftermath.Remain) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,27 +14,27 @@ import (
 )
 
 // watcher is the executor's side of the machine's watcher (docs/adr/0047-watcher.md): it keeps one alive, tells it which subjobs there
-// are, and what it hears of it goes to the nodes in the place of the executor's own sensors.
+// are, and passes its readings to the nodes in place of the executor's own sensors'.
 type watcher struct {
-	// path is what supervisors find it by; empty: nobody looks at the memory. keeper is nil where there is none.
+	// path is where supervisors find it; empty: the memory is not watched. keeper is nil where there is none.
 	path   string
 	keeper *watch.Keeper
 	// survival is the executor's.
 	survival survival.Survival
-	// before is what the board said when this daemon began, of watchers of earlier ones.
+	// before is the board as this daemon found it, of watchers of earlier daemons.
 	before watch.Board
-	// board is the last one that was read, by the goroutine that senses alone, as rows is used.
+	// board is the last one that was read; like rows it belongs to the sensing goroutine.
 	board watch.Board
 	rows  []watch.Row
-	// news wakes the goroutine that senses, while a watcher lives: its board has changed, or what it is to be told.
+	// news wakes the sensing goroutine while a watcher lives: its board has changed, or there are changes to tell it.
 	news chan struct{}
-	// found: what runs is known.
+	// found: Find has returned, so all running subjobs are known.
 	found atomic.Bool
-	// last is what it did last, for people; nil: nothing since this daemon began.
+	// last describes its last act, for people; nil: none since this daemon began.
 	last atomic.Pointer[string]
 }
 
-// keep begins to keep one, if one is wanted; base is the control group of subjobs. Without one the node decides.
+// keep starts a watcher and keeps one alive, if one is wanted; base is the control group of subjobs. Without one the node decides.
 func (w *watcher) keep(o *Options, base string) {
 	w.path = watch.Path(o.DataDir)
 	if !o.Watch {
@@ -55,22 +55,22 @@ func (w *watcher) keep(o *Options, base string) {
 	w.keeper, w.before = k, k.Before()
 }
 
-// lives says whether there is a watcher.
+// lives reports whether there is a watcher.
 func (w *watcher) lives() bool { return w.keeper != nil && w.keeper.Lives() }
 
-// wake has the goroutine that senses look at once: something is new of the subjobs, or of what the watcher does.
+// wake has the sensing goroutine look at once: a subjob has changed, or the watcher has acted.
 func (w *watcher) wake() {
 	if w.news == nil {
 		return
 	}
 	select {
 	case w.news <- struct{}{}:
-	default: // it is to look anyway
+	default: // a look is due anyway
 	}
 	w.survival.Wake()
 }
 
-// await waits for patience at most, or until there is news. While a watcher lives the kernel's own triggers are its affair.
+// await waits for patience at most, or until there is news. While a watcher lives it handles the kernel's triggers.
 func (n *sensor) await(patience time.Duration) {
 	if !n.pressure.watched() {
 		n.survival.Await(patience)
@@ -92,8 +92,7 @@ func (w *watcher) close() error {
 	return w.keeper.Close()
 }
 
-// Watcher says which process the machine's watcher is, 0 where none lives, and what it did last since this daemon began, for people;
-// empty: nothing.
+// Watcher returns the pid of the machine's watcher, 0 where none lives, and its last act since this daemon began, for people; empty: none.
 func (e *Executor) Watcher() (pid int, last string) {
 	w := &e.sensor.watcher
 	if w.keeper == nil {
@@ -105,7 +104,7 @@ func (e *Executor) Watcher() (pid int, last string) {
 	return w.keeper.PID(), last
 }
 
-// follow tells the watcher what there is, and takes in what it says; false: none lives that can be relied upon.
+// follow tells the watcher which subjobs there are, and reads its board; false: no watcher lives that can be relied upon.
 func (n *sensor) follow() bool {
 	w := &n.watcher
 	if w.keeper == nil {
@@ -118,7 +117,7 @@ func (n *sensor) follow() bool {
 			w.rows = append(w.rows, row)
 		}
 	}
-	if w.found.Load() { // until then what an earlier daemon has told is nearer to the truth
+	if w.found.Load() { // until then what an earlier daemon has told it is more accurate
 		w.keeper.Publish(w.rows)
 	}
 	n.tellActs()
@@ -139,7 +138,7 @@ func (n *sensor) follow() bool {
 	return lives
 }
 
-// tellActs tells people what the watcher did, also what no daemon had come to hear.
+// tellActs logs what the watcher did, also while no daemon was running.
 func (n *sensor) tellActs() {
 	w := &n.watcher
 	lost := w.keeper.Acts(func(a *watch.Act) {
@@ -152,7 +151,7 @@ func (n *sensor) tellActs() {
 	}
 }
 
-// row is what the watcher is told of a subjob; false: it does not run.
+// row returns the watcher's row for a subjob; false: it does not run.
 func (r *run) row() (row watch.Row, ok bool) {
 	now, end := r.e.o.now(), r.end()
 	r.mu.Lock()
@@ -177,7 +176,7 @@ var ranked = [protocol.Classes]airlock.Class{ //nolint:gochecknoglobals // a tab
 	protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
 }
 
-// standsStill: it was told to.
+// standsStill: the watcher has suspended it.
 func standsStill(s airlock.State) bool { return s == airlock.Suspending || s == airlock.Suspended }
 
 // mirror has its supervisor, and by that its program, know what the watcher does with it. The disk is waited for by nobody else.

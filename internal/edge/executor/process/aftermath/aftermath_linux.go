@@ -1,5 +1,5 @@
-// Package aftermath finds out how a subjob has ended whose supervisor is gone, ends what is left of it, and makes its result where it
-// has none.
+// Package aftermath finishes subjobs whose supervisor is gone: it finds out how each ended, kills the processes left, and writes the
+// result if there is none.
 package aftermath
 
 import (
@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// Node is what the subjobs of one node have in common.
+// Node holds what all subjobs of one node share.
 type Node struct {
 	DataDir, BootID string
 	// Names syncs the names of run directories.
@@ -21,16 +21,16 @@ type Node struct {
 	Log   *slog.Logger
 }
 
-// Aftermath of one subjob. All but TellBehind is of the goroutine that stays with the subjob, until there is a result; then of who settles
-// it.
+// Aftermath is the end of one subjob. All but TellBehind belongs to the subjob's goroutine until there is a result, and to the settling
+// goroutine from then on.
 type Aftermath struct {
 	Node  *Node
 	Dir   shim.Dir
 	Token job.Token
 	Lease *shim.Lease
-	// Storing says that what the subjob has left is being stored, until what it returns is called.
+	// Storing reports that the subjob's output is being stored, until the function that it returns is called.
 	Storing func(progress int64) (stop func())
-	// Reclaimed is why the machine's watcher had ended it; empty: it had not.
+	// Reclaimed returns why the machine's watcher ended it; empty: it did not.
 	Reclaimed func() string
 
 	// Damage is why its lease could not be read; empty: it was read.
@@ -38,32 +38,32 @@ type Aftermath struct {
 	// Unseen: its supervisor was dead already when this daemon started, so no daemon saw it die.
 	Unseen bool
 
-	// named is the sync of the run directory's name, nil if none was asked for; well: whoever wrote the result has synced it.
+	// named is the sync of the run directory's name, nil if none was asked for; well: the result was synced by its writer.
 	named *syncs.Sync
 	well  bool
-	// told: the end is known to stand in the events file, or not to belong there.
+	// told: the end is in the events file, or does not belong there.
 	told bool
-	// gone is when the processes that outlived a dead supervisor had been killed; 0: there were none to kill.
+	// gone is when the processes that outlived a dead supervisor were killed; 0: there were none.
 	gone quantity.Instant
 	// locked: this executor holds the lock of the run directory, so a process that has the note open there is not its supervisor.
 	locked bool
-	// hit is the outcome of the limit that it had hit before its supervisor died, 0 for none, and hitWords says how.
+	// hit is the outcome of the limit that it hit before its supervisor died, 0 for none; hitWords describes it.
 	hit      job.Outcome
 	hitWords string
 }
 
-// Patience is how long SIGKILL may take before it is said that processes remain.
+// Patience is how long SIGKILL may take before processes are reported to remain.
 const Patience = 2 * time.Second
 
-// Remain says that processes of a dead supervisor's subjob remain, in words.
+// Remain is the error that processes of a dead supervisor's subjob remain, with their description.
 type Remain string
 
 func (r Remain) Error() string { return string(r) }
 
-// Name has the name of the run directory synced; nobody waits for it before the result is told.
+// Name begins to sync the name of the run directory; it is waited for only before the result is told.
 func (a *Aftermath) Name() { a.named = a.Node.Names.Ask() }
 
-// Seen says that its supervisor is done with it, and has seen to its result and its end in the events file if all went well.
+// Seen notes that its supervisor is done with it; well: it has synced the result and told the events file the end.
 func (a *Aftermath) Seen(well bool) { a.well, a.told = well, well }
 
 // write writes a result that the executor has made.

@@ -19,7 +19,7 @@ import (
 // replace the lease, remove the note. Its processes are then found by the marks in their environment, by their control groups, and by the
 // note if that can be read. They are killed, and the damage counts as the subjob's own failure.
 
-// Damaged says whether err means that a run directory, or a file in it, is missing or is not what Sluice wrote there.
+// Damaged reports whether err means that a run directory, or a file in it, is missing or is not what Sluice wrote there.
 func Damaged(err error) bool {
 	switch {
 	case err == nil, shim.Held(err), faults.OfNode(err):
@@ -41,7 +41,7 @@ func (a *Aftermath) Noted() shim.Note {
 	return note
 }
 
-// lostNote says whether a supervisor was started here whose note is gone.
+// lostNote reports whether a supervisor was started here whose note is gone.
 func (a *Aftermath) lostNote() bool {
 	if last, err := a.lastEvent(); err == nil && last != "" || a.Dir.Damaged() != "" {
 		return true
@@ -60,7 +60,7 @@ func (a *Aftermath) condemn(what string) (res job.Result, err error) {
 	if err := a.restore(); err != nil {
 		return res, fmt.Errorf("restoring a damaged run directory: %w", err)
 	}
-	if l, err := a.Dir.ReadLease(); err == nil { // the result may have it where lease.json is damaged
+	if l, err := a.Dir.ReadLease(); err == nil { // the result may have the lease where lease.json is damaged
 		*a.Lease = l
 	}
 	if err := a.Dir.Fence(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// Ended returns the result in the run directory. If there is none it makes one: nothing may start there any more, what
-// remains is killed, and what the progress file says counts. An error that is shim.Held means that a supervisor lives.
+// Ended returns the result in the run directory. If there is none it makes one: it forbids further starts there, kills what remains, and
+// counts the progress that the progress file states. An error that is shim.Held means that a supervisor lives.
 func (a *Aftermath) Ended() (res job.Result, err error) {
 	lock, err := a.Dir.TryLock()
 	switch {
@@ -40,8 +40,8 @@ func (a *Aftermath) Ended() (res job.Result, err error) {
 	return res, a.lasting()
 }
 
-// lasting makes sure that a power cut can't take a result that is there. Its supervisor has synced it, unless it died just then;
-// the name of the run directory is everybody's, and synced for many at once.
+// lasting makes sure that an existing result survives a power cut. Its supervisor has synced it, unless it died just then; the names of
+// run directories share one parent, and are synced for many at once.
 func (a *Aftermath) lasting() error {
 	if !a.well {
 		if err := shim.SyncDir(string(a.Dir)); err != nil {
@@ -65,7 +65,7 @@ func (a *Aftermath) makeResult() (res job.Result, err error) {
 		return a.condemn(a.Damage)
 	}
 	if a.Lease.Outlived(a.Node.BootID) {
-		note, _ := a.Dir.ReadNote() // what is left of it after a power cut
+		note, _ := a.Dir.ReadNote() // as far as it survived a power cut
 		return a.lost(note)
 	}
 	fenced := a.Dir.Fence()

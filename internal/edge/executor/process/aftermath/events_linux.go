@@ -11,9 +11,9 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// tellEnd tells the events file the end of a subjob whose supervisor may have died before it did so itself, behind the result; an executor
-// that made the result may have died as well. The caller holds the lock: nobody else can tell it meanwhile. What can't be
-// told is tried again before the run directory is put away, and by who finds it next: a result never waits for it.
+// tellEnd appends the end of a subjob to the events file, after its result: the supervisor, or an executor that made the result, may have
+// died before it did so. The caller holds the lock, so nobody else appends it meanwhile. A failed append is tried again before the run
+// directory is put away, and at the next start: a result never waits for it.
 func (a *Aftermath) tellEnd(res *job.Result) {
 	l := a.Lease
 	if a.told || l.Events == "" {
@@ -39,8 +39,8 @@ func (a *Aftermath) tellEnd(res *job.Result) {
 	a.told = err == nil
 }
 
-// TellBehind tells the end of a subjob that has its result, if that could not be told with the result. A supervisor that is there still
-// tells it itself.
+// TellBehind appends the end of a subjob that has its result to the events file, if that failed with the result. A living supervisor does
+// it itself.
 func (a *Aftermath) TellBehind(res *job.Result) {
 	if a.told || a.Lease.Events == "" {
 		return
@@ -56,7 +56,7 @@ func (a *Aftermath) TellBehind(res *job.Result) {
 	a.tellEnd(res)
 }
 
-// lastEvent is what the events files were told last of the subjob.
+// lastEvent returns the last event of the subjob in the events files.
 func (a *Aftermath) lastEvent() (string, error) {
 	last, err := shim.LastEvent(a.Lease.Events, a.Token.String())
 	if last == "" && err == nil { // it may have begun before the file did

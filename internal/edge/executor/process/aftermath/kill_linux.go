@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
-// EndRest kills what is left of a subjob whose supervisor is dead. The error is Remain if some processes do not end.
+// EndRest kills the processes left of a subjob whose supervisor is dead. The error is Remain if some processes do not end.
 func (a *Aftermath) EndRest(note shim.Note) error {
 	if a.hit == 0 { // now, as the groups are removed with the last process
 		a.hit, a.hitWords = limitHit(a.groups(note, nil))
@@ -21,7 +21,7 @@ func (a *Aftermath) EndRest(note shim.Note) error {
 	return nil
 }
 
-// limitHit says which limit a subjob has hit, by the kernel's counts in its control groups; 0: none. That limit is its outcome even if
+// limitHit returns which limit a subjob has hit, by the kernel's counts in its control groups; 0: none. That limit is its outcome even if
 // something else killed it and its supervisor afterwards.
 func limitHit(groups []tree.Group) (job.Outcome, string) {
 	switch {
@@ -33,7 +33,7 @@ func limitHit(groups []tree.Group) (job.Outcome, string) {
 	return 0, ""
 }
 
-// killRest ends what a dead supervisor left and returns what does not end.
+// killRest kills the processes that a dead supervisor left, and describes those that do not end.
 func (a *Aftermath) killRest(note shim.Note) []tree.Process {
 	if note.BootID != shim.BootID() {
 		return nil // the machine was restarted: nothing of it can be left
@@ -56,7 +56,7 @@ func (a *Aftermath) killRest(note shim.Note) []tree.Process {
 	return left
 }
 
-// groups are the control groups of the subjob: the one in its supervisor's note, and those of known, which are processes of it.
+// groups returns the control groups of the subjob: the one in its supervisor's note, and those of known, which are processes of it.
 func (a *Aftermath) groups(note shim.Note, known []tree.Process) (all []tree.Group) {
 	if group := tree.Group(note.Cgroup); group != "" {
 		all = append(all, group)

@@ -1,5 +1,5 @@
-// Package artifacts has what lies in the store for a node's jobs: work directories until no job needs them, and what subjobs have left,
-// output and checkpoint, under the name of their token (docs/adr/0049-store.md).
+// Package artifacts keeps a node's artifacts in the store: work directories until no job needs them, and outputs and checkpoints of
+// subjobs under the name of their token (docs/adr/0049-store.md).
 package artifacts
 
 import (
@@ -36,27 +36,27 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Artifacts of one node. It is safe for concurrent use. Make it with Open.
+// Artifacts are those of one node. Safe for concurrent use. Make it with Open.
 type Artifacts struct {
 	o Options
-	// own is the store of the data directory where another was given and work directories may lie in it from before that; nil: there is
+	// own is the store of the data directory, if another one was given and this one may still have older work directories; nil: there is
 	// none.
 	own files.Store
-	// ctx is over when it is closed, by giveUp: what it asks of the store ends then. owner is who this daemon is there.
+	// ctx is cancelled by giveUp when it is closed, which ends its calls to the store. owner is this daemon's name there.
 	ctx    context.Context //nolint:containedctx // it is its life
 	giveUp context.CancelFunc
 	owner  string
-	// naming keeps those apart that name work directories and those that look which are needed no more.
+	// naming excludes naming work directories while unneeded ones are removed.
 	naming sync.Mutex
 
 	waiting sync.Mutex
-	// unstored are subjobs whose results wait because the store does not take what they have left, each with why.
+	// unstored are subjobs whose results wait because the store does not take their output, each with the error.
 	unstored map[job.Token]error
 	// away: the store has not answered since it was opened.
 	away bool
 }
 
-// Open opens the store of the data directory where it is needed, and finds out who this daemon is there.
+// Open opens the store of the data directory where it is needed, and reads or makes this daemon's name there.
 func Open(o Options) (*Artifacts, error) {
 	a := &Artifacts{o: o, unstored: map[job.Token]error{}}
 	if err := a.identify(); err != nil {
@@ -69,13 +69,13 @@ func Open(o Options) (*Artifacts, error) {
 	return a, nil
 }
 
-// Close ends what it has asked of the store.
+// Close cancels its calls to the store.
 func (a *Artifacts) Close() { a.giveUp() }
 
-// Context is over once it is closed.
+// Context is cancelled by Close.
 func (a *Artifacts) Context() context.Context { return a.ctx }
 
-// openOwn opens the store of the data directory: as the store where none was given, else for what was put there before.
+// openOwn opens the store of the data directory: as the store if none was given, else for older work directories.
 func (a *Artifacts) openOwn() error {
 	path := a.o.Layout.In("store")
 	if a.o.Store != nil {
@@ -95,7 +95,7 @@ func (a *Artifacts) openOwn() error {
 	return nil
 }
 
-// identify finds out under which name this daemon is known in the store: several may share one.
+// identify reads or makes the name of this daemon in the store, which several may share.
 func (a *Artifacts) identify() error {
 	path := a.o.Layout.In("store-owner")
 	data, err := os.ReadFile(path)

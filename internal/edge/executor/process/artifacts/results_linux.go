@@ -21,19 +21,19 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// roles of what a subjob has left, in its name.
+// roles of a subjob's artifacts, part of their names.
 const (
 	outputRole     = "output"
 	checkpointRole = "checkpoint"
 )
 
-// jobNames is the folder of a job's names in the store, resultName the name of what one subjob has left.
+// jobNames is the folder of a job's names in the store, resultName the name of one subjob's artifact.
 func (a *Artifacts) jobNames(j job.ID) string { return "jobs/" + a.owner + "/" + files.Folder(j) }
 func (a *Artifacts) resultName(j job.ID, t job.Token) string {
 	return a.jobNames(j) + "/" + t.String()
 }
 
-// Counts says whether something of a result can count, and so belongs into the store.
+// Counts reports whether any of a result can count, and so belongs into the store.
 func Counts(res *job.Result, l *shim.Lease) bool {
 	return res.Progress > l.Range.From || res.Checkpoint
 }
@@ -58,10 +58,10 @@ func (a *Artifacts) Put(ctx context.Context, dir shim.Dir, l *shim.Lease, res *j
 	return err
 }
 
-// resumable is from which size on it pays to find out the digest first, so that an upload that breaks off can go on.
+// resumable is the size from which it pays to compute the digest first, so that an interrupted upload can go on.
 const resumable = 64 << 20
 
-// putOne puts a directory into the store, if it holds something.
+// putOne puts a directory into the store, unless it is empty.
 func (a *Artifacts) putOne(ctx context.Context, l *shim.Lease, refs files.Refs, role, dir string) error {
 	any, err := folders.Filled(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !any {
@@ -96,7 +96,7 @@ func (a *Artifacts) putOne(ctx context.Context, l *shim.Lease, refs files.Refs, 
 	return faults.OfStore(err)
 }
 
-// reading is a source that remembers its own first error: whose fault a failed put is.
+// reading is a source that remembers its own first error, which tells whether a failed put is the subjob's fault.
 type reading struct {
 	files.Source
 	err error
@@ -110,8 +110,8 @@ func (s *reading) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Forget takes the name from what a subjob has left that does not count. What it needed goes with the next collection; a name that is left
-// behind because the store can't be reached goes with its job.
+// Forget removes the names of a subjob's artifacts that do not count. Their objects go with the next collection; a name that stays because
+// the store can't be reached goes with its job.
 func (a *Artifacts) Forget(j job.ID, t job.Token) {
 	if !a.o.Keep {
 		return
@@ -122,7 +122,7 @@ func (a *Artifacts) Forget(j job.ID, t job.Token) {
 	}
 }
 
-// ForgetCheckpoint does so with the checkpoint of one that counts, once there is a newer one.
+// ForgetCheckpoint removes the name of a checkpoint that counts, once there is a newer one.
 func (a *Artifacts) ForgetCheckpoint(j job.ID, t job.Token) error {
 	if !a.o.Keep {
 		return nil
@@ -141,7 +141,7 @@ func (a *Artifacts) ForgetCheckpoint(j job.ID, t job.Token) error {
 	return files.Name(a.ctx, a.o.Store, name, n.Refs)
 }
 
-// ForgetJob takes all of a job's names.
+// ForgetJob removes all of a job's names.
 func (a *Artifacts) ForgetJob(j job.ID) error {
 	if !a.o.Keep {
 		return nil
@@ -185,19 +185,19 @@ func (a *Artifacts) Fetch(j job.ID, t job.Token, into string, user *shim.User, l
 	}
 	_, _, err = tree.Unpack(in, root, tree.Limits{Bytes: limit, Entries: tree.MaxEntries}, owner(user))
 	if err = errors.Join(err, root.Close()); err == nil {
-		_, _, err = foreign.Sync(into) // what has its place after a power cut is whole
+		_, _, err = foreign.Sync(into) // a checkpoint in its place is whole after a power cut
 	}
 	return err
 }
 
-// Away says that the store did not answer when it was opened.
+// Away notes that the store did not answer when it was opened.
 func (a *Artifacts) Away() {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()
 	a.away = true
 }
 
-// Reachable says whether everything that is to be stored can be: the node starts nothing more as long as something can't.
+// Reachable reports whether the store takes everything that is to be stored: the node starts nothing while it does not.
 func (a *Artifacts) Reachable() error {
 	a.waiting.Lock()
 	away, waits := a.away, slices.SortedFunc(maps.Keys(a.unstored), job.Token.Compare)
@@ -220,10 +220,10 @@ func (a *Artifacts) Reachable() error {
 	return nil
 }
 
-// answers is how long a store may take to say that it is there.
+// answers is how long a store may take to answer a probe.
 const answers = 10 * time.Second
 
-// Waits notes that what a subjob has left can't be stored, nil: that it is.
+// Waits notes why a subjob's output can't be stored; nil: it is stored.
 func (a *Artifacts) Waits(t job.Token, why error) {
 	a.waiting.Lock()
 	defer a.waiting.Unlock()

@@ -39,7 +39,7 @@ func (a *Artifacts) PutWork(data []byte, limit int64) (s executor.Snapshot, err 
 	return s, a.need(o.Digest)
 }
 
-// TakeWork has a work directory that is in the store already stay there. It is refused as PutWork refuses one; NotFound: there is none.
+// TakeWork keeps a work directory that is in the store already. It is refused as PutWork refuses one; NotFound: there is none.
 func (a *Artifacts) TakeWork(id string) (s executor.Snapshot, err error) {
 	if err = a.need(files.Digest(id)); err != nil { // before it is read, so that nobody removes it meanwhile
 		return s, err
@@ -53,7 +53,7 @@ func (a *Artifacts) TakeWork(id string) (s executor.Snapshot, err error) {
 	return s, errors.Join(err, r.Close())
 }
 
-// need names a work directory, for as long as PruneWork keeps it.
+// need names a work directory, which keeps it until PruneWork removes the name.
 func (a *Artifacts) need(id files.Digest) error {
 	a.naming.Lock()
 	defer a.naming.Unlock()
@@ -66,7 +66,7 @@ func (a *Artifacts) snapshotLimits() tree.Limits {
 	return tree.Limits{Bytes: a.o.Limit, Entries: maxEntries, Writable: true}
 }
 
-// HasWork says whether a stored work directory is there.
+// HasWork reports whether a stored work directory exists.
 func (a *Artifacts) HasWork(id string) (bool, error) {
 	if _, err := os.Stat(a.o.Layout.Snapshot(id)); err == nil {
 		return true, nil
@@ -83,13 +83,13 @@ func (a *Artifacts) HasWork(id string) (bool, error) {
 	return err == nil, err
 }
 
-// absent says whether an error is that there is no such work directory; Invalid: no id that was ever given.
+// absent reports whether an error means that there is no such work directory; Invalid: no valid id.
 func absent(err error) bool {
 	k := errkind.Of(err)
 	return k == errkind.NotFound || k == errkind.Invalid
 }
 
-// openSnapshot reads a stored work directory: of the store, or where it was put before this was the store.
+// openSnapshot reads a stored work directory from the store, or from the store that was used before.
 func (a *Artifacts) openSnapshot(id string) (io.ReadCloser, error) {
 	f, err := os.Open(a.o.Layout.Snapshot(id))
 	if err == nil {
@@ -126,7 +126,7 @@ func (a *Artifacts) Extract(id, into string, u *shim.User) error {
 	return err
 }
 
-// owner is a user as the owner of what is unpacked.
+// owner returns a user as the owner of unpacked files.
 func owner(u *shim.User) *tree.Owner {
 	if u == nil {
 		return nil
@@ -134,7 +134,7 @@ func owner(u *shim.User) *tree.Owner {
 	return &tree.Owner{UID: int(u.UID), GID: int(u.GID)}
 }
 
-// PruneWork removes stored work directories that keep says nobody needs, and with them all of the store that nobody names. Those younger
+// PruneWork removes stored work directories that no job needs by keep, and then everything in the store without a name. Those younger
 // than an hour stay: their job may be about to be accepted.
 func (a *Artifacts) PruneWork(keep func(id string) bool) error {
 	err := errors.Join(a.pruneOld(keep), a.pruneIn(a.o.Store, keep))
@@ -161,7 +161,7 @@ func (a *Artifacts) pruneIn(s files.Store, keep func(id string) bool) error {
 	return err
 }
 
-// forgo takes a name from a work directory, unless it was needed again just now.
+// forgo removes the name of a work directory, unless it was needed again just now.
 func (a *Artifacts) forgo(s files.Store, name string, now time.Time) error {
 	a.naming.Lock()
 	defer a.naming.Unlock()
@@ -175,7 +175,7 @@ func (a *Artifacts) forgo(s files.Store, name string, now time.Time) error {
 	return s.Unname(a.ctx, name)
 }
 
-// pruneOld is the same of those that a daemon of before has stored, in a folder of their own.
+// pruneOld does the same for those that older versions stored in a folder of their own.
 func (a *Artifacts) pruneOld(keep func(id string) bool) error {
 	entries, err := os.ReadDir(a.o.Layout.In("snapshots"))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,4 @@
-// Package faults says whose an error is: the node's, its store's, or a subjob's own.
+// Package faults classifies errors as the node's, its store's, or a subjob's own.
 package faults
 
 import (
@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Store is that the store can't take or give something now, whatever is wrong with it: it is tried again until it can.
+// Store is an error of the store, of whatever kind: the operation is tried again until it succeeds.
 type Store struct{ error }
 
 func (s Store) Unwrap() error { return s.error }
@@ -22,10 +22,10 @@ func OfStore(err error) error {
 	return Store{err}
 }
 
-// Unstorable is that what a subjob has left can't be stored, and will not be the next time.
+// Unstorable is the error that a subjob's output can't be stored, now or later.
 type Unstorable struct{ error }
 
-// OfSubjob marks an error of reading what a subjob has left, unless it is the node's.
+// OfSubjob marks an error of reading a subjob's output, unless it is the node's.
 func OfSubjob(err error) error {
 	if ofKernel(err) {
 		return err
@@ -33,7 +33,7 @@ func OfSubjob(err error) error {
 	return Unstorable{err}
 }
 
-// ofKernel says whether an error of the kernel is a node's trouble.
+// ofKernel reports whether an error of the kernel is the node's.
 func ofKernel(err error) bool {
 	for _, e := range []error{
 		unix.ENOSPC, unix.EDQUOT, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EROFS, unix.ENOMEM, unix.EAGAIN, // EAGAIN: no more processes
@@ -45,7 +45,7 @@ func ofKernel(err error) bool {
 	return false
 }
 
-// OfNode says whether an error is the node's trouble, or its store's.
+// OfNode reports whether an error is the node's, or its store's.
 func OfNode(err error) bool {
 	return ofKernel(err) || errors.As(err, new(Store)) || errkind.Of(err) == errkind.Unavailable
 }

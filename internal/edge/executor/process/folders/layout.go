@@ -1,5 +1,5 @@
-// Package folders is where the process executor keeps what is of a job: which file is where below the data directory, which life of the job
-// its folders belong to, and what is in them.
+// Package folders lays out a job's files below the data directory of the process executor: their paths, the life of the job that its
+// folders belong to, and what is in them.
 package folders
 
 import (
@@ -11,7 +11,7 @@ import (
 	files "sluice.dev/sluice/internal/edge/store"
 )
 
-// Layout is where everything lies below the data directory that it names.
+// Layout gives the paths below a data directory.
 type Layout string
 
 // In is a path below the data directory.
@@ -22,7 +22,7 @@ func (l Layout) In(parts ...string) string {
 // Run is the directory of a subjob that is not settled.
 func (l Layout) Run(t job.Token) shim.Dir { return shim.Dir(l.In("runs", t.String())) }
 
-// Snapshot is where a daemon of before has put a work directory; now they are in the store.
+// Snapshot is where older versions put a work directory; now they are in the store.
 func (l Layout) Snapshot(id string) string { return l.In("snapshots", id+".tar.gz") }
 
 // Output is the folder of a committed range; zeroes in front so that names sort as ranges do.
@@ -47,15 +47,15 @@ func (l Layout) Checkpoints(j job.ID) string { return l.In("checkpoints", files.
 // Logs is the folder of its logs.
 func (l Layout) Logs(j job.ID) string { return l.In("logs", files.Folder(j)) }
 
-// Life is the file that says which life of a job is the first whose files lie here.
+// Life is the file that names the first life of a job whose files lie here.
 func (l Layout) Life(j job.ID) string { return l.In("lives", files.Folder(j)) }
 
-// Checkpoint is what one subjob of a job has left to resume from.
+// Checkpoint is the checkpoint that one subjob of a job has left.
 func (l Layout) Checkpoint(j job.ID, t job.Token) string {
 	return filepath.Join(l.Checkpoints(j), t.String())
 }
 
-// Kept is where work that does not count is kept for people.
+// Kept is where uncommitted work is kept for people to look at.
 func (l Layout) Kept(j job.ID, t job.Token) string {
 	return l.In("kept", files.Folder(j)+"."+t.String())
 }

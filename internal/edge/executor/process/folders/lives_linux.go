@@ -20,20 +20,20 @@ import (
 	files "sluice.dev/sluice/internal/edge/store"
 )
 
-// The folders of a job are named after it, whichever of its lives they are of. DATA/lives/JOB says which is the first one
-// whose files lie there: what is older is never moved there again, and a Purge that comes late removes nothing newer.
+// A job's folders are named after the job, in every life. DATA/lives/JOB names the first life whose files lie there: files of an older one
+// are never moved there again, and a late Purge removes nothing newer.
 
-// Lives keeps those apart that move files of one life of a job to their place and those that clear it for the next. It is safe for
-// concurrent use. Make it with NewLives.
+// Lives excludes moving files of one life of a job to their place while the folders are cleared for the next life. Safe for concurrent
+// use. Make it with NewLives.
 type Lives struct {
 	l      Layout
 	kept   shelf.Shelf
 	moving [64]sync.Mutex
-	// emptying keeps two emptyings of the trash apart.
+	// emptying allows one emptying of the trash at a time.
 	emptying sync.Mutex
 }
 
-// NewLives knows of so many jobs which life has their folders; warn is told of what can't be removed.
+// NewLives remembers the life of so many jobs' folders; warn is called for files that can't be removed.
 func NewLives(l Layout, most int, warn func(path string, err error)) *Lives {
 	return &Lives{l: l, kept: shelf.Shelf{Root: l.In("lives"), Depth: 1, Most: most, Bytes: math.MaxInt64, Warn: warn}}
 }
@@ -45,14 +45,14 @@ func (v *Lives) Place(j job.ID) *sync.Mutex {
 	return &v.moving[h.Sum32()%uint32(len(v.moving))]
 }
 
-// First is the first life whose files lie in the job's folders; 0 if nobody has said: then it is the first of all, unless
-// that was said so long ago that it is forgotten.
+// First returns the first life whose files lie in the job's folders; 0 if that is not recorded: then it is the job's first life, unless
+// the record was dropped as too old.
 func (v *Lives) First(j job.ID) (job.Generation, error) {
 	data, err := os.ReadFile(v.l.Life(j))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	if err != nil || len(data) == 0 { // cut off by the power: see write
+	if err != nil || len(data) == 0 { // truncated by a power cut: see write
 		return 0, err
 	}
 	n, err := strconv.ParseUint(string(data), 10, 32)
@@ -63,8 +63,7 @@ func (v *Lives) First(j job.ID) (job.Generation, error) {
 	return job.Generation(n), nil
 }
 
-// Claim makes sure before a subjob starts that the job's folders are its life's. An error says that they are a
-// later one's.
+// Claim makes sure before a subjob starts that the job's folders belong to its life. It is an error if they belong to a later one.
 func (v *Lives) Claim(j job.ID, of job.Generation) error {
 	lock := v.Place(j)
 	lock.Lock()
@@ -76,13 +75,13 @@ func (v *Lives) Claim(j job.ID, of job.Generation) error {
 	case first > of:
 		return errkind.Errorf(errkind.Conflict, "it is of life %d of job %s, which is over: the job's files are those of life %d", of, j,
 			first)
-	case first != 0, of <= 1: // of most jobs there is one life, and no file
+	case first != 0, of <= 1: // most jobs have one life, and no file
 		return nil
 	}
 	return v.write(j, of)
 }
 
-// write is not synced: what a late Purge or a late Settle could do to newer files they can't do after the power was cut.
+// write does not sync: a late Purge or Settle, which it guards against, can't come after a power cut.
 func (v *Lives) write(j job.ID, of job.Generation) error {
 	temp := v.l.In("lives", ".new-"+files.Folder(j))
 	if err := os.WriteFile(temp, fmt.Append(nil, of), 0o600); err != nil {
@@ -95,14 +94,14 @@ func (v *Lives) write(j job.ID, of job.Generation) error {
 	return nil
 }
 
-// Clear moves the folders into the trash, if they are of a life before a generation (0: of any), and syncs the places where they were.
+// Clear moves the folders into the trash, if they are of a life before a generation (0: of any), and syncs their parents.
 // unname is called first, while they are there: the next start finds the job by them.
 func (v *Lives) Clear(j job.ID, before job.Generation, unname func(job.ID) error) error {
 	lock := v.Place(j)
 	lock.Lock()
 	defer lock.Unlock()
 	if first, err := v.First(j); err == nil && before != 0 && max(first, 1) >= before {
-		return nil // what lies here is newer; it was asked for before
+		return nil // the files here are newer; this purge was carried out before
 	}
 	if err := unname(j); err != nil {
 		return err
@@ -133,7 +132,7 @@ func (v *Lives) Clear(j job.ID, before job.Generation, unname func(job.ID) error
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if before != 0 { // only now: cut off before, it is done again
+	if before != 0 { // last: after a crash before this it is done again
 		return v.write(j, before)
 	}
 	if err := os.Remove(v.l.Life(j)); !errors.Is(err, fs.ErrNotExist) {

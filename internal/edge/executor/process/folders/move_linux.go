@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// Filled says whether a directory holds something. Invalid: something else stands in its place.
+// Filled reports whether a directory exists and is not empty. Invalid: it is no directory.
 func Filled(path string) (bool, error) {
 	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
 		return false, errkind.Errorf(errkind.Invalid, "%s is no folder", path)
@@ -63,7 +63,7 @@ func Move(from, to string, mode os.FileMode, outlived bool) (bool, error) {
 	return true, nil
 }
 
-// Rename moves what may be a subjob's, and have been made so that it can't be moved.
+// Rename moves a file that a subjob may own, and may have made unmovable.
 func Rename(from, to string) error {
 	err := os.Rename(from, to)
 	if errors.Is(err, fs.ErrPermission) {

@@ -18,7 +18,7 @@ import (
 type Output struct {
 	Token job.Token
 	Range job.Range
-	// Member of a gang over several nodes that wrote it; 0 is the first, and what is no gang's.
+	// Member is the member of a gang over several nodes that wrote it; 0 for the first, and for a subjob of no gang.
 	Member int
 	// Path is absolute; Files are relative to it, in order, at most maxFiles of them; Bytes adds up all.
 	Path  string
@@ -32,10 +32,10 @@ const (
 	mostSeen = 20 * maxFiles
 )
 
-// tokens is the folder beside the outputs of a job that says which subjob each is of.
+// tokens is the folder beside the outputs of a job that names the subjob of each.
 const tokens = ".subjobs"
 
-// TokenFile is the file beside an output that says which subjob it is of.
+// TokenFile is the file beside an output that names its subjob.
 func TokenFile(output string) string {
 	return filepath.Join(filepath.Dir(output), tokens, filepath.Base(output))
 }
@@ -70,7 +70,7 @@ func (l Layout) List(j job.ID) ([]Output, error) {
 	return all, err
 }
 
-// outputsIn are the outputs of a gang's member, or of what is no gang's, among the entries of a folder.
+// outputsIn returns the outputs of one member, or of subjobs of no gang, among the entries of a folder.
 func outputsIn(folder string, entries []fs.DirEntry, member int) (all []Output, err error) {
 	for _, entry := range entries {
 		var r job.Range

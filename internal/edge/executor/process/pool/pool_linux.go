@@ -1,4 +1,4 @@
-// Package pool has the supervisors that a daemon has started. One that has seen a subjob to its end waits for the next.
+// Package pool reuses supervisors: one that has seen a subjob to its end waits for the next.
 package pool
 
 import (
@@ -15,9 +15,9 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 )
 
-// Pool: one that has seen a subjob to its end waits for the next: it holds nothing of
-// the former, in which it never was, and to start its program costs more than all else that it does for a subjob. It
-// ends when its orders do: with the daemon at the latest, however that ends. It is safe for concurrent use.
+// Pool holds the supervisors that a daemon has started. One that has seen a subjob to its end is kept for the next, since starting its
+// program costs more than all else that it does for a subjob; it runs outside of the subjob and keeps nothing of it. A
+// supervisor ends when its standard input does: with the daemon at the latest, however that ends. Safe for concurrent use.
 type Pool struct {
 	// Program is the supervisor's, Runs the folder of run directories.
 	Program, Runs string
@@ -31,14 +31,14 @@ type Pool struct {
 type Supervisor struct {
 	// Kill ends it at once. It is no error if it has ended.
 	Kill func() error
-	// Begun is closed once it has said that the command runs; nil where nobody can hear it say so.
+	// Begun is closed once it has reported that the command runs; nil if its reports can't be read.
 	Begun chan struct{}
 	// Gone is closed when it is done with this subjob. Well and Last may be read from then on: it had done all that it was to do; what
 	// it said last, if it broke down.
 	Gone chan struct{}
 	Well bool
 	Last []byte
-	// Used: it has looked after others before.
+	// Used: it has had other subjobs before.
 	Used bool
 }
 
@@ -49,7 +49,7 @@ func mostIdle() int { return 2 * runtime.NumCPU() }
 type worker struct {
 	cmd    *exec.Cmd
 	orders *os.File
-	// now is what it does, nil for nothing. Guarded by the pool's mu, as dead is: its end has been seen.
+	// now is its present subjob, nil while idle; dead: its end has been seen. Both are guarded by the pool's mu.
 	now  *Supervisor
 	dead bool
 }
@@ -78,7 +78,7 @@ func (p *Pool) Start(name string) (*Supervisor, error) {
 		if lost {
 			return nil, fmt.Errorf("the supervisor ended as soon as it was started: %s", w.cmd.ProcessState)
 		}
-		_, _ = w.orders.WriteString(name + "\n") // if it is not there to read it, its end is about to be seen
+		_, _ = w.orders.WriteString(name + "\n") // if it is dead, listen is about to see that
 		return s, nil
 	}
 }
@@ -124,7 +124,7 @@ func (p *Pool) add() (*worker, error) {
 	return w, nil
 }
 
-// listen hears a supervisor until it is gone.
+// listen reads the reports of a supervisor until it ends.
 func (p *Pool) listen(w *worker, said *os.File) {
 	var last []byte
 	for lines := bufio.NewScanner(said); lines.Scan(); {
@@ -137,7 +137,7 @@ func (p *Pool) listen(w *worker, said *os.File) {
 			p.mu.Unlock()
 		case "done", "failed":
 			p.release(w, line == "done")
-		default: // what Go says when a program of its breaks down
+		default: // a panic of the Go runtime
 			if len(last) < 16<<10 {
 				last = append(append(last, line...), '\n')
 			}
@@ -184,7 +184,7 @@ func (p *Pool) kill(w *worker, s *Supervisor) error {
 	return w.cmd.Process.Kill()
 }
 
-// Close ends the orders: who has nothing to do ends at once, who has a subjob after that.
+// Close closes the supervisors' standard inputs: an idle one ends at once, one with a subjob after that.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package rooms makes run directories ready before there is a subjob for them, and takes those back in which nothing was left: to make six
-// folders and remove them again costs more than all else that a daemon does for a subjob which writes nothing.
+// Package rooms prepares empty run directories for subjobs to come, and reuses those in which a subjob left nothing: making six folders
+// and removing them again costs more than all else that a daemon does for a subjob which writes nothing.
 package rooms
 
 import (
@@ -16,23 +16,23 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// Room is a run directory without files, for a subjob to come or after one: the folders that are a program's own, empty.
+// Room is an empty run directory, prepared for a subjob or left by one: the program's folders, without files.
 type Room struct {
 	dir  shim.Dir
 	user *shim.User
-	// made is when, marks how it was then.
+	// made is when it was made, marks its state then.
 	made  time.Time
 	marks marks
 }
 
-// marks tell a room in which nothing was done from any other: when the inode of each folder was changed last (what is made or removed
+// marks tell whether anything was changed in a room: when the inode of each folder was changed last (what is made or removed
 // in it changes that, and owner, rights and attributes do), and the names of the attributes of the run directory.
 type marks struct {
 	folders    [5]unix.Timespec
 	attributes string
 }
 
-// folders of a run directory that are the program's own.
+// folders are those of a run directory that belong to the program.
 func folders(dir shim.Dir) [5]string {
 	return [5]string{dir.Work(), dir.Output(), dir.Checkpoint(), dir.ProgressDir(), dir.Tmp()}
 }
@@ -40,7 +40,7 @@ func folders(dir shim.Dir) [5]string {
 // Dir is where it lies.
 func (r *Room) Dir() shim.Dir { return r.dir }
 
-// Make makes a room at a path where nobody looks. It is closed to others. After an error there may be a part of it.
+// Make makes a room at a path that is not visible as a run directory. Other users can't enter it. After an error a part of it may be there.
 func Make(at string, user *shim.User) (*Room, error) {
 	r := &Room{dir: shim.Dir(at), user: user}
 	err := os.Mkdir(at, 0o700)
@@ -82,8 +82,7 @@ func look(dir shim.Dir) (m marks, err error) {
 	return m, nil
 }
 
-// Rooms keeps rooms of subjobs that are over and have left no trace in them, for the next ones of the same user. It is safe for
-// concurrent use.
+// Rooms keeps the rooms of finished subjobs that left them unchanged, for the next subjobs of the same user. Safe for concurrent use.
 type Rooms struct {
 	// Runs is the folder of run directories, where they are made.
 	Runs string
@@ -94,7 +93,7 @@ type Rooms struct {
 }
 
 const (
-	// mostRooms are kept.
+	// mostRooms is how many are kept.
 	mostRooms = 32
 	// settled is how old the marks of a room are before it is used, so that a change made then shows: the kernel's clock for them ticks
 	// every 1 to 10 ms.
@@ -118,8 +117,8 @@ func sameUser(a, b *shim.User) bool {
 	return a == b || a != nil && b != nil && a.UID == b.UID && a.GID == b.GID
 }
 
-// Done takes back the run directory of a subjob that is over, which nobody looks at any more. If it is no room any more it is removed
-// and, if more are wanted, another made in its place.
+// Done takes back the run directory of a finished subjob that nobody uses any more. If it was changed it is removed and, if more are
+// wanted, replaced by a new one.
 func (s *Rooms) Done(path string, r *Room) error {
 	s.mu.Lock()
 	wanted := r != nil && len(s.kept) < mostRooms
@@ -143,7 +142,7 @@ func (s *Rooms) Done(path string, r *Room) error {
 	return nil
 }
 
-// Kept is how many there are for subjobs to come.
+// Kept returns how many are kept.
 func (s *Rooms) Kept() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +155,7 @@ func (s *Rooms) keep(r *Room) {
 	s.kept = append(s.kept, r)
 }
 
-// cleared removes the files of a run directory and says whether it is then as it was when it was made.
+// cleared removes the files of a run directory, and reports whether it is then as when it was made.
 func (r *Room) cleared(now shim.Dir) bool {
 	for _, file := range []string{now.Terms(), now.Lease(), now.Note(), now.Result()} {
 		if err := unix.Unlink(file); err != nil {

@@ -1,4 +1,4 @@
-// Package shelf keeps the newest of what is put aside in a folder, by number and by size, and removes what is older.
+// Package shelf keeps the newest entries of a folder, bounded by number and by size, and removes older ones.
 package shelf
 
 import (
@@ -12,29 +12,29 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// Shelf lists its folder once, at the first use, and knows from then on what is added: what is kept may be a lot, and nothing is worth
-// looking at all of it for every subjob. It is safe for concurrent use.
+// Shelf lists its folder once, at the first use, and tracks additions from then on: there may be too many entries to list them for every
+// subjob. Safe for concurrent use.
 type Shelf struct {
 	// Root holds the entries, Depth levels below it.
 	Root  string
 	Depth int
-	// Most entries are kept, and no more than Bytes of them together.
+	// Most is how many entries are kept, Bytes how large they are together at most.
 	Most  int
 	Bytes int64
-	// Warn is told of what can't be removed.
+	// Warn is called for entries that can't be removed.
 	Warn func(path string, err error)
 
 	mu     sync.Mutex
 	listed bool
-	// all is what is there, the oldest first, from first on; held is what it has together, in bytes.
+	// all[first:] are the entries, oldest first; held is their size together, in bytes.
 	all   []kept
 	first int
 	held  int64
-	// gone is as old as the youngest that was removed, as far as is known.
+	// gone is the time of the youngest removed entry, as far as is known.
 	gone time.Time
 }
 
-// Since returns the time since which all that was put there is kept, as far as is known.
+// Since returns the time since which all entries are kept, as far as is known.
 func (s *Shelf) Since() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ type kept struct {
 	size int64
 }
 
-// Empty removes all that is kept.
+// Empty removes all entries.
 func (s *Shelf) Empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *Shelf) Empty() {
 	s.trim(0)
 }
 
-// Add takes in what has just been put there, and removes what is too old to keep.
+// Add adds entries that were just put there, and removes the oldest beyond the bounds.
 func (s *Shelf) Add(paths ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *Shelf) Add(paths ...string) {
 	s.trim(s.Most)
 }
 
-// trim removes the oldest entries until no more than most, and no more bytes than may be, are left.
+// trim removes the oldest entries until both bounds hold.
 func (s *Shelf) trim(most int) {
 	for s.first < len(s.all) && (len(s.all)-s.first > most || s.held > s.Bytes) {
 		oldest := s.all[s.first]
@@ -97,7 +97,7 @@ func (s *Shelf) take(path string) {
 	}
 }
 
-// list finds what is there.
+// list reads the folder.
 func (s *Shelf) list() {
 	pattern := s.Root
 	for range s.Depth {
@@ -113,7 +113,7 @@ func (s *Shelf) list() {
 	slices.SortFunc(s.all, func(a, b kept) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.path, b.path)) })
 	s.listed = true
 	if len(s.all) >= s.Most && s.Most > 0 {
-		s.gone = s.all[0].at // what was older may have been removed
+		s.gone = s.all[0].at // older ones may have been removed
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *Shelf) remove(k kept) {
 	}
 	for range s.Depth - 1 {
 		path = filepath.Dir(path)
-		if os.Remove(path) != nil { // others are in it
+		if os.Remove(path) != nil { // it has other entries
 			return
 		}
 	}

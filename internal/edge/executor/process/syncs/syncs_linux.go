@@ -1,4 +1,4 @@
-// Package syncs syncs one directory for many who ask at once, with few syncs.
+// Package syncs shares the syncs of one directory among concurrent callers.
 package syncs
 
 import (
@@ -7,25 +7,24 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
-// Shared syncs one directory for all who ask: who asks while a sync is under way shares the next one with all others who do, so
-// that many subjobs that start and end together cost few syncs, and one that is alone waits for nobody. It is safe for concurrent
-// use.
+// Shared syncs one directory. Callers that ask while a sync is under way share the next one, so that many subjobs that start and end
+// together cost few syncs, and a lone caller waits for no other. Safe for concurrent use.
 type Shared struct {
 	// Path of the directory.
 	Path string
 
 	mu      sync.Mutex
 	busy    bool
-	waiting *Sync // asked for while busy; nil: nobody has
+	waiting *Sync // asked for while busy; nil: none
 }
 
-// Sync is one sync for all who hold it. err may be read once done is closed.
+// Sync is one sync, shared by its callers. err may be read once done is closed.
 type Sync struct {
 	done chan struct{}
 	err  error
 }
 
-// Ask has the directory synced once more, as it is now or later, and returns at once.
+// Ask begins a sync of the directory that covers its present state, and returns at once.
 func (g *Shared) Ask() *Sync {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,7 +38,7 @@ func (g *Shared) Ask() *Sync {
 	return g.waiting
 }
 
-// work syncs until nobody waits.
+// work syncs until no caller waits.
 func (g *Shared) work() {
 	for {
 		g.mu.Lock()

@@ -20,12 +20,13 @@ import (
 // snapshot and user, below a folder that is named for this start of the machine. They are built under another name and renamed,
 // so one that is there is whole; nothing of them is synced, since those of an earlier start of the machine are never used.
 //
-// They belong to who their subjobs run as, so that these own what they see, and lie in a folder that nobody else may enter.
+// They belong to the user that their subjobs run as, so that these own the files they see, and lie in a folder that nobody but the daemon
+// may enter.
 type Originals struct {
 	dir string
 
 	mu sync.Mutex
-	// used are the subjobs that each is needed by, by its name.
+	// used are the subjobs that need each original, by its name.
 	used map[string]map[job.Token]bool
 	// unpacking are those that are being made.
 	unpacking map[string]*unpacking
@@ -90,7 +91,7 @@ func (o *Originals) hold(name string, t job.Token) {
 	o.used[name][t] = true
 }
 
-// Found holds what a subjob of an earlier daemon needs.
+// Found holds the original that a subjob of an earlier daemon needs.
 func (o *Originals) Found(l *shim.Lease) {
 	if l.Base != "" {
 		o.mu.Lock()
@@ -99,7 +100,7 @@ func (o *Originals) Found(l *shim.Lease) {
 	}
 }
 
-// Release says that a subjob needs none any more.
+// Release ends a subjob's need of its original.
 func (o *Originals) Release(t job.Token) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,8 +111,8 @@ func (o *Originals) Release(t job.Token) {
 	}
 }
 
-// Get returns where an original lies, for a subjob that needs it from now on. If it is not there it is made; others who need
-// it meanwhile wait for that. waited says that it was not there.
+// Get returns the path of an original, for a subjob that needs it from now on. It is made if it is missing; other subjobs that need it
+// meanwhile wait. waited: it was missing.
 func (o *Originals) Get(name string, t job.Token, unpack func(into string) error) (path string, waited bool, err error) {
 	path = o.path(name)
 	for {
@@ -162,7 +163,7 @@ func (o *Originals) build(name string, unpack func(into string) error) error {
 	return nil
 }
 
-// syncAll makes the file system durable that a directory lies in.
+// syncAll syncs the file system that a directory is in.
 func syncAll(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -171,8 +172,8 @@ func syncAll(dir string) error {
 	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
 }
 
-// Prune takes away the originals whose snapshot live says no living job needs, and that no subjob uses. It returns where they
-// are now, for removal.
+// Prune takes away the originals that no subjob uses and whose snapshot no unfinished job needs by live. It returns their new paths, for
+// removal.
 func (o *Originals) Prune(live func(id string) bool) (old []string, err error) {
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
