@@ -42,7 +42,7 @@ func (f wishful) Watch(ctx context.Context, _ func(job.SliceID, int) bool, repor
 		m.Tenants = append(m.Tenants, reclaim.Tenant{Slice: id, Asks: []reclaim.Ask{{Resource: "gpu", N: 1}}, End: quantity.Never})
 	}
 	slices.SortFunc(m.Slices, func(a, b reclaim.Slice) int { return cmp.Compare(a.ID, b.ID) })
-	w := reclaim.Wish{ID: "p", Who: "pod a/p, which waits for it", Kin: reclaim.Kin{Owner: "p"},
+	w := reclaim.Wish{ID: "p", Who: "pod a/p, which waits for it", Equiv: reclaim.Equiv{Owner: "p"},
 		Asks: []reclaim.Ask{{Resource: "gpu", N: 1}}}
 	report(inventory.Sighting{Wishes: &protocol.Wishes{Machines: []reclaim.Machine{m}, Wishes: []reclaim.Wish{w}}})
 	<-ctx.Done()

@@ -31,7 +31,7 @@ func ofTwo(ours ...job.SliceID) reclaim.Machine {
 }
 
 func waits(id string, n int64) reclaim.Wish {
-	return reclaim.Wish{ID: reclaim.ID(id), Who: "pod " + id + ", which waits for it", Kin: reclaim.Kin{Owner: id}, Since: t0,
+	return reclaim.Wish{ID: reclaim.ID(id), Who: "pod " + id + ", which waits for it", Equiv: reclaim.Equiv{Owner: id}, Since: t0,
 		Asks: []reclaim.Ask{{Resource: "gpu", N: n}}}
 }
 

@@ -10,50 +10,50 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Places are kept ahead of time for members of groups that are about to come: at once for a group that is let in, and for the first of each
-// queue from when those who are in its way must have ended. All of a group's members (up to mostCopies of each part) get a place, or none
-// does.
+// Places are kept ahead of time for the members of groups whose Pods do not exist yet: now for a group whose quota is reserved, and from
+// the time at which the blockers of a queue's first group must have ended. Placement is all or nothing: every member (up to maxCopies of
+// each part) gets a place, or none does.
 
 const (
-	// recent is how long after it was let in a group's members are expected.
-	recent = 15 * time.Minute
-	// mostCopies bounds the places kept ahead for one part of a group, mostEarly those for all, mostAhead the groups that are searched for
-	// in one pass.
-	mostCopies = 64
-	mostEarly  = 256
-	mostAhead  = 2
+	// arrivalTimeout is how long after its quota was reserved a group's members are expected.
+	arrivalTimeout = 15 * time.Minute
+	// maxCopies bounds the places kept ahead for one part of a group, maxAhead those for all groups, and maxGroupSearches the groups
+	// searched for in one pass.
+	maxCopies        = 64
+	maxAhead         = 256
+	maxGroupSearches = 2
 )
 
-// expected is a group whose members are to come; missing counts, for each part, those without a place.
+// expected is a group whose members have not all come; missing is the number of places that each part lacks.
 type expected struct {
 	*Group
-	// They want their places from from until until; 0: now. With open the time is not known yet (Place.Open).
+	// The members want their places from from (0: now) until until. With open the time is not known yet (Place.Open).
 	from, until quantity.Instant
 	open        bool
 	missing     []int
 }
 
-// coming lists the groups whose members are to come and reconciles the places kept for them: members that have come take over places, and
-// places that nobody needs are let go.
-func (p *pass) coming() (list []*expected) {
+// expectedGroups lists the groups whose members are expected and reconciles the places kept for them: members that have come take over
+// places, and places that no group needs are released.
+func (p *pass) expectedGroups() (list []*expected) {
 	first := map[string]*Group{}
 	for _, id := range sortedKeys(p.groups) {
 		x := p.groups[id]
 		if x.Since == 0 {
 			h := first[x.Queue]
-			if p.now >= p.shunned[id].until && (h == nil || x.Rank < h.Rank) {
+			if p.now >= p.backoffs[id].until && (h == nil || x.Rank < h.Rank) {
 				first[x.Queue] = x
 			}
 			continue
 		}
-		if done, tried := p.come[id]; p.now <= x.Since.Add(recent) && (!tried || !done && x.Admitted) {
+		if done, tried := p.handled[id]; p.now <= x.Since.Add(arrivalTimeout) && (!tried || !done && x.Admitted) {
 			list = append(list, &expected{Group: x, until: quantity.Never, open: !x.Admitted})
 		}
 	}
 	in := func(id ID) bool { x := p.groups[id]; return x != nil && x.Since != 0 }
-	for id := range p.come { //sluice:sorted each is looked at alone
+	for id := range p.handled { //sluice:sorted each entry is checked by itself
 		if !in(id) {
-			delete(p.come, id)
+			delete(p.handled, id)
 		}
 	}
 	for _, queue := range sortedKeys(first) {
@@ -77,12 +77,12 @@ func (p *pass) coming() (list []*expected) {
 	}
 	for _, e := range list {
 		expects[e.ID] = true
-		p.settle(e, kept[e.ID], waiting[e.ID])
+		p.reconcile(e, kept[e.ID], waiting[e.ID])
 	}
 	for _, id := range sortedKeys(kept) {
 		for _, g := range kept[id] {
 			if !expects[id] {
-				p.missed(g, in(id))
+				p.missedTime(g, in(id))
 				p.drop(g)
 			}
 		}
@@ -90,16 +90,16 @@ func (p *pass) coming() (list []*expected) {
 	return list
 }
 
-// missed leaves a queue's first alone for a while if the time of its place came and it was not let in: another one was, or something else
-// keeps it out.
-func (p *pass) missed(g *Place, in bool) {
-	if !in && g.later() && p.now >= g.From && p.now >= p.shunned[g.Group].until {
-		p.shun(p.now, g.Group)
+// missedTime backs a queued group off if the time of its place came and it was not admitted: another group was, or something else keeps it
+// out.
+func (p *pass) missedTime(g *Place, in bool) {
+	if !in && g.scheduled() && p.now >= g.From && p.now >= p.backoffs[g.Group].until {
+		p.backOff(p.now, g.Group)
 	}
 }
 
-// settle reconciles the places kept for one group with its members that have come, and sets how many it lacks.
-func (p *pass) settle(e *expected, kept []*Place, waiting []*Wish) {
+// reconcile matches the places kept for one group with its members that have come, and sets how many each part lacks.
+func (p *pass) reconcile(e *expected, kept []*Place, waiting []*Wish) {
 	all := true
 	for k := range e.Parts {
 		x := &e.Parts[k]
@@ -138,55 +138,56 @@ func (p *pass) settle(e *expected, kept []*Place, waiting []*Wish) {
 		}
 		for _, g := range of {
 			if e.from > g.From {
-				p.missed(g, false)
+				p.missedTime(g, false)
 			}
 			if g.From != e.from || g.Open != e.open {
-				g.turn(p.now, e)
+				g.reschedule(p.now, e)
 				p.touch(g.Machine)
 			}
 		}
-		e.missing = append(e.missing, min(n, mostCopies)-len(of))
+		e.missing = append(e.missing, min(n, maxCopies)-len(of))
 	}
 	if all && e.from == 0 {
-		p.come[e.ID] = true
+		p.handled[e.ID] = true
 	}
 }
 
-// handOver gives a place that was kept ahead to a wish that has come and wants it now.
+// handOver gives a place that was kept ahead to a member that has come and wants it now.
 func (p *pass) handOver(g *Place, w *Wish) {
-	g.turn(p.now, &expected{until: quantity.Never})
-	g.Wish, g.Who, g.Kin, g.Asks, g.Group, g.Part, g.freed = w.ID, w.Who, w.Kin, w.Asks, "", 0, 0
-	g.Claims = p.quest(w, g, nil).claims
+	g.reschedule(p.now, &expected{until: quantity.Never})
+	g.Wish, g.Who, g.Equiv, g.Asks, g.Group, g.Part, g.freed = w.ID, w.Who, w.Equiv, w.Asks, "", 0, 0
+	g.Claims = p.demand(w, g, nil).claims
 	p.keep(g)
 }
 
-// turn changes when a place is wanted.
-func (g *Place) turn(now quantity.Instant, e *expected) {
-	if g.later() != (e.from != 0) || g.Open && !e.open {
+// reschedule changes the time for which a place is kept.
+func (g *Place) reschedule(now quantity.Instant, e *expected) {
+	if g.scheduled() != (e.from != 0) || g.Open && !e.open {
 		g.At, g.freed, g.made = max(g.At, now.Add(g.Notice)), 0, now
 	}
 	g.From, g.Until, g.Open = e.from, e.until, e.open
 }
 
-// ahead keeps places for members that are to come, of at most mostAhead groups in one pass, least recently tried first.
-func (p *pass) ahead(list []*expected) {
-	looks := 0
-	slices.SortStableFunc(list, func(a, b *expected) int { return cmp.Compare(p.pausing[a.ID], p.pausing[b.ID]) })
+// keepAhead searches for places for groups that lack some, least recently searched first, for at most maxGroupSearches groups in one pass.
+func (p *pass) keepAhead(list []*expected) {
+	searches := 0
+	slices.SortStableFunc(list, func(a, b *expected) int { return cmp.Compare(p.retry[a.ID], p.retry[b.ID]) })
 	for _, e := range list {
 		lacks := 0
 		for _, n := range e.missing {
 			lacks += max(0, n)
 		}
-		if lacks == 0 || p.now < max(p.pausing[e.ID], p.shunned[e.ID].until) || p.early+lacks > mostEarly || p.avoids(p.now, e.Owners) {
+		if lacks == 0 || p.now < max(p.retry[e.ID], p.backoffs[e.ID].until) || p.ahead+lacks > maxAhead ||
+			p.ownerBacksOff(p.now, e.Owners) {
 			continue
 		}
-		if looks++; looks > mostAhead {
-			p.more = true
+		if searches++; searches > maxGroupSearches {
+			p.unfinished = true
 			break
 		}
 		places := p.placeAll(e)
 		if len(places) == 0 {
-			p.pausing[e.ID] = p.now.Add(rests)
+			p.retry[e.ID] = p.now.Add(retryDelay)
 			continue
 		}
 		for _, g := range places {
@@ -195,22 +196,22 @@ func (p *pass) ahead(list []*expected) {
 	}
 }
 
-// placeAll finds places for all members of a group that lack one, each next one where it costs least; none unless all get one.
+// placeAll finds places for all members of a group that lack one, each at the lowest cost given those before it; nil unless all get one.
 func (p *pass) placeAll(e *expected) (places []*Place) {
 	if len(p.names) == 0 {
 		return nil
 	}
-	more := map[string][]*Place{} // places found so far, by machine
+	more := map[string][]*Place{} // found so far, by machine
 	for k, n := range e.missing {
 		x := &e.Parts[k]
-		var q *quest
+		var q *demand
 		var at []*candidate
 		for i := range n {
-			if i < 2 { // the first member gets the devices of shared claims, so the others want less
+			if i < 2 { // the first member gets the devices of shared claims, so the others need fewer
 				if x.Like.Blocked {
 					return nil
 				}
-				if q = p.quest(&x.Like, nil, places); q.nothing() {
+				if q = p.demand(&x.Like, nil, places); q.empty() {
 					break // nothing that is offered here
 				}
 				if i == 0 || slices.ContainsFunc(x.Like.Claims, func(c Claim) bool { return c.Key != "" }) {
@@ -219,7 +220,7 @@ func (p *pass) placeAll(e *expected) (places []*Place) {
 			}
 			var best *candidate
 			for _, c := range at {
-				if c.g != nil && (best == nil || c.g.toll().compare(best.g.toll()) < 0) {
+				if c.g != nil && (best == nil || c.g.stopCost().compare(best.g.stopCost()) < 0) {
 					best = c
 				}
 			}
@@ -227,56 +228,57 @@ func (p *pass) placeAll(e *expected) (places []*Place) {
 				return nil
 			}
 			g := best.g
-			p.number++
-			g.Wish = ID(fmt.Sprintf("%s/%d", e.ID, p.number))
+			p.serial++
+			g.Wish = ID(fmt.Sprintf("%s/%d", e.ID, p.serial))
 			g.Claims, g.Group, g.Part, g.made, g.Looked = q.claims, e.ID, k, p.now, len(at)
 			g.From, g.Until, g.Open = e.from, e.until, e.open
-			if g.later() {
-				g.Closed = best.room.closes(g)
+			if g.scheduled() {
+				g.Closed = best.room.closedFor(g)
 			}
 			places = append(places, g)
 			more[g.Machine] = append(more[g.Machine], g)
-			best.look(q, more[g.Machine])
+			best.refresh(q, more[g.Machine])
 		}
 	}
 	return places
 }
 
-// candidate is a machine, and the place the next member would get there; nil: none any more.
+// candidate is a machine with the place that the next member would get there; place is nil if there is none.
 type candidate struct {
 	room *room
 	base []*Place
 	g    *Place
 }
 
-func (c *candidate) look(q *quest, more []*Place) {
-	c.room.gives = append(slices.Clip(c.base), more...)
+func (c *candidate) refresh(q *demand, more []*Place) {
+	c.room.places = append(slices.Clip(c.base), more...)
 	c.g, _ = c.room.find(q)
 }
 
-// candidates are machines with a place for one of n members, at most enough of them; the search ends early once n places cost nothing.
-func (p *pass) candidates(q *quest, e *expected, n int, more map[string][]*Place) (list []*candidate) {
+// candidates are machines with a place for one of n members, at most enough of them; the search ends once n of them need nothing to be
+// stopped.
+func (p *pass) candidates(q *demand, e *expected, n int, more map[string][]*Place) (list []*candidate) {
 	names := p.names
 	if q.on != "" {
 		names = []string{q.on}
 	}
 	free, from := 0, prng.Name(string(e.ID))>>32
-	for i := range min(len(names), mostMachines) {
+	for i := range min(len(names), maxMachines) {
 		m := p.machines[names[(from+uint64(i))%uint64(len(names))]]
 		if m == nil || !m.admits(q.where) {
 			continue
 		}
 		r := newRoom(m, p.now, p.on[m.Name], p.costs)
 		r.when = e.from
-		c := &candidate{room: r, base: r.gives}
-		if c.look(q, more[m.Name]); c.g == nil {
+		c := &candidate{room: r, base: r.places}
+		if c.refresh(q, more[m.Name]); c.g == nil {
 			continue
 		}
 		list = append(list, c)
 		if len(c.g.Cut) == 0 {
 			free++
 		}
-		if len(list) >= enough || free >= n {
+		if len(list) >= enoughMachines || free >= n {
 			break
 		}
 	}

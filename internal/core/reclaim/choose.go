@@ -6,41 +6,42 @@ import (
 	"time"
 )
 
-// Cost of stopping a subjob: how much of its work is done again, and how long it would still have run. The first counts before the second.
-// Neither is negative.
+// Cost of stopping a subjob: the work that has to be repeated, and how long it would still have run. Lost is compared first. Neither is
+// negative.
 type Cost struct{ Lost, Left time.Duration }
 
-// Compare orders costs, the least first.
+// Compare orders costs, the lowest first.
 func (c Cost) Compare(d Cost) int {
 	return cmp.Or(cmp.Compare(c.Lost, d.Lost), cmp.Compare(c.Left, d.Left))
 }
 
-// Plus is both together.
+// Plus is the sum.
 func (c Cost) Plus(d Cost) Cost { return Cost{c.Lost + d.Lost, c.Left + d.Left} }
 
-// toll is what several subjobs cost, and how many they are: of what costs the same the fewest are stopped.
-type toll struct {
+// stopCost is the cost of stopping several subjobs, and their number: at equal cost the fewest are stopped.
+type stopCost struct {
 	Cost
 	stops int
 }
 
-func (t toll) compare(o toll) int {
+func (t stopCost) compare(o stopCost) int {
 	return cmp.Or(t.Cost.Compare(o.Cost), cmp.Compare(t.stops, o.stops))
 }
 
-func (t toll) plus(o toll) toll { return toll{t.Cost.Plus(o.Cost), t.stops + o.stops} }
+func (t stopCost) plus(o stopCost) stopCost { return stopCost{t.Cost.Plus(o.Cost), t.stops + o.stops} }
 
-// Piece is a subjob that could be stopped: how much of each thing that is short is free then, and what that costs.
+// Piece is a subjob that could be stopped: how much of each resource in short supply that frees, and its cost.
 type Piece struct {
 	Frees []int64
 	Cost
 }
 
-// most bounds how many sets are looked at. Within it what Choose picks is the cheapest; beyond it is the cheapest of those.
-const most = 1 << 16
+// maxSets bounds the search. If it ends within the bound, Choose returns the optimum, otherwise the cheapest set found.
+const maxSets = 1 << 16
 
-// Choose picks the cheapest pieces that together free as much of each thing as is short, of those of equal cost the fewest. It returns
-// their places, rising; false if not even all of them do. All Frees are as long as short; what is not positive there is not short.
+// Choose picks the cheapest pieces that together cover the shortage of every resource, and of those sets the smallest. It returns their
+// indices in ascending order; false if all pieces together do not cover it. Each Frees is as long as short; an entry of short that is not
+// positive is no shortage.
 func Choose(short []int64, pieces []Piece) (chosen []int, cost Cost, ok bool) {
 	c := &chooser{pieces: pieces, left: slices.Clone(short)}
 	for i := range pieces {
@@ -57,28 +58,28 @@ func Choose(short []int64, pieces []Piece) (chosen []int, cost Cost, ok bool) {
 			c.reach[k][d] += n
 		}
 	}
-	c.from(0, Cost{})
+	c.search(0, Cost{})
 	slices.Sort(c.best)
 	return c.best, c.cost, c.found
 }
 
-// chooser looks at sets of pieces in order of cost, one piece after the other.
+// chooser is a depth-first branch and bound over sets of pieces, in order of cost.
 type chooser struct {
 	pieces []Piece
-	// order are the places of those that help, the cheapest first; reach is what those from each on free together.
+	// order are the indices of the pieces that help, the cheapest first; reach[k] is what those from order[k] on free together.
 	order []int
 	reach [][]int64
-	// left is what is short beside those taken; skipped were not.
+	// left is the shortage that remains after taken; skipped are the pieces decided against.
 	left           []int64
 	taken, skipped []int
-	looks          int
+	sets           int
 
 	found bool
 	best  []int
 	cost  Cost
 }
 
-// helps says whether a piece frees anything that is short.
+// helps reports whether a piece frees anything of which there is a shortage.
 func (c *chooser) helps(i int) bool {
 	for d, n := range c.pieces[i].Frees {
 		if n > 0 && c.left[d] > 0 {
@@ -88,8 +89,8 @@ func (c *chooser) helps(i int) bool {
 	return false
 }
 
-func (c *chooser) from(k int, cost Cost) {
-	if c.looks++; c.looks > most && c.found {
+func (c *chooser) search(k int, cost Cost) {
+	if c.sets++; c.sets > maxSets && c.found {
 		return
 	}
 	if c.found && cmp.Or(cost.Compare(c.cost), cmp.Compare(len(c.taken), len(c.best))) >= 0 {
@@ -105,16 +106,16 @@ func (c *chooser) from(k int, cost Cost) {
 		}
 	}
 	i := c.order[k]
-	// What frees no more than a cheaper one that was skipped is in no set that is cheaper with it.
+	// A piece that frees no more than a cheaper one that was skipped is dominated: it is in no cheaper set.
 	if !slices.ContainsFunc(c.skipped, func(j int) bool { return covers(c.pieces[j].Frees, c.pieces[i].Frees) }) {
 		c.taken = append(c.taken, i)
 		c.take(i, -1)
-		c.from(k+1, cost.Plus(c.pieces[i].Cost))
+		c.search(k+1, cost.Plus(c.pieces[i].Cost))
 		c.take(i, 1)
 		c.taken = c.taken[:len(c.taken)-1]
 	}
 	c.skipped = append(c.skipped, i)
-	c.from(k+1, cost)
+	c.search(k+1, cost)
 	c.skipped = c.skipped[:len(c.skipped)-1]
 }
 
@@ -124,7 +125,7 @@ func (c *chooser) take(i int, sign int64) {
 	}
 }
 
-// covers says whether a frees at least as much of everything as b.
+// covers reports whether a frees at least as much as b of every resource.
 func covers(a, b []int64) bool {
 	for d := range b {
 		if a[d] < b[d] {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTheCheapestIsStopped(t *testing.T) {
+func TestChoose(t *testing.T) {
 	const s = time.Second
 	for name, c := range map[string]struct {
 		short  []int64
@@ -39,12 +39,12 @@ func TestTheCheapestIsStopped(t *testing.T) {
 		})
 	}
 	if got, _, ok := Choose([]int64{3}, []Piece{{[]int64{1}, Cost{}}, {[]int64{1}, Cost{}}}); ok || len(got) != 0 {
-		t.Errorf("not even all of them free enough, and it is %v", got)
+		t.Errorf("all of them together free too little, and chosen are %v", got)
 	}
 }
 
-// TestChooseIsTheBestOfAllSets, each looked at.
-func TestChooseIsTheBestOfAllSets(t *testing.T) {
+// TestChooseAgainstBruteForce over all sets.
+func TestChooseAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		things := rapid.IntRange(1, 3).Draw(t, "things")
 		short := rapid.SliceOfN(rapid.Int64Range(-1, 4), things, things).Draw(t, "short")
@@ -89,8 +89,8 @@ func TestChooseIsTheBestOfAllSets(t *testing.T) {
 	})
 }
 
-// TestManyAlikeAreNoTrouble: what is alike need not be tried in every order.
-func TestManyAlikeAreNoTrouble(t *testing.T) {
+// TestChooseAmongManyAlike: the dominance rule keeps equal pieces from being tried in every order.
+func TestChooseAmongManyAlike(t *testing.T) {
 	var pieces []Piece
 	for i := range 500 {
 		pieces = append(pieces, Piece{[]int64{1}, Cost{time.Duration((i * 37) % 500), 0}})
@@ -101,9 +101,9 @@ func TestManyAlikeAreNoTrouble(t *testing.T) {
 	}
 }
 
-// TestWhereAllAreNeededAllAreStopped, however many there are: the bound of the search counts from the first set on.
-func TestWhereAllAreNeededAllAreStopped(t *testing.T) {
-	pieces := make([]Piece, most+10)
+// TestChooseAllBeyondTheBound: the bound only counts once a set is found, so one that needs all pieces is found however many there are.
+func TestChooseAllBeyondTheBound(t *testing.T) {
+	pieces := make([]Piece, maxSets+10)
 	for i := range pieces {
 		pieces[i].Frees = []int64{1}
 	}

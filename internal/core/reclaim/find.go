@@ -6,10 +6,10 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// find says what to give back on the machine for a wish, and the cost; false if even stopping all that may be stopped would not do.
-func (r *room) find(q *quest) (g *Place, ok bool) {
-	g = &Place{Wish: q.id, Who: q.who, Kin: q.kin, Machine: r.Name, Asks: q.asks}
-	if !r.findCounted(q.asks, g) || !r.lefts().devices(q.wants, g) {
+// find chooses the subjobs to stop on the machine for a demand, and their cost; false if stopping all that may be stopped is not enough.
+func (r *room) find(q *demand) (g *Place, ok bool) {
+	g = &Place{Wish: q.id, Who: q.who, Equiv: q.equiv, Machine: r.Name, Asks: q.asks}
+	if !r.findCounted(q.asks, g) || !r.freePools().devices(q.wants, g) {
 		return nil, false
 	}
 	slices.Sort(g.Cut)
@@ -21,7 +21,7 @@ func (r *room) find(q *quest) (g *Place, ok bool) {
 	return g, true
 }
 
-// findCounted adds to g the cheapest subjobs to stop for the counted devices that are lacking.
+// findCounted adds to g the cheapest subjobs to stop for the counted devices that are short.
 func (r *room) findCounted(asks []Ask, g *Place) bool {
 	for _, a := range asks {
 		short := a.N
@@ -32,23 +32,23 @@ func (r *room) findCounted(asks []Ask, g *Place) bool {
 		var ids []job.SliceID
 		for i := range r.Tenants {
 			t := &r.Tenants[i]
-			n := of(t.Asks, a.Resource)
+			n := amount(t.Asks, a.Resource)
 			if n == 0 || r.gone(t.End) {
 				continue
 			}
 			short += n
-			if _, gives := r.notice(t.Slice); t.Slice != "" && gives && !r.given(t.Slice) {
+			if _, gives := r.notice(t.Slice); t.Slice != "" && gives && !r.cut(t.Slice) {
 				pieces, ids = append(pieces, Piece{Frees: []int64{n}, Cost: r.cost(t.Slice)}), append(ids, t.Slice)
 			}
 		}
-		for _, before := range r.gives { // they come first: what is freed for them is not free
-			if r.when == 0 && before.later() {
+		for _, before := range r.places { // earlier places have precedence: what is freed for them is not free
+			if r.when == 0 && before.scheduled() {
 				continue
 			}
-			short += of(before.Asks, a.Resource)
+			short += amount(before.Asks, a.Resource)
 			for i := range r.Tenants {
 				if t := &r.Tenants[i]; t.Slice != "" && !r.gone(t.End) && slices.Contains(before.Cut, t.Slice) {
-					short -= of(t.Asks, a.Resource)
+					short -= amount(t.Asks, a.Resource)
 				}
 			}
 		}

@@ -8,25 +8,25 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Holds are the times of a machine's slices that are kept for wishes, in order of slice: what they get, what shares counters with that, and
-// what is cut short for them.
+// Holds are the times of a machine's slices that are kept for wishes, in order of slice: the devices themselves, devices that share
+// counters with them, and the truncations of the subjobs in the way.
 func (k *Keeper) Holds(machine string) (list []Hold) {
 	m, on := k.machines[machine], k.on[machine]
 	if m == nil || len(on) == 0 {
 		return nil
 	}
 	for i := range m.Pools {
-		list = append(list, m.Pools[i].kept(on)...)
+		list = append(list, m.Pools[i].holds(on)...)
 	}
 	for i := range m.Resources {
-		for n, who := range m.seats(&m.Resources[i], on) {
+		for n, who := range m.assign(&m.Resources[i], on) {
 			if who != nil {
 				list = append(list, Hold{Slice: m.Resources[i].Slices[n], End: quantity.Never, Who: who.Who})
 			}
 		}
 	}
 	for _, g := range on {
-		for _, id := range g.shuts() {
+		for _, id := range g.closedSlices() {
 			list = append(list, g.holds(id)...)
 		}
 	}
@@ -34,19 +34,19 @@ func (k *Keeper) Holds(machine string) (list []Hold) {
 	return list
 }
 
-// shuts lists the slices that are closed for it, beside the devices that are kept.
-func (g *Place) shuts() []job.SliceID {
-	if g.later() {
+// closedSlices are the slices closed for a place besides its devices.
+func (g *Place) closedSlices() []job.SliceID {
+	if g.scheduled() {
 		return g.Closed
 	}
 	return g.Cut
 }
 
-// holds are its times of one of these slices: closed at once, and truncated when notice is over; for a later place, truncated when it is
-// wanted, which is said now; for an open one, only closed.
+// holds are the holds on one of these slices. A place for now closes it at once and truncates when the notice is over; a scheduled one
+// truncates at its time, which is announced now; an open one only closes.
 func (g *Place) holds(id job.SliceID) []Hold {
 	switch {
-	case g.later():
+	case g.scheduled():
 		return []Hold{{Slice: id, Start: g.From, End: g.Until, Who: g.Who, Truncate: true}}
 	case g.Open:
 		return []Hold{{Slice: id, End: quantity.Never, Who: g.Who}}
@@ -54,36 +54,36 @@ func (g *Place) holds(id job.SliceID) []Hold {
 	return []Hold{{Slice: id, End: quantity.Never, Who: g.Who}, {Slice: id, Start: g.At, End: quantity.Never, Who: g.Who, Truncate: true}}
 }
 
-// stay is the use of a device: whose, until when, and for whom it is kept, if it is.
-type stay struct {
+// occupant is the use of a device: whether it is ours, until when, and the place it is kept for, if any.
+type occupant struct {
 	ours bool
 	end  quantity.Instant
 	keep *Place
 }
 
-// stays are those who have devices of the pool, by the device's index.
-func (p *Pool) stays() map[int]stay {
-	has := map[int]stay{}
+// occupants are those who have devices of the pool, by the device's index.
+func (p *Pool) occupants() map[int]occupant {
+	has := map[int]occupant{}
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.Holder != Nobody {
-			has[i] = stay{ours: d.Holder == Ours, end: d.End}
+			has[i] = occupant{ours: d.Holder == Ours, end: d.End}
 		}
 	}
 	return has
 }
 
-// kept are the holds on slices of the pool that places for now make. A subjob that is to leave a kept device does not count any more.
-func (p *Pool) kept(places []*Place) (list []Hold) {
-	has := p.stays()
+// holds are those on slices of the pool for places that are wanted now. A subjob that is about to leave a kept device does not count.
+func (p *Pool) holds(places []*Place) (list []Hold) {
+	has := p.occupants()
 	var first *Place
 	for _, g := range places {
-		if g.later() {
+		if g.scheduled() {
 			continue
 		}
 		for _, at := range g.Devices {
 			if i, there := p.find(at); there {
 				if y, taken := has[i]; !taken || y.ours {
-					has[i] = stay{end: quantity.Never, keep: g}
+					has[i] = occupant{end: quantity.Never, keep: g}
 					if first == nil {
 						first = g
 					}
@@ -94,8 +94,8 @@ func (p *Pool) kept(places []*Place) (list []Hold) {
 	if first == nil {
 		return nil
 	}
-	without := p.held(p.stays())
-	for i, s := range p.held(has) {
+	without := p.occupied(p.occupants())
+	for i, s := range p.occupied(has) {
 		if s == nil {
 			continue
 		}
@@ -103,7 +103,7 @@ func (p *Pool) kept(places []*Place) (list []Hold) {
 		switch {
 		case s.keep != nil:
 			h.Who = s.keep.Who
-		case without[i] == nil: // what others have leaves too little beside what is kept, though not alone
+		case without[i] == nil: // there is enough beside what others have, but not beside what is kept as well
 			h.Who = first.Who
 		default:
 			continue
@@ -113,11 +113,11 @@ func (p *Pool) kept(places []*Place) (list []Hold) {
 	return list
 }
 
-// held says who has each device of the layout: itself, or so much of the counters it shares that too little is left for it, until enough of
-// them have ended; nil: it is free, or has a subjob of ours.
-func (p *Pool) held(has map[int]stay) []*stay {
+// occupied says who blocks each device of the layout: its own occupant, or those who use up the counters that it shares, until enough of
+// them have ended. nil: it is free, or has a subjob of ours.
+func (p *Pool) occupied(has map[int]occupant) []*occupant {
 	left := slices.Clone(p.Total)
-	var others []int // devices that are not ours and use counters
+	var others []int // indices of devices in use by others that use counters
 	for i := range p.Devices {
 		s, taken := has[i]
 		if !taken {
@@ -129,30 +129,30 @@ func (p *Pool) held(has map[int]stay) []*stay {
 		}
 	}
 	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(has[a].end, has[b].end) })
-	held := make([]*stay, len(p.Layout))
-	var shared []int // their counters are used up by others
+	held := make([]*occupant, len(p.Layout))
+	var shared []int // positions in the layout whose counters are used up
 	for n, i := range p.Layout {
 		d := &p.Devices[i]
 		switch s, taken := has[int(i)]; {
 		case taken && s.ours, !taken && d.Failing:
 		case taken:
 			held[n] = &s
-		case bears(left, d.Uses):
+		case suffices(left, d.Uses):
 			take(left, d.Uses, 1)
 		default:
 			shared = append(shared, n)
 		}
 	}
-	for _, n := range shared { // all that is free is taken to be sold meanwhile
+	for _, n := range shared { // assumes that what is free is sold meanwhile
 		uses := p.Devices[p.Layout[n]].Uses
-		then, by := slices.Clone(left), stay{end: quantity.Never}
+		then, by := slices.Clone(left), occupant{end: quantity.Never}
 		for _, i := range others {
 			take(then, p.Devices[i].Uses, -1)
-			if by = has[i]; bears(then, uses) {
+			if by = has[i]; suffices(then, uses) {
 				break
 			}
 		}
-		if !bears(then, uses) { // used up by ours, on a device that is not offered any more
+		if !suffices(then, uses) { // used up by a subjob of ours on a device that is no longer offered
 			by.end = quantity.Never
 		}
 		held[n] = &by
@@ -160,14 +160,14 @@ func (p *Pool) held(has map[int]stay) []*stay {
 	return held
 }
 
-// seats says for whom each slice of a resource is kept now: what is cut for a place, then the highest that nobody has, then the highest of
-// ours. Which devices somebody gets who waits nobody knows; ours are sold from the lowest on.
-func (m *Machine) seats(r *Resource, places []*Place) []*Place {
+// assign says for which place each slice of a resource is kept now: first the slices cut for it, then the highest that are free, then the
+// highest of ours. Which of the counted devices a Pod will get is not known; ours are sold from the lowest up.
+func (m *Machine) assign(r *Resource, places []*Place) []*Place {
 	seats := make([]*Place, len(r.Slices))
-	now := slices.DeleteFunc(slices.Clone(places), (*Place).later)
+	now := slices.DeleteFunc(slices.Clone(places), (*Place).scheduled)
 	left := make([]int64, len(now))
 	for i, g := range now {
-		left[i] = of(g.Asks, r.Name)
+		left[i] = amount(g.Asks, r.Name)
 	}
 	fill := func(fits func(g *Place, id job.SliceID) bool) {
 		for i, g := range now {
@@ -185,18 +185,18 @@ func (m *Machine) seats(r *Resource, places []*Place) []*Place {
 	return seats
 }
 
-// closes are the slices that are not for sale from when a place is wanted: those cut short for it, and those that it takes or shares
+// closedFor are the slices that are not for sale from the time of a scheduled place on: those cut for it, and those that it takes or shares
 // counters with.
-func (r *room) closes(g *Place) []job.SliceID {
+func (r *room) closedFor(g *Place) []job.SliceID {
 	list := slices.Clone(g.Cut)
 	for _, a := range g.Asks {
-		list = append(list, r.ordinals(a, g)...)
+		list = append(list, r.extraSlices(a, g)...)
 	}
-	all := append(slices.Clip(r.gives), g)
+	all := append(slices.Clip(r.places), g)
 	for i := range r.Pools {
 		p := &r.Pools[i]
-		has := p.stays()
-		for k, s := range has { //sluice:sorted each is looked at alone
+		has := p.occupants()
+		for k, s := range has { //sluice:sorted each entry is checked by itself
 			if s.ours || r.gone(s.end) {
 				delete(has, k)
 			}
@@ -205,7 +205,7 @@ func (r *room) closes(g *Place) []job.SliceID {
 		for _, o := range all {
 			for _, at := range o.Devices {
 				if k, there := p.find(at); there {
-					has[k] = stay{end: quantity.Never, keep: o}
+					has[k] = occupant{end: quantity.Never, keep: o}
 					mine = mine || o == g
 				}
 			}
@@ -213,7 +213,7 @@ func (r *room) closes(g *Place) []job.SliceID {
 		if !mine {
 			continue
 		}
-		for n, s := range p.held(has) {
+		for n, s := range p.occupied(has) {
 			if s != nil && s.keep != nil {
 				list = append(list, p.Devices[p.Layout[n]].Slice)
 			}
@@ -223,8 +223,8 @@ func (r *room) closes(g *Place) []job.SliceID {
 	return slices.Compact(list)
 }
 
-// ordinals are the slices of a resource that a place takes beyond those cut short for it: the highest that are free by then.
-func (r *room) ordinals(a Ask, g *Place) (list []job.SliceID) {
+// extraSlices are the slices of a resource that a place takes beyond those cut for it: the highest that are free by then.
+func (r *room) extraSlices(a Ask, g *Place) (list []job.SliceID) {
 	x := r.resource(a.Resource)
 	if x == nil {
 		return nil
@@ -235,7 +235,7 @@ func (r *room) ordinals(a Ask, g *Place) (list []job.SliceID) {
 			n--
 		}
 	}
-	seats := r.seats(x, r.gives)
+	seats := r.assign(x, r.places)
 	for i := len(x.Slices) - 1; i >= 0 && n > 0; i-- {
 		id := x.Slices[i]
 		if seats[i] == nil && !r.busy(id, x.Others[i]) && !slices.Contains(g.Cut, id) {
@@ -246,9 +246,9 @@ func (r *room) ordinals(a Ask, g *Place) (list []job.SliceID) {
 	return list
 }
 
-// busy reports whether a slice is held at when: by a subjob of ours, by others until then (0: not), or for a kept place.
+// busy reports whether a slice is taken at when: by a subjob of ours, by others until others (0: by none), or for a place.
 func (r *room) busy(id job.SliceID, others quantity.Instant) bool {
 	t := r.tenant(id)
 	return t != nil && !r.gone(t.End) || others != 0 && !r.gone(others) ||
-		slices.ContainsFunc(r.gives, func(g *Place) bool { return slices.Contains(g.shuts(), id) })
+		slices.ContainsFunc(r.places, func(g *Place) bool { return slices.Contains(g.closedSlices(), id) })
 }

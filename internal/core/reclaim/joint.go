@@ -7,76 +7,76 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// A wish for several devices gets the set whose subjobs cost least to stop, and all of these are told at once. Choosing one device after
-// the other would take the cheapest first and could then stop more for the second than both need.
+// A wish for several devices gets the set whose subjobs are cheapest to stop, and all of them get their notice at once. Choosing greedily,
+// one device after the other, could stop more for the second than both together need.
 
 const (
-	// mostPrices bounds the sets of devices, partial ones too, priced on one machine for one combination of alternatives; twice as many
+	// maxPrices bounds the sets of devices, partial ones too, priced on one machine for one combination of alternatives; twice as many
 	// while none was found. The first set tried is the greedy one; the result is optimal if the bound is not reached.
-	mostPrices = 1024
-	// mostChoices bounds the combinations of firstAvailable alternatives tried on one machine.
-	mostChoices = 16
+	maxPrices = 1024
+	// maxChoices bounds the combinations of firstAvailable alternatives tried on one machine.
+	maxChoices = 16
 )
 
-// ask is one request's choice with the devices of a machine that would do.
-type ask struct {
+// option is one alternative of a request, with the devices of a machine that satisfy it.
+type option struct {
 	*Choice
-	// of is the number of its claim.
-	of  int
-	fit []pick
-	// none: there are not enough.
-	none bool
+	// claim is the number of its claim.
+	claim int
+	fit   []pick
+	// short: there are too few.
+	short bool
 }
 
-// pick is a device for an ask.
+// pick is a device chosen for an option.
 type pick struct {
-	of   *remains
-	d    *held
-	want *ask
+	pool *freePool
+	d    *poolDevice
+	opt  *option
 }
 
 // joint is a branch-and-bound search for the cheapest devices for all requests of a wish.
 type joint struct {
-	asks  []*ask
-	all   remainders
-	looks int
+	options []*option
+	all     freePools
+	tried   int
 
 	found bool
 	best  []pick
 	stops []job.SliceID
-	cost  toll
+	cost  stopCost
 }
 
-// devices adds to g the cheapest devices for all wants, and the subjobs to stop for them; false: there are none. Choices are tried in order
-// of preference; the first that fit are taken.
-func (all remainders) devices(wants []want, g *Place) bool {
-	asks := make([][]*ask, len(wants))
+// devices adds to g the cheapest devices for all wants, and the subjobs to stop for them; false if there are none. Alternatives are tried
+// in order of preference; the first combination that fits is taken.
+func (all freePools) devices(wants []want, g *Place) bool {
+	options := make([][]*option, len(wants))
 	for k := range wants {
 		for i := range wants[k].choices {
-			asks[k] = append(asks[k], all.ask(&wants[k].choices[i], wants[k].of))
+			options[k] = append(options[k], all.option(&wants[k].choices[i], wants[k].claim))
 		}
 	}
 	chosen := make([]int, len(wants))
-	for range mostChoices {
-		j := &joint{all: all, asks: make([]*ask, len(wants))}
+	for range maxChoices {
+		j := &joint{all: all, options: make([]*option, len(wants))}
 		none := false
 		for k, i := range chosen {
-			j.asks[k] = asks[k][i]
-			none = none || j.asks[k].none
+			j.options[k] = options[k][i]
+			none = none || j.options[k].short
 		}
 		if !none {
-			j.from(0, 0, nil, nil)
+			j.search(0, 0, nil, nil)
 		}
 		if j.found {
 			for _, p := range j.best {
-				g.Devices = append(g.Devices, At{p.of.Name, p.d.Name})
+				g.Devices = append(g.Devices, At{p.pool.Name, p.d.Name})
 			}
 			g.Cut, g.Cost = append(g.Cut, j.stops...), g.Cost.Plus(j.cost.Cost)
 			return true
 		}
 		k := len(chosen) - 1
 		for ; k >= 0; k-- { // the next combination, the last request's choices first
-			if chosen[k]++; chosen[k] < len(asks[k]) {
+			if chosen[k]++; chosen[k] < len(options[k]) {
 				break
 			}
 			chosen[k] = 0
@@ -88,51 +88,51 @@ func (all remainders) devices(wants []want, g *Place) bool {
 	return false
 }
 
-// ask finds the devices that a choice means. A free device of which that is not sure does not count: who gives devices out would have given
-// it if it did. A choice of all wants every device that it means, and none may be in doubt.
-func (all remainders) ask(c *Choice, of int) *ask {
-	a := &ask{Choice: c, of: of}
+// option finds the devices that satisfy a choice. A free device that only may match does not count: the scheduler would have allocated it
+// already. A choice of all wants every matching device, and none may be uncertain.
+func (all freePools) option(c *Choice, claim int) *option {
+	a := &option{Choice: c, claim: claim}
 	for _, x := range all {
 		for k := range x.devices {
 			d := &x.devices[k]
 			if !d.Here {
 				continue
 			}
-			m := c.means(x.Pool, d.Device)
+			m := c.match(x.Pool, d.Device)
 			no := d.Barred || d.taken
 			switch {
-			case m == isNot:
+			case m == noMatch:
 			case c.N == 0 && (no || m == maybe):
-				a.none = true
+				a.short = true
 				return a
-			case no, m == maybe && d.slice == "" && x.bear(d):
+			case no, m == maybe && d.slice == "" && suffices(x.left, d.uses):
 			default:
 				a.fit = append(a.fit, pick{x, d, a})
 			}
 		}
 	}
-	a.none = len(a.fit) == 0 || int64(len(a.fit)) < min(c.N, mostDevices)
+	a.short = len(a.fit) == 0 || int64(len(a.fit)) < min(c.N, maxDevices)
 	return a
 }
 
 // picked reports whether a device is among picks.
-func picked(picks []pick, d *held) bool {
+func picked(picks []pick, d *poolDevice) bool {
 	return slices.ContainsFunc(picks, func(p pick) bool { return p.d == d })
 }
 
-// alike reports whether a device meets its claim's constraints beside those picked before.
+// alike reports whether a device meets its claim's constraints together with those picked before.
 func (p *pick) alike(before []pick) bool {
-	for _, c := range p.want.Alike {
-		mine, there := p.d.attribute(c.Domain, c.Name, p.of.Driver)
+	for _, c := range p.opt.Alike {
+		mine, there := p.d.attribute(c.Domain, c.Name, p.pool.Driver)
 		if !there {
 			return false
 		}
 		for i := range before {
 			q := &before[i]
-			if q.want.of != p.want.of || !slices.ContainsFunc(q.want.Alike, func(o Alike) bool { return o.Number == c.Number }) {
+			if q.opt.claim != p.opt.claim || !slices.ContainsFunc(q.opt.Alike, func(o Alike) bool { return o.Number == c.Number }) {
 				continue
 			}
-			if other, _ := q.d.attribute(c.Domain, c.Name, q.of.Driver); other != mine {
+			if other, _ := q.d.attribute(c.Domain, c.Name, q.pool.Driver); other != mine {
 				return false
 			}
 		}
@@ -140,20 +140,20 @@ func (p *pick) alike(before []pick) bool {
 	return true
 }
 
-// from extends picks with the n-th device of the k-th ask. Devices that are barred (by index into ask.fit) were tried in this position
+// search extends picks with the n-th device of the k-th option. Devices in barred (by index into option.fit) were tried in this position
 // before: sets have no order.
-func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
-	for k < len(j.asks) && j.asks[k].N > 0 && n >= min(j.asks[k].N, mostDevices) {
+func (j *joint) search(k int, n int64, picks []pick, barred []bool) {
+	for k < len(j.options) && j.options[k].N > 0 && n >= min(j.options[k].N, maxDevices) {
 		k, n, barred = k+1, 0, nil
 	}
-	if k == len(j.asks) {
+	if k == len(j.options) {
 		if cost, ok := j.price(picks, nil); ok && (!j.found || cost.compare(j.cost) < 0) {
 			j.found, j.best, j.cost, j.stops = true, slices.Clone(picks), cost, j.stops[:0]
 			j.price(picks, &j.stops)
 		}
 		return
 	}
-	a := j.asks[k]
+	a := j.options[k]
 	if a.N == 0 {
 		for i := range a.fit {
 			if p := &a.fit[i]; picked(picks, p.d) || !p.alike(picks) {
@@ -161,12 +161,12 @@ func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
 			}
 			picks = append(slices.Clip(picks), a.fit[i])
 		}
-		j.from(k+1, 0, picks, nil)
+		j.search(k+1, 0, picks, nil)
 		return
 	}
 	type child struct {
 		at   int
-		cost toll
+		cost stopCost
 	}
 	var list []child
 	next := append(slices.Clip(picks), pick{})
@@ -175,7 +175,7 @@ func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
 		if barred != nil && barred[i] || picked(picks, p.d) || !p.alike(picks) {
 			continue
 		}
-		if j.looks++; j.looks > mostPrices && (j.found || j.looks > 2*mostPrices) {
+		if j.tried++; j.tried > maxPrices && (j.found || j.tried > 2*maxPrices) {
 			return
 		}
 		next[len(picks)] = *p
@@ -190,14 +190,14 @@ func (j *joint) from(k int, n int64, picks []pick, barred []bool) {
 		if j.found && c.cost.compare(j.cost) >= 0 {
 			return // adding devices never lowers the cost, and the list is sorted
 		}
-		j.from(k, n+1, append(slices.Clip(picks), a.fit[c.at]), own)
+		j.search(k, n+1, append(slices.Clip(picks), a.fit[c.at]), own)
 		own[c.at] = true
 	}
 }
 
-// price is the cost of having all of these devices; false if they can't be had together. Unless stops is nil the subjobs to stop are
-// appended to it.
-func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool) {
+// price is the cost of allocating all of these devices; false if they can't be allocated together. Unless stops is nil the subjobs to stop
+// are appended to it.
+func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost stopCost, ok bool) {
 	for _, x := range j.all {
 		c, enough := x.price(picks, stops)
 		if !enough {
@@ -208,12 +208,12 @@ func (j *joint) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool) {
 	return cost, true
 }
 
-// price sums the prices of a pool's devices over groups that share
-// counters (held.part); the price of each group is computed once and cached.
-func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool) {
+// price sums the prices of a pool's devices over groups that share counters (poolDevice.part); the price of each group is computed once and
+// cached.
+func (x *freePool) price(picks []pick, stops *[]job.SliceID) (cost stopCost, ok bool) {
 	x.chosen = x.chosen[:0]
 	for i := range picks {
-		if p := &picks[i]; p.of == x && len(p.d.uses) > 0 {
+		if p := &picks[i]; p.pool == x && len(p.d.uses) > 0 {
 			x.chosen = append(x.chosen, p.d.at)
 		}
 	}
@@ -231,7 +231,7 @@ func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool)
 		}
 		known, there := x.prices[string(x.key)]
 		if !there {
-			known = x.work(x.chosen[from:to])
+			known = x.compute(x.chosen[from:to])
 			x.prices[string(x.key)] = known
 		}
 		if !known.ok {
@@ -245,8 +245,8 @@ func (x *remains) price(picks []pick, stops *[]job.SliceID) (cost toll, ok bool)
 	return cost, true
 }
 
-// work finds the cheapest subjobs that free enough of the counters these devices lack.
-func (x *remains) work(devices []int) (p priced) {
+// compute finds the cheapest subjobs that free the counters these devices lack.
+func (x *freePool) compute(devices []int) (p priced) {
 	need := map[int]int64{}
 	for _, k := range devices {
 		for _, u := range x.devices[k].uses {
@@ -277,7 +277,7 @@ func (x *remains) work(devices []int) (p priced) {
 		}
 	}
 	set, cost, ok := Choose(short, pieces)
-	p.cost, p.ok = toll{cost, len(set)}, ok
+	p.cost, p.ok = stopCost{cost, len(set)}, ok
 	for _, i := range set {
 		p.stops = append(p.stops, x.devices[who[i]].slice)
 	}

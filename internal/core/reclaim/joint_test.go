@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// boards is a machine with whole devices on boards, by the names given; all are ours, and the later in the list the less is lost with it.
+// boards is a machine with whole devices on boards, by the names given; all run subjobs of ours, of which a later one loses less.
 func boards(name string, devices ...string) *Machine {
 	p := Pool{Name: "d/" + name, Driver: "d"}
 	m := &Machine{Name: name}
@@ -32,8 +32,8 @@ func boards(name string, devices ...string) *Machine {
 	return m
 }
 
-// TestSeveralDevicesForOne are given together, as its claim has it.
-func TestSeveralDevicesForOne(t *testing.T) {
+// TestSeveralDevicesForOneWish satisfy its claims together.
+func TestSeveralDevicesForOneWish(t *testing.T) {
 	gpu := Term{Kind: OfAttribute, Domain: "d", Name: "kind", Op: "==", Value: "gpu"}
 	of := func(n int64, terms ...Term) Choice { return Choice{N: n, Terms: append(terms, gpu)} }
 	board := func(name string) Term {
@@ -45,7 +45,7 @@ func TestSeveralDevicesForOne(t *testing.T) {
 		return Term{Kind: OfCapacity, Domain: "d", Name: "memory", Op: op, Amount: Amount{n, 0}}
 	}
 	one := func(c ...Choice) []Request { return []Request{{Choices: c}} }
-	// Least is lost with b2, then a2, then b1.
+	// Costs rise from b2 over a2 to b1.
 	m := boards("m", "a1", "b1", "a2", "b2")
 	for name, c := range map[string]struct {
 		claims []Claim
@@ -82,8 +82,8 @@ func TestSeveralDevicesForOne(t *testing.T) {
 	}
 }
 
-// TestAmountsCompareAsNumbers, exactly, whatever their places.
-func TestAmountsCompareAsNumbers(t *testing.T) {
+// TestCompareAmounts: exactly, whatever their places.
+func TestCompareAmounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) (Amount, *big.Rat) {
 			a := Amount{rapid.Int64().Draw(t, name), int16(rapid.IntRange(0, 9).Draw(t, "places"))}
@@ -97,8 +97,8 @@ func TestAmountsCompareAsNumbers(t *testing.T) {
 	})
 }
 
-// TestARenamedMachineIsAnother: who has it under its former names keeps it as it is.
-func TestARenamedMachineIsAnother(t *testing.T) {
+// TestRenamedIsACopy: the original does not change.
+func TestRenamedIsACopy(t *testing.T) {
 	for _, m := range []*Machine{board("m", 0, 1), counted("m", 2, 1)} {
 		before := fmt.Sprintf("%+v", *m)
 		n := m.Renamed(func(id job.SliceID) job.SliceID { return "n/" + id })

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-func TestWhatIsGivenBack(t *testing.T) {
+func TestHoldsForWishes(t *testing.T) {
 	elsewhere := func(w *Wish, labels ...Pair) *Wish { w.Where.Labels = labels; return w }
 	taint := func(m *Machine) *Machine { m.Taints = []Taint{{"team", "a", "NoSchedule"}}; return m }
 	tolerant := wish("p", 1)
@@ -83,8 +83,8 @@ func same(a, b string) bool {
 	return slices.Equal(set(a), set(b))
 }
 
-// TestAPlaceLastsAsLongAsItsWish, and a minute beyond what is cut for it; then the wish is left alone, for longer each time.
-func TestAPlaceLastsAsLongAsItsWish(t *testing.T) {
+// TestUnusedPlaceIsReleased a minute after all that is cut for it is gone; then the wish backs off, longer each time, until it is served.
+func TestUnusedPlaceIsReleased(t *testing.T) {
 	k := New()
 	k.Hear(counted("m", 1, 1))
 	k.Wish(wish("p", 1))
@@ -95,32 +95,33 @@ func TestAPlaceLastsAsLongAsItsWish(t *testing.T) {
 	k.Hear(counted("m", 1, 0)) // ours is gone
 	for _, d := range []time.Duration{40 * time.Second, 90 * time.Second} {
 		if k.Decide(at(d), nil); len(k.Places()) != 1 {
-			t.Fatalf("after %v it is let go", d)
+			t.Fatalf("after %v the place is released", d)
 		}
 	}
 	k.Decide(at(101*time.Second), nil)
-	if w := k.Why(at(101*time.Second), "p"); w.Verdict != LeftAlone || w.Until != at(101*time.Second+leaves) || len(k.Places()) != 0 {
+	if w := k.Why(at(101*time.Second), "p"); w.Verdict != BackingOff || w.Until != at(101*time.Second+firstBackoff) ||
+		len(k.Places()) != 0 {
 		t.Fatalf("it is %v", w)
 	}
 	k.Hear(counted("m", 1, 1))
 	if k.Decide(at(5*time.Minute), nil); len(k.Places()) != 0 {
-		t.Fatal("it is not left alone")
+		t.Fatal("the wish does not back off")
 	}
 	if k.Decide(at(12*time.Minute), nil); len(k.Places()) != 1 {
-		t.Fatal("it is left alone for good")
+		t.Fatal("the wish backs off for good")
 	}
 	k.Drop("p", true)
 	d := k.Decide(at(13*time.Minute), nil)
 	if len(k.Places()) != 0 || !slices.Equal(d.Machines, []string{"m"}) || d.Again != quantity.Never {
-		t.Errorf("it came to %+v", d)
+		t.Errorf("the decision is %+v", d)
 	}
-	if len(k.failed)+len(k.shunned) != 0 {
-		t.Error("what was held against it is not forgotten, though it was served")
+	if len(k.unused)+len(k.backoffs) != 0 {
+		t.Error("the backoff is not reset, though the wish was served")
 	}
 }
 
-// TestOursThatNeverGoesIsNotWaitedFor without end.
-func TestOursThatNeverGoesIsNotWaitedFor(t *testing.T) {
+// TestStopTimeout: a place is released if the subjob that is cut for it never stops.
+func TestStopTimeout(t *testing.T) {
 	k := New()
 	k.Hear(counted("m", 1, 1))
 	k.Wish(wish("p", 1))
@@ -129,19 +130,19 @@ func TestOursThatNeverGoesIsNotWaitedFor(t *testing.T) {
 			t.Errorf("after %v there are %d", d, len(k.Places()))
 		}
 	}
-	if k.Decide(at(31*time.Second+longest), nil); len(k.Places()) != 0 {
-		t.Error("it is waited for without end")
+	if k.Decide(at(31*time.Second+stopTimeout), nil); len(k.Places()) != 0 {
+		t.Error("the place is kept without end")
 	}
 }
 
-// TestRoomThatNobodyTakesIsNone: whoever seems to have room has twelve seconds to use it, then room is made elsewhere.
-func TestRoomThatNobodyTakesIsNone(t *testing.T) {
+// TestFreeRoomThatIsNotUsed: a wish for which there is room has twelve seconds to use it, then room is made elsewhere.
+func TestFreeRoomThatIsNotUsed(t *testing.T) {
 	k := New()
 	k.Hear(counted("m", 2, 1))
 	k.Hear(counted("n", 1, 1))
 	k.Wish(wish("p", 1))
 	for _, d := range []time.Duration{0, time.Second, 11 * time.Second} {
-		if k.Decide(at(d), nil); len(k.Places()) != 0 || k.Why(at(d), "p").Verdict != Roomy {
+		if k.Decide(at(d), nil); len(k.Places()) != 0 || k.Why(at(d), "p").Verdict != RoomFree {
 			t.Fatalf("after %v it is %v", d, k.Why(at(d), "p"))
 		}
 	}
@@ -151,8 +152,8 @@ func TestRoomThatNobodyTakesIsNone(t *testing.T) {
 	}
 }
 
-// TestAPlaceThatSomebodyElseTookIsGivenAnew.
-func TestAPlaceThatSomebodyElseTookIsGivenAnew(t *testing.T) {
+// TestTakenPlaceIsReplaced: if another workload takes the place, a new one is found.
+func TestTakenPlaceIsReplaced(t *testing.T) {
 	k := New()
 	k.Hear(counted("m", 2, 2))
 	k.Wish(wish("p", 1))
@@ -167,8 +168,8 @@ func TestAPlaceThatSomebodyElseTookIsGivenAnew(t *testing.T) {
 	}
 }
 
-// TestASharedClaimHasItsDevicesOnce, and whoever shares it goes where it is.
-func TestASharedClaimHasItsDevicesOnce(t *testing.T) {
+// TestSharedClaimIsAllocatedOnce: wishes that share a claim are placed on the same machine.
+func TestSharedClaimIsAllocatedOnce(t *testing.T) {
 	k := New()
 	for _, m := range []string{"m", "n"} {
 		k.Hear(board(m, 0, 1, 2, 3, 4, 5, 6))
@@ -190,23 +191,23 @@ func TestASharedClaimHasItsDevicesOnce(t *testing.T) {
 	}
 }
 
-// TestCoversIsTheFirstByID, whatever the order of a map.
-func TestCoversIsTheFirstByID(t *testing.T) {
+// TestPlaceOfIsTheFirstByID in any map order.
+func TestPlaceOfIsTheFirstByID(t *testing.T) {
 	for range 20 {
 		r := newMemory()
 		for _, id := range []ID{"d", "b", "c", "a"} {
 			r.places[id] = &Place{Wish: id, Claims: []string{"x"}}
 		}
-		if g := r.covers("x", r.places["a"], nil); g.Wish != "b" {
+		if g := r.placeOf("x", r.places["a"], nil); g.Wish != "b" {
 			t.Fatalf("it is %s", g.Wish)
 		}
 	}
 }
 
-// group is one whose n members want a counted device each.
+// group has n members that want a counted device each.
 func group(id string, n int, change func(*Group)) *Group {
 	g := &Group{ID: ID(id), Owners: []string{id}, Since: start, Admitted: true,
-		Parts: []Part{{N: n, Like: Wish{Who: "workload " + id, Kin: Kin{Owner: id}, Asks: []Ask{{"gpu", 1}}}}}}
+		Parts: []Part{{N: n, Like: Wish{Who: "workload " + id, Equiv: Equiv{Owner: id}, Asks: []Ask{{"gpu", 1}}}}}}
 	if change != nil {
 		change(g)
 	}
@@ -264,8 +265,8 @@ func TestPlacesAheadOfTime(t *testing.T) {
 	}
 }
 
-// TestAMemberInherits the place that was kept for it, with what was cut.
-func TestAMemberInherits(t *testing.T) {
+// TestMemberTakesOverItsPlace with what is cut for it.
+func TestMemberTakesOverItsPlace(t *testing.T) {
 	k := New()
 	k.Hear(counted("m", 2, 2))
 	k.Expect(group("g", 1, nil))
@@ -275,13 +276,13 @@ func TestAMemberInherits(t *testing.T) {
 	k.Wish(w)
 	k.Decide(at(10*time.Second), nil)
 	got := k.Places()
-	if len(got) != 1 || got[0].Wish != "p" || got[0].Group != "" || got[0].At != at(30*time.Second) || k.early != 0 {
+	if len(got) != 1 || got[0].Wish != "p" || got[0].Group != "" || got[0].At != at(30*time.Second) || k.ahead != 0 {
 		t.Errorf("kept are %+v", got)
 	}
 }
 
-// TestWhoIsNotLetIn though its time came is first no more.
-func TestWhoIsNotLetIn(t *testing.T) {
+// TestGroupNotAdmittedInTimeBacksOff: the next of its queue gets the place.
+func TestGroupNotAdmittedInTimeBacksOff(t *testing.T) {
 	m := counted("m", 2, 0)
 	for i, end := range []time.Duration{time.Hour, 2 * time.Hour} {
 		m.Tenants = append(m.Tenants, Tenant{Asks: []Ask{{"gpu", 1}}, End: at(end)})
@@ -306,8 +307,8 @@ func TestWhoIsNotLetIn(t *testing.T) {
 	expect(t, k, "m/1 from 2h0m0s cut for workload h", "m")
 }
 
-// TestHopelessOnesDoNotStarveOthers: who comes later is served within a few passes, whoever waits in vain.
-func TestHopelessOnesDoNotStarveOthers(t *testing.T) {
+// TestUnsatisfiableWishesDoNotStarveOthers: a later wish is served within three passes, though 300 older ones find nothing.
+func TestUnsatisfiableWishesDoNotStarveOthers(t *testing.T) {
 	k := New()
 	k.Hear(counted("m", 1, 1))
 	for i := range 300 {
@@ -328,7 +329,7 @@ func TestHopelessOnesDoNotStarveOthers(t *testing.T) {
 	if got := k.Places(); len(got) != 1 || got[0].Wish != "young" {
 		t.Errorf("kept are %v", got)
 	}
-	if w := k.Why(at(clock), "old7"); w.Verdict != Hopeless {
-		t.Errorf("of who waits in vain it says %v", w)
+	if w := k.Why(at(clock), "old7"); w.Verdict != NoRoom {
+		t.Errorf("an unsatisfiable wish is %v", w)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// meant is whether a device is what a choice is for.
-type meant uint8
+// match is whether a device satisfies a choice.
+type match uint8
 
 const (
-	isNot meant = iota
+	noMatch match = iota
 	maybe
 	is
 )
@@ -32,7 +32,7 @@ func (a Amount) Compare(b Amount) int {
 	return sign * cmp.Or(cmp.Compare(hi1, hi2), cmp.Compare(lo1, lo2))
 }
 
-// scaled is n times 10^places; n for fewer than 1. Places are at most 18, so that it fits.
+// scaled is n times 10^places, or n if places is negative. At most 18 places, so the product fits in 128 bits.
 func scaled(n uint64, places int16) (hi, lo uint64) {
 	factor := uint64(1)
 	for range min(max(places, 0), 18) {
@@ -41,22 +41,22 @@ func scaled(n uint64, places int16) (hi, lo uint64) {
 	return bits.Mul64(n, factor)
 }
 
-// means says whether a choice is for a device of a pool.
-func (c *Choice) means(p *Pool, d *Device) meant {
+// match says whether a device of a pool satisfies a choice.
+func (c *Choice) match(p *Pool, d *Device) match {
 	m := is
 	if c.Odd {
 		m = maybe
 	}
 	if c.Class != "" && !slices.Contains(d.Classes, c.Class) {
-		return isNot
+		return noMatch
 	}
 	for i := range c.Terms {
-		m = min(m, c.Terms[i].means(p.Driver, d))
+		m = min(m, c.Terms[i].match(p.Driver, d))
 	}
 	return m
 }
 
-func (t *Term) means(driver string, d *Device) meant {
+func (t *Term) match(driver string, d *Device) match {
 	yes := false
 	switch t.Kind {
 	case OfDriver:
@@ -77,10 +77,10 @@ func (t *Term) means(driver string, d *Device) meant {
 	if yes {
 		return is
 	}
-	return isNot
+	return noMatch
 }
 
-// holds reports whether a sign, as Compare returns it, is what an operator asks for.
+// holds reports whether the result of a Compare satisfies an operator.
 func holds(sign int, op string) bool {
 	switch op {
 	case "==":
@@ -97,7 +97,7 @@ func holds(sign int, op string) bool {
 	return sign < 0
 }
 
-// attribute finds one by domain and name; those without a domain are of the driver's.
+// attribute finds an attribute by domain and name; a name without a domain is in the driver's.
 func (d *Device) attribute(domain, name, driver string) (string, bool) {
 	i := find(len(d.Attributes), func(i int) string { return d.Attributes[i].Name }, domain, name, driver)
 	if i < 0 {
@@ -106,7 +106,7 @@ func (d *Device) attribute(domain, name, driver string) (string, bool) {
 	return d.Attributes[i].Value, true
 }
 
-// capacity is like attribute.
+// capacity finds a capacity in the same way.
 func (d *Device) capacity(domain, name, driver string) (Amount, bool) {
 	i := find(len(d.Capacities), func(i int) string { return d.Capacities[i].Name }, domain, name, driver)
 	if i < 0 {
@@ -115,7 +115,7 @@ func (d *Device) capacity(domain, name, driver string) (Amount, bool) {
 	return d.Capacities[i].Amount, true
 }
 
-// find is the index of the one that is called domain/name, or name if the domain is the driver's; -1: there is none.
+// find is the index of the item called domain/name, or name alone if the domain is the driver's; -1 if there is none.
 func find(n int, called func(int) string, domain, name, driver string) int {
 	plain := -1
 	for i := range n {
@@ -130,7 +130,7 @@ func find(n int, called func(int) string, domain, name, driver string) int {
 	return plain
 }
 
-// label finds a machine's label.
+// label is the value of a machine's label.
 func (m *Machine) label(name string) (string, bool) {
 	i, there := slices.BinarySearchFunc(m.Labels, name, func(p Pair, name string) int { return strings.Compare(p.Name, name) })
 	if !there {
@@ -139,7 +139,7 @@ func (m *Machine) label(name string) (string, bool) {
 	return m.Labels[i].Value, true
 }
 
-// admits reports whether a machine that is not shut may be where a wish is served.
+// admits reports whether the machine is open and a wish may be served there.
 func (m *Machine) admits(w *Where) bool {
 	if m.Shut {
 		return false
@@ -179,14 +179,14 @@ func (r *Rule) holds(m *Machine) bool {
 	return false
 }
 
-// ordered reports whether one number is greater (Gt) or less (Lt) than another; of what is no number it is not known.
+// ordered reports whether a is greater (Gt) or less (Lt) than b; false unless both are integers.
 func ordered(a, b, op string) bool {
 	x, err1 := strconv.ParseInt(a, 10, 64)
 	y, err2 := strconv.ParseInt(b, 10, 64)
 	return err1 == nil && err2 == nil && (op == "Gt" && x > y || op == "Lt" && x < y)
 }
 
-// tolerates compares as Kubernetes' scheduler does.
+// tolerates follows the Kubernetes scheduler.
 func (x *Toleration) tolerates(of *Taint) bool {
 	if x.Effect != "" && x.Effect != of.Effect || x.Key != "" && x.Key != of.Key {
 		return false

@@ -10,14 +10,14 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestWhoNeverComesIsLeftAloneForLonger, and after three places that were kept for nothing all of its kin.
-func TestWhoNeverComesIsLeftAloneForLonger(t *testing.T) {
+// TestBackoffGrows with each unused place of a wish, and from the third on for all of its class.
+func TestBackoffGrows(t *testing.T) {
 	r := newMemory()
-	of := Kin{Owner: "set", Shape: "like"}
+	of := Equiv{Owner: "set", Shape: "like"}
 	var pauses, all []time.Duration
 	for i := range 8 {
-		r.vain(start, &Place{Wish: "one", Kin: of, Machine: fmt.Sprint("m", i%4)})
-		pauses, all = append(pauses, r.shunned["one"].until.Sub(start)), append(all, max(0, r.failed[of].until.Sub(start)))
+		r.recordUnused(start, &Place{Wish: "one", Equiv: of, Machine: fmt.Sprint("m", i%4)})
+		pauses, all = append(pauses, r.backoffs["one"].until.Sub(start)), append(all, max(0, r.unused[of].until.Sub(start)))
 	}
 	minutes := func(list ...time.Duration) []time.Duration {
 		for i := range list {
@@ -29,54 +29,55 @@ func TestWhoNeverComesIsLeftAloneForLonger(t *testing.T) {
 		t.Errorf("pauses are %v, want %v", pauses, want)
 	}
 	if want := minutes(0, 0, 10, 20, 40, 80, 160, 320); !slices.Equal(all, want) {
-		t.Errorf("those of all are %v, want %v", all, want)
+		t.Errorf("pauses of the class are %v, want %v", all, want)
 	}
-	if got := r.failed[of].machines; !slices.Equal(got, []string{"m0", "m1", "m2", "m3"}) {
-		t.Errorf("nobody came on %q", got)
+	if got := r.unused[of].machines; !slices.Equal(got, []string{"m0", "m1", "m2", "m3"}) {
+		t.Errorf("places were left unused on %q", got)
 	}
-	if r.may(at(5*time.Hour), "other", of) || !r.may(at(7*time.Hour), "other", of) || !r.may(start, "other", Kin{"set", "unlike"}) {
-		t.Error("its kin is not left alone as long")
+	if r.maySearch(at(5*time.Hour), "other", of) || !r.maySearch(at(7*time.Hour), "other", of) ||
+		!r.maySearch(start, "other", Equiv{"set", "unlike"}) {
+		t.Error("the class does not back off as long")
 	}
-	r.places["one"] = &Place{Kin: of}
-	if r.may(at(7*time.Hour), "other", of) {
-		t.Error("two places are kept at once for who did not come before")
+	r.places["one"] = &Place{Equiv: of}
+	if r.maySearch(at(7*time.Hour), "other", of) {
+		t.Error("two places are kept at once for a class that left places unused")
 	}
-	if r.forget(at(13*time.Hour), func(ID) bool { return false }); len(r.failed)+len(r.shunned) != 0 {
-		t.Error("it is never forgotten")
+	if r.forget(at(13*time.Hour), func(ID) bool { return false }); len(r.unused)+len(r.backoffs) != 0 {
+		t.Error("the backoff never expires")
 	}
 }
 
-// TestWhoWaitsComesBeforeWhatIsToCome: however many places are kept for later, a wish that waits gets its own.
-func TestWhoWaitsComesBeforeWhatIsToCome(t *testing.T) {
+// TestPlacesAheadDoNotCountAgainstWishes: however many are kept ahead, a wish that waits gets its own.
+func TestPlacesAheadDoNotCountAgainstWishes(t *testing.T) {
 	r := newMemory()
-	for i := range mostPlaces + mostEarly {
+	for i := range maxPlaces + maxAhead {
 		id := ID(fmt.Sprint(i))
-		if r.places[id] = (&Place{Wish: id}); i < mostEarly {
+		if r.places[id] = (&Place{Wish: id}); i < maxAhead {
 			r.places[id].Group = "w"
 		}
 	}
-	r.early = mostEarly
-	if r.may(start, "p", Kin{Owner: "p"}) {
+	r.ahead = maxAhead
+	if r.maySearch(start, "p", Equiv{Owner: "p"}) {
 		t.Error("places are kept without bound")
 	}
-	delete(r.places, ID(fmt.Sprint(mostEarly)))
-	if !r.may(start, "p", Kin{Owner: "p"}) {
-		t.Error("who waits gets none, because of those who are to come")
+	delete(r.places, ID(fmt.Sprint(maxAhead)))
+	if !r.maySearch(start, "p", Equiv{Owner: "p"}) {
+		t.Error("a wish that waits gets none because of the places kept ahead")
 	}
 }
 
-// TestWhatIsGivenToOneIsNotStoppedForAnother: the subjob that is on its way out has given up its place once.
-func TestWhatIsGivenToOneIsNotStoppedForAnother(t *testing.T) {
+// TestCutIsNotCountedTwice: a subjob that is cut for one place frees nothing for another.
+func TestCutIsNotCountedTwice(t *testing.T) {
 	m := boards("m", "a", "b")
 	g := &Place{Wish: "p", Machine: "m", Devices: []At{{"d/m", "a"}}, Cut: []job.SliceID{"m/a"}}
 	r := newRoom(m, at(time.Hour), []*Place{g}, nil)
-	q := &quest{id: "q", wants: []want{{choices: []Choice{{N: 1}}}}}
+	q := &demand{id: "q", wants: []want{{choices: []Choice{{N: 1}}}}}
 	if got, ok := r.find(q); !ok || !slices.Equal(got.Cut, []job.SliceID{"m/b"}) || got.Devices[0].Device != "b" {
 		t.Errorf("given is %+v, %v; want b alone", got, ok)
 	}
 }
 
-// eight is a machine with eight GPUs that can be cut; all of their small devices have subjobs of ours.
+// eight is a machine with eight partitionable GPUs; all of their small devices have subjobs of ours.
 func eight(name string) *Machine {
 	m := &Machine{Name: name}
 	p := Pool{Name: "d/" + name, Driver: "d"}
@@ -103,8 +104,8 @@ func eight(name string) *Machine {
 	return m
 }
 
-// BenchmarkAPlaceAmongEightGPUs looks for several large devices on 128 machines with eight GPUs each.
-func BenchmarkAPlaceAmongEightGPUs(b *testing.B) {
+// BenchmarkPlaceAmongEightGPUs searches for large devices on 128 machines with eight GPUs each.
+func BenchmarkPlaceAmongEightGPUs(b *testing.B) {
 	large := Term{Kind: OfAttribute, Domain: "d", Name: "profile", Op: "==", Value: "3g"}
 	for _, n := range []int64{1, 2, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

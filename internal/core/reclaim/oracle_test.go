@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// drawn is a small cluster of machines whose devices share counters, some of them ours, and what stopping each of ours costs.
+// drawn is a small cluster whose machines have devices that share counters, some of them ours, with the costs of stopping ours.
 type drawn struct {
 	machines []*Machine
 	costs    map[job.SliceID]Cost
@@ -39,7 +39,7 @@ func drawMachines(t *rapid.T, most int) drawn {
 				d.Attributes = []Pair{{"x", "y"}}
 			}
 			d.Slice = job.SliceID(name + "/" + d.Name)
-			if bears(left, d.Uses) && rapid.IntRange(0, 2).Draw(t, "somebody has it") > 0 {
+			if suffices(left, d.Uses) && rapid.IntRange(0, 2).Draw(t, "somebody has it") > 0 {
 				take(left, d.Uses, 1)
 				d.Holder, d.End = Others, quantity.Never
 				if rapid.IntRange(0, 3).Draw(t, "ours") > 0 {
@@ -59,14 +59,13 @@ func drawMachines(t *rapid.T, most int) drawn {
 }
 
 func meantDevices(id string, n int) *Wish {
-	return &Wish{ID: ID(id), Who: id, Kin: Kin{id, fmt.Sprint(n)}, Claims: []Claim{{Requests: []Request{{Choices: []Choice{{
+	return &Wish{ID: ID(id), Who: id, Equiv: Equiv{id, fmt.Sprint(n)}, Claims: []Claim{{Requests: []Request{{Choices: []Choice{{
 		N: int64(n), Terms: []Term{{Kind: HasAttribute, Domain: "d", Name: "x"}},
 	}}}}}}}
 }
 
-// cheapest looks at every set of our subjobs on a machine whose end would let somebody have n devices that are meant: the least work lost,
-// then the least time left, then the fewest.
-func (x *drawn) cheapest(m *Machine, n int) (best toll, found bool) {
+// cheapest tries every set of our subjobs on a machine that would free n matching devices: the lowest cost, then the fewest.
+func (x *drawn) cheapest(m *Machine, n int) (best stopCost, found bool) {
 	p := &m.Pools[0]
 	var ours []int
 	for i := range p.Devices {
@@ -75,7 +74,7 @@ func (x *drawn) cheapest(m *Machine, n int) (best toll, found bool) {
 		}
 	}
 	for set := range 1 << len(ours) {
-		var sum toll
+		var sum stopCost
 		left, taken := slices.Clone(p.Total), map[int]bool{}
 		for i := range p.Devices {
 			d := &p.Devices[i]
@@ -84,7 +83,7 @@ func (x *drawn) cheapest(m *Machine, n int) (best toll, found bool) {
 			case d.Holder == Nobody:
 				continue
 			case at >= 0 && set>>at&1 == 1:
-				sum = sum.plus(toll{x.costs[d.Slice], 1})
+				sum = sum.plus(stopCost{x.costs[d.Slice], 1})
 				continue
 			}
 			take(left, d.Uses, 1)
@@ -103,7 +102,7 @@ func fits(p *Pool, left []int64, taken map[int]bool, from, n int) bool {
 	}
 	for i := from; i < len(p.Devices); i++ {
 		d := &p.Devices[i]
-		if len(d.Attributes) == 0 || taken[i] || !bears(left, d.Uses) {
+		if len(d.Attributes) == 0 || taken[i] || !suffices(left, d.Uses) {
 			continue
 		}
 		take(left, d.Uses, 1)
@@ -116,9 +115,9 @@ func fits(p *Pool, left []int64, taken map[int]bool, from, n int) bool {
 	return false
 }
 
-// TestRoomIsMadeAtTheLeastCost: of all machines, devices and sets of subjobs whose end would let a wish have what it wants, none costs
-// less; and it can have what is kept.
-func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
+// TestCheapestRoomAgainstBruteForce: no machine, devices and set of subjobs that would serve the wish costs less, and the chosen place does
+// serve it.
+func TestCheapestRoomAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawMachines(t, 3)
 		wanted := rapid.IntRange(1, 3).Draw(t, "wanted")
@@ -127,19 +126,19 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 			k.Hear(m)
 		}
 		k.Wish(meantDevices("p", wanted))
-		for _, d := range []time.Duration{0, pauses} { // where there seems to be room it is given up on
+		for _, d := range []time.Duration{0, schedulerBackoff} { // time to use free room, if there seems to be any
 			k.Decide(at(d), costs(x.costs))
 		}
-		best, found := toll{}, false
+		best, found := stopCost{}, false
 		for _, m := range x.machines {
 			c, ok := x.cheapest(m, wanted)
-			// Where nothing would have to be stopped it is not for us to make room.
+			// If nothing has to be stopped no place is kept.
 			if ok && c.stops > 0 && (!found || c.compare(best) < 0) {
 				best, found = c, true
 			}
 		}
 		got := k.Places()
-		if (len(got) == 1) != found || found && got[0].toll() != best {
+		if (len(got) == 1) != found || found && got[0].stopCost() != best {
 			t.Fatalf("kept are %v, and could be for %v (%v)", got, best, found)
 		}
 		if !found {
@@ -156,7 +155,7 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 		}
 		for _, a := range g.Devices {
 			i, _ := p.find(a)
-			if !bears(left, p.Devices[i].Uses) {
+			if !suffices(left, p.Devices[i].Uses) {
 				t.Fatalf("it can't have %s: %v are left for %v", a.Device, left, p.Devices[i].Uses)
 			}
 			take(left, p.Devices[i].Uses, 1)
@@ -167,9 +166,8 @@ func TestRoomIsMadeAtTheLeastCost(t *testing.T) {
 	})
 }
 
-// TestTheSameWordsGiveTheSameVictims, in whatever order machines and wishes are heard before a decision, and however often the same is
-// said.
-func TestTheSameWordsGiveTheSameVictims(t *testing.T) {
+// TestDecisionsAreReproducible: the order in which machines and wishes are heard before a decision, and repeated messages, change nothing.
+func TestDecisionsAreReproducible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawMachines(t, 4)
 		var wishes []*Wish
@@ -223,9 +221,8 @@ func TestTheSameWordsGiveTheSameVictims(t *testing.T) {
 	})
 }
 
-// TestNothingIsGivenTwice: what is kept for several wishes fits side by side, once all that is cut is gone; and nobody's place has what
-// others hold.
-func TestNothingIsGivenTwice(t *testing.T) {
+// TestPlacesFitTogether: the places of several wishes fit side by side once all that is cut is gone, and none has what others hold.
+func TestPlacesFitTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawMachines(t, 2)
 		k := New()
@@ -236,7 +233,7 @@ func TestNothingIsGivenTwice(t *testing.T) {
 			k.Wish(meantDevices(fmt.Sprint("p", i), rapid.IntRange(1, 2).Draw(t, "wanted")))
 		}
 		for d := range 5 {
-			k.Decide(at(time.Duration(d)*pauses), costs(x.costs))
+			k.Decide(at(time.Duration(d)*schedulerBackoff), costs(x.costs))
 		}
 		for _, m := range x.machines {
 			p := &m.Pools[0]

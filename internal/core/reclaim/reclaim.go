@@ -1,13 +1,12 @@
-// Package reclaim decides what is given back to those who are not ours and wait for devices that we hold: for whom a place is kept, on
-// which machine and which devices, which subjobs are cut short for it and when, and who is left alone.
+// Package reclaim decides which subjobs stop for workloads outside Sluice that wait for devices that Sluice holds: for which wish a place
+// is kept, on which machine and devices, which subjobs are truncated for it and when, and which wishes back off.
 //
-// A Keeper hears of machines and wishes in the words of this package, each time all of one, in place of what was said before. It decides by
-// Decide, from what it has heard, what it remembers of earlier decisions and what stopping each subjob costs now: the same words in the
-// same order at the same times give the same victims. It has no clock, and nothing depends on the order of a map. What it remembers is
-// soft: after a restart the same wishes are heard again.
+// A Keeper hears of machines, wishes and groups, each message replacing what was known of that one. Decide is a function of what it has
+// heard, of its memory of earlier decisions and of the current cost of stopping each subjob: the same input at the same times gives the
+// same victims. It has no clock and does not depend on map order. Its memory is soft: after a restart the same wishes are heard again.
 //
-// It knows neither Kubernetes nor Slurm, nor leases: who talks to a cluster translates (edge/inventory), who owns the slices applies the
-// holds (core/node).
+// It knows neither Kubernetes nor Slurm, nor leases: the inventories (edge/inventory) translate from the cluster, and the owner of the
+// slices applies the holds (core/node).
 package reclaim
 
 import (
@@ -18,27 +17,27 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// ID names a wish or a group of them, uniquely and for as long as it is heard of. The IDs of wishes that a Keeper makes (for members of
-// groups that have not come) have a slash in them.
+// ID names a wish or a group, uniquely and for as long as it is heard of. The IDs that a Keeper makes for members of groups that have not
+// come contain a slash.
 type ID string
 
-// Kin is what wishes have in common that are alike: the same owner, asking for the same. What is found in vain for one is not looked for
-// again for the others.
-type Kin struct{ Owner, Shape string }
+// Equiv is an equivalence class of wishes: the same owner asking for the same. After a search for one found nothing, the others are
+// not searched for either until the retry delay is over.
+type Equiv struct{ Owner, Shape string }
 
-// Wish is somebody who waits for devices of one machine.
+// Wish is a workload outside Sluice that waits for devices of one machine.
 type Wish struct {
 	ID ID
-	// Who waits, for people.
-	Who string
-	Kin Kin
-	// Since is since when it waits: of those tried equally long ago the longest waiting is first.
+	// Who waits, as people read it.
+	Who   string
+	Equiv Equiv
+	// Since is since when it waits. Among wishes searched for equally long ago the oldest is first.
 	Since quantity.Instant
-	// Blocked: what it wants is not known yet, so nothing is looked for.
+	// Blocked: what it wants is not known yet, so it is not searched for.
 	Blocked bool
-	// Asks are devices that are only counted; of them it wants all.
+	// Asks are for counted devices; all of them are needed.
 	Asks []Ask
-	// Claims are requests for devices that are told apart.
+	// Claims are for devices selected by their attributes; all of them are needed.
 	Claims []Claim
 	Where  Where
 	// Group that it belongs to, and its part there; empty: none.
@@ -46,32 +45,32 @@ type Wish struct {
 	Part  int
 }
 
-// Ask is how many of a counted resource somebody has or wants.
+// Ask is an amount of a counted resource, used or wanted.
 type Ask struct {
 	Resource string
 	N        int64
 }
 
-// Claim is a list of requests whose devices are found together on one machine.
+// Claim is a list of requests that are satisfied together on one machine.
 type Claim struct {
-	// Key names a claim that several wishes may share: it gets its devices once. Empty: it is the wish's own.
+	// Key names a claim that several wishes may share: its devices are allocated once. Empty: it is the wish's own.
 	Key      string
 	Requests []Request
 }
 
-// Request is for devices of one kind; of its choices, the preferred first, one is enough.
+// Request is for devices of one kind. One of its choices is enough, the preferred first.
 type Request struct{ Choices []Choice }
 
 // Choice is N devices that match Terms.
 type Choice struct {
-	// N is at least 1, or 0: all that match, of which none may be in doubt.
+	// N is at least 1, or 0: all that match, and for none may that be uncertain.
 	N int64
-	// Class that a device must be listed under (Device.Classes); empty: any.
+	// Class is the device class that a device must be in (Device.Classes); empty: any.
 	Class string
 	Terms []Term
-	// Alike are attributes that must be equal among the devices of the claim that have the constraint of the same number.
+	// Alike are attributes in which devices of the claim must agree, if they have the constraint of the same number.
 	Alike []Alike
-	// Odd: something applies that is not understood, so that a match is only a maybe.
+	// Odd: it has a condition that is not understood, so a match is uncertain.
 	Odd bool
 }
 
@@ -81,40 +80,40 @@ type Alike struct {
 	Domain, Name string
 }
 
-// Group are wishes that are to come together: places are kept ahead for all of them, or for none.
+// Group is a set of wishes that are placed all or nothing: places are kept ahead for all of them, or for none.
 type Group struct {
 	ID ID
-	// Owners of its members, as in Kin.
+	// Owners of its members, as in Equiv.
 	Owners []string
-	// Since is since when its members are let in; 0: they are not. Admitted: nothing else holds them back.
+	// Since is when its quota was reserved; 0: not yet. Admitted: no admission check holds it back either.
 	Since    quantity.Instant
 	Admitted bool
-	// Of those not let in yet, one of each Queue is looked at: the first by Rank that is not left alone. It wants its places from From
-	// until Until.
+	// Of the groups that wait in a Queue one is placed: the first by Rank that does not back off. It wants its places from From until
+	// Until.
 	Queue       string
 	Rank        int
 	From, Until quantity.Instant
 	Parts       []Part
 }
 
-// Part is N members of a group that are alike.
+// Part is N interchangeable members of a group.
 type Part struct {
 	N int
-	// Bound are the machines of its members that have come and have a machine, once for each.
+	// Bound are the machines of members that have come and are bound, one entry each.
 	Bound []string
-	// Like is what each that has not come will want; its ID and Since mean nothing.
+	// Like is the wish that each member that has not come will have; its ID and Since are unused.
 	Like Wish
 }
 
-// Machine is all that is known of one.
+// Machine is the state of one machine, complete.
 type Machine struct {
 	Name string
-	// Labels, in order of name, and taints decide who may come.
+	// Labels, in order of name, and Taints restrict which wishes may be served here.
 	Labels []Pair
 	Taints []Taint
 	// Shut: it is closed without a known end.
 	Shut bool
-	// Slices are those of ours that may be taken back, in order of id.
+	// Slices are ours that may be taken back, in order of ID.
 	Slices    []Slice
 	Resources []Resource
 	Tenants   []Tenant
@@ -124,30 +123,30 @@ type Machine struct {
 // Pair is a name with its value.
 type Pair struct{ Name, Value string }
 
-// Taint keeps everybody away who does not tolerate it.
+// Taint keeps every wish away that does not tolerate it.
 type Taint struct{ Key, Value, Effect string }
 
-// Slice is one that may be taken back, and how long before its subjob is told.
+// Slice may be taken back; Notice is how long before its subjob is told.
 type Slice struct {
 	ID     job.SliceID
 	Notice time.Duration
 }
 
-// Resource is a kind of devices that are only counted: which of them somebody has nobody says.
+// Resource is a kind of counted devices: who uses which of them is not known.
 type Resource struct {
 	Name string
 	N    int64
-	// Slices that we offer of it, and, of the same length, until when others have each: 0, nobody has.
+	// Slices that we offer of it. Others has one entry for each: until when others use it, 0 if they do not.
 	Slices []job.SliceID
 	Others []quantity.Instant
 }
 
-// Tenant is who has something of the machine.
+// Tenant is a workload that uses devices of the machine.
 type Tenant struct {
-	// Slice that it is on, if it is a subjob of ours; empty: it is not.
+	// Slice that it runs on, if it is a subjob of ours; empty: it is not.
 	Slice job.SliceID
 	Asks  []Ask
-	// Began is since when it runs (0: not yet), Limit how long it may (0: not bounded), End when it is gone at the latest.
+	// Began is when it started (0: not yet), Limit its maximum run time (0: none), End when it has ended at the latest.
 	Began quantity.Instant
 	Limit time.Duration
 	End   quantity.Instant
@@ -159,23 +158,23 @@ type Pool struct {
 	// Total of each counter, by its number.
 	Total   []int64
 	Devices []Device
-	// Layout are the devices that we offer, by index, in the order in which they fit side by side.
+	// Layout are the indices of the devices that we offer, in the order in which they fit side by side.
 	Layout []int64
 }
 
-// Device is one of a pool's, in order of name.
+// Device is one of a pool. A pool has them in order of Name.
 type Device struct {
 	Name string
-	// Here: it is this machine's. Barred: nobody can be given it. Failing: it is offered, and nobody gets it.
+	// Here: it is on this machine. Barred: it can't be allocated. Failing: it is offered, and not allocated to anyone.
 	Here, Barred, Failing bool
-	// Classes that it is listed under.
+	// Classes are the device classes that it is in.
 	Classes    []string
 	Attributes []Pair
 	Capacities []Capacity
 	Uses       []Use
 	// Slice that we offer it as; empty: we do not.
 	Slice job.SliceID
-	// Holder is who has it, until End.
+	// Holder is who uses it, until End.
 	Holder Holder
 	End    quantity.Instant
 }
@@ -192,17 +191,17 @@ type Use struct {
 	N       int64
 }
 
-// Holder is whose a device is.
+// Holder is who uses a device.
 type Holder uint8
 
-// Who may have a device.
+// The possible holders of a device.
 const (
 	Nobody Holder = iota
 	Ours
 	Others
 )
 
-// Renamed is the machine with its slices named otherwise; the machine itself stays as it is.
+// Renamed is a copy with other names of slices; the machine itself does not change.
 func (m *Machine) Renamed(named func(job.SliceID) job.SliceID) Machine {
 	n := *m
 	give := func(id *job.SliceID) {
@@ -235,18 +234,18 @@ func (m *Machine) Renamed(named func(job.SliceID) job.SliceID) Machine {
 	return n
 }
 
-// Place is kept for one wish: what it gets, and which subjobs are cut short for it.
+// Place is a reservation for one wish: what it gets, and which subjobs are truncated for it.
 type Place struct {
 	Wish    ID
 	Who     string
-	Kin     Kin
+	Equiv   Equiv
 	Machine string
-	// Devices are kept for it, and so is what it Asks for. Claims are the keys of those that get their devices here.
+	// Devices and Asks are reserved. Claims are the keys of the shared claims that get their devices here.
 	Devices []At
 	Asks    []Ask
 	Claims  []string
-	// Group and Part it is kept for, whose member has not come yet; empty: a wish. It will want it from From (0: now) until Until; with
-	// Open the time is not known, and nothing is cut short.
+	// Group and Part of the member it is kept for, which has not come yet; empty: it is for a wish. The member will want it from From (0:
+	// now) until Until; with Open the time is not known, and nothing is truncated.
 	Group       ID
 	Part        int
 	From, Until quantity.Instant
@@ -255,23 +254,23 @@ type Place struct {
 	Closed, Cut []job.SliceID
 	At          quantity.Instant
 	Notice      time.Duration
-	// Cost of what is cut, as of when it was chosen, the least of Looked machines' that would do.
+	// Cost of stopping what is in Cut, as of when it was chosen; the lowest of Looked machines.
 	Cost   Cost
 	Looked int
 
-	// made is when it was kept, freed when all that is cut was first seen gone, 0 before.
+	// made is when it was kept, freed when all that is in Cut was first seen gone; 0 before.
 	made, freed quantity.Instant
 }
 
 // At is a device, by its pool and its name.
 type At struct{ Pool, Device string }
 
-// later reports whether the place is for a known time rather than for now. That time may be past by up to patience.
-func (g *Place) later() bool { return g.From != 0 }
+// scheduled reports whether the place is for a known time rather than for now. That time may be past by up to unusedTimeout.
+func (g *Place) scheduled() bool { return g.From != 0 }
 
-func (g *Place) toll() toll { return toll{g.Cost, len(g.Cut)} }
+func (g *Place) stopCost() stopCost { return stopCost{g.Cost, len(g.Cut)} }
 
-// Hold is time of a slice that is not for sale. Truncate: what runs into it is cut short.
+// Hold is time of a slice that is not for sale. Truncate: a subjob that overlaps it is truncated.
 type Hold struct {
 	Slice      job.SliceID
 	Start, End quantity.Instant
@@ -279,12 +278,12 @@ type Hold struct {
 	Truncate   bool
 }
 
-// Term is one comparison of a selector. All of a choice's must hold.
+// Term is one comparison of a selector. All terms of a choice must hold.
 type Term struct {
 	Kind TermKind
 	// Domain and Name of an attribute or a capacity; a name without a domain is the driver's.
 	Domain, Name string
-	// Op is ==, !=, and for capacities >=, >, <= or < as well.
+	// Op is == or !=, and for capacities also >=, >, <= or <.
 	Op     string
 	Value  string
 	Amount Amount
@@ -293,7 +292,7 @@ type Term struct {
 // TermKind is what a term compares.
 type TermKind uint8
 
-// What a term compares. Unknown terms are not understood: they may mean any device.
+// What a term compares. An Unknown term may match any device.
 const (
 	Unknown TermKind = iota
 	OfDriver
@@ -309,16 +308,16 @@ type Amount struct {
 	Places int16
 }
 
-// Where says which machines would do: those with all Labels, for which one of AnyOf holds, and whose taints are tolerated.
+// Where restricts the machines: they have all Labels, satisfy one of AnyOf, and have their taints tolerated.
 type Where struct {
 	Labels []Pair
-	// AnyOf are lists of rules of which one must hold as a whole, if there is any, or Restricted is set.
+	// AnyOf are lists of rules of which one must hold as a whole, if there is any or Restricted is set.
 	AnyOf      []Rules
 	Restricted bool
 	Tolerates  []Toleration
 }
 
-// Rules hold as a whole.
+// Rules hold only together.
 type Rules struct{ All []Rule }
 
 // Rule is about one label of a machine. Op is In, NotIn, Exists, DoesNotExist, Gt or Lt, as in Kubernetes.

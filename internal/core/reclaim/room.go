@@ -10,29 +10,29 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Costs says what stopping the subjob on a slice costs now, as the ledger of its slices knows; false: it knows nothing of one there.
+// Costs is the current cost of stopping the subjob on a slice, as the owner of the slices knows it; false: it knows of no subjob there.
 type Costs func(job.SliceID) (Cost, bool)
 
 // room is a machine as a wish finds it: what is free, and which subjobs could be stopped.
 type room struct {
 	*Machine
 	now quantity.Instant
-	// when is the time for which room is sought, 0 for now; who is gone by then does not count.
+	// when is the time for which room is sought, 0 for now; whatever has ended by then does not count.
 	when quantity.Instant
-	// gives are the places that are kept on it.
-	gives []*Place
-	ask   Costs
-	costs map[job.SliceID]Cost
+	// places are those that are kept on it.
+	places []*Place
+	ask    Costs
+	costs  map[job.SliceID]Cost
 }
 
-func newRoom(m *Machine, now quantity.Instant, gives []*Place, ask Costs) *room {
-	return &room{Machine: m, now: now, gives: gives, ask: ask, costs: map[job.SliceID]Cost{}}
+func newRoom(m *Machine, now quantity.Instant, places []*Place, ask Costs) *room {
+	return &room{Machine: m, now: now, places: places, ask: ask, costs: map[job.SliceID]Cost{}}
 }
 
-// unknownLeft is the time left that is assumed of a subjob without a limit of which the ledger knows nothing.
+// unknownLeft is the remaining run time assumed of a subjob without a limit that costs does not know.
 const unknownLeft = time.Hour
 
-// cost of stopping the subjob on a slice. Of one of which the ledger knows nothing all that it did is lost.
+// cost of stopping the subjob on a slice. Of an unknown one all that it did is lost.
 func (r *room) cost(id job.SliceID) Cost {
 	c, known := r.costs[id]
 	if known {
@@ -54,7 +54,7 @@ func (r *room) cost(id job.SliceID) Cost {
 	return c
 }
 
-// tenant is our own on a slice; nil: there is none.
+// tenant is our subjob on a slice; nil if there is none.
 func (m *Machine) tenant(id job.SliceID) *Tenant {
 	for i := range m.Tenants {
 		if t := &m.Tenants[i]; t.Slice == id && id != "" {
@@ -64,7 +64,7 @@ func (m *Machine) tenant(id job.SliceID) *Tenant {
 	return nil
 }
 
-// notice is how long before it is taken a slice's subjob is told; false: it is not taken.
+// notice is how long before it is taken back the subjob on a slice is told; false if it may not be taken back.
 func (m *Machine) notice(id job.SliceID) (time.Duration, bool) {
 	i, there := slices.BinarySearchFunc(m.Slices, id, func(s Slice, id job.SliceID) int { return cmp.Compare(s.ID, id) })
 	if !there {
@@ -73,7 +73,7 @@ func (m *Machine) notice(id job.SliceID) (time.Duration, bool) {
 	return m.Slices[i].Notice, true
 }
 
-// resource finds one by its name; nil: the machine has none of it.
+// resource finds a resource by name; nil if the machine has none of it.
 func (m *Machine) resource(name string) *Resource {
 	for i := range m.Resources {
 		if m.Resources[i].Name == name {
@@ -83,8 +83,8 @@ func (m *Machine) resource(name string) *Resource {
 	return nil
 }
 
-// of is how much is asked of a resource.
-func of(asks []Ask, name string) (n int64) {
+// amount is the sum of what asks want of a resource.
+func amount(asks []Ask, name string) (n int64) {
 	for _, a := range asks {
 		if a.Resource == name {
 			n += a.N
@@ -93,23 +93,23 @@ func of(asks []Ask, name string) (n int64) {
 	return n
 }
 
-// gone reports whether what ends then is gone by when.
+// gone reports whether what ends at end is gone by when.
 func (r *room) gone(end quantity.Instant) bool { return r.when != 0 && end <= r.when }
 
-// given reports whether a slice is being given back already.
-func (r *room) given(id job.SliceID) bool {
-	return slices.ContainsFunc(r.gives, func(g *Place) bool { return (r.when != 0 || !g.later()) && slices.Contains(g.Cut, id) })
+// cut reports whether the subjob on a slice is being stopped for a place already.
+func (r *room) cut(id job.SliceID) bool {
+	return slices.ContainsFunc(r.places, func(g *Place) bool { return (r.when != 0 || !g.scheduled()) && slices.Contains(g.Cut, id) })
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// remains is what is left of a pool, indexed for many queries. A device with a subjob of ours that may be stopped is one more counter, of
-// one unit, so that stopping the subjob frees the device as it frees what the device shares.
-type remains struct {
+// freePool is what is free of a pool, indexed for many queries. A device with a subjob of ours that may be stopped is modelled as one more
+// counter of one unit, so that stopping the subjob frees the device in the same way as the counters that it shares.
+type freePool struct {
 	*Pool
 	left []int64
 	// devices of the pool, by name; users are, for each counter, the devices with subjobs that may be stopped.
-	devices []held
+	devices []poolDevice
 	users   [][]int
 	// prices caches by the set of devices; chosen and key are scratch buffers of price.
 	prices map[string]priced
@@ -117,55 +117,55 @@ type remains struct {
 	key    []byte
 }
 
-// held is a device of remains: its uses of counters, and its part, equal for devices that share counters directly or through others.
-type held struct {
+// poolDevice is a device of a freePool: its uses of counters, and its part, equal for devices that share counters directly or through
+// others.
+type poolDevice struct {
 	*Device
 	at   int
 	uses []Use
 	part int
-	// taken: it can't be had, since others have it, a subjob that may not be stopped, or it is kept for a place. slice is that of our
+	// taken: it is not available, since others use it, its subjob may not be stopped, or it is kept for a place. slice is that of our
 	// subjob on it that may be stopped; empty: none.
 	taken bool
 	slice job.SliceID
 	cost  Cost
 }
 
-// bear reports whether enough is left for a device.
-func (x *remains) bear(d *held) bool { return bears(x.left, d.uses) }
+// suffices reports whether uses fit in what is left.
 
-func bears(left []int64, uses []Use) bool {
+func suffices(left []int64, uses []Use) bool {
 	return !slices.ContainsFunc(uses, func(u Use) bool { return left[u.Counter] < u.N })
 }
 
-// take deducts uses.
+// take deducts uses, or with sign -1 returns them.
 func take(left []int64, uses []Use, sign int64) {
 	for _, u := range uses {
 		left[u.Counter] -= sign * u.N
 	}
 }
 
-type remainders []*remains
+type freePools []*freePool
 
-// lefts computes what is left of each pool of the machine.
-func (r *room) lefts() (all remainders) {
+// freePools are what is free of each pool of the machine.
+func (r *room) freePools() (all freePools) {
 	for i := range r.Pools {
-		all = append(all, r.remains(&r.Pools[i]))
+		all = append(all, r.freePool(&r.Pools[i]))
 	}
 	return all
 }
 
-func (r *room) remains(p *Pool) *remains {
-	x := &remains{Pool: p, left: slices.Clone(p.Total), devices: make([]held, len(p.Devices))}
+func (r *room) freePool(p *Pool) *freePool {
+	x := &freePool{Pool: p, left: slices.Clone(p.Total), devices: make([]poolDevice, len(p.Devices))}
 	for k := range p.Devices {
 		d := &p.Devices[k]
 		h := &x.devices[k]
-		*h = held{Device: d, at: k, uses: d.Uses}
+		*h = poolDevice{Device: d, at: k, uses: d.Uses}
 		if d.Holder == Nobody || r.gone(d.End) {
 			continue
 		}
 		_, gives := r.notice(d.Slice)
 		switch {
-		case d.Holder == Ours && r.given(d.Slice): // on its way out
+		case d.Holder == Ours && r.cut(d.Slice): // on its way out
 			continue
 		case d.Holder == Ours && gives:
 			h.slice, h.cost = d.Slice, r.cost(d.Slice)
@@ -176,12 +176,12 @@ func (r *room) remains(p *Pool) *remains {
 		}
 		take(x.left, h.uses, 1)
 	}
-	for _, g := range r.gives {
-		if r.when == 0 && g.later() {
+	for _, g := range r.places {
+		if r.when == 0 && g.scheduled() {
 			continue
 		}
 		for _, at := range g.Devices {
-			if h := x.named(at); h != nil && !h.taken {
+			if h := x.device(at); h != nil && !h.taken {
 				h.taken = true
 				take(x.left, h.uses, 1)
 			}
@@ -191,8 +191,8 @@ func (r *room) remains(p *Pool) *remains {
 	return x
 }
 
-// named finds a device; nil: it is not of the pool.
-func (x *remains) named(at At) *held {
+// device finds a device; nil if it is not in the pool.
+func (x *freePool) device(at At) *poolDevice {
 	k, there := x.find(at)
 	if !there {
 		return nil
@@ -200,7 +200,7 @@ func (x *remains) named(at At) *held {
 	return &x.devices[k]
 }
 
-// find is the index of a device; false: it is not of the pool.
+// find is the index of a device; false if it is not in the pool.
 func (p *Pool) find(at At) (int, bool) {
 	if at.Pool != p.Name {
 		return 0, false
@@ -208,8 +208,8 @@ func (p *Pool) find(at At) (int, bool) {
 	return slices.BinarySearchFunc(p.Devices, at.Device, func(d Device, name string) int { return cmp.Compare(d.Name, name) })
 }
 
-// index finds who uses each counter, and which devices share counters.
-func (x *remains) index() {
+// index computes which devices use each counter, and which share counters.
+func (x *freePool) index() {
 	x.users, x.prices = make([][]int, len(x.left)), map[string]priced{}
 	parent := make([]int, len(x.left)) // union-find over counters
 	for c := range parent {
@@ -239,7 +239,7 @@ func (x *remains) index() {
 
 // priced is the cached price of a set of devices that share counters.
 type priced struct {
-	cost  toll
+	cost  stopCost
 	stops []job.SliceID
 	ok    bool
 }

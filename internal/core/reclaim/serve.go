@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// serve searches for those who wait, least recently tried first, then longest waiting: so one that finds nothing, however old, starves
-// nobody.
+// serve searches for places for wishes, least recently searched first, then the oldest: so a wish that finds nothing, however old, starves
+// no other.
 func (p *pass) serve() {
 	type waiter struct {
 		*Wish
@@ -20,25 +20,25 @@ func (p *pass) serve() {
 	}
 	waiters := make([]waiter, 0, len(p.wishes))
 	for _, w := range p.wishes { //sluice:sorted the list is sorted next
-		waiters = append(waiters, waiter{w, p.due(w.ID, w.Kin.Shape)})
+		waiters = append(waiters, waiter{w, p.retryAt(w.ID, w.Equiv.Shape)})
 	}
 	slices.SortFunc(waiters, func(a, b waiter) int {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	for _, w := range waiters {
-		if w.Blocked || !p.may(p.now, w.ID, w.Kin) {
+		if w.Blocked || !p.maySearch(p.now, w.ID, w.Equiv) {
 			continue
 		}
-		q := p.quest(w.Wish, nil, nil)
+		q := p.demand(w.Wish, nil, nil)
 		switch {
-		case q.nothing() && q.on != "":
-			continue // all of its claims get devices in a place that is kept already: no search is needed
-		case q.nothing():
-			p.resting[w.Kin.Shape] = p.now.Add(rests)
+		case q.empty() && q.on != "":
+			continue // all of its claims get their devices in another place
+		case q.empty():
+			p.shapeRetry[w.Equiv.Shape] = p.now.Add(retryDelay)
 			continue
 		}
-		if p.looks++; p.looks > mostLooks {
-			p.more = true // the rest have their turn in the next pass
+		if p.searches++; p.searches > maxSearches {
+			p.unfinished = true // the rest are served in the next pass
 			break
 		}
 		g, room := p.place(q)
@@ -46,56 +46,56 @@ func (p *pass) serve() {
 		case g != nil:
 			p.keep(g)
 		case room:
-			p.pausing[w.ID] = p.now.Add(time.Second)
+			p.retry[w.ID] = p.now.Add(time.Second)
 		case q.on != "": // bound to one machine by a claim; wishes of its shape may find room elsewhere
-			p.pausing[w.ID] = p.now.Add(rests)
+			p.retry[w.ID] = p.now.Add(retryDelay)
 		default:
-			p.resting[w.Kin.Shape] = p.now.Add(rests)
+			p.shapeRetry[w.Equiv.Shape] = p.now.Add(retryDelay)
 		}
 	}
 }
 
-// keeps reports whether a place is still to be kept: while its wish waits, and for patience once it is free. The time that our own there
-// need to end does not count.
+// keeps reports whether a place is still needed: while its wish waits, and for unusedTimeout once it is free. The time that our subjobs
+// need to stop does not count.
 func (p *pass) keeps(g *Place) bool {
 	if g.Group == "" && p.wishes[g.Wish] == nil {
 		return false
 	}
 	switch {
-	case g.later():
+	case g.scheduled():
 		return true
-	case g.Open && p.now <= g.made.Add(opens):
+	case g.Open && p.now <= g.made.Add(openTimeout):
 		return true
 	case g.Open:
-		p.come[g.Group] = false
+		p.handled[g.Group] = false
 		return false
 	}
 	m := p.machines[g.Machine]
 	if m != nil && slices.ContainsFunc(g.Cut, func(id job.SliceID) bool { return m.tenant(id) != nil }) {
-		if p.now <= g.At.Add(longest) {
+		if p.now <= g.At.Add(stopTimeout) {
 			return true
 		}
-		p.vain(p.now, g)
+		p.recordUnused(p.now, g)
 		return false
 	}
 	if g.freed == 0 {
 		g.freed = p.now
 	}
-	if p.now > g.freed.Add(patience) {
-		p.vain(p.now, g)
+	if p.now > g.freed.Add(unusedTimeout) {
+		p.recordUnused(p.now, g)
 		return false
 	}
 	return !p.taken(g)
 }
 
-// taken reports whether somebody else took the place: our subjobs are gone, and yet there is no room for its wish. It happens since
+// taken reports whether another workload took the place: our subjobs are gone, and yet there is no room for its wish. It happens since
 // kube-scheduler tries new Pods at once and retries waiting ones after a back-off.
 func (p *pass) taken(g *Place) bool {
 	m := p.machines[g.Machine]
 	if m == nil {
 		return true
 	}
-	q := p.questOf(g)
+	q := p.demandOf(g)
 	if q == nil {
 		return false
 	}
@@ -104,28 +104,28 @@ func (p *pass) taken(g *Place) bool {
 	return !ok || len(more.Cut) > 0
 }
 
-// place finds the machine where making room for a wish loses least; nil if there is none. With room set there seems to be room already, and
-// who gives devices out gets its longest back-off to use it; after that the wish is taken to be kept out there for a reason not modelled
-// here, and room is made elsewhere. Machines where a place was kept in vain for its kin come last.
-func (p *pass) place(q *quest) (best *Place, room bool) {
+// place finds the machine where making room for a demand costs least; nil if there is none. room: there seems to be room already, and the
+// scheduler gets its longest back-off to use it; after that the wish is assumed to be kept out there for a reason not modelled here, and
+// room is made elsewhere. Machines where its class left a place unused come last.
+func (p *pass) place(q *demand) (best *Place, room bool) {
 	names := p.hosts
 	if q.on != "" {
 		names = []string{q.on}
 	}
-	var failed []string
-	if f := p.failed[q.kin]; f != nil {
-		failed = f.machines
+	var unused []string
+	if f := p.unused[q.equiv]; f != nil {
+		unused = f.machines
 	}
-	since, roomy := p.roomy[q.id]
+	since, waiting := p.freeSince[q.id]
 	seen := false
 	var last *Place
 	better := func(g *Place, best **Place) {
-		if *best == nil || cmp.Or(g.toll().compare((*best).toll()), strings.Compare(g.Machine, (*best).Machine)) < 0 {
+		if *best == nil || cmp.Or(g.stopCost().compare((*best).stopCost()), strings.Compare(g.Machine, (*best).Machine)) < 0 {
 			*best = g
 		}
 	}
-	// Wishes begin at different machines, and each elsewhere next time.
-	from, fits := prng.Name(string(q.id))>>32+uint64(p.now.Sub(0)/rests)*mostMachines, 0
+	// Each wish begins at a different machine, and each later search elsewhere.
+	from, fits := prng.Name(string(q.id))>>32+uint64(p.now.Sub(0)/retryDelay)*maxMachines, 0
 	for i := range names {
 		m := p.machines[names[(from+uint64(i))%uint64(len(names))]]
 		if m == nil || !m.admits(q.where) {
@@ -136,22 +136,22 @@ func (p *pass) place(q *quest) (best *Place, room bool) {
 		case !ok:
 		case len(g.Cut) == 0:
 			seen = true
-		case slices.Contains(failed, m.Name):
+		case slices.Contains(unused, m.Name):
 			better(g, &last)
 		default:
 			better(g, &best)
 		}
-		if fits++; fits >= mostMachines || fits >= enough && best != nil {
+		if fits++; fits >= maxMachines || fits >= enoughMachines && best != nil {
 			break
 		}
 	}
 	switch {
 	case !seen:
-		delete(p.roomy, q.id)
-	case !roomy:
-		p.roomy[q.id] = p.now
+		delete(p.freeSince, q.id)
+	case !waiting:
+		p.freeSince[q.id] = p.now
 		return nil, true
-	case p.now < since.Add(pauses):
+	case p.now < since.Add(schedulerBackoff):
 		return nil, true
 	}
 	if best == nil {

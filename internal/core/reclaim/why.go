@@ -8,35 +8,35 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Verdict is how a wish stands.
+// Verdict is the state of a wish.
 type Verdict uint8
 
-// How a wish stands.
+// The states of a wish.
 const (
-	// Unheard: it is in turn, or blocked.
-	Unheard Verdict = iota
+	// Pending: it has not been searched for yet, or is blocked.
+	Pending Verdict = iota
 	// Kept: a place is kept for it.
 	Kept
-	// Roomy: there seems to be room without our help.
-	Roomy
-	// Hopeless: nothing that may be given back would make room for it, as of the last search.
-	Hopeless
-	// LeftAlone: it, or those like it, did not come to places that were kept for them.
-	LeftAlone
+	// RoomFree: there seems to be room without stopping anything.
+	RoomFree
+	// NoRoom: stopping all that may be stopped would not make room for it, as of the last search.
+	NoRoom
+	// BackingOff: it, or others of its class, did not use places that were kept for them.
+	BackingOff
 )
 
-// Reason is why something is given back for a wish, or nothing.
+// Reason is why a place is kept for a wish, or none.
 type Reason struct {
 	Verdict Verdict
-	// Place that is kept for it, if one is.
+	// Place that is kept for it, if any.
 	Place *Place
-	// Until when it stays at that, as far as that is known; 0: it is not.
+	// Until is when the state ends at the latest; 0: not known.
 	Until quantity.Instant
-	// Times a place was kept in vain.
+	// Times a place was not used.
 	Times int
 }
 
-// Why says how a wish stands.
+// Why is the state of a wish, with its reason.
 func (k *Keeper) Why(now quantity.Instant, id ID) Reason {
 	w := k.wishes[id]
 	switch {
@@ -45,14 +45,14 @@ func (k *Keeper) Why(now quantity.Instant, id ID) Reason {
 		return Reason{Verdict: Kept, Place: g, Until: g.Until}
 	case w == nil || w.Blocked:
 		return Reason{}
-	case now < k.shunned[id].until:
-		return Reason{Verdict: LeftAlone, Until: k.shunned[id].until, Times: k.shunned[id].times}
-	case k.failed[w.Kin] != nil && now < k.failed[w.Kin].until:
-		return Reason{Verdict: LeftAlone, Until: k.failed[w.Kin].until, Times: k.failed[w.Kin].times}
-	case k.roomy[id] != 0:
-		return Reason{Verdict: Roomy, Until: k.roomy[id].Add(pauses)}
-	case k.due(id, w.Kin.Shape) != 0:
-		return Reason{Verdict: Hopeless, Until: k.due(id, w.Kin.Shape)}
+	case now < k.backoffs[id].until:
+		return Reason{Verdict: BackingOff, Until: k.backoffs[id].until, Times: k.backoffs[id].times}
+	case k.unused[w.Equiv] != nil && now < k.unused[w.Equiv].until:
+		return Reason{Verdict: BackingOff, Until: k.unused[w.Equiv].until, Times: k.unused[w.Equiv].times}
+	case k.freeSince[id] != 0:
+		return Reason{Verdict: RoomFree, Until: k.freeSince[id].Add(schedulerBackoff)}
+	case k.retryAt(id, w.Equiv.Shape) != 0:
+		return Reason{Verdict: NoRoom, Until: k.retryAt(id, w.Equiv.Shape)}
 	}
 	return Reason{}
 }
@@ -60,20 +60,20 @@ func (k *Keeper) Why(now quantity.Instant, id ID) Reason {
 // String is the reason in a sentence.
 func (r Reason) String() string {
 	switch r.Verdict {
-	case Unheard:
+	case Pending:
 	case Kept:
-		return "kept is " + r.Place.String()
-	case Roomy:
-		return "there seems to be room for it already"
-	case Hopeless:
-		return "nothing that may be given back would make room for it"
-	case LeftAlone:
-		return fmt.Sprintf("left alone: %d places were kept for it, or for those like it, in vain", r.Times)
+		return "kept: " + r.Place.String()
+	case RoomFree:
+		return "there seems to be room for it without stopping anything"
+	case NoRoom:
+		return "stopping all that may be stopped would not make room for it"
+	case BackingOff:
+		return fmt.Sprintf("backing off: %d places that were kept for it, or for others of its class, were not used", r.Times)
 	}
-	return "its turn has not come yet"
+	return "not searched for yet"
 }
 
-// String says what a place is, and what it costs.
+// String says what the place is, and what it costs.
 func (g *Place) String() string {
 	text := "a place on " + g.Machine
 	if len(g.Cut) == 0 {
@@ -83,6 +83,6 @@ func (g *Place) String() string {
 	for i, id := range g.Cut {
 		ids[i] = string(id)
 	}
-	return fmt.Sprintf("%s: %s stopped, which loses %v of work and %v of time that was sold; the least of %d machines looked at", text,
+	return fmt.Sprintf("%s: %s stopped, which loses %v of work and %v of sold time; the lowest cost of %d machines", text,
 		strings.Join(ids, ", "), g.Cost.Lost.Round(time.Second), g.Cost.Left.Round(time.Second), g.Looked)
 }

@@ -17,7 +17,7 @@ const start = quantity.Instant(1000 * time.Second)
 
 func at(d time.Duration) quantity.Instant { return start.Add(d) }
 
-// counted is a machine with n devices of resource gpu, on the first of which are subjobs of ours.
+// counted is a machine with n devices of resource gpu; the first ones run subjobs of ours.
 func counted(name string, n, ours int) *Machine {
 	m := &Machine{Name: name, Resources: []Resource{{Name: "gpu", N: int64(n), Others: make([]quantity.Instant, n)}}}
 	for k := range n {
@@ -31,8 +31,8 @@ func counted(name string, n, ours int) *Machine {
 	return m
 }
 
-// board is a machine with a GPU of seven memory slices that can be cut into seven devices, or two of three, or one of all; the small ones
-// named are ours.
+// board is a machine with a GPU of seven memory slices that can be cut into seven small devices, two of three slices, or one of all; the
+// small devices in ours are offered and run subjobs of ours.
 func board(name string, ours ...int) *Machine {
 	p := Pool{Name: "d/" + name, Driver: "d", Total: make([]int64, 7)}
 	add := func(profile string, from, size int) {
@@ -70,15 +70,15 @@ func profile(n int64, name string) []Request {
 
 // wish for counted devices.
 func wish(id string, n int64) *Wish {
-	return &Wish{ID: ID(id), Who: "pod " + id, Kin: Kin{id, fmt.Sprint(n)}, Since: start, Asks: []Ask{{"gpu", n}}}
+	return &Wish{ID: ID(id), Who: "pod " + id, Equiv: Equiv{id, fmt.Sprint(n)}, Since: start, Asks: []Ask{{"gpu", n}}}
 }
 
-// deviceWish is one for devices of a profile.
+// deviceWish is a wish for devices of a profile.
 func deviceWish(id string, n int64, of string) *Wish {
-	return &Wish{ID: ID(id), Who: "pod " + id, Kin: Kin{id, of}, Since: start, Claims: []Claim{{Requests: profile(n, of)}}}
+	return &Wish{ID: ID(id), Who: "pod " + id, Equiv: Equiv{id, of}, Since: start, Claims: []Claim{{Requests: profile(n, of)}}}
 }
 
-// told is what is kept on machines, a line for each hold.
+// told lists the holds on machines, one a line.
 func told(k *Keeper, machines ...string) string {
 	var list []string
 	for _, m := range machines {
@@ -106,7 +106,7 @@ func expect(t *testing.T, k *Keeper, want string, machines ...string) {
 	}
 }
 
-// costs by slice; of others nothing is known.
+// costs by slice; other slices are unknown.
 func costs(of map[job.SliceID]Cost) Costs {
 	return func(id job.SliceID) (Cost, bool) { c, known := of[id]; return c, known }
 }

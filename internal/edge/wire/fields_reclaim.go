@@ -130,8 +130,8 @@ func wishesFields() func(*coder.Coder, *protocol.Wishes) {
 	wish := func(c *coder.Coder, w *reclaim.Wish) {
 		coder.Text(c, 1, &w.ID)
 		coder.Text(c, 2, &w.Who)
-		coder.Text(c, 3, &w.Kin.Owner)
-		coder.Text(c, 4, &w.Kin.Shape)
+		coder.Text(c, 3, &w.Equiv.Owner)
+		coder.Text(c, 4, &w.Equiv.Shape)
 		coder.Instant(c, 5, &w.Since)
 		coder.Boolean(c, 6, &w.Blocked)
 		coder.List(c, 7, &w.Asks, ask)

@@ -184,7 +184,7 @@ func (g *guests) again(party int) {
 
 func (g *guests) wish(x *visitor) reclaim.Wish {
 	return reclaim.Wish{
-		ID: reclaim.ID(x.Name), Who: "guest " + x.Name, Kin: reclaim.Kin{Owner: cmp.Or(x.Owner, x.Name), Shape: x.Profile},
+		ID: reclaim.ID(x.Name), Who: "guest " + x.Name, Equiv: reclaim.Equiv{Owner: cmp.Or(x.Owner, x.Name), Shape: x.Profile},
 		Since: g.sim.parties[x.party].clock.shows(x.At),
 		Asks:  []reclaim.Ask{{Resource: x.Profile, N: int64(x.Slices)}},
 	}

@@ -182,7 +182,7 @@ func (w *translator) group(l *limit, members map[types.UID]member) reclaim.Group
 	for k := range l.coming.parts {
 		x := &l.coming.parts[k]
 		part := reclaim.Part{N: x.n, Like: w.like(x.like)}
-		part.Like.Kin.Owner = string(x.like.owner)
+		part.Like.Equiv.Owner = string(x.like.owner)
 		part.Like.Where.Labels = pairs(w.labels(x))
 		for _, key := range x.templates {
 			t, there := get[*template](w.of.templates, key)

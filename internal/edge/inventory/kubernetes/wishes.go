@@ -32,10 +32,10 @@ func waits() cache.IndexFunc {
 // wish is what a Pod that waits wants. Pods of one owner that want the same are kin; a Pod without an owner is its own.
 func (w *translator) wish(t *tenant) reclaim.Wish {
 	x := w.like(t)
-	x.ID, x.Since, x.Kin = reclaim.ID(t.UID), t.waits, reclaim.Kin{Owner: string(first(t.owner, t.UID)), Shape: t.shape}
+	x.ID, x.Since, x.Equiv = reclaim.ID(t.UID), t.waits, reclaim.Equiv{Owner: string(first(t.owner, t.UID)), Shape: t.shape}
 	for _, key := range t.claims {
 		if c, there := get[*claim](w.of.claims, key); there {
-			x.Kin.Shape += c.shape
+			x.Equiv.Shape += c.shape
 		}
 	}
 	w.claimed(&x, t.claims)
