@@ -61,7 +61,8 @@ type Sale interface {
 	Job(id job.ID) *Job
 }
 
-// Job is one rigid job as a planner keeps it; whoever owns the job holds it, with its side as the Demand. All of it is soft.
+// Job is one rigid job as a planner keeps it. The owner of the job holds it, and the planner asks the owner through Demand. All of it is
+// soft state.
 type Job struct {
 	Demand
 	// rank is 1 + its index among the reserved jobs, 0 if it is none; rankBefore the same in the last pass.
@@ -90,7 +91,7 @@ type Job struct {
 	Guest *Guest
 }
 
-// Slice is one slice as a planner keeps it; whoever owns the slice holds it, with its side as the Supply.
+// Slice is one slice as a planner keeps it. The owner of the slice holds it, and the planner asks the owner through Supply.
 type Slice struct {
 	Supply
 	// pending is what was asked for on it and is not in a view yet.

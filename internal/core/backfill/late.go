@@ -63,8 +63,8 @@ func (l *late) schedule(j *Job) {
 	}
 }
 
-// promote moves gangs whose alarm has passed to lateGangs. It says whether to plan anew, which is so, too, if there is credit now for the
-// one that waits for it.
+// promote moves gangs whose alarm has passed to lateGangs. It reports whether to replan, which is also due if the gang that waits for
+// credit has enough now.
 func (l *late) promote(now quantity.Instant, replan bool) bool {
 	for {
 		j, ok := l.lateAlarms.Due(now)

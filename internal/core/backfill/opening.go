@@ -42,8 +42,8 @@ type kind struct {
 	begunOpenings, futureOpenings ranking.List[opening]
 }
 
-// openings indexes nodes by how soon a job could be placed there, so that a search visits few of them. All of it is derived from the
-// survey, for the kinds that somebody has asked for, when somebody asks.
+// openings indexes nodes by how soon a job could be placed there, so that a search visits few of them. It is derived from the survey on
+// demand, for the kinds of jobs that were asked for.
 type openings struct {
 	kinds []*kind
 	// single are the kinds of one slice by its class, nil where nobody has asked; gangs those of several.

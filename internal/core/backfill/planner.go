@@ -418,8 +418,8 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 	pl.floor.Heed(pl.late.creditWaiter)
 }
 
-// serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who
-// keep it from now on. While somebody is late who could be given something, nobody else is given a place.
+// serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who keep
+// it from now on. While a late job could be placed, no other job is.
 func (pl *Planner) serveInOrder(now quantity.Instant) {
 	before := pl.order.worthy
 	pl.order.worthy = pl.order.spareWorthy[:0]

@@ -113,7 +113,7 @@ func (c *Config) listeners() int {
 	return len(c.Zones) + len(c.Gates) - 1
 }
 
-// listener is who is told, by its place.
+// listener is the address of the i-th listener.
 func (c *Config) listener(i int) protocol.Address {
 	if n := len(c.Zones); i >= n {
 		return protocol.Address{Role: protocol.Gate, ID: string(c.Gates[i-n+1])}

@@ -97,7 +97,7 @@ func (g *Gate) paused(in *protocol.Message, p *protocol.Pause) {
 	g.tell(j, !known) // where an older word overtook a newer one the zone is told again
 }
 
-// queueChanged takes in what somebody has of a queue, and of the first gate what everybody is to have.
+// queueChanged takes in a listener's settings of a queue, and from the first gate the settings that all are to have.
 func (g *Gate) queueChanged(now quantity.Instant, in *protocol.Message, has *protocol.Queue, out *protocol.Out) {
 	first := g.cfg.Gates.First()
 	switch is := g.queues.Find(has.Name); {

@@ -32,7 +32,7 @@ type Config struct {
 	PurseTime time.Duration
 }
 
-// Supply is what a ledger asks whoever knows the slices.
+// Supply is what a ledger asks the owner of the slices.
 type Supply interface {
 	// Slices is how many there are.
 	Slices() int

@@ -16,7 +16,7 @@ type (
 	// Ask is an ask that is not answered, Place what it asks of one node of a gang.
 	Ask   = claims.Ask
 	Place = claims.Place
-	// Watcher is what a ledger tells whoever embeds it.
+	// Watcher is how a ledger notifies its owner.
 	Watcher = record.Watcher
 )
 

@@ -1,5 +1,5 @@
-// Package guest is who comes for slices of nodes whose machines others use too, as in a cluster of Kubernetes: what a scenario says of
-// them. The simulator plays them.
+// Package guest describes workloads outside Sluice that come for slices of nodes whose machines are shared, as in a Kubernetes cluster, as
+// scenarios list them. The simulator plays them.
 package guest
 
 import (
@@ -14,31 +14,31 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
-// Guest comes, waits until as many slices of a profile have nobody on them, has them for a while, and goes. Who waits longest is served
-// first, on the highest slices that are free.
+// Guest arrives, waits until enough slices of a profile are free, uses them for a while, and leaves. The longest waiting is served first,
+// on the highest slices that are free.
 type Guest struct {
 	Name string
-	// Owner that guests have in common who are alike; empty: his name.
+	// Owner that similar guests have in common; empty: its name.
 	Owner string
 	At    quantity.Instant
-	// Node that he comes to, and how many of its slices of a Profile he wants.
+	// Node that it comes to, and how many of its slices of a Profile it wants.
 	Node    job.NodeID
 	Profile string
 	Slices  int
-	// Runs is how long he has them, 0: to the end; Patience how long he waits at most, 0: to the end.
+	// Runs is how long it uses them, Patience how long it waits at most; 0: to the end.
 	Runs, Patience time.Duration
 }
 
-// House is who comes to the nodes of a cluster, and what is promised to whom has to leave for them.
+// House is the guests of a cluster, and the notice that subjobs get.
 type House struct {
 	Guests []Guest
-	// Notice is how long before it is taken a subjob is told.
+	// Notice is how long before its slice is taken a subjob is told.
 	Notice time.Duration
-	// Visits is what became of the guests; nil if nobody wants to know.
+	// Visits records what became of the guests; nil: not recorded.
 	Visits *measure.Visits
 }
 
-// Most bounds those who come.
+// Most bounds the number of guests.
 const Most = 10_000
 
 // Slices of each profile that a node has.
@@ -53,7 +53,7 @@ func (of Slices) count(node job.NodeID, profile string) (n int) {
 	return n
 }
 
-// Check lists everything that is wrong.
+// Check lists all errors.
 func (h *House) Check(of Slices) (errs []error) {
 	if h == nil {
 		return nil
@@ -72,8 +72,7 @@ func (h *House) Check(of Slices) (errs []error) {
 	return errs
 }
 
-// Read reads who comes to nodes, the first of which is meant where none is named, and with how much notice slices are taken for them; nil:
-// nobody comes.
+// Read reads the guests of nodes (of first, if none is named) and the notice with which slices are taken for them; nil if there are none.
 func Read(list, notice strict.Value, first job.NodeID, of Slices) *House {
 	h := &House{Notice: notice.Duration(0, time.Hour, 30*time.Second)}
 	for _, e := range list.List("a list of guests such as [{at: 5m, name: team, slices: 2, for: 20m}]", Most) {

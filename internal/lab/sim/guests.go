@@ -42,7 +42,7 @@ const (
 	isGone
 )
 
-// begin plans who comes when.
+// begin schedules the arrivals.
 func (g *guests) begin(s *Sim) {
 	g.sim, g.House, g.asked = s, s.o.Guests, map[int]bool{}
 	if g.House == nil {
@@ -142,7 +142,7 @@ func (g *guests) number(x *visitor) int {
 	return slices.IndexFunc(g.list, func(o visitor) bool { return o.Name == x.Name })
 }
 
-// occupy tells the node who is on the slices.
+// occupy tells the node which slices are in use.
 func (g *guests) occupy(x *visitor) {
 	end := quantity.Never
 	if x.until != quantity.Never {
@@ -190,7 +190,7 @@ func (g *guests) wish(x *visitor) reclaim.Wish {
 	}
 }
 
-// on is who is on each slice of a node: subjobs that are not gone, and guests.
+// on is the users of each slice of a node: subjobs that are not gone, and guests.
 func (g *guests) on(party int) map[job.SliceID]bool {
 	taken := map[job.SliceID]bool{}
 	for _, r := range g.sim.machine.on[party] {

@@ -19,7 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Config of a node's floor. Market must be set: who is not here can only bid.
+// Config of a node's floor. Market must be set: a job of another zone can only bid.
 type Config struct {
 	// Self is the node.
 	Self   protocol.Address
@@ -142,7 +142,7 @@ func (f *seller) Withdraw(quantity.Instant, quantity.Instant, *market.Slice, *pr
 	return 0
 }
 
-// Purse is nobody's: nothing is paid here.
+// Purse is empty: nothing is paid at a node.
 func (f *seller) Purse(quantity.Instant, *market.Job) (has, full int64) { return 0, 0 }
 
 // slice is one slice as the market sees it (market.Supply).
@@ -177,8 +177,8 @@ type visitor struct {
 	slot int
 }
 
-// Enter brings a job to the floor, or takes in what its home says of it anew. It is false if the job is not let in, since as many are here
-// as may. The latest session of a job counts.
+// Enter brings a job to the floor, or updates what its home says of it. It is false if the floor is full. The latest session of a job
+// counts.
 func (f *Floor) Enter(now quantity.Instant, home protocol.Address, name job.ID, session uint64, said *protocol.Visit) bool {
 	if said.Spec == nil || name == "" || session == 0 {
 		return false

@@ -57,7 +57,7 @@ func (n *Node) Press(pressure uint16) {
 	}
 }
 
-// Lapse gives back what nobody has redeemed in time.
+// Lapse releases holds that were not redeemed in time.
 func (n *Node) Lapse(now quantity.Instant) {
 	k := 0
 	for k < len(n.grants) && n.grants[k].Expiry <= now {

@@ -91,8 +91,8 @@ func (d *Directory) Silent(n NodeID) {
 	d.note(n)
 }
 
-// Fetch reads what a hop of a class reads, and changes nothing. Whoever has several tickets calls it for each of them first: a processor
-// waits for all these lines of memory at once, and for those of one hop after another one by one. What it returns means nothing.
+// Fetch prefetches what a hop of a class reads, and changes nothing. With several tickets it is called for each of them first, so that the
+// processor loads their cache lines in parallel, not one hop after the other. The result has no meaning.
 func (d *Directory) Fetch(c Class) uint64 {
 	if int(c) >= MaxClasses || len(d.hints) == 0 {
 		return 0
@@ -187,7 +187,7 @@ func (d *Directory) leave(t *Ticket) {
 // are old. Which two depends on the ticket and its hop, and on nothing that other tickets draw. ok is false if no node is usable.
 //
 // The filter of visited nodes has 64 bits, by node modulo 64: exact up to 64 nodes, and above that it leaves out some
-// nodes that were not asked. When all usable ones have been asked it begins anew.
+// nodes that were not asked. When all usable ones have been asked it is cleared.
 func (d *Directory) pick(t *Ticket) (best NodeID, ok bool) {
 	if d.usable == 0 || int(t.Class) >= len(d.cfg.Classes) {
 		return 0, false

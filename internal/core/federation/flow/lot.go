@@ -6,8 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Lot is where a home parks tickets whose search found no place, by class, until there is room. Whoever has the highest priority,
-// then has waited longest, is woken first; ties end on the id. Not safe for concurrent use.
+// Lot is where a home parks tickets whose search found no place, by class, until there is room. The ticket of the highest priority, then
+// the oldest, is woken first; ties are broken by id. Not safe for concurrent use.
 type Lot struct {
 	heaps [MaxClasses][]parked
 	// at is the place of each ticket in the heap of its class, from 0.
@@ -59,8 +59,8 @@ func (l *Lot) Remove(id TicketID) bool {
 	return there
 }
 
-// Wake takes out who is to search again, at most budget of each class (Splitter.Rises), and appends them to out, the largest class
-// first. A fragment serves its class and all below: what larger classes take of a budget smaller ones no longer have.
+// Wake removes the tickets that are to search again, at most budget of each class (Splitter.Rises), and appends them to out, the largest
+// class first. A fragment serves its class and all smaller ones, so what larger classes take of a budget is not left for smaller ones.
 func (l *Lot) Wake(budget [MaxClasses]int, out []TicketID) []TicketID {
 	woken := 0
 	for c := MaxClasses - 1; c >= 0; c-- {

@@ -9,7 +9,7 @@ import (
 )
 
 // Search is the loop by which tickets find a place: every method takes a ticket through one event and says what is to be
-// done next. It decides from its arguments alone; whoever calls it carries the messages and keeps the timers.
+// done next. It decides from its arguments alone; the caller sends the messages and keeps the timers.
 //
 //	Begin, Wake ──▶ Draw ──▶ Arrive ──▶ Ask ──▶ Granted: landed ──▶ Lost: as refused
 //	                 ▲         │ ▲      │

@@ -35,7 +35,7 @@ type Office interface {
 	// AskGate asks which zones could lend; Borrow asks one of them.
 	AskGate(seq uint64, without []job.ZoneID)
 	Borrow(zone job.ZoneID, l protocol.Loan)
-	// Begin asks the nodes for the places that are kept, from now on for so long. Whoever does tells how that went (Gang.Ended).
+	// Begin asks the nodes for the places that are kept, from now on for length. The implementer reports the result (Gang.Ended).
 	Begin(now quantity.Instant, parts []*protocol.Lending, length time.Duration, speed int64)
 	// Need is how long the gang runs on slices of this speed, NoEnd without an end.
 	Need(speed int64) time.Duration
@@ -274,7 +274,7 @@ func (g *Gang) speed() (least int64) {
 	return least
 }
 
-// retell has every zone told the terms anew.
+// retell sends the terms to every zone again.
 func (g *Gang) retell() {
 	for i := range g.parts {
 		g.parts[i].told, g.parts[i].kept = false, false
@@ -331,7 +331,7 @@ func holds(from, to quantity.Instant, need time.Duration) bool {
 	return to == quantity.Never || to.Sub(from) >= need
 }
 
-// retellBut has those zones told the terms anew whose places do not hold for so long from the start on.
+// retellBut sends the terms again to the zones whose places do not hold for need from the start on.
 func (g *Gang) retellBut(need time.Duration) {
 	all := true
 	for i := range g.parts {

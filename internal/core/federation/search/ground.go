@@ -84,7 +84,7 @@ func (g *Ground) Directory() *flow.Directory { return g.dir }
 // Next is when something here waits for; Never if nothing does.
 func (g *Ground) Next() quantity.Instant { return g.due.Next() }
 
-// Hear takes in what a node says is free. With the next Tick somebody who rests asks for it.
+// Hear takes in what a node says is free. With the next Tick a resting ticket asks for it.
 func (g *Ground) Hear(from job.NodeID, s *flow.Summary) {
 	n, known := g.nodes[from]
 	if !known {

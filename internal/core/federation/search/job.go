@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Demand is what a search asks whoever owns a job.
+// Demand is what a search asks the owner of a job.
 type Demand interface {
 	Name() job.ID
 	// Life that it is in now, and the Home's epoch for it.
@@ -59,7 +59,7 @@ var StateNames = []string{"idle", "searching", "parked", "landed"}
 // String is the state's name.
 func (s State) String() string { return StateNames[s] }
 
-// Job is what a home keeps of the search for one job; whoever owns the job holds it. All of it is soft.
+// Job is what a home keeps of the search for one job. The owner of the job holds it. All of it is soft state.
 type Job struct {
 	Demand
 	state  State

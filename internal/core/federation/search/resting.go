@@ -25,7 +25,7 @@ func (r *resting) drop(x *guest) {
 	}
 }
 
-// any says whether somebody rests.
+// any reports whether a ticket rests.
 func (r *resting) any() bool {
 	for c := range r {
 		if len(r[c]) > 0 {

@@ -283,7 +283,7 @@ func noJob(id job.ID) error {
 	return errkind.Errorf(errkind.NotFound, "there is no job %q; see the list of jobs for those there are", id)
 }
 
-// ending tells whoever asks too early that the job is being cancelled.
+// ending is the answer to a request that has to wait until the job's cancellation is over.
 func ending(j *jobs.Job) string {
 	if c, _ := j.Cancelled(); c == nil {
 		return ""

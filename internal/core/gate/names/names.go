@@ -121,8 +121,8 @@ func (x *name) hash() uint64 {
 	return digest.New().Text("farewell").Text(string(x.ID)).Int(int64(x.Last), int64(x.Epoch)).Text(string(x.Zone)).Sum()
 }
 
-// Left notes that the executor, a home or the archive has nothing more of earlier lives, and says up to which one nobody has: 0 if
-// somebody may have something.
+// Left notes that the executor, a home or the archive has nothing more of earlier lives, and returns the life up to which none of them has
+// anything: 0 if one of them may.
 func (n *Names) Left(in *protocol.Message, out *protocol.Out) job.Generation {
 	x := n.leaving[in.Job]
 	if x == nil {

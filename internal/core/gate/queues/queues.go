@@ -50,7 +50,7 @@ type Telling struct {
 	Queue *protocol.Queue
 }
 
-// New has the default queue, of which everybody knows. Of so many listeners the zones come first.
+// New has the default queue, which every listener knows. The first listeners are the zones.
 func New(zones, listeners int, retry time.Duration) *Queues {
 	q := &Queues{zones: zones, listeners: listeners, telling: outbox.New[setting](retry, mostTold)}
 	q.list = []*queue{q.made(&protocol.Queue{Name: Default, Weight: 1})}

@@ -37,7 +37,7 @@ func (d *Delays) refused(now quantity.Instant, j *record.Job, on []job.SliceID, 
 	}
 }
 
-// avoids sets the job's alarm for when it avoids a slice less, and has its place looked for anew if it is rigid.
+// avoids sets the job's alarm for when it avoids one slice less, and has a rigid job placed again.
 func (d *Delays) avoids(j *record.Job) {
 	d.book.Agenda.Set(record.Avoiding, j, j.Backoff().Expires())
 	d.watch.Moved(j)

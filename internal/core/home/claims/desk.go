@@ -17,7 +17,7 @@ type Config struct {
 	Retry, AskTTL, Backoff time.Duration
 }
 
-// Supply is what a desk asks whoever knows the slices.
+// Supply is what a desk asks the owner of the slices.
 type Supply interface {
 	// Node that offers a slice; nothing if none does.
 	Node(id job.SliceID) job.NodeID

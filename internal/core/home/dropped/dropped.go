@@ -75,7 +75,7 @@ func (d *Jobs) add(id job.ID, last job.Generation) {
 	}
 }
 
-// void says whether a turn is nobody's any more.
+// void reports whether a turn was superseded.
 func (d *Jobs) void(t turn) bool { return d.of[t.id].turn != t.number }
 
 // first is the one that was dropped first; there must be one.

@@ -11,7 +11,7 @@ import (
 )
 
 // Claims are the standing claims of one job. Invariant: they are in order of their tokens, each once, and each has exactly one Lease,
-// which stand in the order in which they were claimed. Its reading methods may be called on nil, of a job of which nothing was ever sold.
+// which stand in the order in which they were claimed. Its reading methods may be called on nil: nothing of the job was ever sold.
 type Claims struct {
 	claims []protocol.Claim // durable
 	leases []Lease

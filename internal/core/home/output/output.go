@@ -1,6 +1,6 @@
-// Package output is what of one job was committed and is not known to be in its place yet. A commit says that a range counts; its output
-// is moved to its place only then, by its node. Until the node has said Published nobody is told that the range is committed, and no job
-// that it is COMPLETED: whoever is told finds it.
+// Package output has what was committed of one job and is not known to be published. A commit says that a range counts; only then does its
+// node move the output to its place. Until the node has said Published neither the commit nor the verdict COMPLETED is told: on hearing
+// them a user finds the output.
 package output
 
 import (

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Progress are the committed and claimed ranges of one job. Invariant: they are disjoint, so no unit is sold a second time while it is
-// sold or when it is done; skipped lies within committed. Its methods may be called on nil, of a job of which nothing was ever sold.
+// Progress is the committed and claimed ranges of one job. Invariant: they are disjoint, so no unit is sold while it is sold already or
+// done; skipped lies within committed. Its methods may be called on nil: nothing of the job was ever sold.
 type Progress struct {
 	// Durable, as protocol.Record has them.
 	committed, claimed, skipped job.Ranges

@@ -29,7 +29,7 @@ import (
 // the hash of what of it is durable.
 type Job struct {
 	accepted
-	// Beside is what whoever made room for it keeps of it beside this.
+	// Beside is what the owner of the book keeps of the job in addition.
 	Beside any
 	// q is its queue.
 	q *Queue

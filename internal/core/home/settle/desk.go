@@ -25,7 +25,7 @@ type Config struct {
 	Trust *trust.Settings
 }
 
-// Supply is what a desk asks whoever knows the slices.
+// Supply is what a desk asks the owner of the slices.
 type Supply interface {
 	learn.Slices
 	// Barred says that a slice's node does not offer it at the moment; false if the slice is not known.
@@ -81,7 +81,7 @@ func (d *Desk) acknowledge(node protocol.Address, id job.ID, t job.Token, done j
 	d.claims.Send(out, protocol.Message{Kind: protocol.ResultAck, To: node, Token: t, Job: id, Body: counts})
 }
 
-// Surrendered sends the record of a job that is given up to another zone and at rest. It is said again to whoever asks again.
+// Surrendered sends the record of a job that is given up to another zone and has nothing outstanding. It is sent again on request.
 func (d *Desk) Surrendered(j *record.Job, out *protocol.Out) {
 	if j.AtRest() {
 		d.claims.Send(out, protocol.Message{

@@ -16,8 +16,8 @@ import (
 // gate's durable fact, so a restart of the home does not begin it anew. A node that reports on a claim after it was given up changes
 // nothing: its result is refused, and the subjob is stopped.
 
-// mostPublished is how long a job of which nothing else is left waits for its output to be published. It is well over what a machine with
-// many GPUs needs to start again: a verdict is not taken back, and who wants no more of the job cancels it.
+// mostPublished is how long a job whose units are all settled waits for its output to be published. It is well over what a machine with
+// many GPUs needs to restart: a verdict is final, and an owner who does not want to wait cancels the job.
 const mostPublished = 30 * time.Minute
 
 // Cancel ends a job whose cancellation was asked for at since, 0 if that is not known: at once if nothing of it runs, else when its last
@@ -91,8 +91,8 @@ func (d *Desk) Settled(now quantity.Instant, j *record.Job, out *protocol.Out) {
 	d.Surrendered(j, out)
 }
 
-// Closes is when a job of which nothing is left, here or at all, but output to be published is over without it; Never for other jobs. It
-// counts from when its last subjob was settled, or its home came up; a publication does not begin it anew. After a pause nodes speak first.
+// Closes is when a job that only waits for its output to be published ends without it; Never for other jobs. The time counts from when its
+// last subjob was settled or its home came up; a publication does not restart it. After a pause nodes speak first.
 func (d *Desk) Closes(j *record.Job) quantity.Instant {
 	e := j.Ending()
 	over := j.Complete() || e.Planned().State == job.Failed || e.Leaving() != ""

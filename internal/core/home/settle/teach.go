@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// teach adds what a job of which all is committed now has used to what is known of its template, and tells jobs of it that have not begun
-// where that changes much.
+// teach adds the use of a job that is fully committed to its template, and tells the jobs of the template that have not begun if that
+// changes much.
 func (d *Desk) teach(j *record.Job, out *protocol.Out) {
 	run, ok := learn.Run(j.Spec, j.Past(), j.Progress().Skipped(), j.Learned())
 	if !ok || !j.Complete() {

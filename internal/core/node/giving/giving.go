@@ -1,6 +1,6 @@
-// Package giving is the part of a node that gives slices back to those who wait for devices: it hears of them, has core/reclaim decide, and
-// says what is kept of which slice. All of it is soft: after a restart the executor says it again. What is cut short is the node's fact
-// (Truncated).
+// Package giving is the part of a node that gives slices back to workloads outside Sluice: it hears wishes and machines, has core/reclaim
+// decide, and keeps the reservations of the slices up to date. All of it is soft: after a restart the executor says it again. The
+// truncation of a subjob is the node's fact (Truncated).
 package giving
 
 import (
@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// Gathers is how long what is said of wishes is collected before anything is decided: what belongs together comes in several words.
+	// Gathers is how long wishes and machines are collected before a decision: related changes arrive in several messages.
 	Gathers = 100 * time.Millisecond
-	// blind is when it is looked again whether the node knows what runs.
+	// blind is the interval at which it checks again whether the node knows what runs.
 	blind = time.Second
-	// mostLeft is the time left that is assumed of a subjob without an end, so that sums stay within their bounds.
+	// mostLeft is the remaining time assumed of a subjob without an end, so that sums do not overflow.
 	mostLeft = 365 * 24 * time.Hour
 )
 
-// Giver decides for one node. The zero value has heard of nobody.
+// Giver decides for one node. The zero value is ready to use.
 type Giver struct {
 	keeper *reclaim.Keeper
-	// due is when it is to decide, 0 if it need not.
+	// due is when the next decision is due, 0 if none is.
 	due quantity.Instant
-	// heard are machines of which anything was said since it last did.
+	// heard are the machines that were reported since the last decision.
 	heard []string
-	// holds are the slices of each machine of which something is kept.
+	// holds are the slices with reservations, by machine.
 	holds map[string][]job.SliceID
-	// gained is when the last progress of a subjob was heard of.
+	// gained is when the progress of a subjob was last reported to have grown.
 	gained map[job.Token]gain
 }
 
@@ -40,24 +40,24 @@ type gain struct {
 	at       quantity.Instant
 }
 
-// Sold is a lease on a slice: when it ends, and since when it runs; 0: it does not. Whole: it is worth nothing before its end.
+// Sold is a lease on a slice: when it ends, and since when it runs (0: it does not). Whole: it is worth nothing before its end.
 type Sold struct {
 	Token      job.Token
 	Since, End quantity.Instant
 	Whole      bool
 }
 
-// Node is what it needs to know of its node, and to tell it.
+// Node is what it asks its node, and how it tells it the result.
 type Node struct {
 	// Confirmed: it is known what runs.
 	Confirmed bool
-	// Sold are the leases on a slice that are not over.
+	// Sold lists the active leases on a slice.
 	Sold func(job.SliceID) []Sold
-	// Keep is told all that is kept of a slice, in place of what was before.
+	// Keep replaces the reservations of a slice.
 	Keep func(job.SliceID, []protocol.Reservation)
 }
 
-// Hear takes in what has changed of wishes and machines.
+// Hear takes in changed wishes, groups and machines.
 func (g *Giver) Hear(now quantity.Instant, b *protocol.Wishes) {
 	if g.keeper == nil {
 		g.keeper, g.holds = reclaim.New(), map[string][]job.SliceID{}
@@ -87,7 +87,7 @@ func (g *Giver) Hear(now quantity.Instant, b *protocol.Wishes) {
 	}
 }
 
-// Report notes how far a subjob is.
+// Report notes the progress of a subjob.
 func (g *Giver) Report(now quantity.Instant, token job.Token, progress int64) {
 	if g.gained == nil {
 		g.gained = map[job.Token]gain{}
@@ -100,13 +100,13 @@ func (g *Giver) Report(now quantity.Instant, token job.Token, progress int64) {
 // Over forgets a subjob.
 func (g *Giver) Over(token job.Token) { delete(g.gained, token) }
 
-// Due is when it is to decide; 0: it need not.
+// Due is when the next decision is due; 0: none is.
 func (g *Giver) Due() quantity.Instant { return g.due }
 
-// Keeper has what it decided; nil: nothing was said yet.
+// Keeper has the decisions; nil before anything was heard.
 func (g *Giver) Keeper() *reclaim.Keeper { return g.keeper }
 
-// Decide gives back, once that is due. Before the boot is confirmed nobody knows what runs.
+// Decide decides and updates the reservations. Until the boot is confirmed it is not known what runs, so it waits.
 func (g *Giver) Decide(now quantity.Instant, n Node) {
 	if !n.Confirmed {
 		g.due = now.Add(blind)
@@ -124,7 +124,7 @@ func (g *Giver) Decide(now quantity.Instant, n Node) {
 	}
 }
 
-// keep has the slices of a machine held for who waits, as it was decided.
+// keep updates the reservations of a machine's slices.
 func (g *Giver) keep(machine string, n Node) {
 	of := map[job.SliceID][]protocol.Reservation{}
 	all := g.holds[machine]
@@ -145,8 +145,8 @@ func (g *Giver) keep(machine string, n Node) {
 	}
 }
 
-// loss is what is lost if a slice is taken now: of what runs there all since its last progress was heard of, or since it began, and the
-// time left of all that was sold. false: nothing was.
+// loss is the cost of taking a slice now: the work since the last progress, or since the start, of what runs there, and the time left of
+// all its leases; false if it has none.
 func (g *Giver) loss(now quantity.Instant, sold []Sold) (c reclaim.Cost, known bool) {
 	for _, l := range sold {
 		c.Left = min(c.Left+max(0, l.End.Sub(now)), mostLeft)

@@ -46,7 +46,7 @@ func (c *Caps) Waits(now quantity.Instant, j *home.Job) market.Reason {
 // Keeps says whether a gang waits for the cap of a queue to have room.
 func (c *Caps) Keeps(q *home.Queue) bool { return c.first[q] != nil }
 
-// Keep finds the gangs anew among those of the zone. changed is told of a queue whose gang no longer waits.
+// Keep finds the gangs again among those of the zone. changed is called for each queue whose gang no longer waits.
 func (c *Caps) Keep(now quantity.Instant, gangs []*home.Job, changed func(*home.Queue)) {
 	kept := c.spare[:0]
 	for _, s := range gangs {

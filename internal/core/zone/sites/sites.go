@@ -261,7 +261,7 @@ func (z *Sites) Turn(now quantity.Instant) {
 // Next is when a slice is no longer left alone.
 func (z *Sites) Next() quantity.Instant { return z.stales.Next() }
 
-// Restate replaces what is sold and asked for on every slice, for tests, which find it out anew.
+// Restate replaces what is sold and asked for on every slice, for tests that compute it in another way.
 func (z *Sites) Restate(is func(id job.SliceID) ([]Sale, []*home.Ask)) {
 	for s := range z.All() {
 		z.Reopen(s)

@@ -1,6 +1,6 @@
 // Package sites is what a zone knows of slices: their nodes' last views, and what the zone has sold or asked for beyond them. The free
 // time of a slice is what its view leaves without the claims and asks that the node can not have told of yet. Slices that several jobs in
-// a row were refused on one view are left alone for a while. It must not know who is sold what, nor why.
+// a row were refused on one view are left alone for a while. It must not know to which job a slice is sold, nor why.
 package sites
 
 import (
@@ -111,7 +111,7 @@ func (s *Slice) Version() uint64 { return s.view.Version }
 // Reserved are the reservations of the node's view.
 func (s *Slice) Reserved() []protocol.Reservation { return s.view.Reserved }
 
-// Lasting says whether somebody may have it one day: its node may use it, and there is an end to what is on it now.
+// Lasting reports whether the slice may become available: its node may use it, and what is on it now has an end.
 func (s *Slice) Lasting(now quantity.Instant) bool {
 	return s.view.Usable && !slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool {
 		return r.Kind != protocol.ForRigid && r.Every == 0 && r.Start <= now && r.End == quantity.Never
