@@ -12,9 +12,9 @@ import (
 // agent is what is known of an external job's agent.
 type agent struct {
 	// session, 0 if none attends; missed closings in a row, and rounds in a row in which it won nothing.
-	session uint64
-	missed  int
-	vain    int
+	session      uint64
+	missed       int
+	unsuccessful int
 	// round that was cleared without waiting for it, and when that would have closed: it may still show that it is prompt.
 	round  uint64
 	closes quantity.Instant
@@ -150,13 +150,13 @@ func (f *Floor) advert(j *Job, s *Slice, w *window, now quantity.Instant) protoc
 }
 
 // callAgain asks a job whose agent won nothing once more, though nothing else may happen: a message may have been lost, the agent
-// may have been busy or made a mistake, or see things otherwise later. Each round in vain doubles the pause.
+// may have been busy or made a mistake, or answer otherwise later. Each unsuccessful round doubles the pause.
 func (f *Floor) callAgain(now quantity.Instant, j *Job) {
 	if !j.Attended() {
 		return
 	}
-	pause := f.cfg.Retry << min(j.agent.vain, mostPatience)
-	j.agent.vain++
+	pause := f.cfg.Retry << min(j.agent.unsuccessful, mostPatience)
+	j.agent.unsuccessful++
 	if j.RestsUntil() <= now { // otherwise it is asked when it has rested
 		f.recalls.Set(&j.agent.recall, j, now.Add(pause))
 	}

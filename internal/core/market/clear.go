@@ -18,23 +18,23 @@ func (f *Floor) clear(now quantity.Instant, offers []offer, r *round, uncontende
 		slices.SortStableFunc(offers, func(a, b offer) int { return cmp.Compare(a.slice.Node(), b.slice.Node()) })
 	}
 	f.refreshIndex(now)
-	f.futile.reset(len(f.classes))
+	f.skipped.reset(len(f.classes))
 	for len(offers) > 0 {
 		n := 1
-		if r == nil && !joint && !offers[0].full && !f.futile.off && f.inVain(now, &offers[0]) {
+		if r == nil && !joint && !offers[0].full && !f.skipped.off && f.skip(now, &offers[0]) {
 			offers = offers[1:]
 			continue
 		}
 		for joint && n < len(offers) && offers[n].slice.Node() == offers[0].slice.Node() {
 			n++
 		}
-		f.countFutile(now)
+		f.countSkipped(now)
 		f.clearTogether(now, offers[:n], r, uncontended, out)
 		f.refreshIndex(now)
-		f.futile.reset(len(f.classes))
+		f.skipped.reset(len(f.classes))
 		offers = offers[n:]
 	}
-	f.countFutile(now)
+	f.countSkipped(now)
 }
 
 // clearTogether collects the bids for some offers, and then sells.

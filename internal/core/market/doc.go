@@ -20,7 +20,7 @@
 //	interest.go     a round of mechanism sja: the first by policy wins
 //	quiet.go        one pass of it over the windows: which slices need no look
 //	rounds.go       rounds of mechanism jasda: which windows are offered, in which order, and repack
-//	vain.go         which windows that stand nobody who has changed could use: they are counted, and nobody is asked
+//	skip.go         rounds without a taker: windows that no changed job could use are counted, and no job is asked
 //	agents.go       calls to the agents of external jobs, and their answers
 //	bids.go verify.go  variants: proposed, verified, calibrated, scored
 //	quote.go book.go   what a job proposes in windows without a known end, kept until something of it changes

@@ -55,9 +55,9 @@ type Floor struct {
 	// turning is room for a list of slices, spare for one of windows.
 	turning []*Slice
 	spare   []window
-	// vain and tells are room for a pass.
-	vain  []vain
-	tells []int
+	// Scratch buffers of a pass.
+	unusable []unusable
+	tells    []int
 
 	classes []*Class
 	// speeds of the classes, the highest first.
@@ -86,7 +86,7 @@ type Floor struct {
 	// that stand are offered to them alone.
 	generation, seen uint64
 	fresh            dirty.Set[*Job]
-	futile           futile
+	skipped          skipped
 	asked            asked
 
 	nextWindow, nextRound uint64

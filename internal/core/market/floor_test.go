@@ -232,7 +232,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 				throughput.Policy{}}).Draw(t, "who is asked")
 		}
 		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true), newFakeWorld(cfg, false)}
-		worlds[2].f.futile.off = true
+		worlds[2].f.skipped.off = true
 		both := func(do func(w *fakeWorld)) {
 			for _, w := range worlds {
 				do(w)
@@ -339,7 +339,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 	})
 }
 
-// sameCounts holds what a floor that skips rounds in vain says of them against what one says that has them all.
+// sameCounts holds what a floor that skips rounds without a taker says of them against what one says that has them all.
 func sameCounts(t *rapid.T, now quantity.Instant, skips, asks *fakeWorld) {
 	if a, b := skips.f.nextRound, asks.f.nextRound; a != b {
 		t.Fatalf("at %d round %d is next, where all are asked %d", now/1e6, a, b)

@@ -351,7 +351,7 @@ func (p *plain) conclude(now quantity.Instant, r *round, uncontended bool, out *
 	for i := range r.asked {
 		c := &r.asked[i]
 		if c.won {
-			c.job.agent.vain = 0
+			c.job.agent.unsuccessful = 0
 		} else {
 			f.callAgain(now, c.job)
 		}

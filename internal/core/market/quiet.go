@@ -11,7 +11,7 @@ import (
 
 // A slice is quiet while its window has begun, everybody has been asked and no agent is waited for: then only jobs that change may use it, and most that
 // change may not. A pass visits the slices in turn, and the quiet ones of classes that such a job could use. For the others it
-// counts the rounds that would have been in vain, many at once. Where jobs bid no slice is quiet.
+// counts the rounds that no job could use, many at once. Where jobs bid no slice is quiet.
 
 // pass offers the windows of the slices of some speed, the smallest first.
 type pass struct {
@@ -19,23 +19,23 @@ type pass struct {
 	now   quantity.Instant
 	speed int64
 	news  bool
-	// vain are by class the rounds that nobody could use, not counted yet; tells orders classes by the latest of them.
-	vain  []vain
-	tells []int
+	// unusable are by class the rounds that no job could use, not counted yet; tells orders classes by the latest of them.
+	unusable []unusable
+	tells    []int
 }
 
-// vain is what a pass knows of a class: whether a job that changed could use slices of it, up to which place that was minded, how
-// many rounds nobody could use, and where the last of them was.
-type vain struct {
+// unusable is what a pass knows of a class: whether a changed job could use slices of it, the position from which that holds, the number of
+// rounds that no job could use, and the position of the latest.
+type unusable struct {
 	wanted          bool
 	from, n, latest int
 }
 
 // offerTurn offers the windows of the slices in turn that have a speed, the smallest first.
 func (f *Floor) offerTurn(now quantity.Instant, speed int64, news bool, out *protocol.Out) {
-	p := pass{f: f, now: now, speed: speed, news: news, vain: f.vain[:0], tells: f.tells[:0]}
+	p := pass{f: f, now: now, speed: speed, news: news, unusable: f.unusable[:0], tells: f.tells[:0]}
 	for range f.classes {
-		p.vain = append(p.vain, vain{latest: -1})
+		p.unusable = append(p.unusable, unusable{latest: -1})
 	}
 	p.want()
 	for i := p.next(0); i >= 0; i = p.next(i + 1) {
@@ -49,7 +49,7 @@ func (f *Floor) offerTurn(now quantity.Instant, speed int64, news bool, out *pro
 	}
 	p.skip(len(f.slices))
 	p.count()
-	f.vain, f.tells = p.vain[:0], p.tells[:0]
+	f.unusable, f.tells = p.unusable[:0], p.tells[:0]
 }
 
 // covers says whether the pass is for slices of a class.
@@ -58,7 +58,7 @@ func (p *pass) covers(c *Class) bool { return p.speed == anySpeed || c.Speed == 
 // want finds the classes that a job which changed could use.
 func (p *pass) want() {
 	for _, c := range p.f.classes {
-		p.vain[c.at].wanted = p.covers(c) && slices.ContainsFunc(p.f.fresh.List(), func(j *Job) bool {
+		p.unusable[c.at].wanted = p.covers(c) && slices.ContainsFunc(p.f.fresh.List(), func(j *Job) bool {
 			return j.active > 0 && (!j.indexed || j.ineligible == Eligible && j.answers[c.at].need != never)
 		})
 	}
@@ -73,7 +73,7 @@ func (p *pass) next(from int) int {
 	}
 	if p.news {
 		for _, c := range f.classes {
-			if p.vain[c.at].wanted {
+			if p.unusable[c.at].wanted {
 				if k := c.quiet.Next(from); k >= 0 && (i < 0 || k < i) {
 					i = k
 				}
@@ -89,7 +89,7 @@ func (p *pass) skip(below int) {
 		return
 	}
 	for _, c := range p.f.classes {
-		v := &p.vain[c.at]
+		v := &p.unusable[c.at]
 		if !v.wanted && p.covers(c) {
 			if n := c.quiet.Count(v.from, below); n > 0 {
 				v.n, v.latest = v.n+n, c.quiet.Last(below)
@@ -123,16 +123,16 @@ func (p *pass) visit(i int, out *protocol.Out) {
 func (p *pass) count() {
 	p.tells = p.tells[:0]
 	n := 0
-	for i := range p.vain {
-		if p.vain[i].n > 0 {
+	for i := range p.unusable {
+		if p.unusable[i].n > 0 {
 			p.tells = append(p.tells, i)
-			n += p.vain[i].n
+			n += p.unusable[i].n
 		}
 	}
 	if n == 0 {
 		return
 	}
-	slices.SortFunc(p.tells, func(a, b int) int { return cmp.Compare(p.vain[a].latest, p.vain[b].latest) })
+	slices.SortFunc(p.tells, func(a, b int) int { return cmp.Compare(p.unusable[a].latest, p.unusable[b].latest) })
 	for _, j := range p.f.fresh.List() {
 		switch {
 		case j.active == 0:
@@ -141,12 +141,12 @@ func (p *pass) count() {
 		default:
 			for _, i := range p.tells {
 				refusal := j.answers[i].refusal
-				j.counts.several(reasonOf[refusal.Why], int64(p.vain[i].n), p.now).Refusal = refusal
+				j.counts.several(reasonOf[refusal.Why], int64(p.unusable[i].n), p.now).Refusal = refusal
 			}
 		}
 	}
-	for i := range p.vain {
-		p.vain[i].n = 0
+	for i := range p.unusable {
+		p.unusable[i].n = 0
 	}
 }
 

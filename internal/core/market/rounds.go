@@ -198,7 +198,7 @@ func (f *Floor) conclude(now quantity.Instant, r *round, uncontended bool, out *
 	for i := range r.asked {
 		c := &r.asked[i]
 		if c.won {
-			c.job.agent.vain = 0
+			c.job.agent.unsuccessful = 0
 		} else {
 			f.callAgain(now, c.job)
 		}

@@ -285,7 +285,7 @@ func (f *Floor) cut(now quantity.Instant, r *round, out *protocol.Out) {
 	if waits == "" {
 		b, why := f.fitting(now, r, c, o, w)
 		if why == "" {
-			j.agent.vain = 0
+			j.agent.unsuccessful = 0
 			f.stats.Awards++
 			f.give(now, j, s, w, Piece{
 				Piece: atomizer.Piece{Range: b.Range, Run: b.Run, Wall: b.Wall, Length: b.end.Sub(b.Start), Demand: b.Demand},

@@ -1,6 +1,6 @@
 // Package visits is a home's side of the markets at nodes: where its jobs that wait negotiate, and what it answers there for them.
 // A job visits a bounded number of nodes at a time: those where it last won, and others that are drawn. What it proposes at one of
-// them is pledged, and not proposed at another until the round is over, so that nothing is won twice in vain.
+// them is pledged, and not proposed at another until the round is over, so that none is won twice.
 //
 // All of it is soft: a home that starts again sends its jobs out again, in sessions of later numbers.
 package visits
