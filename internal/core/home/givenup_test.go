@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// TestWhatIsGivenUpCounts on the side of whoever kept it from ending.
-func TestWhatIsGivenUpCounts(t *testing.T) {
+// TestGivenUpClaimsCount against the side that kept the subjob from ending.
+func TestGivenUpClaimsCount(t *testing.T) {
 	const minutes = 12
 	for name, c := range map[string]struct {
 		says            protocol.Observation

@@ -167,7 +167,7 @@ func TestOneOrderForAllHomes(t *testing.T) {
 	}
 }
 
-func TestASilentHomeHoldsNobodyUpForLong(t *testing.T) {
+func TestSilentHomeDelaysARoundBriefly(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.mute["dead"] = true
 	w.f.Enter(w.now, homeB, "dead", 1, long(5))
@@ -185,8 +185,8 @@ func TestASilentHomeHoldsNobodyUpForLong(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersForAnother: the round waits on for the job's own home.
-func TestNobodyAnswersForAnother(t *testing.T) {
+// TestOnlyItsHomeAnswersForAJob: after another's answer the round still waits for the job's own home.
+func TestOnlyItsHomeAnswersForAJob(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.f.Enter(w.now, homeA, "j", 1, long(60))
 	var out protocol.Out

@@ -148,9 +148,9 @@ func randomProbes(t *rapid.T, now quantity.Instant) []Probe {
 	return probes
 }
 
-// TestADecisionIsThatOfThePlainOne: what is granted is what a walk over all probes again and again grants, who is best of those left
-// first, in any order of the probes.
-func TestADecisionIsThatOfThePlainOne(t *testing.T) {
+// TestDecideAgainstPlainModel: grants are those of a model that walks over all probes until nothing changes, the best remaining first, in
+// any order of the probes.
+func TestDecideAgainstPlainModel(t *testing.T) {
 	a := NewArbiter(tested())
 	rapid.Check(t, func(t *rapid.T) {
 		free := someFragments(t, 2)

@@ -2,7 +2,7 @@ package flow
 
 import "testing"
 
-func TestWhatIsNewsInADigest(t *testing.T) {
+func TestDigestNews(t *testing.T) {
 	at := func(free, demand uint32, pressure uint16) Digest {
 		return Digest{Alive: true, Free: [MaxClasses]uint32{9, free}, Demand: [MaxClasses]uint32{1, demand}, Pressure: pressure}
 	}

@@ -249,9 +249,9 @@ func TestEventsOutOfTurnAreBugs(t *testing.T) {
 	}
 }
 
-// TestAHopIsNotBlindForWhatWasVisited: where only nodes that have refused show room a ticket looks again instead of asking one that shows
-// none; once all have been asked, they are asked anew.
-func TestAHopIsNotBlindForWhatWasVisited(t *testing.T) {
+// TestHopPrefersVisitedNodesWithRoom: where only nodes that refused show room, a ticket looks again instead of asking one that shows none;
+// once all were asked, they are asked again.
+func TestHopPrefersVisitedNodesWithRoom(t *testing.T) {
 	cfg := tested()
 	s, d := NewSearch(cfg), NewDirectory(cfg, 0, 2, 0)
 	d.Report(0, &Summary{Version: 1, Usable: true, Free: Fragments{1}})

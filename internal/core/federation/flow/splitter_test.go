@@ -35,7 +35,7 @@ func TestADrawIsTheTicketsOwn(t *testing.T) {
 	}
 }
 
-func TestDigestsGoOldAndComeLate(t *testing.T) {
+func TestStaleAndLateDigests(t *testing.T) {
 	s := NewSplitter(tested(), 3)
 	if _, ok := s.Draw(&Ticket{ID: 1}); ok {
 		t.Error("a zone is drawn before anything was heard")

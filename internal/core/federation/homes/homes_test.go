@@ -35,9 +35,8 @@ func offered(sizes ...int) (all []protocol.Slice) {
 	return all
 }
 
-// TestADigestThatIsNoNewsDrawsNothing: which zones could run a job that has no home does not follow from digests, only whether any can be
-// drawn.
-func TestADigestThatIsNoNewsDrawsNothing(t *testing.T) {
+// TestDigestWithoutChangeDrawsNoHome: which zones could run a job without a home does not depend on digests, only whether one can be drawn.
+func TestDigestWithoutChangeDrawsNoHome(t *testing.T) {
 	zones := []stock.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}}, {ID: "b", Nodes: []job.NodeID{"n2"}}}
 	cfg, err := search.Config{
 		Flow: flow.Config{Classes: flow.Classes{512 << 20, 2048 << 20}}, Zones: []search.Zone{{ID: "a", Nodes: []job.NodeID{"n1"}},

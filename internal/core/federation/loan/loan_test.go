@@ -176,8 +176,8 @@ func TestOneZoneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestAPlaceThatIsLater moves the others, and one that could be earlier moves all.
-func TestAPlaceThatIsLater(t *testing.T) {
+// TestLaterPlaceMovesTheOthers, and one that could be earlier moves all.
+func TestLaterPlaceMovesTheOthers(t *testing.T) {
 	at := start.Add(time.Minute)
 	g := keeping(t, at)
 	g.answers(start, "a", protocol.Lending{Start: at, Kept: true})
@@ -197,9 +197,9 @@ func TestAPlaceThatIsLater(t *testing.T) {
 	}
 }
 
-// TestWhatWasGivenBackIsForgotten: a gang asks for an earlier start once a renewal; one that has given all back and holds places anew
-// asks at once.
-func TestWhatWasGivenBackIsForgotten(t *testing.T) {
+// TestReturnedPlacesAreForgotten: a gang asks for an earlier start once per renewal; one that returned all places and holds new ones asks
+// at once.
+func TestReturnedPlacesAreForgotten(t *testing.T) {
 	at := start.Add(time.Minute)
 	moves := func(g *gang, now, from quantity.Instant) bool {
 		g.heard()
@@ -269,8 +269,8 @@ func TestPlacesThatOverlapEnough(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotServedGivesBack what it holds, in time.
-func TestWhoIsNotServedGivesBack(t *testing.T) {
+// TestUnservedGangReturnsItsPlaces in time.
+func TestUnservedGangReturnsItsPlaces(t *testing.T) {
 	g := keeping(t, start)
 	g.answers(start, "a", protocol.Lending{Start: start, Kept: true})
 	now := start
@@ -325,8 +325,8 @@ func TestASilentZoneIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestWhatIsLateCountsForNothing: answers to earlier questions, and to those of an earlier turn.
-func TestWhatIsLateCountsForNothing(t *testing.T) {
+// TestLateAnswersAreIgnored: answers to earlier questions, and of an earlier turn.
+func TestLateAnswersAreIgnored(t *testing.T) {
 	at := start.Add(time.Minute)
 	g := newGang(6)
 	g.Seek(start, g)
@@ -465,8 +465,8 @@ func TestNoTwoHomesWaitForEachOther(t *testing.T) {
 	})
 }
 
-// TestNobodyBeginsOnNonsense: what a zone says that it keeps counts only where it could be run on.
-func TestNobodyBeginsOnNonsense(t *testing.T) {
+// TestUnusableLoanIsIgnored: what a zone says that it keeps counts only if the gang could run on it.
+func TestUnusableLoanIsIgnored(t *testing.T) {
 	for name, l := range map[string]protocol.Lending{
 		"no slices":       {Start: start, Kept: true, Slices: []protocol.LentSlice{}},
 		"too many slices": {Start: start, Kept: true, Slices: make([]protocol.LentSlice, 9)},

@@ -242,8 +242,8 @@ func TestFleetingWorkExpires(t *testing.T) {
 	}
 }
 
-// TestAPlaceOfBeforeALossIsNotClaimed: the word of the place that was lost comes once more, when the ticket is on its way again.
-func TestAPlaceOfBeforeALossIsNotClaimed(t *testing.T) {
+// TestLostPlaceIsNotClaimedAgain: the message of the lost place is repeated when the ticket searches again.
+func TestLostPlaceIsNotClaimedAgain(t *testing.T) {
 	d := newDesk(t)
 	d.begin()
 	f := &protocol.Finding{Errand: d.j.errand(), Place: *place(5)}
@@ -274,8 +274,8 @@ func TestAnAnswerCountsForItsQuestion(t *testing.T) {
 	}
 }
 
-// TestAnAbsurdWordChangesNothing: of a search that is over, or has landed, and says that it has not; in another class; or of another job.
-func TestAnAbsurdWordChangesNothing(t *testing.T) {
+// TestInconsistentMessagesAreIgnored: a search that is over or has landed and is said not to; another class; another job.
+func TestInconsistentMessagesAreIgnored(t *testing.T) {
 	for name, c := range map[string]struct {
 		job    job.ID
 		absurd func(*protocol.Errand)
@@ -338,7 +338,7 @@ func TestZonesSpeakOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestWhoAnswersNothingIsLeftAlone(t *testing.T) {
+func TestSilentNodeIsUnusable(t *testing.T) {
 	d := newDesk(t)
 	d.begin()
 	d.tick(time.Second / 5)
@@ -353,8 +353,8 @@ func TestWhoAnswersNothingIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotWantedAnyMoreIsLetGo: the job was paused while its ticket searched.
-func TestWhatIsNotWantedAnyMoreIsLetGo(t *testing.T) {
+// TestPlaceOfAPausedJobIsReleased: the job was paused while its ticket searched.
+func TestPlaceOfAPausedJobIsReleased(t *testing.T) {
 	d := newDesk(t)
 	d.begin()
 	d.w.wants = 0
@@ -374,8 +374,8 @@ func TestTheEndOfAnotherPieceIsNoLoss(t *testing.T) {
 	}
 }
 
-// TestNoTicketOfALifeBefore: a home that starts again gives a job a ticket of another name than in its life before.
-func TestNoTicketOfALifeBefore(t *testing.T) {
+// TestTicketIDsAreNotReused: a home that restarts gives a job a ticket with another ID than before.
+func TestTicketIDsAreNotReused(t *testing.T) {
 	d := newDesk(t)
 	d.j.New = false
 	d.begin()

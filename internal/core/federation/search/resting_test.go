@@ -51,9 +51,9 @@ func TestWhoRests(t *testing.T) {
 	})
 }
 
-// TestNewsOfRoomIsForWhoGivesUpFirst: three tickets rest in a zone; each word of room lets one of them ask, in the order in which their
+// TestRoomWakesTheEarliestDeadline: three tickets rest in a zone; each report of room lets one of them ask, in the order in which their
 // owners give up.
-func TestNewsOfRoomIsForWhoGivesUpFirst(t *testing.T) {
+func TestRoomWakesTheEarliestDeadline(t *testing.T) {
 	d := newDesk(t)
 	g := d.h.Ground()
 	full := func(version uint64) *flow.Summary { return &flow.Summary{Version: version, Usable: true} }

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// TestAJobIsTheFoldOfWhatItSays, and sum and counts are those of all jobs, whatever happens to them.
-func TestAJobIsTheFoldOfWhatItSays(t *testing.T) {
+// TestRegisterAgainstFold: each job is the fold of its facts, and sum and counts are those of all jobs.
+func TestRegisterAgainstFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, now := New(time.Hour, time.Second, nil), int64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "facts") {

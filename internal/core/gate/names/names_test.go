@@ -11,9 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestANextLifeIsAboveAllThatWereForgotten, and a name leaves until its home, the executor and the archive have each said so of its last
-// life.
-func TestANextLifeIsAboveAllThatWereForgotten(t *testing.T) {
+// TestNextLifeIsAboveForgottenOnes, and a name is leaving until its home, the executor and the archive have each confirmed its last life.
+func TestNextLifeIsAboveForgottenOnes(t *testing.T) {
 	zone, executor, archive := protocol.Address{Role: protocol.Zone, ID: "z"}, protocol.Address{Role: protocol.Executor},
 		protocol.Address{Role: protocol.Archive}
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// TestWhatStandsTogetherIsWhatWasReportedLast, compared with counting it.
-func TestWhatStandsTogetherIsWhatWasReportedLast(t *testing.T) {
+// TestStockAgainstRecount: the sums are those of the last reports.
+func TestStockAgainstRecount(t *testing.T) {
 	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: 1 << 20}}}, 1, 10_000)
 	if err != nil {
 		t.Fatal(err)

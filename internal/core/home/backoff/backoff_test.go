@@ -11,9 +11,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestPausesGrowAndBeginAnew: refusals in a row double the pause up to a minute, or 15 s of a node that says nothing; what was asked for
-// side by side counts once, and what came after a while begins anew.
-func TestPausesGrowAndBeginAnew(t *testing.T) {
+// TestPausesGrowAndReset: refusals in a row double the pause up to a minute, or 15 s if a node is silent; concurrent asks count once, and
+// after a quiet time the pause starts over.
+func TestPausesGrowAndReset(t *testing.T) {
 	for text, most := range map[string]time.Duration{"no room": Most, Silent: mostSilence} {
 		var s State
 		now := quantity.Instant(time.Hour)
@@ -36,9 +36,9 @@ func TestPausesGrowAndBeginAnew(t *testing.T) {
 	}
 }
 
-// TestTroublesCountInARow: what nodes can not start delays the next try, and what was started beside it counts once; any other end of a
-// subjob resets the count.
-func TestTroublesCountInARow(t *testing.T) {
+// TestConsecutiveNodeFailures: what nodes can't start delays the next try, and concurrent subjobs count once; any other end of a subjob
+// resets the count.
+func TestConsecutiveNodeFailures(t *testing.T) {
 	var s State
 	now := quantity.Instant(time.Hour)
 	for i := range 10 {

@@ -36,9 +36,9 @@ func (c *counter) asks(r job.Range, price int64) *Ask {
 	return a
 }
 
-// TestWhatIsAskedForCounts: random asks that are granted, refused or lapse. What the queue asks for and has pledged is what the asks that
-// are left come to, no unit is sold twice, and no queue pays more than it has.
-func TestWhatIsAskedForCounts(t *testing.T) {
+// TestAsksCountAgainstTheQueue: random asks that are granted, refused or lapse. What the queue has asked for and pledged is the sum over
+// the open asks, no unit is sold twice, and no queue pays more than it has.
+func TestAsksCountAgainstTheQueue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newCounter()
 		q := c.job.Queue()
@@ -83,8 +83,8 @@ func TestWhatIsAskedForCounts(t *testing.T) {
 	})
 }
 
-// TestAGrantThatIsOfNoUse: the job is over, or is to end, the grant is too short, or its token is known. Nothing is sold.
-func TestAGrantThatIsOfNoUse(t *testing.T) {
+// TestUnusableGrant: the job is over or about to end, the grant is too short, or its token is known. Nothing is sold.
+func TestUnusableGrant(t *testing.T) {
 	token := job.Token{Epoch: 1, Seq: 7}
 	for name, spoil := range map[string]func(c *counter, in *protocol.Message, g *protocol.Grant){
 		"another job's":   func(_ *counter, in *protocol.Message, _ *protocol.Grant) { in.Job = "b" },

@@ -42,8 +42,8 @@ func TestOpenStoppingFinal(t *testing.T) {
 	}
 }
 
-// TestACancellationCountsFromTheGatesWord, but never from later than now.
-func TestACancellationCountsFromTheGatesWord(t *testing.T) {
+// TestCancellationCountsFromTheGate: its time is the gate's, but never later than now.
+func TestCancellationCountsFromTheGate(t *testing.T) {
 	const now = quantity.Instant(time.Hour)
 	for since, want := range map[quantity.Instant]quantity.Instant{0: now, now - 5: now - 5, now + 5: now} {
 		e := &Ending{}

@@ -91,8 +91,8 @@ func TestTheFirstAreTold(t *testing.T) {
 	}
 }
 
-// TestTheUrgentAreToldFirst, though others came before them.
-func TestTheUrgentAreToldFirst(t *testing.T) {
+// TestUrgentJobsAreToldFirst, though others came before them.
+func TestUrgentJobsAreToldFirst(t *testing.T) {
 	z, done := classroom(mostTold)
 	urgent := pupil(z, mostTold+1, 3)
 	var out protocol.Out

@@ -34,8 +34,8 @@ func TestAPieceHasOneBet(t *testing.T) {
 	}
 }
 
-// TestWhoLearnsNothingBetsNothing: all of it does without a learner.
-func TestWhoLearnsNothingBetsNothing(t *testing.T) {
+// TestWithoutLearnerNoBets: every method works without a learner.
+func TestWithoutLearnerNoBets(t *testing.T) {
 	var k Book
 	b := New(0)
 	b.Look(1, &k, &protocol.SliceView{}, nil)

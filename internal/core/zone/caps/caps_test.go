@@ -24,8 +24,8 @@ func (silent) Came(quantity.Instant, *home.Job)  {}
 func (silent) QueuesChanged()                    {}
 func (silent) Largest(*job.Spec) quantity.Amount { return 0 }
 
-// TestNobodyTakesTheRoomThatAGangWaitsFor: of a capped queue the first gang is kept in mind, and its own queue's later jobs wait.
-func TestNobodyTakesTheRoomThatAGangWaitsFor(t *testing.T) {
+// TestWaitingGangReservesItsQueueCap: later jobs of a capped queue wait while its first gang does.
+func TestWaitingGangReservesItsQueueCap(t *testing.T) {
 	l, out := home.New(home.Config{Self: protocol.Address{Role: protocol.Zone, ID: "z"}}, silent{}, silent{}), protocol.Out{}
 	made := func(name job.ID, slices int, submitted quantity.Instant) *home.Job {
 		spec := &job.Spec{Name: name, Queue: "q", Kind: job.Rigid, Total: 1, Slices: slices, MaxFailures: 1}
