@@ -182,7 +182,7 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestKeys: a key opens its job alone, says nothing of which jobs there are, and outlives the daemon.
+// TestKeys: a key opens its job alone, does not reveal which jobs exist, and outlives the daemon.
 func TestKeys(t *testing.T) {
 	r, _ := agentRig(t)
 	h, stop := r.start(t)

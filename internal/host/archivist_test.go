@@ -526,7 +526,7 @@ func TestAListSaysHowManyAreOlder(t *testing.T) {
 	})
 }
 
-// Whoever has just requeued an archived job is not told how its last life ended: what its home has filed is of that one.
+// After the requeue of an archived job nobody is told how its last life ended: what its home has filed is of that one.
 func TestAnEarlierLifeIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, c := archiveRig(t)
@@ -557,7 +557,7 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		if j, err := h.Job(context.Background(), "e"); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "restore") {
-			t.Errorf("a job of which the archive has lost a part: %+v, %v", j, err)
+			t.Errorf("a job that the archive has lost a part of: %+v, %v", j, err)
 		}
 		if err := c.Archive.Discard([]archive.Discarded{{Job: "e", UpTo: 1}}); err != nil {
 			t.Fatal(err)

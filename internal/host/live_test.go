@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// tidal is an inventory whose slices come and go, and of which others hold some.
+// tidal is an inventory whose slices come and go, and some of whose slices are held by others.
 type tidal struct {
 	fixed
 	mu   sync.Mutex

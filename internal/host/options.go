@@ -68,7 +68,7 @@ type Options struct {
 	Executor func(Env) (executor.Executor, Files, error)
 	// Inventory is what this node has to offer. The host closes it.
 	Inventory inventory.Inventory
-	// Ours says whether a process belongs to a subjob; nil: foreign processes are not looked for.
+	// Ours reports whether a process belongs to a subjob; nil: foreign processes are not looked for.
 	Ours func(slice job.SliceID, pid int) bool
 	// Fabric between the actors; nil: the memory kind without faults. The host closes it.
 	Fabric fabric.Fabric

@@ -22,7 +22,7 @@ import (
 	"sluice.dev/sluice/internal/host/trouble"
 )
 
-// there says whether the file of the reserve exists.
+// there reports whether the file of the reserve exists.
 func (r *rig) there() bool {
 	_, err := os.Stat(filepath.Join(r.dir, space.ReserveName))
 	return err == nil
@@ -112,7 +112,7 @@ func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for begin := time.Now(); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begin) > time.Minute {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timed out waiting: %s", what)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (c *File) text(data []byte) bool {
 	return true
 }
 
-// empty says whether a document holds nothing, as between two separators.
+// empty reports whether a document holds nothing, as between two separators.
 func empty(doc *yaml.Node) bool {
 	return len(doc.Content) == 0 || doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Tag == "!!null" && doc.Content[0].Value == ""
 }

@@ -18,7 +18,7 @@ type Field struct {
 	// Old is an older name of the key that is still read.
 	Old  string
 	Form Form
-	// Doc says what it means: sentences for people, of which the first stands alone in lists.
+	// Doc says what it means, in sentences for people; lists show the first alone.
 	Doc string
 	// Example is what may be written, in YAML's flow style.
 	Example string

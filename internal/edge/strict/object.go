@@ -121,7 +121,7 @@ func (o Object) Get(key string) Value {
 	return v
 }
 
-// Has says whether the key is there, right or wrong or misspelt: one that is reported already is not reported again as
+// Has reports whether the key is there, right or wrong or misspelt: one that is reported already is not reported again as
 // missing.
 func (o Object) Has(key string) bool {
 	if slices.Contains(o.near, key) {
@@ -163,10 +163,10 @@ func join(path, key string) string {
 // Keys are the keys of the mapping that were read, in the order of the file.
 func (o Object) Keys() []string { return o.order }
 
-// Misspelt says whether a key was there that is none and was taken for another.
+// Misspelt reports whether a key was there that is none and was taken for another.
 func (o Object) Misspelt() bool { return len(o.near) > 0 }
 
-// Given says whether the mapping is there, right or wrong.
+// Given reports whether the mapping is there, right or wrong.
 func (o Object) Given() bool { return o.at.Given() }
 
 // Wrong reports a problem of the mapping as a whole.
@@ -181,10 +181,10 @@ func (o Object) As(keys []Field) Object {
 	return o
 }
 
-// Mapped says whether it is a mapping at all.
+// Mapped reports whether it is a mapping at all.
 func (o Object) Mapped() bool { return o.at.Mapped() }
 
-// Sound says whether no problem was found so far with the given keys, or with their totals, and none was left out of the list.
+// Sound reports whether no problem was found so far with the given keys, or with their totals, and none was left out of the list.
 func (o Object) Sound(keys ...string) bool {
 	found := &o.at.c.found
 	for _, p := range found.List {

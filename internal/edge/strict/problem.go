@@ -67,7 +67,7 @@ func (ps *Problems) Error() string {
 type File struct {
 	File  string
 	found Problems
-	// older are the keys that have another name now, as what is said of them.
+	// older are the warnings about keys that have a new name.
 	older []string
 	// bare sizes, without a unit, are taken as bytes: the file was taken before they were refused.
 	bare bool
@@ -123,5 +123,5 @@ func (c *File) renamed(path, name string) {
 // maxRenamed is how many of them are named.
 const maxRenamed = 20
 
-// Renamed says of the keys of the file that have another name now which it is. It is for whoever wrote the file.
+// Renamed returns a warning for each key of the file that has a new name, for the file's author.
 func (c *File) Renamed() []string { return c.older }

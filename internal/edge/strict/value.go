@@ -33,7 +33,7 @@ func (v Value) As(f *Form) Value {
 	return v
 }
 
-// Given says whether the key is there.
+// Given reports whether the key is there.
 func (v Value) Given() bool { return v.node != nil }
 
 // Wrong reports a problem at the value, or for a key that was left out at the top of the file.
@@ -54,7 +54,7 @@ func (v Value) Line() int { return v.node.Line }
 // Raw is a plain value as it is written, whatever it is.
 func (v Value) Raw() string { return v.node.Value }
 
-// Mapped says whether the value is there and a mapping.
+// Mapped reports whether the value is there and a mapping.
 func (v Value) Mapped() bool { return v.Given() && v.node.Kind == yaml.MappingNode }
 
 // Hollow says that a list or a mapping has nothing in it.
@@ -249,10 +249,10 @@ func (v Value) List(want string, most int) []Value {
 	return out
 }
 
-// Plain says whether the value is there and neither list nor mapping.
+// Plain reports whether the value is there and neither list nor mapping.
 func (v Value) Plain() bool { return v.Given() && v.node.Kind == yaml.ScalarNode }
 
-// Listed says whether the value is there and a list.
+// Listed reports whether the value is there and a list.
 func (v Value) Listed() bool { return v.Given() && v.node.Kind == yaml.SequenceNode }
 
 // Real is a number from least to most, such as -0.5.

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/face/api/apitest"
 )
 
-// TestServingHoursAreOfTheCallersZone: without --zone what repeats follows the clock of whoever calls.
+// TestServingHoursAreOfTheCallersZone: without --zone what repeats follows the caller's clock.
 func TestServingHoursAreOfTheCallersZone(t *testing.T) {
 	for name, c := range map[string]struct {
 		tz   string

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/face/api/apitest"
 )
 
-// TestPausingSaysWhatItCosts: a rigid job loses all it ran. Whoever sits at a terminal is asked, a script has to say --yes,
+// TestPausingSaysWhatItCosts: a rigid job loses all it ran. A person at a terminal is asked, a script has to say --yes,
 // and nobody else's stdin is ever read.
 func TestPausingSaysWhatItCosts(t *testing.T) {
 	gang := status.Cut{Job: "gang", Token: job.Token{Epoch: 1, Seq: 4}, Kind: job.Rigid, Slice: "node-1/0/3g.40gb", Slices: 2,

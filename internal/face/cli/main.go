@@ -45,9 +45,9 @@ type Deps struct {
 	// Patience is how long to wait for a daemon on this machine that does not listen yet; 0: a few seconds; negative: not at
 	// all.
 	Patience time.Duration
-	// Umask is the caller's, for the commands that it submits; the zero value: theirs is as if nobody had said.
+	// Umask is the caller's, for the commands that it submits; the zero value: unset.
 	Umask job.Umask
-	// Interactive says whether somebody sits at a terminal who can be asked; nil: In and Out tell.
+	// Interactive reports whether a person at a terminal can be asked; nil: whether In and Out are terminals.
 	Interactive func() bool
 	// Sim makes the commands of simulations; nil: this build has none.
 	Sim func(*command.App) *cobra.Command

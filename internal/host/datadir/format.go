@@ -43,7 +43,7 @@ func readable() []string {
 		"sluice data 7" + withName, "sluice data 8", "sluice data 8" + several, "sluice data 8" + withName}
 }
 
-// checkFormat says whether dir is a data directory that this build reads (known), a new one (neither), or something that
+// checkFormat reports whether dir is a data directory that this build reads (known), a new one (neither), or something that
 // must not be touched (an error). It changes nothing.
 func checkFormat(dir string) (known bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, formatName))

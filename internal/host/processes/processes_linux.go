@@ -66,7 +66,7 @@ func (f *files) Outputs(name job.ID) ([]status.Output, error) {
 	return out, err
 }
 
-// OpenLogs implements Files: stdout and stderr, of which one that was never written to is empty.
+// OpenLogs implements Files: stdout and stderr; one that was never written to is empty.
 func (f *files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error) {
 	runOut, runErr := folders.LogPath(f.dir, name, token, true)
 	keptOut, keptErr := folders.LogPath(f.dir, name, token, false)
@@ -114,7 +114,7 @@ func (unwritten) Read([]byte) (int, error)       { return 0, io.EOF }
 func (unwritten) Seek(int64, int) (int64, error) { return 0, nil }
 func (unwritten) Close() error                   { return nil }
 
-// Ours says whether a process belongs to a subjob: it or one of its parents carries the mark that every subjob's
+// Ours reports whether a process belongs to a subjob: it or one of its parents carries the mark that every subjob's
 // environment has. It serves as Options.Ours with Processes. A process that can't be looked into is not ours.
 func Ours(_ job.SliceID, pid int) bool {
 	const deepest = 64

@@ -21,7 +21,7 @@ import (
 
 // Files are what the executor keeps of jobs.
 type Files interface {
-	// HasSnapshot says whether a stored work directory is there.
+	// HasSnapshot reports whether a stored work directory is there.
 	HasSnapshot(id string) (bool, error)
 	// Stored lists the jobs that have any files.
 	Stored(each func(job.ID) error) error

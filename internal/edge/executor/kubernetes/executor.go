@@ -40,7 +40,7 @@ type Executor struct {
 	calls    counts
 
 	mu sync.Mutex
-	// runs are the subjobs that are not settled; past is how the settled ones ended, of which old has the order.
+	// runs are the subjobs that are not settled; past is how the settled ones ended, in the order of old.
 	runs map[job.Token]*run
 	past map[job.Token]*passed
 	old  []job.Token

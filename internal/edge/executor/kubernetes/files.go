@@ -122,7 +122,7 @@ func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
 	return list, err
 }
 
-// Stored calls each for every job of which something is kept, possibly several times for one. It stops at the first error.
+// Stored calls each for every job that has any files, possibly several times for one. It stops at the first error.
 func (f *Files) Stored(each func(job.ID) error) error {
 	for _, root := range []string{"jobs/", "outputs/"} {
 		root += f.e.owner()

@@ -16,10 +16,10 @@ const (
 	asking    = 10 * time.Second
 )
 
-// tend probes the store and reports an ailment while it takes no writes, during which nothing is started: every subjob leaves something in
-// the store, and work that can't be stored is done again. first is closed after the first probe.
+// tend probes the store and reports the node unhealthy while it takes no writes; nothing is started meanwhile: every subjob leaves
+// something in the store, and work that can't be stored is done again. first is closed after the first probe.
 func (e *Executor) tend(first chan<- struct{}) {
-	ails := false
+	failing := false
 	for {
 		ctx, cancel := context.WithTimeout(e.ctx, asking)
 		_, err := e.o.Store.Now(ctx)
@@ -27,10 +27,10 @@ func (e *Executor) tend(first chan<- struct{}) {
 		if e.ctx.Err() != nil {
 			return
 		}
-		if away := err != nil; away != ails {
-			ails = away
-			a := &protocol.Ailment{Ails: ails}
-			if ails {
+		if away := err != nil; away != failing {
+			failing = away
+			a := &protocol.Ailment{Ails: failing}
+			if failing {
 				a.Text = "the store is away: " + err.Error()
 				e.o.Log.Error("the store is away; nothing is started until it answers", "error", err)
 			} else {
@@ -43,7 +43,7 @@ func (e *Executor) tend(first chan<- struct{}) {
 			first = nil
 		}
 		pause := asks
-		if ails {
+		if failing {
 			pause = asksAgain
 		}
 		select {

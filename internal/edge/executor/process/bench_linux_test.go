@@ -180,7 +180,7 @@ func (b *bench) await(what string, ok func() bool) {
 	b.Helper()
 	for until := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
-			b.Fatalf("waited in vain for %s; supervisor says: %s", what, shim.Tail(b.dir().Log(), 20, 4096))
+			b.Fatalf("timed out waiting for %s; supervisor says: %s", what, shim.Tail(b.dir().Log(), 20, 4096))
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (b *bench) events() (all []shim.Event) {
 	return all
 }
 
-// idle says whether a process is a supervisor that waits for its next subjob.
+// idle reports whether a process is a supervisor that waits for its next subjob.
 func idle(pid int, args string) bool {
 	return strings.Contains(args, "\x00"+supervisor.Await+"\x00") && len(tree.Below(pid)) == 0
 }

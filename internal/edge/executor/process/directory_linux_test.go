@@ -175,7 +175,7 @@ func TestSettleUnpublishedWorkIsKeptApart(t *testing.T) {
 	})
 }
 
-// stored are the jobs of which something is kept.
+// stored are the jobs that have any files.
 func (b *bench) stored() (jobs []job.ID, err error) {
 	err = b.ex.Stored(func(j job.ID) error { jobs = append(jobs, j); return nil })
 	return jobs, err

@@ -99,7 +99,7 @@ func TestWhoseDoingTheDeathOfASupervisorIs(t *testing.T) {
 }
 
 // TestASupervisorThatNeverLooked: a supervisor that ends before it starts the command is its node's failure. One that can't even be started
-// also makes the node report that it is ailing.
+// also makes the node report that it can start nothing.
 func TestASupervisorThatNeverLooked(t *testing.T) {
 	for name, c := range map[string]struct {
 		then string // what becomes of the supervisor's program once the executor is open

@@ -71,7 +71,7 @@ func TestANoticeThatCannotBeWrittenHurtsNobody(t *testing.T) {
 			p, ok := b.dir().ReadProgress()
 			return ok && p.Progress == 5
 		})
-		// A directory in its place is no file that could be replaced, whoever runs this.
+		// A directory in its place can't be replaced by a file, under any user.
 		if err := os.MkdirAll(filepath.Join(b.dir().Notice(), "in the way"), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (p *promises) wrong(left power.Image) (all []string) {
 	return all
 }
 
-// of says whether a result is of the subjob: one of an earlier subjob in the same directory may have come back.
+// of reports whether a result is of the subjob: one of an earlier subjob in the same directory may have come back.
 func of(data []byte) bool {
 	var r struct{ Lease struct{ Token job.Token } }
 	return json.Unmarshal(data, &r) == nil && r.Lease.Token == token

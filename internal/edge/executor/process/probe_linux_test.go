@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// TestAKilledProbeIsAskedAgain: whoever kills supervisors may hit the one that is only asked what it can do, and the daemon must
+// TestAKilledProbeIsAskedAgain: a kill of supervisors may hit the one that only reports what it can do, and the daemon must
 // start all the same.
 func TestAKilledProbeIsAskedAgain(t *testing.T) {
 	dir := t.TempDir()

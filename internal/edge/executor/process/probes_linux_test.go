@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// TestProbesAreNotInEachOthersWay: subjobs that fail by themselves probe, and so does a node that may be ailing. However many
+// TestProbesAreNotInEachOthersWay: subjobs that fail by themselves probe, and so does a node that may be unhealthy. However many
 // probe at once, a node that is well is found well.
 func TestProbesAreNotInEachOthersWay(t *testing.T) {
 	self, err := os.Executable()

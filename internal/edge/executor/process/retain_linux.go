@@ -18,8 +18,8 @@ func (e *Executor) LogsSince() time.Time { return e.logs.Since() }
 // Outputs lists the folders of a job's committed subjobs in order of progress, and those of a gang in order of its members.
 func (e *Executor) Outputs(j job.ID) ([]folders.Output, error) { return e.s.List(j) }
 
-// Stored calls each for the jobs of which something is kept, so that the files of those nobody knows any more can be purged: for some
-// of them several times, in no order, and a few hundred names at a time, since there may be a million. It stops at the first error.
+// Stored calls each with the jobs that have any files, so that those of unknown jobs can be purged: with some jobs several times, in no
+// order, and a few hundred names at a time, since there may be a million. It stops at the first error.
 func (e *Executor) Stored(each func(job.ID) error) error {
 	for _, d := range []string{"output", "checkpoints", "logs", "lives"} {
 		if err := e.storedIn(e.s.In(d), each); err != nil {

@@ -140,7 +140,7 @@ func TestWhoEndsWellOnAFullDisk(t *testing.T) {
 	b.commit(m)
 }
 
-// wrote says whether the subjob has written n bytes of output.
+// wrote reports whether the subjob has written n bytes of output.
 func (b *bench) wrote(n int64) bool {
 	info, err := os.Stat(filepath.Join(b.dir().Output(), "x"))
 	return err == nil && info.Size() == n
@@ -231,7 +231,7 @@ func TestWhoFillsTheDiskAndLosesItsSupervisor(t *testing.T) {
 	}
 }
 
-// onQuota puts the data directory into a folder with a quota, of which its file system says nothing.
+// onQuota puts the data directory into a folder with a quota that its file system does not report.
 func onQuota(t *testing.T) func(*process.Options) {
 	dir := volumetest.Quota(t)
 	return func(o *process.Options) {
@@ -239,8 +239,8 @@ func onQuota(t *testing.T) func(*process.Options) {
 	}
 }
 
-// TestWhoFillsAQuotaEndsForIt: a quota of which nobody is told counts as a full disk once a write meets it. Whose files fill it ends for
-// that limit, and loses them.
+// TestWhoFillsAQuotaEndsForIt: a quota that the file system does not report counts as a full disk once a write meets it. Whose files fill
+// it ends for that limit, and loses them.
 func TestWhoFillsAQuotaEndsForIt(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{

@@ -132,7 +132,7 @@ func (b *bench) suspend() {
 	}
 }
 
-// standing says whether the subjob's processes do: each was stopped, or waits in the kernel and stops on its way back.
+// standing reports whether the subjob's processes do: each was stopped, or waits in the kernel and stops on its way back.
 func (b *bench) standing() bool {
 	b.Helper()
 	note, err := b.dir().ReadNote()
@@ -406,7 +406,7 @@ func TestWhoCannotBeMadeToStandStillGoesOn(t *testing.T) {
 		if b.standing() {
 			t.Errorf("%v: it stands still", err)
 		}
-		// That it is to stand still is noted first: whoever reads it just then is told that it goes on, too.
+		// The intent to suspend is noted first: a reader at that moment is told of the resume, too.
 		for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 			n, ok := readNotice(t, b.dir().Notice())
 			if !ok || n.Kind == executor.NoticeResumed {

@@ -107,7 +107,8 @@ func whole() map[string]string {
 	return map[string]string{"output:sub/said": "done\n", "checkpoint:at": "ten\n"}
 }
 
-// TestAResultIsToldOnceItsOutputIsStored: while the store takes nothing, nothing is told; what is told then lies there, and here as ever.
+// TestAResultIsToldOnceItsOutputIsStored: while the store takes nothing, nothing is told; what is told then is in the store, and here as
+// without one.
 func TestAResultIsToldOnceItsOutputIsStored(t *testing.T) {
 	var g gate
 	b, s := stowing(t, &g)

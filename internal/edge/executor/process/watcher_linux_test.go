@@ -28,7 +28,7 @@ import (
 	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
-// watchedMachine is one with 1000 MiB, of which as many are used as a file says, and with room to move out to; all else of it is real. So
+// watchedMachine has 1000 MiB, of them in use as many as a file says, and space to move memory out to; all else of it is real. So
 // a daemon and its watcher see the same.
 type watchedMachine struct {
 	survival.Survival

@@ -11,10 +11,10 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
-// heldAgainst is the memory that what is begun is held against, with the chance that their peaks together pass it, and what is said of it
-// at the start. Where nothing was chosen it is what lies below the severe line of the least memory that all of this is in, and not counted
-// where a slice is larger than its node's part of that: such a slice is a trial's, whose jobs never have what they say. Slices with a
-// device take none of it.
+// heldAgainst returns the memory that starts are checked against, with the chance that the peaks of subjobs together exceed it, and a note
+// for the start. By default it is the memory below the severe line of the smallest control group around the daemon, or of the machine, and
+// not counted where a slice is larger than its node's part of it: such a slice is for trials, whose jobs never use what they declare.
+// Slices with a device take none of it.
 func heldAgainst(o *config.Airlock, s survival.Survival, nodes int, list []protocol.Slice) (c joint.Config, said string) {
 	most, hosted := quantity.Amount(0), 0
 	for i := range list {

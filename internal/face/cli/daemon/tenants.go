@@ -22,7 +22,7 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// singleUser says whether all subjobs run as the daemon's own user. Then nobody else may be served: a queue with a user
+// singleUser reports whether all subjobs run as the daemon's own user. Then nobody else may be served: a queue with a user
 // and an address beyond this machine are refused. Where queues have users all of them must, each user must be able to
 // reach its directories below data, and callers must show a token: on a machine with several users everybody can reach
 // a loopback address, a subjob too.
@@ -78,7 +78,7 @@ type tenants struct {
 	given []protocol.Queue
 }
 
-// SubmitAll refuses jobs if one is of a queue nobody's.
+// SubmitAll refuses all jobs if one is in a queue without a user.
 func (t tenants) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot []byte) []api.Outcome {
 	for i := range jobs {
 		if err := t.owned(ctx, jobs[i].Spec.Queue); err != nil {
@@ -126,7 +126,7 @@ func (t tenants) SetQueue(ctx context.Context, request string, q protocol.Queue)
 	return t.Service.SetQueue(ctx, request, q)
 }
 
-// owned says whether a queue's subjobs have somebody to run as. A queue that does not exist is for the service to refuse;
+// owned reports whether a queue's subjobs have a user to run as. A queue that does not exist is for the service to refuse;
 // the default one always does, though it is listed only once it was set or used.
 func (t tenants) owned(ctx context.Context, queue string) error {
 	if t.single {
@@ -156,7 +156,7 @@ func nobodys(queue string) error {
 		"queue, or give it a user (sluice queue set %s --user NAME)", queue, queue)
 }
 
-// userOf is who a queue's subjobs run as; nil for the daemon's own user, which is nobody's but in single-user mode.
+// userOf returns the user that a queue's subjobs run as; nil for the daemon's own user, which only single-user mode allows.
 func userOf(h *host.Host, queue string, single bool) (*shim.User, error) {
 	list, err := h.Queues(context.Background())
 	if err != nil {

@@ -39,7 +39,7 @@ type Options struct {
 	Listen string
 	// GPUs names the inventory, and how its GPUs are cut.
 	GPUs string
-	// Mechanism chooses among what this build has, Rigid the planner whose way it has with rigid jobs; none is backfill.Default.
+	// Mechanism chooses among what this build has, Rigid the planner of rigid jobs; empty: backfill.Default.
 	Mechanism, Rigid string
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
@@ -272,7 +272,7 @@ func serve(ctx context.Context, a *session.Session, d *Daemon, o Options, option
 	return errors.Join(<-ran, err)
 }
 
-// setQueues makes the queues of the daemon's file as they are there, and says of those that were otherwise.
+// setQueues sets the queues as in the daemon's file, and reports those that it changed.
 func setQueues(ctx context.Context, service api.Service, o Options) error {
 	if len(o.File.Queues) == 0 {
 		return nil

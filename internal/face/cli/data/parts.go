@@ -80,7 +80,7 @@ func repairArchive(dataDir string, without int64, change uint64) (string, error)
 // mostDamaged bounds how much damage is named one by one.
 const mostDamaged = 50
 
-// DefaultData is where a daemon keeps its data when nothing is said.
+// DefaultData is where a daemon keeps its data by default.
 func DefaultData(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "sluice")

@@ -39,7 +39,7 @@ known to be in its place by then is not waited for. "sluice job" says what it wa
 	})
 }
 
-// ending says of a job that was cancelled how long it may be until it is over; empty where it is, or where that can't be asked.
+// ending says how long a cancelled job may take to end; empty if it has ended, or if that can't be asked.
 func ending(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, name string) string {
 	resp, err := c.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: name}))
 	switch {

@@ -252,7 +252,7 @@ func subjobColumns(a *session.Session, list []*pb.Subjob) []command.Column[*pb.S
 	return columns
 }
 
-// allSlices are a subjob's; a daemon of before says only the first.
+// allSlices are a subjob's; an older daemon tells only the first.
 func allSlices(s *pb.Subjob) []string {
 	if len(s.Slices) == 0 && s.Slice != "" {
 		return []string{s.Slice}

@@ -13,9 +13,9 @@ import (
 const (
 	// MeterEvery is how often the line of a terminal is rewritten.
 	MeterEvery = 500 * time.Millisecond
-	// meterFirst is when the first line is written where there is no terminal; what is over before needs none.
+	// meterFirst is when the first line is written without a terminal; a wait that ends before needs none.
 	meterFirst = 10 * time.Second
-	// meterNext is how long after a line the next one is, if it says something new.
+	// meterNext is the time to the next line, if there is news.
 	meterNext = 30 * time.Second
 )
 
@@ -55,7 +55,7 @@ func (m *meter) show(jobs []*pb.Job) {
 	}
 }
 
-// Tell says how far something is.
+// Tell shows the progress.
 func (m *meter) Tell(text string) {
 	if m.quiet {
 		return
@@ -70,7 +70,7 @@ func (m *meter) Tell(text string) {
 	}
 }
 
-// Note writes a line of its own; what happens to the daemon is said even to those who want nothing else.
+// Note writes a line of its own; outages of the daemon are told even when quiet.
 func (m *meter) Note(text string) {
 	m.End()
 	fmt.Fprintln(m.a.Err, "sluice: "+terminal.Line(text))

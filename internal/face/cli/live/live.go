@@ -20,7 +20,7 @@ type View interface {
 	Key(k terminal.Key)
 }
 
-// FullScreen says whether a view can be shown: otherwise what it shows is printed.
+// FullScreen reports whether a view can be shown: otherwise what it shows is printed.
 func FullScreen(a *session.Session) bool {
 	return terminal.Is(a.RawOut) && a.Getenv("TERM") != "dumb" && (a.Format == "table" || a.Format == "wide")
 }

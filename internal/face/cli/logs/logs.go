@@ -220,7 +220,7 @@ func (l *joblog) piece(m *pb.LogsResponse) error {
 	return nil
 }
 
-// received counts what a message brings of stdout (0) or stderr (1), and says of which.
+// received counts the bytes of stdout (0) or stderr (1) in a message, and returns which of the two they are of.
 func (t *logTail) received(m *pb.LogsResponse) int {
 	if m.Stderr {
 		t.at.Stderr += int64(len(m.Data))

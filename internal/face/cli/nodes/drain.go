@@ -95,7 +95,7 @@ func drainZone(ctx context.Context, a *session.Session, c sluicev1alpha1connect.
 		remains(z), name))
 }
 
-// drainAgreed says what a drain does, and asks whoever sits at the terminal; an error says that nobody agreed, and nothing was done.
+// drainAgreed says what a drain does, and asks for confirmation at a terminal; after an error nothing was confirmed or done.
 func drainAgreed(ctx context.Context, a *session.Session, z *pb.Zone, yes bool) error {
 	what := fmt.Sprintf("zone %s is drained for good: %s to other zones", z.Name, show.Plural(int(z.Homed), "job that is not over moves",
 		"jobs that are not over move"))
@@ -151,7 +151,7 @@ func untilEmpty(ctx context.Context, a *session.Session, c sluicev1alpha1connect
 	}
 }
 
-// empty says that a drained zone has nothing of any job; so has one that has left.
+// empty reports that a drained zone, or one that has left, has nothing of any job.
 func empty(z *pb.Zone) bool { return z == nil || z.Drained && z.Homed == 0 && z.Over == 0 }
 
 // remains is what is left in a drained zone.

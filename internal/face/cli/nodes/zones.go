@@ -71,7 +71,7 @@ func zoneColumns(all []*pb.Zone) []command.Column[*pb.Zone] {
 		Text: func(z zone) string { return strings.Join(z.Nodes, ",") }})
 }
 
-// drained says whether a zone was drained, and whether it may go.
+// drained reports whether a zone was drained, and whether it may go.
 func drained(z *pb.Zone) string {
 	switch {
 	case !z.Drained:

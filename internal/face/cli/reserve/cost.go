@@ -18,8 +18,8 @@ import (
 	"sluice.dev/sluice/internal/face/cli/session"
 )
 
-// agreed says what taking slices back costs the subjobs that run there. Where it is much it asks whoever sits at the
-// terminal; an error says that nobody agreed, and nothing was done.
+// agreed says what taking slices back costs the subjobs that run there. If that is much it asks for confirmation at a terminal; after an
+// error nothing was confirmed or done.
 func agreed(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, names []string, length time.Duration,
 	yes bool) error {
 	var cuts []*pb.Cut

@@ -114,7 +114,7 @@ func repeat(a *session.Session, m *pb.ReserveRequest, h *hours, now time.Time) e
 	return nil
 }
 
-// timeOfDay says whether a moment was typed as one.
+// timeOfDay reports whether a moment was typed as one.
 func timeOfDay(s string) bool {
 	_, err := time.Parse("15:04", strings.TrimSpace(s))
 	return err == nil

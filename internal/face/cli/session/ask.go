@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/edge/terminal"
 )
 
-// Interactive says whether somebody sits there who sees a question and can answer it.
+// Interactive reports whether a person sees a question and can answer it.
 func (a *Session) Interactive() bool {
 	if a.Options.Interactive != nil {
 		return a.Options.Interactive()

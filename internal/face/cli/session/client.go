@@ -85,7 +85,7 @@ func (a *Session) base() (*url.URL, error) {
 	return u, nil
 }
 
-// here says whether a host is this machine.
+// here reports whether a host is this machine.
 func here(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -27,7 +27,7 @@ Exit codes: 0 done; 1 the operation failed, or a job waited for did not complete
 const pluginExample = "  kubectl sluice submit train.yaml --wait\n  kubectl sluice jobs -n team-a\n  kubectl sluice explain train\n  " +
 	"kubectl sluice logs train -f"
 
-// InCluster says whether a command is there for a namespace of a cluster too.
+// InCluster reports whether a command is there for a namespace of a cluster too.
 func InCluster(c *cobra.Command) bool {
 	return slices.Contains([]string{"submit", "init", "jobs", "job", "explain", "logs", "wait", "cancel", "delete", "version", "help",
 		"completion", "__complete", "__completeNoDesc"}, c.Name())
@@ -59,7 +59,7 @@ func (a *Session) clusterFlags(root *cobra.Command) {
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return a.reaches(c, root) }
 }
 
-// Clustered says whether a cluster is meant, and no daemon.
+// Clustered reports whether a cluster is meant, and no daemon.
 func (a *Session) Clustered() bool { return a.Options.Plugin || a.where != Where{} }
 
 // numbers are the flags that -n N stands for where no cluster is named, by command.

@@ -69,7 +69,7 @@ func (a *Session) Text(raw bool) io.Writer {
 	return a.Out
 }
 
-// Colored says whether the output is a terminal whose user has not declined colors (no-color.org).
+// Colored reports whether the output is a terminal whose user has not declined colors (no-color.org).
 func (a *Session) Colored() bool {
 	return a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && terminal.Is(a.RawOut)
 }

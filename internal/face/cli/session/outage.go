@@ -35,7 +35,7 @@ func patiently(patience time.Duration, to dial) dial {
 	}
 }
 
-// absent says whether nobody listens there.
+// absent reports whether nobody listens there.
 func absent(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist)
 }
@@ -62,7 +62,7 @@ type outage struct {
 	Pause time.Duration
 }
 
-// Again says whether to try again after an error, and when.
+// Again reports whether to try again after an error, and when.
 func (o *outage) Again(ctx context.Context, err error) bool {
 	if !o.Heard || errkind.Of(err) != errkind.Unavailable || ctx.Err() != nil {
 		return false

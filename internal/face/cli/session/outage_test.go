@@ -10,7 +10,7 @@ import (
 )
 
 // TestAnAddressThatComesIsWaitedFor: the same for a daemon that is named by its address. A port can't be kept free for it, so
-// whoever refuses is the test itself.
+// it is the test itself that refuses.
 func TestAnAddressThatComesIsWaitedFor(t *testing.T) {
 	tries := 0
 	connect := patiently(time.Minute, func(context.Context, string, string) (net.Conn, error) {

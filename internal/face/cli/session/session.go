@@ -1,5 +1,5 @@
 // Package session is one run of the program as its commands see it: its streams, and the daemon or the cluster that it calls, with
-// the token, the patience with one that is not there yet, and questions to whoever sits at the terminal.
+// the token, the wait for one that does not listen yet, and questions to the person at the terminal.
 package session
 
 import (
@@ -31,7 +31,7 @@ type Options struct {
 	Patience time.Duration
 	// Umask is the caller's, for the commands that it submits.
 	Umask job.Umask
-	// Interactive says whether somebody sits at a terminal who can be asked; nil: In and Out tell.
+	// Interactive reports whether a person at a terminal can be asked; nil: whether In and Out are terminals.
 	Interactive func() bool
 	// Cluster reaches the jobs of a namespace of a Kubernetes cluster; nil: this build can't. Plugin: the program always does that.
 	Cluster func(w Where) (answers http.RoundTripper, where string, err error)

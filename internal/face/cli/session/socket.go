@@ -30,7 +30,7 @@ func dialSocket(path string) func(context.Context, string, string) (net.Conn, er
 }
 
 // tokenBeside is the token of the daemon whose socket lies at path, if it can be read: root, who is not the daemon's user,
-// needs it. It must be a token and the file of whoever owns the socket, or a link there could have us send anything. It is
+// needs it. It must be a token, in a file of the socket's owner, or a link there could have us send any file. It is
 // never looked for by itself for an address: any user can listen there, and would be told it.
 func tokenBeside(path string) string {
 	socket, err := os.Lstat(path)

@@ -174,7 +174,7 @@ func (p *packer) note(e entry) {
 	p.largest = p.largest[:min(len(p.largest), 3)]
 }
 
-// staysInside says whether a link at name to target ends below the directory that name is relative to.
+// staysInside reports whether a link at name to target ends below the directory that name is relative to.
 func staysInside(name, target string) bool {
 	target = filepath.ToSlash(target)
 	if path.IsAbs(target) {
