@@ -47,15 +47,15 @@ type stand struct {
 	// listed is how many slices of each extended resource are listed, and fell since when the machine has had fewer.
 	listed map[string]int64
 	fell   map[string]quantity.Instant
-	// ails are what is said of the GPUs of slices; of most nothing is.
-	ails map[job.SliceID][]health.State
+	// faults are those reported of slices' GPUs; most slices have none.
+	faults map[job.SliceID][]health.State
 }
 
 // evaluate computes which slices a machine has and what others hold of them. before is the last result, nil at first.
 func (s *scene) evaluate(before *stand) *stand {
 	x := &stand{
 		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}, published: map[pooled]published{},
-		listed: map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{}, ails: map[job.SliceID][]health.State{},
+		listed: map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{}, faults: map[job.SliceID][]health.State{},
 	}
 	s.evaluatePublished(x, before)
 	s.evaluateCounted(x, before)
@@ -69,7 +69,7 @@ func (s *scene) evaluate(before *stand) *stand {
 	for i := range x.slices {
 		id := x.slices[i].ID
 		x.holds[id] = append(x.holds[id], x.pool[id].closes(s.machine)...)
-		x.ails[id] = append(slices.Clip(x.ails[id]), s.broken...)
+		x.faults[id] = append(slices.Clip(x.faults[id]), s.broken...)
 	}
 	return x
 }
@@ -89,7 +89,7 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 		for k := range offered {
 			x.slices = append(x.slices, offered[k].slice)
 			x.pool[offered[k].slice.ID] = offered[k].pool
-			x.ails[offered[k].slice.ID] = offered[k].taints
+			x.faults[offered[k].slice.ID] = offered[k].taints
 		}
 	}
 }

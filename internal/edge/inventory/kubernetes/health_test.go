@@ -22,7 +22,7 @@ import (
 func (x *stand) sickness() string {
 	var lines []string
 	for _, s := range x.slices {
-		for _, a := range x.ails[s.ID] {
+		for _, a := range x.faults[s.ID] {
 			lines = append(lines, fmt.Sprintf("%s %v: %s", s.ID, a.Cause, a.Text))
 		}
 	}

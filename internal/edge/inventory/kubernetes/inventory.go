@@ -169,12 +169,12 @@ func (inv *Inventory) Away() (since time.Time, err error) {
 
 // Watch reports changes of slices and of others' holds until ctx ends. It ignores its second argument: Pods have no process on this machine to ask about.
 func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
-	ails := false
+	unreachable := false
 	for {
-		if since, err := inv.Away(); (err != nil && time.Since(since) > blind) != ails && ctx.Err() == nil {
-			ails = !ails
-			a := &protocol.Ailment{Ails: ails}
-			if ails {
+		if since, err := inv.Away(); (err != nil && time.Since(since) > blind) != unreachable && ctx.Err() == nil {
+			unreachable = !unreachable
+			a := &protocol.Ailment{Ails: unreachable}
+			if unreachable {
 				a.Text = "who holds what in the cluster is not known any more: " + err.Error()
 			}
 			report(inventory.Sighting{Ailment: a})
@@ -257,8 +257,8 @@ func (inv *Inventory) look() (list []inventory.Sighting) {
 			}
 		}
 		for i := range after.slices {
-			if id := after.slices[i].ID; inv.told.ail(id, after.ails[id]) {
-				list = append(list, sick(id, after.ails[id]))
+			if id := after.slices[i].ID; inv.told.noteFaults(id, after.faults[id]) {
+				list = append(list, vitals(id, after.faults[id]))
 			}
 		}
 		for i := range before.slices {
@@ -269,7 +269,7 @@ func (inv *Inventory) look() (list []inventory.Sighting) {
 			if inv.told.hold(id, nil) {
 				gone = append(gone, inventory.Sighting{Slice: id})
 			}
-			inv.told.ail(id, nil) // its node forgets it as well
+			inv.told.noteFaults(id, nil) // its node forgets it as well
 		}
 		inv.told.machine(name, m, &news)
 		restocked = restocked || !slices.Equal(before.slices, after.slices)

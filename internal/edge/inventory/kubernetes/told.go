@@ -19,9 +19,9 @@ import (
 // told is what was last reported. Invariant: who has heard every report since the inventory was opened, or all and every report since,
 // knows what is in here and no more. Guarded by Inventory.mu.
 type told struct {
-	// holds are others' of slices, sick is what is said of slices' GPUs; of most nothing is.
+	// holds are others' of slices, faults are those reported of slices' GPUs; most slices have none.
 	holds    map[job.SliceID][]protocol.Reservation
-	sick     map[job.SliceID][]health.State
+	faults   map[job.SliceID][]health.State
 	machines map[string]*reclaim.Machine
 	wishes   map[reclaim.ID]*toldWish
 	groups   map[reclaim.ID]reclaim.Group
@@ -40,7 +40,7 @@ type toldWish struct {
 
 func newTold() told {
 	return told{
-		holds: map[job.SliceID][]protocol.Reservation{}, sick: map[job.SliceID][]health.State{}, machines: map[string]*reclaim.Machine{},
+		holds: map[job.SliceID][]protocol.Reservation{}, faults: map[job.SliceID][]health.State{}, machines: map[string]*reclaim.Machine{},
 		wishes: map[reclaim.ID]*toldWish{}, groups: map[reclaim.ID]reclaim.Group{},
 	}
 }
@@ -54,11 +54,11 @@ func (d *told) hold(id job.SliceID, holds []protocol.Reservation) bool {
 	return is
 }
 
-// ail notes what is said of a slice's GPU; true: it is new.
-func (d *told) ail(id job.SliceID, states []health.State) bool {
-	is := !slices.Equal(d.sick[id], states)
-	if d.sick[id] = states; len(states) == 0 {
-		delete(d.sick, id)
+// noteFaults notes the faults of a slice's GPU, and reports whether they are new.
+func (d *told) noteFaults(id job.SliceID, states []health.State) bool {
+	is := !slices.Equal(d.faults[id], states)
+	if d.faults[id] = states; len(states) == 0 {
+		delete(d.faults, id)
 	}
 	return is
 }
@@ -127,8 +127,8 @@ func (d *told) all() (list []inventory.Sighting) {
 	for _, id := range slices.Sorted(maps.Keys(d.holds)) {
 		list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(d.holds[id])})
 	}
-	for _, id := range slices.Sorted(maps.Keys(d.sick)) {
-		list = append(list, sick(id, d.sick[id]))
+	for _, id := range slices.Sorted(maps.Keys(d.faults)) {
+		list = append(list, vitals(id, d.faults[id]))
 	}
 	var w protocol.Wishes
 	for _, name := range slices.Sorted(maps.Keys(d.machines)) {

@@ -144,7 +144,7 @@ func conditions(o *corev1.Node) (list []health.State) {
 	return list
 }
 
-// sick is what is said of a slice's GPU; none: it is well.
-func sick(id job.SliceID, states []health.State) inventory.Sighting {
+// vitals reports the faults of a slice's GPU; none: it is healthy.
+func vitals(id job.SliceID, states []health.State) inventory.Sighting {
 	return inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{id}, Look: &health.Look{States: slices.Clone(states)}}}
 }
