@@ -104,19 +104,20 @@ func (k *Keeper) demand(w *Wish, g *Place, more []*Place) *demand {
 	return q
 }
 
-// reorder rebuilds on for some machines.
-func (k *Keeper) reorder(machines map[string]bool) {
-	for m := range machines { //sluice:sorted each is looked at alone
-		delete(k.on, m)
-	}
+// relist rebuilds the list of a machine's places.
+func (k *Keeper) relist(machine string) {
+	var list []*Place
 	for _, g := range k.places { //sluice:sorted the list is sorted next
-		if machines[g.Machine] {
-			k.on[g.Machine] = append(k.on[g.Machine], g)
+		if g.Machine == machine {
+			list = append(list, g)
 		}
 	}
-	for m := range machines { //sluice:sorted each is looked at alone
-		slices.SortFunc(k.on[m], func(a, b *Place) int { return cmp.Compare(a.Wish, b.Wish) })
+	if len(list) == 0 {
+		delete(k.on, machine)
+		return
 	}
+	slices.SortFunc(list, func(a, b *Place) int { return cmp.Compare(a.Wish, b.Wish) })
+	k.on[machine] = list
 }
 
 // demandOf is the demand of the wish or member that a place is kept for; nil if it is not known any more.

@@ -38,7 +38,7 @@ func (p *pass) drop(g *Place) {
 func (p *pass) touch(machine string) {
 	p.changed[machine] = true
 	delete(p.rooms, machine)
-	p.reorder(map[string]bool{machine: true})
+	p.relist(machine)
 }
 
 // room is the machine as a wish finds it now.
