@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/giving"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/inventory"
 	inventories "sluice.dev/sluice/internal/edge/inventory/kubernetes"
@@ -139,12 +144,26 @@ func TestKueue(t *testing.T) {
 	})
 }
 
-// watched follows an inventory until the test is over, and says what it holds.
+// watched follows an inventory until the test is over. It returns what others hold, and what a node without subjobs keeps for those who
+// wait.
 func watched(t *testing.T, inv *inventories.Inventory) func() []inventory.Sighting {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- inv.Watch(ctx, nil, func(inventory.Sighting) {}) }()
+	var mu sync.Mutex
+	var node giving.Giver
+	kept := map[job.SliceID][]protocol.Reservation{}
+	hear := func(s inventory.Sighting) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.Wishes != nil {
+			node.Hear(quantity.At(time.Now()), s.Wishes)
+		}
+	}
+	for _, s := range inv.Held() {
+		hear(s)
+	}
+	go func() { done <- inv.Watch(ctx, nil, hear) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -154,5 +173,23 @@ func watched(t *testing.T, inv *inventories.Inventory) func() []inventory.Sighti
 			t.Error(err)
 		}
 	})
-	return inv.Held
+	return func() (list []inventory.Sighting) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now, due := quantity.At(time.Now()), node.Due(); due != 0 && due <= now {
+			node.Decide(now, giving.Node{
+				Confirmed: true, Sold: func(job.SliceID) []giving.Sold { return nil },
+				Keep: func(id job.SliceID, holds []protocol.Reservation) { kept[id] = holds },
+			})
+		}
+		for _, s := range inv.Held() {
+			if s.Wishes == nil {
+				list = append(list, s)
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(kept)) {
+			list = append(list, inventory.Sighting{Slice: id, Holds: kept[id]})
+		}
+		return list
+	}
 }
