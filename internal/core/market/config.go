@@ -35,8 +35,8 @@ type Config struct {
 	// Close is how long a round waits for agents that have not answered. Default 200 ms.
 	Close time.Duration
 	// Audience bounds how many waiting jobs are asked for a window: half of them the first in the policy's order, half those
-	// that have waited longest. Default 256, or 64 where the index alone is weighed: who could bid most is asked first, and nobody is left out who
-	// could bid more. At least 2.
+	// that have waited longest. Default 256, or 64 where the index alone is weighed: who could bid most is asked first, and nobody is left
+	// out who could bid more. At least 2.
 	Audience int
 	// Trusting takes every declaration at its word: no calibration.
 	Trusting bool
@@ -142,7 +142,8 @@ func (c Config) Validate() error {
 	wrong(c.Repack > Never, "repack %d is not known", c.Repack)
 	wrong(c.Payment > VCG, "payment %d is not known", c.Payment)
 	wrong(c.Refill < 0, "refill is %d credits; want 0 or more", c.Refill)
-	wrong(c.Payment == VCG && (c.Exclusive || c.Joint), "exclusive and joint plans may not be the best there are, and then VCG prices are not truthful; take payment first or free")
+	wrong(c.Payment == VCG && (c.Exclusive || c.Joint),
+		"exclusive and joint plans may not be the best there are, and then VCG prices are not truthful; take payment first or free")
 	if err := c.Weights.Or(score.Of("")).Validate(); err != nil {
 		errs = append(errs, err)
 	}

@@ -41,12 +41,13 @@ func (f *Floor) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	more := job.Range{From: c.Range.To, To: p.Range.To}
 	v := j.View()
 	left := max(1, v.Left())
-	mine := bid{job: j, ahead: v.RunTime(c.Range.Len(), s.class.SpeedOf(j.Spec())), end: at.Add(p.Wall), speed: c.Speed, Variant: protocol.Variant{
-		Range: more, Start: at, Run: p.Run, Wall: p.Wall, Demand: p.Demand,
-		Score: score.Job{
-			Progress: score.Progress(more.Len(), left), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()), Overhead: score.One,
-		}.Of(j.Spec().Worth),
-	}}
+	mine := bid{job: j, ahead: v.RunTime(c.Range.Len(), s.class.SpeedOf(j.Spec())), end: at.Add(p.Wall), speed: c.Speed,
+		Variant: protocol.Variant{
+			Range: more, Start: at, Run: p.Run, Wall: p.Wall, Demand: p.Demand,
+			Score: score.Job{
+				Progress: score.Progress(more.Len(), left), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()), Overhead: score.One,
+			}.Of(j.Spec().Worth),
+		}}
 	o, w := offer{slice: s, full: true}, window{start: at, end: end}
 	f.value(at, &mine, &o, &w, false)
 	f.refreshIndex(now)
@@ -88,7 +89,8 @@ func (f *Floor) Elsewhere(now quantity.Instant, waiting int, j *Job, c *protocol
 func (f *Floor) sooner(now quantity.Instant, j *Job, c *protocol.Claim, s *Slice, w *window) bool {
 	speed, v := s.class.SpeedOf(j.Spec()), j.View()
 	left := j.Spec().Total - c.Range.To
-	if w.start > now || speed <= c.Speed || v.RunTime(left, speed)+v.Prepare()+j.Spec().Startup+j.Spec().Restore+j.Spec().Checkpoint >= v.RunTime(left, c.Speed) {
+	if w.start > now || speed <= c.Speed || v.RunTime(left, speed)+v.Prepare()+j.Spec().Startup+j.Spec().Restore+
+		j.Spec().Checkpoint >= v.RunTime(left, c.Speed) {
 		return false
 	}
 	v.Committed, v.Claimed, v.Running = slices.Clone(v.Committed).Add(c.Range), nil, 0

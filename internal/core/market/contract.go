@@ -18,7 +18,8 @@ type Supply interface {
 	Usable() bool
 	// Unsold puts its gaps from now on into out, in order: time that nothing is reserved, sold or asked for in.
 	Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap
-	// Safe is until when a gap that is there at an instant is likely to last, whatever end it is offered with; Never where nothing is known of that.
+	// Safe is until when a gap that is there at an instant is likely to last, whatever end it is offered with; Never where nothing is
+	// known of that.
 	Safe(from quantity.Instant) quantity.Instant
 }
 

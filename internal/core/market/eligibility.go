@@ -163,8 +163,8 @@ func (e *entry) needsAs(is *entry) bool {
 	return slices.EqualFunc(e.answers, is.answers, func(a, b answer) bool { return a.need == b.need })
 }
 
-// placedAs says whether a ranked job's places in the rankings are those of another entry, by the policy itself. What has been attained by one that
-// moves may lag behind: the entry has then what it had.
+// placedAs says whether a ranked job's places in the rankings are those of another entry, by the policy itself. What has been attained by
+// one that moves may lag behind: the entry has then what it had.
 func (f *Floor) placedAs(j *Job, is *entry) bool {
 	if !j.needsAs(is) {
 		return false

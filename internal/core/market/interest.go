@@ -103,7 +103,8 @@ func (f *Floor) ask(now quantity.Instant, s *Slice, w *window, t *turn, out *pro
 		end = quantity.Never
 	}
 	f.budget.Spend(cost)
-	f.give(now, j, s, w, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound, Late: cost}, out)
+	f.give(now, j, s, w, Piece{Piece: p, Start: now, End: end, Speed: s.class.SpeedOf(j.Spec()), Window: w.id, Round: f.nextRound,
+		Late: cost}, out)
 	f.tellLosers(now, t, w, j, out)
 }
 
@@ -259,7 +260,8 @@ func (f *Floor) candidate(now quantity.Instant, j *Job, c *Class, end quantity.I
 	return policy.Candidate{
 		Job: j.Name(), Priority: j.Spec().Priority, Submitted: j.Submitted(), Attained: own, QueueAttained: queue,
 		Weight: weight, Laxity: f.laxity(j, c, now), Index: f.index(j, c),
-		Used: policy.MiB(p.Demand) * p.Wall.Milliseconds(), Offered: policy.MiB(c.Capacity) * max(1, window.End.Sub(window.Start).Milliseconds()),
+		Used:    policy.MiB(p.Demand) * p.Wall.Milliseconds(),
+		Offered: policy.MiB(c.Capacity) * max(1, window.End.Sub(window.Start).Milliseconds()),
 	}
 }
 

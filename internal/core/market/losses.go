@@ -78,7 +78,8 @@ func (f *Floor) loses(now quantity.Instant, o *offer, at int32, bids []bid, winn
 	if len(winners) == 0 {
 		return
 	}
-	of := &outcome{class: o.slice.class, slice: o.slice.Name(), at: now, exclusive: f.cfg.Market.Exclusive, winners: make([]winner, len(winners))}
+	of := &outcome{class: o.slice.class, slice: o.slice.Name(), at: now, exclusive: f.cfg.Market.Exclusive,
+		winners: make([]winner, len(winners))}
 	for i, t := range winners {
 		queue, _ := t.job.Queue()
 		of.winners[i] = winner{rival{t.job.Name(), queue, t.total, t.weight}, t.Start, t.end, t.free}

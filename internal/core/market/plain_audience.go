@@ -13,8 +13,8 @@ import (
 )
 
 // invite lists, by name, the jobs with an atomizer that answer for a window: of those whose answers do not move by
-// themselves no more than the audience holds, the first of the policy, the first that is late, and those that have waited longest. Where bids go by the
-// policy's index the first that is late comes to it, and the rest is returned too, in the policy's order.
+// themselves no more than the audience holds, the first of the policy, the first that is late, and those that have waited longest. Where
+// bids go by the policy's index the first that is late comes to it, and the rest is returned too, in the policy's order.
 func (p *plain) invite(moment, now quantity.Instant, o *offer, w *window) (asked, beyond []*Job) {
 	f, c := p.f, o.slice.class
 	var crowd []*Job
@@ -93,12 +93,14 @@ func (p *plain) outbidder(now quantity.Instant, j *Job, s *Slice, c *protocol.Cl
 	f, at := p.f, c.End
 	v := j.View()
 	more := job.Range{From: c.Range.To, To: piece.Range.To}
-	mine := bid{job: j, ahead: v.RunTime(c.Range.Len(), s.class.SpeedOf(j.Spec())), end: at.Add(piece.Wall), speed: c.Speed, Variant: protocol.Variant{
-		Range: more, Start: at, Run: piece.Run, Wall: piece.Wall, Demand: piece.Demand,
-		Score: score.Job{
-			Progress: score.Progress(more.Len(), max(1, v.Left())), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()), Overhead: score.One,
-		}.Of(j.Spec().Worth),
-	}}
+	mine := bid{job: j, ahead: v.RunTime(c.Range.Len(), s.class.SpeedOf(j.Spec())), end: at.Add(piece.Wall), speed: c.Speed,
+		Variant: protocol.Variant{
+			Range: more, Start: at, Run: piece.Run, Wall: piece.Wall, Demand: piece.Demand,
+			Score: score.Job{
+				Progress: score.Progress(more.Len(), max(1, v.Left())), Laxity: score.Laxity(j.finish(at, s.class), j.deadline()),
+				Overhead: score.One,
+			}.Of(j.Spec().Worth),
+		}}
 	o, w := offer{slice: s, full: true}, window{start: at, end: end}
 	f.value(at, &mine, &o, &w, false)
 	asked, _ := p.invite(now, at, &o, &w)

@@ -9,9 +9,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// A slice is quiet while its window has begun, everybody has been asked and no agent is waited for: then only jobs that change may use it, and most that
-// change may not. A pass visits the slices in turn, and the quiet ones of classes that such a job could use. For the others it
-// counts the rounds that no job could use, many at once. Where jobs bid no slice is quiet.
+// A slice is quiet while its window has begun, everybody has been asked and no agent is waited for: then only jobs that change may use it,
+// and most that change may not. A pass visits the slices in turn, and the quiet ones of classes that such a job could use. For the others
+// it counts the rounds that no job could use, many at once. Where jobs bid no slice is quiet.
 
 // pass offers the windows of the slices of some speed, the smallest first.
 type pass struct {

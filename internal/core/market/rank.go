@@ -96,7 +96,8 @@ func (f *Floor) missed(now quantity.Instant, j *Job) (at *Slice, latest status.G
 				continue
 			}
 			if _, refusal := f.Fit(j, c, now, now.Add(g.length)); refusal.Why == atomizer.Interested {
-				at, latest = g.slice, status.Given{Slice: g.slice.Name(), Length: g.length, At: g.at, Winner: g.to.job, WinnerQueue: g.to.queue}
+				at, latest = g.slice, status.Given{Slice: g.slice.Name(), Length: g.length, At: g.at, Winner: g.to.job,
+					WinnerQueue: g.to.queue}
 			}
 		}
 	}

@@ -91,14 +91,16 @@ func (f *Floor) award(now quantity.Instant, t *bid, o *offer, w *window, id uint
 		Piece: atomizer.Piece{Range: t.Range, Run: t.Run, Wall: t.Wall, Length: t.end.Sub(t.Start), Demand: t.Demand},
 		Start: t.Start, End: t.end, Speed: t.speed, Window: w.id, Round: id, Option: t.Option, Late: late,
 		Bid: &protocol.Bid{
-			Score: t.Score, Calibrated: t.calibrated, Weight: t.weight, Left: t.left, Urgency: t.urgency, Price: f.price(now, t), Option: t.Option,
-			Since: t.job.since(),
+			Score: t.Score, Calibrated: t.calibrated, Weight: t.weight, Left: t.left, Urgency: t.urgency, Price: f.price(now, t),
+			Option: t.Option,
+			Since:  t.job.since(),
 		},
 	}, out)
 }
 
 // lateBids are of the late jobs' bids those that go first whatever others are worth (trap T3; adr 0035), in turn: of each the one that
-// begins first, the best of them, as far as the budget goes. What is sold ahead may be withdrawn, so a better piece that begins later is no service.
+// begins first, the best of them, as far as the budget goes. What is sold ahead may be withdrawn, so a better piece that begins later is
+// no service.
 func (f *Floor) lateBids(now quantity.Instant, offers []offer) []int32 {
 	f.starving = f.starving[:0]
 	credit := f.budget.Credit()

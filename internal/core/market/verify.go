@@ -61,7 +61,8 @@ func (f *Floor) verify(now quantity.Instant, t *bid, view *atomizer.View, o *off
 	}
 	t.Demand[trp.Memory] = max(t.Demand[trp.Memory], v.Needs(t.Range))
 	if !t.Demand.Fits(o.slice.class.Capacity) {
-		return fmt.Sprintf("it needs %d MiB to be safe, the slice has %d MiB", t.Demand[trp.Memory]>>20, o.slice.class.Capacity[trp.Memory]>>20)
+		return fmt.Sprintf("it needs %d MiB to be safe, the slice has %d MiB", t.Demand[trp.Memory]>>20,
+			o.slice.class.Capacity[trp.Memory]>>20)
 	}
 	return ""
 }

@@ -17,8 +17,8 @@ import (
 // Indexes says whether the policy has an index, by which gangs and others can be compared.
 func (f *Floor) Indexes() bool { return f.indexer != nil }
 
-// GangIndex is what the policy makes of one of the slices of a gang, on a class, where the gang runs at a speed, in parts per thousand: having it over is
-// worth to each slice its part. It is 0 without an index or a speed.
+// GangIndex is what the policy makes of one of the slices of a gang, on a class, where the gang runs at a speed, in parts per thousand:
+// having it over is worth to each slice its part. It is 0 without an index or a speed.
 func (f *Floor) GangIndex(spec *job.Spec, c *Class, speed int64) int64 {
 	if f.indexer == nil || speed == 0 {
 		return 0
@@ -29,8 +29,8 @@ func (f *Floor) GangIndex(spec *job.Spec, c *Class, speed int64) int64 {
 	})
 }
 
-// Contenders appends the greatest indexes of those that wait for windows of a class and could use one of a length, n of them or as many as there are, the
-// greatest first.
+// Contenders appends the greatest indexes of those that wait for windows of a class and could use one of a length, n of them or as many as
+// there are, the greatest first.
 func (f *Floor) Contenders(now quantity.Instant, c *Class, length time.Duration, n int, out []int64) []int64 {
 	if f.indexer == nil {
 		return out
@@ -71,7 +71,8 @@ func (f *Floor) Contenders(now quantity.Instant, c *Class, length time.Duration,
 	return out
 }
 
-// contention is the index of a job on a class if it waits for a window there of a length and could use it, else 0. An agent may be silent: nobody waits for it.
+// contention is the index of a job on a class if it waits for a window there of a length and could use it, else 0. An agent may be silent:
+// nobody waits for it.
 func (f *Floor) contention(now quantity.Instant, j *Job, c *Class, length time.Duration) int64 {
 	if j.active == 0 || j.Spec().External || j.Ineligible(now) != Eligible {
 		return 0

@@ -20,8 +20,8 @@ type agenda struct {
 	stirred dirty.Set[*lease]
 	// pending leases are due and have not begun, because their place is still in use. In order of token.
 	pending []*lease
-	// unshown slices may have to be offered; renewals are by when gaps come into sight, passings by when a reservation is over, departures by when
-	// what others hold is.
+	// unshown slices may have to be offered; renewals are by when gaps come into sight, passings by when a reservation is over, departures
+	// by when what others hold is.
 	unshown                        dirty.Set[*slice]
 	renewals, passings, departures alarm.Heap[*slice]
 
@@ -36,7 +36,8 @@ func (n *Node) stir(l *lease) {
 	n.stirred.Add(&l.stirred, l)
 }
 
-// show notes that a slice has changed, and so what its host bears; reshow that it may have to be offered, showAgain that it is, whatever has changed.
+// show notes that a slice has changed, and so what its host bears; reshow that it may have to be offered, showAgain that it is, whatever
+// has changed.
 func (n *Node) show(s *slice) {
 	n.host.stale = true
 	n.reshow(s)

@@ -63,7 +63,8 @@ type Config struct {
 	Gates protocol.Gates
 	// Market is that of the node's own floor, where jobs that wait negotiate (mechanism laminar): its policy and terms; nil: there is none.
 	Market *floor.Config
-	// Host is the host's memory, which all slices share, and the chance that what runs there needs more; without it nothing is refused for that.
+	// Host is the host's memory, which all slices share, and the chance that what runs there needs more; without it nothing is refused for
+	// that.
 	Host joint.Config
 	// Airlock is where the lines of the host's memory are; its own defaults.
 	Airlock airlock.Config

@@ -79,8 +79,9 @@ func (n *Node) Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut,
 				continue // it holds several slices
 			}
 			list = append(list, status.Cut{
-				Job: c.lease.job, Token: c.lease.token, Slice: c.lease.slice, Slices: 1 + len(c.lease.also), Range: c.lease.rng, Started: c.lease.at,
-				End: c.lease.end, At: c.end, Withdrawn: c.withdrawn || !c.lease.seen(),
+				Job: c.lease.job, Token: c.lease.token, Slice: c.lease.slice, Slices: 1 + len(c.lease.also), Range: c.lease.rng,
+				Started: c.lease.at,
+				End:     c.lease.end, At: c.end, Withdrawn: c.withdrawn || !c.lease.seen(),
 			})
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// The node's side of its market (mechanism laminar): jobs that wait negotiate here for time that is free now or will be, and what they win is held
-// for their homes like any other grant.
+// The node's side of its market (mechanism laminar): jobs that wait negotiate here for time that is free now or will be, and what they win
+// is held for their homes like any other grant.
 
 // owner is the node as its floor sees it.
 type owner Node
@@ -48,10 +48,13 @@ func (n *owner) Sell(now quantity.Instant, a floor.Award, out *protocol.Out) {
 	if node.overcrowds(now, a.Start, a.End, peak, node.hosted(a.Slice, nil), job.Token{}) != "" {
 		return // what was sold of another slice in this very step left too little
 	}
-	g := node.hold(now, grant{from: a.Home, job: a.Job, slice: a.Slice, start: a.Start, end: a.End, unasked: true, peak: peak}, n.cfg.GrantTTL)
+	g := node.hold(now, grant{from: a.Home, job: a.Job, slice: a.Slice, start: a.Start, end: a.End, unasked: true, peak: peak},
+		n.cfg.GrantTTL)
 	node.send(out, protocol.Message{Kind: protocol.Winning, To: a.Home, Job: a.Job, Session: a.Session, Body: &protocol.Prize{
-		Place: protocol.Place{Token: g.token, Node: n.cfg.ID, Slice: s.bearing(max(s.desc.Bears, peak.Mean)), Start: g.start, End: g.end, Expiry: g.expiry},
-		Plan:  protocol.Plan{Run: a.Run, Wall: a.Wall, Window: a.Window, Round: a.Round, Option: a.Option}, Range: a.Range, Demand: a.Demand, Speed: a.Speed, Bid: a.Bid,
+		Place: protocol.Place{Token: g.token, Node: n.cfg.ID, Slice: s.bearing(max(s.desc.Bears, peak.Mean)), Start: g.start, End: g.end,
+			Expiry: g.expiry},
+		Plan: protocol.Plan{Run: a.Run, Wall: a.Wall, Window: a.Window, Round: a.Round, Option: a.Option}, Range: a.Range, Demand: a.Demand,
+		Speed: a.Speed, Bid: a.Bid,
 	}})
 }
 

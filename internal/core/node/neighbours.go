@@ -5,11 +5,12 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Where several nodes share a machine its memory is one, and who gives way is found among the subjobs of all: each node hears what the others know of theirs
-// with the same word, decides of all of them, and carries out what is about its own. The same snapshot has the same victims, so they need no word with each
-// other.
+// Where several nodes share a machine its memory is one, and who gives way is found among the subjobs of all: each node hears what the
+// others know of theirs with the same word, decides of all of them, and carries out what is about its own. The same snapshot has the same
+// victims, so they need no word with each other.
 
-// Neighbours are this node's subjobs for the others of its machine, with what they use. It changes nothing, and may be called between any two steps.
+// Neighbours are this node's subjobs for the others of its machine, with what they use. It changes nothing, and may be called between any
+// two steps.
 func (n *Node) Neighbours(uses []protocol.Use) []protocol.Neighbour {
 	n.tabulate(uses)
 	list := make([]protocol.Neighbour, 0, len(n.memory.tasks))
@@ -29,7 +30,9 @@ func (n *Node) Neighbours(uses []protocol.Use) []protocol.Neighbour {
 // taskOf is a neighbour as it lies in a table.
 func taskOf(o *protocol.Neighbour) airlock.Task {
 	return airlock.Task{
-		Token: o.Token, Start: o.Start, Planned: o.Planned, Since: o.Stand.Since, Resumed: o.Stand.Resumed, Resident: o.Resident, Parked: o.Parked, Growth: o.Growth,
-		Priority: o.Rank.Priority, Value: o.Rank.Value, Class: classes[o.Rank.Class], State: airlock.State(o.State), Entries: o.Stand.Times, Bound: o.Bound, Yields: o.Rank.Yields,
+		Token: o.Token, Start: o.Start, Planned: o.Planned, Since: o.Stand.Since, Resumed: o.Stand.Resumed, Resident: o.Resident,
+		Parked: o.Parked, Growth: o.Growth,
+		Priority: o.Rank.Priority, Value: o.Rank.Value, Class: classes[o.Rank.Class], State: airlock.State(o.State), Entries: o.Stand.Times,
+		Bound: o.Bound, Yields: o.Rank.Yields,
 	}
 }

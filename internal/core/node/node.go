@@ -202,7 +202,8 @@ func New(cfg Config) *Node {
 		cfg: cfg.withDefaults(), probes: newProbes(cfg.Search, cfg.Zone),
 		self:   protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
 		host:   hostMemory{Limit: joint.NewLimit(cfg.Host), stale: true},
-		leases: map[job.Token]*lease{}, byID: map[job.SliceID]*slice{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID]some{}, asked: map[question]*grant{},
+		leases: map[job.Token]*lease{}, byID: map[job.SliceID]*slice{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID]some{},
+		asked: map[question]*grant{},
 	}
 	n.openMarket()
 	return n

@@ -72,7 +72,8 @@ func (n *Node) look(now quantity.Instant, s *slice) *protocol.SliceView {
 	for _, g := range v.Gaps {
 		for _, r := range v.Reserved {
 			if sold := r.Kind == protocol.ForLease || r.Kind == protocol.ForHold; sold && g.Start < r.End && r.Start < g.End {
-				invariant.Check(false, "node: gap [%d,%d) on %s is offered although lease %v has [%d,%d)", g.Start, g.End, s.id, r.Token, r.Start, r.End)
+				invariant.Check(false, "node: gap [%d,%d) on %s is offered although lease %v has [%d,%d)", g.Start, g.End, s.id, r.Token,
+					r.Start, r.End)
 			}
 		}
 	}

@@ -20,8 +20,8 @@ const mostHolds = 64
 // soft says whether a reservation is one that the inventory says, by its id.
 func soft(id uint64) bool { return id>>62 == 1 }
 
-// foreign takes in all that others hold of a slice, and all that is kept of it for who waits, in place of what was before. What may truncate cuts short
-// what runs in its time.
+// foreign takes in all that others hold of a slice, and all that is kept of it for who waits, in place of what was before. What may
+// truncate cuts short what runs in its time.
 func (n *Node) foreign(now quantity.Instant, s *slice, others, kept []protocol.Reservation, out *protocol.Out) {
 	if slices.Equal(s.others, others) && slices.Equal(s.kept, kept) {
 		return
@@ -58,8 +58,8 @@ func (n *Node) since(now quantity.Instant, s *slice, r protocol.Reservation) qua
 	return now
 }
 
-// close takes a hold's time off the market, unless it is over. Somebody who is there stays for as long as the inventory says so, whatever was known of
-// the end; and what makes no sense is there for good.
+// close takes a hold's time off the market, unless it is over. Somebody who is there stays for as long as the inventory says so, whatever
+// was known of the end; and what makes no sense is there for good.
 func (n *Node) close(now quantity.Instant, s *slice, k int, r protocol.Reservation) {
 	stays := r.Kind == protocol.ForForeign && r.Every == 0
 	switch {
@@ -137,7 +137,8 @@ func (s *slice) heldBy(now quantity.Instant) (by protocol.Reservation, held bool
 	return by, held
 }
 
-// tries is when a lease that is due looks again whether its place is free, if nothing changes before: when what others hold of it ends, at the latest at its own end.
+// tries is when a lease that is due looks again whether its place is free, if nothing changes before: when what others hold of it ends, at
+// the latest at its own end.
 func (n *Node) tries(now quantity.Instant, l *lease) quantity.Instant {
 	at := l.end
 	n.each(l.slice, l.also, func(s *slice) {

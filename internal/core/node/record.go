@@ -13,8 +13,8 @@ import (
 // mostSteps is how many of Airlock's latest steps a node keeps, for people.
 const mostSteps = 256
 
-// record is what people are told of Airlock: its latest steps in a ring, and what it came to since the node came up. Soft, read by views alone, and
-// nothing is decided by it. Noting allocates nothing but the ring, with the first step.
+// record is what people are told of Airlock: its latest steps in a ring, and what it came to since the node came up. Soft, read by views
+// alone, and nothing is decided by it. Noting allocates nothing but the ring, with the first step.
 type record struct {
 	steps []noted
 	// next is where the ring goes on once it is full, forgotten how many steps are not in it any more.
@@ -144,8 +144,8 @@ func (m *memory) jobAt(task int) job.ID {
 	return m.strain.Others[task-len(m.leases)].Job
 }
 
-// noteWatched keeps what the machine's watcher has done since its last word, as the decision that the node would have made of it. It goes by the leases
-// before they follow.
+// noteWatched keeps what the machine's watcher has done since its last word, as the decision that the node would have made of it. It goes
+// by the leases before they follow.
 func (n *Node) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.Decision) {
 	for i := range s.Uses {
 		l := n.lease(s.Uses[i].Token)

@@ -41,7 +41,8 @@ func (n *Node) request(now quantity.Instant, in *protocol.Message, out *protocol
 	default:
 		text, err = n.release(now, in.Body.(*protocol.Clearance), out)
 	}
-	reply := protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: request, Text: text, Made: made, Err: err}}
+	reply := protocol.Message{Kind: protocol.Reply, To: in.From, Body: &protocol.Receipt{Request: request, Text: text, Made: made,
+		Err: err}}
 	n.send(out, reply)
 	if err != nil {
 		return // what failed may be tried again
@@ -127,7 +128,8 @@ func (n *Node) targets(id job.SliceID) ([]*slice, error) {
 	}
 	switch {
 	case !n.confirmed:
-		return nil, errkind.Errorf(errkind.Unavailable, "node %s is starting and does not know its slices yet; ask again in a moment", n.cfg.ID)
+		return nil, errkind.Errorf(errkind.Unavailable, "node %s is starting and does not know its slices yet; ask again in a moment",
+			n.cfg.ID)
 	case id != "":
 		return nil, errkind.Errorf(errkind.NotFound, "node %s has no slice %q; it has %s", n.cfg.ID, id, strings.Join(names, ", "))
 	case len(known) == 0:

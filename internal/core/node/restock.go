@@ -9,9 +9,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// restock takes in which slices there are, in place of what was listed before, and says whether anything has changed. It is no fact: a restart lists them again.
-// What is new is offered. Of what is gone nothing is sold any more, and what was sold there and has not begun is withdrawn; what runs there goes on to its
-// end, and no longer.
+// restock takes in which slices there are, in place of what was listed before, and says whether anything has changed. It is no fact: a
+// restart lists them again. What is new is offered. Of what is gone nothing is sold any more, and what was sold there and has not begun is
+// withdrawn; what runs there goes on to its end, and no longer.
 func (n *Node) restock(now quantity.Instant, stock []protocol.Slice, out *protocol.Out) (changed bool) {
 	n.inventory = n.placed(stock)
 	n.stocks++

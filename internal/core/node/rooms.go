@@ -6,7 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// room is what probes ask of one slice. All rooms of a node lie beside each other, so that a decision does not read every slice and its timeline: of most it is known.
+// room is what probes ask of one slice. All rooms of a node lie beside each other, so that a decision does not read every slice and its
+// timeline: of most it is known.
 type room struct {
 	capacity quantity.Amount
 	// until is when the free time that now lies in ends, if it is free.

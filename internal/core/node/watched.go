@@ -6,8 +6,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Where a watcher lives on the machine it decides, and the node follows: it says what it does with each subjob, and the leases take the turns that
-// lead there, however many words were lost. What only the node can do is left to it: to ask a subjob to yield, and to say why one is ended.
+// Where a watcher lives on the machine it decides, and the node follows: it says what it does with each subjob, and the leases take the
+// turns that lead there, however many words were lost. What only the node can do is left to it: to ask a subjob to yield, and to say why
+// one is ended.
 
 // follow takes in what the watcher does. The table is of the same word.
 func (n *Node) follow(now quantity.Instant, s *protocol.Strain, out *protocol.Out) *airlock.Decision {

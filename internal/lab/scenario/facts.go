@@ -97,7 +97,8 @@ func (s *Scenario) gap(ctx context.Context, m Mechanism, w *world, data *Traces)
 	}
 	from.only = job.Rigid
 	seen := &occupied{slices: make([][]hold, s.slices())}
-	if _, _, err := s.playProtocol(ctx, stage{&m, s.Seeds[0], w, from, seen, func(quantity.Instant, int) {}, &measure.Negotiation{}, &measure.Survival{}, new(measure.Visits), &[]status.Strain{}}); err != nil {
+	if _, _, err := s.playProtocol(ctx, stage{&m, s.Seeds[0], w, from, seen, func(quantity.Instant, int) {}, &measure.Negotiation{},
+		&measure.Survival{}, new(measure.Visits), &[]status.Strain{}}); err != nil {
 		return 0, err
 	}
 	if err := ctx.Err(); err != nil {

@@ -21,8 +21,8 @@ type Options struct {
 	Workers int
 	// Spans keeps what ran where, for pictures: at most so many of each run with the first seed, 0 for none.
 	Spans int
-	// Clock in nanoseconds measures what lean mechanisms take of the processor (measure.CPUNanosPerTask): each run is played three times, one run after the
-	// other. nil leaves it out, and results are the same on every machine.
+	// Clock in nanoseconds measures what lean mechanisms take of the processor (measure.CPUNanosPerTask): each run is played three times,
+	// one run after the other. nil leaves it out, and results are the same on every machine.
 	Clock func() int64
 	// Progress is told now and then how far all is, never twice at once; nil if nobody wants to know.
 	Progress func(Progress)

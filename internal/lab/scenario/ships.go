@@ -46,7 +46,8 @@ func Open(name string) (text []byte, called string, err error) {
 		return text, name + extension, nil
 	}
 	if !strings.Contains(name, ".") && !strings.HasPrefix(name, "/") {
-		return nil, "", errkind.Errorf(errkind.Invalid, "no scenario %q ships with this program, and it is no file: %s", name, strict.Hint(name, Shipped()))
+		return nil, "", errkind.Errorf(errkind.Invalid, "no scenario %q ships with this program, and it is no file: %s", name,
+			strict.Hint(name, Shipped()))
 	}
 	f, err := os.Open(name)
 	if err != nil {

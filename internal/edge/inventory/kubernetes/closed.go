@@ -13,15 +13,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// AnnotationMaintenance of a Node says when it is closed: intervals BEGIN/END in RFC 3339, joined by commas. Nothing is placed beyond a begin,
-// and what runs there already is cut short.
+// AnnotationMaintenance of a Node says when it is closed: intervals BEGIN/END in RFC 3339, joined by commas. Nothing is placed beyond a
+// begin, and what runs there already is cut short.
 const AnnotationMaintenance = "sluice.dev/maintenance"
 
 // mostWindows bounds the intervals of one annotation.
 const mostWindows = 16
 
-// maintenance parses the annotation. One that is unreadable, or has more than mostWindows intervals, closes the machine until it is corrected, and cuts nothing short: somebody
-// meant to close it.
+// maintenance parses the annotation. One that is unreadable, or has more than mostWindows intervals, closes the machine until it is
+// corrected, and cuts nothing short: somebody meant to close it.
 func maintenance(text string) (list []protocol.Reservation) {
 	if text == "" {
 		return nil
@@ -36,14 +36,18 @@ func maintenance(text string) (list []protocol.Reservation) {
 			return append(list, protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: source})
 		}
 		list = append(list, protocol.Reservation{
-			Kind: protocol.ForMaintenance, Start: quantity.At(start), End: quantity.At(end), Source: "annotation " + AnnotationMaintenance, Truncate: true,
+			Kind: protocol.ForMaintenance, Start: quantity.At(start), End: quantity.At(end), Source: "annotation " + AnnotationMaintenance,
+			Truncate: true,
 		})
 	}
 	return list
 }
 
 // away are taints of machines that the cluster does not hear from. Pods there run on for minutes, and often for good.
-var away = []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} //nolint:gochecknoglobals // names, written to by nobody
+//
+//nolint:gochecknoglobals // names, written to by nobody
+var away = []string{"node.kubernetes.io/not-ready",
+	"node.kubernetes.io/unreachable"}
 
 // closes are the reservations that a pool's calendar and the machine's state make on all of its slices there.
 func (p *Pool) closes(m *machine) (list []protocol.Reservation) {

@@ -75,7 +75,8 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 	if w.Spec.Active != nil && !*w.Spec.Active {
 		return nil
 	}
-	c := &coming{queue: o.GetNamespace() + "/" + w.Spec.QueueName, priority: w.Spec.Priority, created: quantity.At(o.GetCreationTimestamp().Time)}
+	c := &coming{queue: o.GetNamespace() + "/" + w.Spec.QueueName, priority: w.Spec.Priority,
+		created: quantity.At(o.GetCreationTimestamp().Time)}
 	for _, x := range w.Status.Conditions {
 		switch is := x.Status == metav1.ConditionTrue; {
 		case is && x.Type == "Finished":
@@ -88,7 +89,8 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 	}
 	for i := range w.Spec.PodSets {
 		set := &w.Spec.PodSets[i]
-		p := part{name: set.Name, n: int(set.Count), like: &tenant{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}, kind: "workload", owner: l.of}}
+		p := part{name: set.Name, n: int(set.Count),
+			like: &tenant{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}, kind: "workload", owner: l.of}}
 		for _, a := range w.Status.Admission.Sets {
 			if a.Name == set.Name && a.Count != nil {
 				p.n = int(*a.Count)

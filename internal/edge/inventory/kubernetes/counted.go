@@ -16,8 +16,8 @@ import (
 	"sluice.dev/sluice/internal/edge/cluster"
 )
 
-// Of an extended resource only a number is known: which device a Pod got is between kubelet and device plugin. So slices are numbered, and every Pod of others is taken
-// to hold some of these numbers, the same for as long as it exists.
+// Of an extended resource only a number is known: which device a Pod got is between kubelet and device plugin. So slices are numbered, and
+// every Pod of others is taken to hold some of these numbers, the same for as long as it exists.
 
 // mostCounted bounds the slices of one resource on one machine.
 const mostCounted = 1024
@@ -63,8 +63,8 @@ func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why
 	return list, ""
 }
 
-// seat gives every unit of a resource that others hold one of n numbers: the one it had before, else the highest without a Pod of ours, since ours are sold from the
-// lowest on, else the highest with one. Units beyond n get none: there our Pods are on their way out.
+// seat gives every unit of a resource that others hold one of n numbers: the one it had before, else the highest without a Pod of ours,
+// since ours are sold from the lowest on, else the highest with one. Units beyond n get none: there our Pods are on their way out.
 func seat(n int, before map[int]types.UID, others []*tenant, units func(*tenant) int64, ours map[int]bool) map[int]types.UID {
 	seats := map[int]types.UID{}
 	left := map[types.UID]int64{}

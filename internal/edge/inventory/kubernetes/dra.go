@@ -36,8 +36,9 @@ func (c counters) bear(uses []count) bool {
 	return !slices.ContainsFunc(uses, func(u count) bool { return c[[2]string{u.set, u.counter}] < u.n })
 }
 
-// gather assembles pools from their parts, of the latest generation alone, ordered by driver and pool. While parts of a new generation are missing the pool is what it
-// was before, or is left out if that is not known. broken are pools of which Kubernetes allocates nothing, as they contradict themselves.
+// gather assembles pools from their parts, of the latest generation alone, ordered by driver and pool. While parts of a new generation are
+// missing the pool is what it was before, or is left out if that is not known. broken are pools of which Kubernetes allocates nothing, as
+// they contradict themselves.
 func gather(offers []*offer, before map[pooled]published) (list []published, broken []contradiction) {
 	byPool := map[pooled][]*offer{}
 	for _, o := range offers {
@@ -132,9 +133,9 @@ func (c *Class) matches(driver string, d *device) bool {
 	return true
 }
 
-// layout picks the devices of a machine to offer, but none that its DeviceClass, where class finds it, rules out: no claim could be given that. Of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not
-// on who holds it, so that slices do not come and go with their users. Devices of a class that can't be offered are counted in out, unless
-// that is nil.
+// layout picks the devices of a machine to offer, but none that its DeviceClass, where class finds it, rules out: no claim could be given
+// that. Of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not on who holds
+// it, so that slices do not come and go with their users. Devices of a class that can't be offered are counted in out, unless that is nil.
 func (p *published) layout(m *machine, pools []Pool, class classes, out omitted) (list []offered) {
 	left := counters{}
 	for k, n := range p.total {
@@ -147,7 +148,8 @@ func (p *published) layout(m *machine, pools []Pool, class classes, out omitted)
 			only := class.terms(of.Name)
 			for k := range p.devices {
 				d := &p.devices[k]
-				if d.machine != m.Name || taken[d.name] || !of.matches(p.driver, d) || only.means(p.driver, d) == isNot || !left.bear(d.uses) {
+				if d.machine != m.Name || taken[d.name] || !of.matches(p.driver, d) || only.means(p.driver, d) == isNot ||
+					!left.bear(d.uses) {
 					continue
 				}
 				s := p.slice(m, of, d)
@@ -155,7 +157,8 @@ func (p *published) layout(m *machine, pools []Pool, class classes, out omitted)
 					if d.several {
 						out.add(&pools[i], 1, "devices of %s are for several at once", p.driver)
 					} else {
-						out.add(&pools[i], 1, "devices of %s do not say their memory, nor does their profile (%s): say it in their class", p.driver,
+						out.add(&pools[i], 1, "devices of %s do not say their memory, nor does their profile (%s): say it in their class",
+							p.driver,
 							s.Profile)
 					}
 					continue
@@ -192,8 +195,8 @@ type stay struct {
 	who  string
 }
 
-// held computes what others hold of the offered devices: the device itself, or so much of the counters it shares that too little is left for it, until enough of them
-// have ended. Devices that our own subjobs are on are not in the answer.
+// held computes what others hold of the offered devices: the device itself, or so much of the counters it shares that too little is left
+// for it, until enough of them have ended. Devices that our own subjobs are on are not in the answer.
 func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]protocol.Reservation {
 	left := counters{}
 	for k, n := range p.total {

@@ -54,8 +54,9 @@ type stand struct {
 // evaluate computes which slices a machine has and what others hold of them. before is the last result, nil at first.
 func (s *scene) evaluate(before *stand) *stand {
 	x := &stand{
-		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{}, published: map[pooled]published{},
-		listed: map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{}, faults: map[job.SliceID][]health.State{},
+		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{},
+		published: map[pooled]published{},
+		listed:    map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{}, faults: map[job.SliceID][]health.State{},
 	}
 	s.evaluatePublished(x, before)
 	s.evaluateCounted(x, before)
@@ -139,7 +140,8 @@ func (s *scene) stays(p *published) map[string]stay {
 	return has
 }
 
-// steady is how long slices of an extended resource stay listed, closed, after their number fell: a device plugin that restarts reports none for a while.
+// steady is how long slices of an extended resource stay listed, closed, after their number fell: a device plugin that restarts reports
+// none for a while.
 const steady = time.Minute
 
 // stood is how many slices of a resource to list: as many as before for steady after their number fell.
@@ -188,7 +190,8 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 			slices.SortFunc(asking, func(a, b *tenant) int { return strings.Compare(string(a.UID), string(b.UID)) })
 			x.seats[r.Name] = seat(len(list), before.seats[r.Name], asking, func(t *tenant) int64 { return t.asks[r.Name] }, ours)
 			for k := s.counts[r.Name]; k < int64(len(list)); k++ {
-				x.holds[list[k].ID] = append(x.holds[list[k].ID], protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: "node " + s.Name + " has fewer of " + r.Name + " than a moment ago"})
+				x.holds[list[k].ID] = append(x.holds[list[k].ID], protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never,
+					Source: "node " + s.Name + " has fewer of " + r.Name + " than a moment ago"})
 			}
 			for n, s2 := range list {
 				x.slices, x.pool[s2.ID] = append(x.slices, s2), &s.pools[i]

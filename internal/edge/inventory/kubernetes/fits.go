@@ -17,7 +17,8 @@ func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
 	t.where.Labels = pairs(spec.NodeSelector)
 	for i := range spec.Tolerations {
 		x := &spec.Tolerations[i]
-		t.where.Tolerates = append(t.where.Tolerates, reclaim.Toleration{Key: x.Key, Op: string(x.Operator), Value: x.Value, Effect: string(x.Effect)})
+		t.where.Tolerates = append(t.where.Tolerates, reclaim.Toleration{Key: x.Key, Op: string(x.Operator), Value: x.Value,
+			Effect: string(x.Effect)})
 	}
 	var required *corev1.NodeSelector
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
@@ -54,5 +55,6 @@ func rulesOf(term corev1.NodeSelectorTerm) (rules reclaim.Rules, ok bool) {
 // operators maps the operators of node affinity to those of label selectors, which are checked alike.
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{ //nolint:gochecknoglobals // a table, written to by nobody
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
-	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan,
+	corev1.NodeSelectorOpLt: selection.LessThan,
 }

@@ -88,7 +88,8 @@ func (w *translator) groups(now quantity.Instant) (list []reclaim.Group, members
 
 // compare is negative where Kueue admits l before o: by priority, then age.
 func (l *limit) compare(o *limit) int {
-	return cmp.Or(cmp.Compare(o.coming.priority, l.coming.priority), cmp.Compare(l.coming.created, o.coming.created), cmp.Compare(l.UID, o.UID))
+	return cmp.Or(cmp.Compare(o.coming.priority, l.coming.priority), cmp.Compare(l.coming.created, o.coming.created),
+		cmp.Compare(l.UID, o.UID))
 }
 
 // holder is a Workload with quota, and until when at the latest.

@@ -33,8 +33,8 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Operator and Journal are the labels of our own Pods and claims. Those of another journal of this operator count as somebody else's.
 	Operator, Journal string
-	// Key is the journal's secret, and Made when it was made: a Pod is ours only if its record is sealed with Key, or is older than Made and has no seal, since anybody can copy
-	// labels. Empty: labels are trusted.
+	// Key is the journal's secret, and Made when it was made: a Pod is ours only if its record is sealed with Key, or is older than Made
+	// and has no seal, since anybody can copy labels. Empty: labels are trusted.
 	Key  []byte
 	Made time.Time
 	// Pools to offer from the start; a device belongs to the first pool that matches it. None: nothing is offered.
@@ -50,7 +50,8 @@ type Options struct {
 	absent time.Duration
 }
 
-// Inventory lists a cluster's slices and what others hold of them. It only reads from the API server; while that is away the last state it sent stands.
+// Inventory lists a cluster's slices and what others hold of them. It only reads from the API server; while that is away the last state it
+// sent stands.
 type Inventory struct {
 	opts   Options
 	slim   slimmer
@@ -68,7 +69,8 @@ type Inventory struct {
 	away   silences
 	// lengths remembers how long others' Pods ran, by owner, to estimate ends that nobody states.
 	lengths lengths
-	// fell are machines whose extended resources dropped a moment ago, as when a device plugin restarts: their slices are closed, not removed.
+	// fell are machines whose extended resources dropped a moment ago, as when a device plugin restarts: their slices are closed, not
+	// removed.
 	fell map[string]bool
 }
 
@@ -77,8 +79,8 @@ var (
 	_ inventory.Live      = (*Inventory)(nil)
 )
 
-// Open starts to watch a cluster and returns when all but Kueue's objects is known; for those it waits Patience at most. Errors are of kind Invalid (the options), or
-// Unavailable if the API server failed the first request or did not answer before ctx ended.
+// Open starts to watch a cluster and returns when all but Kueue's objects is known; for those it waits Patience at most. Errors are of
+// kind Invalid (the options), or Unavailable if the API server failed the first request or did not answer before ctx ended.
 func Open(ctx context.Context, o Options) (*Inventory, error) {
 	if o.Client == nil || o.Operator == "" {
 		return nil, errkind.Errorf(errkind.Invalid, "inventory of a cluster: Client and Operator must be set")
@@ -92,9 +94,11 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	if o.Now == nil {
 		o.Now = func() quantity.Instant { return quantity.At(time.Now()) }
 	}
-	o.Settle, o.Patience, o.absent, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second), cmp.Or(o.absent, time.Minute), withDefaults(o.Pools)
+	o.Settle, o.Patience, o.absent, o.Pools = cmp.Or(o.Settle, 200*time.Millisecond), cmp.Or(o.Patience, 10*time.Second),
+		cmp.Or(o.absent, time.Minute), withDefaults(o.Pools)
 	inv := &Inventory{
-		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, key: o.Key, made: o.Made}, dirty: map[string]bool{}, wake: make(chan struct{}, 1), stands: map[string]*stand{},
+		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, key: o.Key, made: o.Made}, dirty: map[string]bool{},
+		wake: make(chan struct{}, 1), stands: map[string]*stand{},
 		told: newTold(), lengths: newLengths(), fell: map[string]bool{},
 	}
 	if err := inv.connect(ctx); err != nil {
@@ -126,8 +130,8 @@ func (inv *Inventory) Held() (list []inventory.Sighting) {
 	return inv.told.all()
 }
 
-// GPUs is one name, of operator and journal: two processes of one journal are refused on one machine, while operators of one name for two clusters are not, as their journals
-// differ. Processes on two machines are kept apart by the operator's lease.
+// GPUs is one name, of operator and journal: two processes of one journal are refused on one machine, while operators of one name for two
+// clusters are not, as their journals differ. Processes on two machines are kept apart by the operator's lease.
 func (inv *Inventory) GPUs() []string {
 	return []string{"kubernetes-" + cluster.Owner(inv.opts.Operator, inv.opts.Journal)}
 }
@@ -155,7 +159,8 @@ func (inv *Inventory) Describe() string {
 		text += "; " + left
 	}
 	if since, err := inv.away.since(); err != nil {
-		text += fmt.Sprintf("; the API server is away since %s, and what it said last stands: %s", since.UTC().Format(time.RFC3339), strings.ReplaceAll(err.Error(), "\n", " "))
+		text += fmt.Sprintf("; the API server is away since %s, and what it said last stands: %s", since.UTC().Format(time.RFC3339),
+			strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	return text
 }
@@ -167,7 +172,8 @@ func (inv *Inventory) Away() (since time.Time, err error) {
 	return inv.away.since()
 }
 
-// Watch reports changes of slices and of others' holds until ctx ends. It ignores its second argument: Pods have no process on this machine to ask about.
+// Watch reports changes of slices and of others' holds until ctx ends. It ignores its second argument: Pods have no process on this
+// machine to ask about.
 func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
 	unreachable := false
 	for {

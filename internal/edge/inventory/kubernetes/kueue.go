@@ -19,15 +19,16 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Kueue's Workloads say how long what they admit runs at most, and what is still to come. They are read as unstructured objects, without Kueue's module.
+// Kueue's Workloads say how long what they admit runs at most, and what is still to come. They are read as unstructured objects, without
+// Kueue's module.
 
 // kueueGroup, and the versions of it that are read, the newest first.
 const kueueGroup = "kueue.x-k8s.io"
 
 func kueueVersions() []string { return []string{"v1beta2", "v1beta1"} }
 
-// listenToKueue watches Workloads, queues and flavors once Kueue's API is served, and closes heard when they are known, or when there is no Kueue so far. An API that is
-// away makes nothing else unsure: Workloads may then run longer than is known here, and no more.
+// listenToKueue watches Workloads, queues and flavors once Kueue's API is served, and closes heard when they are known, or when there is
+// no Kueue so far. An API that is away makes nothing else unsure: Workloads may then run longer than is known here, and no more.
 func (inv *Inventory) listenToKueue(ctx context.Context, heard chan<- struct{}) {
 	waited := sync.OnceFunc(func() { close(heard) })
 	defer waited()
@@ -110,8 +111,8 @@ func (inv *Inventory) kueue(resource string, indexers cache.Indexers) (cache.Sha
 	return nil, nil //nolint:nilnil // none is no error
 }
 
-// workload reads a Workload: until when the Pods of its owner (a Job, a Pod) may run, and what is still to come of it. LocalQueues and ResourceFlavors become an alias; what is
-// not unstructured passes unchanged.
+// workload reads a Workload: until when the Pods of its owner (a Job, a Pod) may run, and what is still to come of it. LocalQueues and
+// ResourceFlavors become an alias; what is not unstructured passes unchanged.
 func (s *slimmer) workload(object any) any {
 	o, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -15,14 +15,16 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Most Pods state no end. How long earlier Pods of the same owner ran gives a bound that holds with some probability: good enough to plan what follows, which is withdrawn
-// if the Pod stays, and never a reason to start anything.
+// Most Pods state no end. How long earlier Pods of the same owner ran gives a bound that holds with some probability: good enough to plan
+// what follows, which is withdrawn if the Pod stays, and never a reason to start anything.
 
 const (
-	// fewest is how many Pods of an owner must have ended before their successors' ends are estimated: the longest of 19 is exceeded with a chance of 1/20.
+	// fewest is how many Pods of an owner must have ended before their successors' ends are estimated: the longest of 19 is exceeded with
+	// a chance of 1/20.
 	fewest = 19
-	// sure is the quantile of lengths in parts per million. Of n lengths the bound is the k-th shortest, k = floor(.975 (n+1)), exceeded with a chance of at most
-	// .025 + 1/(n+1) where n >= 39; below that it is the longest, exceeded with 1/(n+1) (conformal prediction, docs/adr/0015-learned-profiles.md).
+	// sure is the quantile of lengths in parts per million. Of n lengths the bound is the k-th shortest, k = floor(.975 (n+1)), exceeded
+	// with a chance of at most .025 + 1/(n+1) where n >= 39; below that it is the longest, exceeded with 1/(n+1) (conformal prediction,
+	// docs/adr/0015-learned-profiles.md).
 	sure = 975_000
 	// mostOwners bounds the owners that are remembered; the least recently updated is dropped.
 	mostOwners = 1024
@@ -88,8 +90,8 @@ func (l *lengths) curve(of string) *ends.Curve {
 	return l.of[of]
 }
 
-// until estimates when a running Pod will be gone; Never if too little is known or it has outlived the bound. An estimate changes only when it is off by more than a tenth,
-// since every Pod that ends shifts it a little.
+// until estimates when a running Pod will be gone; Never if too little is known or it has outlived the bound. An estimate changes only
+// when it is off by more than a tenth, since every Pod that ends shifts it a little.
 func (l *lengths) until(now quantity.Instant, uid types.UID) quantity.Instant {
 	r := l.open[uid]
 	c := l.of[r.of]

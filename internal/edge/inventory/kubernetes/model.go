@@ -16,8 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/reclaim"
 )
 
-// What is kept of a cluster's objects: only what decides which slices there are and who holds them, since a large cluster has a hundred thousand Pods. Each type has
-// object metadata for the informers' sake. Kept objects are immutable.
+// What is kept of a cluster's objects: only what decides which slices there are and who holds them, since a large cluster has a hundred
+// thousand Pods. Each type has object metadata for the informers' sake. Kept objects are immutable.
 
 // machine is a Node.
 type machine struct {
@@ -134,7 +134,8 @@ type tenant struct {
 	fills bool
 	// asks are its extended resources.
 	asks map[string]int64
-	// claims are the keys of its ResourceClaims whose names are known: those it names, which need not exist, and those made from templates once its status names them.
+	// claims are the keys of its ResourceClaims whose names are known: those it names, which need not exist, and those made from templates
+	// once its status names them.
 	claims []string
 	// requests counts its claims, including those not made yet.
 	requests int

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Offer replaces the pools. What runs on slices that are no longer offered goes on; new slices appear with the next report. Errors are of kind Invalid and list everything
-// that is wrong; the pools then stay as they were.
+// Offer replaces the pools. What runs on slices that are no longer offered goes on; new slices appear with the next report. Errors are of
+// kind Invalid and list everything that is wrong; the pools then stay as they were.
 func (inv *Inventory) Offer(pools []Pool) error {
 	if err := checkPools(pools); err != nil {
 		return err

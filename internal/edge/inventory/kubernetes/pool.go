@@ -15,7 +15,8 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// Pool says which devices of a cluster are offered, and when. A machine may belong to several; a device belongs to the first that matches it.
+// Pool says which devices of a cluster are offered, and when. A machine may belong to several; a device belongs to the first that matches
+// it.
 type Pool struct {
 	Name string
 	// Nodes are labels that a machine must have; none: all machines.
@@ -39,7 +40,8 @@ type Class struct {
 	Name, Driver string
 	// Attributes that a device must have, by names without a domain: type: mig, profile: 1g.10gb.
 	Attributes map[string]string
-	// Memory in bytes, for devices that do not publish theirs, and Speed in parts per thousand of a whole GPU; 0: by model and profile. A device of unknown memory is left out.
+	// Memory in bytes, for devices that do not publish theirs, and Speed in parts per thousand of a whole GPU; 0: by model and profile. A
+	// device of unknown memory is left out.
 	Memory quantity.Amount
 	Speed  int64
 }
@@ -76,7 +78,8 @@ const (
 	defaultNotice = 30 * time.Second
 	// mostPools bounds Options.Pools.
 	mostPools = 64
-	// mostClosings bounds a calendar: a node keeps at most 64 holds of a slice apart, others' included, and closes the slice for good from the first beyond them.
+	// mostClosings bounds a calendar: a node keeps at most 64 holds of a slice apart, others' included, and closes the slice for good from
+	// the first beyond them.
 	mostClosings = 32
 )
 
@@ -95,16 +98,20 @@ func checkPools(pools []Pool) error {
 		problem(p.Notice < 0, "%s: notice is %v; it can't be negative", name, p.Notice)
 		for _, c := range p.Classes {
 			problem(c.Name == "" || c.Driver == "", "%s: a class needs its name and its driver, and has %q and %q", name, c.Name, c.Driver)
-			problem(c.Memory < 0 || c.Speed < 0 || c.Speed > 1000, "%s: class %s: memory %d is negative, or speed %d is not from 0 to 1000", name, c.Name, c.Memory, c.Speed)
+			problem(c.Memory < 0 || c.Speed < 0 || c.Speed > 1000, "%s: class %s: memory %d is negative, or speed %d is not from 0 to 1000",
+				name, c.Name, c.Memory, c.Speed)
 		}
 		for _, r := range p.Resources {
-			problem(!strings.Contains(r.Name, "/"), "%s: %q is no extended resource: those have a domain in front, as nvidia.com/gpu has", name, r.Name)
-			problem(r.Memory < 0 || r.Speed < 0 || r.Speed > 1000, "%s: resource %s: memory %d is negative, or speed %d is not from 0 to 1000", name, r.Name, r.Memory, r.Speed)
+			problem(!strings.Contains(r.Name, "/"), "%s: %q is no extended resource: those have a domain in front, as nvidia.com/gpu has",
+				name, r.Name)
+			problem(r.Memory < 0 || r.Speed < 0 || r.Speed > 1000,
+				"%s: resource %s: memory %d is negative, or speed %d is not from 0 to 1000", name, r.Name, r.Memory, r.Speed)
 		}
 		problem(len(p.Calendar) > mostClosings, "%s: its calendar has %d entries; want at most %d", name, len(p.Calendar), mostClosings)
 		for _, c := range p.Calendar {
 			length, r := c.End.Sub(c.Start), c.reservation()
-			problem(length <= 0, "%s: calendar %q ends at %s, which is not after its start at %s", name, c.Name, c.End.Format(time.RFC3339), c.Start.Format(time.RFC3339))
+			problem(length <= 0, "%s: calendar %q ends at %s, which is not after its start at %s", name, c.Name, c.End.Format(time.RFC3339),
+				c.Start.Format(time.RFC3339))
 			problem(c.Every != 0 && !timeline.Sound(&r), "%s: calendar %q repeats every %v and lasts %v; "+
 				"want it shorter than what it repeats after", name, c.Name, c.Every, length)
 		}

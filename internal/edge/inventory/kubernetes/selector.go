@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A selector of a class or a claim is a CEL expression over a device. Terms of the forms in patterns, joined by &&, are understood, as nearly all are. Any other term counts as
-// maybe.
+// A selector of a class or a claim is a CEL expression over a device. Terms of the forms in patterns, joined by &&, are understood, as
+// nearly all are. Any other term counts as maybe.
 
 // meant is whether a device matches.
 type meant uint8
@@ -57,11 +57,14 @@ var patterns = []struct { //nolint:gochecknoglobals // a table, written to by no
 	domain, name, op, value int
 }{
 	{ofDriver, regexp.MustCompile(`^device\.driver\s*(==|!=)\s*` + literal + `$`), 0, 0, 1, 2},
-	{ofAttribute, regexp.MustCompile(`^device\.attributes\[` + literal + `\]\.(\w+)\s*(==|!=)\s*(` + literal + `|-?\d+|true|false)$`), 1, 2, 3, 4},
-	{ofAttribute, regexp.MustCompile(`^device\.attributes\[` + literal + `\]\[` + literal + `\]\s*(==|!=)\s*(` + literal + `|-?\d+|true|false)$`), 1, 2, 3, 4},
+	{ofAttribute, regexp.MustCompile(`^device\.attributes\[` + literal + `\]\.(\w+)\s*(==|!=)\s*(` + literal + `|-?\d+|true|false)$`), 1, 2,
+		3, 4},
+	{ofAttribute, regexp.MustCompile(`^device\.attributes\[` + literal + `\]\[` + literal + `\]\s*(==|!=)\s*(` + literal +
+		`|-?\d+|true|false)$`), 1, 2, 3, 4},
 	{hasAttribute, regexp.MustCompile(`^` + literal + `\s+in\s+device\.attributes\[` + literal + `\]$`), 2, 1, 0, 0},
 	{hasCapacity, regexp.MustCompile(`^` + literal + `\s+in\s+device\.capacity\[` + literal + `\]$`), 2, 1, 0, 0},
-	{ofCapacity, regexp.MustCompile(`^device\.capacity\[` + literal + `\]\.(\w+)\.compareTo\(quantity\(` + literal + `\)\)\s*(==|!=|>=|>|<=|<)\s*0$`), 1, 2, 4, 3},
+	{ofCapacity, regexp.MustCompile(`^device\.capacity\[` + literal + `\]\.(\w+)\.compareTo\(quantity\(` + literal +
+		`\)\)\s*(==|!=|>=|>|<=|<)\s*0$`), 1, 2, 4, 3},
 }
 
 // parseSelector parses an expression as far as it is understood.

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// pings is how often the API server is asked for its version. Informers do not tell: while connections are refused they retry in silence.
+	// pings is how often the API server is asked for its version. Informers do not tell: while connections are refused they retry in
+	// silence.
 	pings = 5 * time.Second
 	// quiet is how long without an answer until it counts as away.
 	quiet = 15 * time.Second
@@ -24,8 +25,8 @@ type silence struct {
 	err   error
 }
 
-// silences tracks failing sources, such as a kind that may not be read. Informers report failures but not recoveries, which show as a newer resource version. answered is
-// when the API server last answered a ping, and failed why it has not since.
+// silences tracks failing sources, such as a kind that may not be read. Informers report failures but not recoveries, which show as a
+// newer resource version. answered is when the API server last answered a ping, and failed why it has not since.
 type silences struct {
 	of       map[cache.SharedIndexInformer]silence
 	answered time.Time
@@ -48,7 +49,8 @@ func (s *silences) fails(of cache.SharedIndexInformer, err error) bool {
 	return true
 }
 
-// since is when the earliest of the failing sources failed, or the last ping was answered if that is longer than quiet ago, and why; a nil error: nothing fails.
+// since is when the earliest of the failing sources failed, or the last ping was answered if that is longer than quiet ago, and why; a nil
+// error: nothing fails.
 func (s *silences) since() (at time.Time, err error) {
 	if !s.answered.IsZero() && time.Since(s.answered) > quiet {
 		at, err = s.answered, s.failed

@@ -31,15 +31,15 @@ type slimmer struct {
 	made time.Time
 }
 
-// ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours unless
-// a known Pod that it is reserved for is not (scene.stays).
+// ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours
+// unless a known Pod that it is reserved for is not (scene.stays).
 func (s *slimmer) ours(o metav1.Object) bool {
 	l := o.GetLabels()
 	return s.operator != "" && l[cluster.LabelOperator] == s.operator && l[cluster.LabelJournal] == s.journal
 }
 
-// sliceOf is the slice that a Pod of ours is on, without the operator's prefix. With a key its record must pass cluster.Sealed and name the annotation's slice; false: it is
-// not ours.
+// sliceOf is the slice that a Pod of ours is on, without the operator's prefix. With a key its record must pass cluster.Sealed and name
+// the annotation's slice; false: it is not ours.
 func (s *slimmer) sliceOf(o *corev1.Pod) (id job.SliceID, is bool) {
 	full := o.Annotations[cluster.AnnotationSlice]
 	if !s.ours(o) || !cluster.Sealed(s.key, s.made, o.CreationTimestamp.Time, o.Namespace, o.Name, o.Annotations) {
@@ -64,7 +64,8 @@ func (s *slimmer) machine(o *corev1.Node) *machine {
 		}
 	}
 	if o.Spec.Unschedulable {
-		m.closed = append(m.closed, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "node " + o.Name + " is cordoned"})
+		m.closed = append(m.closed, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "node " + o.Name +
+			" is cordoned"})
 	}
 	for _, t := range o.Spec.Taints {
 		// The cordon's own taint is left out: the cordon itself says more.
@@ -91,7 +92,8 @@ func extended(list corev1.ResourceList) (of map[string]int64) {
 }
 
 func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
-	x := &offer{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName), generation: o.Spec.Pool.Generation, parts: o.Spec.Pool.ResourceSliceCount}
+	x := &offer{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName),
+		generation: o.Spec.Pool.Generation, parts: o.Spec.Pool.ResourceSliceCount}
 	for _, set := range o.Spec.SharedCounters {
 		x.counters = append(x.counters, counts(shared(set.Name), set.Counters, false)...)
 	}
@@ -180,7 +182,8 @@ func (s *slimmer) class(o *resourcev1.DeviceClass) *class {
 }
 
 func (s *slimmer) tenant(o *corev1.Pod) *tenant {
-	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, fills: o.Spec.PriorityClassName == cluster.Leftover, grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
+	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, fills: o.Spec.PriorityClassName == cluster.Leftover,
+		grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
 	t.slice, t.ours = s.sliceOf(o)
 	t.asks = asksIn(&o.Spec)
 	t.requests = len(o.Spec.ResourceClaims)
@@ -210,7 +213,8 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 		t.leaves = quantity.At(o.DeletionTimestamp.Time)
 	}
 	for _, c := range o.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && t.machine == "" && t.leaves == 0 {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
+			t.machine == "" && t.leaves == 0 {
 			t.waits = quantity.At(c.LastTransitionTime.Time)
 		}
 	}
@@ -261,7 +265,8 @@ func extendedOf(spec *corev1.PodSpec) (of map[string]int64) {
 	return of
 }
 
-// requests is how much of a resource a Pod holds at most at once: its containers and sidecars together, or an init container and the sidecars before it, if that is more.
+// requests is how much of a resource a Pod holds at most at once: its containers and sidecars together, or an init container and the
+// sidecars before it, if that is more.
 func requests(spec *corev1.PodSpec, name corev1.ResourceName) int64 {
 	of := func(c *corev1.Container) int64 {
 		if q, there := c.Resources.Requests[name]; there {

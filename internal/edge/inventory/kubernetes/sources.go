@@ -36,7 +36,8 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		byWaiting: waits(),
 	}, alive)
 	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{
-		byOwner: index(func(l *limit) []string { return only(string(l.of)) }), byParent: index(func(l *limit) []string { return only(string(l.parent)) }),
+		byOwner:  index(func(l *limit) []string { return only(string(l.of)) }),
+		byParent: index(func(l *limit) []string { return only(string(l.parent)) }),
 	})
 	dra, err := inv.serves(resourcev1.SchemeGroupVersion.String(), "resourceslices")
 	if err != nil {
@@ -67,7 +68,8 @@ func (inv *Inventory) connect(ctx context.Context) error {
 	inv.done.Go(func() { inv.listenToKueue(running, heard) })
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		_, err := inv.Away()
-		return errkind.Errorf(errkind.Unavailable, "the API server of the cluster did not say what there is: %w", firstError(err, context.Cause(ctx)))
+		return errkind.Errorf(errkind.Unavailable, "the API server of the cluster did not say what there is: %w",
+			firstError(err, context.Cause(ctx)))
 	}
 	select {
 	case <-heard:

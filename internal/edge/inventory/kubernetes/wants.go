@@ -49,7 +49,8 @@ func wantsOf(spec *resourcev1.ResourceClaimSpec) (wants []want) {
 			c.odd = true
 		}
 		for i, k := range spec.Devices.Constraints {
-			if len(k.Requests) > 0 && !slices.Contains(k.Requests, request) && (sub == "" || !slices.Contains(k.Requests, request+"/"+sub)) {
+			if len(k.Requests) > 0 && !slices.Contains(k.Requests, request) &&
+				(sub == "" || !slices.Contains(k.Requests, request+"/"+sub)) {
 				continue
 			}
 			if constraints[i] == nil {
@@ -94,8 +95,8 @@ func selectors(list []resourcev1.DeviceSelector) (all selector) {
 	return all
 }
 
-// of reports whether a selector is about a driver's devices: it requires the driver, uses an attribute or capacity of its domain, or has its name in a term not understood, and
-// no term rules the driver out.
+// of reports whether a selector is about a driver's devices: it requires the driver, uses an attribute or capacity of its domain, or has
+// its name in a term not understood, and no term rules the driver out.
 func (s selector) of(driver string) (of bool) {
 	for i := range s {
 		switch t := &s[i]; t.kind {

@@ -10,14 +10,13 @@ import (
 	"slices"
 	"time"
 
-	files "sluice.dev/sluice/internal/edge/store"
-
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
+	files "sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 

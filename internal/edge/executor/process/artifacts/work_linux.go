@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	files "sluice.dev/sluice/internal/edge/store"
-
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	files "sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
