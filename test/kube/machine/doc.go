@@ -4,6 +4,6 @@
 // It takes root, and changes nothing of the machine that it runs on: its programs live in namespaces of their own for mounts, processes
 // and the network, whose first process is this package's; what a kubelet would write to the kernel's settings it writes to copies; its
 // control groups are below one that is removed. Its network has two ways out: to the API server, and back to listeners of the test
-// (Listen). When that first process ends, so does all that the machine runs. All but this file is behind the build tag kubernetes, and for
-// Linux; its tests are behind the tag machine too, since they need root.
+// (Listen). When that first process ends, so does all that the machine runs. All but this file are tests, for Linux, behind the build
+// tags kubernetes and machine, since they need root.
 package machine

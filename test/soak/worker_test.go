@@ -93,7 +93,7 @@ func work(kind string) {
 }
 
 // held is what a worker has taken where storms blow, at most mostHeld.
-var held [][]byte //nolint:gochecknoglobals // it is to stay
+var held [][]byte
 
 const mostHeld = 256
 

@@ -1,4 +1,4 @@
-//go:build kubernetes
+//go:build kubernetes && machine
 
 package machine
 
@@ -29,8 +29,6 @@ const (
 )
 
 // kernel are the settings that a kubelet writes. It gets copies.
-//
-//nolint:gochecknoglobals // read-only by use
 var kernel = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
 	"kernel/keys/root_maxbytes"}
 

@@ -1,4 +1,4 @@
-//go:build kubernetes
+//go:build kubernetes && machine
 
 package machine
 
@@ -14,8 +14,6 @@ import (
 )
 
 // needed are the machine's programs.
-//
-//nolint:gochecknoglobals // read-only by use
 var needed = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local",
 	"loopback"}
 

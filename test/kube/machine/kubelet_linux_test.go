@@ -1,4 +1,4 @@
-//go:build kubernetes
+//go:build kubernetes && machine
 
 package machine
 
@@ -71,7 +71,7 @@ func egress() string {
 }
 
 // shared is the one machine of a package's tests.
-var shared struct { //nolint:gochecknoglobals // one for all tests of a package
+var shared struct {
 	mu      sync.Mutex
 	machine *Machine
 	left    error

@@ -18,8 +18,6 @@ type hostility struct {
 
 // hostile are programs that leave output which can't be published, or resist being ended; they run among the ordinary jobs. Each is a
 // script of sh -e in a rigid job, so that a kill of one of its commands ends it; $VALUE is what unit 0 must publish.
-//
-//nolint:gochecknoglobals // a table
 var hostile = []hostility{
 	{kind: "file", script: instead(`echo result > "$d"`), reason: "SLUICE_OUTPUT_DIR is a file"},
 	{kind: "link", script: instead(`mkdir "$TMPDIR/big"; echo "0 $VALUE" > "$TMPDIR/big/units"; ln -s "$TMPDIR/big" "$d"`),
