@@ -81,7 +81,7 @@ func TestAirlocksOfAllNodes(t *testing.T) {
 	h.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body, _ := io.ReadAll(w.Body)
 	for _, want := range []string{
-		`sluice_airlock_standing 2`, `sluice_airlock_subjobs_total{outcome="suspended"} 3`,
+		`sluice_airlock_suspended_subjobs 2`, `sluice_airlock_subjobs_total{outcome="suspended"} 3`,
 		`sluice_airlock_subjobs_total{outcome="reclaimed"} 4`,
 		`sluice_airlock_suspended_seconds_total 4`, `sluice_airlock_over_line_seconds_total 2`, `sluice_memory_used_bytes 93`,
 		`sluice_airlock_state{state="severe"} 1`,

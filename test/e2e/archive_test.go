@@ -265,7 +265,7 @@ func TestAnArchiveThatIsNotTheOneIsRefused(t *testing.T) {
 				d.submit(tiny(fmt.Sprint("later-", n)), "--wait")
 				n++
 				d.archived(n)
-				return d.metric("sluice_archive_filed_total") <= 2
+				return d.metric("sluice_archive_parts_filed_total") <= 2
 			})
 			d.end(syscall.SIGTERM) // after a kill the next start may have HEAD to write again
 			damage(t, path, older)

@@ -30,8 +30,6 @@ type Observer struct {
 	lines   lines
 	jobs    jobs
 	windows windows
-	market  market
-	memory  memory
 	history history
 }
 
@@ -49,8 +47,6 @@ func New(o Options) *Observer {
 		lines:   lines{o.Log},
 		jobs:    jobs{metrics: m, open: map[jobKey]openJob{}, leases: map[tokenKey]jobKey{}},
 		windows: windows{metrics: m, slices: map[sliceKey]*offered{}},
-		market:  newMarket(m.registry),
-		memory:  newMemory(m.registry),
 		history: history{reach: o.HistoryFor, slices: map[sliceKey]*past{}, leases: map[tokenKey]*lease{}},
 	}
 }
@@ -113,11 +109,11 @@ func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
 
 // Strained takes in how the machine's memory stands, and what was done about it so far.
 func (o *Observer) Strained(g status.Guard, s status.Strain) {
-	o.memory.count(g.Level == "" || g.Level == memoryOff, &s)
+	o.metrics.memory.count(g.Level == "" || g.Level == memoryOff, &s)
 }
 
 // Negotiated is told what the market has counted since the daemon came up, as often as anything may have changed.
-func (o *Observer) Negotiated(n status.Negotiation) { o.market.count(n) }
+func (o *Observer) Negotiated(n status.Negotiation) { o.metrics.market.count(n) }
 
 // Filed is told every durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
 func (o *Observer) Filed(took time.Duration, parts, purged int) {
@@ -146,5 +142,5 @@ func (o *Observer) History(since, now quantity.Instant, after job.SliceID) (h st
 
 // Metrics serves the metrics in Prometheus' text format.
 func (o *Observer) Metrics() http.Handler {
-	return promhttp.HandlerFor(o.metrics.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(withOlderNames(o.metrics.registry), promhttp.HandlerOpts{})
 }

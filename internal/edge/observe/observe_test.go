@@ -94,7 +94,7 @@ func TestMetrics(t *testing.T) {
 		`sluice_claims_settled_total{result="committed"} 1`,
 		`sluice_windows_offered_total 2`,
 		`sluice_windows_filled_total 1`,
-		`sluice_gap_unanswered_seconds_total 5`,
+		`sluice_windows_unfilled_seconds_total 5`,
 		`sluice_job_wait_seconds_sum 5`,
 		`sluice_job_wait_seconds_count 1`,
 		`sluice_jobs{state="PENDING"} 1`,
@@ -109,7 +109,7 @@ func TestMetrics(t *testing.T) {
 		`sluice_step_seconds_bucket{actor="zone",le="0.001024"} 1`,
 		`sluice_step_seconds_bucket{actor="zone",le="0.000512"} 0`,
 		`sluice_steps_total{actor="node"} 1`,
-		`sluice_trouble 1`)
+		`sluice_daemon_trouble 1`)
 	o.Fact(30*sec, &protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Failed}})
 	o.Fact(30*sec, &protocol.Fact{Kind: protocol.JobClosed, Job: "j", Verdict: job.Verdict{State: job.Failed}})
 	o.Trouble(false)
@@ -119,10 +119,10 @@ func TestMetrics(t *testing.T) {
 	expect(t, scrape(t, o),
 		`sluice_jobs_ended_total{state="FAILED"} 1`,
 		`sluice_jobs{state="PENDING"} 0`,
-		`sluice_gap_unanswered_seconds_total 15`,
+		`sluice_windows_unfilled_seconds_total 15`,
 		`sluice_slices{state="unusable"} 1`,
 		`sluice_slices{state="usable"} 0`,
-		`sluice_trouble 0`)
+		`sluice_daemon_trouble 0`)
 }
 
 func TestJobStates(t *testing.T) {

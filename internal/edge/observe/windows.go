@@ -28,7 +28,7 @@ func (w *windows) offer(now quantity.Instant, v *protocol.SliceView) {
 	} else if v.Version <= o.version {
 		return
 	}
-	w.metrics.unanswered.Add(idle(o.gaps, o.since, now))
+	w.metrics.unfilled.Add(idle(o.gaps, o.since, now))
 	if o.usable != v.Usable {
 		w.metrics.slices.WithLabelValues(label(o.usable)).Dec()
 		w.metrics.slices.WithLabelValues(label(v.Usable)).Inc()
