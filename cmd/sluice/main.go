@@ -13,12 +13,6 @@ import (
 	lab "sluice.dev/sluice/internal/lab/cli"
 )
 
-// version and commit are set by the build.
-var (
-	version = "dev"
-	commit  = "unknown"
-)
-
 // plugin is the name by which kubectl finds this program for `kubectl sluice`.
 const plugin = "kubectl-sluice"
 

@@ -52,6 +52,8 @@ func TestShape(t *testing.T) {
 	if len(pkgs) < 50 {
 		t.Errorf("%d packages were measured: the search is broken", len(pkgs))
 	}
+	now, bad := Except(now, exceptions)
+	report(t, bad)
 	if *update {
 		var b strings.Builder
 		for _, e := range now {
@@ -105,6 +107,30 @@ func TestPlantedShape(t *testing.T) {
 	want(t, Ratchet(rows, rows))
 	want(t, Ratchet([]Excess{{"methods", "x.T", 51}, {"lines", "x", 4400}, {"fields", "z.U", 30}}, rows),
 		"x.T 51 was 50: it may shrink only", "x 4400 was 4500: write it down", "z.U 30 is above the bound", "y 20 is within its bound now")
+}
+
+func TestExceptions(t *testing.T) {
+	spec, big := Excess{"fields", "x.Spec", 30}, Excess{"methods", "x.T", 61}
+	excepted := []Exception{{"fields", "x.Spec", "what a user writes"}}
+	left, bad := Except([]Excess{spec, big}, excepted)
+	want(t, bad)
+	if !slices.Equal(left, []Excess{big}) {
+		t.Errorf("left are %v, want %v", left, big)
+	}
+	_, bad = Except([]Excess{spec, big}, []Exception{{"methods", "x.T", "it does it all"}, {"fields", "x.Spec", "large"},
+		{"fields", "x.Gone", "it was here once"}})
+	want(t, bad, "methods x.T 61 is excepted and has more than 60", "fields x.Spec is excepted without a reason",
+		"fields x.Gone is within its bound, or is not there")
+	var many []Excess
+	excepted = nil
+	for i := range 9 {
+		for _, what := range []string{"methods", "fields", "lines"} {
+			e := Excess{what, fmt.Sprint("x.", i), 50}
+			many, excepted = append(many, e), append(excepted, Exception{e.What, e.Name, "for the test alone"})
+		}
+	}
+	_, bad = Except(many, excepted)
+	want(t, bad, "9 exceptions of methods, more than 5", "9 exceptions of fields, more than 8", "9 exceptions of lines, more than 0")
 }
 
 // planted type-checks files as one package of the module.

@@ -22,6 +22,54 @@ const (
 	maxBack    = 10   // percent of references from file to file that run against the best order of files
 )
 
+// Of what is above these bounds the exceptions may stay so: at most so many types and structs, none of them with more than maxExcepted
+// methods or fields.
+const (
+	maxTypes    = 5
+	maxStructs  = 8
+	maxExcepted = 60
+)
+
+// Exception is a type ("methods") or a struct ("fields") that may stay above its bound, and why: what a user writes or reads as one thing
+// (a spec, an answer, options, metrics) is one struct.
+type Exception struct{ What, Name, Why string }
+
+// exceptions today.
+var exceptions = []Exception{
+	{"fields", "internal/core/job.Spec", "all that a user says of a job, as one file has it"},
+	{"fields", "internal/core/status.Job", "all that `sluice job` answers about one job"},
+}
+
+// Except takes the exceptions out of what is above its bound. It says which of them are too many, too large, without a reason, or of what
+// is within its bound.
+func Except(now []Excess, list []Exception) (left []Excess, bad []string) {
+	left = slices.Clone(now)
+	count := map[string]int{}
+	for _, x := range list {
+		count[x.What]++
+		i := slices.IndexFunc(left, func(e Excess) bool { return e.What == x.What && e.Name == x.Name })
+		switch {
+		case i < 0:
+			bad = append(bad, fmt.Sprintf("%s %s is within its bound, or is not there: take its exception out", x.What, x.Name))
+			continue
+		case left[i].Count > maxExcepted:
+			bad = append(bad, fmt.Sprintf("%v is excepted and has more than %d: split it", left[i], maxExcepted))
+		case len(strings.Fields(x.Why)) < 3:
+			bad = append(bad, fmt.Sprintf("%s %s is excepted without a reason", x.What, x.Name))
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	for _, of := range []struct {
+		what string
+		most int
+	}{{"methods", maxTypes}, {"fields", maxStructs}, {"lines", 0}, {"back", 0}} {
+		if n := count[of.what]; n > of.most {
+			bad = append(bad, fmt.Sprintf("%d exceptions of %s, more than %d", n, of.what, of.most))
+		}
+	}
+	return left, bad
+}
+
 // Excess is one thing that is larger than its bound.
 type Excess struct {
 	What  string // "methods", "fields", "lines" or "back"

@@ -156,7 +156,7 @@ func Floats(name string, fset *token.FileSet, file *ast.File, info *types.Info) 
 		if at := fset.Position(e.Pos()); at.Line != last { // once a line
 			last = at.Line
 			bad = append(bad, fmt.Sprintf("%s: floating point in the core: calculate with integers, or list the file in "+
-				"internal/archtest/pure.go with how its results leave it", at))
+				"internal/archtest/pure_test.go with how its results leave it", at))
 		}
 		return false
 	})

@@ -1,0 +1,7 @@
+package main
+
+// version and commit are set by the build.
+var (
+	version = "dev"
+	commit  = "unknown"
+)
