@@ -5,8 +5,10 @@ package executor
 
 import (
 	"context"
+	"sync"
 
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
@@ -39,4 +41,77 @@ type Snapshot struct {
 type Found struct {
 	protocol.Found
 	Witness journal.Position
+}
+
+// What is done to a running subjob (Notice.Kind). Its program reads these words.
+const (
+	// NoticeYield: it has been asked to end by Until, and SIGTERM with it.
+	NoticeYield = "yield"
+	// NoticeTruncated: its lease ends at Until, which is earlier than was promised. SIGTERM has not come yet.
+	NoticeTruncated = "truncated"
+	// NoticeSuspended: it stands still since its node is short of memory. It reads this once it goes on, or in what of it goes on.
+	NoticeSuspended = "suspended"
+	// NoticeResumed: it stood still, and goes on. Its lease did not wait.
+	NoticeResumed = "resumed"
+)
+
+// Notice is what was done to a running subjob, as its program reads it in the file that SLUICE_NOTICE_FILE names. The file is
+// replaced whole, says only what holds now, and is not there while nothing was done, or once that was taken back.
+type Notice struct {
+	// Sequence numbers what one subjob is told, from 1. Where one is missing the program did not look in between.
+	Sequence int64
+	Kind     string
+	// Until is when the subjob is killed if it still runs, whatever was done.
+	Until quantity.Instant
+	// Why, for people.
+	Why string
+}
+
+// Outbox hands an executor's answers over one at a time and in order, from a goroutine of its own that lives only while
+// there are any: whoever posts never waits for whoever listens. Make it with NewOutbox; it is safe for concurrent use.
+type Outbox struct {
+	deliver func(protocol.Message)
+
+	mu           sync.Mutex
+	queue        []protocol.Message
+	busy, closed bool
+}
+
+// NewOutbox makes an empty outbox.
+func NewOutbox(deliver func(protocol.Message)) *Outbox { return &Outbox{deliver: deliver} }
+
+// Post queues a message; after Close it drops it.
+func (b *Outbox) Post(m protocol.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.queue = append(b.queue, m)
+	if !b.busy {
+		b.busy = true
+		go b.drain()
+	}
+}
+
+func (b *Outbox) drain() {
+	for {
+		b.mu.Lock()
+		if b.closed || len(b.queue) == 0 {
+			b.busy = false
+			b.mu.Unlock()
+			return
+		}
+		m := b.queue[0]
+		b.queue = b.queue[1:]
+		b.mu.Unlock()
+		b.deliver(m)
+	}
+}
+
+// Close drops what was not delivered. A delivery that has begun goes on.
+func (b *Outbox) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed, b.queue = true, nil
 }

@@ -53,7 +53,7 @@ func Planned(m protocol.Message) Behaviour {
 
 // course is one subjob's life as far as it is known now: what a Deadline or Stop can still change.
 type course struct {
-	Behaviour
+	does  Behaviour
 	spec  *job.Spec
 	rng   job.Range
 	began quantity.Instant
@@ -66,14 +66,14 @@ type course struct {
 
 // worked is the unit complete at t.
 func (c *course) worked(t quantity.Instant) int64 {
-	ran := t.Sub(c.began) - c.Restore
+	ran := t.Sub(c.began) - c.does.Restore
 	if ran < 0 {
 		return c.rng.From
 	}
-	if c.PerUnit <= 0 {
+	if c.does.PerUnit <= 0 {
 		return c.rng.To
 	}
-	return c.onGrid(c.rng.From + min(int64(ran/c.PerUnit), c.rng.Len()))
+	return c.onGrid(c.rng.From + min(int64(ran/c.does.PerUnit), c.rng.Len()))
 }
 
 // onGrid is the last cut point at or before p.
@@ -94,8 +94,8 @@ func (c *course) safe(t quantity.Instant) (progress int64, checkpoint bool) {
 	switch {
 	case c.kind() == job.Items:
 		return p, false
-	case c.kind() == job.Steps && c.Every > 0:
-		p = c.onGrid(p - (p-c.rng.From)%c.Every)
+	case c.kind() == job.Steps && c.does.Every > 0:
+		p = c.onGrid(p - (p-c.rng.From)%c.does.Every)
 		return p, p > c.rng.From
 	}
 	return c.rng.From, false
@@ -118,10 +118,10 @@ func (c *course) grace() time.Duration {
 // ending is when and how the subjob ends if nothing else happens.
 func (c *course) ending() (quantity.Instant, job.Result) {
 	work := time.Duration(0)
-	if n := c.rng.Len(); n > 0 && c.PerUnit > 0 {
-		work = time.Duration(quantity.MulDiv(n, int64(c.PerUnit), 1))
+	if n := c.rng.Len(); n > 0 && c.does.PerUnit > 0 {
+		work = time.Duration(quantity.MulDiv(n, int64(c.does.PerUnit), 1))
 	}
-	at := c.began.Add(c.Restore).Add(work).Add(c.Checkpoint)
+	at := c.began.Add(c.does.Restore).Add(work).Add(c.does.Checkpoint)
 	res := job.Result{Outcome: job.Done, Progress: c.rng.To, Checkpoint: c.kind() == job.Steps}
 
 	term, kill := c.end.Add(-c.grace()), c.end
@@ -131,9 +131,9 @@ func (c *course) ending() (quantity.Instant, job.Result) {
 	}
 	term = max(term, c.began)
 	kill = max(kill, c.began)
-	if !c.Stubborn && c.spec != nil && c.spec.Divisible() && term.Add(c.Checkpoint) <= kill && term < at {
+	if !c.does.Stubborn && c.spec != nil && c.spec.Divisible() && term.Add(c.does.Checkpoint) <= kill && term < at {
 		p := c.worked(term)
-		at = term.Add(c.Checkpoint)
+		at = term.Add(c.does.Checkpoint)
 		res = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: p, Checkpoint: c.kind() == job.Steps && p > c.rng.From}
 	}
 	if kill < at {
@@ -144,9 +144,9 @@ func (c *course) ending() (quantity.Instant, job.Result) {
 		}
 		res.Progress, res.Checkpoint = c.safe(kill)
 	}
-	if fail := c.began.Add(c.FailAfter); c.FailAfter > 0 && fail < at {
+	if fail := c.began.Add(c.does.FailAfter); c.does.FailAfter > 0 && fail < at {
 		at = fail
-		res = job.Result{Outcome: c.Fails, ExitCode: c.Code, Detail: c.Detail}
+		res = job.Result{Outcome: c.does.Fails, ExitCode: c.does.Code, Detail: c.does.Detail}
 		res.Progress, res.Checkpoint = c.safe(fail)
 	}
 	return at, c.finish(at, res)
@@ -160,8 +160,8 @@ func (c *course) lost(t quantity.Instant, how job.Outcome, why string) job.Resul
 }
 
 func (c *course) finish(at quantity.Instant, res job.Result) job.Result {
-	res.Start, res.End, res.Peak = c.began, at, c.Peak
-	if first := c.began.Add(c.Restore).Add(c.PerUnit); first <= at {
+	res.Start, res.End, res.Peak = c.began, at, c.does.Peak
+	if first := c.began.Add(c.does.Restore).Add(c.does.PerUnit); first <= at {
 		res.FirstProgress = max(first, c.began)
 	}
 	return res

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
@@ -154,4 +156,49 @@ func Tail(path string, lines int, size int64) string {
 	buf := make([]byte, min(size, info.Size()))
 	n, _ := f.ReadAt(buf, info.Size()-int64(len(buf)))
 	return lastLines(buf[:n], lines, int64(n) < info.Size())
+}
+
+// lastLines returns the last n lines of data as valid UTF-8 without trailing blanks. cut says that data begins in the
+// middle of something: its first line is dropped unless it is the only one.
+func lastLines(data []byte, n int, cut bool) string {
+	s := strings.TrimRight(strings.ToValidUTF8(string(data), "\uFFFD"), " \t\r\n")
+	lines := strings.Split(s, "\n")
+	if cut && len(lines) > 1 {
+		lines = lines[1:]
+	}
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// What kindOf says, as far as callers compare it.
+const (
+	aFolder = "a folder"
+	aFile   = "a file"
+	gone    = "gone"
+)
+
+// kindOf says what stands at a path; empty: nobody can tell.
+func kindOf(path string) string {
+	var st unix.Stat_t
+	switch err := unix.Lstat(path, &st); {
+	case errors.Is(err, unix.ENOENT):
+		return gone
+	case err != nil:
+		return ""
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return aFolder
+	case unix.S_IFREG:
+		return aFile
+	case unix.S_IFLNK:
+		return "a symbolic link"
+	case unix.S_IFIFO:
+		return "a pipe"
+	case unix.S_IFSOCK:
+		return "a socket"
+	}
+	return "a device"
 }

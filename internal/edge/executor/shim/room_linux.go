@@ -22,14 +22,6 @@ import (
 // shows that it is full, and the culprit is who has taken as much as all others together, and half of what the file system has filled up by
 // since it began.
 
-// Free is what a user could write on a file system: there at all, and by the quotas of the user and of its group. Zero is unknown, or no
-// such quota.
-type Free struct {
-	Disk  foreign.Usage `json:",omitzero"`
-	User  foreign.Usage `json:",omitzero"`
-	Group foreign.Usage `json:",omitzero"`
-}
-
 // FreeAt is what a user (nil: our own) can still write on the file system of a path.
 func FreeAt(path string, u *User) (free Free) {
 	if s, err := volume.Look(path); err == nil && s.Size > 0 {

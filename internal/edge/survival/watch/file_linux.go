@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
 // File is a region in a file, as one process has it. Who holds which lock of it lives: the kernel gives a lock back when its holder is
@@ -186,21 +187,101 @@ func (f *File) removed() bool {
 	return unix.Fstat(int(f.file.Fd()), &st) == nil && st.Nlink == 0
 }
 
-// boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process. It goes on while the machine sleeps.
-func boottime() time.Duration { return clock(unix.CLOCK_BOOTTIME) }
-
-// waketime is CLOCK_MONOTONIC: as boottime, but that it stands still while the machine sleeps, as everybody does who is to say that it
-// lives.
-func waketime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
-
-// clocks are boottime and waketime.
-func clocks() (boot, awake time.Duration) {
-	awake = waketime()
-	return boottime(), awake
+// Witness is somebody who wants to know whether a machine's watcher lives, and what it last did with a subjob: a supervisor. It writes
+// nothing, and needs neither the daemon nor the watcher. The zero value with a Path is ready; an empty path names no watcher, and none
+// lives. It is used by one goroutine.
+type Witness struct {
+	Path string
+	// file is the region as it was last seen; nil: it was not.
+	file *os.File
 }
 
-func clock(id int32) time.Duration {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(id, &ts)
-	return time.Duration(ts.Nano())
+// Lives says whether a watcher lives. Its lock says so, which the kernel gives back however it ends; so nothing needs to be handed to a
+// supervisor when the next watcher begins, and nothing can be missed. A region that was made anew is another file of the same name.
+func (w *Witness) Lives() bool {
+	if w.Path == "" {
+		return false
+	}
+	if w.file != nil && locked(w.file, placeWatcher) {
+		return true
+	}
+	f, err := open(w.Path, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	w.Close()
+	w.file = f
+	return locked(f, placeWatcher)
+}
+
+// Stand is what the last board says of a subjob, also one that a watcher has left which is dead; false: nothing. It maps the region for
+// it, so it is not for every tick.
+func (w *Witness) Stand(t job.Token) (Stand, bool) {
+	if w.Path == "" {
+		return Stand{}, false
+	}
+	f, err := OpenThere(w.Path)
+	if err != nil {
+		return Stand{}, false
+	}
+	defer func() { _ = f.Close() }()
+	var b Board
+	words, _, ok := f.board.read(make([]uint64, boardWords))
+	if !ok || !b.decode(words) {
+		return Stand{}, false
+	}
+	s, ok := b.Of(t)
+	if !ok {
+		return Stand{}, false
+	}
+	return *s, true
+}
+
+// Close lets go of it. It may be used again.
+func (w *Witness) Close() {
+	if w.file != nil {
+		_ = w.file.Close()
+		w.file = nil
+	}
+}
+
+// locked says whether another has the lock of a place.
+func locked(f *os.File, place int) bool {
+	l := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(place), Len: 1}
+	return unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l) == nil && l.Type != unix.F_UNLCK
+}
+
+// initLife is the init of a subjob: its supervisor ends with it whatever is left.
+type initLife struct {
+	fd    int
+	polls [1]unix.PollFd
+}
+
+// findInit finds the init that a row names.
+func findInit(row *Row) (life, error) {
+	fd, err := unix.PidfdOpen(row.Init, 0)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.NotFound, "subjob %v: opening process %d: %w", row.Token, row.Init, err)
+	}
+	// Looked at after opening: the descriptor is of the process that was looked at.
+	if p := (tree.Process{PID: row.Init, Started: row.InitStarted}); !p.Alive() {
+		_ = unix.Close(fd)
+		return nil, errkind.Errorf(errkind.NotFound, "subjob %v: process %d is gone", row.Token, row.Init)
+	}
+	return &initLife{fd: fd}, nil
+}
+
+func (l *initLife) end() error { return unix.PidfdSendSignal(l.fd, unix.SIGKILL, nil, 0) }
+
+func (l *initLife) gone() bool {
+	l.polls[0] = unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN}
+	n, err := unix.Poll(l.polls[:], 0)
+	return err == nil && n > 0
+}
+
+func (l *initLife) close() { _ = unix.Close(l.fd) }
+
+// thawBoth has a subjob go on whichever kind had it stand still.
+func thawBoth(row *Row, group string) {
+	_ = tree.Thaw(tree.Group(group), tree.Below(row.Init))
 }

@@ -136,15 +136,6 @@ func bell() int {
 	return fd
 }
 
-// ring says that the board has changed. Who does not listen, or is dead, is passed over.
-func (w *watcher) ring() {
-	if w.bell >= 0 {
-		_, _ = unix.Write(w.bell, one[:])
-	}
-}
-
-var one = [1]byte{'.'} //nolint:gochecknoglobals // read alone
-
 // stay looks until its end is wanted, or the daemon is dead and nothing is left to watch, or nobody else finds the region any more.
 func (f *File) stay(w *watcher) {
 	for around := time.Duration(0); f.head.load(headOrder) == 0; {

@@ -3,6 +3,7 @@ package watch
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/survival"
@@ -30,102 +31,6 @@ const (
 	// count.
 	meal, misses = 10 * time.Second, 3
 )
-
-// life is a process that can be ended: the init of a subjob, with which all of it goes.
-type life interface {
-	end() error
-	gone() bool
-	close()
-}
-
-// watcher decides and acts. It allocates nothing but where the table has changed. It is used by one goroutine.
-type watcher struct {
-	r     *region
-	sense survival.Survival
-	// find finds the process that a row names.
-	find func(*Row) (life, error)
-	// thaw has a subjob of an earlier life go on whose watcher was of another kind; nil: it was of the same.
-	thaw func(row *Row, group string)
-	id   uint64
-	// can is what can be done here.
-	can survival.Capability
-
-	table Table
-	// number of the table that was taken in; room for one, and the texts that are in use.
-	number uint64
-	room   []uint64
-	texts  map[string]string
-	lock   *airlock.Airlock
-
-	tasks, spare []task
-	snapshot     airlock.Snapshot
-	memory       survival.Memory
-	use          survival.Use
-	board        Board
-	// before is the board that an earlier life has left, until the first table.
-	before *Board
-	// level at the last look; present: the daemon is there.
-	level   airlock.Level
-	present bool
-	freed   freed
-	moving  moving
-	last    last
-	// changed: the board is to be written, and the daemon to be told by its bell; -1: there is none.
-	changed bool
-	bell    int
-}
-
-// freed is the memory of subjobs that were ended.
-type freed struct {
-	// let is what they have let go of since the last look, and owed what of that the machine does not show yet.
-	let  quantity.Amount
-	owed airlock.Owed
-}
-
-// moving is the memory that is moved out of subjobs that stand still.
-type moving struct {
-	size quantity.Amount // at once
-	next int             // whose turn it is
-}
-
-// last is when the subjobs were last measured, when the board was last written, and how long the machine had slept by the last look.
-type last struct{ measured, told, slept time.Duration }
-
-// task is one subjob that is watched.
-type task struct {
-	row  Row
-	hold survival.Hold
-	life life
-	// What airlock.Task has of it.
-	since, resumed           quantity.Instant
-	resident, parked, growth quantity.Amount
-	state                    airlock.State
-	entries                  uint8
-	cause                    airlock.Cause
-	// rigid: it could not be made to stand still. out: it is gone. still: it stands still, and what it has is being moved out, which full
-	// says can go no further.
-	rigid, out, still, full bool
-	// missed is how many bites in a row brought nothing.
-	missed uint8
-}
-
-// newWatcher begins a life. Nothing stands still that the table names once its first look is over.
-func newWatcher(r *region, sense survival.Survival, find func(*Row) (life, error), id uint64) *watcher {
-	w := &watcher{
-		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{},
-		moving: moving{size: 1 << 20}, bell: -1,
-		tasks: make([]task, 0, airlock.MaxTasks), spare: make([]task, 0, airlock.MaxTasks),
-		snapshot: airlock.Snapshot{Tasks: make([]airlock.Task, 0, airlock.MaxTasks)},
-	}
-	w.table.Rows, w.board.Stands = make([]Row, 0, airlock.MaxTasks), make([]Stand, 0, airlock.MaxTasks)
-	if words, _, ok := r.board.read(w.room[:cap(w.room)]); ok {
-		var b Board
-		if b.decode(words) {
-			w.before = &b
-		}
-	}
-	return w
-}
 
 // look senses, decides and acts, once. boot is CLOCK_BOOTTIME, awake CLOCK_MONOTONIC. It returns how long nothing is due.
 func (w *watcher) look(boot, awake time.Duration) (patience time.Duration) {
@@ -275,12 +180,6 @@ func (w *watcher) stall() int64 {
 	return w.memory.Full
 }
 
-func (w *watcher) turn(t *task, s airlock.State) {
-	if t.state != s {
-		t.state, w.changed = s, true
-	}
-}
-
 // decide has core/airlock decide.
 func (w *watcher) decide(now quantity.Instant) *airlock.Decision {
 	s, m := &w.snapshot, &w.memory
@@ -370,15 +269,6 @@ func (w *watcher) resume(t *task, now quantity.Instant) {
 	w.turn(t, airlock.Resuming)
 }
 
-// release has a task go on that may stand still.
-func (w *watcher) release(t *task) {
-	switch t.state {
-	case airlock.Suspending, airlock.Suspended, airlock.Resuming:
-		_ = t.hold.Resume() // as long as it stands still it is Resuming, and told again
-	default:
-	}
-}
-
 // moveOut moves a little of what stands still out, and says whether there is more to move: one task in turn, so that no look waits long.
 // Once it is calm nothing more is: what is out has to come back.
 func (w *watcher) moveOut() (more bool) {
@@ -440,3 +330,37 @@ func (w *watcher) tell(now quantity.Instant, boot time.Duration) {
 	}
 	w.last.told, w.changed = boot, false
 }
+
+// ring says that the board has changed. Who does not listen, or is dead, is passed over.
+func (w *watcher) ring() {
+	if w.bell >= 0 {
+		_, _ = unix.Write(w.bell, one[:])
+	}
+}
+
+// deserted: the daemon is dead, and nothing is left of what it had told.
+func (w *watcher) deserted() bool {
+	for i := range w.tasks {
+		t := &w.tasks[i]
+		if t.out = t.out || t.life.gone(); !t.out {
+			return false
+		}
+	}
+	return true
+}
+
+// matters says whether the region has something that the next daemon wants to know: an act that was not told, or that something was done
+// to a subjob.
+func (w *watcher) matters() bool {
+	if w.r.ring.next.load(0) != w.r.head.load(headRead) {
+		return true
+	}
+	for i := range w.tasks {
+		if t := &w.tasks[i]; t.entries > 0 || t.state != airlock.Running && t.state != airlock.Ending {
+			return true
+		}
+	}
+	return false
+}
+
+var one = [1]byte{'.'} //nolint:gochecknoglobals // read alone

@@ -254,3 +254,5 @@ func (a *API) Cut() {
 		w.Stop()
 	}
 }
+
+func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

@@ -192,10 +192,3 @@ func each(dir *os.File, do func(name string) error) (first error) {
 		}
 	}
 }
-
-func ignoreGone(err error) error {
-	if gone(err) {
-		return nil
-	}
-	return err
-}

@@ -1,6 +1,8 @@
 package pod
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +26,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	"sluice.dev/sluice/internal/edge/store"
+	storetree "sluice.dev/sluice/internal/edge/store/tree"
 )
 
 // Main is `sluice-shim pod`; args follow the verb. It returns the exit status: 0 if the subjob is done or has yielded.
@@ -276,4 +281,255 @@ func (p *process) follow() {
 		l.at += n
 		_ = f.Close()
 	}
+}
+
+// patience is how long after SIGTERM to wait for the order that says why: the annotation is written before the deletion, but the kubelet
+// may update the file after the signal.
+const patience = time.Second
+
+// heed reads the order file and passes news to the supervisor. Failures are retried with the next tick.
+func (p *process) heed() {
+	p.read()
+	o := p.order
+	if !o.Stop && !p.signalled.IsZero() {
+		if time.Since(p.signalled) < min(patience, p.run.Grace/2) {
+			return
+		}
+		o.Stop, o.Why = true, "its Pod is being deleted"
+	}
+	said := fmt.Sprint(o)
+	if said == p.heeded || o == (Order{End: p.run.End}) {
+		return
+	}
+	c := shim.Control{End: min(o.End, p.run.End), Range: p.run.Range, Anchor: p.lease.Anchor, Stop: o.Stop, Now: o.Now, Cut: o.Cut,
+		Cause: o.Why}
+	if err := p.dir.WriteControl(&c); err != nil {
+		fmt.Fprintln(os.Stderr, "sluice-shim: handing on what is asked of the subjob:", err)
+		return
+	}
+	p.heeded = said
+}
+
+// read reads the order file. A missing, empty or partial one says nothing.
+func (p *process) read() {
+	data, err := os.ReadFile(p.orders)
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
+		return
+	}
+	o := Order{End: p.run.End}
+	if json.Unmarshal(data, &o) == nil {
+		p.order = o
+	}
+}
+
+// stopped reports whether the subjob is to end before its begin.
+func (p *process) stopped() bool {
+	select {
+	case <-p.asked:
+		p.signalled = time.Now()
+	default:
+	}
+	p.read()
+	return p.order.Stop || !p.signalled.IsZero()
+}
+
+// putAway stores what counts, and only then returns how the subjob ended.
+func (p *process) putAway(r job.Result) Said {
+	s := Said{Result: r}
+	if r.Progress <= p.run.Range.From && !r.Checkpoint {
+		return s
+	}
+	defer p.saysStoring()()
+	ctx, done := p.within(p.killed)
+	defer done()
+	until := p.ended(max(r.End, min(p.order.End, p.run.End)))
+	var err error
+	if s.Output, err = p.leave(ctx, "output", p.dir.Output(), p.run.Output, until); err == nil && r.Checkpoint && p.run.Member == 0 {
+		s.Checkpoint, err = p.leave(ctx, "checkpoint", p.dir.Checkpoint(), p.run.Checkpoint, until)
+	}
+	if err == nil {
+		return s
+	}
+	outcome := job.LimitKilled
+	if k := errkind.Of(err); k == errkind.Unavailable || k == errkind.Denied {
+		outcome = job.NodeFailed
+	}
+	s.Result.Outcome, s.Result.Progress, s.Result.Checkpoint, s.Output, s.Checkpoint = outcome, p.run.Range.From, false, nil, nil
+	s.Result.Detail = "what it has left can't be stored, and does not count: " + strings.ToValidUTF8(err.Error(), "?") + "\n" + r.Detail
+	return s
+}
+
+// saysStoring puts the word that the subjob is storing, with retries until it is stored or the returned function is called: its home then
+// waits beyond the lease's end.
+func (p *process) saysStoring() (stop func()) {
+	done := make(chan struct{})
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		again := time.NewTicker(tick)
+		defer again.Stop()
+		for {
+			p.tell(true)
+			select {
+			case <-again.C:
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); saying.Wait() }
+}
+
+// leave uploads a directory to a place, unless it is empty, with retries until the Pod is ended.
+func (p *process) leave(ctx context.Context, what, dir, url string, until quantity.Instant) (*Left, error) {
+	if list, err := os.ReadDir(dir); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	t, err := storetree.Scan(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the %s: %w", what, err)
+	}
+	defer func() { _ = t.Close() }()
+	for _, left := range t.Left {
+		fmt.Fprintf(os.Stderr, "sluice-shim: the %s is not stored whole: %s\n", what, left)
+	}
+	sum, err := store.Sum(ctx, t)
+	for pause := firstPause; err == nil; pause = min(2*pause, lastPause) {
+		if err = put(ctx, p.store, url, t, t.Size()); err == nil {
+			return &Left{Digest: sum, Size: t.Size()}, nil
+		}
+		err = fmt.Errorf("storing the %s: %w", what, err)
+		if errkind.Of(err) != errkind.Unavailable || ctx.Err() != nil || p.lease.Anchor.Until(until) <= pause {
+			break
+		}
+		fmt.Fprintln(os.Stderr, "sluice-shim:", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done(): // reported by the next try
+		}
+		err = nil
+	}
+	return nil, err
+}
+
+// spare is how long before the kubelet's SIGKILL the first process gives up storing, so that it can still say so.
+const spare = 2 * time.Second
+
+// killed reports whether the Pod's grace period is nearly over after SIGTERM.
+func (p *process) killed() bool {
+	grace := p.run.Linger
+	if p.stopped(); !p.order.Now {
+		grace += p.run.Grace
+	}
+	return !p.signalled.IsZero() && time.Since(p.signalled) > grace-min(spare, grace/2)
+}
+
+// tell uploads the subjob's progress if it has changed.
+func (p *process) tell(storing bool) {
+	w := Word{At: p.lease.Anchor.Now(), Progress: p.run.Range.From, Storing: storing}
+	if note, err := p.dir.ReadNote(); err == nil {
+		w.Started = note.At
+	}
+	if said, ok := p.dir.ReadProgress(); ok && said.Progress > w.Progress && said.Progress <= p.run.Range.To {
+		w.Progress = said.Progress
+	}
+	if w.Started != 0 || storing {
+		p.told.say(w)
+	}
+}
+
+// Pauses between tries to reach the store.
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 10 * time.Second
+)
+
+// furnish makes the run directory with everything that the subjob starts from. Errors of kind Invalid are the job's.
+func (p *process) furnish() error {
+	if !filepath.IsLocal(filepath.Join(".", p.run.Subdir)) {
+		return errkind.Errorf(errkind.Invalid, "subdirectory %q leads out of the work directory", p.run.Subdir)
+	}
+	for _, dir := range []string{string(p.dir), p.dir.Work(), p.dir.Output(), p.dir.Checkpoint(), p.dir.ProgressDir(), p.dir.Tmp()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := p.fetch("work directory", p.run.Work, p.dir.Work(), true); err != nil {
+		return err
+	}
+	if p.run.Work != nil {
+		p.lease.Unpacked = p.lease.Anchor.Now()
+	}
+	if err := p.fetch("checkpoint to start from", p.run.Resume, p.lease.Resume, false); err != nil {
+		return err
+	}
+	return p.dir.Begin(&p.lease)
+}
+
+// fetch unpacks an object into a directory. It retries when the store is away or the data damaged, until the subjob is to end or only its
+// grace is left.
+func (p *process) fetch(what string, s *Source, into string, writable bool) error {
+	if s == nil {
+		return nil
+	}
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		ctx, done := p.within(p.hurried)
+		err := fetchOnce(ctx, p.store, s, into, writable)
+		done()
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("fetching the %s: %w", what, err)
+		k := errkind.Of(err)
+		if k != errkind.Unavailable && k != errkind.Corrupt {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "sluice-shim:", err)
+		if !p.pause(pause) {
+			return err
+		}
+	}
+}
+
+// pause waits, and reports whether there is time for another try.
+func (p *process) pause(d time.Duration) bool {
+	for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(tick) {
+		if p.hurried() {
+			return false
+		}
+	}
+	return true
+}
+
+// hurried reports whether the subjob is to end before its begin, or has no time left to begin.
+func (p *process) hurried() bool {
+	return p.stopped() || p.lease.Anchor.Until(min(p.order.End, p.run.End)) <= p.run.Grace
+}
+
+// within is a context that ends once a condition holds, which it polls until done is called. Nobody else may evaluate the condition
+// meanwhile.
+func (p *process) within(over func() bool) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		again := time.NewTicker(tick)
+		defer again.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-again.C:
+				if over() {
+					cancel()
+				}
+			case <-ctx.Done():
+			}
+		}
+	})
+	return ctx, func() { cancel(); looking.Wait() }
+}
+
+// ended is when the Pod ends even if its output is not stored.
+func (p *process) ended(end quantity.Instant) quantity.Instant {
+	if end == quantity.Never {
+		return end
+	}
+	return end.Add(p.run.Linger)
 }

@@ -234,3 +234,6 @@ func fromOutside(dir shim.Dir, l *shim.Lease, path string) (outside string, hidd
 	return path, !slices.ContainsFunc(sights([]string{string(dir), l.Resume}),
 		func(kept string) bool { return strings.HasPrefix(path, kept+"/") })
 }
+
+// ownTasks is room for the init where the kernel counts it with the subjob.
+const ownTasks = 1

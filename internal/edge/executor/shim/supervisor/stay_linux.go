@@ -1,15 +1,200 @@
 package supervisor
 
 import (
+	"cmp"
+	"errors"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
+	watcher "sluice.dev/sluice/internal/edge/survival/watch"
 )
+
+// subjob is the subjob that this process supervises now.
+type subjob struct {
+	dir   shim.Dir
+	lock  *shim.Lock
+	lease shim.Lease
+	note  shim.Note
+	log   *slog.Logger
+	// say is where the daemon listens, if it is there.
+	say io.Writer
+
+	terms terms
+	child *child
+	watch watch
+	// walk is when to look at all of its processes.
+	walk duty
+	// cause is what it is being ended for; asked: SIGTERM was sent; forced: SIGKILL.
+	cause         job.Outcome
+	asked, forced bool
+	warned        quantity.Instant // the end it was warned of
+	board         board
+	guard         guard
+	// pause is how long it waits between two tries to write its result.
+	pause  time.Duration
+	detail string
+	// gone is when nothing of it lived any more.
+	gone quantity.Instant
+}
+
+// errRemoved: nobody can learn of the subjob any more, or stop it, and what it writes is lost.
+var errRemoved = errors.New("somebody has removed the run directory")
+
+// A subjob stands still because somebody had it do so who lives: the machine's watcher, or a daemon that has noted until when. Where
+// neither is so its supervisor has it go on.
+
+const (
+	// unattended is how long a subjob may stand still with nobody who answers for it: whoever had it do so may be about to say so.
+	unattended = 3 * time.Second
+	// lookout is how often it is looked for that where no watcher lives.
+	lookout = 500 * time.Millisecond
+)
+
+// guard knows who answers for it that a subjob stands still.
+type guard struct {
+	watcher watcher.Witness
+	// lived: a watcher did when it was last looked.
+	lived bool
+	// since is when it was first seen standing still with nobody to answer for it; next is when to look again.
+	since, next time.Time
+}
+
+// unattended has a subjob go on that nobody answers for any more. What a watcher had done ends with it.
+func (s *subjob) unattended(members []tree.Member) {
+	g := &s.guard
+	if g.watcher.Path == "" || s.asked { // who is to end goes on anyway
+		return
+	}
+	if g.watcher.Lives() {
+		g.lived, g.since = true, time.Time{}
+		return
+	}
+	if g.lived {
+		g.lived = false
+		s.goOn(members)
+		return
+	}
+	now := time.Now()
+	if now.Before(g.next) {
+		return
+	}
+	g.next = now.Add(lookout)
+	switch noted := s.terms.still != 0 && !s.terms.watched; {
+	case noted || !tree.StandsStill(s.child.group, members):
+		g.since = time.Time{}
+	case g.since.IsZero():
+		g.since = now
+	case now.Sub(g.since) >= unattended:
+		g.since = time.Time{}
+		s.log.Warn("the subjob stood still and nobody answered for it: it goes on")
+		s.goOn(members)
+	}
+}
+
+// goOn has it go on, and know it.
+func (s *subjob) goOn(members []tree.Member) {
+	s.terms.still = 0
+	if err := tree.Thaw(s.child.group, members); err != nil {
+		s.log.Error("having the subjob go on", "err", err)
+	}
+}
+
+// reclaimed finds out whether it was the machine's watcher that ended it: that is no failure of its own. The watcher says so before it
+// does it.
+func (s *subjob) reclaimed(said word) {
+	if said.Kind != silent {
+		return
+	}
+	if stand, ok := s.guard.watcher.Stand(s.lease.Token); ok && stand.State == airlock.Reclaiming {
+		s.cause, s.forced, s.detail = job.Stopped, true, "the machine was short of memory: its watcher ended it, since "+
+			stand.Cause.String()
+	}
+}
+
+// relent has what stands still for longer than it was told go on: whoever told it is gone.
+func (s *subjob) relent(now quantity.Instant, members []tree.Member) {
+	if t := &s.terms; t.still != 0 && now >= t.still {
+		s.goOn(members)
+	}
+}
+
+// thaw has the command go on once it was asked to end, whoever had it stand still, and however late: what stands still can't end in order.
+// The signal came first, so that it is the first thing that it finds.
+func (s *subjob) thaw(members []tree.Member) {
+	if !s.asked || s.forced {
+		return
+	}
+	if err := tree.Thaw(s.child.group, members); err != nil {
+		s.log.Error("having the subjob go on, to end", "err", err)
+	}
+}
+
+// board is what the program is told of what was done to it. A file that can't be written costs the subjob nothing: signals and its end
+// come as ever, and the file is tried again.
+type board struct {
+	// now is what it is to be told, of the kind "" nothing; its Sequence counts what it was to be told so far.
+	now executor.Notice
+	// pending: the file does not say it yet, and is tried again at this time.
+	pending bool
+	again   time.Time
+	said    bool
+}
+
+// noticeRetry is how long a file that could not be written is left alone.
+const noticeRetry = 500 * time.Millisecond
+
+// tell has the file say one notice, or none.
+func (b *board) tell(kind string, until quantity.Instant, why string, dir shim.Dir, a shim.Anchor, log *slog.Logger) {
+	if n := (executor.Notice{Sequence: b.now.Sequence, Kind: kind, Until: until, Why: why}); n != b.now {
+		if kind != "" {
+			n.Sequence++
+		}
+		b.now, b.pending, b.again = n, true, time.Time{}
+	}
+	if !b.pending || time.Now().Before(b.again) {
+		return
+	}
+	var err error
+	if b.now.Kind == "" {
+		err = dir.RemoveNotice()
+	} else {
+		err = dir.WriteNotice(b.now, a)
+	}
+	b.pending, b.again = err != nil, time.Now().Add(noticeRetry)
+	if err != nil && !b.said {
+		log.Warn("the program can't be told what was done to it: it has signals alone", "err", err)
+	}
+	b.said = err != nil
+}
+
+// notify tells the program what holds of all that was done to it. What more may be done to a running subjob is a case here, with its kind.
+func (s *subjob) notify() {
+	kind, until, why, t := "", quantity.Instant(0), "", &s.terms
+	switch {
+	case s.asked:
+		kind, until, why = executor.NoticeYield, t.kill(s.lease.Grace), "its lease ends"
+	case t.still != 0:
+		kind, until, why = executor.NoticeSuspended, t.end, t.short
+	case t.cut:
+		kind, until = executor.NoticeTruncated, t.end
+	case t.stood:
+		kind, until, why = executor.NoticeResumed, t.end, "there is room for it again"
+	}
+	if kind == executor.NoticeTruncated || kind == executor.NoticeYield && (t.stop || t.cut) {
+		why = cmp.Or(t.why, "its node ends it")
+	}
+	s.board.tell(kind, until, why, s.dir, t.anchor, s.log)
+}
 
 // The end of a lease comes before everything else and in constant time. To look at thousands of processes takes seconds, and a subjob may
 // have made one look take as long as it likes: so a timer kills meanwhile, and what is asked of the kernel then does not depend on how much

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,44 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/volume"
 )
-
-// tick is how often control.json, memory and the clock are looked at.
-const tick = 50 * time.Millisecond
-
-// subjob is the subjob that this process supervises now.
-type subjob struct {
-	dir   shim.Dir
-	lock  *shim.Lock
-	lease shim.Lease
-	note  shim.Note
-	log   *slog.Logger
-	// say is where the daemon listens, if it is there.
-	say io.Writer
-
-	terms terms
-	child *child
-	watch watch
-	// walk is when to look at all of its processes.
-	walk duty
-	// cause is what it is being ended for; asked: SIGTERM was sent; forced: SIGKILL.
-	cause         job.Outcome
-	asked, forced bool
-	warned        quantity.Instant // the end it was warned of
-	board         board
-	guard         guard
-	// pause is how long it waits between two tries to write its result.
-	pause  time.Duration
-	detail string
-	// gone is when nothing of it lived any more.
-	gone quantity.Instant
-}
 
 // await supervises the subjobs of one daemon, one after another. orders has a line for each, with the name of its run directory below
 // runs, and ends with the daemon, or when that wants no more. What is said: "begun" when the command runs, and "done", or
@@ -203,12 +172,6 @@ func (s *subjob) run() error {
 	s.end()
 	return s.finish(said)
 }
-
-// errRemoved: nobody can learn of the subjob any more, or stop it, and what it writes is lost.
-var errRemoved = errors.New("somebody has removed the run directory")
-
-// patience is how long SIGKILL may take before it is said that processes remain.
-const patience = 2 * time.Second
 
 // end kills what is left and returns only when nothing is. While something remains after its patience the mark says so.
 func (s *subjob) end() {
@@ -365,4 +328,65 @@ func (s *subjob) tell(e shim.Event) error {
 		return fmt.Errorf("telling the events file the %s: %w", e.What, err)
 	}
 	return nil
+}
+
+// noDeviceMemory is how programs say at their end that the GPU had no memory left: PyTorch's message and its exception's
+// name, the CUDA driver's error and the runtime's.
+func noDeviceMemory() []string {
+	return []string{"CUDA out of memory", "OutOfMemoryError", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation"}
+}
+
+// outgrewDevice turns a failure into a memory kill if the program ran on a real GPU and its last words are that the memory
+// there was not enough: nobody but the program is told when the GPU refuses it memory. It wanted more than the slice has.
+func outgrewDevice(l *shim.Lease, r *job.Result, lastWords string) {
+	// An exception that nobody catches ends a C++ program by abort(3).
+	itself := r.Signal == 0 || syscall.Signal(r.Signal) == syscall.SIGABRT
+	if l.DeviceMemory == 0 || r.Outcome != job.ExitFailed || !itself {
+		return
+	}
+	for _, text := range noDeviceMemory() {
+		if strings.Contains(lastWords, text) {
+			r.Outcome = job.MemoryKilled
+			r.Peak[trp.Memory] = max(r.Peak[trp.Memory], l.DeviceMemory)
+			why := fmt.Sprintf("its last words say %q: the %d bytes of the GPU slice were not enough", text, l.DeviceMemory)
+			r.Detail = detail(r, r.Detail, why, "")
+			return
+		}
+	}
+}
+
+// triesBeforeForfeit is how often writing a result fails for a full disk before the culprit forfeits what it wrote. Until then the daemon
+// may have released its reserve file.
+const triesBeforeForfeit = 4
+
+// makeRoom frees room for a result that could not be written for want of it, by how often that was tried: first it removes what nobody
+// needs, then what the subjob wrote if nothing of it counts, and at last if it is the culprit. It says whether there may be room now.
+func (s *subjob) makeRoom(r *job.Result, tries int, want error) bool {
+	switch tries {
+	case 1:
+		s.dir.Strip()
+		return true
+	case triesBeforeForfeit - 1:
+		if r.Progress > s.lease.Range.From || r.Checkpoint || r.Outcome == job.Done || r.Outcome == job.Yielded {
+			return false
+		}
+		if err := s.dir.DiscardFolders(); err != nil {
+			s.log.Error("removing what does not count from a full disk", "err", err)
+		}
+		return true
+	case triesBeforeForfeit:
+		var seen volume.State
+		if volume.OverQuota(want) {
+			seen.Limit = volume.HiddenQuota
+		}
+		why := s.dir.Fills(&s.lease, seen, 0, true)
+		if why == "" {
+			return false
+		}
+		if err := s.dir.Forfeit(&s.lease, r, why); err != nil {
+			s.log.Error("removing what fills the disk", "err", err)
+		}
+		return true
+	}
+	return false
 }

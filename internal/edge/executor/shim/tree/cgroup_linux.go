@@ -274,3 +274,12 @@ func (g Group) Remove() error {
 	}
 	return nil
 }
+
+// GroupOf is the control group of a process if a supervisor made it for a subjob of this name (see GroupIn), else none.
+func GroupOf(pid int, name string) Group {
+	mount, own := groupMount(), groupOf(strconv.Itoa(pid))
+	if mount == "" || !strings.HasPrefix(filepath.Base(own), groupPrefix+name+"-") {
+		return ""
+	}
+	return Group(filepath.Join(mount, own))
+}

@@ -1,16 +1,21 @@
 package folders
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -19,6 +24,93 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	files "sluice.dev/sluice/internal/edge/store"
 )
+
+// Output is the folder of one committed subjob that wrote something.
+type Output struct {
+	Token job.Token
+	Range job.Range
+	// Member is the member of a gang over several nodes that wrote it; 0 for the first, and for a subjob of no gang.
+	Member int
+	// Path is absolute; Files are relative to it, in order, at most maxFiles of them; Bytes adds up all.
+	Path  string
+	Files []string
+	Bytes int64
+}
+
+const (
+	// maxFiles bounds the names listed of one folder, mostSeen how many are held to find the first of them.
+	maxFiles = 10_000
+	mostSeen = 20 * maxFiles
+)
+
+// tokens is the folder beside the outputs of a job that names the subjob of each.
+const tokens = ".subjobs"
+
+// TokenFile is the file beside an output that names its subjob.
+func TokenFile(output string) string {
+	return filepath.Join(filepath.Dir(output), tokens, filepath.Base(output))
+}
+
+// List lists the folders of a job's committed subjobs in order of progress, and those of a gang in order of its members.
+func (l Layout) List(j job.ID) ([]Output, error) {
+	folder := l.Outputs(j)
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := outputsIn(folder, entries, 0)
+	for _, entry := range entries {
+		var member int
+		if n, bad := fmt.Sscanf(entry.Name(), memberFolder, &member); n != 1 || bad != nil || member < 1 || err != nil {
+			continue
+		}
+		var theirs []fs.DirEntry
+		if theirs, err = os.ReadDir(filepath.Join(folder, entry.Name())); err != nil {
+			break
+		}
+		var more []Output
+		more, err = outputsIn(filepath.Join(folder, entry.Name()), theirs, member)
+		all = append(all, more...)
+	}
+	slices.SortFunc(all, func(a, b Output) int {
+		return cmp.Or(cmp.Compare(a.Range.From, b.Range.From), cmp.Compare(a.Member, b.Member))
+	})
+	return all, err
+}
+
+// outputsIn returns the outputs of one member, or of subjobs of no gang, among the entries of a folder.
+func outputsIn(folder string, entries []fs.DirEntry, member int) (all []Output, err error) {
+	for _, entry := range entries {
+		var r job.Range
+		if n, err := fmt.Sscanf(entry.Name(), "%d-%d", &r.From, &r.To); n != 2 || err != nil {
+			continue
+		}
+		o := Output{Range: r, Member: member, Path: filepath.Join(folder, entry.Name())}
+		if text, err := os.ReadFile(TokenFile(o.Path)); err == nil {
+			o.Token, _ = job.ParseToken(strings.TrimSpace(string(text)))
+		}
+		err := foreign.Walk(o.Path, func(f *foreign.Entry) error {
+			if !f.Plain || !f.Own {
+				return nil
+			}
+			o.Bytes += f.Size
+			if len(o.Files) < mostSeen {
+				o.Files = append(o.Files, f.Path)
+			}
+			return nil
+		})
+		slices.Sort(o.Files)
+		o.Files = o.Files[:min(len(o.Files), maxFiles)]
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
 
 // A job's folders are named after the job, in every life. DATA/lives/JOB names the first life whose files lie there: files of an older one
 // are never moved there again, and a late Purge removes nothing newer.
@@ -161,6 +253,65 @@ func (v *Lives) Empty(over func() bool) error {
 			break
 		}
 		err = errors.Join(err, foreign.Remove(v.l.In("trash", entry.Name())))
+	}
+	return err
+}
+
+// Filled reports whether a directory exists and is not empty. Invalid: it is no directory.
+func Filled(path string) (bool, error) {
+	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+		return false, errkind.Errorf(errkind.Invalid, "%s is no folder", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }()
+	names, err := f.Readdirnames(1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return len(names) > 0, err
+}
+
+// Move renames a directory that holds something to a place whose parents are made with mode, and makes that durable. It
+// says whether the directory is there afterwards: moved now or before. outlived: the machine was started anew since it was written.
+// Then it may be in both places, where a file system keeps no order between directories, and what is in its place is whole.
+func Move(from, to string, mode os.FileMode, outlived bool) (bool, error) {
+	any, err := Filled(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // moved before, perhaps by a daemon that died before that was durable
+		if _, err = os.Stat(to); err != nil {
+			return false, nil //nolint:nilerr // there was nothing to move
+		}
+		err = shim.SyncDir(filepath.Dir(filepath.Dir(to)))
+	case err != nil || !any:
+		return false, err
+	default:
+		// The place must be on the disk before anything can be said to lie there, and the old one may go last.
+		err = errors.Join(os.MkdirAll(filepath.Dir(to), mode), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
+		if err == nil {
+			err = Rename(from, to)
+		}
+		if outlived && (errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.ENOTEMPTY)) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = errors.Join(shim.SyncDir(filepath.Dir(to)), shim.SyncDir(filepath.Dir(from)))
+	}
+	if err != nil {
+		return false, fmt.Errorf("publishing: %w", err)
+	}
+	return true, nil
+}
+
+// Rename moves a file that a subjob may own, and may have made unmovable.
+func Rename(from, to string) error {
+	err := os.Rename(from, to)
+	if errors.Is(err, fs.ErrPermission) {
+		foreign.Free(from)
+		err = os.Rename(from, to)
 	}
 	return err
 }
