@@ -130,7 +130,6 @@ var floats = map[string]string{
 	"internal/lab/planner/fgd/fgd.go":               "a table made once and rounded to integers",
 	"internal/lab/planner/place/scale.go":           "as published, for the two planners above",
 	"internal/lab/swarm/fluid/model.go":             "theory, for people: it is drawn beside what is simulated",
-	"internal/lab/swarm/fluid/zone.go":              "as above",
 	"internal/lab/swarm/world/draw.go":              "draws of lengths and gaps, rounded to nanoseconds",
 	"internal/core/prng/prng.go":                    "draws for workloads; no actor draws a float",
 	"internal/core/status/status.go":                "for people, who decide nothing with it here",

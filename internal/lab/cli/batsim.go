@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -82,9 +81,7 @@ func (a *app) batsimReport(lines []batsim.Line) error {
 			}
 			out = append(out, j)
 		}
-		enc := json.NewEncoder(a.Out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(out)
+		return a.printJSON(out)
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLANNER\tJOBS\tEQUAL STARTS\tEXPLAINED\tUNEXPLAINED\tMEAN WAIT\tBATSIM'S")

@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -146,15 +144,6 @@ func (a *app) fgdRuns(results []fgd.Result) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%.2f%%\t%.2f\t%.1f%%\n", g.Workload, g.Policy, g.Seeds, g.Allocated, g.Deviation, g.Fragmented)
 	}
 	return w.Flush()
-}
-
-// fourDigits rounds a percent for programs.
-func fourDigits(x float64) float64 { return math.Round(x*1e4) / 1e4 }
-
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.Out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
 
 func (a *app) simCheckFGDCmd() *cobra.Command {

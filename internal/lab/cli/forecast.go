@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"text/tabwriter"
@@ -182,9 +181,7 @@ func forecastJSON(r *forecast.Report) forecastReport {
 
 func (a *app) forecastReport(r *forecast.Report, all bool) error {
 	if a.Format == "json" {
-		enc := json.NewEncoder(a.Out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(forecastJSON(r))
+		return a.printJSON(forecastJSON(r))
 	}
 	g := r.Series
 	if err := a.forecastRolling(g.Rolling, g.Met(), all); err != nil {

@@ -12,8 +12,8 @@ import (
 
 // listed is a scenario of the list.
 type listed struct {
-	*scenario.Scenario
-	facts scenario.Facts
+	scenario *scenario.Scenario
+	facts    scenario.Facts
 }
 
 func (a *app) simListCmd() *cobra.Command {
@@ -39,7 +39,7 @@ the least. Those marked data need --data DIR.`,
 				if err != nil {
 					return err
 				}
-				l := listed{Scenario: s}
+				l := listed{scenario: s}
 				if l.facts, err = facts(cmd.Context(), s, traces); cmd.Context().Err() != nil {
 					return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: %d of %d scenarios were measured",
 						len(list), len(args))}
@@ -48,7 +48,7 @@ the least. Those marked data need --data DIR.`,
 				}
 				list = append(list, l)
 			}
-			return command.Show(a.App, list, scenarioColumns(), func(l listed) string { return l.Name }, "no scenarios")
+			return command.Show(a.App, list, scenarioColumns(), func(l listed) string { return l.scenario.Name }, "no scenarios")
 		},
 	}
 	c.Flags().StringVar(&data, "data", a.Getenv("SLUICE_DATA"), "the folder of published traces (SLUICE_DATA)")
@@ -87,7 +87,7 @@ func scenarioColumns() []command.Column[listed] {
 		}}
 	}
 	return []command.Column[listed]{
-		{Key: "name", Head: "NAME", Value: func(l listed) any { return l.Name }},
+		{Key: "name", Head: "NAME", Value: func(l listed) any { return l.scenario.Name }},
 		{Key: "slices", Head: "SLICES", Value: func(l listed) any { return l.facts.Slices }},
 		measured("jobs", "JOBS", func(f *scenario.Facts) any { return f.Jobs },
 			func(f *scenario.Facts) string { return fmt.Sprint(f.Jobs) }),
@@ -108,16 +108,16 @@ func scenarioColumns() []command.Column[listed] {
 			}),
 		measured("meanJobSeconds", "JOB", func(f *scenario.Facts) any { return f.MeanJob.Seconds() },
 			func(f *scenario.Facts) string { return command.Short(f.MeanJob) }),
-		{Key: "needsData", Head: "NEEDS", Value: func(l listed) any { return l.NeedsData() }, Text: func(l listed) string {
-			if l.NeedsData() {
+		{Key: "needsData", Head: "NEEDS", Value: func(l listed) any { return l.scenario.NeedsData() }, Text: func(l listed) string {
+			if l.scenario.NeedsData() {
 				return "data"
 			}
 			return ""
 		}},
-		{Key: "mechanisms", Head: "MECHANISMS", Wide: true, Value: func(l listed) any { return l.Settings.Use },
-			Text: func(l listed) string { return fmt.Sprint(l.Settings.Use) }},
-		{Key: "doc", Head: "WHAT IT IS", Value: func(l listed) any { return l.Doc },
-			Text: func(l listed) string { return firstSentence(l.Doc) }},
+		{Key: "mechanisms", Head: "MECHANISMS", Wide: true, Value: func(l listed) any { return l.scenario.Settings.Use },
+			Text: func(l listed) string { return fmt.Sprint(l.scenario.Settings.Use) }},
+		{Key: "doc", Head: "WHAT IT IS", Value: func(l listed) any { return l.scenario.Doc },
+			Text: func(l listed) string { return firstSentence(l.scenario.Doc) }},
 	}
 }
 

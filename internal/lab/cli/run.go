@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,15 +17,8 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/lab/measure"
-	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/scenario"
 )
-
-// maxSpans is how many runs of a picture are kept.
-const maxSpans = 100_000
-
-// pictures are files that a run leaves.
-type pictures struct{ report, perfetto string }
 
 func (a *app) simRunCmd() *cobra.Command {
 	var f simFlags
@@ -112,42 +102,6 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	return nil
 }
 
-// play plays what the options say, in sight of whoever waits, and shows what its work is made of.
-func (a *app) play(ctx context.Context, o *scenario.Options, p pictures) (results []scenario.Result, account []string, err error) {
-	if p != (pictures{}) {
-		o.Spans = maxSpans
-	}
-	show, stop := a.simProgress()
-	o.Progress = show
-	results, err = scenario.Run(ctx, *o)
-	stop()
-	if err == nil {
-		account, err = a.account(ctx, o)
-	}
-	return results, account, err
-}
-
-// account shows what was found in the files that the work is made of, and what was left out, under the first seed. It is
-// empty for an interrupted run.
-func (a *app) account(ctx context.Context, o *scenario.Options) ([]string, error) {
-	if ctx.Err() != nil {
-		return nil, nil
-	}
-	lines, err := o.Scenario.Account(ctx, o.Seeds[0], o.Data)
-	if err != nil || len(lines) == 0 {
-		return nil, err
-	}
-	out := a.Out
-	if !slices.Contains([]string{"table", "wide"}, a.Format) {
-		out = a.Err
-	}
-	for _, l := range lines {
-		fmt.Fprintln(out, l)
-	}
-	fmt.Fprintln(out)
-	return lines, nil
-}
-
 // simResults prints results in the form asked for.
 func (a *app) simResults(results []scenario.Result) error {
 	var runs []measure.Run // whole ones: programs could not tell the others
@@ -165,58 +119,6 @@ func (a *app) simResults(results []scenario.Result) error {
 		return everyMetric(a.Out, results)
 	}
 	return overview(a.Out, results)
-}
-
-// write leaves the pictures that were asked for.
-func (p pictures) write(o *scenario.Options, results []scenario.Result, account []string) error {
-	if p == (pictures{}) {
-		return nil
-	}
-	notes, err := o.Scenario.Assumptions(o.Data)
-	if err != nil {
-		return err
-	}
-	if len(account) > 0 {
-		notes = append(notes, "Under the first seed: "+strings.Join(account, "; ")+".")
-	}
-	study := report.Study{Title: o.Scenario.Name, About: o.Scenario.Doc, Notes: notes}
-	for i := range results {
-		r := &results[i]
-		study.Rows = append(study.Rows, report.Row{
-			Scenario: r.Scenario, Mechanism: r.Mechanism, Seed: r.Seed, Metrics: r.Metrics, Waits: r.Waits, Spans: r.Recording,
-		})
-	}
-	return errors.Join(toFile(p.report, study.HTML), toFile(p.perfetto, study.Perfetto))
-}
-
-// writable is an error if a file can't be written, which is to be said before hours of work and not after. What is there
-// stays as it is.
-func writable(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	_, before := os.Stat(path)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
-	if err != nil {
-		return command.Usage("%s: %w", flag, err)
-	}
-	if errors.Is(before, fs.ErrNotExist) {
-		err = os.Remove(path)
-	}
-	return errors.Join(err, f.Close())
-}
-
-// toFile writes a file, unless it has no name.
-func toFile(path string, write func(io.Writer) error) (err error) {
-	if path == "" {
-		return nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("write the picture: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return write(f)
 }
 
 // group is the results of one mechanism: the whole runs, or where there are none those that were cut off.
@@ -359,30 +261,6 @@ func everyMetric(out io.Writer, results []scenario.Result) error {
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
-}
-
-// figure is a value for people: a share in percent, a time in its unit.
-func figure(metric string, v float64) string {
-	switch info := measure.About(metric); {
-	case math.IsNaN(v):
-		return "-"
-	case info.Unit == measure.Share:
-		return fmt.Sprintf("%.1f%%", 100*v)
-	case info.Unit == measure.Seconds && v < 1e8:
-		return command.Short(time.Duration(v * float64(time.Second)))
-	}
-	return number(v)
-}
-
-// number is a plain number with at most three digits that matter after the point.
-func number(v float64) string {
-	if math.IsNaN(v) {
-		return "-"
-	}
-	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // findings says how the expectations came out: below a table, or on the error stream where the answer is for programs.

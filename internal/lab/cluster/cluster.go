@@ -36,96 +36,27 @@ import (
 	"sluice.dev/sluice/internal/lab/planner"
 )
 
-// Names of the contract of planners that a driver needs: with them it imports no planner.
-type (
-	// Machines is what there is to run on.
-	Machines = planner.Cluster
-	// Task is a rigid piece of work.
-	Task = planner.Task
-	// ID numbers a task: small and dense, free again when the task is over.
-	ID = planner.ID
-	// Device numbers a device within its machines.
-	Device = planner.Device
-	// Verb is what an effect says.
-	Verb = planner.Verb
-	// Reservation is time that the planner keeps for a waiting task.
-	Reservation = planner.Reservation
-)
-
-// The verbs of effects.
-const (
-	Start   = planner.Start
-	Preempt = planner.Preempt
-	Never   = planner.Never
-)
-
-// state of a task.
-type state uint8
-
-const (
-	absent state = iota
-	waiting
-	running
-	leaving // told to checkpoint, and holding its devices until it returns
-)
-
-// task is what the actor knows about an id. Invariant: it is counted in exactly one of Counts.Waiting and Counts.Running
-// unless absent, and only running and leaving ones hold devices.
-type task struct {
-	Task
-	// since it waits or runs.
-	since quantity.Instant
-	// hash is its term of the digest.
-	hash uint64
-	// first of the chain of its devices, or -1; node it stands on.
-	first, node int32
-	class       uint8
-	state       state
-}
-
-// device is one device and what is free of it. A whole device has one holder, whose devices are chained by next.
-type device struct {
-	node, next int32
-	free       int16
-	class      uint8
-}
-
-// host is what is free of a node's processors and memory; none of it counts if unlimited.
-type host struct {
-	cpu, memory int64
-	unlimited   bool
-}
-
 // Cluster is the actor. Make it with New.
 type Cluster struct {
 	planner planner.Planner
 	waker   planner.Waker // nil where the planner is none
 	plan    planner.Out
-	devices []device
-	hosts   []host
+	ground  ground
 	tasks   []task
 	now     quantity.Instant
 	digest  uint64
-	counts  Counts
-	area    [planner.MaxClasses]area
+	counts  tally
 }
 
 // New is the actor for machines whose devices are all free, run by p, which was made for the same machines.
 func New(machines Machines, p planner.Planner) *Cluster {
-	c := &Cluster{planner: p, now: -1 << 63}
+	c := &Cluster{planner: p, now: -1 << 63, ground: newGround(machines)}
 	c.waker, _ = p.(planner.Waker)
-	for i, n := range machines.Nodes {
-		c.hosts = append(c.hosts, host{cpu: n.CPU, memory: n.Memory, unlimited: n.CPU == 0 && n.Memory == 0})
-		for _, class := range n.Devices {
-			c.devices = append(c.devices, device{node: int32(i), next: none, free: planner.Whole, class: class})
-			c.counts.Devices[class]++
-		}
+	for i := range c.ground.devices {
+		c.counts.Devices[c.ground.devices[i].class]++
 	}
 	return c
 }
-
-// none ends a chain of devices.
-const none = -1
 
 // Step takes one input. now never goes back. Effects are appended to out.
 func (c *Cluster) Step(now quantity.Instant, in Input, out *Out) {
@@ -200,7 +131,8 @@ func (c *Cluster) drop(now quantity.Instant, k *task) {
 		c.counts.Waiting--
 	} else {
 		c.counts.Running--
-		c.release(now, k)
+		c.ground.release(k)
+		c.counts.use(now, k.class, -int64(k.Devices)*int64(k.Share))
 	}
 	k.state = absent
 	c.digest -= k.hash
@@ -267,7 +199,8 @@ func (c *Cluster) start(now quantity.Instant, k *task, d *planner.Decision, all 
 	c.counts.Waiting--
 	c.counts.Running++
 	k.since, k.state, k.class, k.node = now, running, d.Class, d.Node
-	c.hold(now, k, all[d.From:d.To])
+	c.ground.hold(k, all[d.From:d.To])
+	c.counts.use(now, k.class, int64(k.Devices)*int64(k.Share))
 	c.rehash(k)
 }
 
@@ -276,15 +209,6 @@ func (c *Cluster) rehash(k *task) {
 	c.digest -= k.hash
 	k.hash = k.term()
 	c.digest += k.hash
-}
-
-// term of the digest. A word costs one multiplication, for a step has no time for more.
-func (k *task) term() uint64 {
-	const odd = 0x9e3779b97f4a7c15
-	h := (uint64(k.ID)<<32 | uint64(k.class)<<8 | uint64(k.state)) * odd
-	h = (h ^ h>>32 ^ uint64(k.since)) * odd
-	h = (h ^ h>>29 ^ uint64(uint32(k.first))<<32 ^ uint64(uint32(k.Devices))) * odd
-	return h ^ h>>32
 }
 
 // Wake is the next instant at which the planner wants a Tick though nothing happens, or quantity.Never.
@@ -302,3 +226,9 @@ func (c *Cluster) Digest() uint64 { return c.digest }
 func (c *Cluster) Reservations(now quantity.Instant, out []Reservation) []Reservation {
 	return c.planner.Reservations(now, out)
 }
+
+// Counts of everything so far.
+func (c *Cluster) Counts() *Counts { return &c.counts.Counts }
+
+// Area is the device time used of a class up to now, in thousandths of a device times seconds, rounded down.
+func (c *Cluster) Area(now quantity.Instant, class uint8) int64 { return c.counts.used(now, class) }

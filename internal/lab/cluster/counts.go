@@ -21,33 +21,36 @@ type Counts struct {
 	Waits [48]int64
 }
 
-// Counts of everything so far.
-func (c *Cluster) Counts() *Counts { return &c.counts }
-
 // area is an integral over time in 128 bits: ten thousand devices pass 63 bits within a day.
 type area struct {
 	hi, lo uint64
 	since  quantity.Instant
 }
 
-// use changes what is busy by a task, and settles the area up to now.
-func (c *Cluster) use(now quantity.Instant, k *task, sign int64) {
-	c.settle(now, k.class)
-	c.counts.Busy[k.class] += sign * int64(k.Devices) * int64(k.Share)
+// tally is the counts, with what was busy over time. Invariant: the area of a class is that of Busy up to since.
+type tally struct {
+	Counts
+	area [planner.MaxClasses]area
 }
 
-func (c *Cluster) settle(now quantity.Instant, class uint8) {
-	a := &c.area[class]
-	hi, lo := bits.Mul64(uint64(c.counts.Busy[class]), uint64(now-a.since))
+// use changes what is busy of a class by so many thousandths, and settles the area up to now.
+func (t *tally) use(now quantity.Instant, class uint8, by int64) {
+	t.settle(now, class)
+	t.Busy[class] += by
+}
+
+func (t *tally) settle(now quantity.Instant, class uint8) {
+	a := &t.area[class]
+	hi, lo := bits.Mul64(uint64(t.Busy[class]), uint64(now-a.since))
 	var carry uint64
 	a.lo, carry = bits.Add64(a.lo, lo, 0)
 	a.hi += hi + carry
 	a.since = now
 }
 
-// Area is the device time used of a class up to now, in thousandths of a device times seconds, rounded down.
-func (c *Cluster) Area(now quantity.Instant, class uint8) int64 {
-	c.settle(now, class)
-	q, _ := bits.Div64(c.area[class].hi, c.area[class].lo, 1e9)
+// used is the area of a class up to now, in thousandths of a device times seconds, rounded down.
+func (t *tally) used(now quantity.Instant, class uint8) int64 {
+	t.settle(now, class)
+	q, _ := bits.Div64(t.area[class].hi, t.area[class].lo, 1e9)
 	return int64(q)
 }

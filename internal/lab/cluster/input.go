@@ -1,6 +1,32 @@
 package cluster
 
-import "sluice.dev/sluice/internal/core/quantity"
+import (
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/planner"
+)
+
+// Names of the contract of planners that a driver needs: with them it imports no planner.
+type (
+	// Machines is what there is to run on.
+	Machines = planner.Cluster
+	// Task is a rigid piece of work.
+	Task = planner.Task
+	// ID numbers a task: small and dense, free again when the task is over.
+	ID = planner.ID
+	// Device numbers a device within its machines.
+	Device = planner.Device
+	// Verb is what an effect says.
+	Verb = planner.Verb
+	// Reservation is time that the planner keeps for a waiting task.
+	Reservation = planner.Reservation
+)
+
+// The verbs of effects.
+const (
+	Start   = planner.Start
+	Preempt = planner.Preempt
+	Never   = planner.Never
+)
 
 // Kind says what an input is.
 type Kind uint8

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/hostwork"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // Discipline is one way to fill gaps. The zero value leaves them empty.
@@ -90,4 +93,23 @@ func Named(name string) (d Discipline, known bool, err error) {
 		return d, true, nil
 	}
 	return Discipline{}, false, nil
+}
+
+// Options of a run. All but Notice, Least and Progress are needed.
+type Options struct {
+	Discipline Discipline
+	// Host is who owns the slices, Notice how long before it takes one it preempts what runs there.
+	Host   hostwork.Log
+	Notice time.Duration
+	// Classes of slices, and by slice which it is of.
+	Classes []measure.Class
+	ClassOf []uint8
+	// Least is the shortest walltime that a job asks for (--time-min), without what it starts and ends with.
+	Least time.Duration
+
+	Source workload.Source
+	// Usable are the classes on which a job could run as a whole, as a set of bits.
+	Usable   func(*workload.Job) uint64
+	Observer measure.Observer
+	Progress func(now quantity.Instant, live int)
 }

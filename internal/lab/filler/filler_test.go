@@ -239,7 +239,7 @@ func TestACourseStepByStep(t *testing.T) {
 		j := steps(0, rapid.Int64Range(1, 30).Draw(t, "units"))
 		j.Checkpoint = time.Duration(rapid.IntRange(0, 15).Draw(t, "checkpoint")) * time.Second
 		r := stint{
-			job: &filling{Job: j}, begin: 7 * s, before: time.Duration(rapid.IntRange(0, 9).Draw(t, "before")) * time.Second,
+			job: &j, begin: 7 * s, before: time.Duration(rapid.IntRange(0, 9).Draw(t, "before")) * time.Second,
 			perUnit: time.Duration(rapid.IntRange(1, 12).Draw(t, "unit")) * time.Second, every: rapid.Int64Range(0, 5).Draw(t, "every"),
 			from: rapid.Int64Range(0, j.Units-1).Draw(t, "from"), reach: j.Units, stop: quantity.Never,
 		}

@@ -11,29 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/measure"
-	"sluice.dev/sluice/internal/lab/workload"
 )
-
-// Options of a run. All but Notice, Least and Progress are needed.
-type Options struct {
-	Discipline Discipline
-	// Host is who owns the slices, Notice how long before it takes one it preempts what runs there.
-	Host   hostwork.Log
-	Notice time.Duration
-	// Classes of slices, and by slice which it is of.
-	Classes []measure.Class
-	ClassOf []uint8
-	// Least is the shortest walltime that a job asks for (--time-min), without what it starts and ends with.
-	Least time.Duration
-
-	Source workload.Source
-	// Usable are the classes on which a job could run as a whole, as a set of bits.
-	Usable   func(*workload.Job) uint64
-	Observer measure.Observer
-	Progress func(now quantity.Instant, live int)
-}
 
 // Play fills the gaps up to limit, and says how far it came and whether all jobs were over then. The host never waits: what still
 // runs when it takes a slice is killed there. Errors are those of the source and of the context; what the observer has heard by
@@ -60,7 +39,7 @@ func Play(ctx context.Context, o Options, limit quantity.Instant) (quantity.Inst
 		}
 		next := p.alarms.Next()
 		if p.next != nil {
-			next = min(next, p.next.Submit)
+			next = min(next, p.next.job.Submit)
 		}
 		if p.next == nil && p.live == 0 {
 			return p.now, true, nil
@@ -73,28 +52,6 @@ func Play(ctx context.Context, o Options, limit quantity.Instant) (quantity.Inst
 			return p.now, false, err
 		}
 	}
-}
-
-// heard is what a discipline hears of the host, in order of time: the host's plans where it looks at them, and where it leaves
-// checkpoints or looks at nothing the preemption itself.
-func heard(stays []hostwork.Stay, o Options) (out []word) {
-	for i, s := range stays {
-		if d := o.Discipline; d.Fits == Whole || d.Fits == Part {
-			for _, w := range s.Words {
-				out = append(out, word{at: w.At, from: w.From, stay: i})
-			}
-		}
-		out = append(out, word{at: max(0, s.From.Add(-o.Notice)), from: s.From, stay: i, wanted: true})
-	}
-	slices.SortStableFunc(out, func(a, b word) int { return cmp.Compare(a.at, b.at) })
-	return out
-}
-
-// word is what is heard of a stay at an instant; wanted: what runs there is preempted for it.
-type word struct {
-	at, from quantity.Instant
-	stay     int
-	wanted   bool
 }
 
 // play is a discipline at work.
@@ -113,29 +70,6 @@ type play struct {
 	piece   measure.Piece
 }
 
-// slice is one slice as its fillers see it.
-type slice struct {
-	number int32
-	class  uint8
-	stays  []hostwork.Stay // from the present or next one on are those from at
-	at     int
-	host   bool // holds it
-	words  []word
-	told   map[int]quantity.Instant // when stays to come begin, as was last said
-	run    *stint
-	alarm  int
-}
-
-// filling is one job of the source from its arrival to its end.
-type filling struct {
-	workload.Job
-	slot    measure.Slot
-	usable  uint64
-	kept    int64 // units that are done for good
-	began   bool
-	attempt int64
-}
-
 var errNoFiller = errors.New("only jobs that may be cut fill gaps beside a host; write atomizable: 100%, or items or steps")
 
 func (p *play) pull() error {
@@ -146,12 +80,12 @@ func (p *play) pull() error {
 		f = &filling{slot: measure.Slot(len(p.jobs))}
 		p.jobs = append(p.jobs, f)
 	}
-	more, err := p.Source.Next(&f.Job)
+	more, err := p.Source.Next(&f.job)
 	switch {
 	case err != nil:
 		return errkind.Errorf(errkind.Of(err), "simulation: the source of jobs: %w", err)
-	case more && f.Kind == job.Rigid:
-		return errkind.Errorf(errkind.Invalid, "simulation: job %d of the source: %w", f.Number, errNoFiller)
+	case more && f.job.Kind == job.Rigid:
+		return errkind.Errorf(errkind.Invalid, "simulation: job %d of the source: %w", f.job.Number, errNoFiller)
 	case more:
 		p.next = f
 	default:
@@ -190,7 +124,7 @@ func (p *play) instant() error {
 		p.look(s)
 		p.set(s)
 	}
-	for p.next != nil && p.next.Submit <= p.now {
+	for p.next != nil && p.next.job.Submit <= p.now {
 		if err := p.arrive(); err != nil {
 			return err
 		}
@@ -236,23 +170,12 @@ func (p *play) look(s *slice) {
 	}
 }
 
-// known is the first end of the present gap that was said, Never if nothing was.
-func (s *slice) known() quantity.Instant {
-	end := quantity.Never
-	for stay, from := range s.told {
-		if stay >= s.at {
-			end = min(end, from)
-		}
-	}
-	return end
-}
-
 func (p *play) arrive() error {
 	f := p.next
 	f.kept, f.began, f.attempt = 0, false, 0
-	f.usable = p.Usable(&f.Job)
+	f.usable = p.Usable(&f.job)
 	p.live++
-	p.Observer.Arrived(p.now, f.slot, &f.Job)
+	p.Observer.Arrived(p.now, f.slot, &f.job)
 	if f.usable == 0 {
 		p.done(f, job.Impossible)
 	} else {
@@ -263,7 +186,7 @@ func (p *play) arrive() error {
 
 // wait puts a job back to where it stood.
 func (p *play) wait(f *filling) {
-	i, _ := slices.BinarySearchFunc(p.waiting, f.Number, func(g *filling, n int64) int { return cmp.Compare(g.Number, n) })
+	i, _ := slices.BinarySearchFunc(p.waiting, f.job.Number, func(g *filling, n int64) int { return cmp.Compare(g.job.Number, n) })
 	p.waiting = slices.Insert(p.waiting, i, f)
 }
 
@@ -273,24 +196,50 @@ func (p *play) done(f *filling, state job.State) {
 	p.free = append(p.free, f)
 }
 
+// fill starts the first job that may run on a slice, in the discipline's order; it says whether there was one.
+func (p *play) fill(s *slice) bool {
+	if p.Discipline.Fits == Nothing {
+		return false
+	}
+	best, end := -1, s.known()
+	for i, f := range p.waiting {
+		if f.usable>>s.class&1 == 0 || !p.fits(f, s, p.now, end) {
+			continue
+		}
+		if best < 0 || p.planTime(f, s) < p.planTime(p.waiting[best], s) {
+			best = i
+		}
+		if !p.Discipline.Shortest {
+			break
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	f := p.waiting[best]
+	p.waiting = slices.Delete(p.waiting, best, best+1)
+	p.start(f, s, end)
+	return true
+}
+
 // start begins a run.
 func (p *play) start(f *filling, s *slice, known quantity.Instant) {
-	r := &stint{job: f, begin: p.now, before: p.before(f), from: f.kept, attempt: f.attempt, stop: quantity.Never}
-	r.perUnit = max(1, time.Duration(quantity.MulDiv(int64(f.Work), 1000, max(1, p.speed(f, s))*f.Units)))
+	r := &stint{job: &f.job, begin: p.now, before: f.before(), from: f.kept, attempt: f.attempt, stop: quantity.Never}
+	r.perUnit = max(1, time.Duration(quantity.MulDiv(int64(f.job.Work), 1000, max(1, p.speed(f, s))*f.job.Units)))
 	switch d := p.Discipline; {
 	case d.Every == 0 && d.Notices:
-		r.every = f.Saves // its program's own
+		r.every = f.job.Saves // its program's own
 	case d.Every > 0:
 		r.every = max(1, int64((d.Every+r.perUnit-1)/r.perUnit))
-		r.every = (r.every + f.Grid - 1) / f.Grid * f.Grid
+		r.every = (r.every + f.job.Grid - 1) / f.job.Grid * f.job.Grid
 	}
 	capacity := p.Classes[s.class].Memory
-	r.peak, r.reach = f.Memory.Run(f.kept, f.Units, f.attempt, capacity)
+	r.peak, r.reach = f.job.Memory.Run(f.kept, f.job.Units, f.attempt, capacity)
 	f.attempt++
 	f.began = true
-	s.run = r
+	s.run, s.job = r, f
 	r.plan(p.Discipline.Notices)
-	if from, wanted := p.wanted(s); wanted {
+	if from, wanted := p.wanted(s, p.now); wanted {
 		r.wanted(p.now, from, p.Discipline)
 	} else if p.Discipline.Fits == Part && known != quantity.Never {
 		r.wanted(p.now, known, p.Discipline)
@@ -300,17 +249,17 @@ func (p *play) start(f *filling, s *slice, known quantity.Instant) {
 
 // over ends a slice's run.
 func (p *play) over(s *slice) {
-	r := s.run
-	f := r.job
-	s.run = nil
+	r, f := s.run, s.job
+	s.run, s.job = nil, nil
 	units := r.keeps - r.from
 	if r.how != job.MemoryKilled { // the peaks of phases that it did not enter were never reached
-		r.peak, _ = f.Memory.Run(r.from, min(f.Units, r.from+r.complete(r.end)+1), r.attempt, p.Classes[s.class].Memory)
+		r.peak, _ = f.job.Memory.Run(r.from, min(f.job.Units, r.from+r.complete(r.end)+1), r.attempt, p.Classes[s.class].Memory)
 	}
 	q := &p.piece
 	*q = measure.Piece{
-		Slot: f.slot, Units: job.Range{From: r.from, To: f.Units}, Class: s.class, First: s.number, Slices: 1, Start: r.begin, End: r.end,
-		Work: worth(&f.Job, r.keeps) - worth(&f.Job, r.from), Outcome: r.how, Peak: r.peak, Excess: r.how == job.MemoryKilled,
+		Slot: f.slot, Units: job.Range{From: r.from, To: f.job.Units}, Class: s.class, First: s.number, Slices: 1, Start: r.begin,
+		End:  r.end,
+		Work: worth(&f.job, r.keeps) - worth(&f.job, r.from), Outcome: r.how, Peak: r.peak, Excess: r.how == job.MemoryKilled,
 	}
 	held := q.End.Sub(q.Start)
 	q.Useful = min(held, time.Duration(units)*r.perUnit)
@@ -333,9 +282,4 @@ func (p *play) over(s *slice) {
 		return
 	}
 	p.wait(f)
-}
-
-// worth is the work of the units before n: differences add up to the job's exactly.
-func worth(j *workload.Job, n int64) time.Duration {
-	return time.Duration(quantity.MulDiv(int64(j.Work), n, j.Units))
 }

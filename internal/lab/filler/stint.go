@@ -5,11 +5,12 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // stint is one run of a job. Units done in it are counted from where it begins.
 type stint struct {
-	job    *filling
+	job    *workload.Job
 	begin  quantity.Instant
 	before time.Duration // passes before its first unit
 	// perUnit is the true time of a unit, every how many lie between two checkpoints on the way; 0 for none.

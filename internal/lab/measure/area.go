@@ -1,6 +1,9 @@
 package measure
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // area is an exact sum of products, such as bytes times nanoseconds, in 128 bits: no order of events changes it, and no
 // trace is long enough to overflow it.
@@ -16,3 +19,11 @@ func (a *area) add(n, x int64) {
 
 // float is the sum rounded to a float.
 func (a *area) float() float64 { return float64(a.hi)*(1<<64) + float64(a.lo) }
+
+// ratio is a/b, NaN if b is nothing.
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return math.NaN()
+	}
+	return a / b
+}

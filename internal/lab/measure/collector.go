@@ -29,17 +29,6 @@ type Config struct {
 	Usable func(*workload.Job) uint64
 }
 
-// live is what is remembered of a job while it lives.
-type live struct {
-	known, counted, began bool
-	queue, running, runs  int32
-	group                 int32 // 0 for none
-	submit, since         quantity.Instant
-	deadline              quantity.Instant // 0 for none
-	held, work            time.Duration
-	theta                 int64
-}
-
 // kind of a job, to the typical tasks of FGD: where it could run, and on how many slices at once.
 type kind struct {
 	usable uint64
@@ -67,23 +56,31 @@ type Collector struct {
 	kinds   map[kind]int64
 	groups  groups
 
-	idle    []idleness
-	waiting int64 // jobs that hold no slice
-	unsold  area  // idle weight times time, while a job waits
-	weight  int64 // idle weight now
+	waiting     int64 // jobs that hold no slice
+	stock       stock
+	ends        ends
+	spent       spent
+	messages    int64
+	first, last quantity.Instant
+	done        bool
+}
 
-	wait, completion                             *histogram
-	slowdown, stretch                            float64 // sums
-	longest                                      time.Duration
-	worst                                        float64 // of all stretches
-	arrived, submitted, began                    int64
-	finished, failed, rejected, unfinished, runs int64
-	due, missed                                  int64 // jobs with a deadline
-	pieces, excesses, theta                      int64
-	messages                                     int64
-	first, last                                  quantity.Instant
-	busy, useful, overhead, lost, peak, work     area
-	done                                         bool
+// ends is what became of the jobs that count. Invariant: every one of them that is settled is finished, failed, rejected or unfinished.
+type ends struct {
+	wait, completion                       *histogram
+	slowdown, stretch                      float64 // sums
+	longest                                time.Duration
+	worst                                  float64 // of all stretches
+	arrived, submitted, began              int64   // arrived counts all jobs, in the window or not
+	finished, failed, rejected, unfinished int64
+	runs                                   int64
+	due, missed                            int64 // jobs with a deadline
+}
+
+// spent is what runs made of their slices in the window. Invariant: busy is useful, overhead and lost together, but for what is rounded.
+type spent struct {
+	pieces, excesses, theta                  int64
+	busy, useful, overhead, lost, peak, work area
 }
 
 var _ Observer = (*Collector)(nil)
@@ -112,15 +109,11 @@ func New(c Config) (*Collector, error) {
 	}
 	m := &Collector{
 		config: c, from: c.Window.From, to: c.Window.To, queueOf: map[string]int32{}, kinds: map[kind]int64{},
-		wait: newHistogram(), completion: newHistogram(), first: quantity.Never,
+		ends: ends{wait: newHistogram(), completion: newHistogram()}, first: quantity.Never, stock: newStock(c.Classes),
 		now: math.MinInt64 / 2, // before everything, and no difference to it overflows
 	}
 	if m.to == 0 {
 		m.to = quantity.Never
-	}
-	for _, k := range c.Classes {
-		m.idle = append(m.idle, newIdleness(k.Count))
-		m.weight += int64(k.Count) * k.Weight
 	}
 	return m, nil
 }
@@ -139,7 +132,7 @@ func (m *Collector) advance(at quantity.Instant) {
 		invariant.Check(false, "metrics: told of an event at %d after %d (finished: %t)", at, m.now, m.done)
 	}
 	if m.waiting > 0 {
-		m.unsold.add(m.weight, int64(m.within(at)-m.within(m.now)))
+		m.stock.unsold.add(m.stock.weight, int64(m.within(at)-m.within(m.now)))
 	}
 	m.now = at
 }
@@ -169,12 +162,12 @@ func (m *Collector) Arrived(at quantity.Instant, s Slot, j *workload.Job) {
 	}
 	m.first = min(m.first, at)
 	m.waiting++
-	m.arrived++
+	m.ends.arrived++
 	if counted {
 		if g := m.groups.of(&m.jobs[s]); g != nil {
 			g.jobs++
 		}
-		m.submitted++
+		m.ends.submitted++
 		m.kinds[kind{usable: m.config.Usable(j), slices: int32(max(j.Slices, 1))}]++
 	}
 }
@@ -197,7 +190,7 @@ func (m *Collector) Began(at quantity.Instant, s Slot, class uint8, n int32) {
 	if !j.began {
 		j.began = true
 		if j.counted {
-			m.began++
+			m.ends.began++
 			m.waited(at, j)
 		}
 	}
@@ -207,16 +200,7 @@ func (m *Collector) Began(at quantity.Instant, s Slot, class uint8, n int32) {
 	}
 	j.running++
 	j.runs++
-	m.take(class, n)
-}
-
-// take takes n slices from the idle ones, or gives them back if n is negative.
-func (m *Collector) take(class uint8, n int32) {
-	if !m.idle[class].take(m.within(m.now), int(n)) {
-		invariant.Check(false, "metrics: %d slices of class %q taken at %d, %d of %d are idle", n, m.config.Classes[class].Name, m.now,
-			m.idle[class].now, m.config.Classes[class].Count)
-	}
-	m.weight -= int64(n) * m.config.Classes[class].Weight
+	m.stock.take(m.within(at), class, n)
 }
 
 // Ended counts what a run did; its time is shared out evenly over its length where only part of it is in the window.
@@ -231,14 +215,14 @@ func (m *Collector) Ended(at quantity.Instant, p *Piece) {
 		j.held += at.Sub(j.since)
 		m.waiting++
 	}
-	m.take(p.Class, -p.Slices)
+	m.stock.take(m.within(at), p.Class, -p.Slices)
 	m.last = max(m.last, at)
 
 	if p.Start >= m.from && p.Start < m.to {
-		m.pieces++
-		m.theta += j.theta
+		m.spent.pieces++
+		m.spent.theta += j.theta
 		if p.Excess {
-			m.excesses++
+			m.spent.excesses++
 		}
 	}
 	whole, part := int64(p.End.Sub(p.Start)), int64(m.within(p.End)-m.within(p.Start))
@@ -253,13 +237,13 @@ func (m *Collector) Ended(at quantity.Instant, p *Piece) {
 	}
 	class := &m.config.Classes[p.Class]
 	n, weight := int64(p.Slices), int64(p.Slices)*class.Weight
-	m.busy.add(weight, part)
+	m.spent.busy.add(weight, part)
 	useful, overhead := share(p.Useful), share(p.Overhead)
-	m.useful.add(weight, useful)
-	m.overhead.add(weight, overhead)
-	m.lost.add(weight, max(0, part-useful-overhead)) // shares are rounded up
-	m.peak.add(n*int64(min(p.Peak, class.Memory)), part)
-	m.work.add(n, share(p.Work))
+	m.spent.useful.add(weight, useful)
+	m.spent.overhead.add(weight, overhead)
+	m.spent.lost.add(weight, max(0, part-useful-overhead)) // shares are rounded up
+	m.spent.peak.add(n*int64(min(p.Peak, class.Memory)), part)
+	m.spent.work.add(n, share(p.Work))
 	if g := m.groups.of(j); g != nil {
 		g.work.add(n, share(p.Work))
 		g.held.add(weight, part)
@@ -269,7 +253,7 @@ func (m *Collector) Ended(at quantity.Instant, p *Piece) {
 // waited counts the wait of a job that begins, or comes to an end without.
 func (m *Collector) waited(at quantity.Instant, j *live) {
 	d := at.Sub(j.submit)
-	m.wait.add(d)
+	m.ends.wait.add(d)
 	if g := m.groups.of(j); g != nil {
 		g.waits++
 		g.wait.add(1, int64(d))
@@ -293,35 +277,35 @@ func (m *Collector) Done(at quantity.Instant, s Slot, state job.State) {
 
 // settle counts a job that has come to its end, or to the end of the run.
 func (m *Collector) settle(at quantity.Instant, j *live, state job.State) {
-	m.runs += int64(j.runs)
+	m.ends.runs += int64(j.runs)
 	if state == job.Impossible {
-		m.rejected++
+		m.ends.rejected++
 		return
 	}
 	if !j.began {
 		m.waited(at, j)
 	}
 	if j.deadline != 0 && (state != job.Waiting || j.deadline <= at) { // what may still keep it is not counted
-		m.due++
+		m.ends.due++
 		if state != job.Finished || at > j.deadline {
-			m.missed++
+			m.ends.missed++
 		}
 	}
 	took := at.Sub(j.submit)
 	switch {
 	case state == job.Finished:
-		m.finished++
-		m.slowdown += max(1, float64(took)/float64(max(j.held, Bound)))
+		m.ends.finished++
+		m.ends.slowdown += max(1, float64(took)/float64(max(j.held, Bound)))
 	case state.Final():
-		m.failed++
+		m.ends.failed++
 		return
 	default:
-		m.unfinished++
+		m.ends.unfinished++
 	}
-	m.completion.add(took)
+	m.ends.completion.add(took)
 	stretch := float64(took) / float64(max(j.work, Bound))
-	m.stretch += stretch
-	m.longest, m.worst = max(m.longest, took), max(m.worst, stretch)
+	m.ends.stretch += stretch
+	m.ends.longest, m.ends.worst = max(m.ends.longest, took), max(m.ends.worst, stretch)
 	q := &m.queues[j.queue]
 	q.n++
 	q.stretch += stretch

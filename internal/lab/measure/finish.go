@@ -26,64 +26,56 @@ func (m *Collector) Finish(at quantity.Instant) Metrics {
 		}
 	}
 	length := m.within(at)
-	for c := range m.idle {
-		m.idle[c].settle(length)
+	for c := range m.stock.idle {
+		m.stock.idle[c].settle(length)
 	}
 	capacity, memory := m.capacity(length)
-	idle := m.idleTime()
+	idle := m.stock.idleTime()
 
 	values := Metrics{}
 	set := values.Set
 	set(Utilization, ratio(capacity-idle, capacity))
-	set(UsefulUtilization, ratio(m.useful.float(), capacity))
-	set(MemoryUtilization, ratio(m.peak.float(), memory))
-	setQuantiles(&values, m.wait, WaitMean, WaitP50, WaitP95, WaitP99)
-	setQuantiles(&values, m.completion, CompletionMean, CompletionP50, CompletionP95, CompletionP99)
+	set(UsefulUtilization, ratio(m.spent.useful.float(), capacity))
+	set(MemoryUtilization, ratio(m.spent.peak.float(), memory))
+	setQuantiles(&values, m.ends.wait, WaitMean, WaitP50, WaitP95, WaitP99)
+	setQuantiles(&values, m.ends.completion, CompletionMean, CompletionP50, CompletionP95, CompletionP99)
 	set(CompletionMax, math.NaN())
 	set(WorstJob, math.NaN())
-	if m.completion.n > 0 {
-		set(CompletionMax, m.longest.Seconds())
-		set(WorstJob, m.worst)
+	if m.ends.completion.n > 0 {
+		set(CompletionMax, m.ends.longest.Seconds())
+		set(WorstJob, m.ends.worst)
 	}
-	set(CompletionPerWork, ratio(m.stretch, float64(m.completion.n)))
-	set(SlowdownMean, ratio(m.slowdown, float64(m.finished)))
-	set(Jobs, float64(m.submitted))
-	set(Rejected, float64(m.rejected))
-	set(Failed, float64(m.failed))
-	set(Unfinished, float64(m.unfinished))
-	set(MemoryExcessRate, ratio(float64(m.excesses), float64(m.pieces)))
-	set(Theta, ratio(float64(m.theta)/1e6, float64(m.pieces)))
-	set(Subjobs, ratio(float64(m.runs), float64(m.began)))
-	set(OverheadShare, ratio(m.overhead.float(), m.busy.float()))
-	set(LostShare, ratio(m.lost.float(), m.busy.float()))
+	set(CompletionPerWork, ratio(m.ends.stretch, float64(m.ends.completion.n)))
+	set(SlowdownMean, ratio(m.ends.slowdown, float64(m.ends.finished)))
+	set(Jobs, float64(m.ends.submitted))
+	set(Rejected, float64(m.ends.rejected))
+	set(Failed, float64(m.ends.failed))
+	set(Unfinished, float64(m.ends.unfinished))
+	set(MemoryExcessRate, ratio(float64(m.spent.excesses), float64(m.spent.pieces)))
+	set(Theta, ratio(float64(m.spent.theta)/1e6, float64(m.spent.pieces)))
+	set(Subjobs, ratio(float64(m.ends.runs), float64(m.ends.began)))
+	set(OverheadShare, ratio(m.spent.overhead.float(), m.spent.busy.float()))
+	set(LostShare, ratio(m.spent.lost.float(), m.spent.busy.float()))
 	set(Fragmentation, ratio(m.fragments(), idle))
-	set(Unsellable, ratio(m.unsold.float(), capacity))
+	set(Unsellable, ratio(m.stock.unsold.float(), capacity))
 	fairness, worst := m.fairness()
 	set(Fairness, fairness)
 	set(WorstQueue, worst)
-	set(MessagesPerTask, ratio(float64(m.messages), float64(m.arrived)))
-	set(UsefulWork, m.work.float()/float64(time.Second))
+	set(MessagesPerTask, ratio(float64(m.messages), float64(m.ends.arrived)))
+	set(UsefulWork, m.spent.work.float()/float64(time.Second))
 	set(Makespan, math.NaN())
-	if m.arrived > 0 {
+	if m.ends.arrived > 0 {
 		set(Makespan, m.last.Sub(m.first).Seconds())
 	}
-	if m.due > 0 {
-		set(MissedDeadlines, ratio(float64(m.missed), float64(m.due)))
+	if m.ends.due > 0 {
+		set(MissedDeadlines, ratio(float64(m.ends.missed), float64(m.ends.due)))
 	}
 	m.groups.finish(&values, capacity)
 	return values
 }
 
 // Waits is the distribution of the waits, at most 200 points; nil if there were none.
-func (m *Collector) Waits() []Point { return m.wait.curve() }
-
-// ratio is a/b, NaN if b is nothing.
-func ratio(a, b float64) float64 {
-	if b <= 0 {
-		return math.NaN()
-	}
-	return a / b
-}
+func (m *Collector) Waits() []Point { return m.ends.wait.curve() }
 
 func setQuantiles(values *Metrics, h *histogram, mean, p50, p95, p99 string) {
 	q := h.quantiles(.5, .95, .99)
@@ -102,15 +94,6 @@ func (m *Collector) capacity(length time.Duration) (weighted, memory float64) {
 	return weighted, memory
 }
 
-// idleTime of all slices, weighted.
-func (m *Collector) idleTime() float64 {
-	var sum float64
-	for c, k := range m.config.Classes {
-		sum += float64(k.Weight) * m.idle[c].total()
-	}
-	return sum
-}
-
 // fragments is the integral of FGD's F over the window: the idle time, weighted, that a job drawn from all that were
 // submitted could not use.
 func (m *Collector) fragments() float64 {
@@ -122,14 +105,14 @@ func (m *Collector) fragments() float64 {
 		var unusable float64
 		for c, class := range m.config.Classes {
 			if k.usable>>c&1 == 0 {
-				unusable += float64(class.Weight) * m.idle[c].total()
+				unusable += float64(class.Weight) * m.stock.idle[c].total()
 			} else {
-				unusable += float64(class.Weight) * m.idle[c].below(int(k.slices))
+				unusable += float64(class.Weight) * m.stock.idle[c].below(int(k.slices))
 			}
 		}
 		sum += unusable * float64(m.kinds[k])
 	}
-	return ratio(sum, float64(m.submitted))
+	return ratio(sum, float64(m.ends.submitted))
 }
 
 // fairness is Jain's index over the queues' speeds, the reciprocals of their mean completion per work, and the largest of

@@ -7,31 +7,6 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm/world"
 )
 
-// Names of the metrics of short tasks on lean nodes, beside MessagesPerTask; docs/metrics.md defines each.
-const (
-	PlacedShare  = "placedShare"
-	HopsMean     = "hopsMean"
-	LandingP50   = "landingP50"
-	LandingP99   = "landingP99"
-	LeftoverUse  = "leftoverUse"
-	ZoneFairness = "zoneFairness"
-	// CPUNanosPerTask is set by who has a clock: without it a result says the same on every machine.
-	CPUNanosPerTask = "cpuNanosPerTask"
-)
-
-var flowTable = []Info{
-	{PlacedShare, "Tasks placed", Share, Higher},
-	{HopsMean, "Nodes asked per task", Plain, Lower},
-	{LandingP50, "Landing, p50", Seconds, Lower},
-	{LandingP99, "Landing, p99", Seconds, Lower},
-	{LeftoverUse, "Use of what rigid work leaves", Share, Higher},
-	{ZoneFairness, "Evenness of zones (Jain)", Share, Higher},
-	{CPUNanosPerTask, "Processor time per task, ns", Plain, Lower},
-}
-
-// FlowTable lists what is measured of short tasks, in the order in which it is given.
-func FlowTable() []Info { return append([]Info(nil), flowTable...) }
-
 // Flow collects what is measured of short tasks.
 type Flow struct{ landing *histogram }
 

@@ -3,8 +3,9 @@ package measure
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // sums are what jobs of one group got.
@@ -47,23 +48,6 @@ func (g *groups) of(j *live) *sums {
 	return &g.list[j.group-1]
 }
 
-// groupSign stands between a metric and the group that it is of.
-const groupSign = "@"
-
-// InGroup is the name of a metric of one group of jobs, such as waitMean@honest.
-func InGroup(metric, group string) string { return metric + groupSign + group }
-
-// Group takes the name of a metric of a group apart; group is empty for a metric of all jobs.
-func Group(name string) (metric, group string) {
-	metric, group, _ = strings.Cut(name, groupSign)
-	return metric, group
-}
-
-// GroupTable lists the metrics that are given for every group.
-func GroupTable() []string {
-	return []string{Jobs, Unfinished, WaitMean, CompletionMean, CompletionPerWork, UsefulWork, Utilization}
-}
-
 // finish gives the metrics of every group, sorted by its name.
 func (g *groups) finish(values *Metrics, capacity float64) {
 	slices.SortFunc(g.list, func(a, b sums) int { return cmp.Compare(a.name, b.name) })
@@ -78,4 +62,15 @@ func (g *groups) finish(values *Metrics, capacity float64) {
 			values.Set(InGroup(GroupTable()[k], s.name), v)
 		}
 	}
+}
+
+// live is what is remembered of a job while it lives.
+type live struct {
+	known, counted, began bool
+	queue, running, runs  int32
+	group                 int32 // 0 for none
+	submit, since         quantity.Instant
+	deadline              quantity.Instant // 0 for none
+	held, work            time.Duration
+	theta                 int64
 }

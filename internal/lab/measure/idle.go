@@ -1,6 +1,10 @@
 package measure
 
-import "time"
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/invariant"
+)
 
 // idleness is for how long how many slices of a class were idle: all that utilization and fragmentation need to know of
 // the past, whatever jobs are still to come.
@@ -35,6 +39,42 @@ func (d *idleness) below(n int) float64 {
 	var sum float64
 	for k, t := range d.at[:min(n, len(d.at))] {
 		sum += float64(k) * float64(t)
+	}
+	return sum
+}
+
+// stock is the slices that nobody holds. Invariant: weight is that of all that are idle now.
+type stock struct {
+	classes []Class
+	idle    []idleness
+	weight  int64 // of what is idle now
+	unsold  area  // weight times time, while a job waits
+}
+
+func newStock(classes []Class) stock {
+	s := stock{classes: classes}
+	for _, k := range classes {
+		s.idle = append(s.idle, newIdleness(k.Count))
+		s.weight += int64(k.Count) * k.Weight
+	}
+	return s
+}
+
+// take takes n slices from the idle ones, or gives them back if n is negative.
+func (s *stock) take(t time.Duration, class uint8, n int32) {
+	k := &s.classes[class]
+	if !s.idle[class].take(t, int(n)) {
+		invariant.Check(false, "metrics: %d slices of class %q taken %v into the window, %d of %d are idle", n, k.Name, t,
+			s.idle[class].now, k.Count)
+	}
+	s.weight -= int64(n) * k.Weight
+}
+
+// idleTime of all slices, weighted.
+func (s *stock) idleTime() float64 {
+	var sum float64
+	for c, k := range s.classes {
+		sum += float64(k.Weight) * s.idle[c].total()
 	}
 	return sum
 }

@@ -9,30 +9,6 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// Names of the metrics of scenarios with a host; docs/metrics.md defines each.
-const (
-	LeftoverUseful = "leftoverUseful"
-	LostWork       = "lostWork"
-	HostDelayMean  = "hostDelayMean"
-	GapMean        = "gapMean"
-	Gaps           = "gaps"
-	BacklogDry     = "backlogDry"
-	CutShort       = "cutShort"
-)
-
-var leftoverTable = []Info{
-	{LeftoverUseful, "Leftover time that was useful", Share, Higher},
-	{LostWork, "Work thrown away", Share, Lower},
-	{HostDelayMean, "Delay of the host, mean", Seconds, Lower},
-	{GapMean, "Gap, mean", Seconds, Neither},
-	{Gaps, "Gaps", Plain, Neither},
-	{BacklogDry, "Time without a waiting filler", Share, Lower},
-	{CutShort, "Subjobs cut short within a learned end", Share, Lower},
-}
-
-// LeftoverTable lists what is measured beside a host, in the order in which it is given.
-func LeftoverTable() []Info { return append([]Info(nil), leftoverTable...) }
-
 // Gap is time in which the host leaves a slice to others.
 type Gap struct {
 	Slice    int32
@@ -158,22 +134,6 @@ func (l *Leftover) Set(values *Metrics) {
 	values.Set(Gaps, float64(len(l.gaps)))
 	values.Set(BacklogDry, ratio(float64(l.dry), float64(l.window.To.Sub(l.window.From))))
 }
-
-// Names of the metrics of a scenario to whose nodes guests come, given beside those of Table. docs/metrics.md defines each.
-const (
-	GuestsServed  = "guestsServed"
-	GuestsLeft    = "guestsLeft"
-	GuestWaitMean = "guestWaitMean"
-)
-
-var visitsTable = []Info{
-	{GuestsServed, "Guests served", Plain, Higher},
-	{GuestsLeft, "Guests who left unserved", Plain, Lower},
-	{GuestWaitMean, "Wait of guests, mean", Seconds, Lower},
-}
-
-// VisitsTable lists the metrics that only a scenario with guests has, in the order in which they are given.
-func VisitsTable() []Info { return append([]Info(nil), visitsTable...) }
 
 // Visits is what became of guests over the whole run: how many came, were served, and left since they had waited too long; and how long
 // those who were served waited, together.

@@ -1,6 +1,9 @@
 package measure
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Names of the metrics: keys of the JSON form, headings of the CSV form. docs/metrics.md defines each.
 const (
@@ -162,4 +165,148 @@ func (m Metrics) Get(name string) float64 {
 		}
 	}
 	return math.NaN()
+}
+
+// Names of the metrics of scenarios with a host; docs/metrics.md defines each.
+const (
+	LeftoverUseful = "leftoverUseful"
+	LostWork       = "lostWork"
+	HostDelayMean  = "hostDelayMean"
+	GapMean        = "gapMean"
+	Gaps           = "gaps"
+	BacklogDry     = "backlogDry"
+	CutShort       = "cutShort"
+)
+
+var leftoverTable = []Info{
+	{LeftoverUseful, "Leftover time that was useful", Share, Higher},
+	{LostWork, "Work thrown away", Share, Lower},
+	{HostDelayMean, "Delay of the host, mean", Seconds, Lower},
+	{GapMean, "Gap, mean", Seconds, Neither},
+	{Gaps, "Gaps", Plain, Neither},
+	{BacklogDry, "Time without a waiting filler", Share, Lower},
+	{CutShort, "Subjobs cut short within a learned end", Share, Lower},
+}
+
+// LeftoverTable lists what is measured beside a host, in the order in which it is given.
+func LeftoverTable() []Info { return append([]Info(nil), leftoverTable...) }
+
+// Names of the metrics of a scenario to whose nodes guests come, given beside those of Table. docs/metrics.md defines each.
+const (
+	GuestsServed  = "guestsServed"
+	GuestsLeft    = "guestsLeft"
+	GuestWaitMean = "guestWaitMean"
+)
+
+var visitsTable = []Info{
+	{GuestsServed, "Guests served", Plain, Higher},
+	{GuestsLeft, "Guests who left unserved", Plain, Lower},
+	{GuestWaitMean, "Wait of guests, mean", Seconds, Lower},
+}
+
+// VisitsTable lists the metrics that only a scenario with guests has, in the order in which they are given.
+func VisitsTable() []Info { return append([]Info(nil), visitsTable...) }
+
+// Names of the metrics of short tasks on lean nodes, beside MessagesPerTask; docs/metrics.md defines each.
+const (
+	PlacedShare  = "placedShare"
+	HopsMean     = "hopsMean"
+	LandingP50   = "landingP50"
+	LandingP99   = "landingP99"
+	LeftoverUse  = "leftoverUse"
+	ZoneFairness = "zoneFairness"
+	// CPUNanosPerTask is set by who has a clock: without it a result says the same on every machine.
+	CPUNanosPerTask = "cpuNanosPerTask"
+)
+
+var flowTable = []Info{
+	{PlacedShare, "Tasks placed", Share, Higher},
+	{HopsMean, "Nodes asked per task", Plain, Lower},
+	{LandingP50, "Landing, p50", Seconds, Lower},
+	{LandingP99, "Landing, p99", Seconds, Lower},
+	{LeftoverUse, "Use of what rigid work leaves", Share, Higher},
+	{ZoneFairness, "Evenness of zones (Jain)", Share, Higher},
+	{CPUNanosPerTask, "Processor time per task, ns", Plain, Lower},
+}
+
+// FlowTable lists what is measured of short tasks, in the order in which it is given.
+func FlowTable() []Info { return append([]Info(nil), flowTable...) }
+
+// Names of the metrics of a mechanism that negotiates, given beside those of Table. docs/metrics.md defines each.
+const (
+	Rounds                = "rounds"
+	Awards                = "awards"
+	MessagesPerAward      = "messagesPerAward"
+	AgentMessagesPerAward = "agentMessagesPerAward"
+	VariantsPerAward      = "variantsPerAward"
+	DeniedPerAward        = "deniedPerAward"
+	MissedShare           = "missedShare"
+	WithdrawnShare        = "withdrawnShare"
+	ClearingMean          = "clearingMean"
+	JointGain             = "jointGain"
+	ClearedShare          = "clearedShare"
+)
+
+var negotiationTable = []Info{
+	{Rounds, "Rounds", Plain, Neither},
+	{Awards, "Awards", Plain, Neither},
+	{MessagesPerAward, "Messages per award", Plain, Lower},
+	{AgentMessagesPerAward, "Messages from and to agents per award", Plain, Lower},
+	{VariantsPerAward, "Variants per award", Plain, Lower},
+	{DeniedPerAward, "Variants denied per award", Plain, Lower},
+	{MissedShare, "Calls not answered in time", Share, Lower},
+	{WithdrawnShare, "Awards withdrawn", Share, Neither},
+	{ClearingMean, "Weight of what was awarded, mean", Plain, Neither},
+	{JointGain, "Regret of clearing one after another", Share, Neither},
+	{ClearedShare, "Cleared, of what no plan passes", Share, Higher},
+}
+
+// NegotiationTable lists the metrics that only a mechanism that negotiates has, in the order in which they are given.
+func NegotiationTable() []Info { return append([]Info(nil), negotiationTable...) }
+
+// Names of the metrics of a scenario whose hosts' memory is modelled, given beside those of Table. docs/metrics.md defines each.
+const (
+	HighValueLost   = "highValueLost"
+	WrongOrderKills = "wrongOrderKills"
+	WorkLost        = "workLost"
+	TimeOverLine    = "timeOverLine"
+	Suspended       = "suspended"
+	Recovered       = "recovered"
+	Readdressed     = "readdressed"
+	Reclaimed       = "reclaimed"
+	MemoryKills     = "memoryKills"
+	StoodStill      = "stoodStill"
+)
+
+var survivalTable = []Info{
+	{HighValueLost, "High-value subjobs lost to memory", Plain, Lower},
+	{WrongOrderKills, "Kills for memory in the wrong order", Plain, Lower},
+	{WorkLost, "Work lost to memory", Seconds, Lower},
+	{TimeOverLine, "Time over the severe line", Seconds, Lower},
+	{StoodStill, "Time stood still for memory", Seconds, Lower},
+	{MemoryKills, "Kills for memory", Plain, Lower},
+	{Suspended, "Suspended", Plain, Neither},
+	{Recovered, "Recovered in place", Plain, Neither},
+	{Readdressed, "Readdressed", Plain, Neither},
+	{Reclaimed, "Reclaimed", Plain, Lower},
+}
+
+// SurvivalTable lists the metrics that only a scenario with host memory has, in the order in which they are given.
+func SurvivalTable() []Info { return append([]Info(nil), survivalTable...) }
+
+// groupSign stands between a metric and the group that it is of.
+const groupSign = "@"
+
+// InGroup is the name of a metric of one group of jobs, such as waitMean@honest.
+func InGroup(metric, group string) string { return metric + groupSign + group }
+
+// Group takes the name of a metric of a group apart; group is empty for a metric of all jobs.
+func Group(name string) (metric, group string) {
+	metric, group, _ = strings.Cut(name, groupSign)
+	return metric, group
+}
+
+// GroupTable lists the metrics that are given for every group.
+func GroupTable() []string {
+	return []string{Jobs, Unfinished, WaitMean, CompletionMean, CompletionPerWork, UsefulWork, Utilization}
 }

@@ -1,37 +1,5 @@
 package measure
 
-// Names of the metrics of a mechanism that negotiates, given beside those of Table. docs/metrics.md defines each.
-const (
-	Rounds                = "rounds"
-	Awards                = "awards"
-	MessagesPerAward      = "messagesPerAward"
-	AgentMessagesPerAward = "agentMessagesPerAward"
-	VariantsPerAward      = "variantsPerAward"
-	DeniedPerAward        = "deniedPerAward"
-	MissedShare           = "missedShare"
-	WithdrawnShare        = "withdrawnShare"
-	ClearingMean          = "clearingMean"
-	JointGain             = "jointGain"
-	ClearedShare          = "clearedShare"
-)
-
-var negotiationTable = []Info{
-	{Rounds, "Rounds", Plain, Neither},
-	{Awards, "Awards", Plain, Neither},
-	{MessagesPerAward, "Messages per award", Plain, Lower},
-	{AgentMessagesPerAward, "Messages from and to agents per award", Plain, Lower},
-	{VariantsPerAward, "Variants per award", Plain, Lower},
-	{DeniedPerAward, "Variants denied per award", Plain, Lower},
-	{MissedShare, "Calls not answered in time", Share, Lower},
-	{WithdrawnShare, "Awards withdrawn", Share, Neither},
-	{ClearingMean, "Weight of what was awarded, mean", Plain, Neither},
-	{JointGain, "Regret of clearing one after another", Share, Neither},
-	{ClearedShare, "Cleared, of what no plan passes", Share, Higher},
-}
-
-// NegotiationTable lists the metrics that only a mechanism that negotiates has, in the order in which they are given.
-func NegotiationTable() []Info { return append([]Info(nil), negotiationTable...) }
-
 // Negotiation is what the market of a run has done, over the whole run.
 type Negotiation struct {
 	// Rounds cleared, one for each window in each; Calls to agents, and how many they Missed to answer in time.

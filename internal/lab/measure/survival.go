@@ -2,36 +2,6 @@ package measure
 
 import "time"
 
-// Names of the metrics of a scenario whose hosts' memory is modelled, given beside those of Table. docs/metrics.md defines each.
-const (
-	HighValueLost   = "highValueLost"
-	WrongOrderKills = "wrongOrderKills"
-	WorkLost        = "workLost"
-	TimeOverLine    = "timeOverLine"
-	Suspended       = "suspended"
-	Recovered       = "recovered"
-	Readdressed     = "readdressed"
-	Reclaimed       = "reclaimed"
-	MemoryKills     = "memoryKills"
-	StoodStill      = "stoodStill"
-)
-
-var survivalTable = []Info{
-	{HighValueLost, "High-value subjobs lost to memory", Plain, Lower},
-	{WrongOrderKills, "Kills for memory in the wrong order", Plain, Lower},
-	{WorkLost, "Work lost to memory", Seconds, Lower},
-	{TimeOverLine, "Time over the severe line", Seconds, Lower},
-	{StoodStill, "Time stood still for memory", Seconds, Lower},
-	{MemoryKills, "Kills for memory", Plain, Lower},
-	{Suspended, "Suspended", Plain, Neither},
-	{Recovered, "Recovered in place", Plain, Neither},
-	{Readdressed, "Readdressed", Plain, Neither},
-	{Reclaimed, "Reclaimed", Plain, Lower},
-}
-
-// SurvivalTable lists the metrics that only a scenario with host memory has, in the order in which they are given.
-func SurvivalTable() []Info { return append([]Info(nil), survivalTable...) }
-
 // LongResident is how long a subjob has run that counts as resident for long.
 const LongResident = time.Minute
 

@@ -5,7 +5,6 @@ package oom
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -63,35 +62,6 @@ type Killer interface {
 	// Badness is the kernel's score of a process under this tool: it sets oom_score_adj, or leaves it at 0. Where the memory ends the
 	// kernel ends the highest, whoever else is there.
 	Badness(h *Host, p *Process) int64
-}
-
-// Kind is a tool.
-type Kind struct {
-	Name, Summary string
-	New           func() Killer
-}
-
-// Kinds are all of them, the kernel first.
-func Kinds() []Kind {
-	return []Kind{
-		{"kernel", "the kernel's OOM killer alone", func() Killer { return &kernel{} }},
-		{"earlyoom", "SIGTERM at 10% of available memory and SIGKILL at 5%, the largest", func() Killer { return &earlyoom{} }},
-		{"oomd", "systemd-oomd: who is scanned most once all stood still for 60% of 30 s; who has most swap at 90% of it",
-			func() Killer { return &oomd{} }},
-		{"kubelet", "node-pressure eviction below 100 MiB, looked at every 10 s: over its request, then priority, then usage",
-			func() Killer { return &kubelet{} }},
-		{"ray", "Ray's memory monitor at 95%, looked at every 250 ms: the newest of the largest group of retriable tasks",
-			func() Killer { return &ray{} }},
-	}
-}
-
-// Named is the kind of a name, nil if there is none.
-func Named(name string) *Kind {
-	kinds := Kinds()
-	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
-		return &kinds[i]
-	}
-	return nil
 }
 
 // kernel is its OOM killer where nobody has set anything: oom_badness() is what a process has in memory and in swap, and oom_score_adj is

@@ -150,13 +150,6 @@ func (g *group) view() groupView {
 	return v
 }
 
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 // timeline is a recording as the page's script reads it: flat lists of whole numbers, times in milliseconds from the first
 // thing that happened to any recording of its scenario.
 type timeline struct {

@@ -219,3 +219,10 @@ func (g *group) at(param string) float64 {
 	}
 	return math.NaN()
 }
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

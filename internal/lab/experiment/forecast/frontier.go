@@ -2,37 +2,13 @@ package forecast
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-
-	"sluice.dev/sluice/internal/core/forecast"
-)
-
-// Target is what a forecast must reach (percent).
-const (
-	TargetUnder = 1.0
-	TargetOver  = 25.0
 )
 
 // thetas that are tried, in parts per million: the frontier.
 func thetas() []int64 {
 	return []int64{100_000, 70_000, 50_000, 35_000, 25_000, 20_000, 15_000, 10_000, 7_000, 5_000, 3_000}
-}
-
-// Name of a setting for people.
-func (set *Setting) Name() string {
-	name := set.base.name + ", " + poolNames[set.pools]
-	if set.window > 0 {
-		name += fmt.Sprintf(", last %d h", set.window)
-	}
-	if set.gamma > 0 {
-		name += fmt.Sprintf(", step %g", float64(set.gamma)/forecast.One)
-	}
-	if set.hold > 0 {
-		name += fmt.Sprintf(", held %d min", int(Step.Minutes()*float64(set.hold)+.5))
-	}
-	return name
 }
 
 // settings that are tried. There is no time of day among them: the published part of the series is less than one day, so
@@ -59,16 +35,6 @@ func settings() []Setting {
 			Setting{base: most(1), hold: hold})
 	}
 	return all
-}
-
-// Point is one point of the frontier.
-type Point struct {
-	// Rule in words.
-	Rule string
-	// Theta that was asked for, in percent; 0 for a rule that knows none.
-	Theta float64
-	// Chosen is on the half of the pods on which settings were chosen, zero where nothing was; Reported on the other.
-	Chosen, Reported Score
 }
 
 // GenAI is what the series says.
@@ -101,14 +67,6 @@ type Published struct {
 func (g *GenAI) Met() bool {
 	d := &g.Rolling.Default
 	return d.Predictions > 0 && d.UnderRate() <= TargetUnder && d.Over() <= TargetOver
-}
-
-func ruleName(hours, margin int) string {
-	digits := 1
-	if margin%10 > 0 {
-		digits = 2
-	}
-	return fmt.Sprintf("most of %d h x %.*f", hours, digits, float64(margin)/100)
 }
 
 // Frontier of a series.

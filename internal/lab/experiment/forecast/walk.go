@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -301,4 +302,43 @@ func (w *walk) track(k int) {
 		t.Start(min(factor, t.Max))
 		w.trackers[k] = append(w.trackers[k], t)
 	}
+}
+
+// Target is what a forecast must reach (percent).
+const (
+	TargetUnder = 1.0
+	TargetOver  = 25.0
+)
+
+// Name of a setting for people.
+func (set *Setting) Name() string {
+	name := set.base.name + ", " + poolNames[set.pools]
+	if set.window > 0 {
+		name += fmt.Sprintf(", last %d h", set.window)
+	}
+	if set.gamma > 0 {
+		name += fmt.Sprintf(", step %g", float64(set.gamma)/forecast.One)
+	}
+	if set.hold > 0 {
+		name += fmt.Sprintf(", held %d min", int(Step.Minutes()*float64(set.hold)+.5))
+	}
+	return name
+}
+
+// Point is one point of the frontier.
+type Point struct {
+	// Rule in words.
+	Rule string
+	// Theta that was asked for, in percent; 0 for a rule that knows none.
+	Theta float64
+	// Chosen is on the half of the pods on which settings were chosen, zero where nothing was; Reported on the other.
+	Chosen, Reported Score
+}
+
+func ruleName(hours, margin int) string {
+	digits := 1
+	if margin%10 > 0 {
+		digits = 2
+	}
+	return fmt.Sprintf("most of %d h x %.*f", hours, digits, float64(margin)/100)
 }

@@ -2,15 +2,12 @@ package conservative
 
 import (
 	"slices"
-	"time"
 
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/planner/book"
 )
-
-func duration(run int64) time.Duration { return time.Duration(run) }
 
 // hold is what a task takes of a device (share) or of a host (cpu and memory), on [from, until).
 type hold struct {

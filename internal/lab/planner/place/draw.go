@@ -6,9 +6,9 @@ import (
 )
 
 // draw picks a node uniformly among those with room, then one of its pools with room.
-func (p *Placer) draw(v *view, s *prng.Stream) (int, rating) {
+func (r *rater) draw(v *view, s *prng.Stream) (int, rating) {
 	rank := v.column.nth(s.IntN(v.column.fit))
-	n, t := &p.state.Nodes[p.order[rank]], &v.piece
+	n, t := &r.state.Nodes[r.order[rank]], &v.piece
 	way, room := rating{}, 0
 	for i := range n.Pools {
 		if q := &n.Pools[i]; t.Classes>>q.Class&1 != 0 && q.Room(t.Share, t.Devices) {
@@ -22,14 +22,14 @@ func (p *Placer) draw(v *view, s *prng.Stream) (int, rating) {
 }
 
 // drawDevice picks one uniformly among the devices of a pool that a share fits on.
-func (p *Placer) drawDevice(q *Pool, t *planner.Task, s *prng.Stream) planner.Device {
+func (r *rater) drawDevice(q *Pool, t *planner.Task, s *prng.Stream) planner.Device {
 	room := int32(0)
 	for _, l := range q.Levels[q.Least(t.Share):] {
 		room += l.Count
 	}
 	n := s.IntN(int(room))
 	for _, d := range q.Devices {
-		if p.state.Left(d) < t.Share {
+		if r.state.Left(d) < t.Share {
 			continue
 		}
 		if n == 0 {

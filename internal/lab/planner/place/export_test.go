@@ -3,4 +3,4 @@ package place
 import "sluice.dev/sluice/internal/lab/planner"
 
 // LimitShapes makes a placer forget unused shapes early.
-func LimitShapes(p planner.Planner, n int) { p.(*Placer).shapeLimit = n }
+func LimitShapes(p planner.Planner, n int) { p.(*Placer).table.shapeLimit = n }

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"math/bits"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/invariant"
@@ -13,33 +12,14 @@ import (
 // Placer is a planner.Planner that starts a waiting task as soon as some place has room for it, and chooses the place by
 // score. Tasks that do not fit wait in the order they came; those behind may overtake them.
 type Placer struct {
-	scorer Scorer
+	table  table
 	random bool
 	seed   uint64
-	state  *State
-	// empty is the cluster with nothing on it.
-	empty *State
-	// order is the nodes by rank; rankOf the reverse.
-	order, rankOf []int32
-	// tier is added to the score of a place on a device of a class.
-	tier [planner.MaxClasses]int16
-	// bySize is the classes, the smallest devices first.
-	bySize []uint8
-
-	byKey      map[key]int32
-	shapes     []*shape
-	freeShapes []int32
-	shapeLimit int
-
-	// changes counts the changes of nodes. log has the rank that the last ones were of, changed the last one of each rank.
-	changes uint64
-	log     []int32
-	changed []uint64
 
 	tasks   []entry
 	arrived uint64
 	// ready are the shapes to try, by the arrival of their first task; blocked are those that wait for something to leave.
-	ready   []turn
+	ready   turns
 	blocked []*shape
 	left    bool
 	refused []planner.ID
@@ -62,50 +42,15 @@ func New(o planner.Options, with Settings) (planner.Planner, error) {
 }
 
 func newPlacer(o planner.Options, with Settings) *Placer {
-	n := len(o.Cluster.Nodes)
-	p := &Placer{
-		random: with.Scorer == nil, seed: o.Seed,
-		state: NewState(o.Cluster), empty: NewState(o.Cluster),
-		order: make([]int32, n), rankOf: make([]int32, n),
-		byKey: map[key]int32{}, shapeLimit: max(64, cells/n),
-		log: make([]int32, 1<<bits.Len(uint(n))), changed: make([]uint64, n),
-	}
+	p := &Placer{random: with.Scorer == nil, seed: o.Seed, table: newTable(o.Cluster, o.Ranks)}
 	if !p.random {
-		p.scorer = with.Scorer(o.Cluster)
+		p.table.scorer = with.Scorer(o.Cluster)
 	}
-	for node := range p.rankOf {
-		p.rankOf[node] = int32(node)
-		if o.Ranks != nil {
-			p.rankOf[node] = o.Ranks[node]
-		}
-		p.order[p.rankOf[node]] = int32(node)
-	}
-	for class := range o.Cluster.Classes {
-		p.bySize = append(p.bySize, uint8(class))
-	}
-	slices.SortFunc(p.bySize, func(a, b uint8) int { return compareClasses(o.Cluster.Classes, a, b) })
 	if with.SmallestFirst {
-		p.tiers(o.Cluster.Classes)
+		p.table.tiers(o.Cluster.Classes)
 	}
 	return p
 }
-
-// tiers gives classes of equally small devices the same tier, and smaller ones a higher.
-func (p *Placer) tiers(classes []planner.Class) {
-	tier := int16(0)
-	for i := len(p.bySize) - 1; i >= 0; i-- {
-		if i < len(p.bySize)-1 {
-			a, b := classes[p.bySize[i]], classes[p.bySize[i+1]]
-			if a.Memory != b.Memory || a.Weight != b.Weight {
-				tier += Best + 1
-			}
-		}
-		p.tier[p.bySize[i]] = tier
-	}
-}
-
-// nobody is no task.
-const nobody planner.ID = -1
 
 // entry is what a placer knows about a task.
 type entry struct {
@@ -138,7 +83,7 @@ func (p *Placer) Arrive(_ quantity.Instant, t planner.Task) {
 	if e.state != absent {
 		invariant.Check(false, "task %d arrives and is there already", t.ID)
 	}
-	s := p.shapeOf(&t)
+	s := p.table.shapeOf(&t)
 	p.arrived++
 	*e = entry{state: waiting, next: nobody, prev: s.last, arrival: p.arrived, shape: s, devices: e.devices[:0]}
 	if len(s.views) == 0 {
@@ -206,7 +151,7 @@ func (p *Placer) Plan(_ quantity.Instant, out *planner.Out) {
 		p.blocked = p.blocked[:0]
 	}
 	for len(p.ready) > 0 {
-		s := p.pop()
+		s := p.next()
 		if s.first == nobody {
 			continue
 		}
@@ -223,6 +168,29 @@ func (p *Placer) Plan(_ quantity.Instant, out *planner.Out) {
 	}
 }
 
+// enqueue lets a shape be tried, unless nobody waits or a try would fail again.
+func (p *Placer) enqueue(s *shape) {
+	if s.queued || s.blocked || s.first == nobody {
+		return
+	}
+	s.queued = true
+	p.ready.push(turn{p.tasks[s.first].arrival, s})
+}
+
+// next takes the shape whose first task came first. Where that task has left the queue meanwhile, the shape goes back to the
+// place of the next.
+func (p *Placer) next() *shape {
+	for {
+		top := p.ready.pop()
+		if s := top.shape; s.first != nobody && p.tasks[s.first].arrival != top.arrival {
+			p.ready.push(turn{p.tasks[s.first].arrival, s})
+			continue
+		}
+		top.shape.queued = false
+		return top.shape
+	}
+}
+
 // Reservations implements planner.Planner: there are none.
 func (p *Placer) Reservations(_ quantity.Instant, out []planner.Reservation) []planner.Reservation {
 	return out
@@ -231,4 +199,89 @@ func (p *Placer) Reservations(_ quantity.Instant, out []planner.Reservation) []p
 // stream of random numbers of a task: a function of which arrival it is, so that no other draw moves it.
 func (p *Placer) stream(e *entry) prng.Stream {
 	return prng.New(p.seed, prng.Name("planner/place"), e.arrival)
+}
+
+// start looks for a place for a waiting task of shape s, and takes it. A task that spreads is placed piece by piece, on the
+// class of devices whose best place is the best; where that class has not room for all, the next one is tried.
+func (p *Placer) start(id planner.ID, s *shape, out *planner.Out) bool {
+	e := &p.tasks[id]
+	for tried := uint32(0); ; {
+		best := -1
+		for i := range s.views {
+			v := &s.views[i]
+			p.table.refresh(v)
+			if v.column.fit > 0 && tried>>i&1 == 0 && (best < 0 || v.column.highest() > s.views[best].column.highest()) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return false
+		}
+		if p.put(e, id, s, &s.views[best], out) {
+			return true
+		}
+		tried |= 1 << best
+	}
+}
+
+// put places all pieces of a task, or none.
+func (p *Placer) put(e *entry, id planner.ID, s *shape, v *view, out *planner.Out) bool {
+	e.piece, e.devices = v.piece, e.devices[:0]
+	draw := prng.Stream{}
+	if p.random {
+		draw = p.stream(e)
+	}
+	class, node := uint8(0), int32(0)
+	for piece := range s.pieces {
+		p.table.refresh(v)
+		if v.column.fit == 0 {
+			p.release(e)
+			return false
+		}
+		var rank int
+		var way rating
+		if p.random {
+			rank, way = p.table.draw(v, &draw)
+		} else {
+			rank = v.column.best()
+			way = p.table.rate(&v.piece, rank)
+		}
+		at := p.table.order[rank]
+		if piece == 0 {
+			node = at
+		}
+		n := &p.table.state.Nodes[at]
+		from := len(e.devices)
+		if v.piece.Devices > 0 {
+			pool := &n.Pools[way.pool]
+			class = pool.Class
+			if p.random && Size(&v.piece) == 0 {
+				e.devices = append(e.devices, p.table.drawDevice(pool, &v.piece, &draw))
+			} else {
+				e.devices = p.table.state.Pick(pool, &v.piece, way.level, e.devices)
+			}
+		}
+		p.table.state.Take(at, &v.piece, e.devices[from:])
+		p.table.touch(at)
+	}
+	e.node = node
+	from := len(out.Devices)
+	out.Devices = append(out.Devices, e.devices...)
+	out.Start(id, class, node, from)
+	return true
+}
+
+// release gives back what a task holds: all of it on one node, or each device where it lies.
+func (p *Placer) release(e *entry) {
+	if per := int(e.piece.Devices); per > 0 {
+		for i := 0; i < len(e.devices); i += per {
+			node := p.table.state.Node(e.devices[i])
+			p.table.state.Give(node, &e.piece, e.devices[i:i+per])
+			p.table.touch(node)
+		}
+	} else {
+		p.table.state.Give(e.node, &e.piece, nil)
+		p.table.touch(e.node)
+	}
+	e.devices = e.devices[:0]
 }

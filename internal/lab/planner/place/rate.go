@@ -12,6 +12,16 @@ type Scorer interface {
 	Score(n *Node, p *Pool, t *planner.Task) (score, level int)
 }
 
+// rater says how good a place is for a piece of a task, as the cluster stands.
+type rater struct {
+	scorer Scorer // nil: all places are alike
+	state  *State
+	// order is the nodes by rank.
+	order []int32
+	// tier is added to the score of a place on a device of a class.
+	tier [planner.MaxClasses]int16
+}
+
 // rating is the best way to put a task on a node.
 type rating struct {
 	value int16
@@ -20,14 +30,14 @@ type rating struct {
 }
 
 // rate looks for the best pool of a node for t. Ties go to the smaller devices.
-func (p *Placer) rate(t *planner.Task, rank int) rating {
-	n := &p.state.Nodes[p.order[rank]]
+func (r *rater) rate(t *planner.Task, rank int) rating {
+	n := &r.state.Nodes[r.order[rank]]
 	best := rating{value: none}
 	if !n.Host(t) {
 		return best
 	}
 	if t.Devices == 0 {
-		score, _ := p.score(n, nil, t)
+		score, _ := r.score(n, nil, t)
 		return rating{value: int16(score)}
 	}
 	for i := range n.Pools {
@@ -35,19 +45,19 @@ func (p *Placer) rate(t *planner.Task, rank int) rating {
 		if t.Classes>>q.Class&1 == 0 || !q.Room(t.Share, t.Devices) {
 			continue
 		}
-		score, level := p.score(n, q, t)
-		if value := p.tier[q.Class] + int16(score); value > best.value {
+		score, level := r.score(n, q, t)
+		if value := r.tier[q.Class] + int16(score); value > best.value {
 			best = rating{value, i, level}
 		}
 	}
 	return best
 }
 
-func (p *Placer) score(n *Node, q *Pool, t *planner.Task) (score, level int) {
-	if p.scorer == nil {
+func (r *rater) score(n *Node, q *Pool, t *planner.Task) (score, level int) {
+	if r.scorer == nil {
 		return 0, 0
 	}
-	return p.scorer.Score(n, q, t)
+	return r.scorer.Score(n, q, t)
 }
 
 // LeastLevel is the level of a pool that a share takes where the least left is best; 0 for all other tasks.

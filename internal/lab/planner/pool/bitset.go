@@ -80,3 +80,6 @@ func (s *Set) copyFrom(o *Set) {
 		copy(s.levels[l], o.levels[l])
 	}
 }
+
+// none is what a set without a further member says, and what ends a chain.
+const none = -1

@@ -11,21 +11,13 @@ type crowd struct {
 
 func (c *crowd) off() bool { return c.free == nil }
 
-// build looks at every device once.
-func (c *crowd) build(p *Pool) {
-	for _, m := range p.empty.most {
-		c.most = max(c.most, m)
-	}
-	c.classes = p.classes
-	c.free = make([]int32, len(p.nodes)*p.classes)
-	c.nodes = make([]Set, p.classes*int(c.most))
+// build sorts as many nodes as there are, where most devices of one class are in a node at the most.
+func (c *crowd) build(nodes, classes int, most int32) {
+	c.most, c.classes = most, classes
+	c.free = make([]int32, nodes*classes)
+	c.nodes = make([]Set, classes*int(most))
 	for i := range c.nodes {
-		c.nodes[i] = NewSet(len(p.nodes))
-	}
-	for class := range p.whole {
-		for d := p.whole[class].Next(0); d != none; d = p.whole[class].Next(d + 1) {
-			c.add(p.devices[d].node, class, 1)
-		}
+		c.nodes[i] = NewSet(nodes)
 	}
 }
 

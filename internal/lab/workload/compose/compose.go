@@ -144,3 +144,12 @@ func (o Options) filled() Options {
 	}
 	return o
 }
+
+// Count is one thing that was found in what a workload is made of, and how often.
+type Count struct {
+	What string
+	Many int64
+}
+
+// String is a line for people.
+func (c Count) String() string { return fmt.Sprintf("%d %s", c.Many, c.What) }

@@ -50,12 +50,6 @@ type RunTime struct {
 	Drawn synthetic.Duration
 }
 
-// Count is one thing that was found in what a workload is made of, and how often.
-type Count struct {
-	What string
-	Many int64
-}
-
 // HoldsArrivals says whether files of a format can be arrivals.
 func HoldsArrivals(f trace.Format) bool {
 	return slices.ContainsFunc(f.Kinds, func(k trace.Kind) bool { return k == trace.Job || k == trace.Request || k == trace.State })
@@ -105,9 +99,6 @@ func (t Trace) Read(dir string) (*Log, error) {
 	}
 	return &Log{t, gaps(b.arrivals), counts}, nil
 }
-
-// String is a line for people.
-func (c Count) String() string { return fmt.Sprintf("%d %s", c.Many, c.What) }
 
 // Arrivals of a seed.
 func (l *Log) Arrivals(seed uint64) workload.Arrivals {
