@@ -1,9 +1,37 @@
 package laminar
 
 import (
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
 )
+
+// nodes decide, each alone, about the probes that come to it. Invariant: a slice is held for one grant at a time.
+type nodes struct {
+	ground
+	// The arbiter, and by slice the number of its last hold, which is odd while it is open, and of the last that was started.
+	arbiter *flow.Arbiter
+	holds   []uint32
+	started []uint32
+	on      []swarm.TaskID // of Direct: the last that was started
+	// owes is by node whether it has refused somebody since it last said what is free.
+	owes    []bool
+	lying   []lying
+	probes  []flow.Probe
+	senders []swarm.Message
+}
+
+func newNodes(at ground) *nodes {
+	n := at.c.Nodes()
+	m := &nodes{
+		ground: at, arbiter: flow.NewArbiter(at.cfg), holds: make([]uint32, n*swarm.MaxSlots), started: make([]uint32, n*swarm.MaxSlots),
+		owes: make([]bool, n),
+	}
+	if at.v == Direct {
+		m.on = make([]swarm.TaskID, n*swarm.MaxSlots)
+	}
+	return m
+}
 
 // lying is a probe that lies at a node in this instant.
 type lying struct {
@@ -11,8 +39,8 @@ type lying struct {
 	swarm.Message
 }
 
-// atNode is what a node hears.
-func (m *mechanism) atNode(now quantity.Instant, node int32, in swarm.Message) {
+// hear is what a node hears.
+func (m *nodes) hear(now quantity.Instant, node int32, in swarm.Message) {
 	switch in.Kind {
 	case probe:
 		m.lie(now, node, in)
@@ -34,7 +62,7 @@ func (m *mechanism) atNode(now quantity.Instant, node int32, in swarm.Message) {
 }
 
 // tell says to a zone, with all else, what is free. Its own zone needs no report of that any more.
-func (m *mechanism) tell(node int32, out swarm.Message) {
+func (m *nodes) tell(node int32, out swarm.Message) {
 	m.port.Send(out)
 	if out.To == m.c.ZoneAt(m.c.Zone(node)) {
 		m.port.Told(node)
@@ -42,7 +70,7 @@ func (m *mechanism) tell(node int32, out swarm.Message) {
 }
 
 // lie keeps a probe until all of this instant are there.
-func (m *mechanism) lie(now quantity.Instant, node int32, in swarm.Message) {
+func (m *nodes) lie(now quantity.Instant, node int32, in swarm.Message) {
 	first := true
 	for i := range m.lying {
 		first = first && m.lying[i].node != node
@@ -57,7 +85,7 @@ func (m *mechanism) lie(now quantity.Instant, node int32, in swarm.Message) {
 }
 
 // decide answers the probes that lie at a node, in the order of what they are worth to it.
-func (m *mechanism) decide(now quantity.Instant, node int32) {
+func (m *nodes) decide(now quantity.Instant, node int32) {
 	m.probes, m.senders = m.probes[:0], m.senders[:0]
 	rest := m.lying[:0]
 	for _, l := range m.lying {
@@ -66,7 +94,7 @@ func (m *mechanism) decide(now quantity.Instant, node int32) {
 		case l.node != node:
 			rest = append(rest, l)
 		case e != nil:
-			m.probes, m.senders = append(m.probes, e.Probe()), append(m.senders, l.Message)
+			m.probes, m.senders = append(m.probes, e.search.Probe()), append(m.senders, l.Message)
 		}
 	}
 	m.lying = rest
@@ -91,7 +119,7 @@ func (m *mechanism) decide(now quantity.Instant, node int32) {
 }
 
 // lease redeems a hold, once; the same redemption is answered the same.
-func (m *mechanism) lease(node int32, in swarm.Message) bool {
+func (m *nodes) lease(node int32, in swarm.Message) bool {
 	i := int(node)*swarm.MaxSlots + int(in.B)
 	if _, lives := m.port.Task(in.Task); !lives || m.started[i] == uint32(in.C) {
 		return true // it has started; if it is over nobody asks any more
@@ -109,7 +137,7 @@ func (m *mechanism) lease(node int32, in swarm.Message) bool {
 }
 
 // start is what Direct does of a probe: the task runs if there is room. The same probe again is answered the same.
-func (m *mechanism) start(node int32, in swarm.Message) {
+func (m *nodes) start(node int32, in swarm.Message) {
 	t, lives := m.port.Task(in.Task)
 	yes := int32(-1)
 	for slot := range swarm.MaxSlots {
@@ -131,8 +159,17 @@ func (m *mechanism) start(node int32, in swarm.Message) {
 }
 
 // forget closes the holds of a zone's nodes, which have died.
-func (m *mechanism) forget(z int32) {
+func (m *nodes) forget(z int32) {
 	for i := z * int32(m.c.PerZone) * swarm.MaxSlots; i < (z+1)*int32(m.c.PerZone)*swarm.MaxSlots; i++ {
 		m.holds[i] += m.holds[i] & 1
+	}
+}
+
+// changed: slices of a node were taken or given back otherwise; the zone hears of it with the next report, and at once where somebody was
+// refused.
+func (m *nodes) changed(node int32) {
+	if free := m.port.Free(node); m.owes[node] && free != 0 {
+		m.owes[node] = false
+		m.tell(node, swarm.Message{Kind: freed, To: m.c.ZoneAt(m.c.Zone(node)), B: pack(0, free)})
 	}
 }

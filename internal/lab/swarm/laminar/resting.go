@@ -24,7 +24,7 @@ func (r *rest) compare(o *rest) int {
 
 // put a ticket that rests from now on.
 func (r *resting) put(e *ticket) {
-	h := append(r[e.Class], rest{e.Deadline, e.id, e.move})
+	h := append(r[e.search.Class], rest{e.search.Deadline, e.id, e.move})
 	for i := len(h) - 1; i > 0; {
 		above := (i - 1) / 2
 		if h[above].compare(&h[i]) <= 0 {
@@ -33,14 +33,14 @@ func (r *resting) put(e *ticket) {
 		h[i], h[above] = h[above], h[i]
 		i = above
 	}
-	r[e.Class] = h
+	r[e.search.Class] = h
 }
 
 // first of a class that still rests, nil if nobody does.
-func (r *resting) first(m *mechanism, c flow.Class) *ticket {
+func (r *resting) first(p *pool, c flow.Class) *ticket {
 	for len(r[c]) > 0 {
 		top := &r[c][0]
-		if e := m.get(top.id); e != nil && e.move == top.move && e.Phase == flow.Searching {
+		if e := p.get(top.id); e != nil && e.move == top.move && e.search.Phase == flow.Searching {
 			return e
 		}
 		r.drop(c)
@@ -49,9 +49,9 @@ func (r *resting) first(m *mechanism, c flow.Class) *ticket {
 }
 
 // any says whether somebody rests.
-func (r *resting) any(m *mechanism) bool {
+func (r *resting) any(p *pool) bool {
 	for c := range r {
-		if r.first(m, flow.Class(c)) != nil {
+		if r.first(p, flow.Class(c)) != nil {
 			return true
 		}
 	}
@@ -59,14 +59,14 @@ func (r *resting) any(m *mechanism) bool {
 }
 
 // take is who gives up first of those whom a fragment of a class serves, nil if nobody rests.
-func (r *resting) take(m *mechanism, fragment flow.Class) (best *ticket) {
+func (r *resting) take(p *pool, fragment flow.Class) (best *ticket) {
 	for c := range fragment + 1 {
-		if e := r.first(m, c); e != nil && (best == nil || r[c][0].compare(&r[best.Class][0]) < 0) {
+		if e := r.first(p, c); e != nil && (best == nil || r[c][0].compare(&r[best.search.Class][0]) < 0) {
 			best = e
 		}
 	}
 	if best != nil {
-		r.drop(best.Class)
+		r.drop(best.search.Class)
 	}
 	return best
 }

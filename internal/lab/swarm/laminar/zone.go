@@ -22,8 +22,23 @@ type zone struct {
 	resting resting
 }
 
+// zones search among their nodes for the tickets that are there, and are home to tasks.
+type zones struct {
+	ground
+	zones []zone
+}
+
+func newZones(at ground) *zones {
+	m := &zones{ground: at, zones: make([]zone, at.c.Zones)}
+	for z := range m.zones {
+		m.zones[z].lot = flow.NewLot()
+		m.begin(int32(z), true)
+	}
+	return m
+}
+
 // begin makes what a zone knows anew. At the start of the world all slices are free, and everybody knows it; later nothing is known.
-func (m *mechanism) begin(z int32, known bool) {
+func (m *zones) begin(z int32, known bool) {
 	x := &m.zones[z]
 	x.resting, x.said = resting{}, flow.Digest{}
 	x.nodes = flow.NewDirectory(m.cfg, flow.ZoneID(z), m.c.PerZone, 0)
@@ -39,37 +54,37 @@ func (m *mechanism) begin(z int32, known bool) {
 }
 
 // told takes in what a node says is free.
-func (m *mechanism) told(z, node int32, free uint8) {
+func (m *zones) told(z, node int32, free uint8) {
 	if x := &m.zones[z]; m.v != Blind {
 		x.heard++
 		x.nodes.Report(flow.NodeID(node-z*int32(m.c.PerZone)), &flow.Summary{Version: x.heard, Usable: true, Free: m.fragments(node, free)})
 	}
 }
 
-// Report implements swarm.Mechanism.
-func (m *mechanism) Report(now quantity.Instant, zone int32, r swarm.Report) {
+// report takes in what a node has told.
+func (m *zones) report(now quantity.Instant, zone int32, r swarm.Report) {
 	m.told(zone, r.Node, r.Free)
 	m.next(now, zone, r.Node, r.Free)
 }
 
 // next lets who rests here and gives up first ask, now that a node has room.
-func (m *mechanism) next(now quantity.Instant, z, node int32, free uint8) {
+func (m *zones) next(now quantity.Instant, z, node int32, free uint8) {
 	if free == 0 || m.v == Blind {
 		return
 	}
 	x := &m.zones[z]
 	slots := m.c.Slots(node)
-	if e := x.resting.take(m, flow.Class(slots[bits.Len8(free)-1])); e != nil {
-		e.Next = now
-		m.act(now, z, e, m.loop.Next(now, &e.Ticket, x.nodes))
+	if e := x.resting.take(m.pool, flow.Class(slots[bits.Len8(free)-1])); e != nil {
+		e.search.Next = now
+		m.act(now, z, e, m.loop.Next(now, &e.search, x.nodes))
 	}
 }
 
 // wakeAnyway is after how many digests one ticket is woken though its home has no room: others may have.
 const wakeAnyway = 10
 
-// Tell implements swarm.Teller: the demand, cumulated from the largest class. It is the zone's beat: some of what is parked is woken.
-func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) bool {
+// tell adds to a digest the demand, cumulated from the largest class. It is the zone's beat: some of what is parked is woken.
+func (m *zones) tell(now quantity.Instant, z int32, d *swarm.Digest) bool {
 	x := &m.zones[z]
 	own := x.nodes.Digest(now)
 	var budget [flow.MaxClasses]int
@@ -92,7 +107,7 @@ func (m *mechanism) Tell(now quantity.Instant, z int32, d *swarm.Digest) bool {
 
 // news says whether a digest tells the gates enough to be sent: its room for some class is another by more than a quarter, or they would
 // soon take the zone for dead.
-func (m *mechanism) news(now quantity.Instant, z int32, own *flow.Digest) bool {
+func (m *zones) news(now quantity.Instant, z int32, own *flow.Digest) bool {
 	x := &m.zones[z]
 	fresh := now.Sub(x.said.At) >= m.cfg.Stale/2 || own.News(&x.said)
 	if fresh {
@@ -102,22 +117,22 @@ func (m *mechanism) news(now quantity.Instant, z int32, own *flow.Digest) bool {
 }
 
 // wake lets some of what is parked search again.
-func (m *mechanism) wake(now quantity.Instant, z int32, budget [flow.MaxClasses]int) {
+func (m *zones) wake(now quantity.Instant, z int32, budget [flow.MaxClasses]int) {
 	x := &m.zones[z]
 	if x.lot.Len() == 0 {
 		return
 	}
 	x.woken = x.lot.Wake(budget, x.woken[:0])
 	for _, id := range x.woken {
-		e := m.get(m.of[swarm.TaskID(id).Slot()])
+		e := m.ofTask(swarm.TaskID(id))
 		e.parked = false
 		e.move++
-		m.act(now, z, e, m.loop.Wake(now, &e.Ticket))
+		m.act(now, z, e, m.loop.Wake(now, &e.search))
 	}
 }
 
-// atZone is what a zone hears.
-func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
+// hear is what a zone hears.
+func (m *zones) hear(now quantity.Instant, z int32, in swarm.Message) {
 	if in.Kind == answer || in.Kind == leased || in.Kind == freed {
 		node := int32(in.From)
 		_, free := unpack(in.B)
@@ -135,54 +150,54 @@ func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
 	case adopt:
 		m.adopted(now, z, e)
 	case search:
-		if e.Phase == flow.Drawing {
-			m.act(now, z, e, m.loop.Arrive(now, &e.Ticket, d))
+		if e.search.Phase == flow.Drawing {
+			m.act(now, z, e, m.loop.Arrive(now, &e.search, d))
 		}
 	case answer:
 		slot, _ := unpack(in.B)
 		switch {
-		case e.move != in.A || e.Phase != flow.Asking:
+		case e.move != in.A || e.search.Phase != flow.Asking:
 		case slot < 0:
-			m.act(now, z, e, m.loop.Refused(now, &e.Ticket, d))
+			m.act(now, z, e, m.loop.Refused(now, &e.search, d))
 		default:
-			m.loop.Granted(&e.Ticket, d)
+			m.loop.Granted(&e.search, d)
 			m.landed(now, z, e, int32(in.From), int8(slot), uint32(in.C))
 		}
 	case silent:
 		switch _, lives := m.port.Task(e.task); {
-		case e.move != in.A || e.Phase != flow.Asking:
+		case e.move != in.A || e.search.Phase != flow.Asking:
 		case m.v != Direct:
-			m.act(now, z, e, m.loop.Refused(now, &e.Ticket, d))
+			m.act(now, z, e, m.loop.Refused(now, &e.search, d))
 		case lives: // it may have started: the same node is asked until it has said
-			m.ask(e, z*int32(m.c.PerZone)+int32(e.Node), m.cfg.ProbeTimeout)
+			m.ask(e, z*int32(m.c.PerZone)+int32(e.search.Node), m.cfg.ProbeTimeout)
 		default:
-			m.loop.Leave(&e.Ticket, d)
+			m.loop.Leave(&e.search, d)
 			m.drop(e)
 		}
 	case rests:
-		if e.move == in.A && e.Phase == flow.Searching {
-			m.act(now, z, e, m.loop.Next(now, &e.Ticket, d))
+		if e.move == in.A && e.search.Phase == flow.Searching {
+			m.act(now, z, e, m.loop.Next(now, &e.search, d))
 		}
 	case found:
-		if e.Phase == flow.Landed && !e.claimed {
+		if e.search.Phase == flow.Landed && !e.claimed {
 			e.node, e.slot, e.hold = in.A, int8(in.B), uint32(in.C)
 			m.claim(e)
 		}
 	case leased:
-		if yes, _ := unpack(in.B); e.move == in.A && e.Phase == flow.Landed {
+		if yes, _ := unpack(in.B); e.move == in.A && e.search.Phase == flow.Landed {
 			if yes == 1 {
 				m.drop(e)
 			} else {
 				e.claimed = false
-				m.act(now, z, e, m.loop.Lost(now, &e.Ticket))
+				m.act(now, z, e, m.loop.Lost(now, &e.search))
 			}
 		}
 	case unsaid:
-		if e.move == in.A && e.Phase == flow.Landed {
+		if e.move == in.A && e.search.Phase == flow.Landed {
 			m.say(e, time.Duration(in.B)*time.Microsecond*2)
 		}
 	case back:
-		if e.Phase == flow.Parked && !e.parked {
+		if e.search.Phase == flow.Parked && !e.parked {
 			m.park(now, z, e)
 		}
 	case due:
@@ -198,24 +213,24 @@ func (m *mechanism) atZone(now quantity.Instant, z int32, in swarm.Message) {
 }
 
 // adopted is a task that has its home here from now on.
-func (m *mechanism) adopted(now quantity.Instant, z int32, e *ticket) {
+func (m *zones) adopted(now quantity.Instant, z int32, e *ticket) {
 	e.owned = true
-	if e.Kind == flow.Lasting {
+	if e.search.Kind == flow.Lasting {
 		m.port.Send(swarm.Message{Kind: adopted, To: m.gateOf(e), X: e.id})
 	}
-	if e.Phase == flow.Drawing && e.Draws == 0 && e.Episode == 0 {
-		m.act(now, z, e, m.loop.Arrive(now, &e.Ticket, m.zones[z].nodes))
+	if e.search.Phase == flow.Drawing && e.search.Draws == 0 && e.search.Episode == 0 {
+		m.act(now, z, e, m.loop.Arrive(now, &e.search, m.zones[z].nodes))
 	}
 }
 
 // gateOf is where a ticket's task arrived.
-func (m *mechanism) gateOf(e *ticket) swarm.Place {
+func (m *zones) gateOf(e *ticket) swarm.Place {
 	t, _ := m.port.Task(e.task)
 	return m.c.GateAt(t.Gate)
 }
 
 // act does what the loop says, in a zone.
-func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move) {
+func (m *zones) act(now quantity.Instant, z int32, e *ticket, next flow.Move) {
 	if _, lives := m.port.Task(e.task); !lives && next.Act != flow.Ask && next.Act != flow.Rest {
 		m.drop(e)
 		return
@@ -232,10 +247,10 @@ func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move
 		m.port.Send(swarm.Message{Kind: again, To: m.gateOf(e), X: e.id})
 	case flow.Park, flow.Expire:
 		switch {
-		case e.void || e.Why == flow.PastDeadline:
+		case e.void || e.search.Why == flow.PastDeadline:
 			m.drop(e)
-		case m.v == Forgetful && e.Why == flow.OutOfHops:
-			e.Phase = flow.Parked
+		case m.v == Forgetful && e.search.Why == flow.OutOfHops:
+			e.search.Phase = flow.Parked
 			m.port.Send(swarm.Message{Kind: renewed, To: m.gateOf(e), X: e.id})
 		case next.Act == flow.Expire:
 			m.drop(e)
@@ -247,9 +262,9 @@ func (m *mechanism) act(now quantity.Instant, z int32, e *ticket, next flow.Move
 	}
 }
 
-func (m *mechanism) ask(e *ticket, node int32, wait time.Duration) {
+func (m *zones) ask(e *ticket, node int32, wait time.Duration) {
 	short := int32(0) // of room: the node is to say when it has some
-	if m.zones[m.c.Zone(node)].resting.any(m) {
+	if m.zones[m.c.Zone(node)].resting.any(m.pool) {
 		short = 1
 	}
 	m.port.Send(swarm.Message{Kind: probe, To: m.c.At(node), Task: e.task, X: e.id, A: e.move, C: short})
@@ -257,31 +272,31 @@ func (m *mechanism) ask(e *ticket, node int32, wait time.Duration) {
 }
 
 // leave lets a ticket go from its home, which looks after it.
-func (m *mechanism) leave(z int32, e *ticket) {
-	if e.home == z && e.Kind == flow.Lasting && m.v != Direct {
+func (m *zones) leave(z int32, e *ticket) {
+	if e.home == z && e.search.Kind == flow.Lasting && m.v != Direct {
 		e.trips++
 		m.port.After(m.cfg.Patience+2*m.cfg.ProbeTimeout+m.cfg.Stale, swarm.Message{Kind: away, X: e.id, A: e.trips})
 	}
 }
 
-func (m *mechanism) park(now quantity.Instant, z int32, e *ticket) {
+func (m *zones) park(now quantity.Instant, z int32, e *ticket) {
 	x := &m.zones[z]
 	e.parked = true
 	e.move++
-	x.lot.Add(&e.Ticket)
-	if e.Deadline != 0 {
-		m.port.After(max(0, e.Deadline.Sub(now)), swarm.Message{Kind: due, X: e.id})
+	x.lot.Add(&e.search)
+	if e.search.Deadline != 0 {
+		m.port.After(max(0, e.search.Deadline.Sub(now)), swarm.Message{Kind: due, X: e.id})
 	}
 }
 
-func (m *mechanism) unpark(z int32, e *ticket) {
+func (m *zones) unpark(z int32, e *ticket) {
 	x := &m.zones[z]
-	x.lot.Remove(e.ID)
+	x.lot.Remove(e.search.ID)
 	e.parked = false
 }
 
 // landed is a grant for a ticket that searches here.
-func (m *mechanism) landed(_ quantity.Instant, z int32, e *ticket, node int32, slot int8, hold uint32) {
+func (m *zones) landed(_ quantity.Instant, z int32, e *ticket, node int32, slot int8, hold uint32) {
 	switch {
 	case e.void || m.v == Direct:
 		m.drop(e) // the grant lapses, or it runs
@@ -295,26 +310,26 @@ func (m *mechanism) landed(_ quantity.Instant, z int32, e *ticket, node int32, s
 }
 
 // claim is the home's: the place is the task's, and no other is looked for until the node has said no.
-func (m *mechanism) claim(e *ticket) {
+func (m *zones) claim(e *ticket) {
 	e.claimed = true
 	e.move++
 	m.say(e, m.retry)
 }
 
 // say redeems, and again until there is an answer.
-func (m *mechanism) say(e *ticket, wait time.Duration) {
+func (m *zones) say(e *ticket, wait time.Duration) {
 	wait = min(wait, time.Second)
 	m.port.Send(swarm.Message{Kind: redeem, To: m.c.At(e.node), Task: e.task, X: e.id, A: e.move, B: int32(e.slot), C: int32(e.hold)})
 	m.port.After(wait, swarm.Message{Kind: unsaid, X: e.id, A: e.move, B: int32(wait / time.Microsecond)})
 }
 
 // takeBack gives a task whose ticket is lost another one. One that searches somewhere still is void, and ends where it is.
-func (m *mechanism) takeBack(now quantity.Instant, z int32, old *ticket) {
+func (m *zones) takeBack(now quantity.Instant, z int32, old *ticket) {
 	t, lives := m.port.Task(old.task)
-	episode := old.Episode + 1
-	switch old.Phase {
+	episode := old.search.Episode + 1
+	switch old.search.Phase {
 	case flow.Searching, flow.Asking:
-		if old.Zone == flow.ZoneID(z) { // it has come back to search here
+		if old.search.Zone == flow.ZoneID(z) { // it has come back to search here
 			m.leave(z, old)
 			return
 		}
@@ -328,25 +343,24 @@ func (m *mechanism) takeBack(now quantity.Instant, z int32, old *ticket) {
 }
 
 // renew is another ticket for a task that has its home here.
-func (m *mechanism) renew(now quantity.Instant, z int32, t *swarm.Task, episode uint16) {
+func (m *zones) renew(now quantity.Instant, z int32, t *swarm.Task, episode uint16) {
 	e := m.create(t)
-	e.home, e.owned, e.confirmed, e.Episode = z, true, true, episode
-	m.act(now, z, e, m.loop.Begin(now, &e.Ticket))
+	e.home, e.owned, e.confirmed, e.search.Episode = z, true, true, episode
+	m.act(now, z, e, m.loop.Begin(now, &e.search))
 }
 
-// Reset implements swarm.Mechanism: what was searched here is lost. The home knows its tasks, and what it has claimed.
-func (m *mechanism) Reset(now quantity.Instant, z int32) {
-	m.forget(z)
+// reset: what was searched here is lost. The home knows its tasks, and what it has claimed.
+func (m *zones) reset(now quantity.Instant, z int32) {
 	n := len(m.tickets)
 	for i := range n {
 		e := &m.tickets[i]
 		if e.task == 0 {
 			continue
 		}
-		searches := e.Phase == flow.Searching || e.Phase == flow.Asking
-		here := searches && int32(e.Zone) == z
+		searches := e.search.Phase == flow.Searching || e.search.Phase == flow.Asking
+		here := searches && int32(e.search.Zone) == z
 		t, lives := m.port.Task(e.task)
-		own, episode := e.home == z && e.owned && !e.void && lives, e.Episode+1
+		own, episode := e.home == z && e.owned && !e.void && lives, e.search.Episode+1
 		if m.v == Direct && searches && !here {
 			continue
 		}
@@ -358,7 +372,7 @@ func (m *mechanism) Reset(now quantity.Instant, z int32) {
 			m.say(e, m.retry)
 			own = false
 		case here && !own && !e.void && lives:
-			e.Phase = flow.Drawing // nowhere: its home misses it
+			e.search.Phase = flow.Drawing // nowhere: its home misses it
 		case here, own && !searches:
 			m.drop(e)
 		case own:
