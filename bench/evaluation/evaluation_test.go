@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/market/score"
 	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"

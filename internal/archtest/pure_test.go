@@ -121,7 +121,7 @@ func of(info *types.Info, e ast.Expr, pkg string) string {
 var floats = map[string]string{
 	"internal/core/federation/flow/weights.go":      "powers that are not 1, rounded to millionths; with the defaults there are none",
 	"internal/core/home/view/view.go":               "for people",
-	"internal/core/market/score/features.go":        "features of a score, rounded to millionths as they are returned",
+	"internal/core/score/features.go":               "features of a score, rounded to millionths as they are returned",
 	"internal/core/market/trust/safety.go":          "an e-value, kept as its logarithm in millionths",
 	"internal/core/market/trust/trust.go":           "exp(-kappa e), rounded to millionths",
 	"internal/lab/planner/bestfit/bestfit.go":       "as published: its noise decides between equals, and the rows are compared",

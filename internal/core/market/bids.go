@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/atomizer"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -152,7 +152,8 @@ func (f *Floor) propose(now quantity.Instant, at int32, j *Job, o *offer, w *win
 
 // enter verifies a variant again, whoever it is from, and scores it; from is where those of the same job begin. It says why
 // it does not stand, empty if it does.
-func (f *Floor) enter(now quantity.Instant, at int32, j *Job, o *offer, w *window, v *protocol.Variant, c *caller, from int, uncontended bool) string {
+func (f *Floor) enter(now quantity.Instant, at int32, j *Job, o *offer, w *window, v *protocol.Variant, c *caller, from int,
+	uncontended bool) string {
 	f.stats.Variants++
 	t := bid{Variant: *v, job: j, caller: c, offer: at}
 	if t.Start < now && c != nil && t.Start >= c.asked {
@@ -212,7 +213,8 @@ func (f *Floor) value(now quantity.Instant, t *bid, o *offer, w *window, unconte
 	t.weight = quantity.MulDiv(score.Weight(t.total, length, m.PerTime), first, precedence(0))
 }
 
-// slack is how long a bid's job may stand still from now on until its deadline is out of reach on a class; the longest time without a deadline.
+// slack is how long a bid's job may stand still from now on until its deadline is out of reach on a class; the longest time without a
+// deadline.
 func (f *Floor) slack(now quantity.Instant, t *bid, c *Class) time.Duration {
 	slack := f.laxity(t.job, c, now)
 	if slack == math.MaxInt64 {

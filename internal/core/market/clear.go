@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/market/clearing"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // clear clears offers, one after another or those of a node together, and asks nodes for what is won.
@@ -100,7 +100,8 @@ func (f *Floor) pickWinners(now quantity.Instant, list []offer) {
 		t := &f.bids[i]
 		t.row = int32(len(f.tables[t.offer]))
 		start, end := f.ticks(now, t)
-		f.tables[t.offer] = append(f.tables[t.offer], clearing.Bid{Start: start, End: end, Weight: t.weight, Job: t.number, ID: t.row, Work: t.work})
+		f.tables[t.offer] = append(f.tables[t.offer], clearing.Bid{Start: start, End: end, Weight: t.weight, Job: t.number, ID: t.row,
+			Work: t.work})
 	}
 	fixed := f.lateBids(now, list)
 	pick := f.pickOne
@@ -211,7 +212,8 @@ func (f *Floor) charge(now quantity.Instant) {
 	}
 }
 
-// offered is what a bid offers to pay. Where weights are rates it is the score, so that a credit is a millisecond at a score of 1 there too.
+// offered is what a bid offers to pay. Where weights are rates it is the score, so that a credit is a millisecond at a score of 1 there
+// too.
 func (f *Floor) offered(now quantity.Instant, t *bid) int64 {
 	if f.cfg.Market.Weights.Rates() {
 		return scaled(t.total, f.fullness(now, t.job))
@@ -281,7 +283,8 @@ func (f *Floor) price(now quantity.Instant, t *bid) int64 {
 		return 0
 	}
 	credits := t.price / score.One
-	if !f.cfg.Market.PerTime || f.cfg.Market.Weights.Rates() { // weights have no time in them, and who takes a window for longer pays for longer
+	// weights have no time in them, and who takes a window for longer pays for longer
+	if !f.cfg.Market.PerTime || f.cfg.Market.Weights.Rates() {
 		credits = quantity.MulDiv(t.price, min(t.end.Sub(t.Start), PurseTime).Milliseconds(), score.One)
 	}
 	purse, _ := f.sale.Purse(now, t.job)

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // Config of a market that negotiates.

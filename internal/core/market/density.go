@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // index is what the policy makes of a job on a class of slices, 0 if it can't run there or the policy has no index: what it costs to

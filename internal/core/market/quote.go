@@ -6,9 +6,9 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // quote is what a job answers to a window: its variants that stand, and of their scores all that does not depend on when the window
@@ -23,7 +23,8 @@ type quote struct {
 	next    *quote
 	at      int
 	sitting uint64
-	// since when it waits, until is the last instant at which its deadline does not press yet, and it may be used; Never without a deadline.
+	// since when it waits, until is the last instant at which its deadline does not press yet, and it may be used; Never without a
+	// deadline.
 	since, until quantity.Instant
 	// terms are of the variants that stand, and bids these variants themselves, but for their instants.
 	terms []term
@@ -97,7 +98,8 @@ func (f *Floor) quoteOf(now quantity.Instant, j *Job, o *offer, w *window) *quot
 // fill has the job propose and verifies what it says.
 func (f *Floor) fill(now quantity.Instant, q *quote, j *Job, o *offer, w *window) {
 	c, m := o.slice.class, f.cfg.Market
-	*q = quote{job: j, name: j.Name(), class: c, till: f.tillOf(j), terms: q.terms[:0], bids: q.bids[:0], since: j.since(), until: quantity.Never, precedence: precedence(j.Spec().Priority)}
+	*q = quote{job: j, name: j.Name(), class: c, till: f.tillOf(j), terms: q.terms[:0], bids: q.bids[:0], since: j.since(),
+		until: quantity.Never, precedence: precedence(j.Spec().Priority)}
 	if q.refusal = f.proposals(now, j, o, w); len(f.variants) == 0 {
 		return
 	}
@@ -126,7 +128,8 @@ func (f *Floor) fill(now quantity.Instant, q *quote, j *Job, o *offer, w *window
 		features := m.Weights.Features(&piece)
 		features.Age, features.Share, features.Urgency = 0, 0, 0
 		r := term{
-			begins: t.Start.Sub(now), ends: t.end.Sub(now), length: t.length(offered.End), run: t.Run.Milliseconds(), declared: t.Score, endless: offered.End == quantity.Never, open: t.end == quantity.Never,
+			begins: t.Start.Sub(now), ends: t.end.Sub(now), length: t.length(offered.End), run: t.Run.Milliseconds(), declared: t.Score,
+			endless: offered.End == quantity.Never, open: t.end == quantity.Never,
 		}
 		r.lease = r.length.Milliseconds()
 		if r.endless {

@@ -6,10 +6,10 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/policy/deadline"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // urgent is a market under the objective deadline with a slice, and a job for each deadline, which is so long after now; none for 0. All

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // TestMarket: every setting is read, and what is left out has its default.

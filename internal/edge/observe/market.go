@@ -1,7 +1,7 @@
 package observe
 
 import (
-	"sluice.dev/sluice/internal/core/market/score"
+	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/core/status"
 )
 

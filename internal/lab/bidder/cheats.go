@@ -3,9 +3,9 @@ package bidder
 import (
 	"time"
 
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/core/trp"
 )
 

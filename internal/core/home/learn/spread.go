@@ -2,10 +2,10 @@ package learn
 
 import (
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/core/trp"
 )
 

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // BenchmarkCalibrateAndScore is what the market does to each variant after it was verified: the features, the calibration of

@@ -10,9 +10,9 @@ import (
 	"math/bits"
 	"time"
 
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // Settings of calibration, in millionths (market.Config has the defaults, .25 and 2).

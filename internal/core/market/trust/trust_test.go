@@ -8,10 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // settings are the defaults: eta .25, kappa 2.

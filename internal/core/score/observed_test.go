@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market/score"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 )
 
 // sold is a subjob of 100 of 500 units, from 1,000 s on, with 10 s of overhead in 100 s and a grace of 5 s.
