@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/edge/strict"
@@ -77,7 +77,7 @@ func TestUsualLambda(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if is := fmt.Sprintf("market.lambda=%g", float64((market.Config{}).Under(p).Weights.Lambda)/score.One); is != usualLambda {
+	if is := fmt.Sprintf("market.lambda=%g", float64((auction.Config{}).Under(p).Weights.Lambda)/score.One); is != usualLambda {
 		t.Errorf("the default is %s, not %s", is, usualLambda)
 	}
 }

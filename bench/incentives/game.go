@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -34,7 +34,7 @@ type outcome struct {
 }
 
 // play plays one game: every owner's jobs bid by the owner's move.
-func play(ctx context.Context, m market.Config, seed uint64, moves []move) (*outcome, error) {
+func play(ctx context.Context, m auction.Config, seed uint64, moves []move) (*outcome, error) {
 	tasks, jobs, of := offer(seed, moves)
 	horizon := time.Hour
 	g, err1 := gate.New(gate.Config{Zones: gate.Alone("zone"), Horizon: horizon, Retain: time.Second, External: true})

@@ -7,27 +7,27 @@ import (
 	"math"
 	"sync"
 
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // mechanism is a market that moves are tried in.
 type mechanism struct {
 	name, summary string
-	config        market.Config
+	config        auction.Config
 }
 
 // mechanisms that are compared: all that a market believes, then what it asks for what it sells.
 func mechanisms() []mechanism {
 	return []mechanism{
-		{"trusting", "every declaration is taken at its word, and nothing is paid", market.Config{Trusting: true}},
+		{"trusting", "every declaration is taken at its word, and nothing is paid", auction.Config{Trusting: true}},
 		{"calibration", "declared scores count as far as the record of the job and its queue goes, and nothing is paid",
-			market.Config{Payment: market.Free}},
+			auction.Config{Payment: auction.Free}},
 		{"steep", "the same with kappa 8, so that trust falls four times as steeply with error",
-			market.Config{Payment: market.Free, Kappa: 8_000_000}},
-		{"first price", "calibration, and a queue pays its own bid in credits", market.Config{Payment: market.FirstPrice}},
+			auction.Config{Payment: auction.Free, Kappa: 8_000_000}},
+		{"first price", "calibration, and a queue pays its own bid in credits", auction.Config{Payment: auction.FirstPrice}},
 		{"vcg", "calibration, and a queue pays what others lose by it (Vickrey, Clarke, Groves), in credits",
-			market.Config{Payment: market.VCG}},
+			auction.Config{Payment: auction.VCG}},
 	}
 }
 
@@ -37,11 +37,11 @@ const unpaid = 1
 // shipped is the mechanism that the market is set to by default.
 func shipped() mechanism {
 	for _, m := range mechanisms() {
-		if m.config.WithDefaults() == (market.Config{}).WithDefaults() {
+		if m.config.WithDefaults() == (auction.Config{}).WithDefaults() {
 			return m
 		}
 	}
-	return mechanism{"default", "what is shipped", market.Config{}}
+	return mechanism{"default", "what is shipped", auction.Config{}}
 }
 
 // game is one that is to be played.

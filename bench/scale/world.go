@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/node"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/prng"
@@ -112,9 +112,9 @@ func emptyWorld() *world {
 // newWorld makes a park whose actors hold its jobs and have been recovered; nothing is offered yet.
 func newWorld(ctx context.Context, q question) (*world, error) {
 	w := emptyWorld()
-	var negotiates *market.Config
+	var negotiates *auction.Config
 	if q.JASDA {
-		m := market.Config{}.Under(policies.Default())
+		m := auction.Config{}.Under(policies.Default())
 		negotiates = &m
 	}
 	g, err := gate.New(gate.Config{Zones: gate.Alone(zoneID), MaxJobs: 4 * max(q.Waiting, 1000)})

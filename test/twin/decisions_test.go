@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/fifo"
@@ -36,7 +36,7 @@ type tale struct {
 	name   string
 	slices []protocol.Slice
 	policy policy.Policy
-	market *market.Config
+	market *auction.Config
 	model  sim.Model
 	agent  sim.Agents
 	faults sim.Faults
@@ -201,7 +201,7 @@ func tales() []tale {
 			},
 		},
 		{
-			name: "jasda", slices: machine("n/"), market: &market.Config{}, until: 30 * time.Minute,
+			name: "jasda", slices: machine("n/"), market: &auction.Config{}, until: 30 * time.Minute,
 			shows: []string{"fact QueueCalibrated", "bid={"},
 			tell: func(t *testing.T, s *story) {
 				s.submit(0, with(spec(t, "count", job.Items, 400, time.Second), bids))
@@ -260,7 +260,7 @@ func tales() []tale {
 			},
 		},
 		{
-			name: "repack", slices: one(10), market: &market.Config{Repack: market.Withdraw, Freeze: 5 * time.Second},
+			name: "repack", slices: one(10), market: &auction.Config{Repack: auction.Withdraw, Freeze: 5 * time.Second},
 			until: 20 * time.Minute,
 			shows: []string{"flag=true text=\"withdrawn before it began"},
 			model: func(m *protocol.Message) sim.Behaviour {
@@ -276,7 +276,7 @@ func tales() []tale {
 			},
 		},
 		{
-			name: "agents", slices: machine("n/"), market: &market.Config{}, until: 15 * time.Minute,
+			name: "agents", slices: machine("n/"), market: &auction.Config{}, until: 15 * time.Minute,
 			shows: []string{"Announce", "kind=lost", "kind=concluded"},
 			agent: func(_ *workload.Job, spec *job.Spec) sim.Agent {
 				kind, _ := bidder.Find(strings.TrimRight(string(spec.Name), "0123456789"))

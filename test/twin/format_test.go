@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -117,7 +117,7 @@ func older(t *testing.T, o olderData) *live {
 	}
 	make, err := arrangement.Alone(
 		gate.Config{Zones: gate.Alone("local"), External: true, Archive: filed},
-		zone.Config{ID: "local", Policy: fair.Policy{}, Market: &market.Config{}, Archive: filed},
+		zone.Config{ID: "local", Policy: fair.Policy{}, Market: &auction.Config{}, Archive: filed},
 		node.Config{ID: "vm", Zone: "local"},
 	).Build()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -75,7 +75,7 @@ func New(o Options) (*Fleet, error) {
 	}
 	zc := zone.Config{ID: "zone", Policy: fair.Policy{}, Horizon: horizon}
 	if o.Negotiates {
-		zc.Market = &market.Config{}
+		zc.Market = &auction.Config{}
 	}
 	g, err1 := gate.New(gate.Config{Zones: gate.Alone(zc.ID), Horizon: horizon, Retain: time.Second, MaxJobs: 1 << 30,
 		External: o.Negotiates})

@@ -20,7 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy"
@@ -37,7 +37,7 @@ type Choice struct {
 	// Mechanism is sja, jasda or laminar; Market how jasda negotiates, and laminar at its nodes, Flow how laminar's tickets search, nil:
 	// with the defaults.
 	Mechanism string
-	Market    *market.Config
+	Market    *auction.Config
 	Flow      *flow.Config
 	// Capacities of the slices that there are: what laminar's size classes are made of.
 	Capacities []quantity.Amount
@@ -181,7 +181,7 @@ func (c Choice) counted() error {
 }
 
 // market is the market that the mechanism has; nil: sja, where the policy picks.
-func (c Choice) market() (*market.Config, error) {
+func (c Choice) market() (*auction.Config, error) {
 	switch {
 	case c.Mechanism == "sja" && c.Market != nil:
 		return nil, errors.New("market: mechanism sja does not negotiate; start with --mechanism jasda, or leave market out of --config")
@@ -192,7 +192,7 @@ func (c Choice) market() (*market.Config, error) {
 	case c.Market != nil:
 		return c.Market, c.Market.Validate()
 	}
-	m := market.Config{}.WithDefaults()
+	m := auction.Config{}.WithDefaults()
 	return &m, nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -18,7 +20,7 @@ type Supply interface {
 	// Location of its node: rack and block, empty where unknown.
 	Location() (rack, block string)
 	// Class of slices that it is of, and its place among all of them (market.Floor.Place).
-	Class() *market.Class
+	Class() *window.Class
 	At() int
 	// Reserved are all reservations that its node has told of. They are only read.
 	Reserved() []protocol.Reservation
@@ -41,7 +43,7 @@ type Demand interface {
 	Waiting() bool
 	Asking() bool
 	// Waits is why it is not served at all now, Eligible if it may be.
-	Waits(now quantity.Instant) market.Reason
+	Waits(now quantity.Instant) explain.Reason
 	// Avoids says whether it leaves the slice to others.
 	Avoids(s *Slice) bool
 	CountRefusal(why atomizer.Refusal, now quantity.Instant)
@@ -50,7 +52,7 @@ type Demand interface {
 // Sale is what a planner tells whoever embeds it.
 type Sale interface {
 	// Start asks the first slice's node for a piece on all of them; reservation is one of the job's own to take over, 0 if it has none.
-	Start(now quantity.Instant, j *Job, on []*Slice, p market.Piece, reservation uint64, out *protocol.Out)
+	Start(now quantity.Instant, j *Job, on []*Slice, p award.Piece, reservation uint64, out *protocol.Out)
 	// Send sends to a node, NewAsk numbers what is asked.
 	Send(m protocol.Message, out *protocol.Out)
 	NewAsk() uint64
@@ -101,7 +103,7 @@ type Slice struct {
 	// node that it is of. surveyed is the time and surveyedClass the class that the last plan saw.
 	node          *node
 	surveyed      []protocol.Gap
-	surveyedClass *market.Class
+	surveyedClass *window.Class
 }
 
 // Guest is a part of a gang that another zone is home to, or of one of our own that is too large for our slices alone (docs/adr/0045). It

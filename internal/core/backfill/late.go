@@ -5,13 +5,14 @@ import (
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/overdue"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
 // Where nobody holds a reservation by age (skip, or the policy's index), a gang among short jobs may never find its slices free together.
-// So gangs that are late (market.Turn) hold one, a few at once and as far as the budget of the late goes: it pays from when their slices
+// So gangs that are late (overdue.Turn) hold one, a few at once and as far as the budget of the late goes: it pays from when their slices
 // are held, though others may still run there, to the end of their walltime. Jobs of one slice need none: when it is their turn they are
 // given the next window (adr 0035).
 
@@ -28,11 +29,11 @@ type late struct {
 	holders []*Job
 	// firstTurn was whose turn it was at the last pass among those that answer windows; creditWaiter is the gang that waits until the
 	// budget can pay for its placement, which takes more credit than need.
-	firstTurn, creditWaiter market.Turn
+	firstTurn, creditWaiter overdue.Turn
 	need                    int64
 }
 
-func (j *Job) turn() market.Turn { return market.Turn{Due: j.due, Name: j.Name()} }
+func (j *Job) turn() overdue.Turn { return overdue.Turn{Due: j.due, Name: j.Name()} }
 
 func byTurn(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Name(), b.Name()))
@@ -52,7 +53,7 @@ func (l *late) schedule(j *Job) {
 	switch {
 	case !l.spares || !j.wide():
 	case j.queued && !j.isLate:
-		j.due = l.floor.Due(j.Submitted(), j.Spec())
+		j.due = l.floor.Late().Due(j.Submitted(), j.Spec())
 		l.lateAlarms.Set(&j.dueSlot, j, j.due)
 	case !j.queued:
 		l.lateAlarms.Set(&j.dueSlot, j, quantity.Never)
@@ -74,7 +75,7 @@ func (l *late) promote(now quantity.Instant, replan bool) bool {
 		j.isLate, replan = true, true
 		l.lateGangs.Insert(inTurn, 0, j)
 	}
-	return replan || l.awaitsCredit() && (l.floor.Credit(now) > l.need || l.floor.FirstLate(now) != l.firstTurn)
+	return replan || l.awaitsCredit() && (l.floor.Late().CreditAt(now) > l.need || l.floor.Late().First(now) != l.firstTurn)
 }
 
 // awaitsCredit reports whether a gang waits for credit.
@@ -87,7 +88,7 @@ func (l *late) creditAt(now quantity.Instant) quantity.Instant {
 	if !l.awaitsCredit() {
 		return quantity.Never
 	}
-	return max(now+1, l.floor.Solvent(l.need))
+	return max(now+1, l.floor.Late().Solvent(l.need))
 }
 
 // cost of a placement from an instant to its end.
@@ -103,7 +104,7 @@ func (p *Placement) cost(from quantity.Instant) (sum int64) {
 func (l *late) charge(h *reservation) {
 	if j := h.job; j.paid != 0 {
 		cost := h.place.cost(j.heldSince)
-		l.floor.Spend(cost - j.paid)
+		l.floor.Late().Spend(cost - j.paid)
 		j.paid = cost
 	}
 }
@@ -111,7 +112,7 @@ func (l *late) charge(h *reservation) {
 // endHold ends a late gang's hold of its placement. For one that does not run the budget gets back what it paid beyond now.
 func (l *late) endHold(now quantity.Instant, j *Job, ran bool) {
 	if !ran {
-		l.floor.Spend(starvation.Cost(now.Sub(j.heldSince), j.speeds) - j.paid)
+		l.floor.Late().Spend(starvation.Cost(now.Sub(j.heldSince), j.speeds) - j.paid)
 	}
 	j.paid = 0
 }
@@ -122,7 +123,7 @@ func (l *late) beginHold(now quantity.Instant, j *Job) {
 	for _, s := range j.place.Slices {
 		j.speeds += s.Class().Speed
 	}
-	l.floor.Spend(j.paid)
+	l.floor.Late().Spend(j.paid)
 	l.holders = append(l.holders, j)
 }
 
@@ -136,7 +137,7 @@ func (l *late) mayHold(now quantity.Instant, j *Job) bool {
 	if l.firstTurn.Before(j.turn()) {
 		need = j.place.cost(j.place.Start)
 	}
-	if l.floor.Credit(now) <= need {
+	if l.floor.Late().CreditAt(now) <= need {
 		l.creditWaiter, l.need = j.turn(), need
 		return false
 	}

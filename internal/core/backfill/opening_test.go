@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -33,7 +34,7 @@ type (
 		id    job.SliceID
 		node  job.NodeID
 		gaps  []protocol.Gap
-		floor market.Slice
+		floor window.Slice
 		kept  Slice
 	}
 	parkJob struct {
@@ -48,7 +49,7 @@ func (s *parkSlice) Name() job.SliceID                      { return s.id }
 func (s *parkSlice) Node() job.NodeID                       { return s.node }
 func (s *parkSlice) Version() uint64                        { return 1 }
 func (s *parkSlice) Usable() bool                           { return true }
-func (s *parkSlice) Class() *market.Class                   { return s.floor.Class() }
+func (s *parkSlice) Class() *window.Class                   { return s.floor.Class() }
 func (s *parkSlice) At() int                                { return s.floor.At() }
 func (s *parkSlice) Reserved() []protocol.Reservation       { return nil }
 func (s *parkSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }

@@ -70,7 +70,7 @@ func (o *order) indexOf(j *Job) (most int64) {
 		return 0
 	}
 	for _, c := range o.floor.Classes() {
-		most = max(most, o.floor.GangIndex(j.Spec(), c, c.SpeedOf(j.Spec())))
+		most = max(most, o.floor.Estimator().GangIndex(j.Spec(), c, c.SpeedOf(j.Spec())))
 	}
 	return most
 }
@@ -93,7 +93,7 @@ func (o *order) reindex(line *ranking.List[*Job]) {
 // prevails says whether the gang that was outweighed at the last plan may not be now.
 func (o *order) prevails(now quantity.Instant) bool {
 	j := o.outweighed
-	if j == nil || o.floor.LateWaits(now) {
+	if j == nil || o.floor.Late().Waits(now) {
 		return false
 	}
 	// A place that has begun moves with the clock, and may be on other slices by now.
@@ -108,7 +108,7 @@ func (o *order) outweighs(now quantity.Instant, j *Job, p *Placement, free func(
 		n, length := 0, time.Duration(0)
 		for _, s := range p.Slices {
 			if s.Class() == c {
-				gang.add(o.floor.GangIndex(j.Spec(), c, p.Speed))
+				gang.add(o.floor.Estimator().GangIndex(j.Spec(), c, p.Speed))
 				n, length = n+1, max(length, freeFrom(free(s), max(now, p.Start)))
 			}
 		}

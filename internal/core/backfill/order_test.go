@@ -9,6 +9,9 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -68,29 +71,29 @@ func TestSums(t *testing.T) {
 
 // single is the owner's side of a job that waits for windows.
 type single struct {
-	market.Demand
+	index.Demand
 	rigidJob
 }
 
-func (d single) Name() job.ID                              { return d.spec.Name }
-func (d single) Spec() *job.Spec                           { return d.spec }
-func (d single) Submitted() quantity.Instant               { return 1 }
-func (d single) View() atomizer.View                       { return d.rigidJob.View() }
-func (d single) Avoids(*market.Slice) bool                 { return false }
-func (d single) Queue() (string, time.Duration)            { return d.spec.Queue, 0 }
-func (d single) Busy() int                                 { return 0 }
-func (d single) Served() quantity.Instant                  { return 0 }
-func (d single) Attained() int64                           { return 0 }
-func (d single) Use(quantity.Instant) (_, _, weight int64) { return 0, 0, 1 }
-func (d single) Loses() bool                               { return false }
-func (d single) Ineligible(quantity.Instant) market.Reason { return market.Eligible }
+func (d single) Name() job.ID                               { return d.spec.Name }
+func (d single) Spec() *job.Spec                            { return d.spec }
+func (d single) Submitted() quantity.Instant                { return 1 }
+func (d single) View() atomizer.View                        { return d.rigidJob.View() }
+func (d single) Avoids(*window.Slice) bool                  { return false }
+func (d single) Queue() (string, time.Duration)             { return d.spec.Queue, 0 }
+func (d single) Busy() int                                  { return 0 }
+func (d single) Volatile() bool                             { return false }
+func (d single) Served() quantity.Instant                   { return 0 }
+func (d single) Attained() int64                            { return 0 }
+func (d single) Use(quantity.Instant) (_, _, weight int64)  { return 0, 0, 1 }
+func (d single) Loses() bool                                { return false }
+func (d single) Ineligible(quantity.Instant) explain.Reason { return explain.Eligible }
 
 // TestAGangIsWorthWhatItIsAtItsOwnSpeed: it holds a fast slice for as long as the slow one beside it takes.
 func TestAGangIsWorthWhatItIsAtItsOwnSpeed(t *testing.T) {
 	for walltime, want := range map[time.Duration]bool{30 * time.Minute: false, 10 * time.Hour: true} {
 		x, _, _, _ := alone(protocol.Gap{Start: 1, End: 2})
 		floor := market.NewFloor(market.FloorConfig{Policy: shortest.Policy{}, Horizon: time.Hour}, nil)
-		floor.Plainly()
 		pl := New(Config{Discipline: Discipline{Reserve: 1, Overtake: true, Gangs: true}, Retry: time.Second, AskTTL: time.Second}, floor,
 			x)
 		place := Placement{Start: 1, End: quantity.Never, Speed: 250}
@@ -108,7 +111,9 @@ func TestAGangIsWorthWhatItIsAtItsOwnSpeed(t *testing.T) {
 				{Profile: "large", Permille: 1000}}
 			return &s
 		}
-		floor.Activate(&market.Job{Demand: single{rigidJob: rigidJob{spec("other", 1, walltime, 0)}}})
+		other := &index.Job{Demand: single{rigidJob: rigidJob{spec("other", 1, walltime, 0)}}}
+		floor.Activate(other)
+		floor.Changed(other)
 		gang := &Job{Demand: rigidJob{spec("gang", 2, 10*time.Minute, 250)}, place: place}
 		if got := pl.order.outweighs(1, gang, &gang.place, surveyed); got != want {
 			t.Errorf("forty minutes on two slices outweigh %v on the fast one: %v", walltime, got)

@@ -10,6 +10,10 @@ import (
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -59,7 +63,7 @@ type Planner struct {
 
 // New makes a planner over the slices of a floor.
 func New(cfg Config, floor *market.Floor, sale Sale) *Planner {
-	byIndex := cfg.Gangs && floor.Indexes() && !cfg.ByAge
+	byIndex := cfg.Gangs && floor.Estimator().HasIndex() && !cfg.ByAge
 	pl := &Planner{cfg: cfg, floor: floor, sale: sale, survey: survey{floor: floor}, order: newOrder(byIndex, floor)}
 	pl.late = late{floor: floor, spares: (cfg.Reserve == 0 || byIndex) && cfg.Overtake && cfg.Late > 0, most: cfg.Late}
 	pl.bookings = bookings{sale: sale, survey: &pl.survey, retry: cfg.Retry, ttl: cfg.AskTTL}
@@ -208,7 +212,7 @@ func (pl *Planner) placeReserved(now quantity.Instant) {
 		for _, s := range h.place.Slices {
 			s.placed = s.placed[:0]
 		}
-		if !h.job.queued || h.job.Waits(now) != market.Eligible {
+		if !h.job.queued || h.job.Waits(now) != explain.Eligible {
 			pl.survey.markDirty(&h.place)
 		}
 	}
@@ -254,7 +258,7 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 		return
 	}
 	for j := range pl.line.All() {
-		if most == 0 && !j.wide() || j.isLate || j.Waits(now) != market.Eligible {
+		if most == 0 && !j.wide() || j.isLate || j.Waits(now) != explain.Eligible {
 			none = false
 			continue
 		}
@@ -307,7 +311,7 @@ func (pl *Planner) stillNonePlaceable(now quantity.Instant, most int) bool {
 	}
 	pl.survey.generation--
 	for _, j := range pl.newcomers {
-		if j.queued && (j.Waits(now) != market.Eligible || pl.findPlacement(now, j, most)) {
+		if j.queued && (j.Waits(now) != explain.Eligible || pl.findPlacement(now, j, most)) {
 			pl.survey.generation++
 			return false
 		}
@@ -389,18 +393,18 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 		return
 	}
 	pl.late.holders = slices.DeleteFunc(pl.late.holders, func(j *Job) bool {
-		if j.queued && j.Waits(now) == market.Eligible || !j.queued && j.Active() && j.Asking() {
+		if j.queued && j.Waits(now) == explain.Eligible || !j.queued && j.Active() && j.Asking() {
 			return false
 		}
 		pl.late.endHold(now, j, !j.queued && j.Active())
 		return true
 	})
-	pl.late.creditWaiter, pl.late.firstTurn = market.Nobody(), market.Nobody()
+	pl.late.creditWaiter, pl.late.firstTurn = overdue.Nobody(), overdue.Nobody()
 	if !pl.late.lateGangs.Empty() {
-		pl.late.firstTurn = pl.floor.FirstLate(now)
+		pl.late.firstTurn = pl.floor.Late().First(now)
 	}
 	for j := range pl.late.lateGangs.All() {
-		if slices.Contains(pl.order.worthy, j) || j.Waits(now) != market.Eligible {
+		if slices.Contains(pl.order.worthy, j) || j.Waits(now) != explain.Eligible {
 			continue
 		}
 		most := 0
@@ -415,7 +419,7 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 			pl.late.holders = slices.DeleteFunc(pl.late.holders, func(o *Job) bool { return o == j })
 		}
 	}
-	pl.floor.Heed(pl.late.creditWaiter)
+	pl.floor.Late().Heed(pl.late.creditWaiter)
 }
 
 // serveInOrder serves the gangs that are first in order: those that keep a place, and those whose slices are worth most with them, who keep
@@ -435,13 +439,13 @@ func (pl *Planner) serveInOrder(now quantity.Instant) {
 func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (none bool) {
 	none, pl.order.outweighed = true, nil
 	for j := range pl.line.All() {
-		if j.rank > 0 || j.Waits(now) != market.Eligible {
+		if j.rank > 0 || j.Waits(now) != explain.Eligible {
 			none = false // it is late and served, or not to be served
 			continue
 		}
 		held := slices.Contains(before, j)
 		found := pl.consider(now, j, mostHolders, func() bool {
-			return held || pl.order.outweighs(now, j, &j.place, surveyed) && !pl.floor.LateWaits(now)
+			return held || pl.order.outweighs(now, j, &j.place, surveyed) && !pl.floor.Late().Waits(now)
 		})
 		if j.rank > 0 {
 			pl.order.worthy = append(pl.order.worthy, j)
@@ -461,7 +465,7 @@ func (pl *Planner) placeInOrder(now quantity.Instant, before []*Job) (none bool)
 // start asks the node of a reserved job's placement to start it, or returns when to look again. What was refused is not asked again at
 // once: the node would be asked for ever about what only it knows.
 func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out) quantity.Instant {
-	if h.job.Waits(now) != market.Eligible { // one before it took what its queue may hold
+	if h.job.Waits(now) != explain.Eligible { // one before it took what its queue may hold
 		for _, s := range h.place.Slices {
 			s.placed = slices.DeleteFunc(s.placed, func(g protocol.Gap) bool { return g.Start == h.place.Start })
 			pl.sale.Reopen(s)
@@ -494,7 +498,7 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 		}
 	}
 	pl.late.charge(h)
-	pl.sale.Start(now, h.job, h.place.Slices, market.Piece{Piece: p, Start: now, End: h.place.End, Speed: h.place.Speed}, held, out)
+	pl.sale.Start(now, h.job, h.place.Slices, award.Piece{Piece: p, Start: now, End: h.place.End, Speed: h.place.Speed}, held, out)
 	return quantity.Never
 }
 
@@ -541,14 +545,14 @@ func (pl *Planner) Reach(now quantity.Instant, j *Job) int { return pl.survey.re
 func (pl *Planner) Could(now quantity.Instant, j *Job) int { return pl.survey.could(now, j) }
 
 // Place records where the floor has put a slice.
-func (pl *Planner) Place(s *Slice, placed market.Placed) {
+func (pl *Planner) Place(s *Slice, placed window.Placed) {
 	switch placed {
-	case market.Joined:
+	case window.Joined:
 		pl.survey.slices = slices.Insert(pl.survey.slices, s.At(), s)
 		pl.bookings.holding.Insert(s.At())
 		pl.survey.dirtySlices.Insert(s.At())
 		pl.survey.join(s)
-	case market.Sorted:
+	case window.Sorted:
 		pl.survey.slices = append(pl.survey.slices, s)
 		slices.SortFunc(pl.survey.slices, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
 		pl.survey.nodesStale = true
@@ -558,7 +562,7 @@ func (pl *Planner) Place(s *Slice, placed market.Placed) {
 			pl.Seen(s)
 		}
 		pl.survey.join(s)
-	case market.Stayed:
+	case window.Stayed:
 	}
 }
 
@@ -569,7 +573,7 @@ func (pl *Planner) Moved() { pl.survey.nodesStale = true }
 // kept, if nobody comes in between. It changes nothing that is decided.
 func (pl *Planner) Offer(now, from quantity.Instant, j *Job) (p Placement, worthy, found bool) {
 	p, found = pl.survey.search(from, j, pl.survey.list(), func(s *Slice) []protocol.Gap { return s.beside(now, j) })
-	if !found || !pl.order.byIndex || j.rank > 0 || pl.floor.Due(j.Submitted(), j.Spec()) <= now {
+	if !found || !pl.order.byIndex || j.rank > 0 || pl.floor.Late().Due(j.Submitted(), j.Spec()) <= now {
 		return p, found, found
 	}
 	return p, pl.order.outweighs(now, j, &p, func(s *Slice) []protocol.Gap { return s.Free(now, nil) }), true

@@ -7,6 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -20,12 +23,12 @@ type rigidJob struct{ spec *job.Spec }
 // fake is the owner of one job, one slice and all that is asked for.
 type fake struct {
 	rigidJob
-	floor    market.Slice
+	floor    window.Slice
 	gaps     []protocol.Gap
 	reserved []protocol.Reservation
 	doubted  bool
 	asks     uint64
-	started  []market.Piece
+	started  []award.Piece
 	sent     []protocol.Message
 	// gone: the job is over. looks at the slice's time that there were.
 	gone  bool
@@ -48,7 +51,7 @@ func (d rigidJob) View() atomizer.View {
 func (d rigidJob) Active() bool                                    { return true }
 func (d rigidJob) Waiting() bool                                   { return true }
 func (d rigidJob) Asking() bool                                    { return false }
-func (d rigidJob) Waits(quantity.Instant) market.Reason            { return market.Eligible }
+func (d rigidJob) Waits(quantity.Instant) explain.Reason           { return explain.Eligible }
 func (d rigidJob) Avoids(*Slice) bool                              { return false }
 func (d rigidJob) CountRefusal(atomizer.Refusal, quantity.Instant) {}
 
@@ -59,7 +62,7 @@ func (s *fakeSlice) Node() job.NodeID                 { return "n" }
 func (s *fakeSlice) Version() uint64                  { return 1 }
 func (s *fakeSlice) Location() (rack, block string)   { return "", "" }
 func (s *fakeSlice) Usable() bool                     { return true }
-func (s *fakeSlice) Class() *market.Class             { return s.floor.Class() }
+func (s *fakeSlice) Class() *window.Class             { return s.floor.Class() }
 func (s *fakeSlice) At() int                          { return s.floor.At() }
 func (s *fakeSlice) Reserved() []protocol.Reservation { return s.reserved }
 func (s *fakeSlice) Free(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
@@ -75,7 +78,7 @@ func (s *fakeSlice) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Ga
 	return append(out[:0], s.gaps...)
 }
 
-func (x *fake) Start(_ quantity.Instant, _ *Job, _ []*Slice, p market.Piece, _ uint64, _ *protocol.Out) {
+func (x *fake) Start(_ quantity.Instant, _ *Job, _ []*Slice, p award.Piece, _ uint64, _ *protocol.Out) {
 	x.started = append(x.started, p)
 }
 func (x *fake) Send(m protocol.Message, _ *protocol.Out) { x.sent = append(x.sent, m) }

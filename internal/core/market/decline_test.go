@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/markettest"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -19,21 +21,21 @@ func TestAWinnerThatDeclinesIsPassedOver(t *testing.T) {
 		now := quantity.Instant(1e12)
 		w.offer("s", 10, 1000, protocol.Gap{Start: now.Add(time.Minute), End: now.Add(5 * time.Minute)})
 		for i, name := range []string{"first", "second"} {
-			s := benchSpec(t, 1)
+			s := markettest.Spec(t, 1)
 			s.Name = job.ID(name)
-			w.submit(fakeJob{spec: s, submitted: now.Add(time.Duration(i)), volatile: volatile && i == 1})
+			w.submit(markettest.Job{Of: s, Came: now.Add(time.Duration(i)), Moves: volatile && i == 1})
 		}
 		w.step(now)
 		first := w.jobs[0]
-		first.Demand.(*fakeJob).learned.MemoryScale = 1 << 20 // no slice is large enough for it now
+		first.Demand.(*markettest.Job).Learned.MemoryScale = 1 << 20 // no slice is large enough for it now
 		w.step(now.Add(time.Minute))
-		if len(w.sale.sold) != 1 || !strings.Contains(w.sale.sold[0], " second ") {
-			t.Fatalf("the first in order declines, and sold was %q", w.sale.sold)
+		if len(w.sale.Sold) != 1 || !strings.Contains(w.sale.Sold[0], " second ") {
+			t.Fatalf("the first in order declines, and sold was %q", w.sale.Sold)
 		}
-		if why := first.Ineligible(now.Add(time.Minute)); why != Aside {
-			t.Errorf("the job that has declined is ineligible for %d, want %d", why, Aside)
+		if why := first.Ineligible(now.Add(time.Minute)); why != explain.Aside {
+			t.Errorf("the job that has declined is ineligible for %d, want %d", why, explain.Aside)
 		}
-		if why := first.Ineligible(now.Add(time.Minute + time.Second)); why != Eligible {
+		if why := first.Ineligible(now.Add(time.Minute + time.Second)); why != explain.Eligible {
 			t.Errorf("a second later it is still ineligible for %d", why)
 		}
 	}

@@ -1,18 +1,28 @@
 package market
 
 import (
+	"slices"
 	"time"
 
-	"sluice.dev/sluice/internal/core/alarm"
-	"sluice.dev/sluice/internal/core/bitset"
-	"sluice.dev/sluice/internal/core/dirty"
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/agents"
+	"sluice.dev/sluice/internal/core/market/auction"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/interest"
+	"sluice.dev/sluice/internal/core/market/overdue"
 	"sluice.dev/sluice/internal/core/market/starvation"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/ranking"
 	"sluice.dev/sluice/internal/core/status"
 )
+
+// Config of an auction.
+type Config = auction.Config
 
 // FloorConfig is how a floor works.
 type FloorConfig struct {
@@ -32,170 +42,236 @@ type FloorConfig struct {
 	Close time.Duration
 }
 
+// Mechanism is how windows are sold.
+type Mechanism interface {
+	// Sell offers every window that has begun and asks for what is won. Waiting is how many jobs run nowhere. It returns when to look
+	// again.
+	Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant
+	// Displaces is the job that would get the window behind a running subjob, which ends as the claim says, rather than that the subjob
+	// goes on there with a piece of its job; nil if there is none.
+	Displaces(now quantity.Instant, j *index.Job, s *window.Slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece) *index.Job
+	// Rounds is how many there were.
+	Rounds() uint64
+	// Retire forgets a job that is over.
+	Retire(j *index.Job)
+	// Declining is why a job has declined last.
+	Declining(j *index.Job) (refusal atomizer.Refusal, text string)
+	// Missed is the latest window that a job could have used and another got, with its slice; nil if that is not known.
+	Missed(now quantity.Instant, j *index.Job) (*window.Slice, status.Given)
+}
+
 // Floor is where windows are offered, asked for and cleared. It is a part of an actor: deterministic, without clock or transport,
 // and not safe for concurrent use. All that it keeps is soft. It looks only at what it is told has changed: at jobs (Changed,
-// InvalidateJob), at slices (InvalidateSlice), and at windows that open and close with time (Turning).
+// InvalidateJob), at slices (InvalidateSlice), and at windows that open and close with time (Turning). It keeps nothing itself: it tells
+// its parts, in order.
 type Floor struct {
-	cfg FloorConfig
-	// indexer is the policy if it has an index, else nil.
-	indexer policy.Indexer
-	sale    Sale
-
-	// jobs that may be sold something, in no order.
-	jobs []*Job
-	// slices by capacity, then id; unsorted if a capacity has changed since.
-	slices   []*Slice
-	unsorted bool
-	// dirty are the slices whose unsold time changed, open those with a window that has begun.
-	dirty, open bitset.Set
-	// turn are the slices whose windows are offered in this step, eligible room for those of open that are not quiet.
-	turn, eligible bitset.Set
-	// opens and closes are when the next window of a slice opens, and when one becomes too short.
-	opens, closes alarm.Heap[*Slice]
-	// turning is room for a list of slices, spare for one of windows.
-	turning []*Slice
-	spare   []window
-	// Scratch buffers of a pass.
-	unusable []unusable
-	tells    []int
-
-	classes []*Class
-	// speeds of the classes, the highest first.
-	speeds []int64
-	// everybody is the one group of a policy that does not look at queues; groups are those of all queues, by name, and in order.
-	everybody *group
-	byQueue   map[string]*group
-	groups    []*group
-	// stale are the jobs whose entries in the index are to be made again, unindexed those that are asked each time.
-	stale     dirty.Set[*Job]
-	unindexed []*Job
-	// entering and joining are room for jobs that are about to enter the rankings and those that wait, examined for an entry.
-	entering, joining []*Job
-	examined          entry
-	alike             alike
-	// waits are by class the ranked jobs by how long they have waited, where jobs bid, but for those in ahead, which have been served
-	// before their time. invitation counts the audiences that were chosen.
-	waits      []ranking.List[*Job]
-	ahead      []*Job
-	invitation uint64
-	// book has the quotes that are kept, tills what is read of queues, by name; sittings are counted.
-	book    book
-	tills   map[string]*till
-	sitting uint64
-	// generation counts the changes that can make a job eligible; fresh are the jobs that changed after the generation seen: windows
-	// that stand are offered to them alone.
-	generation, seen uint64
-	fresh            dirty.Set[*Job]
-	skipped          skipped
-	asked            asked
-
-	nextWindow, nextRound uint64
-	// rounds are open: they wait for agents. In order of their ids.
-	rounds []*round
-	// attending are how many external jobs have an agent; recalls when one that won nothing is called again.
-	attending int
-	recalls   alarm.Heap[*Job]
-	// resting are the jobs that declined, calling who is told of windows in this pass (mechanism sja).
-	resting alarm.Heap[*Job]
-	calling calling
-	stats   status.Negotiation
-
-	lateness
-	scratch
-	// plain does what is done by definition; nil but in tests.
-	plain *plain
+	board     *window.Board
+	est       *index.Estimator
+	index     *index.Index
+	late      *overdue.Allowance
+	desk      *agents.Desk
+	mechanism Mechanism
+	stats     status.Negotiation
 }
 
 // NewFloor makes an empty floor.
-func NewFloor(cfg FloorConfig, sale Sale) *Floor {
+func NewFloor(cfg FloorConfig, seller award.Seller) *Floor { return newFloor(cfg, seller, false) }
+
+// NewPlain makes one that does after every input what the definition says and nothing less: every slice and every job is looked at, and
+// nothing is remembered of what was answered. It is the oracle of what looks only at changes, for tests of whoever embeds a
+// floor; it costs too much for anything else.
+func NewPlain(cfg FloorConfig, seller award.Seller) *Floor { return newFloor(cfg, seller, true) }
+
+func newFloor(cfg FloorConfig, seller award.Seller, plain bool) *Floor {
+	limit, x, corrects := cfg.Starvation, index.Config{ByQueue: cfg.Policy.Motion() == policy.WithinQueue}, false
+	var bids Config
 	if cfg.Market != nil {
-		m := cfg.Market.Under(cfg.Policy)
-		cfg.Market = &m
+		bids = cfg.Market.Under(cfg.Policy)
+		x.Seniority, corrects = true, !bids.Trusting
+		if bids.Starve != 0 {
+			limit.After = bids.Starve
+		}
 	}
-	indexer, _ := cfg.Policy.(policy.Indexer)
-	if cfg.Market != nil && cfg.Market.Starve != 0 {
-		cfg.Starvation.After = cfg.Market.Starve
+	if plain {
+		x.MostClasses = -1
 	}
-	cfg.Starvation = cfg.Starvation.WithDefaults()
-	f := &Floor{cfg: cfg, indexer: indexer, sale: sale, byQueue: map[string]*group{}, tills: map[string]*till{}}
-	f.budget.SetShare(cfg.Starvation.Share)
-	f.heeded = Nobody()
+	f := &Floor{board: window.NewBoard(cfg.MinWindow)}
+	f.est = index.NewEstimator(cfg.Policy, cfg.Horizon, corrects, f.board)
+	x.ByQueue = x.ByQueue || cfg.Market != nil && bids.ByIndex(f.est)
+	f.index = index.New(x, f.est)
+	f.late = overdue.New(limit.WithDefaults(), f.board, f.est, f.index)
+	f.desk = agents.NewDesk(agents.Config{Self: cfg.Self, Retry: cfg.Retry, Close: cfg.Close}, f.est, f.index, &f.stats)
+	signals := interest.Config{
+		Retry: cfg.Retry, Board: f.board, Index: f.index, Est: f.est, Desk: f.desk, Late: f.late, Seller: seller, Stats: &f.stats,
+	}
+	parts := auction.Parts{
+		MinWindow: cfg.MinWindow, Board: f.board, Index: f.index, Est: f.est, Desk: f.desk, Late: f.late, Seller: seller, Stats: &f.stats,
+	}
+	switch {
+	case cfg.Market != nil && plain:
+		f.mechanism = auction.NewPlain(bids, parts)
+	case cfg.Market != nil:
+		f.mechanism = auction.New(bids, parts)
+	case plain:
+		f.mechanism = interest.NewPlain(signals)
+	default:
+		f.mechanism = interest.New(signals)
+	}
 	return f
 }
+
+// Activate brings a job to the floor. What changed of it before was nobody's news.
+func (f *Floor) Activate(j *index.Job) { f.index.Activate(j, f.late.Due(j.Submitted(), j.Spec())) }
+
+// Retire takes a job off the floor: it is over, or nothing of it is left to sell.
+func (f *Floor) Retire(j *index.Job) {
+	if j.Active() {
+		f.index.Retire(j)
+		f.desk.Leave(j)
+		f.mechanism.Retire(j)
+	}
+}
+
+// Changed says that a job may be eligible where it was not before: windows that stand are offered to it too.
+func (f *Floor) Changed(j *index.Job) { f.index.Changed(j) }
+
+// InvalidateJob says that what a job answers to windows may be another than before.
+func (f *Floor) InvalidateJob(j *index.Job) { f.index.Invalidate(j) }
+
+// Place takes in what a slice is, as its owner shows it now: a new one, or one that may be another than before.
+func (f *Floor) Place(s *window.Slice, is *protocol.Slice) window.Placed {
+	placed, more := f.board.Place(s, f.ClassOf(is))
+	f.late.Capacity(more)
+	return placed
+}
+
+// ClassOf is the class of a slice that may be none of the floor's own.
+func (f *Floor) ClassOf(s *protocol.Slice) *window.Class {
+	c, first := f.board.ClassOf(s)
+	if first {
+		f.index.Cover(c)
+	}
+	return c
+}
+
+// InvalidateSlice says that what may be sold of a slice is no longer what it was.
+func (f *Floor) InvalidateSlice(s *window.Slice) { f.board.Invalidate(s) }
+
+// Turning are the slices on which a window opens now or becomes too short. They are good until the next call.
+func (f *Floor) Turning(now quantity.Instant) []*window.Slice { return f.board.Turning(now) }
 
 // Sell offers every window that has begun, to every job that is eligible or to those that have changed since, and asks for what is
 // won. Waiting is how many jobs run nowhere. It returns when to look again.
 func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
-	f.budget.Fill(now)
-	if f.plain != nil {
-		return f.plain.sell(now, waiting, out)
-	}
-	f.recall(now)
-	f.wakeDecliners(now)
-	f.refreshIndex(now)
-	f.turn, f.dirty = f.dirty, f.turn
-	for i := f.turn.Next(0); i >= 0; i = f.turn.Next(i + 1) {
-		s := f.slices[i]
-		f.announce(s, now)
-		if s.stands = s.standing(now); s.stands {
-			f.open.Put(i)
-		} else {
-			f.open.Drop(i)
-		}
-	}
-	if f.cfg.Market == nil {
-		f.concludeSignals(now, out)
-		f.refreshIndex(now)
-		f.beginCalls(now)
-	}
-	news := f.generation != f.seen
-	if news {
-		f.stir()
-	}
-	wake := quantity.Never
-	if f.cfg.Market != nil {
-		wake = f.negotiate(now, waiting, news, out)
-	} else if f.Uncontended(waiting) {
-		// With as many windows as jobs to fill them the fast slices go first: nobody is to crawl on a small one while they stand
-		// idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
-		for _, speed := range f.speeds {
-			f.offerTurn(now, speed, news, out)
-		}
-	} else {
-		f.offerTurn(now, anySpeed, news, out)
-	}
-	if f.cfg.Market == nil {
-		f.endCalls(now, out)
-		wake = f.nextClose()
-	}
-	f.fresh.Clear()
-	f.seen = f.generation
-	return min(wake, f.opens.Next(), f.recalls.Next(), f.resting.Next())
+	f.late.Fill(now)
+	f.desk.Recall(now)
+	wake := f.mechanism.Sell(now, waiting, out)
+	f.index.EndPass()
+	return min(wake, f.desk.Wake())
 }
 
-// anySpeed stands for slices of every speed.
-const anySpeed = -1
+// Displaces is the job that would get the window behind a running subjob, which ends as the claim says, rather than that the subjob goes on
+// there with a piece of its job; nil if there is none.
+func (f *Floor) Displaces(
+	now quantity.Instant, j *index.Job, s *window.Slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece,
+) *index.Job {
+	other := f.mechanism.Displaces(now, j, s, c, end, p)
+	if other != nil {
+		other.Counts().Add(explain.Eligible, now)
+	}
+	return other
+}
 
-// Uncontended says whether there is a window that has begun for every job that runs nowhere.
-func (f *Floor) Uncontended(waiting int) bool { return waiting <= f.open.Len() }
+// Elsewhere says whether a slice stands idle, and nobody waits for it, on which the rest of a running job would end sooner,
+// the stop and the restore paid. Such a job is not to go on where it is: when it ends it bids there. What stands idle is what
+// the last sale left: a window that begins at this instant is offered to those who wait first.
+func (f *Floor) Elsewhere(now quantity.Instant, waiting int, j *index.Job, c *protocol.Claim) bool {
+	if waiting > f.board.Open() {
+		return false
+	}
+	for i := f.board.NextOpen(0); i >= 0; i = f.board.NextOpen(i + 1) {
+		s := f.board.Slices()[i]
+		for k := range s.Windows() {
+			if f.sooner(now, j, c, s, &s.Windows()[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sooner says whether what is left of a job behind a claim would end sooner in a window that has begun than where it runs.
+func (f *Floor) sooner(now quantity.Instant, j *index.Job, c *protocol.Claim, s *window.Slice, w *window.Window) bool {
+	spec, v := j.Spec(), j.View()
+	speed, left := s.Class().SpeedOf(spec), spec.Total-c.Range.To
+	if w.Start() > now || speed <= c.Speed {
+		return false
+	}
+	if v.RunTime(left, speed)+v.Prepare()+spec.Startup+spec.Restore+spec.Checkpoint >= v.RunTime(left, c.Speed) {
+		return false
+	}
+	v.Committed, v.Claimed, v.Running = slices.Clone(v.Committed).Add(c.Range), nil, 0
+	_, r := atomizer.Fit(&v, f.est.Window(j, s.Class(), now, w.End()))
+	return r.Why == atomizer.Interested
+}
+
+// Attend: an agent of a job has come, or the one of this session has gone.
+func (f *Floor) Attend(j *index.Job, session uint64, here bool) { f.desk.Attend(j, session, here) }
+
+// Attended says whether an agent of a job is there.
+func (f *Floor) Attended(j *index.Job) bool { return f.desk.Attended(j) }
+
+// Answer takes in an agent's answer.
+func (f *Floor) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, p *protocol.Proposal) {
+	f.desk.Answer(now, j, in, p)
+}
+
+// TellEnd tells an external job's agent how a subjob ended, so that it can learn.
+func (f *Floor) TellEnd(j *index.Job, c *protocol.Claim, r *job.Result, done job.Range, out *protocol.Out) {
+	f.desk.TellEnd(j, c, r, done, out)
+}
+
+// DropRecall says that a job rests now, or begins anew: when that is over its agent is called in any case.
+func (f *Floor) DropRecall(j *index.Job) { f.desk.DropRecall(j) }
+
+// Late is what jobs that have waited too long may be given.
+func (f *Floor) Late() *overdue.Allowance { return f.late }
+
+// Estimator says what a job makes of windows and classes.
+func (f *Floor) Estimator() *index.Estimator { return f.est }
+
+// Contenders appends the greatest indexes of those that wait for windows of a class and could use one of a length, n of them or as many as
+// there are, the greatest first.
+func (f *Floor) Contenders(now quantity.Instant, c *window.Class, length time.Duration, n int, out []int64) []int64 {
+	return f.index.Contenders(now, c, length, n, out)
+}
+
+// Slices are all that there are, by capacity, then id. They are only read, and good until the next Place.
+func (f *Floor) Slices() []*window.Slice { return f.board.Slices() }
+
+// Classes are those of all slices that ever were. They are only read.
+func (f *Floor) Classes() []*window.Class { return f.board.Classes() }
+
+// Unsold is the slice's time that is for sale, as from now on.
+func (f *Floor) Unsold(s *window.Slice, now quantity.Instant) []protocol.Gap {
+	return f.board.Unsold(s, now)
+}
 
 // Open is how many slices have a window that has begun.
-func (f *Floor) Open() int { return f.open.Len() }
-
-// Turning are the slices on which a window opens now or becomes too short. They are good until the next call.
-func (f *Floor) Turning(now quantity.Instant) []*Slice {
-	f.turning = f.turning[:0]
-	for _, a := range []*alarm.Heap[*Slice]{&f.opens, &f.closes} {
-		for {
-			s, ok := a.Due(now)
-			if !ok {
-				break
-			}
-			f.turning = append(f.turning, s)
-		}
-	}
-	return f.turning
-}
+func (f *Floor) Open() int { return f.board.Open() }
 
 // Stats is what the market has done since it came up. Of one that does not negotiate: with agents, and declines.
 func (f *Floor) Stats() status.Negotiation { return f.stats }
+
+// Counts are why a job was not served as they are now, for people: nothing is kept of it.
+func (f *Floor) Counts(j *index.Job) explain.Counts { return f.index.Counts(j) }
+
+// Declining is why a job has declined last.
+func (f *Floor) Declining(j *index.Job) (refusal atomizer.Refusal, text string) {
+	return f.mechanism.Declining(j)
+}
+
+// Audit says what the floor keeps that is not what it would find if it looked now. It is for tests, between two steps.
+func (f *Floor) Audit(now quantity.Instant) []string {
+	return append(f.index.Audit(now), f.board.Audit(now)...)
+}

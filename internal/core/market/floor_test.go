@@ -10,9 +10,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/auction"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/markettest"
 	"sluice.dev/sluice/internal/core/market/starvation"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/policy/deadline"
@@ -24,131 +27,6 @@ import (
 	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/core/trp"
 )
-
-// fakeJob is the owner's side of a job that is sold as it likes.
-type fakeJob struct {
-	spec                         *job.Spec
-	committed, claimed           job.Ranges
-	busy                         int
-	submitted, served, restUntil quantity.Instant
-	learned                      protocol.Learned
-	paused, volatile             bool
-	avoided                      *Slice
-	sale                         *fakeSale
-	longest                      time.Duration
-	// attained by what is over, began when what runs did.
-	attained int64
-	began    []quantity.Instant
-}
-
-func (d *fakeJob) Name() job.ID                   { return d.spec.Name }
-func (d *fakeJob) Spec() *job.Spec                { return d.spec }
-func (d *fakeJob) Queue() (string, time.Duration) { return d.spec.Queue, d.longest }
-func (d *fakeJob) Busy() int                      { return d.busy }
-func (d *fakeJob) Submitted() quantity.Instant    { return d.submitted }
-func (d *fakeJob) Served() quantity.Instant       { return d.served }
-func (d *fakeJob) RestsUntil() quantity.Instant   { return d.restUntil }
-func (d *fakeJob) Volatile() bool                 { return d.volatile || d.avoided != nil }
-func (d *fakeJob) Loses() bool                    { return false }
-func (d *fakeJob) Agent() protocol.Address {
-	return protocol.Address{Role: protocol.Bidder, ID: string(d.spec.Name)}
-}
-func (d *fakeJob) Avoids(s *Slice) bool { return d.avoided == s }
-func (d *fakeJob) Attained() int64      { return d.attained }
-func (d *fakeJob) Trust() protocol.Trust {
-	if d.learned.Trust.Seen > 0 || d.sale == nil {
-		return d.learned.Trust
-	}
-	// as others of its queue have shown
-	return protocol.Trust{Error: 30_000 * int64(len(d.spec.Queue)*len(d.sale.sold)%11), History: 400_000}
-}
-func (d *fakeJob) Sentence(r Reason) string { return fmt.Sprint("reason ", r) }
-func (d *fakeJob) Use(now quantity.Instant) (own, queue, weight int64) {
-	own = d.attained
-	for _, t := range d.began {
-		own += now.Sub(t).Milliseconds()
-	}
-	return own, int64(len(d.spec.Queue)), 1
-}
-
-func (d *fakeJob) Ineligible(now quantity.Instant) Reason {
-	switch {
-	case d.paused:
-		return Held
-	case d.restUntil > now:
-		return Resting
-	}
-	return Eligible
-}
-
-func (d *fakeJob) View() atomizer.View {
-	return atomizer.View{Spec: d.spec, Committed: d.committed, Claimed: d.claimed, Running: d.busy, Learned: &d.learned}
-}
-
-// fakeSlice is the owner's side of a slice.
-type fakeSlice struct {
-	name job.SliceID
-	node job.NodeID
-	gaps []protocol.Gap
-}
-
-func (s *fakeSlice) Name() job.SliceID                      { return s.name }
-func (s *fakeSlice) Node() job.NodeID                       { return s.node }
-func (s *fakeSlice) Usable() bool                           { return true }
-func (s *fakeSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
-func (s *fakeSlice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
-	out = out[:0]
-	for _, g := range s.gaps {
-		if g.Start = max(g.Start, now); g.Start < g.End {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-// fakeSale gives whatever is asked for, and writes it down.
-type fakeSale struct {
-	f    *Floor
-	now  quantity.Instant
-	sold []string
-	runs []func()
-}
-
-func (x *fakeSale) Ask(now quantity.Instant, j *Job, s *Slice, p Piece, _ *protocol.Out) {
-	x.sold = append(x.sold, fmt.Sprintf("%d: %s %v %s on %s [%d,%d) window %d round %d, bid %+v", now/1e6, j.Name(), p.Range, p.Option,
-		s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round, p.Bid))
-	d, slice := j.Demand.(*fakeJob), s.Supply.(*fakeSlice)
-	d.claimed, d.busy, d.served, d.began = d.claimed.Add(p.Range), d.busy+1, p.Start, append(slices.Clone(d.began), now)
-	x.f.Served(j)
-	x.f.InvalidateJob(j)
-	old := slice.gaps
-	slice.gaps = nil
-	for _, g := range old {
-		if g.Start < p.Start {
-			slice.gaps = append(slice.gaps, protocol.Gap{Start: g.Start, End: min(g.End, p.Start)})
-		}
-		if g.End > p.End {
-			slice.gaps = append(slice.gaps, protocol.Gap{Start: max(g.Start, p.End), End: g.End, Until: g.Until})
-		}
-	}
-	x.f.InvalidateSlice(s)
-	x.runs = append(x.runs, func() {
-		d.claimed, d.committed, d.busy = d.claimed.Remove(p.Range), d.committed.Add(p.Range), d.busy-1
-		i := slices.Index(d.began, now)
-		d.attained, d.began = d.attained+x.now.Sub(now).Milliseconds(), slices.Delete(slices.Clone(d.began), i, i+1)
-		x.f.Changed(j)
-		if d.committed.Len() == d.spec.Total {
-			x.f.Retire(j)
-		}
-	})
-}
-
-func (x *fakeSale) Withdraw(_, _ quantity.Instant, _ *Slice, _ *protocol.Out) int { return 0 }
-
-// Purse of a queue is empty now and then.
-func (x *fakeSale) Purse(_ quantity.Instant, j *Job) (has, full int64) {
-	return int64(1200 - 130*(len(j.Spec().Queue)*len(x.sold)%10)), 1000
-}
 
 // frugal asks first who has had least, whatever the queue.
 type frugal struct{}
@@ -165,45 +43,42 @@ func (frugal) Motion() policy.Motion { return policy.Still }
 // fakeWorld is a floor with jobs and slices, and nothing else: no zone, no node, no claim.
 type fakeWorld struct {
 	f      *Floor
-	sale   *fakeSale
-	jobs   []*Job
-	slices []*Slice
+	sale   *markettest.Seller
+	jobs   []*index.Job
+	slices []*window.Slice
 	out    protocol.Out
 }
 
 func newFakeWorld(cfg FloorConfig, plain bool) *fakeWorld {
-	w := &fakeWorld{sale: &fakeSale{}}
-	w.f = NewFloor(cfg, w.sale)
-	w.sale.f = w.f
-	if plain {
-		w.f.Plainly()
-	}
+	w := &fakeWorld{sale: &markettest.Seller{}}
+	w.f = newFloor(cfg, w.sale, plain)
+	w.sale.Floor = w.f
 	return w
 }
 
-func (w *fakeWorld) submit(d fakeJob) {
-	d.sale = w.sale
-	j := &Job{Demand: &d}
+func (w *fakeWorld) submit(d markettest.Job) {
+	d.Seller = w.sale
+	j := &index.Job{Demand: &d}
 	w.jobs = append(w.jobs, j)
 	w.f.Activate(j)
 	w.f.Changed(j)
 }
 
 func (w *fakeWorld) offer(name string, gib, speed int64, gaps ...protocol.Gap) {
-	s := &Slice{Supply: &fakeSlice{name: job.SliceID(name), node: "n", gaps: gaps}}
+	s := &window.Slice{Supply: &markettest.Slice{ID: job.SliceID(name), On: "n", Gaps: gaps}}
 	w.slices = append(w.slices, s)
 	w.f.Place(s, &protocol.Slice{ID: job.SliceID(name), Capacity: trp.Vector{quantity.Amount(gib << 30)}, Speed: speed})
 	w.f.InvalidateSlice(s)
 }
 
 func (w *fakeWorld) step(now quantity.Instant) quantity.Instant {
-	w.sale.now = now
+	w.sale.Now = now
 	for _, s := range w.f.Turning(now) {
 		w.f.InvalidateSlice(s)
 	}
 	waiting := 0
 	for _, j := range w.jobs {
-		if j.active > 0 && j.Busy() == 0 {
+		if j.Active() && j.Busy() == 0 {
 			waiting++
 		}
 	}
@@ -232,7 +107,9 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 				throughput.Policy{}}).Draw(t, "who is asked")
 		}
 		worlds := []*fakeWorld{newFakeWorld(cfg, false), newFakeWorld(cfg, true), newFakeWorld(cfg, false)}
-		worlds[2].f.skipped.off = true
+		if x, bids := worlds[2].f.mechanism.(*auction.Auction); bids {
+			x.AskAll()
+		}
 		both := func(do func(w *fakeWorld)) {
 			for _, w := range worlds {
 				do(w)
@@ -246,7 +123,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			})
 		}
 		submit := func() {
-			s := benchSpec(t, rapid.IntRange(0, 999).Draw(t, "spec"))
+			s := markettest.Spec(t, rapid.IntRange(0, 999).Draw(t, "spec"))
 			s.Name, s.Queue = job.ID(fmt.Sprint("j", len(worlds[0].jobs))), rapid.SampledFrom([]string{"q", "qq"}).Draw(t, "queue")
 			s.Total, s.Priority = rapid.Int64Range(10, 300).Draw(t, "total"), int32(rapid.IntRange(-2, 2).Draw(t, "priority")*50)
 			if rapid.Bool().Draw(t, "deadline") {
@@ -264,16 +141,16 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			}
 			s.Profile.Phases = []trp.Phase{{UpTo: s.Total, Mean: quantity.Amount(rapid.Int64Range(3, 8).Draw(t, "mean") << 30)}}
 			s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
-			d := fakeJob{spec: s, submitted: now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Second),
-				volatile: rapid.IntRange(0, 4).Draw(t, "volatile") == 0,
-				longest:  time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
-			d.learned.Trust = protocol.Trust{Error: rapid.Int64Range(0, 900_000).Draw(t, "error"),
+			d := markettest.Job{Of: s, Came: now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Second),
+				Moves:   rapid.IntRange(0, 4).Draw(t, "volatile") == 0,
+				Longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
+			d.Learned.Trust = protocol.Trust{Error: rapid.Int64Range(0, 900_000).Draw(t, "error"),
 				History: rapid.Int64Range(0, 1_000_000).Draw(t, "history"), Seen: rapid.Int64Range(0, 2).Draw(t, "seen")}
 			both(func(w *fakeWorld) { w.submit(d) })
 		}
 		crowd := rapid.IntRange(0, 10).Draw(t, "crowd")
 		if rapid.IntRange(0, 9).Draw(t, "large") == 0 {
-			crowd += atOnce + 8 // those that are volatile have no rank
+			crowd += 40 // those that are volatile have no rank
 		}
 		for range crowd {
 			submit()
@@ -282,16 +159,16 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			switch kind := rapid.IntRange(0, 9).Draw(t, "what"); {
 			case kind < 4:
 				submit()
-			case kind < 7 && len(worlds[0].sale.runs) > 0:
-				i := rapid.IntRange(0, len(worlds[0].sale.runs)-1).Draw(t, "ends")
+			case kind < 7 && len(worlds[0].sale.Runs) > 0:
+				i := rapid.IntRange(0, len(worlds[0].sale.Runs)-1).Draw(t, "ends")
 				both(func(w *fakeWorld) {
-					w.sale.runs[i]()
-					w.sale.runs = slices.Delete(w.sale.runs, i, i+1)
+					w.sale.Runs[i]()
+					w.sale.Runs = slices.Delete(w.sale.Runs, i, i+1)
 				})
 			case kind == 7 && len(worlds[0].jobs) > 0:
 				i, pause := rapid.IntRange(0, len(worlds[0].jobs)-1).Draw(t, "whom"), rapid.Bool().Draw(t, "pause")
 				both(func(w *fakeWorld) {
-					w.jobs[i].Demand.(*fakeJob).paused = pause
+					w.jobs[i].Demand.(*markettest.Job).Paused = pause
 					w.f.Changed(w.jobs[i])
 				})
 			case kind == 8:
@@ -300,7 +177,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 				gap := protocol.Gap{Start: from, End: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "length")) * time.Second),
 					Until: protocol.ForDrain}
 				both(func(w *fakeWorld) {
-					w.slices[i].Supply.(*fakeSlice).gaps = []protocol.Gap{gap}
+					w.slices[i].Supply.(*markettest.Slice).Gaps = []protocol.Gap{gap}
 					w.f.InvalidateSlice(w.slices[i])
 				})
 			case kind == 9 && rapid.Bool().Draw(t, "new slice"):
@@ -312,7 +189,7 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 				i, k := rapid.IntRange(0, len(worlds[0].jobs)-1).Draw(t, "whom"), rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t,
 					"where")
 				both(func(w *fakeWorld) {
-					w.jobs[i].Demand.(*fakeJob).avoided = w.slices[k]
+					w.jobs[i].Demand.(*markettest.Job).Avoided = w.slices[k]
 					w.f.Changed(w.jobs[i])
 				})
 			}
@@ -322,11 +199,11 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 			if wrong := worlds[0].f.Audit(now); len(wrong) > 0 {
 				t.Fatalf("at %d the floor keeps what is not so: %q", now/1e6, wrong)
 			}
-			if !slices.Equal(worlds[0].sale.sold, worlds[1].sale.sold) {
-				t.Fatalf("at %d the floor has sold\n%q\nthe plain one\n%q", now/1e6, worlds[0].sale.sold, worlds[1].sale.sold)
+			if !slices.Equal(worlds[0].sale.Sold, worlds[1].sale.Sold) {
+				t.Fatalf("at %d the floor has sold\n%q\nthe plain one\n%q", now/1e6, worlds[0].sale.Sold, worlds[1].sale.Sold)
 			}
 			for i, j := range worlds[0].jobs {
-				if a, b := j.Losses(), worlds[1].jobs[i].Losses(); !slices.Equal(a, b) {
+				if a, b := j.Losses().List(), worlds[1].jobs[i].Losses().List(); !slices.Equal(a, b) {
 					t.Fatalf("at %d %s has lost\n%+v\nby the plain floor\n%+v", now/1e6, j.Name(), a, b)
 				}
 			}
@@ -341,14 +218,14 @@ func TestTheFloorDecidesAsThePlainOneDoes(t *testing.T) {
 
 // sameCounts holds what a floor that skips rounds without a taker says of them against what one says that has them all.
 func sameCounts(t *rapid.T, now quantity.Instant, skips, asks *fakeWorld) {
-	if a, b := skips.f.nextRound, asks.f.nextRound; a != b {
+	if a, b := skips.f.mechanism.Rounds(), asks.f.mechanism.Rounds(); a != b {
 		t.Fatalf("at %d round %d is next, where all are asked %d", now/1e6, a, b)
 	}
 	if a, b := skips.f.stats, asks.f.stats; a != b {
 		t.Fatalf("at %d the floor has done\n%+v\nwhere all are asked\n%+v", now/1e6, a, b)
 	}
 	for i, j := range skips.jobs {
-		if a, b := j.counts.List, asks.jobs[i].counts.List; !reflect.DeepEqual(a, b) {
+		if a, b := j.Counts().All(), asks.jobs[i].Counts().All(); !reflect.DeepEqual(a, b) {
 			t.Fatalf("at %d %s counts\n%+v\nwhere all are asked\n%+v", now/1e6, j.Name(), a, b)
 		}
 	}
@@ -360,13 +237,13 @@ func drawConfig(t *rapid.T) Config {
 		Audience: rapid.IntRange(2, 12).Draw(t, "audience"), Variants: rapid.IntRange(1, 8).Draw(t, "variants"),
 		PerTime: rapid.Bool().Draw(t, "per time"), Exclusive: rapid.IntRange(0, 4).Draw(t, "exclusive") == 0,
 		Joint:    rapid.IntRange(0, 4).Draw(t, "joint") == 0,
-		Repack:   Repack(rapid.IntRange(0, 2).Draw(t, "repack")),
+		Repack:   auction.Repack(rapid.IntRange(0, 2).Draw(t, "repack")),
 		Freeze:   time.Duration(rapid.IntRange(0, 3).Draw(t, "freeze")) * 40 * time.Second,
 		Starve:   rapid.SampledFrom([]time.Duration{-1, time.Minute, 0}).Draw(t, "starve"),
 		Trusting: rapid.IntRange(0, 4).Draw(t, "trusting") == 0,
-		Payment:  Payment(rapid.IntRange(0, 2).Draw(t, "payment")),
+		Payment:  auction.Payment(rapid.IntRange(0, 2).Draw(t, "payment")),
 	}
-	if c.Payment == VCG {
+	if c.Payment == auction.VCG {
 		c.Exclusive, c.Joint = false, false
 	}
 	if rapid.Bool().Draw(t, "weights") {
@@ -391,13 +268,13 @@ func TestAFloorStandsAlone(t *testing.T) {
 	w := newFakeWorld(FloorConfig{Policy: all.Policies()[0], Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second}, false)
 	now := quantity.Instant(1e12)
 	w.offer("s", 10, 1000, protocol.Gap{Start: now.Add(time.Minute), End: now.Add(5 * time.Minute)})
-	s := benchSpec(t, 1)
-	w.submit(fakeJob{spec: s, submitted: now})
-	if wake := w.step(now); wake != now.Add(time.Minute) || len(w.sale.sold) > 0 {
-		t.Fatalf("before its window begins %q was sold, and the floor looks again at %v", w.sale.sold, wake.Sub(now))
+	s := markettest.Spec(t, 1)
+	w.submit(markettest.Job{Of: s, Came: now})
+	if wake := w.step(now); wake != now.Add(time.Minute) || len(w.sale.Sold) > 0 {
+		t.Fatalf("before its window begins %q was sold, and the floor looks again at %v", w.sale.Sold, wake.Sub(now))
 	}
 	w.step(now.Add(time.Minute))
-	if len(w.sale.sold) != 1 {
-		t.Fatalf("in one window %q was sold", w.sale.sold)
+	if len(w.sale.Sold) != 1 {
+		t.Fatalf("in one window %q was sold", w.sale.Sold)
 	}
 }

@@ -4,124 +4,94 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/atomizer"
-	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// Rank is a job's place in the policy's order on the kind of slice that it could have used last, or could use first.
-func (f *Floor) Rank(now quantity.Instant, j *Job) status.Rank {
-	var r status.Rank
-	s, latest := f.missed(now, j)
-	if s == nil {
-		return r
-	}
-	own, ok := f.contends(now, j, s.class)
-	if !ok {
-		return r
-	}
-	count := f.heldAgainst
-	if m := f.cfg.Policy.Motion(); len(f.jobs) > mostRanked && m.Kept() {
-		count = f.placed
-	}
-	ahead, of, about := count(now, j, s.class, &own)
-	return status.Rank{
-		Place: ahead + 1, Of: of + 1, About: about,
-		Policy: f.cfg.Policy.Name(), Profile: s.class.Label(), Slice: s.Name(), Latest: latest,
-	}
-}
-
 // mostRanked is how many jobs are held one by one against one that asks for its rank.
 const mostRanked = 1024
 
-// heldAgainst counts the other jobs that contend for slices of a class, and those of them that are asked before j.
-func (f *Floor) heldAgainst(now quantity.Instant, j *Job, c *Class, own *policy.Candidate) (ahead, of int, about bool) {
-	return f.heldAgainstThese(now, j, c, own, f.jobs)
+// Rank is a job's place in the policy's order on the kind of slice that it could have used last, or could use first.
+func (f *Floor) Rank(now quantity.Instant, j *index.Job) status.Rank {
+	s, latest := f.mechanism.Missed(now, j)
+	if s == nil {
+		contends := make([]bool, len(f.board.Classes()))
+		for i, c := range f.board.Classes() {
+			_, contends[i] = f.est.Contends(now, j, c)
+		}
+		i := slices.IndexFunc(f.board.Slices(), func(s *window.Slice) bool { return s.Usable() && contends[s.Class().At()] })
+		if i < 0 {
+			return status.Rank{}
+		}
+		s = f.board.Slices()[i]
+	}
+	own, ok := f.est.Contends(now, j, s.Class())
+	if !ok {
+		return status.Rank{}
+	}
+	r := ranker{now: now, job: j, class: s.Class(), own: &own, est: f.est}
+	if p := f.est.Policy(); len(f.index.Jobs()) > mostRanked && p.Motion().Kept() {
+		r.byRankings(f.index)
+	} else {
+		r.byOne(f.index.Jobs())
+	}
+	return status.Rank{
+		Place: r.ahead + 1, Of: r.of + 1, About: r.about,
+		Policy: f.est.Policy().Name(), Profile: s.Class().Label(), Slice: s.Name(), Latest: latest,
+	}
 }
 
-// heldAgainstThese counts those of a list. Of too many a sample is held against j, spread over all of them, and stands for the others:
-// about.
-func (f *Floor) heldAgainstThese(now quantity.Instant, j *Job, c *Class, own *policy.Candidate, list []*Job) (ahead, of int, about bool) {
+// ranker counts the other jobs that contend for slices of a class, and those of them that are asked before one.
+type ranker struct {
+	now   quantity.Instant
+	job   *index.Job
+	class *window.Class
+	own   *policy.Candidate
+	est   *index.Estimator
+
+	ahead, of int
+	about     bool
+}
+
+// byOne counts those of a list. Of too many a sample is held against the job, spread over all of them, and stands for the others: about.
+func (r *ranker) byOne(list []*index.Job) {
 	n := len(list)
-	for i := range sample(n, mostRanked) {
+	for i := range explain.Sample(n, mostRanked) {
 		o := list[i]
-		if o == j {
+		if o == r.job {
 			continue
 		}
-		if other, ok := f.contends(now, o, c); ok {
-			of++
-			if f.cfg.Policy.Compare(&other, own) < 0 {
-				ahead++
+		if other, ok := r.est.Contends(r.now, o, r.class); ok {
+			r.of++
+			if r.est.Policy().Compare(&other, r.own) < 0 {
+				r.ahead++
 			}
 		}
 	}
-	if n <= mostRanked {
-		return ahead, of, false
+	if n > mostRanked {
+		whole := func(part int) int { return int(quantity.MulDiv(int64(part), int64(n), mostRanked)) }
+		r.ahead, r.of, r.about = whole(r.ahead), whole(r.of), true
 	}
-	whole := func(part int) int { return int(quantity.MulDiv(int64(part), int64(n), mostRanked)) }
-	return whole(ahead), whole(of), true
 }
 
-// placed is the same by the rankings, where the policy's order within them stands still: in each of them those before j come first.
+// byRankings is the same where the policy's order within the rankings stands still: in each of them those before the job come first.
 // Jobs that changed since the last step stand where they stood then.
-func (f *Floor) placed(now quantity.Instant, j *Job, c *Class, own *policy.Candidate) (ahead, of int, about bool) {
-	ahead, of, about = f.heldAgainstThese(now, j, c, own, f.unindexed)
-	for _, g := range f.groups {
-		if c.at < len(g.rankings) {
-			before, all := g.rankings[c.at].Ahead(func(o *Job) bool {
-				other := f.candidate(now, o, c, now.Add(f.cfg.Horizon), &atomizer.Piece{})
-				return f.cfg.Policy.Compare(&other, own) < 0
+func (r *ranker) byRankings(x *index.Index) {
+	r.byOne(x.Unindexed())
+	for _, g := range x.Groups() {
+		if list := g.On(r.class.At()); list != nil {
+			before, all := list.Ahead(func(o *index.Job) bool {
+				other := r.est.Candidate(r.now, o, r.class, r.now.Add(r.est.Horizon()), &atomizer.Piece{})
+				return r.est.Policy().Compare(&other, r.own) < 0
 			})
-			ahead, of = ahead+before, of+all
+			r.ahead, r.of = r.ahead+before, r.of+all
 		}
 	}
-	if j.ranked {
-		of-- // itself
+	if r.job.Entry().Ranked() {
+		r.of-- // itself
 	}
-	return ahead, of, about
-}
-
-// missed is the latest window that a job could have used and another got, with its slice; if there is none a slice that it could use.
-func (f *Floor) missed(now quantity.Instant, j *Job) (at *Slice, latest status.Given) {
-	since := j.since()
-	contends := make([]bool, len(f.classes))
-	for i, c := range f.classes {
-		_, contends[i] = f.contends(now, j, c)
-	}
-	for _, c := range f.classes {
-		for i := range c.given {
-			g := &c.given[i]
-			if g.slice == nil || !g.slice.Usable() || g.slice.class != c || g.to.job == j.Name() || g.at < since || g.at <= latest.At {
-				continue
-			}
-			if _, refusal := f.Fit(j, c, now, now.Add(g.length)); refusal.Why == atomizer.Interested {
-				at, latest = g.slice, status.Given{Slice: g.slice.Name(), Length: g.length, At: g.at, Winner: g.to.job,
-					WinnerQueue: g.to.queue}
-			}
-		}
-	}
-	if at != nil {
-		return at, latest
-	}
-	if i := slices.IndexFunc(f.slices, func(s *Slice) bool { return s.Usable() && contends[s.class.at] }); i >= 0 {
-		at = f.slices[i]
-	}
-	return at, latest
-}
-
-// contends is what the policy sees of a job that waits for slices of a class.
-func (f *Floor) contends(now quantity.Instant, j *Job, c *Class) (policy.Candidate, bool) {
-	if j.Ineligible(now) != Eligible {
-		return policy.Candidate{}, false
-	}
-	end := now.Add(f.cfg.Horizon)
-	if j.Spec().Kind == job.Rigid {
-		end = quantity.Never
-	}
-	p, refusal := f.Fit(j, c, now, end)
-	if refusal.Why != atomizer.Interested {
-		return policy.Candidate{}, false
-	}
-	return f.candidate(now, j, c, end, &p), true
 }

@@ -6,27 +6,27 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/markettest"
 	"sluice.dev/sluice/internal/core/policy/deadline"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/score"
 )
 
 // urgent is a market under the objective deadline with a slice, and a job for each deadline, which is so long after now; none for 0. All
 // their other features are alike.
-func urgent(t *testing.T, now quantity.Instant, due ...time.Duration) *fakeWorld {
+func urgent(t *testing.T, now quantity.Instant, plain bool, due ...time.Duration) *fakeWorld {
 	t.Helper()
 	p := deadline.Policy{}
 	c := Config{}.Under(p)
-	w := newFakeWorld(FloorConfig{Policy: p, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, false)
+	w := newFakeWorld(FloorConfig{Policy: p, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, plain)
 	w.offer("s", 10, 1000, protocol.Gap{Start: now, End: quantity.Never})
 	for i, d := range due {
-		s := benchSpec(t, 1)
+		s := markettest.Spec(t, 1)
 		s.Name, s.Deadline = job.ID(rune('a'+i)), quantity.Never
 		if d > 0 {
 			s.Deadline = now.Add(d)
 		}
-		w.submit(fakeJob{spec: s, submitted: now.Add(-time.Hour)})
+		w.submit(markettest.Job{Of: s, Came: now.Add(-time.Hour)})
 	}
 	return w
 }
@@ -43,29 +43,11 @@ func TestTheObjectiveDeadlineServesDeadlines(t *testing.T) {
 		{[]time.Duration{20 * time.Minute, 0, 40 * time.Hour}, "c"}, // it runs for 84 minutes at least
 	} {
 		now := quantity.Instant(1e15)
-		w := urgent(t, now, c.due...)
+		w := urgent(t, now, false, c.due...)
 		w.step(now)
-		if len(w.sale.sold) != 1 || w.jobs[c.want[0]-'a'].Busy() != 1 {
-			t.Errorf("deadlines after %v: %q is sold, want a piece of %s", c.due, w.sale.sold, c.want)
+		if len(w.sale.Sold) != 1 || w.jobs[c.want[0]-'a'].Busy() != 1 {
+			t.Errorf("deadlines after %v: %q is sold, want a piece of %s", c.due, w.sale.Sold, c.want)
 		}
-	}
-}
-
-// TestNoAgentSaysHowMuchItsDeadlinePresses: under the objective's weights a bid is worth the same whatever is declared with it.
-func TestNoAgentSaysHowMuchItsDeadlinePresses(t *testing.T) {
-	now := quantity.Instant(1e15)
-	w := urgent(t, now, 10*time.Hour)
-	w.f.refreshIndex(now)
-	o, win := offer{slice: w.slices[0], full: true}, window{id: 1, start: now, end: quantity.Never}
-	worth := func(declared int64) int64 {
-		v := protocol.Variant{ID: 1, Window: 1, Range: job.Range{To: 1000}, Start: now, Run: 20 * time.Minute, Wall: 21 * time.Minute,
-			Score: declared}
-		b := bid{Variant: v, job: w.jobs[0], end: now.Add(v.Wall), speed: 1000}
-		w.f.value(now, &b, &o, &win, false)
-		return b.total
-	}
-	if honest, liar := worth(0), worth(score.One); honest != liar || honest == 0 {
-		t.Errorf("a bid is worth %d, and %d with the highest score declared", honest, liar)
 	}
 }
 
@@ -74,17 +56,14 @@ func TestNoAgentSaysHowMuchItsDeadlinePresses(t *testing.T) {
 func TestWhatRunsIsNotTakenForWorkToBeDone(t *testing.T) {
 	for _, plainly := range []bool{false, true} {
 		now := quantity.Instant(1e15)
-		w := urgent(t, now, 120*time.Minute, 200*time.Hour) // of 85 minutes of work, a margin beside
-		if plainly {
-			w.f.Plainly()
-		}
-		w.f.refreshIndex(now)
+		w := urgent(t, now, plainly, 120*time.Minute, 200*time.Hour) // of 85 minutes of work, a margin beside
+		w.f.index.Refresh(now)
 		j, s := w.jobs[0], w.slices[0]
-		j.Demand.(*fakeJob).claimed = job.Ranges{{To: 2500}}
+		j.Demand.(*markettest.Job).Claimed = job.Ranges{{To: 2500}}
 		claim := &protocol.Claim{Range: job.Range{To: 2500}, Start: now.Add(-time.Minute), End: now.Add(51 * time.Minute), Speed: 1000}
 		more := &atomizer.Piece{Range: job.Range{From: 2500, To: 4000}, Run: 25 * time.Minute, Wall: 26 * time.Minute,
 			Length: 27 * time.Minute}
-		if spare := w.f.laxity(j, s.class, claim.End); spare >= 0 {
+		if spare := w.f.est.Laxity(j, s.Class(), claim.End); spare >= 0 {
 			t.Fatalf("with %v to spare nothing is seen of what runs", spare)
 		}
 		if other := w.f.Displaces(now, j, s, claim, quantity.Never, more); other != nil {

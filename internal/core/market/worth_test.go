@@ -1,11 +1,13 @@
 package market
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/markettest"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -25,7 +27,7 @@ func TestContenders(t *testing.T) {
 				Deadline: quantity.Never, External: external,
 				Safe: trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{1 << 20}}},
 			}
-			w.submit(fakeJob{spec: spec, submitted: 1, paused: paused, volatile: volatile})
+			w.submit(markettest.Job{Of: spec, Came: 1, Paused: paused, Moves: volatile})
 		}
 		submit("long", time.Hour, false, false, false)
 		submit("short", time.Minute, false, false, false)
@@ -33,7 +35,7 @@ func TestContenders(t *testing.T) {
 		submit("agent", time.Second, true, false, false)
 		submit("held", time.Second, false, true, false)
 		c := w.slices[0].Class()
-		index := func(i int) int64 { return w.f.index(w.jobs[i], c) }
+		index := func(i int) int64 { return w.f.est.Index(w.jobs[i], c) }
 		for _, x := range []struct {
 			length time.Duration
 			n      int
@@ -43,7 +45,7 @@ func TestContenders(t *testing.T) {
 			{5 * time.Minute, 5, []int64{index(1)}},
 			{30 * time.Minute, 5, []int64{index(1), index(2)}},
 			{3 * time.Hour, 5, []int64{index(1), index(2), index(0)}},
-			{never, 2, []int64{index(1), index(2)}},
+			{math.MaxInt64, 2, []int64{index(1), index(2)}},
 		} {
 			if got := w.f.Contenders(now, c, x.length, x.n, []int64{7}); got[0] != 7 || !slices.Equal(got[1:], x.want) {
 				t.Errorf("plainly %v: %d for a window of %v are %d, want %d behind what was there", plainly, x.n, x.length, got, x.want)

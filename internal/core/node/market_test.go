@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -33,7 +33,8 @@ func newTradingOn(t *testing.T, most int, host joint.Config) *trading {
 		t.Fatal(err)
 	}
 	x := &trading{probed: &probed{T: t, now: t0, n: New(Config{
-		ID: "n", Zone: "z", Search: cfg, Host: host, Market: &floor.Config{Policy: shortest.Policy{}, Market: &market.Config{}, Most: most},
+		ID: "n", Zone: "z", Search: cfg, Host: host, Market: &floor.Config{Policy: shortest.Policy{}, Market: &auction.Config{},
+			Most: most},
 	})}, session: 1}
 	x.n.Recover(x.now, &x.out)
 	d := device("a")

@@ -10,6 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/home/view"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -22,26 +24,22 @@ import (
 // asked is the zone as its view sees it.
 type asked Zone
 
-func (z *asked) Classes() []*market.Class               { return z.floor.Classes() }
-func (z *asked) Slices() []*market.Slice                { return z.floor.Slices() }
+func (z *asked) Classes() []*window.Class               { return z.floor.Classes() }
+func (z *asked) Slices() []*window.Slice                { return z.floor.Slices() }
 func (z *asked) Open() int                              { return z.floor.Open() }
 func (z *asked) Look(now quantity.Instant) *market.Look { return z.floor.Look(now) }
 func (z *asked) Stats() status.Negotiation              { return z.floor.Stats() }
-func (z *asked) Counts(j *home.Job) market.Counts       { return z.floor.Counts(&entryOf(j).floor) }
-func (z *asked) Losses(j *home.Job) []status.Loss       { return entryOf(j).floor.Losses() }
-func (z *asked) Attended(j *home.Job) bool              { return entryOf(j).floor.Attended() }
+func (z *asked) Counts(j *home.Job) explain.Counts      { return z.floor.Counts(&entryOf(j).floor) }
+func (z *asked) Losses(j *home.Job) []status.Loss       { return entryOf(j).floor.Losses().List() }
+func (z *asked) Attended(j *home.Job) bool              { return z.floor.Attended(&entryOf(j).floor) }
 func (z *asked) Told(j *home.Job) foresight.Told        { return entryOf(j).told }
 func (z *asked) Record() status.Foresight               { return z.foresight.Record() }
-func (z *asked) Why(s *market.Slice) string             { return sites.Of(s).View().Why }
-func (z *asked) Asks(s *market.Slice) []*home.Ask       { return sites.Of(s).Asks() }
+func (z *asked) Why(s *window.Slice) string             { return sites.Of(s).View().Why }
+func (z *asked) Asks(s *window.Slice) []*home.Ask       { return sites.Of(s).Asks() }
 func (z *asked) Planned(j *home.Job) (view.Place, bool) { return placeOf(entryOf(j).rigid.Placement()) }
 
-func (z *asked) Shown(s *market.Slice, now quantity.Instant) []protocol.Gap {
-	return z.floor.Shown(s, now)
-}
-
-func (z *asked) Fit(j *home.Job, c *market.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
-	return z.floor.Fit(&entryOf(j).floor, c, start, end)
+func (z *asked) Fit(j *home.Job, c *window.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
+	return z.floor.Estimator().Fit(&entryOf(j).floor, c, start, end)
 }
 
 func (z *asked) Rank(now quantity.Instant, j *home.Job) status.Rank {
@@ -49,8 +47,7 @@ func (z *asked) Rank(now quantity.Instant, j *home.Job) status.Rank {
 }
 
 func (z *asked) Declining(j *home.Job) (refusal atomizer.Refusal, text string) {
-	refusal, text, _ = entryOf(j).floor.Declining()
-	return refusal, text
+	return z.floor.Declining(&entryOf(j).floor)
 }
 
 func (z *asked) Reserves(j *home.Job) bool {
@@ -70,7 +67,7 @@ func (z *asked) Search(now quantity.Instant) func(j *home.Job) (view.Place, bool
 	nodes := z.planner.Nodes()
 	free := make([][]protocol.Gap, len(z.floor.Slices()))
 	for _, s := range z.floor.Slices() {
-		free[s.At()] = z.floor.Shown(s, now)
+		free[s.At()] = s.Shown(now)
 	}
 	at := func(s *backfill.Slice) []protocol.Gap { return free[s.At()] }
 	return func(j *home.Job) (view.Place, bool) {

@@ -5,7 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -13,12 +13,12 @@ import (
 )
 
 // ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
-func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job.SliceID, p market.Piece, reservation uint64,
+func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job.SliceID, p award.Piece, reservation uint64,
 	out *protocol.Out) {
 	z.send(now, newAsk(j, s, also, p), reservation, out)
 }
 
-func newAsk(j *home.Job, s *sites.Slice, also []job.SliceID, p market.Piece) *home.Ask {
+func newAsk(j *home.Job, s *sites.Slice, also []job.SliceID, p award.Piece) *home.Ask {
 	return &home.Ask{
 		Job: j, Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand,
 		Peak: peakOn(&s.View().Slice, j, p.Range, p.Demand, p.Option), Bid: p.Bid, Version: s.Version(), Late: p.Late,
@@ -40,7 +40,7 @@ func peakOn(s *protocol.Slice, j *home.Job, r job.Range, demand trp.Vector, opti
 
 func (z *Zone) send(now quantity.Instant, a *home.Ask, reservation uint64, out *protocol.Out) {
 	z.sites.Ask(a)
-	z.floor.Served(&entryOf(a.Job).floor)
+	entryOf(a.Job).floor.Losses().Clear()
 	z.bets.Ask(z.sites.Make(a.Slice).Book(), a)
 	z.home.Ask(now, a, reservation, out)
 }
@@ -62,7 +62,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, g *protocol.G
 	if a := z.take(g.Ask); a != nil {
 		z.sites.Make(a.Slice).Book().Won(a, in.Token)
 		if !z.home.Granted(now, a, in, g, out) { // what was asked for is for sale again
-			z.floor.Spend(-a.Late)
+			z.floor.Late().Spend(-a.Late)
 		}
 		if a.Job.Lease(in.Token) == nil {
 			z.sites.Make(a.Slice).Book().Drop(in.Token)
@@ -76,7 +76,7 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, r *protocol.R
 		entryOf(a.Job).rigid.Refused(now)
 		z.home.Abort(a, out)
 		z.sites.Make(a.Slice).Book().Forgo(a)
-		z.floor.Spend(-a.Late)
+		z.floor.Late().Spend(-a.Late)
 		z.home.BackOff(now, a.Job, z.sites.Present(a.Version, a.Slices()), a.ID(), r.Text)
 		return
 	}
@@ -95,7 +95,7 @@ func (z *Zone) lapse(now quantity.Instant, out *protocol.Out) {
 		a := z.take(id)
 		z.home.Abort(a, out)
 		z.sites.Make(a.Slice).Book().Forgo(a)
-		z.floor.Spend(-a.Late)
+		z.floor.Late().Spend(-a.Late)
 		z.home.BackOff(now, a.Job, a.Slices(), id, home.Silent)
 	}
 	z.planner.Lapse(now)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -121,7 +121,7 @@ func TestNoJobTakesTheMarketFromOthers(t *testing.T) {
 		w.bidders = map[job.ID]func(*protocol.Message) []protocol.Message{}
 		jasda := rapid.Bool().Draw(rt, "jasda")
 		if jasda {
-			w.config.Market = &market.Config{}
+			w.config.Market = &auction.Config{}
 		}
 		w.z = w.make()
 		way := rapid.SampledFrom(slices.Sorted(maps.Keys(ways))).Draw(rt, "way")

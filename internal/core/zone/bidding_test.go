@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -23,7 +23,7 @@ func (w *world) claims() (all []protocol.Fact) {
 // that breaks ties; and a hundred points double what it bids.
 func TestPriorityCountsInABid(t *testing.T) {
 	for _, urgent := range []job.ID{"a", "b"} {
-		w := newMarket(t, market.Config{Payment: market.Free})
+		w := newMarket(t, auction.Config{Payment: auction.Free})
 		for _, name := range []job.ID{"a", "b"} {
 			s := steps(t, string(name), 200, 10, 300)
 			if name == urgent {
@@ -40,7 +40,7 @@ func TestPriorityCountsInABid(t *testing.T) {
 		}
 	}
 	weight := func(priority int32) int64 {
-		w := newMarket(t, market.Config{Payment: market.Free}, 512)
+		w := newMarket(t, auction.Config{Payment: auction.Free}, 512)
 		s := steps(t, "a", 200, 10, 300)
 		s.Priority = priority
 		w.submit(s)
@@ -57,7 +57,7 @@ func TestPriorityCountsInABid(t *testing.T) {
 // TestWhatNeverRanIsNoService: a job that is sold a place and loses it before it begins has waited on, from when it had begun to
 // wait.
 func TestWhatNeverRanIsNoService(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	w.submit(items(t, "first", 300, 100, 1))
 	w.tick()
 	w.submit(items(t, "a", 60, 100, 1))
@@ -84,7 +84,7 @@ func TestWhatNeverRanIsNoService(t *testing.T) {
 // TestCreditsAreBidOnce: a queue that has offered all its credits for one window has none for the next, though nobody has
 // answered yet.
 func TestCreditsAreBidOnce(t *testing.T) {
-	w := newMarket(t, market.Config{Payment: market.FirstPrice, PerTime: true, Refill: 10_000, Variants: 1})
+	w := newMarket(t, auction.Config{Payment: auction.FirstPrice, PerTime: true, Refill: 10_000, Variants: 1})
 	one, two := items(t, "a", 600, 100, 2), items(t, "b", 600, 100, 1)
 	one.Queue, two.Queue = "one", "two"
 	one.Priority = 300 // with credits it wins every window

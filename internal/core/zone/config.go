@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/home/view"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -28,7 +29,7 @@ type Config struct {
 	Policy policy.Policy
 	// Market negotiates (mechanism jasda): jobs bid with variants, and Policy orders rigid jobs and who is asked. nil: jobs
 	// signal interest and Policy picks (mechanism sja).
-	Market *market.Config
+	Market *auction.Config
 	// Horizon is how far an open gap is offered. Default 1 h.
 	Horizon time.Duration
 	// MinWindow is the shortest gap that is offered at all. Default 1 s.
@@ -99,7 +100,7 @@ func (c Config) ledger(self protocol.Address) home.Config {
 	}
 	if m := c.Market; m != nil {
 		trust := m.Trust()
-		to.Trust, to.Refill, to.PurseTime = &trust, m.Refill, market.PurseTime
+		to.Trust, to.Refill, to.PurseTime = &trust, m.Refill, auction.PurseTime
 	}
 	return to
 }

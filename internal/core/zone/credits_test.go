@@ -9,7 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -79,12 +79,12 @@ func (l *ledger) read(w *world) {
 func TestCreditsAreConserved(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := drawer(rt)
-		c := market.Config{
-			Payment: rapid.SampledFrom([]market.Payment{market.FirstPrice, market.VCG}).Draw(rt, "payment"), PerTime: draw(2) == 0,
-			Repack: market.Repack(draw(3)), Refill: rapid.SampledFrom([]int64{0, 1, 1000, 100_000}).Draw(rt, "refill"),
+		c := auction.Config{
+			Payment: rapid.SampledFrom([]auction.Payment{auction.FirstPrice, auction.VCG}).Draw(rt, "payment"), PerTime: draw(2) == 0,
+			Repack: auction.Repack(draw(3)), Refill: rapid.SampledFrom([]int64{0, 1, 1000, 100_000}).Draw(rt, "refill"),
 			Starve: time.Duration(60+draw(3000)) * time.Second,
 		}
-		if c.Payment == market.FirstPrice {
+		if c.Payment == auction.FirstPrice {
 			c.Joint, c.Exclusive = draw(2) == 0, draw(3) == 0
 		}
 		w := newMarket(rt, c)
@@ -125,8 +125,8 @@ func TestCreditsAreConserved(t *testing.T) {
 
 // TestPricesAreSecondPrices: of two jobs that want the same window, the one that wins pays what the other would have.
 func TestPricesAreSecondPrices(t *testing.T) {
-	pay := func(p market.Payment, other bool) (price, weight, lost int64) {
-		w := newMarket(t, market.Config{Payment: p, PerTime: true, Variants: 1}, 512)
+	pay := func(p auction.Payment, other bool) (price, weight, lost int64) {
+		w := newMarket(t, auction.Config{Payment: p, PerTime: true, Variants: 1}, 512)
 		submit := func(name, queue string, score int64) {
 			s := steps(t, name, 200, 200, 300)
 			s.Queue = queue
@@ -160,16 +160,16 @@ func TestPricesAreSecondPrices(t *testing.T) {
 		t.Fatal("nothing was sold")
 		return 0, 0, 0
 	}
-	if price, _, _ := pay(market.VCG, false); price != 0 {
+	if price, _, _ := pay(auction.VCG, false); price != 0 {
 		t.Errorf("alone it pays %d", price)
 	}
-	if price, weight, lost := pay(market.VCG, true); price < lost-1 || price > lost+1 || price >= weight {
+	if price, weight, lost := pay(auction.VCG, true); price < lost-1 || price > lost+1 || price >= weight {
 		t.Errorf("it pays %d of its %d; the other's bid was worth %d", price, weight, lost)
 	}
-	if price, weight, _ := pay(market.FirstPrice, false); price != weight || price == 0 {
+	if price, weight, _ := pay(auction.FirstPrice, false); price != weight || price == 0 {
 		t.Errorf("it pays %d of its %d", price, weight)
 	}
-	if price, _, _ := pay(market.Free, true); price != 0 {
+	if price, _, _ := pay(auction.Free, true); price != 0 {
 		t.Errorf("it pays %d where all is free", price)
 	}
 }
@@ -177,7 +177,7 @@ func TestPricesAreSecondPrices(t *testing.T) {
 // TestWithoutCreditsWorkGoesOn: a queue that can pay nothing still gets the time that nobody else wants, and loses what others
 // can pay for.
 func TestWithoutCreditsWorkGoesOn(t *testing.T) {
-	w := newMarket(t, market.Config{Payment: market.FirstPrice, PerTime: true, Refill: 1000}, 512)
+	w := newMarket(t, auction.Config{Payment: auction.FirstPrice, PerTime: true, Refill: 1000}, 512)
 	poor := steps(t, "poor", 3000, 10, 300)
 	poor.Queue = "poor"
 	w.submit(poor)
@@ -204,7 +204,7 @@ func TestWithoutCreditsWorkGoesOn(t *testing.T) {
 
 // TestPricesAreByTime: where bids are weighed by their score alone, who takes a window for longer pays for longer all the same.
 func TestPricesAreByTime(t *testing.T) {
-	w := newMarket(t, market.Config{Payment: market.FirstPrice}, 512)
+	w := newMarket(t, auction.Config{Payment: auction.FirstPrice}, 512)
 	w.submit(steps(t, "short", 60, 60, 300))
 	w.until(5 * time.Minute)
 	w.submit(steps(t, "long", 300, 300, 300))

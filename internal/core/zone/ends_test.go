@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -44,7 +44,7 @@ func (w *world) pass(until quantity.Instant) {
 }
 
 // learning is a world in which an owner has come every six minutes, so that gaps last for five of them.
-func learning(t *testing.T, theta int64, m *market.Config) *world {
+func learning(t *testing.T, theta int64, m *auction.Config) *world {
 	w := newWorld(t, 1024)
 	w.config.Ends, w.config.Market = theta, m
 	w.z = w.make()
@@ -68,7 +68,7 @@ func (w *world) longest(name job.ID, from quantity.Instant) (long time.Duration)
 // TestPiecesEndBeforeTheirGap: a chain that loses what it works on is sold no more than gaps have lasted, under both mechanisms; without
 // learning it is sold the horizon. One that saves on its way is, once it has shown that, sold the horizon again.
 func TestPiecesEndBeforeTheirGap(t *testing.T) {
-	for name, m := range map[string]*market.Config{"sja": nil, "jasda": {Payment: market.Free}} {
+	for name, m := range map[string]*auction.Config{"sja": nil, "jasda": {Payment: auction.Free}} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range []struct {
 				theta int64

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/foresight"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/index"
 )
 
 // entry is one job of the zone: what the ledger knows of it, and beside that what the other parts keep.
@@ -15,7 +15,7 @@ type entry struct {
 	job  home.Job
 	zone *Zone
 	// floor is what the floor keeps of it, rigid what the planner does; nil unless it is rigid.
-	floor market.Job
+	floor index.Job
 	rigid *backfill.Job
 	// seek is what the search for places keeps of it; nil where there is none.
 	seek *seek.Job

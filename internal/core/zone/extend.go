@@ -43,7 +43,7 @@ func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim
 	if s == nil {
 		return
 	}
-	w := z.floor.Window(&entryOf(j).floor, s.Class(), c.End, g.End)
+	w := z.floor.Estimator().Window(&entryOf(j).floor, s.Class(), c.End, g.End)
 	w.End = min(w.End, s.Book().Until(c.Token))
 	v := j.View()
 	v.Continues, v.Running = c.Range, v.Running-1

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/seek"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -112,10 +112,10 @@ func (z *Zone) AuditSearch() string {
 // wing is the zone as its seekers, borrowers and guests see it (seek.Zone, borrow.Zone, lend.Zone).
 type wing Zone
 
-func (z *wing) Waits(now quantity.Instant, j *home.Job) market.Reason { return z.caps.Waits(now, j) }
-func (z *wing) Rigid(j *home.Job) *backfill.Job                       { return entryOf(j).rigid }
-func (z *wing) Send(out *protocol.Out, m protocol.Message)            { z.home.Send(out, m) }
-func (z *wing) Sentence(j *home.Job, c *market.Cause) string          { return z.view.Sentence(j, c) }
+func (z *wing) Waits(now quantity.Instant, j *home.Job) explain.Reason { return z.caps.Waits(now, j) }
+func (z *wing) Rigid(j *home.Job) *backfill.Job                        { return entryOf(j).rigid }
+func (z *wing) Send(out *protocol.Out, m protocol.Message)             { z.home.Send(out, m) }
+func (z *wing) Sentence(j *home.Job, c *explain.Cause) string          { return z.view.Sentence(j, c) }
 
 func (z *wing) Gang(id job.ID) *borrow.Gang {
 	if j := z.home.Job(id); j != nil {
@@ -158,7 +158,7 @@ func (z *wing) Version(id job.SliceID, memory quantity.Amount) (version uint64, 
 }
 
 func (z *wing) Refused(now quantity.Instant, j *home.Job, why atomizer.Refusal) {
-	entryOf(j).floor.CountRefusal(why, now)
+	entryOf(j).floor.Counts().Refuse(why, now)
 }
 
 func (z *wing) Use(now quantity.Instant, j *home.Job) (own, queue, weight int64) {

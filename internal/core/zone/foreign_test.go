@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -22,7 +22,7 @@ func TestSlicesOfOtherZonesAreLetGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	z, err := New(Config{ID: "z", Policy: shortest.Policy{}, Market: &market.Config{}, Search: cfg})
+	z, err := New(Config{ID: "z", Policy: shortest.Policy{}, Market: &auction.Config{}, Search: cfg})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone/sites"
@@ -15,7 +15,7 @@ import (
 
 // askNodes has the ledger ask for a place on slices of several nodes: of each node in order of its id, and of the smallest slices of each
 // first.
-func (z *Zone) askNodes(now quantity.Instant, j *home.Job, on []*backfill.Slice, p market.Piece, out *protocol.Out) {
+func (z *Zone) askNodes(now quantity.Instant, j *home.Job, on []*backfill.Slice, p award.Piece, out *protocol.Out) {
 	on = slices.Clone(on)
 	slices.SortStableFunc(on, func(a, b *backfill.Slice) int {
 		return cmp.Or(cmp.Compare(a.Node(), b.Node()), cmp.Compare(a.At(), b.At()))

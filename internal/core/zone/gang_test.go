@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/fair"
@@ -19,7 +19,7 @@ import (
 // TestAGangIsNotSoldByTheSlice: a job of several slices answers no window, whatever its queue: the plan places it whole.
 func TestAGangIsNotSoldByTheSlice(t *testing.T) {
 	for _, queue := range []string{"default", "capped"} {
-		w := newMarket(t, market.Config{}, 512)
+		w := newMarket(t, auction.Config{}, 512)
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 4}})
 		s := rigid(t, "pair", 30*time.Second, 400, 2)
 		s.Queue = queue
@@ -49,7 +49,7 @@ func TestGangsStandInTheOrder(t *testing.T) {
 	busy := func(p policy.Policy, jasda bool, waiting ...*job.Spec) *world {
 		w := newWorld(t, 512, 512)
 		if w.config.Policy, w.config.Rigid = p, byDefault(t); jasda {
-			w.config.Market = &market.Config{Payment: market.Free}
+			w.config.Market = &auction.Config{Payment: auction.Free}
 		}
 		w.z = w.make()
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 4}})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -41,7 +41,7 @@ func TestWhatHappensWhileAgentsAreWaitedForCounts(t *testing.T) {
 		"paused":    {Kind: protocol.PauseJob, Job: "a", Epoch: 1, Body: &protocol.Pause{Held: true}},
 		"cancelled": {Kind: protocol.Cancel, Job: "a", Epoch: 1, Body: &protocol.Cancellation{Text: "by its owner"}},
 	} {
-		w := newMarket(t, market.Config{}, 512)
+		w := newMarket(t, auction.Config{}, 512)
 		w.attend(items(t, "a", 100, 300, 1), keen(50))
 		w.attend(items(t, "slow", 100, 300, 1), mute)
 		asked := 0
@@ -62,7 +62,7 @@ func TestWhatHappensWhileAgentsAreWaitedForCounts(t *testing.T) {
 // TestACapHoldsWithinARound: of several that win in one round no more are asked for than the queue may hold, whether agents or
 // atomizers propose them, in one window or in several.
 func TestACapHoldsWithinARound(t *testing.T) {
-	for _, c := range []market.Config{{}, {Joint: true}, {Repack: market.Never}, {Joint: true, Repack: market.Never}} {
+	for _, c := range []auction.Config{{}, {Joint: true}, {Repack: auction.Never}, {Joint: true, Repack: auction.Never}} {
 		for _, external := range []bool{false, true} {
 			w := newMarket(t, c, 512, 512, 512)
 			w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: 1, Cap: 2}})
@@ -99,7 +99,7 @@ func TestACapHoldsWithinARound(t *testing.T) {
 // TestAnAgentThatMissedAClosingIsAskedAgain: its answer, or the question, was lost, or it came too late; nothing else happens.
 func TestAnAgentThatMissedAClosingIsAskedAgain(t *testing.T) {
 	for _, misses := range []int{1, 2, 5} {
-		w := newMarket(t, market.Config{}, 512)
+		w := newMarket(t, auction.Config{}, 512)
 		left, answer := misses, keen(100)
 		w.attend(items(t, "a", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
 			if m.Kind == protocol.Announce && left > 0 {
@@ -115,7 +115,7 @@ func TestAnAgentThatMissedAClosingIsAskedAgain(t *testing.T) {
 
 // TestAnAgentThatWasSlowForAWhileIsWaitedForAgain: its answers came after the rounds had closed.
 func TestAnAgentThatWasSlowForAWhileIsWaitedForAgain(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	var late []protocol.Message
 	rounds, answer := 0, keen(100)
 	w.attend(items(t, "a", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
@@ -145,7 +145,7 @@ func TestAnAgentThatWasSlowForAWhileIsWaitedForAgain(t *testing.T) {
 func TestAnAgentThatChangesItsMindIsHeard(t *testing.T) {
 	for _, mistake := range []bool{false, true} {
 		for _, most := range []int{3, 1 << 30} {
-			w := newMarket(t, market.Config{}, 512)
+			w := newMarket(t, auction.Config{}, 512)
 			calls, good := 0, keen(100)
 			w.attend(items(t, "a", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
 				answers := good(m)
@@ -173,7 +173,7 @@ func TestAnAgentThatChangesItsMindIsHeard(t *testing.T) {
 // TestAPlanIsKeptWhenOthersAreAskedInBetween: an agent can use a window only later. Before that another job comes, which is asked for
 // the same window and has no use for it.
 func TestAPlanIsKeptWhenOthersAreAskedInBetween(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	answer := keen(100)
 	w.attend(items(t, "later", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
 		answers := answer(m)
@@ -196,7 +196,7 @@ func TestAPlanIsKeptWhenOthersAreAskedInBetween(t *testing.T) {
 
 // TestAPlanIsNotAskedForEveryMillisecond: an agent plans ever anew just beyond what is sold.
 func TestAPlanIsNotAskedForEveryMillisecond(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	answer := keen(100)
 	w.attend(items(t, "tease", 100, 300, 1), func(m *protocol.Message) []protocol.Message {
 		answers := answer(m)
@@ -219,7 +219,7 @@ func TestAPlanIsNotAskedForEveryMillisecond(t *testing.T) {
 // TestTimeThatWasJustSoldIsNotOffered: a round sells a part of its window, in the same step in which the window is offered to who
 // has come while it was open. No node is asked for the same time twice.
 func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	var sold []protocol.Message
 	w.lose = func(m *protocol.Message) bool {
 		if m.Kind == protocol.Ask {
@@ -249,7 +249,7 @@ func TestTimeThatWasJustSoldIsNotOffered(t *testing.T) {
 // TestWhoHasWaitedTooLongIsServedAtOnce: not with the piece that is worth most but later, which may be withdrawn again and again
 // before it begins.
 func TestWhoHasWaitedTooLongIsServedAtOnce(t *testing.T) {
-	w := newMarket(t, market.Config{Repack: market.Withdraw}, 512)
+	w := newMarket(t, auction.Config{Repack: auction.Withdraw}, 512)
 	w.config.Starvation = starvation.Limit{After: time.Minute, Slowdown: 1, Share: 1000}
 	w.z = w.make()
 	w.submit(items(t, "first", 100, 300, 1))
@@ -286,7 +286,7 @@ func TestWhoHasWaitedTooLongIsServedAtOnce(t *testing.T) {
 // asked what they would do when it ends. Whoever waits gets the place.
 func TestWhoRestsIsNotServedBecauseAnotherGoesOn(t *testing.T) {
 	play := func(fails quantity.Instant) (goesOn quantity.Instant, asked []quantity.Instant) {
-		w := newMarket(t, market.Config{}, 512, 1024)
+		w := newMarket(t, auction.Config{}, 512, 1024)
 		w.lose = func(m *protocol.Message) bool {
 			switch {
 			case m.Kind == protocol.Extend && goesOn == 0:

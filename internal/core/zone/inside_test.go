@@ -9,16 +9,17 @@ import (
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/home/hometest"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
 
 // Count is how often a job was not served for each reason, and when last.
-func Count(z *Zone, id job.ID) (n [market.Aside + 1]int64, last [market.Aside + 1]quantity.Instant) {
-	for _, c := range z.floor.Counts(&entryOf(z.home.Job(id)).floor).List {
-		if c.Reason != market.Eligible { // who is noted for having kept another from continuing is the one difference
+func Count(z *Zone, id job.ID) (n [explain.Aside + 1]int64, last [explain.Aside + 1]quantity.Instant) {
+	so := z.floor.Counts(&entryOf(z.home.Job(id)).floor)
+	for _, c := range so.All() {
+		if c.Reason != explain.Eligible { // who is noted for having kept another from continuing is the one difference
 			n[c.Reason], last[c.Reason] = c.N, c.Last
 		}
 	}

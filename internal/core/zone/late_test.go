@@ -9,7 +9,8 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
+	"sluice.dev/sluice/internal/core/market/overdue"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -31,7 +32,7 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 		w.config.Policy, w.config.Rigid = shortest.Policy{}, rapid.SampledFrom([]backfill.Discipline{{Overtake: true}, byDefault(rt)}).Draw(
 			rt, "rigid")
 		if rapid.Bool().Draw(rt, "jasda") {
-			w.config.Market = &market.Config{Payment: market.Free}
+			w.config.Market = &auction.Config{Payment: auction.Free}
 		}
 		w.z = w.make()
 		var long []*job.Spec
@@ -72,7 +73,7 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			}
 		}
 		due := func(id job.ID) quantity.Instant {
-			return w.config.Starvation.Due(came[id], market.Length(w.adopted[id], w.config.Horizon))
+			return w.config.Starvation.Due(came[id], overdue.Length(w.adopted[id], w.config.Horizon))
 		}
 		longest := time.Duration(0)
 		for i := range w.facts {
@@ -86,7 +87,7 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			for i := range w.facts {
 				f := &w.facts[i]
 				if f.Kind != protocol.Claimed || f.At < due(f.Job) ||
-					(market.Turn{Due: due(s.Name), Name: s.Name}).Before(market.Turn{Due: due(f.Job), Name: f.Job}) {
+					(overdue.Turn{Due: due(s.Name), Name: s.Name}).Before(overdue.Turn{Due: due(f.Job), Name: f.Job}) {
 					continue
 				}
 				leases++

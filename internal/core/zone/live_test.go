@@ -9,7 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -18,12 +18,12 @@ import (
 func TestHonestJobsEndWhateverOthersSay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := drawer(rt)
-		config := market.Config{
+		config := auction.Config{
 			Variants: 1 + draw(6), PerTime: draw(2) == 0, Exclusive: draw(3) == 0, Joint: draw(2) == 0, Rounds: 1 + draw(3),
-			Repack: market.Repack(draw(3)), Starve: time.Duration(60+draw(600)) * time.Second, Audience: 2 + draw(20),
+			Repack: auction.Repack(draw(3)), Starve: time.Duration(60+draw(600)) * time.Second, Audience: 2 + draw(20),
 		}
 		if !config.Exclusive && !config.Joint {
-			config.Payment = market.Payment(draw(3))
+			config.Payment = auction.Payment(draw(3))
 		}
 		w := newMarket(rt, config, []int64{1024, 1024, 2048, 2048}[:rapid.IntRange(1, 4).Draw(rt, "slices")]...)
 		// A job that is served in turn with five others, and takes an eighth of its rest each time, is served some forty times: in

@@ -12,7 +12,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
@@ -160,12 +160,12 @@ func TestTheIndexDecidesAsThePlainPassDoes(t *testing.T) {
 func TestTheMarketDecidesAsThePlainRoundDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := drawer(rt)
-		c := market.Config{
+		c := auction.Config{
 			Variants: 1 + draw(4), PerTime: draw(2) == 0, Rounds: 1 + draw(3),
-			Repack: []market.Repack{market.Rolling, market.Never}[draw(2)], Payment: market.Payment(draw(3)),
+			Repack: []auction.Repack{auction.Rolling, auction.Never}[draw(2)], Payment: auction.Payment(draw(3)),
 			Refill: []int64{0, 1000, 100_000}[draw(3)], Trusting: draw(4) == 0, Audience: 2 + draw(20),
 		}
-		if c.Payment != market.VCG {
+		if c.Payment != auction.VCG {
 			c.Joint, c.Exclusive = draw(3) == 0, draw(3) == 0
 		}
 		w := newMarket(rt, c)

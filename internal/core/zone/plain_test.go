@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/home/hometest"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone/bets"
@@ -19,8 +20,7 @@ import (
 func Plain(z *Zone) {
 	p := &plain{z: z}
 	z.pass = p.pass
-	z.assemble()
-	z.floor.Plainly()
+	z.assemble(market.NewPlain)
 }
 
 type plain struct{ z *Zone }
@@ -45,7 +45,7 @@ func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Clai
 	out *protocol.Out) {
 	z, v := p.z, j.View()
 	v.Continues, v.Running = c.Range, v.Running-1
-	mine, r := atomizer.Fit(&v, z.floor.Window(&entryOf(j).floor, s.Class(), c.End, g.End))
+	mine, r := atomizer.Fit(&v, z.floor.Estimator().Window(&entryOf(j).floor, s.Class(), c.End, g.End))
 	if r.Why != atomizer.Interested {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -21,7 +21,7 @@ func (w *world) drained(length time.Duration) {
 // TestALoserIsToldByHowMuch: of three jobs that are alike but for their priority the first of the one window gets it; the others are
 // told its bid, which is the one in its claim, their own, which are half and a quarter of it, and when they may be served.
 func TestALoserIsToldByHowMuch(t *testing.T) {
-	w := newMarket(t, market.Config{Payment: market.Free, Starve: -1}, 512)
+	w := newMarket(t, auction.Config{Payment: auction.Free, Starve: -1}, 512)
 	w.drained(10 * time.Second)
 	for _, c := range []struct {
 		name     string
@@ -76,7 +76,7 @@ func TestALoserIsToldByHowMuch(t *testing.T) {
 
 // TestWhoHasStarvedIsNamed: a job whose bid weighs more than that of one which has waited too long is told that this is why.
 func TestWhoHasStarvedIsNamed(t *testing.T) {
-	w := newMarket(t, market.Config{Payment: market.Free}, 512)
+	w := newMarket(t, auction.Config{Payment: auction.Free}, 512)
 	w.config.Starvation = starvation.Limit{After: time.Minute, Slowdown: 1}
 	w.z = w.make()
 	w.slices[0].busy = []protocol.Reservation{{ID: 99, Kind: protocol.ForServing, Start: w.now, End: w.now.Add(230 * time.Second)}}
@@ -104,7 +104,7 @@ func TestLossesAreBounded(t *testing.T) {
 	for i := range 20 {
 		capacities = append(capacities, 512+int64(i), 512+int64(i))
 	}
-	w := newMarket(t, market.Config{Payment: market.Free, Starve: -1}, capacities...)
+	w := newMarket(t, auction.Config{Payment: auction.Free, Starve: -1}, capacities...)
 	for i := range 20 {
 		s := items(t, "strong"+string(rune('a'+i)), 20_000, 100, 20)
 		s.Priority = 400

@@ -11,7 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/policy/fair"
@@ -44,7 +44,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 		draw := drawer(rt)
 		w := newWorld(rt, 1024, 512, 2048)
 		if w.config.Policy = rapid.SampledFrom(append(all.Policies(), free{})).Draw(rt, "policy"); draw(2) == 0 {
-			w.config.Market = &market.Config{}
+			w.config.Market = &auction.Config{}
 		}
 		w.draw, w.twin = draw, &twin{asked: true}
 		w.z = w.make()

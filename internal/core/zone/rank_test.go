@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
 // TestWhatIsSoldSaysWhatItIsWorth: to the node, beside its range and its time.
 func TestWhatIsSoldSaysWhatItIsWorth(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 5}})
 	s := items(t, "a", 60, 100, 1)
 	s.Priority = 4

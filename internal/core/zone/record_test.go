@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
 // TestANewJobBeginsWithItsQueuesRecord: the first bid of a job is believed as far as the jobs of its queue are. A new name is
 // no way out of a bad record.
 func TestANewJobBeginsWithItsQueuesRecord(t *testing.T) {
-	first := func(c market.Config, queue string) int64 {
+	first := func(c auction.Config, queue string) int64 {
 		w := newMarket(t, c, 512)
 		boast := func(name, queue string) {
 			s := steps(t, name, 600, 10, 300)
@@ -41,13 +41,13 @@ func TestANewJobBeginsWithItsQueuesRecord(t *testing.T) {
 		t.Fatal("nothing was sold")
 		return 0
 	}
-	if got := first(market.Config{}, "liars"); got > 950_000 {
+	if got := first(auction.Config{}, "liars"); got > 950_000 {
 		t.Errorf("of a million %d is believed of the next job of a queue that lied", got)
 	}
-	if got := first(market.Config{}, "others"); got != 1_000_000 {
+	if got := first(auction.Config{}, "others"); got != 1_000_000 {
 		t.Errorf("of a million %d is believed of the first job of a queue", got)
 	}
-	if got := first(market.Config{Trusting: true}, "liars"); got != 1_000_000 {
+	if got := first(auction.Config{Trusting: true}, "liars"); got != 1_000_000 {
 		t.Errorf("of a million %d is believed where all is", got)
 	}
 }

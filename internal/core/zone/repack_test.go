@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -14,9 +14,9 @@ import (
 // TestRepackUsesTimeThatWasFreedEarly: a chain is sold ahead, and its first piece ends in a quarter of its time. What is
 // sold for good waits for its time; with withdrawal the next pieces begin earlier; and nothing that runs is ever stopped.
 func TestRepackUsesTimeThatWasFreedEarly(t *testing.T) {
-	ended := map[market.Repack]quantity.Instant{}
-	for _, mode := range []market.Repack{market.Rolling, market.Withdraw, market.Never} {
-		w := newMarket(t, market.Config{Repack: mode, Freeze: 5 * time.Second}, 512)
+	ended := map[auction.Repack]quantity.Instant{}
+	for _, mode := range []auction.Repack{auction.Rolling, auction.Withdraw, auction.Never} {
+		w := newMarket(t, auction.Config{Repack: mode, Freeze: 5 * time.Second}, 512)
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 			return m.Body.(*protocol.Work).Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 		}
@@ -31,18 +31,18 @@ func TestRepackUsesTimeThatWasFreedEarly(t *testing.T) {
 		}
 		finished(t, w, "a")
 		ended[mode] = w.now
-		if n := w.z.Negotiation().Withdrawn; mode == market.Withdraw == (n == 0) {
+		if n := w.z.Negotiation().Withdrawn; mode == auction.Withdraw == (n == 0) {
 			t.Errorf("mode %d: %d were withdrawn", mode, n)
 		}
 	}
-	if ended[market.Withdraw] >= ended[market.Never] {
-		t.Errorf("with withdrawal it ended at %d, without at %d", ended[market.Withdraw], ended[market.Never])
+	if ended[auction.Withdraw] >= ended[auction.Never] {
+		t.Errorf("with withdrawal it ended at %d, without at %d", ended[auction.Withdraw], ended[auction.Never])
 	}
 }
 
 // TestALostWithdrawalIsRepeated: after a second, though nothing else happens.
 func TestALostWithdrawalIsRepeated(t *testing.T) {
-	w := newMarket(t, market.Config{Repack: market.Withdraw, Freeze: 5 * time.Second}, 512)
+	w := newMarket(t, auction.Config{Repack: auction.Withdraw, Freeze: 5 * time.Second}, 512)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		return m.Body.(*protocol.Work).Plan.Wall / 4, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}

@@ -5,7 +5,8 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone/sites"
@@ -33,18 +34,18 @@ func (d *rigidDemand) Avoids(s *backfill.Slice) bool {
 	return d.job.Backoff().Avoids(sites.Planned(s).Name())
 }
 
-func (d *rigidDemand) Waits(now quantity.Instant) market.Reason {
+func (d *rigidDemand) Waits(now quantity.Instant) explain.Reason {
 	return d.zone.caps.Waits(now, &d.job)
 }
 
 func (d *rigidDemand) CountRefusal(why atomizer.Refusal, now quantity.Instant) {
-	d.floor.CountRefusal(why, now)
+	d.floor.Counts().Refuse(why, now)
 }
 
 // placer is the zone as its planner sees it.
 type placer Zone
 
-func (z *placer) Start(now quantity.Instant, j *backfill.Job, on []*backfill.Slice, p market.Piece, reservation uint64, out *protocol.Out) {
+func (z *placer) Start(now quantity.Instant, j *backfill.Job, on []*backfill.Slice, p award.Piece, reservation uint64, out *protocol.Out) {
 	if backfill.Spread(on) {
 		(*Zone)(z).askNodes(now, rigidOf(j), on, p, out)
 		return

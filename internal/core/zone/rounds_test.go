@@ -12,7 +12,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -21,7 +21,7 @@ import (
 )
 
 // newMarket is a world whose zone negotiates.
-func newMarket(t fataler, c market.Config, capacities ...int64) *world {
+func newMarket(t fataler, c auction.Config, capacities ...int64) *world {
 	w := newWorld(t, capacities...)
 	w.config.Market = &c
 	w.bidders = map[job.ID]func(*protocol.Message) []protocol.Message{}
@@ -30,8 +30,8 @@ func newMarket(t fataler, c market.Config, capacities ...int64) *world {
 }
 
 func TestJobsOfEveryKindFinishInANegotiation(t *testing.T) {
-	for _, c := range []market.Config{{}, {PerTime: true}, {Exclusive: true}, {Joint: true}, {Repack: market.Never},
-		{Repack: market.Withdraw}, {Trusting: true}, {Variants: 1, Rounds: 1}} {
+	for _, c := range []auction.Config{{}, {PerTime: true}, {Exclusive: true}, {Joint: true}, {Repack: auction.Never},
+		{Repack: auction.Withdraw}, {Trusting: true}, {Variants: 1, Rounds: 1}} {
 		w := newMarket(t, c, 512, 1024)
 		outer := steps(t, "outer", 200, 10, 300)
 		w.submit(items(t, "a", 300, 100, 3), steps(t, "b", 150, 10, 800), rigid(t, "c", time.Minute, 800, 1),
@@ -46,7 +46,7 @@ func TestJobsOfEveryKindFinishInANegotiation(t *testing.T) {
 }
 
 func TestASilentAgentCostsThreeClosings(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	w.attend(steps(t, "silent", 200, 10, 300), func(*protocol.Message) []protocol.Message { return nil })
 	w.submit(items(t, "a", 30, 100, 1), items(t, "b", 30, 100, 1), items(t, "c", 30, 100, 1), items(t, "d", 30, 100, 1),
 		items(t, "e", 30, 100, 1))
@@ -66,7 +66,7 @@ func TestASilentAgentCostsThreeClosings(t *testing.T) {
 }
 
 func TestAJobWithoutAnAgentSaysSo(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	s := steps(t, "alone", 200, 10, 300)
 	s.External = true
 	w.submit(s)
@@ -77,7 +77,7 @@ func TestAJobWithoutAnAgentSaysSo(t *testing.T) {
 }
 
 func TestTheNewestAgentOfAJobCounts(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	s := steps(t, "a", 100, 10, 300)
 	var told []protocol.NoticeKind
 	good := honest(s)
@@ -130,7 +130,7 @@ func TestWhatAnAgentMayNotSell(t *testing.T) {
 		{"no option", func(v *protocol.Variant) { v.Option = "fast" }},
 		{"no such window", func(v *protocol.Variant) { v.Window = math.MaxUint64 }},
 	} {
-		w := newMarket(t, market.Config{}, 512)
+		w := newMarket(t, auction.Config{}, 512)
 		s := steps(t, "a", 200, 10, 300)
 		s.Profile.Phases = []trp.Phase{{UpTo: 100, Mean: 300 << 20}, {UpTo: 200, Mean: 900 << 20}}
 		s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
@@ -157,7 +157,7 @@ func TestWhatAnAgentMayNotSell(t *testing.T) {
 
 // TestTheSameWorkIsNotSoldTwiceInAWindow is trap T1: two variants of the same work apart in time.
 func TestTheSameWorkIsNotSoldTwiceInAWindow(t *testing.T) {
-	w := newMarket(t, market.Config{Repack: market.Never}, 512)
+	w := newMarket(t, auction.Config{Repack: auction.Never}, 512)
 	s := items(t, "a", 100, 300, 4)
 	var notices []protocol.Notice
 	w.attend(s, func(m *protocol.Message) []protocol.Message {
@@ -186,13 +186,13 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		n := rapid.IntRange(2, 6).Draw(rt, "agents")
-		config := market.Config{
+		config := auction.Config{
 			PerTime: rapid.Bool().Draw(rt, "per time"), Exclusive: rapid.Bool().Draw(rt, "exclusive"),
 			Joint:  rapid.Bool().Draw(rt, "joint"),
-			Repack: rapid.SampledFrom([]market.Repack{market.Rolling, market.Never}).Draw(rt, "repack"),
+			Repack: rapid.SampledFrom([]auction.Repack{auction.Rolling, auction.Never}).Draw(rt, "repack"),
 		}
 		if !config.Exclusive && !config.Joint {
-			config.Payment = rapid.SampledFrom([]market.Payment{market.Free, market.FirstPrice, market.VCG}).Draw(rt, "payment")
+			config.Payment = rapid.SampledFrom([]auction.Payment{auction.Free, auction.FirstPrice, auction.VCG}).Draw(rt, "payment")
 		}
 		play := func(turn int) string {
 			draws := seed
@@ -248,9 +248,9 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 func TestANegotiationHoldsUnderFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := drawer(rt)
-		w := newMarket(rt, market.Config{
+		w := newMarket(rt, auction.Config{
 			Variants: 1 + draw(6), PerTime: draw(2) == 0, Exclusive: draw(3) == 0, Joint: draw(2) == 0, Rounds: 1 + draw(3),
-			Repack: market.Repack(draw(3)), Starve: time.Duration(1+draw(600)) * time.Second, Trusting: draw(4) == 0,
+			Repack: auction.Repack(draw(3)), Starve: time.Duration(1+draw(600)) * time.Second, Trusting: draw(4) == 0,
 			Audience: 2 + draw(20),
 		})
 		for i := range 1 + rapid.IntRange(0, 9).Draw(rt, "slices") {
@@ -320,7 +320,7 @@ func (w *world) sane() {
 
 // TestARigidJobWithoutWalltimeIsServed: it runs until it ends, on a slice where nothing else is known to come.
 func TestARigidJobWithoutWalltimeIsServed(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
 		return 40 * time.Second, job.Result{Outcome: job.Done, Progress: m.Body.(*protocol.Work).Range.To}
 	}
@@ -337,12 +337,12 @@ func TestARigidJobWithoutWalltimeIsServed(t *testing.T) {
 func TestNobodyStarves(t *testing.T) {
 	limit := starvation.Limit{After: 5 * time.Minute, Slowdown: 1, Share: 100}
 	for _, c := range []struct {
-		market *market.Config
+		market *auction.Config
 		limit  starvation.Limit
 	}{
-		{&market.Config{}, limit}, {&market.Config{Audience: 4}, limit}, {&market.Config{Exclusive: true}, limit},
-		{&market.Config{Joint: true}, limit}, {nil, limit},
-		{&market.Config{Starve: -1}, limit}, {nil, starvation.Limit{After: -1}},
+		{&auction.Config{}, limit}, {&auction.Config{Audience: 4}, limit}, {&auction.Config{Exclusive: true}, limit},
+		{&auction.Config{Joint: true}, limit}, {nil, limit},
+		{&auction.Config{Starve: -1}, limit}, {nil, starvation.Limit{After: -1}},
 	} {
 		w := newWorld(t, 512)
 		w.config.Market, w.config.Starvation, w.config.Policy = c.market, c.limit, shortest.Policy{}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -18,13 +18,13 @@ import (
 // crash, and its places in lists and in the index, on slices of one class. Its name and its spec are the gate's too, and not counted:
 // jobs that are alike share the spec, of others a command is all that differs.
 func BenchmarkWaiting(b *testing.B) {
-	for name, m := range map[string]*market.Config{"sja": nil, "jasda": {}} {
+	for name, m := range map[string]*auction.Config{"sja": nil, "jasda": {}} {
 		b.Run(name, func(b *testing.B) { waiting(b, m, false) })
 	}
 	b.Run("each with its own command", func(b *testing.B) { waiting(b, nil, true) })
 }
 
-func waiting(b *testing.B, m *market.Config, own bool) {
+func waiting(b *testing.B, m *auction.Config, own bool) {
 	const jobs = 100_000
 	spec := &job.Spec{Queue: "q", Kind: job.Steps, Total: 100, PerUnit: time.Second, Grid: 1, Parallelism: 1,
 		Launch: job.Launch{Command: []string{"train"}}}

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -146,7 +146,7 @@ func TestOneRunAboveWhatWasDeclaredRaisesTheNext(t *testing.T) {
 
 // TestAJobUnlikeItsTemplateIsGivenAsMuchAsWasDeclared: the alarm of the market takes back what the template had saved.
 func TestAJobUnlikeItsTemplateIsGivenAsMuchAsWasDeclared(t *testing.T) {
-	w := newMarket(t, market.Config{}, 4096)
+	w := newMarket(t, auction.Config{}, 4096)
 	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: 12 * time.Second}})
 	var runs []forecast.Run
 	for i := range 30 {

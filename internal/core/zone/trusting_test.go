@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -14,7 +14,7 @@ import (
 // TestAProfileThatIsTooNarrowIsWidened: every run passes what the profile promises at theta, so it is no longer believed; but
 // it is widened only as far as the largest slice goes, where the job could run before.
 func TestAProfileThatIsTooNarrowIsWidened(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512, 1024)
+	w := newMarket(t, auction.Config{}, 512, 1024)
 	s := steps(t, "a", 400, 10, 1000)
 	s.TauMin = 20 * time.Second
 	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
@@ -37,7 +37,7 @@ func TestAProfileThatIsTooNarrowIsWidened(t *testing.T) {
 // TestALiarIsBelievedLess: of two jobs alike but for what their agents declare, one says 1 and delivers as the other, and is
 // believed less after its first subjobs; once honest it recovers.
 func TestALiarIsBelievedLess(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "default", Weight: 1, MaxWindow: 30 * time.Second}})
 	believed := map[job.ID][]int64{}
 	for _, name := range []string{"liar", "honest"} {

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
 // TestBidsAreShown: a job's history says what each of its subjobs was won with, while it runs and afterwards, and its trust
 // counts them.
 func TestBidsAreShown(t *testing.T) {
-	w := newMarket(t, market.Config{}, 512)
+	w := newMarket(t, auction.Config{}, 512)
 	s := steps(t, "train", 600, 10, 300)
 	bid := honest(s)
 	w.attend(s, func(m *protocol.Message) []protocol.Message { return bid(m) })

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -34,7 +34,7 @@ func newTouring(t *testing.T) *touring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	z, err := zone.New(zone.Config{ID: "z", Policy: shortest.Policy{}, Market: &market.Config{}, Search: cfg})
+	z, err := zone.New(zone.Config{ID: "z", Policy: shortest.Policy{}, Market: &auction.Config{}, Search: cfg})
 	if err != nil {
 		t.Fatal(err)
 	}

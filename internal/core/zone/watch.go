@@ -5,7 +5,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/seek"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -63,7 +63,7 @@ func (z *watcher) Reopened(j *home.Job) {
 	e := entryOf(j)
 	e.keepRigid(j.Spec)
 	e.rigid.InvalidatePlacement()
-	e.floor.Forgive()
+	e.floor.Counts().Clear()
 	z.floor.DropRecall(&e.floor)
 }
 
@@ -106,7 +106,7 @@ func (z *watcher) Taken(j *home.Job, c *protocol.Claim) {
 }
 
 func (z *watcher) TurnedDown(now quantity.Instant, j *home.Job, on []job.SliceID) {
-	entryOf(j).floor.Count(market.TurnedDown, now)
+	entryOf(j).floor.Counts().Add(explain.TurnedDown, now)
 	for _, id := range on {
 		z.sites.Doubt(now, id, j)
 	}

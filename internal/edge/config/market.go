@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/edge/strict"
 )
@@ -14,20 +14,20 @@ import (
 // urgency}, variants, weigh: score|time, exclusive, joint, rounds, replan: rolling|withdraw|never, freeze, starve, bidTimeout, maxBidders,
 // trusting, eta, kappa, payment: first|free|vcg, refill}. What is left out has its default; a weight that is left out
 // where others are given is 0. starve is an older name of `starve: {after}` beside the market.
-func MarketOf(v strict.Value) market.Config {
+func MarketOf(v strict.Value) auction.Config {
 	o, found := v.Object(
 		"lambda", "weights", "variants", "weigh", "exclusive", "joint", "rounds", "replan|repack", "freeze", "starve", "bidTimeout|close",
 		"maxBidders|audience",
 		"trusting", "eta", "kappa", "payment", "refill",
 	), v.Count()
-	c := market.Config{
+	c := auction.Config{
 		Weights:   weights(o),
 		Variants:  int(o.Get("variants").Integer(1, 64, 0)),
 		PerTime:   o.Get("weigh").Choice("score", "time") == 1,
 		Exclusive: o.Get("exclusive").Boolean(false),
 		Joint:     o.Get("joint").Boolean(false),
 		Rounds:    int(o.Get("rounds").Integer(1, 16, 0)),
-		Repack:    market.Repack(o.Get("replan").Choice(market.RepackNames...)),
+		Repack:    auction.Repack(o.Get("replan").Choice(auction.RepackNames...)),
 		Freeze:    o.Get("freeze").Duration(time.Millisecond, MaxTime, 0),
 		Starve:    after(o.Get("starve")),
 		Close:     o.Get("bidTimeout").Duration(time.Millisecond, time.Minute, 0),
@@ -35,7 +35,7 @@ func MarketOf(v strict.Value) market.Config {
 		Trusting:  o.Get("trusting").Boolean(false),
 		Eta:       o.Get("eta").Fraction(score.One, 1, score.One, 0),
 		Kappa:     o.Get("kappa").Fraction(score.One, 1, 100*score.One, 0),
-		Payment:   market.Payment(o.Get("payment").Choice(market.PaymentNames...)),
+		Payment:   auction.Payment(o.Get("payment").Choice(auction.PaymentNames...)),
 		Refill:    o.Get("refill").Integer(1, math.MaxInt32, 0),
 	}.WithDefaults()
 	if v.Given() && v.Count() == found {

@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/strict"
@@ -22,7 +22,7 @@ type Daemon struct {
 	// Policy is the name of the objective; empty if the file does not say.
 	Policy string
 	// Market is how mechanism jasda negotiates; nil if the file does not say.
-	Market *market.Config
+	Market *auction.Config
 	// Flow is how tickets of laminar search, if the file says so.
 	Flow *flow.Config
 	// Starvation is when a job has waited too long.

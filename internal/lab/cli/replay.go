@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -75,7 +75,7 @@ func (a *app) replay(dir, boot string) (err error) {
 	h := r.Header()
 	var shown struct {
 		Mechanism, Policy, Rigid, Horizon, Node string
-		Market                                  *market.Config
+		Market                                  *auction.Config
 		Starve                                  starvation.Limit
 		Archive                                 *filing.Config
 		Ends                                    int64

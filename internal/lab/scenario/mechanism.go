@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/federation/flow"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/filler"
@@ -27,7 +27,7 @@ type Mechanism struct {
 	Policy policy.Policy
 	Rigid  backfill.Discipline
 	// Market negotiates; nil for all but jasda.
-	Market *market.Config
+	Market *auction.Config
 	// Flow has tickets search for places, among zones; nil for all but laminar.
 	Flow *flow.Config
 	// Planner of the whole cluster, or Filler of a host's gaps; nil for sja and jasda.
@@ -218,7 +218,7 @@ func (t Table) laminar(s *Scenario) (Mechanism, error) {
 	if err != nil {
 		return Mechanism{}, fmt.Errorf("mechanism %s: %w", Laminar, err)
 	}
-	terms := market.Config{}.Under(p)
+	terms := auction.Config{}.Under(p)
 	return Mechanism{Name: Laminar, Summary: "tickets search for places, zone by zone", Policy: p, Rigid: rigid, Flow: &s.Settings.Flow, Market: &terms}, nil
 }
 

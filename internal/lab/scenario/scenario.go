@@ -6,7 +6,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -89,7 +89,7 @@ type Settings struct {
 	// Restore and Checkpoint are what a preemption costs a mechanism that preempts.
 	Restore, Checkpoint time.Duration
 	// Market is how jasda negotiates.
-	Market market.Config
+	Market auction.Config
 	// Flow is how tickets of laminar search.
 	Flow flow.Config
 }

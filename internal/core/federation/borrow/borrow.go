@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/loan"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -24,7 +24,7 @@ import (
 // Zone is what borrowers ask of theirs.
 type Zone interface {
 	// Waits is why a job is not asked at all, Rigid what the planner keeps of it, Gang what Stir made of the job of this name.
-	Waits(now quantity.Instant, j *home.Job) market.Reason
+	Waits(now quantity.Instant, j *home.Job) explain.Reason
 	Rigid(j *home.Job) *backfill.Job
 	Gang(id job.ID) *Gang
 	// Lend asks the zone itself to lend, Ask the nodes of all zones for what is lent.
@@ -118,7 +118,7 @@ func (z *Borrowers) Borrow(now quantity.Instant, out *protocol.Out) {
 // proceed does what is due for one gang.
 func (b *Gang) proceed(now quantity.Instant) {
 	z, j := b.in, b.job
-	wants := j.Active() && spans(j.Spec) && len(j.Claims()) == 0 && j.Asking() == 0 && z.zone.Waits(now, j) == market.Eligible
+	wants := j.Active() && spans(j.Spec) && len(j.Claims()) == 0 && j.Asking() == 0 && z.zone.Waits(now, j) == explain.Eligible
 	state := b.loans.State()
 	switch {
 	case state == loan.Begun && j.Asking() > 0:

@@ -14,6 +14,11 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -24,7 +29,7 @@ type Config struct {
 	// Self is the node.
 	Self   protocol.Address
 	Policy policy.Policy
-	Market *market.Config
+	Market *auction.Config
 	// Horizon is how far an open gap is offered, MinWindow the shortest that is.
 	Horizon, MinWindow time.Duration
 	// Retry is the first pause after which a job that won nothing is called again. Default 1 s.
@@ -64,7 +69,7 @@ type Award struct {
 	Job     job.ID
 	Session uint64
 	Slice   job.SliceID
-	market.Piece
+	award.Piece
 }
 
 // Floor is one node's. It is deterministic and not safe for concurrent use.
@@ -83,7 +88,7 @@ func New(cfg Config, owner Owner) *Floor {
 	cfg = cfg.withDefaults()
 	f := &Floor{cfg: cfg, owner: owner, visitors: map[job.ID]*visitor{}, slices: map[job.SliceID]*slice{}}
 	terms := cfg.Market.Under(cfg.Policy)
-	terms.Payment = market.Free // purses are their homes'
+	terms.Payment = auction.Free // purses are their homes'
 	f.floor = market.NewFloor(market.FloorConfig{
 		Self: cfg.Self, Policy: cfg.Policy, Market: &terms, Horizon: cfg.Horizon, MinWindow: cfg.MinWindow, Retry: cfg.Retry,
 		Close: terms.Close,
@@ -126,30 +131,30 @@ func (f *Floor) Sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 // Visitors is how many jobs are here.
 func (f *Floor) Visitors() int { return len(f.visitors) }
 
-// seller is the floor as its market sees it (market.Sale).
+// seller is the floor as its market sees it (award.Seller).
 type seller Floor
 
-func (f *seller) Ask(now quantity.Instant, j *market.Job, s *market.Slice, p market.Piece, out *protocol.Out) {
+func (f *seller) Ask(now quantity.Instant, j *index.Job, s *window.Slice, p award.Piece, out *protocol.Out) {
 	v := j.Demand.(*visitor)
 	v.won(p.Range)
-	f.floor.Served(j)
+	j.Losses().Clear()
 	f.floor.InvalidateJob(j)
 	f.owner.Sell(now, Award{Home: v.home, Job: v.Name(), Session: v.session, Slice: s.Name(), Piece: p}, out)
 }
 
 // Withdraw takes nothing back: a home has claimed it.
-func (f *seller) Withdraw(quantity.Instant, quantity.Instant, *market.Slice, *protocol.Out) int {
+func (f *seller) Withdraw(quantity.Instant, quantity.Instant, *window.Slice, *protocol.Out) int {
 	return 0
 }
 
 // Purse is empty: nothing is paid at a node.
-func (f *seller) Purse(quantity.Instant, *market.Job) (has, full int64) { return 0, 0 }
+func (f *seller) Purse(quantity.Instant, *index.Job) (has, full int64) { return 0, 0 }
 
-// slice is one slice as the market sees it (market.Supply).
+// slice is one slice as the market sees it (window.Supply).
 type slice struct {
 	id    job.SliceID
 	of    *Floor
-	floor market.Slice
+	floor window.Slice
 }
 
 func (s *slice) Name() job.SliceID { return s.id }
@@ -164,7 +169,7 @@ func (s *slice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap 
 
 func (s *slice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
-// visitor is a job that is here, as its home described it last (market.Demand).
+// visitor is a job that is here, as its home described it last (index.Demand).
 type visitor struct {
 	protocol.Visit
 	name job.ID
@@ -172,7 +177,7 @@ type visitor struct {
 	spec    *job.Spec
 	home    protocol.Address
 	session uint64
-	market  market.Job
+	market  index.Job
 	// slot is its place among the alarms of those who have left unless their home says it again.
 	slot int
 }
@@ -276,13 +281,13 @@ func (v *visitor) Submitted() quantity.Instant { return v.Visit.Submitted }
 func (v *visitor) Served() quantity.Instant { return v.Visit.Served }
 
 // Ineligible is never: its home lets only those visit that may be sold something.
-func (v *visitor) Ineligible(quantity.Instant) market.Reason { return market.Eligible }
+func (v *visitor) Ineligible(quantity.Instant) explain.Reason { return explain.Eligible }
 
 func (v *visitor) RestsUntil() quantity.Instant { return 0 }
 
 func (v *visitor) Volatile() bool { return false }
 
-func (v *visitor) Avoids(s *market.Slice) bool { return slices.Contains(v.Visit.Avoids, s.Name()) }
+func (v *visitor) Avoids(s *window.Slice) bool { return slices.Contains(v.Visit.Avoids, s.Name()) }
 
 func (v *visitor) Loses() bool { return false }
 
@@ -294,6 +299,6 @@ func (v *visitor) Use(quantity.Instant) (own, queue, weight int64) {
 
 func (v *visitor) Trust() protocol.Trust { return v.View().Learned.Trust }
 
-func (v *visitor) Sentence(market.Reason) string {
+func (v *visitor) Sentence(explain.Reason) string {
 	return "its home does not let it be sold anything now"
 }

@@ -8,7 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -33,7 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T, cfg Config) *world {
 	w := &world{t: t, now: sec, gaps: map[job.SliceID][]protocol.Gap{}, mute: map[job.ID]bool{}}
-	cfg.Self, cfg.Policy, cfg.Market = protocol.Address{Role: protocol.Node, ID: "n"}, shortest.Policy{}, &market.Config{}
+	cfg.Self, cfg.Policy, cfg.Market = protocol.Address{Role: protocol.Node, ID: "n"}, shortest.Policy{}, &auction.Config{}
 	cfg.Horizon, cfg.MinWindow, cfg.Retry = time.Hour, time.Second, time.Second
 	w.f = New(cfg, w)
 	for i := range 2 {

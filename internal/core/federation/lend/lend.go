@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/federation/loan"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -69,7 +69,7 @@ func (g *guest) Spec() *job.Spec                                 { return &g.spe
 func (g *guest) Submitted() quantity.Instant                     { return g.Loan.Submitted }
 func (g *guest) Active() bool                                    { return !g.left || g.Taken && !g.gone }
 func (g *guest) Waiting() bool                                   { return g.Keep && !g.left }
-func (g *guest) Waits(quantity.Instant) market.Reason            { return market.Eligible }
+func (g *guest) Waits(quantity.Instant) explain.Reason           { return explain.Eligible }
 func (g *guest) CountRefusal(atomizer.Refusal, quantity.Instant) {}
 
 // Asking: the nodes are asked for what is kept, as far as that is known here.

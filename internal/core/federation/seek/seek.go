@@ -15,6 +15,8 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -26,8 +28,8 @@ type Zone interface {
 	// Seeker is what Make made for the job of this name, nil if there is none.
 	Seeker(id job.ID) *Job
 	// Waits is why a job is not asked at all; Sentence says it for people, and Refused notes why nothing of it fits.
-	Waits(now quantity.Instant, j *home.Job) market.Reason
-	Sentence(j *home.Job, c *market.Cause) string
+	Waits(now quantity.Instant, j *home.Job) explain.Reason
+	Sentence(j *home.Job, c *explain.Cause) string
 	Refused(now quantity.Instant, j *home.Job, why atomizer.Refusal)
 	// Use is the memory-time that a job and its queue have had, with the queue's weight.
 	Use(now quantity.Instant, j *home.Job) (own, queue, weight int64)
@@ -73,7 +75,7 @@ func New(cfg *search.Config, self protocol.Address, gates protocol.Gates, zone Z
 type Job struct {
 	in     *Seek
 	of     *home.Job
-	market *market.Job
+	market *index.Job
 	search search.Job
 	// visits are where it negotiates at nodes, nil until it does; away: what it says of itself there is to be said anew.
 	visits *visits.Job
@@ -81,7 +83,7 @@ type Job struct {
 }
 
 // Make begins to keep a job, with what the floor keeps of it.
-func (z *Seek) Make(e *Job, of *home.Job, m *market.Job) {
+func (z *Seek) Make(e *Job, of *home.Job, m *index.Job) {
 	e.in, e.of, e.market = z, of, m
 	e.search.Demand = (*demand)(e)
 }
@@ -127,7 +129,7 @@ func (d *demand) HomeEpoch() uint32    { return d.of.Epoch }
 // Wants is a place for the job's next piece: gangs are placed by the planner, and what may run no more than it does looks for nothing.
 func (d *demand) Wants(now quantity.Instant) (w search.Want, ok bool) {
 	j, z := d.of, d.in
-	if !j.Active() || market.Wide(j.Spec) || z.zone.Waits(now, j) != market.Eligible {
+	if !j.Active() || index.Wide(j.Spec) || z.zone.Waits(now, j) != explain.Eligible {
 		return w, false
 	}
 	v := j.View()
@@ -139,7 +141,7 @@ func (d *demand) Wants(now quantity.Instant) (w search.Want, ok bool) {
 	if w.Class, ok = z.cfg.Flow.Classes.Of(w.Demand); !ok {
 		return w, false
 	}
-	longest := z.floor.Longest(d.market)
+	longest := z.floor.Estimator().Longest(d.market)
 	w.Least, w.Most = atomizer.LeastWindow(&v, fast), atomizer.MostWindow(&v, slow)
 	switch {
 	case j.Spec.Kind != job.Rigid:
@@ -196,10 +198,10 @@ func (d *demand) Claim(now quantity.Instant, p *protocol.Place, out *protocol.Ou
 	z, j := d.in, d.of
 	c := z.floor.ClassOf(&p.Slice)
 	start := max(p.Start, min(now, p.End))
-	piece, refusal := z.floor.Fit(d.market, c, start, p.End)
+	piece, refusal := z.floor.Estimator().Fit(d.market, c, start, p.End)
 	if refusal.Why != atomizer.Interested {
 		z.zone.Refused(now, j, refusal)
-		return z.zone.Sentence(j, &market.Cause{Reason: market.ReasonOf(refusal.Why), Refusal: refusal}), false
+		return z.zone.Sentence(j, &explain.Cause{Reason: explain.ReasonOf(refusal.Why), Refusal: refusal}), false
 	}
 	z.zone.Remember(&p.Slice)
 	a := &home.Ask{

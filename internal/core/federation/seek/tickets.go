@@ -7,7 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/home"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
@@ -29,8 +29,8 @@ func (z *Seek) Waits(now quantity.Instant, e *Job, j *home.Job) string {
 		return "(Resources) a place was found, its node is being asked"
 	default: // idle
 	}
-	if why := z.zone.Waits(now, j); why != market.Eligible {
-		return "(Backoff) " + z.zone.Sentence(j, &market.Cause{Reason: why})
+	if why := z.zone.Waits(now, j); why != explain.Eligible {
+		return "(Backoff) " + z.zone.Sentence(j, &explain.Cause{Reason: why})
 	}
 	if z.largestClass() < s.Wanted() {
 		return fmt.Sprintf("(Resources) its next piece needs %d MiB, the largest slices there are have %d MiB", s.Wanted()>>20,

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/visits"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -123,7 +123,7 @@ func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *
 		return true
 	}
 	v := j.View()
-	if !j.Active() || z.zone.Waits(now, j) != market.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) ||
+	if !j.Active() || z.zone.Waits(now, j) != explain.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) ||
 		p.End <= now {
 		return false
 	}

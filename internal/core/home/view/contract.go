@@ -8,6 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -36,16 +38,15 @@ type Ledger interface {
 // Floor is what the market says, of a job by the ledger's record of it.
 type Floor interface {
 	// Classes of slices, and the Slices, by capacity, then id.
-	Classes() []*market.Class
-	Slices() []*market.Slice
-	// Open is how many windows are open; Look shows them, with what is answered to them; Shown is what is free of a slice.
+	Classes() []*window.Class
+	Slices() []*window.Slice
+	// Open is how many windows are open; Look shows them, with what is answered to them.
 	Open() int
 	Look(now quantity.Instant) *market.Look
-	Shown(s *market.Slice, now quantity.Instant) []protocol.Gap
 	// Fit is what a job would answer to a window of a class.
-	Fit(j *home.Job, c *market.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal)
+	Fit(j *home.Job, c *window.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal)
 	// Counts are why a job was not served, Losses what it lost its bids to, Rank its place in the policy's order.
-	Counts(j *home.Job) market.Counts
+	Counts(j *home.Job) explain.Counts
 	Losses(j *home.Job) []status.Loss
 	Rank(now quantity.Instant, j *home.Job) status.Rank
 	// Attended says whether an agent of an external job is there, Declining why a job declined the window it was picked for.
@@ -76,9 +77,9 @@ type Planner interface {
 // Slices is what is known of slices beside what their market keeps of them.
 type Slices interface {
 	// Why its node can not use it; empty if it can.
-	Why(s *market.Slice) string
+	Why(s *window.Slice) string
 	// Asks for its time that are not answered.
-	Asks(s *market.Slice) []*home.Ask
+	Asks(s *window.Slice) []*home.Ask
 }
 
 // Waits is what is learned of waits.

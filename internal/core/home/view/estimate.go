@@ -5,7 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
@@ -102,7 +102,7 @@ func (l *look) nextStart(j *home.Job) (early quantity.Instant, found bool) {
 }
 
 // runsOn says whether the job's next piece is safe on the usable slices of a class, and how fast it is there.
-func runsOn(j *home.Job, c *market.Class, from int64) (speed int64, ok bool) {
+func runsOn(j *home.Job, c *window.Class, from int64) (speed int64, ok bool) {
 	speed = c.SpeedOf(j.Spec)
 	return speed, speed > 0 && c.Usable() > 0 && j.Safe().Reach(from, c.Capacity[trp.Memory], j.Spec.Total, j.Learned().MemoryScale) > from
 }

@@ -10,7 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -51,8 +52,9 @@ func (v *View) explain(now quantity.Instant, s *home.Job) status.Explanation {
 	if busy := job.MachineBusy(waited(s)); busy != "" && !strings.Contains(e.Summary, busy) {
 		e.Summary += "; " + busy
 	}
-	for _, c := range v.floor.Counts(s).List {
-		if c.Reason != market.Eligible {
+	so := v.floor.Counts(s)
+	for _, c := range so.All() {
+		if c.Reason != explain.Eligible {
 			e.Reasons = append(e.Reasons, status.Reason{Text: v.Sentence(s, &c), Count: c.N, Last: c.Last})
 		}
 	}
@@ -111,7 +113,7 @@ func (v *View) matches(now quantity.Instant, j *home.Job) []status.SliceFit {
 }
 
 // match says what the job's next piece would need on a usable slice of a class.
-func (v *View) match(now quantity.Instant, j *home.Job, c *market.Class) *status.SliceFit {
+func (v *View) match(now quantity.Instant, j *home.Job, c *window.Class) *status.SliceFit {
 	view := j.View()
 	view.Running = 0
 	f := &status.SliceFit{Capacity: c.Capacity[trp.Memory]}
@@ -156,10 +158,10 @@ func (v *View) longest(j *home.Job) time.Duration {
 }
 
 // inGaps says what a divisible job's next piece would be in the first of a slice's gaps that it can use, or that none is long enough.
-func (v *View) inGaps(now quantity.Instant, j *home.Job, sl *market.Slice, f *status.SliceFit) {
+func (v *View) inGaps(now quantity.Instant, j *home.Job, sl *window.Slice, f *status.SliceFit) {
 	c, view, widest, need := sl.Class(), j.View(), time.Duration(0), time.Duration(0)
 	view.Running = 0
-	for _, g := range v.floor.Shown(sl, now) {
+	for _, g := range sl.Shown(now) {
 		start := max(g.Start, now)
 		if g.End <= start {
 			continue

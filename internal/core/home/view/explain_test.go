@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -19,37 +19,37 @@ import (
 func TestTheWordsOfEveryReason(t *testing.T) {
 	refusal := atomizer.Refusal{Least: 300 << 20, Need: 90 * time.Second}
 	for _, c := range []struct {
-		reason      market.Reason
+		reason      explain.Reason
 		short, says string
 	}{
-		{market.Held, "JobHeldUser", "it was paused"},
-		{market.Resting, "Backoff", "it paused after a subjob without progress"},
-		{market.Ending, "Resources", "it is ending"},
-		{market.QueueCap, "QueueCap", "queue q may hold 7 slices at once and does"},
-		{market.Unattended, "Agent", "it is external and no agent of it is connected: start one with its key (sluice agent key)"},
-		{market.Unanswered, "Agent", "its agent did not answer before the round closed"},
-		{market.Denied, "Resources", "a variant that it proposed broke a rule; its agent was told which"},
-		{market.TurnedDown, "Backoff", "a place that it had won was refused (its node has taken it since); it asks there again after a " +
+		{explain.Held, "JobHeldUser", "it was paused"},
+		{explain.Resting, "Backoff", "it paused after a subjob without progress"},
+		{explain.Ending, "Resources", "it is ending"},
+		{explain.QueueCap, "QueueCap", "queue q may hold 7 slices at once and does"},
+		{explain.Unattended, "Agent", "it is external and no agent of it is connected: start one with its key (sluice agent key)"},
+		{explain.Unanswered, "Agent", "its agent did not answer before the round closed"},
+		{explain.Denied, "Resources", "a variant that it proposed broke a rule; its agent was told which"},
+		{explain.TurnedDown, "Backoff", "a place that it had won was refused (its node has taken it since); it asks there again after a " +
 			"pause"},
-		{market.Declined, "Backoff", "it was picked for a window and declined (what it may use is not what it was: "},
-		{market.Aside, "Backoff", "it rests after it declined a window that it was picked for"},
-		{market.LostToPolicy, "Priority", "policy fifo asked another job first"},
-		{market.NoFreeWork, "Resources", "all its work is claimed or committed"},
-		{market.AtParallelism, "Resources", "it already runs the 3 subjobs its parallelism allows"},
-		{market.Unsafe, "Resources", "its next piece needs 300 MiB, more than the slices that are free have"},
-		{market.TooShort, "Resources", "the free windows are too short: the least useful piece takes 1m30s"},
-		{market.NotForever, "Resources", "it has no walltime and needs a slice on which nothing is reserved"},
-		{market.Barred, "Resources", "its speeds say that it can not run on the kind of slices that are free"},
-		{market.Reserved, "Resources", "its place is reserved where it ends earlier than in any window that is free"},
-		{market.InLine, "Priority", "rigid jobs start in order: it is served when those before it have started"},
+		{explain.Declined, "Backoff", "it was picked for a window and declined (what it may use is not what it was: "},
+		{explain.Aside, "Backoff", "it rests after it declined a window that it was picked for"},
+		{explain.LostToPolicy, "Priority", "policy fifo asked another job first"},
+		{explain.NoFreeWork, "Resources", "all its work is claimed or committed"},
+		{explain.AtParallelism, "Resources", "it already runs the 3 subjobs its parallelism allows"},
+		{explain.Unsafe, "Resources", "its next piece needs 300 MiB, more than the slices that are free have"},
+		{explain.TooShort, "Resources", "the free windows are too short: the least useful piece takes 1m30s"},
+		{explain.NotForever, "Resources", "it has no walltime and needs a slice on which nothing is reserved"},
+		{explain.Barred, "Resources", "its speeds say that it can not run on the kind of slices that are free"},
+		{explain.Reserved, "Resources", "its place is reserved where it ends earlier than in any window that is free"},
+		{explain.InLine, "Priority", "rigid jobs start in order: it is served when those before it have started"},
 	} {
 		s := newStand(Config{}, []int64{1024}, now)
 		s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: 7}})
 		spec := needs("j", 100, 0, 10)
 		spec.Parallelism = 3
 		j := s.adopt(t, spec)
-		cause := market.Cause{Reason: c.reason, Refusal: refusal}
-		if got := s.Sentence(j, &cause); !strings.HasPrefix(got, c.says) || len(got) > len(c.says) && c.reason != market.Declined {
+		cause := explain.Cause{Reason: c.reason, Refusal: refusal}
+		if got := s.Sentence(j, &cause); !strings.HasPrefix(got, c.says) || len(got) > len(c.says) && c.reason != explain.Declined {
 			t.Errorf("reason %d says %q, want %q", c.reason, got, c.says)
 		}
 		if got := slurmReason(c.reason); got != c.short {
@@ -65,18 +65,18 @@ func TestWordsThatDependOnTheJob(t *testing.T) {
 	gang.Slices = 4
 	for _, c := range []struct {
 		spec   *job.Spec
-		reason market.Reason
+		reason explain.Reason
 		says   string
 	}{
-		{needs("j", 100, 0, 10), market.LostToPolicy, "others in its time were worth more, or wait longer"},
-		{gang, market.TooShort, "it needs 4 slices at once: its place is planned when no rigid job waits before it"},
+		{needs("j", 100, 0, 10), explain.LostToPolicy, "others in its time were worth more, or wait longer"},
+		{gang, explain.TooShort, "it needs 4 slices at once: its place is planned when no rigid job waits before it"},
 	} {
-		if got := s.Sentence(s.adopt(t, c.spec), &market.Cause{Reason: c.reason}); got != c.says {
+		if got := s.Sentence(s.adopt(t, c.spec), &explain.Cause{Reason: c.reason}); got != c.says {
 			t.Errorf("job %s, reason %d says %q, want %q", c.spec.Name, c.reason, got, c.says)
 		}
 	}
 	s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: protocol.NoShare}})
-	if got := s.Sentence(s.ledger.Job("j"), &market.Cause{Reason: market.QueueCap}); got != "the cap of queue q is smaller than the "+
+	if got := s.Sentence(s.ledger.Job("j"), &explain.Cause{Reason: explain.QueueCap}); got != "the cap of queue q is smaller than the "+
 		"number of zones, and none of it is this zone's: raise the cap" {
 		t.Errorf("a cap of which the zone has no share: %q", got)
 	}

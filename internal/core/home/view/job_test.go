@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -64,8 +64,9 @@ func TestWhatIsExplained(t *testing.T) {
 	s := newStand(Config{}, []int64{512, 50, 1024}, now, now, quantity.Never)
 	s.adopt(t, needs("j", 100, 0, 100))
 	s.claimed("j", 1, job.Range{To: 10}, 0) // all that its parallelism allows
-	s.counts = market.Counts{List: []market.Cause{{Reason: market.QueueCap, N: 2}, {Reason: market.Eligible, N: 9},
-		{Reason: market.AtParallelism, N: 3}}}
+	for why, n := range map[explain.Reason]int64{explain.QueueCap: 2, explain.Eligible: 9, explain.AtParallelism: 3} {
+		s.counts.Several(why, n, 0)
+	}
 	e, _ := s.Explain(now, "j")
 	if len(e.Reasons) != 2 || e.Reasons[0].Count != 3 || e.Reasons[1].Count != 2 {
 		t.Errorf("reasons: %+v", e.Reasons)

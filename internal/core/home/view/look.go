@@ -53,7 +53,7 @@ func (l *look) opening(j *home.Job) (early quantity.Instant, ok bool) {
 		l.openings = make([][]protocol.Gap, len(v.floor.Classes()))
 		for _, sl := range v.floor.Slices() {
 			list := &l.openings[sl.Class().At()]
-			for _, g := range v.floor.Shown(sl, l.now) {
+			for _, g := range sl.Shown(l.now) {
 				if g.Start = max(g.Start, l.now); g.Start < g.End {
 					*list = widen(*list, g)
 				}

@@ -10,7 +10,9 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/home/output"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -91,9 +93,9 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 	so := v.floor.Counts(j)
 	c := so.Latest()
 	if j.Spec.External && !v.floor.Attended(j) {
-		c = market.Cause{Reason: market.Unattended}
+		c = explain.Cause{Reason: explain.Unattended}
 	}
-	if c.Reason == market.Eligible {
+	if c.Reason == explain.Eligible {
 		return "(Resources) every slice is taken; it is asked when a window opens"
 	}
 	return "(" + slurmReason(c.Reason) + ") " + v.Sentence(j, &c)
@@ -163,20 +165,20 @@ func cast(c *protocol.Claim) string {
 }
 
 // searches says whether tickets look for places for a job: for gangs their home does.
-func (v *View) searches(j *home.Job) bool { return v.tickets != nil && !market.Wide(j.Spec) }
+func (v *View) searches(j *home.Job) bool { return v.tickets != nil && !index.Wide(j.Spec) }
 
 // slurmReason is the short word that users of Slurm know.
-func slurmReason(r market.Reason) string {
+func slurmReason(r explain.Reason) string {
 	switch r {
-	case market.Held:
+	case explain.Held:
 		return "JobHeldUser"
-	case market.Resting, market.TurnedDown, market.Declined, market.Aside:
+	case explain.Resting, explain.TurnedDown, explain.Declined, explain.Aside:
 		return "Backoff"
-	case market.QueueCap:
+	case explain.QueueCap:
 		return "QueueCap"
-	case market.Unattended, market.Unanswered:
+	case explain.Unattended, explain.Unanswered:
 		return "Agent"
-	case market.LostToPolicy, market.InLine:
+	case explain.LostToPolicy, explain.InLine:
 		return "Priority"
 	default:
 		return "Resources"
@@ -184,60 +186,60 @@ func slurmReason(r market.Reason) string {
 }
 
 // Sentence says what a counted reason means, with what would be needed.
-func (v *View) Sentence(j *home.Job, c *market.Cause) string {
+func (v *View) Sentence(j *home.Job, c *explain.Cause) string {
 	f := &c.Refusal
 	switch c.Reason {
-	case market.Held:
+	case explain.Held:
 		return "it was paused"
-	case market.Resting:
+	case explain.Resting:
 		if a := j.Backoff().NodeFailures(); a.Times > 0 && j.History().Fruitless() == 0 {
 			return "it paused after its node could not run it (" + a.Text + ")"
 		}
 		return "it paused after a subjob without progress"
-	case market.Ending:
+	case explain.Ending:
 		return "it is ending"
-	case market.QueueCap:
+	case explain.QueueCap:
 		if j.Queue().Cap == protocol.NoShare {
 			return fmt.Sprintf("the cap of queue %s is smaller than the number of zones, and none of it is this zone's: raise the cap",
 				j.Queue().Name)
 		}
 		return fmt.Sprintf("queue %s may hold %d slices at once and does", j.Queue().Name, j.Queue().Cap)
-	case market.Unattended:
+	case explain.Unattended:
 		return "it is external and no agent of it is connected: start one with its key (sluice agent key)"
-	case market.Unanswered:
+	case explain.Unanswered:
 		return "its agent did not answer before the round closed"
-	case market.Denied:
+	case explain.Denied:
 		return "a variant that it proposed broke a rule; its agent was told which"
-	case market.TurnedDown:
+	case explain.TurnedDown:
 		return "a place that it had won was refused (" + cmp.Or(j.Backoff().Refusals().Text, "its node has taken it since") +
 			"); it asks there again after a pause"
-	case market.Declined:
+	case explain.Declined:
 		return v.declined(j)
-	case market.Aside:
+	case explain.Aside:
 		return "it rests after it declined a window that it was picked for"
-	case market.LostToPolicy:
+	case explain.LostToPolicy:
 		if v.cfg.Trust != nil {
 			return "others in its time were worth more, or wait longer"
 		}
 		return fmt.Sprintf("policy %s asked another job first", v.cfg.Policy)
-	case market.NoFreeWork:
+	case explain.NoFreeWork:
 		return "all its work is claimed or committed"
-	case market.AtParallelism:
+	case explain.AtParallelism:
 		return fmt.Sprintf("it already runs the %d subjobs its parallelism allows", j.Spec.Parallelism)
-	case market.Unsafe:
+	case explain.Unsafe:
 		return fmt.Sprintf("its next piece needs %d MiB, more than the slices that are free have", f.Least>>20)
-	case market.TooShort:
+	case explain.TooShort:
 		if n := j.Width(); n > 1 {
 			return fmt.Sprintf("it needs %d slices at once: its place is planned when no rigid job waits before it", n)
 		}
 		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
-	case market.NotForever:
+	case explain.NotForever:
 		return "it has no walltime and needs a slice on which nothing is reserved"
-	case market.Barred:
+	case explain.Barred:
 		return "its speeds say that it can not run on the kind of slices that are free"
-	case market.Reserved:
+	case explain.Reserved:
 		return "its place is reserved where it ends earlier than in any window that is free"
-	case market.InLine:
+	case explain.InLine:
 		return "rigid jobs start in order: it is served when those before it have started"
 	default:
 		return "it is asked when a window opens"
@@ -248,7 +250,8 @@ func (v *View) Sentence(j *home.Job, c *market.Cause) string {
 func (v *View) declined(j *home.Job) string {
 	refusal, text := v.floor.Declining(j)
 	if text == "" {
-		text = "what it may use is not what it was: " + v.Sentence(j, &market.Cause{Reason: market.ReasonOf(refusal.Why), Refusal: refusal})
+		text = "what it may use is not what it was: " +
+			v.Sentence(j, &explain.Cause{Reason: explain.ReasonOf(refusal.Why), Refusal: refusal})
 	}
 	return "it was picked for a window and declined (" + text + "); the next in order was asked, and it is asked again after a pause"
 }
@@ -265,5 +268,5 @@ func (v *View) unusable() string {
 
 // usable says whether any slice is.
 func (v *View) usable() bool {
-	return slices.ContainsFunc(v.floor.Classes(), func(c *market.Class) bool { return c.Usable() > 0 })
+	return slices.ContainsFunc(v.floor.Classes(), func(c *window.Class) bool { return c.Usable() > 0 })
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -15,9 +15,9 @@ func TestEveryReasonHasWordsOfItsOwn(t *testing.T) {
 	for _, c := range []Config{{}, {Trust: &trust.Settings{}}} {
 		s := newStand(c, []int64{1024}, now)
 		j := s.adopt(t, needs("j", 100, 0, 10))
-		said := map[string]market.Reason{}
-		for r := market.Eligible; r <= market.Aside; r++ {
-			text := s.Sentence(j, &market.Cause{Reason: r})
+		said := map[string]explain.Reason{}
+		for r := explain.Eligible; r <= explain.Aside; r++ {
+			text := s.Sentence(j, &explain.Cause{Reason: r})
 			if before, known := said[text]; known {
 				t.Errorf("reasons %d and %d are both %q", before, r, text)
 			}
@@ -30,7 +30,7 @@ func TestEveryReasonHasWordsOfItsOwn(t *testing.T) {
 func TestAReservedPlaceIsSaidFirst(t *testing.T) {
 	s := newStand(Config{}, []int64{1024}, now)
 	j := s.adopt(t, needs("j", 100, time.Minute, 1))
-	s.counts = market.Counts{List: []market.Cause{{Reason: market.InLine, N: 3, Last: now}}}
+	s.counts.Several(explain.InLine, 3, now)
 	if why := s.why(now, j); !strings.HasPrefix(why, "(Priority) rigid jobs start in order") {
 		t.Errorf("who was asked: %q", why)
 	}

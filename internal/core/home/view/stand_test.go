@@ -11,6 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -36,7 +38,7 @@ type stand struct {
 	// ends is where the gaps of its slices end; 0: nowhere.
 	ends quantity.Instant
 	// counts are why nobody was served, told what everybody was told of a wait.
-	counts market.Counts
+	counts explain.Counts
 	told   foresight.Told
 }
 
@@ -88,19 +90,19 @@ func needs(name string, mib int64, walltime time.Duration, total int64) *job.Spe
 }
 
 func (s *stand) Open() int { return s.open }
-func (s *stand) Fit(j *home.Job, c *market.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
+func (s *stand) Fit(j *home.Job, c *window.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
 	v := j.View()
 	return atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: start,
 		End: min(end, start.Add(time.Hour))})
 }
-func (s *stand) Counts(*home.Job) market.Counts                 { return s.counts }
+func (s *stand) Counts(*home.Job) explain.Counts                { return s.counts }
 func (s *stand) Losses(*home.Job) []status.Loss                 { return nil }
 func (s *stand) Rank(quantity.Instant, *home.Job) status.Rank   { return status.Rank{} }
 func (s *stand) Attended(*home.Job) bool                        { return false }
 func (s *stand) Declining(*home.Job) (atomizer.Refusal, string) { return atomizer.Refusal{}, "" }
 func (s *stand) Reserves(*home.Job) bool                        { return s.reserves }
 func (s *stand) Told(*home.Job) foresight.Told                  { return s.told }
-func (s *stand) Asks(*market.Slice) []*home.Ask                 { return nil }
+func (s *stand) Asks(*window.Slice) []*home.Ask                 { return nil }
 func (s *stand) Planned(j *home.Job) (p Place, ok bool)         { p, ok = s.places[j.ID]; return p, ok }
 func (s *stand) ReservedFor(id job.ID) (job.SliceID, quantity.Instant, bool) {
 	return "s0", now.Add(time.Minute), id == s.reserved
@@ -113,7 +115,7 @@ func (s *stand) Search(quantity.Instant) func(*home.Job) (Place, bool) {
 	}
 }
 
-func (s *stand) Why(sl *market.Slice) string {
+func (s *stand) Why(sl *window.Slice) string {
 	if !sl.Usable() {
 		return "it is broken"
 	}
@@ -125,7 +127,7 @@ type tray struct {
 	id    job.SliceID
 	from  quantity.Instant
 	ends  *quantity.Instant
-	floor market.Slice
+	floor window.Slice
 }
 
 func (t *tray) Name() job.SliceID                      { return t.id }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/home"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -23,24 +23,24 @@ type Caps struct {
 func New() *Caps { return &Caps{first: map[*home.Queue]*home.Job{}} }
 
 // Waits says why a job is not asked at all.
-func (c *Caps) Waits(now quantity.Instant, j *home.Job) market.Reason {
+func (c *Caps) Waits(now quantity.Instant, j *home.Job) explain.Reason {
 	q := j.Queue()
 	switch {
 	case j.Ending().Stopping():
-		return market.Ending
+		return explain.Ending
 	case j.Held:
-		return market.Held
+		return explain.Held
 	case j.RestsUntil() > now && j.Backoff().Refusals().Until >= j.RestsUntil():
-		return market.TurnedDown
+		return explain.TurnedDown
 	case j.RestsUntil() > now:
-		return market.Resting
+		return explain.Resting
 	case q.Cap != 0 && q.Holding()+j.Width() > q.Cap:
-		return market.QueueCap
+		return explain.QueueCap
 	}
 	if k := c.first[q]; k != nil && k != j && older(k, j) < 0 && q.Holding()+j.Width()+k.Width() > q.Cap {
-		return market.QueueCap
+		return explain.QueueCap
 	}
-	return market.Eligible
+	return explain.Eligible
 }
 
 // Keeps says whether a gang waits for the cap of a queue to have room.

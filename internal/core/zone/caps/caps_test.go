@@ -5,7 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -41,14 +41,14 @@ func TestWaitingGangReservesItsQueueCap(t *testing.T) {
 	if c.first[first.Queue()] != first || !c.Keeps(first.Queue()) {
 		t.Fatalf("kept is %v", c.first)
 	}
-	if why := c.Waits(10, first); why != market.Eligible {
+	if why := c.Waits(10, first); why != explain.Eligible {
 		t.Errorf("the gang itself waits: %v", why)
 	}
-	if why := c.Waits(10, later); why != market.QueueCap {
+	if why := c.Waits(10, later); why != explain.QueueCap {
 		t.Errorf("who comes later may take its room: %v", why)
 	}
 	c.Keep(11, nil, func(*home.Queue) { changed++ })
-	if why := c.Waits(11, later); why != market.Eligible || changed != 1 || c.Keeps(first.Queue()) {
+	if why := c.Waits(11, later); why != explain.Eligible || changed != 1 || c.Keeps(first.Queue()) {
 		t.Errorf("nobody is kept in mind any more, and it waits: %v; %d queues are told", why, changed)
 	}
 }

@@ -11,17 +11,18 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Floor is what is asked of the floor.
 type Floor interface {
-	Classes() []*market.Class
-	Slices() []*market.Slice
-	// Longest is the longest window that a job may have.
-	Longest(j *market.Job) time.Duration
+	Classes() []*window.Class
+	Slices() []*window.Slice
+	// Estimator says how long a window of a job may be.
+	Estimator() *index.Estimator
 }
 
 // Planner knows which slices stand together.
@@ -45,7 +46,7 @@ func New(floor Floor, planner Planner, options bool, elsewhere quantity.Amount) 
 }
 
 // Beyond says why nothing could ever run what is left of a job; empty if something could.
-func (r *Reach) Beyond(j *home.Job, of *market.Job) string {
+func (r *Reach) Beyond(j *home.Job, of *index.Job) string {
 	if why := r.tooSlow(j, of); why != "" {
 		return why
 	}
@@ -54,7 +55,7 @@ func (r *Reach) Beyond(j *home.Job, of *market.Job) string {
 
 // outgrown: its profile was raised after a memory kill, and now the job would be interested in no window that any slice
 // there is could ever offer, in none of the ways that it may run. Empty if it still would.
-func (r *Reach) outgrown(j *home.Job, of *market.Job) string {
+func (r *Reach) outgrown(j *home.Job, of *index.Job) string {
 	free := job.NextFree(0, j.Spec.Total, j.Committed(), j.Claimed())
 	if free.Empty() || j.Learned().MemoryScale <= trp.Unscaled || len(j.Claims()) > 0 {
 		return ""
@@ -98,7 +99,7 @@ func needs(v *atomizer.View, from int64) quantity.Amount {
 }
 
 // fits says whether a job whose view this is would be interested in a window that some slice could offer; the largest has most.
-func (r *Reach) fits(of *market.Job, v *atomizer.View, most quantity.Amount) bool {
+func (r *Reach) fits(of *index.Job, v *atomizer.View, most quantity.Amount) bool {
 	free := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
 	if needs(v, free.From) > most {
 		return false
@@ -117,8 +118,8 @@ func (r *Reach) fits(of *market.Job, v *atomizer.View, most quantity.Amount) boo
 }
 
 // windows are the longest window of each class of slices that a job may run on.
-func (r *Reach) windows(of *market.Job, spec *job.Spec) (all []atomizer.Window) {
-	end := quantity.Instant(0).Add(r.floor.Longest(of))
+func (r *Reach) windows(of *index.Job, spec *job.Spec) (all []atomizer.Window) {
+	end := quantity.Instant(0).Add(r.floor.Estimator().Longest(of))
 	for _, c := range r.floor.Classes() {
 		if c.Slices() > 0 {
 			all = append(all, atomizer.Window{Capacity: c.Whole, Speed: c.SpeedOf(spec), End: end})
@@ -147,7 +148,7 @@ func killed(j *home.Job) string {
 }
 
 // tooSlow: by the fastest run observed, not even the least useful piece fits the longest window there can be.
-func (r *Reach) tooSlow(j *home.Job, of *market.Job) string {
+func (r *Reach) tooSlow(j *home.Job, of *index.Job) string {
 	if j.Spec.Kind == job.Rigid || len(j.Learned().Rates) == 0 || len(r.floor.Slices()) == 0 {
 		return ""
 	}
@@ -164,7 +165,7 @@ func (r *Reach) tooSlow(j *home.Job, of *market.Job) string {
 		return ""
 	}
 	v.Hopeful = true
-	if need, longest := atomizer.LeastWindow(&v, fastest), r.floor.Longest(of); need > longest {
+	if need, longest := atomizer.LeastWindow(&v, fastest), r.floor.Estimator().Longest(of); need > longest {
 		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would "+
 			"help",
 			j.Spec.UnitName(), slices.Min(j.Learned().Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)

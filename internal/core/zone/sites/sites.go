@@ -184,7 +184,7 @@ func (z *Sites) Freed(j *home.Job, c *protocol.Claim, early bool) {
 		s.sold = slices.DeleteFunc(s.sold, func(x Sale) bool { return x.Token == c.Token && x.Job == j })
 		s.book.Drop(c.Token)
 		if early {
-			z.floor.EndedEarly(&s.market)
+			s.market.EndedEarly()
 		}
 	})
 }

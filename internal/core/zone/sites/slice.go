@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
@@ -17,11 +17,11 @@ import (
 	"sluice.dev/sluice/internal/core/zone/bets"
 )
 
-// Slice is one slice as the zone knows it (market.Supply, backfill.Supply).
+// Slice is one slice as the zone knows it (window.Supply, backfill.Supply).
 type Slice struct {
 	id job.SliceID
 	// market is what the floor keeps of it, kept what the planner of rigid jobs does.
-	market market.Slice
+	market window.Slice
 	kept   backfill.Slice
 	// view is nil as long as no node has offered the slice: only claims on it are known then.
 	view  *protocol.SliceView
@@ -53,13 +53,13 @@ type Sale struct {
 }
 
 // Of is the slice that the floor speaks of.
-func Of(s *market.Slice) *Slice { return s.Supply.(*Slice) }
+func Of(s *window.Slice) *Slice { return s.Supply.(*Slice) }
 
 // Planned is the slice that the planner speaks of.
 func Planned(s *backfill.Slice) *Slice { return s.Supply.(*Slice) }
 
 // Market is what the floor keeps of it.
-func (s *Slice) Market() *market.Slice { return &s.market }
+func (s *Slice) Market() *window.Slice { return &s.market }
 
 // Kept is what the planner keeps of it.
 func (s *Slice) Kept() *backfill.Slice { return &s.kept }
@@ -97,7 +97,7 @@ func (s *Slice) Node() job.NodeID { return s.view.Node }
 func (s *Slice) Usable() bool { return s.view.Usable }
 
 // Class is what slices it is alike to.
-func (s *Slice) Class() *market.Class { return s.market.Class() }
+func (s *Slice) Class() *window.Class { return s.market.Class() }
 
 // At is its place among the slices.
 func (s *Slice) At() int { return s.market.At() }

@@ -8,7 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/edge/config"
 )
 
@@ -49,18 +49,18 @@ func TestRigid(t *testing.T) {
 
 // TestMechanism: jasda has a market, sja has none, and both let external jobs in; a market without jasda is a mistake.
 func TestMechanism(t *testing.T) {
-	slow := market.Config{Close: time.Second}.WithDefaults()
-	preset := market.Config{}.WithDefaults()
+	slow := auction.Config{Close: time.Second}.WithDefaults()
+	preset := auction.Config{}.WithDefaults()
 	for _, c := range []struct {
 		mechanism string
-		given     *market.Config
-		want      *market.Config
+		given     *auction.Config
+		want      *auction.Config
 		why       string
 	}{
 		{mechanism: "sja"},
 		{mechanism: "jasda", want: &preset},
 		{mechanism: "jasda", given: &slow, want: &slow},
-		{mechanism: "jasda", given: &market.Config{Rounds: 17}, why: "rounds is 17"},
+		{mechanism: "jasda", given: &auction.Config{Rounds: 17}, why: "rounds is 17"},
 		{mechanism: "sja", given: &slow, why: "start with --mechanism jasda"},
 		{mechanism: "JASDA", why: `mechanism "JASDA" is not known; want sja, jasda or laminar`},
 	} {

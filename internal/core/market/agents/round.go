@@ -1,0 +1,105 @@
+package agents
+
+import (
+	"cmp"
+	"slices"
+
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/window"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Offer is a window that is offered, in a round. Of one that has been offered before (not Full), only jobs that changed since are asked.
+type Offer struct {
+	Slice *window.Slice
+	ID    uint64
+	Full  bool
+}
+
+// Find is the window that is offered as it is now; nil if it is gone or was cut.
+func (o *Offer) Find() *window.Window { return o.Slice.Find(o.ID) }
+
+// Round is announced to agents and waits for their answers. Invariant: waiting is how many of those asked are prompt and have not answered.
+type Round struct {
+	id      uint64
+	offers  []Offer
+	closes  quantity.Instant
+	asked   []Caller
+	waiting int
+	// generation of the jobs when it was opened: who has come since was not asked.
+	generation uint64
+	// most variants of an answer are looked at for each window.
+	most int
+}
+
+// ID of the round, Closes when it ends whoever has answered, and Generation of the jobs when it was opened.
+func (r *Round) ID() uint64 { return r.id }
+
+// Closes is when it ends whoever has answered.
+func (r *Round) Closes() quantity.Instant { return r.closes }
+
+// Generation is that of the jobs when it was opened.
+func (r *Round) Generation() uint64 { return r.generation }
+
+// Offers are what it is about, Asked who was, by name.
+func (r *Round) Offers() []Offer { return r.offers }
+
+// Asked are those who were, by name.
+func (r *Round) Asked() []Caller { return r.asked }
+
+// Caller is an external job that was asked, with its answer.
+type Caller struct {
+	job      *index.Job
+	session  uint64
+	asked    quantity.Instant
+	prompt   bool
+	answered bool
+	// said: what it answered came in a message; otherwise it has gone.
+	said bool
+	// won: something of what it answered is sold or planned.
+	won      bool
+	variants []protocol.Variant
+	// notices are what it is told of its variants.
+	notices []protocol.Notice
+}
+
+// Job that was asked, in which Session of its agent, and At when; Prompt says whether it is waited for.
+func (c *Caller) Job() *index.Job { return c.job }
+
+// Session is the one of its agent that was asked.
+func (c *Caller) Session() uint64 { return c.session }
+
+// At is when it was asked.
+func (c *Caller) At() quantity.Instant { return c.asked }
+
+// Prompt says whether it is waited for.
+func (c *Caller) Prompt() bool { return c.prompt }
+
+// Said says whether its agent has answered.
+func (c *Caller) Said() bool { return c.said }
+
+// Of are its variants for a window, once its round is over.
+func (c *Caller) Of(window uint64) []protocol.Variant {
+	from, _ := slices.BinarySearchFunc(c.variants, window, func(v protocol.Variant, id uint64) int { return cmp.Compare(v.Window, id) })
+	to := from
+	for to < len(c.variants) && c.variants[to].Window == window {
+		to++
+	}
+	return c.variants[from:to]
+}
+
+// Note has it told something of its variants once its round is over; Win says that something of them is sold or planned.
+func (c *Caller) Note(n protocol.Notice) { c.notices = append(c.notices, n) }
+
+// Win says that something of its variants is sold or planned.
+func (c *Caller) Win() { c.won = true }
+
+// Awaited is the caller as one that is waited for, however often it has missed.
+func (c Caller) Awaited() Caller {
+	c.prompt = true
+	return c
+}
+
+// Offer adds a window to what a round is about.
+func (r *Round) Offer(o Offer) { r.offers = append(r.offers, o) }

@@ -1,0 +1,235 @@
+package index
+
+import (
+	"cmp"
+
+	"sluice.dev/sluice/internal/core/alarm"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/ranking"
+)
+
+// atOnce is from how many jobs on they enter lists together: all of them after a recovery, or when slices of a new kind come.
+const atOnce = 32
+
+// rankings are the ranked jobs in the policy's order, by group and class. Invariant: a job is in the list of each class that it can use, by
+// the key that its entry has there.
+type rankings struct {
+	policy policy.Policy
+	// byQueue: each queue has a group of its own. groups are all, queues the same by name.
+	byQueue bool
+	groups  []*Group
+	queues  map[string]*Group
+	// orders are by class the policy's.
+	orders []ranking.Order[*Job]
+	// pair is what two jobs are compared by: room that is not allocated.
+	pair [2]policy.Candidate
+}
+
+// cover takes in one more class.
+func (r *rankings) cover(class int) {
+	r.orders = append(r.orders, ranking.Order[*Job]{
+		Compare: func(a, b *Job) int {
+			r.pair = [2]policy.Candidate{a.entry.KeyOn(class), b.entry.KeyOn(class)}
+			return r.policy.Compare(&r.pair[0], &r.pair[1])
+		},
+		Key: func(j *Job) ranking.Key {
+			r.pair[0] = j.entry.KeyOn(class)
+			return r.policy.Key(&r.pair[0])
+		},
+	})
+}
+
+// of is the group of a job.
+func (r *rankings) of(j *Job) *Group {
+	queue := ""
+	if r.byQueue {
+		queue, _ = j.Queue()
+	}
+	g := r.queues[queue]
+	if g == nil {
+		g = &Group{}
+		r.queues[queue] = g
+		r.groups = append(r.groups, g)
+	}
+	return g
+}
+
+// same says whether the policy gives a job the same places by another entry with the same needs.
+func (r *rankings) same(a, b *Entry) bool {
+	for class := range r.orders {
+		if !a.can(class) {
+			continue
+		}
+		if r.pair = [2]policy.Candidate{a.KeyOn(class), b.KeyOn(class)}; r.policy.Compare(&r.pair[0], &r.pair[1]) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// insert puts a job into the rankings of its group.
+func (r *rankings) insert(j *Job) {
+	j.entry.ranked = true
+	for class := range j.entry.answers {
+		if j.entry.can(class) {
+			j.group.lists[class].Insert(r.orders[class], j.entry.answers[class].need, j)
+		}
+	}
+}
+
+// remove takes a job out of them.
+func (r *rankings) remove(j *Job) {
+	for class := range j.entry.answers {
+		if j.entry.can(class) {
+			j.group.lists[class].Remove(r.orders[class], j)
+		}
+	}
+	j.entry.ranked = false
+}
+
+// insertAll gives jobs their places in the rankings of the classes from one on.
+func (r *rankings) insertAll(jobs []*Job, from int) {
+	put := (*ranking.List[*Job]).Insert
+	if len(jobs) >= atOnce {
+		put = (*ranking.List[*Job]).Gather
+	}
+	for _, j := range jobs {
+		for class := from; class < len(j.entry.answers); class++ {
+			if j.entry.can(class) {
+				put(&j.group.lists[class], r.orders[class], j.entry.answers[class].need, j)
+			}
+		}
+	}
+	if len(jobs) < atOnce {
+		return
+	}
+	for _, g := range r.groups {
+		for class := range g.lists {
+			g.lists[class].Settle(r.orders[class])
+		}
+	}
+}
+
+// line is jobs in one order of instants, by class. Invariant: a job that is in it is in the list of each class that it can use.
+type line struct {
+	lists []ranking.List[*Job]
+	order ranking.Order[*Job]
+}
+
+// newLine is an empty one, by an instant of each job, then name.
+func newLine(at func(*Job) quantity.Instant) line {
+	return line{order: ranking.Order[*Job]{
+		Compare: func(a, b *Job) int {
+			if c := cmp.Compare(at(a), at(b)); c != 0 {
+				return c
+			}
+			return ByName(a, b)
+		},
+		Key: func(j *Job) ranking.Key { return ranking.Key{int64(at(j))} },
+	}}
+}
+
+func (l *line) cover() { l.lists = append(l.lists, ranking.List[*Job]{}) }
+
+func (l *line) insert(j *Job) {
+	for class := range j.entry.answers {
+		if j.entry.can(class) {
+			l.lists[class].Insert(l.order, j.entry.answers[class].need, j)
+		}
+	}
+}
+
+func (l *line) remove(j *Job) {
+	for class := range j.entry.answers {
+		if j.entry.can(class) {
+			l.lists[class].Remove(l.order, j)
+		}
+	}
+}
+
+// seniority is the ranked jobs by how long they have waited. Invariant: each is in line by when its wait began, or among those ahead, which
+// have been served before their time.
+type seniority struct {
+	line  line
+	ahead []*Job
+}
+
+// enter finds when a job's wait began, by which it enters the line. Few have been served ahead of time: they are kept
+// apart until they change, for as long as that is to come they wait as little as who comes now.
+func (s *seniority) enter(now quantity.Instant, j *Job) {
+	j.waits = j.Since()
+	if j.waits > now {
+		s.ahead = append(s.ahead, j)
+		j.ahead = len(s.ahead)
+	}
+}
+
+// leave takes a job out again.
+func (s *seniority) leave(j *Job) {
+	if j.ahead == 0 {
+		s.line.remove(j)
+		return
+	}
+	last := s.ahead[len(s.ahead)-1]
+	s.ahead[j.ahead-1], last.ahead = last, j.ahead
+	s.ahead[len(s.ahead)-1] = nil
+	s.ahead = s.ahead[:len(s.ahead)-1]
+	j.ahead = 0
+}
+
+// insertAll puts jobs in line for the classes from one on.
+func (s *seniority) insertAll(jobs []*Job, from int) {
+	put := (*ranking.List[*Job]).Insert
+	if len(jobs) >= atOnce {
+		put = (*ranking.List[*Job]).Gather
+	}
+	for _, j := range jobs {
+		if j.ahead != 0 {
+			continue
+		}
+		for class := from; class < len(j.entry.answers); class++ {
+			if j.entry.can(class) {
+				put(&s.line.lists[class], s.line.order, j.entry.answers[class].need, j)
+			}
+		}
+	}
+	if len(jobs) < atOnce {
+		return
+	}
+	for i := range s.line.lists {
+		s.line.lists[i].Settle(s.line.order)
+	}
+}
+
+// lateness is the ranked jobs that are late, who is due first first. Invariant: between two passes these are all that are due.
+type lateness struct {
+	line line
+	dues alarm.Heap[*Job]
+}
+
+// enter puts a ranked job that is known to be late in line, leave takes it out.
+func (l *lateness) enter(j *Job) {
+	if j.entry.ranked && !j.inLate && j.active > 0 && j.knownLate() {
+		j.inLate = true
+		l.line.insert(j)
+	}
+}
+
+func (l *lateness) leave(j *Job) {
+	if j.inLate {
+		j.inLate = false
+		l.line.remove(j)
+	}
+}
+
+// ripen takes in who has become late.
+func (l *lateness) ripen(now quantity.Instant) {
+	for {
+		j, ok := l.dues.Due(now)
+		if !ok {
+			return
+		}
+		l.enter(j)
+	}
+}

@@ -1,0 +1,243 @@
+package interest
+
+import (
+	"math"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/agents"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/window"
+	"sluice.dev/sluice/internal/core/policy"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// ask offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A
+// window that was announced before is offered only to the jobs that have changed since: between changes nobody becomes
+// eligible, since the window only shrinks. Whoever is first in order is asked for its piece, and may decline; then the next is. Where
+// agents have signalled (t) all who signal are in one order with them.
+func (x *Interest) ask(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out) {
+	x.index.Refresh(now)
+	x.rounds++
+	length, full := w.Length(now), !w.Offered()
+	pick := x.none()
+	list := x.index.Fresh()
+	if full || t != nil {
+		list = x.index.Unindexed()
+		x.best(now, s.Class(), w, nil, pick)
+	}
+	for _, j := range list {
+		switch {
+		case !full && t == nil && j.Generation() <= w.Heard():
+			recordOf(j).bids = false
+		case full || t == nil:
+			x.offer(now, j, s, w, length, pick)
+		default:
+			x.reconsider(now, j, nil, s, w, pick) // it has counted this window when it was announced
+		}
+	}
+	x.considerSignals(now, s, w, t, nil, pick)
+	var p atomizer.Piece
+	for pick.job != nil && !pick.job.Spec().External {
+		// The first in order, and nobody else, cuts its piece now, with its progress as it is now.
+		var refusal atomizer.Refusal
+		if p, refusal = x.est.Carve(pick.job, s, now, w.End()); refusal.Why == atomizer.Interested {
+			break
+		}
+		x.backoff.add(now, pick.job, refusal, "")
+		x.index.Refresh(now) // who has declined rests, and is in no order
+		x.firstOf(now, s, w, full, t, nil, x.none())
+	}
+	j := pick.job
+	late, cost := x.lateFor(now, j, s, w, list, full || t != nil)
+	if late != nil {
+		j = late
+		p, _ = x.est.Fit(j, s.Class(), now, w.End())
+	}
+	if full {
+		if j != nil && j.Entry().Indexed() {
+			x.index.Settle(j) // the winner has not lost this round
+		}
+		x.index.NoteRound(s.Class().At(), length, now)
+		if j != nil && j.Entry().Indexed() {
+			x.index.Skip(j)
+		}
+	}
+	w.Offer()
+	if t != nil {
+		w.Hear(x.index.Generation())
+	}
+	if j == nil {
+		return
+	}
+	if full || t == nil {
+		for _, other := range list {
+			if other != j && recordOf(other).bids {
+				other.Counts().Add(explain.LostToPolicy, now)
+			}
+		}
+	}
+	if j.Spec().External {
+		x.askAgent(now, s, w, t, pick, out)
+		return
+	}
+	x.late.Spend(cost)
+	x.give(now, j, s, w, award.Piece{
+		Piece: p, Start: now, End: endOf(now, j, &p), Speed: s.Class().SpeedOf(j.Spec()), Window: w.ID(), Round: x.rounds, Late: cost,
+	}, out)
+	x.tellLosers(now, t, w, j, out)
+}
+
+// endOf is when the lease of a piece that begins now ends.
+func endOf(now quantity.Instant, j *index.Job, p *atomizer.Piece) quantity.Instant {
+	if p.Length == time.Duration(math.MaxInt64) || j.Spec().Kind == job.Rigid && j.Spec().Walltime == 0 {
+		return quantity.Never
+	}
+	return now.Add(p.Length)
+}
+
+// give asks the slice's node for a piece that a job has cut of a window.
+func (x *Interest) give(now quantity.Instant, j *index.Job, s *window.Slice, w *window.Window, p award.Piece, out *protocol.Out) {
+	length := w.Length(now)
+	x.backoff.reset(j)
+	x.seller.Ask(now, j, s, p, out)
+	queue, _ := j.Queue()
+	for len(x.given) <= s.Class().At() {
+		x.given = append(x.given, gifts{})
+	}
+	x.given[s.Class().At()].add(given{slice: s, length: length, at: now, job: j.Name(), queue: queue})
+	w.Take() // what is left of it is announced again
+}
+
+func (x *Interest) firstOf(now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, pick *candidate) {
+	list := x.index.Fresh()
+	if full || t != nil {
+		list = x.index.Unindexed()
+		x.best(now, s.Class(), w, but, pick)
+	}
+	for _, j := range list {
+		if full || t != nil || j.Generation() > w.Heard() {
+			x.reconsider(now, j, but, s, w, pick)
+		}
+	}
+	x.considerSignals(now, s, w, t, but, pick)
+}
+
+// lateFor is the late job that is given a window instead of one that the order gives it, with what that costs; nil if there is none. all:
+// everybody is looked at, else those of some that bid.
+func (x *Interest) lateFor(
+	now quantity.Instant, pick *index.Job, s *window.Slice, w *window.Window, some []*index.Job, all bool,
+) (late *index.Job, cost int64) {
+	if x.late.Credit() <= 0 {
+		return nil, 0
+	}
+	if all {
+		late = x.late.FirstFor(now, s, w)
+	} else {
+		for _, j := range some {
+			if recordOf(j).bids && !j.Spec().External && j.IsLate(now) && (late == nil || overdue.ByTurn(j, late) < 0) {
+				late = j
+			}
+		}
+	}
+	return x.late.Entitled(now, late, pick, s.Class(), w)
+}
+
+// Displaces is the job that the policy would ask first for the window behind a running subjob, which ends as the claim says, rather than
+// that the subjob goes on there with a piece of its job, or that has waited too long; nil if there is none.
+func (x *Interest) Displaces(
+	now quantity.Instant, j *index.Job, s *window.Slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece,
+) *index.Job {
+	w := window.Of(0, c.End, end)
+	if x.late.Credit() > 0 {
+		if late, _ := x.late.Entitled(now, x.late.FirstFor(now, s, w), j, s.Class(), w); late != nil {
+			return late
+		}
+	}
+	if pick := x.behind(now, j, s, w); pick.job != nil {
+		mine := x.est.Candidate(now, j, s.Class(), end, p)
+		if x.policy.Compare(&pick.Candidate, &mine) < 0 {
+			return pick.job
+		}
+	}
+	return nil
+}
+
+// considerSignals adds the agents that have signalled to those of whom the first in order is asked, but for one that is not meant.
+func (x *Interest) considerSignals(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, but *index.Job, pick *candidate) {
+	if t == nil || t.asks == mostAsks {
+		return
+	}
+	for i := range t.signals {
+		if g := &t.signals[i]; g.job != but && x.cuts(now, g, s, w) {
+			x.consider(now, g.job, s.Class(), w.End(), &g.piece, pick)
+		}
+	}
+}
+
+// cuts says whether who has signalled may be asked for a piece now. One job cuts one piece at a time: it could not tell two apart.
+func (x *Interest) cuts(now quantity.Instant, g *signal, s *window.Slice, w *window.Window) bool {
+	j := g.job
+	return j.Active() && g.session != 0 && x.desk.Session(j) == g.session && !x.desk.Cutting(j) && j.Ineligible(now) == explain.Eligible &&
+		agents.Suits(now, j, &agents.Offer{Slice: s, ID: w.ID()})
+}
+
+// tellLosers tells the others who signalled for a window that it is another's.
+func (x *Interest) tellLosers(now quantity.Instant, t *asking, w *window.Window, winner *index.Job, out *protocol.Out) {
+	if t == nil {
+		return
+	}
+	for i := range t.signals {
+		g := &t.signals[i]
+		if g.job == winner || g.asked || g.session == 0 || x.desk.Session(g.job) != g.session {
+			continue
+		}
+		g.job.Counts().Add(explain.LostToPolicy, now)
+		x.desk.Tell(g.job, g.session, g.round, protocol.Notice{
+			Kind: protocol.Lost, Window: w.ID(), Variant: g.variant, Text: "policy " + x.policy.Name() +
+				" asked another first, which took it",
+		}, out)
+	}
+}
+
+const (
+	// mostAsks is how many agents are asked for their piece of one window, one after another. Each may take Close, in which the window
+	// stands idle: with the signals that is four times Close, 0.8 s by default, less than the least rest of who declined. Then whoever
+	// answers at once has it, and if nobody does the signals are stale: it is announced anew, to all but those who rest.
+	mostAsks = 3
+	// mostPieces an agent may name for a window: the first that fits counts.
+	mostPieces = 4
+)
+
+// askAgent asks the first in order for its piece.
+func (x *Interest) askAgent(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, pick *candidate, out *protocol.Out) {
+	j := pick.job
+	t.first, t.second = pick.Candidate, policy.Candidate{}
+	if !x.policy.Motion().Kept() {
+		var second candidate
+		x.one.firstOf(now, s, w, true, t, j, &second)
+		t.second = second.Candidate
+	}
+	t.asks++
+	for i := range t.signals {
+		t.signals[i].asked = t.signals[i].asked || t.signals[i].job == j
+	}
+	x.rounds++
+	r := x.desk.NewRound(now, x.rounds, mostPieces, w.End())
+	r.Offer(agents.Offer{Slice: s, ID: w.ID()})
+	x.askings[r.ID()] = t
+	w.Await(r.ID())
+	x.desk.StartCutting(j, r)
+	c := x.desk.Call(j, r)
+	c.Wanted = protocol.Subjob
+	a := x.desk.Advert(now, j, s, w)
+	a.Start = r.Closes() // what is cut for the time behind that fits, however late within the round it comes
+	c.Windows = []protocol.Advert{a}
+	x.desk.Send(r, x.desk.Caller(now, j).Awaited(), c, out)
+	x.desk.Open(r)
+}

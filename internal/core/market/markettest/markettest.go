@@ -1,0 +1,216 @@
+// Package markettest has owners of jobs and slices for tests of markets: they sell whatever is asked for.
+package markettest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/atomizer"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/window"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Job is the owner's side of a job that is sold as it likes.
+type Job struct {
+	Of                 *job.Spec
+	Committed, Claimed job.Ranges
+	Running            int
+	Came, Got, Rests   quantity.Instant
+	Learned            protocol.Learned
+	Paused, Moves      bool
+	Avoided            *window.Slice
+	Seller             *Seller
+	Longest            time.Duration
+	// Had by what is over, Began when what runs did.
+	Had   int64
+	Began []quantity.Instant
+}
+
+// Name is index.Demand's.
+func (d *Job) Name() job.ID { return d.Of.Name }
+
+// Spec is index.Demand's.
+func (d *Job) Spec() *job.Spec { return d.Of }
+
+// Queue is index.Demand's.
+func (d *Job) Queue() (string, time.Duration) { return d.Of.Queue, d.Longest }
+
+// Busy is index.Demand's.
+func (d *Job) Busy() int { return d.Running }
+
+// Submitted is index.Demand's.
+func (d *Job) Submitted() quantity.Instant { return d.Came }
+
+// Served is index.Demand's.
+func (d *Job) Served() quantity.Instant { return d.Got }
+
+// RestsUntil is index.Demand's.
+func (d *Job) RestsUntil() quantity.Instant { return d.Rests }
+
+// Volatile is index.Demand's.
+func (d *Job) Volatile() bool { return d.Moves || d.Avoided != nil }
+
+// Loses is index.Demand's.
+func (d *Job) Loses() bool { return false }
+
+// Agent is index.Demand's.
+func (d *Job) Agent() protocol.Address {
+	return protocol.Address{Role: protocol.Bidder, ID: string(d.Of.Name)}
+}
+
+// Avoids is index.Demand's.
+func (d *Job) Avoids(s *window.Slice) bool { return d.Avoided == s }
+
+// Attained is index.Demand's.
+func (d *Job) Attained() int64 { return d.Had }
+
+// Trust is index.Demand's.
+func (d *Job) Trust() protocol.Trust {
+	if d.Learned.Trust.Seen > 0 || d.Seller == nil {
+		return d.Learned.Trust
+	}
+	// as others of its queue have shown
+	return protocol.Trust{Error: 30_000 * int64(len(d.Of.Queue)*len(d.Seller.Sold)%11), History: 400_000}
+}
+
+// Sentence is index.Demand's.
+func (d *Job) Sentence(r explain.Reason) string { return fmt.Sprint("reason ", r) }
+
+// Use is index.Demand's.
+func (d *Job) Use(now quantity.Instant) (own, queue, weight int64) {
+	own = d.Had
+	for _, t := range d.Began {
+		own += now.Sub(t).Milliseconds()
+	}
+	return own, int64(len(d.Of.Queue)), 1
+}
+
+// Ineligible is index.Demand's.
+func (d *Job) Ineligible(now quantity.Instant) explain.Reason {
+	switch {
+	case d.Paused:
+		return explain.Held
+	case d.Rests > now:
+		return explain.Resting
+	}
+	return explain.Eligible
+}
+
+// View is index.Demand's.
+func (d *Job) View() atomizer.View {
+	return atomizer.View{Spec: d.Of, Committed: d.Committed, Claimed: d.Claimed, Running: d.Running, Learned: &d.Learned}
+}
+
+// Slice is the owner's side of a slice.
+type Slice struct {
+	ID   job.SliceID
+	On   job.NodeID
+	Gaps []protocol.Gap
+}
+
+// Name is window.Supply's.
+func (s *Slice) Name() job.SliceID { return s.ID }
+
+// Node is window.Supply's.
+func (s *Slice) Node() job.NodeID { return s.On }
+
+// Usable is window.Supply's.
+func (s *Slice) Usable() bool { return true }
+
+// Safe is window.Supply's.
+func (s *Slice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
+
+// Unsold is window.Supply's.
+func (s *Slice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
+	out = out[:0]
+	for _, g := range s.Gaps {
+		if g.Start = max(g.Start, now); g.Start < g.End {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Floor is told of what changes.
+type Floor interface {
+	Changed(j *index.Job)
+	InvalidateJob(j *index.Job)
+	InvalidateSlice(s *window.Slice)
+	Retire(j *index.Job)
+}
+
+// Seller gives whatever is asked for, and writes it down.
+type Seller struct {
+	Floor Floor
+	Now   quantity.Instant
+	Sold  []string
+	Runs  []func()
+}
+
+// Ask is award.Seller's.
+func (x *Seller) Ask(now quantity.Instant, j *index.Job, s *window.Slice, p award.Piece, _ *protocol.Out) {
+	x.Sold = append(x.Sold, fmt.Sprintf("%d: %s %v %s on %s [%d,%d) window %d round %d, bid %+v", now/1e6, j.Name(), p.Range, p.Option,
+		s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round, p.Bid))
+	d, slice := j.Demand.(*Job), s.Supply.(*Slice)
+	d.Claimed, d.Running, d.Got, d.Began = d.Claimed.Add(p.Range), d.Running+1, p.Start, append(slices.Clone(d.Began), now)
+	j.Losses().Clear()
+	x.Floor.InvalidateJob(j)
+	old := slice.Gaps
+	slice.Gaps = nil
+	for _, g := range old {
+		if g.Start < p.Start {
+			slice.Gaps = append(slice.Gaps, protocol.Gap{Start: g.Start, End: min(g.End, p.Start)})
+		}
+		if g.End > p.End {
+			slice.Gaps = append(slice.Gaps, protocol.Gap{Start: max(g.Start, p.End), End: g.End, Until: g.Until})
+		}
+	}
+	x.Floor.InvalidateSlice(s)
+	x.Runs = append(x.Runs, func() {
+		d.Claimed, d.Committed, d.Running = d.Claimed.Remove(p.Range), d.Committed.Add(p.Range), d.Running-1
+		i := slices.Index(d.Began, now)
+		d.Had, d.Began = d.Had+x.Now.Sub(now).Milliseconds(), slices.Delete(slices.Clone(d.Began), i, i+1)
+		x.Floor.Changed(j)
+		if d.Committed.Len() == d.Of.Total {
+			x.Floor.Retire(j)
+		}
+	})
+}
+
+// Withdraw is award.Seller's.
+func (x *Seller) Withdraw(_, _ quantity.Instant, _ *window.Slice, _ *protocol.Out) int { return 0 }
+
+// Purse of a queue is empty now and then.
+func (x *Seller) Purse(_ quantity.Instant, j *index.Job) (has, full int64) {
+	return int64(1200 - 130*(len(j.Spec().Queue)*len(x.Sold)%10)), 1000
+}
+
+// Spec is one of a kind of jobs: they differ in length, profile and deadline.
+func Spec(tb interface{ Fatal(...any) }, i int) *job.Spec {
+	s := &job.Spec{
+		Name: job.ID(fmt.Sprintf("j%05d", i)), Queue: "q", Kind: job.Steps, Total: int64(5000 + i%50*100), PerUnit: time.Second, Grid: 10,
+		Parallelism: 1,
+		Restore:     time.Second, Checkpoint: time.Second, TauMin: 20 * time.Second, Deadline: quantity.Never, Worth: job.DefaultWorth,
+		Theta: 10_000,
+	}
+	if i%3 == 0 {
+		s.Deadline = quantity.Instant(1e15).Add(time.Duration(i) * time.Minute)
+	}
+	s.Profile.Form = trp.Phases
+	for p := range int64(5) {
+		s.Profile.Phases = append(s.Profile.Phases, trp.Phase{UpTo: s.Total * (p + 1) / 5, Mean: quantity.Amount(4+(int64(i)+p)%5) << 30,
+			SD: 200 << 20})
+	}
+	var err error
+	if s.Safe, err = trp.Compile(s.Profile, s.Total, s.Theta); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
