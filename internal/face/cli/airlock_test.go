@@ -46,6 +46,21 @@ func TestTheStateOfAnAirlock(t *testing.T) {
 	}
 }
 
+// TestPressureIsAirlock: the command answers to both names, in every form and in its help.
+func TestPressureIsAirlock(t *testing.T) {
+	addr := answering(t, apitest.New())
+	for _, args := range [][]string{nil, {"-o", "wide"}, {"-o", "json"}, {"--help"}, {"no-node"}} {
+		want, got := sluice(t, addr, "", append([]string{"airlock"}, args...)...),
+			sluice(t, addr, "", append([]string{"pressure"}, args...)...)
+		if got.code != want.code || got.out != want.out || got.err != want.err {
+			t.Errorf("%q: code %d\n%s%s\nairlock: code %d\n%s%s", args, got.code, got.out, got.err, want.code, want.out, want.err)
+		}
+	}
+	if help := sluice(t, addr, "", "pressure", "--help"); !strings.Contains(help.out, "airlock, pressure") {
+		t.Errorf("its help names not both:\n%s", help.out)
+	}
+}
+
 // TestOnlyTheLatestStepsOfAStorm stand in a table, unless it is wide.
 func TestOnlyTheLatestStepsOfAStorm(t *testing.T) {
 	fake := apitest.New()

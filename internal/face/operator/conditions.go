@@ -4,6 +4,7 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,12 +141,11 @@ func conditionsOf(o *unstructured.Unstructured) []metav1.Condition {
 	return out
 }
 
-// has reports whether a condition is True, and for which generation.
-func has(list []metav1.Condition, kind string) (generation int64, is bool) {
-	for i := range list {
-		if list[i].Type == kind && list[i].Status == metav1.ConditionTrue {
-			return list[i].ObservedGeneration, true
-		}
+// has is a condition that is True; false: it is not.
+func has(list []metav1.Condition, kind string) (c metav1.Condition, is bool) {
+	i := slices.IndexFunc(list, func(c metav1.Condition) bool { return c.Type == kind && c.Status == metav1.ConditionTrue })
+	if i < 0 {
+		return c, false
 	}
-	return 0, false
+	return list[i], true
 }

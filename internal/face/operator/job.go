@@ -69,8 +69,9 @@ func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Durat
 	if s.ours && !known && over(old) {
 		return 0, nil // forgotten by the daemon; the object says how it ended
 	}
-	if generation, before := has(old, accepted); s.verdict.status == "" && s.ours && known && before && generation == o.GetGeneration() {
-		s.verdict = yes(generation, welcome) // accepted by an earlier process
+	if before, was := has(old, accepted); s.verdict.status == "" && s.ours && known && was &&
+		before.ObservedGeneration == o.GetGeneration() {
+		s.verdict = yes(before.ObservedGeneration, before.Message) // accepted by an earlier process
 	}
 	settled := s.settled(o.GetGeneration())
 	if !s.taken && (o.GetAnnotations()[cluster.AnnotationOwner] != c.name || !settled && !slices.Contains(o.GetFinalizers(), holding)) {
@@ -153,10 +154,18 @@ func (c *controller) offer(ctx context.Context, id job.ID, o *object, ours, know
 		}
 		return no(generation, reason, err.Error()), nil
 	}
+	var v verdict
 	if !ours && known {
-		return c.offerAnew(ctx, id, o, j)
+		v, err = c.offerAnew(ctx, id, o, j)
+	} else {
+		v, err = c.answered(generation, c.submit(ctx, o, j, false))
 	}
-	return c.answered(generation, c.submit(ctx, o, j, false))
+	if v.status == metav1.ConditionTrue && len(j.Renamed) > 0 {
+		older := strings.Join(j.Renamed, "; ")
+		v.message += "; " + older
+		c.event(o, true, "OlderKeys", "%s", older)
+	}
+	return v, err
 }
 
 // submit passes an object's job to the daemon.
