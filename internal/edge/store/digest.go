@@ -109,3 +109,10 @@ func Mismatch(want, got Digest) error {
 func Missing(d Digest, where string) error {
 	return errkind.Errorf(errkind.NotFound, "there is no object %s in %s: put it there, or name one of `sluice store ls`", d, where)
 }
+
+// Source is what is put: Size bytes that can be read again, so that an upload can go on where it broke off and be checked from its
+// beginning. ReadAt gives the same bytes each time, or an error.
+type Source interface {
+	io.ReaderAt
+	Size() int64
+}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -84,22 +83,6 @@ func DecodeRefs(name string, data []byte) (Refs, error) {
 			"removed by `sluice store unname %s`", name, err, name)
 	}
 	return v.Refs, nil
-}
-
-// Name has a name stand for objects that are there, instead of what it stood for. NotFound: one of them is not; nothing was changed.
-func Name(ctx context.Context, s Store, name string, refs Refs) error {
-	if err := CheckName(name); err != nil {
-		return err
-	}
-	if err := refs.check(); err != nil {
-		return err
-	}
-	for role, d := range refs { // young first, so that nobody removes them before they are named
-		if err := s.Renew(ctx, d); err != nil {
-			return fmt.Errorf("name %s, %s: %w", name, role, err)
-		}
-	}
-	return s.SetName(ctx, name, refs)
 }
 
 // Below says whether a name is in a folder or below it; every name is in the empty one.

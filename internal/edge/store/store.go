@@ -9,6 +9,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 )
@@ -20,13 +21,6 @@ type Object struct {
 	Size int64
 	// Changed is when it was put or renewed last, by the store's own clock; whole seconds where the store has no finer ones.
 	Changed time.Time
-}
-
-// Source is what is put: Size bytes that can be read again, so that an upload can go on where it broke off and be checked from its
-// beginning. ReadAt gives the same bytes each time, or an error.
-type Source interface {
-	io.ReaderAt
-	Size() int64
 }
 
 // Store keeps objects and names. Its methods are safe for concurrent use, also by several processes, and on several machines
@@ -87,4 +81,20 @@ type Lender interface {
 	Adopt(ctx context.Context, place string, want Digest) (Object, error)
 	// Drop clears a place.
 	Drop(ctx context.Context, place string) error
+}
+
+// Name has a name stand for objects that are there, instead of what it stood for. NotFound: one of them is not; nothing was changed.
+func Name(ctx context.Context, s Store, name string, refs Refs) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := refs.check(); err != nil {
+		return err
+	}
+	for role, d := range refs { // young first, so that nobody removes them before they are named
+		if err := s.Renew(ctx, d); err != nil {
+			return fmt.Errorf("name %s, %s: %w", name, role, err)
+		}
+	}
+	return s.SetName(ctx, name, refs)
 }

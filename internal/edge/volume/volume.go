@@ -2,8 +2,11 @@
 package volume
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"syscall"
 
 	"sluice.dev/sluice/internal/core/quantity"
@@ -73,3 +76,12 @@ func NoRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is
 
 // Bytes is a size for people.
 func Bytes(n int64) string { return quantity.FormatBytes(quantity.Amount(n)) }
+
+// write fills a file with random bytes, which no file system can compress.
+func write(f *os.File, size int64) error {
+	_, err := io.CopyN(f, rand.Reader, size)
+	if err == nil {
+		err = f.Sync() // a file system may find only now that there is no room
+	}
+	return err
+}

@@ -6,13 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
@@ -186,3 +191,45 @@ func everyText(m protoreflect.Message, change func(string) string) {
 		return true
 	})
 }
+
+var requests = resource("requests") //nolint:gochecknoglobals // as jobs
+
+const (
+	// answered is the condition type of a Request.
+	answered = "Answered"
+	// lingers is how long after its creation a Request is kept that its client has not deleted.
+	lingers = 20 * time.Minute
+	// clerks answer Requests concurrently. One reads an upload from end to end.
+	clerks = 2
+	// placeKey prefixes work items that clear a place; no object's key begins so.
+	placeKey = "place:"
+	// longestAnswer bounds an answer in bytes: etcd takes objects up to 1.5 MiB.
+	longestAnswer = 512 << 10
+)
+
+// desk answers Requests. Whoever may create one in a namespace may ask about that namespace's jobs; the API server has authorized it. All
+// state is soft: an unanswered Request is answered by the next process. Of several operators the first to answer has it.
+type desk struct {
+	service api.Service
+	// store lends places for uploads; nil: uploads are not possible.
+	store store.Lender
+	// admitted checks whether a namespace's jobs may name a queue.
+	admitted func(namespace, queue string) error
+	// dry serializes dry runs.
+	dry    sync.Mutex
+	client dynamic.Interface
+	log    *slog.Logger
+	// operator is in the names of places.
+	operator string
+	asked    cache.SharedIndexInformer
+	work     workqueue.TypedRateLimitingInterface[string]
+}
+
+// ask reads a string of a Request's spec.
+func ask(o *object, key string) string {
+	text, _, _ := unstructured.NestedString(o.Object, "spec", key)
+	return text
+}
+
+// place is where an upload is written, by whoever has the URL.
+func (d *desk) place(o *object) string { return "uploads/" + d.operator + "/" + string(o.GetUID()) }

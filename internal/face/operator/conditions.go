@@ -149,3 +149,10 @@ func has(list []metav1.Condition, kind string) (c metav1.Condition, is bool) {
 	}
 	return list[i], true
 }
+
+// Reasons of final refusals, and the message of an acceptance.
+const (
+	invalid = "Invalid"
+	changed = "Changed"
+	welcome = "its pieces are cut to fit what is left over, as it comes"
+)

@@ -4,13 +4,15 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sluice.dev/sluice/internal/edge/config"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -124,127 +126,6 @@ func newController(d daemon, client dynamic.Interface, events record.EventRecord
 	}
 }
 
-// run reconciles until ctx ends.
-func (c *controller) run(ctx context.Context) error {
-	add := func(o any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
-			c.work.Add(key)
-		}
-	}
-	again := func(any) { c.work.Add(allQueues) }
-	_, err1 := c.jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, o any) { add(o) }, DeleteFunc: add})
-	_, err2 := c.queues.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: again, UpdateFunc: func(_, o any) { again(o) },
-		DeleteFunc: again})
-	look := func(any) { c.work.AddAfter(allPools, gather) }
-	_, err3 := c.pools.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) },
-		DeleteFunc: look})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
-	}
-	var done sync.WaitGroup
-	defer done.Wait()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	done.Go(func() { c.jobs.Run(ctx.Done()) })
-	done.Go(func() { c.queues.Run(ctx.Done()) })
-	done.Go(func() { c.pools.Run(ctx.Done()) })
-	changes, end := c.daemon.Changes()
-	defer end()
-	if !cache.WaitForCacheSync(ctx.Done(), c.jobs.HasSynced, c.queues.HasSynced, c.pools.HasSynced) {
-		return nil // ctx ended
-	}
-	// Queues come before the jobs that name them, and once even if no object exists.
-	if err := c.setQueues(ctx); err != nil && ctx.Err() == nil {
-		c.log.Warn("queues", "error", err)
-		c.work.AddRateLimited(allQueues)
-	}
-	if err := c.enqueueKnown(ctx); err != nil {
-		return stopped(ctx, fmt.Errorf("list the jobs that the journal has: %w", err))
-	}
-	for range workers {
-		done.Go(func() { c.worker(ctx) })
-	}
-	defer c.work.ShutDown()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changes.Some():
-			for _, id := range changes.Take() {
-				if ns, name, ours := cluster.SplitJob(id); ours {
-					c.work.Add(ns + "/" + name)
-				}
-			}
-		}
-	}
-}
-
-// stopped drops an error that only says that ctx ended.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// enqueueKnown queues every job that the daemon has from an object, which may have been deleted while no operator ran.
-func (c *controller) enqueueKnown(ctx context.Context) error {
-	page, err := c.daemon.Jobs(ctx, status.JobQuery{})
-	for i := range page.Jobs {
-		if ns, name, ours := cluster.SplitJob(page.Jobs[i].Name); ours {
-			c.work.Add(ns + "/" + name)
-		}
-	}
-	return err
-}
-
-func (c *controller) worker(ctx context.Context) {
-	for {
-		key, over := c.work.Get()
-		if over {
-			return
-		}
-		after, err := c.turn(ctx, key)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			c.log.Warn("an object is looked at again", "object", key, "error", err)
-			c.work.AddRateLimited(key)
-		case err == nil:
-			c.work.Forget(key)
-			if after > 0 {
-				c.work.AddAfter(key, after)
-			}
-		}
-		c.work.Done(key)
-	}
-}
-
-// turn reconciles one object, and says when to do so again; 0: on its next change.
-func (c *controller) turn(ctx context.Context, key string) (time.Duration, error) {
-	if key == allQueues {
-		return 0, c.setQueues(ctx)
-	}
-	if key == allPools {
-		return c.lookAtPools(ctx)
-	}
-	namespace, name, ok := strings.Cut(key, "/")
-	if !ok || c.namespace != "" && namespace != c.namespace {
-		return 0, nil // from before the operator was restricted to a namespace: left alone
-	}
-	o, err := c.object(c.jobs, key)
-	if err != nil {
-		return 0, err
-	}
-	id := cluster.JobID(namespace, name)
-	switch {
-	case o == nil, c.others(o): // it may have been ours, and given to another operator by a person
-		return c.leave(ctx, id, nil)
-	case o.GetDeletionTimestamp() != nil:
-		return c.leave(ctx, id, o)
-	}
-	return c.keep(ctx, id, o)
-}
-
 // of is what is known of an object; reset if another one had its key.
 func (c *controller) of(key string, uid types.UID) *seen {
 	c.mu.Lock()
@@ -270,4 +151,41 @@ func (c *controller) event(o *object, warning bool, reason, format string, args 
 		kind = corev1.EventTypeWarning
 	}
 	c.events.Eventf(o, kind, reason, format, args...)
+}
+
+// offers are the pools offered now, how to offer others, and what of a pool is left out and why (empty: nothing; nil: nobody knows).
+// Accessed only while reconciling allPools.
+type offers struct {
+	now     []config.SlicePool
+	set     func([]config.SlicePool) error
+	leftOut func(pool string) string
+}
+
+const (
+	// manager is our field manager for server-side apply.
+	manager = "sluice-operator"
+	// holding is a Job's finalizer: the object stays until nothing of it runs and the daemon has forgotten the job.
+	holding = "sluice.dev/job"
+	// whileEnding is how often a job that is ending is reconciled, besides on changes.
+	whileEnding = 2 * time.Second
+	// settle is how long after our write a differing cached status counts as stale, rather than as somebody else's write.
+	settle = 10 * time.Second
+)
+
+type object = unstructured.Unstructured
+
+// keyOf is an object's key in informers and work queue.
+func keyOf(o *object) string { return o.GetNamespace() + "/" + o.GetName() }
+
+// object copies an informer's object; nil if there is none.
+func (c *controller) object(of cache.SharedIndexInformer, key string) (*object, error) {
+	found, there, err := of.GetStore().GetByKey(key)
+	if err != nil || !there {
+		return nil, err
+	}
+	o, ok := found.(*object)
+	if !ok {
+		return nil, fmt.Errorf("%s is kept as %T", key, found)
+	}
+	return o.DeepCopy(), nil
 }

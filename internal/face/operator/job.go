@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -25,35 +24,6 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/host"
 )
-
-const (
-	// manager is our field manager for server-side apply.
-	manager = "sluice-operator"
-	// holding is a Job's finalizer: the object stays until nothing of it runs and the daemon has forgotten the job.
-	holding = "sluice.dev/job"
-	// whileEnding is how often a job that is ending is reconciled, besides on changes.
-	whileEnding = 2 * time.Second
-	// settle is how long after our write a differing cached status counts as stale, rather than as somebody else's write.
-	settle = 10 * time.Second
-)
-
-type object = unstructured.Unstructured
-
-// keyOf is an object's key in informers and work queue.
-func keyOf(o *object) string { return o.GetNamespace() + "/" + o.GetName() }
-
-// object copies an informer's object; nil if there is none.
-func (c *controller) object(of cache.SharedIndexInformer, key string) (*object, error) {
-	found, there, err := of.GetStore().GetByKey(key)
-	if err != nil || !there {
-		return nil, err
-	}
-	o, ok := found.(*object)
-	if !ok {
-		return nil, fmt.Errorf("%s is kept as %T", key, found)
-	}
-	return o.DeepCopy(), nil
-}
 
 // keep reconciles a job with its object.
 func (c *controller) keep(ctx context.Context, id job.ID, o *object) (time.Duration, error) {
@@ -131,13 +101,6 @@ func over(list []metav1.Condition) bool {
 	_, not := has(list, failed)
 	return done || not
 }
-
-// Reasons of final refusals, and the message of an acceptance.
-const (
-	invalid = "Invalid"
-	changed = "Changed"
-	welcome = "its pieces are cut to fit what is left over, as it comes"
-)
 
 // offer submits an object's job. Object UID and generation identify the request, so that another process may repeat it. A refusal is
 // returned as a verdict; an error says nothing about the job.

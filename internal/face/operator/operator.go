@@ -66,6 +66,3 @@ func errLost() error {
 	return errkind.Errorf(errkind.Unavailable, "the lease of this operator was not renewed in time: another may be at work, so this one "+
 		"stops; subjobs go on")
 }
-
-// shutdown bounds how long open HTTP requests, and giving the lease back, may take at the end.
-const shutdown = 2 * time.Second

@@ -105,3 +105,6 @@ func (o *Options) check() error {
 	}
 	return nil
 }
+
+// shutdown bounds how long open HTTP requests, and giving the lease back, may take at the end.
+const shutdown = 2 * time.Second

@@ -18,14 +18,6 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// offers are the pools offered now, how to offer others, and what of a pool is left out and why (empty: nothing; nil: nobody knows).
-// Accessed only while reconciling allPools.
-type offers struct {
-	now     []config.SlicePool
-	set     func([]config.SlicePool) error
-	leftOut func(pool string) string
-}
-
 const (
 	// lookAgain is how often it is looked at what is left out, and soon after pools have changed, by when the inventory has seen to it.
 	lookAgain = time.Minute

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -305,4 +306,30 @@ func instanceSlice(inst instance, gpu, model string, whole int) (protocol.Slice,
 	}
 	s.ID = job.SliceID(id)
 	return s, at, nil
+}
+
+// remember keeps what a scan found, so that a slice's processes can be asked for without scanning again.
+func (inv *Inventory) remember(all []found) {
+	units := make(map[job.SliceID]unit, len(all))
+	for _, f := range all {
+		units[f.slice.ID] = f.where
+	}
+	inv.mu.Lock()
+	inv.units = units
+	inv.rememberCards(all)
+	inv.mu.Unlock()
+}
+
+// rememberCards keeps what was found of each GPU, of those that do not answer what was found before. mu is held.
+func (inv *Inventory) rememberCards(all []found) {
+	now := map[string]*card{}
+	for _, f := range all {
+		c := now[f.gpu]
+		if c == nil {
+			c = &card{gpu: f.card}
+			now[f.gpu] = c
+		}
+		c.slices, c.places = append(c.slices, f.slice.ID), append(c.places, f.at)
+	}
+	maps.Copy(inv.cards, now)
 }

@@ -10,18 +10,6 @@ import (
 
 var _ inventory.Meter = (*Inventory)(nil)
 
-// remember keeps what a scan found, so that a slice's processes can be asked for without scanning again.
-func (inv *Inventory) remember(all []found) {
-	units := make(map[job.SliceID]unit, len(all))
-	for _, f := range all {
-		units[f.slice.ID] = f.where
-	}
-	inv.mu.Lock()
-	inv.units = units
-	inv.rememberCards(all)
-	inv.mu.Unlock()
-}
-
 // Use implements inventory.Meter. A process that the driver lists twice (compute and MPS) counts once, with the larger
 // figure.
 func (inv *Inventory) Use(slice job.SliceID) (map[int]int64, error) {

@@ -12,18 +12,6 @@ import (
 	"sluice.dev/sluice/internal/edge/store/path"
 )
 
-// Kind is one kind of store.
-type Kind struct {
-	// Name is the first word of its spec, before the colon.
-	Name string
-	// Help is one line on how its spec is written.
-	Help string
-	// Open opens one by its whole spec, Init makes one first where that has to be asked for.
-	Open, Init func(ctx context.Context, spec string) (store.Store, error)
-	// Later opens one that does not answer now; nil: nobody can tell it then from one that is not there.
-	Later func(spec string) (store.Store, error)
-}
-
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
@@ -33,14 +21,6 @@ func Kinds() []Kind {
 			"makes one", opened(path.Open), func(dir string) (store.Store, error) { return as(path.Init(dir)) }),
 		s3Kind(),
 	}
-}
-
-// as is what a kind has opened, or nothing.
-func as[S store.Store](s S, err error) (store.Store, error) {
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 func opened[S store.Store, B any](open func(string, ...B) (S, error)) func(string) (store.Store, error) {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -21,7 +22,7 @@ func (d *Dir) Stat(_ context.Context, g store.Digest) (o store.Object, failed er
 	if failed = g.Check(); failed != nil {
 		return o, failed
 	}
-	failed = d.retry("look for an object", func() error {
+	failed = d.dir.retry("look for an object", func() error {
 		info, err := d.find(g, os.Lstat)
 		if err == nil {
 			o = store.Object{Digest: g, Size: info.Size(), Changed: info.ModTime()}
@@ -51,7 +52,7 @@ func (d *Dir) find(g store.Digest, look func(string) (fs.FileInfo, error)) (fs.F
 
 // putBack looks for an object among those that are being removed, and gives it its place again, unless it has been put there anew.
 func (d *Dir) putBack(g store.Digest) bool {
-	entries, err := os.ReadDir(d.in(removing))
+	entries, err := os.ReadDir(d.dir.in(removing))
 	if err != nil {
 		return false
 	}
@@ -70,18 +71,18 @@ func (d *Dir) restore(name string) error {
 	if g.Check() != nil {
 		return nil // not ours
 	}
-	away := d.in(removing, name)
+	away := d.dir.in(removing, name)
 	err := os.Link(away, d.object(g))
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) { // a file system without links
 		if err = os.Rename(away, d.object(g)); err != nil {
 			return err
 		}
-		return d.syncNames(filepath.Dir(d.object(g)))
+		return d.dir.syncNames(filepath.Dir(d.object(g)))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := d.syncNames(filepath.Dir(d.object(g))); err != nil { // before the other name goes: a power cut leaves one of them
+	if err := d.dir.syncNames(filepath.Dir(d.object(g))); err != nil { // before the other name goes: a power cut leaves one of them
 		return err
 	}
 	return ignoreMissing(os.Remove(away))
@@ -94,15 +95,15 @@ func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 	if err := g.Check(); err != nil {
 		return err
 	}
-	return d.retry("renew an object", func() error {
+	return d.dir.retry("renew an object", func() error {
 		_, err := d.find(g, func(path string) (fs.FileInfo, error) {
-			if err := d.before("touch", path); err != nil {
+			if err := d.dir.before("touch", path); err != nil {
 				return nil, err
 			}
 			if err := unix.Utimes(path, nil); err != nil { // by the clock of who keeps the file system
 				return nil, err
 			}
-			if err := d.before("touched", path); err != nil {
+			if err := d.dir.before("touched", path); err != nil {
 				return nil, err
 			}
 			f, err := os.Open(path) // opening asks the server, where looking may answer from what this machine remembers
@@ -114,7 +115,7 @@ func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 		if err != nil {
 			return err
 		}
-		return d.syncNames(filepath.Dir(d.object(g))) // whoever put it may have been killed before it did
+		return d.dir.syncNames(filepath.Dir(d.object(g))) // whoever put it may have been killed before it did
 	})
 }
 
@@ -124,10 +125,10 @@ func (d *Dir) Open(_ context.Context, g store.Digest) (io.ReadCloser, error) {
 		return nil, err
 	}
 	var f *os.File
-	err := d.retry("open an object", func() error {
+	err := d.dir.retry("open an object", func() error {
 		_, err := d.find(g, func(path string) (fs.FileInfo, error) {
 			var err error
-			if err = d.before("open", path); err == nil {
+			if err = d.dir.before("open", path); err == nil {
 				f, err = os.Open(path)
 			}
 			return nil, err
@@ -142,12 +143,12 @@ func (d *Dir) Open(_ context.Context, g store.Digest) (io.ReadCloser, error) {
 
 // List implements store.Store.
 func (d *Dir) List(ctx context.Context, each func(store.Object) error) error {
-	folders, err := d.entries(d.in(objects))
+	folders, err := d.entries(d.dir.in(objects))
 	if err != nil {
 		return err
 	}
 	for _, folder := range folders {
-		list, err := d.entries(d.in(objects, folder.Name()))
+		list, err := d.entries(d.dir.in(objects, folder.Name()))
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (d *Dir) List(ctx context.Context, each func(store.Object) error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
-			if err = errors.Join(d.explain("look at an object", err), ctx.Err()); err != nil {
+			if err = errors.Join(d.dir.explain("look at an object", err), ctx.Err()); err != nil {
 				return err
 			}
 			if err = each(store.Object{Digest: g, Size: info.Size(), Changed: info.ModTime()}); err != nil {
@@ -173,10 +174,10 @@ func (d *Dir) List(ctx context.Context, each func(store.Object) error) error {
 
 // entries of a folder, none if it is not there.
 func (d *Dir) entries(path string) (list []fs.DirEntry, err error) {
-	err = d.retry("list", func() error {
+	err = d.dir.retry("list", func() error {
 		list, err = os.ReadDir(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			if err = d.look(); err == nil && path == d.in(objects) {
+			if err = d.look(); err == nil && path == d.dir.in(objects) {
 				return fs.ErrNotExist
 			}
 		}
@@ -190,20 +191,20 @@ func (d *Dir) Remove(_ context.Context, g store.Digest, before time.Time) (remov
 	if failed = g.Check(); failed != nil {
 		return false, failed
 	}
-	failed = d.retry("remove an object", func() error {
+	failed = d.dir.retry("remove an object", func() error {
 		path := d.object(g)
 		info, err := os.Lstat(path)
 		if err != nil || !info.ModTime().Before(before) {
 			return ignoreMissing(err)
 		}
-		if err = d.before("remove", path); err != nil {
+		if err = d.dir.before("remove", path); err != nil {
 			return err
 		}
-		away := d.in(removing, string(g)+"."+rand.Text())
+		away := d.dir.in(removing, string(g)+"."+rand.Text())
 		if err = os.Rename(path, away); err != nil {
 			return ignoreMissing(err)
 		}
-		if err = d.before("removing", away); err != nil {
+		if err = d.dir.before("removing", away); err != nil {
 			return err
 		}
 		f, err := os.Open(away) // opening asks the server, where looking may answer from what this machine remembers
@@ -227,7 +228,7 @@ func (d *Dir) Remove(_ context.Context, g store.Digest, before time.Time) (remov
 const suffix = ".json"
 
 func (d *Dir) nameFile(name string) string {
-	return d.in(names, filepath.FromSlash(name)) + suffix
+	return d.dir.in(names, filepath.FromSlash(name)) + suffix
 }
 
 // SetName implements store.Store.
@@ -239,11 +240,11 @@ func (d *Dir) SetName(_ context.Context, name string, refs store.Refs) error {
 	if err != nil {
 		return err
 	}
-	return d.retry("write the name "+name, func() error {
+	return d.dir.retry("write the name "+name, func() error {
 		if err := d.look(); err != nil {
 			return err
 		}
-		return d.replace(d.nameFile(name), data)
+		return d.dir.replace(d.nameFile(name), data)
 	})
 }
 
@@ -252,7 +253,7 @@ func (d *Dir) ReadName(_ context.Context, name string) (n store.Named, failed er
 	if failed = store.CheckName(name); failed != nil {
 		return n, failed
 	}
-	failed = d.retry("read the name "+name, func() error {
+	failed = d.dir.retry("read the name "+name, func() error {
 		f, err := os.Open(d.nameFile(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = d.look(); err == nil {
@@ -280,12 +281,12 @@ func (d *Dir) ReadName(_ context.Context, name string) (n store.Named, failed er
 
 // Names implements store.Store.
 func (d *Dir) Names(ctx context.Context, folder string, each func(store.Named) error) error {
-	top := d.in(names)
+	top := d.dir.in(names)
 	if folder != "" {
 		if err := store.CheckName(folder); err != nil {
 			return err
 		}
-		top = d.in(names, filepath.FromSlash(folder))
+		top = d.dir.in(names, filepath.FromSlash(folder))
 	}
 	if err := d.look(); err != nil {
 		return err
@@ -295,10 +296,10 @@ func (d *Dir) Names(ctx context.Context, folder string, each func(store.Named) e
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err = errors.Join(d.explain("list names", err), ctx.Err()); err != nil || e.IsDir() {
+		if err = errors.Join(d.dir.explain("list names", err), ctx.Err()); err != nil || e.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(d.in(names), path)
+		rel, err := filepath.Rel(d.dir.in(names), path)
 		if err != nil {
 			return err
 		}
@@ -322,9 +323,9 @@ func (d *Dir) Unname(_ context.Context, name string) error {
 	if err := store.CheckName(name); err != nil {
 		return err
 	}
-	return d.retry("remove the name "+name, func() error {
+	return d.dir.retry("remove the name "+name, func() error {
 		path := d.nameFile(name)
-		if err := d.before("unname", path); err != nil {
+		if err := d.dir.before("unname", path); err != nil {
 			return err
 		}
 		err := os.Remove(path)
@@ -332,8 +333,18 @@ func (d *Dir) Unname(_ context.Context, name string) error {
 			return d.look()
 		}
 		if err == nil {
-			err = d.syncDir(filepath.Dir(path))
+			err = d.dir.syncDir(filepath.Dir(path))
 		}
 		return err
 	})
+}
+
+// missing says whether an error is that of something that is not in the store.
+func missing(err error) bool { return errkind.Of(err) == errkind.NotFound }
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

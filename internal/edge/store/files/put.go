@@ -12,13 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/store"
 )
-
-// missing says whether an error is that of something that is not in the store.
-func missing(err error) bool { return errkind.Of(err) == errkind.NotFound }
 
 // Put implements store.Store.
 func (d *Dir) Put(ctx context.Context, want store.Digest, src store.Source) (o store.Object, err error) {
@@ -34,7 +29,7 @@ func (d *Dir) Put(ctx context.Context, want store.Digest, src store.Source) (o s
 		return o, err
 	}
 	var got store.Digest
-	err = d.retry("put an object", func() error {
+	err = d.dir.retry("put an object", func() error {
 		got, err = d.put(ctx, want, src)
 		return err
 	})
@@ -82,11 +77,11 @@ func (d *Dir) put(ctx context.Context, want store.Digest, src store.Source) (sto
 // nobody can know the digest.
 func (d *Dir) begin(want store.Digest) (*os.File, error) {
 	if want != "" {
-		path := d.in(incoming, string(want)+"."+d.o.Writer)
-		if err := d.before("create", path); err != nil {
+		path := d.dir.in(incoming, string(want)+"."+d.o.Writer)
+		if err := d.dir.before("create", path); err != nil {
 			return nil, err
 		}
-		f, err := d.create(path)
+		f, err := d.dir.create(path)
 		if errors.Is(err, fs.ErrExist) {
 			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 		}
@@ -98,28 +93,16 @@ func (d *Dir) begin(want store.Digest) (*os.File, error) {
 		}
 		_ = f.Close()
 	}
-	path := d.in(incoming, "new."+rand.Text())
-	if err := d.before("create", path); err != nil {
+	path := d.dir.in(incoming, "new."+rand.Text())
+	if err := d.dir.before("create", path); err != nil {
 		return nil, err
 	}
-	f, err := d.create(path)
+	f, err := d.dir.create(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil && !errors.Is(err, unix.ENOLCK) &&
 		!errors.Is(err, unix.EOPNOTSUPP) {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// create makes a file that is not there, the store owner's. What is there is given to nobody: it may be another name of something else.
-func (d *Dir) create(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err = d.own(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -163,34 +146,26 @@ type both struct {
 }
 
 func (b *both) Write(p []byte) (int, error) {
-	if err := b.d.before("write", b.f.Name()); err != nil {
+	if err := b.d.dir.before("write", b.f.Name()); err != nil {
 		return 0, err
 	}
 	b.h.Write(p)
 	return b.f.Write(p)
 }
 
-// sync has a file's bytes on the disk.
-func (d *Dir) sync(f *os.File) error {
-	if err := d.before("sync", f.Name()); err != nil {
-		return err
-	}
-	return durable.Sync(f)
-}
-
 // finish makes an upload an object: its bytes are on the disk before it has the name, and it has the name before anybody is told.
 func (d *Dir) finish(f *os.File, g store.Digest) error {
 	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), unix.Utimes(f.Name(), nil))
 	if err == nil {
-		err = d.sync(f)
+		err = d.dir.sync(f)
 	}
 	if err != nil {
 		return err
 	}
-	err = d.rename(f.Name(), d.object(g))
+	err = d.dir.rename(f.Name(), d.object(g))
 	if errors.Is(err, fs.ErrNotExist) { // a sweep took it, or another machine of the same name has finished it
 		if _, there := os.Lstat(d.object(g)); there == nil {
-			return d.syncNames(d.in(objects, string(g[:2])))
+			return d.dir.syncNames(d.dir.in(objects, string(g[:2])))
 		}
 	}
 	return err

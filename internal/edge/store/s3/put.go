@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -20,23 +19,6 @@ import (
 
 // mostParts is a little below what S3 takes (10,000).
 const mostParts = 9_000
-
-// conflicts is how often a server may say that something else under way is in the way of a write.
-const conflicts = 5
-
-// putBytes stores what fits in one request. The server holds it against both sums. A conflict is tried again, as S3 asks for it; a gateway
-// over a file system says one where the last name in a folder goes just as another comes.
-func (s *Store) putBytes(ctx context.Context, key string, data []byte) (info minio.UploadInfo, err error) {
-	sum, md := sha256.Sum256(data), md5.Sum(data) //nolint:gosec // as above
-	for range conflicts {
-		info, err = s.core.PutObject(ctx, s.o.Bucket, key, bytes.NewReader(data), int64(len(data)),
-			base64.StdEncoding.EncodeToString(md[:]), hex.EncodeToString(sum[:]), minio.PutObjectOptions{DisableMultipart: true})
-		if minio.ToErrorResponse(err).StatusCode != http.StatusConflict {
-			break
-		}
-	}
-	return info, err
-}
 
 // Put implements store.Store.
 func (s *Store) Put(ctx context.Context, want store.Digest, src store.Source) (o store.Object, err error) {

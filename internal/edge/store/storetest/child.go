@@ -12,15 +12,6 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// spec is the variable that makes a test binary the child that is killed while it uploads.
-const spec = "SLUICE_STORETEST_SPEC"
-
-// killSize is what the child puts, killAt where it stops until it is killed.
-const (
-	killSize = 20 << 20
-	killAt   = 17 << 20
-)
-
 // Child is for TestMain: in a child process it uploads to the store that open opens by its spec, and does not return.
 func Child(open func(spec string) (store.Store, error)) {
 	text := os.Getenv(spec)
@@ -73,3 +64,12 @@ func killed(d *desk) {
 		d.Errorf("%d bytes were sent once more, of %d that were missing", again, killSize-killAt)
 	}
 }
+
+// spec is the variable that makes a test binary the child that is killed while it uploads.
+const spec = "SLUICE_STORETEST_SPEC"
+
+// killSize is what the child puts, killAt where it stops until it is killed.
+const (
+	killSize = 20 << 20
+	killAt   = 17 << 20
+)

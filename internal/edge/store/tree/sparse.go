@@ -17,16 +17,6 @@ import (
 // A file with holes is archived without them, in GNU's sparse format 1.0, which tar programs and package tar read: its content is a map of
 // the parts that were written, and then these. So a hundred gigabytes that nobody wrote are neither read nor stored.
 
-const (
-	// leastHole is how long a hole must be to be left out, in bytes; mostParts bounds the map of one file: of more the shorter holes count
-	// as written.
-	leastHole = 64 << 10
-	mostParts = 1000
-)
-
-// part of a file that was written.
-type part struct{ at, size int64 }
-
 // written are the parts of a file between its holes; nil: it has none that counts.
 func written(f *os.File, size int64) (parts []part) {
 	for at, least := int64(0), int64(leastHole); at < size; {

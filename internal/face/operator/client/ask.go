@@ -29,7 +29,7 @@ const (
 // Explain asks the operator why a job waits, or where it ran.
 func (h *handler) Explain(ctx context.Context, r *connect.Request[pb.ExplainRequest]) (*connect.Response[pb.ExplainResponse], error) {
 	var e pb.Explanation
-	if err := h.about(ctx, config.AskExplain, r.Msg.Name, &e); err != nil {
+	if err := h.in.about(ctx, config.AskExplain, r.Msg.Name, &e); err != nil {
 		return nil, sent(err)
 	}
 	if e.Job != nil {
@@ -41,7 +41,7 @@ func (h *handler) Explain(ctx context.Context, r *connect.Request[pb.ExplainRequ
 // GetJob asks the operator for all it knows of a job.
 func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobRequest]) (*connect.Response[pb.GetJobResponse], error) {
 	var j pb.Job
-	if err := h.about(ctx, config.AskJob, r.Msg.Name, &j); err != nil {
+	if err := h.in.about(ctx, config.AskJob, r.Msg.Name, &j); err != nil {
 		return nil, sent(err)
 	}
 	j.Name = r.Msg.Name
@@ -49,20 +49,20 @@ func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobReques
 }
 
 // about asks about a job and decodes the answer into a message.
-func (h *handler) about(ctx context.Context, what, name string, answer proto.Message) error {
-	o, err := h.get(ctx, name)
+func (s *space) about(ctx context.Context, what, name string, answer proto.Message) error {
+	o, err := s.get(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !taken(o) {
 		return errkind.Errorf(errkind.Conflict, "job %s: %s", name, notTaken(o))
 	}
-	return h.answer(ctx, map[string]any{"ask": what, "job": name, "operator": operator.Owner(o)}, answer)
+	return s.answer(ctx, map[string]any{"ask": what, "job": name, "operator": operator.Owner(o)}, answer)
 }
 
 // answer makes a Request and decodes its answer into a message.
-func (h *handler) answer(ctx context.Context, spec map[string]any, answer proto.Message) error {
-	q, err := h.ask(ctx, spec)
+func (s *space) answer(ctx context.Context, spec map[string]any, answer proto.Message) error {
+	q, err := s.ask(ctx, spec)
 	defer q.forget()
 	if err == nil {
 		err = q.wait(ctx, patience)
@@ -79,25 +79,25 @@ func (h *handler) answer(ctx context.Context, spec map[string]any, answer proto.
 
 // question is a Request that was made; on nil only forget may be called.
 type question struct {
-	h      *handler
+	in     *space
 	object *unstructured.Unstructured
 }
 
 // ask creates a Request. The caller must call forget.
-func (h *handler) ask(ctx context.Context, spec map[string]any) (*question, error) {
+func (s *space) ask(ctx context.Context, spec map[string]any) (*question, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": cluster.Group + "/" + cluster.Version, "kind": config.RequestKind,
 		"spec": spec}}
 	o.SetGenerateName("ask-")
-	made, err := h.of(requests).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
+	made, err := s.of(requests).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsInvalid(err) {
 		return nil, errkind.Errorf(errkind.Unsupported,
 			"the cluster's definitions are older than this program, and Helm leaves them as they are: kubectl apply --server-side "+
 				"--force-conflicts -f deploy/helm/sluice/crds (%s)", words(err))
 	}
 	if err != nil {
-		return nil, h.say.explain(err, "create", "requests")
+		return nil, s.say.explain(err, "create", "requests")
 	}
-	return &question{h, made}, nil
+	return &question{s, made}, nil
 }
 
 // forget deletes the Request. If that fails the operator removes it later.
@@ -107,7 +107,7 @@ func (q *question) forget() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	_ = q.h.of(requests).Delete(ctx, q.object.GetName(), metav1.DeleteOptions{})
+	_ = q.in.of(requests).Delete(ctx, q.object.GetName(), metav1.DeleteOptions{})
 }
 
 // wait polls for the answer to the Request's current generation.
@@ -122,9 +122,9 @@ func (q *question) wait(ctx context.Context, patience time.Duration) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		o, err := q.h.of(requests).Get(ctx, q.object.GetName(), metav1.GetOptions{})
+		o, err := q.in.of(requests).Get(ctx, q.object.GetName(), metav1.GetOptions{})
 		if err != nil {
-			return q.h.say.explain(err, "get", "requests")
+			return q.in.say.explain(err, "get", "requests")
 		}
 		c := conditionOf(o, "Answered")
 		if c.generation != q.object.GetGeneration() {
@@ -145,9 +145,9 @@ func (q *question) text(key string) string {
 
 // amend changes the Request's spec.
 func (q *question) amend(ctx context.Context, key string, value any) error {
-	patched, err := q.h.patch(ctx, requests, q.object.GetName(), map[string]any{"spec": map[string]any{key: value}})
+	patched, err := q.in.patch(ctx, requests, q.object.GetName(), map[string]any{"spec": map[string]any{key: value}})
 	if err != nil {
-		return q.h.say.explain(err, "patch", "requests")
+		return q.in.say.explain(err, "patch", "requests")
 	}
 	q.object = patched
 	return nil

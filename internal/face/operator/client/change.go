@@ -22,7 +22,7 @@ import (
 
 // Cancel annotates a job's object, which its operator takes as a cancellation.
 func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelRequest]) (*connect.Response[pb.CancelResponse], error) {
-	o, err := h.get(ctx, r.Msg.Name)
+	o, err := h.in.get(ctx, r.Msg.Name)
 	if err != nil {
 		return nil, sent(err)
 	}
@@ -30,27 +30,27 @@ func (h *handler) Cancel(ctx context.Context, r *connect.Request[pb.CancelReques
 		return nil, sent(errkind.Errorf(errkind.Conflict, "it is over: %s", pb.Word(j.State)))
 	}
 	mark := map[string]any{"metadata": map[string]any{"uid": o.GetUID(), "annotations": map[string]any{cluster.AnnotationCancel: "true"}}}
-	if _, err = h.patch(ctx, jobs, r.Msg.Name, mark); err != nil {
-		return nil, sent(h.say.explain(err, "patch", "jobs"))
+	if _, err = h.in.patch(ctx, jobs, r.Msg.Name, mark); err != nil {
+		return nil, sent(h.in.say.explain(err, "patch", "jobs"))
 	}
 	return connect.NewResponse(&pb.CancelResponse{}), nil
 }
 
 // patch patches an object of the namespace.
-func (h *handler) patch(ctx context.Context, r schema.GroupVersionResource, name string, change map[string]any) (*unstructured.Unstructured,
+func (s *space) patch(ctx context.Context, r schema.GroupVersionResource, name string, change map[string]any) (*unstructured.Unstructured,
 	error) {
 	data, err := json.Marshal(change)
 	if err != nil {
 		return nil, err
 	}
-	return h.of(r).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager})
+	return s.of(r).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager})
 }
 
 // Delete deletes the object of a job that is over, or that no operator has taken, and waits until it is gone.
 func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteRequest]) (*connect.Response[pb.DeleteResponse], error) {
-	o, err := h.get(ctx, r.Msg.Name)
+	o, err := h.in.get(ctx, r.Msg.Name)
 	if err == nil {
-		err = h.remove(ctx, o)
+		err = h.in.remove(ctx, o)
 	}
 	if err != nil {
 		return nil, sent(err)
@@ -59,7 +59,7 @@ func (h *handler) Delete(ctx context.Context, r *connect.Request[pb.DeleteReques
 }
 
 // remove deletes exactly this object, not one that replaced it, and waits until it is gone.
-func (h *handler) remove(ctx context.Context, o *unstructured.Unstructured) error {
+func (s *space) remove(ctx context.Context, o *unstructured.Unstructured) error {
 	j := jobOf(o, time.Now())
 	switch v := accepted(o); {
 	case taken(o) && !j.Final: // even if its object was replaced since
@@ -69,19 +69,19 @@ func (h *handler) remove(ctx context.Context, o *unstructured.Unstructured) erro
 		return errkind.Errorf(errkind.Conflict, "operator %s has it, and says nothing of it yet: try again", operator.Owner(o))
 	}
 	uid, version := o.GetUID(), o.GetResourceVersion() // preconditions: it may have been taken meanwhile
-	err := h.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid,
+	err := s.of(jobs).Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid,
 		ResourceVersion: &version}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return h.say.explain(err, "delete", "jobs")
+		return s.say.explain(err, "delete", "jobs")
 	}
 	over := time.After(heard)
 	for {
-		there, err := h.of(jobs).Get(ctx, o.GetName(), metav1.GetOptions{})
+		there, err := s.of(jobs).Get(ctx, o.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && there.GetUID() != uid {
 			return nil
 		}
 		if err != nil {
-			return h.say.explain(err, "get", "jobs")
+			return s.say.explain(err, "get", "jobs")
 		}
 		select {
 		case <-time.After(look / 4):

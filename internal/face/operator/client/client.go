@@ -47,11 +47,16 @@ type Options struct {
 // handler implements the API for one namespace: the calls listed in served.
 type handler struct {
 	pb.SluiceServiceHandler // nil: calls that are not served never reach it
-	client                  kubernetes.Interface
-	objects                 dynamic.Interface
-	say                     sayer
+	in                      *space
 	// storeAddress overrides the address in upload URLs; empty: it does not.
 	storeAddress string
+}
+
+// space is the namespace, with the objects in it.
+type space struct {
+	client  kubernetes.Interface
+	objects dynamic.Interface
+	say     sayer
 }
 
 // sayer names the cluster in errors.
@@ -79,7 +84,7 @@ func Open(o Options) (answers http.RoundTripper, where string, err error) {
 		return nil, "", misconfigured(loader, o, err)
 	}
 	h.storeAddress = o.StoreAddress
-	return within(h.served()), h.say.String(), nil
+	return within(h.served()), h.in.say.String(), nil
 }
 
 // served lists the calls that a namespace has. The others are about the whole cluster, beyond a namespace's rights.
@@ -108,7 +113,7 @@ func newHandler(config *rest.Config, say sayer) (*handler, error) {
 		return nil, err
 	}
 	objects, err := dynamic.NewForConfig(config)
-	return &handler{client: client, objects: objects, say: say}, err
+	return &handler{in: &space{client, objects, say}}, err
 }
 
 func contextOf(loader clientcmd.ClientConfig, o Options) string {
@@ -142,6 +147,6 @@ func (s sayer) String() string {
 }
 
 // of is the client for a resource in the namespace.
-func (h *handler) of(r schema.GroupVersionResource) dynamic.ResourceInterface {
-	return h.objects.Resource(r).Namespace(h.say.namespace)
+func (s *space) of(r schema.GroupVersionResource) dynamic.ResourceInterface {
+	return s.objects.Resource(r).Namespace(s.say.namespace)
 }

@@ -37,9 +37,9 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	}
 	var list []*pb.Job
 	for next := ""; ; {
-		some, err := h.of(jobs).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
+		some, err := h.in.of(jobs).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
 		if err != nil {
-			return nil, sent(h.say.explain(err, "list", "jobs"))
+			return nil, sent(h.in.say.explain(err, "list", "jobs"))
 		}
 		for i := range some.Items {
 			list = append(list, jobOf(&some.Items[i], time.Now()))
@@ -54,7 +54,7 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	if m.Before != "" {
 		at := slices.IndexFunc(list, func(j *pb.Job) bool { return j.Name == m.Before })
 		if at < 0 {
-			return nil, sent(errkind.Errorf(errkind.NotFound, "there is no job %s in %s", m.Before, h.say))
+			return nil, sent(errkind.Errorf(errkind.NotFound, "there is no job %s in %s", m.Before, h.in.say))
 		}
 		list = list[:at]
 	}
@@ -78,7 +78,7 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 	for {
 		out := &pb.WaitJobResponse{Done: true}
 		for _, name := range r.Msg.Names {
-			o, err := h.get(ctx, name)
+			o, err := h.in.get(ctx, name)
 			if err != nil {
 				return nil, sent(err)
 			}
@@ -99,9 +99,9 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 }
 
 // get reads a job's object.
-func (h *handler) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	o, err := h.of(jobs).Get(ctx, name, metav1.GetOptions{})
-	return o, h.say.explain(err, "get", "jobs")
+func (s *space) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	o, err := s.of(jobs).Get(ctx, name, metav1.GetOptions{})
+	return o, s.say.explain(err, "get", "jobs")
 }
 
 // jobOf is a job as told by its object.

@@ -27,13 +27,13 @@ import (
 // has one stream for stdout and stderr; it is sent as stdout.
 func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], s *connect.ServerStream[pb.LogsResponse]) error {
 	m := r.Msg
-	if _, err := h.get(ctx, m.Name); err != nil {
+	if _, err := h.in.get(ctx, m.Name); err != nil {
 		return sent(err)
 	}
 	if m.Follow {
 		return sent(h.follow(ctx, m, s.Send))
 	}
-	list, err := h.pods(ctx, m.Name, m.Subjob)
+	list, err := h.in.pods(ctx, m.Name, m.Subjob)
 	if err != nil {
 		return sent(err)
 	}
@@ -41,13 +41,13 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 		return sent(errkind.Errorf(errkind.NotFound, "no Pod of it is there now, and logs go with their Pod: `kubectl sluice logs -f "+
 			"%s` follows those that come, and outputs stay", m.Name))
 	}
-	_, err = h.copyLog(ctx, &list[len(list)-1], 0, false, s.Send)
+	_, err = h.in.copyLog(ctx, &list[len(list)-1], 0, false, s.Send)
 	return sent(err)
 }
 
 // pods lists a job's Pods by creation, or the named subjob's alone.
-func (h *handler) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, error) {
-	id := cluster.JobID(h.say.namespace, name)
+func (s *space) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, error) {
+	id := cluster.JobID(s.say.namespace, name)
 	selector := cluster.LabelJob + "=" + cluster.JobLabel(id)
 	if subjob != "" {
 		if _, err := job.ParseToken(subjob); err != nil {
@@ -55,9 +55,9 @@ func (h *handler) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, 
 		}
 		selector += "," + cluster.LabelToken + "=" + subjob
 	}
-	list, err := h.client.CoreV1().Pods(h.say.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := s.client.CoreV1().Pods(s.say.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, h.say.explain(err, "list", "pods")
+		return nil, s.say.explain(err, "list", "pods")
 	}
 	all := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
 		var run struct{ Job job.ID }
@@ -70,15 +70,15 @@ func (h *handler) pods(ctx context.Context, name, subjob string) ([]corev1.Pod, 
 }
 
 // copyLog sends a Pod's log from an offset on, and reports whether that was all of it. A container that has not begun has written nothing.
-func (h *handler) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow bool, send func(*pb.LogsResponse) error) (whole bool,
+func (s *space) copyLog(ctx context.Context, p *corev1.Pod, from int64, follow bool, send func(*pb.LogsResponse) error) (whole bool,
 	err error) {
-	body, err := h.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: cluster.Container,
+	body, err := s.client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: cluster.Container,
 		Follow: follow}).Stream(ctx)
 	if apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) { // not begun, or gone
 		return false, nil
 	}
 	if err != nil {
-		return false, h.say.explain(err, "get", "pods/log")
+		return false, s.say.explain(err, "get", "pods/log")
 	}
 	defer func() { _ = body.Close() }()
 	if _, err = io.CopyN(io.Discard, body, from); err != nil {
@@ -132,7 +132,7 @@ func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.L
 			}
 		}
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		whole, err := h.copyLog(ctx, p, t.at, true, func(r *pb.LogsResponse) error { return tell(piece{data: r}) })
+		whole, err := h.in.copyLog(ctx, p, t.at, true, func(r *pb.LogsResponse) error { return tell(piece{data: r}) })
 		_ = tell(piece{whole: whole && over, err: err}) // fails if the client has left
 	}
 	reading, over := 0, false
@@ -158,11 +158,11 @@ func (h *handler) follow(ctx context.Context, m *pb.LogsRequest, send func(*pb.L
 			}
 		case <-tick.C:
 			tick.Reset(look)
-			o, err := h.get(ctx, m.Name)
+			o, err := h.in.get(ctx, m.Name)
 			if err != nil {
 				return err
 			}
-			list, err := h.pods(ctx, m.Name, m.Subjob)
+			list, err := h.in.pods(ctx, m.Name, m.Subjob)
 			if err != nil {
 				return err
 			}

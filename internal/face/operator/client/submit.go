@@ -62,19 +62,19 @@ func (h *handler) submit(ctx context.Context, j config.Job, owner string, m *pb.
 		marks[cluster.AnnotationOwner] = owner
 	}
 	o.SetAnnotations(marks)
-	made, err := h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
+	made, err := h.in.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return h.submitAgain(ctx, j, o, m)
 	case err != nil:
-		return nil, h.say.explain(err, "create", "jobs")
+		return nil, h.in.say.explain(err, "create", "jobs")
 	}
 	return h.judged(ctx, made)
 }
 
 // submitAgain handles a job whose name is taken, by itself or by another job.
 func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured.Unstructured, m *pb.SubmitRequest) (*pb.Receipt, error) {
-	there, err := h.get(ctx, o.GetName())
+	there, err := h.in.get(ctx, o.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +95,9 @@ func (h *handler) submitAgain(ctx context.Context, j config.Job, o *unstructured
 	if err = h.replace(ctx, j, there); err != nil {
 		return nil, err
 	}
-	made, err := h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
+	made, err := h.in.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
-		return nil, h.say.explain(err, "create", "jobs")
+		return nil, h.in.say.explain(err, "create", "jobs")
 	}
 	return h.judged(ctx, made)
 }
@@ -114,7 +114,7 @@ func (h *handler) replace(ctx context.Context, j config.Job, there *unstructured
 			return err
 		}
 	}
-	return h.remove(ctx, there)
+	return h.in.remove(ctx, there)
 }
 
 // judged waits for the operator's verdict on a new object. A refused one is deleted again: nothing was submitted.
@@ -127,7 +127,7 @@ func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb
 		case v.status != "":
 			err := errkind.Errorf(kindOf(v), "%s", v.message)
 			uid, version := o.GetUID(), o.GetResourceVersion() // preconditions: it may be accepted meanwhile
-			gone := h.of(jobs).Delete(ctx, o.GetName(),
+			gone := h.in.of(jobs).Delete(ctx, o.GetName(),
 				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 			switch {
 			case gone == nil || apierrors.IsNotFound(gone):
@@ -147,7 +147,7 @@ func (h *handler) judged(ctx context.Context, o *unstructured.Unstructured) (*pb
 			return nil, context.Cause(ctx)
 		}
 		var err error
-		if o, err = h.get(ctx, o.GetName()); err != nil {
+		if o, err = h.in.get(ctx, o.GetName()); err != nil {
 			return nil, err
 		}
 	}
@@ -218,9 +218,9 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 		if err != nil {
 			return nil, sent(err)
 		}
-		_, err = h.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+		_, err = h.in.of(jobs).Create(ctx, o, metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, sent(h.say.explain(err, "create", "jobs"))
+			return nil, sent(h.in.say.explain(err, "create", "jobs"))
 		}
 		e, err := h.dryRun(ctx, j, "")
 		if err != nil {
@@ -238,5 +238,5 @@ func (h *handler) dryRun(ctx context.Context, j config.Job, of string) (*pb.Expl
 		return nil, err
 	}
 	var e pb.Explanation
-	return &e, h.answer(ctx, map[string]any{"ask": config.AskDryRun, "file": string(text), "operator": of}, &e)
+	return &e, h.in.answer(ctx, map[string]any{"ask": config.AskDryRun, "file": string(text), "operator": of}, &e)
 }

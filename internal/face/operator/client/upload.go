@@ -27,7 +27,7 @@ const adoption = 5 * time.Minute
 // to the store by a presigned URL: the client needs no keys.
 func (h *handler) upload(ctx context.Context, packed []byte) (workdir, owner string, err error) {
 	digest := fmt.Sprintf("%x", sha256.Sum256(packed))
-	q, err := h.ask(ctx, map[string]any{"ask": config.AskUpload, "digest": digest, "bytes": int64(len(packed))})
+	q, err := h.in.ask(ctx, map[string]any{"ask": config.AskUpload, "digest": digest, "bytes": int64(len(packed))})
 	if err == nil {
 		defer q.forget()
 		err = q.wait(ctx, patience)
