@@ -1,7 +1,6 @@
 package world
 
 import (
-	"math/bits"
 	"time"
 
 	"sluice.dev/sluice/internal/core/prng"
@@ -9,18 +8,15 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm"
 )
 
-// before is when tasks arrived that run at time 0: before any window.
-const before = quantity.Instant(-1)
-
 // beginRunning puts tasks on slices at time 0, as many as the load has there on average if nobody waits: exponential lengths have
 // no memory, and these are as good as new. A world that begins empty takes some lengths of a long task to fill. Nobody is told but the
 // nodes, and nothing counts them but use.
-func (w *World) beginRunning() {
+func (w *arrivals) beginRunning() {
 	if !w.o.Flow.Begun {
 		return
 	}
 	f := &w.o.Flow
-	sum := w.arrivals.mix[swarm.MaxClasses-1]
+	sum := w.mix[swarm.MaxClasses-1]
 	short, long := w.o.running() // of a zone, in parts per million of a task
 	for z := range int32(w.c.Zones) {
 		s := prng.New(w.o.Seed, forBegun, uint64(z))
@@ -37,31 +33,18 @@ func (w *World) beginRunning() {
 		}
 		first := z * int32(w.c.PerZone)
 		for n := first; n < first+int32(w.c.PerZone); n++ {
-			if w.busy[n] != 0 && w.enter(w.c.At(n)) {
-				w.m.Changed(w.now, n, 0)
+			if w.busy[n] != 0 {
+				w.changed(n, 0)
 			}
 		}
 	}
-}
-
-// room is the smallest free slice of a zone that is large enough, slot -1 if there is none.
-func (w *World) room(z, begin int32, class uint8) (node int32, slot int8) {
-	for ; int(class) < len(w.c.Classes); class++ {
-		for k := range int32(w.c.PerZone) {
-			node = z*int32(w.c.PerZone) + (begin+k)%int32(w.c.PerZone)
-			if open := w.free(node) & w.c.Exact(node, class); open != 0 {
-				return node, int8(bits.TrailingZeros8(open))
-			}
-		}
-	}
-	return 0, -1
 }
 
 // run lets a task of before the beginning run.
-func (w *World) run(t task, node int32, slot int8) {
-	t.ID = swarm.NewTaskID(uint32(len(w.tasks)), 1)
+func (w *tasks) run(t task, node int32, slot int8) {
+	t.ID = swarm.NewTaskID(uint32(len(w.list)), 1)
 	t.state, t.node, t.slot = runs, node, slot
-	w.tasks = append(w.tasks, t)
+	w.list = append(w.list, t)
 	w.busy[node] |= 1 << slot
-	w.occupy(&w.tasks[t.ID.Slot()])
+	w.occupy(&w.list[t.ID.Slot()])
 }

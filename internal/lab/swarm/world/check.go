@@ -19,7 +19,7 @@ func (w *World) Check() error {
 				return fmt.Errorf("slice %d of node %d: task %x, busy %b, held %b", slot, n, uint64(id), w.busy[n], w.held[n])
 			}
 			if id != 0 {
-				t := &w.tasks[id.Slot()]
+				t := &w.tasks.list[id.Slot()]
 				if t.ID != id || t.state != runs || t.node != n || t.slot != int8(slot) || w.c.Fits(n, t.Class)&bit == 0 {
 					return fmt.Errorf("slice %d of node %d runs task %x, and that is %+v", slot, n, uint64(id), *t)
 				}
@@ -35,8 +35,8 @@ func (w *World) Check() error {
 		}
 	}
 	waiting, alive := int64(0), 0
-	for i := range w.tasks {
-		switch t := &w.tasks[i]; t.state {
+	for i := range w.tasks.list {
+		switch t := &w.tasks.list[i]; t.state {
 		case waits:
 			waiting++
 			if t.Deadline < w.now {
@@ -47,8 +47,8 @@ func (w *World) Check() error {
 		case unused, over:
 		}
 	}
-	if waiting != w.waiting || alive != running {
-		return fmt.Errorf("%d tasks wait and %d are counted; %d run, on %d slices", waiting, w.waiting, alive, running)
+	if waiting != w.tasks.waiting || alive != running {
+		return fmt.Errorf("%d tasks wait and %d are counted; %d run, on %d slices", waiting, w.tasks.waiting, alive, running)
 	}
 	for z := range w.zones {
 		if x := &w.zones[z]; x.leftover != leftover[z] || x.used != used[z] {

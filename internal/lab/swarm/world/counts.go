@@ -29,12 +29,6 @@ type Counts struct {
 // Use in slice-nanoseconds.
 type Use struct{ Leftover, Used int64 }
 
-// Counts is what was counted up to now; Zones once the window is over.
-func (w *World) Counts() Counts { return w.counts }
-
-// Waiting is how many tasks have neither started nor expired.
-func (w *World) Waiting() int64 { return w.waiting }
-
 // Messages is how many were sent in all.
 func (c *Counts) Messages() int64 {
 	n := c.Reports + c.Digests

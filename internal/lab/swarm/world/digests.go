@@ -10,6 +10,9 @@ import (
 
 // digests are those under way: one of a zone goes to every gate.
 type digests struct {
+	*network
+	// teller is the mechanism if it adds to digests.
+	teller swarm.Teller
 	flight []flight
 	spare  []int32
 }
@@ -19,8 +22,8 @@ type flight struct {
 	left int // gates that have yet to hear it
 }
 
-// beginTelling starts every zone's period, each at its own time in it.
-func (w *World) beginTelling() {
+// begin starts every zone's period, each at its own time in it.
+func (w *digests) begin() {
 	if !w.o.Kind.Reports && !w.o.Kind.Digests {
 		return
 	}
@@ -34,7 +37,7 @@ func (w *World) beginTelling() {
 }
 
 // tick: every node of the zone that has changed since its last report reports to the zone.
-func (w *World) tick(z int32) {
+func (w *digests) tick(z int32) {
 	w.events.Put(w.now.Add(w.o.Period), event{kind: ticks, index: z})
 	if w.zones[z].dead {
 		return
@@ -52,22 +55,16 @@ func (w *World) tick(z int32) {
 		w.carry(event{kind: reports, Message: swarm.Message{From: w.c.At(n), To: w.c.ZoneAt(z), A: n, B: int32(free)}})
 	}
 	if w.o.Kind.Digests {
-		w.events.Put(w.now.Add(w.lag()), event{kind: tocks, index: z})
+		w.events.Put(w.now.Add(w.o.lag()), event{kind: tocks, index: z})
 	}
 }
 
-// Told implements swarm.Port.
-func (w *World) Told(node int32) {
-	w.local(node)
-	w.told[node] = w.free(node)
-}
-
 // lag is how long a zone waits for its nodes' reports before it sends its digest.
-func (w *World) lag() time.Duration {
-	return min(w.o.Period/2, w.o.Network.Delay+4*w.o.Network.Jitter+1)
+func (o *Options) lag() time.Duration {
+	return min(o.Period/2, o.Network.Delay+4*o.Network.Jitter+1)
 }
 
-func (w *World) reported(node int32, free uint8) {
+func (w *digests) reported(node int32, free uint8) {
 	z := w.c.Zone(node)
 	if !w.enter(w.c.ZoneAt(z)) {
 		return
@@ -77,19 +74,18 @@ func (w *World) reported(node int32, free uint8) {
 }
 
 // tock: the zone sends what it has heard of its nodes to every gate.
-func (w *World) tock(z int32) {
+func (w *digests) tock(z int32) {
 	if !w.enter(w.c.ZoneAt(z)) {
 		return
 	}
-	d := &w.digests
 	var i int32
-	if n := len(d.spare); n > 0 {
-		i, d.spare = d.spare[n-1], d.spare[:n-1]
+	if n := len(w.spare); n > 0 {
+		i, w.spare = w.spare[n-1], w.spare[:n-1]
 	} else {
-		i = int32(len(d.flight))
-		d.flight = append(d.flight, flight{})
+		i = int32(len(w.flight))
+		w.flight = append(w.flight, flight{})
 	}
-	f := &d.flight[i]
+	f := &w.flight[i]
 	*f = flight{Digest: swarm.Digest{Zone: z, Sent: w.now}}
 	first := z * int32(w.c.PerZone)
 	for n := first; n < first+int32(w.c.PerZone); n++ {
@@ -99,7 +95,7 @@ func (w *World) tock(z int32) {
 		}
 	}
 	if w.teller != nil && !w.teller.Tell(w.now, z, &f.Digest) {
-		d.spare = append(d.spare, i)
+		w.spare = append(w.spare, i)
 		return
 	}
 	for g := range int32(w.o.Gates) {
@@ -111,16 +107,16 @@ func (w *World) tock(z int32) {
 		}
 	}
 	if f.left == 0 {
-		d.spare = append(d.spare, i)
+		w.spare = append(w.spare, i)
 	}
 }
 
-func (w *World) deliver(i int32, to swarm.Place) {
-	f := &w.digests.flight[i]
+func (w *digests) deliver(i int32, to swarm.Place) {
+	f := &w.flight[i]
 	_, gate := w.c.Whose(to)
 	w.here = to
 	w.m.Digest(w.now, gate, &f.Digest)
 	if f.left--; f.left == 0 {
-		w.digests.spare = append(w.digests.spare, i)
+		w.spare = append(w.spare, i)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // What a draw is for: the first key behind the seed.
@@ -60,4 +61,12 @@ func poisson(s *prng.Stream, mean int64) (n int) {
 		n++
 	}
 	return n
+}
+
+// never is a length of time in which nothing comes.
+const never = time.Duration(quantity.Never)
+
+func keyed(keys ...uint64) uint64 {
+	s := prng.New(keys...)
+	return s.Uint64()
 }

@@ -12,7 +12,7 @@ func (w *World) beginFaults() {
 
 // strike begins a fault. Two of a kind on one zone do not add up: the first that passes ends both.
 func (w *World) strike(f *ZoneFault) {
-	z := w.settle(f.Zone)
+	z := w.settle(f.Zone, w.now)
 	switch {
 	case f.Cut:
 		z.cut = true
@@ -24,12 +24,12 @@ func (w *World) strike(f *ZoneFault) {
 		for n := first; n < first+int32(w.c.PerZone); n++ {
 			for slot := range w.stride {
 				if id := w.on[n*w.stride+slot]; id != 0 {
-					w.leave(&w.tasks[id.Slot()], Lost)
+					w.tasks.leave(&w.tasks.list[id.Slot()], Lost)
 				}
 			}
 			for slot := range int8(w.stride) {
 				if w.held[n]&(1<<slot) != 0 && w.claimed(n, slot) {
-					w.vacated(n, slot)
+					w.rigids.vacated(n, slot)
 				}
 			}
 			w.busy[n], w.held[n], w.told[n], w.view[n] = 0, 0, 0, 0
@@ -39,7 +39,7 @@ func (w *World) strike(f *ZoneFault) {
 
 // pass ends a fault.
 func (w *World) pass(f *ZoneFault) {
-	z := w.settle(f.Zone)
+	z := w.settle(f.Zone, w.now)
 	switch {
 	case f.Cut:
 		z.cut = false
@@ -50,8 +50,7 @@ func (w *World) pass(f *ZoneFault) {
 		w.m.Reset(w.now, f.Zone)
 		first := f.Zone * int32(w.c.PerZone)
 		for n := first; n < first+int32(w.c.PerZone); n++ {
-			w.here = w.c.At(n)
-			w.m.Changed(w.now, n, 0)
+			w.changed(n, 0)
 		}
 	}
 }
@@ -59,7 +58,7 @@ func (w *World) pass(f *ZoneFault) {
 // settleAll brings every zone's integrals up to now.
 func (w *World) settleAll(do func(*zone)) {
 	for z := range w.zones {
-		do(w.settle(int32(z)))
+		do(w.settle(int32(z), w.now))
 	}
 }
 

@@ -3,6 +3,7 @@ package world
 import (
 	"math/bits"
 
+	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
 )
@@ -17,18 +18,23 @@ type nodes struct {
 	stride int32
 	// told is by node the set of free slices of its last report, view what the zone has heard.
 	told, view []uint8
+	zones      []zone
+	c          *swarm.Cluster
 }
 
 func newNodes(c *swarm.Cluster) nodes {
 	n := c.Nodes()
 	out := nodes{rigid: make([]uint8, n), busy: make([]uint8, n), held: make([]uint8, n), told: make([]uint8, n), view: make([]uint8, n),
-		all: make([]uint8, c.PerZone)}
+		all: make([]uint8, c.PerZone), zones: make([]zone, c.Zones), c: c}
 	for _, l := range c.Layouts {
 		out.stride = max(out.stride, int32(len(l)))
 	}
 	out.on = make([]swarm.TaskID, int32(n)*out.stride)
 	for i := range out.all {
 		out.all[i] = c.All(int32(i))
+	}
+	for z := range out.zones {
+		out.zones[z].leftover = out.slotsOf(int32(z))
 	}
 	return out
 }
@@ -46,97 +52,61 @@ type zone struct {
 }
 
 // settle brings a zone's integrals up to now; before every change of leftover or used.
-func (w *World) settle(z int32) *zone {
+func (w *nodes) settle(z int32, now quantity.Instant) *zone {
 	x := &w.zones[z]
-	d := int64(w.now - x.since)
+	d := int64(now - x.since)
 	x.leftoverTime += d * x.leftover
 	x.usedTime += d * x.used
-	x.since = w.now
+	x.since = now
 	return x
 }
 
 // slotsOf is how many slices a zone has that rigid work has not claimed; where nothing runs, that is the leftover.
-func (w *World) slotsOf(z int32) (n int64) {
+func (w *nodes) slotsOf(z int32) (n int64) {
 	for i, all := range w.all {
 		n += int64(bits.OnesCount8(all &^ w.rigid[int(z)*w.c.PerZone+i]))
 	}
 	return n
 }
 
-func (w *World) free(node int32) uint8 {
+func (w *nodes) free(node int32) uint8 {
 	if w.zones[w.c.Zone(node)].dead {
 		return 0
 	}
 	return w.all[int(node)%w.c.PerZone] &^ (w.rigid[node] | w.busy[node])
 }
 
-// local stops a call that is not made at the node.
-func (w *World) local(node int32) {
-	if w.here != w.c.At(node) && !w.o.Kind.Omniscient {
-		w.must("node %d is not here: the call is made at place %d", node, w.here)
+// claimed says whether a slice is to go to rigid work.
+func (w *nodes) claimed(node int32, slot int8) bool { return w.rigid[node]&(1<<slot) != 0 }
+
+// find is a slice of a class in a zone that nobody has claimed, a free one if there is one.
+func (w *nodes) find(z, begin int32, class uint8) (node int32, slot int8) {
+	perZone := int32(w.c.PerZone)
+	for _, busy := range [2]bool{false, true} {
+		for k := range perZone {
+			node = z*perZone + (begin+k)%perZone
+			open := w.c.Exact(node, class) &^ w.rigid[node]
+			if !busy {
+				open &^= w.busy[node]
+			}
+			if open != 0 {
+				return node, int8(bits.TrailingZeros8(open))
+			}
+		}
 	}
+	invariant.Check(false, "rigid work finds no slice of class %d in zone %d", class, z)
+	return 0, 0
 }
 
-// Free implements swarm.Port.
-func (w *World) Free(node int32) uint8 {
-	w.local(node)
-	return w.free(node)
-}
-
-// Hold implements swarm.Port.
-func (w *World) Hold(node int32, class uint8) int8 {
-	w.local(node)
-	slot := w.c.Best(node, w.free(node), class)
-	if slot >= 0 {
-		w.busy[node] |= 1 << slot
-		w.held[node] |= 1 << slot
+// room is the smallest free slice of a zone that is large enough, slot -1 if there is none.
+func (w *nodes) room(z, begin int32, class uint8) (node int32, slot int8) {
+	for ; int(class) < len(w.c.Classes); class++ {
+		for k := range int32(w.c.PerZone) {
+			node = z*int32(w.c.PerZone) + (begin+k)%int32(w.c.PerZone)
+			if open := w.free(node) & w.c.Exact(node, class); open != 0 {
+				return node, int8(bits.TrailingZeros8(open))
+			}
+		}
 	}
-	return slot
-}
-
-// Release implements swarm.Port.
-func (w *World) Release(node int32, slot int8) {
-	w.local(node)
-	if slot < 0 || w.held[node]&(1<<slot) == 0 {
-		w.must("slice %d of node %d is not held", slot, node)
-	}
-	w.busy[node] &^= 1 << slot
-	w.held[node] &^= 1 << slot
-	if w.claimed(node, slot) {
-		w.vacated(node, slot)
-	}
-}
-
-// StartOn implements swarm.Port.
-func (w *World) StartOn(node int32, slot int8, t swarm.TaskID) swarm.Outcome {
-	w.local(node)
-	if slot < 0 || w.held[node]&(1<<slot) == 0 {
-		w.must("slice %d of node %d is not held", slot, node)
-	}
-	x, out := w.startable(t)
-	if x == nil {
-		return out
-	}
-	if w.c.Fits(node, x.Class)&(1<<slot) == 0 {
-		w.must("task of class %d on slice %d of node %d, which is too small", x.Class, slot, node)
-	}
-	w.held[node] &^= 1 << slot
-	w.land(x, node, slot)
-	return swarm.Started
-}
-
-// Start implements swarm.Port.
-func (w *World) Start(node int32, t swarm.TaskID) swarm.Outcome {
-	w.local(node)
-	x, out := w.startable(t)
-	if x == nil {
-		return out
-	}
-	slot := w.c.Best(node, w.free(node), x.Class)
-	if slot < 0 {
-		return swarm.Full
-	}
-	w.busy[node] |= 1 << slot
-	w.land(x, node, slot)
-	return swarm.Started
+	return 0, -1
 }
