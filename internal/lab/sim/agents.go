@@ -8,27 +8,15 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/workload"
 )
-
-// Agent bids for one external job (protocol.Bidder).
-type Agent interface {
-	// Hear takes in what the zone says, which is valid only during the call, and gives the answers, which leave together after
-	// the time that it thinks, at least 0. Sender, receiver and job are put in by the driver, as a connection with
-	// credentials would; the session too, where an answer names none.
-	Hear(now quantity.Instant, m *protocol.Message) (answers []protocol.Message, think time.Duration)
-}
-
-// Agents makes the agent of an external job when its home takes it in; nil if it has none. j is what the source gave, nil
-// for a job that came by At.
-type Agents func(j *workload.Job, spec *job.Spec) Agent
 
 // agents plays the agents of external jobs: they attend from the moment in which the home has their job to its end, and
 // again after a crash of the zone, as those do whose connection breaks.
 type agents struct {
-	sim *Sim
-	of  map[job.ID]*attendant
+	*ground
+	jobs *arrivals
+	of   map[job.ID]*attendant
 	// said counts the messages from and to all agents.
 	said int64
 }
@@ -51,18 +39,18 @@ const attendAgain = 5 * time.Second
 func (a *agents) learn(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.HomeTaken:
-		if a.sim.o.Agent == nil || !f.Spec.External {
+		if a.o.Agent == nil || !f.Spec.External {
 			return
 		}
 		var j *workload.Job
-		if i, ok := a.sim.slots[f.Job]; ok {
-			j = &a.sim.jobs[i].Job
+		if i, ok := a.jobs.slots[f.Job]; ok {
+			j = &a.jobs.list[i].job
 		}
 		spec := *f.Spec // an agent knows its own
 		spec.Name = f.Job
-		if agent := a.sim.o.Agent(j, &spec); agent != nil {
+		if agent := a.o.Agent(j, &spec); agent != nil {
 			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job)),
-				home: a.sim.index[f.Actor]}
+				home: a.index[f.Actor]}
 			a.of[f.Job] = x
 			a.attend(x)
 		}
@@ -84,15 +72,15 @@ func (a *agents) attend(x *attendant) {
 func (a *agents) present(x *attendant) {
 	m := protocol.Message{Kind: protocol.Attend, Body: &protocol.Attendance{Present: true}}
 	a.say(x, 0, &m)
-	if a.sim.network.ZoneBidder.Loss > 0 {
-		a.sim.events.Put(a.sim.now.Add(attendAgain), event{kind: attends, index: a.sim.mail.post(&m)})
+	if a.network.ZoneBidder.Loss > 0 {
+		a.events.Put(a.now.Add(attendAgain), event{kind: attends, index: a.mail.post(&m)})
 	}
 }
 
 // remind is the time in which the agent of an Attend that may be lost looks whether it was heard.
 func (a *agents) remind(i int32) {
-	m := a.sim.mail.messages[i]
-	a.sim.mail.drop(i)
+	m := a.mail.messages[i]
+	a.mail.drop(i)
 	if x := a.of[m.Job]; x != nil && x.session == m.Session && !x.heard {
 		a.present(x)
 	}
@@ -109,29 +97,27 @@ func (a *agents) again(zone int) {
 
 // say puts a message of an agent under way.
 func (a *agents) say(x *attendant, think time.Duration, m *protocol.Message) {
-	s := a.sim
-	zone := &s.parties[x.home]
+	zone := &a.parties[x.home]
 	m.From, m.To, m.Job = protocol.Address{Role: protocol.Bidder, ID: string(x.job)}, zone.Address, x.job
 	if m.Session == 0 {
 		m.Session = x.session
 	}
-	s.told++
+	a.told++
 	a.said++
 	x.sent[outbound]++
-	s.carry(&s.network.ZoneBidder, prng.New(s.network.seed, forMessage, x.key, zone.key, x.sent[outbound]), max(0, think), m)
+	a.carry(&a.network.ZoneBidder, prng.New(a.network.seed, forMessage, x.key, zone.key, x.sent[outbound]), max(0, think), m)
 }
 
 // tell puts a message of the zone to an agent under way.
 func (a *agents) tell(m *protocol.Message) {
-	s := a.sim
-	s.told++
+	a.told++
 	a.said++
 	x := a.of[job.ID(m.To.ID)]
 	if x == nil {
 		return // it has left
 	}
 	x.sent[inbound]++
-	s.carry(&s.network.ZoneBidder, prng.New(s.network.seed, forMessage, s.parties[x.home].key, x.key, x.sent[inbound]), 0, m)
+	a.carry(&a.network.ZoneBidder, prng.New(a.network.seed, forMessage, a.parties[x.home].key, x.key, x.sent[inbound]), 0, m)
 }
 
 // hear hands a message that has arrived to its agent. If it calls a connection that is gone, the zone takes a late Attend for the
@@ -149,7 +135,7 @@ func (a *agents) hear(m *protocol.Message) {
 		return
 	}
 	x.heard = true
-	answers, think := x.Hear(a.sim.now, m)
+	answers, think := x.Hear(a.now, m)
 	for i := range answers {
 		a.say(x, think, &answers[i])
 	}

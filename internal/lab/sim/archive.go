@@ -8,7 +8,7 @@ import (
 )
 
 // recalled is a message with what a party has archived of the job that it is about, if it does not have that job itself.
-func (s *Sim) recalled(p int, m protocol.Message) protocol.Message {
+func (s *ground) recalled(p int, m protocol.Message) protocol.Message {
 	a, ok := s.parties[p].Actor.(protocol.Archivist)
 	if !ok {
 		return m
@@ -26,7 +26,7 @@ func (s *Sim) recalled(p int, m protocol.Message) protocol.Message {
 }
 
 // file does at once what an actor says to the archive, which no crash takes down, and answers.
-func (s *Sim) file(m *protocol.Message) {
+func (s *ground) file(m *protocol.Message) {
 	invariant.Check(s.o.Archive != nil, "%s files job %s, and there is no archive", actor.Name(m.From), m.Job)
 	answer := protocol.Message{Kind: protocol.Archived, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation,
 		Body: &protocol.Archival{}}

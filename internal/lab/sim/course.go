@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // Behaviour is how a subjob really goes, as opposed to its plan.
@@ -48,18 +49,14 @@ func Planned(m *protocol.Message) Behaviour {
 	return b
 }
 
-// run is one subjob until it is settled. Instants are true ones but for those named otherwise.
-type run struct {
-	Behaviour
-	start   protocol.Message
-	party   int
-	at      int // among the runs of its party
-	clock   *clock
-	places  []place
-	rng     job.Range
-	begin   quantity.Instant
-	shown   quantity.Instant // begin by its node's clock
-	version int32            // grows when the course changes: an older event is void
+// course is when the work of a run is done, and what of it counts whenever it ends. Instants are true ones but for those named otherwise.
+type course struct {
+	does  Behaviour
+	start protocol.Message
+	clock *clock
+	rng   job.Range
+	begin quantity.Instant
+	shown quantity.Instant // begin by its node's clock
 
 	// end is the lease's by its node's clock, promised the latest it was told. cut: it was moved ahead of that.
 	end, promised quantity.Instant
@@ -67,16 +64,12 @@ type run struct {
 	// how it ends if nothing else happens, and the unit up to which it is complete then if it yields.
 	how   job.Outcome
 	yield int64
-
-	footprint
-
-	result *job.Result
-	killed *job.Result // it was killed and is not gone yet
-
-	notice
 }
 
-func (r *run) grace() time.Duration {
+// work is what was asked to be run.
+func (r *course) work() *protocol.Work { return r.start.Body.(*protocol.Work) }
+
+func (r *course) grace() time.Duration {
 	if r.work().Spec == nil {
 		return 0
 	}
@@ -84,49 +77,49 @@ func (r *run) grace() time.Duration {
 }
 
 // reaches is when the units up to one are complete.
-func (r *run) reaches(unit int64) quantity.Instant {
-	return r.begin.Add(r.Restore).Add(time.Duration(quantity.MulDiv(unit-r.rng.From, int64(r.PerUnit), 1))).Add(r.saving(unit))
+func (r *course) reaches(unit int64) quantity.Instant {
+	return r.begin.Add(r.does.Restore).Add(time.Duration(quantity.MulDiv(unit-r.rng.From, int64(r.does.PerUnit), 1))).Add(r.saving(unit))
 }
 
 // saving is what the checkpoints take that are left on the way to the end of a unit, that which follows it left out.
-func (r *run) saving(unit int64) time.Duration {
-	if r.Saves == 0 || unit <= r.rng.From {
+func (r *course) saving(unit int64) time.Duration {
+	if r.does.Saves == 0 || unit <= r.rng.From {
 		return 0
 	}
-	return time.Duration((unit-r.rng.From-1)/r.Saves) * r.work().Spec.Checkpoint
+	return time.Duration((unit-r.rng.From-1)/r.does.Saves) * r.work().Spec.Checkpoint
 }
 
 // cycle is the work between two checkpoints on the way, with one of them.
-func (r *run) cycle() time.Duration {
-	return time.Duration(quantity.MulDiv(r.Saves, int64(r.PerUnit), 1)) + r.work().Spec.Checkpoint
+func (r *course) cycle() time.Duration {
+	return time.Duration(quantity.MulDiv(r.does.Saves, int64(r.does.PerUnit), 1)) + r.work().Spec.Checkpoint
 }
 
 // saved is the unit up to which such checkpoints are complete at t.
-func (r *run) saved(t quantity.Instant) int64 {
-	ran := t.Sub(r.begin) - r.Restore
-	if r.Saves == 0 || ran < 0 {
+func (r *course) saved(t quantity.Instant) int64 {
+	ran := t.Sub(r.begin) - r.does.Restore
+	if r.does.Saves == 0 || ran < 0 {
 		return r.rng.From
 	}
-	return r.rng.From + min(int64(ran/r.cycle()), (r.rng.Len()-1)/r.Saves)*r.Saves
+	return r.rng.From + min(int64(ran/r.cycle()), (r.rng.Len()-1)/r.does.Saves)*r.does.Saves
 }
 
 // complete is the unit up to which work is complete at t.
-func (r *run) complete(t quantity.Instant) int64 {
-	ran := t.Sub(r.begin) - r.Restore
+func (r *course) complete(t quantity.Instant) int64 {
+	ran := t.Sub(r.begin) - r.does.Restore
 	switch {
 	case ran < 0:
 		return r.rng.From
-	case r.PerUnit <= 0:
+	case r.does.PerUnit <= 0:
 		return r.rng.To
-	case r.Saves > 0:
+	case r.does.Saves > 0:
 		cycle := r.cycle()
-		return r.rng.From + min(r.rng.Len(), int64(ran/cycle)*r.Saves+min(r.Saves, int64(ran%cycle/r.PerUnit)))
+		return r.rng.From + min(r.rng.Len(), int64(ran/cycle)*r.does.Saves+min(r.does.Saves, int64(ran%cycle/r.does.PerUnit)))
 	}
-	return r.rng.From + min(r.rng.Len(), int64(ran/r.PerUnit))
+	return r.rng.From + min(r.rng.Len(), int64(ran/r.does.PerUnit))
 }
 
 // onGrid is the last cut point of the piece at or before a unit.
-func (r *run) onGrid(unit int64) int64 {
+func (r *course) onGrid(unit int64) int64 {
 	if unit < r.rng.To && r.work().Spec != nil && r.work().Spec.Grid > 1 {
 		unit -= unit % r.work().Spec.Grid
 	}
@@ -134,10 +127,10 @@ func (r *run) onGrid(unit int64) int64 {
 }
 
 // last is what the checkpoint after the last unit takes.
-func (r *run) last() time.Duration {
+func (r *course) last() time.Duration {
 	switch spec := r.work().Spec; {
-	case !r.Yields || spec == nil:
-		return r.Checkpoint
+	case !r.does.Yields || spec == nil:
+		return r.does.Checkpoint
 	case r.rng.To == spec.Total:
 		return 0
 	default:
@@ -146,12 +139,12 @@ func (r *run) last() time.Duration {
 }
 
 // plan is when the run ends if nothing else happens, not before now; it notes how.
-func (r *run) plan(now quantity.Instant) quantity.Instant {
+func (r *course) plan(now quantity.Instant) quantity.Instant {
 	at, kill := r.reaches(r.rng.To).Add(r.last()), r.clock.when(r.end)
 	r.how = job.Done
 	spec := r.work().Spec
 	rigid := spec != nil && spec.Kind == job.Rigid
-	if r.Yields && rigid && kill != quantity.Never {
+	if r.does.Yields && rigid && kill != quantity.Never {
 		kill = min(kill, max(kill.Add(-r.grace()), r.begin.Add(r.work().Plan.Wall)))
 	}
 	if kill < at {
@@ -159,7 +152,7 @@ func (r *run) plan(now quantity.Instant) quantity.Instant {
 		if r.cut {
 			r.how = job.Stopped
 		}
-		if r.Yields && spec != nil && !rigid {
+		if r.does.Yields && spec != nil && !rigid {
 			at = r.yields(now, kill)
 		}
 	}
@@ -173,8 +166,8 @@ func (r *run) plan(now quantity.Instant) quantity.Instant {
 		worked = min(at, r.reaches(r.yield))
 	default: // it works to the end
 	}
-	if fails := r.begin.Add(r.FailAfter); r.Fails != 0 && fails < worked {
-		at, r.how, r.yield = fails, r.Fails, r.kept(fails)
+	if fails := r.begin.Add(r.does.FailAfter); r.does.Fails != 0 && fails < worked {
+		at, r.how, r.yield = fails, r.does.Fails, r.kept(fails)
 	}
 	return max(now, at)
 }
@@ -182,7 +175,7 @@ func (r *run) plan(now quantity.Instant) quantity.Instant {
 // yields is when a run that can not be done before it is killed stops by itself: at the last cut point that still fits with
 // its checkpoint; if the end has come too close for that, at once, with what is complete now; and if nothing will be
 // complete, when it is told. It may be killed first.
-func (r *run) yields(now, kill quantity.Instant) quantity.Instant {
+func (r *course) yields(now, kill quantity.Instant) quantity.Instant {
 	checkpoint := r.work().Spec.Checkpoint
 	unit := r.onGrid(r.complete(kill.Add(-checkpoint)))
 	at := r.reaches(unit)
@@ -204,8 +197,8 @@ func (r *run) yields(now, kill quantity.Instant) quantity.Instant {
 
 // outcome is the result of a run that ends at an instant. What counts of one that is cut short: all up to the checkpoint of
 // one that yields, whole units of items on the grid, of a chain what checkpoints on its way have saved, nothing of a rigid job.
-func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
-	res := &job.Result{Outcome: how, Progress: r.rng.To, Start: r.shown, End: r.clock.shows(at), Peak: r.Peak}
+func (r *course) outcome(how job.Outcome, at quantity.Instant) *job.Result {
+	res := &job.Result{Outcome: how, Progress: r.rng.To, Start: r.shown, End: r.clock.shows(at), Peak: r.does.Peak}
 	spec := r.work().Spec
 	chain := spec != nil && spec.Kind == job.Steps
 	switch how {
@@ -230,7 +223,7 @@ func (r *run) outcome(how job.Outcome, at quantity.Instant) *job.Result {
 }
 
 // kept is the unit up to which work counts if the run is killed.
-func (r *run) kept(at quantity.Instant) int64 {
+func (r *course) kept(at quantity.Instant) int64 {
 	switch spec := r.work().Spec; {
 	case spec == nil || spec.Kind == job.Rigid:
 		return r.rng.From
@@ -238,4 +231,24 @@ func (r *run) kept(at quantity.Instant) int64 {
 		return r.saved(at)
 	}
 	return r.onGrid(r.complete(at))
+}
+
+// entered is the unit of the job, not of its spec, before which a run that ends has begun all: none while it restores.
+func (r *course) entered(j *workload.Job, at quantity.Instant) int64 {
+	from, to := j.Span(r.rng.From, r.rng.To)
+	ran := int64(at.Sub(r.begin) - r.does.Restore)
+	if ran < 0 {
+		return from
+	}
+	if r.does.Saves > 0 {
+		return min(to, r.complete(at)+1)
+	}
+	// a whole number of units has begun the next
+	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.does.PerUnit)*r.work().Spec.Total))
+}
+
+// later is that nothing was done for so long.
+func (r *course) later(d time.Duration) {
+	r.does.Restore += d
+	r.does.FailAfter += d
 }

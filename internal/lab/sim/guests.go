@@ -14,7 +14,8 @@ import (
 
 // guests are who has come, by party. They play the inventory that sees them, and the scheduler that serves them.
 type guests struct {
-	sim *Sim
+	*ground
+	machine *machine
 	*guest.House
 	list []visitor
 	// asked are the nodes that are looked at again in this instant.
@@ -43,8 +44,7 @@ const (
 )
 
 // begin schedules the arrivals.
-func (g *guests) begin(s *Sim) {
-	g.sim, g.House, g.asked = s, s.o.Guests, map[int]bool{}
+func (g *guests) begin() {
 	if g.House == nil {
 		return
 	}
@@ -53,8 +53,8 @@ func (g *guests) begin(s *Sim) {
 	}
 	for i := range g.Guests {
 		of := &g.Guests[i]
-		g.list = append(g.list, visitor{Guest: of, party: s.index[protocol.Address{Role: protocol.Node, ID: string(of.Node)}]})
-		s.events.Put(max(s.now, of.At), event{kind: visits, index: int32(i)})
+		g.list = append(g.list, visitor{Guest: of, party: g.index[protocol.Address{Role: protocol.Node, ID: string(of.Node)}]})
+		g.events.Put(max(g.now, of.At), event{kind: visits, index: int32(i)})
 	}
 }
 
@@ -72,18 +72,18 @@ func (g *guests) visit(index int32) {
 		x.state = isWaiting
 		g.count.Came++
 		if x.Patience > 0 {
-			g.sim.events.Put(g.sim.now.Add(x.Patience), event{kind: visits, index: index})
+			g.events.Put(g.now.Add(x.Patience), event{kind: visits, index: index})
 		}
 		g.tell(x.party, &protocol.Wishes{Wishes: []reclaim.Wish{g.wish(x)}})
-	case x.state == isWaiting && x.Patience > 0 && g.sim.now >= x.At.Add(x.Patience):
+	case x.state == isWaiting && x.Patience > 0 && g.now >= x.At.Add(x.Patience):
 		x.state = isGone
 		g.count.Left++
 		g.tell(x.party, &protocol.Wishes{Dropped: []protocol.Dropped{{ID: reclaim.ID(x.Name)}}})
-	case x.state == isServed && x.until <= g.sim.now:
+	case x.state == isServed && x.until <= g.now:
 		x.state = isGone
 		for _, id := range x.has {
 			gone := protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: id}}
-			g.sim.machine.say(g.sim.parties[x.party].Address, gone)
+			g.machine.say(g.parties[x.party].Address, gone)
 		}
 	default:
 		return
@@ -95,7 +95,7 @@ func (g *guests) visit(index int32) {
 func (g *guests) look(party int) {
 	if g.House != nil && !g.asked[party] {
 		g.asked[party] = true
-		g.sim.events.Put(g.sim.now, event{kind: visits, index: int32(-1 - party)})
+		g.events.Put(g.now, event{kind: visits, index: int32(-1 - party)})
 	}
 }
 
@@ -127,11 +127,11 @@ func (g *guests) serve(party int) {
 		}
 		x.state, x.has, x.until = isServed, free[len(free)-x.Slices:], quantity.Never
 		if x.Runs > 0 {
-			x.until = g.sim.now.Add(x.Runs)
-			g.sim.events.Put(x.until, event{kind: visits, index: int32(g.number(x))})
+			x.until = g.now.Add(x.Runs)
+			g.events.Put(x.until, event{kind: visits, index: int32(g.number(x))})
 		}
 		g.count.Served++
-		g.count.Waited += g.sim.now.Sub(x.At)
+		g.count.Waited += g.now.Sub(x.At)
 		served.Dropped = append(served.Dropped, protocol.Dropped{ID: reclaim.ID(x.Name), Served: true})
 		g.occupy(x)
 	}
@@ -146,11 +146,11 @@ func (g *guests) number(x *visitor) int {
 func (g *guests) occupy(x *visitor) {
 	end := quantity.Never
 	if x.until != quantity.Never {
-		end = g.sim.parties[x.party].clock.shows(x.until)
+		end = g.parties[x.party].clock.shows(x.until)
 	}
 	for _, id := range x.has {
 		hold := protocol.Reservation{Kind: protocol.ForForeign, End: end, Source: "guest " + x.Name}
-		g.sim.machine.say(g.sim.parties[x.party].Address, protocol.Message{
+		g.machine.say(g.parties[x.party].Address, protocol.Message{
 			Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: id, Holds: []protocol.Reservation{hold}},
 		})
 	}
@@ -161,8 +161,8 @@ func (g *guests) tell(party int, w *protocol.Wishes) {
 	if g.House == nil {
 		return
 	}
-	w.Machines = []reclaim.Machine{g.machine(party)}
-	g.sim.machine.say(g.sim.parties[party].Address, protocol.Message{Kind: protocol.Wished, Body: w})
+	w.Machines = []reclaim.Machine{g.inventory(party)}
+	g.machine.say(g.parties[party].Address, protocol.Message{Kind: protocol.Wished, Body: w})
 }
 
 // again says all of it to a node that has booted.
@@ -185,7 +185,7 @@ func (g *guests) again(party int) {
 func (g *guests) wish(x *visitor) reclaim.Wish {
 	return reclaim.Wish{
 		ID: reclaim.ID(x.Name), Who: "guest " + x.Name, Equiv: reclaim.Equiv{Owner: cmp.Or(x.Owner, x.Name), Shape: x.Profile},
-		Since: g.sim.parties[x.party].clock.shows(x.At),
+		Since: g.parties[x.party].clock.shows(x.At),
 		Asks:  []reclaim.Ask{{Resource: x.Profile, N: int64(x.Slices)}},
 	}
 }
@@ -193,7 +193,7 @@ func (g *guests) wish(x *visitor) reclaim.Wish {
 // on is the users of each slice of a node: subjobs that are not gone, and guests.
 func (g *guests) on(party int) map[job.SliceID]bool {
 	taken := map[job.SliceID]bool{}
-	for _, r := range g.sim.machine.on[party] {
+	for _, r := range g.machine.on[party] {
 		for _, p := range r.places {
 			if r.result == nil {
 				taken[p.slice.ID] = true
@@ -213,7 +213,7 @@ func (g *guests) on(party int) map[job.SliceID]bool {
 // free are the slices of a profile that nobody is on, in order of id.
 func (g *guests) free(party int, profile string) (list []job.SliceID) {
 	taken := g.on(party)
-	for _, s := range g.sim.o.Nodes[party-g.sim.node].Slices {
+	for _, s := range g.o.Nodes[party-g.node].Slices {
 		if s.Profile == profile && !taken[s.ID] {
 			list = append(list, s.ID)
 		}
@@ -222,9 +222,9 @@ func (g *guests) free(party int, profile string) (list []job.SliceID) {
 	return list
 }
 
-// machine is what an inventory sees of a node: slices of each profile are a counted resource.
-func (g *guests) machine(party int) reclaim.Machine {
-	n := &g.sim.o.Nodes[party-g.sim.node]
+// inventory is what is seen of a node: slices of each profile are a counted resource.
+func (g *guests) inventory(party int) reclaim.Machine {
+	n := &g.o.Nodes[party-g.node]
 	m := reclaim.Machine{Name: string(n.ID)}
 	sorted := slices.SortedFunc(slices.Values(n.Slices), func(a, b protocol.Slice) int { return cmp.Compare(a.ID, b.ID) })
 	others := map[job.SliceID]quantity.Instant{}
@@ -235,7 +235,7 @@ func (g *guests) machine(party int) reclaim.Machine {
 		}
 		end := x.until
 		if end != quantity.Never {
-			end = g.sim.parties[party].clock.shows(end)
+			end = g.parties[party].clock.shows(end)
 		}
 		for _, id := range x.has {
 			others[id] = end
@@ -254,7 +254,7 @@ func (g *guests) machine(party int) reclaim.Machine {
 		r := &m.Resources[i]
 		r.N, r.Slices, r.Others = r.N+1, append(r.Slices, s.ID), append(r.Others, others[s.ID])
 	}
-	for _, r := range g.sim.machine.of(party) {
+	for _, r := range g.machine.of(party) {
 		for _, p := range r.places {
 			if r.result == nil {
 				m.Tenants = append(m.Tenants, reclaim.Tenant{

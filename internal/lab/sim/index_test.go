@@ -64,7 +64,7 @@ func (p *plainTeller) catchUp() {
 		p.unheard = slices.Delete(p.unheard, i, i+1)
 		i--
 		p.lines = append(p.lines, fmt.Sprint("began ", r.start.Token.Seq))
-		r.begun = true
+		r.news.begun = true
 		for _, x := range r.places {
 			p.taken[x.number] = true
 		}
@@ -75,14 +75,14 @@ func (p *plainTeller) catchUp() {
 }
 
 func (p *plainTeller) tell(r *run) bool {
-	if r.slot == none || !r.begun || !r.known || r.result == nil {
+	if r.news.slot == none || !r.news.begun || !r.news.known || r.result == nil {
 		return false
 	}
 	p.lines = append(p.lines, fmt.Sprint("ended ", r.start.Token.Seq))
 	for _, x := range r.places {
 		p.taken[x.number] = false
 	}
-	r.slot = none
+	r.news.slot = none
 	return true
 }
 
@@ -92,8 +92,10 @@ func TestTellingIndexedAndPlainAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const places = 5
 		h := &heard{}
-		s := &Sim{o: Options{Observer: h}, arrivals: arrivals{slots: map[job.ID]int32{}, unheard: make([]unheard, places)}}
-		s.machine = machine{sim: s, runs: map[job.Token]*run{}, on: make([][]*run, 1)}
+		s := &Sim{options: Options{Observer: h}}
+		s.o = &s.options
+		s.assemble()
+		s.teller.unheard = make([]unheard, places)
 		plain := &plainTeller{taken: make([]bool, places)}
 		type pair struct{ real, plain *run }
 		var pairs []pair
@@ -102,8 +104,8 @@ func TestTellingIndexedAndPlainAgree(t *testing.T) {
 			if len(pairs) == 0 || rapid.IntRange(0, 2).Draw(rt, "come") == 0 {
 				n := len(pairs)
 				id := job.ID(fmt.Sprint(n))
-				s.jobs = append(s.jobs, slot{Job: oneJob(4), spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}})
-				s.slots[id] = int32(n)
+				s.arrivals.list = append(s.arrivals.list, slot{job: oneJob(4), spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}})
+				s.arrivals.slots[id] = int32(n)
 				var on []place
 				for i := range int32(places) {
 					if rapid.IntRange(0, places).Draw(rt, "on") < 2 && len(on) < 3 {
@@ -113,13 +115,14 @@ func TestTellingIndexedAndPlainAgree(t *testing.T) {
 				if len(on) == 0 {
 					on = []place{{slice: &protocol.Slice{}}}
 				}
-				x := pair{&run{start: protocol.Message{Body: &protocol.Work{}}, places: on, begin: s.now, rng: job.Range{To: 1}},
-					&run{start: protocol.Message{Body: &protocol.Work{}}, places: on, notice: notice{slot: int32(n)}}}
+				x := pair{&run{course: course{start: protocol.Message{Body: &protocol.Work{}}, begin: s.now, rng: job.Range{To: 1}},
+					places: on},
+					&run{course: course{start: protocol.Message{Body: &protocol.Work{}}}, places: on, news: notice{slot: int32(n)}}}
 				for _, r := range []*run{x.real, x.plain} {
 					r.start.Job, r.start.Token.Seq = id, uint64(n)
 				}
 				pairs = append(pairs, x)
-				s.enrol(x.real)
+				s.teller.enrol(x.real)
 				plain.unheard = append(plain.unheard, x.plain)
 				plain.catchUp()
 			} else {
@@ -127,11 +130,11 @@ func TestTellingIndexedAndPlainAgree(t *testing.T) {
 				if rapid.Bool().Draw(rt, "leave") {
 					if x.real.result == nil {
 						x.real.result, x.plain.result = &job.Result{Outcome: job.Done}, &job.Result{}
-						s.leave(x.real)
+						s.teller.leave(x.real)
 					}
-				} else if !x.real.known {
-					x.plain.known = true
-					s.know(x.real)
+				} else if !x.real.news.known {
+					x.plain.news.known = true
+					s.teller.know(x.real)
 				}
 				if plain.tell(x.plain) {
 					plain.catchUp()

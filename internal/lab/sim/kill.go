@@ -25,22 +25,22 @@ func (h *hosts) kill(p int, runs []*run, short quantity.Amount) []*run {
 				worst = i
 			}
 		}
-		short -= h.wants(runs[worst]) - runs[worst].parked
+		short -= h.wants(runs[worst]) - runs[worst].memory.parked
 		runs = h.ended(runs, runs[worst])
 	}
 	if h.Killer == nil {
 		return runs
 	}
 	var victims []*run
-	kills := host.killer.Look(h.sim.now, seen)
+	kills := host.killer.Look(h.now, seen)
 	for _, k := range kills {
 		victims = append(victims, runs[k.Process])
 	}
 	for i, k := range kills {
-		if r := victims[i]; k.Term && r.Yields && r.work().Spec != nil && r.work().Spec.Divisible() {
+		if r := victims[i]; k.Term && r.does.Yields && r.work().Spec != nil && r.work().Spec.Divisible() {
 			h.tallied.Readdressed++
-			r.asked = true
-			h.sim.machine.stop(r)
+			r.memory.asked = true
+			h.machine.stop(r)
 		} else {
 			runs = h.ended(runs, r)
 		}
@@ -52,7 +52,7 @@ func (h *hosts) kill(p int, runs []*run, short quantity.Amount) []*run {
 // did not send can't tell, and counts it as one.
 func (h *hosts) ended(runs []*run, r *run) []*run {
 	h.lost(r, runs)
-	h.sim.machine.over(r, job.NodeFailed)
+	h.machine.over(r, job.NodeFailed)
 	return slices.DeleteFunc(runs, func(x *run) bool { return x == r })
 }
 
@@ -65,23 +65,23 @@ func (h *hosts) seen(host *hostState, runs []*run) *oom.Host {
 	for _, r := range runs {
 		w := r.work()
 		s.Processes = append(s.Processes, oom.Process{
-			ID: r.start.Token.Seq, Resident: h.has(r), Swapped: r.parked, Request: w.Demand[trp.Memory], Priority: w.Rank.Priority,
+			ID: r.start.Token.Seq, Resident: h.has(r), Swapped: r.memory.parked, Request: w.Demand[trp.Memory], Priority: w.Rank.Priority,
 			Owner:     string(r.start.Job),
-			Retriable: w.Spec != nil && w.Spec.Divisible(), Start: r.begin, Ending: r.asked,
+			Retriable: w.Spec != nil && w.Spec.Divisible(), Start: r.begin, Ending: r.memory.asked,
 		})
-		s.SwapFree -= r.parked
+		s.SwapFree -= r.memory.parked
 	}
 	return s
 }
 
 // lost counts a run that is ended for memory, while the others on its host stay.
 func (h *hosts) lost(r *run, runs []*run) {
-	now, rank := h.sim.now, &r.work().Rank
+	now, rank := h.now, &r.work().Rank
 	t := &h.tallied
 	t.Killed++
-	kept := r.kept(cmp.Or(r.since, now))
-	worked := max(0, cmp.Or(r.since, now).Sub(r.begin)-r.Restore)
-	if done := time.Duration(quantity.MulDiv(kept-r.rng.From, int64(r.PerUnit), 1)); worked > done {
+	kept := r.kept(cmp.Or(r.memory.since, now))
+	worked := max(0, cmp.Or(r.memory.since, now).Sub(r.begin)-r.does.Restore)
+	if done := time.Duration(quantity.MulDiv(kept-r.rng.From, int64(r.does.PerUnit), 1)); worked > done {
 		t.WorkLost += (worked - done) * time.Duration(len(r.places))
 	}
 	if rank.Priority > 0 && now.Sub(r.begin) >= measure.LongResident {
@@ -109,28 +109,10 @@ func (h *hosts) below(x, y *run) bool {
 
 // kept is 0 of a run that has outgrown its plan, where that counts.
 func (h *hosts) kept(r *run) int {
-	if planned := r.work().Demand[trp.Memory]; !h.OutgrownAlike && planned > 0 && h.wants(r)-r.held > planned+planned/8 {
+	if planned := r.work().Demand[trp.Memory]; !h.OutgrownAlike && planned > 0 && h.wants(r)-r.memory.held > planned+planned/8 {
 		return 0
 	}
 	return 1
-}
-
-// still has a run stand still, or go on. It is confirmed each time, standing still only once the run's memory is moved out.
-func (m *machine) still(r *run, still bool) {
-	s := m.sim
-	switch {
-	case still && r.since == 0:
-		r.since = s.now
-		m.arm(r)
-		s.hosts.tallied.Suspended++
-	case !still && r.since != 0:
-		r.thaw(s.now)
-		m.arm(r)
-		s.hosts.tallied.Recovered++
-	}
-	if !still || s.hosts.movedOut(r) {
-		m.answer(r, protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Still: still}})
-	}
 }
 
 // moving bounds how long an executor waits for a subjob's memory to be moved out before it confirms that it stands still.
@@ -139,35 +121,52 @@ const moving = 10 * time.Second
 // movedOut says whether a run that stands still has been moved out as far as it will be: all of it, until swap is full, or for as long as
 // an executor waits.
 func (h *hosts) movedOut(r *run) bool {
-	if h.HostMemory == nil || h.sim.now.Sub(r.since) >= moving || h.has(r) == 0 {
+	if h.HostMemory == nil || h.now.Sub(r.memory.since) >= moving || h.has(r) == 0 {
 		return true
 	}
 	room := h.Room
 	for _, o := range h.alive(r.party) {
-		room -= o.parked
+		room -= o.memory.parked
 	}
 	return room <= 0
 }
 
+// still has a run stand still, or go on. It is confirmed each time, standing still only once the run's memory is moved out.
+func (h *hosts) still(r *run, still bool) {
+	switch {
+	case still && r.memory.since == 0:
+		r.memory.since = h.now
+		h.machine.arm(r)
+		h.tallied.Suspended++
+	case !still && r.memory.since != 0:
+		r.thaw(h.now)
+		h.machine.arm(r)
+		h.tallied.Recovered++
+	}
+	if !still || h.movedOut(r) {
+		h.machine.answer(r, protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Still: still}})
+	}
+}
+
 // halt ends a run on its node's word. One that stands still goes on for that; what is ended at once, as it stands, doesn't.
-func (m *machine) halt(r *run, h *protocol.Halt) {
-	if h.Short && m.sim.hosts.HostMemory != nil {
-		switch t := &m.sim.hosts.tallied; {
-		case h.Now:
+func (h *hosts) halt(r *run, why *protocol.Halt) {
+	if why.Short && h.HostMemory != nil {
+		switch t := &h.tallied; {
+		case why.Now:
 			t.Reclaimed++
-			m.sim.hosts.lost(r, m.of(r.party))
-		case !r.asked:
+			h.lost(r, h.machine.of(r.party))
+		case !r.memory.asked:
 			t.Readdressed++
 		}
-		r.asked = true
+		r.memory.asked = true
 	}
-	if h.Now {
-		m.over(r, job.Stopped)
+	if why.Now {
+		h.machine.over(r, job.Stopped)
 		return
 	}
-	if r.since != 0 {
-		r.thaw(m.sim.now)
-		m.arm(r)
+	if r.memory.since != 0 {
+		r.thaw(h.now)
+		h.machine.arm(r)
 	}
-	m.stop(r)
+	h.machine.stop(r)
 }

@@ -12,34 +12,40 @@ import (
 
 // machine plays the executors of all nodes: it runs each Start for its true duration, at most to the lease's end.
 type machine struct {
-	sim    *Sim
+	*ground
+	jobs   *arrivals
+	teller *teller
 	runs   map[job.Token]*run
 	on     [][]*run // by party, in no order
 	places map[job.SliceID]place
-	// guests come to the machines, whom their inventories see.
-	guests guests
+	memory memory
+	guests visited
 }
 
-// place is where a slice is.
-type place struct {
-	slice  *protocol.Slice
-	class  uint8
-	number int32 // within the cluster
+// memory is what happens to the memory of the hosts.
+type memory interface {
+	// began and gone are runs that begin and end; still and halt are what a node says to one that stands.
+	began(r *run)
+	gone(r *run, res *job.Result)
+	still(r *run, still bool)
+	halt(r *run, why *protocol.Halt)
 }
 
-func newMachine(s *Sim) machine {
-	m := machine{sim: s, runs: map[job.Token]*run{}, places: map[job.SliceID]place{}}
+// visited is who waits for what a run gives back.
+type visited interface{ changed(party int) }
+
+// number gives every slice its place.
+func (m *machine) number() {
 	number := int32(0)
-	for i := range s.o.Nodes {
-		n := &s.o.Nodes[i]
+	for i := range m.o.Nodes {
+		n := &m.o.Nodes[i]
 		for j := range n.Slices {
 			m.places[n.Slices[j].ID] = place{slice: &n.Slices[j], class: n.Classes[j], number: number}
 			number++
 		}
 	}
-	s.unheard = make([]unheard, number)
-	m.on = make([][]*run, len(s.parties))
-	return m
+	m.teller.unheard = make([]unheard, number)
+	m.on = make([][]*run, len(m.parties))
 }
 
 // do carries out an effect of a node.
@@ -69,16 +75,16 @@ func (m *machine) do(in *protocol.Message) {
 		}
 	case protocol.Stop:
 		if standing {
-			m.halt(r, in.Body.(*protocol.Halt))
+			m.memory.halt(r, in.Body.(*protocol.Halt))
 		}
 	case protocol.Suspend, protocol.Resume:
 		if standing {
-			m.still(r, in.Kind == protocol.Suspend)
+			m.memory.still(r, in.Kind == protocol.Suspend)
 		}
 	case protocol.Settle:
 		if r != nil {
 			m.drop(r)
-			m.sim.know(r) // it is already, but for a run that nobody has claimed
+			m.teller.know(r) // it is already, but for a run that nobody has claimed
 		}
 		m.say(in.From, protocol.Message{Kind: protocol.Settled, Token: in.Token, Job: in.Job})
 	case protocol.Purge: // models leave no files
@@ -97,27 +103,26 @@ func (m *machine) placesOf(w *protocol.Work) []place {
 
 // begin starts a subjob.
 func (m *machine) begin(in *protocol.Message, w *protocol.Work) *run {
-	s := m.sim
-	party := s.index[in.From]
+	party := m.index[in.From]
 	r := &run{
-		start: *in, party: party, clock: &s.parties[party].clock, places: m.placesOf(w),
-		rng: w.Range, begin: s.now, shown: s.local(party), end: w.End, promised: w.End,
+		party: party, places: m.placesOf(w),
+		course: course{
+			start: *in, clock: &m.parties[party].clock, rng: w.Range, begin: m.now, shown: m.local(party), end: w.End, promised: w.End,
+		},
 	}
-	s.enrol(r)
+	m.teller.enrol(r)
 	switch {
-	case s.o.Model != nil:
-		r.Behaviour = s.o.Model(in)
-	case r.slot != none:
-		r.Behaviour = truth(&s.jobs[r.slot].Job, r.attempt, in, r.places)
+	case m.o.Model != nil:
+		r.does = m.o.Model(in)
+	case r.news.slot != none:
+		r.does = truth(&m.jobs.list[r.news.slot].job, r.news.attempt, in, r.places)
 	default:
-		r.Behaviour = Planned(in)
+		r.does = Planned(in)
 	}
 	m.runs[in.Token] = r
 	r.at = len(m.on[party])
 	m.on[party] = append(m.on[party], r)
-	if s.hosts.relapses(r) {
-		s.hosts.again(party, 1)
-	}
+	m.memory.began(r)
 	m.arm(r)
 	m.guests.changed(party)
 	return r
@@ -137,12 +142,12 @@ func (m *machine) drop(r *run) {
 func (m *machine) arm(r *run) {
 	r.version++
 	var at quantity.Instant
-	if r.since == 0 {
-		at = r.plan(m.sim.now)
+	if r.memory.since == 0 {
+		at = r.plan(m.now)
 	} else { // its lease's time goes on
-		at, r.how = max(m.sim.now, r.clock.when(r.end)), job.DeadlineKilled
+		at, r.how = max(m.now, r.clock.when(r.end)), job.DeadlineKilled
 	}
-	m.sim.events.Put(at, event{kind: ends, run: r, version: r.version})
+	m.events.Put(at, event{kind: ends, run: r, version: r.version})
 }
 
 // rearm plans the end of all runs of a node again: its clock was set.
@@ -166,7 +171,7 @@ func (m *machine) due(r *run, version int32) {
 	switch {
 	case r.result != nil || version != r.version:
 	case r.killed != nil:
-		r.killed.End = m.sim.local(r.party)
+		r.killed.End = m.local(r.party)
 		m.gone(r, r.killed)
 	default:
 		m.over(r, r.how)
@@ -175,11 +180,11 @@ func (m *machine) due(r *run, version int32) {
 
 // stop ends a run on its node's word: a program that can yields within its grace.
 func (m *machine) stop(r *run) {
-	if !r.Yields || r.work().Spec == nil || !r.work().Spec.Divisible() {
+	if !r.does.Yields || r.work().Spec == nil || !r.work().Spec.Divisible() {
 		m.over(r, job.Stopped)
 		return
 	}
-	if end := m.sim.local(r.party).Add(r.grace()); end < r.end {
+	if end := m.local(r.party).Add(r.grace()); end < r.end {
 		r.cut, r.end = true, end
 		m.arm(r)
 	}
@@ -187,42 +192,27 @@ func (m *machine) stop(r *run) {
 
 // over ends a run now. One that was killed may linger.
 func (m *machine) over(r *run, how job.Outcome) {
-	r.thaw(m.sim.now)
-	res := r.outcome(how, m.sim.now)
-	if r.Linger > 0 && (how == job.DeadlineKilled || how == job.Stopped) {
+	r.thaw(m.now)
+	res := r.outcome(how, m.now)
+	if r.does.Linger > 0 && (how == job.DeadlineKilled || how == job.Stopped) {
 		r.killed = res
 		r.version++
-		m.sim.events.Put(m.sim.now.Add(r.Linger), event{kind: ends, run: r, version: r.version})
+		m.events.Put(m.now.Add(r.does.Linger), event{kind: ends, run: r, version: r.version})
 		return
 	}
 	m.gone(r, res)
 }
 
 func (m *machine) gone(r *run, res *job.Result) {
-	if r.asked && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
+	if r.memory.asked && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
 		res.Outcome = job.Stopped // that a killer asked it to leave early is no failure of its job, as it is none where its node did
 	}
 	r.result = res
-	m.sim.hosts.over(r, res)
-	m.sim.measured(r)
+	m.memory.gone(r, res)
+	m.teller.measured(r)
 	m.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
-	m.sim.leave(r)
+	m.teller.leave(r)
 	m.guests.changed(r.party)
-}
-
-// work is what was asked to be run.
-func (r *run) work() *protocol.Work { return r.start.Body.(*protocol.Work) }
-
-// beginning is that it began at this instant.
-func (r *run) beginning(at quantity.Instant) *protocol.Beginning {
-	w := r.work()
-	return &protocol.Beginning{Slice: w.Slice, Range: w.Range, At: at}
-}
-
-// conclusion is that it ended so.
-func (r *run) conclusion(res *job.Result) *protocol.Conclusion {
-	w := r.work()
-	return &protocol.Conclusion{Slice: w.Slice, Range: w.Range, Result: res}
 }
 
 func (m *machine) answer(r *run, a protocol.Message) {
@@ -232,11 +222,11 @@ func (m *machine) answer(r *run, a protocol.Message) {
 
 // say tells a node something. One that is down finds it when it comes back.
 func (m *machine) say(node protocol.Address, a protocol.Message) {
-	if m.sim.parties[m.sim.index[node]].down {
+	if m.parties[m.index[node]].down {
 		return
 	}
 	a.From, a.To = protocol.Address{Role: protocol.Executor, ID: node.ID}, node
-	m.sim.enqueue(&a)
+	m.enqueue(&a)
 }
 
 // shake is a node that crashes: what runs there is lost, unless supervisors keep it. What it wrote down stays.
@@ -244,15 +234,15 @@ func (m *machine) shake(party int, keep bool) {
 	if keep {
 		return
 	}
-	m.sim.parties[party].down = true // it hears nothing of this
+	m.parties[party].down = true // it hears nothing of this
 	for _, r := range m.of(party) {
 		switch {
 		case r.result != nil:
 		case r.killed != nil:
 			m.gone(r, r.killed)
 		default:
-			r.thaw(m.sim.now)
-			m.gone(r, r.outcome(job.NodeFailed, m.sim.now))
+			r.thaw(m.now)
+			m.gone(r, r.outcome(job.NodeFailed, m.now))
 		}
 	}
 }
@@ -261,8 +251,9 @@ func (m *machine) shake(party int, keep bool) {
 func (m *machine) found(party int) (list []protocol.Found) {
 	for _, r := range m.of(party) {
 		list = append(list, protocol.Found{
-			Token: r.start.Token, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil, Still: r.since != 0, Started: r.shown,
-			Result: r.result,
+			Token: r.start.Token, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil, Still: r.memory.since != 0,
+			Started: r.shown,
+			Result:  r.result,
 		})
 	}
 	return list

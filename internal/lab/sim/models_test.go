@@ -127,55 +127,59 @@ func TestCourse(t *testing.T) {
 	spec := job.Spec{Kind: job.Steps, Total: 300, Grid: 8, Checkpoint: 3 * time.Second, Launch: job.Launch{Grace: 2 * time.Second}}
 	for _, c := range []struct {
 		name   string
-		change func(*job.Spec, *run)
+		change func(*job.Spec, *course)
 		now    quantity.Instant // when it learns of its end
 		at     time.Duration
 		how    job.Outcome
 		upTo   int64
 	}{
 		{"in time", nil, 0, 23 * time.Second, job.Done, 200},
-		{"to the end of its job", func(_ *job.Spec, r *run) { r.rng.To = 300 }, 0, 27800 * time.Millisecond, job.Yielded, 224},
-		{"it finishes its job and leaves no checkpoint", func(_ *job.Spec, r *run) { r.rng.From = 165; r.rng.To = 300 }, 0,
+		{"to the end of its job", func(_ *job.Spec, r *course) { r.rng.To = 300 }, 0, 27800 * time.Millisecond, job.Yielded, 224},
+		{"it finishes its job and leaves no checkpoint", func(_ *job.Spec, r *course) { r.rng.From = 165; r.rng.To = 300 }, 0,
 			27 * time.Second, job.Done, 300},
-		{"at the last cut point that fits", func(_ *job.Spec, r *run) { r.end = 20 * sec }, 0, 19800 * time.Millisecond, job.Yielded, 184},
-		{"as late as that is told", func(_ *job.Spec, r *run) { r.end = 12 * sec }, 5 * sec, 11800 * time.Millisecond, job.Yielded, 144},
-		{"told too late for that, in time for now", func(_ *job.Spec, r *run) { r.end = 12 * sec; r.PerUnit = 100 * time.Millisecond },
+		{"at the last cut point that fits", func(_ *job.Spec, r *course) { r.end = 20 * sec }, 0, 19800 * time.Millisecond, job.Yielded,
+			184},
+		{"as late as that is told", func(_ *job.Spec, r *course) { r.end = 12 * sec }, 5 * sec, 11800 * time.Millisecond, job.Yielded, 144},
+		{"told too late for that, in time for now",
+			func(_ *job.Spec, r *course) { r.end = 12 * sec; r.does.PerUnit = 100 * time.Millisecond },
 			8500 * quantity.Instant(time.Millisecond), 11500 * time.Millisecond, job.Yielded, 184},
-		{"told too late for anything", func(_ *job.Spec, r *run) { r.end = 12 * sec }, 10 * sec, 12 * time.Second, job.DeadlineKilled, 100},
-		{"told too late, and its time was taken", func(_ *job.Spec, r *run) { r.end, r.cut = 12*sec, true }, 10 * sec, 12 * time.Second,
+		{"told too late for anything", func(_ *job.Spec, r *course) { r.end = 12 * sec }, 10 * sec, 12 * time.Second, job.DeadlineKilled,
+			100},
+		{"told too late, and its time was taken", func(_ *job.Spec, r *course) { r.end, r.cut = 12*sec, true }, 10 * sec, 12 * time.Second,
 			job.Stopped, 100},
-		{"nothing will be complete", func(_ *job.Spec, r *run) { r.end = 7 * sec / 2 }, 0, 1500 * time.Millisecond, job.Yielded, 100},
-		{"items killed keep what is complete", func(s *job.Spec, r *run) { s.Kind = job.Items; r.Yields = false; r.end = 10 * sec }, 0,
+		{"nothing will be complete", func(_ *job.Spec, r *course) { r.end = 7 * sec / 2 }, 0, 1500 * time.Millisecond, job.Yielded, 100},
+		{"items killed keep what is complete", func(s *job.Spec, r *course) { s.Kind = job.Items; r.does.Yields = false; r.end = 10 * sec },
+			0,
 			10 * time.Second, job.DeadlineKilled, 144},
-		{"items yield too", func(s *job.Spec, r *run) { s.Kind = job.Items; r.end = 10 * sec }, 0, 8600 * time.Millisecond, job.Yielded,
+		{"items yield too", func(s *job.Spec, r *course) { s.Kind = job.Items; r.end = 10 * sec }, 0, 8600 * time.Millisecond, job.Yielded,
 			128},
-		{"a rigid job at its walltime", func(s *job.Spec, r *run) {
-			s.Kind, s.Total, r.rng, r.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
+		{"a rigid job at its walltime", func(s *job.Spec, r *course) {
+			s.Kind, s.Total, r.rng, r.does.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
 			r.work().Plan.Wall = 20 * time.Second
 			r.end = 22 * sec
 		}, 0, 20 * time.Second, job.DeadlineKilled, 0},
-		{"a rigid job that started late", func(s *job.Spec, r *run) {
-			s.Kind, s.Total, r.rng, r.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
+		{"a rigid job that started late", func(s *job.Spec, r *course) {
+			s.Kind, s.Total, r.rng, r.does.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
 			r.work().Plan.Wall = 20 * time.Second
 			r.end = 21 * sec
 		}, 0, 20 * time.Second, job.DeadlineKilled, 0},
-		{"a rigid job that was extended", func(s *job.Spec, r *run) {
-			s.Kind, s.Total, r.rng, r.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
+		{"a rigid job that was extended", func(s *job.Spec, r *course) {
+			s.Kind, s.Total, r.rng, r.does.PerUnit = job.Rigid, 1, job.Range{To: 1}, time.Minute
 			r.work().Plan.Wall = 20 * time.Second
 			r.end = 90 * sec
 		}, 0, time.Minute, job.Done, 1},
-		{"memory", func(_ *job.Spec, r *run) { r.Fails, r.FailAfter = job.MemoryKilled, 7*time.Second }, 0, 7 * time.Second,
+		{"memory", func(_ *job.Spec, r *course) { r.does.Fails, r.does.FailAfter = job.MemoryKilled, 7*time.Second }, 0, 7 * time.Second,
 			job.MemoryKilled, 100},
-		{"memory of items", func(s *job.Spec, r *run) {
+		{"memory of items", func(s *job.Spec, r *course) {
 			s.Kind = job.Items
-			r.Fails, r.FailAfter = job.MemoryKilled, 7*time.Second
+			r.does.Fails, r.does.FailAfter = job.MemoryKilled, 7*time.Second
 		}, 0, 7 * time.Second, job.MemoryKilled, 128},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := spec
-			r := &run{
-				Behaviour: Behaviour{PerUnit: 200 * time.Millisecond, Yields: true},
-				start:     protocol.Message{Body: &protocol.Work{Spec: &s}}, clock: &clock{},
+			r := &course{
+				does:  Behaviour{PerUnit: 200 * time.Millisecond, Yields: true},
+				start: protocol.Message{Body: &protocol.Work{Spec: &s}}, clock: &clock{},
 				rng: job.Range{From: 100, To: 200}, end: 28 * sec,
 			}
 			if c.change != nil {
@@ -238,7 +242,7 @@ func TestTruth(t *testing.T) {
 		(Behaviour{Yields: true, PerUnit: 200 * time.Second, Fails: job.MemoryKilled, FailAfter: 80 * time.Second}); got != want {
 		t.Errorf("rigid: got %+v, want %+v", got, want)
 	}
-	r := &run{Behaviour: Behaviour{PerUnit: 200 * time.Second}, rng: job.Range{To: 1}, start: *block}
+	r := &course{does: Behaviour{PerUnit: 200 * time.Second}, rng: job.Range{To: 1}, start: *block}
 	for ran, want := range map[time.Duration]int64{-1: 0, 0: 1, 80*time.Second - 1: 40, 80 * time.Second: 41, 300 * time.Second: 100} {
 		if got := r.entered(&j, quantity.Instant(0).Add(ran)); got != want {
 			t.Errorf("after %v it has entered %d units, want %d", ran, got, want)

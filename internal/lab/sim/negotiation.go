@@ -3,7 +3,6 @@ package sim
 import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
-	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // negotiator is a zone that counts what its market does. A crash forgets the counts.
@@ -40,19 +39,5 @@ func (n *negotiated) sold(f *protocol.Fact) {
 	if f.Kind == protocol.Claimed && f.Bid != nil {
 		n.awards++
 		n.weight += float64(f.Bid.Weight)
-	}
-}
-
-// Negotiation is what the market has done so far; all 0 where the zone does not negotiate.
-func (s *Sim) Negotiation() measure.Negotiation {
-	n := s.negotiated
-	for p := 1; p < s.node; p++ {
-		n.forget(s.parties[p].Actor)
-	}
-	return measure.Negotiation{
-		Rounds: n.past.Rounds, Calls: n.past.Calls, Missed: n.past.Missed, Variants: n.past.Variants, Denied: n.past.Denied,
-		Awards: n.awards, Withdrawn: n.past.Withdrawn, Weight: n.weight, AgentMessages: s.agents.said,
-		Waits: n.told.Waits, Sooner: n.told.Sooner, Later: n.told.Later,
-		Value: n.past.Value, Bound: n.past.Bound, Regret: n.past.Regret,
 	}
 }

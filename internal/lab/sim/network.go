@@ -43,40 +43,6 @@ func (n *network) link(from, to protocol.Role) *Link {
 	return &n.ZoneNode
 }
 
-// send puts an actor's message under way: lost, once or twice, each with its delay.
-func (s *Sim) send(from, to int, m *protocol.Message) {
-	s.told++
-	if s.parties[from].cut[outbound] > 0 || s.parties[to].cut[inbound] > 0 {
-		return
-	}
-	l := s.network.link(m.From.Role, m.To.Role)
-	if *l == (Link{}) {
-		s.queue = append(s.queue, s.mail.post(m))
-		return
-	}
-	way := [2]int{from, to}
-	s.network.sent[way]++
-	s.carry(l, prng.New(s.network.seed, forMessage, s.parties[from].key, s.parties[to].key, s.network.sent[way]), 0, m)
-}
-
-// carry lets a message arrive as often and as late as the draw says. Without a link and at once it is there.
-func (s *Sim) carry(l *Link, draw prng.Stream, later time.Duration, m *protocol.Message) {
-	if *l == (Link{}) && later == 0 {
-		s.arrive(s.mail.post(m))
-		return
-	}
-	copies := 1
-	if hit(&draw, l.Loss) {
-		copies = 0
-	} else if hit(&draw, l.Double) {
-		copies = 2
-	}
-	for range copies {
-		late := later + l.Delay + time.Duration(draw.Exp()*float64(l.Jitter))
-		s.events.Put(s.now.Add(late), event{kind: arrives, index: s.mail.post(m)})
-	}
-}
-
 // hit draws something that has a chance in parts per million.
 func hit(draw *prng.Stream, ppm int64) bool {
 	return int64(draw.IntN(1_000_000)) < ppm

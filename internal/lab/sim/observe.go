@@ -6,45 +6,37 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
-// notice is how far the observer has been told of a run of a job of the source. What a run was worth is known only when its
-// home has committed or released its claim, and the next run may be on its slices by then. That one is told of when they
-// are free to the observer too, which never hears of two runs on one slice. The job's last word waits for its last run.
-type notice struct {
-	slot    int32  // of the job, none if the source gave no such job or nothing more is to be told
-	attempt int64  // which of the job's runs it is
-	number  uint64 // of all runs, as they began
-	begun   bool   // the observer has heard of its begin
-
-	left      quantity.Instant // when the run had left its slices
-	known     bool             // what of it counts is known
-	committed job.Range
-}
-
-// hold is what a run has of one class.
-type hold struct {
-	class uint8
-	first int32
-	n     int32
+// teller tells the observer of runs. Invariant: it has told of at most one run on a slice at a time, and of the end of each before its job
+// is done.
+type teller struct {
+	*ground
+	jobs *arrivals
+	runs map[job.Token]*run
+	// gangs are the members of standing claims on several nodes, by the token of the first.
+	gangs map[job.Token][]protocol.Member
+	// unheard is by slice, enrolled how many runs there were. freed are the slices to be looked at by catchUp.
+	unheard  []unheard
+	enrolled uint64
+	freed    []int32
 }
 
 // enrol notes whose run it is.
-func (s *Sim) enrol(r *run) {
-	r.slot = none
-	i, ok := s.slots[r.start.Job]
+func (s *teller) enrol(r *run) {
+	r.news.slot = none
+	i, ok := s.jobs.slots[r.start.Job]
 	if !ok {
 		return
 	}
-	j := &s.jobs[i]
-	r.slot, r.attempt = i, j.runs
+	j := &s.jobs.list[i]
+	r.news.slot, r.news.attempt = i, j.runs
 	j.runs++
 	j.untold++
 	s.enrolled++
-	r.number = s.enrolled
+	r.news.number = s.enrolled
 	for _, p := range r.places {
 		u := &s.unheard[p.number]
 		u.waits = append(u.waits, r)
@@ -62,13 +54,13 @@ type unheard struct {
 
 // catchUp tells of every run that its slices are free to the observer and it began, the oldest first. Only runs on the slices
 // in freed can have become free since the last time.
-func (s *Sim) catchUp() {
+func (s *teller) catchUp() {
 	for {
 		var first *run
 		for _, number := range s.freed {
 			for _, r := range s.unheard[number].waits {
 				if !slices.ContainsFunc(r.places, func(p place) bool { return s.unheard[p.number].taken }) {
-					if first == nil || r.number < first.number {
+					if first == nil || r.news.number < first.news.number {
 						first = r
 					}
 					break
@@ -84,8 +76,8 @@ func (s *Sim) catchUp() {
 }
 
 // began tells that a run did.
-func (s *Sim) began(r *run) {
-	r.begun = true
+func (s *teller) began(r *run) {
+	r.news.begun = true
 	for _, p := range r.places {
 		u := &s.unheard[p.number]
 		u.taken = true
@@ -93,29 +85,14 @@ func (s *Sim) began(r *run) {
 	}
 	if s.o.Observer != nil {
 		for _, h := range r.holds() {
-			s.o.Observer.Began(s.now, measure.Slot(r.slot), h.class, h.n)
+			s.o.Observer.Began(s.now, measure.Slot(r.news.slot), h.class, h.n)
 		}
 	}
 	s.tell(r)
 }
 
-// holds are the classes of a run's slices, each with how many there are.
-func (r *run) holds() (list []hold) {
-next:
-	for _, p := range r.places {
-		for i := range list {
-			if list[i].class == p.class {
-				list[i].n++
-				continue next
-			}
-		}
-		list = append(list, hold{class: p.class, first: p.number, n: 1})
-	}
-	return list
-}
-
 // heard takes in what a zone has decided: what of a run counts, and the end of a job.
-func (s *Sim) heard(f *protocol.Fact) {
+func (s *teller) heard(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.Claimed:
 		if len(f.Members) > 0 {
@@ -130,35 +107,35 @@ func (s *Sim) heard(f *protocol.Fact) {
 		delete(s.gangs, f.Token)
 		s.settle(f.Token, f)
 	case protocol.Ended:
-		if i, ok := s.slots[f.Job]; ok {
-			s.close(i, f.Verdict.State)
+		if i, ok := s.jobs.slots[f.Job]; ok {
+			s.jobs.close(i, f.Verdict.State)
 		}
 	}
 }
 
 // settle takes in what of the run under a token counts.
-func (s *Sim) settle(t job.Token, f *protocol.Fact) {
-	r := s.machine.runs[t]
-	if r == nil || r.known {
+func (s *teller) settle(t job.Token, f *protocol.Fact) {
+	r := s.runs[t]
+	if r == nil || r.news.known {
 		return
 	}
 	if f.Kind == protocol.Committed && !f.Skipped {
-		r.committed = f.Range
+		r.news.committed = f.Range
 	}
 	s.know(r)
 }
 
 // know: no more is to be learned of a run than what was committed of it so far.
-func (s *Sim) know(r *run) {
-	r.known = true
+func (s *teller) know(r *run) {
+	r.news.known = true
 	if s.tell(r) {
 		s.catchUp()
 	}
 }
 
 // leave notes that a run has left its slices.
-func (s *Sim) leave(r *run) {
-	r.left = s.now
+func (s *teller) leave(r *run) {
+	r.news.left = s.now
 	if s.tell(r) {
 		s.catchUp()
 	}
@@ -166,32 +143,23 @@ func (s *Sim) leave(r *run) {
 
 // measured notes the memory that a run of a job of the source has used: truly, and as its result says. What can be seen of
 // it on a slice is never more than there is.
-func (s *Sim) measured(r *run) {
-	if r.slot == none || s.o.Model != nil {
+func (s *teller) measured(r *run) {
+	if r.news.slot == none || s.o.Model != nil {
 		return
 	}
-	j := &s.jobs[r.slot].Job
+	j := &s.jobs.list[r.news.slot].job
 	capacity := r.capacity()
 	from, _ := j.Span(r.rng.From, r.rng.To)
-	r.Peak[trp.Memory], _ = j.Memory.Run(from, r.entered(j, s.now), r.attempt, capacity)
-	r.result.Peak[trp.Memory] = min(r.Peak[trp.Memory], capacity)
-}
-
-// capacity is the memory of the smallest of a run's slices.
-func (r *run) capacity() quantity.Amount {
-	least := r.places[0].slice.Capacity[trp.Memory]
-	for _, p := range r.places {
-		least = min(least, p.slice.Capacity[trp.Memory])
-	}
-	return least
+	r.does.Peak[trp.Memory], _ = j.Memory.Run(from, r.entered(j, s.now), r.news.attempt, capacity)
+	r.result.Peak[trp.Memory] = min(r.does.Peak[trp.Memory], capacity)
 }
 
 // tell the observer of a run that has left its slices and whose worth is known, once; it says whether it did.
-func (s *Sim) tell(r *run) bool {
-	if r.slot == none || !r.begun || !r.known || r.result == nil {
+func (s *teller) tell(r *run) bool {
+	if r.news.slot == none || !r.news.begun || !r.news.known || r.result == nil {
 		return false
 	}
-	i := r.slot
+	i := r.news.slot
 	if s.o.Observer != nil {
 		p := s.piece(r)
 		for _, h := range r.holds() {
@@ -203,32 +171,32 @@ func (s *Sim) tell(r *run) bool {
 		s.unheard[p.number].taken = false
 		s.freed = append(s.freed, p.number)
 	}
-	r.slot = none
-	s.jobs[i].untold--
-	s.release(i)
+	r.news.slot = none
+	s.jobs.list[i].untold--
+	s.jobs.release(i)
 	return true
 }
 
 // piece is a run as the observer hears of it, but for its slices.
-func (s *Sim) piece(r *run) measure.Piece {
-	j := &s.jobs[r.slot]
+func (s *teller) piece(r *run) measure.Piece {
+	j := &s.jobs.list[r.news.slot]
 	p := measure.Piece{
-		Slot: measure.Slot(r.slot), Start: r.begin, End: r.left, Outcome: r.result.Outcome,
-		Peak: r.Peak[trp.Memory], Demand: r.work().Demand[trp.Memory], Excess: r.Peak[trp.Memory] > r.capacity(),
+		Slot: measure.Slot(r.news.slot), Start: r.begin, End: r.news.left, Outcome: r.result.Outcome,
+		Peak: r.does.Peak[trp.Memory], Demand: r.work().Demand[trp.Memory], Excess: r.does.Peak[trp.Memory] > r.capacity(),
 	}
 	if j.spec.Divisible() {
 		p.Units = r.rng
 	}
 	held := p.End.Sub(p.Start)
-	if n := r.committed.Len(); n > 0 {
-		p.Work = worth(&j.Job, r.committed.To, j.spec.Total) - worth(&j.Job, r.committed.From, j.spec.Total)
-		p.Useful = min(held, time.Duration(n)*r.PerUnit)
+	if n := r.news.committed.Len(); n > 0 {
+		p.Work = worth(&j.job, r.news.committed.To, j.spec.Total) - worth(&j.job, r.news.committed.From, j.spec.Total)
+		p.Useful = min(held, time.Duration(n)*r.does.PerUnit)
 	}
-	p.Overhead = r.Restore + r.saving(r.committed.To)
+	p.Overhead = r.does.Restore + r.saving(r.news.committed.To)
 	switch {
 	case p.Outcome == job.Done:
 		p.Overhead += r.last()
-	case p.Work > 0 && (p.Outcome == job.Yielded || r.Saves > 0): // the last that counts
+	case p.Work > 0 && (p.Outcome == job.Yielded || r.does.Saves > 0): // the last that counts
 		p.Overhead += j.spec.Checkpoint
 	}
 	p.Overhead = min(p.Overhead, held-p.Useful)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"time"
 
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
@@ -158,3 +159,15 @@ func (o *Options) check() error {
 	}
 	return nil
 }
+
+// Agent bids for one external job (protocol.Bidder).
+type Agent interface {
+	// Hear takes in what the zone says, which is valid only during the call, and gives the answers, which leave together after
+	// the time that it thinks, at least 0. Sender, receiver and job are put in by the driver, as a connection with
+	// credentials would; the session too, where an answer names none.
+	Hear(now quantity.Instant, m *protocol.Message) (answers []protocol.Message, think time.Duration)
+}
+
+// Agents makes the agent of an external job when its home takes it in; nil if it has none. j is what the source gave, nil
+// for a job that came by At.
+type Agents func(j *workload.Job, spec *job.Spec) Agent

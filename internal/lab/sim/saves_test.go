@@ -20,7 +20,7 @@ func TestCheckpointsOnTheWay(t *testing.T) {
 		total := rapid.Int64Range(1, 30).Draw(t, "units")
 		spec := &job.Spec{Kind: job.Steps, Total: total, Grid: 1,
 			Checkpoint: time.Duration(rapid.IntRange(0, 15).Draw(t, "checkpoint")) * time.Second}
-		r := &run{begin: 7 * s, clock: &clock{}, Behaviour: Behaviour{
+		r := &course{begin: 7 * s, clock: &clock{}, does: Behaviour{
 			Restore: time.Duration(rapid.IntRange(0, 9).Draw(t, "before")) * time.Second,
 			PerUnit: time.Duration(rapid.IntRange(1, 12).Draw(t, "unit")) * time.Second, Saves: rapid.Int64Range(0, 5).Draw(t, "saves"),
 			Yields: true,
@@ -28,18 +28,18 @@ func TestCheckpointsOnTheWay(t *testing.T) {
 		r.start.Body = &protocol.Work{Spec: spec}
 		r.rng = job.Range{From: rapid.Int64Range(0, total-1).Draw(t, "from"), To: total}
 		now := quantity.Instant(rapid.IntRange(0, 500).Draw(t, "at")) * s
-		at, done, begun, saved := r.begin.Add(r.Restore), r.rng.From, r.rng.From, r.rng.From
+		at, done, begun, saved := r.begin.Add(r.does.Restore), r.rng.From, r.rng.From, r.rng.From
 		for unit := r.rng.From + 1; unit <= total; unit++ {
 			if at <= now {
 				begun = unit
 			}
-			if at = at.Add(r.PerUnit); at <= now {
+			if at = at.Add(r.does.PerUnit); at <= now {
 				done = unit
 			}
 			if got := r.reaches(unit); got != at {
 				t.Fatalf("unit %d is done at %d; a walk says %d", unit, got, at)
 			}
-			if n := unit - r.rng.From; r.Saves > 0 && n%r.Saves == 0 && unit < total {
+			if n := unit - r.rng.From; r.does.Saves > 0 && n%r.does.Saves == 0 && unit < total {
 				if at = at.Add(spec.Checkpoint); at <= now {
 					saved = unit
 				}

@@ -9,68 +9,27 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/lab/agenda"
+	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // Sim is one simulation. It is not safe for concurrent use.
 type Sim struct {
-	o       Options
-	parties []party // the gate, the zones, then the nodes from node on
-	node    int
-	gates   protocol.Gates
-	index   map[protocol.Address]int
-	wakes   wakes
+	ground
+	options Options
+	head    int
+	out     protocol.Out
+	steps   uint64
+	rounds  int // at now
 
-	now    quantity.Instant
-	events agenda.Heap[event]
-	mail   mail
-	queue  []int32 // numbers of the messages to be stepped at now, from head on
-	head   int
-	out    protocol.Out
-	steps  uint64
-	rounds int // at now
-	told   int // messages between actors since the observer heard of any
-
-	network network
-	faults  faults
-	machine machine
-	hosts   hosts
-	// gangs are the members of standing claims on several nodes, by the token of the first.
-	gangs  map[job.Token][]protocol.Member
-	agents agents
-	negotiated
-	arrivals
+	faults     faults
+	machine    machine
+	hosts      hosts
+	guests     guests
+	agents     agents
+	teller     teller
+	negotiated negotiated
+	arrivals   arrivals
 }
-
-// party is one actor with what the driver knows of it.
-type party struct {
-	actor.Party
-	key   uint64 // names it in random draws
-	clock clock
-	trouble
-}
-
-// event is what the heap holds: a message that arrives, a run that ends unless its course has changed since, an arrival, or
-// a fault that begins or is over.
-type event struct {
-	kind    eventKind
-	index   int32 // of the message, party or fault
-	version int32
-	run     *run
-}
-
-type eventKind uint8
-
-const (
-	arrives eventKind = iota + 1
-	ends
-	submits
-	strikes
-	passes
-	attends
-	beats
-	visits
-)
 
 // maxBatch is how many inputs share a round, as in the live shell.
 const maxBatch = 256
@@ -90,13 +49,12 @@ func New(o Options) (*Sim, error) {
 	if o.Nodes[0].Classes == nil {
 		Classes(o.Nodes)
 	}
-	s := &Sim{
-		o: o, now: o.Start, index: map[protocol.Address]int{}, gangs: map[job.Token][]protocol.Member{},
+	s := &Sim{options: o}
+	s.ground = ground{
+		o: &s.options, now: o.Start, index: map[protocol.Address]int{},
 		network: network{Network: o.Network, seed: o.Seed, sent: map[[2]int]uint64{}},
-		arrivals: arrivals{
-			slots: map[job.ID]int32{},
-		},
 	}
+	s.assemble()
 	for i := range o.Gates {
 		s.gates = append(s.gates, o.Gates[i].ID)
 		s.add(protocol.Address{Role: protocol.Gate, ID: string(o.Gates[i].ID)}, o.Gates[i].Gate)
@@ -108,11 +66,10 @@ func New(o Options) (*Sim, error) {
 	for i := range o.Nodes {
 		s.add(protocol.Address{Role: protocol.Node, ID: string(o.Nodes[i].ID)}, o.Nodes[i].Actor)
 	}
-	s.machine = newMachine(s)
-	s.agents = agents{sim: s, of: map[job.ID]*attendant{}}
-	s.faults.begin(s)
-	s.hosts.begin(s)
-	s.machine.guests.begin(s)
+	s.machine.number()
+	s.faults.begin()
+	s.hosts.begin()
+	s.guests.begin()
 	for p := range s.parties {
 		s.recover(p)
 	}
@@ -120,7 +77,34 @@ func New(o Options) (*Sim, error) {
 		s.inventory(p, nil)
 	}
 	s.dispatch()
-	return s, s.pull()
+	return s, s.arrivals.pull()
+}
+
+// assemble gives every part what it stands on and the parts that it tells.
+func (s *Sim) assemble() {
+	at, runs := &s.ground, map[job.Token]*run{}
+	s.arrivals = arrivals{ground: at, slots: map[job.ID]int32{}}
+	s.teller = teller{ground: at, jobs: &s.arrivals, runs: runs, gangs: map[job.Token][]protocol.Member{}}
+	s.machine = machine{
+		ground: at, jobs: &s.arrivals, teller: &s.teller, runs: runs, places: map[job.SliceID]place{}, memory: &s.hosts, guests: &s.guests,
+	}
+	s.hosts = hosts{ground: at, jobs: &s.arrivals, machine: &s.machine, HostMemory: s.o.Memory}
+	s.guests = guests{ground: at, machine: &s.machine, House: s.o.Guests, asked: map[int]bool{}}
+	s.agents = agents{ground: at, jobs: &s.arrivals, of: map[job.ID]*attendant{}}
+	s.bidder = s.agents.hear
+	s.faults = faults{ground: at, machine: &s.machine, negotiated: &s.negotiated, restarted: s.restarted}
+}
+
+// restarted lets a party go on whose daemon was started again.
+func (s *Sim) restarted(p int) {
+	s.recover(p)
+	switch {
+	case p >= s.node:
+		s.inventory(p, s.machine.found(p))
+	case p >= len(s.gates):
+		s.agents.again(p)
+	}
+	s.dispatch()
 }
 
 func (s *Sim) add(at protocol.Address, a protocol.Actor) {
@@ -142,7 +126,7 @@ func (s *Sim) inventory(p int, found []protocol.Found) {
 		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: id}, To: s.parties[p].Address,
 		Body: &protocol.Stock{Slices: s.o.Nodes[p-s.node].Slices, Found: found},
 	})
-	s.machine.guests.again(p)
+	s.guests.again(p)
 }
 
 // Now is the present virtual time.
@@ -152,7 +136,7 @@ func (s *Sim) Now() quantity.Instant { return s.now }
 func (s *Sim) Steps() uint64 { return s.steps }
 
 // Live is how many jobs of the source have come and are not over.
-func (s *Sim) Live() int { return s.live }
+func (s *Sim) Live() int { return s.arrivals.live }
 
 // Actor is the actor at an address as it is now: a crash replaces it. It is nil if there is none.
 func (s *Sim) Actor(a protocol.Address) protocol.Actor {
@@ -183,7 +167,7 @@ func (s *Sim) RunOut(ctx context.Context, limit quantity.Instant) (bool, error) 
 }
 
 // over says whether the source is dry and the observer has heard the end of everything that came of it.
-func (s *Sim) over() bool { return s.dry && len(s.slots) == 0 }
+func (s *Sim) over() bool { return s.arrivals.dry && len(s.arrivals.slots) == 0 }
 
 func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) error {
 	for turn := 0; ; turn++ {
@@ -192,7 +176,7 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 				return errkind.Errorf(errkind.Unavailable, "simulation: stopped at %v: %w", s.now.Time(), err)
 			}
 			if s.o.Progress != nil {
-				s.o.Progress(s.now, s.live)
+				s.o.Progress(s.now, s.arrivals.live)
 			}
 		}
 		if s.round() {
@@ -230,43 +214,19 @@ func (s *Sim) happen(e event) error {
 	case ends:
 		s.machine.due(e.run, e.version)
 	case submits:
-		return s.submit()
+		return s.arrivals.submit()
 	case strikes:
-		s.strike(e.index)
+		s.faults.strike(e.index)
 	case passes:
-		s.pass(e.index)
+		s.faults.pass(e.index)
 	case attends:
 		s.agents.remind(e.index)
 	case beats:
 		s.hosts.beat(e.index)
 	case visits:
-		s.machine.guests.visit(e.index)
+		s.guests.visit(e.index)
 	}
 	return nil
-}
-
-// arrive queues a message that has come, unless nobody is there to take it.
-func (s *Sim) arrive(i int32) {
-	m := &s.mail.messages[i]
-	if m.To.Role == protocol.Bidder {
-		heard := *m
-		s.mail.drop(i)
-		s.agents.hear(&heard)
-		return
-	}
-	p, known := s.index[m.To]
-	if known && s.parties[p].down {
-		if m.From.Role == protocol.Person {
-			s.events.Put(s.parties[p].up, event{kind: arrives, index: i})
-			return
-		}
-		known = false
-	}
-	if !known {
-		s.mail.drop(i)
-		return
-	}
-	s.queue = append(s.queue, i)
 }
 
 // round is one turn of the live loop: inputs, ticks, then effects. It says whether there was anything to do.
@@ -304,9 +264,6 @@ func (s *Sim) step(p int, m protocol.Message) {
 	s.stepped(p, from)
 }
 
-// local is the time by a party's own clock.
-func (s *Sim) local(p int) quantity.Instant { return s.parties[p].clock.shows(s.now) }
-
 func (s *Sim) stepped(p int, from [2]int) {
 	for i := from[0]; i < len(s.out.Facts); i++ {
 		s.fact(p, &s.out.Facts[i])
@@ -317,7 +274,7 @@ func (s *Sim) stepped(p int, from [2]int) {
 	if s.o.Stepped != nil {
 		s.o.Stepped(s.now, s.parties[p].Party)
 	}
-	s.faults.compact(s, p)
+	s.faults.compact(p)
 }
 
 func (s *Sim) fact(p int, f *protocol.Fact) {
@@ -326,7 +283,7 @@ func (s *Sim) fact(p int, f *protocol.Fact) {
 	if f.Actor.Role == protocol.Zone {
 		s.negotiated.sold(f)
 		s.agents.learn(f)
-		s.heard(f)
+		s.teller.heard(f)
 	}
 	if s.o.Fact != nil {
 		s.o.Fact(s.now, f)
@@ -351,7 +308,7 @@ func (s *Sim) dispatch() {
 		case protocol.Timer:
 			s.wakes.set(from, min(s.wakes.at[from], max(s.now, s.parties[from].clock.when(m.Body.(*protocol.Moment).At))))
 		case protocol.Person:
-			s.answered(m)
+			s.arrivals.answered(m)
 			if s.o.Reply != nil {
 				s.o.Reply(s.now, m)
 			}
@@ -368,4 +325,19 @@ func (s *Sim) dispatch() {
 	}
 }
 
-func (s *Sim) enqueue(m *protocol.Message) { s.queue = append(s.queue, s.mail.post(m)) }
+// Survival is what became of subjobs where memory ran out.
+func (s *Sim) Survival() measure.Survival { return s.hosts.tallied }
+
+// Negotiation is what the market has done so far; all 0 where the zone does not negotiate.
+func (s *Sim) Negotiation() measure.Negotiation {
+	n := s.negotiated
+	for p := 1; p < s.node; p++ {
+		n.forget(s.parties[p].Actor)
+	}
+	return measure.Negotiation{
+		Rounds: n.past.Rounds, Calls: n.past.Calls, Missed: n.past.Missed, Variants: n.past.Variants, Denied: n.past.Denied,
+		Awards: n.awards, Withdrawn: n.past.Withdrawn, Weight: n.weight, AgentMessages: s.agents.said,
+		Waits: n.told.Waits, Sooner: n.told.Sooner, Later: n.told.Later,
+		Value: n.past.Value, Bound: n.past.Bound, Regret: n.past.Regret,
+	}
+}

@@ -1,11 +1,12 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/oom"
 )
 
 // Storm is memory that nobody has foreseen.
@@ -98,53 +99,47 @@ type relapse struct {
 // relapsed bounds how many times a storm strikes.
 const relapsed = 3
 
-// under is the unit of its job that a run is in.
-func (h *hosts) under(r *run) int64 {
-	if r.slot == none {
-		return 0
-	}
-	j := &h.sim.jobs[r.slot].Job
-	return max(0, min(r.entered(j, h.sim.now), j.Units)-1)
-}
-
-// over keeps the storms of a run that has ended with the unit that they struck undone.
-func (h *hosts) over(r *run, res *job.Result) {
-	if h.HostMemory == nil || r.slot == none {
-		return
-	}
-	j := &h.sim.jobs[r.slot].Job
-	_, done := j.Span(r.rng.From, max(r.rng.From, res.Progress))
-	for i := range r.gusts {
-		if g := &r.gusts[i]; g.times > 0 && g.times < relapsed && g.of >= done {
-			h.pending = append(h.pending, relapse{g.Storm, r.start.Job, g.of, g.times + 1})
-		}
-	}
-}
-
-// relapses says whether a run is of a job that is struck again.
-func (h *hosts) relapses(r *run) bool {
-	return slices.ContainsFunc(h.pending, func(x relapse) bool { return x.job == r.start.Job })
-}
-
-// strikeAgain strikes the runs that are where storms struck before.
-func (h *hosts) strikeAgain(runs []*run) {
-	for _, r := range runs {
-		if r.since != 0 || !h.relapses(r) {
-			continue
-		}
-		from, _ := h.sim.jobs[r.slot].Span(r.rng.From, r.rng.To)
-		at := h.under(r)
-		h.pending = slices.DeleteFunc(h.pending, func(x relapse) bool {
-			if x.job != r.start.Job || x.unit < from || x.unit > at {
-				return false
-			}
-			r.gusts = append(r.gusts, gust{Storm: x.Storm, share: 1, of: x.unit, times: x.times})
-			return true
-		})
-	}
-}
-
 func (g *gust) size() quantity.Amount {
 	size, _ := g.extra(g.blown)
 	return size / quantity.Amount(g.share)
+}
+
+// HostMemory is the memory of each node's host, which its slices share, and the storms that blow there. What a subjob has of it is what
+// its job truly uses in the phase that it is in; a storm adds to that. It is looked at in beats, from the begin of a storm until all is
+// calm again: between storms nothing is said of it, and it ends nothing.
+type HostMemory struct {
+	// Capacity of every host, and its swap: Room, at most Pace a second in or out.
+	Capacity, Room, Pace quantity.Amount
+	// Hot: nothing of a process is cold, as where it is pinned for devices; else a quarter is.
+	Hot bool
+	// Beat between two looks of the sensors, and of the kernel. Default 100 ms.
+	Beat time.Duration
+	// Killer acts in place of the nodes, who are told nothing; nil: they act. The kernel does where the memory ends, in any case.
+	Killer *oom.Kind
+	// PriorityFirst is the order by which a kill is judged: priority before class.
+	PriorityFirst bool
+	// OutgrownAlike: in that order it does not count who has more than was planned for it.
+	OutgrownAlike bool
+	Storms        []Storm
+	// Spread: each storm comes later by a time up to this, and strikes a process, that are drawn by the seed. 0: when it is said to, and
+	// each process in turn.
+	Spread time.Duration
+}
+
+// check lists everything that is wrong.
+func (h *HostMemory) check() (errs []error) {
+	if h == nil {
+		return nil
+	}
+	if h.Capacity <= 0 || h.Room < 0 || h.Pace < 0 || h.Beat < 0 || h.Spread < 0 {
+		errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: host memory: capacity %d must be above 0, room %d, pace %d, "+
+			"beat %v and spread %v not below", h.Capacity, h.Room, h.Pace, h.Beat, h.Spread))
+	}
+	for i, s := range h.Storms {
+		if s.Size <= 0 || s.For <= 0 || s.Shape >= Shapes {
+			errs = append(errs, errkind.Errorf(errkind.Invalid, "simulation: storm %d: size %d and for %v must be above 0, and shape %d "+
+				"below %d", i, s.Size, s.For, s.Shape, Shapes))
+		}
+	}
+	return errs
 }

@@ -11,19 +11,6 @@ import (
 // memory so); of the rest a running process takes up again what it can, and stands still for as long as bringing all of it in would take,
 // since it touches its memory once a second.
 
-// swapped is what of a run lies in swap.
-type swapped struct {
-	// parked lies in swap, held is not given to it yet.
-	parked, held quantity.Amount
-	// wait is the share of the last beat for which it stood still for want of memory, in parts per thousand.
-	wait int64
-}
-
-// waits is the part of a beat for which a run stood still for want of memory.
-func (s *swapped) waits(beat time.Duration) time.Duration {
-	return time.Duration(quantity.MulDiv(int64(beat), s.wait, 1000))
-}
-
 // cold is the part of a process that it does not miss, in parts per thousand.
 const cold = 250
 
@@ -31,23 +18,23 @@ const cold = 250
 func (h *hosts) swap(host *hostState, runs []*run) (short quantity.Amount) {
 	room, pace := h.Room, quantity.Amount(quantity.MulDiv(int64(h.Pace), int64(h.Beat), int64(time.Second)))
 	for _, r := range runs {
-		r.parked, r.held, r.wait = min(r.parked, h.wants(r)), 0, 0
-		room -= r.parked
+		r.memory.parked, r.memory.held, r.memory.wait = min(r.memory.parked, h.wants(r)), 0, 0
+		room -= r.memory.parked
 	}
 	for _, r := range runs { // what stands still its node has moved out
-		if r.since != 0 && h.Killer == nil {
+		if r.memory.since != 0 && h.Killer == nil {
 			moved := max(0, min(room, pace, h.has(r)))
-			r.parked, room, pace = r.parked+moved, room-moved, pace-moved
+			r.memory.parked, room, pace = r.memory.parked+moved, room-moved, pace-moved
 		}
 	}
 	over := h.used(host, runs) - h.Capacity
 	out := max(0, min(over, room, pace))
 	host.scanned = out > 0
-	h.alike(runs, out, h.has, func(r *run, part quantity.Amount) { r.parked += part })
+	h.alike(runs, out, h.has, func(r *run, part quantity.Amount) { r.memory.parked += part })
 	room, pace, over = room-out, pace-out, over-out
 	switch {
 	case over > 0 && room > 0:
-		h.alike(runs, over, h.blown, func(r *run, part quantity.Amount) { r.held, r.wait = min(part, h.has(r)), 1000 })
+		h.alike(runs, over, h.blown, func(r *run, part quantity.Amount) { r.memory.held, r.memory.wait = min(part, h.has(r)), 1000 })
 	case over > 0:
 		short = over
 	}
@@ -58,9 +45,9 @@ func (h *hosts) swap(host *hostState, runs []*run) (short quantity.Amount) {
 
 // blown is how much storms have made of a run that runs.
 func (h *hosts) blown(r *run) (size quantity.Amount) {
-	if r.since == 0 {
-		for i := range r.gusts {
-			size += r.gusts[i].size()
+	if r.memory.since == 0 {
+		for i := range r.memory.gusts {
+			size += r.memory.gusts[i].size()
 		}
 	}
 	return size
@@ -69,13 +56,13 @@ func (h *hosts) blown(r *run) (size quantity.Amount) {
 // bringIn brings in what running processes miss, at most so much.
 func (h *hosts) bringIn(runs []*run, most quantity.Amount) {
 	missed := func(r *run) quantity.Amount {
-		if r.since != 0 {
+		if r.memory.since != 0 {
 			return 0
 		}
 		if h.Hot {
-			return r.parked
+			return r.memory.parked
 		}
-		return max(0, r.parked-quantity.Amount(quantity.MulDiv(int64(h.wants(r)), cold, 1000)))
+		return max(0, r.memory.parked-quantity.Amount(quantity.MulDiv(int64(h.wants(r)), cold, 1000)))
 	}
 	all := quantity.Amount(0)
 	for _, r := range runs {
@@ -83,10 +70,10 @@ func (h *hosts) bringIn(runs []*run, most quantity.Amount) {
 	}
 	for _, r := range runs {
 		if missed(r) > 0 {
-			r.wait = max(r.wait, quantity.MulDiv(1000, int64(all), int64(all+max(1, h.Pace))))
+			r.memory.wait = max(r.memory.wait, quantity.MulDiv(1000, int64(all), int64(all+max(1, h.Pace))))
 		}
 	}
-	h.alike(runs, max(0, min(all, most)), missed, func(r *run, part quantity.Amount) { r.parked -= part })
+	h.alike(runs, max(0, min(all, most)), missed, func(r *run, part quantity.Amount) { r.memory.parked -= part })
 }
 
 // alike shares an amount among runs in proportion to a size.
@@ -110,15 +97,15 @@ func (h *hosts) alike(runs []*run, amount quantity.Amount, size func(*run) quant
 func (h *hosts) tally(host *hostState, runs []*run) {
 	all, running := int64(1000), false
 	for _, r := range runs {
-		if r.since != 0 {
+		if r.memory.since != 0 {
 			h.tallied.StoodStill += h.Beat * time.Duration(len(r.places))
 			continue
 		}
-		running, all = true, min(all, r.wait)
-		if d := r.waits(h.Beat); d > 0 {
+		running, all = true, min(all, r.memory.wait)
+		if d := r.memory.waits(h.Beat); d > 0 {
 			h.tallied.StoodStill += d * time.Duration(len(r.places))
 			r.later(d)
-			h.sim.machine.arm(r)
+			h.machine.arm(r)
 		}
 	}
 	if !running {

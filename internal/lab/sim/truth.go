@@ -67,16 +67,3 @@ func before(j *workload.Job, resumes bool) (d time.Duration) {
 func worth(j *workload.Job, n, units int64) time.Duration {
 	return time.Duration(quantity.MulDiv(int64(j.Work), n, units))
 }
-
-// entered is the unit of the job, not of its spec, before which a run that ends has begun all: none while it restores.
-func (r *run) entered(j *workload.Job, at quantity.Instant) int64 {
-	from, to := j.Span(r.rng.From, r.rng.To)
-	ran := int64(at.Sub(r.begin) - r.Restore)
-	if ran < 0 {
-		return from
-	}
-	if r.Saves > 0 {
-		return min(to, r.complete(at)+1)
-	}
-	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.PerUnit)*r.work().Spec.Total)) // a whole number of units has begun the next
-}

@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/prng"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/agenda"
+)
+
+// ground is what all parts of a simulation stand on: the parties, the time, what is to happen, and messages under way. Invariant: queue
+// holds what is to be stepped now, to parties that are up when it comes there.
+type ground struct {
+	o       *Options
+	parties []party // the gate, the zones, then the nodes from node on
+	node    int
+	gates   protocol.Gates
+	index   map[protocol.Address]int
+	wakes   wakes
+
+	now     quantity.Instant
+	events  agenda.Heap[event]
+	mail    mail
+	queue   []int32 // numbers of the messages to be stepped at now, from head on
+	told    int     // messages between actors since the observer heard of any
+	network network
+	// bidder hears what arrives for agents.
+	bidder func(*protocol.Message)
+}
+
+// party is one actor with what the driver knows of it.
+type party struct {
+	actor.Party
+	key   uint64 // names it in random draws
+	clock clock
+	trouble
+}
+
+// trouble is what is wrong with a party at present.
+type trouble struct {
+	down bool
+	up   quantity.Instant // when it comes back, if it is down
+	cut  [2]int           // how many partitions keep its messages from it, and from the others
+}
+
+const (
+	inbound = iota
+	outbound
+)
+
+// event is what the heap holds: a message that arrives, a run that ends unless its course has changed since, an arrival, or
+// a fault that begins or is over.
+type event struct {
+	kind    eventKind
+	index   int32 // of the message, party or fault
+	version int32
+	run     *run
+}
+
+type eventKind uint8
+
+const (
+	arrives eventKind = iota + 1
+	ends
+	submits
+	strikes
+	passes
+	attends
+	beats
+	visits
+)
+
+// none is the slot of what the source did not give.
+const none = int32(-1)
+
+// arrive queues a message that has come, unless nobody is there to take it.
+func (s *ground) arrive(i int32) {
+	m := &s.mail.messages[i]
+	if m.To.Role == protocol.Bidder {
+		heard := *m
+		s.mail.drop(i)
+		s.bidder(&heard)
+		return
+	}
+	p, known := s.index[m.To]
+	if known && s.parties[p].down {
+		if m.From.Role == protocol.Person {
+			s.events.Put(s.parties[p].up, event{kind: arrives, index: i})
+			return
+		}
+		known = false
+	}
+	if !known {
+		s.mail.drop(i)
+		return
+	}
+	s.queue = append(s.queue, i)
+}
+
+// local is the time by a party's own clock.
+func (s *ground) local(p int) quantity.Instant { return s.parties[p].clock.shows(s.now) }
+
+func (s *ground) enqueue(m *protocol.Message) { s.queue = append(s.queue, s.mail.post(m)) }
+
+// send puts an actor's message under way: lost, once or twice, each with its delay.
+func (s *ground) send(from, to int, m *protocol.Message) {
+	s.told++
+	if s.parties[from].cut[outbound] > 0 || s.parties[to].cut[inbound] > 0 {
+		return
+	}
+	l := s.network.link(m.From.Role, m.To.Role)
+	if *l == (Link{}) {
+		s.queue = append(s.queue, s.mail.post(m))
+		return
+	}
+	way := [2]int{from, to}
+	s.network.sent[way]++
+	s.carry(l, prng.New(s.network.seed, forMessage, s.parties[from].key, s.parties[to].key, s.network.sent[way]), 0, m)
+}
+
+// carry lets a message arrive as often and as late as the draw says. Without a link and at once it is there.
+func (s *ground) carry(l *Link, draw prng.Stream, later time.Duration, m *protocol.Message) {
+	if *l == (Link{}) && later == 0 {
+		s.arrive(s.mail.post(m))
+		return
+	}
+	copies := 1
+	if hit(&draw, l.Loss) {
+		copies = 0
+	} else if hit(&draw, l.Double) {
+		copies = 2
+	}
+	for range copies {
+		late := later + l.Delay + time.Duration(draw.Exp()*float64(l.Jitter))
+		s.events.Put(s.now.Add(late), event{kind: arrives, index: s.mail.post(m)})
+	}
+}
