@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/bench/play"
 	"sluice.dev/sluice/internal/edge/strict"
 )
 
@@ -15,7 +16,7 @@ func TestThePageIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a while")
 	}
-	s := settings{out: t.TempDir(), seeds: []uint64{1}, sets: []strict.Set{
+	s := play.Settings{Out: t.TempDir(), Seeds: []uint64{1}, Sets: []strict.Set{
 		{Path: "window", Value: "{until: 25m, limit: 1d}"},
 		{Path: "workload.jobs", Value: "[{at: 0s, name: work, count: 20, every: 1m, items: {total: 60, perItem: 10s, grid: 1, " +
 			"parallelism: 2}, memory: 9Gi, true: {memory: 8Gi}}]"},
@@ -23,11 +24,11 @@ func TestThePageIsWritten(t *testing.T) {
 	if err := write(t.Context(), &s, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(s.out, "airlock.md"))
+	text, err := os.ReadFile(filepath.Join(s.Out, "airlock.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if svg, err := os.ReadFile(filepath.Join(s.out, "airlock", "lost.svg")); err != nil || !strings.Contains(string(svg), "earlyoom") {
+	if svg, err := os.ReadFile(filepath.Join(s.Out, "airlock", "lost.svg")); err != nil || !strings.Contains(string(svg), "earlyoom") {
 		t.Errorf("the figure: %v", err)
 	}
 	for _, part := range []string{"## Storms that can be absorbed", "## Without swap", "## With more swap", "## Storms that can't",

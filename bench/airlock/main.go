@@ -4,88 +4,117 @@ package main
 
 import (
 	"context"
-	"flag"
+	_ "embed"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
-	"time"
+	"text/template"
 
-	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/strict"
-	planners "sluice.dev/sluice/internal/lab/planner/all"
-	"sluice.dev/sluice/internal/lab/scenario"
+	pages "sluice.dev/sluice/bench/page"
+	"sluice.dev/sluice/bench/play"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/oom"
+	"sluice.dev/sluice/internal/lab/report"
 )
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "airlock:", err)
-		os.Exit(1)
-	}
+func main() { play.Main("airlock", "1-3", "", write) }
+
+//go:embed airlock.md.tmpl
+var text string
+
+// page is docs/airlock.md under way.
+type page struct {
+	*pages.Page
+	*play.Settings
+	ctx      context.Context
+	progress io.Writer
+	// Lost is where others lose less work than Airlock, Later where their jobs complete sooner, a sentence each.
+	Lost, Later []string
 }
 
-// settings of one page.
-type settings struct {
-	out   string
-	seeds []uint64
-	// sets are replacements in every scenario.
-	sets []strict.Set
-}
-
-func run() error {
-	var s settings
-	var seeds string
-	flag.StringVar(&s.out, "out", "docs", "folder to write airlock.md and airlock/*.svg to")
-	flag.StringVar(&seeds, "seeds", "1-3", "seeds of every point")
-	flag.Parse()
-	var err error
-	if s.seeds, err = scenario.Seeds(seeds); err != nil {
+// write makes the page and its figure.
+func write(ctx context.Context, s *play.Settings, progress io.Writer) error {
+	out, err := pages.New(s.Out, "airlock")
+	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return write(ctx, &s, os.Stderr)
+	return out.Write(text, template.FuncMap{"everybody": everybody, "columns": columns, "cells": cells, "losses": losses},
+		&page{Page: out, Settings: s, ctx: ctx, progress: progress})
 }
 
-// point is one setting of a scenario under several who act.
-type point struct {
-	label, scenario string
-	names           []string
-	sets            []string
+const ours = "airlock"
+
+// everybody is who may act.
+func everybody() []string {
+	names := []string{ours}
+	for _, k := range oom.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
 }
 
-// play runs a point and gives its results by who acts, a seed after the other.
-func (s *settings) play(ctx context.Context, p point, progress io.Writer) (map[string][]scenario.Result, error) {
-	sets := append([]strict.Set(nil), s.sets...)
-	for _, text := range p.sets {
-		path, value, _ := strings.Cut(text, "=")
-		sets = append(sets, strict.Set{Path: path, Value: value})
-	}
-	x, err := scenario.Load(p.scenario, sets...)
+func columns() []string {
+	return []string{measure.HighValueLost, measure.WrongOrderKills, measure.WorkLost, measure.StoodStill, measure.TimeOverLine,
+		measure.MemoryKills,
+		measure.Suspended, measure.Recovered, measure.Readdressed, measure.Reclaimed, measure.Failed, measure.CompletionMean}
+}
+
+// Alone plays a scenario under Airlock, with storms that come when they like and strike whom they like.
+func (p *page) Alone(title, name string, sets ...string) (play.Outcome, error) {
+	return p.play(title, name, []string{ours}, sets)
+}
+
+func (p *page) play(title, name string, who, sets []string) (play.Outcome, error) {
+	return p.Play(p.ctx, p.progress, title, name, who, append([]string{"memory.spread=5m"}, sets...))
+}
+
+// All plays a scenario under everybody, and notes who loses less work than Airlock, and whose jobs complete sooner.
+func (p *page) All(title, name string, sets ...string) (play.Outcome, error) {
+	o, err := p.play(title, name, everybody(), sets)
 	if err != nil {
 		return nil, err
 	}
-	m, err := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}.Find(x, p.names)
-	if err != nil {
-		return nil, err
-	}
-	begin := time.Now()
-	results, err := scenario.Run(ctx, scenario.Options{Scenario: x, Mechanisms: m, Seeds: s.seeds})
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(progress, "%s: %s\n", p.label, time.Since(begin).Round(time.Second))
-	out := map[string][]scenario.Result{}
-	for _, r := range results {
-		if len(r.Broken) > 0 {
-			return nil, fmt.Errorf("%s, %s, seed %d: %v", p.label, r.Mechanism, r.Seed, r.Broken)
+	lost, done := o.Mean(ours, measure.WorkLost).Mean, o.Mean(ours, measure.CompletionMean).Mean
+	for _, n := range everybody()[1:] {
+		if v := o.Mean(n, measure.WorkLost).Mean; v < lost {
+			p.Lost = append(p.Lost, fmt.Sprintf("%s: %s, %.0f s against %.0f s", title, n, v, lost))
 		}
-		out[r.Mechanism] = append(out[r.Mechanism], r)
+		if v := o.Mean(n, measure.CompletionMean).Mean; v < done {
+			p.Later = append(p.Later, fmt.Sprintf("%s: %s, %.2f h against %.2f h", title, n, v/3600, done/3600))
+		}
 	}
-	return out, nil
+	return o, nil
+}
+
+// Bars draws the work that each lost.
+func (p *page) Bars(o play.Outcome) (string, error) {
+	chart := &report.Chart{Title: "Work lost to memory", Kind: report.Bars, Y: report.Axis{Label: "slice-time lost", Unit: measure.Seconds,
+		Better: measure.Lower}}
+	for _, name := range everybody() {
+		e := o.Mean(name, measure.WorkLost)
+		chart.Series = append(chart.Series, report.Series{Name: name, Dots: []report.Dot{{Y: e.Mean, Low: e.Low, High: e.High}}})
+	}
+	return p.Draw("lost", chart)
+}
+
+// cells of a row of the table with all columns.
+func cells(o play.Outcome, name string) (out []string) {
+	for _, c := range columns() {
+		if v := o.Mean(name, c).Mean; c == measure.CompletionMean {
+			out = append(out, fmt.Sprintf("%.2f h", v/3600))
+		} else if measure.About(c).Unit == measure.Seconds {
+			out = append(out, fmt.Sprintf("%.0f s", v))
+		} else {
+			out = append(out, fmt.Sprintf("%.1f", v))
+		}
+	}
+	return out
+}
+
+// losses is what everybody lost: work, and in brackets of high value and in the wrong order.
+func losses(o play.Outcome) (out []string) {
+	for _, n := range everybody() {
+		out = append(out, fmt.Sprintf("%.0f s (%.1f, %.1f)", o.Mean(n, measure.WorkLost).Mean, o.Mean(n, measure.HighValueLost).Mean,
+			o.Mean(n, measure.WrongOrderKills).Mean))
+	}
+	return out
 }

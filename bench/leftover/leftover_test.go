@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/bench/play"
 	"sluice.dev/sluice/internal/edge/strict"
 )
 
@@ -15,18 +16,18 @@ func TestThePageIsWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a while")
 	}
-	s := settings{out: t.TempDir(), seeds: []uint64{4}, sets: []strict.Set{
+	s := play.Settings{Out: t.TempDir(), Seeds: []uint64{4}, Sets: []strict.Set{
 		{Path: "window", Value: "{until: 1h, limit: 80m}"}, {Path: "workload.synthetic.jobs", Value: "40"},
 	}}
 	if err := write(t.Context(), &s, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(s.out, "leftover.md"))
+	text, err := os.ReadFile(filepath.Join(s.Out, "leftover.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"leftover.svg", "unannounced.svg"} {
-		if svg, err := os.ReadFile(filepath.Join(s.out, "leftover", name)); err != nil ||
+		if svg, err := os.ReadFile(filepath.Join(s.Out, "leftover", name)); err != nil ||
 			!strings.Contains(string(text), "leftover/"+name) || !strings.Contains(string(svg), "jasda") {
 			t.Errorf("%s: %v", name, err)
 		}

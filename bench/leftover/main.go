@@ -4,110 +4,191 @@ package main
 
 import (
 	"context"
-	"flag"
+	_ "embed"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
+	"math"
+	"slices"
+	"text/template"
 	"time"
 
-	policies "sluice.dev/sluice/internal/core/policy/all"
-	"sluice.dev/sluice/internal/edge/strict"
-	planners "sluice.dev/sluice/internal/lab/planner/all"
+	pages "sluice.dev/sluice/bench/page"
+	"sluice.dev/sluice/bench/play"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/scenario"
-	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "leftover:", err)
-		os.Exit(1)
-	}
+	play.Main("leftover", "1-5", "folder of published traces; without it leftover-logs is left out", write)
 }
 
-// settings of one page.
-type settings struct {
-	// data is the folder of published traces; without it the scenario that needs them is left out.
-	data, out string
-	seeds     []uint64
-	// sets are replacements in every scenario.
-	sets []strict.Set
+//go:embed leftover.md.tmpl
+var text string
+
+// page is docs/leftover.md under way.
+type page struct {
+	*pages.Page
+	*play.Settings
+	ctx      context.Context
+	progress io.Writer
 }
 
-func run() error {
-	var s settings
-	var seeds string
-	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"), "folder of published traces; without it leftover-logs is left out")
-	flag.StringVar(&s.out, "out", "docs", "folder to write leftover.md and leftover/*.svg to")
-	flag.StringVar(&seeds, "seeds", "1-5", "seeds of every point")
-	flag.Parse()
-	var err error
-	if s.seeds, err = scenario.Seeds(seeds); err != nil {
+// write makes the page and its figures.
+func write(ctx context.Context, s *play.Settings, progress io.Writer) error {
+	out, err := pages.New(s.Out, "leftover")
+	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return write(ctx, &s, os.Stderr)
+	return out.Write(text, template.FuncMap{
+		"ours": ours, "peers": peers, "every": every, "best": best, "columns": columns, "table": table, "against": against,
+		"mean":  func(o play.Outcome, name, metric string) string { return value(metric, o.Mean(name, metric).Mean) },
+		"plain": func(o play.Outcome, name, metric string) float64 { return o.Mean(name, metric).Mean },
+		"ends": func(o play.Outcome, name string) string {
+			return fmt.Sprintf("%.1f%% (%.2f%%)", 100*o.Mean(name, measure.LeftoverUseful).Mean, 100*o.Mean(name, measure.LostWork).Mean)
+		},
+		"est": func(o play.Outcome, name, metric string) string { return estimate(metric, o.Mean(name, metric)) },
+		"diff": func(o, from play.Outcome, name, metric string) string {
+			return points(measure.Difference(o.Values(name, metric), from.Values(name, metric)))
+		},
+		"later": func(o, from play.Outcome, name string) string {
+			d := measure.Difference(o.Values(name, measure.CompletionMean), from.Values(name, measure.CompletionMean))
+			return fmt.Sprintf("%+.1f min (%+.1f to %+.1f)", d.Mean/60, d.Low/60, d.High/60)
+		},
+	}, &page{out, s, ctx, progress})
 }
 
-// point is one setting of a scenario under several mechanisms.
-type point struct {
-	label, scenario string
-	mechanisms      []string
-	sets            []string
+// At plays a scenario with replacements.
+func (p *page) At(label, name string, mechanisms []string, sets ...any) (play.Outcome, error) {
+	return p.Play(p.ctx, p.progress, label, name, mechanisms, pages.Names(sets...))
 }
 
-// play runs a point and gives its results by mechanism, a seed after the other.
-func (s *settings) play(ctx context.Context, p point, progress io.Writer) (outcome, error) {
-	sets := append([]strict.Set(nil), s.sets...)
-	for _, text := range p.sets {
-		path, value, _ := strings.Cut(text, "=")
-		sets = append(sets, strict.Set{Path: path, Value: value})
-	}
-	x, err := scenario.Reader{Formats: traces.Formats()}.Load(p.scenario, sets...)
-	if err != nil {
-		return nil, err
-	}
-	names := p.mechanisms
-	if names == nil {
-		names = x.Settings.Use
-	}
-	m, err := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}.Find(x, names)
-	if err != nil {
-		return nil, err
-	}
-	begin := time.Now()
-	results, err := scenario.Run(ctx, scenario.Options{Scenario: x, Mechanisms: m, Seeds: s.seeds, Data: &scenario.Traces{Dir: s.data}})
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(progress, "%s %s: %s\n", p.scenario, p.label, time.Since(begin).Round(time.Second))
-	out := outcome{}
-	for _, r := range results {
-		if len(r.Broken) > 0 {
-			return nil, fmt.Errorf("%s, %s, seed %d: %v", p.scenario, r.Mechanism, r.Seed, r.Broken)
+// columns of a table of mechanisms.
+func columns() []string {
+	return []string{measure.LeftoverUseful, measure.LostWork, measure.HostDelayMean, measure.OverheadShare, measure.Unfinished,
+		measure.CompletionMean}
+}
+
+// table has a row for each mechanism of a point.
+func table(o play.Outcome, names []string) (rows []string) {
+	for _, name := range names {
+		cells := []string{name}
+		for _, c := range columns() {
+			cells = append(cells, estimate(c, o.Mean(name, c)))
 		}
-		out[r.Mechanism] = append(out[r.Mechanism], r)
+		rows = append(rows, pages.Row(cells))
 	}
-	return out, nil
+	return rows
 }
 
-// outcome is the results of a point by mechanism, in the order of the seeds.
-type outcome map[string][]scenario.Result
+// peers of the scenarios with notice.
+func peers() []string {
+	return []string{"checkpoint", "time-min", "pilot", "sjf", "requeue", "nothing"}
+}
 
-// values of a metric of a mechanism, one for each seed.
-func (o outcome) values(mechanism, metric string) (out []float64) {
-	for _, r := range o[mechanism] {
-		v := r.Metrics.Get(metric)
-		if metric == scenario.Finished {
-			v = float64(r.Finished)
-		}
-		out = append(out, v)
+func ours(others ...any) []string { return append([]string{"sja", "jasda"}, pages.Names(others...)...) }
+
+// intervals of checkpoint, in minutes.
+func intervals() []int { return []int{1, 2, 5, 10, 20} }
+
+// every is the mechanism that leaves a checkpoint after so many minutes; those of all intervals without one.
+func every(minutes ...int) (names []string) {
+	if len(minutes) == 0 {
+		minutes = intervals()
 	}
-	return out
+	for _, n := range minutes {
+		names = append(names, fmt.Sprintf("checkpoint:%dm", n))
+	}
+	return names
+}
+
+// best is the interval with the most useful time, the first of equals.
+func best(o play.Outcome) string {
+	return slices.MaxFunc(every(), func(a, b string) int {
+		if o.Mean(a, measure.LeftoverUseful).Mean > o.Mean(b, measure.LeftoverUseful).Mean {
+			return 1
+		}
+		return -1
+	})
+}
+
+// Bars draws the useful time of each mechanism.
+func (p *page) Bars(o play.Outcome, names []string) (string, error) {
+	c := &report.Chart{Title: "Leftover time that was useful, ends known or noticed", Kind: report.Bars,
+		Y: report.Axis{Label: "share of the gaps", Unit: measure.Share}}
+	for _, name := range names {
+		c.Series = append(c.Series, report.Series{Name: name, Dots: []report.Dot{dot(0, o, name)}})
+	}
+	return p.Draw("leftover", c)
+}
+
+// Lines draws the useful time over the interval of the programs' checkpoints: under checkpoint, as played, and under ours.
+func (p *page) Lines(played play.Outcome) (string, error) {
+	own := [3]report.Series{{Name: "sja"}, {Name: "jasda"}, {Name: "checkpoint"}}
+	for i, n := range intervals() {
+		name, x := every()[i], float64(n)
+		o, err := p.At(name, "leftover-unannounced", ours(), fmt.Sprintf("workload.synthetic.saves=%dm", n))
+		if err != nil {
+			return "", err
+		}
+		for k, d := range []report.Dot{dot(x, o, "sja"), dot(x, o, "jasda"), dot(x, played, name)} {
+			own[k].Dots = append(own[k].Dots, d)
+		}
+	}
+	return p.Draw("unannounced", &report.Chart{
+		Title: "Leftover time that was useful, without notice", X: report.Axis{Label: "minutes of work between two checkpoints", Log: true},
+		Y: report.Axis{Label: "share of the gaps", Unit: measure.Share}, Series: own[:],
+	})
+}
+
+func dot(x float64, o play.Outcome, name string) report.Dot {
+	e := o.Mean(name, measure.LeftoverUseful)
+	return report.Dot{X: x, Y: e.Mean, Low: e.Low, High: e.High}
+}
+
+// against compares ours with peers, seed by seed.
+func against(o play.Outcome, peers []string) (rows []string) {
+	for _, name := range ours() {
+		for _, peer := range peers {
+			d := measure.Difference(o.Values(name, measure.LeftoverUseful), o.Values(peer, measure.LeftoverUseful))
+			lost, theirs := o.Mean(name, measure.LostWork).Mean, o.Mean(peer, measure.LostWork).Mean
+			text := "-"
+			if theirs >= .0005 {
+				text = fmt.Sprintf("%+.0f%%", 100*(lost/theirs-1))
+			}
+			rows = append(rows, pages.Row(name, peer, points(d), text))
+		}
+	}
+	return rows
+}
+
+// points of a share, with their interval.
+func points(e measure.Estimate) string {
+	if math.IsNaN(e.Low) {
+		return fmt.Sprintf("%+.2f", 100*e.Mean)
+	}
+	return fmt.Sprintf("%+.2f (%+.2f to %+.2f)", 100*e.Mean, 100*e.Low, 100*e.High)
+}
+
+// value of a metric for people.
+func value(metric string, v float64) string {
+	switch about := measure.About(metric); {
+	case math.IsNaN(v):
+		return "-"
+	case metric == scenario.Finished || about.Unit == measure.Plain:
+		return fmt.Sprintf("%.0f", v)
+	case about.Unit == measure.Share:
+		return fmt.Sprintf("%.1f%%", 100*v)
+	case v < 1e-6:
+		return "0"
+	}
+	return time.Duration(v * float64(time.Second)).Round(time.Second).String()
+}
+
+// estimate is a mean with half of its interval.
+func estimate(metric string, e measure.Estimate) string {
+	if math.IsNaN(e.Low) || value(metric, e.High-e.Mean) == value(metric, 0) {
+		return value(metric, e.Mean)
+	}
+	return value(metric, e.Mean) + " ± " + value(metric, e.High-e.Mean)
 }
