@@ -3,9 +3,6 @@
 package kubernetes
 
 import (
-	"math"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"sluice.dev/sluice/internal/core/reclaim"
@@ -53,53 +50,5 @@ func (a amount) in(places int8, up bool, most int64) int64 {
 
 // fraction reports whether a count has one.
 func fraction(c count) bool { return c.places > 0 }
-
-// mostUnits bounds a total that is counted in fractions: so many of these, and all that is taken of them, fit in an int64.
-const mostUnits = math.MaxInt64 / 4096
-
-// even counts each counter of a pool in one unit, so that sums of integers are exact: in the finest of its fractions, as far as its total
-// fits in that. parts are the pool's.
-func (p *published) even(parts []*offer) {
-	places := map[[2]string]int8{}
-	note := func(list []count) {
-		for _, c := range list {
-			k := [2]string{c.set, c.counter}
-			places[k] = max(places[k], c.places)
-		}
-	}
-	for _, o := range parts {
-		note(o.counters)
-		for i := range o.devices {
-			note(o.devices[i].uses)
-		}
-	}
-	total := map[[2]string]int64{}
-	for _, o := range parts {
-		for _, c := range o.counters {
-			k := [2]string{c.set, c.counter}
-			for places[k] > 0 && c.in(places[k], false, mostUnits) == mostUnits {
-				places[k]--
-			}
-			total[k] = c.in(places[k], false, math.MaxInt64)
-		}
-	}
-	p.total = total
-	for i := range p.devices {
-		d := &p.devices[i]
-		if len(d.uses) == 0 {
-			continue
-		}
-		d.uses = slices.Clone(d.uses) // the driver's are shared
-		for k := range d.uses {
-			u := &d.uses[k]
-			key := [2]string{u.set, u.counter}
-			most := int64(math.MaxInt64)
-			if places[key] > 0 {
-				most = total[key] + 1 // which is as much too much as anything
-			}
-			u.amount = amount{u.in(places[key], true, most), places[key]}
-		}
-	}
-}
 
 func amountIn(a amount) reclaim.Amount { return reclaim.Amount{N: a.n, Places: int16(a.places)} }

@@ -14,29 +14,6 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// coming is what a Workload's Pods will want.
-type coming struct {
-	// queue is its LocalQueue; cluster is the ClusterQueue whose quota it has, empty while it waits for quota.
-	queue, cluster string
-	// since is when it got its quota; admitted: all admission checks have passed too.
-	since    quantity.Instant
-	admitted bool
-	// priority and created order those that wait.
-	priority int32
-	created  quantity.Instant
-	parts    []part
-}
-
-// part is a pod set: n Pods that are alike, with claims by name and from templates.
-type part struct {
-	name              string
-	n                 int
-	like              *tenant
-	claims, templates []string
-	// flavors are the ResourceFlavors its quota is of.
-	flavors []string
-}
-
 // kueueWorkload is what is read of a Workload, the same in v1beta1 and v1beta2.
 type kueueWorkload struct {
 	Spec struct {
@@ -107,7 +84,7 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 				p.n -= int(r.Count)
 			}
 		}
-		p.like.asks = asksIn(&set.Template.Spec)
+		p.like.need.asks = asksIn(&set.Template.Spec)
 		for _, r := range set.Template.Spec.ResourceClaims {
 			if r.ResourceClaimName != nil {
 				p.claims = append(p.claims, o.GetNamespace()+"/"+*r.ResourceClaimName)
@@ -116,7 +93,7 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 				p.templates = append(p.templates, o.GetNamespace()+"/"+*r.ResourceClaimTemplateName)
 			}
 		}
-		if p.n <= 0 || len(p.like.asks)+len(p.claims)+len(p.templates) == 0 {
+		if p.n <= 0 || len(p.like.need.asks)+len(p.claims)+len(p.templates) == 0 {
 			continue // it wants no device
 		}
 		s.asksOf(p.like, &set.Template.Spec)
@@ -126,14 +103,6 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 		return nil
 	}
 	return c
-}
-
-// alias is a LocalQueue or a ResourceFlavor: a name for something else.
-type alias struct {
-	metav1.ObjectMeta
-	// cluster is a LocalQueue's ClusterQueue; nodes are a ResourceFlavor's node labels.
-	cluster string
-	nodes   map[string]string
 }
 
 // alias reads a LocalQueue or a ResourceFlavor.

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/inventory/kubernetes/gpulabels"
 )
 
 // Of an extended resource only a number is known: which device a Pod got is between kubelet and device plugin. So slices are numbered, and
@@ -32,26 +34,27 @@ func countedID(machine, resource string, n int) job.SliceID {
 // slice's model, profile, memory and speed each is what the pool says, else the machine's labels, else what the tables have of that
 // profile.
 func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why string) {
-	if why = m.sharing(r.Name, number); why != "" {
+	if why = m.said().Sharing(r.Name, number); why != "" {
 		return nil, why
 	}
-	d := m.describe(r.Name)
-	if d.profile == invalidProfile {
+	d := m.said().Describe(r.Name)
+	if d.Profile == gpulabels.InvalidProfile {
 		return nil, fmt.Sprintf("%s is of GPUs that are not cut alike, as the MIG strategy single wants them", r.Name)
 	}
 	_, name, _ := strings.Cut(r.Name, "/")
-	labelled, _ := mig.Canonical(first(d.profile, strings.TrimPrefix(name, "mig-")))
-	profile, _ := mig.Canonical(first(r.Profile, labelled))
+	labelled, _ := mig.Canonical(cmp.Or(d.Profile, strings.TrimPrefix(name, "mig-")))
+	profile, _ := mig.Canonical(cmp.Or(r.Profile, labelled))
 	if profile != labelled {
-		d.memory = 0 // what labels say is not of this profile
+		d.Memory = 0 // what labels say is not of this profile
 	}
-	if whole := m.describe(wholeGPU); profile == mig.Whole && !m.has(r.Name) && whole.profile == "" { // another name for whole GPUs
-		d.memory = whole.memory
+	// another name for whole GPUs
+	if whole := m.said().Describe(gpulabels.WholeGPU); profile == mig.Whole && !m.said().Has(r.Name) && whole.Profile == "" {
+		d.Memory = whole.Memory
 	}
-	model, _ := mig.ModelOf(first(r.Model, d.model))
+	model, _ := mig.ModelOf(cmp.Or(r.Model, d.Model))
 	known := mig.Lookup(model, profile)
-	s := protocol.Slice{Model: first(model, "gpu"), Profile: profile,
-		Capacity: trp.Vector{trp.Memory: first(r.Memory, d.memory, known.Memory)}, Speed: first(r.Speed, known.Speed)}
+	s := protocol.Slice{Model: cmp.Or(model, "gpu"), Profile: profile,
+		Capacity: trp.Vector{trp.Memory: cmp.Or(r.Memory, d.Memory, known.Memory)}, Speed: cmp.Or(r.Speed, known.Speed)}
 	if s.Capacity[trp.Memory] <= 0 {
 		return nil, fmt.Sprintf("how much memory one of %s has is not known, by its labels or its profile (%s): say it in its pool", r.Name,
 			profile)

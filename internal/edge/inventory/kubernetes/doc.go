@@ -1,11 +1,11 @@
 // Package kubernetes lists the slices of a Kubernetes cluster, and what others hold of them until when. It only reads. All of it but this
 // file is behind the build tag kubernetes.
 //
-// Objects are cut down as they arrive (slim.go, to the types of model.go); a machine of which anything changed is assembled to a scene and
-// evaluated anew (evaluate.go: devices that drivers publish in dra.go, extended resources in counted.go, what closes machines and pools in
-// closed.go, ends of Pods in ends.go, and how long those ran that nobody states one of in lengths.go); the inventory says what came of it
-// (inventory.go, with its informers in sources.go and what is known of their silence in silence.go).
+// Read it upwards from the objects: device.go, wants.go and model.go are what is kept, slim.go cuts objects down to that as they arrive
+// (sources.go, kueue.go, faults.go; silence.go says which sources have failed). A machine of which anything changed is assembled to a scene
+// and evaluated anew (evaluate.go: devices that drivers publish in dra.go, extended resources in counted.go by what gpulabels says of them,
+// what closes machines and pools in closed.go, Pods that state no end by owner.go and lengths); inventory.go says what came of it.
 //
-// What is given back to Pods that wait is decided in giveback.go, by what a machine has room for (room.go) and what claims mean
-// (selector.go). Places are kept ahead of time (ahead.go) for what Kueue says is to come (kueue.go, coming.go).
+// For whom subjobs stop is decided in core/reclaim. objects.go, wishes.go and groups.go put into its words what machines have, what Pods
+// wait for (claims by selector.go), and what Kueue lets come; told.go says only what is new.
 package kubernetes

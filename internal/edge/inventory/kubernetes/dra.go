@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -13,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/inventory/kubernetes/gpulabels"
 )
 
 // published is one pool of a driver, assembled from its ResourceSlices.
@@ -72,7 +74,7 @@ func gather(offers []*offer, before map[pooled]published) (list []published, bro
 		if int64(len(parts)) > slices.MinFunc(parts, announced).parts {
 			why = "has more ResourceSlices than it announces"
 		}
-		if why = first(why, p.contradicts()); why != "" {
+		if why = cmp.Or(why, p.contradicts()); why != "" {
 			broken = append(broken, contradiction{k, p.devices, why})
 			continue
 		}
@@ -137,10 +139,7 @@ func (c *Class) matches(driver string, d *device) bool {
 // that. Of those that share counters as many as fit side by side, class by class, by name. It depends on what exists and not on who holds
 // it, so that slices do not come and go with their users. Devices of a class that can't be offered are counted in out, unless that is nil.
 func (p *published) layout(m *machine, pools []Pool, class classes, out omitted) (list []offered) {
-	left := counters{}
-	for k, n := range p.total {
-		left[k] = n
-	}
+	left := maps.Clone(p.total)
 	taken := map[string]bool{}
 	for _, i := range m.pools {
 		for c := range pools[i].Classes {
@@ -178,12 +177,12 @@ func (p *published) slice(m *machine, class *Class, d *device) protocol.Slice {
 		name = p.pool + "." + name
 	}
 	model, _ := mig.ModelOf(d.plain("productName", p.driver))
-	model = first(model, m.describe(wholeGPU).model, "gpu")
-	profile, _ := mig.Canonical(first(d.plain("profile", p.driver), mig.Whole))
+	model = cmp.Or(model, m.said().Describe(gpulabels.WholeGPU).Model, "gpu")
+	profile, _ := mig.Canonical(cmp.Or(d.plain("profile", p.driver), mig.Whole))
 	known := mig.Lookup(model, profile)
 	return protocol.Slice{
-		ID: job.SliceID(m.Name + "/" + name), Model: model, Profile: profile, Speed: first(class.Speed, known.Speed),
-		Capacity: trp.Vector{trp.Memory: first(d.memory, class.Memory, known.Memory)},
+		ID: job.SliceID(m.Name + "/" + name), Model: model, Profile: profile, Speed: cmp.Or(class.Speed, known.Speed),
+		Capacity: trp.Vector{trp.Memory: cmp.Or(d.memory, class.Memory, known.Memory)},
 		Device:   cluster.Device{Node: m.Name, Class: class.Name, Driver: p.driver, Pool: p.pool, Name: d.name}.String(),
 	}
 }
@@ -198,10 +197,7 @@ type stay struct {
 // held computes what others hold of the offered devices: the device itself, or so much of the counters it shares that too little is left
 // for it, until enough of them have ended. Devices that our own subjobs are on are not in the answer.
 func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]protocol.Reservation {
-	left := counters{}
-	for k, n := range p.total {
-		left[k] = n
-	}
+	left := maps.Clone(p.total)
 	var others []stay
 	uses := map[int][]count{}
 	for i := range p.devices {
@@ -258,4 +254,52 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 		held[o.slice.ID] = r
 	}
 	return held
+}
+
+// mostUnits bounds a total that is counted in fractions: so many of these, and all that is taken of them, fit in an int64.
+const mostUnits = math.MaxInt64 / 4096
+
+// even counts each counter of a pool in one unit, so that sums of integers are exact: in the finest of its fractions, as far as its total
+// fits in that. parts are the pool's.
+func (p *published) even(parts []*offer) {
+	places := map[[2]string]int8{}
+	note := func(list []count) {
+		for _, c := range list {
+			k := [2]string{c.set, c.counter}
+			places[k] = max(places[k], c.places)
+		}
+	}
+	for _, o := range parts {
+		note(o.counters)
+		for i := range o.devices {
+			note(o.devices[i].uses)
+		}
+	}
+	total := map[[2]string]int64{}
+	for _, o := range parts {
+		for _, c := range o.counters {
+			k := [2]string{c.set, c.counter}
+			for places[k] > 0 && c.in(places[k], false, mostUnits) == mostUnits {
+				places[k]--
+			}
+			total[k] = c.in(places[k], false, math.MaxInt64)
+		}
+	}
+	p.total = total
+	for i := range p.devices {
+		d := &p.devices[i]
+		if len(d.uses) == 0 {
+			continue
+		}
+		d.uses = slices.Clone(d.uses) // the driver's are shared
+		for k := range d.uses {
+			u := &d.uses[k]
+			key := [2]string{u.set, u.counter}
+			most := int64(math.MaxInt64)
+			if places[key] > 0 {
+				most = total[key] + 1 // which is as much too much as anything
+			}
+			u.amount = amount{u.in(places[key], true, most), places[key]}
+		}
+	}
 }

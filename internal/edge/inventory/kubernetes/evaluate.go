@@ -148,7 +148,7 @@ const steady = time.Minute
 func (s *scene) stood(name string, x, before *stand) int64 {
 	n := s.counts[name]
 	if n < before.listed[name] {
-		since := first(before.fell[name], s.now)
+		since := cmp.Or(before.fell[name], s.now)
 		if s.now < since.Add(steady) {
 			n, x.fell[name] = before.listed[name], since
 		}
@@ -183,12 +183,12 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 					for n := range list {
 						ours[n] = ours[n] || list[n].ID == t.slice
 					}
-				case t.asks[r.Name] > 0: // also ours, on a slice that is not listed any more
+				case t.need.asks[r.Name] > 0: // also ours, on a slice that is not listed any more
 					others[t.UID], asking = t, append(asking, t)
 				}
 			}
 			slices.SortFunc(asking, func(a, b *tenant) int { return strings.Compare(string(a.UID), string(b.UID)) })
-			x.seats[r.Name] = seat(len(list), before.seats[r.Name], asking, func(t *tenant) int64 { return t.asks[r.Name] }, ours)
+			x.seats[r.Name] = seat(len(list), before.seats[r.Name], asking, func(t *tenant) int64 { return t.need.asks[r.Name] }, ours)
 			for k := s.counts[r.Name]; k < int64(len(list)); k++ {
 				x.holds[list[k].ID] = append(x.holds[list[k].ID], protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never,
 					Source: "node " + s.Name + " has fewer of " + r.Name + " than a moment ago"})
@@ -201,4 +201,19 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 			}
 		}
 	}
+}
+
+// hold is the reservation that a Pod makes on its devices.
+func (s *scene) hold(t *tenant) protocol.Reservation {
+	return protocol.Reservation{Kind: protocol.ForForeign, End: s.until(t), Source: cmp.Or(t.kind, "pod") + " " + t.Namespace + "/" +
+		t.Name}
+}
+
+// until is when a Pod is gone: at its stated latest, else as estimated.
+func (s *scene) until(t *tenant) quantity.Instant {
+	end := t.ends(s.limits)
+	if end != quantity.Never || s.likely == nil || t.ours || t.life.forever {
+		return end
+	}
+	return s.likely(t)
 }

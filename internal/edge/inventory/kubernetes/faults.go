@@ -25,15 +25,6 @@ import (
 // What a cluster says of GPUs that fail: taints of devices, by their drivers (ResourceSlice) and by people and controllers
 // (DeviceTaintRule), and conditions of machines. What follows is core/health's.
 
-// rule is a DeviceTaintRule: a taint of the devices that it selects, by what it names; empty: any.
-type rule struct {
-	metav1.ObjectMeta
-	driver, pool, device string
-	// all is false without a selector: it selects nothing then.
-	all   bool
-	state *health.State
-}
-
 // taintOf is what a device's taint says of it; nil: nothing that matters to new work.
 func taintOf(key, value, effect, source string) *health.State {
 	text := "device taint " + key

@@ -14,26 +14,26 @@ import (
 
 // asksOf records what a waiting Pod asks of its machine. Affinities between Pods are not modelled.
 func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
-	t.where.Labels = pairs(spec.NodeSelector)
+	t.need.where.Labels = pairs(spec.NodeSelector)
 	for i := range spec.Tolerations {
 		x := &spec.Tolerations[i]
-		t.where.Tolerates = append(t.where.Tolerates, reclaim.Toleration{Key: x.Key, Op: string(x.Operator), Value: x.Value,
+		t.need.where.Tolerates = append(t.need.where.Tolerates, reclaim.Toleration{Key: x.Key, Op: string(x.Operator), Value: x.Value,
 			Effect: string(x.Effect)})
 	}
 	var required *corev1.NodeSelector
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		required = spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	if shape, err := json.Marshal([]any{t.asks, spec.NodeSelector, spec.Tolerations, required}); err == nil {
-		t.shape = shared(string(shape))
+	if shape, err := json.Marshal([]any{t.need.asks, spec.NodeSelector, spec.Tolerations, required}); err == nil {
+		t.need.shape = shared(string(shape))
 	}
 	if required == nil {
 		return
 	}
-	t.where.Restricted = true
+	t.need.where.Restricted = true
 	for _, term := range required.NodeSelectorTerms {
 		if all, ok := rulesOf(term); ok {
-			t.where.AnyOf = append(t.where.AnyOf, all)
+			t.need.where.AnyOf = append(t.need.where.AnyOf, all)
 		}
 	}
 }

@@ -26,23 +26,6 @@ const (
 	mostHeads = 4
 )
 
-const (
-	byComing = "coming"
-	reserved = "reserved"
-	pending  = "pending"
-)
-
-// comes indexes Workloads whose Pods are to come: those with quota, and those that wait for it.
-func (l *limit) comes() []string {
-	switch {
-	case l.coming == nil:
-		return nil
-	case l.coming.since != 0:
-		return []string{reserved}
-	}
-	return []string{pending}
-}
-
 // member is a Pod's group and its part there.
 type member struct {
 	group reclaim.ID
@@ -151,7 +134,7 @@ func (w *translator) devices(l *limit) map[string]int64 {
 	shared := map[string]bool{}
 	for k := range l.coming.parts {
 		x := &l.coming.parts[k]
-		for name, n := range x.like.asks {
+		for name, n := range x.like.need.asks {
 			sum[name] += int64(x.n) * n
 		}
 		for _, key := range x.templates {
@@ -212,7 +195,7 @@ func (w *translator) group(l *limit, members map[types.UID]member) reclaim.Group
 // labels are what the machine of a pod set's Pods must have: Kueue adds those of the ResourceFlavors that their quota is of.
 func (w *translator) labels(x *part) map[string]string {
 	all := map[string]string{}
-	for _, p := range x.like.where.Labels {
+	for _, p := range x.like.need.where.Labels {
 		all[p.Name] = p.Value
 	}
 	for _, f := range x.flavors {
@@ -225,5 +208,5 @@ func (w *translator) labels(x *part) map[string]string {
 
 // is reports whether a Pod belongs to the pod set: it asks for the same.
 func (x *part) is(t *tenant) bool {
-	return maps.Equal(x.like.asks, t.asks) && len(x.claims)+len(x.templates) == t.requests
+	return maps.Equal(x.like.need.asks, t.need.asks) && len(x.claims)+len(x.templates) == t.need.requests
 }

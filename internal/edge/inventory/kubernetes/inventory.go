@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/core/reclaim"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/inventory"
+	"sluice.dev/sluice/internal/edge/inventory/kubernetes/lengths"
 )
 
 // Options of an inventory.
@@ -68,7 +69,7 @@ type Inventory struct {
 	told   told
 	away   silences
 	// lengths remembers how long others' Pods ran, by owner, to estimate ends that nobody states.
-	lengths lengths
+	lengths lengths.Lengths
 	// fell are machines whose extended resources dropped a moment ago, as when a device plugin restarts: their slices are closed, not
 	// removed.
 	fell map[string]bool
@@ -99,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Inventory, error) {
 	inv := &Inventory{
 		opts: o, slim: slimmer{operator: o.Operator, journal: o.Journal, key: o.Key, made: o.Made}, dirty: map[string]bool{},
 		wake: make(chan struct{}, 1), stands: map[string]*stand{},
-		told: newTold(), lengths: newLengths(), fell: map[string]bool{},
+		told: newTold(), lengths: lengths.New(), fell: map[string]bool{},
 	}
 	if err := inv.connect(ctx); err != nil {
 		return nil, errors.Join(err, inv.Close())
@@ -324,7 +325,7 @@ func (inv *Inventory) scene(m *machine) *scene {
 	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
 	s.limits, s.now = inv.limit, inv.opts.Now()
 	s.class = inv.class
-	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.until(inv.opts.Now(), t.UID) }
+	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.Until(inv.opts.Now(), string(t.UID)) }
 	seen := map[pooled]bool{}
 	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
 		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.names(o.driver) {
@@ -335,4 +336,62 @@ func (inv *Inventory) scene(m *machine) *scene {
 	}
 	s.offers = inv.tainted(s.offers)
 	return s
+}
+
+// mostReasons bounds the reasons that are told.
+const mostReasons = 3
+
+// omissions says what is left out on all machines, of one pool or of all (""): "8 devices left out: ... (on w1 and 3 more machines)".
+// Empty: nothing. inv.mu is held.
+func (inv *Inventory) omissions(pool string) string {
+	type reason struct {
+		why, machine string
+		n, machines  int
+	}
+	all, total := map[string]*reason{}, 0
+	for _, machine := range slices.Sorted(maps.Keys(inv.stands)) {
+		seen := map[string]bool{}
+		for o, n := range inv.stands[machine].leftOut {
+			if pool != "" && o.pool != pool {
+				continue
+			}
+			r := all[o.why]
+			if r == nil {
+				r = &reason{why: o.why, machine: machine}
+				all[o.why] = r
+			}
+			total += n
+			if r.n += n; !seen[o.why] {
+				seen[o.why] = true
+				r.machines++
+			}
+		}
+	}
+	if total == 0 {
+		return ""
+	}
+	var list []*reason
+	for _, why := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, all[why])
+	}
+	slices.SortStableFunc(list, func(a, b *reason) int { return cmp.Compare(b.n, a.n) })
+	var texts []string
+	for _, r := range list[:min(len(list), mostReasons)] {
+		text := fmt.Sprintf("%s (%d on %s", r.why, r.n, r.machine)
+		if r.machines > 1 {
+			text += fmt.Sprintf(" and %d more machines", r.machines-1)
+		}
+		texts = append(texts, text+")")
+	}
+	if more := len(list) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more reasons", more))
+	}
+	return fmt.Sprintf("%d devices left out: %s", total, strings.Join(texts, "; "))
+}
+
+// LeftOut says which devices that a pool names are not offered, and why; empty: all of them are.
+func (inv *Inventory) LeftOut(pool string) string {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	return inv.omissions(pool)
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	resourceinformers "k8s.io/client-go/informers/resource/v1"
 	"k8s.io/client-go/tools/cache"
@@ -145,19 +144,4 @@ func (s *slimmer) workload(object any) any {
 		}
 	}
 	return l
-}
-
-// owned lists the objects that the limit is for.
-func (l *limit) owned() []types.UID {
-	if len(l.owners) == 0 {
-		return []types.UID{l.of}
-	}
-	return l.owners
-}
-
-func (l *limit) ownedBy() (list []string) {
-	for _, of := range l.owned() {
-		list = append(list, only(string(of))...)
-	}
-	return list
 }

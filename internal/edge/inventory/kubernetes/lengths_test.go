@@ -10,10 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/inventory/kubernetes/lengths"
 )
 
 // TestHowLongOthersRan says until when the next one is likely to; one that stays for longer has no end, nor has one that is always started
@@ -43,7 +42,7 @@ func TestHowLongOthersRan(t *testing.T) {
 		wait(t, func() bool {
 			inv.mu.Lock()
 			defer inv.mu.Unlock()
-			return len(inv.lengths.open) == 0
+			return inv.lengths.Open() == 0
 		})
 	}
 	end := func() string {
@@ -58,7 +57,7 @@ func TestHowLongOthersRan(t *testing.T) {
 	like := func(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 		return pod("a", name, "v", append(change, asks(mig, 1), func(p *corev1.Pod) { p.GenerateName = "train-" })...)
 	}
-	for i := range fewest {
+	for i := range lengths.Fewest {
 		name := fmt.Sprint("train-", i)
 		put(clock, like(name))
 		if got := end(); got != "? pod a/"+name {
@@ -81,32 +80,4 @@ func TestHowLongOthersRan(t *testing.T) {
 	if got := end(); got != "? pod a/train-y" {
 		t.Errorf("it is started again whatever happens, and ends after %s", got)
 	}
-}
-
-// TestWhatIsLikelyHolds: of Pods that are alike, whatever their lengths, at most one in twenty stays for longer than is said of it; and as
-// little is known of those that run still as there is to know.
-func TestWhatIsLikelyHolds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOfN(rapid.Int64Range(1, 100), fewest+1, 120).Draw(t, "lengths")
-		later := 0
-		for i := range list { // each of them as the next one: in an order that says nothing any may be
-			l, clock := newLengths(), quantity.Instant(1)
-			for k, d := range list {
-				if k == i {
-					continue
-				}
-				uid := types.UID(fmt.Sprint(k))
-				l.begun(uid, "a/x", clock)
-				clock = clock.Add(time.Duration(d))
-				l.over(uid, clock, false)
-			}
-			l.begun("next", "a/x", clock)
-			if until := l.until(clock, "next"); until != quantity.Never && until < clock.Add(time.Duration(list[i])) {
-				later++
-			}
-		}
-		if later*20 > len(list) {
-			t.Fatalf("%d of %d stay for longer than is said", later, len(list))
-		}
-	})
 }

@@ -5,7 +5,6 @@ package kubernetes
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,6 +13,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/reclaim"
+	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/inventory/kubernetes/gpulabels"
 )
 
 // What is kept of a cluster's objects: only what decides which slices there are and who holds them, since a large cluster has a hundred
@@ -35,10 +36,9 @@ type machine struct {
 	broken []health.State
 }
 
-// taint is one of NoSchedule or NoExecute.
-type taint struct {
-	key, value string
-	effect     corev1.TaintEffect
+// said is what its labels say of its devices.
+func (m *machine) said() gpulabels.Node {
+	return gpulabels.Node{Labels: m.Labels, Splitter: m.splitter}
 }
 
 // offer is a ResourceSlice: a part of a driver's pool.
@@ -55,35 +55,6 @@ type offer struct {
 	fine bool
 }
 
-// pooled names a driver's pool.
-type pooled struct{ driver, pool string }
-
-// device is a device as its driver publishes it.
-type device struct {
-	name, machine string
-	// attributes and capacities by name, with a domain where the driver wrote one.
-	attributes map[string]string
-	capacities map[string]amount
-	memory     quantity.Amount
-	uses       []count
-	// taints keep everybody from it.
-	taints []health.State
-	// several: it may be allocated to several claims at once, a part to each.
-	several bool
-}
-
-// count is an amount of one counter of a set.
-type count struct {
-	set, counter string
-	amount
-}
-
-// amount is n / 10^places, exactly: Kubernetes' quantities have fractions down to a billionth.
-type amount struct {
-	n      int64
-	places int8
-}
-
 // claim is a ResourceClaim.
 type claim struct {
 	metav1.ObjectMeta
@@ -95,12 +66,6 @@ type claim struct {
 	// wants are its requests while nothing is allocated, and shape the same as text.
 	wants []want
 	shape string
-}
-
-// place identifies a device.
-type place struct {
-	pooled
-	device string
 }
 
 // class is a DeviceClass: which devices it selects.
@@ -132,6 +97,18 @@ type tenant struct {
 	slice job.SliceID
 	// fills: it has the PriorityClass of subjobs, of whichever operator, so nothing is given back to it.
 	fills bool
+	need  need
+	life  life
+	turn  turn
+	owner types.UID
+	// called names its group (called).
+	called string
+	// kind of the object it stands for while its Pod does not exist yet; empty: it is a Pod.
+	kind string
+}
+
+// need is what a Pod wants.
+type need struct {
 	// asks are its extended resources.
 	asks map[string]int64
 	// claims are the keys of its ResourceClaims whose names are known: those it names, which need not exist, and those made from templates
@@ -143,19 +120,23 @@ type tenant struct {
 	// for its claims, as text.
 	where reclaim.Where
 	shape string
+}
+
+// life is how long a Pod may be there.
+type life struct {
 	// active is its activeDeadlineSeconds (0: none), counted from started; grace is its termination grace period.
 	active, grace time.Duration
 	started       quantity.Instant
 	// leaves is by when it is gone once it is being deleted; 0: it is not.
 	leaves quantity.Instant
+	// forever: restartPolicy Always, so that it has no end.
+	forever bool
+}
+
+// turn is where a Pod is on its way to a machine.
+type turn struct {
 	// waits is since when it has been unschedulable; 0: it is not.
 	waits quantity.Instant
-	owner types.UID
-	// called names its group (called); forever: restartPolicy Always, so that it has no end.
-	called  string
-	forever bool
-	// kind of the object it stands for while its Pod does not exist yet; empty: it is a Pod.
-	kind string
 	// queued: it has scheduling gates, as Kueue sets; nominated: kube-scheduler preempts for it.
 	queued, nominated bool
 }
@@ -179,4 +160,137 @@ type limit struct {
 type template struct {
 	metav1.ObjectMeta
 	wants []want
+}
+
+// slimmer cuts objects down to what is kept. It must not depend on pools: those change, while kept objects stay.
+type slimmer struct {
+	operator, journal string
+	// key and made are the journal's (Options).
+	key  []byte
+	made time.Time
+}
+
+// ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours
+// unless a known Pod that it is reserved for is not (scene.stays).
+func (s *slimmer) ours(o metav1.Object) bool {
+	l := o.GetLabels()
+	return s.operator != "" && l[cluster.LabelOperator] == s.operator && l[cluster.LabelJournal] == s.journal
+}
+
+// coming is what a Workload's Pods will want.
+type coming struct {
+	// queue is its LocalQueue; cluster is the ClusterQueue whose quota it has, empty while it waits for quota.
+	queue, cluster string
+	// since is when it got its quota; admitted: all admission checks have passed too.
+	since    quantity.Instant
+	admitted bool
+	// priority and created order those that wait.
+	priority int32
+	created  quantity.Instant
+	parts    []part
+}
+
+// part is a pod set: n Pods that are alike, with claims by name and from templates.
+type part struct {
+	name              string
+	n                 int
+	like              *tenant
+	claims, templates []string
+	// flavors are the ResourceFlavors its quota is of.
+	flavors []string
+}
+
+// alias is a LocalQueue or a ResourceFlavor: a name for something else.
+type alias struct {
+	metav1.ObjectMeta
+	// cluster is a LocalQueue's ClusterQueue; nodes are a ResourceFlavor's node labels.
+	cluster string
+	nodes   map[string]string
+}
+
+// owned lists the objects that the limit is for.
+func (l *limit) owned() []types.UID {
+	if len(l.owners) == 0 {
+		return []types.UID{l.of}
+	}
+	return l.owners
+}
+
+func (l *limit) ownedBy() (list []string) {
+	for _, of := range l.owned() {
+		list = append(list, only(string(of))...)
+	}
+	return list
+}
+
+const (
+	byComing = "coming"
+	reserved = "reserved"
+	pending  = "pending"
+)
+
+// comes indexes Workloads whose Pods are to come: those with quota, and those that wait for it.
+func (l *limit) comes() []string {
+	switch {
+	case l.coming == nil:
+		return nil
+	case l.coming.since != 0:
+		return []string{reserved}
+	}
+	return []string{pending}
+}
+
+// ends is when a Pod is gone at the latest: by its own deadline, those of its owners, or its deletion. Never if nothing bounds it.
+func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant {
+	end := quantity.Never
+	if t.life.active > 0 && t.life.started != 0 {
+		end = t.life.started.Add(t.life.active + t.life.grace)
+	}
+	for _, of := range []types.UID{t.UID, t.owner} {
+		if by := limits(of); of != "" && by != quantity.Never {
+			end = min(end, by.Add(t.life.grace))
+		}
+	}
+	if t.life.leaves != 0 {
+		end = min(end, t.life.leaves)
+	}
+	return end
+}
+
+// owners indexes a Pod by its owner and, if it wants a device, by itself, since a Workload may be a bare Pod's.
+func (t *tenant) owners() []string {
+	list := only(string(t.owner))
+	if len(t.need.asks)+t.need.requests > 0 {
+		list = append(list, string(t.UID))
+	}
+	return list
+}
+
+// machines lists where an offer's devices are.
+func (o *offer) machines() (list []string) {
+	for i := range o.devices {
+		if m := o.devices[i].machine; m != "" && (len(list) == 0 || list[len(list)-1] != m) {
+			list = append(list, m)
+		}
+	}
+	return append(list, only(o.machine)...)
+}
+
+// pools lists the pools of a claim's devices.
+func (c *claim) pools() (list []string) {
+	for _, at := range c.has {
+		if k := at.driver + "/" + at.pool; len(list) == 0 || list[len(list)-1] != k {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// rule is a DeviceTaintRule: a taint of the devices that it selects, by what it names; empty: any.
+type rule struct {
+	metav1.ObjectMeta
+	driver, pool, device string
+	// all is false without a selector: it selects nothing then.
+	all   bool
+	state *health.State
 }

@@ -40,11 +40,11 @@ func (w *translator) machine(s *scene, x *stand) reclaim.Machine {
 	}
 	out.Resources = w.resources(s, x)
 	for _, t := range slices.SortedFunc(slices.Values(s.tenants), func(a, b *tenant) int { return cmp.Compare(a.UID, b.UID) }) {
-		asks := w.asks(t.asks)
+		asks := w.asks(t.need.asks)
 		if !t.ours && len(asks) == 0 {
 			continue
 		}
-		one := reclaim.Tenant{Asks: asks, Began: t.started, Limit: t.active, End: t.ends(s.limits)}
+		one := reclaim.Tenant{Asks: asks, Began: t.life.started, Limit: t.life.active, End: t.ends(s.limits)}
 		if t.ours {
 			one.Slice = t.slice
 		}

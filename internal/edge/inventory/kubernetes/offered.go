@@ -5,6 +5,8 @@ package kubernetes
 import (
 	"cmp"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Offer replaces the pools. What runs on slices that are no longer offered goes on; new slices appear with the next report. Errors are of
@@ -36,12 +38,7 @@ func withDefaults(pools []Pool) []Pool {
 // poolsOf lists the indexes of the pools that a machine belongs to.
 func poolsOf(pools []Pool, m *machine) (list []int) {
 	for i := range pools {
-		of := true
-		for key, value := range pools[i].Nodes {
-			has, there := m.Labels[key]
-			of = of && there && has == value
-		}
-		if of {
+		if labels.SelectorFromSet(pools[i].Nodes).Matches(labels.Set(m.Labels)) {
 			list = append(list, i)
 		}
 	}

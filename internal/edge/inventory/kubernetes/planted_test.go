@@ -222,7 +222,7 @@ func TestAPodHasEachOfItsClaims(t *testing.T) {
 		p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "one", ResourceClaimName: ptr("p-one-x")},
 			{Name: "two", ResourceClaimName: ptr("p-two-y")}}
 	})
-	if got, want := fmt.Sprint((&slimmer{}).tenant(p).claims), "[a/p-one-x a/p-two-y a/fixed]"; got != want {
+	if got, want := fmt.Sprint((&slimmer{}).tenant(p).need.claims), "[a/p-one-x a/p-two-y a/fixed]"; got != want {
 		t.Errorf("they are %s, want %s", got, want)
 	}
 }

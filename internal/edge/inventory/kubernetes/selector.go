@@ -173,35 +173,3 @@ func compares(sign int, op string) bool {
 	}
 	return sign < 0
 }
-
-// attribute finds one by domain and name; attributes without a domain belong to the driver's.
-func (d *device) attribute(domain, name, driver string) (string, bool) {
-	v, there := d.attributes[domain+"/"+name]
-	if !there && domain == driver {
-		v, there = d.attributes[name]
-	}
-	return v, there
-}
-
-// capacity is like attribute.
-func (d *device) capacity(domain, name, driver string) (amount, bool) {
-	v, there := d.capacities[domain+"/"+name]
-	if !there && domain == driver {
-		v, there = d.capacities[name]
-	}
-	return v, there
-}
-
-// plain finds an attribute by its name alone, in the driver's domain first.
-func (d *device) plain(name, driver string) string {
-	if v, there := d.attribute(driver, name, driver); there {
-		return v
-	}
-	least := ""
-	for key := range d.attributes {
-		if bare(key) == name && (least == "" || key < least) {
-			least = key
-		}
-	}
-	return d.attributes[least]
-}

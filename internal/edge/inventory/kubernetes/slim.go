@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,33 +11,18 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/inventory/kubernetes/gpulabels"
 )
-
-// slimmer cuts objects down to what is kept. It must not depend on pools: those change, while kept objects stay.
-type slimmer struct {
-	operator, journal string
-	// key and made are the journal's (Options).
-	key  []byte
-	made time.Time
-}
-
-// ours reports whether an object bears our labels. Anybody can write these: a Pod's seal is checked in sliceOf, and a claim counts as ours
-// unless a known Pod that it is reserved for is not (scene.stays).
-func (s *slimmer) ours(o metav1.Object) bool {
-	l := o.GetLabels()
-	return s.operator != "" && l[cluster.LabelOperator] == s.operator && l[cluster.LabelJournal] == s.journal
-}
 
 // sliceOf is the slice that a Pod of ours is on, without the operator's prefix. With a key its record must pass cluster.Sealed and name
 // the annotation's slice; false: it is not ours.
@@ -57,12 +43,7 @@ func (s *slimmer) sliceOf(o *corev1.Pod) (id job.SliceID, is bool) {
 
 func (s *slimmer) machine(o *corev1.Node) *machine {
 	m := &machine{ObjectMeta: named(o), counts: extended(o.Status.Allocatable)}
-	m.Labels = o.Labels
-	for _, name := range splitters {
-		if o.Annotations[name] != "" {
-			m.splitter = name
-		}
-	}
+	m.Labels, m.splitter = o.Labels, gpulabels.Splitter(o.Annotations)
 	if o.Spec.Unschedulable {
 		m.closed = append(m.closed, protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "node " + o.Name +
 			" is cordoned"})
@@ -99,7 +80,7 @@ func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
 	}
 	for i := range o.Spec.Devices {
 		d := &o.Spec.Devices[i]
-		y := device{name: d.Name, machine: first(x.machine, value(d.NodeName)), several: value(d.AllowMultipleAllocations)}
+		y := device{name: d.Name, machine: cmp.Or(x.machine, value(d.NodeName)), several: value(d.AllowMultipleAllocations)}
 		if len(d.Attributes) > 0 {
 			y.attributes = make(map[string]string, len(d.Attributes))
 		}
@@ -183,10 +164,10 @@ func (s *slimmer) class(o *resourcev1.DeviceClass) *class {
 
 func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, fills: o.Spec.PriorityClassName == cluster.Leftover,
-		grace: 30 * time.Second, queued: len(o.Spec.SchedulingGates) > 0}
+		life: life{grace: 30 * time.Second}, turn: turn{queued: len(o.Spec.SchedulingGates) > 0}}
 	t.slice, t.ours = s.sliceOf(o)
-	t.asks = asksIn(&o.Spec)
-	t.requests = len(o.Spec.ResourceClaims)
+	t.need.asks = asksIn(&o.Spec)
+	t.need.requests = len(o.Spec.ResourceClaims)
 	for _, c := range o.Spec.ResourceClaims {
 		name := value(c.ResourceClaimName)
 		for _, made := range o.Status.ResourceClaimStatuses {
@@ -195,46 +176,39 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 			}
 		}
 		if name != "" {
-			t.claims = append(t.claims, o.Namespace+"/"+name)
+			t.need.claims = append(t.need.claims, o.Namespace+"/"+name)
 		}
 	}
-	if len(t.asks)+len(t.claims)+len(o.Spec.ResourceClaims) == 0 {
+	if len(t.need.asks)+len(t.need.claims)+len(o.Spec.ResourceClaims) == 0 {
 		return t // it holds no slice: only its name is kept
 	}
 	if o.Spec.TerminationGracePeriodSeconds != nil {
-		t.grace = time.Duration(*o.Spec.TerminationGracePeriodSeconds) * time.Second
+		t.life.grace = time.Duration(*o.Spec.TerminationGracePeriodSeconds) * time.Second
 	}
-	t.active = time.Duration(value(o.Spec.ActiveDeadlineSeconds)) * time.Second
+	t.life.active = time.Duration(value(o.Spec.ActiveDeadlineSeconds)) * time.Second
 	if o.Status.StartTime != nil {
-		t.started = quantity.At(o.Status.StartTime.Time)
+		t.life.started = quantity.At(o.Status.StartTime.Time)
 	}
-	t.nominated = o.Status.NominatedNodeName != ""
+	t.turn.nominated = o.Status.NominatedNodeName != ""
 	if o.DeletionTimestamp != nil {
-		t.leaves = quantity.At(o.DeletionTimestamp.Time)
+		t.life.leaves = quantity.At(o.DeletionTimestamp.Time)
 	}
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
-			t.machine == "" && t.leaves == 0 {
-			t.waits = quantity.At(c.LastTransitionTime.Time)
+			t.machine == "" && t.life.leaves == 0 {
+			t.turn.waits = quantity.At(c.LastTransitionTime.Time)
 		}
 	}
 	t.owner = controller(o)
-	t.called, t.forever = shared(called(o)), o.Spec.RestartPolicy == corev1.RestartPolicyAlways
-	if t.waits != 0 {
+	t.called, t.life.forever = shared(called(o)), o.Spec.RestartPolicy == corev1.RestartPolicyAlways
+	if t.turn.waits != 0 {
 		s.asksOf(t, &o.Spec)
 	}
 	return t
 }
 
 // controller is the UID of an object's controller; empty: none.
-func controller(o metav1.Object) (uid types.UID) {
-	for _, owner := range o.GetOwnerReferences() {
-		if value(owner.Controller) {
-			uid = owner.UID
-		}
-	}
-	return uid
-}
+func controller(o metav1.Object) types.UID { return value(metav1.GetControllerOfNoCopy(o)).UID }
 
 // asksIn are a Pod's extended resources; nil: none.
 func asksIn(spec *corev1.PodSpec) (asks map[string]int64) {

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -69,7 +70,7 @@ func (inv *Inventory) connect(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		_, err := inv.Away()
 		return errkind.Errorf(errkind.Unavailable, "the API server of the cluster did not say what there is: %w",
-			firstError(err, context.Cause(ctx)))
+			cmp.Or(err, context.Cause(ctx)))
 	}
 	select {
 	case <-heard:
@@ -80,15 +81,6 @@ func (inv *Inventory) connect(ctx context.Context) error {
 	inv.done.Go(func() { inv.ping(running) })
 	for _, o := range inv.nodes.GetStore().List() {
 		inv.touch(o.(*machine).Name)
-	}
-	return nil
-}
-
-func firstError(list ...error) error {
-	for _, err := range list {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -176,7 +168,7 @@ func (inv *Inventory) heard(o any) {
 	case *machine:
 		inv.touch(x.Name)
 	case *tenant:
-		if x.ours || len(x.asks)+len(x.claims) > 0 {
+		if x.ours || len(x.need.asks)+len(x.need.claims) > 0 {
 			inv.touch(x.machine) // one that waits has none
 		}
 	case *offer:

@@ -45,35 +45,6 @@ func (s *sources) podsOf(owners ...types.UID) (list []*tenant) {
 	return list
 }
 
-// owners indexes a Pod by its owner and, if it wants a device, by itself, since a Workload may be a bare Pod's.
-func (t *tenant) owners() []string {
-	list := only(string(t.owner))
-	if len(t.asks)+t.requests > 0 {
-		list = append(list, string(t.UID))
-	}
-	return list
-}
-
-// machines lists where an offer's devices are.
-func (o *offer) machines() (list []string) {
-	for i := range o.devices {
-		if m := o.devices[i].machine; m != "" && (len(list) == 0 || list[len(list)-1] != m) {
-			list = append(list, m)
-		}
-	}
-	return append(list, only(o.machine)...)
-}
-
-// pools lists the pools of a claim's devices.
-func (c *claim) pools() (list []string) {
-	for _, at := range c.has {
-		if k := at.driver + "/" + at.pool; len(list) == 0 || list[len(list)-1] != k {
-			list = append(list, k)
-		}
-	}
-	return list
-}
-
 // index makes an index function over kept objects.
 func index[T any](of func(T) []string) cache.IndexFunc {
 	return func(o any) ([]string, error) {
@@ -117,7 +88,7 @@ func (s *sources) limit(of types.UID) quantity.Instant {
 	end, parent := quantity.Never, types.UID("")
 	for _, source := range []cache.SharedIndexInformer{s.jobs, s.workloads} {
 		for _, l := range by[*limit](source, byOwner, string(of)) {
-			end, parent = min(end, l.end), first(parent, l.parent)
+			end, parent = min(end, l.end), cmp.Or(parent, l.parent)
 		}
 	}
 	if parent != "" {

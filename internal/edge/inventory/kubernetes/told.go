@@ -98,7 +98,7 @@ func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes)
 		id := reclaim.ID(t.UID)
 		is[id] = true
 		x := &toldWish{tenant: t, member: members[t.UID], words: d.words}
-		for _, key := range t.claims {
+		for _, key := range t.need.claims {
 			c, _ := get[*claim](w.of.claims, key)
 			x.claims = append(x.claims, c)
 		}

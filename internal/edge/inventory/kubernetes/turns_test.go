@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestHopelessOnesDoNotStarveOthers: 300 who wait for what there never is, each for something else, are tried in turn; who comes later is
-// served within a few looks.
-func TestHopelessOnesDoNotStarveOthers(t *testing.T) {
+// TestPodsThatNoMachineCanServeStarveNobody: 300 Pods that wait for devices that are nowhere, each for other ones, are tried in turn; one
+// that comes later is served within a few looks.
+func TestPodsThatNoMachineCanServeStarveNobody(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	inv, look := clocked(t)
 	for i := range 300 {
@@ -37,8 +37,8 @@ func TestHopelessOnesDoNotStarveOthers(t *testing.T) {
 	}
 }
 
-// TestHopelessOnesOfAKindCountAsOne: what is looked for in vain for one need not be looked for again for the others.
-func TestHopelessOnesOfAKindCountAsOne(t *testing.T) {
+// TestPodsThatWantTheSameAreTriedOnce: where no device is found for one, none is looked for on behalf of the others.
+func TestPodsThatWantTheSameAreTriedOnce(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	inv, look := clocked(t)
 	for i := range 300 {
@@ -74,9 +74,9 @@ func TestUnlikePodsOfAnOwnerDoNotBlockEachOther(t *testing.T) {
 	}
 }
 
-// TestWhereItWasInVainIsLast: a Pod that did not come to the place that was kept for it is left alone; those like it have places on other
-// machines meanwhile, and it too after its pause.
-func TestWhereItWasInVainIsLast(t *testing.T) {
+// TestAPlaceThatWasNotTakenComesLast: a Pod that did not come to the place that was kept for it is left alone; those like it have places
+// on other machines meanwhile, and so has it after its pause.
+func TestAPlaceThatWasNotTakenComesLast(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	set := of("Job", "set")
 	// What costs least is on another machine.

@@ -20,16 +20,6 @@ func only(s string) []string {
 	return []string{s}
 }
 
-// first is the first argument that is not zero.
-func first[T comparable](list ...T) (none T) {
-	for _, v := range list {
-		if v != none {
-			return v
-		}
-	}
-	return none
-}
-
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,7 +23,7 @@ const (
 // waits indexes Pods of others that are unschedulable.
 func waits() cache.IndexFunc {
 	return index(func(t *tenant) []string {
-		if t.waits == 0 || t.ours || t.fills || t.queued || t.nominated {
+		if t.turn.waits == 0 || t.ours || t.fills || t.turn.queued || t.turn.nominated {
 			return nil
 		}
 		return []string{waiting}
@@ -32,20 +33,21 @@ func waits() cache.IndexFunc {
 // wish is what a Pod that waits wants. Pods of one owner that want the same are kin; a Pod without an owner is its own.
 func (w *translator) wish(t *tenant) reclaim.Wish {
 	x := w.like(t)
-	x.ID, x.Since, x.Equiv = reclaim.ID(t.UID), t.waits, reclaim.Equiv{Owner: string(first(t.owner, t.UID)), Shape: t.shape}
-	for _, key := range t.claims {
+	x.ID, x.Since, x.Equiv = reclaim.ID(t.UID), t.turn.waits, reclaim.Equiv{Owner: string(cmp.Or(t.owner, t.UID)), Shape: t.need.shape}
+	for _, key := range t.need.claims {
 		if c, there := get[*claim](w.of.claims, key); there {
 			x.Equiv.Shape += c.shape
 		}
 	}
-	w.claimed(&x, t.claims)
+	w.claimed(&x, t.need.claims)
 	return x
 }
 
 // like is what a Pod, or one that is like it, wants beside its claims.
 func (w *translator) like(t *tenant) reclaim.Wish {
 	return reclaim.Wish{
-		Who: first(t.kind, "pod") + " " + t.Namespace + "/" + t.Name + ", which waits for it", Asks: w.asks(t.asks), Where: t.where,
+		Who: cmp.Or(t.kind, "pod") + " " + t.Namespace + "/" + t.Name + ", which waits for it", Asks: w.asks(t.need.asks),
+		Where: t.need.where,
 	}
 }
 
