@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
 	"sluice.dev/sluice/internal/edge/strict"
 )
 

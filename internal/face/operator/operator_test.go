@@ -42,22 +42,9 @@ type site struct {
 	pools  []config.SlicePool
 }
 
-// install has the cluster know our custom resources.
-func install(t *testing.T, p *plane.Plane) {
-	t.Helper()
-	for _, r := range config.Resources() {
-		if out, err := p.KubectlWith(string(r.Definition), "apply", "--server-side", "-f", "-"); err != nil {
-			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
-		}
-		if out, err := p.Kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd/"+r.Plural+".sluice.dev"); err != nil {
-			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
-		}
-	}
-}
-
 func newSite(t *testing.T, p *plane.Plane) *site {
 	t.Helper()
-	install(t, p)
+	p.Define(t)
 	return &site{Plane: p, ns: p.Namespace(t), data: t.TempDir()}
 }
 

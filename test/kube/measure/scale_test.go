@@ -35,7 +35,6 @@ import (
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/cluster"
-	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/store/local"
 	"sluice.dev/sluice/internal/edge/store/storetest"
 	"sluice.dev/sluice/internal/face/operator"
@@ -145,14 +144,7 @@ func measureScale(t *testing.T, size Scale) (m Scaled) {
 // install puts in what the chart would, and a pool.
 func install(t testing.TB, p *plane.Plane, pool string) {
 	t.Helper()
-	for _, r := range config.Resources() {
-		if out, err := p.KubectlWith(string(r.Definition), "apply", "--server-side", "-f", "-"); err != nil {
-			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
-		}
-		if out, err := p.Kubectl("wait", "--for=condition=Established", "--timeout=120s", "crd/"+r.Plural+".sluice.dev"); err != nil {
-			t.Fatalf("%s: %v\n%s", r.Kind, err, out)
-		}
-	}
+	p.Define(t)
 	leftover(t, p)
 	if out, err := p.KubectlWith("apiVersion: sluice.dev/v1alpha1\nkind: SlicePool\nmetadata: {name: all}\nspec:\n  "+pool+"\n", "apply",
 		"-f", "-"); err != nil {

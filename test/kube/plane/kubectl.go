@@ -8,9 +8,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -66,3 +68,20 @@ func okInsecure(ctx context.Context, url string) error { return okWith(ctx, unch
 
 // Program is the path of one of the programs that the plane was started of, such as kubectl.
 func (p *Plane) Program(name string) string { return filepath.Join(p.assets, name) }
+
+// Define has the cluster know the chart's custom resources. The test runs in a folder of the repository.
+func (p *Plane) Define(t testing.TB) {
+	t.Helper()
+	root, err := filepath.Abs(".")
+	for ; err == nil && root != "/"; root = filepath.Dir(root) {
+		if _, missing := os.Stat(filepath.Join(root, "go.mod")); missing == nil {
+			break
+		}
+	}
+	crds := filepath.Join(root, "deploy/helm/sluice/crds")
+	for _, args := range [][]string{{"apply", "--server-side"}, {"wait", "--for=condition=Established", "--timeout=120s"}} {
+		if out, err := p.Kubectl(append(args, "-f", crds)...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"sluice.dev/sluice/internal/edge/cluster"
-	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
 	"sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/test/kube/bucket"
@@ -197,14 +196,7 @@ func install(t *testing.T, p *plane.Plane) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	var definitions strings.Builder
-	wait := []string{"wait", "--for=condition=Established", "--timeout=120s"}
-	for _, r := range config.Resources() {
-		definitions.WriteString("---\n" + string(r.Definition) + "\n")
-		wait = append(wait, "crd/"+r.Plural+".sluice.dev")
-	}
-	kubectl(definitions.String(), "apply", "--server-side", "-f", "-")
-	kubectl("", wait...)
+	p.Define(t)
 	kubectl(`apiVersion: sluice.dev/v1alpha1
 kind: SlicePool
 metadata: {name: all}
