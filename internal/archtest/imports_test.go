@@ -195,11 +195,6 @@ func kindOf(p string) (point, kind string, ok bool) {
 	return "", "", false
 }
 
-// mayImport lists the one kind that is another on a different ground, and why that is no second way of doing it.
-var mayImport = map[string]string{
-	"internal/edge/journal/memory": "internal/edge/journal/local", // the same log format, on a disk in memory
-}
-
 // Siblings finds kinds of one extension point that import each other: what two kinds share belongs to the point.
 func Siblings(pkgs []Package) []string {
 	var bad []string
@@ -210,7 +205,7 @@ func Siblings(pkgs []Package) []string {
 		}
 		for _, imp := range p.Imports {
 			point2, kind2, ok2 := kindOf(inner(imp))
-			if ok2 && point == point2 && kind != kind2 && mayImport[p.Path] != inner(imp) {
+			if ok2 && point == point2 && kind != kind2 {
 				bad = append(bad, fmt.Sprintf("%s imports its sibling %s: what they share belongs into %s", p.Path, imp, point))
 			}
 		}

@@ -22,9 +22,6 @@ func Stale(exists func(name string) bool) []string {
 			named[x+"/"+o] = "extensionPoints"
 		}
 	}
-	for p, may := range mayImport {
-		named[p], named[may] = "mayImport", "mayImport"
-	}
 	for p := range federates {
 		named[p] = "federates"
 	}

@@ -30,7 +30,6 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
-	journaldisk "sluice.dev/sluice/internal/edge/journal/memory"
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/edge/wire"
 	"sluice.dev/sluice/internal/host"
@@ -139,7 +138,7 @@ type live struct {
 	t       *testing.T
 	dir     string
 	build   func() actor.Set
-	disk    *journaldisk.Disk
+	disk    *memoryDisk
 	model   fake.Model
 	fake    *fake.Executor
 	fabric  func() fabric.Fabric
@@ -155,7 +154,7 @@ type live struct {
 }
 
 func newLive(t *testing.T) *live {
-	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: journaldisk.New(), model: planned}
+	return &live{t: t, dir: filepath.Join(t.TempDir(), "data"), build: build(t), disk: newDisk(), model: planned}
 }
 
 // archives has jobs leave memory so long after their end. The archive outlives the daemon, as one on disk would.
@@ -348,5 +347,5 @@ func otherZone(t failer) actor.Zone {
 
 // openJournal opens the journal: the local kind on a disk in memory, since the tests here are not about files.
 func (l *live) openJournal() (journal.Journal, error) {
-	return journaldisk.Open(l.disk, local.Options{})
+	return local.OpenOn(l.disk, local.Options{})
 }

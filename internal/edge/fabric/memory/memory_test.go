@@ -8,13 +8,12 @@ import (
 
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/fabric"
-	"sluice.dev/sluice/internal/edge/fabric/fabrictest"
 )
 
 func TestConformance(t *testing.T) {
-	fabrictest.Run(t, fabrictest.Kind{
-		New: func(*testing.T) fabric.Fabric { return New(Faults{}) },
-		Rough: func(_ *testing.T, seed uint64) fabric.Fabric {
+	runSuite(t, kind{
+		fresh: func(*testing.T) fabric.Fabric { return New(Faults{}) },
+		rough: func(_ *testing.T, seed uint64) fabric.Fabric {
 			return New(Faults{Seed: seed, Loss: 300, Double: 300, MaxDelay: 3 * time.Millisecond})
 		},
 	})

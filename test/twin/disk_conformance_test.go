@@ -1,4 +1,4 @@
-package memory_test
+package twin_test
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 	"sluice.dev/sluice/internal/edge/journal/disk"
 	"sluice.dev/sluice/internal/edge/journal/journaltest"
 	"sluice.dev/sluice/internal/edge/journal/local"
-	"sluice.dev/sluice/internal/edge/journal/memory"
 )
 
-func TestConformance(t *testing.T) {
-	journaltest.Run(t, func(testing.TB) journaltest.Store { return store{memory.New()} })
+// TestMemoryDiskIsADisk: a journal on it keeps what every journal must.
+func TestMemoryDiskIsADisk(t *testing.T) {
+	journaltest.Run(t, func(testing.TB) journaltest.Store { return store{newDisk()} })
 }
 
-type store struct{ *memory.Disk }
+type store struct{ *memoryDisk }
 
 func (s store) Open(notice func(string)) (journal.Journal, error) {
-	return memory.Open(s.Disk, local.Options{SegmentBytes: 400, Notice: notice})
+	return local.OpenOn(s.memoryDisk, local.Options{SegmentBytes: 400, Notice: notice})
 }
 
 func (s store) Files() []string {
@@ -30,7 +30,7 @@ func (s store) Files() []string {
 }
 
 func (s store) Get(name string) []byte {
-	b, err := s.Disk.Get(name)
+	b, err := s.memoryDisk.Get(name)
 	if err != nil {
 		panic(err)
 	}
@@ -38,20 +38,20 @@ func (s store) Get(name string) []byte {
 }
 
 func (s store) Copy() journaltest.Store {
-	c := store{memory.New()}
+	c := store{newDisk()}
 	for _, name := range s.Files() {
 		c.Rot(name, s.Get(name))
 	}
 	return c
 }
 
-func (s store) Restart(seed uint64) journaltest.Powered { return store{s.Disk.Restart(seed)} }
+func (s store) Restart(seed uint64) journaltest.Powered { return store{s.memoryDisk.Restart(seed)} }
 
 // TestTheHeadIsSyncedInTime: after Close the head outlives a power cut, and without Close it is behind by no more than
 // the last two segments; so the loss of more than these is noticed from inside.
 func TestTheHeadIsSyncedInTime(t *testing.T) {
 	for seed := range uint64(20) {
-		s := store{memory.New()}
+		s := store{newDisk()}
 		j, err := s.Open(func(string) {})
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestTheHeadIsSyncedInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cut := store{s.Disk.Restart(seed)}
+		cut := store{s.memoryDisk.Restart(seed)}
 		names := cut.segments()
 		if len(names) < 4 {
 			t.Fatalf("only %d segments", len(names))
@@ -75,7 +75,7 @@ func TestTheHeadIsSyncedInTime(t *testing.T) {
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
-		cut = store{s.Disk.Restart(seed)}
+		cut = store{s.memoryDisk.Restart(seed)}
 		last := cut.segments()[len(names)-1]
 		cut.Rot(last, cut.Get(last)[:64])
 		refused(t, cut, "the last segment emptied after Close and a power cut")

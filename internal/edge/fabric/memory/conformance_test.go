@@ -1,5 +1,4 @@
-// Package fabrictest is what every kind of fabric must pass. It knows nothing of how a kind carries messages.
-package fabrictest
+package memory
 
 import (
 	"reflect"
@@ -13,12 +12,12 @@ import (
 	"sluice.dev/sluice/internal/edge/fabric"
 )
 
-// Kind makes fabrics for the suite.
-type Kind struct {
-	// New makes a fabric that was asked for no faults.
-	New func(t *testing.T) fabric.Fabric
-	// Rough makes one that loses, doubles, delays and reorders; nil if the kind can't be asked to.
-	Rough func(t *testing.T, seed uint64) fabric.Fabric
+// kind makes fabrics for the suite, which every kind of fabric must pass. It knows nothing of how a kind carries messages.
+type kind struct {
+	// fresh makes a fabric that was asked for no faults.
+	fresh func(t *testing.T) fabric.Fabric
+	// rough makes one that loses, doubles, delays and reorders; nil if the kind can't be asked to.
+	rough func(t *testing.T, seed uint64) fabric.Fabric
 }
 
 // patience bounds every wait of the suite; a kind that needs more is broken.
@@ -30,8 +29,8 @@ var (
 	node = protocol.Address{Role: protocol.Node, ID: "n"}
 )
 
-// Run runs the suite.
-func Run(t *testing.T, k Kind) {
+// runSuite runs the suite.
+func runSuite(t *testing.T, k kind) {
 	t.Run("carries a message unchanged to its address", func(t *testing.T) { unchanged(t, k) })
 	t.Run("nobody there", func(t *testing.T) { nobody(t, k) })
 	t.Run("one receiver an address", func(t *testing.T) { twice(t, k) })
@@ -96,8 +95,8 @@ func shut(t *testing.T, f fabric.Fabric) {
 	}
 }
 
-func unchanged(t *testing.T, k Kind) {
-	f := k.New(t)
+func unchanged(t *testing.T, k kind) {
+	f := k.fresh(t)
 	defer shut(t, f)
 	z, n := newBox(), newBox()
 	attach(t, f, zone, z.deliver)
@@ -117,8 +116,8 @@ func unchanged(t *testing.T, k Kind) {
 	}
 }
 
-func nobody(t *testing.T, k Kind) {
-	f := k.New(t)
+func nobody(t *testing.T, k kind) {
+	f := k.fresh(t)
 	defer shut(t, f)
 	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Body: &protocol.Adoption{}})
 	end := time.Now().Add(patience)
@@ -130,8 +129,8 @@ func nobody(t *testing.T, k Kind) {
 	}
 }
 
-func twice(t *testing.T, k Kind) {
-	f := k.New(t)
+func twice(t *testing.T, k kind) {
+	f := k.fresh(t)
 	defer shut(t, f)
 	attach(t, f, zone, func(protocol.Message) {})
 	if err := f.Attach(zone, func(protocol.Message) {}); errkind.Of(err) != errkind.Exists {
@@ -139,8 +138,8 @@ func twice(t *testing.T, k Kind) {
 	}
 }
 
-func reentrant(t *testing.T, k Kind) {
-	f := k.New(t)
+func reentrant(t *testing.T, k kind) {
+	f := k.fresh(t)
 	defer shut(t, f)
 	g := newBox()
 	attach(t, f, gate, g.deliver)
@@ -153,9 +152,9 @@ func reentrant(t *testing.T, k Kind) {
 	}
 }
 
-func many(t *testing.T, k Kind) {
+func many(t *testing.T, k kind) {
 	const senders, each = 8, 100
-	f := k.New(t)
+	f := k.fresh(t)
 	defer shut(t, f)
 	z := newBox()
 	attach(t, f, zone, z.deliver)
@@ -178,8 +177,8 @@ func many(t *testing.T, k Kind) {
 	}
 }
 
-func closed(t *testing.T, k Kind) {
-	f := k.New(t)
+func closed(t *testing.T, k kind) {
+	f := k.fresh(t)
 	z := newBox()
 	attach(t, f, zone, z.deliver)
 	shut(t, f)
@@ -196,12 +195,12 @@ func closed(t *testing.T, k Kind) {
 
 // rough asks until every one of a hundred questions is answered, as every actor does, and insists that something was
 // really lost and doubled on the way.
-func rough(t *testing.T, k Kind) {
-	if k.Rough == nil {
+func rough(t *testing.T, k kind) {
+	if k.rough == nil {
 		t.Skip("this kind can't be asked to misbehave")
 	}
 	const questions = 100
-	f := k.Rough(t, 1)
+	f := k.rough(t, 1)
 	defer shut(t, f)
 	g := newBox()
 	attach(t, f, gate, g.deliver)

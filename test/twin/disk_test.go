@@ -1,7 +1,4 @@
-// Package memory is the journal kind for tests: the local kind on a directory in memory that can be full, lose its power
-// at any write, and rot. What it loses is what a real disk may lose: any part of what was not synced, in any order,
-// including names. Nothing of it survives the process.
-package memory
+package twin_test
 
 import (
 	"errors"
@@ -14,13 +11,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/disk"
-	"sluice.dev/sluice/internal/edge/journal/local"
 )
 
-// Disk is a directory in memory. The zero value is not usable; see New. It is safe for concurrent use.
-type Disk struct {
+// memoryDisk is a directory in memory for the local kind of journal: it can be full, lose its power at any write, and rot. What it loses is
+// what a real disk may lose: any part of what was not synced, in any order, including names. The zero value is not usable; see newDisk. It
+// is safe for concurrent use.
+type memoryDisk struct {
 	mu sync.Mutex
 	// names is the directory as processes see it, synced as the disk has it; since are the changes not yet synced.
 	names, synced map[string]*inode
@@ -54,46 +51,43 @@ type write struct {
 	data []byte
 }
 
-// ErrPowerCut is what every operation returns after the power was cut (CutAfter), until Restart.
-var ErrPowerCut = errors.New("the power was cut")
+// errPowerCut is what every operation returns after the power was cut (CutAfter), until Restart.
+var errPowerCut = errors.New("the power was cut")
 
-var _ disk.FS = (*Disk)(nil)
+var _ disk.FS = (*memoryDisk)(nil)
 
-// New is an empty directory without limits.
-func New() *Disk {
-	return &Disk{names: map[string]*inode{}, synced: map[string]*inode{}, room: -1, left: -1}
+// newDisk is an empty directory without limits.
+func newDisk() *memoryDisk {
+	return &memoryDisk{names: map[string]*inode{}, synced: map[string]*inode{}, room: -1, left: -1}
 }
 
-// Open opens the journal on d, as local.Open does.
-func Open(d *Disk, o local.Options) (journal.Journal, error) { return local.OpenOn(d, o) }
-
 // SetRoom lets files grow by n more bytes and then says that the disk is full; negative takes the limit away.
-func (d *Disk) SetRoom(n int64) { d.mu.Lock(); defer d.mu.Unlock(); d.room = n }
+func (d *memoryDisk) SetRoom(n int64) { d.mu.Lock(); defer d.mu.Unlock(); d.room = n }
 
 // CutAfter lets n more operations that change something succeed (writes, truncations, syncs, and changes of names); the
-// next one has an unknown part of its effect, and all later ones fail with ErrPowerCut.
-func (d *Disk) CutAfter(n int64) { d.mu.Lock(); defer d.mu.Unlock(); d.left = n }
+// next one has an unknown part of its effect, and all later ones fail with errPowerCut.
+func (d *memoryDisk) CutAfter(n int64) { d.mu.Lock(); defer d.mu.Unlock(); d.left = n }
 
 // FailSyncs lets the next n syncs of files fail with err and sync nothing.
-func (d *Disk) FailSyncs(n int, err error) {
+func (d *memoryDisk) FailSyncs(n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.badSyncs, d.syncErr = n, err
 }
 
 // Ops is how many operations have changed something since New.
-func (d *Disk) Ops() int64 { d.mu.Lock(); defer d.mu.Unlock(); return d.ops }
+func (d *memoryDisk) Ops() int64 { d.mu.Lock(); defer d.mu.Unlock(); return d.ops }
 
 // Restart is the machine after its power was cut: a new directory with everything that was synced and a part of the rest,
 // drawn by seed sector by sector; with seed 0 nothing of the rest. Open files of d have nothing to do with it.
-func (d *Disk) Restart(seed uint64) *Disk {
+func (d *memoryDisk) Restart(seed uint64) *memoryDisk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	draw := splitmix(seed)
 	if seed == 0 {
 		draw = func() uint64 { return 1 }
 	}
-	n := New()
+	n := newDisk()
 	nodes := map[*inode]*inode{}
 	survive := func(i *inode) *inode {
 		if nodes[i] == nil {
@@ -117,7 +111,7 @@ func (d *Disk) Restart(seed uint64) *Disk {
 
 // Kill is the machine after the process was killed: everything written is there, nothing more is durable than before, and
 // the lock is gone.
-func (d *Disk) Kill() { d.mu.Lock(); defer d.mu.Unlock(); d.locked, d.left = false, -1 }
+func (d *memoryDisk) Kill() { d.mu.Lock(); defer d.mu.Unlock(); d.locked, d.left = false, -1 }
 
 const sector = 512
 
@@ -183,13 +177,13 @@ func splitmix(seed uint64) func() uint64 {
 }
 
 // step counts an operation that changes something. cut: the power is cut in the middle of it.
-func (d *Disk) step() (cut bool, err error) {
+func (d *memoryDisk) step() (cut bool, err error) {
 	switch {
 	case d.left == 0:
 		d.left = -2
 		return true, nil
 	case d.left < -1:
-		return false, ErrPowerCut
+		return false, errPowerCut
 	case d.left > 0:
 		d.left--
 	}
@@ -197,14 +191,14 @@ func (d *Disk) step() (cut bool, err error) {
 	return false, nil
 }
 
-func (d *Disk) powered() error {
+func (d *memoryDisk) powered() error {
 	if d.left < -1 {
-		return ErrPowerCut
+		return errPowerCut
 	}
 	return nil
 }
 
-func (d *Disk) alter(c change) error {
+func (d *memoryDisk) alter(c change) error {
 	cut, err := d.step()
 	if err != nil {
 		return err
@@ -212,12 +206,12 @@ func (d *Disk) alter(c change) error {
 	c.apply(d.names)
 	d.since = append(d.since, c)
 	if cut {
-		return ErrPowerCut
+		return errPowerCut
 	}
 	return nil
 }
 
-func (d *Disk) get(op, name string) (*inode, error) {
+func (d *memoryDisk) get(op, name string) (*inode, error) {
 	if err := d.powered(); err != nil {
 		return nil, err
 	}
@@ -229,31 +223,31 @@ func (d *Disk) get(op, name string) (*inode, error) {
 }
 
 // String implements disk.FS.
-func (d *Disk) String() string { return "memory" }
+func (d *memoryDisk) String() string { return "memory" }
 
 // List implements disk.FS.
-func (d *Disk) List() ([]string, error) {
+func (d *memoryDisk) List() ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.names)), d.powered()
 }
 
 // Open implements disk.FS.
-func (d *Disk) Open(name string) (disk.File, error) {
+func (d *memoryDisk) Open(name string) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, err := d.get("open", name)
 	if err != nil {
 		return nil, err
 	}
-	return &file{d: d, i: i}, nil
+	return &diskFile{d: d, i: i}, nil
 }
 
 // View implements disk.FS.
-func (d *Disk) View(name string) (disk.File, error) { return d.Open(name) }
+func (d *memoryDisk) View(name string) (disk.File, error) { return d.Open(name) }
 
 // Create implements disk.FS.
-func (d *Disk) Create(name string) (disk.File, error) {
+func (d *memoryDisk) Create(name string) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.names[name] != nil {
@@ -266,11 +260,11 @@ func (d *Disk) Create(name string) (disk.File, error) {
 	if err := d.alter(change{to: name, node: i}); err != nil {
 		return nil, err
 	}
-	return &file{d: d, i: i}, nil
+	return &diskFile{d: d, i: i}, nil
 }
 
 // Rename implements disk.FS.
-func (d *Disk) Rename(from, to string) error {
+func (d *memoryDisk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, err := d.get("rename", from)
@@ -281,7 +275,7 @@ func (d *Disk) Rename(from, to string) error {
 }
 
 // Remove implements disk.FS.
-func (d *Disk) Remove(name string) error {
+func (d *memoryDisk) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, err := d.get("remove", name)
@@ -295,7 +289,7 @@ func (d *Disk) Remove(name string) error {
 }
 
 // Sync implements disk.FS.
-func (d *Disk) Sync() error {
+func (d *memoryDisk) Sync() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	cut, err := d.step()
@@ -307,7 +301,7 @@ func (d *Disk) Sync() error {
 }
 
 // Lock implements disk.FS.
-func (d *Disk) Lock() (io.Closer, error) {
+func (d *memoryDisk) Lock() (io.Closer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.locked {
@@ -317,12 +311,12 @@ func (d *Disk) Lock() (io.Closer, error) {
 	return unlock{d}, nil
 }
 
-type unlock struct{ d *Disk }
+type unlock struct{ d *memoryDisk }
 
 func (u unlock) Close() error { u.d.mu.Lock(); defer u.d.mu.Unlock(); u.d.locked = false; return nil }
 
 // Holder implements disk.FS.
-func (d *Disk) Holder() int {
+func (d *memoryDisk) Holder() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.locked {
@@ -332,7 +326,7 @@ func (d *Disk) Holder() int {
 }
 
 // Get is the content of a file.
-func (d *Disk) Get(name string) ([]byte, error) {
+func (d *memoryDisk) Get(name string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, err := d.get("read", name)
@@ -343,7 +337,7 @@ func (d *Disk) Get(name string) ([]byte, error) {
 }
 
 // Rot replaces the content of a file as it lies on the disk, behind everybody's back; nil removes the file.
-func (d *Disk) Rot(name string, content []byte) {
+func (d *memoryDisk) Rot(name string, content []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if content == nil {
@@ -356,20 +350,20 @@ func (d *Disk) Rot(name string, content []byte) {
 }
 
 // file is an open file.
-type file struct {
-	d      *Disk
+type diskFile struct {
+	d      *memoryDisk
 	i      *inode
 	closed bool
 }
 
-func (f *file) use() error {
+func (f *diskFile) use() error {
 	if f.closed {
 		return fs.ErrClosed
 	}
 	return f.d.powered()
 }
 
-func (f *file) ReadAt(b []byte, off int64) (int, error) {
+func (f *diskFile) ReadAt(b []byte, off int64) (int, error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if err := f.use(); err != nil {
@@ -385,7 +379,7 @@ func (f *file) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-func (f *file) WriteAt(b []byte, off int64) (int, error) {
+func (f *diskFile) WriteAt(b []byte, off int64) (int, error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if err := f.use(); err != nil {
@@ -410,12 +404,12 @@ func (f *file) WriteAt(b []byte, off int64) (int, error) {
 		f.i.do(write{off, slices.Clone(b)})
 	}
 	if cut {
-		return 0, ErrPowerCut
+		return 0, errPowerCut
 	}
 	return len(b), full
 }
 
-func (f *file) Truncate(size int64) error {
+func (f *diskFile) Truncate(size int64) error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if err := f.use(); err != nil {
@@ -430,12 +424,12 @@ func (f *file) Truncate(size int64) error {
 	}
 	f.i.do(write{off: size})
 	if cut {
-		return ErrPowerCut
+		return errPowerCut
 	}
 	return nil
 }
 
-func (f *file) Sync() error {
+func (f *diskFile) Sync() error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if err := f.use(); err != nil {
@@ -446,7 +440,7 @@ func (f *file) Sync() error {
 		return err
 	}
 	if cut {
-		return ErrPowerCut
+		return errPowerCut
 	}
 	if f.d.badSyncs > 0 {
 		f.d.badSyncs--
@@ -459,13 +453,13 @@ func (f *file) Sync() error {
 	return nil
 }
 
-func (f *file) Size() (int64, error) {
+func (f *diskFile) Size() (int64, error) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	return int64(len(f.i.now)), f.use()
 }
 
-func (f *file) Close() error {
+func (f *diskFile) Close() error {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if f.closed {
