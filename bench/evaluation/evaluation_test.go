@@ -19,6 +19,8 @@ import (
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // TestEveryPointIsAScenario: each setting of each study is one that the language takes, on generated work and on traces, and
@@ -111,14 +113,14 @@ func TestMemory(t *testing.T) {
 		}
 		return s
 	}
-	table := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
+	table := play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 	var past memory
-	run := func(s *scenario.Scenario, mechanisms string, seeds ...uint64) (out []scenario.Result) {
+	run := func(s *scenario.Scenario, mechanisms string, seeds ...uint64) (out []outcome.Result) {
 		m, err := table.Find(s, strings.Split(mechanisms, ","))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err = past.run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Seeds: seeds, Workers: 1}); err != nil ||
+		if out, err = past.run(t.Context(), play.Options{Scenario: s, Mechanisms: m, Seeds: seeds, Workers: 1}); err != nil ||
 			len(out) != len(m)*len(seeds) {
 			t.Fatalf("%d runs, %v", len(out), err)
 		}

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 func main() {
@@ -37,7 +38,7 @@ type settings struct {
 	seeds   []uint64
 	only    []string
 	workers int
-	traces  *scenario.Traces
+	traces  *play.Traces
 }
 
 // base is the scenario that the studies vary, and where its work stands in it.
@@ -71,7 +72,7 @@ func run() error {
 	if s.seeds, err = scenario.Seeds(seeds); err != nil {
 		return err
 	}
-	s.traces = &scenario.Traces{Dir: s.data}
+	s.traces = &play.Traces{Dir: s.data}
 	if only != "" {
 		s.only = strings.Split(only, ",")
 	}
@@ -131,7 +132,7 @@ func names(all []study) (out []string) {
 type result struct {
 	study
 	report.Study
-	facts       scenario.Facts
+	facts       play.Facts
 	assumptions []string
 }
 
@@ -145,10 +146,10 @@ func (t study) run(ctx context.Context, s *settings, past *memory, progress io.W
 	}
 	for i, p := range t.points {
 		if o := &todo[i]; t.name == mainStudy && slices.ContainsFunc(p.sets, func(v strict.Set) bool { return v.Value == usualLoad }) {
-			if r.facts, err = o.Scenario.Measure(ctx, o.Mechanisms[0], o.Data); err != nil {
+			if r.facts, err = play.Measure(ctx, o.Scenario, o.Mechanisms[0], o.Data); err != nil {
 				return r, err
 			}
-			if r.assumptions, err = o.Scenario.Assumptions(o.Data); err != nil {
+			if r.assumptions, err = play.Assumptions(o.Scenario, o.Data); err != nil {
 				return r, err
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // memory of what has run: studies share the setting from which they depart, and the same scenario, mechanism and seed give
@@ -17,11 +19,11 @@ type memory struct {
 
 type remembered struct {
 	scenario *scenario.Scenario
-	runs     map[string]map[uint64]scenario.Result
+	runs     map[string]map[uint64]outcome.Result
 }
 
-// run is scenario.Run, without what has run before.
-func (m *memory) run(ctx context.Context, o scenario.Options) (runs []scenario.Result, err error) {
+// run is play.Run, without what has run before.
+func (m *memory) run(ctx context.Context, o play.Options) (runs []outcome.Result, err error) {
 	known := m.of(o.Scenario)
 	all := o.Mechanisms
 	o.Mechanisms = nil
@@ -34,13 +36,13 @@ func (m *memory) run(ctx context.Context, o scenario.Options) (runs []scenario.R
 		}
 	}
 	if len(o.Mechanisms) > 0 {
-		fresh, err := scenario.Run(ctx, o)
+		fresh, err := play.Run(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range fresh {
 			if known[r.Mechanism] == nil {
-				known[r.Mechanism] = map[uint64]scenario.Result{}
+				known[r.Mechanism] = map[uint64]outcome.Result{}
 			}
 			known[r.Mechanism][r.Seed] = r
 		}
@@ -56,7 +58,7 @@ func (m *memory) run(ctx context.Context, o scenario.Options) (runs []scenario.R
 }
 
 // of are the runs of a scenario so far, by mechanism and seed.
-func (m *memory) of(s *scenario.Scenario) map[string]map[uint64]scenario.Result {
+func (m *memory) of(s *scenario.Scenario) map[string]map[uint64]outcome.Result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.past {
@@ -64,7 +66,7 @@ func (m *memory) of(s *scenario.Scenario) map[string]map[uint64]scenario.Result 
 			return m.past[i].runs
 		}
 	}
-	runs := map[string]map[uint64]scenario.Result{}
+	runs := map[string]map[uint64]outcome.Result{}
 	m.past = append(m.past, remembered{s, runs})
 	return runs
 }

@@ -13,13 +13,15 @@ import (
 	"sluice.dev/sluice/internal/edge/strict"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
 // options are what is to be run at each point.
-func (t study) options(s *settings) ([]scenario.Options, error) {
+func (t study) options(s *settings) ([]play.Options, error) {
 	name, work := s.base(t.generated)
-	table := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
+	table := play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 	seeds := s.seeds
 	if !t.every {
 		seeds = seeds[:min(fewSeeds, len(seeds))]
@@ -28,7 +30,7 @@ func (t study) options(s *settings) ([]scenario.Options, error) {
 	if t.traced {
 		reader.Formats = traces.Formats()
 	}
-	var todo []scenario.Options
+	var todo []play.Options
 	for _, p := range t.points {
 		var sets []strict.Set
 		for _, v := range p.sets {
@@ -42,13 +44,13 @@ func (t study) options(s *settings) ([]scenario.Options, error) {
 		if err != nil {
 			return nil, err
 		}
-		todo = append(todo, scenario.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: seeds, Data: s.traces})
+		todo = append(todo, play.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: seeds, Data: s.traces})
 	}
 	return todo, nil
 }
 
 // runAll runs the points, several at once: runs of one point differ in length, and none should wait for the longest.
-func (t study) runAll(ctx context.Context, s *settings, past *memory, todo []scenario.Options, progress io.Writer) ([][]scenario.Result,
+func (t study) runAll(ctx context.Context, s *settings, past *memory, todo []play.Options, progress io.Writer) ([][]outcome.Result,
 	error) {
 	workers := s.workers
 	if workers <= 0 {
@@ -56,7 +58,7 @@ func (t study) runAll(ctx context.Context, s *settings, past *memory, todo []sce
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	results, errs := make([][]scenario.Result, len(todo)), make([]error, len(todo))
+	results, errs := make([][]outcome.Result, len(todo)), make([]error, len(todo))
 	turn := make(chan struct{}, workers)
 	var crew sync.WaitGroup
 	for i, o := range todo {

@@ -16,6 +16,8 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 	"sluice.dev/sluice/internal/lab/swarm/fluid"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
@@ -31,7 +33,7 @@ type result struct {
 }
 
 // options are what is to be run at a point.
-func (t *study) options(s *settings, p *point) (scenario.Options, error) {
+func (t *study) options(s *settings, p *point) (play.Options, error) {
 	base := p.base
 	if base == "" {
 		base = t.base
@@ -39,9 +41,9 @@ func (t *study) options(s *settings, p *point) (scenario.Options, error) {
 	reader := scenario.Reader{Formats: traces.Formats()}
 	sc, err := reader.Load(base, append(usualWindow(base, t.cpu), p.sets...)...)
 	if err != nil {
-		return scenario.Options{}, err
+		return play.Options{}, err
 	}
-	o := scenario.Options{Scenario: sc, Seeds: s.seeds, Data: &scenario.Traces{Dir: s.data}, Workers: s.workers}
+	o := play.Options{Scenario: sc, Seeds: s.seeds, Data: &play.Traces{Dir: s.data}, Workers: s.workers}
 	if base == medium || base == large || t.cpu {
 		o.Seeds = o.Seeds[:1]
 	}
@@ -54,7 +56,7 @@ func (t *study) options(s *settings, p *point) (scenario.Options, error) {
 		if err != nil {
 			return o, err
 		}
-		o.Mechanisms = append(o.Mechanisms, scenario.Mechanism{Name: name, Summary: k.Summary, Swarm: &k})
+		o.Mechanisms = append(o.Mechanisms, play.Mechanism{Name: name, Summary: k.Summary, Swarm: &k})
 	}
 	if t.cpu {
 		begin := time.Now()
@@ -65,7 +67,7 @@ func (t *study) options(s *settings, p *point) (scenario.Options, error) {
 
 // run runs every point of the study, several at once where no clock is read.
 func (r *result) run(ctx context.Context, s *settings, progress io.Writer) error {
-	runs, errs := make([][]scenario.Result, len(r.points)), make([]error, len(r.points))
+	runs, errs := make([][]outcome.Result, len(r.points)), make([]error, len(r.points))
 	width := s.workers
 	if r.cpu {
 		width = 1
@@ -82,7 +84,7 @@ func (r *result) run(ctx context.Context, s *settings, progress io.Writer) error
 		fmt.Fprintf(progress, "%s %d/%d: %s\n", r.name, i+1, len(r.points), r.points[i].label)
 		crew.Go(func() {
 			defer func() { <-turn }()
-			runs[i], errs[i] = scenario.Run(ctx, o)
+			runs[i], errs[i] = play.Run(ctx, o)
 		})
 	}
 	crew.Wait()

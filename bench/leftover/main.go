@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/bench/play"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
-	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
 )
 
 func main() {
@@ -175,7 +175,7 @@ func value(metric string, v float64) string {
 	switch about := measure.About(metric); {
 	case math.IsNaN(v):
 		return "-"
-	case metric == scenario.Finished || about.Unit == measure.Plain:
+	case metric == outcome.Finished || about.Unit == measure.Plain:
 		return fmt.Sprintf("%.0f", v)
 	case about.Unit == measure.Share:
 		return fmt.Sprintf("%.1f%%", 100*v)

@@ -16,6 +16,8 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
@@ -60,12 +62,12 @@ func (s *Settings) Play(ctx context.Context, progress io.Writer, label, name str
 	if mechanisms == nil {
 		mechanisms = x.Settings.Use
 	}
-	m, err := scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}.Find(x, mechanisms)
+	m, err := play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}.Find(x, mechanisms)
 	if err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	results, err := scenario.Run(ctx, scenario.Options{Scenario: x, Mechanisms: m, Seeds: s.Seeds, Data: &scenario.Traces{Dir: s.Data}})
+	results, err := play.Run(ctx, play.Options{Scenario: x, Mechanisms: m, Seeds: s.Seeds, Data: &play.Traces{Dir: s.Data}})
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -84,13 +86,13 @@ func (s *Settings) Play(ctx context.Context, progress io.Writer, label, name str
 }
 
 // Outcome is the results by mechanism, in the order of the seeds.
-type Outcome map[string][]scenario.Result
+type Outcome map[string][]outcome.Result
 
 // Values of a metric of a mechanism, one for each seed.
 func (o Outcome) Values(mechanism, metric string) (out []float64) {
 	for _, r := range o[mechanism] {
 		v := r.Metrics.Get(metric)
-		if metric == scenario.Finished {
+		if metric == outcome.Finished {
 			v = float64(r.Finished)
 		}
 		out = append(out, v)

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 	swarms "sluice.dev/sluice/internal/lab/swarm/all"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
@@ -22,8 +23,8 @@ import (
 type app struct{ *command.App }
 
 // mechanisms is what a simulation can run.
-func mechanisms() scenario.Table {
-	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds(), Swarm: swarms.Kinds()}
+func mechanisms() play.Table {
+	return play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds(), Swarm: swarms.Kinds()}
 }
 
 // scenarios reads them, with arrivals from files of every format.

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/lab/experiment/fgd"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // fgdFlags are what running and checking have in common.
@@ -66,7 +67,7 @@ func (f *fgdFlags) options() (fgd.Options, error) {
 // fgdTable makes the runs, and shows on a terminal how far they are. The error of an interruption comes with what there is.
 func (a *app) fgdTable(ctx context.Context, o fgd.Options) ([]fgd.Result, error) {
 	if show, stop := a.simProgress(); show != nil {
-		o.Progress = func(done, total int) { show(scenario.Progress{Done: done, Total: total}) }
+		o.Progress = func(done, total int) { show(play.Progress{Done: done, Total: total}) }
 		defer stop()
 	}
 	results, err := fgd.Table(ctx, o)

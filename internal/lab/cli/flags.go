@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // simFlags are what run and compare have in common.
@@ -32,13 +33,13 @@ func (f *simFlags) add(a *app, c *cobra.Command) {
 	c.Flags().BoolVar(&f.cpu, "cpu", false, "measure the processor time of mechanisms for lean nodes: three times each, one after the "+
 		"other (cpuNanosPerTask)")
 	// the flag is there
-	_ = c.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(append(mechanisms().Names(), scenario.All),
+	_ = c.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(append(mechanisms().Names(), play.All),
 		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // options reads the scenario and what the flags say of it.
-func (f *simFlags) options(name string) (scenario.Options, error) {
-	var o scenario.Options
+func (f *simFlags) options(name string) (play.Options, error) {
+	var o play.Options
 	sets, err := replacements(f.sets)
 	if err != nil {
 		return o, err
@@ -50,7 +51,7 @@ func (f *simFlags) options(name string) (scenario.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o = scenario.Options{Scenario: s, Data: &scenario.Traces{Dir: f.data}, Workers: f.workers, Seeds: s.Seeds}
+	o = play.Options{Scenario: s, Data: &play.Traces{Dir: f.data}, Workers: f.workers, Seeds: s.Seeds}
 	if f.cpu {
 		if s.Swarm == nil {
 			return o, command.Usage("--cpu: scenario %s has no lean nodes; of the others nothing is measured but virtual time", s.Name)

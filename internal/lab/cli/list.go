@@ -8,12 +8,13 @@ import (
 
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // listed is a scenario of the list.
 type listed struct {
 	scenario *scenario.Scenario
-	facts    scenario.Facts
+	facts    play.Facts
 }
 
 func (a *app) simListCmd() *cobra.Command {
@@ -30,7 +31,7 @@ the least. Those marked data need --data DIR.`,
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var list []listed
-			traces := &scenario.Traces{Dir: data}
+			traces := &play.Traces{Dir: data}
 			if len(args) == 0 {
 				args = scenario.Shipped()
 			}
@@ -56,15 +57,15 @@ the least. Those marked data need --data DIR.`,
 }
 
 // facts measures a scenario under sja.
-func facts(ctx context.Context, s *scenario.Scenario, data *scenario.Traces) (scenario.Facts, error) {
+func facts(ctx context.Context, s *scenario.Scenario, data *play.Traces) (play.Facts, error) {
 	if s.Swarm != nil {
-		return s.Measure(ctx, scenario.Mechanism{}, data)
+		return play.Measure(ctx, s, play.Mechanism{}, data)
 	}
-	sja, err := mechanisms().Find(s, []string{scenario.SJA})
+	sja, err := mechanisms().Find(s, []string{play.SJA})
 	if err != nil {
-		return scenario.Facts{}, err
+		return play.Facts{}, err
 	}
-	f, err := s.Measure(ctx, sja[0], data)
+	f, err := play.Measure(ctx, s, sja[0], data)
 	if err != nil {
 		return f, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
@@ -73,7 +74,7 @@ func facts(ctx context.Context, s *scenario.Scenario, data *scenario.Traces) (sc
 
 func scenarioColumns() []command.Column[listed] {
 	// measured is a column that is empty where nothing could be measured.
-	measured := func(key, head string, value func(*scenario.Facts) any, text func(*scenario.Facts) string) command.Column[listed] {
+	measured := func(key, head string, value func(*play.Facts) any, text func(*play.Facts) string) command.Column[listed] {
 		return command.Column[listed]{Key: key, Head: head, Value: func(l listed) any {
 			if !l.facts.Measured {
 				return nil
@@ -89,25 +90,25 @@ func scenarioColumns() []command.Column[listed] {
 	return []command.Column[listed]{
 		{Key: "name", Head: "NAME", Value: func(l listed) any { return l.scenario.Name }},
 		{Key: "slices", Head: "SLICES", Value: func(l listed) any { return l.facts.Slices }},
-		measured("jobs", "JOBS", func(f *scenario.Facts) any { return f.Jobs },
-			func(f *scenario.Facts) string { return fmt.Sprint(f.Jobs) }),
-		measured("load", "LOAD", func(f *scenario.Facts) any { return known(f.Load) }, func(f *scenario.Facts) string {
+		measured("jobs", "JOBS", func(f *play.Facts) any { return f.Jobs },
+			func(f *play.Facts) string { return fmt.Sprint(f.Jobs) }),
+		measured("load", "LOAD", func(f *play.Facts) any { return known(f.Load) }, func(f *play.Facts) string {
 			if f.Load == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%.2f", f.Load)
 		}),
-		measured("rigidShare", "RIGID", func(f *scenario.Facts) any { return f.RigidShare },
-			func(f *scenario.Facts) string { return fmt.Sprintf("%.0f%%", 100*f.RigidShare) }),
-		measured("meanGapSeconds", "GAP", func(f *scenario.Facts) any { return known(f.MeanGap.Seconds()) },
-			func(f *scenario.Facts) string {
+		measured("rigidShare", "RIGID", func(f *play.Facts) any { return f.RigidShare },
+			func(f *play.Facts) string { return fmt.Sprintf("%.0f%%", 100*f.RigidShare) }),
+		measured("meanGapSeconds", "GAP", func(f *play.Facts) any { return known(f.MeanGap.Seconds()) },
+			func(f *play.Facts) string {
 				if f.MeanGap == 0 {
 					return ""
 				}
 				return command.Short(f.MeanGap)
 			}),
-		measured("meanJobSeconds", "JOB", func(f *scenario.Facts) any { return f.MeanJob.Seconds() },
-			func(f *scenario.Facts) string { return command.Short(f.MeanJob) }),
+		measured("meanJobSeconds", "JOB", func(f *play.Facts) any { return f.MeanJob.Seconds() },
+			func(f *play.Facts) string { return command.Short(f.MeanJob) }),
 		{Key: "needsData", Head: "NEEDS", Value: func(l listed) any { return l.scenario.NeedsData() }, Text: func(l listed) string {
 			if l.scenario.NeedsData() {
 				return "data"

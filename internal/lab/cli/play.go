@@ -12,7 +12,8 @@ import (
 
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/lab/report"
-	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // maxSpans is how many runs of a picture are kept.
@@ -22,13 +23,13 @@ const maxSpans = 100_000
 type pictures struct{ report, perfetto string }
 
 // play plays what the options say, in sight of whoever waits, and shows what its work is made of.
-func (a *app) play(ctx context.Context, o *scenario.Options, p pictures) (results []scenario.Result, account []string, err error) {
+func (a *app) play(ctx context.Context, o *play.Options, p pictures) (results []outcome.Result, account []string, err error) {
 	if p != (pictures{}) {
 		o.Spans = maxSpans
 	}
 	show, stop := a.simProgress()
 	o.Progress = show
-	results, err = scenario.Run(ctx, *o)
+	results, err = play.Run(ctx, *o)
 	stop()
 	if err == nil {
 		account, err = a.account(ctx, o)
@@ -38,11 +39,11 @@ func (a *app) play(ctx context.Context, o *scenario.Options, p pictures) (result
 
 // account shows what was found in the files that the work is made of, and what was left out, under the first seed. It is
 // empty for an interrupted run.
-func (a *app) account(ctx context.Context, o *scenario.Options) ([]string, error) {
+func (a *app) account(ctx context.Context, o *play.Options) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, nil
 	}
-	lines, err := o.Scenario.Account(ctx, o.Seeds[0], o.Data)
+	lines, err := play.Account(ctx, o.Scenario, o.Seeds[0], o.Data)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
@@ -58,11 +59,11 @@ func (a *app) account(ctx context.Context, o *scenario.Options) ([]string, error
 }
 
 // write leaves the pictures that were asked for.
-func (p pictures) write(o *scenario.Options, results []scenario.Result, account []string) error {
+func (p pictures) write(o *play.Options, results []outcome.Result, account []string) error {
 	if p == (pictures{}) {
 		return nil
 	}
-	notes, err := o.Scenario.Assumptions(o.Data)
+	notes, err := play.Assumptions(o.Scenario, o.Data)
 	if err != nil {
 		return err
 	}

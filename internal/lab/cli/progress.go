@@ -6,18 +6,18 @@ import (
 
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
-	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // simProgress shows on a terminal how far a set of runs is, at most ten times a second; show is nil where there is no
 // terminal. stop clears the line.
-func (a *app) simProgress() (show func(scenario.Progress), stop func()) {
+func (a *app) simProgress() (show func(play.Progress), stop func()) {
 	if !terminal.Is(a.RawErr) {
 		return nil, func() {}
 	}
 	begun, line := time.Now(), terminal.NewLive(a.RawErr)
 	var last time.Time
-	return func(p scenario.Progress) {
+	return func(p play.Progress) {
 		now := time.Now()
 		if now.Sub(last) < 100*time.Millisecond {
 			return
@@ -29,7 +29,7 @@ func (a *app) simProgress() (show func(scenario.Progress), stop func()) {
 
 // progressLine is what is shown after a time: runs done, how far a running one is, and when all is over if the rest takes
 // as long for each run as those before.
-func progressLine(p scenario.Progress, after time.Duration) string {
+func progressLine(p play.Progress, after time.Duration) string {
 	line := fmt.Sprintf("%d of %d runs", p.Done, p.Total)
 	if p.Now > 0 {
 		line += fmt.Sprintf(", virtual time %s, %d jobs", command.Short(time.Duration(p.Now).Truncate(time.Second)), p.Live)

@@ -17,7 +17,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/lab/measure"
-	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
 )
 
 func (a *app) simRunCmd() *cobra.Command {
@@ -81,7 +81,7 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 	if err := p.write(&o, results, account); err != nil {
 		return err
 	}
-	findings := o.Scenario.Judge(o.Mechanisms[0].Name, results)
+	findings := outcome.Judge(o.Scenario.Expect, o.Mechanisms[0].Name, results)
 	a.findings(findings)
 	if ctx.Err() != nil {
 		whole := 0
@@ -103,7 +103,7 @@ func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) 
 }
 
 // simResults prints results in the form asked for.
-func (a *app) simResults(results []scenario.Result) error {
+func (a *app) simResults(results []outcome.Result) error {
 	var runs []measure.Run // whole ones: programs could not tell the others
 	for i := range results {
 		if !results[i].Partial {
@@ -124,14 +124,14 @@ func (a *app) simResults(results []scenario.Result) error {
 // group is the results of one mechanism: the whole runs, or where there are none those that were cut off.
 type group struct {
 	name  string
-	runs  []*scenario.Result
+	runs  []*outcome.Result
 	whole bool
 	// cut off runs beside the whole ones.
 	cut int
 }
 
 // perMechanism groups results, in order of first appearance.
-func perMechanism(results []scenario.Result) (groups []group) {
+func perMechanism(results []outcome.Result) (groups []group) {
 	for i := range results {
 		r := &results[i]
 		at := slices.IndexFunc(groups, func(g group) bool { return g.name == r.Mechanism })
@@ -142,7 +142,7 @@ func perMechanism(results []scenario.Result) (groups []group) {
 		switch g := &groups[at]; {
 		case !r.Partial && !g.whole:
 			g.cut += len(g.runs)
-			g.runs, g.whole = []*scenario.Result{r}, true
+			g.runs, g.whole = []*outcome.Result{r}, true
 		case r.Partial && g.whole:
 			g.cut++
 		default:
@@ -182,7 +182,7 @@ func (g *group) mean(metric string) float64 {
 }
 
 // overview is one row for each mechanism: means over the seeds of what people look at first.
-func overview(out io.Writer, results []scenario.Result) error {
+func overview(out io.Writer, results []outcome.Result) error {
 	type column struct{ head, metric string }
 	columns := []column{
 		{"USE", measure.Utilization}, {"USEFUL", measure.UsefulUtilization}, {"WAIT", measure.WaitMean}, {"WAIT-P95", measure.WaitP95},
@@ -190,7 +190,7 @@ func overview(out io.Writer, results []scenario.Result) error {
 		{"OVERHEAD", measure.OverheadShare}, {"LOST", measure.LostShare}, {"UNFINISHED", measure.Unfinished}, {"BOUND", measure.BoundShare},
 		{"/LEAST", measure.CompletionOverBound},
 	}
-	if slices.ContainsFunc(results, func(r scenario.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.Gaps)) }) {
+	if slices.ContainsFunc(results, func(r outcome.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.Gaps)) }) {
 		columns = append([]column{
 			{"LEFTOVER", measure.LeftoverUseful}, {"LOST-WORK", measure.LostWork}, {"HOST-DELAY", measure.HostDelayMean},
 		}, columns[4:10]...) // of what a host leaves, use and waits are no measure
@@ -208,7 +208,7 @@ func overview(out io.Writer, results []scenario.Result) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	heads := []string{"MECHANISM", "SEEDS", "FINISHED"}
 	for _, bad := range []column{{"REJECTED", measure.Rejected}, {"FAILED", measure.Failed}} { // what is not done looks like speed
-		if slices.ContainsFunc(results, func(r scenario.Result) bool { return r.Metrics.Get(bad.metric) > 0 }) {
+		if slices.ContainsFunc(results, func(r outcome.Result) bool { return r.Metrics.Get(bad.metric) > 0 }) {
 			columns = slices.Insert(columns, len(columns)-2, bad)
 		}
 	}
@@ -227,12 +227,12 @@ func overview(out io.Writer, results []scenario.Result) error {
 }
 
 // isLean says whether the results are of a world of lean nodes, of which nothing else is measured.
-func isLean(results []scenario.Result) bool {
-	return slices.ContainsFunc(results, func(r scenario.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.LeftoverUse)) })
+func isLean(results []outcome.Result) bool {
+	return slices.ContainsFunc(results, func(r outcome.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.LeftoverUse)) })
 }
 
 // everyMetric is one row for each metric, one column for each mechanism.
-func everyMetric(out io.Writer, results []scenario.Result) error {
+func everyMetric(out io.Writer, results []outcome.Result) error {
 	groups := perMechanism(results)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	heads := []string{"METRIC"}
@@ -264,7 +264,7 @@ func everyMetric(out io.Writer, results []scenario.Result) error {
 }
 
 // findings says how the expectations came out: below a table, or on the error stream where the answer is for programs.
-func (a *app) findings(findings []scenario.Finding) {
+func (a *app) findings(findings []outcome.Finding) {
 	out := a.Out
 	if !slices.Contains([]string{"table", "wide"}, a.Format) {
 		out = a.Err

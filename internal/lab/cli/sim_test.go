@@ -13,7 +13,8 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	face "sluice.dev/sluice/internal/face/cli"
 	"sluice.dev/sluice/internal/lab/measure"
-	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.golden from what the command says now")
@@ -151,7 +152,7 @@ func TestInterrupted(t *testing.T) {
 		!strings.Contains(errs.String(), "interrupted: 0 of 3 runs are whole") {
 		t.Errorf("exit %d, %q, %q", code, out.String(), errs.String())
 	}
-	partial := []scenario.Result{{Run: measure.Run{Mechanism: "a", Seed: 1}, Partial: true, Finished: 9},
+	partial := []outcome.Result{{Run: measure.Run{Mechanism: "a", Seed: 1}, Partial: true, Finished: 9},
 		{Run: measure.Run{Mechanism: "a", Seed: 2}, Finished: 4}, {Run: measure.Run{Mechanism: "b", Seed: 1}, Partial: true, Finished: 2}}
 	g := perMechanism(partial)
 	if len(g) != 2 || g[0].seeds() != "1 (1 more cut off)" || g[0].finished() != 4 || g[1].seeds() != "1, cut off" || g[1].finished() != 2 {
@@ -160,7 +161,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestProgressLine(t *testing.T) {
-	for want, p := range map[string]scenario.Progress{
+	for want, p := range map[string]play.Progress{
 		"0 of 20 runs": {Total: 20},
 		"5 of 20 runs, virtual time 1h, 3 jobs, about 30s to go": {Done: 5, Total: 20, Now: 3600e9, Live: 3},
 		"20 of 20 runs": {Done: 20, Total: 20},

@@ -33,13 +33,6 @@ func (s *Scenario) parts(o strict.Object, t *Stream) {
 	}
 }
 
-// What records of requests and of states get that give no run time, where the scenario does not say: none is published
-// with them.
-const (
-	promptToken = 100 * time.Microsecond
-	outputToken = 20 * time.Millisecond
-)
-
 func (s *Scenario) arrivals(v strict.Value) *compose.Trace {
 	o := v.Object(arrivalKeys()...)
 	t := &compose.Trace{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 	formats "sluice.dev/sluice/internal/lab/trace/all"
 )
 
@@ -70,12 +71,12 @@ func TestEveryFormatUnderEveryMechanism(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := table().Find(s, []string{scenario.All})
+			m, err := table().Find(s, []string{play.All})
 			if err != nil {
 				t.Fatal(err)
 			}
-			data := &scenario.Traces{Dir: dir}
-			results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Data: data})
+			data := &play.Traces{Dir: dir}
+			results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m, Data: data})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,7 @@ func TestEveryFormatUnderEveryMechanism(t *testing.T) {
 					t.Errorf("%s: %d of 40 finished, %d left, broken %v", r.Mechanism, r.Finished, r.Live, r.Broken)
 				}
 			}
-			account, err := s.Account(t.Context(), 1, data)
+			account, err := play.Account(t.Context(), s, 1, data)
 			if err != nil || len(account) < 2 || account[0] != "40 "+format+" ("+format+"): records" ||
 				account[len(account)-1] != "40 jobs offered" {
 				t.Errorf("%v, %q", err, account)
@@ -123,7 +124,7 @@ func TestAccount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Account(t.Context(), 1, &scenario.Traces{Dir: dir})
+		got, err := play.Account(t.Context(), s, 1, &play.Traces{Dir: dir})
 		if err != nil || strings.Join(got, "|") != want {
 			t.Errorf("%s: %v, %q", multi, err, got)
 		}
@@ -134,12 +135,12 @@ func TestAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Account(t.Context(), 1, &scenario.Traces{Dir: dir})
+	got, err := play.Account(t.Context(), s, 1, &play.Traces{Dir: dir})
 	if err != nil || len(got) != 5 || got[0] != "stream 2: 4 log (swf): records" || got[1] != "stream 2: 3 with several GPUs: left out" ||
 		got[4] != "stream 3: 17 jobs offered" {
 		t.Errorf("%v, %q", err, got)
 	}
-	notes, err := s.Assumptions(&scenario.Traces{Dir: dir})
+	notes, err := play.Assumptions(s, &play.Traces{Dir: dir})
 	if text := strings.Join(notes, "\n"); err != nil || !strings.Contains(text, "Arrivals are those of log") ||
 		!strings.Contains(text, "what has no run time is left out; what does not say holds 1 of the file's processors") {
 		t.Errorf("%v, %q", err, notes)

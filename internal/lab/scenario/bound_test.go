@@ -7,10 +7,12 @@ import (
 
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
-// play runs a scenario's text under some mechanisms.
-func play(t *testing.T, text string, seeds []uint64, mechanisms ...string) []scenario.Result {
+// playText runs a scenario's text under some mechanisms.
+func playText(t *testing.T, text string, seeds []uint64, mechanisms ...string) []outcome.Result {
 	t.Helper()
 	s, err := scenario.Parse("test.yml", []byte(text))
 	if err != nil {
@@ -20,7 +22,7 @@ func play(t *testing.T, text string, seeds []uint64, mechanisms ...string) []sce
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Seeds: seeds})
+	results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m, Seeds: seeds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +32,7 @@ func play(t *testing.T, text string, seeds []uint64, mechanisms ...string) []sce
 // TestTheBoundAllowsBlocksThatEndAfterTheWindow: they count with the part inside. Both slices are busy to the window's end,
 // and nothing better can be done.
 func TestTheBoundAllowsBlocksThatEndAfterTheWindow(t *testing.T) {
-	for _, r := range play(t, `
+	for _, r := range playText(t, `
 scenario: over
 cluster: {nodes: [{gpus: "sim:custom=2,mem=10Gi"}]}
 workload:
@@ -58,12 +60,12 @@ func TestNobodyPassesTheBound(t *testing.T) {
 		"{load: 1.1, atomizable: 100%, arrivals: {poisson: 2m}, durations: philly, cap: 4h, grain: 10s}",
 	} {
 		for _, gpus := range []string{"a100-40gb=2,layout=4g.20gb+3g.20gb", "a100-40gb=1,layout=4g.20gb+3g.20gb"} {
-			for _, r := range play(t, fmt.Sprintf(`
+			for _, r := range playText(t, fmt.Sprintf(`
 scenario: any
 cluster: {nodes: [{gpus: "sim:%s"}]}
 workload: {synthetic: [%s]}
 window: {warmup: 30m, until: 3h, limit: 30d}
-`, gpus, stream), []uint64{2, 4, 7}, scenario.All) {
+`, gpus, stream), []uint64{2, 4, 7}, play.All) {
 				runs++
 				if least := r.Metrics.Get(measure.CompletionOverBound); !math.IsNaN(least) {
 					known++

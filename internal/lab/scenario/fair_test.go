@@ -6,12 +6,13 @@ import (
 
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // TestStoppingABlockIsPaidFor: where every job may be stopped, a rigid one pays what the scenario says for its checkpoint and
 // its restore: 15 and 20 s of two slices.
 func TestStoppingABlockIsPaidFor(t *testing.T) {
-	r := play(t, `
+	r := playText(t, `
 scenario: paid
 cluster: {nodes: [{gpus: "sim:custom=2,mem=10Gi"}]}
 mechanism: {preempt: all}
@@ -47,7 +48,7 @@ workload:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil ||
+	if _, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m}); err == nil ||
 		!strings.Contains(err.Error(), "mechanism easy: planners know no limits of queues, and queue q has some") {
 		t.Errorf("got %v", err)
 	}

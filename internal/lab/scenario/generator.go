@@ -11,7 +11,7 @@ import (
 )
 
 // generator reads arrivals and durations.
-func (s *Scenario) generator(o strict.Object) *synthetic.Jobs {
+func generator(o strict.Object) *synthetic.Jobs {
 	g := &synthetic.Jobs{
 		Seed:    uint64(o.Get("seed").Integer(0, 1<<31, 0)),
 		Diurnal: o.Get("diurnal").Real(1, 1000, 1),

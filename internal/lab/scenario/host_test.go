@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // hosted is a small world with a host whose ways differ.
@@ -41,7 +42,7 @@ func TestAHostIsTheSameToAll(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+			results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +104,7 @@ func TestAHostNeedsMoreThanAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil ||
+	if _, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m}); err == nil ||
 		!strings.Contains(err.Error(), "requeue") {
 		t.Errorf("a planner of whole clusters: %v", err)
 	}

@@ -1,17 +1,11 @@
 package scenario
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"time"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/strict"
-	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/swarm"
-	"sluice.dev/sluice/internal/lab/swarm/meter"
 	leanworld "sluice.dev/sluice/internal/lab/swarm/world"
 )
 
@@ -83,108 +77,4 @@ func (s *Scenario) readLean(o strict.Object) {
 		window.Wrong("says no end, and tasks arrive until then; write for example {warmup: 60s, until: 2m}")
 	}
 	s.Swarm.From, s.Swarm.Until = s.Window.Warmup, s.Window.Until
-}
-
-// lean is a mechanism for lean nodes.
-func lean(k *swarm.Kind) Mechanism { return Mechanism{Name: k.Name, Summary: k.Summary, Swarm: k} }
-
-// findLean gives the mechanisms of these names for a world of lean nodes; all is every one.
-func (t Table) findLean(s *Scenario, names []string) (out []Mechanism, err error) {
-	var known []string
-	for i := range t.Swarm {
-		known = append(known, t.Swarm[i].Name)
-	}
-	seen := map[string]bool{}
-	add := func(i int) {
-		if !seen[t.Swarm[i].Name] {
-			seen[t.Swarm[i].Name] = true
-			out = append(out, lean(&t.Swarm[i]))
-		}
-	}
-	var problems []error
-names:
-	for _, name := range names {
-		for i := range t.Swarm {
-			if name == All {
-				add(i)
-			} else if name == t.Swarm[i].Name {
-				add(i)
-				continue names
-			}
-		}
-		if name != All {
-			problems = append(problems, fmt.Errorf("mechanism %q does not place short tasks on lean nodes, which scenario %s has; %s", name, s.Name, strict.Hint(name, append(known, All))))
-		}
-	}
-	if len(problems) > 0 {
-		return nil, errkind.Errorf(errkind.Invalid, "%w", errors.Join(problems...))
-	}
-	return out, nil
-}
-
-// landings hears of tasks that arrived within the window.
-type landings struct {
-	flow        *measure.Flow
-	from, until quantity.Instant
-}
-
-// Landed implements world.Observer.
-func (l *landings) Landed(now quantity.Instant, t swarm.Task, _ int32, _ int8) {
-	if t.Arrived >= l.from && t.Arrived < l.until {
-		l.flow.Landed(now.Sub(t.Arrived))
-	}
-}
-
-// Over implements world.Observer.
-func (l *landings) Over(quantity.Instant, swarm.Task, leanworld.Fate) {}
-
-// playLean plays a world of lean nodes to its end, or until ctx ends; with a clock several times.
-func (s *Scenario) playLean(ctx context.Context, m *Mechanism, seed uint64, data *Traces, clock func() int64, progress func(quantity.Instant, int)) (*Result, error) {
-	o := *s.Swarm
-	o.Seed = seed
-	if err := s.SwarmLog.into(&o.Flow, data.Dir); err != nil {
-		return nil, unbegun(ctx, err)
-	}
-	if clock == nil {
-		o.Kind = *m.Swarm
-		out, _, err := s.playLeanOnce(ctx, m.Name, o, progress)
-		return out, err
-	}
-	const runs = 3
-	stop := meter.New(clock, s.Swarm.From, s.Swarm.Until)
-	var out *Result
-	var placed int64
-	for i := 0; i < runs && (out == nil || !out.Partial); i++ {
-		var err error
-		o.Kind = stop.Wrap(*m.Swarm)
-		if out, placed, err = s.playLeanOnce(ctx, m.Name, o, progress); err != nil {
-			return nil, err
-		}
-	}
-	out.Metrics.Set(measure.CPUNanosPerTask, float64(stop.Nanos())/float64(placed))
-	return out, nil
-}
-
-// playLeanOnce also says how many tasks were placed within the window.
-func (s *Scenario) playLeanOnce(ctx context.Context, name string, o leanworld.Options, progress func(quantity.Instant, int)) (*Result, int64, error) {
-	seen := &landings{measure.NewFlow(), o.From, o.Until}
-	o.Observer = seen
-	w, err := leanworld.New(o)
-	if err != nil {
-		return nil, 0, err
-	}
-	for !w.Done() && ctx.Err() == nil {
-		w.Run(w.Now().Add(time.Second / 4))
-		progress(w.Now(), int(w.Waiting()))
-	}
-	c := w.Counts()
-	out := &Result{
-		Run:      measure.Run{Scenario: s.Name, Mechanism: name, Seed: o.Seed},
-		Finished: c.Placed - c.Fates[leanworld.Lost], Live: w.Waiting(), Partial: !w.Done(), At: w.Now(),
-	}
-	seen.flow.Set(&out.Metrics, &c, o.Kind.Messages)
-	if n := c.Refused[swarm.Elsewhere]; n > 0 {
-		out.Broken = append(out.Broken, fmt.Sprintf("%d times a task was to start that had been started elsewhere", n))
-	}
-	return out, c.Starts, nil
 }

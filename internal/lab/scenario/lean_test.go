@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 const leanFile = `
@@ -25,20 +26,20 @@ func TestLean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := table().Find(s, []string{"spillback", scenario.All})
+	m, err := table().Find(s, []string{"spillback", play.All})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m[0].Name != "spillback" || len(m) != len(table().Swarm) {
 		t.Errorf("all and the first named are %d mechanisms, the first %s", len(m), m[0].Name)
 	}
-	o := scenario.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1, 2}}
-	results, err := scenario.Run(t.Context(), o)
+	o := play.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1, 2}}
+	results, err := play.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Workers = 1
-	again, err := scenario.Run(t.Context(), o)
+	again, err := play.Run(t.Context(), o)
 	if err != nil || !reflect.DeepEqual(results, again) {
 		t.Errorf("with one worker it comes out otherwise (%v)", err)
 	}
@@ -69,14 +70,14 @@ func TestLeanWithAClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := scenario.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1}}
-	plain, err := scenario.Run(t.Context(), o)
+	o := play.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1}}
+	plain, err := play.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := int64(0)
 	o.Clock = func() int64 { now += 7; return now }
-	timed, err := scenario.Run(t.Context(), o)
+	timed, err := play.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +156,8 @@ func TestLeanLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := scenario.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1}, Data: &scenario.Traces{Dir: dir}}
-	got, err := scenario.Run(t.Context(), o)
+	o := play.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1}, Data: &play.Traces{Dir: dir}}
+	got, err := play.Run(t.Context(), o)
 	// 160 slices, of which 96 are left, at half load, .697 s on average (50 tokens at 20 ms and ten of the prompt; ten; 100 and twenty):
 	// 690 in ten seconds.
 	if err != nil || got[0].Finished < 300 || got[0].Finished > 1200 {
@@ -165,8 +166,8 @@ func TestLeanLog(t *testing.T) {
 	if !s.NeedsData() {
 		t.Error("it needs no data")
 	}
-	o.Data = &scenario.Traces{Dir: t.TempDir()}
-	if _, err := scenario.Run(t.Context(), o); err == nil {
+	o.Data = &play.Traces{Dir: t.TempDir()}
+	if _, err := play.Run(t.Context(), o); err == nil {
 		t.Error("a log that is not there was played")
 	}
 }

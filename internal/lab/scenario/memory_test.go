@@ -8,11 +8,12 @@ import (
 
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
-	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // stormy plays airlock-storm under those that are named, airlock if none is, with some values replaced.
-func stormy(t *testing.T, names []string, sets ...strict.Set) []scenario.Result {
+func stormy(t *testing.T, names []string, sets ...strict.Set) []outcome.Result {
 	t.Helper()
 	s, err := reader().Load("airlock-storm", sets...)
 	if err != nil {
@@ -25,7 +26,7 @@ func stormy(t *testing.T, names []string, sets ...strict.Set) []scenario.Result 
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+	results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ var hours = strict.Set{Path: "window.until", Value: "2h"}
 
 // TestWhatOthersLose: the same storms where the nodes do nothing, and others do. It is what the survival of work is held against.
 func TestWhatOthersLose(t *testing.T) {
-	results := stormy(t, []string{scenario.All}, hours)
+	results := stormy(t, []string{play.All}, hours)
 	ours := results[0].Metrics
 	for _, name := range []string{measure.Suspended, measure.Recovered, measure.Readdressed} {
 		if ours.Get(name) == 0 {
@@ -105,7 +106,7 @@ func TestNodesTellWhatTheyDid(t *testing.T) {
 // TestStormsAreDrawn: with a spread each seed has storms of its own, and the same seed the same.
 func TestStormsAreDrawn(t *testing.T) {
 	short := []strict.Set{{Path: "memory.spread", Value: "3m"}, {Path: "window.until", Value: "1h"}}
-	figures := func(r scenario.Result) [3]float64 {
+	figures := func(r outcome.Result) [3]float64 {
 		return [3]float64{r.Metrics.Get(measure.TimeOverLine), r.Metrics.Get(measure.StoodStill), r.Metrics.Get(measure.CompletionMean)}
 	}
 	first := figures(stormy(t, nil, short...)[0])
@@ -155,7 +156,7 @@ func TestProblemsOfMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m}); err == nil ||
+	if _, err = play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m}); err == nil ||
 		!strings.Contains(err.Error(), "knows nothing of its hosts' memory") {
 		t.Errorf("a planner plays it: %v", err)
 	}

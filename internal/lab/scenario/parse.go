@@ -17,24 +17,8 @@ import (
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/guest"
 	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
 	"sluice.dev/sluice/internal/lab/trace"
-)
-
-const (
-	// MaxNodes of a cluster.
-	MaxNodes = 16_384
-	// MaxGates of a cluster.
-	MaxGates = 64
-	// MaxSlices of all nodes.
-	MaxSlices = 65_536
-	// MaxSpan is the longest virtual time.
-	MaxSpan = 10 * 365 * 24 * time.Hour
-	// MaxJobs that are written out.
-	MaxJobs = 10_000
-	// MaxGenerated is how many jobs a stream may generate.
-	MaxGenerated = 100_000_000
-	// MaxSeeds of one run.
-	MaxSeeds = 10_000
 )
 
 // Reader reads scenarios.
@@ -60,7 +44,8 @@ func (r Reader) Parse(name string, data []byte, sets ...strict.Set) (*Scenario, 
 }
 
 func (s *Scenario) read(root strict.Value) {
-	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "flow", "workload", "model", "memory", "faults", "window", "seeds", "expect", "swarm")
+	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "flow", "workload", "model", "memory", "faults",
+		"window", "seeds", "expect", "swarm")
 	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
 	if s.Name != "" && !goodName(s.Name) {
 		o.Get("scenario").Wrong("is %q; want words of a-z, 0-9 and -, joined by / if several", s.Name)
@@ -95,18 +80,11 @@ func goodName(s string) bool {
 	return len(s) <= 100
 }
 
-// moment is an instant of virtual time, written as the time since the start.
-func moment(v strict.Value, or quantity.Instant) quantity.Instant {
-	if !v.Given() {
-		return or
-	}
-	return quantity.Instant(v.Duration(0, MaxSpan, 0))
-}
-
 func (s *Scenario) cluster(v strict.Value) {
 	o := v.Object("nodes", "zones", "gates", "reservations", "guests", "notice")
 	total := 0
-	for _, e := range o.Need("nodes", "[{gpus: \"sim:a100-80gb=2\"}]").List("a list of nodes such as [{name: n, count: 2, gpus: \"sim:a30-24gb=2\"}]", MaxNodes) {
+	for _, e := range o.Need("nodes", "[{gpus: \"sim:a100-80gb=2\"}]").List(
+		"a list of nodes such as [{name: n, count: 2, gpus: \"sim:a30-24gb=2\"}]", MaxNodes) {
 		n := e.Object("name", "count", "gpus", "rack", "block")
 		name := n.Get("name").Label("node")
 		count := int(n.Get("count").Integer(1, MaxNodes, 1))
@@ -136,14 +114,14 @@ func (s *Scenario) cluster(v strict.Value) {
 	if s.Zones > len(s.Nodes) && len(s.Nodes) > 0 {
 		o.Get("zones").Wrong("are more than the %d nodes that are dealt among them; each needs one", len(s.Nodes))
 	}
-	var w world
-	if w.lay(s); len(w.classes) > planner.MaxClasses {
-		o.Get("nodes").Wrong("have %d kinds of slices; want at most %d", len(w.classes), planner.MaxClasses)
+	if _, classes := s.Classes(); len(classes) > planner.MaxClasses {
+		o.Get("nodes").Wrong("have %d kinds of slices; want at most %d", len(classes), planner.MaxClasses)
 	}
 	if o.Get("nodes").Given() && len(s.Nodes) == 0 && v.Count() == 0 {
 		o.Get("nodes").Wrong("is empty; a cluster needs a node")
 	}
-	for _, e := range o.Get("reservations").List("a list of reservations such as [{kind: serving, start: 8h, for: 10h, every: 24h}]", 1000) {
+	for _, e := range o.Get("reservations").List("a list of reservations such as [{kind: serving, start: 8h, for: 10h, every: 24h}]",
+		1000) {
 		s.reservation(e)
 	}
 	if len(s.Nodes) > 0 {
@@ -226,7 +204,8 @@ func (s *Scenario) reservation(e strict.Value) {
 		if !at.Given() {
 			at = e
 		}
-		at.Wrong("no slice matches %q; the first is called %s, and a * stands for any part between slashes", pattern, s.Nodes[0].Slices[0].ID)
+		at.Wrong("no slice matches %q; the first is called %s, and a * stands for any part between slashes", pattern,
+			s.Nodes[0].Slices[0].ID)
 	}
 }
 
@@ -255,7 +234,8 @@ func used(v strict.Value, or string) (names []string) {
 }
 
 func (s *Scenario) settings(v strict.Value) {
-	o := v.Object("use", "policy", "rigid", "starve", "horizon", "minWindow", "memoryRisk|theta", "minRuntime|tauMin", "overheadMax", "grace",
+	o := v.Object("use", "policy", "rigid", "starve", "horizon", "minWindow", "memoryRisk|theta", "minRuntime|tauMin", "overheadMax",
+		"grace",
 		"continue", "ends", "preempt", "restore", "checkpoint")
 	t := &s.Settings
 	t.Use = used(o.Get("use"), "sja")
@@ -305,4 +285,24 @@ func (s *Scenario) seeds(v strict.Value) {
 		return
 	}
 	s.Seeds = seeds
+}
+
+// expect reads lines about the outcome.
+func (s *Scenario) expect(v strict.Value) {
+	known := outcome.Known{Groups: s.groups()}
+	for i := range s.Workload.Jobs {
+		known.Jobs = append(known.Jobs, s.Workload.Jobs[i].Name)
+	}
+	for _, e := range v.List("a list of lines such as [\"utilization >= 0.8\", \"train ends before 10m\"]", 1000) {
+		text := e.Text("a line such as utilization >= 0.8", "")
+		if text == "" {
+			continue
+		}
+		x, err := known.Parse(text)
+		if err != nil {
+			e.Wrong("%v", err)
+			continue
+		}
+		s.Expect = append(s.Expect, x)
+	}
 }

@@ -12,20 +12,11 @@ import (
 	"sluice.dev/sluice/internal/lab/sim"
 )
 
-// HostMemory is the memory of the machines that the nodes are, and what happens where it runs out.
-type HostMemory struct {
-	sim.HostMemory
-	// Airlock is where the nodes' lines are.
-	Airlock airlock.Config
-	// Joint is the limit on joint excess at admission; without Memory there is none.
-	Joint joint.Config
-}
-
 // airlockAlone is the survivor of that name: the nodes act.
 const airlockAlone = "airlock"
 
-// survivors are who may act where memory runs out: the nodes, or what others have.
-func survivors() []string {
+// Survivors are who may act where memory runs out: the nodes, or what others have.
+func Survivors() []string {
 	names := []string{airlockAlone}
 	for _, k := range oom.Kinds() {
 		names = append(names, k.Name)
@@ -33,9 +24,9 @@ func survivors() []string {
 	return names
 }
 
-// survivor lets the one of that place in survivors act.
+// survivor lets the one of that place in Survivors act.
 func (m *HostMemory) survivor(i int) {
-	m.Killer = oom.Named(survivors()[i])
+	m.Killer = oom.Named(Survivors()[i])
 }
 
 // mostStorms bounds a scenario's storms, those that come again counted each time.
@@ -52,7 +43,7 @@ func (s *Scenario) memory(v strict.Value) {
 	m.Room = o.Get("park").Bytes(0, 0)
 	m.Pace = o.Get("pace").Bytes(1<<20, GiB)
 	m.Hot = o.Get("hot").Boolean(false)
-	m.survivor(o.Get("survival").Choice(survivors()...))
+	m.survivor(o.Get("survival").Choice(Survivors()...))
 	m.Spread = o.Get("spread").Duration(0, MaxSpan, 0)
 	m.PriorityFirst = o.Get("order").Choice("class", "priority") == 1
 	if m.PriorityFirst {
@@ -119,20 +110,4 @@ func (s *Scenario) storm(e strict.Value, m *HostMemory) {
 			return
 		}
 	}
-}
-
-// hosts are the hosts of the driver under a mechanism: its time begins at the epoch.
-func (s *Scenario) hosts(mechanism *Mechanism) *sim.HostMemory {
-	if s.Memory == nil {
-		return nil
-	}
-	h := s.Memory.HostMemory
-	if mechanism.Survivor != "" {
-		h.Killer = oom.Named(mechanism.Survivor)
-	}
-	h.Storms = slices.Clone(h.Storms)
-	for i := range h.Storms {
-		h.Storms[i].At = h.Storms[i].At.Add(epoch)
-	}
-	return &h
 }

@@ -51,15 +51,16 @@ func (s *Scenario) fault(e strict.Value) {
 		verbs++
 	}
 	if verbs != 1 {
-		e.Wrong("does not say what happens; want exactly one of kill: node, kill: daemon, kill: zone, kill: gate, cut: network, skew: 2s and drain: zone")
+		e.Wrong("does not say what happens; want exactly one of kill: node, kill: daemon, kill: zone, kill: gate, cut: network, skew: " +
+			"2s and drain: zone")
 	}
-	s.when(e, o, &f)
+	when(e, o, &f)
 	s.struck(e, o, &f)
 	s.Faults = append(s.Faults, f)
 }
 
 // when reads when a fault comes, for how long, and how.
-func (s *Scenario) when(e strict.Value, o strict.Object, f *Fault) {
+func when(e strict.Value, o strict.Object, f *Fault) {
 	switch at, every := o.Get("at"), o.Get("every"); {
 	case at.Given() == every.Given():
 		e.Wrong("does not say when; want exactly one of at: 1h (once) and every: 6h (on average, at random)")
@@ -125,11 +126,11 @@ func (s *Scenario) struck(e strict.Value, o strict.Object, f *Fault) {
 func (s *Scenario) struckAmong(e, v strict.Value, f *Fault, kind string) {
 	var names []string
 	for i := range s.Zones {
-		names = append(names, string(s.zoneName(i)))
+		names = append(names, string(s.ZoneName(i)))
 	}
 	if kind == KillGate {
 		names = nil
-		for _, id := range s.gateNames() {
+		for _, id := range s.GateNames() {
 			names = append(names, string(id))
 		}
 	}

@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Nodes) != 3 || s.slices() != 10 || s.Nodes[1].ID != "a-2" || s.Nodes[1].Slices[3].ID[:4] != "a-2/" {
+	if len(s.Nodes) != 3 || s.Slices() != 10 || s.Nodes[1].ID != "a-2" || s.Nodes[1].Slices[3].ID[:4] != "a-2/" {
 		t.Errorf("nodes %+v", s.Nodes)
 	}
 	if len(s.Reservations) != 9 || s.Reservations[8].Node != "b" || s.Reservations[8].At != 5*minute ||
@@ -80,23 +80,24 @@ func TestParse(t *testing.T) {
 	for i := range s.Workload.Jobs {
 		j := &s.Workload.Jobs[i]
 		names = append(names, j.Name)
-		if j.Number != int64(i) {
-			t.Errorf("job %s has number %d", j.Name, j.Number)
+		if j.Job.Number != int64(i) {
+			t.Errorf("job %s has number %d", j.Name, j.Job.Number)
 		}
 	}
 	if got := strings.Join(names, " "); got != "sweep-1 block train sweep-2 sweep-3" {
 		t.Errorf("order %s", got)
 	}
 	train, block, sweep := &s.Workload.Jobs[2], &s.Workload.Jobs[1], &s.Workload.Jobs[0]
-	if train.Kind != job.Steps || train.Declared != 10*time.Minute || train.Work != 12*time.Minute || train.Theta != 20_000 ||
-		train.Deadline != quantity.Instant(2*time.Hour+10*time.Second) || len(train.Memory.Phases) != 1 ||
-		train.Memory.Phases[0].Mean != 9*GiB {
+	if train.Job.Kind != job.Steps || train.Job.Declared != 10*time.Minute || train.Job.Work != 12*time.Minute ||
+		train.Job.Theta != 20_000 ||
+		train.Job.Deadline != quantity.Instant(2*time.Hour+10*time.Second) || len(train.Job.Memory.Phases) != 1 ||
+		train.Job.Memory.Phases[0].Mean != 9*GiB {
 		t.Errorf("train %+v", train)
 	}
-	if block.Kind != job.Rigid || block.Declared != 5*time.Minute || block.Work != 4*time.Minute || block.Slices != 2 {
+	if block.Job.Kind != job.Rigid || block.Job.Declared != 5*time.Minute || block.Job.Work != 4*time.Minute || block.Job.Slices != 2 {
 		t.Errorf("block %+v", block)
 	}
-	if p := sweep.Memory.Phases; len(p) != 1 || p[0].Mean != 2*GiB || p[0].SD != 876706528 || sweep.Theta != 500_000 {
+	if p := sweep.Job.Memory.Phases; len(p) != 1 || p[0].Mean != 2*GiB || p[0].SD != 876706528 || sweep.Job.Theta != 500_000 {
 		t.Errorf("sweep %+v", sweep)
 	}
 	if len(s.Faults) != 4 || s.Faults[0].Node != "a-2" || s.Faults[1].Every != 6*time.Hour || s.Faults[3].Drift != 100 {
@@ -116,7 +117,7 @@ func TestSetReplaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Settings.Horizon != 5*time.Minute || s.Workload.Jobs[1].Declared != 7*time.Minute ||
+	if s.Settings.Horizon != 5*time.Minute || s.Workload.Jobs[1].Job.Declared != 7*time.Minute ||
 		s.Model.Network != (Network{Delay: 3 * time.Second}) || s.Seeds[0] != 9 {
 		t.Errorf("%+v", s)
 	}
@@ -283,7 +284,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for i := range s.Workload.Jobs {
 			j := &s.Workload.Jobs[i]
-			if j.Number != int64(i) || i > 0 && j.Submit < s.Workload.Jobs[i-1].Submit || j.Work <= 0 || len(j.Memory.Phases) == 0 {
+			if j.Job.Number != int64(i) || i > 0 && j.Job.Submit < s.Workload.Jobs[i-1].Job.Submit || j.Job.Work <= 0 ||
+				len(j.Job.Memory.Phases) == 0 {
 				t.Fatalf("job %d: %+v", i, j)
 			}
 		}

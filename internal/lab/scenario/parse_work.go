@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,16 +28,10 @@ func (s *Scenario) work(v strict.Value) {
 		s.jobLine(e, lines)
 	}
 	slices.SortStableFunc(s.Workload.Jobs, func(a, b Job) int {
-		switch {
-		case a.Submit < b.Submit:
-			return -1
-		case a.Submit > b.Submit:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.Job.Submit, b.Job.Submit)
 	})
 	for i := range s.Workload.Jobs {
-		s.Workload.Jobs[i].Number = int64(i)
+		s.Workload.Jobs[i].Job.Number = int64(i)
 	}
 	s.Workload.Streams = s.streams(o)
 }
@@ -91,7 +86,8 @@ func (s *Scenario) jobLine(e strict.Value, names map[string]bool) {
 		e.Wrong("a rigid job without a walltime needs its true time; write for example true: {time: 5m}")
 		return
 	}
-	if len(s.Queues) > 0 && j.Queue != config.DefaultQueue && !slices.ContainsFunc(s.Queues, func(q protocol.Queue) bool { return q.Name == j.Queue }) {
+	if len(s.Queues) > 0 && j.Queue != config.DefaultQueue &&
+		!slices.ContainsFunc(s.Queues, func(q protocol.Queue) bool { return q.Name == j.Queue }) {
 		o.Get("queue").Wrong("there is no queue %q; %s", j.Queue, strict.Hint(j.Queue, s.queueNames()))
 		return
 	}
@@ -114,11 +110,11 @@ func (s *Scenario) addJobs(e strict.Value, j Job, at quantity.Instant, every, du
 			return
 		}
 		names[j.Name] = true
-		j.Submit = at.Add(every * time.Duration(i))
+		j.Job.Submit = at.Add(every * time.Duration(i))
 		if due > 0 {
-			j.Deadline = j.Submit.Add(due)
+			j.Job.Deadline = j.Job.Submit.Add(due)
 		}
-		j.Memory.Seed = prng.Name(j.Name)
+		j.Job.Memory.Seed = prng.Name(j.Name)
 		s.Workload.Jobs = append(s.Workload.Jobs, j)
 	}
 }
@@ -172,9 +168,8 @@ func (s *Scenario) queueNames() []string {
 // anywhere are the speeds of a rigid job that takes its time on every slice, as its walltime is meant in a job file.
 func (s *Scenario) anywhere() []job.SpeedOn {
 	if s.same == nil {
-		var w world
-		w.lay(s)
-		for _, c := range w.classes {
+		_, classes := s.Classes()
+		for _, c := range classes {
 			s.same = append(s.same, job.SpeedOn{Profile: c.Name, Permille: 1000})
 		}
 	}

@@ -13,13 +13,15 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 	swarms "sluice.dev/sluice/internal/lab/swarm/all"
 	"sluice.dev/sluice/internal/lab/trace/tracetest"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 )
 
-func table() scenario.Table {
-	return scenario.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds(), Swarm: swarms.Kinds()}
+func table() play.Table {
+	return play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds(), Swarm: swarms.Kinds()}
 }
 
 // TestShippedScenariosAreAsExpected runs every scenario as its file says; those of published traces where these are.
@@ -34,7 +36,7 @@ func TestShippedScenariosAreAsExpected(t *testing.T) {
 			if s.Name != name {
 				t.Errorf("the file of %s calls itself %s", name, s.Name)
 			}
-			traces := &scenario.Traces{}
+			traces := &play.Traces{}
 			if s.NeedsData() {
 				traces.Dir = filepath.Dir(filepath.Dir(tracetest.Data(t, compose.PhillyFile)))
 			}
@@ -42,14 +44,14 @@ func TestShippedScenariosAreAsExpected(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Data: traces})
+			results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m, Data: traces})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(s.Expect) == 0 {
 				t.Error("it expects nothing")
 			}
-			for _, f := range s.Judge(m[0].Name, results) {
+			for _, f := range outcome.Judge(s.Expect, m[0].Name, results) {
 				if !f.OK || f.Open {
 					t.Errorf("%s: %s", f.Text, f.Seen)
 				}
@@ -64,11 +66,11 @@ func TestSmallIsWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := table().Find(s, []string{scenario.SJA})
+	m, err := table().Find(s, []string{play.SJA})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Measure(t.Context(), m[0], &scenario.Traces{})
+	f, err := play.Measure(t.Context(), s, m[0], &play.Traces{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 	run := func(workers, processors int) string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1, 2}, Workers: workers})
+		results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m, Seeds: []uint64{1, 2}, Workers: workers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,9 +134,9 @@ func TestAnInterruptionKeepsWhatThereIs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	results, err := scenario.Run(ctx, scenario.Options{
+	results, err := play.Run(ctx, play.Options{
 		Scenario: s, Mechanisms: m, Seeds: []uint64{1}, Workers: 1,
-		Progress: func(p scenario.Progress) {
+		Progress: func(p play.Progress) {
 			if p.Done == 1 && p.Now > 0 {
 				cancel()
 			}
@@ -148,7 +150,7 @@ func TestAnInterruptionKeepsWhatThereIs(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
-	if results, err := scenario.Run(ctx, scenario.Options{Scenario: s, Mechanisms: m}); err != nil || len(results) != 0 {
+	if results, err := play.Run(ctx, play.Options{Scenario: s, Mechanisms: m}); err != nil || len(results) != 0 {
 		t.Errorf("ended before it began: %d results, %v", len(results), err)
 	}
 }
@@ -201,7 +203,7 @@ func TestWhatCannotBeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+	_, err = play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m})
 	for _, want := range []string{"--data DIR", "mechanism easy: planners know no", "mechanism fcfs: planners know no"} {
 		if errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q in %v", want, err)

@@ -1,20 +1,28 @@
 package scenario
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/bidder"
 	"sluice.dev/sluice/internal/lab/guest"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/sim"
 	leanworld "sluice.dev/sluice/internal/lab/swarm/world"
 	"sluice.dev/sluice/internal/lab/trace"
 	"sluice.dev/sluice/internal/lab/workload"
 	"sluice.dev/sluice/internal/lab/workload/compose"
+	"sluice.dev/sluice/internal/lab/workload/synthetic"
 )
 
 // Scenario is a file as read: checked, its defaults filled. Instants are virtual and count from 0.
@@ -44,7 +52,7 @@ type Scenario struct {
 	Faults []Fault
 	Window Window
 	Seeds  []uint64
-	Expect []Expectation
+	Expect []outcome.Expectation
 
 	same    []job.SpeedOn  // shared by explicit rigid jobs
 	formats []trace.Format // of files of arrivals
@@ -117,7 +125,7 @@ func measured(streams []Stream) bool {
 // Job is an explicit job.
 type Job struct {
 	Name string
-	workload.Job
+	Job  workload.Job
 }
 
 // Model is how the world differs from the plan.
@@ -155,7 +163,8 @@ const (
 
 // Fault is one planned fault, or a process of random ones.
 type Fault struct {
-	// Kind is one of the fault kinds; Node, or Zone, or Gate, whom it strikes. Random ones strike every node (or zone, or gate), each at its own times.
+	// Kind is one of the fault kinds; Node, or Zone, or Gate, whom it strikes. Random ones strike every node (or zone, or gate), each at
+	// its own times.
 	Kind string
 	Node job.NodeID
 	Zone job.ZoneID
@@ -181,8 +190,8 @@ type Window struct {
 // GiB is the unit that memory is shown in.
 const GiB = quantity.Amount(1 << 30)
 
-// slices counts the slices of the cluster.
-func (s *Scenario) slices() (n int) {
+// Slices counts the slices of the cluster.
+func (s *Scenario) Slices() (n int) {
 	if s.Swarm != nil {
 		for _, of := range s.Swarm.Cluster.Capacity() {
 			n += int(of)
@@ -193,4 +202,98 @@ func (s *Scenario) slices() (n int) {
 		n += len(node.Slices)
 	}
 	return n
+}
+
+// ZoneName is what the i-th zone is called: zone where there is one, else zone-1, zone-2 and so on.
+func (s *Scenario) ZoneName(i int) job.ZoneID {
+	if s.Zones <= 1 {
+		return "zone"
+	}
+	return job.ZoneID(fmt.Sprintf("zone-%d", i+1))
+}
+
+// ZoneOf is the zone of a node, by its place.
+func (s *Scenario) ZoneOf(node int) job.ZoneID { return s.ZoneName(node % max(1, s.Zones)) }
+
+// GateNames are the names of the gates; none where there is one.
+func (s *Scenario) GateNames() (names protocol.Gates) {
+	for i := 0; s.Gates > 1 && i < s.Gates; i++ {
+		names = append(names, job.GateID(fmt.Sprint("gate-", i+1)))
+	}
+	return names
+}
+
+// Classes are the nodes as the simulator has them, with the classes of their slices.
+func (s *Scenario) Classes() ([]sim.Node, []measure.Class) {
+	nodes := make([]sim.Node, len(s.Nodes))
+	for i := range s.Nodes {
+		nodes[i] = sim.Node{ID: s.Nodes[i].ID, Slices: s.Nodes[i].Slices}
+	}
+	return nodes, sim.Classes(nodes)
+}
+
+// Host is a scheduler that owns the slices. The work offered to the mechanisms are fillers: they have what the host leaves, and give
+// it back when the host wants it.
+type Host struct {
+	// Planner is its name, Notice how long ahead the host says that it takes a slice which no plan of its has foretold.
+	Planner string
+	Notice  time.Duration
+	// Walltimes says whether its planner knows how long jobs may run. Without, it foretells nothing but by the calendar.
+	Walltimes bool
+	// Least is the shortest walltime that time-min asks for.
+	Least time.Duration
+	// Streams are its work, which is never cut. It lies on the slices that no reservation names; those are held by the calendar.
+	Streams []Stream
+}
+
+// Stream is work that is composed of parts: arrivals and durations, programs with their speeds, shapes of memory.
+type Stream struct {
+	// Generator of arrivals and durations; nil for those of traces: a file, or the published ones where Trace is nil too.
+	Generator *synthetic.Jobs
+	Trace     *compose.Trace
+	// Measured: programs and memory are those of the published traces; otherwise those with their statistics.
+	Measured bool
+	// Queue that all its jobs go to; empty: as the arrivals say.
+	Queue string
+	// Agent is the name of the agents of all its divisible jobs; empty: as the shares say.
+	Agent string
+	// Options but for the classes and the seed.
+	Options compose.Options
+}
+
+// HostMemory is the memory of the machines that the nodes are, and what happens where it runs out.
+type HostMemory struct {
+	sim.HostMemory
+	// Airlock is where the nodes' lines are.
+	Airlock airlock.Config
+	// Joint is the limit on joint excess at admission; without Memory there is none.
+	Joint joint.Config
+}
+
+// Agents are the agents of external jobs of one kind. Its jobs are a group of which figures are given.
+type Agents struct {
+	// Name of the group: that of the strategy if none was given.
+	Name     string
+	Strategy bidder.Kind
+	// By is the strategy's number, in parts per thousand.
+	By int64
+	// Share of the divisible jobs that do not say who bids for them, in parts per million.
+	Share int64
+	// Think is how long an agent thinks before it answers.
+	Think time.Duration
+}
+
+// Own is the group of the divisible jobs that answer for themselves, in a scenario in which others have agents.
+const Own = "own"
+
+// AllShares is a share of all.
+const AllShares = 1_000_000
+
+// SwarmLog is a file of requests to language models, each of which is a short task.
+type SwarmLog struct {
+	Format trace.Format
+	// File below the folder of the data, or from the root.
+	File string
+	// Prompt and Output are the time for each token.
+	Prompt, Output time.Duration
 }

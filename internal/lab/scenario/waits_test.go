@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // TestAJobStartsWhenItWasToldTo: over the jobs of the scenarios that are drawn and of those that are written out, under both
 // mechanisms, 75 to 85% of the jobs that were told to wait begin in the range that they were told. With -v it prints each.
 func TestAJobStartsWhenItWasToldTo(t *testing.T) {
-	for _, mechanism := range []string{scenario.SJA, scenario.JASDA} {
+	for _, mechanism := range []string{play.SJA, play.JASDA} {
 		var told, sooner, later int64
 		for _, name := range scenario.Shipped() {
 			s, err := reader().Load(name)
@@ -24,7 +25,7 @@ func TestAJobStartsWhenItWasToldTo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m, Data: &scenario.Traces{}})
+			results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m, Data: &play.Traces{}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,8 @@ import (
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // wide has a gang that needs more slices than a node has, and as many as there are.
@@ -21,7 +23,7 @@ workload:
 `
 
 // played are the results of a scenario under its mechanisms.
-func played(t *testing.T, text string, mechanisms []string, sets ...strict.Set) []scenario.Result {
+func played(t *testing.T, text string, mechanisms []string, sets ...strict.Set) []outcome.Result {
 	t.Helper()
 	s, err := scenario.Parse("wide.yml", []byte(text), sets...)
 	if err != nil {
@@ -34,7 +36,7 @@ func played(t *testing.T, text string, mechanisms []string, sets ...strict.Set) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+	results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m})
 	if err != nil {
 		t.Fatal(err)
 	}

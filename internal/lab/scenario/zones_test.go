@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/play"
 )
 
 // zoned is a busy cluster of four nodes in which gate, zones and nodes lose and double what they say, and crash.
@@ -46,7 +47,7 @@ func TestSeveralZonesDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+	results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +66,11 @@ func TestOneZoneIsWhatItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := table().Find(s, []string{scenario.SJA, "jasda"})
+		m, err := table().Find(s, []string{play.SJA, "jasda"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, err := scenario.Run(t.Context(), scenario.Options{Scenario: s, Mechanisms: m})
+		results, err := play.Run(t.Context(), play.Options{Scenario: s, Mechanisms: m})
 		if err != nil {
 			t.Fatal(err)
 		}

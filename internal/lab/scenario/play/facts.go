@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
@@ -36,8 +37,8 @@ type Facts struct {
 const gapJobs = 6_000
 
 // Measure finds the facts. Without data, a scenario that needs some is not measured.
-func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Facts, error) {
-	f := Facts{Slices: s.slices()}
+func Measure(ctx context.Context, s *scenario.Scenario, m Mechanism, data *Traces) (Facts, error) {
+	f := Facts{Slices: s.Slices()}
 	if s.Swarm != nil { // its work has no end, and its load is what the file says
 		return f, nil
 	}
@@ -69,7 +70,7 @@ func (s *Scenario) Measure(ctx context.Context, m Mechanism, data *Traces) (Fact
 		f.Load = w.work / w.rate / span
 	}
 	if w.jobs <= gapJobs && w.last > 0 {
-		gap, err := s.gap(ctx, m, &w, data)
+		gap, err := gap(ctx, s, m, &w, data)
 		if err != nil {
 			return f, err
 		}
@@ -90,14 +91,14 @@ func meanGap(gaps []measure.Gap) time.Duration {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // gap runs the rigid work alone and measures what is left between.
-func (s *Scenario) gap(ctx context.Context, m Mechanism, w *world, data *Traces) (time.Duration, error) {
-	from, err := s.offer(ctx, s.Seeds[0], data)
+func gap(ctx context.Context, s *scenario.Scenario, m Mechanism, w *world, data *Traces) (time.Duration, error) {
+	from, err := offer(ctx, s, s.Seeds[0], data)
 	if err != nil {
 		return 0, err
 	}
 	from.only = job.Rigid
-	seen := &occupied{slices: make([][]hold, s.slices())}
-	if _, _, err := s.playProtocol(ctx, stage{&m, s.Seeds[0], w, from, seen, func(quantity.Instant, int) {}, &measure.Negotiation{},
+	seen := &occupied{slices: make([][]hold, s.Slices())}
+	if _, _, err := playProtocol(ctx, stage{s, &m, s.Seeds[0], w, from, seen, func(quantity.Instant, int) {}, &measure.Negotiation{},
 		&measure.Survival{}, new(measure.Visits), &[]status.Strain{}}); err != nil {
 		return 0, err
 	}

@@ -1,8 +1,9 @@
-package scenario
+package play
 
 import (
 	"sync"
 
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 )
 
@@ -28,7 +29,7 @@ func (k *kept[T]) from(read func() (T, error)) (T, error) {
 }
 
 // inputs reads what a stream is composed of.
-func (t *Traces) inputs(s *Stream) (compose.Inputs, error) {
+func (t *Traces) inputs(s *scenario.Stream) (compose.Inputs, error) {
 	if s.Trace == nil {
 		return t.published.from(func() (compose.Inputs, error) { return compose.Published(t.Dir) })
 	}

@@ -1,17 +1,18 @@
-package scenario
+package play
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/workload"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 )
 
 // Assumptions says in a sentence each what the generated and composed work of the scenario takes for granted; none where
 // all jobs are explicit. An error means that the published traces can not be read.
-func (s *Scenario) Assumptions(data *Traces) ([]string, error) {
+func Assumptions(s *scenario.Scenario, data *Traces) ([]string, error) {
 	var out []string
 	seen := map[string]bool{}
 	list := s.Workload.Streams
@@ -20,7 +21,7 @@ func (s *Scenario) Assumptions(data *Traces) ([]string, error) {
 	}
 	for i := range list {
 		t := &list[i]
-		in, err := t.inputs(data)
+		in, err := inputs(t, data)
 		if err != nil {
 			return nil, err
 		}
@@ -36,15 +37,15 @@ func (s *Scenario) Assumptions(data *Traces) ([]string, error) {
 
 // Account says of the generated and composed work under a seed what was found in the files it is made of, how what they lack
 // or have otherwise was taken, and what was left out: a line each, with its count. It is empty where there is nothing to say.
-func (s *Scenario) Account(ctx context.Context, seed uint64, data *Traces) ([]string, error) {
-	streams, err := s.openStreams(ctx, s.Workload.Streams, s.composeClasses(), seed, data)
+func Account(ctx context.Context, s *scenario.Scenario, seed uint64, data *Traces) ([]string, error) {
+	streams, err := openStreams(ctx, s, s.Workload.Streams, composeClasses(s), seed, data)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for i, x := range streams {
 		sum := x.Summary()
-		wide, err := s.tooWide(x)
+		wide, err := tooWide(s, x)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +53,8 @@ func (s *Scenario) Account(ctx context.Context, seed uint64, data *Traces) ([]st
 		for _, c := range [...]compose.Count{
 			{What: "with several GPUs: left out", Many: sum.Multi},
 			{What: "fit no slice: left out", Many: sum.Unfit},
-			{What: "hold more slices than any node has: sja and jasda place a job on one node and never run them, nor what waits behind them", Many: wide},
+			{What: "hold more slices than any node has: sja and jasda place a job on one node and never run them, nor what waits behind " +
+				"them", Many: wide},
 		} {
 			if c.Many > 0 {
 				lines = append(lines, c)
@@ -73,7 +75,7 @@ func (s *Scenario) Account(ctx context.Context, seed uint64, data *Traces) ([]st
 }
 
 // tooWide counts the jobs of a stream that hold more slices than any node has.
-func (s *Scenario) tooWide(x opened) (n int64, err error) {
+func tooWide(s *scenario.Scenario, x opened) (n int64, err error) {
 	if x.of.Options.Multi != compose.Gang {
 		return 0, nil
 	}

@@ -1,4 +1,4 @@
-package scenario
+package outcome
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/strict"
+	"sluice.dev/sluice/internal/lab/measure"
 )
 
 // Expectation is one line about the outcome. There are three kinds:
@@ -18,8 +19,9 @@ import (
 //	JOB pieces OP NUMBER        train pieces == 3
 //	JOB finishes|fails          train finishes
 //
-// METRIC@GROUP is the metric of the jobs of one kind of agents. A metric without a mechanism is that of the scenario's first one, and holds for every seed by itself. Where a line names
-// a mechanism it is about means over the seeds. Lines about jobs are about the first mechanism.
+// METRIC@GROUP is the metric of the jobs of one kind of agents. A metric without a mechanism is that of the scenario's first one, and
+// holds for every seed by itself. Where a line names a mechanism it is about means over the seeds. Lines about jobs are about the first
+// mechanism.
 type Expectation struct {
 	Text string
 	// Line in the file.
@@ -84,41 +86,39 @@ func holds(a float64, op string, b float64) bool {
 	return a > b
 }
 
-func (s *Scenario) expect(v strict.Value) {
-	for _, e := range v.List("a list of lines such as [\"utilization >= 0.8\", \"train ends before 10m\"]", 1000) {
-		text := e.Text("a line such as utilization >= 0.8", "")
-		if text == "" {
-			continue
-		}
-		t, err := s.parseExpectation(text)
-		if err != nil {
-			e.Wrong("%v", err)
-			continue
-		}
-		s.Expect = append(s.Expect, Expectation{Text: strings.Join(strings.Fields(text), " "), test: t})
-	}
+// Known is what a line may name.
+type Known struct {
+	// Jobs that are written out, and Groups of jobs that figures are given of.
+	Jobs, Groups []string
 }
 
-func (s *Scenario) parseExpectation(text string) (test, error) {
+// Parse reads a line.
+func (k Known) Parse(text string) (Expectation, error) {
+	t, err := k.test(text)
+	return Expectation{Text: strings.Join(strings.Fields(text), " "), test: t}, err
+}
+
+func (k Known) test(text string) (test, error) {
 	words := strings.Fields(text)
 	if len(words) == 2 && words[0] == "invariants" && words[1] == "hold" {
 		return sound{}, nil
 	}
 	if len(words) == 3 && operator(words[1]) {
-		return s.comparison(words)
+		return k.comparison(words)
 	}
 	if len(words) >= 2 && !strings.Contains(words[0], ".") {
-		return s.jobLineTest(words)
+		return k.jobLineTest(words)
 	}
-	return nil, fmt.Errorf("%q is no expectation; write for example \"utilization >= 0.8\", \"sja.waitMean < easy.waitMean\", \"train ends before 10m\", \"train pieces == 3\" or \"invariants hold\"", text)
+	return nil, fmt.Errorf("%q is no expectation; write for example \"utilization >= 0.8\", \"sja.waitMean < easy.waitMean\", \"train "+
+		"ends before 10m\", \"train pieces == 3\" or \"invariants hold\"", text)
 }
 
-func (s *Scenario) comparison(words []string) (test, error) {
-	left, err := s.parseSide(words[0])
+func (k Known) comparison(words []string) (test, error) {
+	left, err := k.parseSide(words[0])
 	if err != nil {
 		return nil, err
 	}
-	right, err := s.parseSide(words[2])
+	right, err := k.parseSide(words[2])
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *Scenario) comparison(words []string) (test, error) {
 }
 
 // parseSide reads a number, a share in percent, a length of time (seconds), a metric, or MECHANISM.METRIC.
-func (s *Scenario) parseSide(word string) (side, error) {
+func (k Known) parseSide(word string) (side, error) {
 	if n, percent := strings.CutSuffix(word, "%"); percent {
 		if f, err := strconv.ParseFloat(n, 64); err == nil {
 			return side{number: f / 100}, nil
@@ -149,16 +149,16 @@ func (s *Scenario) parseSide(word string) (side, error) {
 	if !named {
 		mechanism, metric = "", word
 	}
-	if known := s.metricNames(); !slices.Contains(known, metric) {
+	if known := k.metricNames(); !slices.Contains(known, metric) {
 		return side{}, fmt.Errorf("%q is no metric; %s", metric, strict.Hint(metric, known))
 	}
 	return side{mechanism: mechanism, metric: metric}, nil
 }
 
 // jobLineTest reads a line that begins with a job's name.
-func (s *Scenario) jobLineTest(words []string) (test, error) {
+func (k Known) jobLineTest(words []string) (test, error) {
 	name := words[0]
-	if err := s.knowsJob(name); err != nil {
+	if err := k.knowsJob(name); err != nil {
 		return nil, err
 	}
 	switch verb := words[1]; {
@@ -171,12 +171,13 @@ func (s *Scenario) jobLineTest(words []string) (test, error) {
 		}
 		return pieces{name, words[2], n}, nil
 	case (len(words) == 4 || len(words) == 5) && (verb == "starts" || verb == "ends"):
-		return s.orderTest(words)
+		return k.orderTest(words)
 	}
-	return nil, fmt.Errorf("job %s: want %s starts|ends before|after|at MOMENT, %s pieces == N, %s finishes or %s fails", name, name, name, name, name)
+	return nil, fmt.Errorf("job %s: want %s starts|ends before|after|at MOMENT, %s pieces == N, %s finishes or %s fails", name, name, name,
+		name, name)
 }
 
-func (s *Scenario) orderTest(words []string) (test, error) {
+func (k Known) orderTest(words []string) (test, error) {
 	o := order{job: words[0], event: words[1], relation: words[2]}
 	if !slices.Contains([]string{"before", "after", "at"}, o.relation) {
 		return nil, fmt.Errorf("%q is no relation; want before, after or at", o.relation)
@@ -186,7 +187,7 @@ func (s *Scenario) orderTest(words []string) (test, error) {
 		if o.otherEvent != "starts" && o.otherEvent != "ends" {
 			return nil, fmt.Errorf("%q: want %s starts or %s ends", o.otherEvent, o.other, o.other)
 		}
-		return o, s.knowsJob(o.other)
+		return o, k.knowsJob(o.other)
 	}
 	d, err := quantity.ParseDuration(words[3])
 	if err != nil {
@@ -197,18 +198,28 @@ func (s *Scenario) orderTest(words []string) (test, error) {
 }
 
 // knowsJob is an error unless there is an explicit job of that name.
-func (s *Scenario) knowsJob(name string) error {
-	var names []string
-	for i := range s.Workload.Jobs {
-		if s.Workload.Jobs[i].Name == name {
-			return nil
-		}
-		if i < 50 {
-			names = append(names, s.Workload.Jobs[i].Name)
-		}
+func (k Known) knowsJob(name string) error {
+	if slices.Contains(k.Jobs, name) {
+		return nil
 	}
-	if len(names) == 0 {
+	if len(k.Jobs) == 0 {
 		return fmt.Errorf("%q is no job: this scenario writes no jobs out", name)
 	}
-	return fmt.Errorf("%q is no job; %s", name, strict.Hint(name, names))
+	return fmt.Errorf("%q is no job; %s", name, strict.Hint(name, k.Jobs[:min(50, len(k.Jobs))]))
+}
+
+// metricNames lists what a comparison may name.
+func (k Known) metricNames() []string {
+	var out []string
+	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(),
+		measure.SurvivalTable(),
+		measure.VisitsTable()) {
+		out = append(out, m.Name)
+	}
+	for _, group := range k.Groups {
+		for _, m := range measure.GroupTable() {
+			out = append(out, measure.InGroup(m, group))
+		}
+	}
+	return append(out, Finished)
 }

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"context"
@@ -7,26 +7,30 @@ import (
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/filler"
+	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 // fillable is an error if a mechanism can't fill the gaps of the scenario's host.
-func (s *Scenario) fillable(m *Mechanism) error {
+func fillable(s *scenario.Scenario, m *Mechanism) error {
 	switch {
 	case m.Filler == nil:
 		var names []string
 		for _, d := range filler.Disciplines() {
 			names = append(names, d.Name)
 		}
-		return fmt.Errorf("mechanism %s: it places work on slices that are its own, and those of scenario %s are its host's; run sja, jasda or one of %s", m.Name, s.Name, strings.Join(names, ", "))
+		return fmt.Errorf("mechanism %s: it places work on slices that are its own, and those of scenario %s are its host's; run sja, "+
+			"jasda or one of %s", m.Name, s.Name, strings.Join(names, ", "))
 	case len(s.Faults) > 0:
-		return fmt.Errorf("mechanism %s: fillers know no faults, and scenario %s has some; run sja alone, or take them out with --set faults=[]", m.Name, s.Name)
+		return fmt.Errorf("mechanism %s: fillers know no faults, and scenario %s has some; run sja alone, or take them out with --set "+
+			"faults=[]", m.Name, s.Name)
 	}
 	return nil
 }
 
 // playFiller plays the scenario under a discipline of fillers beside its host. It returns how far it came and whether all jobs were
 // over then.
-func (s *Scenario) playFiller(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+func playFiller(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+	s := on.scenario
 	o := filler.Options{
 		Discipline: *on.mechanism.Filler, Host: on.world.host, Notice: s.Host.Notice, Least: s.Host.Least, Classes: on.world.measured,
 		Source: on.from, Observer: on.to, Progress: on.progress,

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/lab/filler"
 	"sluice.dev/sluice/internal/lab/oom"
 	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/swarm"
 )
 
@@ -83,13 +84,13 @@ func (t Table) Names() []string {
 	for i := range t.Swarm {
 		names = append(names, t.Swarm[i].Name)
 	}
-	return append(names, survivors()...)
+	return append(names, scenario.Survivors()...)
 }
 
 // Find gives the mechanisms of these names, each once, in this order; all is sja, jasda and every planner, or beside a host every
 // filler. sja and jasda alone run under the scenario's policy. The error lists every name that is not known, with what was perhaps
 // meant.
-func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
+func (t Table) Find(s *scenario.Scenario, names []string) ([]Mechanism, error) {
 	if s.Swarm != nil {
 		return t.findLean(s, names)
 	}
@@ -107,7 +108,7 @@ func (t Table) Find(s *Scenario, names []string) ([]Mechanism, error) {
 	}
 	for _, name := range names {
 		if name == All && s.Memory != nil {
-			names = append(survivors(), slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == All })...)
+			names = append(scenario.Survivors(), slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == All })...)
 		} else if name == All {
 			names = append([]string{SJA, JASDA}, names...)
 		}
@@ -148,7 +149,7 @@ func fills(d filler.Discipline) Mechanism {
 	return Mechanism{Name: d.Name, Summary: d.Summary, Filler: &d}
 }
 
-func (t Table) find(s *Scenario, name string) (Mechanism, error) {
+func (t Table) find(s *scenario.Scenario, name string) (Mechanism, error) {
 	if d, known, err := filler.Named(name); known && s.Host != nil {
 		return fills(d), err
 	}
@@ -160,7 +161,7 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 	if name == Laminar {
 		return t.laminar(s)
 	}
-	if slices.Contains(survivors(), name) {
+	if slices.Contains(scenario.Survivors(), name) {
 		return t.surviving(s, name)
 	}
 	base, wanted, own := strings.Cut(name, ":")
@@ -205,7 +206,7 @@ func (t Table) find(s *Scenario, name string) (Mechanism, error) {
 }
 
 // laminar is the mechanism of that name over the real actors. Its policy orders nothing but what people are shown.
-func (t Table) laminar(s *Scenario) (Mechanism, error) {
+func (t Table) laminar(s *scenario.Scenario) (Mechanism, error) {
 	rigid, err := backfill.Named(backfill.Default)
 	if err != nil {
 		return Mechanism{}, err
@@ -219,11 +220,12 @@ func (t Table) laminar(s *Scenario) (Mechanism, error) {
 		return Mechanism{}, fmt.Errorf("mechanism %s: %w", Laminar, err)
 	}
 	terms := auction.Config{}.Under(p)
-	return Mechanism{Name: Laminar, Summary: "tickets search for places, zone by zone", Policy: p, Rigid: rigid, Flow: &s.Settings.Flow, Market: &terms}, nil
+	return Mechanism{Name: Laminar, Summary: "tickets search for places, zone by zone", Policy: p, Rigid: rigid, Flow: &s.Settings.Flow,
+		Market: &terms}, nil
 }
 
 // surviving is sja where this one acts on hosts that run out of memory.
-func (t Table) surviving(s *Scenario, name string) (Mechanism, error) {
+func (t Table) surviving(s *scenario.Scenario, name string) (Mechanism, error) {
 	if s.Memory == nil {
 		return Mechanism{}, fmt.Errorf("mechanism %s: it acts where a host's memory runs out, and scenario %s has none", name, s.Name)
 	}
@@ -233,4 +235,61 @@ func (t Table) surviving(s *Scenario, name string) (Mechanism, error) {
 		m.Summary = k.Summary
 	}
 	return m, err
+}
+
+// hostOf finds the planner of the scenario's host; nil where it has none.
+func (t Table) hostOf(s *scenario.Scenario) (*planner.Kind, error) {
+	if s.Host == nil {
+		return nil, nil
+	}
+	var names []string
+	for i := range t.Planners {
+		k := &t.Planners[i]
+		if k.Name == s.Host.Planner && !k.Preempts {
+			return k, nil
+		}
+		if !k.Preempts {
+			names = append(names, k.Name)
+		}
+	}
+	return nil, errkind.Errorf(errkind.Invalid, "host: there is no planner %q that stops nothing; %s", s.Host.Planner,
+		strict.Hint(s.Host.Planner, names))
+}
+
+// lean is a mechanism for lean nodes.
+func lean(k *swarm.Kind) Mechanism { return Mechanism{Name: k.Name, Summary: k.Summary, Swarm: k} }
+
+// findLean gives the mechanisms of these names for a world of lean nodes; all is every one.
+func (t Table) findLean(s *scenario.Scenario, names []string) (out []Mechanism, err error) {
+	var known []string
+	for i := range t.Swarm {
+		known = append(known, t.Swarm[i].Name)
+	}
+	seen := map[string]bool{}
+	add := func(i int) {
+		if !seen[t.Swarm[i].Name] {
+			seen[t.Swarm[i].Name] = true
+			out = append(out, lean(&t.Swarm[i]))
+		}
+	}
+	var problems []error
+names:
+	for _, name := range names {
+		for i := range t.Swarm {
+			if name == All {
+				add(i)
+			} else if name == t.Swarm[i].Name {
+				add(i)
+				continue names
+			}
+		}
+		if name != All {
+			problems = append(problems, fmt.Errorf("mechanism %q does not place short tasks on lean nodes, which scenario %s has; %s", name,
+				s.Name, strict.Hint(name, append(known, All))))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errkind.Errorf(errkind.Invalid, "%w", errors.Join(problems...))
+	}
+	return out, nil
 }

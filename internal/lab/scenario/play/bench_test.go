@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/scenario"
 )
 
 // BenchmarkNegotiation is what a simulated award costs, with everything that comes with it: proposals, verification,
@@ -15,7 +16,7 @@ func BenchmarkNegotiation(b *testing.B) {
 	for name, agents := range map[string]string{"inside": "[]", "agents": "[{strategy: honest, share: 100%, think: 5ms}]",
 		"hostile": "[{strategy: honest, share: 90%}, {strategy: hostile, share: 10%}]"} {
 		b.Run(name, func(b *testing.B) {
-			s, err := Load("small", strict.Set{Path: "window", Value: "{until: 4h, limit: 1d}"},
+			s, err := scenario.Load("small", strict.Set{Path: "window", Value: "{until: 4h, limit: 1d}"},
 				strict.Set{Path: "workload.agents", Value: agents})
 			if err != nil {
 				b.Fatal(err)

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"strings"

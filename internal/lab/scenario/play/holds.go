@@ -1,18 +1,19 @@
-package scenario
+package play
 
 import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/sim"
 )
 
-// Reservations of kind foreign are what an inventory says that others hold: soft, all of a slice's at a time, each time anything of it changes. They are gone when they end, as
-// somebody who ends when it was said.
+// Reservations of kind foreign are what an inventory says that others hold: soft, all of a slice's at a time, each time anything of it
+// changes. They are gone when they end, as somebody who ends when it was said.
 
 // holds tells the nodes of them.
-func (s *Scenario) holds(world *sim.Sim, from protocol.Address) {
+func holds(s *scenario.Scenario, world *sim.Sim, from protocol.Address) {
 	told := map[string]bool{}
 	for i := range s.Reservations {
 		of := &s.Reservations[i]
@@ -21,7 +22,7 @@ func (s *Scenario) holds(world *sim.Sim, from protocol.Address) {
 		}
 		told[string(of.Slice)] = true
 		var times []quantity.Instant
-		var list []*Reservation
+		var list []*scenario.Reservation
 		for k := range s.Reservations {
 			if r := &s.Reservations[k]; r.Kind == protocol.ForForeign && r.Slice == of.Slice {
 				times, list = append(times, r.At), append(list, r)
@@ -44,7 +45,8 @@ func (s *Scenario) holds(world *sim.Sim, from protocol.Address) {
 				}
 				said.Holds = append(said.Holds, h)
 			}
-			world.At(at.Add(epoch), protocol.Message{Kind: protocol.Foreign, From: from, To: protocol.Address{Role: protocol.Node, ID: string(of.Node)}, Body: said})
+			world.At(at.Add(epoch), protocol.Message{Kind: protocol.Foreign, From: from,
+				To: protocol.Address{Role: protocol.Node, ID: string(of.Node)}, Body: said})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
@@ -16,7 +17,7 @@ import (
 type witness struct {
 	// names of explicit jobs by number, filled as they come.
 	names map[int64]string
-	fates map[string]Fate
+	fates map[string]outcome.Fate
 
 	now      quantity.Instant
 	slices   []recent
@@ -46,7 +47,7 @@ type hold struct{ from, to quantity.Instant }
 const maxBroken = 20
 
 func newWitness(names map[int64]string, slices int) *witness {
-	return &witness{names: names, fates: map[string]Fate{}, slices: make([]recent, slices), now: math.MinInt64}
+	return &witness{names: names, fates: map[string]outcome.Fate{}, slices: make([]recent, slices), now: math.MinInt64}
 }
 
 func (w *witness) broke(format string, args ...any) {
@@ -75,14 +76,14 @@ func (w *witness) job(s measure.Slot) *watched {
 }
 
 // fate changes what is known of an explicit job.
-func (w *witness) fate(j *watched, change func(*Fate)) {
+func (w *witness) fate(j *watched, change func(*outcome.Fate)) {
 	name, explicit := w.names[j.number]
 	if !explicit {
 		return
 	}
 	f, known := w.fates[name]
 	if !known {
-		f = Fate{Began: quantity.Never, Ended: quantity.Never}
+		f = outcome.Fate{Began: quantity.Never, Ended: quantity.Never}
 	}
 	change(&f)
 	w.fates[name] = f
@@ -100,13 +101,13 @@ func (w *witness) Arrived(at quantity.Instant, s measure.Slot, j *workload.Job) 
 	}
 	*old = watched{used: true, number: j.Number, work: j.Work * time.Duration(j.Slices)}
 	w.live++
-	w.fate(old, func(*Fate) {})
+	w.fate(old, func(*outcome.Fate) {})
 }
 
 // Began implements measure.Observer.
 func (w *witness) Began(at quantity.Instant, s measure.Slot, _ uint8, _ int32) {
 	w.clock(at)
-	w.fate(w.job(s), func(f *Fate) { f.Began, f.Pieces = min(f.Began, at), f.Pieces+1 })
+	w.fate(w.job(s), func(f *outcome.Fate) { f.Began, f.Pieces = min(f.Began, at), f.Pieces+1 })
 }
 
 // Ended implements measure.Observer.
@@ -127,7 +128,8 @@ func (w *witness) Ended(at quantity.Instant, p *measure.Piece) {
 	r := &w.slices[p.First]
 	for _, h := range r.holds {
 		if p.Start < h.to && h.from < p.End {
-			w.broke("slice %d was held from %v to %v, and by job %d from %v to %v", p.First, time.Duration(h.from), time.Duration(h.to), j.number, time.Duration(p.Start), time.Duration(p.End))
+			w.broke("slice %d was held from %v to %v, and by job %d from %v to %v", p.First, time.Duration(h.from), time.Duration(h.to),
+				j.number, time.Duration(p.Start), time.Duration(p.End))
 		}
 	}
 	r.holds[r.next] = hold{p.Start, p.End}
@@ -147,7 +149,7 @@ func (w *witness) Done(at quantity.Instant, s measure.Slot, state job.State) {
 	if state == job.Finished {
 		w.finished++
 	}
-	w.fate(j, func(f *Fate) { f.Ended, f.State = at, state })
+	w.fate(j, func(f *outcome.Fate) { f.Ended, f.State = at, state })
 }
 
 // Sent implements measure.Observer.

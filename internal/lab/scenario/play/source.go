@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/workload"
 	"sluice.dev/sluice/internal/lab/workload/compose"
 )
@@ -18,7 +19,7 @@ type offered struct {
 	until quantity.Instant
 	next  int64
 	// agents bid for jobs, for which by the seed.
-	agents []Agents
+	agents []scenario.Agents
 	seed   uint64
 	// only keeps the jobs of one kind; 0 for all.
 	only job.Kind
@@ -35,24 +36,26 @@ type part struct {
 }
 
 // offer opens the workload for a seed. It ends in an error when ctx does, also where it looks through arrivals without end.
-func (s *Scenario) offer(ctx context.Context, seed uint64, data *Traces) (*offered, error) {
+func offer(ctx context.Context, s *scenario.Scenario, seed uint64, data *Traces) (*offered, error) {
 	o := &offered{until: s.Window.Until, agents: s.Workload.Agents, seed: seed, named: map[int64]string{}}
 	if len(s.Workload.Jobs) > 0 {
 		e := &explicit{jobs: s.Workload.Jobs, seed: seed}
 		o.parts = append(o.parts, part{of: e, names: e})
 	}
-	return o, s.add(ctx, o, s.Workload.Streams, s.composeClasses(), seed, data)
+	return o, addStreams(ctx, s, o, s.Workload.Streams, composeClasses(s), seed, data)
 }
 
 // offerOf opens streams alone, on these classes of slices.
-func (s *Scenario) offerOf(ctx context.Context, streams []Stream, classes []compose.Class, seed uint64, data *Traces) (*offered, error) {
+func offerOf(ctx context.Context, s *scenario.Scenario, streams []scenario.Stream, classes []compose.Class, seed uint64, data *Traces) (
+	*offered, error) {
 	o := &offered{until: s.Window.Until, seed: seed}
-	return o, s.add(ctx, o, streams, classes, seed, data)
+	return o, addStreams(ctx, s, o, streams, classes, seed, data)
 }
 
-// add opens streams and pulls the first job of every part.
-func (s *Scenario) add(ctx context.Context, o *offered, streams []Stream, classes []compose.Class, seed uint64, data *Traces) error {
-	list, err := s.openStreams(ctx, streams, classes, seed, data)
+// addStreams opens streams and pulls the first job of every part.
+func addStreams(ctx context.Context, s *scenario.Scenario, o *offered, streams []scenario.Stream, classes []compose.Class, seed uint64,
+	data *Traces) error {
+	list, err := openStreams(ctx, s, streams, classes, seed, data)
 	if err != nil {
 		return err
 	}
@@ -108,7 +111,7 @@ func (o *offered) take(j *workload.Job) (bool, error) {
 
 // explicit gives the jobs that are written out.
 type explicit struct {
-	jobs []Job
+	jobs []scenario.Job
 	seed uint64
 	next int
 }
@@ -123,4 +126,28 @@ func (e *explicit) Next(j *workload.Job) (bool, error) {
 	j.Memory.Seed = s.Uint64()
 	e.next++
 	return true, nil
+}
+
+// assign says who bids for a job: as it says itself in its group, else as the shares have it. The jobs of a smaller share
+// are among those of a larger one.
+func (o *offered) assign(j *workload.Job) {
+	if len(o.agents) == 0 {
+		return
+	}
+	if j.Kind == job.Rigid {
+		j.Group = ""
+		return
+	}
+	if j.Group == "" {
+		j.Group = scenario.Own
+		draw := prng.New(o.seed, prng.Name("agents"), uint64(j.Number))
+		at := int64(draw.IntN(scenario.AllShares))
+		for i := range o.agents {
+			if at -= o.agents[i].Share; at < 0 {
+				j.Group = o.agents[i].Name
+				break
+			}
+		}
+	}
+	j.External = j.Group != scenario.Own
 }

@@ -1,8 +1,7 @@
-package scenario
+// Package outcome is what came of a scenario: the result of a run, what a scenario expects, and how that compares.
+package outcome
 
 import (
-	"slices"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -29,7 +28,8 @@ type Result struct {
 	Waits     []measure.Point
 	// Fates of explicit jobs, by name.
 	Fates map[string]Fate
-	// Strains are what each node of the live program tells in the end of its host's memory, and of what it did about it since it last came up.
+	// Strains are what each node of the live program tells in the end of its host's memory, and of what it did about it since it last came
+	// up.
 	Strains []status.Strain
 }
 
@@ -39,19 +39,4 @@ type Fate struct {
 	Began, Ended quantity.Instant
 	Pieces       int64
 	State        job.State
-}
-
-// metricNames lists what a comparison may name.
-func (s *Scenario) metricNames() []string {
-	var out []string
-	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(), measure.SurvivalTable(),
-		measure.VisitsTable()) {
-		out = append(out, m.Name)
-	}
-	for _, group := range s.groups() {
-		for _, m := range measure.GroupTable() {
-			out = append(out, measure.InGroup(m, group))
-		}
-	}
-	return append(out, Finished)
 }

@@ -1,4 +1,4 @@
-package scenario
+package outcome
 
 import (
 	"fmt"
@@ -19,11 +19,11 @@ type Finding struct {
 	Open bool
 }
 
-// Judge holds the results of a scenario against what it expects. first is the mechanism that lines are about which name
+// Judge holds results against what is expected of them. first is the mechanism that lines are about which name
 // none.
-func (s *Scenario) Judge(first string, results []Result) []Finding {
-	out := make([]Finding, 0, len(s.Expect))
-	for _, e := range s.Expect {
+func Judge(expected []Expectation, first string, results []Result) []Finding {
+	out := make([]Finding, 0, len(expected))
+	for _, e := range expected {
 		f := Finding{Text: e.Text, OK: true}
 		switch t := e.test.(type) {
 		case compare:

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"cmp"
@@ -19,25 +19,16 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/sim"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// zoneName is what the i-th zone is called: zone where there is one, else zone-1, zone-2 and so on.
-func (s *Scenario) zoneName(i int) job.ZoneID {
-	if s.Zones <= 1 {
-		return "zone"
-	}
-	return job.ZoneID(fmt.Sprintf("zone-%d", i+1))
-}
-
-// zoneOf is the zone of a node, by its place.
-func (s *Scenario) zoneOf(node int) job.ZoneID { return s.zoneName(node % max(1, s.Zones)) }
-
 // playProtocol plays the scenario through the gate, the zones and the nodes of the live program. It returns how far it came
 // and whether all jobs were over then.
-func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error) {
-	actors, err0 := s.actorsOf(on.mechanism, on.seed)
+func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+	s := on.scenario
+	actors, err0 := newActors(s, on.mechanism, on.seed)
 	if err0 != nil {
 		return 0, false, err0
 	}
@@ -48,7 +39,8 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 	}
 	negotiates := on.mechanism.Market != nil && actors.search == nil
 	specs := workload.Specs{
-		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin, Grace: s.Settings.Grace,
+		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin,
+		Grace: s.Settings.Grace,
 	}
 	o := sim.Options{
 		Start: quantity.Instant(epoch - time.Second), Gates: gates,
@@ -59,15 +51,16 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 			}
 			return specs.Spec(j, job.ID(name))
 		},
-		Seed: on.seed, Network: s.Model.Network.links(), Faults: s.faultsOf(), Memory: s.hosts(on.mechanism), Guests: s.Guests.After(epoch, on.visits), Rebuild: actors.rebuild,
+		Seed: on.seed, Network: links(s.Model.Network), Faults: faultsOf(s), Memory: hosts(s, on.mechanism),
+		Guests: s.Guests.After(epoch, on.visits), Rebuild: actors.rebuild,
 		Observer: &earlier{to: on.to},
 		Progress: func(now quantity.Instant, live int) { on.progress(now.Add(-epoch), live) },
 	}
 	if negotiates {
-		o.Agent = s.bidders()
+		o.Agent = bidders(s)
 	}
 	for i, z := range zones {
-		o.Zones = append(o.Zones, actor.ZoneAt{ID: s.zoneName(i), Zone: z})
+		o.Zones = append(o.Zones, actor.ZoneAt{ID: s.ZoneName(i), Zone: z})
 	}
 	for i := range s.Nodes {
 		o.Nodes = append(o.Nodes, sim.Node{ID: s.Nodes[i].ID, Actor: node.New(actors.node(s.Nodes[i].ID)), Slices: s.Nodes[i].Slices})
@@ -79,7 +72,7 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 		return 0, false, err
 	}
 	host.world = world
-	s.prepare(world, on.world.queues)
+	prepare(s, world, on.world.queues)
 	if s.Host != nil {
 		host.tell(s.Nodes, on.world.host)
 	}
@@ -102,13 +95,14 @@ func (s *Scenario) playProtocol(ctx context.Context, on stage) (quantity.Instant
 }
 
 // prepare tells the cluster its queues and who will reserve what.
-func (s *Scenario) prepare(world *sim.Sim, queues []string) {
+func prepare(s *scenario.Scenario, world *sim.Sim, queues []string) {
 	person := protocol.Address{Role: protocol.Person, ID: "scenario"}
 	known := map[string]bool{gate.DefaultQueue: true}
 	set := func(q protocol.Queue) {
 		known[q.Name] = true
 		world.At(0, protocol.Message{
-			Kind: protocol.SetQueue, From: person, To: s.gateNames().First(), Body: &protocol.QueueSetting{Request: "queue " + q.Name, Queue: &q},
+			Kind: protocol.SetQueue, From: person, To: s.GateNames().First(), Body: &protocol.QueueSetting{Request: "queue " + q.Name,
+				Queue: &q},
 		})
 	}
 	for _, q := range s.Queues {
@@ -120,9 +114,10 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 		}
 	}
 	for i := range s.Faults {
-		if f := &s.Faults[i]; f.Kind == DrainZone {
+		if f := &s.Faults[i]; f.Kind == scenario.DrainZone {
 			world.At(f.At.Add(epoch), protocol.Message{
-				Kind: protocol.DrainZone, From: person, To: s.gateNames().First(), Body: &protocol.Draining{Request: fmt.Sprint("drain ", i), Zone: f.Zone},
+				Kind: protocol.DrainZone, From: person, To: s.GateNames().First(),
+				Body: &protocol.Draining{Request: fmt.Sprint("drain ", i), Zone: f.Zone},
 			})
 		}
 	}
@@ -140,19 +135,19 @@ func (s *Scenario) prepare(world *sim.Sim, queues []string) {
 			Body: &protocol.Booking{Request: fmt.Sprint("reservation ", i), Reservation: &r},
 		})
 	}
-	s.holds(world, person)
+	holds(s, world, person)
 }
 
 // actorsOf makes the actors of a scenario under a policy, as often as they crash.
 type actorsOf struct {
-	s *Scenario
+	s *scenario.Scenario
 	m *Mechanism
 	// search of tickets; nil where windows are offered.
 	search *search.Config
 }
 
-// actorsOf are the actors under a mechanism.
-func (s *Scenario) actorsOf(m *Mechanism, seed uint64) (actorsOf, error) {
+// newActors are the actors under a mechanism.
+func newActors(s *scenario.Scenario, m *Mechanism, seed uint64) (actorsOf, error) {
 	a := actorsOf{s: s, m: m}
 	if m.Flow == nil {
 		return a, nil
@@ -164,7 +159,7 @@ func (s *Scenario) actorsOf(m *Mechanism, seed uint64) (actorsOf, error) {
 		z := &a.gate("").Zones[i]
 		c.Zones = append(c.Zones, search.Zone{ID: z.ID, Nodes: z.Nodes})
 	}
-	c.Gates = a.s.gateNames()
+	c.Gates = a.s.GateNames()
 	var levels []quantity.Amount
 	for i := range s.Nodes {
 		for k := range s.Nodes[i].Slices {
@@ -178,22 +173,14 @@ func (s *Scenario) actorsOf(m *Mechanism, seed uint64) (actorsOf, error) {
 }
 
 // grantTTL is how long a node holds what it has granted.
-func (a actorsOf) grantTTL() time.Duration { return 200*time.Millisecond + a.s.Model.Network.slack() }
+func (a actorsOf) grantTTL() time.Duration { return 200*time.Millisecond + slack(a.s.Model.Network) }
 
 // retain is how long the gate keeps a finished job: not at all, for memory is to grow with live jobs alone.
 const retain = time.Second
 
-// gateNames are the names of the gates; none where there is one.
-func (s *Scenario) gateNames() (names protocol.Gates) {
-	for i := 0; s.Gates > 1 && i < s.Gates; i++ {
-		names = append(names, job.GateID(fmt.Sprint("gate-", i+1)))
-	}
-	return names
-}
-
 // gates makes all of them.
 func (a actorsOf) gates() (list []actor.GateAt, err error) {
-	names := a.s.gateNames()
+	names := a.s.GateNames()
 	if len(names) == 0 {
 		names = protocol.Gates{""}
 	}
@@ -208,19 +195,20 @@ func (a actorsOf) gates() (list []actor.GateAt, err error) {
 func (a actorsOf) gate(id job.GateID) gate.Config {
 	zones := make([]gate.Zone, max(1, a.s.Zones))
 	for i := range zones {
-		zones[i].ID = a.s.zoneName(i)
+		zones[i].ID = a.s.ZoneName(i)
 	}
 	for i := range a.s.Nodes {
 		z := &zones[i%len(zones)]
 		z.Nodes = append(z.Nodes, a.s.Nodes[i].ID)
 	}
-	return gate.Config{ID: id, Gates: a.s.gateNames(), Zones: zones, Horizon: a.s.Settings.Horizon, Retain: retain, MaxJobs: MaxGenerated, External: a.m.Market != nil && a.search == nil, Search: a.search}
+	return gate.Config{ID: id, Gates: a.s.GateNames(), Zones: zones, Horizon: a.s.Settings.Horizon, Retain: retain,
+		MaxJobs: scenario.MaxGenerated, External: a.m.Market != nil && a.search == nil, Search: a.search}
 }
 
 // zones makes all of them.
 func (a actorsOf) zones() (list []*zone.Zone, err error) {
 	for i := range max(1, a.s.Zones) {
-		z, wrong := zone.New(a.zone(a.s.zoneName(i)))
+		z, wrong := zone.New(a.zone(a.s.ZoneName(i)))
 		list, err = append(list, z), errors.Join(err, wrong)
 	}
 	return list, err
@@ -228,23 +216,24 @@ func (a actorsOf) zones() (list []*zone.Zone, err error) {
 
 func (a actorsOf) zone(id job.ZoneID) zone.Config {
 	c := zone.Config{
-		ID: id, Policy: a.m.Policy, Rigid: a.m.Rigid, Starvation: a.s.Settings.Starvation, Horizon: a.s.Settings.Horizon, MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
-		AskTTL: time.Second + a.s.Model.Network.slack(), Retry: time.Second + a.s.Model.Network.slack(),
-		Search: a.search, Gates: a.s.gateNames(),
+		ID: id, Policy: a.m.Policy, Rigid: a.m.Rigid, Starvation: a.s.Settings.Starvation, Horizon: a.s.Settings.Horizon,
+		MinWindow: a.s.Settings.MinWindow, Ends: a.s.Settings.Ends,
+		AskTTL: time.Second + slack(a.s.Model.Network), Retry: time.Second + slack(a.s.Model.Network),
+		Search: a.search, Gates: a.s.GateNames(),
 	}
 	if a.m.Market != nil {
 		m := *a.m.Market
-		m.Close = min(m.Close+a.s.Model.Network.slack(), time.Minute)
+		m.Close = min(m.Close+slack(a.s.Model.Network), time.Minute)
 		c.Market = &m
 	}
 	return c
 }
 
 func (a actorsOf) node(id job.NodeID) node.Config {
-	number := slices.IndexFunc(a.s.Nodes, func(n Node) bool { return n.ID == id })
+	number := slices.IndexFunc(a.s.Nodes, func(n scenario.Node) bool { return n.ID == id })
 	c := node.Config{
-		ID: id, Number: number, Zone: a.s.zoneOf(number), Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
-		GrantTTL: a.grantTTL(), Search: a.search, Gates: a.s.gateNames(),
+		ID: id, Number: number, Zone: a.s.ZoneOf(number), Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
+		GrantTTL: a.grantTTL(), Search: a.search, Gates: a.s.GateNames(),
 	}
 	if a.search != nil && a.m.Market != nil {
 		c.Market = &floor.Config{Policy: a.m.Policy, Market: a.m.Market}
@@ -277,31 +266,32 @@ func (a actorsOf) rebuild(at protocol.Address) protocol.Actor {
 
 // slack is what a network adds to every time limit on an answer: two ways there and back, each with a jitter that is passed
 // once in 3,000 times. Without it no grant could be redeemed on a network slower than the limits are meant for.
-func (n Network) slack() time.Duration { return 4 * (n.Delay + 8*n.Jitter) }
+func slack(n scenario.Network) time.Duration { return 4 * (n.Delay + 8*n.Jitter) }
 
 // links are the ways of the network.
-func (n Network) links() sim.Network {
+func links(n scenario.Network) sim.Network {
 	l := sim.Link{Delay: n.Delay, Jitter: n.Jitter, Loss: n.Loss, Double: n.Duplication}
 	return sim.Network{GateZone: l, ZoneNode: l, ZoneBidder: l}
 }
 
 // faultsOf turns the scenario's faults into those of the driver.
-func (s *Scenario) faultsOf() (out sim.Faults) {
+func faultsOf(s *scenario.Scenario) (out sim.Faults) {
 	for _, f := range s.Faults {
-		if f.Kind == DrainZone {
+		if f.Kind == scenario.DrainZone {
 			continue
 		}
-		x := sim.Fault{At: f.At.Add(epoch), For: f.For, Node: f.Node, Zone: f.Zone, Gate: f.Gate, Offset: f.Offset, Drift: f.Drift, Keep: f.Keep}
+		x := sim.Fault{At: f.At.Add(epoch), For: f.For, Node: f.Node, Zone: f.Zone, Gate: f.Gate, Offset: f.Offset, Drift: f.Drift,
+			Keep: f.Keep}
 		switch f.Kind {
-		case KillNode:
+		case scenario.KillNode:
 			x.Kind = sim.NodeCrash
-		case KillDaemon:
+		case scenario.KillDaemon:
 			x.Kind = sim.DaemonCrash
-		case KillZone:
+		case scenario.KillZone:
 			x.Kind = sim.ZoneCrash
-		case KillGate:
+		case scenario.KillGate:
 			x.Kind = sim.GateCrash
-		case CutNode:
+		case scenario.CutNode:
 			x.Kind = sim.Partition
 		default:
 			x.Kind = sim.ClockSet

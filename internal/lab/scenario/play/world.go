@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/lab/bound"
 	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/sim"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
@@ -25,19 +24,18 @@ type world struct {
 	once sync.Once
 	err  error
 
-	measured []measure.Class
-	classes  []bound.Class
-	machines planner.Cluster
+	layout
 	// queues that jobs name, and typical tasks, most frequent first.
 	queues  []string
 	typical []planner.Typical
 
-	jobs                int64
-	last                quantity.Instant // arrival
-	work, rigid, length float64          // seconds on the reference of all jobs over all their slices, of those that can't be cut, and of all jobs added up
-	rate                float64          // work per second that the cluster can do for this mix, in seconds of the reference
-	most                float64          // useful work that no schedule can pass, in seconds; NaN if not known
-	soonest             float64          // mean completion that no schedule betters, in seconds, of so many jobs; NaN if not known
+	jobs int64
+	last quantity.Instant // arrival
+	// seconds on the reference of all jobs over all their slices, of those that can't be cut, and of all jobs added up
+	work, rigid, length float64
+	rate                float64 // work per second that the cluster can do for this mix, in seconds of the reference
+	most                float64 // useful work that no schedule can pass, in seconds; NaN if not known
+	soonest             float64 // mean completion that no schedule betters, in seconds, of so many jobs; NaN if not known
 	completing          int
 	generated           bool
 
@@ -49,15 +47,15 @@ type world struct {
 const boundJobs = 2_000_000
 
 // see finds it, once.
-func (w *world) see(ctx context.Context, s *Scenario, m *Mechanism, seed uint64, data *Traces) (*world, error) {
+func (w *world) see(ctx context.Context, s *scenario.Scenario, m *Mechanism, seed uint64, data *Traces) (*world, error) {
 	w.once.Do(func() { w.err = w.survey(ctx, s, m, seed, data) })
 	return w, w.err
 }
 
-func (w *world) survey(ctx context.Context, s *Scenario, m *Mechanism, seed uint64, data *Traces) error {
-	w.lay(s)
+func (w *world) survey(ctx context.Context, s *scenario.Scenario, m *Mechanism, seed uint64, data *Traces) error {
+	w.layout = layOut(s)
 	w.most, w.soonest, w.generated = math.NaN(), math.NaN(), len(s.Workload.Streams) > 0
-	from, err := s.offer(ctx, seed, data)
+	from, err := offer(ctx, s, seed, data)
 	if err != nil {
 		return err
 	}
@@ -110,19 +108,19 @@ func (w *world) survey(ctx context.Context, s *Scenario, m *Mechanism, seed uint
 		return int(int64(a.Task.Classes) - int64(b.Task.Classes))
 	})
 	if s.Host != nil {
-		w.host, err = s.hostLog(ctx, w, seed, data, m.Host)
+		w.host, err = hostLog(ctx, s, &w.layout, seed, data, m.Host)
 		return err // what nobody can pass is what the host leaves
 	}
 	return w.bind(ctx, s, seed, data)
 }
 
 // bind finds the bounds, where the window of the figures is known before a run.
-func (w *world) bind(ctx context.Context, s *Scenario, seed uint64, data *Traces) error {
+func (w *world) bind(ctx context.Context, s *scenario.Scenario, seed uint64, data *Traces) error {
 	window := w.window(s)
 	if window.To <= window.From || w.jobs > boundJobs || len(s.Reservations) > 0 {
 		return nil
 	}
-	from, err := s.offer(ctx, seed, data)
+	from, err := offer(ctx, s, seed, data)
 	if err != nil {
 		return err
 	}
@@ -178,7 +176,7 @@ func (w *world) times(m measure.Metrics) float64 {
 
 // window is what the figures are about: from the end of the warm-up to the last moment at which jobs may arrive, or where
 // none is given to the last arrival; where all jobs are written out, to the end of the run.
-func (w *world) window(s *Scenario) measure.Window {
+func (w *world) window(s *scenario.Scenario) measure.Window {
 	switch {
 	case s.Window.Until != quantity.Never:
 		return measure.Window{From: s.Window.Warmup, To: s.Window.Until}
@@ -188,43 +186,17 @@ func (w *world) window(s *Scenario) measure.Window {
 	return measure.Window{From: s.Window.Warmup}
 }
 
-// lay puts the slices into classes, for the observer, the bounds and the planners alike.
-func (w *world) lay(s *Scenario) {
-	nodes := make([]sim.Node, len(s.Nodes))
+// newLeftover is the observer of what is made of the host's gaps.
+func newLeftover(s *scenario.Scenario, w *world) *measure.Leftover {
+	var weights []int64
 	for i := range s.Nodes {
-		nodes[i] = sim.Node{ID: s.Nodes[i].ID, Slices: s.Nodes[i].Slices}
-	}
-	w.measured = sim.Classes(nodes)
-	for _, c := range w.measured {
-		w.classes = append(w.classes, bound.Class{Name: c.Name, Count: c.Count, Speed: c.Weight, Memory: c.Memory})
-		w.machines.Classes = append(w.machines.Classes, planner.Class{Name: c.Name, Weight: c.Weight, Memory: c.Memory})
-	}
-	for i := range nodes {
-		w.machines.Nodes = append(w.machines.Nodes, planner.Node{Name: string(nodes[i].ID), Devices: nodes[i].Classes})
-	}
-}
-
-// judge says where jobs may run.
-type judge struct {
-	workload.Specs
-	classes []bound.Class
-}
-
-// usable is the set of classes on which a job could run as a whole.
-func (k *judge) usable(j *workload.Job) uint64 {
-	spec, err := k.Spec(j, "whole")
-	if err != nil {
-		return 0 // a source's error, which the run itself ends in
-	}
-	return k.whole(spec)
-}
-
-func (k *judge) whole(spec *job.Spec) (set uint64) {
-	need := spec.Safe.LeastOver(0, spec.Total, trp.Unscaled)
-	for c, class := range k.classes {
-		if need <= class.Memory && spec.SpeedOn(class.Name, class.Speed) > 0 {
-			set |= 1 << c
+		for j := range s.Nodes[i].Slices {
+			weights = append(weights, w.classes[w.machines.Nodes[i].Devices[j]].Speed)
 		}
 	}
-	return set
+	window := w.window(s)
+	return measure.NewLeftover(window, weights, w.host.Gaps(window.From, window.To), w.host.Starts(), w.least)
 }
+
+// cost is the least that one of the fillers spends on starting, restoring and leaving a checkpoint.
+func cost(j *workload.Job) time.Duration { return j.Startup + j.Restore + j.Checkpoint }

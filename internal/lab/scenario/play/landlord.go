@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/hostwork"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/sim"
 )
 
@@ -23,7 +24,7 @@ type landlord struct {
 }
 
 // tell plans all calls of the host. A calendar is told with the scenario's own reservations.
-func (l *landlord) tell(nodes []Node, log hostwork.Log) {
+func (l *landlord) tell(nodes []scenario.Node, log hostwork.Log) {
 	number := 0
 	for i := range nodes {
 		for j := range nodes[i].Slices {
@@ -50,7 +51,8 @@ func (l *landlord) stay(node job.NodeID, slice job.SliceID, k int, s *hostwork.S
 			l.lifts[request] = lifted
 		}
 		r := protocol.Reservation{
-			Kind: protocol.ForOwner, Slice: slice, Start: w.From.Add(epoch), End: w.To.Add(epoch), Truncate: true, Source: fmt.Sprintf("%s job %d", s.Source, k),
+			Kind: protocol.ForOwner, Slice: slice, Start: w.From.Add(epoch), End: w.To.Add(epoch), Truncate: true,
+			Source: fmt.Sprintf("%s job %d", s.Source, k),
 		}
 		l.world.At(w.At.Add(epoch), l.call(protocol.Reserve, node, request, &r))
 	}
@@ -58,7 +60,8 @@ func (l *landlord) stay(node job.NodeID, slice job.SliceID, k int, s *hostwork.S
 
 func (l *landlord) call(kind protocol.Kind, node job.NodeID, request string, r *protocol.Reservation) protocol.Message {
 	return protocol.Message{
-		Kind: kind, From: l.address(), To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: &protocol.Booking{Request: request, Reservation: r},
+		Kind: kind, From: l.address(), To: protocol.Address{Role: protocol.Node, ID: string(node)},
+		Body: &protocol.Booking{Request: request, Reservation: r},
 	}
 }
 

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
 )
 
 // check lists what can't be run.
@@ -18,10 +19,11 @@ func (o *Options) check() error {
 		problems = append(problems, errors.New("no mechanism is given"))
 	}
 	if o.Scenario.NeedsData() && o.Data.Dir == "" {
-		problems = append(problems, fmt.Errorf("scenario %s is composed of published traces; give their folder with --data DIR", o.Scenario.Name))
+		problems = append(problems, fmt.Errorf("scenario %s is composed of published traces; give their folder with --data DIR",
+			o.Scenario.Name))
 	}
 	for i := range o.Mechanisms {
-		problems = append(problems, o.Scenario.playable(&o.Mechanisms[i]))
+		problems = append(problems, playable(o.Scenario, &o.Mechanisms[i]))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)
@@ -36,16 +38,16 @@ type runner struct {
 }
 
 // one runs the scenario once. There is no result if ctx ends before anything has happened.
-func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(quantity.Instant, int)) (*Result, error) {
+func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(quantity.Instant, int)) (*outcome.Result, error) {
 	s := r.Scenario
 	if s.Swarm != nil {
-		return s.playLean(ctx, m, r.Seeds[seed], r.Data, r.Clock, progress)
+		return playLean(ctx, s, m, r.Seeds[seed], r.Data, r.Clock, progress)
 	}
 	w, err := r.worlds[seed].see(ctx, s, m, r.Seeds[seed], r.Data)
 	if err != nil {
 		return nil, unbegun(ctx, err)
 	}
-	from, err := s.offer(ctx, r.Seeds[seed], r.Data)
+	from, err := offer(ctx, s, r.Seeds[seed], r.Data)
 	if err != nil {
 		return nil, unbegun(ctx, err)
 	}
@@ -55,11 +57,11 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	if err != nil {
 		return nil, err
 	}
-	witness := newWitness(from.named, s.slices())
+	witness := newWitness(from.named, s.Slices())
 	observers := measure.Observers{witness, collector}
 	var leftover *measure.Leftover
 	if s.Host != nil {
-		leftover = s.leftover(w)
+		leftover = newLeftover(s, w)
 		observers = append(observers, leftover)
 	}
 	var recorder *measure.Recorder
@@ -67,27 +69,28 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 		recorder = measure.NewRecorder(w.measured, r.Spans)
 		observers = append(observers, recorder)
 	}
-	play := s.playProtocol
+	play := playProtocol
 	switch {
 	case m.Planner != nil:
-		play = s.playPlanner
+		play = playPlanner
 	case m.Filler != nil:
-		play = s.playFiller
+		play = playFiller
 	}
 	var market measure.Negotiation
 	var survival measure.Survival
 	var visits measure.Visits
 	var strains []status.Strain
-	at, over, err := play(ctx, stage{m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &strains})
+	at, over, err := play(ctx, stage{s, m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &strains})
 	if err != nil {
 		return nil, err
 	}
 	if over {
 		at = max(at, window.To)
 	}
-	out := &Result{
+	out := &outcome.Result{
 		Run:      measure.Run{Scenario: s.Name, Mechanism: m.Name, Seed: r.Seeds[seed], Metrics: collector.Finish(at)},
-		Finished: witness.finished, Live: witness.live, Partial: ctx.Err() != nil && !over, At: at, Broken: witness.broken, Fates: witness.fates, Strains: strains,
+		Finished: witness.finished, Live: witness.live, Partial: ctx.Err() != nil && !over, At: at, Broken: witness.broken,
+		Fates: witness.fates, Strains: strains,
 	}
 	if over && witness.live > 0 {
 		out.Broken = append(out.Broken, fmt.Sprintf("%d jobs are lost: the run is over and they have no final state", witness.live))
@@ -120,30 +123,4 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	out.Waits = collector.Waits()
 	return out, nil
-}
-
-// unbegun is what is wrong with a run that has not begun: nothing, if it was ended before.
-func unbegun(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// stage is what a mechanism plays on.
-type stage struct {
-	mechanism *Mechanism
-	seed      uint64
-	world     *world
-	from      *offered
-	to        measure.Observer
-	progress  func(now quantity.Instant, live int)
-	// market is told what it has done.
-	market *measure.Negotiation
-	// survival is what became of subjobs where memory ran out.
-	survival *measure.Survival
-	// visits is what became of guests.
-	visits *measure.Visits
-	// strains are what each node tells of that itself in the end, where there are nodes of the live program.
-	strains *[]status.Strain
 }

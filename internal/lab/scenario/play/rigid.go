@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"context"
@@ -10,39 +10,45 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/cluster"
 	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/sim"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// playable is an error if a mechanism can't play the scenario. Planners place rigid blocks on slices that are always there,
+// playable is an error if a mechanism can't play the  Planners place rigid blocks on slices that are always there,
 // whosever they are.
-func (s *Scenario) playable(m *Mechanism) error {
+func playable(s *scenario.Scenario, m *Mechanism) error {
 	if m.Planner == nil && m.Filler == nil {
 		return nil
 	}
 	for i := range s.Queues {
 		if q := &s.Queues[i]; q.Cap+q.MaxJobs > 0 {
-			return fmt.Errorf("mechanism %s: planners know no limits of queues, and queue %s has some; run sja alone, or leave out cap and maxJobs", m.Name, q.Name)
+			return fmt.Errorf("mechanism %s: planners know no limits of queues, and queue %s has some; run sja alone, or leave out cap "+
+				"and maxJobs", m.Name, q.Name)
 		}
 	}
 	if s.Memory != nil {
-		return fmt.Errorf("mechanism %s: it knows nothing of its hosts' memory, which scenario %s has run out; run sja, jasda or laminar", m.Name, s.Name)
+		return fmt.Errorf("mechanism %s: it knows nothing of its hosts' memory, which scenario %s has run out; run sja, jasda or laminar",
+			m.Name, s.Name)
 	}
 	if s.Host != nil {
-		return s.fillable(m)
+		return fillable(s, m)
 	}
 	if s.Guests != nil {
-		return fmt.Errorf("mechanism %s: planners know nothing of guests, and scenario %s has some; run sja alone, or take them out with --set cluster.guests=[]", m.Name, s.Name)
+		return fmt.Errorf("mechanism %s: planners know nothing of guests, and scenario %s has some; run sja alone, or take them out "+
+			"with --set cluster.guests=[]", m.Name, s.Name)
 	}
 	if len(s.Reservations)+len(s.Faults) > 0 {
-		return fmt.Errorf("mechanism %s: planners know no reservations and no faults, and scenario %s has some; run sja alone, or take them out with --set cluster.reservations=[] --set faults=[]", m.Name, s.Name)
+		return fmt.Errorf("mechanism %s: planners know no reservations and no faults, and scenario %s has some; run sja alone, or take "+
+			"them out with --set cluster.reservations=[] --set faults=[]", m.Name, s.Name)
 	}
 	return nil
 }
 
 // playPlanner plays the scenario under a planner, which runs every job as one block. It returns how far it came and whether
 // all jobs were over then.
-func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+func playPlanner(ctx context.Context, on stage) (quantity.Instant, bool, error) {
+	s := on.scenario
 	p, err := on.mechanism.Planner.New(planner.Options{
 		Cluster: on.world.machines, Seed: on.seed, Typical: on.world.typical,
 		Restore: s.Settings.Restore, Checkpoint: s.Settings.Checkpoint,
@@ -72,7 +78,7 @@ func (s *Scenario) playPlanner(ctx context.Context, on stage) (quantity.Instant,
 // charged has rigid jobs that say nothing of it pay what a preemption costs, where they may be stopped too.
 type charged struct {
 	workload.Source
-	costs *Settings
+	costs *scenario.Settings
 }
 
 // Next implements workload.Source.

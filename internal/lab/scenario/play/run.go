@@ -1,4 +1,6 @@
-package scenario
+// Package play runs a scenario under mechanisms: the actors of the live program in the simulator, a planner, fillers of a host's gaps, or
+// mechanisms for lean nodes; and measures what work a scenario offers.
+package play
 
 import (
 	"context"
@@ -7,11 +9,13 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
 )
 
 // Options of a set of runs: a scenario under every mechanism with every seed.
 type Options struct {
-	Scenario   *Scenario
+	Scenario   *scenario.Scenario
 	Mechanisms []Mechanism
 	// Seeds; none for the scenario's own.
 	Seeds []uint64
@@ -40,7 +44,7 @@ type Progress struct {
 // Run runs them all. Results come in the order of mechanisms and seeds, whatever the number of workers, and are the same
 // bytes for the same options. When ctx ends, what has not begun is left out and what runs is cut off and marked Partial.
 // An error is of kind Invalid (what cannot be run, before anything runs) or what a run ended in; there are no results then.
-func Run(ctx context.Context, o Options) ([]Result, error) {
+func Run(ctx context.Context, o Options) ([]outcome.Result, error) {
 	if o.Data == nil {
 		o.Data = &Traces{}
 	}
@@ -51,7 +55,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		return nil, err
 	}
 	total := len(o.Mechanisms) * len(o.Seeds)
-	results, errs := make([]*Result, total), make([]error, total)
+	results, errs := make([]*outcome.Result, total), make([]error, total)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	tell := teller{progress: o.Progress, state: Progress{Total: total}}
@@ -80,7 +84,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	}
 	close(next)
 	crew.Wait()
-	out := make([]Result, 0, total)
+	out := make([]outcome.Result, 0, total)
 	for i, x := range results {
 		if errs[i] != nil {
 			return nil, errkind.Errorf(errkind.Of(errs[i]), "scenario %s, mechanism %s, seed %d: %w",

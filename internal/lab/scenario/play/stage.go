@@ -1,0 +1,37 @@
+package play
+
+import (
+	"context"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/scenario"
+)
+
+// unbegun is what is wrong with a run that has not begun: nothing, if it was ended before.
+func unbegun(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// stage is what a mechanism plays on.
+type stage struct {
+	scenario  *scenario.Scenario
+	mechanism *Mechanism
+	seed      uint64
+	world     *world
+	from      *offered
+	to        measure.Observer
+	progress  func(now quantity.Instant, live int)
+	// market is told what it has done.
+	market *measure.Negotiation
+	// survival is what became of subjobs where memory ran out.
+	survival *measure.Survival
+	// visits is what became of guests.
+	visits *measure.Visits
+	// strains are what each node tells of that itself in the end, where there are nodes of the live program.
+	strains *[]status.Strain
+}
