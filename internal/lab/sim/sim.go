@@ -19,7 +19,6 @@ type Sim struct {
 	head    int
 	out     protocol.Out
 	steps   uint64
-	rounds  int // at now
 
 	faults     faults
 	machine    machine
@@ -170,6 +169,7 @@ func (s *Sim) RunOut(ctx context.Context, limit quantity.Instant) (bool, error) 
 func (s *Sim) over() bool { return s.arrivals.dry && len(s.arrivals.slots) == 0 }
 
 func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) error {
+	rounds := 0 // at now
 	for turn := 0; ; turn++ {
 		if turn%breath == 0 {
 			if err := ctx.Err(); err != nil {
@@ -180,13 +180,13 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 			}
 		}
 		if s.round() {
-			if s.rounds++; s.rounds > maxRounds {
+			if rounds++; rounds > maxRounds {
 				return errkind.Errorf(errkind.Unknown, "at %v the actors do not come to rest: %d rounds and still something to do",
-					s.now.Time(), s.rounds)
+					s.now.Time(), rounds)
 			}
 			continue
 		}
-		s.rounds = 0
+		rounds = 0
 		if toTheLast && s.over() {
 			return nil
 		}

@@ -11,14 +11,12 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/trace"
 	"sluice.dev/sluice/internal/lab/trace/genai"
 	"sluice.dev/sluice/internal/lab/trace/miso"
 	"sluice.dev/sluice/internal/lab/trace/philly"
 	"sluice.dev/sluice/internal/lab/workload"
-	"sluice.dev/sluice/internal/lab/workload/synthetic"
 )
 
 // Files of the published traces below a folder.
@@ -70,16 +68,6 @@ func Measured(dir string) (Inputs, error) {
 	}, nil
 }
 
-// entry is a job of a log, with the gap to the one before. A duration of 0 is drawn.
-type entry struct {
-	gap, duration time.Duration
-	gpus          int
-	queue         string
-	// walltime requested and memory on each slice, 0 where they are not known.
-	walltime time.Duration
-	memory   quantity.Amount
-}
-
 // denseJobs within a day are where a log begins to be one of a cluster in use.
 const denseJobs = 100
 
@@ -106,46 +94,6 @@ func readLog(path string) ([]entry, error) {
 	}
 	all = all[begin:]
 	return gaps(all), nil
-}
-
-// blockJobs is how many jobs a stretch has: about half a day of Philly, many times the scale of its bursts.
-const blockJobs = 500
-
-// stretches gives a log, or stretches of it.
-type stretches struct {
-	log  []entry
-	seed uint64
-	n    uint64
-	at   int
-	time time.Duration
-	// run is where durations are drawn from that the log has not, under the seed draws.
-	run   synthetic.Duration
-	draws uint64
-}
-
-// Next implements workload.Arrivals. A job's key is its place in the stream.
-func (s *stretches) Next(a *workload.Arrival) (bool, error) {
-	switch {
-	case s.seed == 0 && s.n == uint64(len(s.log)):
-		return false, nil
-	case s.seed != 0 && s.n%blockJobs == 0:
-		draw := prng.New(s.seed, prng.Name("stretch"), s.n/blockJobs)
-		s.at = draw.IntN(len(s.log))
-	}
-	e := &s.log[s.at]
-	if s.n > 0 {
-		s.time += e.gap
-	}
-	*a = workload.Arrival{
-		Key: s.n, Submit: quantity.Instant(s.time), Duration: e.duration, GPUs: e.gpus, Queue: e.queue,
-		Walltime: e.walltime, Memory: e.memory,
-	}
-	if e.duration == 0 {
-		a.Duration = drawn(s.run, s.draws, s.n)
-	}
-	s.n++
-	s.at = (s.at + 1) % len(s.log)
-	return true, nil
 }
 
 // usable memory of the slices of an A100-40GB in MiB, by the profiles that MISO names.

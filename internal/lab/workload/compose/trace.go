@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/trace"
 	"sluice.dev/sluice/internal/lab/trace/swf"
@@ -289,30 +288,4 @@ func (b *builder) grown(at time.Duration, now *trace.StateRecord) {
 			b.job(at, &j)
 		}
 	}
-}
-
-// arrival is an entry with its instant.
-type arrival struct {
-	at time.Duration
-	entry
-}
-
-// gaps of arrivals in order.
-func gaps(all []arrival) []entry {
-	log := make([]entry, len(all))
-	for i, a := range all {
-		log[i] = a.entry
-		if i > 0 {
-			log[i].gap = a.at - all[i-1].at
-		}
-	}
-	// On the circle the first follows the last by a mean gap.
-	log[0].gap = (all[len(all)-1].at - all[0].at) / time.Duration(max(1, len(all)-1))
-	return log
-}
-
-// drawn is the run time of the n-th job where the file has none.
-func drawn(of synthetic.Duration, seed, n uint64) time.Duration {
-	s := prng.New(seed, prng.Name("run time"), n)
-	return max(of.Draw(&s), time.Millisecond)
 }
