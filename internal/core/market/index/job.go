@@ -190,10 +190,15 @@ func (e *Entry) Uses(class int, length time.Duration) bool {
 func (e *Entry) Index(class int) int64 { return e.answers[class].index }
 
 // KeyOn is what a ranked job is compared by on a class.
-func (e *Entry) KeyOn(class int) policy.Candidate {
-	key := e.key
-	key.Laxity, key.Index = e.answers[class].laxity, e.answers[class].index
+func (e *Entry) KeyOn(class int) (key policy.Candidate) {
+	e.keyOn(class, &key)
 	return key
+}
+
+func (e *Entry) keyOn(class int, key *policy.Candidate) {
+	a := &e.answers[class]
+	*key = e.key
+	key.Laxity, key.Index = a.laxity, a.index
 }
 
 // needsAs says whether a job answers with the same needs by another entry: then its places in lists that are searched by need may stay.

@@ -30,14 +30,20 @@ type rankings struct {
 func (r *rankings) cover(class int) {
 	r.orders = append(r.orders, ranking.Order[*Job]{
 		Compare: func(a, b *Job) int {
-			r.pair = [2]policy.Candidate{a.entry.KeyOn(class), b.entry.KeyOn(class)}
-			return r.policy.Compare(&r.pair[0], &r.pair[1])
+			return r.compare(&a.entry, &b.entry, class)
 		},
 		Key: func(j *Job) ranking.Key {
-			r.pair[0] = j.entry.KeyOn(class)
+			j.entry.keyOn(class, &r.pair[0])
 			return r.policy.Key(&r.pair[0])
 		},
 	})
+}
+
+// compare is the policy's order of two entries on a class.
+func (r *rankings) compare(a, b *Entry, class int) int {
+	a.keyOn(class, &r.pair[0])
+	b.keyOn(class, &r.pair[1])
+	return r.policy.Compare(&r.pair[0], &r.pair[1])
 }
 
 // of is the group of a job.
@@ -58,10 +64,7 @@ func (r *rankings) of(j *Job) *Group {
 // same says whether the policy gives a job the same places by another entry with the same needs.
 func (r *rankings) same(a, b *Entry) bool {
 	for class := range r.orders {
-		if !a.can(class) {
-			continue
-		}
-		if r.pair = [2]policy.Candidate{a.KeyOn(class), b.KeyOn(class)}; r.policy.Compare(&r.pair[0], &r.pair[1]) != 0 {
+		if a.can(class) && r.compare(a, b, class) != 0 {
 			return false
 		}
 	}
