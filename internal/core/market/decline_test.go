@@ -17,7 +17,7 @@ import (
 // passed over, the next in order is asked, and it is asked again after a pause.
 func TestAWinnerThatDeclinesIsPassedOver(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
-		w := newFakeWorld(FloorConfig{Policy: fifo.Policy{}, Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second}, false)
+		w := newFakeWorld(FloorConfig{Policy: fifo.Policy{}, Horizon: 10 * time.Minute, MinWindow: time.Second, Retry: time.Second})
 		now := quantity.Instant(1e12)
 		w.offer("s", 10, 1000, protocol.Gap{Start: now.Add(time.Minute), End: now.Add(5 * time.Minute)})
 		for i, name := range []string{"first", "second"} {

@@ -75,14 +75,7 @@ type Floor struct {
 }
 
 // NewFloor makes an empty floor.
-func NewFloor(cfg FloorConfig, seller award.Seller) *Floor { return newFloor(cfg, seller, false) }
-
-// NewPlain makes one that does after every input what the definition says and nothing less: every slice and every job is looked at, and
-// nothing is remembered of what was answered. It is the oracle of what looks only at changes, for tests of whoever embeds a
-// floor; it costs too much for anything else.
-func NewPlain(cfg FloorConfig, seller award.Seller) *Floor { return newFloor(cfg, seller, true) }
-
-func newFloor(cfg FloorConfig, seller award.Seller, plain bool) *Floor {
+func NewFloor(cfg FloorConfig, seller award.Seller) *Floor {
 	limit, x, corrects := cfg.Starvation, index.Config{ByQueue: cfg.Policy.Motion() == policy.WithinQueue}, false
 	var bids Config
 	if cfg.Market != nil {
@@ -91,9 +84,6 @@ func newFloor(cfg FloorConfig, seller award.Seller, plain bool) *Floor {
 		if bids.Starve != 0 {
 			limit.After = bids.Starve
 		}
-	}
-	if plain {
-		x.MostClasses = -1
 	}
 	f := &Floor{board: window.NewBoard(cfg.MinWindow)}
 	f.est = index.NewEstimator(cfg.Policy, cfg.Horizon, corrects, f.board)
@@ -107,14 +97,9 @@ func newFloor(cfg FloorConfig, seller award.Seller, plain bool) *Floor {
 	parts := auction.Parts{
 		MinWindow: cfg.MinWindow, Board: f.board, Index: f.index, Est: f.est, Desk: f.desk, Late: f.late, Seller: seller, Stats: &f.stats,
 	}
-	switch {
-	case cfg.Market != nil && plain:
-		f.mechanism = auction.NewPlain(bids, parts)
-	case cfg.Market != nil:
+	if cfg.Market != nil {
 		f.mechanism = auction.New(bids, parts)
-	case plain:
-		f.mechanism = interest.NewPlain(signals)
-	default:
+	} else {
 		f.mechanism = interest.New(signals)
 	}
 	return f

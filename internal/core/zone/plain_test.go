@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/home/hometest"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/zone/bets"
@@ -16,11 +15,12 @@ import (
 )
 
 // Plain makes a zone do after every input what the definition says and nothing less: every slice, every claim and every
-// waiting job is looked at. It is the oracle of what looks only at changes.
+// waiting job is looked at, and the floor is told that each of them may be another. It is the oracle of what looks only at changes. That
+// the floor sells by changes what it would sell by looking at everything is tested below it, in market/interest and market/auction.
 func Plain(z *Zone) {
 	p := &plain{z: z}
 	z.pass = p.pass
-	z.assemble(market.NewPlain)
+	z.assemble()
 }
 
 type plain struct{ z *Zone }
@@ -94,6 +94,12 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	p.stirSlices()
 	wake := min(z.planner.Plan(now, out), z.trade(now, out))
 	p.stirSlices()
+	for s := range z.sites.All() {
+		z.floor.InvalidateSlice(s.Market())
+	}
+	for _, j := range hometest.Live(z.home) {
+		z.floor.InvalidateJob(&entryOf(j).floor)
+	}
 	wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
 	return min(wake, z.sites.Next(), z.planner.Unanswered(), z.home.Next(now))
 }

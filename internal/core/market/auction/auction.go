@@ -64,9 +64,6 @@ func New(cfg Config, p Parts) *Auction {
 	return x
 }
 
-// AskAll has every round held, though nobody could use it. It is for tests, which compare with that.
-func (x *Auction) AskAll() { x.skips.off = true }
-
 // Rounds is how many there were.
 func (x *Auction) Rounds() uint64 { return x.rounds }
 

@@ -46,7 +46,7 @@ func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	wake := quantity.Never
 	p.conclude(now, out)
 	p.beginCalls(now)
-	for _, s := range Order(p.board, waiting) {
+	for _, s := range order(p.board, waiting) {
 		for i := range s.Windows() {
 			w := &s.Windows()[i]
 			generation := p.index.Generation()
@@ -63,8 +63,8 @@ func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	return min(wake, p.desk.Next(), p.backoff.resting.Next())
 }
 
-// Order is that of the slices: the fast ones first where nobody waits for them, else the small ones.
-func Order(b *window.Board, waiting int) []*window.Slice {
+// order is that of the slices: the fast ones first where nobody waits for them, else the small ones.
+func order(b *window.Board, waiting int) []*window.Slice {
 	order := slices.Clone(b.Slices())
 	if waiting <= b.Open() {
 		slices.SortStableFunc(order, func(a, b *window.Slice) int { return cmp.Compare(b.Class().Speed, a.Class().Speed) })

@@ -1,4 +1,4 @@
-package market
+package auction
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/markettest"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy/deadline"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -14,11 +15,12 @@ import (
 
 // urgent is a market under the objective deadline with a slice, and a job for each deadline, which is so long after now; none for 0. All
 // their other features are alike.
-func urgent(t *testing.T, now quantity.Instant, plain bool, due ...time.Duration) *fakeWorld {
+func urgent(t *testing.T, now quantity.Instant, plain bool, due ...time.Duration) *world {
 	t.Helper()
-	p := deadline.Policy{}
-	c := Config{}.Under(p)
-	w := newFakeWorld(FloorConfig{Policy: p, Market: &c, Horizon: time.Hour, MinWindow: time.Second, Retry: time.Second}, plain)
+	w := newWorld(deadline.Policy{}, Config{})
+	if plain {
+		w = newPlainWorld(deadline.Policy{}, Config{}, starvation.Limit{}, time.Hour)
+	}
 	w.offer("s", 10, 1000, protocol.Gap{Start: now, End: quantity.Never})
 	for i, d := range due {
 		s := markettest.Spec(t, 1)
@@ -44,9 +46,9 @@ func TestTheObjectiveDeadlineServesDeadlines(t *testing.T) {
 	} {
 		now := quantity.Instant(1e15)
 		w := urgent(t, now, false, c.due...)
-		w.step(now)
-		if len(w.sale.Sold) != 1 || w.jobs[c.want[0]-'a'].Busy() != 1 {
-			t.Errorf("deadlines after %v: %q is sold, want a piece of %s", c.due, w.sale.Sold, c.want)
+		w.run(now)
+		if len(w.seller.Sold) != 1 || w.jobs[c.want[0]-'a'].Busy() != 1 {
+			t.Errorf("deadlines after %v: %q is sold, want a piece of %s", c.due, w.seller.Sold, c.want)
 		}
 	}
 }
@@ -57,16 +59,16 @@ func TestWhatRunsIsNotTakenForWorkToBeDone(t *testing.T) {
 	for _, plainly := range []bool{false, true} {
 		now := quantity.Instant(1e15)
 		w := urgent(t, now, plainly, 120*time.Minute, 200*time.Hour) // of 85 minutes of work, a margin beside
-		w.f.index.Refresh(now)
+		w.parts.Index.Refresh(now)
 		j, s := w.jobs[0], w.slices[0]
 		j.Demand.(*markettest.Job).Claimed = job.Ranges{{To: 2500}}
 		claim := &protocol.Claim{Range: job.Range{To: 2500}, Start: now.Add(-time.Minute), End: now.Add(51 * time.Minute), Speed: 1000}
 		more := &atomizer.Piece{Range: job.Range{From: 2500, To: 4000}, Run: 25 * time.Minute, Wall: 26 * time.Minute,
 			Length: 27 * time.Minute}
-		if spare := w.f.est.Laxity(j, s.Class(), claim.End); spare >= 0 {
+		if spare := w.parts.Est.Laxity(j, s.Class(), claim.End); spare >= 0 {
 			t.Fatalf("with %v to spare nothing is seen of what runs", spare)
 		}
-		if other := w.f.Displaces(now, j, s, claim, quantity.Never, more); other != nil {
+		if other := w.displaces(now, j, s, claim, quantity.Never, more); other != nil {
 			t.Errorf("plainly %v: %s gets the window behind it", plainly, other.Name())
 		}
 	}
