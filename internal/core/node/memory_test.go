@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/inventory"
+	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -59,13 +61,13 @@ func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
 	w.pressed(93, 20, 60, low, high)
 	same(t, "suspended", w.must(protocol.Suspend).Token, low)
 	view := w.must(protocol.Offer).Body.(*protocol.SliceView)
-	if view.Usable || view.Why != shortOfMemory {
+	if view.Usable || view.Why != inventory.ShortOfMemory {
 		t.Errorf("the slices are offered as usable %v, since %q", view.Usable, view.Why)
 	}
-	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended since "+clock(w.now)+", for the first time; it goes on or is ended at "+
-		clock(w.now.Add(30*time.Second))+": "+shortOfMemory)
+	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended since "+inventory.Clock(w.now)+
+		", for the first time; it goes on or is ended at "+inventory.Clock(w.now.Add(30*time.Second))+": "+inventory.ShortOfMemory)
 	w.step(ask(3, "a", 30*time.Minute, 40*time.Minute))
-	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, shortOfMemory) {
+	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, inventory.ShortOfMemory) {
 		t.Errorf("an ask is refused with %q", why)
 	}
 	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high,
@@ -91,7 +93,7 @@ func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
 	w.pass(time.Second)
 	same(t, "asked again to go on", w.must(protocol.Resume).Token, low)
 	w.still(low, false)
-	same(t, "phase", w.n.lease(low).phase, leaseRunning)
+	same(t, "phase", w.n.leases.Of(low).Phase(), leases.Running)
 	w.step(ask(4, "a", 30*time.Minute, 40*time.Minute))
 	w.must(protocol.Refused)
 	w.pressed(60, 10, 60, low, high) // and nothing stands still
@@ -123,7 +125,7 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 			t.Errorf("%s: after 20 s it is told %+v", c.name, asked)
 		}
 		if reason := w.n.Slices(w.now)[0].Reason; strings.HasPrefix(reason, "asked to yield since "+
-			clock(w.now.Add(-20*time.Second))) != c.yields {
+			inventory.Clock(w.now.Add(-20*time.Second))) != c.yields {
 			t.Errorf("%s: its slice is shown as %q", c.name, reason)
 		}
 		w.pass(9900 * time.Millisecond)
@@ -132,7 +134,7 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 		}
 		w.pass(100 * time.Millisecond)
 		m := w.must(protocol.Stop)
-		if h := m.Body.(*protocol.Halt); m.Token != low || !h.Now || !strings.Contains(h.Text, shortOfMemory) ||
+		if h := m.Body.(*protocol.Halt); m.Token != low || !h.Now || !strings.Contains(h.Text, inventory.ShortOfMemory) ||
 			!strings.Contains(h.Text, "93.0%") {
 			t.Errorf("%s: at its timer it is told %+v", c.name, h)
 		}
@@ -146,8 +148,8 @@ func TestWhoCannotStandStillIsAskedToYield(t *testing.T) {
 	w.pressed(93, 20, 60, low, high)
 	same(t, "is suspended", w.must(protocol.Suspend).Token, low)
 	w.step(protocol.Message{Kind: protocol.Suspended, From: executor, Token: low, Body: &protocol.Stillness{Refused: true}})
-	if l := w.n.lease(low); l.phase != leaseRunning || l.stand != (stand{}) {
-		t.Errorf("it is %v, and stood %+v", l.phase, l.stand)
+	if l := w.n.leases.Of(low); l.Phase() != leases.Running || l.Stand() != (leases.Stand{}) {
+		t.Errorf("it is %v, and stood %+v", l.Phase(), l.Stand())
 	}
 	w.step(protocol.Message{Kind: protocol.Suspended, From: executor, Token: low, Body: &protocol.Stillness{Refused: true}}) // again
 	w.pressed(93, 20, 60, low, high)
@@ -220,7 +222,7 @@ func TestWhoIsCancelledWhileItStandsStillIsStopped(t *testing.T) {
 	same(t, "for want of memory", m.Body.(*protocol.Halt).Short, false)
 	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
 		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Stopped}}})
-	same(t, "ended", w.n.lease(low).ended(), true)
+	same(t, "ended", w.n.leases.Of(low).Ended(), true)
 }
 
 // TestWhoIsStoppedHasItsGrace: its entry is over when its home stops it, unless it was asked to yield for its node's memory before.

@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -21,7 +22,7 @@ type shared []*world
 func newShared(t tb, nodes int) (m shared) {
 	for i := range nodes {
 		w := &world{tb: t, cfg: Config{ID: "n", Zone: "z", Number: i}, now: t0}
-		w.n, w.shadow, w.twin = New(w.cfg), New(w.cfg), plainly(w.cfg)
+		w.n, w.shadow, w.twin = New(w.cfg), New(w.cfg), New(w.cfg)
 		w.recover()
 		w.inventory()
 		m = append(m, w)
@@ -134,8 +135,8 @@ func TestASilentExecutorsNeighboursAreForgotten(t *testing.T) {
 	s.Used, s.Uses = 86*gib, nil
 	m.press(s) // and nothing more
 	m.pass(30 * time.Second)
-	if l := m[0].n.lease(low); l.phase != leaseResuming {
-		t.Errorf("its time is over, there is room, and it is %v", l.phase)
+	if l := m[0].n.leases.Of(low); l.Phase() != leases.Resuming {
+		t.Errorf("its time is over, there is room, and it is %v", l.Phase())
 	}
 }
 
@@ -170,12 +171,12 @@ func TestManyNodesDecideAsOne(t *testing.T) {
 			}
 			for _, token := range tokens {
 				w := m[NumberOf(token)]
-				if l := w.n.lease(token); l != nil && !l.ended() {
+				if l := w.n.leases.Of(token); l != nil && !l.Ended() {
 					u := protocol.Use{Token: token, Resident: quantity.Amount(rapid.IntRange(0, 40).Draw(t, "resident")) * gib}
-					if l.phase == leaseSuspending && rapid.Bool().Draw(t, "stands") {
+					if l.Phase() == leases.Suspending && rapid.Bool().Draw(t, "stands") {
 						w.still(token, true)
 					}
-					if l.phase == leaseSuspended {
+					if l.Phase() == leases.Suspended {
 						u.Parked = quantity.Amount(rapid.IntRange(0, 20).Draw(t, "parked")) * gib
 					}
 					s.Uses = append(s.Uses, u)

@@ -5,255 +5,172 @@
 // without a lease, and never frees the time of a started subjob before its process tree is confirmed gone. Who may have
 // which time is decided elsewhere.
 //
-// apply.go is the only place where durable state changes; step.go sends each input to the file named after what it is
-// about. What is not durable (holds, foreign processes, timers) is found again
-// or asked for again after a restart.
+// Each part of its state is a folder of its own, from the bottom up: inventory (slices and what is reserved on each), holds (grants),
+// leases (what runs), quarantine, offers, reservations, memory and pressure (the host's), tickets, giving. Node sends each message to the
+// part that it is about, and decides only what several of them have a say in. What is not durable (holds, foreign processes, timers) is
+// found again or asked for again after a restart.
 package node
 
 import (
-	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/capture"
-	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/federation/floor"
-	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/node/giving"
+	"sluice.dev/sluice/internal/core/node/holds"
+	"sluice.dev/sluice/internal/core/node/inventory"
+	"sluice.dev/sluice/internal/core/node/leases"
+	"sluice.dev/sluice/internal/core/node/memory"
+	"sluice.dev/sluice/internal/core/node/offers"
+	"sluice.dev/sluice/internal/core/node/pressure"
+	"sluice.dev/sluice/internal/core/node/quarantine"
+	"sluice.dev/sluice/internal/core/node/record"
+	"sluice.dev/sluice/internal/core/node/reservations"
+	"sluice.dev/sluice/internal/core/node/tickets"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/timeline"
-	"sluice.dev/sluice/internal/core/trp"
 )
-
-// maxReservations keeps a slice's closed time below what a timeline bears, with room for what is not asked for by people.
-const maxReservations = timeline.Max / 2
 
 // Node is the actor. It is not safe for concurrent use.
 type Node struct {
-	cfg  Config
-	self protocol.Address
+	cfg          Config
+	record       *record.Recorder
+	inventory    *inventory.Inventory
+	holds        *holds.Holds
+	leases       *leases.Leases
+	runner       *leases.Runner
+	quarantine   *quarantine.Quarantine
+	offers       *offers.Offers
+	reservations *reservations.Reservations
+	memory       *memory.Host
+	pressure     *pressure.Pressure
+	tickets      *tickets.Tickets // nil where none search
+	giving       giving.Giver     // to those who wait for devices that slices are cut from
+	answers      answers
 
-	// Durable state, changed by Apply alone. Slices are sorted by id.
-	epoch    uint32
-	lastID   uint64 // the last reservation id given out
-	leases   map[job.Token]*lease
-	slices   []*slice
-	sum      uint64                      // the digest, kept incrementally
-	applying int                         // facts applied; for messages of broken invariants
-	parts    capture.Parts[capture.Part] // none: all of it is small
-
-	// Indexes of it. byID are the slices, reserved has the slice of every durable reservation by its id, ofJob the leases of every job,
-	// in no order.
-	byID     map[job.SliceID]*slice
-	reserved map[uint64]*slice
-	ofJob    map[job.ID]some
-	barred   int // slices with a holder
-
-	// Soft state.
-	booted, confirmed bool
-	inventory         []protocol.Slice
-	stocks            int      // how many lists of it there were
-	grants            []*grant // sorted by token, which is also the order of expiry as long as gangs is 0
-	gangs             int      // holds for members of gangs
-	spent             []*grant // holds that stand no more, for the next ones
-	asked             map[question]*grant
-	strays            []stray
-	ailing            string             // why it can start nothing, empty if it can
-	memory            memory             // what its host's is like
-	host              hostMemory         // and what all leases are held against
-	wishes            giving.Giver       // to those who wait for devices that slices are cut from
-	answers           []protocol.Message // recent replies to persons
-	seq               uint64             // the last token given out in this epoch
-	views             uint64             // the last view's version, within this epoch
-	wake              quantity.Instant   // the earliest Tick that is asked for, 0 if none
-	refresh           quantity.Instant   // when everything is offered again
-	found             *slice             // the slice that was looked up last; nil: none
-	agenda
-	// probes of tickets; nil where none search. prompt: what has changed is offered at once.
-	probes *probes
-	prompt bool
 	// market is where jobs that wait negotiate for the node's time; nil where they do not. trades is when it is to look again.
 	market *floor.Floor
 	trades quantity.Instant
-	// pass replaces what follows every input; nil but in tests, which put the plain pass in its place.
-	pass func(now quantity.Instant, out *protocol.Out)
-}
 
-// question names an ask of a zone.
-type question struct {
-	from protocol.Address
-	ask  uint64
-}
-
-// lease is the durable right to run one subjob, from LeaseMade to LeaseGone.
-type lease struct {
-	token      job.Token
-	job        job.ID
-	epoch      uint32         // of the job's home
-	generation job.Generation // of the job's life that it was sold to
-	zone       job.ZoneID
-	slice      job.SliceID
-	also       []job.SliceID
-	rng        job.Range
-	start, end quantity.Instant
-	demand     trp.Vector
-	peak       trp.Peak // zero: the demand is all that is known of it
-	plan       protocol.Plan
-	rank       protocol.Rank
-
-	// phase is what it is doing, as far as it lasts.
-	phase phase
-	at    quantity.Instant // when it was seen to run, 0 if it was not
-	cut   string           // why its end was moved closer, empty if it was not
-	ending
-
-	// Soft. The spec is needed for Start alone, and a boot never starts what an earlier one has not.
-	spec  *job.Spec
-	why   string // its home wants it gone, or its node does; empty if not
-	stand stand  // what Airlock has done to it
-	// lost is why it has no GPU any more; empty: it has.
-	lost string
-	// restless: it can't be made to stand still.
-	restless bool
-	// hurried: its home has it stopped without the rest of its grace.
-	hurried bool
-	fresh   bool             // it ended in this boot
-	retry   quantity.Instant // when the outstanding effect is sent again; 0 if none is
-
-	sum uint64 // its part of the digest
-
-	// Of the indexes: its alarm, whether that is to be set again, and whether it waits to begin.
-	slot    int
-	stirred dirty.Mark
-	pending bool
-}
-
-// reservationID is a lease's or hold's id in the timelines of its slices: the top bit keeps it apart from reservations,
-// which are counted up from 1.
-func reservationID(t job.Token) uint64 {
-	return 1<<63 | uint64(t.Epoch)<<40 | t.Seq&(1<<40-1)
-}
-
-// slice is what the node knows of one slice. It exists as soon as anything durable names it.
-type slice struct {
-	id job.SliceID
-	// Durable: quarantine says why nothing is sold here, since when (0: an older version did not note it), and holder is the subjob whose
-	// processes are the reason; zero: another reason. The timeline holds leases and reservations, and soft holds.
-	quarantined bool
-	quarantine  string
-	barredAt    quantity.Instant
-	holder      job.Token
-	fault       *health.Fault // its GPU fails; nil: it does not
-	time        timeline.Timeline
-
-	// Soft.
-	known  bool // the inventory has it
-	stock  int  // the number of the list that had it last
-	desc   protocol.Slice
-	others []protocol.Reservation // all that others hold of it, as the inventory has said
-	kept   []protocol.Reservation // what is kept of it for who waits (core/reclaim)
-	since  []quantity.Instant     // from when on each of them counts, in this order
-	waived string                 // a state of its GPU that a person has looked at, and sells the slice all the same
-	// relapses is how often the slice was sold again after a fault although nothing shows that its GPU was reset.
-	relapses int
-	dirty    dirty.Mark          // an Offer may be due
-	shown    *protocol.SliceView // what the last Offer said; nil: an Offer is due whatever it says
-	renew    quantity.Instant    // when gaps from beyond the horizon come into sight; 0 if there are none
-
-	renewing, passing, departing int // its alarms
-	place                        int // among the slices, as the rooms that probes ask know it
-}
-
-// grant is a hold: soft, fenced by the epoch of its token.
-type grant struct {
-	token      job.Token
-	from       protocol.Address
-	ask        uint64
-	job        job.ID
-	slice      job.SliceID
-	also       []job.SliceID
-	start, end quantity.Instant
-	expiry     quantity.Instant
-	takes      bool // it takes over the job's own place
-	peak       trp.Peak
-	gang       bool // it is for a member of a gang, and stands longer than others
-	// searched: a ticket has found it.
-	searched bool
-	ticket   ticket
-	// unasked: it was won here.
-	unasked bool
-}
-
-// stray is a subjob found alive at boot that no lease stands for.
-type stray struct {
-	token job.Token
-	job   job.ID
-	slice job.SliceID
+	parts   capture.Parts[capture.Part] // none: all of the state is small
+	booted  bool
+	wake    quantity.Instant // the earliest Tick that is asked for, 0 if none
+	refresh quantity.Instant // when everything is offered again
 }
 
 // New returns a node without state. The configuration must be valid: see Config.Validate.
 func New(cfg Config) *Node {
 	err := cfg.Validate()
 	invariant.Check(err == nil, "node: New with a configuration that was not validated: %v", err)
-	n := &Node{
-		cfg: cfg.withDefaults(), probes: newProbes(cfg.Search, cfg.Zone),
-		self:   protocol.Address{Role: protocol.Node, ID: string(cfg.ID)},
-		host:   hostMemory{Limit: joint.NewLimit(cfg.Host), stale: true},
-		leases: map[job.Token]*lease{}, byID: map[job.SliceID]*slice{}, reserved: map[uint64]*slice{}, ofJob: map[job.ID]some{},
-		asked: map[question]*grant{},
+	cfg = cfg.withDefaults()
+	n := &Node{cfg: cfg, inventory: inventory.New()}
+	n.record = record.New(cfg.ID, n.apply)
+	n.holds = holds.New(n.inventory, cfg.Number)
+	n.leases = leases.New(n.record, n.inventory)
+	n.runner = leases.NewRunner(leases.Config{
+		ResultRetry: cfg.ResultRetry, Overdue: cfg.Overdue, CutGrace: cfg.CutGrace, Fixed: cfg.Fixed,
+	}, n.leases)
+	n.quarantine = quarantine.New(n.record, n.inventory, n.leases, n.runner)
+	n.offers = offers.New(offers.Config{Zone: cfg.Zone, Horizon: cfg.Horizon, MinGap: cfg.MinGap}, n.record, n.inventory)
+	n.reservations = reservations.New(reservations.Config{Number: cfg.Number, Most: cfg.MaxReservations, PastTolerance: cfg.PastTolerance},
+		reservations.Parts{Record: n.record, Inventory: n.inventory, Holds: n.holds, Leases: n.leases, Runner: n.runner, Offers: n.offers})
+	n.memory = memory.New(cfg.Host, cfg.Horizon, cfg.MinGap, n.inventory, n.leases, n.holds)
+	n.pressure = pressure.New(cfg.Airlock, n.inventory, n.holds, n.leases, n.runner)
+	if cfg.Search != nil {
+		n.tickets = tickets.New(tickets.Config{Search: cfg.Search, Zone: cfg.Zone, TTL: cfg.GrantTTL, MinGap: cfg.MinGap}, tickets.Parts{
+			Record: n.record, Inventory: n.inventory, Holds: n.holds, Leases: n.leases, Memory: n.memory, Share: n.pressure.Share,
+		})
 	}
-	n.openMarket()
+	if cfg.Market != nil {
+		c := *cfg.Market
+		c.Self, c.Horizon, c.MinWindow = n.record.Self(), cfg.Horizon, cfg.MinGap
+		n.market = floor.New(c, &owner{n.inventory, n.holds, n.memory, n.record, &n.cfg})
+		n.inventory.Watch(n.market)
+	}
 	return n
 }
 
-// lease returns the lease of a token, nil if there is none.
-func (n *Node) lease(t job.Token) *lease { return n.leases[t] }
+// Apply folds one fact of this node into durable state. It decides nothing. A fact that does not follow from the ones
+// before it is a broken invariant: the journal is not this node's, or we have a bug.
+func (n *Node) Apply(f protocol.Fact) { n.apply(&f) }
 
-// slice returns the record of a slice, nil if nothing is known of it.
-func (n *Node) slice(id job.SliceID) *slice {
-	if n.found == nil || n.found.id != id {
-		n.found = n.byID[id]
+// apply hands a fact to the parts that it is about.
+func (n *Node) apply(f *protocol.Fact) {
+	n.record.Count()
+	switch f.Kind {
+	case protocol.Booted:
+		n.holds.Boot(f.Epoch)
+		if f.Reservation != nil {
+			n.reservations.Given(f.Reservation.ID)
+		}
+	case protocol.LeaseMade:
+		n.holds.Drop(f.Token)
+		n.leases.Apply(f)
+	case protocol.LeaseGone:
+		n.leases.Apply(f)
+		n.giving.Over(f.Token)
+	case protocol.LeaseExtended, protocol.Truncated, protocol.SubjobStarted, protocol.SubjobVacated, protocol.SubjobEnded,
+		protocol.ResultSettled:
+		n.leases.Apply(f)
+	case protocol.ReservationMade:
+		n.reservations.ApplyMade(*f.Reservation)
+	case protocol.ReservationGone:
+		n.reservations.ApplyGone(f.Reservation.ID)
+	case protocol.Quarantined:
+		n.quarantine.Apply(f)
+		n.leases.ApplyStuck(f.Token)
+	case protocol.QuarantineLifted, protocol.SliceFailed, protocol.SliceMended:
+		n.quarantine.Apply(f)
+	default:
+		invariant.Check(false, "node: fact %d: kind %d is not a node's", n.record.Applied(), f.Kind)
 	}
-	return n.found
 }
 
-// record returns the record of a slice and makes it if there is none.
-func (n *Node) record(id job.SliceID) *slice {
-	s := n.slice(id)
-	if s == nil {
-		s = &slice{id: id, desc: protocol.Slice{ID: id}}
-		i, _ := slices.BinarySearchFunc(n.slices, id, func(s *slice, id job.SliceID) int { return cmp.Compare(s.id, id) })
-		n.slices, n.byID[id] = slices.Insert(n.slices, i, s), s
+// Digest is a hash of the durable state: the sum over all entities of each one's hash, so that a change costs one
+// subtraction and one addition and the order of entities does not matter. It is for comparing two states that should be
+// equal, not against an adversary.
+func (n *Node) Digest() uint64 {
+	sum := n.leases.Sum() + n.reservations.Sum() + n.quarantine.Sum()
+	if epoch, last := n.holds.Epoch(), n.reservations.Last(); epoch != 0 || last != 0 {
+		sum += record.Hash(record.TagMeta).Int(int64(epoch), int64(last)).Sum()
 	}
-	return s
+	// A node without facts has a digest of its own: an empty state of another format does not look the same.
+	return sum + record.Hash(record.TagNode).Text(string(n.cfg.ID)).Sum()
 }
 
-// each calls f for every slice of a lease or grant, the named one first.
-func (n *Node) each(first job.SliceID, also []job.SliceID, f func(*slice)) {
-	f(n.record(first))
-	for _, id := range also {
-		f(n.record(id))
+// Capture implements capture.Source. A node says all of it at once: it is no more than the slices of one machine and what
+// runs there.
+func (n *Node) Capture() capture.Run {
+	small := []protocol.Fact{{Kind: protocol.Booted, Epoch: n.holds.Epoch(), Reservation: &protocol.Reservation{ID: n.reservations.Last()}}}
+	for _, s := range n.inventory.All() {
+		small = quarantine.Facts(s, reservations.Facts(s, small))
 	}
+	return n.parts.Begin(n.record.Self(), n.leases.Facts(small))
 }
 
-// usable says whether the slice may be sold, and why not.
-func (n *Node) usable(s *slice) (why string, ok bool) {
-	switch {
-	case !n.confirmed:
-		return "the node is starting: what runs there is not known yet", false
-	case !s.known:
-		return "the slice is not in the inventory", false
-	case s.quarantined:
-		return "quarantined: " + s.quarantine, false
-	case s.fault != nil:
-		return "quarantined: " + s.fault.Text, false
-	case n.memory.short || n.memory.full:
-		return shortOfMemory, false
-	case n.ailing != "":
-		return "the node is in trouble: " + n.ailing, false
+// executor and homes are told in the node's name by its parts; this is for what no part is about.
+func (n *Node) send(out *protocol.Out, m protocol.Message) { n.record.Send(out, m) }
+
+var _ protocol.Actor = (*Node)(nil)
+
+// places says of slices where the node stands, as it is configured to know.
+func (c *Config) places(list []protocol.Slice) []protocol.Slice {
+	if c.Rack == "" && c.Block == "" {
+		return list
 	}
-	return "", true
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Rack, list[i].Block = c.Rack, c.Block
+	}
+	return list
+}
+
+// address of the zone that slices are offered to.
+func (c *Config) zone(of *protocol.Message) job.ZoneID {
+	if of.From.Role == protocol.Zone && of.From.ID != "" {
+		return job.ZoneID(of.From.ID)
+	}
+	return c.Zone
 }

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-func holds(s job.SliceID, list ...protocol.Reservation) protocol.Message {
+func othersHold(s job.SliceID, list ...protocol.Reservation) protocol.Message {
 	return protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: s, Holds: list}}
 }
 
@@ -27,7 +27,7 @@ func stock(found []protocol.Found, ids ...job.SliceID) protocol.Message {
 // TestAWindowBeginsWhereAHoldEnds, and ends where another begins; who stays longer is no surprise to anybody.
 func TestAWindowBeginsWhereAHoldEnds(t *testing.T) {
 	w := booted(t)
-	said := holds("a",
+	said := othersHold("a",
 		protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Minute), Source: "pod x"},
 		protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(5 * time.Minute), End: at(6 * time.Minute), Source: "calendar"})
 	w.step(said)
@@ -44,7 +44,7 @@ func TestAWindowBeginsWhereAHoldEnds(t *testing.T) {
 	same(t, "gaps while it stays", len(w.gaps("a")), 0)
 	w.wait(10 * time.Second)
 	w.never(protocol.Start)
-	w.step(holds("a"))
+	w.step(othersHold("a"))
 	same(t, "what was sold ahead begins", w.must(protocol.Start).Token, ahead)
 	same(t, "gap after it", w.gaps("a")[0], protocol.Gap{Start: at(3 * time.Minute), End: quantity.Never})
 }
@@ -52,7 +52,7 @@ func TestAWindowBeginsWhereAHoldEnds(t *testing.T) {
 // TestWhatIsSoldBehindAHoldThatStaysIsNotStarted: its whole time passes, and its home hears why.
 func TestWhatIsSoldBehindAHoldThatStaysIsNotStarted(t *testing.T) {
 	w := booted(t)
-	w.step(holds("a", protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Minute), Source: "pod x"}))
+	w.step(othersHold("a", protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Minute), Source: "pod x"}))
 	w.lease(1, "a", time.Minute, 2*time.Minute)
 	w.wait(time.Minute)
 	w.wait(time.Minute)
@@ -72,7 +72,7 @@ func TestWhatWaitsForAHoldBeginsAtItsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := booted(t)
 			sold := w.lease(1, "a", time.Minute, 3*time.Minute)
-			w.step(holds("a", r))
+			w.step(othersHold("a", r))
 			w.wait(time.Minute)
 			w.never(protocol.Start)
 			wake := w.must(protocol.Wake).Body.(*protocol.Moment).At
@@ -90,20 +90,20 @@ func TestAHoldThatMayTruncates(t *testing.T) {
 	w.lease(2, "a", 11*time.Minute, 12*time.Minute)
 	notice := protocol.Reservation{Kind: protocol.ForReclaim, Start: at(time.Minute), End: quantity.Never, Source: "pod y waits",
 		Truncate: true}
-	w.step(holds("a", protocol.Reservation{Kind: protocol.ForReclaim, End: quantity.Never, Source: "pod y waits"}, notice))
+	w.step(othersHold("a", protocol.Reservation{Kind: protocol.ForReclaim, End: quantity.Never, Source: "pod y waits"}, notice))
 	w.recorded(protocol.Truncated, protocol.SubjobEnded)
 	d := w.must(protocol.Deadline)
 	same(t, "whose", d.Token, running)
 	same(t, "end", d.Body.(*protocol.Shift).End, at(time.Minute))
 	same(t, "why", d.Body.(*protocol.Shift).Text, "time taken (reclaim) by pod y waits")
 	w.now = w.now.Add(10 * time.Second)
-	w.step(holds("a", notice, protocol.Reservation{Kind: protocol.ForReclaim, End: quantity.Never, Source: "pod y still waits"}))
+	w.step(othersHold("a", notice, protocol.Reservation{Kind: protocol.ForReclaim, End: quantity.Never, Source: "pod y still waits"}))
 	w.recorded()
 
 	// It is gone before: nothing is sold there all the same, until the Pod is placed or gone.
 	w.step(exited(running, job.Yielded, 10))
 	same(t, "gaps", len(w.gaps("a")), 0)
-	w.step(holds("a"))
+	w.step(othersHold("a"))
 	same(t, "gap", w.gaps("a")[0].End, quantity.Never)
 }
 
@@ -112,14 +112,14 @@ func TestAHoldIsHeardAgainAfterARestart(t *testing.T) {
 	w := booted(t)
 	running := w.running(1, "a", 0, 10*time.Minute)
 	w.restart()
-	w.step(holds("a", protocol.Reservation{Kind: protocol.ForReclaim, Start: at(time.Minute), End: quantity.Never, Truncate: true}))
+	w.step(othersHold("a", protocol.Reservation{Kind: protocol.ForReclaim, Start: at(time.Minute), End: quantity.Never, Truncate: true}))
 	w.recorded()
 	w.step(stock([]protocol.Found{{Token: running, Job: "j", Slice: "a", Alive: true, Started: at(0)}}, "a", "b"))
 	w.recorded(protocol.Truncated)
 	same(t, "gaps", len(w.gaps("a")), 0)
 	same(t, "the other's", w.gaps("b")[0].End, quantity.Never)
 	w.restart()
-	w.step(holds("a", protocol.Reservation{Kind: protocol.ForReclaim, Start: at(time.Minute), End: quantity.Never, Truncate: true}))
+	w.step(othersHold("a", protocol.Reservation{Kind: protocol.ForReclaim, Start: at(time.Minute), End: quantity.Never, Truncate: true}))
 	w.step(stock([]protocol.Found{{Token: running, Job: "j", Slice: "a", Alive: true, Started: at(0)}}, "a", "b"))
 	w.recorded()
 }
@@ -134,38 +134,41 @@ func TestHoldsThatMakeNoSenseCloseTheSlice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := booted(t)
-			w.step(holds("a", r))
+			w.step(othersHold("a", r))
 			same(t, "gaps", len(w.gaps("a")), 0)
 		})
 	}
 	w := booted(t)
 	var list []protocol.Reservation
-	for k := range mostHolds + 20 {
+	for k := range mostApart + 20 {
 		from := at(time.Duration(k+1) * 10 * time.Second)
 		list = append(list, protocol.Reservation{Kind: protocol.ForForeign, Start: from, End: from.Add(time.Second)})
 	}
-	w.step(holds("a", list...))
+	w.step(othersHold("a", list...))
 	gaps := w.gaps("a")
-	same(t, "gaps", len(gaps), mostHolds+1)
-	same(t, "the last ends", gaps[mostHolds].End, at((mostHolds+1)*10*time.Second))
-	slices.Reverse(list[mostHolds:]) // nobody says them in order
+	same(t, "gaps", len(gaps), mostApart+1)
+	same(t, "the last ends", gaps[mostApart].End, at((mostApart+1)*10*time.Second))
+	slices.Reverse(list[mostApart:]) // nobody says them in order
 	w = booted(t)
-	w.step(holds("a", list...))
-	same(t, "the last ends", w.gaps("a")[mostHolds].End, at((mostHolds+1)*10*time.Second))
+	w.step(othersHold("a", list...))
+	same(t, "the last ends", w.gaps("a")[mostApart].End, at((mostApart+1)*10*time.Second))
 }
+
+// mostApart is how many holds are kept apart on one slice.
+const mostApart = 64
 
 // TestAHoldIsThereSinceItWasSaidFirst, whatever is said beside it later.
 func TestAHoldIsThereSinceItWasSaidFirst(t *testing.T) {
 	w := booted(t)
 	first, second := protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Hour), Source: "pod x"},
 		protocol.Reservation{Kind: protocol.ForDrain, End: quantity.Never, Source: "cordon"}
-	w.step(holds("a", first))
+	w.step(othersHold("a", first))
 	w.wait(time.Minute)
-	w.step(holds("a", first, second))
+	w.step(othersHold("a", first, second))
 	w.wait(time.Minute)
-	w.step(holds("a", second, first))
+	w.step(othersHold("a", second, first))
 	since := map[string]time.Duration{}
-	for _, r := range w.n.slice("a").time.Closed() {
+	for _, r := range w.n.inventory.Of("a").Closed() {
 		since[r.Source] = r.Start.Sub(t0)
 	}
 	same(t, "the first", since["pod x"], 0)
@@ -181,9 +184,9 @@ func TestWhatWaitsLooksAgainOnceTheLastHoldEnds(t *testing.T) {
 		{hold(2 * time.Minute), hold(90 * time.Second)}} {
 		w := booted(t)
 		w.lease(1, "a", time.Minute, 3*time.Minute)
-		w.step(holds("a", list...))
+		w.step(othersHold("a", list...))
 		w.wait(time.Minute)
-		by, held := w.n.slice("a").heldBy(w.now)
+		by, held := w.n.inventory.Of("a").HeldBy(w.now)
 		same(t, "held", held, true)
 		same(t, "until", by.End, at(2*time.Minute))
 	}
@@ -226,7 +229,7 @@ func TestSlicesComeAndGo(t *testing.T) {
 	same(t, "people see", len(w.n.Slices(w.now)), 2)
 	w.step(stock(nil, "b", "c"))
 	w.never(protocol.Inventory)
-	same(t, "nothing is kept of it", w.n.slice("a"), nil)
+	same(t, "nothing is kept of it", w.n.inventory.Of("a"), nil)
 	w.step(stock(nil, "a", "b", "c"))
 	same(t, "it is back", w.gaps("a")[0].End, quantity.Never)
 
@@ -275,8 +278,8 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 					return true
 				}
 			}
-			for _, g := range w.n.grants {
-				if g.slice == id && g.start <= at && at < g.end {
+			for _, r := range w.n.inventory.Of(id).Sold() {
+				if r.Kind == protocol.ForHold && r.Start <= at && at < r.End {
 					return true
 				}
 			}
@@ -302,7 +305,7 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 					list = append(list, r)
 					world[id] = append(world[id], said{r, r.Kind == protocol.ForForeign})
 				}
-				w.step(holds(id, list...))
+				w.step(othersHold(id, list...))
 				for _, l := range w.n.Leases() {
 					for _, r := range list {
 						if r.Truncate && r.Every == 0 && l.Slice == id && !l.Ended && r.Start < l.End && l.Start < r.End &&
@@ -344,20 +347,20 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 			"time": func(t *rapid.T) { w.wait(seconds(t, "wait", 0, 20)) },
 			"": func(t *rapid.T) {
 				for _, id := range []job.SliceID{"a", "b"} {
-					s := w.n.slice(id)
+					s := w.n.inventory.Of(id)
 					if s == nil { // it is gone, and nothing was left of it
 						if there[id] {
 							t.Fatalf("%s is there, and the node does not know it", id)
 						}
 						continue
 					}
-					if _, usable := w.n.usable(s); usable != there[id] {
+					if _, usable := s.Usable(); usable != there[id] {
 						t.Fatalf("%s is usable: %v, and it is there: %v", id, usable, there[id])
 					}
-					if v := s.shown; v == nil && there[id] || v != nil && v.Usable != there[id] {
+					if v := w.views[id]; v == nil && there[id] || v != nil && v.Usable != there[id] {
 						t.Fatalf("%s is there: %v; what was shown is %+v", id, there[id], v)
 					}
-					gaps, _ := s.time.Gaps(w.now, w.n.cfg.Horizon, w.n.cfg.MinGap, nil)
+					gaps, _ := s.Gaps(w.now, w.n.cfg.Horizon, w.n.cfg.MinGap, nil)
 					late := false // what is over its end and not confirmed gone blocks all of it
 					for _, l := range w.n.Leases() {
 						late = late || l.Slice == id && !l.Ended && l.End <= w.now
@@ -383,12 +386,12 @@ func TestWhatMayBeSoldGivenHolds(t *testing.T) {
 func TestAHoldWhoseEndMovesIsTheSame(t *testing.T) {
 	w := booted(t)
 	hold := protocol.Reservation{Kind: protocol.ForForeign, End: at(time.Minute), Source: "pod x"}
-	w.step(holds("a", hold))
+	w.step(othersHold("a", hold))
 	w.wait(10 * time.Second)
 	hold.End = at(2 * time.Minute)
-	w.step(holds("a", hold))
-	same(t, "begin", w.n.record("a").since[0], at(0))
+	w.step(othersHold("a", hold))
+	same(t, "begin", w.n.inventory.Of("a").Closed()[0].Start, at(0))
 	hold.Source = "pod y"
-	w.step(holds("a", hold))
-	same(t, "begin of another", w.n.record("a").since[0], at(10*time.Second))
+	w.step(othersHold("a", hold))
+	same(t, "begin of another", w.n.inventory.Of("a").Closed()[0].Start, at(10*time.Second))
 }

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
+	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -47,30 +48,26 @@ func (p *pressedWorld) absorb() {
 		default:
 		}
 	}
-	for _, l := range p.n.byToken() { // I7: every entry ends within its timer
-		if stood := p.now.Sub(l.stand.since); l.stand.since != 0 && stood >= 30*time.Second && !l.stand.reclaimed &&
-			(l.runs() || l.phase == leaseStopping) {
-			p.Fatalf("I7: lease %v is %v, and has been for %v", l.token, l.phase, stood)
+	for _, l := range p.n.leases.Ordered() { // I7: every entry ends within its timer
+		if stood := p.now.Sub(l.Stand().Since); l.Stand().Since != 0 && stood >= 30*time.Second && !l.Stand().Reclaimed &&
+			(l.Runs() || l.Phase() == leases.Stopping) {
+			p.Fatalf("I7: lease %v is %v, and has been for %v", l.Token(), l.Phase(), stood)
 		}
 	}
-	if h := &p.n.host; h.Counted() && h.Given { // what is sold, and what is held, is within the limit at every moment
-		var list []tenant
-		for _, s := range p.n.slices {
-			for _, r := range s.time.Sold() {
-				peak := trp.Peak{}
-				if l := p.n.lease(r.Token); l != nil {
-					peak = peakOf(l.peak, l.demand)
-				} else if i, found := p.n.findGrant(r.Token); found {
-					peak = p.n.grants[i].peak
-				}
-				list = append(list, tenant{start: r.Start, end: r.End, peak: peak})
-			}
+	if h := joint.NewLimit(p.cfg.Host); h.Counted() && h.Given { // what is sold, and what is held, is within the limit at every moment
+		var list []protocol.Reservation
+		for _, s := range p.n.inventory.All() {
+			list = append(list, s.Sold()...)
 		}
 		for _, at := range list {
 			var sum joint.Load
 			for _, x := range list {
-				if x.start <= at.start && at.start < x.end {
-					sum.Add(x.peak)
+				if x.Start <= at.Start && at.Start < x.End {
+					peak, sold := p.n.leases.Peak(x.Token)
+					if !sold {
+						peak, _ = p.n.holds.Peak(x.Token)
+					}
+					sum.Add(peak)
 				}
 			}
 			if need := h.Need(&sum, h.Correlation); need > h.Memory {
@@ -80,38 +77,54 @@ func (p *pressedWorld) absorb() {
 	}
 }
 
+// taskOf is a subjob as it lies in a node's table.
+func taskOf(o *protocol.Neighbour) airlock.Task {
+	return airlock.Task{
+		Token: o.Token, Start: o.Start, Planned: o.Planned, Since: o.Stand.Since, Resumed: o.Stand.Resumed, Resident: o.Resident,
+		Parked: o.Parked,
+		Growth: o.Growth, Priority: o.Rank.Priority, Value: o.Rank.Value, Class: [protocol.Classes]airlock.Class{
+			protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
+		}[o.Rank.Class], State: airlock.State(o.State), Entries: o.Stand.Times, Bound: o.Bound, Yields: o.Rank.Yields,
+	}
+}
+
 // strain has the sensors say something, in another order to the twin: I9, the same victims, is that both then do the same.
 func (p *pressedWorld) strain(s *protocol.Strain, seed uint64) {
 	p.Helper()
 	other := *s
 	other.Uses = slices.Clone(s.Uses)
 	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(other.Uses), func(i, j int) { other.Uses[i], other.Uses[j] = other.Uses[j], other.Uses[i] })
+	var tasks []airlock.Task
+	var list []*leases.Lease
+	for _, o := range p.n.Neighbours(s.Uses) { // as they lie in the node's own table
+		tasks = append(tasks, taskOf(&o))
+		list = append(list, p.n.leases.Of(o.Token))
+	}
 	p.run(func() { p.n.Step(p.now, protocol.Message{Kind: protocol.Pressure, From: executor, Body: s}, &p.out) })
-	tasks, leases := slices.Clone(p.n.memory.tasks), slices.Clone(p.n.memory.leases)
 	var plain protocol.Out
 	p.twin.Step(p.now, protocol.Message{Kind: protocol.Pressure, From: executor, Body: &other}, &plain)
 	p.agree(&plain)
 	p.absorb()
-	p.ranked(s, tasks, leases)
+	p.ranked(s, tasks, list)
 }
 
 // ranked is I8: who is ended because memory is short ranks below all that are spared, but for those whose end would free nothing; and who
 // has to give way short of that below all that could.
-func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases []*lease) {
+func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, list []*leases.Lease) {
 	p.Helper()
 	hit := map[int]bool{}
 	brink := false
-	for i, l := range leases {
+	for i, l := range list {
 		for _, m := range p.effects {
-			if m.Token == l.token && (m.Kind == protocol.Suspend || m.Kind == protocol.Stop) &&
-				l.stand.since+quantity.Instant(bit(l.stand.reclaimed)) != tasks[i].Since {
+			if m.Token == l.Token() && (m.Kind == protocol.Suspend || m.Kind == protocol.Stop) &&
+				(l.Stand().Reclaimed || l.Stand().Since != tasks[i].Since) {
 				hit[i] = true
-				brink = brink || strings.Contains(l.why, airlock.Brink.String())
+				brink = brink || strings.Contains(l.Why(), airlock.Brink.String())
 			}
 		}
 	}
 	floor := max(1, s.Capacity/1000)
-	order := p.n.memory.lock.Config()
+	order := p.cfg.Airlock.WithDefaults()
 	// The room in swap, and how many tasks stand still, once all that are hit have been suspended.
 	room, parked := min(s.Room, s.Capacity*quantity.Amount(order.MostBytes)/1000), 0
 	for i := range tasks {
@@ -124,7 +137,7 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases [
 	}
 	for v := range hit {
 		stands := tasks[v].State == airlock.Running || tasks[v].State == airlock.Resuming
-		if brink = strings.Contains(leases[v].why, airlock.Brink.String()); !stands && !brink {
+		if brink = strings.Contains(list[v].Why(), airlock.Brink.String()); !stands && !brink {
 			continue // its timer is over
 		}
 		for u := range tasks {
@@ -137,7 +150,7 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, leases [
 			stands := !t.Bound && t.Entries < order.Entries && parked < order.MostTasks &&
 				min(t.Resident, max(0, room))+2*max(0, t.Growth) >= floor
 			able := brink || t.Yields || stands
-			if strings.Contains(leases[v].why, airlock.Foreseen.String()) { // asks who has outgrown its plan, suspends nobody
+			if strings.Contains(list[v].Why(), airlock.Foreseen.String()) { // asks who has outgrown its plan, suspends nobody
 				able = t.Yields && t.Outgrown()
 			}
 			if spared && able && frees >= floor && !order.Outranks(p.now, t, &tasks[v]) {
@@ -217,10 +230,10 @@ func (p *pressedWorld) exit(token job.Token, o job.Outcome) {
 
 // started takes in what began in any step so far.
 func (p *pressedWorld) started() {
-	for _, l := range p.n.byToken() {
-		if l.issued() && !l.seen() && !slices.Contains(p.alive, l.token) {
-			p.alive = append(p.alive, l.token)
-			p.step(protocol.Message{Kind: protocol.Started, From: executor, Token: l.token, Body: &protocol.Beginning{At: p.now}})
+	for _, l := range p.n.leases.Ordered() {
+		if l.Issued() && !l.Seen() && !slices.Contains(p.alive, l.Token()) {
+			p.alive = append(p.alive, l.Token())
+			p.step(protocol.Message{Kind: protocol.Started, From: executor, Token: l.Token(), Body: &protocol.Beginning{At: p.now}})
 		}
 	}
 }
@@ -228,7 +241,7 @@ func (p *pressedWorld) started() {
 func (p *pressedWorld) tick(d time.Duration) {
 	p.now = p.now.Add(d)
 	for _, t := range slices.Clone(p.alive) {
-		if l := p.n.lease(t); l != nil && l.issued() && l.end <= p.now {
+		if l := p.n.leases.Of(t); l != nil && l.Issued() && l.Terms().End <= p.now {
 			p.exit(t, job.DeadlineKilled)
 		}
 	}
@@ -240,8 +253,9 @@ func (p *pressedWorld) reboot() {
 	p.restart()
 	var found []protocol.Found
 	for _, t := range p.alive {
-		l := p.n.lease(t)
-		found = append(found, protocol.Found{Token: t, Job: l.job, Slice: l.slice, Alive: true, Still: p.still[t], Started: p.now})
+		l := p.n.leases.Of(t)
+		found = append(found, protocol.Found{Token: t, Job: l.Job(), Slice: l.Terms().Slice, Alive: true, Still: p.still[t],
+			Started: p.now})
 	}
 	clear(p.ends)
 	p.boot(found)
@@ -267,7 +281,7 @@ func TestPressedWorlds(t *testing.T) {
 			cfg.Host.Correlation = rapid.Int64Range(0, joint.Whole).Draw(t, "correlation")
 		}
 		p := &pressedWorld{
-			world: &world{tb: t, cfg: cfg, now: t0, n: New(cfg), shadow: New(cfg), twin: plainly(cfg)}, still: map[job.Token]bool{},
+			world: &world{tb: t, cfg: cfg, now: t0, n: New(cfg), shadow: New(cfg), twin: New(cfg)}, still: map[job.Token]bool{},
 			ends: map[job.Token]bool{},
 		}
 		p.recover()
@@ -294,9 +308,9 @@ func TestPressedWorlds(t *testing.T) {
 				p.obey(token)
 			}
 		}
-		for _, l := range p.n.byToken() {
-			if l.stand.since != 0 && !l.ended() {
-				p.Fatalf("I10: lease %v is %v, and nobody ends that", l.token, l.phase)
+		for _, l := range p.n.leases.Ordered() {
+			if l.Stand().Since != 0 && !l.Ended() {
+				p.Fatalf("I10: lease %v is %v, and nobody ends that", l.Token(), l.Phase())
 			}
 		}
 	})

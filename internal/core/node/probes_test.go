@@ -57,7 +57,7 @@ func (p *probed) ask(id flow.TicketID, class flow.Class, priority int16, least t
 // askFor says with it whether others wait in the zone.
 func (p *probed) askFor(id flow.TicketID, class flow.Class, priority int16, least time.Duration, short bool) {
 	p.step(protocol.Message{Kind: protocol.Probe, From: zone, Job: "j", Generation: 1, Body: &protocol.Inquiry{
-		Probe: flow.Probe{Ticket: id, Class: class, Priority: priority, Born: p.now, Demand: p.n.probes.cfg.Flow.Classes[class]}, Hop: 1,
+		Probe: flow.Probe{Ticket: id, Class: class, Priority: priority, Born: p.now, Demand: p.n.cfg.Search.Flow.Classes[class]}, Hop: 1,
 		Least: least, Most: 2 * least, Short: short,
 	}})
 }
@@ -115,7 +115,7 @@ func TestAProbeThatIsDoubledGetsTheSameGrant(t *testing.T) {
 		t.Errorf("it holds %v: want what the job could use, and what its home may take", d)
 	}
 	p.wait(200 * time.Millisecond)
-	if free := p.n.fragments(p.now); free[0] != 2 {
+	if free := p.n.tickets.Room(p.now).Free; free[0] != 2 {
 		t.Errorf("free %v after the hold has lapsed", free)
 	}
 }
@@ -301,11 +301,11 @@ func TestWhatIsLeftOfAHoldIsFreeOnceItIsRedeemed(t *testing.T) {
 	if l := p.n.Leases(); len(l) != 1 || l[0].End != t0.Add(time.Minute) {
 		t.Fatalf("leases %+v", l)
 	}
-	if got := p.n.leases[at.Token].zone; got != "other" {
+	if got := p.n.leases.Of(at.Token).Terms().Zone; got != "other" {
 		t.Errorf("the lease is of zone %q, want the home that redeemed it", got)
 	}
 	var gaps []protocol.Gap
-	if gaps, _ = p.n.slice("a").time.Gaps(p.now, time.Hour, time.Second, gaps); len(gaps) != 1 || gaps[0].Start != t0.Add(time.Minute) {
+	if gaps, _ = p.n.inventory.Of("a").Gaps(p.now, time.Hour, time.Second, gaps); len(gaps) != 1 || gaps[0].Start != t0.Add(time.Minute) {
 		t.Errorf("gaps %v", gaps)
 	}
 }

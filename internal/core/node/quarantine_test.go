@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/inventory"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -56,14 +57,14 @@ func TestAQuarantineEndsWithItsLastProcess(t *testing.T) {
 			w.step(stuckNow(token))
 			w.recorded(protocol.Quarantined)
 			a := w.n.Slices(w.now)[0]
-			for _, want := range []string{token.String(), "job j", "4000 processes", "since " + clock(w.now)} {
+			for _, want := range []string{token.String(), "job j", "4000 processes", "since " + inventory.Clock(w.now)} {
 				if !strings.Contains(a.Reason, want) {
 					t.Errorf("%s: %q lacks %q", a.State, a.Reason, want)
 				}
 			}
 			ends(w, token)
 			same(t, "state", w.n.Slices(w.now)[0].State, "idle")
-			same(t, "ended", w.n.lease(token).ended(), true)
+			same(t, "ended", w.n.leases.Of(token).Ended(), true)
 			w.step(ask(2, "a", 2*time.Minute, 3*time.Minute))
 			w.must(protocol.Granted)
 		})

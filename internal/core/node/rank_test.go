@@ -19,5 +19,5 @@ func TestALeaseKeepsItsRank(t *testing.T) {
 	same(t, "rank recorded", w.last[0].Rank, want)
 	same(t, "rank started with", w.must(protocol.Start).Body.(*protocol.Work).Rank, want)
 	w.restart()
-	same(t, "rank after a restart", w.n.lease(m.Token).rank, want)
+	same(t, "rank after a restart", w.n.leases.Of(m.Token).Terms().Rank, want)
 }

@@ -189,34 +189,3 @@ func TestTheWatchersStepsAreToldInTheirOrder(t *testing.T) {
 	same(t, "of both", steps[1].Covered, 50*gib)
 	same(t, "watched", w.n.Airlock(w.now).Watched, true)
 }
-
-// TestTheRecordIsBounded: the oldest steps go, and how many is said.
-func TestTheRecordIsBounded(t *testing.T) {
-	var r record
-	for i := range int64(3*mostSteps + 5) {
-		r.keep(noted{decision: i + 1, deed: wentOn})
-	}
-	n := booted(t).n
-	n.memory.record = r
-	steps := n.steps(func(*noted) bool { return true })
-	if len(steps) != mostSteps || cap(r.steps) != mostSteps || r.forgotten != 2*mostSteps+5 {
-		t.Fatalf("%d of %d steps are kept, %d forgotten", len(steps), cap(r.steps), r.forgotten)
-	}
-	for i, s := range steps {
-		if want := int64(2*mostSteps + 6 + i); s.Decision != want {
-			t.Fatalf("step %d is of decision %d, want %d", i, s.Decision, want)
-		}
-	}
-}
-
-// TestNotingAllocatesNothing but the ring, once.
-func TestNotingAllocatesNothing(t *testing.T) {
-	w := booted(t)
-	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
-	w.pressed(93, 20, 60, low, high)
-	snapshot := w.n.table()
-	d := w.n.memory.lock.Decide(w.now, &snapshot)
-	if got := testing.AllocsPerRun(100, func() { w.n.note(w.now, d); w.n.memory.tally(w.now); w.n.memory.read(w.now, d) }); got != 0 {
-		t.Errorf("%v allocations", got)
-	}
-}

@@ -156,7 +156,8 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 	}
 	t.Run("too many", func(t *testing.T) {
 		w := newWorld(t)
-		w.n.cfg.MaxReservations, w.twin.cfg.MaxReservations = 1, 1
+		w.cfg.MaxReservations = 1
+		w.restart()
 		w.inventory()
 		w.step(reserve("1", protocol.Reservation{Kind: protocol.ForDrain, Slice: "a", Start: at(1), End: quantity.Never}))
 		w.step(reserve("2", protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(2), End: quantity.Never}))

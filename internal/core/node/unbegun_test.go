@@ -3,6 +3,7 @@ package node
 import (
 	"testing"
 
+	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
@@ -10,10 +11,10 @@ import (
 func TestWhatHasBegunIsNotWithdrawn(t *testing.T) {
 	w := booted(t)
 	token := w.ranked(1, "a", protocol.Rank{}, 0)
-	l := w.n.lease(token)
-	w.step(protocol.Message{Kind: protocol.Stop, From: l.home(), Token: token, Job: l.job,
+	l := w.n.leases.Of(token)
+	w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: token, Job: l.Job(),
 		Body: &protocol.Halt{Unbegun: true, Text: "something better is known"}})
 	w.never(protocol.Stop)
-	same(t, "phase", l.phase, leaseRunning)
-	same(t, "why", l.why, "")
+	same(t, "phase", l.Phase(), leases.Running)
+	same(t, "why", l.Why(), "")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/inventory"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -13,50 +14,58 @@ import (
 
 // Slices returns every slice as people see it, in order of id. The values are the caller's.
 func (n *Node) Slices(now quantity.Instant) []status.Slice {
-	out := make([]status.Slice, 0, len(n.slices))
-	for _, s := range n.slices {
-		if n.confirmed && !s.known && !s.left() {
+	out := make([]status.Slice, 0, len(n.inventory.All()))
+	for _, s := range n.inventory.All() {
+		if n.inventory.Confirmed() && !s.Present() && !s.Durable() {
 			continue
 		}
-		v := status.Slice{Slice: s.desc, Node: n.cfg.ID, Reservations: s.reserved(now, nil)}
-		v.State, v.Reason = "idle", ""
-		if r, busy := s.time.Free(now, now, now+1, ""); !busy {
-			v.State, v.Reason = "reserved", describe(&r)
-		}
-		for _, r := range s.time.Closed() {
-			if _, hit := timeline.Overlap(&r, now, now+1); hit {
-				v.State, v.Reason = "reserved", describe(&r)
-			}
-		}
-		for _, l := range n.leasesOn(s) {
-			if l.seen() {
-				v.State, v.Reason, v.Job, v.Until = "running", l.cut, l.job, l.end
-				if why := n.standing(l); why != "" {
-					v.Reason = why
-				} else if l.plan.Members > 0 && l.cut == "" {
-					v.Reason = fmt.Sprintf("member %d of %d", l.plan.Member, l.plan.Members)
-				}
-			}
-		}
-		switch why, ok := n.usable(s); {
-		case ok:
-			if crowded := n.crowded(now, s); v.State == "idle" && crowded != "" {
-				v.Reason = crowded
-			}
-		case s.quarantined:
-			v.State, v.Reason = "quarantined", s.barred()
-		case s.fault != nil:
-			v.State, v.Reason = "quarantined", s.fault.Text
-		case why == shortOfMemory:
-			if v.State == "idle" {
-				v.State, v.Reason = "reserved", why+": "+n.memory.words
-			}
-		default:
-			v.State, v.Reason = "unconfirmed", why
-		}
+		v := status.Slice{Slice: s.Desc(), Node: n.cfg.ID, Reservations: s.Reserved(now, nil)}
+		n.describe(now, s, &v)
 		out = append(out, v)
 	}
 	return out
+}
+
+// describe says what a slice is doing.
+func (n *Node) describe(now quantity.Instant, s *inventory.Slice, v *status.Slice) {
+	v.State, v.Reason = "idle", ""
+	if r, busy := s.Free(now, now, now+1, ""); !busy {
+		v.State, v.Reason = "reserved", inventory.Describe(&r)
+	}
+	for _, r := range s.Closed() {
+		if _, hit := timeline.Overlap(&r, now, now+1); hit {
+			v.State, v.Reason = "reserved", inventory.Describe(&r)
+		}
+	}
+	for _, l := range n.leases.On(s) {
+		if !l.Seen() {
+			continue
+		}
+		t := l.Terms()
+		v.State, v.Reason, v.Job, v.Until = "running", t.Cut, t.Job, t.End
+		if why := n.pressure.Explain(l); why != "" {
+			v.Reason = why
+		} else if t.Plan.Members > 0 && t.Cut == "" {
+			v.Reason = fmt.Sprintf("member %d of %d", t.Plan.Member, t.Plan.Members)
+		}
+	}
+	c := s.Condition()
+	switch why, ok := s.Usable(); {
+	case ok:
+		if crowded := n.memory.Crowded(now, s); v.State == "idle" && crowded != "" {
+			v.Reason = crowded
+		}
+	case c.Quarantined:
+		v.State, v.Reason = "quarantined", c.Explain()
+	case c.Fault != nil:
+		v.State, v.Reason = "quarantined", c.Fault.Text
+	case why == inventory.ShortOfMemory:
+		if v.State == "idle" {
+			v.State, v.Reason = "reserved", why+": "+n.pressure.Words()
+		}
+	default:
+		v.State, v.Reason = "unconfirmed", why
+	}
 }
 
 // Lease is one lease as the node knows it, for tests and for people who look inside.
@@ -74,17 +83,62 @@ type Lease struct {
 
 // Leases returns every lease that is not gone, in order of token. The values are the caller's.
 func (n *Node) Leases() []Lease {
-	out := make([]Lease, 0, len(n.leases))
-	for _, l := range n.byToken() {
+	all := n.leases.Ordered()
+	out := make([]Lease, 0, len(all))
+	for _, l := range all {
+		t := l.Terms()
 		out = append(out, Lease{
-			Token: l.token, Job: l.job, Slice: l.slice, Also: slices.Clone(l.also), Range: l.rng, Start: l.start, End: l.end,
-			Started: l.seen(), Ended: l.vacated(), Settled: l.settled(), Stuck: l.stuck(),
+			Token: t.Token, Job: t.Job, Slice: t.Slice, Also: slices.Clone(t.Also), Range: t.Range, Start: t.Start, End: t.End,
+			Started: l.Seen(), Ended: l.Vacated(), Settled: l.Settled(), Stuck: l.Stuck(),
 		})
 	}
 	return out
 }
 
-// Epoch is the node's boot count.
-func (n *Node) Epoch() uint32 { return n.epoch }
+// Cuts says which subjobs a reservation would cut short or withdraw, in order of token, and changes nothing. An error is the
+// one with which it would be refused.
+func (n *Node) Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut, error) {
+	if r.Start == 0 {
+		r.Start = now
+	}
+	targets, err := n.reservations.Reservable(now, &r)
+	if err != nil {
+		return nil, err
+	}
+	var list []status.Cut
+	for _, s := range targets {
+		for _, c := range n.runner.Cuts(now, s, &r) {
+			t := c.Terms()
+			if len(t.Also) > 0 && slices.ContainsFunc(list, func(o status.Cut) bool { return o.Token == t.Token }) {
+				continue // it holds several slices
+			}
+			list = append(list, status.Cut{
+				Job: t.Job, Token: t.Token, Slice: t.Slice, Slices: 1 + len(t.Also), Range: t.Range, Started: c.Started(),
+				End: t.End, At: c.End, Withdrawn: c.Withdrawn || !c.Seen(),
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b status.Cut) int { return a.Token.Compare(b.Token) })
+	return list, nil
+}
 
-var _ protocol.Actor = (*Node)(nil)
+// Strain is the memory of the node's host in numbers, Airlock what the node makes of it, and did of late, Endured what was done to a life
+// of a job for its sake.
+func (n *Node) Strain(now quantity.Instant) status.Strain { return n.pressure.Strain(now) }
+
+// Airlock see Strain.
+func (n *Node) Airlock(now quantity.Instant) status.Airlock { return n.pressure.Airlock(now, n.cfg.ID) }
+
+// Endured see Strain.
+func (n *Node) Endured(id job.ID, g job.Generation) []status.AirlockStep {
+	return n.pressure.Endured(n.cfg.ID, id, g)
+}
+
+// Neighbours are this node's subjobs for the others of its machine, with what they use. It changes nothing, and may be called between any
+// two steps.
+func (n *Node) Neighbours(uses []protocol.Use) []protocol.Neighbour {
+	return n.pressure.Neighbours(uses)
+}
+
+// Epoch is the node's boot count.
+func (n *Node) Epoch() uint32 { return n.holds.Epoch() }

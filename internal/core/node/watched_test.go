@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -42,7 +43,7 @@ func TestANodeFollowsItsWatcher(t *testing.T) {
 	w.quiet("over the line, and the watcher has done nothing yet")
 	w.watched(7, 93, low, high, still, goes)
 	w.quiet("one stands still already")
-	same(t, "phase", w.n.lease(low).phase, leaseSuspended)
+	same(t, "phase", w.n.leases.Of(low).Phase(), leases.Suspended)
 	if why := w.n.Slices(w.now)[0].Reason; !strings.HasPrefix(why, "suspended") {
 		t.Errorf("it is shown as %q", why)
 	}
@@ -57,9 +58,9 @@ func TestANodeFollowsItsWatcher(t *testing.T) {
 	w.must(protocol.Refused)
 	w.watched(7, 60, low, high, protocol.Stand{Resumed: w.now, Times: 1}, goes)
 	w.quiet("it goes on")
-	l := w.n.lease(low)
-	if l.phase != leaseRunning || l.stand != (stand{resumed: w.now, times: 1}) {
-		t.Errorf("it is %v, and stood %+v", l.phase, l.stand)
+	l := w.n.leases.Of(low)
+	if l.Phase() != leases.Running || l.Stand() != (leases.Stand{Resumed: w.now, Times: 1}) {
+		t.Errorf("it is %v, and stood %+v", l.Phase(), l.Stand())
 	}
 	w.step(ask(4, "a", 30*time.Minute, 40*time.Minute))
 	w.must(protocol.Granted)
@@ -71,7 +72,7 @@ func TestANodeFollowsItsWatcher(t *testing.T) {
 	if h := w.must(protocol.Stop).Body.(*protocol.Halt); !h.Now || h.Text == "" {
 		t.Errorf("it is ended by %+v", h)
 	}
-	same(t, "both are being ended", w.n.lease(high).stand.reclaimed && w.n.lease(low).stand.reclaimed, true)
+	same(t, "both are being ended", w.n.leases.Of(high).Stand().Reclaimed && w.n.leases.Of(low).Stand().Reclaimed, true)
 }
 
 // TestAnotherLifeBeginsWithEverythingGoingOn, whoever decided before.
@@ -81,14 +82,14 @@ func TestAnotherLifeBeginsWithEverythingGoingOn(t *testing.T) {
 	low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 	w.watched(7, 93, low, high, still, goes)
 	w.watched(9, 60, low, high, goes, goes) // the next watcher's first word
-	same(t, "phase under the next watcher", w.n.lease(low).phase, leaseRunning)
+	same(t, "phase under the next watcher", w.n.leases.Of(low).Phase(), leases.Running)
 	w.watched(9, 93, low, high, still, goes)
 	w.pressed(86, 20, 60, low, high) // and none lives: the node decides
-	same(t, "phase without a watcher", w.n.lease(low).phase, leaseRunning)
+	same(t, "phase without a watcher", w.n.leases.Of(low).Phase(), leases.Running)
 	w.pressed(93, 20, 60, low, high)
 	same(t, "the node suspends", w.must(protocol.Suspend).Token, low)
 	w.watched(11, 60, low, high, goes, goes)
-	same(t, "phase under a watcher again", w.n.lease(low).phase, leaseRunning)
+	same(t, "phase under a watcher again", w.n.leases.Of(low).Phase(), leases.Running)
 	w.pass(time.Minute)
 	w.quiet("nothing of the node's entry is left")
 }
@@ -114,12 +115,12 @@ func TestWhateverAWatcherSays(t *testing.T) {
 				a, b := draw(), draw()
 				w.watched(uint64(rapid.IntRange(1, 3).Draw(rt, "life")), 93, low, high, a, b)
 				for token, s := range map[job.Token]protocol.Stand{low: a, high: b} {
-					l := w.n.lease(token)
-					if l == nil || l.phase == leaseStopping {
+					l := w.n.leases.Of(token)
+					if l == nil || l.Phase() == leases.Stopping {
 						continue
 					}
-					if (l.phase == leaseSuspended) != (s.State == protocol.StandsStill) || s.State >= protocol.IsToYield {
-						rt.Fatalf("%v is %v, and the watcher says %v", token, l.phase, s.State)
+					if (l.Phase() == leases.Suspended) != (s.State == protocol.StandsStill) || s.State >= protocol.IsToYield {
+						rt.Fatalf("%v is %v, and the watcher says %v", token, l.Phase(), s.State)
 					}
 				}
 			}

@@ -42,7 +42,7 @@ func (w *world) after(d time.Duration) {
 }
 
 // shown are a slice's gaps as they were offered last.
-func (w *world) offered(id job.SliceID) []protocol.Gap { return w.n.slice(id).shown.Gaps }
+func (w *world) offered(id job.SliceID) []protocol.Gap { return w.views[id].Gaps }
 
 // TestWhatIsGivenBackIsCutWhereLeastIsLost: the node knows since when each runs, and when its last progress was heard of.
 func TestWhatIsGivenBackIsCutWhereLeastIsLost(t *testing.T) {
@@ -85,10 +85,10 @@ func TestWhatIsGivenBackIsCutWhereLeastIsLost(t *testing.T) {
 			same(t, "whose", d.Token, tokens[c.want])
 			same(t, "end", d.Body.(*protocol.Shift).End, w.now.Add(30*time.Second))
 			same(t, "why", d.Body.(*protocol.Shift).Text, "time taken (reclaim) by pod p, which waits for it")
-			kept := w.n.wishes.Keeper().Places()
+			kept := w.n.giving.Keeper().Places()
 			same(t, "places", len(kept), 1)
 			same(t, "lost", kept[0].Cost.Lost, c.lost)
-			same(t, "why", w.n.wishes.Keeper().Why(w.now, "p").Verdict, reclaim.Kept)
+			same(t, "why", w.n.giving.Keeper().Why(w.now, "p").Verdict, reclaim.Kept)
 		})
 	}
 }
@@ -107,13 +107,13 @@ func TestAPlaceIsKeptUntilItsWishIsServed(t *testing.T) {
 	same(t, "gaps while it waits", len(w.offered("a")), 0)
 
 	// It has its device: somebody else's, as the inventory says in its own words. Nothing is kept any more.
-	w.step(holds("a", protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never, Source: "pod p"}))
+	w.step(othersHold("a", protocol.Reservation{Kind: protocol.ForForeign, End: quantity.Never, Source: "pod p"}))
 	w.step(protocol.Message{Kind: protocol.Wished, From: executor,
 		Body: &protocol.Wishes{Dropped: []protocol.Dropped{{ID: "p", Served: true}}}})
 	w.after(time.Second)
-	same(t, "places", len(w.n.wishes.Keeper().Places()), 0)
+	same(t, "places", len(w.n.giving.Keeper().Places()), 0)
 	same(t, "gaps beside it", len(w.offered("a")), 0)
-	w.step(holds("a"))
+	w.step(othersHold("a"))
 	same(t, "gap", w.offered("a")[0].End, quantity.Never)
 }
 
@@ -136,7 +136,7 @@ func TestWishesAreHeardAgainAfterARestart(t *testing.T) {
 		Started: at(0)}}
 	w.step(stock(found, "a", "b"))
 	w.after(2 * time.Second)
-	kept := w.n.wishes.Keeper().Places()
+	kept := w.n.giving.Keeper().Places()
 	same(t, "places", len(kept), 1)
 	same(t, "what is cut", fmt.Sprint(kept[0].Cut), "[a]")
 	for _, f := range w.facts {
@@ -144,19 +144,20 @@ func TestWishesAreHeardAgainAfterARestart(t *testing.T) {
 			t.Errorf("%v is cut to end after %v", f.Token, f.End.Sub(t0))
 		}
 	}
-	same(t, "the other's lease", w.n.leases[b].end, at(10*time.Minute))
+	same(t, "the other's lease", w.n.leases.Of(b).Terms().End, at(10*time.Minute))
 }
 
 // TestWhatOthersHoldAndWhatIsKeptStandTogether: neither word takes the other back.
 func TestWhatOthersHoldAndWhatIsKeptStandTogether(t *testing.T) {
 	w := booted(t)
 	w.running(1, "a", 0, 10*time.Minute)
-	w.step(holds("b", protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(time.Hour), End: quantity.Never, Source: "somebody"}))
+	w.step(othersHold("b", protocol.Reservation{Kind: protocol.ForMaintenance, Start: at(time.Hour), End: quantity.Never,
+		Source: "somebody"}))
 	w.step(wishedFor(ofTwo("a"), waits("p", 2)))
 	w.after(giving.Gathers)
 	w.recorded(protocol.Truncated)
 	same(t, "gaps", len(w.offered("b")), 0)
-	w.step(holds("b"))
+	w.step(othersHold("b"))
 	same(t, "gaps", len(w.offered("b")), 0)
 	w.step(protocol.Message{Kind: protocol.Wished, From: executor, Body: &protocol.Wishes{Dropped: []protocol.Dropped{{ID: "p"}}}})
 	w.after(time.Second)

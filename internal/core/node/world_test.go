@@ -1,10 +1,12 @@
 package node
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -35,12 +37,13 @@ type world struct {
 	cfg     Config
 	n       *Node
 	shadow  *Node // folds the facts as they come and decides nothing
-	twin    *Node // takes the same inputs and looks at everything
+	twin    *Node // takes the same inputs, and must say the same
 	now     quantity.Instant
 	facts   []protocol.Fact
 	out     protocol.Out
 	effects []protocol.Message // of the last step
 	last    []protocol.Fact    // of the last step
+	views   map[job.SliceID]*protocol.SliceView
 }
 
 func device(id job.SliceID) protocol.Slice {
@@ -49,7 +52,7 @@ func device(id job.SliceID) protocol.Slice {
 
 func newWorld(t tb) *world {
 	w := &world{tb: t, cfg: Config{ID: "n", Zone: "z"}, now: t0}
-	w.n, w.shadow, w.twin = New(w.cfg), New(w.cfg), plainly(w.cfg)
+	w.n, w.shadow, w.twin = New(w.cfg), New(w.cfg), New(w.cfg)
 	w.recover()
 	return w
 }
@@ -76,7 +79,7 @@ func (w *world) restart() {
 	if n.Digest() != w.n.Digest() {
 		w.Fatalf("the facts fold to another state than the node had")
 	}
-	w.n, w.twin = n, plainly(w.cfg)
+	w.n, w.twin = n, New(w.cfg)
 	for _, f := range w.facts {
 		w.twin.Apply(f)
 	}
@@ -105,6 +108,14 @@ func (w *world) run(f func()) {
 	w.out.Reset()
 	f()
 	w.effects, w.last = slices.Clone(w.out.Effects), slices.Clone(w.out.Facts)
+	for _, m := range w.effects {
+		if v, ok := m.Body.(*protocol.SliceView); ok {
+			if w.views == nil {
+				w.views = map[job.SliceID]*protocol.SliceView{}
+			}
+			w.views[v.Slice.ID] = v
+		}
+	}
 	for _, f := range w.last {
 		w.facts = append(w.facts, f)
 		w.shadow.Apply(f)
@@ -112,29 +123,29 @@ func (w *world) run(f func()) {
 	if w.n.Digest() != w.shadow.Digest() {
 		w.Fatalf("after %d facts the state differs from the folded facts", len(w.facts))
 	}
-	if w.n.sum != whole(w.n) {
-		w.Fatalf("after %d facts the digest kept incrementally differs from the whole one", len(w.facts))
+	n := New(w.cfg)
+	for _, f := range capture.All(w.n) {
+		n.Apply(f)
+	}
+	if n.Digest() != w.n.Digest() {
+		w.Fatalf("after %d facts a snapshot folds to another state", len(w.facts))
 	}
 }
 
-// whole computes the digest's sum from the state.
-func whole(n *Node) uint64 {
-	sum := n.metaHash()
-	for _, l := range n.byToken() {
-		sum += l.hash()
+// agree holds a step of the node against that of its twin.
+func (w *world) agree(plain *protocol.Out) {
+	w.Helper()
+	if !reflect.DeepEqual(w.last, slices.Clone(plain.Facts)) && len(w.last)+len(plain.Facts) > 0 {
+		w.Fatalf("the node records\n%+v\nits twin\n%+v", w.last, plain.Facts)
 	}
-	for _, s := range n.slices {
-		if s.quarantined {
-			sum += s.quarantineHash()
-		}
-		sum += s.faultHash()
-		for _, r := range s.time.Closed() {
-			if !soft(r.ID) {
-				sum += reservationHash(&r)
-			}
+	if len(w.effects) != len(plain.Effects) {
+		w.Fatalf("the node asks for %v, its twin for %v", kinds(w.effects), kinds(plain.Effects))
+	}
+	for i := range w.effects {
+		if !reflect.DeepEqual(w.effects[i], plain.Effects[i]) {
+			w.Fatalf("the node asks for\n%+v\nits twin for\n%+v", w.effects[i], plain.Effects[i])
 		}
 	}
-	return sum
 }
 
 // wait moves time on and delivers the Tick if one is due.

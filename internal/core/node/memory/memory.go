@@ -1,0 +1,220 @@
+// Package memory is what may be sold of the memory that a node's slices share with their host: what is sold and held on all of them
+// together is within it with the chance that is accepted, as what runs on one slice is within that by theta.
+//
+// Nothing of it is durable but the leases' peaks: a node that starts again has learned no correlation, and counts all peaks as one.
+package memory
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/joint"
+	"sluice.dev/sluice/internal/core/node/inventory"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Peaks knows what is counted for what was sold under a token.
+type Peaks interface {
+	Peak(t job.Token) (trp.Peak, bool)
+}
+
+// Host is the memory of one node's host.
+type Host struct {
+	limit           joint.Limit
+	learner         joint.Learner
+	horizon, minGap time.Duration
+	inventory       *inventory.Inventory
+	sold            []Peaks
+	// seen is the version of the inventory for which it was found what each slice bears; 0: none. passes is the next time that a lease or a
+	// hold is past its end, from when on it counts until further notice; 0: none will be.
+	seen   uint64
+	passes quantity.Instant
+
+	tenants []tenant // room
+	gap     []protocol.Gap
+}
+
+// tenant is a lease or a hold on one slice.
+type tenant struct {
+	start, end quantity.Instant
+	peak       trp.Peak
+}
+
+// New returns the memory of a host with these slices, of which this was sold. Gaps are looked for within horizon, from minGap on.
+func New(c joint.Config, horizon, minGap time.Duration, i *inventory.Inventory, sold ...Peaks) *Host {
+	return &Host{limit: joint.NewLimit(c), horizon: horizon, minGap: minGap, inventory: i, sold: sold}
+}
+
+// Counted says whether it is known how much there is.
+func (h *Host) Counted() bool { return h.limit.Counted() }
+
+// Next is when what slices bear is to be found again although nothing changes; 0: not before.
+func (h *Host) Next() quantity.Instant { return h.passes }
+
+// correlation of the peaks on the host.
+func (h *Host) correlation() int64 {
+	if h.limit.Given {
+		return h.limit.Correlation
+	}
+	return h.learner.Correlation()
+}
+
+// hosted is on how many of these slices a piece takes of the host's memory.
+func (h *Host) hosted(id job.SliceID, also []job.SliceID) (pieces int) {
+	if s := h.inventory.Of(id); s == nil || s.Hosted() {
+		pieces++
+	}
+	for _, id := range also {
+		if s := h.inventory.Of(id); s == nil || s.Hosted() {
+			pieces++
+		}
+	}
+	return pieces
+}
+
+// occupy appends who has a slice now or later, but for one. Who is past its end, and not confirmed gone, has it until further notice.
+func (h *Host) occupy(now quantity.Instant, but job.Token, list []tenant) []tenant {
+	for _, s := range h.inventory.All() {
+		if !s.Hosted() {
+			continue
+		}
+		for _, r := range s.Sold() {
+			if r.Token == but {
+				continue
+			}
+			t := tenant{start: r.Start, end: r.End}
+			known := false
+			for i := 0; i < len(h.sold) && !known; i++ {
+				t.peak, known = h.sold[i].Peak(r.Token)
+			}
+			if !known {
+				continue
+			}
+			if t.end <= now {
+				t.end = quantity.Never
+			}
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// occupied is the same in room of its own, good until the next time.
+func (h *Host) occupied(now quantity.Instant, but job.Token) []tenant {
+	h.tenants = h.occupy(now, but, h.tenants[:0])
+	return h.tenants
+}
+
+// fullest is the load within [from, to) that needs most memory, with so many more pieces of a peak. It changes only where somebody begins.
+func (h *Host) fullest(from, to quantity.Instant, list []tenant, peak trp.Peak, pieces int) (most joint.Load) {
+	need := quantity.Amount(-1)
+	at := func(t quantity.Instant) {
+		var l joint.Load
+		for i := range list {
+			if x := &list[i]; x.start <= t && t < x.end {
+				l.Add(x.peak)
+			}
+		}
+		for range pieces {
+			l.Add(peak)
+		}
+		if m := h.limit.Need(&l, h.correlation()); m > need {
+			most, need = l, m
+		}
+	}
+	at(from)
+	for i := range list {
+		if x := &list[i]; x.start > from && x.start < to {
+			at(x.start)
+		}
+	}
+	return most
+}
+
+// Piece is what is to run in [From, To) on some slices, beside all that was sold but under the token But.
+type Piece struct {
+	From, To quantity.Instant
+	Peak     trp.Peak
+	Slice    job.SliceID
+	Also     []job.SliceID
+	But      job.Token
+}
+
+// Overcrowded says why the host has not the memory for a piece; empty if it has, or if it is not known how much there is.
+func (h *Host) Overcrowded(now quantity.Instant, p Piece) string {
+	if !h.limit.Counted() {
+		return ""
+	}
+	pieces := h.hosted(p.Slice, p.Also)
+	if pieces == 0 {
+		return ""
+	}
+	load := h.fullest(max(now, p.From), p.To, h.occupied(now, p.But), p.Peak, pieces)
+	if h.limit.Need(&load, h.correlation()) <= h.limit.Memory {
+		return ""
+	}
+	return h.limit.Explain(&load, h.correlation())
+}
+
+// Bear finds what each slice may be offered with, if that may have changed: what is spare from its first gap on, whoever comes then, in
+// eighths. So nobody asks for what would be refused, unless somebody else was faster.
+func (h *Host) Bear(now quantity.Instant) {
+	if !h.limit.Counted() || h.seen == h.inventory.Version() && (h.passes == 0 || now < h.passes) || !h.inventory.Confirmed() {
+		return
+	}
+	h.seen, h.passes = h.inventory.Version(), 0
+	list := h.occupied(now, job.Token{})
+	for i := range list {
+		if end := list[i].end; end != quantity.Never && (h.passes == 0 || end < h.passes) {
+			h.passes = end
+		}
+	}
+	for _, s := range h.inventory.All() {
+		if !s.Hosted() {
+			continue
+		}
+		from := now
+		if h.gap, _ = s.Gaps(now, h.horizon, h.minGap, h.gap[:0]); len(h.gap) > 0 {
+			from = max(now, h.gap[0].Start)
+		}
+		load := h.fullest(from, quantity.Never, list, trp.Peak{}, 0)
+		s.Bear(h.limit.Memory, inEighths(h.limit.Spare(&load, h.correlation()), s.Capacity()))
+	}
+}
+
+// eighths is how finely it is said what a slice bears: the classes of slices that are alike stay few, and what changes by little changes
+// nothing.
+const eighths = 8
+
+// inEighths is an amount as whole eighths of a capacity, the capacity at most.
+func inEighths(a, capacity quantity.Amount) quantity.Amount {
+	if a >= capacity {
+		return capacity
+	}
+	eighth := func(k quantity.Amount) quantity.Amount { return capacity/eighths*k + capacity%eighths*k/eighths }
+	k := quantity.Amount(eighths - 1)
+	for ; k > 0 && eighth(k) > a; k-- {
+	}
+	return eighth(k)
+}
+
+// Learn takes in what a subjob that runs since then on a slice, and ends now at the end of its range, had at most: only then was that the
+// peak of all of it.
+func (h *Host) Learn(now quantity.Instant, s job.SliceID, since quantity.Instant, foreseen trp.Peak, r *job.Result) {
+	if h.limit.Counted() && h.hosted(s, nil) > 0 && since != 0 && r.Outcome == job.Done &&
+		h.learner.Observe(since, now, foreseen, r.Peak[trp.Memory]) {
+		h.seen = 0
+	}
+}
+
+// Crowded is why a slice is offered with less than it has, for people; empty if it is not.
+func (h *Host) Crowded(now quantity.Instant, s *inventory.Slice) string {
+	bears := s.Desc().Bears
+	if !h.limit.Counted() || !s.Hosted() || bears >= s.Capacity() {
+		return ""
+	}
+	load := h.fullest(now, now+1, h.occupy(now, job.Token{}, nil), trp.Peak{}, 0)
+	return h.limit.Offers(&load, h.correlation(), bears, s.Capacity())
+}

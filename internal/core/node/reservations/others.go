@@ -1,0 +1,124 @@
+package reservations
+
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/civil"
+	"sluice.dev/sluice/internal/core/node/inventory"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
+)
+
+// What others hold of slices, or will, is what the inventory says of it: closed time that no fact stands for. A restart hears it again.
+
+// mostOthers is how many holds are kept apart on one slice. What is beyond them closes the slice from the first of it on.
+const mostOthers = 64
+
+// Held takes in all that others hold of a slice, Keep all that is kept of it for who waits, in place of what was before. What may truncate
+// cuts short what runs in its time.
+func (b *Reservations) Held(now quantity.Instant, s *inventory.Slice, others []protocol.Reservation, out *protocol.Out) {
+	b.replace(now, b.slot(s), others, b.slot(s).kept, out)
+}
+
+// Keep see Held.
+func (b *Reservations) Keep(now quantity.Instant, s *inventory.Slice, kept []protocol.Reservation, out *protocol.Out) {
+	b.replace(now, b.slot(s), b.slot(s).others, kept, out)
+}
+
+func (b *Reservations) replace(now quantity.Instant, x *slot, others, kept []protocol.Reservation, out *protocol.Out) {
+	if slices.Equal(x.others, others) && slices.Equal(x.kept, kept) {
+		return
+	}
+	said := slices.Concat(others, kept)
+	var since []quantity.Instant
+	for _, r := range said {
+		since = append(since, x.counts(now, r))
+	}
+	for _, r := range x.slice.Others {
+		x.slice.Reopen(r.ID)
+	}
+	x.others, x.kept, x.since = others, kept, since
+	for k, r := range said {
+		if r.Start = since[k]; k >= mostOthers {
+			r.Start, r.End, r.Every, r.Truncate, r.Calendar = slices.Min(since[k:]), quantity.Never, 0, false, civil.Calendar{}
+		}
+		x.close(now, k, r)
+		if k >= mostOthers {
+			break
+		}
+	}
+	b.changed(x)
+	b.GiveWay(now, x.slice, out)
+}
+
+// counts is from when on a hold counts that is said to be there now: since it was said first, whatever was said of its end.
+func (x *slot) counts(now quantity.Instant, r protocol.Reservation) quantity.Instant {
+	if r.Start != 0 {
+		return r.Start
+	}
+	before := slices.Concat(x.others, x.kept)
+	if k := slices.IndexFunc(before, func(o protocol.Reservation) bool { o.End = r.End; return o == r }); k >= 0 {
+		return x.since[k]
+	}
+	return now
+}
+
+// close takes a hold's time off the market, unless it is over. Somebody who is there stays for as long as the inventory says so, whatever
+// was known of the end; and what makes no sense is there for good.
+func (x *slot) close(now quantity.Instant, k int, r protocol.Reservation) {
+	stays := r.Kind == protocol.ForForeign && r.Every == 0
+	switch {
+	case !timeline.Sound(&r):
+		r.Start, r.End, r.Every, r.Calendar = min(r.Start, now), quantity.Never, 0, civil.Calendar{}
+	case r.Every != 0 || r.End > now:
+	case stays:
+		r.End = quantity.Never
+	default:
+		return
+	}
+	x.slice.CloseFor(k, r)
+}
+
+// changed says that what others hold of a slice has changed: of its gaps, and of what waits there to begin.
+func (b *Reservations) changed(x *slot) {
+	first := quantity.Never
+	for _, r := range x.slice.Others {
+		if r.Every == 0 {
+			first = min(first, r.End)
+		}
+	}
+	b.departures.Set(&x.departing, x, first)
+	for _, l := range b.parts.Leases.On(x.slice) {
+		b.parts.Leases.Stir(l)
+	}
+	x.slice.Mark()
+}
+
+// GiveWay cuts short what runs on a slice in the time that others may take. Before the boot is confirmed nobody knows what runs.
+func (b *Reservations) GiveWay(now quantity.Instant, s *inventory.Slice, out *protocol.Out) {
+	if !b.parts.Inventory.Confirmed() {
+		return
+	}
+	for _, r := range s.Others {
+		if r.Truncate {
+			b.makeWay(now, s, &r, out)
+		}
+	}
+}
+
+// Depart looks at what others were to hold until now.
+func (b *Reservations) Depart(now quantity.Instant) {
+	for x, ok := b.departures.Due(now); ok; x, ok = b.departures.Due(now) {
+		for k, r := range x.slice.Others {
+			if r.Every == 0 && r.End <= now {
+				x.slice.Reopen(r.ID)
+				x.close(now, k, r)
+			}
+		}
+		b.changed(x)
+	}
+}
+
+// Next is when what others hold of a slice is over.
+func (b *Reservations) Next() quantity.Instant { return b.departures.Next() }
