@@ -9,19 +9,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
+
+	pages "sluice.dev/sluice/bench/page"
 )
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "incentives:", err)
-		os.Exit(1)
-	}
-}
+func main() { pages.Main("incentives", run) }
 
 // settings of the study.
 type settings struct {
@@ -33,7 +28,7 @@ type settings struct {
 	known map[string][]*outcome
 }
 
-func run() error {
+func run(ctx context.Context) error {
 	s := settings{known: map[string][]*outcome{}}
 	flag.StringVar(&s.out, "out", "docs", "folder to write incentives.md and incentives/*.svg to")
 	flag.Uint64Var(&s.seeds, "seeds", 8, "seeds of every cell, at least 3")
@@ -50,8 +45,6 @@ func run() error {
 		flag.Usage()
 		return errors.New("want at least 3 seeds, as -many as that or more, and a worker")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	r, err := s.study(ctx, os.Stderr)
 	if err != nil {
 		return err
