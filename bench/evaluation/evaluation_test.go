@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	pages "sluice.dev/sluice/bench/page"
+	"sluice.dev/sluice/bench/sweep"
 	"sluice.dev/sluice/internal/core/market/auction"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/core/score"
@@ -28,21 +30,22 @@ import (
 func TestEveryPointIsAScenario(t *testing.T) {
 	for _, study := range studies() {
 		for _, data := range []string{"", "traces"} {
-			if study.traced && data == "" {
+			if study.Traced && data == "" {
 				continue
 			}
-			if todo, err := study.options(&settings{data: data, seeds: []uint64{1}}); err != nil || len(todo) != len(study.points) {
-				t.Errorf("study %s: %d of %d points: %v", study.name, len(todo), len(study.points), err)
+			if todo, err := study.options(&sweep.Settings{Data: data, Seeds: []uint64{1}}, nil); err != nil ||
+				len(todo) != len(study.Points) {
+				t.Errorf("study %s: %d of %d points: %v", study.Name, len(todo), len(study.Points), err)
 			}
 		}
-		if study.usualPoint != "" {
-			i := slices.IndexFunc(study.points, func(p point) bool { return p.label == study.usualPoint })
+		if study.Usual != "" {
+			i := slices.IndexFunc(study.Points, func(p sweep.Point) bool { return p.Label == study.Usual })
 			if i < 0 {
-				t.Errorf("study %s has no point %q", study.name, study.usualPoint)
+				t.Errorf("study %s has no point %q", study.Name, study.Usual)
 				continue
 			}
 			var under []strict.Set // the policy decides what the market's defaults are
-			for _, set := range study.points[i].sets {
+			for _, set := range study.Points[i].Sets {
 				if set.Path == "mechanism.policy" {
 					under = append(under, set)
 				}
@@ -51,23 +54,23 @@ func TestEveryPointIsAScenario(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, set := range study.points[i].sets {
+			for _, set := range study.Points[i].Sets {
 				if !strings.HasPrefix(set.Path, "market.") {
 					continue
 				}
 				if same, err := scenario.Load("synthetic-mig", append(under, set)...); err != nil || !reflect.DeepEqual(plain, same) {
-					t.Errorf("study %s: %v is not the default: %v", study.name, set, err)
+					t.Errorf("study %s: %v is not the default: %v", study.Name, set, err)
 				}
 			}
 		}
-		for _, metric := range append(study.charts, study.table...) {
+		for _, metric := range append(study.Charts, study.Table...) {
 			if measure.About(metric).Title == metric {
-				t.Errorf("study %s: there is no metric %s", study.name, metric)
+				t.Errorf("study %s: there is no metric %s", study.Name, metric)
 			}
 		}
-		for _, pair := range study.frontier {
+		for _, pair := range study.Frontier {
 			if measure.About(pair[0]).Better == measure.Neither || measure.About(pair[1]).Better == measure.Neither {
-				t.Errorf("study %s: of %v nobody knows which is better", study.name, pair)
+				t.Errorf("study %s: of %v nobody knows which is better", study.Name, pair)
 			}
 		}
 	}
@@ -79,8 +82,10 @@ func TestUsualLambda(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if is := fmt.Sprintf("market.lambda=%g", float64((auction.Config{}).Under(p).Weights.Lambda)/score.One); is != usualLambda {
-		t.Errorf("the default is %s, not %s", is, usualLambda)
+	all := studies()
+	i := slices.IndexFunc(all, func(s study) bool { return s.Name == "lambda" })
+	if is := fmt.Sprintf("%g", float64((auction.Config{}).Under(p).Weights.Lambda)/score.One); is != all[i].Usual {
+		t.Errorf("the default is %s, not %s", is, all[i].Usual)
 	}
 }
 
@@ -152,7 +157,7 @@ func TestPageOfKeptResults(t *testing.T) {
 			if m == sja {
 				wait *= 3
 			}
-			row := report.Row{Scenario: "small", Mechanism: m, Seed: seed, Params: []report.Param{{Name: r.axis.Label, Value: 0.5}}}
+			row := report.Row{Scenario: "small", Mechanism: m, Seed: seed, Params: []report.Param{{Name: r.Axis.Label, Value: 0.5}}}
 			row.Metrics.Set(measure.CompletionMean, wait)
 			row.Metrics.Set(measure.Rejected, float64(seed))
 			r.Rows = append(r.Rows, row)
@@ -163,17 +168,19 @@ func TestPageOfKeptResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := result{study: r.study}
-	if err := again.recall(filepath.Join(dir, r.name+".json")); err != nil {
+	if err := again.Recall(filepath.Join(dir, r.Name+".json"), r.Axis); err != nil {
 		t.Fatal(err)
 	}
 	var pages [2]string
 	for i, r := range []*result{&r, &again} {
-		p := &page{dir: dir}
-		p.losses([]result{*r})
-		if err := p.study(r); err != nil {
+		if err := write(&sweep.Settings{Out: dir}, []result{*r}); err != nil {
 			t.Fatal(err)
 		}
-		pages[i] = p.String()
+		text, err := os.ReadFile(filepath.Join(dir, "evaluation.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[i] = string(text)
 	}
 	if pages[0] != pages[1] {
 		t.Errorf("the page of kept results differs:\n%s\n%s", pages[0], pages[1])
@@ -184,7 +191,7 @@ func TestPageOfKeptResults(t *testing.T) {
 			t.Errorf("the page does not have %q:\n%s", want, pages[0])
 		}
 	}
-	if err := again.recall(filepath.Join(dir, "nothing.json")); !os.IsNotExist(err) {
+	if err := again.Recall(filepath.Join(dir, "nothing.json"), r.Axis); !os.IsNotExist(err) {
 		t.Errorf("absent results: %v", err)
 	}
 	bad := measure.Run{Scenario: "small other=1", Mechanism: sja}
@@ -192,7 +199,7 @@ func TestPageOfKeptResults(t *testing.T) {
 	if err := report.Create(path, func(w io.Writer) error { return measure.WriteJSON(w, []measure.Run{bad}) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := again.recall(path); err == nil || !strings.Contains(err.Error(), "names no value of load") {
+	if err := again.Recall(path, r.Axis); err == nil || !strings.Contains(err.Error(), "names no value of load") {
 		t.Errorf("results of another study: %v", err)
 	}
 }
@@ -205,7 +212,7 @@ func TestFiguresShowOursAndFourPeers(t *testing.T) {
 		names = append(names, k.Name)
 	}
 	for _, m := range names {
-		row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.axis.Label, Value: 0.5}}}
+		row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.Axis.Label, Value: 0.5}}}
 		row.Metrics.Set(measure.WaitMean, 1)
 		r.Rows = append(r.Rows, row)
 	}
@@ -220,11 +227,11 @@ func TestFiguresShowOursAndFourPeers(t *testing.T) {
 
 // TestFrontiers: the figures have every mechanism, at every point, and the page shows them.
 func TestFrontiers(t *testing.T) {
-	i := slices.IndexFunc(studies(), func(s study) bool { return len(s.frontier) > 0 })
+	i := slices.IndexFunc(studies(), func(s study) bool { return len(s.Frontier) > 0 })
 	r := result{study: studies()[i]}
 	for _, m := range []string{"sja:fair", "jasda:shortest", "easy"} {
 		for i, x := range []float64{0.5, 0.9} {
-			row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.axis.Label, Value: x}}}
+			row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.Axis.Label, Value: x}}}
 			row.Metrics.Set(measure.CompletionMean, float64(10*(i+1)))
 			row.Metrics.Set(measure.CompletionP99, 100)
 			r.Rows = append(r.Rows, row)
@@ -234,16 +241,22 @@ func TestFrontiers(t *testing.T) {
 	if len(c.Series) != 3 || c.Series[0].Dots[0] != (report.Dot{X: 20, Y: 100}) || c.X.Better != measure.Lower {
 		t.Errorf("%+v", c)
 	}
-	p := &page{dir: t.TempDir()}
-	if err := p.frontiers(&r); err != nil {
+	dir := t.TempDir()
+	out, err := pages.New(dir, "evaluation")
+	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := os.ReadDir(p.dir)
-	if err != nil || len(files) != 2*len(r.frontier) || strings.Count(p.String(), "![") != len(files) {
-		t.Errorf("%d figures, %v:\n%s", len(files), err, p)
+	shown, err := (&page{Page: out}).Pictures(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(shown, "\n")
+	files, err := os.ReadDir(filepath.Join(dir, "evaluation"))
+	if err != nil || len(files) != 2*len(r.Frontier) || strings.Count(text, "![") != len(files) {
+		t.Errorf("%d figures, %v:\n%s", len(files), err, text)
 	}
 	for _, f := range files {
-		if !strings.Contains(p.String(), "(evaluation/"+f.Name()+")") {
+		if !strings.Contains(text, "(evaluation/"+f.Name()+")") {
 			t.Errorf("the page does not show %s", f.Name())
 		}
 	}
@@ -253,7 +266,7 @@ func TestFrontiers(t *testing.T) {
 func TestWhoStops(t *testing.T) {
 	r := result{study: studies()[0]}
 	for i, m := range append(stopping(), "easy", "sjf") {
-		row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.axis.Label, Value: 0.5}}}
+		row := report.Row{Mechanism: m, Seed: 1, Params: []report.Param{{Name: r.Axis.Label, Value: 0.5}}}
 		row.Metrics.Set(measure.WaitMean, float64(1+i))
 		r.Rows = append(r.Rows, row)
 	}
@@ -266,7 +279,8 @@ func TestWhoStops(t *testing.T) {
 }
 
 func TestPositionsOfValuesOnAnAxis(t *testing.T) {
-	if math.IsNaN(position("17500ms", 0)) || position("17500ms", 0) != 17.5 || position("10%", 0) != 0.1 || position("gang", 2) != 2 {
+	if math.IsNaN(sweep.Position("17500ms", 0)) || sweep.Position("17500ms", 0) != 17.5 || sweep.Position("10%", 0) != 0.1 ||
+		sweep.Position("gang", 2) != 2 {
 		t.Error("positions of values on an axis")
 	}
 }
@@ -274,7 +288,7 @@ func TestPositionsOfValuesOnAnAxis(t *testing.T) {
 // TestStudiesOfTraces: a study of published logs is asked for in vain where there are none, and is told so before anything runs.
 func TestStudiesOfTraces(t *testing.T) {
 	for only, want := range map[string]string{"logs": "needs published traces", "laod": `did you mean "load"?`} {
-		err := evaluate(t.Context(), &settings{only: []string{only}, keep: t.TempDir(), seeds: []uint64{1}}, io.Discard)
+		err := evaluate(t.Context(), &sweep.Settings{Only: []string{only}, Keep: t.TempDir(), Seeds: []uint64{1}}, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q in it", only, err, want)
 		}

@@ -4,211 +4,177 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"sluice.dev/sluice/bench/sweep"
+	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/strict"
-	"sluice.dev/sluice/internal/lab/measure"
+	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/scenario"
+	"sluice.dev/sluice/internal/lab/scenario/outcome"
 	"sluice.dev/sluice/internal/lab/scenario/play"
+	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "evaluation:", err)
-		os.Exit(1)
-	}
-}
+	sweep.Main(sweep.Usage{
+		Name: "evaluation", Seeds: "1-5", Workers: "runs at once; 0 for one for each processor",
+		Data: "folder of published traces; without it the same studies run on generated work",
+		Keep: "folder for every single result: one JSON and one HTML page for each study",
+		Only: "studies to run, such as load,atomizable; the page is not written then",
+		Text: `Evaluation runs every study of docs/evaluation.md and writes it.
 
-// settings of one evaluation.
-type settings struct {
-	data, out, keep string
-	// again: results kept by an earlier run are read, and nothing is run.
-	again   bool
-	seeds   []uint64
-	only    []string
-	workers int
-	traces  *play.Traces
+  go run ./bench/evaluation                         on generated work, into docs
+  go run ./bench/evaluation -data DIR -out /tmp/e   on published traces, elsewhere
+  go run ./bench/evaluation -only load -seeds 1     a quick look at one study, in .tmp/evaluation
+`,
+	}, evaluate)
 }
 
 // base is the scenario that the studies vary, and where its work stands in it.
-func (s *settings) base(generated bool) (name, work string) {
-	if generated || s.data == "" {
+func base(s *sweep.Settings, generated bool) (name, work string) {
+	if generated || s.Data == "" {
 		return "synthetic-mig", "workload.synthetic."
 	}
 	return "philly-mig", "workload.compose."
 }
 
-func run() error {
-	var s settings
-	var seeds, only string
-	flag.StringVar(&s.data, "data", os.Getenv("SLUICE_DATA"),
-		"folder of published traces; without it the same studies run on generated work")
-	flag.StringVar(&s.out, "out", "docs", "folder to write evaluation.md and evaluation/*.svg to")
-	flag.StringVar(&s.keep, "keep", ".tmp/evaluation", "folder for every single result: one JSON and one HTML page for each study")
-	flag.BoolVar(&s.again, "again", false, "write the page from the results kept by the last run, without running anything")
-	flag.StringVar(&seeds, "seeds", "1-5", "seeds of every point")
-	flag.StringVar(&only, "only", "", "studies to run, such as load,atomizable; the page is not written then")
-	flag.IntVar(&s.workers, "workers", 0, "runs at once; 0 for one for each processor")
-	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "Evaluation runs every study of docs/evaluation.md and writes it.\n\n"+
-			"  go run ./bench/evaluation                         on generated work, into docs\n"+
-			"  go run ./bench/evaluation -data DIR -out /tmp/e   on published traces, elsewhere\n"+
-			"  go run ./bench/evaluation -only load -seeds 1     a quick look at one study, in .tmp/evaluation\n\n")
-		flag.PrintDefaults()
+// evaluate runs the studies in order, keeps their results and writes the page.
+func evaluate(ctx context.Context, s *sweep.Settings, progress io.Writer) error {
+	all := studies()
+	var known []string
+	for i := range all {
+		known = append(known, all[i].Name)
 	}
-	flag.Parse()
-	var err error
-	if s.seeds, err = scenario.Seeds(seeds); err != nil {
+	if err := s.Known(known); err != nil {
 		return err
 	}
-	s.traces = &play.Traces{Dir: s.data}
-	if only != "" {
-		s.only = strings.Split(only, ",")
+	if i := slices.IndexFunc(all, func(t study) bool { return slices.Contains(s.Only, t.Name) && t.Traced }); i >= 0 && s.Data == "" {
+		return fmt.Errorf("study %s needs published traces; say where they are with -data DIR", all[i].Name)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return evaluate(ctx, &s, os.Stderr)
-}
-
-// evaluate runs the studies in order, keeps their results and writes the page.
-func evaluate(ctx context.Context, s *settings, progress io.Writer) error {
-	all := studies()
-	for _, name := range s.only {
-		if !slices.ContainsFunc(all, func(t study) bool { return t.name == name }) {
-			return fmt.Errorf("there is no study %q; %s", name, strict.Hint(name, names(all)))
-		}
-		if s.data == "" && slices.ContainsFunc(all, func(t study) bool { return t.name == name && t.traced }) {
-			return fmt.Errorf("study %s needs published traces; say where they are with -data DIR", name)
-		}
-	}
-	if err := os.MkdirAll(s.keep, 0o755); err != nil {
+	if err := os.MkdirAll(s.Keep, 0o755); err != nil {
 		return err
 	}
 	begin := time.Now()
 	var done []result
-	var past memory
+	past := memory{data: &play.Traces{Dir: s.Data}}
 	for _, t := range all {
-		if len(s.only) > 0 && !slices.Contains(s.only, t.name) || t.traced && s.data == "" {
+		if !s.Wants(t.Name) || t.Traced && s.Data == "" {
 			continue
 		}
 		r, err := t.run(ctx, s, &past, progress)
 		if err != nil {
-			return fmt.Errorf("study %s: %w", t.name, err)
+			return fmt.Errorf("study %s: %w", t.Name, err)
 		}
-		if !s.again {
-			if err := r.keep(s.keep); err != nil {
+		if !s.Again {
+			if err := r.keep(s.Keep); err != nil {
 				return err
 			}
 		}
 		done = append(done, r)
 	}
 	fmt.Fprintf(progress, "all studies took %s\n", time.Since(begin).Round(time.Second))
-	if len(s.only) > 0 {
-		fmt.Fprintf(progress, "results are in %s; the page is written by a run of all studies\n", s.keep)
+	if len(s.Only) > 0 {
+		fmt.Fprintf(progress, "results are in %s; the page is written by a run of all studies\n", s.Keep)
 		return nil
 	}
 	return write(s, done)
 }
 
-func names(all []study) (out []string) {
-	for _, t := range all {
-		out = append(out, t.name)
-	}
-	return out
-}
-
-// result is a study that was run: rows carry the setting that was varied.
+// result is a study that was run.
 type result struct {
 	study
-	report.Study
-	facts       play.Facts
-	assumptions []string
+	sweep.Rows
+	Facts       play.Facts
+	Assumptions []string
 }
 
-// run runs every point of the study.
-func (t study) run(ctx context.Context, s *settings, past *memory, progress io.Writer) (result, error) {
-	r := result{study: t, Study: report.Study{Title: t.title, About: t.question}}
-	name, _ := s.base(t.generated)
-	todo, err := t.options(s)
+// options are what is to be run at each point.
+func (t *study) options(s *sweep.Settings, data *play.Traces) ([]play.Options, error) {
+	name, work := base(s, t.Generated)
+	table := play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
+	seeds := s.Seeds
+	if !t.Every {
+		seeds = seeds[:min(fewSeeds, len(seeds))]
+	}
+	var reader scenario.Reader
+	if t.Traced {
+		reader.Formats = traces.Formats()
+	}
+	var todo []play.Options
+	for _, p := range t.Points {
+		var sets []strict.Set
+		for _, v := range p.Sets {
+			sets = append(sets, strict.Set{Path: strings.Replace(v.Path, "WORK.", work, 1), Value: v.Value})
+		}
+		sc, err := reader.Load(name, sets...)
+		if err != nil {
+			return nil, err
+		}
+		mechanisms, err := table.Find(sc, t.mechanisms())
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, play.Options{Scenario: sc, Mechanisms: mechanisms, Seeds: seeds, Data: data})
+	}
+	return todo, nil
+}
+
+// run runs every point of the study, several at once: runs of one point differ in length, and none should wait for the longest.
+func (t study) run(ctx context.Context, s *sweep.Settings, past *memory, progress io.Writer) (r result, err error) {
+	r.study = t
+	name, _ := base(s, t.Generated)
+	todo, err := t.options(s, past.data)
 	if err != nil {
 		return r, err
 	}
-	for i, p := range t.points {
-		if o := &todo[i]; t.name == mainStudy && slices.ContainsFunc(p.sets, func(v strict.Set) bool { return v.Value == usualLoad }) {
-			if r.facts, err = play.Measure(ctx, o.Scenario, o.Mechanisms[0], o.Data); err != nil {
+	for i, p := range t.Points {
+		if o := &todo[i]; t.Name == mainStudy && p.Label == usualLoad {
+			if r.Facts, err = play.Measure(ctx, o.Scenario, o.Mechanisms[0], o.Data); err != nil {
 				return r, err
 			}
-			if r.assumptions, err = play.Assumptions(o.Scenario, o.Data); err != nil {
+			if r.Assumptions, err = play.Assumptions(o.Scenario, o.Data); err != nil {
 				return r, err
 			}
 		}
 	}
-	if s.again {
-		return r, r.recall(filepath.Join(s.keep, t.name+".json"))
+	if s.Again {
+		return r, r.Recall(filepath.Join(s.Keep, t.Name+".json"), t.Axis)
 	}
-	results, err := t.runAll(ctx, s, past, todo, progress)
-	if err != nil {
-		return r, err
+	workers := s.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
 	}
-	for i, p := range t.points {
-		for _, run := range results[i] {
-			if len(run.Broken) > 0 {
-				return r, fmt.Errorf("%s, %s, seed %d, broke an invariant: %s", p.label, run.Mechanism, run.Seed,
-					strings.Join(run.Broken, "; "))
-			}
-			r.Rows = append(r.Rows, report.Row{
-				Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: t.axis.Label, Value: p.x}},
-				Metrics: run.Metrics,
-			})
-		}
-	}
-	return r, nil
-}
-
-// recall reads what keep stored: the setting of a run stands behind its scenario's name.
-func (r *result) recall(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
+	results := make([][]outcome.Result, len(todo))
+	err = sweep.Each(ctx, workers, len(todo), func(i int) {
+		fmt.Fprintf(progress, "%s %d/%d: %s\n", t.Name, i+1, len(todo), t.Points[i].Label)
+	}, func(ctx context.Context, i int) (err error) {
+		todo[i].Workers = (workers + len(todo) - 1) / len(todo)
+		results[i], err = past.run(ctx, todo[i])
 		return err
+	})
+	for i := 0; err == nil && i < len(todo); i++ {
+		err = r.Add(name, t.Axis, t.Points[i], results[i])
 	}
-	defer f.Close()
-	runs, err := measure.ReadJSON(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	for _, run := range runs {
-		name, setting, ok := strings.Cut(run.Scenario, " "+r.axis.Label+"=")
-		x, err := strconv.ParseFloat(setting, 64)
-		if !ok || err != nil {
-			return fmt.Errorf("%s: %q names no value of %s: it is of another version of this study; run it again", path, run.Scenario,
-				r.axis.Label)
-		}
-		r.Rows = append(r.Rows, report.Row{
-			Scenario: name, Mechanism: run.Mechanism, Seed: run.Seed, Params: []report.Param{{Name: r.axis.Label, Value: x}},
-			Metrics: run.Metrics,
-		})
-	}
-	return nil
+	return r, err
 }
 
 // keep stores every run, and the page to look at them.
 func (r *result) keep(dir string) error {
+	kept := report.Study{Title: r.Title, About: r.Question, Rows: r.Rows}
 	for _, f := range []struct {
 		ext   string
 		write func(io.Writer) error
-	}{{".json", r.JSON}, {".csv", r.CSV}, {".html", r.HTML}} {
-		if err := report.Create(filepath.Join(dir, r.name+f.ext), f.write); err != nil {
+	}{{".json", kept.JSON}, {".csv", kept.CSV}, {".html", kept.HTML}} {
+		if err := report.Create(filepath.Join(dir, r.Name+f.ext), f.write); err != nil {
 			return err
 		}
 	}

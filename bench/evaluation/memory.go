@@ -13,6 +13,7 @@ import (
 // memory of what has run: studies share the setting from which they depart, and the same scenario, mechanism and seed give
 // the same figures. Different scenarios may run at once.
 type memory struct {
+	data *play.Traces
 	mu   sync.Mutex
 	past []remembered
 }

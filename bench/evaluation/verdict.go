@@ -99,11 +99,11 @@ func (r *result) best(x float64, metric string, except []string) (name string, v
 		sign = -1
 	}
 	top := math.Inf(-1)
-	for _, m := range r.names() {
+	for _, m := range r.Names() {
 		if mine(m) || slices.Contains(except, m) {
 			continue
 		}
-		v := r.values(x, m, metric)
+		v := r.Values(x, m, metric)
 		if e := sign * measure.Mean(v).Mean; e > top {
 			name, values, top = m, v, e
 		}

@@ -32,8 +32,9 @@ func (r *results) write(s *settings) error {
 	}
 	return out.Write(text, template.FuncMap{
 		"owners": func() int { return owners }, "arrivals": func() string { return arrivals.String() },
-		"limit": func() string { return limit.String() }, "seeds": func() uint64 { return s.seeds }, "many": func() uint64 { return s.many },
-		"bar": func() string { return fmt.Sprintf("%+.0f%%", 100*bar) }, "shipped": func() string { return shipped().name },
+		"limit": func() string { return limit.String() }, "seeds": func() uint64 { return s.seeds },
+		"many": func() uint64 { return s.many },
+		"bar":  func() string { return fmt.Sprintf("%+.0f%%", 100*bar) }, "shipped": func() string { return shipped().name },
 		"answers": func() int { return len(candidates()) }, "mechanisms": mechanismNames, "summaries": summaries,
 	}, &page{out, r})
 }

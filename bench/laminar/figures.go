@@ -38,31 +38,18 @@ func axis(metric string) (report.Axis, func(float64) float64) {
 	return a, func(v float64) float64 { return v }
 }
 
-// decades says whether a metric's values differ so much that they are drawn in decades.
-func (r *result) decades(metric string) bool {
-	low, high := math.Inf(1), 0.0
-	for _, x := range r.xs() {
-		for _, m := range r.names() {
-			if v := r.mean(x, m, metric); v > 0 {
-				low, high = min(low, v), max(high, v)
-			}
-		}
-	}
-	return high > 20*low
-}
-
 // chart is a metric over the setting: laminar, the theory, and the peers, those first that are named.
 func (r *result) chart(metric string) *report.Chart {
 	y, drawn := axis(metric)
-	y.Log = y.Log || r.decades(metric)
-	c := &report.Chart{Title: r.title + ": " + y.Label, X: r.axis, Y: y}
+	y.Log = y.Log || r.Spread(metric)
+	c := &report.Chart{Title: r.Title + ": " + y.Label, X: report.Axis(r.Axis), Y: y}
 	if i := strings.Index(c.Title, " ("); i > 0 {
 		c.Title = c.Title[:i]
 	}
-	for _, m := range first(r.names()) {
+	for _, m := range first(r.Names()) {
 		s := report.Series{Name: m}
-		for _, x := range r.xs() {
-			if e := r.estimate(x, m, metric); !math.IsNaN(e.Mean) && (!y.Log || drawn(e.Mean) > 0) {
+		for _, x := range r.Xs() {
+			if e := r.Mean(x, m, metric); !math.IsNaN(e.Mean) && (!y.Log || drawn(e.Mean) > 0) {
 				low, high := drawn(e.Low), drawn(e.High)
 				if y.Log && low <= 0 { // there is no such place in decades
 					low = drawn(e.Mean)
@@ -81,7 +68,7 @@ func (r *result) chart(metric string) *report.Chart {
 // model is what the theory says of a metric, without dots if it says nothing.
 func (r *result) model(metric string, drawn func(float64) float64) report.Series {
 	s := report.Series{Name: theory}
-	for _, x := range r.xs() {
+	for _, x := range r.Xs() {
 		f, ok := r.solved[x]
 		if !ok {
 			break
@@ -104,12 +91,12 @@ func (r *result) model(metric string, drawn func(float64) float64) report.Series
 
 // solve works out what the theory says of every point, the same model once.
 func (r *result) solve(model func(*fluid.Model) fluid.Figures) {
-	if r.theory == nil {
+	if r.Theory.Vary == "" {
 		return
 	}
 	r.solved = map[float64]fluid.Figures{}
-	for _, x := range r.xs() {
-		m := r.theory(x)
+	for _, x := range r.Xs() {
+		m := r.study.model(x)
 		r.solved[x] = model(&m)
 	}
 }
@@ -117,16 +104,16 @@ func (r *result) solve(model func(*fluid.Model) fluid.Figures) {
 // against is every mechanism at one point: what is not placed over a cost of placing it.
 func (r *result) against(metric string, x float64) *report.Chart {
 	a, cost := axis(metric)
-	a.Log = r.decades(metric)
+	a.Log = r.Spread(metric)
 	y, missed := axis(measure.PlacedShare)
 	at := ""
-	for _, p := range r.points {
-		if p.x == x {
-			at = p.label
+	for _, p := range r.Points {
+		if p.X == x {
+			at = p.Label
 		}
 	}
-	c := &report.Chart{Kind: report.Points, X: a, Y: y, Title: fmt.Sprintf("%s %s: not placed over %s", r.title, at, a.Label)}
-	for _, m := range r.names() {
+	c := &report.Chart{Kind: report.Points, X: a, Y: y, Title: fmt.Sprintf("%s %s: not placed over %s", r.Title, at, a.Label)}
+	for _, m := range r.Names() {
 		if v := r.mean(x, m, metric); !math.IsNaN(v) && m != "omniscient" { // it needs no message and no time, and is no peer
 			dot := report.Dot{X: cost(v), Y: missed(r.mean(x, m, measure.PlacedShare))}
 			c.Series = append(c.Series, report.Series{Name: m, Dots: []report.Dot{dot}})

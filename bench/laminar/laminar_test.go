@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/bench/sweep"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 	"sluice.dev/sluice/internal/lab/swarm/fluid"
@@ -15,20 +16,20 @@ import (
 // TestEveryPointIsAScenario: each setting of each study is one that the language takes, and each metric there is.
 func TestEveryPointIsAScenario(t *testing.T) {
 	for _, s := range studies() {
-		for i := range s.points {
-			o, err := s.options(&settings{seeds: []uint64{1, 2}}, &s.points[i])
+		for i := range s.Points {
+			o, err := s.options(&settings{Settings: sweep.Settings{Seeds: []uint64{1, 2}}}, &s.Points[i])
 			if err != nil || o.Scenario.Swarm == nil || len(o.Mechanisms) == 0 || o.Mechanisms[0].Name != ours {
-				t.Errorf("study %s, %s: %v", s.name, s.points[i].label, err)
+				t.Errorf("study %s, %s: %v", s.Name, s.Points[i].Label, err)
 			}
 		}
-		for _, metric := range s.charts {
+		for _, metric := range s.Charts {
 			if measure.About(metric).Title == metric {
-				t.Errorf("study %s: there is no metric %s", s.name, metric)
+				t.Errorf("study %s: there is no metric %s", s.Name, metric)
 			}
 		}
-		if s.theory != nil {
-			if m := s.theory(s.points[0].x); m.Zones < 1 {
-				t.Errorf("study %s: the theory is of %+v", s.name, m)
+		if s.Theory.Vary != "" {
+			if m := s.model(s.Points[0].X); m.Zones < 1 {
+				t.Errorf("study %s: the theory is of %+v", s.Name, m)
 			}
 		}
 	}
@@ -58,20 +59,21 @@ func TestWhoWins(t *testing.T) {
 // lists a peer that wins and one study that was skipped.
 func TestThePageOfKeptResults(t *testing.T) {
 	dir := t.TempDir()
-	s := &settings{keep: filepath.Join(dir, "kept"), out: filepath.Join(dir, "docs"), seeds: []uint64{1, 2}, again: true,
+	s := &settings{Settings: sweep.Settings{Keep: filepath.Join(dir, "kept"), Out: filepath.Join(dir, "docs"), Seeds: []uint64{1, 2},
+		Again: true},
 		model: func(*fluid.Model) fluid.Figures { return fluid.Figures{Placed: 1, Hops: 2, Use: .9} }}
-	if err := os.MkdirAll(s.keep, 0o755); err != nil {
+	if err := os.MkdirAll(s.Keep, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range studies() {
-		if x.traced {
+		if x.Traced {
 			continue
 		}
 		r := result{study: x}
-		for _, p := range x.points {
+		for _, p := range x.Points {
 			for i, m := range []string{ours, "central", "omniscient"} {
-				for _, seed := range s.seeds {
-					row := report.Row{Scenario: x.name, Mechanism: m, Seed: seed, Params: []report.Param{{Name: x.axis.Label, Value: p.x}}}
+				for _, seed := range s.Seeds {
+					row := report.Row{Scenario: x.Name, Mechanism: m, Seed: seed, Params: []report.Param{{Name: x.Axis.Label, Value: p.X}}}
 					for _, metric := range append(usual(), measure.CPUNanosPerTask) {
 						v := .99
 						if metric != measure.PlacedShare {
@@ -79,18 +81,18 @@ func TestThePageOfKeptResults(t *testing.T) {
 						}
 						row.Metrics.Set(metric, v)
 					}
-					r.rows = append(r.rows, row)
+					r.Rows = append(r.Rows, row)
 				}
 			}
 		}
-		if err := r.store(s.keep); err != nil {
+		if err := r.store(s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := evaluate(t.Context(), s, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(s.out, "laminar.md"))
+	page, err := os.ReadFile(filepath.Join(s.Out, "laminar.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func TestThePageOfKeptResults(t *testing.T) {
 	}
 	for _, part := range strings.Split(string(page), "](laminar/")[1:] {
 		name, _, _ := strings.Cut(part, ")")
-		if _, err := os.Stat(filepath.Join(s.out, "laminar", name)); err != nil {
+		if _, err := os.Stat(filepath.Join(s.Out, "laminar", name)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,98 +1,59 @@
 package main
 
 import (
-	"bytes"
+	_ "embed"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 
+	pages "sluice.dev/sluice/bench/page"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 )
 
+//go:embed laminar.md.tmpl
+var text string
+
 // page is docs/laminar.md under way.
 type page struct {
-	bytes.Buffer
-	dir string
+	*pages.Page
+	Seeds []uint64
+	Done  []result
 }
-
-func (p *page) say(format string, args ...any) { fmt.Fprintf(p, format, args...) }
 
 // write makes the page and its figures.
 func write(s *settings, done []result) error {
-	p := &page{dir: filepath.Join(s.out, "laminar")}
-	if err := os.RemoveAll(p.dir); err != nil { // no figure of an earlier page stays
+	if err := os.RemoveAll(filepath.Join(s.Out, "laminar")); err != nil { // no figure of an earlier page stays
 		return err
 	}
-	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+	out, err := pages.New(s.Out, "laminar")
+	if err != nil {
 		return err
 	}
-	p.head(s, done)
-	for i := range done {
-		if err := p.study(&done[i]); err != nil {
-			return err
-		}
-	}
-	return report.Create(filepath.Join(s.out, "laminar.md"), func(w io.Writer) error { _, err := w.Write(p.Bytes()); return err })
+	return out.Write(text, template.FuncMap{"machine": machine, "same": func() float64 { return samePlaced },
+		"ratio": func(a, b float64) float64 { return a / b }}, &page{out, s.Seeds, done})
 }
 
-func (p *page) head(s *settings, done []result) {
-	var seeds []string
-	for _, n := range s.seeds {
-		seeds = append(seeds, fmt.Sprint(n))
-	}
-	p.say("# Evaluation of Laminar's flow\n\n")
-	p.say("Written by `make laminar` (and by `make evaluation`); every figure below comes from that one command. " +
-		"[adr/0036](adr/0036-flow.md) says what the flow is,\n")
-	p.say("[adr/0037](adr/0037-lean-nodes.md) what the world is made of, [scenarios.md](scenarios.md#swarm) who the peers are, and " +
-		"[metrics.md](metrics.md#of-short-tasks-on-lean-nodes) has the formulas.\n")
-	p.say("Zones of 100 nodes of four slices; rigid work holds 40%%, coming and going; tasks are exponential, of 1 s on average and a " +
-		"fifth of them of 6.8 s, over all\n")
-	p.say("size classes; a short one gives up after 1 s and a long one after 30 s. Digests are 100 ms old where nothing else is said. " +
-		"Worlds begin full; what is measured are seconds 10 to 30 of\n")
-	p.say("1,000 nodes, with seeds %s and intervals of 95%%, seconds 5 to 10 of larger worlds with one seed, which have more tasks, and "+
-		"second 4 where a processor is measured. The line of the [fluid model](../internal/lab/swarm/fluid/doc.go) is arithmetic, and "+
-		"nothing in\n", strings.Join(seeds, ", "))
-	p.say("it was fitted. Lines without a name are the peers that the tables have.\n\n")
-	p.targets(done)
-	p.wins(done)
-	p.parted(done)
-}
-
-// by is a study by its name, nil if it was not run.
-func by(done []result, name string) *result {
-	for i := range done {
-		if done[i].name == name && len(done[i].rows) > 0 {
-			return &done[i]
+// By is a study by its name, nil if it was not run.
+func (p *page) By(name string) *result {
+	for i := range p.Done {
+		if r := &p.Done[i]; r.Name == name && len(r.Rows) > 0 {
+			return r
 		}
 	}
 	return nil
 }
 
-// targets are what the flow has to reach here, beside what it does.
-func (p *page) targets(done []result) {
-	p.say("## What it has to reach\n\n| what | target | measured |\n|---|---|---|\n")
-	if r := by(done, "load"); r != nil {
-		p.say("| placed share at load .9, 10,000 nodes | .995 | %.4f |\n", r.mean(.9, ours, measure.PlacedShare))
-		p.say("| leftover use at load .9 | .85 | %.3f |\n", r.mean(.9, ours, measure.LeftoverUse))
-	}
-	if r := by(done, "scale"); r != nil {
-		p.say("| messages a task, 100,000 nodes against 1,000 | 1.1 times | %.2f times (%.2f, %.2f) |\n",
-			r.mean(1e5, ours, measure.MessagesPerTask)/r.mean(1e3, ours, measure.MessagesPerTask),
-			r.mean(1e5, ours, measure.MessagesPerTask), r.mean(1e3, ours, measure.MessagesPerTask))
-	}
-	if r := by(done, "cpu-scale"); r != nil {
-		of := func(x float64) float64 {
-			return r.mean(x, ours, measure.CPUNanosPerTask) / r.mean(x, ours, measure.HopsMean)
-		}
-		p.say("| processor time for each probe, all parties, the same | 1.5 times | %.2f times (%.0f ns, %.0f ns) |\n", of(1e5)/of(1e3),
-			of(1e5), of(1e3))
-	}
-	p.say("\nOn the frontier everywhere: [no](#where-a-peer-wins). The processor's time is of %s.\n\n", machine())
+// At is a metric of laminar's at a setting.
+func (r *result) At(x float64, metric string) float64 { return r.mean(x, ours, metric) }
+
+// Probe is laminar's processor time for each probe, in nanoseconds.
+func (r *result) Probe(x float64) float64 {
+	return r.At(x, measure.CPUNanosPerTask) / r.At(x, measure.HopsMean)
 }
 
 // machine is the processor's name, as its system has it.
@@ -109,64 +70,59 @@ func machine() string {
 	return "one processor of a shared machine"
 }
 
-// study writes one section: question, figures, table.
-func (p *page) study(r *result) error {
-	p.say("## %s\n\n%s\n\n", r.title, r.question)
-	if r.skipped != "" {
-		p.say("Not run: %s\n\n", r.skipped)
-		return nil
-	}
-	for _, metric := range r.charts {
-		if err := p.draw(r.name+"-"+metric, r.chart(metric)); err != nil {
-			return err
+// Pictures draws the figures of a study, and returns what shows each.
+func (p *page) Pictures(r *result) (shown []string, err error) {
+	draw := func(name string, c *report.Chart) {
+		if err == nil {
+			var one string
+			one, err = p.Draw(name, c)
+			shown = append(shown, one)
 		}
 	}
-	for _, x := range r.frontier {
+	for _, metric := range r.Charts {
+		draw(r.Name+"-"+metric, r.chart(metric))
+	}
+	for _, x := range r.Frontier {
 		for _, metric := range []string{measure.MessagesPerTask, measure.LandingP99} {
-			if err := p.draw(fmt.Sprintf("%s-frontier-%s-%g", r.name, metric, x), r.against(metric, x)); err != nil {
-				return err
-			}
+			draw(fmt.Sprintf("%s-frontier-%s-%g", r.Name, metric, x), r.against(metric, x))
 		}
 	}
-	columns := []string{measure.PlacedShare, measure.LandingP50, measure.LandingP99, measure.HopsMean, measure.MessagesPerTask,
+	return shown, err
+}
+
+// columns of a study's table.
+func (r *result) columns() []string {
+	if r.CPU {
+		return []string{measure.CPUNanosPerTask, measure.PlacedShare, measure.HopsMean, measure.MessagesPerTask}
+	}
+	return []string{measure.PlacedShare, measure.LandingP50, measure.LandingP99, measure.HopsMean, measure.MessagesPerTask,
 		measure.LeftoverUse, measure.ZoneFairness}
-	if r.cpu {
-		columns = []string{measure.CPUNanosPerTask, measure.PlacedShare, measure.HopsMean, measure.MessagesPerTask}
+}
+
+// Titles of the columns.
+func (r *result) Titles() (titles []string) {
+	for _, metric := range r.columns() {
+		titles = append(titles, strings.Replace(measure.About(metric).Title, "per job", "per task", 1)) // a task is all that a job has here
 	}
-	p.say("\n| %s | mechanism |", r.axis.Label)
-	for _, metric := range columns {
-		p.say(" %s |", strings.Replace(measure.About(metric).Title, "per job", "per task", 1)) // here a task is all that there is of a job
-	}
-	p.say("\n|---|---|%s\n", strings.Repeat("---|", len(columns)))
-	for _, pt := range r.points {
-		for _, m := range r.names() {
-			p.say("| %s | %s |", pt.label, m)
-			for _, metric := range columns {
-				p.say(" %s |", estimate(metric, r.estimate(pt.x, m, metric)))
+	return titles
+}
+
+// Table are the rows of each mechanism at each point, and of the theory.
+func (r *result) Table() (rows []string) {
+	for _, pt := range r.Points {
+		for _, m := range r.Names() {
+			cells := []string{pt.Label, m}
+			for _, metric := range r.columns() {
+				cells = append(cells, estimate(metric, r.Mean(pt.X, m, metric)))
 			}
-			p.say("\n")
+			rows = append(rows, pages.Row(cells))
 		}
-		if f, ok := r.solved[pt.x]; ok {
-			p.say("| %s | *%s* | %s | | | %s | | %s | |\n", pt.label, theory, value(measure.PlacedShare, f.Placed),
-				value(measure.HopsMean, f.Hops), value(measure.LeftoverUse, f.Use))
+		if f, ok := r.solved[pt.X]; ok {
+			rows = append(rows, fmt.Sprintf("| %s | *%s* | %s | | | %s | | %s | |", pt.Label, theory, value(measure.PlacedShare, f.Placed),
+				value(measure.HopsMean, f.Hops), value(measure.LeftoverUse, f.Use)))
 		}
 	}
-	p.say("\n")
-	return nil
-}
-
-// draw stores a figure and shows it.
-func (p *page) draw(name string, c *report.Chart) error {
-	p.say("![%s](laminar/%s.svg)\n", c.Title, name)
-	return report.Create(filepath.Join(p.dir, name+".svg"), c.SVG)
-}
-
-// xs are the settings.
-func (r *result) xs() (out []float64) {
-	for _, p := range r.points {
-		out = append(out, p.x)
-	}
-	return out
+	return rows
 }
 
 // value of a metric for people.
