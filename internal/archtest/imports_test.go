@@ -174,8 +174,8 @@ var extensionPoints = map[string][]string{
 	"internal/edge/store": {"files", "tree"},
 	// what the kernel says, for all kinds; the process beside the daemon that uses a kind
 	"internal/edge/survival": {"sense", "watch"},
-	// theory beside them, who waits at a scheduler and what it believes, what a call takes, queues, and the simulator that drives them
-	"internal/lab/swarm": {"fluid", "line", "meter", "pool", "queue", "world"},
+	// theory beside them, what a call takes, queues, and the simulator that drives them
+	"internal/lab/swarm": {"fluid", "meter", "queue", "world"},
 	"internal/lab/trace": nil,
 }
 

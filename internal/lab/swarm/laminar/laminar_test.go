@@ -7,16 +7,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
 	"sluice.dev/sluice/internal/lab/swarm/laminar"
-	"sluice.dev/sluice/internal/lab/swarm/swarmtest"
 	"sluice.dev/sluice/internal/lab/swarm/world"
 )
-
-// TestAblationsConform: what is taken out costs places and messages, and breaks nothing.
-func TestAblationsConform(t *testing.T) {
-	for _, k := range laminar.Ablations() {
-		t.Run(k.Name, func(t *testing.T) { swarmtest.Run(t, k) })
-	}
-}
 
 // play is ten seconds of ten zones as in the shipped scenarios: the share of tasks that are placed, and hops for each.
 func play(t *testing.T, k swarm.Kind, zones int, change func(*world.Options)) (placed, hops float64, c world.Counts) {

@@ -9,14 +9,8 @@ import (
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
-	"sluice.dev/sluice/internal/lab/swarm/central"
 	"sluice.dev/sluice/internal/lab/swarm/laminar"
-	"sluice.dev/sluice/internal/lab/swarm/omega"
-	"sluice.dev/sluice/internal/lab/swarm/omniscient"
-	"sluice.dev/sluice/internal/lab/swarm/sparrow"
-	"sluice.dev/sluice/internal/lab/swarm/spillback"
-	"sluice.dev/sluice/internal/lab/swarm/twochoices"
-	"sluice.dev/sluice/internal/lab/swarm/twolevel"
+	"sluice.dev/sluice/internal/lab/swarm/peers"
 )
 
 // script notes what the world says of tasks in the words of plain.
@@ -34,8 +28,8 @@ func (s *script) Over(now quantity.Instant, t swarm.Task, f Fate) {
 // and what is counted is the same.
 func TestThePlainWorldIsTheSame(t *testing.T) {
 	kinds := []swarm.Kind{
-		laminar.Kind(), central.Kind(), twolevel.Kind(), spillback.Kind(), sparrow.Kind(), twochoices.Kind(), omega.Kind(),
-		omniscient.Kind(),
+		laminar.Kind(), peers.Central(), peers.TwoLevel(), peers.Spillback(), peers.Sparrow(), peers.TwoChoices(), peers.Omega(),
+		peers.Omniscient(),
 	}
 	for _, kind := range kinds {
 		t.Run(kind.Name, func(t *testing.T) {

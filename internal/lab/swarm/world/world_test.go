@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
-	"sluice.dev/sluice/internal/lab/swarm/omniscient"
+	"sluice.dev/sluice/internal/lab/swarm/peers"
 	"sluice.dev/sluice/internal/lab/swarm/world"
 )
 
@@ -42,7 +42,7 @@ func use(o world.Options, c world.Counts) (used, leftover float64) {
 // offered of it.
 func TestTheLoadIsAsOffered(t *testing.T) {
 	for _, load := range []int64{300_000, 800_000} {
-		o := world.Usual(50, omniscient.Kind(), load)
+		o := world.Usual(50, peers.Omniscient(), load)
 		o.From, o.Until = 120*sec, 220*sec
 		c := play(t, o)
 		used, leftover := use(o, c)
@@ -60,7 +60,7 @@ func TestTheLoadIsAsOffered(t *testing.T) {
 
 // TestItBeginsFull: in the first seconds as much is used as later, and placed tasks are those that arrive.
 func TestItBeginsFull(t *testing.T) {
-	o := world.Usual(50, omniscient.Kind(), 800_000)
+	o := world.Usual(50, peers.Omniscient(), 800_000)
 	o.From, o.Until = 0, 2*sec
 	c := play(t, o)
 	used, leftover := use(o, c)
@@ -74,7 +74,7 @@ func TestItBeginsFull(t *testing.T) {
 
 // TestErlang: where nobody waits a cluster of n slices of one class loses what Erlang's formula says (B).
 func TestErlang(t *testing.T) {
-	o := world.Usual(1, omniscient.Kind(), 900_000)
+	o := world.Usual(1, peers.Omniscient(), 900_000)
 	o.Cluster = swarm.Uniform(1, 20, 1)
 	o.Rigid.Share, o.Flow.LongShare, o.Flow.Mix, o.Flow.Patience = 0, 0, [swarm.MaxClasses]int64{1}, 1
 	o.From, o.Until = 10*sec, 4000*sec
@@ -129,7 +129,7 @@ func TestNobodyPeeks(t *testing.T) {
 
 // TestStragglers: where every node takes twice as long, half the load uses what the whole would.
 func TestStragglers(t *testing.T) {
-	o := world.Usual(10, omniscient.Kind(), 400_000)
+	o := world.Usual(10, peers.Omniscient(), 400_000)
 	o.Rigid.Share, o.From, o.Until = 0, 60*sec, 120*sec
 	o.Faults.Stragglers, o.Faults.Slow = world.Million, 2000
 	if used, _ := use(o, play(t, o)); math.Abs(used-0.8) > 0.02 {
@@ -139,7 +139,7 @@ func TestStragglers(t *testing.T) {
 
 // TestADeadZoneLosesWhatRuns: and is no part of the leftover while it is dead.
 func TestADeadZoneLosesWhatRuns(t *testing.T) {
-	o := world.Usual(2, omniscient.Kind(), 500_000)
+	o := world.Usual(2, peers.Omniscient(), 500_000)
 	o.Rigid.Share, o.From, o.Until = 0, 0, 40*sec
 	o.Faults.Zones = []world.ZoneFault{{Zone: 1, At: 20 * sec, For: 10 * time.Second}}
 	c := play(t, o)
@@ -167,7 +167,7 @@ func TestBrokenOptionsAreRefused(t *testing.T) {
 		"kind":     func(o *world.Options) { o.Kind.New = nil },
 		"decision": func(o *world.Options) { o.Decision = -1 },
 	} {
-		o := world.Usual(1, omniscient.Kind(), 500_000)
+		o := world.Usual(1, peers.Omniscient(), 500_000)
 		change(&o)
 		if _, err := world.New(o); errkind.Of(err) != errkind.Invalid {
 			t.Errorf("%s: got %v, want an error of kind Invalid", name, err)
@@ -177,7 +177,7 @@ func TestBrokenOptionsAreRefused(t *testing.T) {
 
 // TestALogIsPlayed: its requests come in its order, over and over, each as long as it says, and as many as make up the load.
 func TestALogIsPlayed(t *testing.T) {
-	kind := omniscient.Kind()
+	kind := peers.Omniscient()
 	o := world.Usual(2, kind, 500_000)
 	o.Flow.LongShare, o.Flow.Begun, o.Flow.Mean = 0, false, 2*time.Second
 	o.Flow.Log = []world.Request{{0, time.Second}, {time.Hour, 2 * time.Second}, {time.Minute, 3 * time.Second}}

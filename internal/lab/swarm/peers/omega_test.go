@@ -1,4 +1,4 @@
-package omega_test
+package peers
 
 import (
 	"math"
@@ -6,17 +6,15 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/lab/swarm/omega"
-	"sluice.dev/sluice/internal/lab/swarm/swarmtest"
 )
 
 // conflicts is the share of commits that are in conflict.
 func conflicts(t *testing.T, gates int, load int64, period time.Duration) (share, busy float64) {
-	o := swarmtest.Bare(omega.Kind(), 10, 100, 4, load)
+	o := Bare(Omega(), 10, 100, 4, load)
 	o.Gates, o.Period, o.Network.Delay = gates, period, 100*time.Microsecond
 	o.From, o.Until = quantity.Instant(10*time.Second), quantity.Instant(30*time.Second)
-	c := swarmtest.Play(t, o)
-	return float64(c.Sent[omega.Conflict]) / float64(c.Sent[0]), swarmtest.Used(&c)
+	c := Play(t, o)
+	return float64(c.Sent[omegaConflict]) / float64(c.Sent[0]), Used(&c)
 }
 
 // TestConflictsGrow: with load, with the age of the copies, and with the number of schedulers (EuroSys 2013, sections 4 and 5: the
@@ -61,11 +59,11 @@ func TestConflictsAreAsManyAsChance(t *testing.T) {
 // TestSchedulersDecideInParallel: what is locked by nobody is used by all (section 3.4): eight gates place eight times what one does.
 func TestSchedulersDecideInParallel(t *testing.T) {
 	rate := func(gates int) float64 {
-		o := swarmtest.Bare(omega.Kind(), 1, 400, 8, 900_000)
+		o := Bare(Omega(), 1, 400, 8, 900_000)
 		o.Gates, o.Decision, o.Network.Delay, o.Flow.Patience = gates, 5*time.Millisecond, time.Millisecond, time.Second
 		o.From, o.Until = quantity.Instant(5*time.Second), quantity.Instant(15*time.Second)
-		c := swarmtest.Play(t, o)
-		return swarmtest.Rate(&c)
+		c := Play(t, o)
+		return Rate(&c)
 	}
 	if one, eight := rate(1), rate(8); one < 180 || one > 202 || eight < 7.5*one {
 		t.Errorf("one gate places %.0f a second, eight place %.0f", one, eight)

@@ -1,4 +1,4 @@
-package twochoices
+package peers
 
 import (
 	"math"
@@ -7,21 +7,20 @@ import (
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
-	"sluice.dev/sluice/internal/lab/swarm/swarmtest"
 	"sluice.dev/sluice/internal/lab/swarm/world"
 )
 
 // tails plays 2,000 nodes of one slice and gives the share of nodes with at least k tasks, over many moments.
 func tails(t *testing.T, d int, load int64) (share [9]float64) {
-	kind := New("choices", d)
-	var m *mechanism
+	kind := Choices("choices", d)
+	var m *choices
 	make := kind.New
 	kind.New = func(s swarm.Setup, p swarm.Port) (swarm.Mechanism, error) {
 		x, err := make(s, p)
-		m = x.(*mechanism)
+		m = x.(*choices)
 		return x, err
 	}
-	o := swarmtest.Bare(kind, 20, 100, 1, load)
+	o := Bare(kind, 20, 100, 1, load)
 	o.From, o.Until = 0, quantity.Instant(200*time.Second)
 	seen := &busy{on: map[int32]bool{}}
 	o.Observer = seen
@@ -96,11 +95,11 @@ func TestMeanTime(t *testing.T) {
 		two += math.Pow(0.7, math.Pow(2, i)-2)
 	}
 	for d, want := range map[int]float64{1: 1 / (1 - 0.7), 2: two} {
-		o := swarmtest.Bare(New("choices", d), 20, 100, 1, 700_000)
+		o := Bare(Choices("choices", d), 20, 100, 1, 700_000)
 		o.From, o.Until = quantity.Instant(50*time.Second), quantity.Instant(150*time.Second)
-		waits := &swarmtest.Waits{From: o.From}
+		waits := &Waits{From: o.From}
 		o.Observer = waits
-		swarmtest.Play(t, o)
+		Play(t, o)
 		if got := 1 + waits.Mean(); math.Abs(got/want-1) > 0.03 {
 			t.Errorf("%d choices: a task is there for %.3f s, want %.3f", d, got, want)
 		}

@@ -1,6 +1,4 @@
-// Package swarmtest is what every mechanism for lean nodes must pass: it is driven through random small worlds, with everything
-// counted anew after every event.
-package swarmtest
+package all_test
 
 import (
 	"reflect"
@@ -16,8 +14,8 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm/world"
 )
 
-// Run checks a kind.
-func Run(t *testing.T, kind swarm.Kind) {
+// conforms checks a kind: it is driven through random small worlds, with everything counted anew after every event.
+func conforms(t *testing.T, kind swarm.Kind) {
 	t.Helper()
 	t.Run("card", func(t *testing.T) { card(t, kind) })
 	t.Run("any world", func(t *testing.T) {

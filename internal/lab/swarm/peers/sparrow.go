@@ -1,7 +1,4 @@
-// Package sparrow is batch sampling with late binding: a job of m tasks leaves reservations at d*m random nodes, and a node with room
-// asks the job's scheduler for a task when a reservation comes to the head of its queue. After Ousterhout et al., "Sparrow:
-// distributed, low latency scheduling" (SOSP 2013), sections 3 and 4.
-package sparrow
+package peers
 
 import (
 	"time"
@@ -14,31 +11,33 @@ import (
 
 // The protocol.
 const (
-	reserve uint8 = iota // gate to node: X the job, A the class
-	ready                // node to gate: X the job, A the slice that is held for it, B the hold
-	launch               // gate to node: Task, or none if the job has no more; A and B as in ready
-	lapses               // timer of the node: A and B as in ready
+	sparrowReserve uint8 = iota // gate to node: X the job, A the class
+	sparrowReady                // node to gate: X the job, A the slice that is held for it, B the hold
+	sparrowLaunch               // gate to node: Task, or none if the job has no more; A and B as in ready
+	sparrowLapses               // timer of the node: A and B as in ready
 )
 
-// Kind of mechanism: two probes for each task.
-func Kind() swarm.Kind { return New("sparrow", 2) }
+// Sparrow is batch sampling with late binding: a job of m tasks leaves reservations at d*m random nodes, and a node with room
+// asks the job's scheduler for a task when a reservation comes to the head of its queue. After Ousterhout et al., "Sparrow:
+// distributed, low latency scheduling" (SOSP 2013), sections 3 and 4.
+func Sparrow() swarm.Kind { return SparrowOf("sparrow", 2) }
 
-// New is a kind with d probes for each task.
-func New(name string, d int) swarm.Kind {
+// SparrowOf is a kind with d probes for each task.
+func SparrowOf(name string, d int) swarm.Kind {
 	return swarm.Kind{
 		Name: name, Summary: "batch sampling, two probes a task, with late binding (Sparrow, SOSP 2013)",
 		Messages: []swarm.MessageKind{{Name: "reserve", Bytes: 40, Hop: true}, {Name: "ready", Bytes: 32}, {Name: "launch", Bytes: 64}},
 		New: func(s swarm.Setup, port swarm.Port) (swarm.Mechanism, error) {
 			n := s.Cluster.Nodes()
-			return &mechanism{
+			return &sparrow{
 				c: s.Cluster, port: port, seed: s.Seed, d: d, patience: s.LostAfter(),
-				queues: queue.NewLists[reservation](n), holds: make([]uint32, n*swarm.MaxSlots),
+				queues: queue.NewLists[sparrowReservation](n), holds: make([]uint32, n*swarm.MaxSlots),
 			}, nil
 		},
 	}
 }
 
-type mechanism struct {
+type sparrow struct {
 	swarm.Deaf
 	c        *swarm.Cluster
 	port     swarm.Port
@@ -47,36 +46,36 @@ type mechanism struct {
 	patience time.Duration // of a node, for an answer
 
 	// Of the gates: jobs with tasks to launch, and by task which is its.
-	jobs  []job
+	jobs  []sparrowJob
 	spare []uint32
 	of    []uint64
 
 	// Of the nodes. holds numbers the holds of each slice; an odd one is open.
-	queues queue.Lists[reservation]
+	queues queue.Lists[sparrowReservation]
 	holds  []uint32
 }
 
 // job is tasks that are not launched. Its id is its place, and above 32 bits how many had it before.
-type job struct {
+type sparrowJob struct {
 	id    uint64
 	tasks []swarm.TaskID
 }
 
 // reservation is a job's place in a node's queue.
-type reservation struct {
+type sparrowReservation struct {
 	job   uint64
 	gate  swarm.Place
 	class uint8
 }
 
 // Arrive implements swarm.Mechanism.
-func (m *mechanism) Arrive(_ quantity.Instant, _ int32, tasks []swarm.Task) {
+func (m *sparrow) Arrive(_ quantity.Instant, _ int32, tasks []swarm.Task) {
 	var i uint32
 	if n := len(m.spare); n > 0 {
 		i, m.spare = m.spare[n-1], m.spare[:n-1]
 	} else {
 		i = uint32(len(m.jobs))
-		m.jobs = append(m.jobs, job{id: uint64(i)})
+		m.jobs = append(m.jobs, sparrowJob{id: uint64(i)})
 	}
 	j := &m.jobs[i]
 	for k := range tasks {
@@ -90,13 +89,13 @@ func (m *mechanism) Arrive(_ quantity.Instant, _ int32, tasks []swarm.Task) {
 	class, last := tasks[0].Class, int32(-1)
 	for range m.d * len(tasks) {
 		node := m.draw(&s, class, last)
-		m.port.Send(swarm.Message{Kind: reserve, To: m.c.At(node), X: j.id, A: int32(class)})
+		m.port.Send(swarm.Message{Kind: sparrowReserve, To: m.c.At(node), X: j.id, A: int32(class)})
 		last = node
 	}
 }
 
 // draw is a random node that has a slice large enough, and if there is more than one node not the last.
-func (m *mechanism) draw(s *prng.Stream, class uint8, last int32) int32 {
+func (m *sparrow) draw(s *prng.Stream, class uint8, last int32) int32 {
 	for tries := 0; ; tries++ {
 		if node := int32(s.IntN(m.c.Nodes())); m.c.Fits(node, class) != 0 && (node != last || tries > 64) {
 			return node
@@ -105,15 +104,15 @@ func (m *mechanism) draw(s *prng.Stream, class uint8, last int32) int32 {
 }
 
 // Hear implements swarm.Mechanism.
-func (m *mechanism) Hear(now quantity.Instant, in swarm.Message) {
+func (m *sparrow) Hear(now quantity.Instant, in swarm.Message) {
 	switch in.Kind {
-	case reserve:
+	case sparrowReserve:
 		node := int32(in.To)
-		m.queues.Put(node, reservation{job: in.X, gate: in.From, class: uint8(in.A)})
+		m.queues.Put(node, sparrowReservation{job: in.X, gate: in.From, class: uint8(in.A)})
 		m.serve(node)
-	case ready:
-		m.port.Send(swarm.Message{Kind: launch, To: in.From, Task: m.next(now, in.X), A: in.A, B: in.B})
-	case launch:
+	case sparrowReady:
+		m.port.Send(swarm.Message{Kind: sparrowLaunch, To: in.From, Task: m.next(now, in.X), A: in.A, B: in.B})
+	case sparrowLaunch:
 		node := int32(in.To)
 		hold := &m.holds[int(node)*swarm.MaxSlots+int(in.A)]
 		if *hold != uint32(in.B) {
@@ -128,7 +127,7 @@ func (m *mechanism) Hear(now quantity.Instant, in swarm.Message) {
 }
 
 // next is the first task of a job that is not launched and whose deadline has not passed, 0 if there is none.
-func (m *mechanism) next(now quantity.Instant, id uint64) swarm.TaskID {
+func (m *sparrow) next(now quantity.Instant, id uint64) swarm.TaskID {
 	j := &m.jobs[uint32(id)]
 	if j.id != id {
 		return 0
@@ -144,7 +143,7 @@ func (m *mechanism) next(now quantity.Instant, id uint64) swarm.TaskID {
 }
 
 // drop takes a task out of a job, and ends the job with the last.
-func (m *mechanism) drop(j *job, i int) {
+func (m *sparrow) drop(j *sparrowJob, i int) {
 	j.tasks = append(j.tasks[:i], j.tasks[i+1:]...)
 	if len(j.tasks) == 0 {
 		m.spare = append(m.spare, uint32(j.id))
@@ -153,7 +152,7 @@ func (m *mechanism) drop(j *job, i int) {
 }
 
 // Expired implements swarm.Mechanism.
-func (m *mechanism) Expired(_ quantity.Instant, t swarm.Task) {
+func (m *sparrow) Expired(_ quantity.Instant, t swarm.Task) {
 	id := m.of[t.ID.Slot()]
 	j := &m.jobs[uint32(id)]
 	if j.id != id {
@@ -168,33 +167,30 @@ func (m *mechanism) Expired(_ quantity.Instant, t swarm.Task) {
 }
 
 // Changed implements swarm.Mechanism.
-func (m *mechanism) Changed(_ quantity.Instant, node int32, _ swarm.TaskID) { m.serve(node) }
-
-// look is how far down its queue a node looks for a reservation that fits.
-const look = 16
+func (m *sparrow) Changed(_ quantity.Instant, node int32, _ swarm.TaskID) { m.serve(node) }
 
 // serve holds slices for the reservations that fit, in order, and asks for their tasks.
-func (m *mechanism) serve(node int32) {
+func (m *sparrow) serve(node int32) {
 	if m.queues.Len(node) == 0 || m.port.Free(node) == 0 {
 		return
 	}
-	m.queues.Sift(node, look, func(r reservation) (drop, more bool) {
+	m.queues.Sift(node, look, func(r sparrowReservation) (drop, more bool) {
 		slot := m.port.Hold(node, r.class)
 		if slot < 0 {
 			return false, true
 		}
 		hold := &m.holds[int(node)*swarm.MaxSlots+int(slot)]
 		*hold++
-		out := swarm.Message{Kind: ready, To: r.gate, X: r.job, A: int32(slot), B: int32(*hold)}
+		out := swarm.Message{Kind: sparrowReady, To: r.gate, X: r.job, A: int32(slot), B: int32(*hold)}
 		m.port.Send(out)
-		out.Kind = lapses
+		out.Kind = sparrowLapses
 		m.port.After(m.patience, out)
 		return true, m.port.Free(node) != 0
 	})
 }
 
 // Wake implements swarm.Mechanism: no answer has come.
-func (m *mechanism) Wake(_ quantity.Instant, in swarm.Message) {
+func (m *sparrow) Wake(_ quantity.Instant, in swarm.Message) {
 	node := int32(in.To)
 	if hold := &m.holds[int(node)*swarm.MaxSlots+int(in.A)]; *hold == uint32(in.B) {
 		*hold++
@@ -204,7 +200,7 @@ func (m *mechanism) Wake(_ quantity.Instant, in swarm.Message) {
 }
 
 // Reset implements swarm.Mechanism.
-func (m *mechanism) Reset(_ quantity.Instant, zone int32) {
+func (m *sparrow) Reset(_ quantity.Instant, zone int32) {
 	for i := range int32(m.c.PerZone) {
 		node := zone*int32(m.c.PerZone) + i
 		m.queues.Clear(node)

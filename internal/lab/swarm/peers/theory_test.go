@@ -1,4 +1,4 @@
-package swarmtest
+package peers
 
 import (
 	"testing"
@@ -48,10 +48,10 @@ type Waits struct {
 	From quantity.Instant
 
 	landed, n int64 // nanoseconds; tasks
-	jobs      map[uint64]*response
+	jobs      map[uint64]*lifetime
 }
 
-type response struct {
+type lifetime struct {
 	came, over quantity.Instant
 }
 
@@ -69,10 +69,10 @@ func (w *Waits) Over(now quantity.Instant, t swarm.Task, _ world.Fate) {
 		return
 	}
 	if w.jobs == nil {
-		w.jobs = map[uint64]*response{}
+		w.jobs = map[uint64]*lifetime{}
 	}
 	if w.jobs[t.Job] == nil {
-		w.jobs[t.Job] = &response{came: t.Arrived}
+		w.jobs[t.Job] = &lifetime{came: t.Arrived}
 	}
 	w.jobs[t.Job].over = now
 }

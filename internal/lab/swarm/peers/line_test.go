@@ -1,4 +1,4 @@
-package line_test
+package peers
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/swarm"
-	"sluice.dev/sluice/internal/lab/swarm/line"
 )
 
 // tasks is a port that knows tasks and nothing else.
@@ -27,7 +26,7 @@ func (p tasks) Task(id swarm.TaskID) (swarm.Task, bool) {
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		port := tasks{of: map[swarm.TaskID]swarm.Task{}}
-		l := line.New(port)
+		l := newLine(port)
 		var now quantity.Instant
 		waits := map[swarm.TaskID]bool{}
 		for i := range rapid.IntRange(1, 100).Draw(t, "steps") {

@@ -1,21 +1,19 @@
-package twolevel_test
+package peers
 
 import (
 	"testing"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/lab/swarm/swarmtest"
-	"sluice.dev/sluice/internal/lab/swarm/twolevel"
 )
 
 // rate is what so many gates place in a second in so many zones, of much more than they could.
 func rate(t *testing.T, gates, zones int) float64 {
-	o := swarmtest.Bare(twolevel.Kind(), zones, 400/zones, 8, 900_000)
+	o := Bare(TwoLevel(), zones, 400/zones, 8, 900_000)
 	o.Gates, o.Decision, o.Network.Delay, o.Flow.Patience = gates, 5*time.Millisecond, time.Millisecond, time.Second
 	o.From, o.Until = quantity.Instant(5*time.Second), quantity.Instant(15*time.Second)
-	c := swarmtest.Play(t, o)
-	return swarmtest.Rate(&c)
+	c := Play(t, o)
+	return Rate(&c)
 }
 
 // TestOffersLock: what is offered to one scheduler nobody else can use (Omega, EuroSys 2013, section 3.3, of Mesos: "pessimistic

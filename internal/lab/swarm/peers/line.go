@@ -1,5 +1,4 @@
-// Package line is the tasks that wait at one scheduler.
-package line
+package peers
 
 import (
 	"sluice.dev/sluice/internal/core/quantity"
@@ -7,19 +6,19 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm/queue"
 )
 
-// Line is waiting tasks by class. The one whose deadline comes first is served first; at a scheduler where tasks of one patience
+// line is waiting tasks by class. The one whose deadline comes first is served first; at a scheduler where tasks of one patience
 // wait that is first come, first served.
-type Line struct {
+type line struct {
 	port swarm.Port
 	// of is by class and whether they are long.
 	of [2 * swarm.MaxClasses]queue.Ring[swarm.TaskID]
 	n  int
 }
 
-// New makes an empty one.
-func New(port swarm.Port) *Line { return &Line{port: port} }
+// newLine makes an empty one.
+func newLine(port swarm.Port) *line { return &line{port: port} }
 
-func (l *Line) ring(t *swarm.Task) *queue.Ring[swarm.TaskID] {
+func (l *line) ring(t *swarm.Task) *queue.Ring[swarm.TaskID] {
 	i := 2 * int(t.Class)
 	if t.Long {
 		i++
@@ -28,22 +27,22 @@ func (l *Line) ring(t *swarm.Task) *queue.Ring[swarm.TaskID] {
 }
 
 // Put adds a task at the end of its class.
-func (l *Line) Put(t swarm.Task) {
+func (l *line) Put(t swarm.Task) {
 	l.n++
 	l.ring(&t).Put(t.ID)
 }
 
 // PutBack adds one that had been taken in front of its class.
-func (l *Line) PutBack(t swarm.Task) {
+func (l *line) PutBack(t swarm.Task) {
 	l.n++
 	l.ring(&t).PutBack(t.ID)
 }
 
 // Len is how many wait, those whose deadline has passed unseen among them.
-func (l *Line) Len() int { return l.n }
+func (l *line) Len() int { return l.n }
 
 // Take removes the task with the first deadline among those of classes that fit; ok is false if there is none.
-func (l *Line) Take(now quantity.Instant, fits func(class uint8) bool) (best swarm.Task, ok bool) {
+func (l *line) Take(now quantity.Instant, fits func(class uint8) bool) (best swarm.Task, ok bool) {
 	if l.n == 0 {
 		return best, false
 	}
@@ -66,7 +65,7 @@ func (l *Line) Take(now quantity.Instant, fits func(class uint8) bool) (best swa
 }
 
 // head is the first of a ring whose deadline has not passed.
-func (l *Line) head(now quantity.Instant, i int) (swarm.Task, bool) {
+func (l *line) head(now quantity.Instant, i int) (swarm.Task, bool) {
 	for r := &l.of[i]; r.Len() > 0; {
 		if t, ok := l.port.Task(r.First()); ok && t.Deadline > now {
 			return t, true
@@ -76,3 +75,6 @@ func (l *Line) head(now quantity.Instant, i int) (swarm.Task, bool) {
 	}
 	return swarm.Task{}, false
 }
+
+// look is how far down its queue a node looks for what fits.
+const look = 16

@@ -1,4 +1,4 @@
-package pool_test
+package peers
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/lab/swarm"
-	"sluice.dev/sluice/internal/lab/swarm/pool"
 )
 
 // TestPool: what it draws is free, of the smallest size that is free anywhere, and every such node is drawn in the end.
@@ -18,7 +17,7 @@ func TestPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		p := pool.New(&c, 5, 5)
+		p := newPool(&c, 5, 5)
 		s := prng.New(rapid.Uint64().Draw(t, "seed"))
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			node := int32(rapid.IntRange(5, 9).Draw(t, "node"))
@@ -70,7 +69,7 @@ func TestLedger(t *testing.T) {
 	if err := c.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	l := pool.NewLedger(&c, 0, 2)
+	l := newLedger(&c, 0, 2)
 	task := swarm.NewTaskID(0, 1)
 	slot := l.Order(1, task, 0)
 	if l.Told(1, 0b1111); l.Free(1) != 0b1111&^(1<<slot) || !l.Pending(1, slot, task) {
