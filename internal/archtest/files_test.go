@@ -159,3 +159,31 @@ func Hops(text string, read func(name string) (string, bool)) []string {
 	}
 	return bad
 }
+
+// Reading finds files of the core that CONTRIBUTING tells a new engineer to read, a line each, and that are not there.
+func Reading(text string, exists func(string) bool) []string {
+	var bad []string
+	list := regexp.MustCompile("(?m)^   - `([\\w/]+\\.go)`: ").FindAllStringSubmatch(text, -1)
+	for _, m := range list {
+		if file := "internal/core/" + m[1]; !exists(file) {
+			bad = append(bad, fmt.Sprintf("CONTRIBUTING.md names %s, which does not exist", file))
+		}
+	}
+	if len(list) != 5 {
+		bad = append(bad, fmt.Sprintf("CONTRIBUTING.md has %d files to read first, want five of one mechanism", len(list)))
+	}
+	return bad
+}
+
+// Changes finds entries of the change log that are longer than two lines: each says one thing that a user can see.
+func Changes(text string) []string {
+	var bad []string
+	for _, entry := range strings.Split(text, "\n- ")[1:] {
+		entry, _, _ = strings.Cut(entry, "\n\n")
+		if n := strings.Count(strings.TrimSpace(entry), "\n") + 1; n > 2 {
+			first, _, _ := strings.Cut(entry, "\n")
+			bad = append(bad, fmt.Sprintf("CHANGELOG.md: %d lines, more than 2: %s", n, first))
+		}
+	}
+	return bad
+}

@@ -309,3 +309,13 @@ func TestPlantedWidth(t *testing.T) {
 	want(t, Width("x.go", []byte("package x\n\n// "+wide+"\nvar c = \"short\" // "+wide+"\n\n\t\t// "+wide[:130]+"\n")),
 		"x.go:3 has 144 columns", "x.go:4", "x.go:6 has 141 columns")
 }
+
+func TestReadingAndChanges(t *testing.T) {
+	there := func(name string) bool { return name == "internal/core/zone/a.go" }
+	line := "   - `zone/a.go`: it begins\n"
+	want(t, Reading(strings.Repeat(line, 5), there))
+	want(t, Reading(strings.Repeat(line, 4)+"   - `zone/b.go`: it ends\n", there), "internal/core/zone/b.go, which does not exist")
+	want(t, Reading(line, there), "1 files to read first")
+	want(t, Changes("# Changes\n\n- one\n- two\n  lines\n\n### Fixed\n\nmore\n"))
+	want(t, Changes("# Changes\n\n- one\n- three\n  long\n  lines\n"), "3 lines, more than 2: three")
+}

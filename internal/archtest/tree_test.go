@@ -112,11 +112,20 @@ func TestTheWalkNamesWhatExists(t *testing.T) {
 	}))
 }
 
+// TestWhatIsReadFirst: the files that CONTRIBUTING begins with are there, and an entry of the change log is no page.
+func TestWhatIsReadFirst(t *testing.T) {
+	report(t, Reading(string(read(t, "CONTRIBUTING.md")), exists))
+	report(t, Changes(string(read(t, "CHANGELOG.md"))))
+}
+
 func TestTheTablesListWhatExists(t *testing.T) {
-	report(t, Stale(func(name string) bool {
-		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
-		return err == nil
-	}))
+	report(t, Stale(exists))
+}
+
+// exists says whether a file or folder of the repository is there.
+func exists(name string) bool {
+	_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+	return err == nil
 }
 
 func TestEveryDependencyHasAReason(t *testing.T) {
@@ -278,10 +287,6 @@ func TestDocuments(t *testing.T) {
 	}
 	report(t, Decisions(string(read(t, "docs/adr/README.md")), names))
 
-	exists := func(name string) bool {
-		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
-		return err == nil
-	}
 	walk(t, func(name string) {
 		if strings.HasSuffix(name, ".md") {
 			report(t, Links(name, string(read(t, name)), exists))
