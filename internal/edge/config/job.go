@@ -1,12 +1,14 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/internal/core/job"
-
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/mig"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/strict"
 )
@@ -164,4 +166,89 @@ func risk(o strict.Object, s *job.Spec) {
 			v.Wrong("only a job of items has bad items; leave it out")
 		}
 	}
+}
+
+// speeds reads how fast the job runs on slices of each profile, such as {1g.10gb: 0.21}, in order of profile.
+func speeds(v strict.Value) (out []job.SpeedOn) {
+	o := v.AsTable()
+	switch n := len(o.Keys()); {
+	case v.Given() && n == 0:
+		v.Wrong("names no profile; write for example {1g.10gb: 0.21} or leave it out")
+	case n > int(v.Most()):
+		v.Wrong("names %d profiles; want at most %d", n, v.Most())
+		return nil
+	}
+	for _, profile := range o.Keys() {
+		at := o.Get(profile)
+		if profile == "" || len(profile) > 64 || strings.ContainsFunc(profile, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			at.Wrong("%q is no name of a profile; want 1 to 64 plain letters, digits and signs, such as 1g.10gb", profile)
+			continue
+		}
+		name, _ := mig.Canonical(profile) // slices have it as drivers print it
+		if slices.ContainsFunc(out, func(s job.SpeedOn) bool { return s.Profile == name }) {
+			at.Wrong("%q is a profile that is named before, in another spelling: %s", profile, name)
+			continue
+		}
+		out = append(out, job.SpeedOn{Profile: name, Permille: at.AsShare()})
+	}
+	slices.SortFunc(out, func(a, b job.SpeedOn) int { return strings.Compare(a.Profile, b.Profile) })
+	return out
+}
+
+// Subjobs are bounds of every subjob of a daemon; 0 stands for the daemon's own.
+type Subjobs struct {
+	// Processes with their threads. Files are those it makes in its work directory and TMPDIR, Scratch the bytes of disk they take.
+	Processes, Files int64
+	Scratch          quantity.Amount
+	// SharedTmp: /tmp and /dev/shm are the machine's.
+	SharedTmp bool
+}
+
+// subjobsOf reads the bounds of subjobs: {processes, scratch, files, tmp: own|shared}.
+func subjobsOf(v strict.Value) Subjobs {
+	o := v.Object("processes", "scratch", "files", "tmp")
+	return Subjobs{
+		Processes: o.Get("processes").Integer(8, 4_000_000, 0),
+		Scratch:   o.Get("scratch").Bytes(1<<20, 0),
+		Files:     o.Get("files").Integer(100, 1_000_000_000, 0),
+		SharedTmp: o.Get("tmp").Choice("own", "shared") == 1,
+	}
+}
+
+// worth reads what the job values in a variant, such as {progress: 0.6, laxity: 0.2, overhead: 0.2}. What is left out where
+// others are given is 0.
+func worth(v strict.Value) job.Worth {
+	if !v.Given() {
+		return job.DefaultWorth
+	}
+	o, found := v.AsObject(), v.Count()
+	share := func(key string) int64 { return o.Get(key).AsShare() }
+	w := job.Worth{Progress: share("progress"), Laxity: share("laxity"), Overhead: share("overhead")}
+	if sum := w.Progress + w.Laxity + w.Overhead; sum != 1000 && v.Count() == found && !o.Misspelt() {
+		v.Wrong("progress, laxity and overhead add up to %s; want 1", strict.FormatFraction(sum, 1000))
+	}
+	return w
+}
+
+// options reads the other ways to run the job that its owner agrees to, such as [{name: bf16, speed: 1.4, memory: 0.6}].
+func options(v strict.Value, kind job.Kind) (out []job.Option) {
+	list := v.AsList()
+	if v.Given() && kind == job.Rigid {
+		v.Wrong("a rigid job runs in one way; leave it out")
+	}
+	lines := map[string]int{}
+	for _, e := range list {
+		o := e.AsObject()
+		name := o.Must("name")
+		x := job.Option{
+			Name: name.Label(""), Speed: o.Get("speed").AsShare(),
+			Memory: o.Get("memory").AsShare(), Env: variablesOf(o.Get("env")),
+		}
+		if line, again := lines[x.Name]; again && x.Name != "" {
+			name.Wrong("%q is the name of the option in line %d too; names are unique", x.Name, line)
+		}
+		lines[x.Name] = e.Line()
+		out = append(out, x)
+	}
+	return out
 }

@@ -37,11 +37,10 @@ type Meter interface {
 	Use(slice job.SliceID) (map[int]int64, error)
 }
 
-// Live is what an inventory is besides whose slices come and go, of whose slices others hold time with a begin and an end, or which sees
-// GPUs fail.
+// Live is an inventory whose slices come and go, or are held by others for a time, or which sees GPUs fail.
 type Live interface {
-	// Held is all that others hold of slices now, and how their GPUs are, in order of slice, those left out of which there is nothing to
-	// say. Watch goes on from what it has said: the caller tells its nodes before they offer anything.
+	// Held is all that others hold of slices now, and how their GPUs are, in order of slice; a slice without either is left out. Watch
+	// goes on from what it has said: the caller tells its nodes before they offer anything.
 	Held() []Sighting
 }
 

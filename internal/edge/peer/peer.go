@@ -18,7 +18,7 @@ type Namer struct{ kernel kernel }
 // ErrFar says that the other end is not known to be on this machine.
 var ErrFar = errors.New("the other end is not on this machine")
 
-// UID is the user at the other end of a connection that is open now. Whoever made the other socket counts, also if another
+// UID is the user at the other end of a connection that is open now. The process that made the other socket counts, also if another
 // process has it by now. An error says why nobody can be named: ErrFar, the connection has ended, or the kernel does not
 // tell. It never names the wrong user: a port that was used again by somebody else since the connection was made is
 // noticed.

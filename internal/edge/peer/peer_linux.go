@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// credentials of whoever connected to a unix socket, as they were then.
+// credentials of the process that connected to a unix socket, as they were then.
 func credentials(c *net.UnixConn) (uint32, error) {
 	var cred *unix.Ucred
 	err := control(c, func(fd int) (err error) {
@@ -76,7 +76,7 @@ const (
 )
 
 // owner is the user whose socket is the other end of a connection. An error that is errors.ErrUnsupported: this kernel, or
-// whoever confines us, does not answer such questions.
+// the sandbox that we are in, does not answer such questions.
 func (k *kernel) owner(e ends) (uint32, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

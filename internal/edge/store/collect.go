@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// LeastAge is how long an object must have been left alone before it may be collected: who has put it is to name it within that.
+	// LeastAge is how long an object must have been left alone before it may be collected: its uploader has to name it within that time.
 	LeastAge = time.Hour
 	// Abandoned is how long nothing was heard of an upload until what it left is removed: it can be resumed until then.
 	Abandoned = 24 * time.Hour

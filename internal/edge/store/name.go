@@ -85,11 +85,6 @@ func DecodeRefs(name string, data []byte) (Refs, error) {
 	return v.Refs, nil
 }
 
-// Below says whether a name is in a folder or below it; every name is in the empty one.
-func Below(name, folder string) bool {
-	return folder == "" || strings.HasPrefix(name, strings.TrimSuffix(folder, "/")+"/")
-}
-
 // NoName is the error of a name that is not there.
 func NoName(name, where string) error {
 	return errkind.Errorf(errkind.NotFound, "there is no name %s in %s", name, where)

@@ -10,65 +10,178 @@ import (
 
 // bodies says which body goes with each kind of message, and what its fields are; a kind that is not in it has none.
 var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nobody
-	protocol.Submit:        body(submissionFields),
-	protocol.Cancel:        body(cancellationFields),
-	protocol.PauseJob:      body(pauseFields),
-	protocol.SetQueue:      body(queueSettingFields),
-	protocol.Reply:         body(replyFields),
-	protocol.Requeue:       body(requeueingFields),
-	protocol.Delete:        body(deletionFields),
-	protocol.DrainZone:     body(drainingFields),
-	protocol.Reserve:       body(bookingFields),
-	protocol.Unreserve:     body(bookingFields),
-	protocol.Release:       body(clearanceFields),
-	protocol.Adopt:         body(adoptionFields),
-	protocol.Closed:        body(closingFields),
-	protocol.QueueChanged:  body(queueFields),
-	protocol.Surrender:     body(movingFields),
-	protocol.Surrendered:   body(recordFields),
-	protocol.Offer:         body(viewFields),
-	protocol.Ask:           body(askingFields),
-	protocol.Granted:       body(grantFields),
-	protocol.Refused:       body(refusalFields),
-	protocol.Redeem:        body(workFields),
-	protocol.Leased:        body(holdingFields),
+	protocol.Submit: body(func(c *coder.Coder, b *protocol.Submission) {
+		coder.Text(c, 1, &b.Request)
+		coder.Text(c, 2, &b.Digest)
+		coder.Pointer(c, 3, &b.Spec, specFields)
+		coder.Boolean(c, 4, &b.Replace)
+	}),
+	protocol.Cancel: body(func(c *coder.Coder, b *protocol.Cancellation) {
+		coder.Text(c, 1, &b.Request)
+		coder.Text(c, 2, &b.Text)
+		coder.Instant(c, 3, &b.At)
+	}),
+	protocol.PauseJob: body(func(c *coder.Coder, b *protocol.Pause) {
+		coder.Text(c, 1, &b.Request)
+		coder.Boolean(c, 2, &b.Held)
+	}),
+	protocol.SetQueue: body(func(c *coder.Coder, b *protocol.QueueSetting) {
+		coder.Text(c, 1, &b.Request)
+		coder.Pointer(c, 2, &b.Queue, queueFields)
+	}),
+	protocol.Reply: body(func(c *coder.Coder, b *protocol.Receipt) {
+		coder.Text(c, 1, &b.Request)
+		coder.Boolean(c, 2, &b.Changed)
+		coder.Text(c, 3, &b.Text)
+		coder.Failure(c, 4, &b.Err)
+		coder.Value(c, 5, &b.Verdict, verdictFields)
+		coder.List(c, 6, &b.Made, madeFields)
+	}),
+	protocol.Requeue: body(func(c *coder.Coder, b *protocol.Requeueing) {
+		coder.Text(c, 1, &b.Request)
+		coder.Instant(c, 2, &b.Deadline)
+	}),
+	protocol.Delete: body(func(c *coder.Coder, b *protocol.Deletion) {
+		coder.Text(c, 1, &b.Request)
+	}),
+	protocol.DrainZone: body(func(c *coder.Coder, b *protocol.Draining) {
+		coder.Text(c, 1, &b.Request)
+		coder.Text(c, 2, &b.Zone)
+	}),
+	protocol.Reserve:   body(bookingFields),
+	protocol.Unreserve: body(bookingFields),
+	protocol.Release: body(func(c *coder.Coder, b *protocol.Clearance) {
+		coder.Text(c, 1, &b.Request)
+		coder.Text(c, 2, &b.Slice)
+	}),
+	protocol.Adopt: body(func(c *coder.Coder, b *protocol.Adoption) {
+		coder.Unsigned(c, 1, &b.Since)
+		coder.Instant(c, 2, &b.At)
+		coder.Pointer(c, 3, &b.Spec, specFields)
+		coder.Pointer(c, 4, &b.Queue, queueFields)
+		coder.Boolean(c, 5, &b.Held)
+		coder.Pointer(c, 6, &b.Record, recordFields)
+	}),
+	protocol.Closed: body(func(c *coder.Coder, b *protocol.Closing) {
+		coder.Value(c, 1, &b.Verdict, verdictFields)
+		coder.Instant(c, 2, &b.At)
+	}),
+	protocol.QueueChanged: body(queueFields),
+	protocol.Surrender: body(func(c *coder.Coder, b *protocol.Moving) {
+		coder.Text(c, 1, &b.Text)
+	}),
+	protocol.Surrendered: body(recordFields),
+	protocol.Offer:       body(viewFields),
+	protocol.Ask:         body(askingFields),
+	protocol.Granted: body(func(c *coder.Coder, b *protocol.Grant) {
+		coder.Unsigned(c, 1, &b.Ask)
+		coder.Text(c, 2, &b.Slice)
+		coder.Texts(c, 3, &b.Also)
+		coder.Instant(c, 4, &b.Start)
+		coder.Instant(c, 5, &b.End)
+		coder.Instant(c, 6, &b.Expiry)
+	}),
+	protocol.Refused: body(refusalFields),
+	protocol.Redeem:  body(workFields),
+	protocol.Leased: body(func(c *coder.Coder, b *protocol.Holding) {
+		coder.Text(c, 1, &b.Slice)
+	}),
 	protocol.RedeemRefused: body(refusalFields),
 	protocol.Running:       body(beginningFields),
 	protocol.Report:        body(observationFields),
 	protocol.Result:        body(conclusionFields),
-	protocol.ResultAck:     body(acknowledgementFields),
-	protocol.Extend:        body(extensionFields),
-	protocol.Extended:      body(extensionFields),
-	protocol.Stop:          body(haltFields),
-	protocol.Inventory:     body(stockFields),
-	protocol.Start:         body(workFields),
-	protocol.Started:       body(beginningFields),
-	protocol.Exited:        body(conclusionFields),
-	protocol.Stuck:         body(reasonFields),
-	protocol.Deadline:      body(shiftFields),
-	protocol.Settle:        body(settlementFields),
-	protocol.Foreign:       body(intrusionFields),
-	protocol.Wake:          body(momentFields),
-	protocol.Ailing:        body(ailmentFields),
-	protocol.Pressure:      body(strainFields),
-	protocol.Suspend:       body(reasonFields),
-	protocol.Suspended:     body(stillnessFields),
-	protocol.Checkup:       body(vitalsFields),
-	protocol.Wished:        body(wishesFields()),
-	protocol.Winning:       body(prizeFields),
-	protocol.Attend:        body(attendanceFields),
-	protocol.Announce:      body(callFields),
-	protocol.Answer:        body(proposalFields),
-	protocol.Told:          body(newsFields),
-	protocol.Archived:      body(archivalFields),
-	protocol.Visiting:      body(visitFields),
-	protocol.Lenders:       body(lenderListFields),
-	protocol.Borrow:        body(loanFields),
-	protocol.Lent:          body(lendingFields),
+	protocol.ResultAck: body(func(c *coder.Coder, b *protocol.Acknowledgement) {
+		coder.Value(c, 1, &b.Range, rangeFields)
+	}),
+	protocol.Extend:   body(extensionFields),
+	protocol.Extended: body(extensionFields),
+	protocol.Stop: body(func(c *coder.Coder, b *protocol.Halt) {
+		coder.Text(c, 1, &b.Text)
+		coder.Boolean(c, 2, &b.Unbegun)
+		coder.Boolean(c, 3, &b.Now)
+		coder.Boolean(c, 4, &b.Short)
+	}),
+	protocol.Inventory: body(func(c *coder.Coder, s *protocol.Stock) {
+		coder.List(c, 1, &s.Slices, sliceFields)
+		coder.List(c, 2, &s.Found, foundFields)
+	}),
+	protocol.Start:   body(workFields),
+	protocol.Started: body(beginningFields),
+	protocol.Exited:  body(conclusionFields),
+	protocol.Stuck:   body(reasonFields),
+	protocol.Deadline: body(func(c *coder.Coder, b *protocol.Shift) {
+		coder.Value(c, 1, &b.Range, rangeFields)
+		coder.Instant(c, 2, &b.End)
+		coder.Text(c, 3, &b.Text)
+	}),
+	protocol.Settle: body(func(c *coder.Coder, b *protocol.Settlement) {
+		coder.Value(c, 1, &b.Range, rangeFields)
+		coder.Boolean(c, 2, &b.Committed)
+	}),
+	protocol.Foreign: body(func(c *coder.Coder, b *protocol.Intrusion) {
+		coder.Text(c, 1, &b.Slice)
+		coder.Text(c, 2, &b.Text)
+		coder.Boolean(c, 3, &b.Present)
+		coder.List(c, 4, &b.Holds, reservationFields)
+	}),
+	protocol.Wake: body(func(c *coder.Coder, b *protocol.Moment) {
+		coder.Instant(c, 1, &b.At)
+	}),
+	protocol.Ailing: body(func(c *coder.Coder, b *protocol.Ailment) {
+		coder.Text(c, 1, &b.Text)
+		coder.Boolean(c, 2, &b.Ails)
+	}),
+	protocol.Pressure: body(strainFields),
+	protocol.Suspend:  body(reasonFields),
+	protocol.Suspended: body(func(c *coder.Coder, b *protocol.Stillness) {
+		coder.Boolean(c, 1, &b.Still)
+		coder.Boolean(c, 2, &b.Refused)
+	}),
+	protocol.Checkup: body(func(c *coder.Coder, b *protocol.Vitals) {
+		coder.Texts(c, 1, &b.Slices)
+		coder.List(c, 2, &b.Errors, xidFields)
+		coder.Pointer(c, 3, &b.Look, lookFields)
+		coder.Text(c, 4, &b.Life)
+	}),
+	protocol.Wished: body(wishesFields()),
+	protocol.Winning: body(func(c *coder.Coder, p *protocol.Prize) {
+		coder.Value(c, 1, &p.Place, placeFields)
+		coder.Value(c, 2, &p.Plan, planFields)
+		coder.Value(c, 3, &p.Range, rangeFields)
+		coder.Vector(c, 4, &p.Demand)
+		coder.Signed(c, 5, &p.Speed)
+		coder.Pointer(c, 6, &p.Bid, bidFields)
+	}),
+	protocol.Attend: body(func(c *coder.Coder, b *protocol.Attendance) {
+		coder.Boolean(c, 1, &b.Present)
+	}),
+	protocol.Announce: body(callFields),
+	protocol.Answer: body(func(c *coder.Coder, b *protocol.Proposal) {
+		coder.Unsigned(c, 1, &b.Round)
+		coder.List(c, 2, &b.Variants, variantFields)
+	}),
+	protocol.Told: body(func(c *coder.Coder, b *protocol.News) {
+		coder.Unsigned(c, 1, &b.Round)
+		coder.List(c, 2, &b.Notices, noticeFields)
+	}),
+	protocol.Archived: body(func(c *coder.Coder, b *protocol.Archival) {
+		coder.Unsigned(c, 1, &b.Count)
+	}),
+	protocol.Visiting: body(visitFields),
+	protocol.Lenders: body(func(c *coder.Coder, l *protocol.LenderList) {
+		coder.Unsigned(c, 1, &l.Seq)
+		coder.Texts(c, 2, &l.Without)
+		coder.List(c, 3, &l.Zones, lenderFields)
+	}),
+	protocol.Borrow: body(loanFields),
+	protocol.Lent:   body(lendingFields),
 
 	protocol.Search: body(errandFields), protocol.Redraw: body(errandFields), protocol.Back: body(errandFields),
-	protocol.Landing: body(findingFields),
-	protocol.Probe:   body(inquiryFields), protocol.Probed: body(responseFields), protocol.Room: body(summaryFields),
+	protocol.Landing: body(func(c *coder.Coder, f *protocol.Finding) {
+		errandFields(c, &f.Errand)
+		coder.Value(c, 28, &f.Place, placeFields)
+	}),
+	protocol.Probe: body(inquiryFields), protocol.Probed: body(responseFields), protocol.Room: body(summaryFields),
 	protocol.ZoneDigest: body(digestFields),
 }
 
@@ -121,11 +234,6 @@ func bodyField(c *coder.Coder, n protowire.Number, kind protocol.Kind, v *protoc
 		*v = of.fresh()
 		c.Within(func() { of.fields(c, *v) })
 	}
-}
-
-func stockFields(c *coder.Coder, s *protocol.Stock) {
-	coder.List(c, 1, &s.Slices, sliceFields)
-	coder.List(c, 2, &s.Found, foundFields)
 }
 
 // messageFields are those of a message. Number 40 is the body, with numbers of its own. The others up to 38 were fields of every message

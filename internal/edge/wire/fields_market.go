@@ -113,12 +113,3 @@ func visitFields(c *coder.Coder, v *protocol.Visit) {
 	coder.Signed(c, 14, &v.Others)
 	coder.Texts(c, 15, &v.Avoids)
 }
-
-func prizeFields(c *coder.Coder, p *protocol.Prize) {
-	coder.Value(c, 1, &p.Place, placeFields)
-	coder.Value(c, 2, &p.Plan, planFields)
-	coder.Value(c, 3, &p.Range, rangeFields)
-	coder.Vector(c, 4, &p.Demand)
-	coder.Signed(c, 5, &p.Speed)
-	coder.Pointer(c, 6, &p.Bid, bidFields)
-}

@@ -174,6 +174,3 @@ func noticeMessage(n *protocol.Notice) *pb.AgentNotice {
 	}
 	return out
 }
-
-// share is millionths as people write them.
-func share(millionths int64) float64 { return float64(millionths) / score.One }

@@ -524,7 +524,7 @@ func TestAddressInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	err = api.Serve(t.Context(), api.Options{Service: apitest.New(), Listen: l.Addr().String()})
+	_, err = api.Listen(api.Options{Service: apitest.New(), Listen: l.Addr().String()})
 	if errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "is in use") || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("error %v", err)
 	}

@@ -10,9 +10,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/core/forecast"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 )
@@ -247,3 +249,116 @@ func aboutMessage(a *About) *pb.About {
 		Zones: names(a.Zones), Nodes: names(a.Nodes),
 	}
 }
+
+func airlockMessage(a *status.Airlock) *pb.Airlock {
+	s := &a.Strain
+	return &pb.Airlock{
+		Node: string(a.Node), Level: a.Guard.Level, Kind: a.Guard.Kind, Why: a.Guard.Why, At: stamp(s.At), Old: s.Old,
+		Memory:    readingMessage(&s.MemoryReading),
+		CalmBytes: int64(s.Calm), SevereBytes: int64(s.Severe), EmergencyBytes: int64(s.Emergency), RoomBytes: int64(s.Room),
+		ParkedBytes: int64(s.Parked),
+		Short:       a.Short, Full: a.Full, LeftBytes: int64(a.Left), Stuck: string(a.Stuck), Timer: length(a.Timer),
+		Entries: count(a.Entries), Order: a.Order,
+		Stands: each(a.Stands, standMessage), Steps: each(a.Steps, airlockStepMessage), Forgotten: a.Forgotten, Watched: a.Watched,
+		Counts: &pb.AirlockCounts{
+			Suspended: s.Suspended, Recovered: s.Recovered, Readdressed: s.Readdressed, Reclaimed: s.Reclaimed, Killed: s.Killed,
+			Decisions: s.Decisions,
+			Stood:     durationpb.New(s.Stood), OverLine: durationpb.New(s.OverLine),
+		},
+	}
+}
+
+// readingMessage is nil for a host whose memory is not known.
+func readingMessage(r *status.MemoryReading) *pb.MemoryReading {
+	if r.Capacity == 0 {
+		return nil
+	}
+	return &pb.MemoryReading{
+		Level: r.Level, UsedBytes: int64(r.Used), CapacityBytes: int64(r.Capacity), GrowthBytes: int64(r.Growth),
+		Share: int32(min(r.Share, 1<<30)), Stall: int32(min(r.Stall, 1<<30)),
+		Exhausted: length(r.Exhausted),
+	}
+}
+
+func standMessage(s *status.Stand) *pb.Stand {
+	return &pb.Stand{
+		Job: string(s.Job), Subjob: token(s.Token), Slice: string(s.Slice), State: pb.Value[pb.Stand_State](s.State), Since: stamp(s.Since),
+		Until: stamp(s.Until), Times: count(s.Times),
+		ResidentBytes: int64(s.Resident), ParkedBytes: int64(s.Parked), Why: s.Why, Place: placeMessage(&s.Place),
+	}
+}
+
+func placeMessage(p *status.SurvivalPlace) *pb.SurvivalPlace {
+	return &pb.SurvivalPlace{
+		Outgrown: p.Outgrown, Class: p.Class, Priority: p.Priority, Value: count(p.Value), Ran: durationpb.New(p.Ran),
+		FootprintBytes: int64(p.Footprint), PlannedBytes: int64(p.Planned),
+	}
+}
+
+func airlockStepMessage(s *status.AirlockStep) *pb.AirlockStep {
+	m := &pb.AirlockStep{
+		At: stamp(s.At), Decision: s.Decision, Node: string(s.Node), Job: string(s.Job), Subjob: token(s.Token), Slice: string(s.Slice),
+		Step: s.Step, Why: s.Why,
+		ReliefBytes: int64(s.Relief), Memory: readingMessage(&s.Memory), DeficitBytes: int64(s.Deficit), UnderwayBytes: int64(s.Underway),
+		CoveredBytes: int64(s.Covered),
+		Place:        placeMessage(&s.Place), Stood: length(s.Stood), Progress: s.Progress,
+	}
+	if s.Spared != "" {
+		m.Spared, m.SparedSubjob, m.SparedPlace, m.Below = string(s.Spared), token(s.SparedToken), placeMessage(&s.SparedPlace), s.Below
+	}
+	return m
+}
+
+// trustMessage leaves out the trust of a market that does not negotiate: there it is zero, while one that has seen nothing yet
+// believes.
+func trustMessage(t *status.Trust) *pb.Trust {
+	if *t == (status.Trust{}) {
+		return nil
+	}
+	return &pb.Trust{
+		Believed: share(t.Believed), Error: share(t.Error), History: share(t.History), Seen: t.Seen, Pace: perThousand(t.Pace),
+		Runs: t.Runs, Excess: t.Excess, Evidence: share(t.Evidence),
+	}
+}
+
+func profileMessage(p *status.Profile) *pb.Profile {
+	source := "declared"
+	if p.Source == forecast.Taught {
+		source = "template"
+	}
+	return &pb.Profile{Source: source, Runs: p.Runs, Spread: perThousand(p.Spread), Text: p.String()}
+}
+
+// bidMessage leaves out what nobody bid for.
+func bidMessage(b *protocol.Bid) *pb.Bid {
+	if b == nil {
+		return nil
+	}
+	return &pb.Bid{Score: share(b.Score), Calibrated: share(b.Calibrated), Weight: share(b.Weight), Price: b.Price, Option: b.Option}
+}
+
+// perThousand is a factor as people write it.
+func perThousand(n int64) float64 { return float64(n) / 1000 }
+
+func lossMessage(l *status.Loss) *pb.Loss {
+	return &pb.Loss{
+		Profile: l.Profile, Slice: string(l.Slice), Count: l.Count, Last: stamp(l.Last), Score: share(l.Score), Weight: share(l.Weight),
+		Winner: string(l.Winner), WinnerQueue: l.WinnerQueue, WinnerScore: share(l.WinnerScore), WinnerWeight: share(l.WinnerWeight),
+		Winners: count(l.Winners), WinnersWeight: share(l.WinnersWeight), By: share(l.By()), Starved: l.Starved,
+	}
+}
+
+func rankMessage(r *status.Rank) *pb.Rank {
+	if r.Place == 0 {
+		return nil
+	}
+	out := &pb.Rank{Place: count(r.Place), Of: count(r.Of), About: r.About, Policy: r.Policy, Profile: r.Profile, Slice: string(r.Slice)}
+	if g := &r.Latest; g.Winner != "" {
+		out.Latest = &pb.Given{Slice: string(g.Slice), Length: length(g.Length), At: stamp(g.At), Winner: string(g.Winner),
+			WinnerQueue: g.WinnerQueue}
+	}
+	return out
+}
+
+// share is millionths as people write them.
+func share(millionths int64) float64 { return float64(millionths) / score.One }

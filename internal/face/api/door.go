@@ -18,7 +18,7 @@ import (
 
 // door counts connections from the moment they are accepted, before TLS and before anybody has shown who they are, so that no
 // number of them takes the descriptors that journal and executor need, nor the places of those who may come in. Every
-// connection belongs to a peer: a user of this machine, or a network address. The daemon's own user and whoever has shown a
+// connection belongs to a peer: a user of this machine, or a network address. The daemon's own user and callers that have shown a
 // token may have all the places, everybody else half of them together and a quarter of them each. When there is no place,
 // a connection that nothing is being done for makes room, the one that has been so for the longest time; if there is none,
 // the one that comes is closed.
@@ -132,7 +132,7 @@ func (d *door) admit(c net.Conn) *visit {
 	d.note(out, ok)
 	d.mu.Unlock()
 	if out != nil {
-		_ = out.Conn.Close() // whoever reads from it sees the end
+		_ = out.Conn.Close() // its reader sees the end
 	}
 	if !ok {
 		return nil
@@ -164,7 +164,7 @@ func (d *door) place(v *visit) (out *visit, ok bool) {
 	switch {
 	case v.own && len(d.open) < d.total:
 		return nil, true
-	case v.own: // first those of others, of the peer who has most
+	case v.own: // first those of others, of the peer with the most
 		most := d.heaviest()
 		if out = d.idlest(func(o *visit) bool { return !o.own && o.key == most }); out == nil {
 			out = d.idlest(among)
@@ -175,7 +175,7 @@ func (d *door) place(v *visit) (out *visit, ok bool) {
 	case d.second >= d.others:
 		most := d.heaviest()
 		among = func(o *visit) bool { return !o.own && o.key == most }
-	case len(d.open) >= d.total: // the owner has more than half, and may yet be who comes
+	case len(d.open) >= d.total: // the owner has more than half, and may be the next to come
 	default:
 		return nil, true
 	}
@@ -217,7 +217,7 @@ func (d *door) relieve() {
 	}
 	d.mu.Unlock()
 	if out != nil {
-		_ = out.Conn.Close() // whoever reads from it sees the end
+		_ = out.Conn.Close() // its reader sees the end
 	}
 }
 

@@ -3,61 +3,42 @@ package api
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"connectrpc.com/connect"
 
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Code is the RPC code that says what an error kind says: what a program should do about it.
+// codes are the RPC codes that say what an error kind says: what a program should do about it.
+var codes = [...]connect.Code{ //nolint:gochecknoglobals // a table, written to by nobody
+	errkind.Unknown: connect.CodeInternal, errkind.Invalid: connect.CodeInvalidArgument, errkind.NotFound: connect.CodeNotFound,
+	errkind.Exists: connect.CodeAlreadyExists, errkind.Conflict: connect.CodeAborted, errkind.Denied: connect.CodePermissionDenied,
+	errkind.Exhausted: connect.CodeResourceExhausted, errkind.Unavailable: connect.CodeUnavailable,
+	errkind.Unsupported: connect.CodeUnimplemented, errkind.Corrupt: connect.CodeDataLoss,
+}
+
+// Code is the RPC code of an error kind.
 func Code(k errkind.Kind) connect.Code {
-	switch k {
-	case errkind.Invalid:
-		return connect.CodeInvalidArgument
-	case errkind.NotFound:
-		return connect.CodeNotFound
-	case errkind.Exists:
-		return connect.CodeAlreadyExists
-	case errkind.Conflict:
-		return connect.CodeAborted
-	case errkind.Denied:
-		return connect.CodePermissionDenied
-	case errkind.Exhausted:
-		return connect.CodeResourceExhausted
-	case errkind.Unavailable:
-		return connect.CodeUnavailable
-	case errkind.Unsupported:
-		return connect.CodeUnimplemented
-	case errkind.Corrupt:
-		return connect.CodeDataLoss
-	default:
-		return connect.CodeInternal
+	if int(k) < len(codes) {
+		return codes[k]
 	}
+	return connect.CodeInternal
 }
 
 // Kind is the error kind of what a client got; Unknown for a code that this daemon never sends for a reason of its own.
 func Kind(err error) errkind.Kind {
-	switch connect.CodeOf(err) {
-	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
+	switch code := connect.CodeOf(err); code {
+	case connect.CodeOutOfRange:
 		return errkind.Invalid
-	case connect.CodeNotFound:
-		return errkind.NotFound
-	case connect.CodeAlreadyExists:
-		return errkind.Exists
-	case connect.CodeAborted, connect.CodeFailedPrecondition:
+	case connect.CodeFailedPrecondition:
 		return errkind.Conflict
-	case connect.CodePermissionDenied, connect.CodeUnauthenticated:
+	case connect.CodeUnauthenticated:
 		return errkind.Denied
-	case connect.CodeResourceExhausted:
-		return errkind.Exhausted
-	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled:
+	case connect.CodeDeadlineExceeded, connect.CodeCanceled:
 		return errkind.Unavailable
-	case connect.CodeUnimplemented:
-		return errkind.Unsupported
-	case connect.CodeDataLoss:
-		return errkind.Corrupt
 	default:
-		return errkind.Unknown
+		return errkind.Kind(max(0, slices.Index(codes[:], code))) //nolint:gosec // an index of codes
 	}
 }
 

@@ -213,7 +213,7 @@ func sendFile(ctx context.Context, root *os.Root, folder fs.FileInfo, o *Output,
 	}
 }
 
-// sameOwner says whether a file in a subjob's folder belongs to whoever the subjob ran as; as ourselves it could read all that
+// sameOwner says whether a file in a subjob's folder belongs to the user that the subjob ran as; as ourselves it could read all that
 // we can.
 func sameOwner(folder, file fs.FileInfo) bool {
 	a, ok := folder.Sys().(*syscall.Stat_t)

@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/internal/core/errkind"
 )
 
 // logging writes down calls that failed for a reason of the daemon's own. What a caller did wrong is told to the caller.
@@ -57,3 +59,6 @@ func recovered(log *slog.Logger) func(context.Context, connect.Spec, http.Header
 			spec.Procedure))
 	}
 }
+
+// errStopping ends long calls when the daemon stops.
+var errStopping = errkind.Errorf(errkind.Unavailable, "the daemon is stopping: ask again when it is back")

@@ -31,9 +31,9 @@ func (r refusal) bearer(secret string, next http.Handler) http.Handler {
 	})
 }
 
-// owned lets the daemon's own user in, whom the kernel names, and whoever shows the token that only that user can read: what is
+// owned lets the daemon's own user in, whom the kernel names, and callers that show the token that only that user can read: what is
 // submitted runs as that user. Root is no exception: it can read the token, and what speaks as root may do so for somebody
-// else. A request that came by no door is let in: whoever serves the handler sees to that.
+// else. A request that came by no door is let in: the caller of Handler sees to that.
 func (r refusal) owned(o *Options, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		v := visitOf(req.Context())

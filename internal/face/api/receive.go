@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"connectrpc.com/connect"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
@@ -131,7 +134,7 @@ func (b *arriving) pass(w http.ResponseWriter, req *http.Request, in *room, firs
 // begin takes a place in a room.
 func (b *arriving) begin(req *http.Request, in *room) error {
 	b.room, b.guest = in, &guest{cut: b.cutOff}
-	b.deadline(time.Time{}) // who waits for a place is not slow
+	b.deadline(time.Time{}) // a guest that waits for a place is not slow
 	if err := in.enter(req.Context(), b.guest); err != nil {
 		return err
 	}
@@ -139,7 +142,7 @@ func (b *arriving) begin(req *http.Request, in *room) error {
 	return nil
 }
 
-// Read is io.Reader: it gives whoever sends enough more time.
+// Read is io.Reader: a sender that is fast enough gets more time.
 func (b *arriving) Read(p []byte) (int, error) {
 	b.awaits()
 	n, err := b.from.Read(p)
@@ -174,7 +177,7 @@ func (b *arriving) deadline(at time.Time) {
 	}
 }
 
-// cutOff ends the reading: somebody who is faster wants the place.
+// cutOff ends the reading: a faster guest wants the place.
 func (b *arriving) cutOff() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -216,7 +219,7 @@ func explainBody(err error) error {
 	return errkind.Errorf(errkind.Unavailable, "%w (%w)", errSlow, err)
 }
 
-// paceAnswer bounds how long whoever asked may take to read the answer, but for streams: those may be read as they are looked
+// paceAnswer bounds how long the caller may take to read the answer, but for streams: those may be read as they are looked
 // at, and their number is bounded.
 func paceAnswer(w http.ResponseWriter, req *http.Request, streams []string) (http.ResponseWriter, func()) {
 	conn := http.NewResponseController(w)
@@ -258,3 +261,45 @@ func streaming() (paths []string) {
 	}
 	return paths
 }
+
+// A call that is too large is answered 413, which says that trying again is of no use. Connect has one code, and one status, 429,
+// for this and for too many calls. Its code stays: resource_exhausted.
+
+// sized serves unary calls of Connect, whose handlers refuse a body before an interceptor sees the call: then 429 can only mean
+// that the message, perhaps when it was unpacked, is too large.
+func sized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		l := &largeWriter{ResponseWriter: w}
+		next.ServeHTTP(l, req.WithContext(context.WithValue(req.Context(), readKey{}, &l.read)))
+	})
+}
+
+// readKey is where a call's context has the note that its body was read.
+type readKey struct{}
+
+// reading notes that a call's body was read.
+func reading(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if read, ok := ctx.Value(readKey{}).(*bool); ok {
+			*read = true
+		}
+		return next(ctx, req)
+	}
+}
+
+// largeWriter answers 413 in place of 429 until the body was read.
+type largeWriter struct {
+	http.ResponseWriter
+	read bool
+}
+
+// WriteHeader is part of http.ResponseWriter.
+func (l *largeWriter) WriteHeader(status int) {
+	if status == http.StatusTooManyRequests && !l.read {
+		status = http.StatusRequestEntityTooLarge
+	}
+	l.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (l *largeWriter) Unwrap() http.ResponseWriter { return l.ResponseWriter }

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// room bounds the calls whose bodies are arriving. Who is slow makes room for who comes: however many send a byte a minute,
+// room bounds the calls whose bodies are arriving. A slow guest makes room for the next one: however many send a byte a minute,
 // an honest call finds a place.
 type room struct {
 	most int
@@ -23,7 +23,7 @@ type room struct {
 
 	mu    sync.Mutex
 	in    map[*guest]struct{}
-	queue []*guest // who waits, in order
+	queue []*guest // the guests that wait, in order
 }
 
 // guest is a call whose body is arriving.
@@ -66,7 +66,7 @@ func (r *room) enter(ctx context.Context, g *guest) error {
 	return err
 }
 
-// arrive puts a guest at the end of the queue, and lets in who is due.
+// arrive puts a guest at the end of the queue, and lets the first in if it is its turn.
 func (r *room) arrive(g *guest) (slow *guest, err error) {
 	r.mu.Lock()
 	if r.in == nil {
@@ -85,7 +85,7 @@ func (r *room) arrive(g *guest) (slow *guest, err error) {
 	return r.push(), nil
 }
 
-// push lets the first of the queue in, if there is a place or somebody who is slow has one; that one it returns.
+// push lets the first of the queue in, if there is a place, or a slow guest has one: that guest is returned.
 func (r *room) push() (slow *guest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

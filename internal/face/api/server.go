@@ -36,8 +36,8 @@ type Options struct {
 	Socket string
 	// CertFile and KeyFile are PEM files for TLS; both or none.
 	CertFile, KeyFile string
-	// Token, if set, is what every call but /healthz and /readyz must carry, whoever calls. Without it this process's own user is served,
-	// and whoever shows OwnerToken; OwnerTokenFile is where that can be read, for people.
+	// Token, if set, is what every call but /healthz and /readyz must carry. Without it this process's own user is served,
+	// and callers that show OwnerToken; OwnerTokenFile is where that can be read, for people.
 	Token, OwnerToken, OwnerTokenFile string
 	// Metrics serves /metrics, Health /healthz, Ready /readyz, Page everything that is nothing else. Each may be nil.
 	Metrics, Health, Ready, Page http.Handler
@@ -187,18 +187,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// errStopping ends long calls when the daemon stops.
-var errStopping = errkind.Errorf(errkind.Unavailable, "the daemon is stopping: ask again when it is back")
-
-// Serve is Listen and Server.Serve in one.
-func Serve(ctx context.Context, o Options) error {
-	s, err := Listen(o)
-	if err != nil {
-		return err
-	}
-	return s.Serve(ctx)
-}
-
 // large says whether a call is a submission with a work directory that is not small. Only a body that says its length and is
 // not compressed is known to be.
 func large(req *http.Request) bool {
@@ -215,8 +203,8 @@ func longest(req *http.Request) int64 {
 	return maxCallBytes
 }
 
-// Handler is the API without a listener: what Serve serves. It does not know who is at the other end, and without a token lets
-// everybody in: whoever serves it sees to that.
+// Handler is the API without a listener: what Serve serves. It does not know the user at the other end, and without a token lets
+// everybody in: its caller sees to that.
 func Handler(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -265,4 +253,12 @@ func Handler(o Options) http.Handler {
 		outer.Handle("GET /readyz", o.Ready) // likewise
 	}
 	return outer
+}
+
+// forAgents bounds the calls of agents apart from those of people, so that no number of agents, and nothing that one of them
+// does, keeps people from being answered. An agent has a job's key and need not know the daemon's token, nor be its user. How
+// often it may call is counted where its session is known; here it is how many at once, how long, and how slowly.
+func (r refusal) forAgents(next http.Handler) http.Handler {
+	in := newIntake(func(*http.Request) int64 { return MaxAgentBytes }, maxAgentBodies)
+	return r.received(in, r.places(MaxAgentCalls, "calls of agents", next))
 }

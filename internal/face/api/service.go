@@ -74,8 +74,6 @@ type (
 	// Submission is one job that somebody submits, Outcome what became of it.
 	Submission = host.Submission
 	Outcome    = host.Outcome
-	// Receipt is of a job that was accepted.
-	Receipt = host.Receipt
 	// Output is what one committed subjob has written.
 	Output = status.Output
 	// History of all slices over a stretch of time.

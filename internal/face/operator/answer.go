@@ -54,7 +54,7 @@ func (d *desk) answer(ctx context.Context, o *object) (map[string]any, error) {
 	case config.AskUpload:
 		return d.upload(ctx, o)
 	default:
-		return nil, errkind.Errorf(errkind.Unsupported, "ask: this operator knows no %s: it is older than who asks", what)
+		return nil, errkind.Errorf(errkind.Unsupported, "ask: this operator knows no %s: it is older than the client", what)
 	}
 }
 
@@ -207,8 +207,8 @@ const (
 	longestAnswer = 512 << 10
 )
 
-// desk answers Requests. Whoever may create one in a namespace may ask about that namespace's jobs; the API server has authorized it. All
-// state is soft: an unanswered Request is answered by the next process. Of several operators the first to answer has it.
+// desk answers Requests. A user that may create one in a namespace may ask about that namespace's jobs; the API server has authorized it.
+// All state is soft: an unanswered Request is answered by the next process. Of several operators the first to answer has it.
 type desk struct {
 	service api.Service
 	// store lends places for uploads; nil: uploads are not possible.
@@ -231,5 +231,5 @@ func ask(o *object, key string) string {
 	return text
 }
 
-// place is where an upload is written, by whoever has the URL.
+// place is where an upload is written, by the holder of the URL.
 func (d *desk) place(o *object) string { return "uploads/" + d.operator + "/" + string(o.GetUID()) }

@@ -125,7 +125,7 @@ func syncDir(path string) error {
 var errEmpty = errors.New("the file is empty")
 
 // lockPatience is how long a lock is waited for. A daemon that is gone has it for a moment more: the file is in its memory, and that stays
-// until whoever is just reading there (/proc/PID/cmdline, which ps does) has done so.
+// until a process that is reading there (/proc/PID/cmdline, as ps does) has done so.
 const lockPatience = 2 * time.Second
 
 // open opens a file of the store with the given flags, whatever is in it.

@@ -2,7 +2,7 @@
 // file is behind the build tag kubernetes.
 //
 // Read it upwards from the objects: device.go, wants.go and model.go are what is kept, slim.go cuts objects down to that as they arrive
-// (sources.go, kueue.go, faults.go; silence.go says which sources have failed). A machine of which anything changed is assembled to a scene
+// (sources.go, kueue.go, faults.go; silence.go says which sources have failed). A machine that has changed is assembled to a scene
 // and evaluated anew (evaluate.go: devices that drivers publish in dra.go, extended resources in counted.go by what gpulabels says of them,
 // what closes machines and pools in closed.go, Pods that state no end by owner.go and lengths); inventory.go says what came of it.
 //

@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -50,4 +51,15 @@ func (inv *Inventory) names(driver string) bool {
 	return slices.ContainsFunc(inv.opts.Pools, func(p Pool) bool {
 		return slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Driver == driver })
 	})
+}
+
+// omitted counts devices that pools name and that can't be offered, by what is wrong with them.
+type omitted map[omission]int
+
+type omission struct{ pool, why string }
+
+func (o omitted) add(p *Pool, n int, format string, args ...any) {
+	if o != nil && n > 0 {
+		o[omission{p.Name, fmt.Sprintf(format, args...)}] += n
+	}
 }

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 )
 
-// told is what was last reported. Invariant: who has heard every report since the inventory was opened, or all and every report since,
+// told is what was last reported. Invariant: a listener to every report since the inventory was opened, or to all and every report since,
 // knows what is in here and no more. Guarded by Inventory.mu.
 type told struct {
 	// holds are others' of slices, faults are those reported of slices' GPUs; most slices have none.
@@ -122,7 +122,7 @@ func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes)
 	}
 }
 
-// all is what there is to say to who has heard nothing yet.
+// all is what a listener that has heard nothing yet has to be told.
 func (d *told) all() (list []inventory.Sighting) {
 	for _, id := range slices.Sorted(maps.Keys(d.holds)) {
 		list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(d.holds[id])})

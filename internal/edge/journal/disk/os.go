@@ -19,7 +19,7 @@ import (
 // OS is the directory dir of the machine. Nothing is touched before the first call.
 func OS(dir string) FS { return &directory{dir: dir} }
 
-// directory is one directory. Whoever has its lock keeps it open too, so that listing and syncing it need no file
+// directory is one directory. The holder of its lock keeps it open too, so that listing and syncing it need no file
 // descriptor that there may not be.
 type directory struct {
 	dir  string

@@ -105,7 +105,7 @@ func (j *opened) rotate() error {
 
 // begin makes an empty segment for what follows the last record and makes it the tail. What fails for want of room or of
 // a file descriptor has changed nothing. From when the segment has its name on, nothing but it may be written: an old one
-// that grew past the name of the next is damage to whoever reads them.
+// that grew past the name of the next is damage to a reader.
 func (j *opened) begin() error {
 	name := segmentName(j.last.Seq + 1)
 	f, err := disk.Make(j.d, name, segmentTemp, segmentHeader(j.last))

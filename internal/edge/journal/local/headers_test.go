@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/disk"
 	"sluice.dev/sluice/internal/edge/journal/journaltest"
 )
 
@@ -163,7 +164,7 @@ func TestVerifyChangesNothing(t *testing.T) {
 		before[name] = string(p.Get(name))
 	}
 	n := 0
-	report, err := Dump(p.dir, nil, func(journal.Position, []byte) error { n++; return nil })
+	report, err := dump(disk.OS(p.dir), nil, func(journal.Position, []byte) error { n++; return nil })
 	if err != nil || n != 6 || report.Last != at[3] || report.Records != 6 || report.Segments != 1 || len(report.Problems) != 0 ||
 		report.Holder != 0 {
 		t.Fatalf("%d records, %+v, %v", n, report, err)
@@ -182,7 +183,7 @@ func TestVerifyChangesNothing(t *testing.T) {
 		t.Errorf("removed: %v", before)
 	}
 	stop := errors.New("stop")
-	if _, err := Dump(p.dir, nil, func(journal.Position, []byte) error { return stop }); !errors.Is(err, stop) {
+	if _, err := dump(disk.OS(p.dir), nil, func(journal.Position, []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the callback's error was lost: %v", err)
 	}
 }

@@ -53,7 +53,7 @@ type opened struct {
 	stateSize int64
 	// snapshotting: another one is being written.
 	snapshotting bool
-	// tail is the segment that is written, of which off bytes count; closed are those before it.
+	// tail is the segment that is written, and off how many of its bytes count; closed are those before it.
 	tail     disk.File
 	tailName string
 	off      int64

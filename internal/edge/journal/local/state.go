@@ -23,7 +23,7 @@ type stateReader struct {
 	f    disk.File
 	name string
 	head stateHeader
-	// size of the file, of which off is read; that is all up to byte seen of the state, of which left is to be handed over.
+	// size of the file; off is how far it was read. seen is how much of the state that is, and left the part not handed over yet.
 	size, off int64
 	seen      uint64
 	left      []byte
@@ -32,7 +32,7 @@ type stateReader struct {
 	problem   *Problem
 }
 
-// readState hands the latest snapshot to whoever wants it, and proves all of it: problems are about its content, since its
+// readState hands the latest snapshot to its caller, and proves all of it: problems are about its content, since its
 // header was read by survey. An error is that of the callback or of the file system.
 func (l *layout) readState(d disk.FS, hand func(io.Reader) error) ([]Problem, error) {
 	if l.stateHead.version == 0 {

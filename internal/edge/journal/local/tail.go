@@ -12,7 +12,7 @@ import (
 // An unreadable end of the last segment is either a write that never completed, whose records nobody was promised, or
 // damage. It is damage if a later batch stands behind it, since a batch is only written after the sync of the one
 // before; or if one flipped bit explains it, since then all of it had been written. (That the head says it was
-// acknowledged is checked by whoever calls.) Otherwise it is taken for unfinished. damagedTail says why it is damage,
+// acknowledged is checked by the caller.) Otherwise it is taken for unfinished. damagedTail says why it is damage,
 // or nothing.
 func damagedTail(b []byte, s *stop, at journal.Position) string {
 	rest := b[s.off:]

@@ -32,12 +32,6 @@ type Report struct {
 // error is of the file system, or of kind Unsupported; damage is in the report.
 func Verify(dir string) (Report, error) { return verify(disk.OS(dir)) }
 
-// Dump hands over the snapshot, if there is one, and every record after it up to the first damage, and changes nothing.
-// The report is that of Verify. An error of the callbacks ends it and is returned as it is.
-func Dump(dir string, snapshot func(state io.Reader) error, record func(p journal.Position, data []byte) error) (Report, error) {
-	return dump(disk.OS(dir), snapshot, record)
-}
-
 // AcceptEnd writes the head anew for a journal whose head is missing or can't be read, after a person has seen that record
 // last is where it ended. Errors: Invalid (the head is there, or last is not the last record there is), Conflict (a process
 // has the journal open), Corrupt (there is other damage; nothing was changed), or of the file system.

@@ -32,12 +32,12 @@ func (d *Dir) Stat(_ context.Context, g store.Digest) (o store.Object, failed er
 	return o, failed
 }
 
-// find looks at an object by its name. One that is just being removed is put back: whoever removes it finds that, and lets it be.
+// find looks at an object by its name. One that is just being removed is put back: the remover sees that, and leaves it.
 func (d *Dir) find(g store.Digest, look func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	path := d.object(g)
 	info, err := look(path)
 	for left := 3; errors.Is(err, fs.ErrNotExist) && left > 0; info, err = look(path) {
-		if !d.putBack(g) { // nobody has it, or whoever had it has just put it back himself, and another one may be taking it
+		if !d.putBack(g) { // it is not there, or its remover has just put it back itself, and another may be taking it
 			left--
 		}
 	}
@@ -115,7 +115,7 @@ func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 		if err != nil {
 			return err
 		}
-		return d.dir.syncNames(filepath.Dir(d.object(g))) // whoever put it may have been killed before it did
+		return d.dir.syncNames(filepath.Dir(d.object(g))) // the process that put it may have been killed before it did
 	})
 }
 

@@ -23,7 +23,7 @@ func (d *Dir) Sweep(_ context.Context, before time.Time) (n int, all error) {
 			err = errors.Join(err, failed)
 		}
 		back, failed := os.ReadDir(d.dir.in(removing))
-		for _, e := range back { // whoever was removing it may not have lived to see that it was renewed: the next collection decides anew
+		for _, e := range back { // its remover may have been killed before it saw a renewal: the next collection decides anew
 			failed = errors.Join(failed, ignoreMissing(d.restore(e.Name())))
 		}
 		return errors.Join(err, failed)

@@ -1,5 +1,5 @@
 // Package path is the store on a file system that several machines have mounted (NFS, Lustre, CephFS, BeeGFS). What it needs of that is
-// that a rename within it is one step, and that what was synced is seen by whoever opens it later; locks it only uses where they are.
+// that a rename within it is one step, and that what was synced is seen by every later open; locks it only uses where they are.
 package path
 
 import (

@@ -87,7 +87,7 @@ func (s *Store) Written(ctx context.Context, place string) (int64, error) {
 	return o.Size, nil
 }
 
-// Adopt implements store.Lender. Whoever has the URL may write there again at any time: what is copied is the version that was read.
+// Adopt implements store.Lender. The holder of the URL may write there again at any time: what is copied is the version that was read.
 func (s *Store) Adopt(ctx context.Context, place string, want store.Digest) (o store.Object, err error) {
 	if err = errors.Join(store.CheckName(place), want.Check()); err != nil {
 		return o, err

@@ -106,7 +106,7 @@ func (s *Store) Renew(ctx context.Context, d store.Digest) error {
 	return err
 }
 
-// underRemoval is the word of somebody who is about to remove an object, with its time; empty: nobody is.
+// underRemoval is the word of a process that is about to remove an object, with its time; empty: nobody is.
 func (s *Store) underRemoval(ctx context.Context, d store.Digest) (key string, since time.Time, err error) {
 	err = s.list(ctx, removing+string(d)+"/", func(_ string, o *minio.ObjectInfo) error {
 		key, since = o.Key, o.LastModified
@@ -132,7 +132,7 @@ func (s *Store) Remove(ctx context.Context, d store.Digest, before time.Time) (r
 	if err := s.write(ctx, word, []byte("removing\n")); err != nil {
 		return false, err
 	}
-	defer func() { failed = errors.Join(failed, s.drop(context.WithoutCancel(ctx), word)) }() // else whoever wants it waits for us
+	defer func() { failed = errors.Join(failed, s.drop(context.WithoutCancel(ctx), word)) }() // else the next upload waits for this one
 	is, err := old()
 	if !is || err != nil || time.Since(began) > hurry {
 		return false, err

@@ -1,5 +1,5 @@
 // Package s3 is the store in a bucket of S3 or of a server that speaks its language. It needs strong consistency (what was written is read
-// and listed by whoever asks next), which S3 and the usual servers have.
+// and listed by the next reader), which S3 and the usual servers have.
 //
 //	objects/DIGEST          the objects; multipart uploads go to the same key, where nobody sees them before they are complete
 //	names/NAME.json         the names

@@ -36,7 +36,7 @@ func Run(t *testing.T, k Kind) {
 		"NamesComeBack":                     names,
 		"BadNamesAndDigestsAreRefused":      badNames,
 		"GarbageGoesAndWhatIsNamedStays":    garbage,
-		"WhoeverRenewsKeepsIt":              renewBesideRemove,
+		"ARenewalOutlivesARemoval":          renewBesideRemove,
 		"UploadsThatWereGivenUpAreSwept":    swept,
 		"ACollectionBesideUploadsTakesNone": collectBesideUploads,
 	}
@@ -122,7 +122,7 @@ func damaged(d *desk) {
 	d.ok(r.Close())
 }
 
-// broken: who is interrupted goes on, and sends little twice.
+// broken: an upload that was interrupted goes on, and sends little twice.
 func broken(d *desk) {
 	data := content(1, 20<<20+77)
 	g := digestOf(data)
@@ -230,7 +230,7 @@ func faults(d *desk) {
 	cancel()
 	_, err := d.s.Put(ctx, digestOf(data), bytes.NewReader(data))
 	if !errors.Is(err, context.Canceled) {
-		d.Errorf("who has given up gets %v", err)
+		d.Errorf("a caller that has given up gets %v", err)
 	}
 	d.unseen(digestOf(data))
 	_, err = d.s.Put(d.Context(), digestOf(data), bytes.NewReader(data))
@@ -344,7 +344,7 @@ func garbage(d *desk) {
 	}
 }
 
-// renewBesideRemove: whoever was told that an object is young finds it, whoever else removes it at the same moment.
+// renewBesideRemove: an object whose Renew has returned is there, also if others remove it at the same moment.
 func renewBesideRemove(d *desk) {
 	other := opened(d.T, d.Place)
 	data := []byte("wanted by one and by nobody else")
@@ -422,7 +422,7 @@ func collectBesideUploads(d *desk) {
 					d.Error(err)
 					return
 				}
-				d.Age(digestOf(data), 3*time.Hour) // as if whoever put it had slept since: then naming it may fail, and it is put again
+				d.Age(digestOf(data), 3*time.Hour) // as if its uploader had slept since: then naming it may fail, and it is put again
 				name := "w" + string(rune('a'+w)) + "/" + string(rune('a'+i))
 				for {
 					err := store.Name(d.Context(), d.s, name, store.Refs{"x": digestOf(data)})

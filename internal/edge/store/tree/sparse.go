@@ -54,7 +54,7 @@ func written(f *os.File, size int64) (parts []part) {
 	return parts
 }
 
-// merged are parts of which those are one that lie closer together than least.
+// merged joins parts that lie closer together than least.
 func merged(parts []part, least int64) (out []part) {
 	for _, p := range parts {
 		if n := len(out); n > 0 && p.at-out[n-1].at-out[n-1].size < least {

@@ -129,7 +129,7 @@ func place(in io.Reader, h *tar.Header, root *os.Root, own *Owner, least fs.File
 	var err error
 	switch h.Typeflag {
 	case tar.TypeDir:
-		mode := 0o700 | fs.FileMode(h.Mode).Perm() // whoever unpacks must get in
+		mode := 0o700 | fs.FileMode(h.Mode).Perm() // the process that unpacks must get in
 		if err = root.Mkdir(name, mode); errors.Is(err, fs.ErrExist) {
 			err = nil
 		} else if err == nil {

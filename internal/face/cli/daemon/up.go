@@ -93,8 +93,8 @@ func UpCmd(a *session.Session, open func(context.Context, Options) (*Daemon, err
 		Long: `Start the daemon: it finds the GPU slices of this machine, recovers what it knew from
 its data directory, takes over subjobs that still run, and serves the API.
 
-It listens on this machine only, and serves the user that it runs as: the kernel says
-who calls. Anybody else needs the token in the data directory. Any other address needs
+It listens on this machine only, and serves the user that it runs as: the kernel names
+the caller. Anybody else needs the token in the data directory. Any other address needs
 TLS and a token of your own, which then everybody has to show, because Sluice runs what
 it is sent.
 
@@ -107,14 +107,14 @@ picks; with jasda they bid, and the market clears. An external job does either
 through its own agent.
 
 --policy is the objective, of both and of rigid jobs:
-  shortest    who is over soonest for its priority, on the slices that suit it best:
-              the least mean completion; long jobs wait while short ones come
+  shortest    the job that ends soonest for its priority, on the slices that suit it
+              best: the least mean completion; long jobs wait while short ones come
   fair        the queue that has had least for its weight, and in it the oldest job:
               the least p99 completion; short jobs wait behind long ones
-  deadline    who has least time to spare until its deadline
-  throughput  who makes most of a slice: the most work done; slow jobs wait
+  deadline    the job with the least time to spare until its deadline
+  throughput  the job that makes most of a slice: the most work done; slow jobs wait
   fifo        the oldest job; with jasda bids go as under fair, and age orders
-              gangs and who is asked
+              gangs and which jobs are asked
 
 Jobs that are over are kept on disk, for --retain and as long as there are no more than
 --retain-jobs of them; then they are forgotten, and their output is removed.

@@ -278,17 +278,13 @@ with -o wide also the bid that won it. Under mechanism jasda what its bids are b
 -o yaml of the field spec is the accepted job file with all defaults filled in.`,
 		Example: "  sluice job count-words\n  sluice job count-words -o json | jq '.history[] | {slice, from, to, outcome}'",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			resp, err := c.GetJob(cmd.Context(), connect.NewRequest(&pb.GetJobRequest{Name: args[0]}))
+		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
+			resp, err := c.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: args[0]}))
 			if err != nil {
 				return err
 			}
 			return showJob(a, resp.Msg.Job)
-		},
+		}),
 	}
 	return a.Output(c)
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -26,18 +27,14 @@ is believed, and CREDITS, what they may bid with: one is a millisecond of a slic
 score of 1.`,
 		Example: "  sluice queues\n  sluice queues -o wide",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			resp, err := c.ListQueues(cmd.Context(), connect.NewRequest(&pb.ListQueuesRequest{}))
+		RunE: a.Calling(func(ctx context.Context, c session.Client, _ []string) error {
+			resp, err := c.ListQueues(ctx, connect.NewRequest(&pb.ListQueuesRequest{}))
 			if err != nil {
 				return err
 			}
 			return command.Show(a.App, resp.Msg.Queues, queueColumns(resp.Msg.Queues),
 				func(q *pb.Queue) string { return q.Settings.GetName() }, "no queues")
-		},
+		}),
 	}
 	return a.Output(c)
 }

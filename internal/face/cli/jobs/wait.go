@@ -44,13 +44,9 @@ a terminal, else in a line now and then. A daemon that is restarted is waited fo
 		Example: "  sluice wait count-words && sluice output count-words --cat\n  sluice wait train --timeout 2h\n  sluice wait a b c " +
 			"--quiet -o json",
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			return Wait(cmd.Context(), a, c, args, w)
-		},
+		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
+			return Wait(ctx, a, c, args, w)
+		}),
 	}
 	w.Flags(c, "")
 	return a.Output(c)

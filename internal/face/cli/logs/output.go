@@ -31,15 +31,11 @@ folder for each member that wrote something, listed in the order of $SLUICE_MEMB
 takes one of them. A terminal is shown control characters, not sent them; --raw sends them.`,
 		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
+		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
 			if cat {
-				return printFiles(cmd.Context(), a, c, args[0], subjob, raw)
+				return printFiles(ctx, a, c, args[0], subjob, raw)
 			}
-			resp, err := c.ListOutputs(cmd.Context(), connect.NewRequest(&pb.ListOutputsRequest{Name: args[0]}))
+			resp, err := c.ListOutputs(ctx, connect.NewRequest(&pb.ListOutputsRequest{Name: args[0]}))
 			if err != nil {
 				return err
 			}
@@ -47,7 +43,7 @@ takes one of them. A terminal is shown control characters, not sent them; --raw 
 				return subjob != "" && o.Subjob != subjob || a.Format == "name" && o.Path == "" // one without files has no name
 			})
 			return command.Show(a.App, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet")
-		},
+		}),
 	}
 	c.Flags().BoolVar(&cat, "cat", false, "print the files one after another")
 	c.Flags().StringVar(&subjob, "subjob", "", "only this subjob's")

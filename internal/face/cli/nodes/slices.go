@@ -2,6 +2,7 @@
 package nodes
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,17 +23,13 @@ func SlicesCmd(a *session.Session) *cobra.Command {
 		Use: "slices", Aliases: []string{"sinfo"}, Short: "List GPU slices and what stands on them",
 		Example: "  sluice slices\n  sluice slices -o wide      # with reservations and their ids",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			resp, err := c.ListSlices(cmd.Context(), connect.NewRequest(&pb.ListSlicesRequest{}))
+		RunE: a.Calling(func(ctx context.Context, c session.Client, _ []string) error {
+			resp, err := c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
 			if err != nil {
 				return err
 			}
 			return command.Show(a.App, resp.Msg.Slices, SliceColumns(a), (*pb.Slice).GetId, "no slices")
-		},
+		}),
 	}
 	return a.Output(c)
 }
@@ -93,18 +90,14 @@ func WindowsCmd(a *session.Session) *cobra.Command {
 			"announcement.",
 		Example: "  sluice windows\n  sluice windows -o json | jq '.[] | select(.state == \"unanswered\") | .reason'",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			resp, err := c.ListWindows(cmd.Context(), connect.NewRequest(&pb.ListWindowsRequest{}))
+		RunE: a.Calling(func(ctx context.Context, c session.Client, _ []string) error {
+			resp, err := c.ListWindows(ctx, connect.NewRequest(&pb.ListWindowsRequest{}))
 			if err != nil {
 				return err
 			}
 			return command.Show(a.App, resp.Msg.Windows, WindowColumns(a),
 				func(w *pb.Window) string { return strconv.FormatUint(w.Id, 10) }, "no windows on offer")
-		},
+		}),
 	}
 	return a.Output(c)
 }

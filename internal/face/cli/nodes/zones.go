@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,17 +29,13 @@ those that are over and not archived yet (OVER). One with none of either is empt
 left out of zones: in the file of --config at the daemon's next start.`,
 		Example: "  sluice zones\n  sluice zones -o json\n  sluice zones drain local-2 --wait",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			resp, err := c.ListZones(cmd.Context(), connect.NewRequest(&pb.ListZonesRequest{}))
+		RunE: a.Calling(func(ctx context.Context, c session.Client, _ []string) error {
+			resp, err := c.ListZones(ctx, connect.NewRequest(&pb.ListZonesRequest{}))
 			if err != nil {
 				return err
 			}
 			return command.Show(a.App, resp.Msg.Zones, zoneColumns(resp.Msg.Zones), func(z *pb.Zone) string { return z.Name }, "no zones")
-		},
+		}),
 	}
 	c.AddCommand(zonesDrainCmd(a))
 	return a.Output(c)

@@ -30,28 +30,24 @@ there, or a minute and more of other work may be lost, it says what and asks at 
 terminal, and elsewhere wants --yes.`,
 		Example: "  sluice pause count-words\n  sluice pause node-1/0/gpu --for 2h\n  sluice pause node-1/0/gpu --yes        # in a script",
 		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
+		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
 			for _, n := range args {
 				if length.Length != 0 && !isSlice(n) {
 					return command.Usage("--for is for slices, and %s is a job: it is paused until you resume it", n)
 				}
 			}
-			if err := agreed(cmd.Context(), a, c, args, time.Duration(length.Length), yes); err != nil {
+			if err := agreed(ctx, a, c, args, time.Duration(length.Length), yes); err != nil {
 				return err
 			}
 			return a.ForEach(args, "paused", func(name string) error {
 				if isSlice(name) {
-					return takeBack(cmd.Context(), a, c, name, time.Duration(length.Length))
+					return takeBack(ctx, a, c, name, time.Duration(length.Length))
 				}
-				_, err := c.PauseJob(cmd.Context(),
+				_, err := c.PauseJob(ctx,
 					connect.NewRequest(&pb.PauseJobRequest{Name: name, Pause: true, RequestId: session.Request()}))
 				return err
 			})
-		},
+		}),
 	}
 	c.Flags().Var(&length, "for", "for a slice: how long (default: until resumed)")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "whatever it costs the subjobs that run there")
@@ -76,19 +72,15 @@ func ResumeCmd(a *session.Session) *cobra.Command {
 		Use: "resume JOB|SLICE...", Short: "Let a paused job go on, or give a slice back",
 		Example: "  sluice resume count-words\n  sluice resume node-1/0/gpu",
 		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.CompleteJobs(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
+		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
 			return a.ForEach(args, "resumed", func(name string) error {
 				if isSlice(name) {
-					return giveBack(cmd.Context(), c, name)
+					return giveBack(ctx, c, name)
 				}
-				_, err := c.PauseJob(cmd.Context(), connect.NewRequest(&pb.PauseJobRequest{Name: name, RequestId: session.Request()}))
+				_, err := c.PauseJob(ctx, connect.NewRequest(&pb.PauseJobRequest{Name: name, RequestId: session.Request()}))
 				return err
 			})
-		},
+		}),
 	})
 }
 

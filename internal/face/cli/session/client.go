@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/edge/command"
@@ -89,4 +91,18 @@ func (a *Session) base() (*url.URL, error) {
 func here(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Client calls the daemon.
+type Client = pb.SluiceServiceClient
+
+// Calling is what a command does that calls the daemon.
+func (a *Session) Calling(do func(ctx context.Context, c Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), c, args)
+	}
 }

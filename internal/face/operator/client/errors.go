@@ -32,7 +32,7 @@ func (s sayer) explain(err error, verb, what string) error {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return errkind.Errorf(errkind.Denied, "%s: you may not %s %s in namespace %s: whoever administers it can let you: kubectl -n %s "+
+		return errkind.Errorf(errkind.Denied, "%s: you may not %s %s in namespace %s: its administrator can let you: kubectl -n %s "+
 			"create rolebinding sluice-NAME --clusterrole=%s --user=NAME",
 			words(err), verb, what, s.namespace, s.namespace, cluster.UserRole)
 	case apierrors.IsUnauthorized(err):

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -18,12 +20,8 @@ func statusCmd(a *session.Session) *cobra.Command {
 		Use: "status", Aliases: []string{"about"}, Short: "Say what the daemon is and how it stands",
 		Example: "  sluice status",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			resp, err := c.About(cmd.Context(), connect.NewRequest(&pb.AboutRequest{}))
+		RunE: a.Calling(func(ctx context.Context, c session.Client, _ []string) error {
+			resp, err := c.About(ctx, connect.NewRequest(&pb.AboutRequest{}))
 			if err != nil {
 				return err
 			}
@@ -55,6 +53,29 @@ func statusCmd(a *session.Session) *cobra.Command {
 				{"mechanism", m.Mechanism}, {"policy", m.Policy}, {"isolation", m.Isolation}, {"inventory", m.Inventory}, {"users", users},
 				{"up", command.Short(m.Uptime.AsDuration())},
 				{"journal", fmt.Sprintf("%s, record %d", command.Size(m.JournalBytes), m.JournalSeq)}, {"TROUBLE", m.Trouble}})
+			return nil
+		}),
+	}
+	return a.Output(c)
+}
+
+func versionCmd(a *session.Session) *cobra.Command {
+	c := &cobra.Command{
+		Use: "version", Short: "Print the version of this program",
+		Long:    "Print the version of this program. `sluice status` says the daemon's.",
+		Example: "  sluice version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			version, commit := a.Version()
+			switch a.Format {
+			case "json", "yaml":
+				return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "commit", Value: commit},
+					{Key: "go", Value: runtime.Version()}, {Key: "platform", Value: runtime.GOOS + "/" + runtime.GOARCH}})
+			case "name":
+				fmt.Fprintln(a.Out, version)
+				return nil
+			}
+			fmt.Fprintf(a.Out, "sluice %s %s %s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}
