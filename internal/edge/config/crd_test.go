@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/strict"
 )
 
@@ -169,10 +170,10 @@ func TestParseSlicePool(t *testing.T) {
 `))
 	want := SlicePool{
 		Name: "a100", Nodes: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
-		Classes: []DeviceClass{{Name: "mig.nvidia.com", Driver: "gpu.nvidia.com", Attributes: map[string]string{"profile": "1g.10gb"},
+		Classes: []cluster.Class{{Name: "mig.nvidia.com", Driver: "gpu.nvidia.com", Attributes: map[string]string{"profile": "1g.10gb"},
 			Memory: 10 << 30, Speed: 140}},
-		Resources: []ExtendedResource{{Name: "nvidia.com/gpu", Model: "A100", Profile: "whole"}}, Tolerates: []string{"nvidia.com/gpu"},
-		Calendar: []Closing{
+		Resources: []cluster.Resource{{Name: "nvidia.com/gpu", Model: "A100", Profile: "whole"}}, Tolerates: []string{"nvidia.com/gpu"},
+		Calendar: []cluster.Closing{
 			{Name: "serving", Start: moment("2026-03-02T08:00:00Z"), End: moment("2026-03-02T20:00:00Z"), Every: 24 * time.Hour},
 		},
 		Notice: 10 * time.Second, Keeps: true,
@@ -225,7 +226,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := func(c Closing, look string) string {
+	in := func(c cluster.Closing, look string) string {
 		at, err := time.Parse(time.RFC3339, look)
 		if err != nil {
 			t.Fatal(err)
@@ -239,7 +240,7 @@ spec:
 		t.Errorf("serving begins at %v every %v, backup every %v", serving.Start.Time(), serving.Every, backup.Every)
 	}
 	for _, c := range []struct {
-		of         Closing
+		of         cluster.Closing
 		look, want string
 	}{
 		{serving, "2026-03-27T00:00:00Z", "Fri 03-27 07:00 Fri 03-27 19:00"},

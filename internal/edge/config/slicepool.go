@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/civil"
-	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/edge/timezone"
 )
@@ -20,43 +20,7 @@ const (
 )
 
 // SlicePool is what of a Kubernetes cluster is offered.
-type SlicePool struct {
-	Name string
-	// Nodes are labels that a machine must have; none: every machine counts.
-	Nodes     map[string]string
-	Classes   []DeviceClass
-	Resources []ExtendedResource
-	// Tolerates are the keys of taints that its Pods tolerate.
-	Tolerates []string
-	Calendar  []Closing
-	// Notice is how long before its slice is given back a subjob is told. Keeps: nothing is given back, whoever waits.
-	Notice time.Duration
-	Keeps  bool
-}
-
-// DeviceClass is devices of one driver (DRA). Memory in bytes and Speed in parts per thousand, where devices do not say; 0: they do.
-type DeviceClass struct {
-	Name, Driver string
-	Attributes   map[string]string
-	Memory       quantity.Amount
-	Speed        int64
-}
-
-// ExtendedResource is what a device plugin publishes. Memory in bytes and Speed in parts per thousand; 0: what is known of such a profile.
-type ExtendedResource struct {
-	Name, Model, Profile string
-	Memory               quantity.Amount
-	Speed                int64
-}
-
-// Closing is time from Start to End, and again each Every (0: once), or as a calendar says by the clock of a time zone: then Start
-// and End are its first occurrence.
-type Closing struct {
-	Name       string
-	Start, End quantity.Instant
-	Every      time.Duration
-	Calendar   civil.Calendar
-}
+type SlicePool = cluster.Pool
 
 // exampleCalendar is shown wherever a calendar is described.
 const exampleCalendar = "[{name: serving, from: 2026-03-02T08:00:00+01:00, to: 2026-03-02T20:00:00+01:00, " +
@@ -149,14 +113,14 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 		p.Nodes = textsOf(o.Get("nodeSelector"))
 		for _, e := range o.Get("deviceClasses").AsList() {
 			one := e.AsObject()
-			p.Classes = append(p.Classes, DeviceClass{
+			p.Classes = append(p.Classes, cluster.Class{
 				Name: namedBy(one.Must("name")), Driver: namedBy(one.Must("driver")), Attributes: textsOf(one.Get("attributes")),
 				Memory: one.Get("memory").AsAmount(0), Speed: one.Get("speed").AsShare(),
 			})
 		}
 		for _, e := range o.Get("extendedResources").AsList() {
 			one := e.AsObject()
-			p.Resources = append(p.Resources, ExtendedResource{
+			p.Resources = append(p.Resources, cluster.Resource{
 				Name: domained(one.Must("name")), Model: one.Get("model").AsText(), Profile: one.Get("profile").AsText(),
 				Memory: one.Get("memory").AsAmount(0), Speed: one.Get("speed").AsShare(),
 			})
@@ -180,16 +144,16 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 }
 
 // closing reads one entry of a calendar.
-func closing(o strict.Object) Closing {
+func closing(o strict.Object) cluster.Closing {
 	found := o.Count()
-	x := Closing{Name: o.Must("name").AsText(), Start: o.Must("from").Instant(), End: o.Must("to").Instant(),
+	x := cluster.Closing{Name: o.Must("name").AsText(), Start: o.Must("from").Instant(), End: o.Must("to").Instant(),
 		Every: o.Get("every").AsLength()}
 	switch length := x.End.Sub(x.Start); {
 	case o.Count() > found:
 	case length <= 0:
 		o.Get("to").Wrong("is not after from; want a later moment")
 	case o.Get("zone").Given() || o.Get("days").Given():
-		x.byClock(o)
+		byClock(&x, o)
 	case x.Every > 0 && x.Every < length:
 		o.Get("every").Wrong("is %s, and it lasts %s: want it shorter than what it comes again after", strict.FormatDuration(x.Every),
 			strict.FormatDuration(length))
@@ -198,7 +162,7 @@ func closing(o strict.Object) Closing {
 }
 
 // byClock has the closing repeat by the clock of a time zone: it makes its calendar, and Start and End the first occurrence.
-func (x *Closing) byClock(o strict.Object) {
+func byClock(x *cluster.Closing, o strict.Object) {
 	zone, days := o.Get("zone"), o.Get("days")
 	loc, err := timezone.Load(zone.AsText())
 	h := timezone.Hours{Zone: zone.AsText(), Start: x.Start.Time(), End: x.End.Time(), Every: x.Every}

@@ -1,8 +1,6 @@
 package observe
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -98,19 +96,6 @@ func newMetrics() *metrics {
 	return m
 }
 
-// inbox shows the load of one kind of sender.
-func (m *metrics) inbox(from string, load func() (waiting int, dropped uint64)) {
-	of := prometheus.Labels{"from": from}
-	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_inbox_messages", Help: "Messages that wait to be taken, by who sent " +
-			"them.", ConstLabels: of},
-			func() float64 { n, _ := load(); return float64(n) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_inbox_messages_dropped_total",
-			Help: "Messages dropped because too many " +
-				"waited, by who sent them; they are said again.", ConstLabels: of},
-			func() float64 { _, n := load(); return float64(n) }))
-}
-
 // Values of the label state of sluice_slices.
 const (
 	usable   = "usable"
@@ -130,8 +115,6 @@ func roleName(r protocol.Role) string {
 	}
 }
 
-func (m *metrics) taken(r protocol.Role) { m.steps.WithLabelValues(roleName(r)).Inc() }
-
 func (m *metrics) fact(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.LeaseMade:
@@ -149,26 +132,6 @@ func (m *metrics) fact(f *protocol.Fact) {
 	case protocol.Released:
 		m.settled.WithLabelValues("released").Inc()
 	default: // not counted here
-	}
-}
-
-func (m *metrics) vitals(v *protocol.Vitals) {
-	for _, x := range v.Errors {
-		m.xids.WithLabelValues(health.Label(x.Code)).Inc()
-	}
-}
-
-func (m *metrics) appended(took time.Duration, records, bytes int) {
-	m.append.Observe(took.Seconds())
-	m.records.Add(float64(records))
-	m.bytes.Add(float64(bytes))
-}
-
-func (m *metrics) setTrouble(on bool) {
-	if on {
-		m.trouble.Set(1)
-	} else {
-		m.trouble.Set(0)
 	}
 }
 

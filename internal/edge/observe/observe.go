@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -53,7 +55,7 @@ func New(o Options) *Observer {
 
 // Message is told every input of an actor, before the step. now is the step's time.
 func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
-	o.metrics.taken(m.To.Role)
+	o.metrics.steps.WithLabelValues(roleName(m.To.Role)).Inc()
 	switch m.Kind {
 	case protocol.Offer:
 		if m.Body.(*protocol.SliceView) != nil {
@@ -67,8 +69,11 @@ func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
 			o.lines.inventory(stock)
 		}
 	case protocol.Checkup:
-		o.metrics.vitals(m.Body.(*protocol.Vitals))
-		o.lines.vitals(m.Body.(*protocol.Vitals))
+		v := m.Body.(*protocol.Vitals)
+		for _, x := range v.Errors {
+			o.metrics.xids.WithLabelValues(health.Label(x.Code)).Inc()
+		}
+		o.lines.vitals(v)
 	default: // only the step is counted
 	}
 }
@@ -94,18 +99,34 @@ func (o *Observer) Stepped(r protocol.Role, took time.Duration) {
 
 // Appended is told every sync of the journal: how long it took, and how many records and bytes it made durable.
 func (o *Observer) Appended(took time.Duration, records, bytes int) {
-	o.metrics.appended(took, records, bytes)
+	o.metrics.append.Observe(took.Seconds())
+	o.metrics.records.Add(float64(records))
+	o.metrics.bytes.Add(float64(bytes))
 }
 
 // Inbox shows the messages of one kind of sender that wait for the loop, and how many were dropped so far. load may be called from
 // any goroutine.
 func (o *Observer) Inbox(from string, load func() (waiting int, dropped uint64)) {
-	o.metrics.inbox(from, load)
+	of := prometheus.Labels{"from": from}
+	o.metrics.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_inbox_messages", Help: "Messages that wait to be taken, by who sent " +
+			"them.", ConstLabels: of},
+			func() float64 { n, _ := load(); return float64(n) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_inbox_messages_dropped_total",
+			Help: "Messages dropped because too many " +
+				"waited, by who sent them; they are said again.", ConstLabels: of},
+			func() float64 { _, n := load(); return float64(n) }))
 }
 
 // Trouble is told when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and when
 // it goes on.
-func (o *Observer) Trouble(on bool) { o.metrics.setTrouble(on) }
+func (o *Observer) Trouble(on bool) {
+	value := 0.0
+	if on {
+		value = 1
+	}
+	o.metrics.trouble.Set(value)
+}
 
 // Strained takes in how the machine's memory stands, and what was done about it so far.
 func (o *Observer) Strained(g status.Guard, s status.Strain) {

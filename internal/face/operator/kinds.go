@@ -59,7 +59,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		}, Notes: []string{"store: " + k.Store.String()}}
 		parts.Lender, _ = k.Store.(store.Lender)
 		options := inventory.Options{Client: client, Dynamic: dynamics, Operator: o.Name, Journal: journal.Name, Key: journal.Key,
-			Made: journal.Made, Pools: pools(offered), Log: o.Log}
+			Made: journal.Made, Pools: offered, Log: o.Log}
 		inv, err := inventory.Open(ctx, options)
 		if errkind.Of(err) == errkind.Invalid { // the parser let it through: start without pools, so that jobs are answered
 			o.Log.Error("nothing is offered", "error", err)
@@ -71,7 +71,7 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		}
 		parts.LeftOut = inv.LeftOut
 		parts.Inventory, parts.Offer = inv, func(list []config.SlicePool) error {
-			err := inv.Offer(pools(list))
+			err := inv.Offer(list)
 			if err == nil {
 				offer(list)
 			}
@@ -79,26 +79,6 @@ func (k Kinds) Parts(o *Options) func(context.Context, Journal, []config.SlicePo
 		}
 		return parts, nil
 	}
-}
-
-// pools converts parsed SlicePools to the inventory's.
-func pools(list []config.SlicePool) []inventory.Pool {
-	out := make([]inventory.Pool, len(list))
-	for i, p := range list {
-		out[i] = inventory.Pool{Name: p.Name, Nodes: p.Nodes, Tolerates: p.Tolerates, Notice: p.Notice, Keeps: p.Keeps}
-		for _, c := range p.Classes {
-			out[i].Classes = append(out[i].Classes, inventory.Class(c))
-		}
-		for _, r := range p.Resources {
-			out[i].Resources = append(out[i].Resources, inventory.Resource(r))
-		}
-		for _, c := range p.Calendar {
-			out[i].Calendar = append(out[i].Calendar, inventory.Closing{
-				Name: c.Name, Start: c.Start.Time(), End: c.End.Time(), Every: c.Every, Calendar: c.Calendar,
-			})
-		}
-	}
-	return out
 }
 
 // tolerations joins those of all pools: where a Pod may run is decided by its node affinity.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -306,55 +305,6 @@ func TestALeaseOfAnotherIsNotGivenBack(t *testing.T) {
 			t.Errorf("of %s: %v, %v; want it to be of %q", holder, now, err, want)
 		}
 	}
-}
-
-// TestPoolsAreOfferedWhole: whatever an object can say of a pool the inventory is told.
-func TestPoolsAreOfferedWhole(t *testing.T) {
-	var p config.SlicePool
-	set(reflect.ValueOf(&p).Elem())
-	if at := unset(reflect.ValueOf(pools([]config.SlicePool{p})[0]), "pool"); at != "" {
-		t.Errorf("the inventory is not told %s", at)
-	}
-}
-
-// set gives everything in a value something that is not zero.
-func set(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			set(v.Field(i))
-		}
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		set(v.Index(0))
-	case reflect.Map:
-		v.Set(reflect.ValueOf(map[string]string{"a": "b"}))
-	case reflect.String:
-		v.SetString("a")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Uint8:
-		v.SetUint(7)
-	default:
-		v.SetInt(7)
-	}
-}
-
-// unset names the first thing in a value that is zero; empty: there is none.
-func unset(v reflect.Value, name string) string {
-	switch {
-	case v.IsZero():
-		return name
-	case v.Kind() == reflect.Slice:
-		return unset(v.Index(0), name)
-	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
-		for i := range v.NumField() {
-			if at := unset(v.Field(i), name+"."+v.Type().Field(i).Name); at != "" {
-				return at
-			}
-		}
-	}
-	return ""
 }
 
 // TestTheAPITakesNoJobOfAnObject: whoever reaches it could else put one in the place of any namespace's.

@@ -50,7 +50,7 @@ var away = []string{"node.kubernetes.io/not-ready",
 	"node.kubernetes.io/unreachable"}
 
 // closes are the reservations that a pool's calendar and the machine's state make on all of its slices there.
-func (p *Pool) closes(m *machine) (list []protocol.Reservation) {
+func closes(p *Pool, m *machine) (list []protocol.Reservation) {
 	for _, t := range m.taints {
 		if slices.Contains(p.Tolerates, t.key) {
 			continue
@@ -61,7 +61,7 @@ func (p *Pool) closes(m *machine) (list []protocol.Reservation) {
 	}
 	list = append(list, m.closed...)
 	for _, c := range p.Calendar {
-		r := c.reservation()
+		r := reservation(&c)
 		if r.Source = "calendar of pool " + p.Name; c.Name != "" {
 			r.Source += ": " + c.Name
 		}

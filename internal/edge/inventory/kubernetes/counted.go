@@ -33,7 +33,7 @@ func countedID(machine, resource string, n int) job.SliceID {
 // counted lists slices of an extended resource on a machine, mostCounted at most. why says what is wrong with them; empty: nothing. Of a
 // slice's model, profile, memory and speed each is what the pool says, else the machine's labels, else what the tables have of that
 // profile.
-func (r *Resource) counted(m *machine, number int64) (list []protocol.Slice, why string) {
+func counted(r *Resource, m *machine, number int64) (list []protocol.Slice, why string) {
 	if why = m.said().Sharing(r.Name, number); why != "" {
 		return nil, why
 	}

@@ -118,7 +118,7 @@ type offered struct {
 }
 
 // matches reports whether a device has a class's driver and attributes.
-func (c *Class) matches(driver string, d *device) bool {
+func matches(c *Class, driver string, d *device) bool {
 	if c.Driver != driver {
 		return false
 	}
@@ -147,7 +147,7 @@ func (p *published) layout(m *machine, pools []Pool, class classes, out omitted)
 			only := class.terms(of.Name)
 			for k := range p.devices {
 				d := &p.devices[k]
-				if d.machine != m.Name || taken[d.name] || !of.matches(p.driver, d) || only.means(p.driver, d) == isNot ||
+				if d.machine != m.Name || taken[d.name] || !matches(of, p.driver, d) || only.means(p.driver, d) == isNot ||
 					!left.bear(d.uses) {
 					continue
 				}

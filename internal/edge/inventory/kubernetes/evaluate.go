@@ -69,7 +69,7 @@ func (s *scene) evaluate(before *stand) *stand {
 	})
 	for i := range x.slices {
 		id := x.slices[i].ID
-		x.holds[id] = append(x.holds[id], x.pool[id].closes(s.machine)...)
+		x.holds[id] = append(x.holds[id], closes(x.pool[id], s.machine)...)
 		x.faults[id] = append(slices.Clip(x.faults[id]), s.broken...)
 	}
 	return x
@@ -100,7 +100,7 @@ func (s *scene) omit(out omitted, c *contradiction) {
 	for k := range c.devices {
 		for _, i := range s.machine.pools {
 			if d := &c.devices[k]; d.machine == s.Name && slices.ContainsFunc(s.pools[i].Classes,
-				func(of Class) bool { return of.matches(c.driver, d) }) {
+				func(of Class) bool { return matches(&of, c.driver, d) }) {
 				out.add(&s.pools[i], 1, "the pool %s of %s %s, and Kubernetes allocates nothing of it", c.pool, c.driver, c.why)
 				break
 			}
@@ -169,7 +169,7 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 				continue
 			}
 			done[r.Name] = true
-			list, why := r.counted(s.machine, n)
+			list, why := counted(r, s.machine, n)
 			if why != "" {
 				x.leftOut.add(&s.pools[i], int(n), "%s", why)
 				continue

@@ -119,7 +119,7 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 			}), nil, "w/mig-1g.10gb.0 maintenance until ? for taint team drain until ? for node w is cordoned"},
 		{"maintenance and a calendar", []Pool{{
 			Name: "p", Resources: small().Resources,
-			Calendar: []Closing{{Name: "day", Start: t0, End: t0.Add(time.Hour), Every: 24 * time.Hour}},
+			Calendar: []Closing{{Name: "day", Start: at(0), End: at(time.Hour), Every: 24 * time.Hour}},
 		}}, node("w", has(mig, 1), func(n *corev1.Node) {
 			n.Annotations = map[string]string{AnnotationMaintenance: "2026-11-23T13:00:00Z/2026-11-23T14:00:00Z"}
 		}), nil, "w/mig-1g.10gb.0 maintenance until 2h0m0s for annotation sluice.dev/maintenance serving until 1h0m0s for calendar of " +

@@ -272,7 +272,7 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 		{Name: "empty"},
 		{
 			Name: "odd", Notice: -1, Classes: []Class{{Name: "x", Speed: 1001}}, Resources: []Resource{{Name: "gpu", Memory: -1}},
-			Calendar: []Closing{{Name: "c", Start: t0, End: t0, Every: -1}},
+			Calendar: []Closing{{Name: "c", Start: at(0), End: at(0), Every: -1}},
 		},
 	}
 	_, err := Open(t.Context(), o)

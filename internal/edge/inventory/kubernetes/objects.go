@@ -102,7 +102,7 @@ func (s *scene) countedSlices(name string) []protocol.Slice {
 	for _, i := range s.machine.pools {
 		for k := range s.pools[i].Resources {
 			if r := &s.pools[i].Resources[k]; r.Name == name {
-				list, _ := r.counted(s.machine, s.counts[name])
+				list, _ := counted(r, s.machine, s.counts[name])
 				return list
 			}
 		}
@@ -156,7 +156,7 @@ func (w *translator) pool(s *scene, p *published) reclaim.Pool {
 func (w *translator) classes(driver string, d *device) (list []string) {
 	for i := range w.pools {
 		for k := range w.pools[i].Classes {
-			if c := &w.pools[i].Classes[k]; c.matches(driver, d) {
+			if c := &w.pools[i].Classes[k]; matches(c, driver, d) {
 				list = append(list, c.Name)
 			}
 		}

@@ -83,7 +83,7 @@ func TestWhatClosesAMachineSaysWhenAndWhatIsCut(t *testing.T) {
 		}
 	}))
 	p := Pool{Name: "p", Calendar: []Closing{
-		{Name: "day", Start: t0.Add(3 * time.Hour), End: t0.Add(4 * time.Hour), Every: 24 * time.Hour},
+		{Name: "day", Start: at(3 * time.Hour), End: at(4 * time.Hour), Every: 24 * time.Hour},
 	}}
 	taint := func(key string, cuts bool) protocol.Reservation {
 		return protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never, Source: "taint " + key, Truncate: cuts}
@@ -95,7 +95,7 @@ func TestWhatClosesAMachineSaysWhenAndWhatIsCut(t *testing.T) {
 		{Kind: protocol.ForServing, Start: at(3 * time.Hour), End: at(4 * time.Hour), Every: 24 * time.Hour,
 			Source: "calendar of pool p: day", Truncate: true},
 	}
-	if got := p.closes(m); !slices.Equal(got, want) {
+	if got := closes(&p, m); !slices.Equal(got, want) {
 		t.Errorf("it is\n%+v\nwant\n%+v", got, want)
 	}
 }
