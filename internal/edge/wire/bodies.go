@@ -3,6 +3,7 @@ package wire
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/wire/coder"
@@ -71,8 +72,31 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Text(c, 1, &b.Text)
 	}),
 	protocol.Surrendered: body(recordFields),
-	protocol.Offer:       body(viewFields),
-	protocol.Ask:         body(askingFields),
+	protocol.Offer: body(func(c *coder.Coder, v *protocol.SliceView) {
+		coder.Value(c, 1, &v.Slice, sliceFields)
+		coder.Text(c, 2, &v.Node)
+		coder.Unsigned(c, 3, &v.Version)
+		coder.Boolean(c, 4, &v.Usable)
+		coder.Text(c, 5, &v.Why)
+		coder.List(c, 6, &v.Gaps, func(c *coder.Coder, g *protocol.Gap) {
+			coder.Instant(c, 1, &g.Start)
+			coder.Instant(c, 2, &g.End)
+			coder.Enum(c, 3, &g.Until, protocol.ForHold)
+		})
+		coder.List(c, 7, &v.Reserved, reservationFields)
+		coder.Pointer(c, 8, &v.Room, summaryFields)
+	}),
+	protocol.Ask: body(func(c *coder.Coder, b *protocol.Asking) {
+		coder.Unsigned(c, 1, &b.Ask)
+		coder.Text(c, 2, &b.Slice)
+		coder.Texts(c, 3, &b.Also)
+		coder.Instant(c, 4, &b.Start)
+		coder.Instant(c, 5, &b.End)
+		coder.Vector(c, 6, &b.Demand)
+		coder.Value(c, 7, &b.Plan, planFields)
+		coder.Pointer(c, 8, &b.Reservation, reservationFields)
+		coder.Value(c, 9, &b.Peak, peakFields)
+	}),
 	protocol.Granted: body(func(c *coder.Coder, b *protocol.Grant) {
 		coder.Unsigned(c, 1, &b.Ask)
 		coder.Text(c, 2, &b.Slice)
@@ -88,8 +112,16 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	}),
 	protocol.RedeemRefused: body(refusalFields),
 	protocol.Running:       body(beginningFields),
-	protocol.Report:        body(observationFields),
-	protocol.Result:        body(conclusionFields),
+	protocol.Report: body(func(c *coder.Coder, b *protocol.Observation) {
+		coder.Text(c, 1, &b.Slice)
+		coder.Signed(c, 2, &b.Progress)
+		coder.Instant(c, 3, &b.At)
+		coder.Vector(c, 4, &b.Demand)
+		coder.Boolean(c, 5, &b.Storing)
+		coder.Boolean(c, 6, &b.Remains)
+		coder.Boolean(c, 7, &b.Vacant)
+	}),
+	protocol.Result: body(conclusionFields),
 	protocol.ResultAck: body(func(c *coder.Coder, b *protocol.Acknowledgement) {
 		coder.Value(c, 1, &b.Range, rangeFields)
 	}),
@@ -131,8 +163,25 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Text(c, 1, &b.Text)
 		coder.Boolean(c, 2, &b.Ails)
 	}),
-	protocol.Pressure: body(strainFields),
-	protocol.Suspend:  body(reasonFields),
+	protocol.Pressure: body(func(c *coder.Coder, b *protocol.Strain) {
+		coder.Signed(c, 1, &b.Capacity)
+		coder.Signed(c, 2, &b.Used)
+		coder.Signed(c, 3, &b.Growth)
+		coder.Signed(c, 4, &b.Room)
+		coder.Signed(c, 5, &b.Stall)
+		coder.List(c, 6, &b.Uses, useFields)
+		coder.Unsigned(c, 7, &b.Watch)
+		coder.List(c, 8, &b.Others, func(c *coder.Coder, n *protocol.Neighbour) {
+			useFields(c, &n.Use)
+			coder.Instant(c, 6, &n.Start)
+			coder.Signed(c, 7, &n.Planned)
+			coder.Value(c, 8, &n.Rank, rankFields)
+			coder.Unsigned(c, 9, &n.State)
+			coder.Boolean(c, 10, &n.Bound)
+			coder.Text(c, 11, &n.Job)
+		})
+	}),
+	protocol.Suspend: body(reasonFields),
 	protocol.Suspended: body(func(c *coder.Coder, b *protocol.Stillness) {
 		coder.Boolean(c, 1, &b.Still)
 		coder.Boolean(c, 2, &b.Refused)
@@ -155,7 +204,18 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Attend: body(func(c *coder.Coder, b *protocol.Attendance) {
 		coder.Boolean(c, 1, &b.Present)
 	}),
-	protocol.Announce: body(callFields),
+	protocol.Announce: body(func(c *coder.Coder, l *protocol.Call) {
+		coder.Unsigned(c, 1, &l.Round)
+		coder.Instant(c, 2, &l.Closes)
+		coder.Signed(c, 3, &l.Most)
+		coder.List(c, 4, &l.Free, rangeFields)
+		coder.Signed(c, 5, &l.Left)
+		coder.Boolean(c, 6, &l.First)
+		coder.List(c, 7, &l.Windows, advertFields)
+		coder.Signed(c, 8, &l.Memory)
+		coder.Signed(c, 9, &l.Pace)
+		coder.Enum(c, 10, &l.Wanted, protocol.Subjob)
+	}),
 	protocol.Answer: body(func(c *coder.Coder, b *protocol.Proposal) {
 		coder.Unsigned(c, 1, &b.Round)
 		coder.List(c, 2, &b.Variants, variantFields)
@@ -167,14 +227,51 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Archived: body(func(c *coder.Coder, b *protocol.Archival) {
 		coder.Unsigned(c, 1, &b.Count)
 	}),
-	protocol.Visiting: body(visitFields),
+	protocol.Visiting: body(func(c *coder.Coder, v *protocol.Visit) {
+		coder.Pointer(c, 1, &v.Spec, specFields)
+		coder.Text(c, 2, &v.Queue)
+		coder.Signed(c, 3, &v.Weight)
+		coder.Signed(c, 4, &v.Longest)
+		coder.Instant(c, 5, &v.Submitted)
+		coder.Instant(c, 6, &v.Served)
+		coder.List(c, 7, &v.Committed, rangeFields)
+		coder.List(c, 8, &v.Claimed, rangeFields)
+		coder.Signed(c, 9, &v.Skipped)
+		coder.Signed(c, 10, &v.Running)
+		coder.Pointer(c, 11, &v.Learned, learnedFields)
+		coder.Value(c, 12, &v.Resume, tokenFields)
+		coder.Signed(c, 13, &v.Own)
+		coder.Signed(c, 14, &v.Others)
+		coder.Texts(c, 15, &v.Avoids)
+	}),
 	protocol.Lenders: body(func(c *coder.Coder, l *protocol.LenderList) {
 		coder.Unsigned(c, 1, &l.Seq)
 		coder.Texts(c, 2, &l.Without)
 		coder.List(c, 3, &l.Zones, lenderFields)
 	}),
-	protocol.Borrow: body(loanFields),
-	protocol.Lent:   body(lendingFields),
+	protocol.Borrow: body(func(c *coder.Coder, l *protocol.Loan) {
+		coder.Unsigned(c, 1, &l.Seq)
+		coder.Signed(c, 2, &l.Slices)
+		coder.Boolean(c, 3, &l.Taken)
+		coder.Signed(c, 4, &l.Length)
+		coder.Instant(c, 5, &l.NotBefore)
+		coder.Boolean(c, 6, &l.Keep)
+		coder.Pointer(c, 7, &l.Spec, specFields)
+		coder.Instant(c, 8, &l.Submitted)
+		coder.Pointer(c, 9, &l.Learned, learnedFields)
+		coder.Texts(c, 10, &l.Avoids)
+	}),
+	protocol.Lent: body(func(c *coder.Coder, l *protocol.Lending) {
+		coder.Unsigned(c, 1, &l.Seq)
+		coder.Signed(c, 2, &l.Could)
+		coder.Instant(c, 3, &l.Start)
+		coder.Instant(c, 4, &l.End)
+		coder.Signed(c, 5, &l.Speed)
+		coder.Boolean(c, 6, &l.Kept)
+		coder.Instant(c, 7, &l.Earliest)
+		coder.List(c, 8, &l.Slices, lentSliceFields)
+		coder.Text(c, 9, &l.Why)
+	}),
 
 	protocol.Search: body(errandFields), protocol.Redraw: body(errandFields), protocol.Back: body(errandFields),
 	protocol.Landing: body(func(c *coder.Coder, f *protocol.Finding) {
@@ -182,7 +279,19 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Value(c, 28, &f.Place, placeFields)
 	}),
 	protocol.Probe: body(inquiryFields), protocol.Probed: body(responseFields), protocol.Room: body(summaryFields),
-	protocol.ZoneDigest: body(digestFields),
+	protocol.ZoneDigest: body(func(c *coder.Coder, d *flow.Digest) {
+		coder.Unsigned(c, 1, &d.Zone)
+		coder.Boolean(c, 2, &d.Alive)
+		coder.Unsigned(c, 3, &d.Pressure)
+		coder.Unsigned(c, 4, &d.Version)
+		coder.Instant(c, 5, &d.At)
+		for i := range d.Free {
+			coder.Unsigned(c, protowire.Number(6+i), &d.Free[i])
+		}
+		for i := range d.Demand {
+			coder.Unsigned(c, protowire.Number(6+flow.MaxClasses+i), &d.Demand[i])
+		}
+	}),
 }
 
 // codec is how bodies of one type are written and read.

@@ -22,18 +22,6 @@ func madeFields(c *coder.Coder, m *protocol.Made) {
 	coder.List(c, 4, &m.Overlaps, reservationFields)
 }
 
-func askingFields(c *coder.Coder, b *protocol.Asking) {
-	coder.Unsigned(c, 1, &b.Ask)
-	coder.Text(c, 2, &b.Slice)
-	coder.Texts(c, 3, &b.Also)
-	coder.Instant(c, 4, &b.Start)
-	coder.Instant(c, 5, &b.End)
-	coder.Vector(c, 6, &b.Demand)
-	coder.Value(c, 7, &b.Plan, planFields)
-	coder.Pointer(c, 8, &b.Reservation, reservationFields)
-	coder.Value(c, 9, &b.Peak, peakFields)
-}
-
 func refusalFields(c *coder.Coder, b *protocol.Refusal) {
 	coder.Unsigned(c, 1, &b.Ask)
 	coder.Text(c, 2, &b.Slice)
@@ -59,16 +47,6 @@ func beginningFields(c *coder.Coder, b *protocol.Beginning) {
 	coder.Instant(c, 3, &b.At)
 }
 
-func observationFields(c *coder.Coder, b *protocol.Observation) {
-	coder.Text(c, 1, &b.Slice)
-	coder.Signed(c, 2, &b.Progress)
-	coder.Instant(c, 3, &b.At)
-	coder.Vector(c, 4, &b.Demand)
-	coder.Boolean(c, 5, &b.Storing)
-	coder.Boolean(c, 6, &b.Remains)
-	coder.Boolean(c, 7, &b.Vacant)
-}
-
 func conclusionFields(c *coder.Coder, b *protocol.Conclusion) {
 	coder.Text(c, 1, &b.Slice)
 	coder.Value(c, 2, &b.Range, rangeFields)
@@ -83,25 +61,6 @@ func extensionFields(c *coder.Coder, b *protocol.Extension) {
 	coder.Value(c, 3, &b.Range, rangeFields)
 	coder.Instant(c, 4, &b.End)
 	coder.Value(c, 5, &b.Peak, peakFields)
-}
-
-func strainFields(c *coder.Coder, b *protocol.Strain) {
-	coder.Signed(c, 1, &b.Capacity)
-	coder.Signed(c, 2, &b.Used)
-	coder.Signed(c, 3, &b.Growth)
-	coder.Signed(c, 4, &b.Room)
-	coder.Signed(c, 5, &b.Stall)
-	coder.List(c, 6, &b.Uses, useFields)
-	coder.Unsigned(c, 7, &b.Watch)
-	coder.List(c, 8, &b.Others, func(c *coder.Coder, n *protocol.Neighbour) {
-		useFields(c, &n.Use)
-		coder.Instant(c, 6, &n.Start)
-		coder.Signed(c, 7, &n.Planned)
-		coder.Value(c, 8, &n.Rank, rankFields)
-		coder.Unsigned(c, 9, &n.State)
-		coder.Boolean(c, 10, &n.Bound)
-		coder.Text(c, 11, &n.Job)
-	})
 }
 
 func useFields(c *coder.Coder, u *protocol.Use) {

@@ -46,19 +46,6 @@ func lessonFields(c *coder.Coder, l *protocol.Lesson) {
 	})
 }
 
-func callFields(c *coder.Coder, l *protocol.Call) {
-	coder.Unsigned(c, 1, &l.Round)
-	coder.Instant(c, 2, &l.Closes)
-	coder.Signed(c, 3, &l.Most)
-	coder.List(c, 4, &l.Free, rangeFields)
-	coder.Signed(c, 5, &l.Left)
-	coder.Boolean(c, 6, &l.First)
-	coder.List(c, 7, &l.Windows, advertFields)
-	coder.Signed(c, 8, &l.Memory)
-	coder.Signed(c, 9, &l.Pace)
-	coder.Enum(c, 10, &l.Wanted, protocol.Subjob)
-}
-
 func advertFields(c *coder.Coder, a *protocol.Advert) {
 	coder.Unsigned(c, 1, &a.Window)
 	coder.Text(c, 2, &a.Slice)
@@ -94,22 +81,4 @@ func noticeFields(c *coder.Coder, n *protocol.Notice) {
 	coder.Enum(c, 9, &n.Outcome, job.NodeFailed)
 	coder.Signed(c, 10, &n.Ran)
 	coder.Vector(c, 11, &n.Peak)
-}
-
-func visitFields(c *coder.Coder, v *protocol.Visit) {
-	coder.Pointer(c, 1, &v.Spec, specFields)
-	coder.Text(c, 2, &v.Queue)
-	coder.Signed(c, 3, &v.Weight)
-	coder.Signed(c, 4, &v.Longest)
-	coder.Instant(c, 5, &v.Submitted)
-	coder.Instant(c, 6, &v.Served)
-	coder.List(c, 7, &v.Committed, rangeFields)
-	coder.List(c, 8, &v.Claimed, rangeFields)
-	coder.Signed(c, 9, &v.Skipped)
-	coder.Signed(c, 10, &v.Running)
-	coder.Pointer(c, 11, &v.Learned, learnedFields)
-	coder.Value(c, 12, &v.Resume, tokenFields)
-	coder.Signed(c, 13, &v.Own)
-	coder.Signed(c, 14, &v.Others)
-	coder.Texts(c, 15, &v.Avoids)
 }

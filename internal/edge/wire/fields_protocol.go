@@ -179,21 +179,6 @@ func foundFields(c *coder.Coder, f *protocol.Found) {
 	coder.Boolean(c, 8, &f.Still)
 }
 
-func viewFields(c *coder.Coder, v *protocol.SliceView) {
-	coder.Value(c, 1, &v.Slice, sliceFields)
-	coder.Text(c, 2, &v.Node)
-	coder.Unsigned(c, 3, &v.Version)
-	coder.Boolean(c, 4, &v.Usable)
-	coder.Text(c, 5, &v.Why)
-	coder.List(c, 6, &v.Gaps, func(c *coder.Coder, g *protocol.Gap) {
-		coder.Instant(c, 1, &g.Start)
-		coder.Instant(c, 2, &g.End)
-		coder.Enum(c, 3, &g.Until, protocol.ForHold)
-	})
-	coder.List(c, 7, &v.Reserved, reservationFields)
-	coder.Pointer(c, 8, &v.Room, summaryFields)
-}
-
 func recordFields(c *coder.Coder, r *protocol.Record) {
 	coder.Text(c, 1, &r.Job)
 	coder.Unsigned(c, 2, &r.Epoch)

@@ -84,48 +84,9 @@ func summaryFields(c *coder.Coder, s *flow.Summary) {
 	}
 }
 
-func digestFields(c *coder.Coder, d *flow.Digest) {
-	coder.Unsigned(c, 1, &d.Zone)
-	coder.Boolean(c, 2, &d.Alive)
-	coder.Unsigned(c, 3, &d.Pressure)
-	coder.Unsigned(c, 4, &d.Version)
-	coder.Instant(c, 5, &d.At)
-	for i := range d.Free {
-		coder.Unsigned(c, protowire.Number(6+i), &d.Free[i])
-	}
-	for i := range d.Demand {
-		coder.Unsigned(c, protowire.Number(6+flow.MaxClasses+i), &d.Demand[i])
-	}
-}
-
 func lenderFields(c *coder.Coder, l *protocol.Lender) {
 	coder.Text(c, 1, &l.Zone)
 	coder.Signed(c, 2, &l.Slices)
-}
-
-func loanFields(c *coder.Coder, l *protocol.Loan) {
-	coder.Unsigned(c, 1, &l.Seq)
-	coder.Signed(c, 2, &l.Slices)
-	coder.Boolean(c, 3, &l.Taken)
-	coder.Signed(c, 4, &l.Length)
-	coder.Instant(c, 5, &l.NotBefore)
-	coder.Boolean(c, 6, &l.Keep)
-	coder.Pointer(c, 7, &l.Spec, specFields)
-	coder.Instant(c, 8, &l.Submitted)
-	coder.Pointer(c, 9, &l.Learned, learnedFields)
-	coder.Texts(c, 10, &l.Avoids)
-}
-
-func lendingFields(c *coder.Coder, l *protocol.Lending) {
-	coder.Unsigned(c, 1, &l.Seq)
-	coder.Signed(c, 2, &l.Could)
-	coder.Instant(c, 3, &l.Start)
-	coder.Instant(c, 4, &l.End)
-	coder.Signed(c, 5, &l.Speed)
-	coder.Boolean(c, 6, &l.Kept)
-	coder.Instant(c, 7, &l.Earliest)
-	coder.List(c, 8, &l.Slices, lentSliceFields)
-	coder.Text(c, 9, &l.Why)
 }
 
 func lentSliceFields(c *coder.Coder, s *protocol.LentSlice) {

@@ -60,26 +60,7 @@ func (d *desk) run(ctx context.Context) error {
 		return nil
 	}
 	for range clerks {
-		done.Go(func() {
-			for {
-				key, over := d.work.Get()
-				if over {
-					return
-				}
-				after, err := d.turn(ctx, key)
-				switch {
-				case err != nil && ctx.Err() == nil:
-					d.log.Warn("a request is looked at again", "request", key, "error", err)
-					d.work.AddRateLimited(key)
-				case err == nil:
-					d.work.Forget(key)
-					if after > 0 {
-						d.work.AddAfter(key, after)
-					}
-				}
-				d.work.Done(key)
-			}
-		})
+		done.Go(func() { serve(ctx, d.work, d.log, "a request is looked at again", d.turn) })
 	}
 	<-ctx.Done()
 	return nil

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/cluster"
@@ -54,7 +56,7 @@ func (c *controller) run(ctx context.Context) error {
 		return stopped(ctx, fmt.Errorf("list the jobs that the journal has: %w", err))
 	}
 	for range workers {
-		done.Go(func() { c.worker(ctx) })
+		done.Go(func() { serve(ctx, c.work, c.log, "an object is looked at again", c.turn) })
 	}
 	defer c.work.ShutDown()
 	for {
@@ -90,24 +92,26 @@ func (c *controller) enqueueKnown(ctx context.Context) error {
 	return err
 }
 
-func (c *controller) worker(ctx context.Context) {
+// serve takes items of a queue until it shuts down. One that failed is logged as what and put back; so is one that is due again, for then.
+func serve(ctx context.Context, work workqueue.TypedRateLimitingInterface[string], log *slog.Logger, what string,
+	turn func(ctx context.Context, key string) (time.Duration, error)) {
 	for {
-		key, over := c.work.Get()
+		key, over := work.Get()
 		if over {
 			return
 		}
-		after, err := c.turn(ctx, key)
+		after, err := turn(ctx, key)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			c.log.Warn("an object is looked at again", "object", key, "error", err)
-			c.work.AddRateLimited(key)
+			log.Warn(what, "object", key, "error", err)
+			work.AddRateLimited(key)
 		case err == nil:
-			c.work.Forget(key)
+			work.Forget(key)
 			if after > 0 {
-				c.work.AddAfter(key, after)
+				work.AddAfter(key, after)
 			}
 		}
-		c.work.Done(key)
+		work.Done(key)
 	}
 }
 
