@@ -11,7 +11,7 @@ import (
 )
 
 // codes are the RPC codes that say what an error kind says: what a program should do about it.
-var codes = [...]connect.Code{ //nolint:gochecknoglobals // a table, written to by nobody
+var codes = [...]connect.Code{
 	errkind.Unknown: connect.CodeInternal, errkind.Invalid: connect.CodeInvalidArgument, errkind.NotFound: connect.CodeNotFound,
 	errkind.Exists: connect.CodeAlreadyExists, errkind.Conflict: connect.CodeAborted, errkind.Denied: connect.CodePermissionDenied,
 	errkind.Exhausted: connect.CodeResourceExhausted, errkind.Unavailable: connect.CodeUnavailable,
@@ -38,7 +38,7 @@ func Kind(err error) errkind.Kind {
 	case connect.CodeDeadlineExceeded, connect.CodeCanceled:
 		return errkind.Unavailable
 	default:
-		return errkind.Kind(max(0, slices.Index(codes[:], code))) //nolint:gosec // an index of codes
+		return errkind.Kind(max(0, slices.Index(codes[:], code)))
 	}
 }
 
