@@ -6,7 +6,9 @@ package executor
 import (
 	"context"
 	"sync"
+	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -35,6 +37,46 @@ type Snapshot struct {
 	ID string
 	// Files and Bytes are its size unpacked; directories and links count as files.
 	Files, Bytes int64
+}
+
+// Part is which part of which job a subjob is.
+type Part struct {
+	Token job.Token
+	Job   job.ID
+	// Generation of the job's life that it is of; 0, as older versions wrote, is the first.
+	Generation job.Generation
+	Slice      job.SliceID
+	Kind       job.Kind
+	Range      job.Range
+	// Member of a gang over several nodes that this is of Members; Members is 0 of what runs on one node.
+	Member, Members int `json:",omitempty"`
+	// Total and Grid of the job, to judge what the progress file says.
+	Total, Grid int64
+}
+
+// Program is what a supervisor starts for a subjob.
+type Program struct {
+	// WarnSignal is sent WarnBefore ahead of the lease's end; 0 for none.
+	WarnSignal int
+	WarnBefore time.Duration
+
+	Command []string
+	// Env is the whole environment. WorkDir is where the command starts, in the run directory's work directory.
+	Env     []string
+	WorkDir string
+	Umask   job.Umask
+	// Base is the unpacked work directory that is shown as an overlay; empty where the work directory is a copy.
+	Base string
+	// Resume is the checkpoint to start from, to be kept read-only; empty at first.
+	Resume string
+}
+
+// Origin is where a subjob comes from.
+type Origin struct {
+	// Witness is the position of the lease's record in the journal.
+	Witness journal.Position
+	// Node and Executor are who asked and who was asked: answers go the other way.
+	Node, Executor protocol.Address
 }
 
 // Found is a subjob of an earlier boot with its witness.

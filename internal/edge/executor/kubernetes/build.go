@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/edge/store"
 )
@@ -195,10 +196,9 @@ func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClai
 func (r *run) makeRun(asked quantity.Instant) *pod.Run {
 	w, l, o := r.work, &r.work.Spec.Launch, &r.e.o
 	f := &pod.Run{
-		Token: r.rec.Token, Job: r.rec.Job, Generation: r.rec.Generation, Slice: r.rec.Slice, Kind: w.Spec.Kind, Range: w.Range,
-		Member: w.Plan.Member, Members: w.Plan.Members,
-		Total: w.Spec.Total, Grid: w.Spec.Grid, Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace,
-		WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
+		Part: executor.Part{Token: r.rec.Token, Job: r.rec.Job, Generation: r.rec.Generation, Slice: r.rec.Slice, Kind: w.Spec.Kind,
+			Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: w.Spec.Total, Grid: w.Spec.Grid},
+		Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
 		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory], LogLimit: l.LogLimit,
 		OutputLimit: l.OutputLimit, Report: o.Report,
 	}

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/edge/journal"
 )
@@ -29,10 +30,8 @@ type record struct {
 	Start, End quantity.Instant
 	Grace      time.Duration
 	// Resume is the subjob whose checkpoint it starts from; zero for none.
-	Resume  job.Token `json:",omitzero"`
-	Witness journal.Position
-	// Node and Executor are the sender and receiver of its Start: answers go the other way.
-	Node, Executor protocol.Address
+	Resume job.Token `json:",omitzero"`
+	executor.Origin
 }
 
 // recordOf reads a Pod's record and verifies its seal, since its witness counts against the journal, and a forged one could pass a Pod's
@@ -78,7 +77,7 @@ func newRecord(m *protocol.Message, witness journal.Position, of string) record 
 	return record{
 		Token: m.Token, Journal: of, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Range: w.Range, Start: w.Start,
 		End:   w.End,
-		Grace: w.Spec.Launch.Grace, Resume: w.Plan.Resume, Witness: witness, Node: m.From, Executor: m.To,
+		Grace: w.Spec.Launch.Grace, Resume: w.Plan.Resume, Origin: executor.Origin{Witness: witness, Node: m.From, Executor: m.To},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/survival/watch"
 )
@@ -18,8 +19,8 @@ func TestTheWatcherIsToldAllThatARankFollowsFrom(t *testing.T) {
 	e := &Executor{o: Options{Now: func() time.Time { return now }}, iso: shim.Isolation{Cgroup: "/base"}}
 	token, at := job.Token{Epoch: 1, Seq: 7}, quantity.At(now)
 	r := &run{e: e, token: token, control: &shim.Control{End: at.Add(time.Minute)}}
-	r.lease = shim.Lease{Planned: 5, Rank: protocol.Rank{Priority: 3, Value: 4, Class: protocol.Collective, Yields: true}, Members: 2,
-		Grace: 10 * time.Second}
+	r.lease = shim.Lease{Planned: 5, Rank: protocol.Rank{Priority: 3, Value: 4, Class: protocol.Collective, Yields: true},
+		Part: executor.Part{Members: 2}, Grace: 10 * time.Second}
 	if _, ok := r.row(); ok {
 		t.Error("it is told of before it runs")
 	}

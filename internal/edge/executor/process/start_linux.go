@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/process/rooms"
@@ -157,16 +158,16 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		}
 	}
 	l := shim.Lease{
-		Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range,
-		Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
+		Part: executor.Part{Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range,
+			Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid},
 		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked,
-		Unpacked: r.unpacked, Base: r.base, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user),
-		WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore,
-		Command: spec.Launch.Command, WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Resume: resume,
+		Unpacked: r.unpacked, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user),
+		Program: executor.Program{WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore, Command: spec.Launch.Command,
+			WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Base: r.base, Resume: resume},
 		User:     user,
 		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
-		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Witness: witness, Node: m.From, Executor: m.To, Rank: w.Rank,
-		Watch: r.e.sensor.watcher.path,
+		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Rank: w.Rank, Watch: r.e.sensor.watcher.path,
+		Origin: executor.Origin{Witness: witness, Node: m.From, Executor: m.To},
 	}
 	if simulated { // the memory of a real GPU is not the host's: what holds a subjob to it is the slice
 		l.Memory, l.Planned = memory, w.Demand[trp.Memory]

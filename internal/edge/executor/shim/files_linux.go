@@ -19,23 +19,12 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
-	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // Lease is lease.json: everything the supervisor needs to know. It holds the job's environment, so it is mode 0600.
 type Lease struct {
-	Token job.Token
-	Job   job.ID
-	// Generation of the job's life that it is of; 0, as older versions wrote, is the first.
-	Generation job.Generation
-	Slice      job.SliceID
-	Kind       job.Kind
-	Range      job.Range
-	// Member of a gang over several nodes that this is of Members; Members is 0 of what runs on one node.
-	Member, Members int `json:",omitempty"`
-	// Total and Grid of the job, to judge what the progress file says.
-	Total, Grid int64
+	executor.Part
 	// Start and End by the node's clock; Anchor ties that clock to the kernel's. End may be Never.
 	Start, End quantity.Instant
 	Anchor     Anchor
@@ -46,19 +35,7 @@ type Lease struct {
 	// Asked is when the start was asked for, Unpacked when the work directory was there if that had to be unpacked first, by the
 	// node's clock; 0 if it had not.
 	Asked, Unpacked quantity.Instant
-	// WarnSignal is sent WarnBefore ahead of End; 0 for none.
-	WarnSignal int
-	WarnBefore time.Duration
-
-	Command []string
-	// Env is the whole environment. WorkDir is where the command starts, in Dir.Work.
-	Env     []string
-	WorkDir string
-	Umask   job.Umask
-	// Base is the unpacked work directory that Dir.Work is to show as an overlay; empty where Dir.Work is a copy.
-	Base string
-	// Resume is the checkpoint to start from, to be kept read-only; empty at first.
-	Resume string
+	executor.Program
 	// User to run as; nil for the supervisor's own.
 	User *User
 
@@ -83,10 +60,7 @@ type Lease struct {
 	Planned quantity.Amount `json:",omitempty"`
 	Watch   string          `json:",omitempty"`
 
-	// Witness is the position of the lease's record in the journal.
-	Witness journal.Position
-	// Node and Executor are who asked and who was asked: answers go the other way.
-	Node, Executor protocol.Address
+	executor.Origin
 }
 
 // Outlived says whether the machine was started anew since the lease was given out, where now names its present start: then nothing

@@ -15,12 +15,13 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 )
 
 func TestFilesComeBackAsWritten(t *testing.T) {
 	d := Dir(t.TempDir())
-	l := Lease{Token: job.Token{Epoch: 3, Seq: 4}, Job: "j", Range: job.Range{From: 1, To: 2}, End: quantity.Never, Env: []string{"A=b\nc"},
-		User: &User{UID: 7}}
+	l := Lease{Part: executor.Part{Token: job.Token{Epoch: 3, Seq: 4}, Job: "j", Range: job.Range{From: 1, To: 2}}, End: quantity.Never,
+		Program: executor.Program{Env: []string{"A=b\nc"}}, User: &User{UID: 7}}
 	l.Witness.Digest[31] = 9
 	if err := d.Begin(&l); err != nil {
 		t.Fatal(err)
@@ -204,7 +205,8 @@ func TestWhatIsOfAnotherSubjobIsNotThere(t *testing.T) {
 	if err := os.Mkdir(string(d), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	old, own := Lease{Token: job.Token{Epoch: 1, Seq: 1}, Job: "old"}, Lease{Token: job.Token{Epoch: 1, Seq: 2}, Job: "own"}
+	old, own := Lease{Part: executor.Part{Token: job.Token{Epoch: 1, Seq: 1}, Job: "old"}},
+		Lease{Part: executor.Part{Token: job.Token{Epoch: 1, Seq: 2}, Job: "own"}}
 	if err := errors.Join(d.Begin(&old), d.WriteResult(&job.Result{Outcome: job.Done}, &old)); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor"
 )
 
 func TestJudge(t *testing.T) {
@@ -77,7 +78,7 @@ func TestJudge(t *testing.T) {
 		{name: "before its start", kind: job.Items, end: with(said(3, false), exit(1)), outcome: job.ExitFailed, progress: 10,
 			detail: "outside its part"},
 	} {
-		l := Lease{Kind: c.kind, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: max(1, c.grid)}
+		l := Lease{Part: executor.Part{Kind: c.kind, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: max(1, c.grid)}}
 		if c.total != 0 {
 			l.Total = c.total
 		}
@@ -95,7 +96,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeHoldsForAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, lo, hi int64) int64 { return rapid.Int64Range(lo, hi).Draw(t, name) }
-		l := Lease{Kind: job.Kind(n("kind", 1, 3)), Total: n("total", 1, 60), Grid: n("grid", 1, 7)}
+		l := Lease{Part: executor.Part{Kind: job.Kind(n("kind", 1, 3)), Total: n("total", 1, 60), Grid: n("grid", 1, 7)}}
 		cut := func(name string, lo int64) int64 { return min(l.Total, l.Grid*n(name, lo/l.Grid, 60)) }
 		l.Range.From = min(cut("from", 0), (l.Total-1)/l.Grid*l.Grid)
 		l.Range.To = max(cut("to", 0), min(l.Total, l.Range.From+l.Grid))

@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/store"
@@ -117,12 +118,10 @@ func (p *process) never(o job.Outcome, why string) Said {
 func (p *process) makeLease() shim.Lease {
 	r := &p.run
 	l := shim.Lease{
-		Token: r.Token, Job: r.Job, Generation: r.Generation, Slice: r.Slice, Kind: r.Kind, Range: r.Range, Member: r.Member,
-		Members: r.Members, Total: r.Total, Grid: r.Grid,
-		Start: r.Start, End: r.End, Anchor: shim.AnchorAt(quantity.At(time.Now())), BootID: shim.BootID(), Grace: r.Grace, Asked: r.Asked,
-		WarnSignal: r.WarnSignal, WarnBefore: r.WarnBefore,
-		Command: r.Command, WorkDir: filepath.Join(p.dir.Work(), r.Subdir), Umask: r.Umask, LogLimit: r.LogLimit,
-		OutputLimit: r.OutputLimit,
+		Part: r.Part, Start: r.Start, End: r.End, Anchor: shim.AnchorAt(quantity.At(time.Now())), BootID: shim.BootID(), Grace: r.Grace,
+		Asked: r.Asked, Program: executor.Program{WarnSignal: r.WarnSignal, WarnBefore: r.WarnBefore, Command: r.Command,
+			WorkDir: filepath.Join(p.dir.Work(), r.Subdir), Umask: r.Umask},
+		LogLimit: r.LogLimit, OutputLimit: r.OutputLimit,
 	}
 	if r.Resume != nil {
 		l.Resume = filepath.Join(string(p.dir), "resume")

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/store"
 )
@@ -27,8 +28,9 @@ func made(t *testing.T) *process {
 	t.Helper()
 	p := &process{orders: filepath.Join(t.TempDir(), "order.json"), asked: make(chan os.Signal, 1), store: http.DefaultClient}
 	now := quantity.At(time.Now())
-	p.run = Run{Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Kind: job.Items, Range: job.Range{To: 10}, Total: 10, Grid: 1, Start: now,
-		End: now.Add(time.Second), Linger: time.Second, Command: []string{"true"}, LogLimit: 1, OutputLimit: 1, Report: time.Second}
+	p.run = Run{Part: executor.Part{Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Kind: job.Items, Range: job.Range{To: 10}, Total: 10,
+		Grid: 1}, Start: now, End: now.Add(time.Second), Linger: time.Second, Command: []string{"true"}, LogLimit: 1, OutputLimit: 1,
+		Report: time.Second}
 	p.dir = shim.Dir(filepath.Join(t.TempDir(), p.run.Token.String()))
 	p.order.End, p.lease = p.run.End, p.makeLease()
 	return p

@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor"
 )
 
 // TestWhatIsSealedIsOpenedByItsPodAlone: with its key, for its name, unchanged.
@@ -20,8 +21,9 @@ func TestWhatIsSealedIsOpenedByItsPodAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k, other := NewKey("a"), NewKey("a")
 		name := rapid.StringMatching(`sluice-[a-z]{1,5}-[0-9]-[0-9]{1,3}`).Draw(t, "name")
-		want := Run{Token: job.Token{Epoch: 1, Seq: rapid.Uint64().Draw(t, "seq")}, Command: rapid.SliceOfN(rapid.StringMatching(`[ -~]*`),
-			1, 5).Draw(t, "command"), Output: "https://s3/x?secret=1", Progress: "https://s3/y?secret=2"}
+		want := Run{Part: executor.Part{Token: job.Token{Epoch: 1, Seq: rapid.Uint64().Draw(t, "seq")}},
+			Command: rapid.SliceOfN(rapid.StringMatching(`[ -~]*`),
+				1, 5).Draw(t, "command"), Output: "https://s3/x?secret=1", Progress: "https://s3/y?secret=2"}
 		text, err := Seal(&k, name, &want)
 		if err != nil {
 			t.Fatal(err)

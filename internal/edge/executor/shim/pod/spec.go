@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -32,14 +33,7 @@ const (
 // Run is the run file: the subjob as sold, and the URLs of its objects. It is encrypted in transit (Seal), for the URLs and the job's
 // environment.
 type Run struct {
-	Token           job.Token
-	Job             job.ID
-	Generation      job.Generation
-	Slice           job.SliceID
-	Kind            job.Kind
-	Range           job.Range
-	Member, Members int `json:",omitempty"`
-	Total, Grid     int64
+	executor.Part
 	// Start and End of the lease by the operator's clock; End may be Never. Asked is when it was ordered.
 	Start, End, Asked quantity.Instant
 	// Linger is how long after End storing may take.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
@@ -88,7 +89,7 @@ func TestTheInitLivesBesideTheRuntime(t *testing.T) {
 		}
 	}()
 	for range 200 {
-		_, said := born(t, &shim.Lease{Command: []string{"sh", "-c", "exit 7"}, WorkDir: "/"})
+		_, said := born(t, &shim.Lease{Program: executor.Program{Command: []string{"sh", "-c", "exit 7"}, WorkDir: "/"}})
 		if len(said) != 2 || said[0].Kind != running || said[1].Kind != exited || said[1].Code != 7 || said[1].Signal != 0 {
 			t.Fatalf("the init said %+v, want that it runs and that it ended with 7", said)
 		}
@@ -106,9 +107,12 @@ func TestWhatFailsIsNamed(t *testing.T) {
 		kind  wordKind
 		want  string
 	}{
-		"no such directory": {shim.Lease{Command: []string{"/bin/true"}, WorkDir: "/no/such"}, unready, "going to /no/such: no such file"},
-		"no such program":   {shim.Lease{Command: []string{"/no/such"}, WorkDir: "/"}, unstarted, "no file /no/such"},
-		"no program":        {shim.Lease{Command: []string{"/etc/passwd"}, WorkDir: "/"}, unstarted, "no permission to run /etc/passwd"},
+		"no such directory": {shim.Lease{Program: executor.Program{Command: []string{"/bin/true"}, WorkDir: "/no/such"}}, unready,
+			"going to /no/such: no such file"},
+		"no such program": {shim.Lease{Program: executor.Program{Command: []string{"/no/such"}, WorkDir: "/"}}, unstarted,
+			"no file /no/such"},
+		"no program": {shim.Lease{Program: executor.Program{Command: []string{"/etc/passwd"}, WorkDir: "/"}}, unstarted,
+			"no permission to run /etc/passwd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, said := born(t, &c.lease)
@@ -130,7 +134,7 @@ func TestNothingIsMountedForTheMachine(t *testing.T) {
 	}
 	defer func() { _ = null.Close() }()
 	for _, iso := range []shim.Isolation{{Proc: true}, {Proc: true, Own: true}, {Proc: true, Own: true, UserNamespace: true}} {
-		l := &shim.Lease{Command: []string{"/bin/true"}, WorkDir: "/", Isolation: iso}
+		l := &shim.Lease{Program: executor.Program{Command: []string{"/bin/true"}, WorkDir: "/"}, Isolation: iso}
 		b, err := newBirth(shim.Dir(t.TempDir()), l, [groupFD + 1]*os.File{null, null, null, null, null})
 		if err != nil {
 			t.Fatal(err)
@@ -158,8 +162,9 @@ func TestNothingOfTheSupervisorsReachesTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	_, said := born(t, &shim.Lease{Command: []string{"sh", "-c", "ls /proc/self/fd | wc -l >" + out + "; grep -E 'Sig(Blk)' " +
-		"/proc/self/status >>" + out}, WorkDir: "/", Env: []string{"PATH=/bin:/usr/bin"}})
+	_, said := born(t,
+		&shim.Lease{Program: executor.Program{Command: []string{"sh", "-c", "ls /proc/self/fd | wc -l >" + out + "; grep -E 'Sig(Blk)' " +
+			"/proc/self/status >>" + out}, WorkDir: "/", Env: []string{"PATH=/bin:/usr/bin"}}})
 	got, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatalf("%v; the init said %+v", err, said)
@@ -195,8 +200,11 @@ func TestTheLockIsHeldUntilTheInitIsGone(t *testing.T) {
 	}
 	defer func() { _ = r.Close() }()
 	seen := filepath.Join(t.TempDir(), "seen")
-	b, err := newBirth(dir, &shim.Lease{Command: []string{"sh", "-c", "ls -l /proc/$$/fd >" + seen + ".part; mv " + seen + ".part " + seen +
-		"; exec sleep 100"}, WorkDir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}}, [groupFD + 1]*os.File{null, null, null, w, shared})
+	b, err := newBirth(dir,
+		&shim.Lease{Program: executor.Program{Command: []string{"sh", "-c", "ls -l /proc/$$/fd >" + seen + ".part; mv " + seen + ".part " +
+			seen +
+			"; exec sleep 100"}, WorkDir: "/", Env: []string{"PATH=" + os.Getenv("PATH")}}},
+		[groupFD + 1]*os.File{null, null, null, w, shared})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/volume"
 )
@@ -105,7 +106,7 @@ func TestTerms(t *testing.T) {
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	now := quantity.At(time.Now())
-	l := shim.Lease{Range: job.Range{From: 0, To: 10}, End: now.Add(time.Minute), Anchor: shim.AnchorAt(now)}
+	l := shim.Lease{Part: executor.Part{Range: job.Range{From: 0, To: 10}}, End: now.Add(time.Minute), Anchor: shim.AnchorAt(now)}
 	tm := newTerms(&l)
 	grace := 10 * time.Second
 	if tm.term(grace) != l.End.Add(-grace) || tm.kill(grace) != l.End {
@@ -167,7 +168,8 @@ func TestLookPath(t *testing.T) {
 		{"./tool", dir, filepath.Join(work, "tool")},
 		{"/bin/x", dir, "/bin/x"},
 	} {
-		got, err := lookPath(&shim.Lease{Command: []string{c.name}, WorkDir: work, Env: []string{"PATH=/other", "PATH=" + c.path}})
+		got, err := lookPath(&shim.Lease{Program: executor.Program{Command: []string{c.name}, WorkDir: work,
+			Env: []string{"PATH=/other", "PATH=" + c.path}}})
 		if got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%+v: %q, %v", c, got, err)
 		}
@@ -221,7 +223,7 @@ func TestTheEndIsToldBehindTheResult(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			l := shim.Lease{Token: job.Token{Epoch: 1, Seq: 1}, Events: string(dir) + ".events"}
+			l := shim.Lease{Part: executor.Part{Token: job.Token{Epoch: 1, Seq: 1}}, Events: string(dir) + ".events"}
 			s := &subjob{dir: dir, lock: lock, lease: l, note: shim.Note{At: 1}, log: slog.New(slog.DiscardHandler), terms: newTerms(&l),
 				child: &child{}}
 			if err := s.write(&job.Result{Outcome: job.Done}); (err != nil) != c.fails {

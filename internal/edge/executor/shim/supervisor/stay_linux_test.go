@@ -9,6 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
@@ -18,8 +19,8 @@ func TestTheEndWaitsForNoLook(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	now := quantity.At(time.Now())
 	dir := shim.Dir(t.TempDir())
-	l := shim.Lease{Range: job.Range{From: 0, To: 10}, Start: now, End: now.Add(500 * time.Millisecond), Anchor: shim.AnchorAt(now),
-		Command: []string{"/bin/sleep", "1000"}, WorkDir: "/"}
+	l := shim.Lease{Part: executor.Part{Range: job.Range{From: 0, To: 10}}, Start: now, End: now.Add(500 * time.Millisecond),
+		Anchor: shim.AnchorAt(now), Program: executor.Program{Command: []string{"/bin/sleep", "1000"}, WorkDir: "/"}}
 	if err := os.MkdirAll(dir.Output(), 0o700); err != nil {
 		t.Fatal(err)
 	}
