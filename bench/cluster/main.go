@@ -12,11 +12,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"runtime/pprof"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"sluice.dev/sluice/bench/program"
 )
 
 // settings are what was asked for.
@@ -26,16 +24,9 @@ type settings struct {
 	settle, rest   time.Duration
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "cluster:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("cluster", run) }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context) error {
 	var s settings
 	flag.StringVar(&s.mechanism, "mechanism", "sja", "sja or jasda")
 	flag.IntVar(&s.machines, "machines", 5000, "machines of one GPU in seven slices each")
@@ -47,19 +38,11 @@ func run(ctx context.Context) (err error) {
 	if s.machines < 1 || s.jobs < 1 || flag.NArg() > 0 {
 		return errors.New("-machines and -jobs are at least 1, and there are no other arguments")
 	}
-	if *profile != "" {
-		f, failed := os.Create(*profile)
-		if failed != nil {
-			return failed
-		}
-		if failed = pprof.StartCPUProfile(f); failed != nil {
-			return failed
-		}
-		defer func() {
-			pprof.StopCPUProfile()
-			err = errors.Join(err, f.Close())
-		}()
-	}
+	return program.Profiled(*profile, func() error { return s.measure(ctx) })
+}
+
+// measure opens the host, gives it its jobs, and opens it again.
+func (s settings) measure(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "sluice-cluster-")
 	if err != nil {
 		return err

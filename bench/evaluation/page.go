@@ -76,14 +76,9 @@ func titles(metrics []string) (list []string) {
 
 // Pictures draws the figures of a study: metrics over its setting, and at every point its pairs of metrics against each other. It returns
 // what shows each.
-func (p *page) Pictures(r *result) (shown []string, err error) {
-	draw := func(name string, c *report.Chart) {
-		if err == nil {
-			var one string
-			one, err = p.Draw(name, c)
-			shown = append(shown, one)
-		}
-	}
+func (p *page) Pictures(r *result) ([]string, error) {
+	var all []pages.Picture
+	draw := func(name string, c *report.Chart) { all = append(all, pages.Picture{Name: name, Chart: c}) }
 	for _, metric := range r.Charts {
 		draw(r.Name+"-"+metric, r.chart(metric))
 	}
@@ -92,7 +87,7 @@ func (p *page) Pictures(r *result) (shown []string, err error) {
 			draw(fmt.Sprintf("%s-%s-%s", r.Name, pair[1], r.pointName(i, x)), r.against(pair, i, x))
 		}
 	}
-	return shown, err
+	return p.DrawAll(all)
 }
 
 // Table are the rows of each point; those that did exactly the same share one.

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"time"
 
-	pages "sluice.dev/sluice/bench/page"
+	"sluice.dev/sluice/bench/program"
 )
 
-func main() { pages.Main("incentives", run) }
+func main() { program.Main("incentives", run) }
 
 // settings of the study.
 type settings struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"text/template"
 
 	pages "sluice.dev/sluice/bench/page"
+	"sluice.dev/sluice/bench/program"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 )
@@ -58,27 +60,14 @@ func (r *result) Probe(x float64) float64 {
 
 // machine is the processor's name, as its system has it.
 func machine() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "a machine that does not say what it is"
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return "one processor of a shared " + strings.TrimSpace(strings.TrimLeft(name, "\t :"))
-		}
-	}
-	return "one processor of a shared machine"
+	model, _ := program.Processor()
+	return "one processor of a shared " + cmp.Or(model, "machine")
 }
 
 // Pictures draws the figures of a study, and returns what shows each.
-func (p *page) Pictures(r *result) (shown []string, err error) {
-	draw := func(name string, c *report.Chart) {
-		if err == nil {
-			var one string
-			one, err = p.Draw(name, c)
-			shown = append(shown, one)
-		}
-	}
+func (p *page) Pictures(r *result) ([]string, error) {
+	var all []pages.Picture
+	draw := func(name string, c *report.Chart) { all = append(all, pages.Picture{Name: name, Chart: c}) }
 	for _, metric := range r.Charts {
 		draw(r.Name+"-"+metric, r.chart(metric))
 	}
@@ -87,7 +76,7 @@ func (p *page) Pictures(r *result) (shown []string, err error) {
 			draw(fmt.Sprintf("%s-frontier-%s-%g", r.Name, metric, x), r.against(metric, x))
 		}
 	}
-	return shown, err
+	return p.DrawAll(all)
 }
 
 // columns of a study's table.

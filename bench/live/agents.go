@@ -105,7 +105,7 @@ func (s *settings) auction(ctx context.Context, b *book) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, d.Stop()) }()
+	defer func() { err = errors.Join(err, d.Stop()) }()
 	giveBack, err := d.Drain(ctx, "")
 	if err != nil {
 		return err

@@ -14,14 +14,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 
 	"sluice.dev/sluice/bench/daemon"
+	"sluice.dev/sluice/bench/program"
 )
 
 // settings are what was asked for.
@@ -58,12 +57,7 @@ func main() {
 	flag.IntVar(&s.agents, "agents", 100, "external jobs with an agent each in a live round")
 	flag.IntVar(&s.rounds, "rounds", 100, "live rounds of one measurement")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, s, strings.Split(*only, ",")); err != nil {
-		fmt.Fprintln(os.Stderr, "live:", err)
-		os.Exit(1)
-	}
+	program.Main("live", func(ctx context.Context) error { return run(ctx, s, strings.Split(*only, ",")) })
 }
 
 // check lists all that is wrong with the flags.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func noops(ctx context.Context, s *settings, b *book) (err error) {
 		{ownItems, "the same for each subjob, which works on many no-ops", s.ownItems, s.units},
 	}
 	peers, stop := s.peers(ctx)
-	defer func() { err = joined(err, stop()) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	all = append(all, peers...)
 	for _, c := range all {
 		fmt.Printf("# %s: %s\n", c.name, c.lacks)
@@ -55,7 +56,7 @@ func (s *settings) ownJobs(ctx context.Context, n int) (took time.Duration, more
 	if err != nil {
 		return 0, nil, err
 	}
-	defer func() { err = joined(err, d.Stop()) }()
+	defer func() { err = errors.Join(err, d.Stop()) }()
 	files := make([]string, n)
 	for i := range files {
 		files[i] = tiny(fmt.Sprintf("noop-%d", i))
@@ -76,7 +77,7 @@ func (s *settings) ownItems(ctx context.Context, n int) (took time.Duration, mor
 	if err != nil {
 		return 0, nil, err
 	}
-	defer func() { err = joined(err, d.Stop()) }()
+	defer func() { err = errors.Join(err, d.Stop()) }()
 	file := fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
 kind: Job
 metadata: {name: noops}

@@ -13,8 +13,6 @@ import (
 	"sluice.dev/sluice/bench/sample"
 )
 
-func joined(errs ...error) error { return errors.Join(errs...) }
-
 // singles submits jobs one after another to an idle daemon and takes apart what each waits for: the answer, the award (the
 // market's decision), the start of the process, its end, and the commit.
 func singles(ctx context.Context, s *settings, b *book) error {
@@ -31,7 +29,7 @@ func (s *settings) single(ctx context.Context, b *book) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, d.Stop()) }()
+	defer func() { err = errors.Join(err, d.Stop()) }()
 	var start, ran, whole []float64
 	for i := range s.singles {
 		name := fmt.Sprintf("single-%d", i)

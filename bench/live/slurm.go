@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -34,7 +35,7 @@ func (s *settings) slurm(ctx context.Context) (c *cluster, err error) {
 	c = &cluster{dir: filepath.Join(s.temp, "slurm")}
 	defer func() {
 		if err != nil {
-			err = joined(err, c.stop())
+			err = errors.Join(err, c.stop())
 			c = nil
 		}
 	}()
@@ -73,6 +74,11 @@ func lookUp(name string) (string, error) {
 	return "", fmt.Errorf("%s is not installed", name)
 }
 
+// slurmConf is the configuration, a format of host, both ports, user, directory and processors.
+//
+//go:embed slurm.conf.fmt
+var slurmConf string
+
 // configure writes the key and slurm.conf: free ports of loopback, as many processors as slots whatever the machine has,
 // and what Slurm does by default but for scheduling at once.
 func (c *cluster) configure(slots int) error {
@@ -96,32 +102,7 @@ func (c *cluster) configure(slots int) error {
 		return err
 	}
 	host, _, _ = strings.Cut(host, ".")
-	conf := fmt.Sprintf(`ClusterName=bench
-SlurmctldHost=%[1]s(127.0.0.1)
-SlurmctldPort=%[2]d
-SlurmdPort=%[3]d
-SlurmUser=%[4]s
-SlurmdUser=%[4]s
-AuthType=auth/munge
-AuthInfo=socket=%[5]s/munge.sock
-CryptoType=crypto/munge
-StateSaveLocation=%[5]s/state
-SlurmdSpoolDir=%[5]s/spool
-SlurmctldPidFile=%[5]s/slurmctld.pid
-SlurmdPidFile=%[5]s/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,default_queue_depth=1000
-SlurmdParameters=config_overrides
-JobCompType=jobcomp/none
-AccountingStorageType=accounting_storage/none
-MpiDefault=none
-ReturnToService=2
-NodeName=bench NodeHostname=%[1]s NodeAddr=127.0.0.1 CPUs=%[6]d RealMemory=64 State=UNKNOWN
-PartitionName=all Nodes=bench Default=YES MaxTime=INFINITE State=UP
-`, host, ports[0], ports[1], me.Username, c.dir, slots)
+	conf := fmt.Sprintf(slurmConf, host, ports[0], ports[1], me.Username, c.dir, slots)
 	for _, d := range []string{c.dir, c.dir + "/state", c.dir + "/spool"} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return err

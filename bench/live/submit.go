@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,7 +44,7 @@ func submitting(ctx context.Context, s *settings, b *book, clients int) (err err
 	if err != nil {
 		return err
 	}
-	defer func() { err = joined(err, d.Stop()) }()
+	defer func() { err = errors.Join(err, d.Stop()) }()
 	if _, err := d.Drain(ctx, ""); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func submitting(ctx context.Context, s *settings, b *book, clients int) (err err
 	}
 	all.Wait()
 	rate := float64(n) / time.Since(begin).Seconds()
-	if err := joined(errs...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	slices.Sort(took)

@@ -4,30 +4,16 @@ package page
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"text/template"
 
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 )
-
-// Main is the main function of a bench: it runs until it is done, or told to end.
-func Main(name string, run func(context.Context) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		os.Exit(1)
-	}
-}
 
 // Page is NAME.md in a folder, and its pictures in the folder NAME beside it.
 type Page struct{ out, name string }
@@ -41,6 +27,24 @@ func New(out, name string) (*Page, error) {
 func (p *Page) Draw(name string, c *report.Chart) (string, error) {
 	file := p.name + "/" + name + ".svg"
 	return fmt.Sprintf("![%s](%s)", c.Title, file), report.Create(filepath.Join(p.out, file), c.SVG)
+}
+
+// Picture is one of several, with the name of its file.
+type Picture struct {
+	Name  string
+	Chart *report.Chart
+}
+
+// DrawAll stores pictures, and returns what shows each.
+func (p *Page) DrawAll(pictures []Picture) (shown []string, err error) {
+	for _, x := range pictures {
+		one, err := p.Draw(x.Name, x.Chart)
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, one)
+	}
+	return shown, nil
 }
 
 // Write writes the page: a template executed on data. Beside the bench's own functions it may use those of Funcs.

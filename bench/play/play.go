@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/bench/page"
+	"sluice.dev/sluice/bench/program"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
@@ -40,7 +40,7 @@ func Main(name, seeds, data string, write func(context.Context, *Settings, io.Wr
 	flag.StringVar(&s.Out, "out", "docs", fmt.Sprintf("folder to write %s.md and %[1]s/*.svg to", name))
 	flag.StringVar(&seeds, "seeds", seeds, "seeds of every point")
 	flag.Parse()
-	page.Main(name, func(ctx context.Context) (err error) {
+	program.Main(name, func(ctx context.Context) (err error) {
 		if s.Seeds, err = scenario.Seeds(seeds); err != nil {
 			return err
 		}

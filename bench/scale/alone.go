@@ -9,12 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"sluice.dev/sluice/bench/program"
 	"sluice.dev/sluice/bench/scale/fleet"
 )
 
@@ -34,23 +34,6 @@ type question struct {
 	Cold int `json:"cold,omitempty"`
 	// Profile names the file that a profile of what is watched, without the setting up, is written to; empty: none.
 	Profile string `json:"profile,omitempty"`
-}
-
-// profiled does something under the question's profile.
-func (q *question) profiled(do func() error) (err error) {
-	if q.Profile == "" {
-		return do()
-	}
-	f, err := os.Create(q.Profile)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err = pprof.StartCPUProfile(f); err != nil {
-		return err
-	}
-	defer pprof.StopCPUProfile()
-	return do()
 }
 
 // reply is what was measured.
@@ -131,7 +114,7 @@ func runFleet(ctx context.Context, q question) (r reply) {
 	}
 	r.SetUp = round(time.Since(begin)).String()
 	before, from, spent := f.Counts(), time.Now(), used()
-	if err = q.profiled(func() error { return f.Go(ctx, int64(q.Sold)) }); err != nil && ctx.Err() == nil {
+	if err = program.Profiled(q.Profile, func() error { return f.Go(ctx, int64(q.Sold)) }); err != nil && ctx.Err() == nil {
 		r.GaveUp = firstLine(err)
 		return r
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"sluice.dev/sluice/bench/program"
 	"sluice.dev/sluice/bench/sample"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/prng"
@@ -75,7 +76,7 @@ func (w *world) watch(ctx context.Context, q question, err error) (r inside) {
 		w.cold[i] = 1 // else all of it is one page of zeros
 	}
 	before, submitted := w.sold, w.submitted
-	err = q.profiled(func() error { return w.sell(ctx, q.Sold) })
+	err = program.Profiled(q.Profile, func() error { return w.sell(ctx, q.Sold) })
 	r.Sold = w.sold - before
 	if r.Sold < max(1, q.Sold/10) {
 		return inside{GaveUp: fmt.Sprintf("gave up after %s, %d of %d subjobs sold: %v", round(used()), r.Sold, q.Sold, err)}

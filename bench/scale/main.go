@@ -16,12 +16,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"sluice.dev/sluice/bench/program"
 )
 
 // settings are what was asked for.
@@ -51,14 +51,7 @@ type settings struct {
 	begin    time.Time
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "scale:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("scale", run) }
 
 // rows in the order of the table.
 func rows() []string {
@@ -210,17 +203,7 @@ func goTool(ctx context.Context, dir string, args ...string) error {
 
 // machine says where this is: figures of two machines say nothing about each other.
 func machine() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // without it the number of cores has to do
-	model, cores := "", 0
-	for l := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(l, ":")
-		switch strings.TrimSpace(key) {
-		case "model name":
-			model = strings.TrimSpace(value)
-		case "processor":
-			cores++
-		}
-	}
+	model, cores := program.Processor()
 	return fmt.Sprintf("%d cores (%s)", cores, model)
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"sluice.dev/sluice/bench/page"
+	"sluice.dev/sluice/bench/program"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
@@ -60,7 +60,7 @@ func Main(u Usage, evaluate func(context.Context, *Settings, io.Writer) error) {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	page.Main(u.Name, func(ctx context.Context) (err error) {
+	program.Main(u.Name, func(ctx context.Context) (err error) {
 		if s.Seeds, err = scenario.Seeds(u.Seeds); err != nil {
 			return err
 		}
