@@ -12,9 +12,8 @@ import (
 	"sluice.dev/sluice/internal/lab/planner/conservative"
 	"sluice.dev/sluice/internal/lab/planner/easy"
 	"sluice.dev/sluice/internal/lab/planner/fcfs"
-	"sluice.dev/sluice/internal/lab/planner/sjf"
-	"sluice.dev/sluice/internal/lab/planner/sjfeasy"
-	"sluice.dev/sluice/internal/lab/planner/skip"
+	"sluice.dev/sluice/internal/lab/planner/greedy"
+	"sluice.dev/sluice/internal/lab/planner/ranked"
 )
 
 // loop is the least driver there can be: one heap of ends, and an arrival source that keeps a backlog or a rate.
@@ -208,13 +207,13 @@ func BenchmarkConservative(b *testing.B) {
 // BenchmarkSkip is the same with nothing kept for anybody.
 func BenchmarkSkip(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		b.Run(fmt.Sprintf("%d/%d", n, n), func(b *testing.B) { backlog(b, skip.Kind(), n, n) })
+		b.Run(fmt.Sprintf("%d/%d", n, n), func(b *testing.B) { backlog(b, greedy.Skip(), n, n) })
 	}
 }
 
 // BenchmarkSJF is the shortest first, passing over who does not fit and with a reservation: every plan looks at all that wait.
 func BenchmarkSJF(b *testing.B) {
-	for _, kind := range []planner.Kind{sjf.Kind(), sjfeasy.Kind()} {
+	for _, kind := range []planner.Kind{ranked.SJF(), ranked.SJFEasy()} {
 		for _, waiting := range []int{100, 1_000, 10_000} {
 			b.Run(fmt.Sprintf("%s/1000/%d", kind.Name, waiting), func(b *testing.B) { backlog(b, kind, 1_000, waiting) })
 		}

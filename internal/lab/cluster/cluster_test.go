@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/planner/fcfs"
-	"sluice.dev/sluice/internal/lab/planner/migrate"
+	"sluice.dev/sluice/internal/lab/planner/preempt"
 )
 
 const second = quantity.Instant(time.Second)
@@ -174,7 +174,7 @@ func TestBrokenPromises(t *testing.T) {
 // TestPreemption: a long task is told to leave for one that comes later, holds its devices until it returns, and is queued.
 func TestPreemption(t *testing.T) {
 	m := cluster.Machines{Classes: []planner.Class{{Name: "a"}}, Nodes: []planner.Node{{Devices: []uint8{0}}}}
-	c := make1(t, migrate.Kind(), m)
+	c := make1(t, preempt.Migrate(), m)
 	var out cluster.Out
 	long := cluster.Task{ID: 0, Devices: 1, Share: planner.Whole, Classes: 1, Run: run(10*time.Hour, 0)}
 	short := cluster.Task{ID: 1, Devices: 1, Share: planner.Whole, Classes: 1, Run: run(time.Minute, 0)}
@@ -271,7 +271,7 @@ func TestInputIsSmall(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	for _, kind := range all.Kinds() {
 		if kind.Preempts {
-			continue // the loop knows no stops; plannertest counts theirs
+			continue // the loop knows no stops; the tests of planner/all count theirs
 		}
 		t.Run(kind.Name, func(t *testing.T) {
 			l := newLoop(t, kind, 256, parallel)

@@ -1,8 +1,6 @@
 package fgd
 
-import (
-	"sluice.dev/sluice/internal/core/prng"
-)
+import "sluice.dev/sluice/internal/core/prng"
 
 // Load of the cluster at the end, in percent of its GPUs.
 const Load130 = 130

@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/lab/experiment/fgd"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/bestfit"
 	planfgd "sluice.dev/sluice/internal/lab/planner/fgd"
+	"sluice.dev/sluice/internal/lab/planner/place"
 	"sluice.dev/sluice/internal/lab/trace/tracetest"
 )
 
@@ -187,7 +187,7 @@ func TestOrderIsTested(t *testing.T) {
 		return c
 	}
 	results := []fgd.Result{
-		{Workload: "default", Policy: bestfit.Kind().Name, Seed: 1, Curve: curve(95.2)}, {Workload: "default", Policy: planfgd.Kind().Name,
+		{Workload: "default", Policy: place.BestFit().Name, Seed: 1, Curve: curve(95.2)}, {Workload: "default", Policy: planfgd.Kind().Name,
 			Seed: 1, Curve: curve(95.1)},
 	}
 	for _, c := range []struct {

@@ -8,11 +8,8 @@ import (
 
 	"sluice.dev/sluice/internal/lab/experiment/fgd"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/bestfit"
-	"sluice.dev/sluice/internal/lab/planner/clustering"
-	"sluice.dev/sluice/internal/lab/planner/dotproduct"
 	planfgd "sluice.dev/sluice/internal/lab/planner/fgd"
-	"sluice.dev/sluice/internal/lab/planner/packing"
+	"sluice.dev/sluice/internal/lab/planner/place"
 	"sluice.dev/sluice/internal/lab/trace"
 	"sluice.dev/sluice/internal/lab/trace/fgdorder"
 	"sluice.dev/sluice/internal/lab/trace/fgdtable"
@@ -89,8 +86,8 @@ func TestPublishedRows(t *testing.T) {
 			policy string
 			kind   planner.Kind
 		}{
-			{"02-DotProd", dotproduct.Kind()}, {"03-GpuClustering", clustering.Kind()}, {"04-GpuPacking", packing.Kind()},
-			{"05-BestFit", bestfit.Kind()}, {"06-FGD", planfgd.Kind()},
+			{"02-DotProd", place.DotProduct()}, {"03-GpuClustering", place.Clustering()}, {"04-GpuPacking", place.Packing()},
+			{"05-BestFit", place.BestFit()}, {"06-FGD", planfgd.Kind()},
 		} {
 			t.Run(fmt.Sprintf("%s %d", c.kind.Name, seed), func(t *testing.T) {
 				row := fmt.Sprintf("%s %d", c.policy, seed)

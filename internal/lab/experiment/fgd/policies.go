@@ -2,15 +2,11 @@ package fgd
 
 import (
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/bestfit"
-	"sluice.dev/sluice/internal/lab/planner/clustering"
-	"sluice.dev/sluice/internal/lab/planner/dotproduct"
 	"sluice.dev/sluice/internal/lab/planner/fgd"
-	"sluice.dev/sluice/internal/lab/planner/packing"
-	"sluice.dev/sluice/internal/lab/planner/random"
+	"sluice.dev/sluice/internal/lab/planner/place"
 )
 
 // Policies are the planners of the published tables, in their order.
 func Policies() []planner.Kind {
-	return []planner.Kind{random.Kind(), dotproduct.Kind(), clustering.Kind(), packing.Kind(), bestfit.Kind(), fgd.Kind()}
+	return []planner.Kind{place.Random(), place.DotProduct(), place.Clustering(), place.Packing(), place.BestFit(), fgd.Kind()}
 }

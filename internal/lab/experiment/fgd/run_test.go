@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/experiment/fgd"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/bestfit"
+	"sluice.dev/sluice/internal/lab/planner/place"
 )
 
 func total(w *fgd.Workload, pods []int32) int64 {
@@ -71,7 +71,7 @@ func TestCounting(t *testing.T) {
 		Typical: []planner.Typical{{Task: half, Count: 1}}, Capacity: planner.Whole,
 	}
 	// Arrived 50, 70, 80 (a model that is not there), 130 (does not fit) percent; allocated 50, 70, 70, 70.
-	c, err := fgd.Run(bestfit.Kind(), fgd.Setup{Workload: w, Arrivals: []int32{0, 1, 2, 0}, Ranks: []int32{0}})
+	c, err := fgd.Run(place.BestFit(), fgd.Setup{Workload: w, Arrivals: []int32{0, 1, 2, 0}, Ranks: []int32{0}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestTableInterrupted(t *testing.T) {
 func TestOtherPlannersAreRefused(t *testing.T) {
 	w := synthetic(2, 1, 1, 60)
 	late := planner.Kind{Name: "late", New: func(o planner.Options) (planner.Planner, error) {
-		p, err := bestfit.Kind().New(o)
+		p, err := place.BestFit().New(o)
 		return &one{Planner: p}, err
 	}}
 	if _, err := fgd.Run(late, w.Draw(1)); errkind.Of(err) != errkind.Unsupported {

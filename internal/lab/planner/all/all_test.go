@@ -7,12 +7,11 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/planner/all"
-	"sluice.dev/sluice/internal/lab/planner/plannertest"
 )
 
 func TestConformance(t *testing.T) {
 	for _, k := range all.Kinds() {
-		t.Run(k.Name, func(t *testing.T) { plannertest.Run(t, k) })
+		t.Run(k.Name, func(t *testing.T) { Run(t, k) })
 	}
 }
 

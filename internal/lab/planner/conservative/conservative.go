@@ -29,13 +29,7 @@ func Kind() planner.Kind {
 	return planner.Kind{
 		Name:    "conservative",
 		Summary: "conservative backfilling: everybody who waits has a reservation (Mu'alem and Feitelson, TPDS 2001)",
-		New: func(o planner.Options) (planner.Planner, error) {
-			p, err := newConservative(o)
-			if err != nil {
-				return nil, err
-			}
-			return p, nil
-		},
+		New:     newConservative,
 	}
 }
 
@@ -60,7 +54,7 @@ type conservative struct {
 	left         book.Entry // who left last, where a pointer to it does not escape
 }
 
-func newConservative(o planner.Options) (*conservative, error) {
+func newConservative(o planner.Options) (planner.Planner, error) {
 	b, err := book.New(o.Cluster)
 	if err != nil {
 		return nil, err

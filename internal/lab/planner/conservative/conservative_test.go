@@ -13,7 +13,7 @@ import (
 
 // life is a planner in a cluster of spread tasks, and what it promised to whom.
 type life struct {
-	p        *conservative
+	p        planner.Planner
 	free     []int32
 	now      quantity.Instant
 	tasks    map[planner.ID]planner.Task

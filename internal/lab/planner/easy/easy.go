@@ -31,13 +31,7 @@ func Kind() planner.Kind {
 	return planner.Kind{
 		Name:    "easy",
 		Summary: "EASY backfilling: one reservation, for the first that does not fit (Lifka, JSSPP 1995)",
-		New: func(o planner.Options) (planner.Planner, error) {
-			p, err := newEasy(o)
-			if err != nil {
-				return nil, err
-			}
-			return p, nil
-		},
+		New:     newEasy,
 	}
 }
 
@@ -54,19 +48,19 @@ type easy struct {
 	// turn.
 	dirty  bool
 	tested int64
-	// plain makes every plan a pass over the queue; tests compare.
-	plain  bool
 	places []queue.Place
 }
 
-func newEasy(o planner.Options) (*easy, error) {
+func newEasy(o planner.Options) (planner.Planner, error) {
 	b, err := book.New(o.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	p := &easy{book: b}
-	p.keeper, err = head.New(o.Cluster, b, &p.running)
-	return p, err
+	if p.keeper, err = head.New(o.Cluster, b, &p.running); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 func (p *easy) Arrive(now quantity.Instant, t planner.Task) {
@@ -107,7 +101,7 @@ func (p *easy) Plan(now quantity.Instant, out *planner.Out) {
 	p.book.Refuse(out)
 	switch {
 	case p.line.Len() == 0:
-	case p.plain || p.book.Bound > 0:
+	case p.book.Bound > 0:
 		p.planPlain(now, out)
 	case p.dirty || p.moved(now):
 		p.planAll(now, out)
@@ -225,7 +219,7 @@ func (p *easy) Reservations(now quantity.Instant, out []planner.Reservation) []p
 		return out // it starts with the next plan
 	}
 	var r head.Reservation
-	if p.plain || p.book.Bound > 0 {
+	if p.book.Bound > 0 {
 		r = p.keeper.Reserve(now, e)
 	} else {
 		r = p.reserve(now, e)

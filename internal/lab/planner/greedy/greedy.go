@@ -27,7 +27,7 @@ type Planner struct {
 }
 
 // New is a planner that prefers the class of least rank, the lowest of equals.
-func New(o planner.Options, rank func(e *book.Entry, class int) int64) (*Planner, error) {
+func New(o planner.Options, rank func(e *book.Entry, class int) int64) (planner.Planner, error) {
 	b, err := book.New(o.Cluster)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/planner/fcfs"
-	"sluice.dev/sluice/internal/lab/planner/skip"
-	"sluice.dev/sluice/internal/lab/planner/staticmig"
+	"sluice.dev/sluice/internal/lab/planner/greedy"
 )
 
 // started is a decision of the definitions.
@@ -68,7 +67,7 @@ func byRun(t planner.Task, c int) int64 {
 }
 
 func TestAgainstDefinition(t *testing.T) {
-	for _, kind := range []planner.Kind{fcfs.Kind(), skip.Kind(), staticmig.Kind()} {
+	for _, kind := range []planner.Kind{fcfs.Kind(), greedy.Skip(), greedy.StaticMIG()} {
 		t.Run(kind.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { definition(t, kind) })
 		})

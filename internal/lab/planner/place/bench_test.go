@@ -7,13 +7,13 @@ import (
 
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/random"
+	"sluice.dev/sluice/internal/lab/planner/place"
 )
 
 // BenchmarkPlace is one task that ends and one that arrives, on nodes of eight GPUs that are cut into 2 + 3 + 3 slices or
 // whole, with all but a tenth of them busy and a queue that is short.
 func BenchmarkPlace(b *testing.B) {
-	for _, kind := range append(scored(), random.Kind()) {
+	for _, kind := range append(scored(), place.Random()) {
 		for _, nodes := range []int{16, 128, 1024} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", kind.Name, nodes), func(b *testing.B) {
 				c := planner.Cluster{Classes: []planner.Class{

@@ -7,7 +7,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/bestfit"
+	"sluice.dev/sluice/internal/lab/planner/place"
 )
 
 // TestBadOptions: all that is wrong is said at once, with its place.
@@ -17,7 +17,7 @@ func TestBadOptions(t *testing.T) {
 			Nodes: []planner.Node{{Name: "x", Devices: []uint8{0}}, {Name: "y"}}},
 		Ranks: []int32{1, 0},
 	}
-	if _, err := bestfit.Kind().New(good); err != nil {
+	if _, err := place.BestFit().New(good); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestBadOptions(t *testing.T) {
 		o := good
 		o.Cluster.Classes, o.Cluster.Nodes = slices.Clone(good.Cluster.Classes), slices.Clone(good.Cluster.Nodes)
 		c.spoil(&o)
-		p, err := bestfit.Kind().New(o)
+		p, err := place.BestFit().New(o)
 		if p != nil || errkind.Of(err) != errkind.Invalid || strings.Count(err.Error(), "\n")+1 != len(c.want) {
 			t.Errorf("%s: %v, %v", name, p, err)
 			continue

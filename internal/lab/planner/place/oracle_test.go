@@ -8,17 +8,12 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/bestfit"
-	"sluice.dev/sluice/internal/lab/planner/clustering"
-	"sluice.dev/sluice/internal/lab/planner/dotproduct"
 	"sluice.dev/sluice/internal/lab/planner/fgd"
-	"sluice.dev/sluice/internal/lab/planner/packing"
 	"sluice.dev/sluice/internal/lab/planner/place"
-	"sluice.dev/sluice/internal/lab/planner/random"
 )
 
 func scored() []planner.Kind {
-	return []planner.Kind{dotproduct.Kind(), clustering.Kind(), packing.Kind(), bestfit.Kind(), fgd.Kind()}
+	return []planner.Kind{place.DotProduct(), place.Clustering(), place.Packing(), place.BestFit(), fgd.Kind()}
 }
 
 // clusters draws hosts with and without limits, nodes with one class of devices and with several.
@@ -158,7 +153,7 @@ func TestRandomIsFair(t *testing.T) {
 	}
 	nodes, devices := map[int32]int{}, map[planner.Device]int{}
 	const runs = 20_000
-	p, err := random.Kind().New(planner.Options{Cluster: c, Seed: 5})
+	p, err := place.Random().New(planner.Options{Cluster: c, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +181,7 @@ func TestRandomIsFair(t *testing.T) {
 func TestRandomPlacesWhatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := options(t)
-		p, err := random.Kind().New(o)
+		p, err := place.Random().New(o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,11 +3,12 @@ package pool
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/planner"
-	"sluice.dev/sluice/internal/lab/planner/plannertest"
 )
 
 // TestSetAgainstSlice covers one to three levels.
@@ -58,7 +59,7 @@ func TestSetAgainstSlice(t *testing.T) {
 // one class, on the node that suits best; a copy agrees; and in the end everything is free again.
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := plannertest.Cluster(t)
+		c := drawCluster(t)
 		p, err := New(c)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +73,7 @@ func TestPlaces(t *testing.T) {
 					delete(tasks, old)
 				}
 			}
-			task := plannertest.Task(t, id, 1)
+			task := drawTask(t, id, 1)
 			class := rapid.IntRange(0, len(c.Classes)-1).Draw(t, "class")
 			fits := p.Fits(&task, class)
 			if want := canPlace(p, &task, class); fits != want {
@@ -160,4 +161,49 @@ func canPlace(p *Pool, t *planner.Task, class int) bool {
 		}
 	}
 	return t.Spread && t.Devices > 0 && all >= t.Devices
+}
+
+// drawCluster draws a small cluster: up to 3 classes and 4 nodes, with and without limits of their hosts.
+func drawCluster(t *rapid.T) planner.Cluster {
+	var c planner.Cluster
+	classes := rapid.IntRange(1, 3).Draw(t, "classes")
+	for i := range classes {
+		c.Classes = append(c.Classes, planner.Class{Name: string(rune('a' + i)), Weight: planner.Whole,
+			Memory: quantity.Amount(10 * (i + 1))})
+	}
+	limited := rapid.Bool().Draw(t, "limited hosts")
+	for range rapid.IntRange(1, 4).Draw(t, "nodes") {
+		n := planner.Node{Name: "n"}
+		for range rapid.IntRange(0, 4).Draw(t, "devices") {
+			n.Devices = append(n.Devices, uint8(rapid.IntRange(0, classes-1).Draw(t, "class")))
+		}
+		if limited && rapid.Bool().Draw(t, "limit") {
+			n.CPU, n.Memory = rapid.Int64Range(0, 8).Draw(t, "cpu"), rapid.Int64Range(1, 8).Draw(t, "memory")
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	return c
+}
+
+// drawTask draws a task of any sort, with run times of whole units or none.
+func drawTask(t *rapid.T, id planner.ID, unit time.Duration) planner.Task {
+	task := planner.Task{ID: id, Devices: int32(rapid.IntRange(0, 4).Draw(t, "wants")), Share: planner.Whole,
+		Classes: uint32(rapid.IntRange(1, 7).Draw(t, "classes"))}
+	task.Spread = rapid.Bool().Draw(t, "spread")
+	if task.Devices == 1 && rapid.Bool().Draw(t, "share") {
+		task.Share = int32(rapid.IntRange(1, planner.Whole).Draw(t, "of it"))
+	}
+	if rapid.Bool().Draw(t, "host") {
+		task.CPU, task.Memory = rapid.Int64Range(0, 4).Draw(t, "cores"), rapid.Int64Range(0, 4).Draw(t, "mib")
+	}
+	if rapid.IntRange(0, 4).Draw(t, "known") > 0 {
+		task.Run = new([planner.MaxClasses]time.Duration)
+		for c := range task.Run {
+			task.Run[c] = time.Duration(rapid.IntRange(0, 20).Draw(t, "run")) * unit
+			if c == 2 {
+				break
+			}
+		}
+	}
+	return task
 }

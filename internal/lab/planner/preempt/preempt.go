@@ -90,7 +90,7 @@ type Planner struct {
 }
 
 // New is a planner under a rule. An error of kind Invalid lists what is wrong with the options.
-func New(o planner.Options, rule Rule) (*Planner, error) {
+func New(o planner.Options, rule Rule) (planner.Planner, error) {
 	b, err := book.New(o.Cluster)
 	if o.Restore < 0 || o.Checkpoint < 0 {
 		err = errors.Join(err, errkind.Errorf(errkind.Invalid, "a restore of %v and a checkpoint of %v: give 0 or more for both", o.Restore,
@@ -100,8 +100,10 @@ func New(o planner.Options, rule Rule) (*Planner, error) {
 		return nil, &errkind.Error{Kind: errkind.Invalid, Err: err}
 	}
 	p := &Planner{rule: rule, book: b, cost: o.Restore + o.Checkpoint, restore: o.Restore, planned: -1 << 63}
-	p.ahead, err = pool.New(o.Cluster)
-	return p, err
+	if p.ahead, err = pool.New(o.Cluster); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Arrive is the contract's.
@@ -320,13 +322,7 @@ func (p *Planner) Reservations(_ quantity.Instant, out []planner.Reservation) []
 func Kind(name, summary string, rule func(planner.Options) Rule) planner.Kind {
 	return planner.Kind{
 		Name: name, Summary: summary, Preempts: true,
-		New: func(o planner.Options) (planner.Planner, error) {
-			p, err := New(o, rule(o))
-			if err != nil {
-				return nil, err
-			}
-			return p, nil
-		},
+		New: func(o planner.Options) (planner.Planner, error) { return New(o, rule(o)) },
 	}
 }
 

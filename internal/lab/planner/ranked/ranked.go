@@ -49,14 +49,16 @@ type Planner struct {
 }
 
 // New is a planner under a rule.
-func New(o planner.Options, r Rule) (*Planner, error) {
+func New(o planner.Options, r Rule) (planner.Planner, error) {
 	b, err := book.New(o.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	p := &Planner{rule: r, book: b, planned: -1 << 63}
-	p.keeper, err = head.New(o.Cluster, b, &p.running)
-	return p, err
+	if p.keeper, err = head.New(o.Cluster, b, &p.running); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Arrive is the contract's.
@@ -192,13 +194,7 @@ func (p *Planner) Reservations(now quantity.Instant, out []planner.Reservation) 
 func Kind(name, summary string, rule func(planner.Cluster) Rule) planner.Kind {
 	return planner.Kind{
 		Name: name, Summary: summary,
-		New: func(o planner.Options) (planner.Planner, error) {
-			p, err := New(o, rule(o.Cluster))
-			if err != nil {
-				return nil, err
-			}
-			return p, nil
-		},
+		New: func(o planner.Options) (planner.Planner, error) { return New(o, rule(o.Cluster)) },
 	}
 }
 

@@ -1,0 +1,35 @@
+package preempt
+
+import (
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/planner"
+	"sluice.dev/sluice/internal/lab/planner/book"
+)
+
+// lasQuantum of device time.
+const lasQuantum = 15 * time.Minute
+
+// LAS is least attained service: whoever has had the least device time goes first, and takes the place of a running task
+// that has had a quantum more. It asks nobody how long a task will be: where lengths are heavy-tailed, who has had little is
+// likely to be over soon (Righter and Shanthikumar, Probability in the Engineering and Informational Sciences 1989; for gangs,
+// with devices x time, the 2D-LAS of Tiresias, NSDI 2019). Tasks that have had equally much take turns of a quantum.
+//
+// It differs from migrate in that it has no levels, moves nothing, and nobody who waits long is served as if new. How work is
+// stopped and set going again is package preempt's.
+func LAS() planner.Kind {
+	return Kind("las", "least attained service: checkpoint and preempt for who has had less, in quanta of 15 minutes (2D-LAS of "+
+		"Tiresias, NSDI'19)",
+		func(planner.Options) Rule { return Rule{Rank: lasHad, Rises: lasRises} })
+}
+
+// lasHad is how many quanta a task has had.
+func lasHad(now quantity.Instant, e *book.Entry, r *Record) int64 {
+	return int64(r.Had(now, e) / lasQuantum)
+}
+
+// lasRises is when a running task begins its next quantum.
+func lasRises(now quantity.Instant, e *book.Entry, r *Record) quantity.Instant {
+	return HasHad(now, e, r, time.Duration(lasHad(now, e, r)+1)*lasQuantum)
+}
