@@ -3,6 +3,9 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
 	"slices"
 
 	"connectrpc.com/connect"
@@ -60,3 +63,54 @@ func wire(err error) error {
 		return connect.NewError(connect.CodeInternal, err)
 	}
 }
+
+// logging writes down calls that failed for a reason of the daemon's own. What a caller did wrong is told to the caller.
+type logging struct{ log *slog.Logger }
+
+// WrapUnary is part of connect.Interceptor.
+func (l logging) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		resp, err := next(ctx, req)
+		return resp, l.note(ctx, req.Spec().Procedure, err)
+	}
+}
+
+// WrapStreamingClient is part of connect.Interceptor; the server has none.
+func (l logging) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// WrapStreamingHandler is part of connect.Interceptor.
+func (l logging) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		return l.note(ctx, conn.Spec().Procedure, next(ctx, conn))
+	}
+}
+
+// note logs err if it is ours, and says Unavailable for a call that ended because the daemon stops.
+func (l logging) note(ctx context.Context, procedure string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(context.Cause(ctx), errStopping) {
+		return connect.NewError(connect.CodeUnavailable, errStopping)
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:
+		l.log.Error("call failed", "procedure", procedure, "error", err)
+	default:
+	}
+	return err
+}
+
+// recovered keeps the daemon alive when a call panics: the state it serves is owned elsewhere.
+func recovered(log *slog.Logger) func(context.Context, connect.Spec, http.Header, any) error {
+	return func(_ context.Context, spec connect.Spec, _ http.Header, what any) error {
+		log.Error("call panicked", "procedure", spec.Procedure, "panic", what)
+		return connect.NewError(connect.CodeInternal, fmt.Errorf("internal error in %s, which is a bug; the daemon's log says more",
+			spec.Procedure))
+	}
+}
+
+// errStopping ends long calls when the daemon stops.
+var errStopping = errkind.Errorf(errkind.Unavailable, "the daemon is stopping: ask again when it is back")

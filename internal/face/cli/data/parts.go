@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
-	"io"
+	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/archive/bolt"
@@ -16,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/edge/strict"
+	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/host/datadir"
 )
 
@@ -118,4 +120,111 @@ func ReadDaemon(name string) (config.Daemon, error) {
 // Here are the tools for the data directories of this machine.
 func Here() Tools {
 	return Tools{Verify: verifyJournal, AcceptEnd: acceptJournalEnd, Repair: repairArchive}
+}
+
+// ArchiveCmd is the command archive.
+func ArchiveCmd(a *session.Session, t Tools) *cobra.Command {
+	c := &cobra.Command{
+		Use: "archive", Short: "Mend a daemon's archive of jobs that are over",
+		Example: "  sluice archive repair --data /var/lib/sluice",
+	}
+	c.AddCommand(repairCmd(a, t))
+	return c
+}
+
+func repairCmd(a *session.Session, t Tools) *cobra.Command {
+	var dir string
+	var without int64
+	var change uint64
+	c := &cobra.Command{
+		Use: "repair", Short: "Write an archive anew with all that is whole",
+		Long: `Write the archive of jobs that are over anew, while the daemon is stopped, with
+everything in it that is whole. What is damaged is named and left out, space that is free
+is given back, and the file of before stays beside the new one.
+
+A daemon whose archive has fewer jobs, or fewer changes, than its journal knows of refuses
+to start, and says how many. A newer copy from a backup has them; where there is none,
+--without and --change go on without: nothing is known of the missing jobs any more, their
+names are free, and their output is removed at the next start.`,
+		Example: "  sluice archive repair --data /var/lib/sluice\n  sluice archive repair --data /var/lib/sluice --without 3 --change 4711",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if without < 0 {
+				return command.Usage("--without %d: want a number above 0", without)
+			}
+			if t.Repair == nil {
+				return command.Usage("this build can't write archives")
+			}
+			text, err := t.Repair(dir, without, change)
+			if err != nil {
+				return err
+			}
+			return a.Done(dir, "repaired", command.Record{{Key: "dataDir", Value: dir}, {Key: "without", Value: without},
+				{Key: "text", Value: text}}, text)
+		},
+	}
+	c.Flags().StringVar(&dir, "data", DefaultData(a.Getenv), "the daemon's data directory")
+	c.Flags().Int64Var(&without, "without", 0, "go on without so many jobs that the journal knows of")
+	c.Flags().Uint64Var(&change, "change", 0, "go on as after that change, which the journal knows of")
+	return a.Output(c)
+}
+
+// JournalCmd is the command journal.
+func JournalCmd(a *session.Session, t Tools) *cobra.Command {
+	c := &cobra.Command{Use: "journal", Short: "Look at a daemon's journal on this machine",
+		Example: "  sluice journal verify --data /var/lib/sluice"}
+	var dir string
+	verify := &cobra.Command{
+		Use: "verify", Short: "Check that a journal is whole",
+		Long: `Read a daemon's journal from its data directory and check every record. Nothing is
+changed. Exit 1 if a record that was promised is missing or damaged; the message names
+it. The daemon makes the same check when it starts, and refuses to go on without it.`,
+		Example: "  sluice journal verify --data /var/lib/sluice",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if t.Verify == nil {
+				return command.Usage("this build can't read journals")
+			}
+			text, err := t.Verify(cmd.Context(), dir)
+			if text != "" {
+				whole := command.Record{{Key: "dataDir", Value: dir}, {Key: "whole", Value: err == nil}, {Key: "text", Value: text}}
+				err = errors.Join(err, a.Done(dir, "verified", whole, text))
+			}
+			return err
+		},
+	}
+	verify.Flags().StringVar(&dir, "data", DefaultData(a.Getenv), "the daemon's data directory")
+	c.AddCommand(a.Output(verify), truncateCmd(a, t))
+	return c
+}
+
+func truncateCmd(a *session.Session, t Tools) *cobra.Command {
+	var dir string
+	var last uint64
+	c := &cobra.Command{
+		Use: "truncate", Aliases: []string{"accept-end"}, Short: "Go on with a journal that has lost its HEAD",
+		Long: `Write the HEAD of a journal anew where it is missing or can't be read. Only HEAD says
+where the journal ended: if records were cut off too, what they held is lost and nobody
+will be told. So name the last record as journal verify shows it, and only do this where
+nothing but HEAD can have gone. With any other damage nothing is changed.`,
+		Example: "  sluice journal verify --data /var/lib/sluice\n  sluice journal truncate --data /var/lib/sluice --record 41234",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.Renamed(cmd, "accept-end")
+			if !cmd.Flags().Changed("record") {
+				return command.Usage("--record is missing: name the last record, as sluice journal verify shows it")
+			}
+			if t.AcceptEnd == nil {
+				return command.Usage("this build can't write journals")
+			}
+			if err := t.AcceptEnd(dir, last); err != nil {
+				return err
+			}
+			return a.Done(dir, "ended", command.Record{{Key: "dataDir", Value: dir}, {Key: "record", Value: last}},
+				fmt.Sprintf("the journal ends with record %d", last))
+		},
+	}
+	c.Flags().StringVar(&dir, "data", DefaultData(a.Getenv), "the daemon's data directory")
+	c.Flags().Uint64Var(&last, "record", 0, "the last record, as journal verify shows it")
+	return a.Output(c)
 }
