@@ -59,7 +59,7 @@ func (s *seeds) archive(ctx context.Context, dir string) (left []protocol.Fact, 
 		}
 		for i := range parts {
 			f := protocol.Fact{Kind: protocol.JobArchived, Job: parts[i].Job, Generation: parts[i].Generation,
-				Actor: protocol.Address{Role: protocol.Gate}}
+				Actor: protocol.Address{Role: protocol.Gate}, Body: &protocol.Archiving{}}
 			if parts[i].Role == protocol.Zone {
 				f.Kind, f.Actor = protocol.HomeArchived, protocol.Address{Role: protocol.Zone, ID: string(s.zone)}
 			}

@@ -48,11 +48,11 @@ func (z *salesman) Step(now quantity.Instant, in protocol.Message, out *protocol
 		g := in.Body.(*protocol.Grant)
 		wall := g.End.Sub(g.Start)
 		z.asks++
-		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.Claimed})
+		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.Claimed, Body: &protocol.Sale{}})
 		say(protocol.Message{
 			Kind: protocol.Redeem, Token: in.Token, Job: in.Job,
-			Body: &protocol.Work{Slice: slice, Range: job.Range{From: 0, To: s.spec.Total}, Start: g.Start, End: g.End,
-				Demand: trp.Vector{4 << 30}, Plan: protocol.Plan{Run: wall, Wall: wall - 10*time.Second}, Spec: s.spec},
+			Body: &protocol.Work{Placement: protocol.Placement{Slice: slice, Range: job.Range{From: 0, To: s.spec.Total}, Start: g.Start,
+				End: g.End, Demand: trp.Vector{4 << 30}, Plan: protocol.Plan{Run: wall, Wall: wall - 10*time.Second}}, Spec: s.spec},
 		})
 	case protocol.Refused, protocol.RedeemRefused:
 		s.taken = false
@@ -67,8 +67,8 @@ func (z *salesman) Step(now quantity.Instant, in protocol.Message, out *protocol
 		z.asks++
 		s.spec = specOf(z.specs, z.draw.IntN(shapes), jobName("sale", int(z.asks)))
 		say(protocol.Message{
-			Kind: protocol.Ask, Body: &protocol.Asking{Ask: z.asks, Slice: slice, Start: now,
-				End: now.Add(shortest + time.Duration(z.draw.IntN(int(longest-shortest)))), Demand: trp.Vector{4 << 30}}, Job: s.spec.Name,
+			Kind: protocol.Ask, Body: &protocol.Asking{Ask: z.asks, Placement: protocol.Placement{Slice: slice, Start: now,
+				End: now.Add(shortest + time.Duration(z.draw.IntN(int(longest-shortest)))), Demand: trp.Vector{4 << 30}}}, Job: s.spec.Name,
 		})
 	}
 }

@@ -50,12 +50,11 @@ func (s *seeds) accepted(facts []protocol.Fact, name job.ID, spec *job.Spec, i i
 	draw := prng.New(seed, 3, uint64(i))
 	at := s.now.Add(-time.Second - time.Duration(draw.Float64()*float64(24*time.Hour)))
 	return append(facts,
-		protocol.Fact{
-			Kind: protocol.JobAccepted, Actor: gate, Job: name, Spec: spec, Request: "seed-" + string(name),
-			Digest: fmt.Sprintf("%016x%016x", draw.Uint64(), draw.Uint64()),
-			Zone:   s.zone, Epoch: 1, Generation: 1, At: at,
-		},
-		protocol.Fact{Kind: protocol.HomeTaken, Actor: zone, Job: name, Epoch: 1, Generation: 1, Spec: spec, At: at},
+		protocol.Fact{Kind: protocol.JobAccepted, Actor: gate, Job: name, Epoch: 1, Generation: 1, At: at,
+			Body: &protocol.Acceptance{Spec: spec, Request: "seed-" + string(name), Digest: fmt.Sprintf("%016x%016x", draw.Uint64(),
+				draw.Uint64()), Zone: s.zone}},
+		protocol.Fact{Kind: protocol.HomeTaken, Actor: zone, Job: name, Epoch: 1, Generation: 1, At: at,
+			Body: &protocol.Taking{Spec: spec}},
 		protocol.Fact{Kind: protocol.JobHomed, Actor: gate, Job: name, Epoch: 1},
 	)
 }
@@ -72,15 +71,14 @@ func (s *seeds) completed(facts []protocol.Fact, name job.ID, spec *job.Spec, i 
 	plan := protocol.Plan{Run: 500 * time.Millisecond, Wall: 500 * time.Millisecond, Window: uint64(i) + 1, Round: uint64(i) + 1}
 	verdict := job.Verdict{State: job.Finished}
 	return append(facts,
-		protocol.Fact{
-			Kind: protocol.Claimed, Actor: zone, Job: name, Epoch: 1, Generation: 1, Token: token, Node: "seed", Slice: "seed/gpu0",
-			Speed: 1000, Range: whole,
-			Start: begin, End: end.Add(time.Second), Demand: memory, Plan: plan, At: begin,
-		},
-		protocol.Fact{Kind: protocol.Committed, Actor: zone, Job: name, Token: token, Range: whole, Result: result, At: end},
+		protocol.Fact{Kind: protocol.Claimed, Actor: zone, Job: name, Epoch: 1, Generation: 1, Token: token, At: begin,
+			Body: &protocol.Sale{Placement: protocol.Placement{Slice: "seed/gpu0", Range: whole, Start: begin, End: end.Add(time.Second),
+				Demand: memory, Plan: plan}, Node: "seed", Speed: 1000}},
+		protocol.Fact{Kind: protocol.Committed, Actor: zone, Job: name, Token: token, At: end,
+			Body: &protocol.ClaimEnd{Range: whole, Result: result}},
 		protocol.Fact{Kind: protocol.OutputPublished, Actor: zone, Job: name, Token: token},
-		protocol.Fact{Kind: protocol.Ended, Actor: zone, Job: name, Verdict: verdict, At: end},
-		protocol.Fact{Kind: protocol.JobClosed, Actor: gate, Job: name, Verdict: verdict, At: end},
+		protocol.Fact{Kind: protocol.Ended, Actor: zone, Job: name, At: end, Body: &protocol.Final{Verdict: verdict}},
+		protocol.Fact{Kind: protocol.JobClosed, Actor: gate, Job: name, At: end, Body: &protocol.Final{Verdict: verdict}},
 	)
 }
 

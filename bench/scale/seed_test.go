@@ -67,8 +67,8 @@ func begin(t *testing.T, data string) {
 	var facts []protocol.Fact
 	for i := range queues {
 		q := &protocol.Queue{Name: queueName(i), Weight: 1}
-		facts = append(facts, protocol.Fact{Kind: protocol.QueueSet, Actor: protocol.Address{Role: protocol.Gate}, Queue: q},
-			protocol.Fact{Kind: protocol.QueueKnown, Actor: protocol.Address{Role: protocol.Zone, ID: zoneID}, Queue: q})
+		facts = append(facts, protocol.Fact{Kind: protocol.QueueSet, Actor: protocol.Address{Role: protocol.Gate}, Body: q},
+			protocol.Fact{Kind: protocol.QueueKnown, Actor: protocol.Address{Role: protocol.Zone, ID: zoneID}, Body: q})
 	}
 	if _, err := j.Append([][]byte{wire.AppendFacts(nil, facts)}); err != nil {
 		t.Fatal(err)
@@ -128,11 +128,12 @@ func TestSeedsAreWhatTheActorsWrite(t *testing.T) {
 	slices.SortFunc(list, func(a, b protocol.Fact) int { return cmp.Compare(a.At, b.At) }) // time never goes back
 	for _, f := range list {
 		out.Reset()
-		spec := *f.Spec
+		a := f.Body.(*protocol.Acceptance)
+		spec := *a.Spec
 		spec.Name = f.Job
 		want.gate.Step(f.At, protocol.Message{
 			Kind: protocol.Submit, From: protocol.Address{Role: protocol.Person, ID: "p"}, To: gateAt,
-			Body: &protocol.Submission{Request: f.Request, Spec: &spec, Digest: f.Digest}, Job: f.Job,
+			Body: &protocol.Submission{Request: a.Request, Spec: &spec, Digest: a.Digest}, Job: f.Job,
 		}, &out)
 		for pending := out.Effects; len(pending) > 0; {
 			m := pending[0]

@@ -162,8 +162,8 @@ func (w *world) recover(ctx context.Context) error {
 func (w *world) fill(ctx context.Context, waiting int) error {
 	for i := range queues {
 		q := &protocol.Queue{Name: queueName(i), Weight: int64(1 + i%3)}
-		w.parties[0].actor.Apply(protocol.Fact{Kind: protocol.QueueSet, Queue: q})
-		w.parties[1].actor.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: q})
+		w.parties[0].actor.Apply(protocol.Fact{Kind: protocol.QueueSet, Body: q})
+		w.parties[1].actor.Apply(protocol.Fact{Kind: protocol.QueueKnown, Body: q})
 	}
 	s := seeds{set: "w", waiting: waiting, zone: zoneID, now: w.now}
 	return s.each(func(facts []protocol.Fact) error {

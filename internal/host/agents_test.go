@@ -74,7 +74,7 @@ func (z *caller) Step(_ quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 		say(m)
 	case in.Kind == protocol.Answer:
-		z.fact(out, protocol.Fact{Kind: protocol.Ended, Job: in.Job})
+		z.fact(out, protocol.Fact{Kind: protocol.Ended, Job: in.Job, Body: &protocol.Final{}})
 		say(protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: in.Body.(*protocol.Proposal).Round,
 			Notices: []protocol.Notice{{Kind: protocol.Concluded}}}})
 	}

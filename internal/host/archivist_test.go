@@ -91,7 +91,7 @@ func (g *librarian) Step(_ quantity.Instant, in protocol.Message, out *protocol.
 	defer g.mu.Unlock()
 	g.heard = append(g.heard, in)
 	if in.Kind == protocol.SetQueue {
-		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: in.Body.(*protocol.QueueSetting).Queue})
+		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Body: in.Body.(*protocol.QueueSetting).Queue})
 	}
 	if in.From.Role == protocol.Person {
 		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,
@@ -121,8 +121,8 @@ func (g *librarian) hears(k protocol.Kind) (list []protocol.Message) {
 // over are the facts of a job that is over.
 func over(name job.ID, g job.Generation, at quantity.Instant) []protocol.Fact {
 	return []protocol.Fact{
-		{Kind: protocol.JobAccepted, Job: name, Generation: g, Spec: spec(name), At: at},
-		{Kind: protocol.JobClosed, Job: name, Verdict: job.Verdict{State: job.Finished}, At: at},
+		{Kind: protocol.JobAccepted, Job: name, Generation: g, At: at, Body: &protocol.Acceptance{Spec: spec(name)}},
+		{Kind: protocol.JobClosed, Job: name, At: at, Body: &protocol.Final{Verdict: job.Verdict{State: job.Finished}}},
 	}
 }
 
@@ -400,7 +400,8 @@ func TestARecordThatCanNotBeReadIsNotMissing(t *testing.T) {
 		}
 	}
 	got := g.hears(protocol.Delete)
-	if len(got) != 2 || len(got[0].Filed) != 2 || got[0].Filed[1].Verdict.State != job.Finished || got[1].Filed != nil {
+	if len(got) != 2 || len(got[0].Filed) != 2 || got[0].Filed[1].Body.(*protocol.Final).Verdict.State != job.Finished ||
+		got[1].Filed != nil {
 		t.Fatalf("%+v", got)
 	}
 	c.set(nil, errkind.Errorf(errkind.Corrupt, "archive x: job a is damaged"))
@@ -468,7 +469,12 @@ type shelved struct {
 	record *protocol.Record
 }
 
-func (z *shelved) Apply(f protocol.Fact) { z.record = f.Record }
+func (z *shelved) Apply(f protocol.Fact) {
+	if kept, ok := f.Body.(*protocol.Keeping); ok {
+		z.record = kept.Record
+	}
+}
+
 func (z *shelved) Job(_ quantity.Instant, name job.ID) (j status.Job, ok bool) {
 	if z.record == nil {
 		return j, false
@@ -505,10 +511,10 @@ func TestAListSaysHowManyAreOlder(t *testing.T) {
 		r.actors = func() actor.Set { return actor.Alone("z", "n", g, &shelved{}, &toyNode{}) }
 		h, stop := r.start(t)
 		for i, name := range []job.ID{"a", "b", "c", "d", "e"} {
-			zone, err := archive.NewPart(protocol.Zone, name, 1, []protocol.Fact{{
-				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: 1, Spec: spec(name),
-					Submitted: quantity.Instant(1 + i), Verdict: job.Verdict{State: job.Finished}},
-			}})
+			zone, err := archive.NewPart(protocol.Zone, name, 1,
+				[]protocol.Fact{{Kind: protocol.HomeKept, Job: name,
+					Body: &protocol.Keeping{Record: &protocol.Record{Job: name, Generation: 1, Spec: spec(name),
+						Submitted: quantity.Instant(1 + i), Verdict: job.Verdict{State: job.Finished}}}}})
 			if err == nil {
 				err = c.Archive.File([]archive.Part{gatePart(t, name, 1, quantity.Instant(1+i)), zone})
 			}
@@ -533,10 +539,10 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 		r.actors = func() actor.Set { return actor.Alone("z", "n", &requeued{}, &shelved{}, &toyNode{}) }
 		h, stop := r.start(t)
 		for name, g := range map[job.ID]job.Generation{"a": 1, "b": 1, "c": 1} {
-			zone, err := archive.NewPart(protocol.Zone, name, g, []protocol.Fact{{
-				Kind: protocol.HomeKept, Job: name, Record: &protocol.Record{Job: name, Generation: g, Spec: spec(name),
-					Verdict: job.Verdict{State: job.Failed}},
-			}})
+			zone, err := archive.NewPart(protocol.Zone, name, g,
+				[]protocol.Fact{{Kind: protocol.HomeKept, Job: name,
+					Body: &protocol.Keeping{Record: &protocol.Record{Job: name, Generation: g, Spec: spec(name),
+						Verdict: job.Verdict{State: job.Failed}}}}})
 			if err == nil {
 				err = c.Archive.File([]archive.Part{gatePart(t, name, g, 1), zone})
 			}
@@ -566,10 +572,10 @@ func TestAnEarlierLifeIsNotShown(t *testing.T) {
 		if err := c.Archive.File([]archive.Part{gatePart(t, "d", 1, 1), gatePart(t, "d", 2, 1)}); err != nil {
 			t.Fatal(err)
 		}
-		zone, err := archive.NewPart(protocol.Zone, "d", 1, []protocol.Fact{{
-			Kind: protocol.HomeKept, Job: "d", Record: &protocol.Record{Job: "d", Generation: 1, Spec: spec("d"),
-				Verdict: job.Verdict{State: job.Failed}},
-		}})
+		zone, err := archive.NewPart(protocol.Zone, "d", 1,
+			[]protocol.Fact{{Kind: protocol.HomeKept, Job: "d",
+				Body: &protocol.Keeping{Record: &protocol.Record{Job: "d", Generation: 1, Spec: spec("d"),
+					Verdict: job.Verdict{State: job.Failed}}}}})
 		if err == nil {
 			err = c.Archive.File([]archive.Part{zone})
 		}

@@ -179,7 +179,8 @@ func TestSnapshotsAndSweep(t *testing.T) {
 	if mine.Launch.Snapshot != "" {
 		t.Error("the caller's spec was written to")
 	}
-	if got := h.daemon.set.Gates[0].Gate.(*toyGate).facts[0].Spec.Launch; got.Snapshot != "snap-tar" || got.Files != 3 || got.Bytes != 3 {
+	if got := h.daemon.set.Gates[0].Gate.(*toyGate).facts[0].Body.(*protocol.Acceptance).Spec.Launch; got.Snapshot != "snap-tar" ||
+		got.Files != 3 || got.Bytes != 3 {
 		t.Errorf("the accepted spec names %q with %d files and %d bytes", got.Snapshot, got.Files, got.Bytes)
 	}
 	if _, err := h.Submit(context.Background(), "", spec("b"), []byte("bad")); errkind.Of(err) != errkind.Invalid {

@@ -46,9 +46,17 @@ func (a *toy) Step(now quantity.Instant, in protocol.Message, out *protocol.Out)
 
 func (a *toy) Apply(f protocol.Fact) {
 	a.facts = append(a.facts, f)
-	for _, c := range []byte(string(f.Job) + f.Text) {
+	for _, c := range []byte(string(f.Job) + said(f)) {
 		a.sum = (a.sum ^ uint64(c)) * 1099511628211
 	}
+}
+
+// said is what a fact of a toy says.
+func said(f protocol.Fact) string {
+	if r, ok := f.Body.(*protocol.Reason); ok {
+		return r.Text
+	}
+	return ""
 }
 
 func (a *toy) Recover(quantity.Instant, *protocol.Out) {}
@@ -87,7 +95,8 @@ func accept(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) 
 	}
 	known := a.has(in.Job)
 	if !known {
-		a.fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec})
+		a.fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job,
+			Body: &protocol.Acceptance{Spec: in.Body.(*protocol.Submission).Spec}})
 		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Purge, To: protocol.Address{Role: protocol.Executor},
 			Job: in.Job})
 	}
@@ -98,7 +107,7 @@ func accept(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) 
 // acceptAll accepts without looking: every job is new.
 func acceptAll(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) {
 	if in.Kind == protocol.Submit {
-		f := protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec}
+		f := protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job, Body: &protocol.Acceptance{Spec: in.Body.(*protocol.Submission).Spec}}
 		out.Facts = append(out.Facts, f)
 		a.sum++
 		out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,

@@ -135,7 +135,8 @@ func TestWhatIsCommittedIsPublishedBeforeTheStop(t *testing.T) {
 		if in.Kind != protocol.Submit {
 			return
 		}
-		a.fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec})
+		a.fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: in.Job,
+			Body: &protocol.Acceptance{Spec: in.Body.(*protocol.Submission).Spec}})
 		for _, kind := range []protocol.Kind{protocol.Purge, protocol.Settle} {
 			out.Effects = append(out.Effects, protocol.Message{Kind: kind, To: protocol.Address{Role: protocol.Executor}, Job: in.Job})
 		}

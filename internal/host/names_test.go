@@ -25,7 +25,7 @@ func (r *rig) called(names ...job.NodeID) {
 	name := names[len(names)-1]
 	booted := func(a *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) {
 		if in.Kind == protocol.Inventory {
-			a.fact(out, protocol.Fact{Kind: protocol.Booted, Slice: job.SliceID(name) + "/gpu0", Text: "start"})
+			a.fact(out, protocol.Fact{Kind: protocol.Booted, Slice: job.SliceID(name) + "/gpu0"})
 		}
 	}
 	r.actors = func() actor.Set {

@@ -49,7 +49,7 @@ func TestForgottenJobsLeaveNoSnapshots(t *testing.T) {
 		// A job called forget-NAME makes the gate forget the job NAME.
 		gate := func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
 			if name, ok := strings.CutPrefix(string(in.Job), "forget-"); ok && in.Kind == protocol.Submit {
-				a.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: job.ID(name)})
+				a.fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: job.ID(name), Body: &protocol.Forgetting{}})
 			}
 			accept(a, now, in, out)
 		}
@@ -125,10 +125,10 @@ func TestEndedJobsLeaveNothingUnpacked(t *testing.T) {
 		// A job called close-NAME makes the gate close the job NAME, one called again-NAME requeue it.
 		gate := func(a *toy, now quantity.Instant, in protocol.Message, out *protocol.Out) {
 			if name, ok := strings.CutPrefix(string(in.Job), "close-"); ok && in.Kind == protocol.Submit {
-				a.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: job.ID(name)})
+				a.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: job.ID(name), Body: &protocol.Final{}})
 			}
 			if name, ok := strings.CutPrefix(string(in.Job), "again-"); ok && in.Kind == protocol.Submit {
-				a.fact(out, protocol.Fact{Kind: protocol.JobRequeued, Job: job.ID(name), Generation: 2})
+				a.fact(out, protocol.Fact{Kind: protocol.JobRequeued, Job: job.ID(name), Generation: 2, Body: &protocol.Sequel{}})
 			}
 			accept(a, now, in, out)
 		}

@@ -71,12 +71,9 @@ func standing(b *testing.B, n int) Options {
 	for i := range n {
 		s, name := waits(b, i), job.ID(fmt.Sprintf("train-%07d", i))
 		for _, f := range []protocol.Fact{
-			{
-				Kind: protocol.JobAccepted, Actor: gateIs, Job: name, Spec: s, Request: fmt.Sprintf("%032d", i),
-				Digest: fmt.Sprintf("%064d", i), Zone: "z",
-				Epoch: 1, Generation: 1, At: at,
-			},
-			{Kind: protocol.HomeTaken, Actor: zoneIs, Job: name, Epoch: 1, Generation: 1, Spec: s, Queue: nil, At: at},
+			{Kind: protocol.JobAccepted, Actor: gateIs, Job: name, Epoch: 1, Generation: 1, At: at,
+				Body: &protocol.Acceptance{Spec: s, Request: fmt.Sprintf("%032d", i), Digest: fmt.Sprintf("%064d", i), Zone: "z"}},
+			{Kind: protocol.HomeTaken, Actor: zoneIs, Job: name, Epoch: 1, Generation: 1, At: at, Body: &protocol.Taking{Spec: s}},
 			{Kind: protocol.JobHomed, Actor: gateIs, Job: name, Epoch: 1},
 		} {
 			batch = append(batch, wire.AppendFacts(nil, []protocol.Fact{f}))

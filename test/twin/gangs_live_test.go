@@ -25,7 +25,7 @@ func troupe(t failer, name job.ID, walltime time.Duration, width int) *job.Spec 
 // gangsOf counts the claims that have members.
 func gangsOf(facts []protocol.Fact) (n int) {
 	for i := range facts {
-		if facts[i].Kind == protocol.Claimed && len(facts[i].Members) > 1 {
+		if s, ok := facts[i].Body.(*protocol.Sale); ok && len(s.Members) > 1 {
 			n++
 		}
 	}

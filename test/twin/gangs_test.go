@@ -61,7 +61,7 @@ func (o *troupes) Next(j *workload.Job) (bool, error) {
 // is settled while a member of it can still run, and one is committed only if all of them were done.
 type cast struct {
 	t      failer
-	claims map[job.Token]*protocol.Fact
+	claims map[job.Token]*protocol.Sale
 	of     map[job.Token]job.Token // the claim of each member
 	ended  map[job.Token]*job.Result
 	ends   map[job.Token]quantity.Instant // leases that stand
@@ -79,33 +79,33 @@ type cast struct {
 func (c *cast) fact(now quantity.Instant, f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.Claimed:
-		if len(f.Members) == 0 {
+		sale := f.Body.(*protocol.Sale)
+		if len(sale.Members) == 0 {
 			return
 		}
 		n, last := 0, job.NodeID("")
-		for _, m := range f.Members {
+		for _, m := range sale.Members {
 			if n += m.Slices; m.Node <= last {
 				c.t.Errorf("claim %v of %s: node %s comes after %s", f.Token, f.Job, m.Node, last)
 			}
 			last = m.Node
 			c.of[m.Token] = f.Token
 		}
-		if n != 1+len(f.Also) || f.Members[0].Token != f.Token {
-			c.t.Errorf("claim %v of %s has %d slices, its members %d: %v", f.Token, f.Job, 1+len(f.Also), n, f.Members)
+		if n != 1+len(sale.Also) || sale.Members[0].Token != f.Token {
+			c.t.Errorf("claim %v of %s has %d slices, its members %d: %v", f.Token, f.Job, 1+len(sale.Also), n, sale.Members)
 		}
 		level := job.SameRack
-		for _, m := range f.Members {
-			if c.racks[m.Node] != c.racks[f.Members[0].Node] {
+		for _, m := range sale.Members {
+			if c.racks[m.Node] != c.racks[sale.Members[0].Node] {
 				level = max(level, job.SameZone)
 			}
-			if c.zones[m.Node] != c.zones[f.Members[0].Node] {
+			if c.zones[m.Node] != c.zones[sale.Members[0].Node] {
 				level = job.SameCluster
 			}
 		}
 		c.wide[level]++
 		c.began[f.Token] = map[job.Token]bool{}
-		copied := *f
-		c.claims[f.Token] = &copied
+		c.claims[f.Token] = sale
 	case protocol.LeaseMade:
 		claim := c.claims[c.of[f.Token]]
 		if claim == nil {
@@ -113,12 +113,13 @@ func (c *cast) fact(now quantity.Instant, f *protocol.Fact) {
 		}
 		i := protocol.MemberOf(claim.Members, f.Token)
 		first, also := protocol.Part(claim.Slice, claim.Also, claim.Members, i)
-		if first != f.Slice || !slices.Equal(also, f.Also) || f.Plan.Member != i || f.Plan.Members != len(claim.Members) ||
+		t := f.Body.(*protocol.Terms)
+		if first != t.Slice || !slices.Equal(also, t.Also) || t.Plan.Member != i || t.Plan.Members != len(claim.Members) ||
 			f.Actor.ID != string(claim.Members[i].Node) {
-			c.t.Errorf("member %d of %v has %s and %v of %s as %d of %d, and was sold %s and %v", i, claim.Token, f.Slice, f.Also,
-				f.Actor.ID, f.Plan.Member, f.Plan.Members, first, also)
+			c.t.Errorf("member %d of %v has %s and %v of %s as %d of %d, and was sold %s and %v", i, c.of[f.Token], t.Slice, t.Also,
+				f.Actor.ID, t.Plan.Member, t.Plan.Members, first, also)
 		}
-		c.ends[f.Token] = f.End
+		c.ends[f.Token] = t.End
 	case protocol.SubjobStarted:
 		if of, is := c.of[f.Token]; is {
 			c.measure(now, of)
@@ -126,16 +127,16 @@ func (c *cast) fact(now quantity.Instant, f *protocol.Fact) {
 			c.measure(now, of)
 		}
 	case protocol.Truncated:
-		c.ends[f.Token] = f.End
+		c.ends[f.Token] = f.Body.(*protocol.Cut).End
 	case protocol.SubjobEnded:
 		delete(c.ends, f.Token)
 		of, is := c.of[f.Token]
 		if !is {
 			return
 		}
-		c.ended[f.Token] = f.Result
+		c.ended[f.Token] = f.Body.(*protocol.SubjobEnd).Result
 		c.measure(now, of)
-		if f.Result.Outcome != job.Done {
+		if c.ended[f.Token].Outcome != job.Done {
 			c.began[of][f.Token] = false
 		}
 		c.measure(now, of)
@@ -147,7 +148,8 @@ func (c *cast) fact(now quantity.Instant, f *protocol.Fact) {
 		delete(c.claims, f.Token)
 		for _, m := range claim.Members {
 			if end, stands := c.ends[m.Token]; stands && end > now {
-				c.t.Errorf("claim %v of %s is settled (%d, %q) at %d while a member may run to %d", f.Token, f.Job, f.Kind, f.Text, now,
+				c.t.Errorf("claim %v of %s is settled (%d, %q) at %d while a member may run to %d", f.Token, f.Job, f.Kind,
+					f.Body.(*protocol.ClaimEnd).Text, now,
 					end)
 			}
 			if r := c.ended[m.Token]; f.Kind == protocol.Committed && (r == nil || r.Outcome != job.Done) {
@@ -190,7 +192,7 @@ func playGangs(t failer, seed uint64, network sim.Network, faults sim.Faults, jo
 	}
 	p := park{nodes: 6, jobs: jobs, seed: seed, network: network, faults: faults, gap: 2 * time.Minute, rigid: way}
 	c := &cast{
-		t: t, claims: map[job.Token]*protocol.Fact{}, of: map[job.Token]job.Token{}, ended: map[job.Token]*job.Result{},
+		t: t, claims: map[job.Token]*protocol.Sale{}, of: map[job.Token]job.Token{}, ended: map[job.Token]*job.Result{},
 		ends:  map[job.Token]quantity.Instant{},
 		racks: map[job.NodeID]string{}, zones: map[job.NodeID]job.ZoneID{}, short: map[job.Token]quantity.Instant{},
 		began: map[job.Token]map[job.Token]bool{}, wide: map[job.Level]int{},

@@ -31,8 +31,8 @@ func newLiveEnsemble(t *testing.T) *live {
 // acrossZones counts the claims whose members are on the nodes of both zones: n-2 is alone in the second.
 func acrossZones(facts []protocol.Fact) (n int) {
 	for i := range facts {
-		if f := &facts[i]; f.Kind == protocol.Claimed && len(f.Members) > 1 &&
-			slices.ContainsFunc(f.Members, func(m protocol.Member) bool { return m.Node == nodeID+"-2" }) {
+		if s, ok := facts[i].Body.(*protocol.Sale); ok && len(s.Members) > 1 &&
+			slices.ContainsFunc(s.Members, func(m protocol.Member) bool { return m.Node == nodeID+"-2" }) {
 			n++
 		}
 	}

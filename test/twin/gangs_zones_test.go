@@ -60,12 +60,13 @@ func (k *kept) fact(now quantity.Instant, f *protocol.Fact) {
 			k.since[f.Job] = now
 		}
 	case protocol.ReservationMade:
-		k.made[keptAt{f.Actor.ID, f.Reservation.ID}] = f.Reservation.Job
-		if home := k.homes[f.Reservation.Job]; home != string(k.zones[f.Actor.ID]) {
+		r := f.Body.(*protocol.Reservation)
+		k.made[keptAt{f.Actor.ID, r.ID}] = r.Job
+		if home := k.homes[r.Job]; home != string(k.zones[f.Actor.ID]) {
 			k.across++
 		}
 	case protocol.ReservationGone:
-		at := keptAt{f.Actor.ID, f.Reservation.ID}
+		at := keptAt{f.Actor.ID, f.Body.(*protocol.Reservation).ID}
 		k.longest = max(k.longest, k.vain(now, at))
 		delete(k.made, at)
 	}

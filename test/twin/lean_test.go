@@ -127,7 +127,7 @@ func playLean(t *testing.T, o *world.Options, did *seen, link sim.Link) *census 
 		}
 	}
 	opts.Fact = func(_ quantity.Instant, f *protocol.Fact) {
-		if f.Kind == protocol.Ended && f.Verdict.State == job.Finished {
+		if f.Kind == protocol.Ended && f.Body.(*protocol.Final).Verdict.State == job.Finished {
 			count.placed++
 		}
 	}

@@ -1,8 +1,6 @@
 package twin_test
 
 import (
-	"slices"
-
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -73,7 +71,7 @@ func (v *village) archived(name job.ID) (*protocol.Record, bool) {
 	if !ok {
 		return nil, false
 	}
-	return p.Filed[0].Record, true
+	return protocol.Kept(p.Filed), true
 }
 
 // emptied insists that nothing is left of jobs that are gone, and that the gate counts what is only in the archive.
@@ -92,13 +90,24 @@ func (v *village) emptied(jobs int) {
 	}
 }
 
+// recalled says whether a fact takes an archived job back.
+func recalled(f *protocol.Fact) bool {
+	switch b := f.Body.(type) {
+	case *protocol.Acceptance:
+		return b.Recalled
+	case *protocol.Keeping:
+		return b.Recalled
+	}
+	return false
+}
+
 // counted are jobs that leave and come back.
 func (v *village) counted(f *protocol.Fact) {
 	switch {
 	case v.vault == nil:
 	case f.Kind == protocol.JobArchived || f.Kind == protocol.HomeArchived:
 		v.vault.left++
-	case f.Flag && slices.Contains([]protocol.FactKind{protocol.JobAccepted, protocol.HomeKept}, f.Kind):
+	case recalled(f):
 		v.vault.back++
 	}
 }

@@ -143,20 +143,21 @@ func livesKilledAt(t *testing.T, k int, after bool) (appends int) {
 	for _, f := range l.logged(t) {
 		switch f.Kind {
 		case protocol.JobAccepted, protocol.HomeKept:
-			if f.Flag {
+			if recalled(&f) {
 				back++
 			}
 		case protocol.JobForgotten:
-			if f.Flag {
+			if f.Body.(*protocol.Forgetting).Archived {
 				forgotten++
 			}
 		case protocol.HomeTaken:
 			lives[f.Job] = nil
 		case protocol.Committed:
-			if lives[f.Job].Overlaps(f.Range) {
-				t.Errorf("job %s: %v is committed twice", f.Job, f.Range)
+			done := f.Body.(*protocol.ClaimEnd).Range
+			if lives[f.Job].Overlaps(done) {
+				t.Errorf("job %s: %v is committed twice", f.Job, done)
 			}
-			lives[f.Job] = lives[f.Job].Add(f.Range)
+			lives[f.Job] = lives[f.Job].Add(done)
 		}
 	}
 	if k == 0 && (back != 2 || forgotten != 2) { // killed, it may be called before it has left

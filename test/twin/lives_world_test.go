@@ -205,21 +205,21 @@ func (v *village) judge(f *protocol.Fact) {
 	v.counted(f)
 	switch f.Kind {
 	case protocol.JobAccepted:
-		v.present[f.Job] = f.Spec.Unit
+		v.present[f.Job] = f.Body.(*protocol.Acceptance).Spec.Unit
 	case protocol.JobForgotten:
 		delete(v.present, f.Job)
 	case protocol.HomeTaken:
-		v.home[f.Job] = f.Spec.Unit
+		v.home[f.Job] = f.Body.(*protocol.Taking).Spec.Unit
 	case protocol.HomeReopened:
-		if v.home[f.Job] != f.Spec.Unit {
-			v.t.Fatalf("job %s: a life of %s goes on as one of %s", f.Job, v.home[f.Job], f.Spec.Unit)
+		if unit := f.Body.(*protocol.Sequel).Spec.Unit; v.home[f.Job] != unit {
+			v.t.Fatalf("job %s: a life of %s goes on as one of %s", f.Job, v.home[f.Job], unit)
 		}
 	case protocol.Committed:
-		unit := v.home[f.Job]
-		if v.committed[unit].Overlaps(f.Range) {
-			v.t.Fatalf("job %s: %v of %s is committed twice", f.Job, f.Range, unit)
+		unit, done := v.home[f.Job], f.Body.(*protocol.ClaimEnd).Range
+		if v.committed[unit].Overlaps(done) {
+			v.t.Fatalf("job %s: %v of %s is committed twice", f.Job, done, unit)
 		}
-		v.committed[unit] = v.committed[unit].Add(f.Range)
+		v.committed[unit] = v.committed[unit].Add(done)
 	}
 }
 

@@ -38,15 +38,16 @@ func newOracle(t failer) oracle {
 func (o *oracle) fact(now quantity.Instant, f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.LeaseMade:
-		l := &leased{job: f.Job, slices: append([]job.SliceID{f.Slice}, f.Also...), start: f.Start, end: f.End}
+		t := f.Body.(*protocol.Terms)
+		l := &leased{job: f.Job, slices: append([]job.SliceID{t.Slice}, t.Also...), start: t.Start, end: t.End}
 		o.apart(f.Token, l)
 		o.leases[f.Token] = l
 	case protocol.LeaseExtended:
 		l := o.leases[f.Token]
-		l.end = f.End
+		l.end = f.Body.(*protocol.Extent).End
 		o.apart(f.Token, l)
 	case protocol.Truncated:
-		o.leases[f.Token].end = f.End
+		o.leases[f.Token].end = f.Body.(*protocol.Cut).End
 	case protocol.SubjobStarted:
 		l := o.leases[f.Token]
 		l.running = true
@@ -61,26 +62,28 @@ func (o *oracle) fact(now quantity.Instant, f *protocol.Fact) {
 	case protocol.SubjobVacated, protocol.SubjobEnded:
 		delete(o.leases, f.Token)
 	case protocol.Committed:
-		if o.committed[f.Job].Overlaps(f.Range) {
-			o.t.Errorf("job %s: %v is committed twice", f.Job, f.Range)
+		end := f.Body.(*protocol.ClaimEnd)
+		if o.committed[f.Job].Overlaps(end.Range) {
+			o.t.Errorf("job %s: %v is committed twice", f.Job, end.Range)
 		}
-		if f.Result != nil && !f.Skipped && f.Range.To > f.Result.Progress {
-			o.t.Errorf("job %s: %v is committed, its subjob came to %d", f.Job, f.Range, f.Result.Progress)
+		if end.Result != nil && !end.Skipped && end.Range.To > end.Result.Progress {
+			o.t.Errorf("job %s: %v is committed, its subjob came to %d", f.Job, end.Range, end.Result.Progress)
 		}
-		o.committed[f.Job] = o.committed[f.Job].Add(f.Range)
+		o.committed[f.Job] = o.committed[f.Job].Add(end.Range)
 	case protocol.ReservationMade:
-		r := *f.Reservation
+		r := *f.Body.(*protocol.Reservation)
 		o.places[r.ID], o.reserved = r, o.reserved+1
 		if _, had := o.promised[r.Job]; r.Kind == protocol.ForRigid && !had {
 			o.promised[r.Job] = r.Start
 		}
 	case protocol.ReservationGone:
-		delete(o.places, f.Reservation.ID)
+		delete(o.places, f.Body.(*protocol.Reservation).ID)
 	case protocol.Ended:
-		if v, had := o.verdicts[f.Job]; had {
-			o.t.Errorf("job %s ends twice: %v, then %v", f.Job, v, f.Verdict)
+		v := f.Body.(*protocol.Final).Verdict
+		if was, had := o.verdicts[f.Job]; had {
+			o.t.Errorf("job %s ends twice: %v, then %v", f.Job, was, v)
 		}
-		o.verdicts[f.Job] = f.Verdict
+		o.verdicts[f.Job] = v
 	}
 }
 

@@ -248,12 +248,13 @@ func TestTheOracleSees(t *testing.T) {
 	said := &recorder{}
 	o := newOracle(said)
 	fact := func(f protocol.Fact) { o.fact(at(0), &f) }
-	lease := protocol.Fact{Kind: protocol.LeaseMade, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s", Start: at(0), End: at(time.Minute),
-		Range: job.Range{To: 9}}
+	lease := protocol.Fact{Kind: protocol.LeaseMade, Token: job.Token{Epoch: 1, Seq: 1},
+		Body: &protocol.Terms{Placement: protocol.Placement{Slice: "s", Start: at(0), End: at(time.Minute), Range: job.Range{To: 9}}}}
 	fact(lease)
 	lease.Token.Seq++
 	fact(lease)
-	done := protocol.Fact{Kind: protocol.Committed, Job: "a", Range: job.Range{To: 9}, Result: &job.Result{Progress: 5}}
+	done := protocol.Fact{Kind: protocol.Committed, Job: "a", Body: &protocol.ClaimEnd{Range: job.Range{To: 9},
+		Result: &job.Result{Progress: 5}}}
 	fact(done)
 	fact(done)
 	if said.errors != 4 { // an overlap, work that was not done twice, and work twice

@@ -2,6 +2,7 @@ package twin_test
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -36,56 +37,82 @@ var tellOrder = []string{
 var bodyWords = map[string]string{
 	"Submission.Replace": "flag", "Pause.Held": "flag", "Receipt.Changed": "flag", "Adoption.Held": "flag", "Attendance.Present": "flag",
 	"Requeueing.Deadline": "at", "Archival.Count": "ask", "Halt.Unbegun": "flag", "Settlement.Committed": "flag",
-	"Intrusion.Present": "flag", "Ailment.Ails": "flag",
+	"Intrusion.Present": "flag", "Ailment.Ails": "flag", "Acceptance.Recalled": "flag", "Forgetting.Archived": "flag", "Hold.Held": "flag",
+	"Archiving.Most": "flag", "Archiving.Changes": "count", "Departure.Pending": "flag", "Dropping.Queue": "text",
+	"Dropping.Attained": "count", "Keeping.Recalled": "flag", "SubjobEnd.Bare": "flag",
 }
 
 // wholeWords are what stories call bodies that are told as one thing.
-var wholeWords = map[string]string{"Queue": "queue", "Call": "call", "SliceView": "view"}
+var wholeWords = map[string]string{
+	"Queue": "queue", "Call": "call", "SliceView": "view", "Learned": "learned", "Standing": "standing", "Lesson": "lesson",
+	"Reservation": "reservation", "Fault": "fault",
+}
+
+// factOrder is that of facts.
+var factOrder = []string{
+	"job", "epoch", "generation", "token", "node", "zone", "slice", "speed", "also", "members", "range", "at", "start", "end", "demand",
+	"plan",
+	"flag", "request", "text", "digest", "spec", "queue", "verdict", "result", "learned", "skipped", "reservation", "record", "bid",
+	"standing", "lesson", "count", "rank", "peak", "fault",
+}
+
+// recorded is all that a fact says.
+func recorded(f *protocol.Fact) string {
+	words := wordsOf(reflect.ValueOf(*f), f.Body, f.Job)
+	return nameOf(factNames, uint8(f.Kind)) + inOrder(words, factOrder)
+}
 
 // told is what a message says, and if only is not nil, nothing but that of it.
 func told(m *protocol.Message, only []string) string {
+	words := wordsOf(reflect.ValueOf(*m), m.Body, m.Job)
+	if view, ok := m.Body.(*protocol.SliceView); ok {
+		words["slice"] = string(view.Slice.ID)
+	}
+	maps.DeleteFunc(words, func(w, _ string) bool { return only != nil && !slices.Contains(only, w) })
+	return nameOf(messageNames, uint8(m.Kind)) + inOrder(words, tellOrder)
+}
+
+// wordsOf are the names and values of what is not zero in a header and in a body.
+func wordsOf(header reflect.Value, body protocol.Body, of job.ID) map[string]string {
 	words := map[string]string{}
-	tell := func(v reflect.Value) {
+	var tell func(v reflect.Value)
+	tell = func(v reflect.Value) {
 		for i := range v.NumField() {
-			f := v.Type().Field(i).Name
-			if v.Field(i).IsZero() || slices.Contains([]string{"Kind", "From", "To", "Body"}, f) {
-				continue
+			f := v.Type().Field(i)
+			switch field := v.Field(i); {
+			case field.IsZero() || slices.Contains([]string{"Kind", "Actor", "From", "To", "Body"}, f.Name):
+			case field.Type() == reflect.TypeFor[protocol.Placement]():
+				tell(field)
+			case field.Type() == reflect.TypeFor[*job.Spec](): // whose it is: the story has it
+				words["spec"] = value(reflect.ValueOf(of))
+			default:
+				words[cmp.Or(bodyWords[v.Type().Name()+"."+f.Name], strings.ToLower(f.Name))] = value(field)
 			}
-			word := cmp.Or(bodyWords[v.Type().Name()+"."+f], strings.ToLower(f))
-			field := v.Field(i)
-			if _, spec := field.Interface().(*job.Spec); spec {
-				field = reflect.ValueOf(m.Job) // whose it is: the story has it
-			}
-			words[word] = value(field)
 		}
 	}
-	tell(reflect.ValueOf(*m))
-	if m.Body != nil {
-		body := reflect.ValueOf(m.Body).Elem()
-		if word := wholeWords[body.Type().Name()]; word != "" {
-			words[word] = value(body)
-			if view, ok := m.Body.(*protocol.SliceView); ok {
-				words["slice"] = string(view.Slice.ID)
-			}
+	tell(header)
+	if body != nil {
+		v := reflect.ValueOf(body).Elem()
+		if word := wholeWords[v.Type().Name()]; word != "" {
+			words[word] = value(v)
 		} else {
-			tell(body)
+			tell(v)
 		}
 	}
-	names := make([]string, 0, len(words))
-	for w := range words {
-		if only == nil || slices.Contains(only, w) {
-			names = append(names, w)
-		}
-	}
+	return words
+}
+
+// inOrder writes words out.
+func inOrder(words map[string]string, order []string) (out string) {
 	place := func(w string) int {
-		if i := slices.Index(tellOrder, w); i >= 0 {
+		if i := slices.Index(order, w); i >= 0 {
 			return i
 		}
-		return len(tellOrder)
+		return len(order)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
-	out := nameOf(messageNames, uint8(m.Kind))
-	for _, w := range names {
+	for _, w := range slices.SortedFunc(maps.Keys(words), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	}) {
 		out += " " + w + "=" + words[w]
 	}
 	return out

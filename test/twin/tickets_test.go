@@ -72,7 +72,7 @@ func TestTwinsWithTickets(t *testing.T) {
 	}
 	away := 0
 	for _, f := range l.facts {
-		if f.Kind == protocol.Claimed && string(zoneOf[f.Node]) != f.Actor.ID {
+		if s, ok := f.Body.(*protocol.Sale); ok && string(zoneOf[s.Node]) != f.Actor.ID {
 			away++
 		}
 	}

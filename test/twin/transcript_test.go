@@ -28,7 +28,7 @@ func (t *transcript) record(now quantity.Instant, self protocol.Address, in *pro
 	step()
 	fmt.Fprintf(&t.text, "%v %s %s\n", now.Sub(storyStart), party(self), heard)
 	for _, f := range out.Facts[facts:] {
-		fmt.Fprintf(&t.text, "  fact %s%s\n", nameOf(factNames, uint8(f.Kind)), fields(reflect.ValueOf(f), "Kind", "Actor"))
+		t.text.WriteString("  fact " + recorded(&f) + "\n")
 	}
 	for i := range out.Effects[effects:] {
 		m := &out.Effects[effects+i]

@@ -99,8 +99,8 @@ type cutShort struct {
 
 func truncations(facts []protocol.Fact) (list []cutShort) {
 	for _, f := range facts {
-		if f.Kind == protocol.Truncated {
-			list = append(list, cutShort{f.Token, f.End, f.Text})
+		if c, ok := f.Body.(*protocol.Cut); ok {
+			list = append(list, cutShort{f.Token, c.End, c.Text})
 		}
 	}
 	return list

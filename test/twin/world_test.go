@@ -270,8 +270,9 @@ func (l *live) finished(jobs int, limit time.Duration) bool {
 // award is what a Claimed fact sells, when, and what it costs. The numbers of window and round are for people: they
 // count what happened before, and between unrelated things at one instant that is the operating system's choice.
 func award(f *protocol.Fact) string {
-	return fmt.Sprintf("%s %v on %s [%d,%d) as %v run %v wall %v resume %v demand %v", f.Job, f.Range, f.Slice, f.Start, f.End, f.Token,
-		f.Plan.Run, f.Plan.Wall, f.Plan.Resume, f.Demand)
+	s := f.Body.(*protocol.Sale)
+	return fmt.Sprintf("%s %v on %s [%d,%d) as %v run %v wall %v resume %v demand %v", f.Job, s.Range, s.Slice, s.Start, s.End, f.Token,
+		s.Plan.Run, s.Plan.Wall, s.Plan.Resume, s.Demand)
 }
 
 func awards(facts []protocol.Fact) []string {
@@ -292,12 +293,12 @@ func checkOnce(t failer, facts []protocol.Fact, jobs []arrival) {
 	for _, f := range facts {
 		switch f.Kind {
 		case protocol.Committed:
-			committed[f.Job] = append(committed[f.Job], f.Range)
+			committed[f.Job] = append(committed[f.Job], f.Body.(*protocol.ClaimEnd).Range)
 		case protocol.Ended:
 			if _, again := verdicts[f.Job]; again {
 				t.Errorf("job %s ended twice", f.Job)
 			}
-			verdicts[f.Job] = f.Verdict
+			verdicts[f.Job] = f.Body.(*protocol.Final).Verdict
 		}
 	}
 	for _, a := range jobs {

@@ -42,22 +42,28 @@ type homes struct {
 	drained map[job.ZoneID]bool
 }
 
+// draws notes where a job is to be at home.
+func (h *homes) draws(name job.ID, zone job.ZoneID) {
+	if h.drawn[name] = zone; h.drained[zone] {
+		h.t.Errorf("job %s is drawn to zone %s, which is drained", name, zone)
+	}
+}
+
 func (h *homes) fact(_ quantity.Instant, f *protocol.Fact) {
 	at := job.ZoneID(f.Actor.ID)
 	switch f.Kind {
-	case protocol.JobAccepted, protocol.JobDrawn:
-		if was := h.drawn[f.Job]; f.Kind == protocol.JobDrawn && was != "" {
-			h.t.Errorf("job %s, at home in %s, is drawn again, to %s", f.Job, was, f.Zone)
+	case protocol.JobAccepted:
+		h.draws(f.Job, f.Body.(*protocol.Acceptance).Zone)
+	case protocol.JobDrawn:
+		zone := f.Body.(*protocol.InZone).Zone
+		if was := h.drawn[f.Job]; was != "" {
+			h.t.Errorf("job %s, at home in %s, is drawn again, to %s", f.Job, was, zone)
 		}
-		if h.drawn[f.Job] = f.Zone; h.drained[f.Zone] {
-			h.t.Errorf("job %s is drawn to zone %s, which is drained", f.Job, f.Zone)
-		}
+		h.draws(f.Job, zone)
 	case protocol.ZoneDrained:
-		h.drained[f.Zone] = true
+		h.drained[f.Body.(*protocol.InZone).Zone] = true
 	case protocol.Rehomed:
-		if h.drawn[f.Job] = f.Zone; h.drained[f.Zone] {
-			h.t.Errorf("job %s moves to zone %s, which is drained", f.Job, f.Zone)
-		}
+		h.draws(f.Job, f.Body.(*protocol.InZone).Zone)
 	case protocol.HomeLeaving:
 		if h.sells[f.Job] == at {
 			h.sells[f.Job] = ""
@@ -65,10 +71,11 @@ func (h *homes) fact(_ quantity.Instant, f *protocol.Fact) {
 	case protocol.HomeReopened:
 		h.sells[f.Job] = at
 	case protocol.HomeKept:
-		if was := h.sells[f.Job]; was != "" && !f.Flag {
+		recalled := f.Body.(*protocol.Keeping).Recalled
+		if was := h.sells[f.Job]; was != "" && !recalled {
 			h.t.Errorf("zone %s takes job %s over, which zone %s may sell", at, f.Job, was)
 		}
-		if h.sells[f.Job] = at; !f.Flag {
+		if h.sells[f.Job] = at; !recalled {
 			h.moved++
 		}
 	case protocol.HomeTaken:
@@ -80,13 +87,13 @@ func (h *homes) fact(_ quantity.Instant, f *protocol.Fact) {
 		if h.sells[f.Job] != at {
 			h.t.Errorf("zone %s sells something to job %s, whose home is %q", at, f.Job, h.sells[f.Job])
 		}
-		var number int
-		if _, err := fmt.Sscanf(string(f.Node), "n%d", &number); err != nil || zoneOf(number%h.park.zones, h.park.zones) != at {
+		sale, number := f.Body.(*protocol.Sale), 0
+		if _, err := fmt.Sscanf(string(sale.Node), "n%d", &number); err != nil || zoneOf(number%h.park.zones, h.park.zones) != at {
 			if h.away++; !h.park.tickets && !h.park.across {
-				h.t.Errorf("zone %s sells time of node %s", at, f.Node)
+				h.t.Errorf("zone %s sells time of node %s", at, sale.Node)
 			}
 		}
-		h.held[f.Token] = 1 + len(f.Also)
+		h.held[f.Token] = 1 + len(sale.Also)
 		h.holding += h.held[f.Token]
 		if h.most = max(h.most, h.holding); h.park.cap > 0 && h.holding > h.park.cap {
 			h.t.Errorf("the queue's jobs hold %d slices, and its cap is %d", h.holding, h.park.cap)

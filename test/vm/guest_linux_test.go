@@ -90,8 +90,8 @@ func (b *bench) tell(k protocol.Kind, body protocol.Body) {
 func (b *bench) launch(length time.Duration, program ...string) (end quantity.Instant) {
 	now := quantity.At(time.Now())
 	m := protocol.Message{
-		Kind: protocol.Start, Token: token, Job: "j", Body: &protocol.Work{Slice: "s", Range: job.Range{To: 10}, Start: now,
-			End: now.Add(length),
+		Kind: protocol.Start, Token: token, Job: "j",
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(length)},
 			Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Launch: job.Launch{
 				Command: append([]string{"/init", "program"}, program...), Grace: 300 * time.Millisecond,
 			}}},

@@ -134,17 +134,14 @@ func (l *lived) carryOut(out *protocol.Out) {
 func (l *lived) run(ask uint64, slice job.SliceID, priority int32, mib string) (group string) {
 	l.Helper()
 	now := quantity.At(time.Now())
-	w := &protocol.Work{
-		Slice: slice, Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour), Demand: trp.Vector{limit},
-		Rank: protocol.Rank{Priority: priority},
-		Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1,
-			Launch: job.Launch{Command: []string{"/init", "program", "holds", mib}, Grace: 300 * time.Millisecond}},
-	}
+	w := &protocol.Work{Placement: protocol.Placement{Slice: slice, Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour),
+		Demand: trp.Vector{limit}}, Rank: protocol.Rank{Priority: priority}, Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1,
+		Launch: job.Launch{Command: []string{"/init", "program", "holds", mib}, Grace: 300 * time.Millisecond}}}
 	l.mu.Lock()
 	l.works[ask] = w
 	l.mu.Unlock()
 	l.in <- protocol.Message{Kind: protocol.Ask, From: zoneAt, To: nodeAt, Job: "j", Epoch: 1,
-		Body: &protocol.Asking{Ask: ask, Slice: slice, Start: w.Start, End: w.End, Demand: w.Demand}}
+		Body: &protocol.Asking{Ask: ask, Placement: protocol.Placement{Slice: slice, Start: w.Start, End: w.End, Demand: w.Demand}}}
 	l.await("a subjob of "+mib+" MiB runs", func() bool {
 		l.mu.Lock()
 		token, known := l.runs[ask]

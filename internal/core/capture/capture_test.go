@@ -20,7 +20,7 @@ type counter struct {
 }
 
 func (c *counter) AppendFacts(out []protocol.Fact) []protocol.Fact {
-	return append(out, protocol.Fact{Job: c.id, Epoch: c.value}, protocol.Fact{Job: c.id, Text: "and more"})
+	return append(out, protocol.Fact{Job: c.id, Epoch: c.value}, protocol.Fact{Job: c.id, Body: &protocol.Reason{Text: "and more"}})
 }
 
 // shelf is counters by name, and how many were ever made as a small part.
@@ -32,7 +32,7 @@ type shelf struct {
 }
 
 func (s *shelf) Capture() capture.Run {
-	return s.parts.Begin(protocol.Address{ID: "shelf"}, []protocol.Fact{{Text: "made", Epoch: s.made}})
+	return s.parts.Begin(protocol.Address{ID: "shelf"}, []protocol.Fact{{Body: &protocol.Reason{Text: "made"}, Epoch: s.made}})
 }
 
 func (s *shelf) add() {
@@ -143,7 +143,7 @@ func same(rt rapid.TB, facts []protocol.Fact, want map[job.ID]uint32) {
 		if f.Job == "" {
 			continue
 		}
-		if i++; i == len(facts) || facts[i].Job != f.Job || facts[i].Text == "" {
+		if i++; i == len(facts) || facts[i].Job != f.Job || facts[i].Body == nil {
 			rt.Fatalf("%q is torn apart", f.Job)
 		}
 	}

@@ -50,11 +50,11 @@ func (a *archiving) took(out *protocol.Out, todo *[]protocol.Message) (said []pr
 		switch {
 		case f.Kind == protocol.JobArchived:
 			a.left++
-			a.changes = f.Count
-			if f.Count == 0 || f.Count > a.counted {
-				a.t.Fatalf("it left with change %d of %d", f.Count, a.counted)
+			a.changes = f.Body.(*protocol.Archiving).Changes
+			if a.changes == 0 || a.changes > a.counted {
+				a.t.Fatalf("it left with change %d of %d", a.changes, a.counted)
 			}
-		case f.Kind == protocol.JobAccepted && f.Flag:
+		case f.Kind == protocol.JobAccepted && f.Body.(*protocol.Acceptance).Recalled:
 			a.back++
 		}
 	}

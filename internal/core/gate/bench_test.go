@@ -20,8 +20,8 @@ func crowded(b *testing.B, n int) (g *Gate, each, objects float64) {
 	runtime.ReadMemStats(&before)
 	for i := range n {
 		id := job.ID(fmt.Sprintf("j%x", uint32(i)*2654435761))
-		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: spec, Request: "r", Digest: "d", Zone: "z", Epoch: 1,
-			Generation: 1, At: 1})
+		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Epoch: 1, Generation: 1, At: 1,
+			Body: &protocol.Acceptance{Spec: spec, Request: "r", Digest: "d", Zone: "z"}})
 		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
 	}
 	runtime.GC()

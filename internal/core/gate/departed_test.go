@@ -33,8 +33,8 @@ func (d *desk) closed(id job.ID, home string, s job.State) {
 func TestAZoneForgetsAJobOnce(t *testing.T) {
 	d := twoZones(t)
 	for epoch := range uint32(2) {
-		f := protocol.Fact{Kind: protocol.JobDeparted, Job: "j", Generation: job.Generation(epoch + 1), Zone: "a", Epoch: epoch + 1,
-			Flag: true}
+		f := protocol.Fact{Kind: protocol.JobDeparted, Job: "j", Generation: job.Generation(epoch + 1), Epoch: epoch + 1,
+			Body: &protocol.Departure{Zone: "a", Pending: true}}
 		d.facts = append(d.facts, f)
 		d.g.Apply(f)
 	}

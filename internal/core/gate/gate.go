@@ -99,14 +99,14 @@ func (g *Gate) apply(f *protocol.Fact) {
 	case protocol.JobAccepted:
 		g.tell(g.jobs.Accept(f), true)
 	case protocol.QueueSet:
-		g.queues.Set(f.Queue)
+		g.queues.Set(f.Body.(*protocol.Queue))
 		g.homes.Forget()
 	case protocol.JobForgotten:
 		if j := g.jobs.Find(f.Job); j != nil {
 			g.jobs.Remove(j)
 			g.names.Raise(j.Generation())
 		}
-		if f.Flag {
+		if f.Body.(*protocol.Forgetting).Archived {
 			g.jobs.NoteArchived(-1, 0)
 		}
 		g.names.Forget(f)
@@ -129,14 +129,15 @@ func (g *Gate) apply(f *protocol.Fact) {
 
 // applyArchived lets go of a job; without one it is a snapshot's count.
 func (g *Gate) applyArchived(f *protocol.Fact) {
+	a := f.Body.(*protocol.Archiving)
 	switch j := g.jobs.Find(f.Job); {
-	case f.Job == "" && f.Flag:
-		g.jobs.NoteArchived(0, f.Count)
+	case f.Job == "" && a.Most:
+		g.jobs.NoteArchived(0, a.Changes)
 	case f.Job == "":
-		g.jobs.NoteArchived(f.Count, 0)
+		g.jobs.NoteArchived(a.Changes, 0)
 	case j != nil:
 		g.jobs.Remove(j)
-		g.jobs.NoteArchived(1, f.Count)
+		g.jobs.NoteArchived(1, a.Changes)
 	}
 }
 
@@ -201,7 +202,7 @@ func (g *Gate) settle(now quantity.Instant, out *protocol.Out) {
 	}
 	for _, j := range g.jobs.Homeless() {
 		if home := g.draw(now, j.Spec(), j.ID(), j.Generation(), j.Epoch()); home != "" {
-			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: j.ID(), Zone: home, Epoch: j.Epoch()})
+			g.fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: j.ID(), Epoch: j.Epoch(), Body: &protocol.InZone{Zone: home}})
 		}
 	}
 }

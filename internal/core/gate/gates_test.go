@@ -144,7 +144,7 @@ func TestTheFirstGateHasTheQueues(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, q := range h.gates[at].Queues() {
-					fresh.Apply(protocol.Fact{Kind: protocol.QueueSet, Queue: &q})
+					fresh.Apply(protocol.Fact{Kind: protocol.QueueSet, Body: &q})
 				}
 				h.gates[at] = fresh
 				h.step(fresh, nil)

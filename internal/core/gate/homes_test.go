@@ -285,7 +285,7 @@ func TestAHomeThatIsNotThere(t *testing.T) {
 	first := job.ID("")
 	for _, f := range d.facts {
 		fewer.Apply(f)
-		if f.Kind == protocol.JobAccepted && f.Zone == "b" && (first == "" || f.Job < first) {
+		if f.Kind == protocol.JobAccepted && f.Body.(*protocol.Acceptance).Zone == "b" && (first == "" || f.Job < first) {
 			first = f.Job
 		}
 	}

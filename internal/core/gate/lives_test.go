@@ -233,10 +233,10 @@ func TestADeadlineThatHasPassed(t *testing.T) {
 func TestOldFactsWaitForNothing(t *testing.T) {
 	d := newDesk(t)
 	old := []protocol.Fact{
-		{Kind: protocol.JobAccepted, Job: "a", Spec: spec(t, "a", 100), Zone: "z", Epoch: 1, At: 1},
-		{Kind: protocol.JobClosed, Job: "a", Verdict: job.Verdict{State: job.Failed}, At: 2},
-		{Kind: protocol.JobForgotten, Job: "a"},
-		{Kind: protocol.JobAccepted, Job: "a", Spec: spec(t, "a", 100), Zone: "z", Epoch: 1, At: 3},
+		{Kind: protocol.JobAccepted, Job: "a", Epoch: 1, At: 1, Body: &protocol.Acceptance{Spec: spec(t, "a", 100), Zone: "z"}},
+		{Kind: protocol.JobClosed, Job: "a", At: 2, Body: &protocol.Final{Verdict: job.Verdict{State: job.Failed}}},
+		{Kind: protocol.JobForgotten, Job: "a", Body: &protocol.Forgetting{}},
+		{Kind: protocol.JobAccepted, Job: "a", Epoch: 1, At: 3, Body: &protocol.Acceptance{Spec: spec(t, "a", 100), Zone: "z"}},
 	}
 	for _, f := range old {
 		d.g.Apply(f)

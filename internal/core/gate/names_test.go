@@ -44,8 +44,8 @@ func TestMalformedNamesAreRefused(t *testing.T) {
 // TestAJobWithoutANameIsCured: a journal of an older version accepted it; cancel ends it like any other.
 func TestAJobWithoutANameIsCured(t *testing.T) {
 	d := newDesk(t)
-	accepted := protocol.Fact{Kind: protocol.JobAccepted, Actor: protocol.Address{Role: protocol.Gate}, Spec: spec(t, "", 100), Zone: "z",
-		Epoch: 1, At: d.now, Digest: "d"}
+	accepted := protocol.Fact{Kind: protocol.JobAccepted, Actor: protocol.Address{Role: protocol.Gate}, Epoch: 1, At: d.now,
+		Body: &protocol.Acceptance{Spec: spec(t, "", 100), Zone: "z", Digest: "d"}}
 	homed := protocol.Fact{Kind: protocol.JobHomed, Actor: accepted.Actor, Epoch: 1}
 	for _, f := range []protocol.Fact{accepted, homed} {
 		d.facts = append(d.facts, f)

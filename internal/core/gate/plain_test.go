@@ -480,9 +480,10 @@ func TestARestartDoesNotBurst(t *testing.T) {
 	spec := &job.Spec{Queue: DefaultQueue, Total: 1}
 	for i := range many {
 		id := job.ID(fmt.Sprint("j", i))
-		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: spec, Zone: "z", Epoch: 1, Generation: 1, At: 1})
+		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Epoch: 1, Generation: 1, At: 1,
+			Body: &protocol.Acceptance{Spec: spec, Zone: "z"}})
 		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
-		g.Apply(protocol.Fact{Kind: protocol.JobHeld, Job: id, Flag: true})
+		g.Apply(protocol.Fact{Kind: protocol.JobHeld, Job: id, Body: &protocol.Hold{Held: true}})
 	}
 	var out protocol.Out
 	g.Recover(1e9, &out)

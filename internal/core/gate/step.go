@@ -115,7 +115,7 @@ func (g *Gate) queueChanged(now quantity.Instant, in *protocol.Message, has *pro
 	case in.From != first: // it has been told by the first
 		return
 	case is == nil || *is != *has:
-		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: has})
+		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Body: has})
 		g.settle(now, out)
 	}
 	g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Body: has})
@@ -144,7 +144,7 @@ func (g *Gate) closed(in *protocol.Message, c *protocol.Closing, out *protocol.O
 		if _, _, moves := j.Moves(); moves && j.Epoch() == in.Epoch { // Adopted was lost
 			g.fact(out, protocol.Fact{Kind: protocol.JobHomed, Job: in.Job, Epoch: in.Epoch})
 		}
-		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, Verdict: c.Verdict, At: c.At})
+		g.fact(out, protocol.Fact{Kind: protocol.JobClosed, Job: in.Job, At: c.At, Body: &protocol.Final{Verdict: c.Verdict}})
 	}
 	g.send(out, protocol.Message{Kind: protocol.ClosedAck, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: of})
 	if j == nil || of < j.Since() {
@@ -162,7 +162,8 @@ func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
 // filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
 func (g *Gate) filed(in *protocol.Message, a *protocol.Archival, out *protocol.Out) {
 	if j := g.jobs.Find(in.Job); j != nil && j.Over() && j.Generation() == in.Generation.Number() {
-		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: j.ID(), Generation: j.Generation(), Count: int64(a.Count)})
+		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: j.ID(), Generation: j.Generation(),
+			Body: &protocol.Archiving{Changes: int64(a.Count)}})
 	}
 }
 

@@ -76,6 +76,9 @@ type Fault struct {
 	Ends, Brief bool
 }
 
+// Body marks it as what a fact says of a slice.
+func (*Fault) Body() {}
+
 // Mix mixes a fault into a digest.
 func (f *Fault) Mix(h digest.Hash) digest.Hash {
 	return h.Int(int64(f.Cause), int64(f.Xid), int64(f.Since)).Text(f.Life).Text(f.Text).Bool(f.Ends, f.Brief)

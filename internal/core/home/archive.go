@@ -21,10 +21,11 @@ func (v *lives) recalls(m *protocol.Message) (name job.ID, ok bool) {
 // recalled is the archived record of the job that a message is about; nil if the job is here, if there is none, or if it was
 // forgotten and is on its way out.
 func (v *lives) recalled(in *protocol.Message) *Job {
-	if len(in.Filed) == 0 || v.book.Job(in.Job) != nil || in.Filed[0].Record == nil {
+	r := protocol.Kept(in.Filed)
+	if r == nil || v.book.Job(in.Job) != nil {
 		return nil
 	}
-	j := v.book.Outsider(in.Filed[0].Record)
+	j := v.book.Outsider(r)
 	if j.Generation <= v.book.Dropped(j.ID) {
 		return nil
 	}
@@ -38,13 +39,12 @@ func (v *lives) answerArchived(in *protocol.Message, out *protocol.Out) bool {
 	if j == nil {
 		return false
 	}
-	dropped := protocol.Fact{
-		Kind: protocol.HomeDropped, Job: j.ID, Generation: j.Generation, Count: j.History().Attained(), Text: j.Queue().Name,
-	}
+	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: j.ID, Generation: j.Generation,
+		Body: &protocol.Dropping{Attained: j.History().Attained(), Queue: j.Queue().Name}}
 	switch of := in.Generation.Number(); in.Kind {
 	case protocol.Adopt:
 		a := in.Body.(*protocol.Adoption)
-		switch record := *in.Filed[0].Record; {
+		switch record := *protocol.Kept(in.Filed); {
 		case of == j.Generation && j.Submitted < a.At: // as admits has it
 			dropped.Generation = 0
 			v.book.Fact(out, dropped)
@@ -57,11 +57,12 @@ func (v *lives) answerArchived(in *protocol.Message, out *protocol.Out) bool {
 		case in.Epoch < j.Epoch: // it was long under way
 		case of > j.Generation && in.Epoch > j.Epoch: // filed by a home that has left: its queues' standing is gone with it
 			record.Epoch = in.Epoch
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: &record})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Body: &protocol.Keeping{Record: &record}})
 			v.learnQueue(a.Queue, out)
 			return false
 		case of > j.Generation:
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: in.Filed[0].Record, Flag: true})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Body: &protocol.Keeping{Record: protocol.Kept(in.Filed),
+				Recalled: true}})
 			return false
 		case present(j, in):
 			v.adopted(in, j, out)

@@ -39,7 +39,7 @@ func (a *shelved) step(now quantity.Instant, in protocol.Message) (said []protoc
 			switch {
 			case f.Kind == protocol.HomeArchived:
 				a.left++
-			case f.Kind == protocol.HomeKept && f.Flag:
+			case f.Kind == protocol.HomeKept && f.Body.(*protocol.Keeping).Recalled:
 				a.back++
 			}
 		}
@@ -119,11 +119,12 @@ func TestAnArchivedRecordAnswersAsAHotOne(t *testing.T) {
 		a := &shelved{z: cold, parts: map[job.ID]protocol.Message{}}
 		for _, id := range []job.ID{"a", "b"} { // each has a subjob that was committed
 			spec := &job.Spec{Name: id, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second}
-			claim := protocol.Claim{Token: job.Token{Epoch: 1, Seq: 7}, Node: "n", Range: job.Range{To: 4}}
-			f := protocol.Fact{Kind: protocol.HomeKept, Job: id, Record: &protocol.Record{
+			claim := protocol.Claim{Token: job.Token{Epoch: 1, Seq: 7},
+				Sale: protocol.Sale{Node: "n", Placement: protocol.Placement{Range: job.Range{To: 4}}}}
+			f := protocol.Fact{Kind: protocol.HomeKept, Job: id, Body: &protocol.Keeping{Record: &protocol.Record{
 				Job: id, Epoch: 1, Generation: 1, Spec: spec, Queue: "q", Submitted: 1, Attained: 10, Committed: job.Ranges{{To: 4}},
 				Past: []protocol.Past{{Claim: claim, Committed: claim.Range}},
-			}}
+			}}}
 			hot.Apply(f)
 			cold.Apply(f)
 			a.facts = append(a.facts, f)
@@ -148,7 +149,8 @@ func TestAnArchivedRecordAnswersAsAHotOne(t *testing.T) {
 			for _, id := range []job.ID{"a", "b"} {
 				h, j := hot.Job(id), cold.Job(id)
 				if j == nil && h != nil { // what the archive has of it is what the other one has
-					if p := a.parts[id]; len(p.Filed) == 0 || !h.Ending().Final() || !reflect.DeepEqual(p.Filed[0].Record, h.Record()) {
+					if p := a.parts[id]; len(p.Filed) == 0 || !h.Ending().Final() ||
+						!reflect.DeepEqual(p.Filed[0].Body.(*protocol.Keeping).Record, h.Record()) {
 						rt.Fatalf("job %s: the archive has %+v, the other ledger %+v", id, p.Filed, h.Record())
 					}
 				}

@@ -20,11 +20,11 @@ func ended(t *testing.T, n int, archive *filing.Config, unpublished ...protocol.
 	spec := &job.Spec{Queue: "q", Kind: job.Items, Total: 1, Grid: 1, Parallelism: 1}
 	for i := range n {
 		id := job.ID(fmt.Sprintf("j%06d", i))
-		z.Apply(protocol.Fact{Kind: protocol.HomeKept, Job: id, Record: &protocol.Record{
+		z.Apply(protocol.Fact{Kind: protocol.HomeKept, Job: id, Body: &protocol.Keeping{Record: &protocol.Record{
 			Job: id, Epoch: 1, Generation: 1, Spec: spec, Queue: "q", Submitted: 1, Attained: 10,
 			Verdict: job.Verdict{State: job.Cancelled},
 			Ended:   quantity.Instant(1e9 + i), Unpublished: unpublished,
-		}})
+		}}})
 	}
 	return z
 }
@@ -194,7 +194,7 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 		t.Fatalf("%d jobs are left", z.Kept())
 	}
 	again := protocol.Message{Kind: protocol.Adopt, Job: "j000000", Epoch: 1, Generation: 2,
-		Body: &protocol.Adoption{Since: 1, Spec: parts["j000000"].Filed[0].Record.Spec, At: now}}
+		Body: &protocol.Adoption{Since: 1, Spec: parts["j000000"].Filed[0].Body.(*protocol.Keeping).Record.Spec, At: now}}
 	step(again)
 	if check("one is run again", 50); z.Job("j000000") == nil || z.Job("j000000").Generation != 2 {
 		t.Fatal("the job was not taken back")

@@ -90,10 +90,10 @@ func TestWhoIsOpenHasNoVerdict(t *testing.T) {
 		t.Fatalf("of two jobs that wait %d are open", len(d.open))
 	}
 	token := job.Token{Epoch: 1, Seq: 1}
-	d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token, Slice: "s", Range: job.Range{To: 10}, Start: now,
-		End: now.Add(time.Minute)})
-	d.Apply(protocol.Fact{Kind: protocol.Committed, Job: "a", Token: token, Range: job.Range{To: 10}, Result: &job.Result{Progress: 10},
-		At: now})
+	d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token,
+		Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(time.Minute)}}})
+	d.Apply(protocol.Fact{Kind: protocol.Committed, Job: "a", Token: token, At: now, Body: &protocol.ClaimEnd{Range: job.Range{To: 10},
+		Result: &job.Result{Progress: 10}}})
 	if d.open[a] {
 		t.Error("nothing of it is left to sell, and it is open")
 	}

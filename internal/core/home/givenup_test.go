@@ -60,10 +60,8 @@ func TestGivenUpClaimsCount(t *testing.T) {
 			end := now.Add(time.Minute)
 			for seq := range uint64(2) { // side by side: they count once
 				of := job.Range{From: 10 * int64(seq), To: 10 * int64(seq+1)}
-				d.Apply(protocol.Fact{
-					Kind: protocol.Claimed, Job: "a", Token: job.Token{Epoch: 1, Seq: seq + 1}, Node: "n", Slice: "s",
-					Range: of, Start: now, End: end, At: now,
-				})
+				d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: job.Token{Epoch: 1, Seq: seq + 1}, At: now,
+					Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s", Range: of, Start: now, End: end}, Node: "n"}})
 			}
 			if c.away > 0 {
 				end = end.Add(c.away)

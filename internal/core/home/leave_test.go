@@ -12,11 +12,11 @@ import (
 // filedThere is what another zone, under an epoch, filed of the first life of job a, of which it had committed so much.
 func filedThere(spec *job.Spec, epoch uint32, committed int64) []protocol.Fact {
 	return []protocol.Fact{{Kind: protocol.HomeKept, Actor: protocol.Address{Role: protocol.Zone, ID: "y"}, Job: "a",
-		Record: &protocol.Record{
+		Body: &protocol.Keeping{Record: &protocol.Record{
 			Job: "a", Epoch: epoch, Generation: 1, Spec: spec, Queue: "q", Submitted: 1, Attained: 10,
 			Committed: job.Ranges{{To: committed}},
 			Verdict:   job.Verdict{State: job.Cancelled}, Ended: 2,
-		}}}
+		}}}}
 }
 
 // TestWhatANewHomeGoesOnFrom: the record that the old home surrenders, before what was filed of an earlier life; where the old home has

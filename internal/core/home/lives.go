@@ -33,7 +33,7 @@ func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.O
 	case protocol.PauseJob: // its owner has it pause, or go on
 		p := in.Body.(*protocol.Pause)
 		if here && j.Held != p.Held && !j.Ending().Final() && !j.AtRest() {
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: p.Held})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.Hold{Held: p.Held}})
 		}
 		v.send(out, protocol.Message{
 			Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation,
@@ -77,15 +77,14 @@ func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Ad
 		v.takeOver(now, in, a, out)
 		j = v.book.Job(in.Job)
 	case j == nil:
-		v.book.Fact(out, protocol.Fact{
-			Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At,
-		})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), At: a.At,
+			Body: out.Taking(protocol.Taking{Spec: a.Spec})})
 		v.learnQueue(a.Queue, out)
 		j = v.book.Job(in.Job)
 		v.watch.Came(now, j)
 		v.settle.Instruct(j, out)
 		if a.Held {
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Flag: true})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.Hold{Held: true}})
 		}
 		if err := a.Spec.CheckNames(in.Job); err != nil {
 			why := "it was accepted under a name that is none: " + err.Error()
@@ -112,7 +111,7 @@ func (v *lives) admits(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 	case of == j.Generation:
 		if j.Ending().Final() && j.Submitted < a.At {
 			// Both are from before there were lives: the gate had forgotten the one that is here, and Forget was lost.
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Body: &protocol.Dropping{}})
 		}
 		return true
 	case of < j.Generation:
@@ -124,7 +123,7 @@ func (v *lives) admits(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 		v.settle.Cancel(now, now, j, "a later life of it has begun", out)
 		return false
 	case a.Since.Number() > j.Generation:
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation, Body: &protocol.Dropping{}})
 		return true
 	}
 	v.reopen(now, j, in, a, out)
@@ -134,16 +133,17 @@ func (v *lives) admits(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 // reopen begins another life of a job that is over. What it has committed stays, and what was learned of its run time and
 // memory, unless that would end it again before anything ran.
 func (v *lives) reopen(now quantity.Instant, j *Job, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
-	v.book.Fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), Spec: a.Spec, At: a.At})
+	v.book.Fact(out, protocol.Fact{Kind: protocol.HomeReopened, Job: j.ID, Generation: in.Generation.Number(), At: a.At,
+		Body: &protocol.Sequel{Spec: a.Spec}})
 	if y := j.History(); y != nil {
 		y.Resettle(now)
 	}
 	if a.Held {
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Flag: true})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Body: &protocol.Hold{Held: true}})
 	}
 	if v.settle.Hopeless(j) != "" {
 		anew := &protocol.Learned{Trust: j.Learned().Trust, Peak: j.Learned().Peak}
-		v.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: anew})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Body: anew})
 		v.settle.Instruct(j, out)
 	}
 	v.settle.Settled(now, j, out)
@@ -154,7 +154,7 @@ func (v *lives) reopen(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 func (v *lives) takeOver(now quantity.Instant, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
 	r := *a.Record
 	r.Job, r.Epoch, r.Generation, r.Held = in.Job, in.Epoch, in.Generation.Number(), a.Held
-	v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: in.Job, Record: &r})
+	v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: in.Job, Body: &protocol.Keeping{Record: &r}})
 	v.learnQueue(a.Queue, out)
 	j := v.book.Job(in.Job)
 	v.watch.Came(now, j)
@@ -176,7 +176,8 @@ func (v *lives) surrender(j *Job, m *protocol.Moving, out *protocol.Out) {
 		return
 	}
 	if j.Ending().Leaving() != m.Text {
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeLeaving, Job: j.ID, Generation: j.Generation, Text: m.Text})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeLeaving, Job: j.ID, Generation: j.Generation,
+			Body: &protocol.Reason{Text: m.Text}})
 	}
 	v.settle.Surrendered(j, out)
 }
@@ -191,7 +192,7 @@ func (v *lives) forget(now quantity.Instant, in *protocol.Message, out *protocol
 		if !j.Ending().Final() && !j.AtRest() {
 			return // the gate asks again
 		}
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation, Body: &protocol.Dropping{}})
 	}
 	v.forgotten(in, out)
 }
@@ -206,7 +207,7 @@ func (v *lives) forgotten(in *protocol.Message, out *protocol.Out) {
 // learnQueue takes in the settings that come with a job.
 func (v *lives) learnQueue(q *protocol.Queue, out *protocol.Out) {
 	if q != nil && job.ValidName(q.Name) && v.book.Queue(q.Name).Queue.Queue != *q {
-		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: q})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Body: q})
 		v.book.ChangedAll()
 		// An Adopt that was long under way brings old settings: the gate sees which these are and corrects them.
 		v.send(out, protocol.Message{Kind: protocol.QueueChanged, To: v.gates.First(), Body: q})
@@ -216,7 +217,7 @@ func (v *lives) learnQueue(q *protocol.Queue, out *protocol.Out) {
 // queueChanged takes in the settings of a queue.
 func (v *lives) queueChanged(in *protocol.Message, said *protocol.Queue, out *protocol.Out) {
 	if job.ValidName(said.Name) && !v.book.Known(said) {
-		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Queue: said})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Body: said})
 		v.book.ChangedAll()
 	}
 	v.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Body: said})

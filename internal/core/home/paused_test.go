@@ -19,7 +19,8 @@ func leasedDesk(t *testing.T) (d *desk, token job.Token, end quantity.Instant) {
 	d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: "a", Epoch: 1, Generation: 1,
 		Body: &protocol.Adoption{Since: 1, Spec: spec, At: now}}, &out)
 	token, end = job.Token{Epoch: 1, Seq: 1}, now.Add(time.Minute)
-	d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token, Slice: "s", Range: job.Range{To: 10}, Start: now, End: end})
+	d.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token,
+		Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s", Range: job.Range{To: 10}, Start: now, End: end}}})
 	d.Step(now, protocol.Message{Kind: protocol.Tick}, &out)
 	d.Ledger.Step(now, &protocol.Message{Kind: protocol.Leased, Job: "a", Token: token}, &out)
 	d.Step(end.Add(-time.Second), protocol.Message{Kind: protocol.Tick}, &out)

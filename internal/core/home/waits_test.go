@@ -17,18 +17,17 @@ func TestAJobThatOnlyWaitsIsSaidAsItCame(t *testing.T) {
 		return z
 	}
 	z := fresh()
-	came := protocol.Fact{
-		Kind: protocol.HomeTaken, Actor: self, Job: "j", Epoch: 3, Generation: 2, Spec: &job.Spec{Queue: "q", Kind: job.Items, Total: 1,
-			Grid: 1, Parallelism: 1}, At: 7,
-	}
+	came := protocol.Fact{Kind: protocol.HomeTaken, Actor: self, Job: "j", Epoch: 3, Generation: 2, At: 7,
+		Body: &protocol.Taking{Spec: &job.Spec{Queue: "q", Kind: job.Items, Total: 1,
+			Grid: 1, Parallelism: 1}}}
 	z.Apply(came)
 	facts := capture.All(z) // its queue is first
 	if len(facts) != 2 || !reflect.DeepEqual(facts[1], came) {
 		t.Errorf("a job that waits is said as %+v", facts)
 	}
 	for _, f := range []protocol.Fact{
-		{Kind: protocol.HomeHeld, Job: "j", Flag: true}, {Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled},
-			At: 9},
+		{Kind: protocol.HomeHeld, Job: "j", Body: &protocol.Hold{Held: true}},
+		{Kind: protocol.Ended, Job: "j", At: 9, Body: &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}},
 	} {
 		z.Apply(f)
 		again := fresh()

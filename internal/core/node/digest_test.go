@@ -17,7 +17,7 @@ func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 		seen[n.Digest()] = true
 		n.Apply(protocol.Fact{Kind: protocol.Booted, Epoch: 1})
 		seen[n.Digest()] = true
-		n.Apply(protocol.Fact{Kind: protocol.Booted, Epoch: 1, Reservation: &protocol.Reservation{ID: 7}})
+		n.Apply(protocol.Fact{Kind: protocol.Booted, Epoch: 1, Body: &protocol.Reservation{ID: 7}})
 		seen[n.Digest()] = true
 	}
 	if len(seen) != 6 {

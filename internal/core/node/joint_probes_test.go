@@ -53,10 +53,9 @@ func TestAProbeHoldsWhatItsHostBears(t *testing.T) {
 		t.Errorf("pieces of %d and %d GiB may be cut, want 40 and 20", a/gib, b/gib)
 	}
 	// The first home cuts a piece that needs less: there is room for the third.
-	p.step(protocol.Message{Kind: protocol.Redeem, From: zone, Job: "j", Token: first.Token, Generation: 1, Body: &protocol.Work{
-		Slice: first.Slice.ID, Start: first.Start, End: first.End, Range: job.Range{To: 10}, Demand: trp.Vector{18 * gib},
-		Peak: trp.Peak{Mean: 15 * gib, Deviation: gib}, Spec: spec,
-	}})
+	p.step(protocol.Message{Kind: protocol.Redeem, From: zone, Job: "j", Token: first.Token, Generation: 1,
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: first.Slice.ID, Start: first.Start, End: first.End,
+			Range: job.Range{To: 10}, Demand: trp.Vector{18 * gib}, Peak: trp.Peak{Mean: 15 * gib, Deviation: gib}}, Spec: spec}})
 	if said(protocol.Room, p.out.Effects) == nil {
 		t.Error("who waits for room is not told that there is some")
 	}

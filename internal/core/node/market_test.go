@@ -105,7 +105,8 @@ func TestWhatAVisitorWinsIsHeldAndRedeemed(t *testing.T) {
 	s := &job.Spec{Kind: job.Steps, Total: 100, Grid: 1, Parallelism: 1, Slices: 1}
 	redeem := protocol.Message{
 		Kind: protocol.Redeem, From: zone, Job: "j", Generation: 1, Token: p.Token,
-		Body: &protocol.Work{Slice: "a", Range: p.Range, Start: p.Start, End: p.End, Demand: p.Demand, Plan: p.Plan, Spec: s},
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "a", Range: p.Range, Start: p.Start, End: p.End, Demand: p.Demand,
+			Plan: p.Plan}, Spec: s},
 	}
 	if got := x.step(redeem); said(protocol.Leased, got) == nil || said(protocol.Start, got) == nil {
 		t.Fatalf("redeemed, and said was %+v", got)

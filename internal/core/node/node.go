@@ -102,8 +102,8 @@ func (n *Node) apply(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.Booted:
 		n.holds.Boot(f.Epoch)
-		if f.Reservation != nil {
-			n.reservations.Given(f.Reservation.ID)
+		if last, ok := f.Body.(*protocol.Reservation); ok {
+			n.reservations.Given(last.ID)
 		}
 	case protocol.LeaseMade:
 		n.holds.Drop(f.Token)
@@ -115,9 +115,9 @@ func (n *Node) apply(f *protocol.Fact) {
 		protocol.ResultSettled:
 		n.leases.Apply(f)
 	case protocol.ReservationMade:
-		n.reservations.ApplyMade(*f.Reservation)
+		n.reservations.ApplyMade(*f.Body.(*protocol.Reservation))
 	case protocol.ReservationGone:
-		n.reservations.ApplyGone(f.Reservation.ID)
+		n.reservations.ApplyGone(f.Body.(*protocol.Reservation).ID)
 	case protocol.Quarantined:
 		n.quarantine.Apply(f)
 		n.leases.ApplyStuck(f.Token)
@@ -143,7 +143,7 @@ func (n *Node) Digest() uint64 {
 // Capture implements capture.Source. A node says all of it at once: it is no more than the slices of one machine and what
 // runs there.
 func (n *Node) Capture() capture.Run {
-	small := []protocol.Fact{{Kind: protocol.Booted, Epoch: n.holds.Epoch(), Reservation: &protocol.Reservation{ID: n.reservations.Last()}}}
+	small := []protocol.Fact{{Kind: protocol.Booted, Epoch: n.holds.Epoch(), Body: &protocol.Reservation{ID: n.reservations.Last()}}}
 	for _, s := range n.inventory.All() {
 		small = quarantine.Facts(s, reservations.Facts(s, small))
 	}

@@ -147,9 +147,9 @@ func TestAnAbsurdProbeGetsNoPlace(t *testing.T) {
 	p.ask(1, 0, 0, time.Minute)
 	p.wait(0)
 	at := p.place(1)
-	p.step(protocol.Message{Kind: protocol.Redeem, From: zone, Job: "j", Generation: 2, Token: at.Token, Body: &protocol.Work{
-		Slice: at.Slice.ID, Range: job.Range{To: 1}, Start: at.Start, End: at.Start.Add(time.Minute), Demand: trp.Vector{100}, Spec: spec,
-	}})
+	p.step(protocol.Message{Kind: protocol.Redeem, From: zone, Job: "j", Generation: 2, Token: at.Token,
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: at.Slice.ID, Range: job.Range{To: 1}, Start: at.Start,
+			End: at.Start.Add(time.Minute), Demand: trp.Vector{100}}, Spec: spec}})
 	sound := protocol.Message{Kind: protocol.Probe, From: zone, Job: "j", Generation: 2}
 	for name, absurd := range map[string]func(*protocol.Message, *protocol.Inquiry){
 		"an earlier life": func(m *protocol.Message, _ *protocol.Inquiry) { m.Generation = 1 },
@@ -295,8 +295,8 @@ func TestWhatIsLeftOfAHoldIsFreeOnceItIsRedeemed(t *testing.T) {
 	at := p.place(1)
 	p.step(protocol.Message{
 		Kind: protocol.Redeem, From: protocol.Address{Role: protocol.Zone, ID: "other"}, Job: "j", Generation: 1, Token: at.Token,
-		Body: &protocol.Work{Slice: "a", Range: job.Range{To: 1},
-			Start: at.Start, End: at.Start.Add(time.Minute), Demand: trp.Vector{100}, Spec: spec},
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "a", Range: job.Range{To: 1}, Start: at.Start,
+			End: at.Start.Add(time.Minute), Demand: trp.Vector{100}}, Spec: spec},
 	})
 	if l := p.n.Leases(); len(l) != 1 || l[0].End != t0.Add(time.Minute) {
 		t.Fatalf("leases %+v", l)

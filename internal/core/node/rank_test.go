@@ -16,7 +16,7 @@ func TestALeaseKeepsItsRank(t *testing.T) {
 	m := redeem(w.must(protocol.Granted))
 	m.Body.(*protocol.Work).Rank = want
 	w.step(m)
-	same(t, "rank recorded", w.last[0].Rank, want)
+	same(t, "rank recorded", w.last[0].Body.(*protocol.Terms).Rank, want)
 	same(t, "rank started with", w.must(protocol.Start).Body.(*protocol.Work).Rank, want)
 	w.restart()
 	same(t, "rank after a restart", w.n.leases.Of(m.Token).Terms().Rank, want)

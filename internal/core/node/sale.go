@@ -116,10 +116,10 @@ func (n *Node) redeem(now quantity.Instant, in *protocol.Message, w *protocol.Wo
 		})
 		return
 	}
+	terms := out.Terms(protocol.Terms{Zone: n.cfg.zone(in), Placement: w.Placement, Rank: w.Rank})
+	terms.Slice, terms.Also = h.Slice, h.Also
 	n.record.Fact(out, protocol.Fact{
-		Kind: protocol.LeaseMade, Token: h.Token, Job: h.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Zone: n.cfg.zone(in),
-		Slice: h.Slice, Also: h.Also, Range: w.Range, Start: w.Start, End: w.End, Demand: w.Demand, Peak: w.Peak, Plan: w.Plan,
-		Rank: w.Rank,
+		Kind: protocol.LeaseMade, Token: h.Token, Job: h.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Body: terms,
 	})
 	if h.OwnPlace {
 		n.withdrawOwn(h.Slice, h.Also, h.Job, h.Start, h.End, out)

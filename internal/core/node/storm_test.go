@@ -271,8 +271,9 @@ func TestStorm(t *testing.T) {
 			},
 			"ask": func(t *rapid.T) {
 				s.asks++
-				m := protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: s.asks, Slice: slice(t),
-					Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
+				m := protocol.Message{Kind: protocol.Ask, From: zone,
+					Body: &protocol.Asking{Ask: s.asks, Placement: protocol.Placement{Slice: slice(t), Demand: trp.Vector{10}}}, Job: "j",
+					Epoch: 1}
 				m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End = span(t)
 				if rapid.Bool().Draw(t, "with its peak") {
 					m.Body.(*protocol.Asking).Peak = trp.Peak{Mean: 7, Deviation: 1}

@@ -42,10 +42,10 @@ func (n *Node) describe(now quantity.Instant, s *inventory.Slice, v *status.Slic
 			continue
 		}
 		t := l.Terms()
-		v.State, v.Reason, v.Job, v.Until = "running", t.Cut, t.Job, t.End
+		v.State, v.Reason, v.Job, v.Until = "running", t.Text, t.Job, t.End
 		if why := n.pressure.Explain(l); why != "" {
 			v.Reason = why
-		} else if t.Plan.Members > 0 && t.Cut == "" {
+		} else if t.Plan.Members > 0 && t.Text == "" {
 			v.Reason = fmt.Sprintf("member %d of %d", t.Plan.Member, t.Plan.Members)
 		}
 	}

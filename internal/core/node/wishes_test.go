@@ -126,7 +126,7 @@ func TestWishesAreHeardAgainAfterARestart(t *testing.T) {
 	w.step(said)
 	w.after(giving.Gathers)
 	w.recorded(protocol.Truncated)
-	cut := w.last[0].End
+	cut := w.last[0].Body.(*protocol.Cut).End
 	w.restart()
 	w.now = w.now.Add(10 * time.Second)
 	w.step(said)
@@ -140,8 +140,8 @@ func TestWishesAreHeardAgainAfterARestart(t *testing.T) {
 	same(t, "places", len(kept), 1)
 	same(t, "what is cut", fmt.Sprint(kept[0].Cut), "[a]")
 	for _, f := range w.facts {
-		if f.Kind == protocol.Truncated && (f.Token != a || f.End > cut) {
-			t.Errorf("%v is cut to end after %v", f.Token, f.End.Sub(t0))
+		if c, ok := f.Body.(*protocol.Cut); ok && (f.Token != a || c.End > cut) {
+			t.Errorf("%v is cut to end after %v", f.Token, c.End.Sub(t0))
 		}
 	}
 	same(t, "the other's lease", w.n.leases.Of(b).Terms().End, at(10*time.Minute))

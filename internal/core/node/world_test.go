@@ -212,16 +212,17 @@ func (w *world) gaps(id job.SliceID) []protocol.Gap {
 }
 
 func ask(id uint64, s job.SliceID, from, to time.Duration) protocol.Message {
-	return protocol.Message{Kind: protocol.Ask, From: zone, Body: &protocol.Asking{Ask: id, Slice: s, Start: at(from), End: at(to),
-		Demand: trp.Vector{10}}, Job: "j", Epoch: 1}
+	return protocol.Message{Kind: protocol.Ask, From: zone,
+		Body: &protocol.Asking{Ask: id, Placement: protocol.Placement{Slice: s, Start: at(from), End: at(to), Demand: trp.Vector{10}}},
+		Job:  "j", Epoch: 1}
 }
 
 func redeem(m protocol.Message) protocol.Message {
 	g := m.Body.(*protocol.Grant)
 	return protocol.Message{
 		Kind: protocol.Redeem, From: zone, Token: m.Token, Job: m.Job, Epoch: 1,
-		Body: &protocol.Work{Slice: g.Slice, Range: job.Range{From: 0, To: 100}, Start: g.Start, End: g.End, Demand: trp.Vector{10},
-			Spec: spec},
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: g.Slice, Range: job.Range{From: 0, To: 100}, Start: g.Start, End: g.End,
+			Demand: trp.Vector{10}}, Spec: spec},
 	}
 }
 
@@ -259,7 +260,7 @@ func (w *world) result() *job.Result {
 	w.Helper()
 	for _, f := range w.last {
 		if f.Kind == protocol.SubjobEnded {
-			return f.Result
+			return f.Body.(*protocol.SubjobEnd).Result
 		}
 	}
 	w.Fatalf("no subjob ended")

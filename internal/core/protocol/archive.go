@@ -33,3 +33,13 @@ func (*Archival) Body() {}
 type Archivist interface {
 	Recalls(m *Message) (name job.ID, ok bool)
 }
+
+// Kept is the record of a job that its home has filed; nil: the facts are none, or another actor's.
+func Kept(filed []Fact) *Record {
+	if len(filed) > 0 {
+		if kept, ok := filed[0].Body.(*Keeping); ok {
+			return kept.Record
+		}
+	}
+	return nil
+}

@@ -4,174 +4,141 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/forecast"
-	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// FactKind is what a fact records. Numbers are part of the stored format: they are never reused.
+// FactKind is what a fact records. Numbers are part of the stored format: they are never reused. A kind's comment says which fields of the
+// header it uses, and in brackets the type of its body; a kind without one has no body.
 type FactKind uint8
 
 // Facts of the gate.
 const (
-	// JobAccepted: Job, Spec, Request, Digest, Zone, Epoch, Generation (its first life), At, Flag (an archived job is taken
-	// back: the facts behind it in the same step say the rest).
+	// JobAccepted: Job, Epoch, Generation (its first life), At [Acceptance]. The facts behind it in the same step say the rest of an
+	// archived job that is taken back.
 	JobAccepted FactKind = iota + 1
 	// JobHomed: the zone has acknowledged: Job, Epoch.
 	JobHomed
-	// JobClosed: Job, Verdict, At.
+	// JobClosed: Job, At [Final].
 	JobClosed
-	// JobForgotten: retention is over, or a person deleted or replaced it: Job, Generation (its last life). Its files and its
-	// home's record are to go; until JobPurged a new job of that name waits. Generation 0, as written before there were lives:
+	// JobForgotten: retention is over, or a person deleted or replaced it: Job, Generation (its last life), Epoch [Forgetting]. Its files
+	// and its home's record are to go; until JobPurged a new job of that name waits. Generation 0, as written before there were lives:
 	// nothing is waited for. In snapshots one without Job brings the highest generation that was ever forgotten.
-	// Flag: it was archived.
 	JobForgotten
-	// QueueSet: Queue.
+	// QueueSet [Queue].
 	QueueSet
-	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, Text, Request, At (when; 0 before version 9 of the
-	// format: not known).
+	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, At (when; 0 before version 9 of the format: not
+	// known) [Cancelling].
 	JobDropping
-	// JobHeld: paused (Flag) or resumed: Job, Flag.
+	// JobHeld: paused or resumed: Job [Hold].
 	JobHeld
-	// JobRequeued begins another life of a job that is over: Job, Generation, Spec (nil: as it was), Request, At.
+	// JobRequeued begins another life of a job that is over: Job, Generation, At [Sequel].
 	JobRequeued
 	// JobPurged: neither files nor a home are left of lives up to Generation: Job, Generation.
 	JobPurged
-	// JobArchived: the archive has what the gate keeps of a job that is over, and the gate lets go of it: Job, Generation, Count (how
-	// many changes the archive has counted). In snapshots without Job: Count, how many jobs are kept by the archive alone; and
-	// with Flag: Count, the most changes that it has counted.
+	// JobArchived: the archive has what the gate keeps of a job that is over, and the gate lets go of it: Job, Generation [Archiving].
 	JobArchived
-	// JobDrawn: its home is drawn, where nothing was known of any zone that could run it when it was accepted: Job, Zone, Epoch. Only with
-	// several zones.
+	// JobDrawn: its home is drawn, where nothing was known of any zone that could run it when it was accepted: Job, Epoch [InZone]. Only
+	// with several zones.
 	JobDrawn
-	// ZoneDrained: nothing is at home in the zone any more, from now on and for good: Zone.
+	// ZoneDrained: nothing is at home in the zone any more, from now on and for good [InZone].
 	ZoneDrained
-	// Rehomed: a job leaves its home, which is drained, for another: Job, Zone (empty: no other is known that could run it; JobDrawn
-	// follows), Epoch (the next one). The old home goes on until it has surrendered the job.
+	// Rehomed: a job leaves its home, which is drained, for another: Job, Epoch (the next one) [InZone] (empty: no other is known that
+	// could run it; JobDrawn follows). The old home goes on until it has surrendered the job.
 	Rehomed
-	// JobDeparted: the old home has forgotten a job that was surrendered: Job, Generation, Zone, Epoch (the old home's). In snapshots with
-	// Flag: it has not said so yet.
+	// JobDeparted: the old home has forgotten a job that was surrendered: Job, Generation, Epoch (the old home's) [Departure].
 	JobDeparted
 )
 
 // Facts of a zone.
 const (
-	// HomeTaken: Job, Epoch, Generation, Spec, Queue, At (submitted).
+	// HomeTaken: Job, Epoch, Generation, At (submitted) [Taking].
 	HomeTaken FactKind = iota + 32
-	// Claimed: Job, Epoch, Generation, Token, Node, Slice, Also, Members, Speed, Range, Start, End, Demand, Peak, Plan, Bid, At (when it
-	// was asked for). [from,to) is sold under this token.
+	// Claimed: a range is sold under this token: Job, Epoch, Generation, Token, At (when it was asked for) [Sale].
 	Claimed
-	// ClaimExtended: Job, Token, Range, End, Peak (zero: as it was).
+	// ClaimExtended: Job, Token [Extent].
 	ClaimExtended
-	// Released: Job, Token, Result (nil if none came), Text, At. Nothing of it counts.
+	// Released: Job, Token, At [ClaimEnd]. Nothing of it counts.
 	Released
-	// Committed: Job, Token, Range (what counts), Result, At, Skipped (the unit alone that keeps failing is skipped).
-	// This record itself publishes the output and the checkpoint.
+	// Committed: Job, Token, At [ClaimEnd]. This record itself publishes the output and the checkpoint.
 	Committed
-	// Calibrated: Job, Learned. What was learned from an ended subjob.
+	// Calibrated: Job [Learned]. What was learned from an ended subjob.
 	Calibrated
-	// Ended: Job, Verdict, At. Final.
+	// Ended: Job, At [Final].
 	Ended
-	// HomeDropped: the job's record is forgotten: Job, Generation. No life of it up to that one is taken home again. Count:
-	// what it had attained, if it was archived: that counts for its queue no more.
+	// HomeDropped: the job's record is forgotten: Job, Generation [Dropping]. No life of it up to that one is taken home again.
 	HomeDropped
-	// HomeHeld: Job, Flag.
+	// HomeHeld: Job [Hold].
 	HomeHeld
-	// QueueKnown: Queue.
+	// QueueKnown [Queue].
 	QueueKnown
-	// HomeKept: Record. The whole state of one job, in snapshots and for the archive. Flag: an archived job is taken back.
+	// HomeKept: Job [Keeping]. The whole state of one job, in snapshots and for the archive.
 	HomeKept
-	// QueueCalibrated: Standing. What the market has learned of a queue, and its credits.
+	// QueueCalibrated [Standing]. What the market has learned of a queue, and its credits.
 	QueueCalibrated
-	// Taught: Lesson. What a finished job has shown of its template; in snapshots all that is remembered of one.
+	// Taught [Lesson]. What a finished job has shown of its template; in snapshots all that is remembered of one.
 	Taught
-	// HomeReopened: another life of a job that was over begins, with what is committed: Job, Generation, Spec, At.
+	// HomeReopened: another life of a job that was over begins, with what is committed: Job, Generation, At [Sequel].
 	HomeReopened
 	// OutputPublished: Job, Token. Output and checkpoint of what was committed are where people and the next subjob find them.
 	OutputPublished
 	// HomeArchived: the archive has the record of a job that is over, and the zone lets go of it: Job, Generation.
 	HomeArchived
-	// HomeLeaving: the job is given up to another zone, and nothing more of it is sold here: Job, Generation, Text (why, for people).
+	// HomeLeaving: the job is given up to another zone, and nothing more of it is sold here: Job, Generation [Reason].
 	HomeLeaving
 )
 
 // Facts of a node.
 const (
-	// Booted: Epoch. Before the node answers anyone. In snapshots also Reservation.ID, the last one given out.
+	// Booted: Epoch. Before the node answers anyone. In snapshots also [Reservation], whose ID is the last one given out.
 	Booted FactKind = iota + 64
-	// LeaseMade: Token, Job, Epoch (home's), Generation, Zone (the home), Slice, Also, Range, Start, End, Demand, Peak, Plan, Rank (what
-	// it is worth beside others). The token is spent. In snapshots also Text, why its end was moved closer.
+	// LeaseMade: Token, Job, Epoch (home's), Generation [Terms]. The token is spent.
 	LeaseMade
-	// LeaseExtended: Token, Range, End, Peak (zero: as it was).
+	// LeaseExtended: Token, Job [Extent].
 	LeaseExtended
-	// Truncated: Token, End, Text.
+	// Truncated: Token, Job [Cut].
 	Truncated
-	// SubjobStarted: Token, At.
+	// SubjobStarted: Token, Job, At.
 	SubjobStarted
-	// SubjobEnded: Token, Result, Flag (nothing was given to the executor). Its process tree is confirmed gone, and what counts of it is
-	// stored.
+	// SubjobEnded: Token, Job [SubjobEnd]. Its process tree is confirmed gone, and what counts of it is stored.
 	SubjobEnded
-	// ResultSettled: Token, Range (committed part; empty if none). The home has it.
+	// ResultSettled: Token, Job [Acknowledgement]. The home has it.
 	ResultSettled
-	// LeaseGone: Token. Directories are settled; nothing of the lease is left.
+	// LeaseGone: Token, Job. Directories are settled; nothing of the lease is left.
 	LeaseGone
-	// ReservationMade: Reservation.
+	// ReservationMade: Slice [Reservation].
 	ReservationMade
-	// ReservationGone: Reservation.ID.
+	// ReservationGone [Reservation], of which only the ID counts.
 	ReservationGone
-	// Quarantined: Slice, Text, At, Token (of the subjob whose processes are the reason). Lifted by QuarantineLifted.
+	// Quarantined: Slice, At, Token (of the subjob whose processes are the reason) [Reason]. Lifted by QuarantineLifted.
 	Quarantined
 	// QuarantineLifted: Slice.
 	QuarantineLifted
-	// SliceFailed: Slice, Fault. Its GPU fails, so it is not sold until SliceMended.
+	// SliceFailed: Slice [health.Fault]. Its GPU fails, so it is not sold until SliceMended.
 	SliceFailed
-	// SliceMended: Slice, Text (why, for people).
+	// SliceMended: Slice [Reason].
 	SliceMended
-	// SubjobVacated: Token. Its process tree is confirmed gone, and what it has left is being stored: its time is free again. SubjobEnded
-	// follows with how it ended.
+	// SubjobVacated: Token, Job. Its process tree is confirmed gone, and what it has left is being stored: its time is free again.
+	// SubjobEnded follows with how it ended.
 	SubjobVacated
 )
 
-// Fact is one durable decision of one actor. Recovery applies facts in order and decides nothing again.
+// Fact is one durable decision of one actor: a header, of which a kind uses what its comment names, and a body of the kind's own type,
+// which nobody writes to. Recovery applies facts in order and decides nothing again.
 type Fact struct {
 	Kind FactKind
 	// Actor whose fact it is.
 	Actor Address
 
-	Job            job.ID
-	Epoch          uint32
-	Generation     job.Generation
-	Token          job.Token
-	Node           job.NodeID
-	Zone           job.ZoneID
-	Slice          job.SliceID
-	Speed          int64
-	Also           []job.SliceID
-	Members        []Member
-	Range          job.Range
-	At, Start, End quantity.Instant
-	Demand         trp.Vector
-	Plan           Plan
-	Flag           bool
-	Request, Text  string
-	Digest         string
-	Spec           *job.Spec
-	Queue          *Queue
-	Verdict        job.Verdict
-	Result         *job.Result
-	Learned        *Learned
-	Skipped        bool
-	Reservation    *Reservation
-	Record         *Record
-	Bid            *Bid
-	Standing       *Standing
-	Lesson         *Lesson
-	// Count is a number that a kind's comment explains.
-	Count int64
-	Rank  Rank
-	Peak  trp.Peak
-	Fault *health.Fault
+	Job        job.ID
+	Epoch      uint32
+	Generation job.Generation
+	Token      job.Token
+	// Slice that it is about; what is sold is in its body.
+	Slice job.SliceID
+	At    quantity.Instant
+	Body  Body
 }
 
 // Lesson is what finished jobs of one template of one queue have shown, oldest first.

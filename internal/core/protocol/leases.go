@@ -6,20 +6,25 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Asking is a zone's question for a grant. Its id numbers what a zone asks of nodes.
-type Asking struct {
-	Ask   uint64
-	Slice job.SliceID
-	// Also are the further slices of a rigid job.
-	Also []job.SliceID
-	// Start and End, the grace included.
+// Placement is what of a job is to run where and when, and with what: a range on a slice (of a rigid job on further ones Also), from Start
+// to End, the grace included.
+type Placement struct {
+	Slice      job.SliceID
+	Also       []job.SliceID
+	Range      job.Range
 	Start, End quantity.Instant
 	Demand     trp.Vector
 	// Peak that the demand is a quantile of; zero where the host's memory is not counted, or by a home of before: then the demand counts
 	// as its mean.
 	Peak trp.Peak
-	// Plan says which member of a gang it is for, if it is for one.
 	Plan Plan
+}
+
+// Asking is a zone's question for a grant. Its id numbers what a zone asks of nodes.
+type Asking struct {
+	Ask uint64
+	// Placement without a range, of which the node decides nothing; its plan says which member of a gang it is for, if it is for one.
+	Placement
 	// Reservation is by its id one of the job's own, to take over; nil: none.
 	Reservation *Reservation
 }
@@ -45,15 +50,9 @@ type Refusal struct {
 
 // Work is a subjob as it was sold: as the home redeems it, and as the node has it started.
 type Work struct {
-	Slice      job.SliceID
-	Also       []job.SliceID
-	Range      job.Range
-	Start, End quantity.Instant
-	Demand     trp.Vector
-	Peak       trp.Peak
-	Plan       Plan
-	Spec       *job.Spec
-	Rank       Rank
+	Placement
+	Spec *job.Spec
+	Rank Rank
 }
 
 // Holding is the slice on which a lease was made.

@@ -30,6 +30,12 @@ type bodies struct {
 	receipts         stock[Receipt]
 	closings         stock[Closing]
 	settlements      stock[Settlement]
+	acceptances      stock[Acceptance]
+	takings          stock[Taking]
+	sales            stock[Sale]
+	claimEnds        stock[ClaimEnd]
+	terms            stock[Terms]
+	subjobEnds       stock[SubjobEnd]
 }
 
 // stock is values of which none was given out.
@@ -97,3 +103,21 @@ func (o *Out) Settlement(b Settlement) *Settlement { return o.settlements.keep(b
 
 // Response is a body.
 func (o *Out) Response(b Response) *Response { return o.responses.keep(b) }
+
+// Acceptance is the body of a fact.
+func (o *Out) Acceptance(b Acceptance) *Acceptance { return o.acceptances.keep(b) }
+
+// Taking is a body.
+func (o *Out) Taking(b Taking) *Taking { return o.takings.keep(b) }
+
+// Sale is a body.
+func (o *Out) Sale(b Sale) *Sale { return o.sales.keep(b) }
+
+// ClaimEnd is a body.
+func (o *Out) ClaimEnd(b ClaimEnd) *ClaimEnd { return o.claimEnds.keep(b) }
+
+// Terms is a body.
+func (o *Out) Terms(b Terms) *Terms { return o.terms.keep(b) }
+
+// SubjobEnd is a body.
+func (o *Out) SubjobEnd(b SubjobEnd) *SubjobEnd { return o.subjobEnds.keep(b) }

@@ -57,23 +57,7 @@ type Claim struct {
 	Token job.Token
 	// Generation of the life that it was sold to; 0, from before there were lives, is the first.
 	Generation job.Generation
-	Node       job.NodeID
-	Slice      job.SliceID
-	// Also are the further slices of a rigid job, those of all its members.
-	Also []job.SliceID
-	// Members of a gang over several nodes, in order of node id; none where all is on one node. Token, Node and Slice are those of the
-	// first.
-	Members []Member
-	// Speed of the slice, in parts per thousand.
-	Speed      int64
-	Range      job.Range
-	Start, End quantity.Instant
-	Demand     trp.Vector
-	// Peak that the demand is a quantile of; zero where its host's memory was not counted.
-	Peak trp.Peak
-	Plan Plan
-	// Bid it was won with; nil where nobody bid.
-	Bid *Bid
+	Sale
 	// Asked is when its place was asked for, by the home's clock: what the home learned later is not in it. 0 in what older
 	// versions stored.
 	Asked quantity.Instant

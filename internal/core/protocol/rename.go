@@ -38,15 +38,17 @@ func (r Renames) Fact(f *Fact) bool {
 		n.node(&id)
 		f.Actor.ID = string(id)
 	}
-	n.node(&f.Node)
 	n.slice(&f.Slice)
-	n.slices(f.Also)
-	n.members(f.Members)
-	if f.Reservation != nil {
-		n.slice(&f.Reservation.Slice)
-	}
-	if f.Record != nil {
-		n.record(f.Record)
+	switch b := f.Body.(type) {
+	case *Sale:
+		n.sale(b)
+	case *Terms:
+		n.slice(&b.Slice)
+		n.slices(b.Also)
+	case *Reservation:
+		n.slice(&b.Slice)
+	case *Keeping:
+		n.record(b.Record)
 	}
 	return n.changed
 }
@@ -75,25 +77,21 @@ func (n *renaming) slices(list []job.SliceID) {
 	}
 }
 
-func (n *renaming) members(list []Member) {
-	for i := range list {
-		n.node(&list[i].Node)
+func (n *renaming) sale(s *Sale) {
+	n.node(&s.Node)
+	n.slice(&s.Slice)
+	n.slices(s.Also)
+	for i := range s.Members {
+		n.node(&s.Members[i].Node)
 	}
-}
-
-func (n *renaming) claim(c *Claim) {
-	n.node(&c.Node)
-	n.slice(&c.Slice)
-	n.slices(c.Also)
-	n.members(c.Members)
 }
 
 func (n *renaming) record(r *Record) {
 	for i := range r.Claims {
-		n.claim(&r.Claims[i])
+		n.sale(&r.Claims[i].Sale)
 	}
 	for i := range r.Past {
-		n.claim(&r.Past[i].Claim)
+		n.sale(&r.Past[i].Sale)
 	}
 	for i := range r.Unpublished {
 		n.node(&r.Unpublished[i].Node)

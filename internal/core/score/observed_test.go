@@ -15,11 +15,9 @@ import (
 // sold is a subjob of 100 of 500 units, from 1,000 s on, with 10 s of overhead in 100 s and a grace of 5 s.
 func sold() (*job.Spec, protocol.Claim) {
 	spec := &job.Spec{Worth: job.DefaultWorth, Launch: job.Launch{Grace: 5 * time.Second}}
-	return spec, protocol.Claim{
-		Range: job.Range{From: 200, To: 300}, Start: at(1000), End: at(1105),
-		Plan: protocol.Plan{Run: 90 * time.Second, Wall: 100 * time.Second},
-		Bid:  &protocol.Bid{Left: 500, Urgency: 400_000},
-	}
+	return spec, protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{From: 200, To: 300}, Start: at(1000),
+		End: at(1105), Plan: protocol.Plan{Run: 90 * time.Second, Wall: 100 * time.Second}},
+		Bid: &protocol.Bid{Left: 500, Urgency: 400_000}}}
 }
 
 func TestObservedScore(t *testing.T) {

@@ -19,10 +19,13 @@ func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job
 }
 
 func newAsk(j *home.Job, s *sites.Slice, also []job.SliceID, p award.Piece) *home.Ask {
-	return &home.Ask{
-		Job: j, Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Speed: p.Speed, Demand: p.Demand,
-		Peak: peakOn(&s.View().Slice, j, p.Range, p.Demand, p.Option), Bid: p.Bid, Version: s.Version(), Late: p.Late,
+	at := protocol.Placement{
+		Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Demand: p.Demand,
+		Peak: peakOn(&s.View().Slice, j, p.Range, p.Demand, p.Option),
 		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option},
+	}
+	return &home.Ask{
+		Job: j, Sale: protocol.Sale{Placement: at, Speed: p.Speed, Bid: p.Bid}, Version: s.Version(), Late: p.Late,
 	}
 }
 

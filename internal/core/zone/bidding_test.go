@@ -7,16 +7,24 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // claims lists what was sold, in order.
-func (w *world) claims() (all []protocol.Fact) {
+func (w *world) claims() (all []claimed) {
 	for _, f := range w.facts {
-		if f.Kind == protocol.Claimed {
-			all = append(all, f)
+		if s, ok := f.Body.(*protocol.Sale); ok {
+			all = append(all, claimed{s, f.Job, f.At})
 		}
 	}
 	return all
+}
+
+// claimed is what was sold of a job, and when it was asked for.
+type claimed struct {
+	*protocol.Sale
+	Job job.ID
+	At  quantity.Instant
 }
 
 // TestPriorityCountsInABid: of two jobs that are alike but for their priority the more urgent one wins, whichever has the name

@@ -197,7 +197,7 @@ func TestACancelDoesNotWaitForAStore(t *testing.T) {
 			t.Errorf("what it left is given up after %v", took)
 		}
 		f := w.released(token)
-		if f == nil || !strings.Contains(f.Text, "not stored 50s later") {
+		if f == nil || !strings.Contains(f.Body.(*protocol.ClaimEnd).Text, "not stored 50s later") {
 			t.Errorf("given up: %+v", f)
 		} else if !restart && hurried < f.At { // a home that has just started does not know yet that it stores
 			t.Errorf("what is being stored is told to end at once %v before it is given up", f.At.Sub(hurried))

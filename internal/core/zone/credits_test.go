@@ -33,27 +33,27 @@ func newLedger(t fataler) *ledger {
 // read takes in the facts that are new, and holds the zone's own balances against its own.
 func (l *ledger) read(w *world) {
 	for _, f := range w.facts[l.seen:] {
-		switch f.Kind {
-		case protocol.HomeTaken:
-			l.queue[f.Job] = f.Spec.Queue
-		case protocol.QueueCalibrated:
-			more := f.Standing.Credits - l.has[f.Standing.Queue]
+		switch b := f.Body.(type) {
+		case *protocol.Taking:
+			l.queue[f.Job] = b.Spec.Queue
+		case *protocol.Standing:
+			more := b.Credits - l.has[b.Queue]
 			if more < 0 {
-				l.t.Fatalf("queue %s lost %d credits without a price", f.Standing.Queue, -more)
+				l.t.Fatalf("queue %s lost %d credits without a price", b.Queue, -more)
 			}
 			l.income += more
-			l.has[f.Standing.Queue] += more
-		case protocol.Claimed:
-			if f.Bid == nil {
+			l.has[b.Queue] += more
+		case *protocol.Sale:
+			if b.Bid == nil {
 				break
 			}
-			l.paid += f.Bid.Price
-			l.price[f.Token] = f.Bid.Price
-			if l.has[l.queue[f.Job]] -= f.Bid.Price; f.Bid.Price < 0 || l.has[l.queue[f.Job]] < 0 {
-				l.t.Fatalf("%s paid %d and its queue has %d left", f.Job, f.Bid.Price, l.has[l.queue[f.Job]])
+			l.paid += b.Bid.Price
+			l.price[f.Token] = b.Bid.Price
+			if l.has[l.queue[f.Job]] -= b.Bid.Price; b.Bid.Price < 0 || l.has[l.queue[f.Job]] < 0 {
+				l.t.Fatalf("%s paid %d and its queue has %d left", f.Job, b.Bid.Price, l.has[l.queue[f.Job]])
 			}
-		case protocol.Released, protocol.Committed:
-			if f.Result == nil || f.Result.Start == 0 {
+		case *protocol.ClaimEnd:
+			if b.Result == nil || b.Result.Start == 0 {
 				l.paid -= l.price[f.Token]
 				l.has[l.queue[f.Job]] += l.price[f.Token]
 			}
@@ -61,8 +61,8 @@ func (l *ledger) read(w *world) {
 	}
 	l.seen = len(w.facts)
 	for _, f := range capture.All(w.z) {
-		if f.Kind == protocol.QueueCalibrated && f.Standing.Credits != l.has[f.Standing.Queue] {
-			l.t.Fatalf("queue %s has %d credits, by the facts %d", f.Standing.Queue, f.Standing.Credits, l.has[f.Standing.Queue])
+		if s, ok := f.Body.(*protocol.Standing); ok && s.Credits != l.has[s.Queue] {
+			l.t.Fatalf("queue %s has %d credits, by the facts %d", s.Queue, s.Credits, l.has[s.Queue])
 		}
 	}
 	var sum int64
@@ -151,8 +151,8 @@ func TestPricesAreSecondPrices(t *testing.T) {
 			submit("low", "b", 300_000)
 		}
 		w.until(2 * time.Second)
-		for _, f := range w.facts {
-			if f.Kind == protocol.Claimed && f.Job == "high" {
+		for _, f := range w.claims() {
+			if f.Job == "high" {
 				ms := f.End.Sub(f.Start).Milliseconds()
 				return f.Bid.Price, f.Bid.Weight / 1_000_000, lost * ms / 1_000_000
 			}
@@ -211,12 +211,10 @@ func TestPricesAreByTime(t *testing.T) {
 	w.until(20 * time.Minute)
 	finished(t, w, "short", "long")
 	prices := map[job.ID]int64{}
-	for _, f := range w.facts {
-		if f.Kind == protocol.Claimed {
-			prices[f.Job] += f.Bid.Price
-			if want := f.Bid.Weight * f.End.Sub(f.Start).Milliseconds() / 1_000_000; f.Bid.Price < want-1 || f.Bid.Price > want+1 {
-				t.Errorf("%s pays %d for %v at a weight of %d, want %d", f.Job, f.Bid.Price, f.End.Sub(f.Start), f.Bid.Weight, want)
-			}
+	for _, f := range w.claims() {
+		prices[f.Job] += f.Bid.Price
+		if want := f.Bid.Weight * f.End.Sub(f.Start).Milliseconds() / 1_000_000; f.Bid.Price < want-1 || f.Bid.Price > want+1 {
+			t.Errorf("%s pays %d for %v at a weight of %d, want %d", f.Job, f.Bid.Price, f.End.Sub(f.Start), f.Bid.Weight, want)
 		}
 	}
 	if prices["long"] < 3*prices["short"] {

@@ -57,8 +57,8 @@ func learning(t *testing.T, theta int64, m *auction.Config) *world {
 
 // longest is the longest lease of a job that was sold from an instant on.
 func (w *world) longest(name job.ID, from quantity.Instant) (long time.Duration) {
-	for i := range w.facts {
-		if f := &w.facts[i]; f.Kind == protocol.Claimed && f.Job == name && f.Start >= from {
+	for _, f := range w.claims() {
+		if f.Job == name && f.Start >= from {
 			long = max(long, f.End.Sub(f.Start))
 		}
 	}

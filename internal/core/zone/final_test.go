@@ -193,8 +193,8 @@ func TestAJobThatIsToEndDoesNotWaitForANodeThatIsOff(t *testing.T) {
 			t.Errorf("%+v: it is %v after %v: %s", c, shown(w).State, took, shown(w).Reason)
 		}
 		for _, f := range w.facts {
-			if f.Kind == protocol.Released && !strings.Contains(f.Text, "told to end") {
-				t.Errorf("%+v: its claim is given up: %q", c, f.Text)
+			if end, ok := f.Body.(*protocol.ClaimEnd); ok && f.Kind == protocol.Released && !strings.Contains(end.Text, "told to end") {
+				t.Errorf("%+v: its claim is given up: %q", c, end.Text)
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func TestAJobThatIsGivenUpIsOverThoughItsOutputIsNeverConfirmed(t *testing.T) {
 func (w *world) committed(id job.ID) (n int64) {
 	for _, f := range w.facts {
 		if f.Kind == protocol.Committed && f.Job == id {
-			n += f.Range.Len()
+			n += f.Body.(*protocol.ClaimEnd).Range.Len()
 		}
 	}
 	return n

@@ -25,10 +25,8 @@ func TestAGangIsNotSoldByTheSlice(t *testing.T) {
 		s.Queue = queue
 		w.submit(s)
 		w.until(2 * time.Minute)
-		for _, f := range w.facts {
-			if f.Kind == protocol.Claimed {
-				t.Errorf("queue %s: %s is sold on %s and %v, and needs two slices", queue, f.Job, f.Slice, f.Also)
-			}
+		for _, f := range w.claims() {
+			t.Errorf("queue %s: %s is sold on %s and %v, and needs two slices", queue, f.Job, f.Slice, f.Also)
 		}
 	}
 }

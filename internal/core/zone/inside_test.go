@@ -70,12 +70,12 @@ func Durable(z *Zone) (all struct {
 		return &all.Queues[i]
 	}
 	for _, f := range capture.All(z) {
-		switch f.Kind {
-		case protocol.HomeTaken:
-			all.Records = append(all.Records, protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec,
-				Queue: f.Spec.Queue, Submitted: f.At})
-		case protocol.HomeKept:
-			r := *f.Record
+		switch b := f.Body.(type) {
+		case *protocol.Taking:
+			all.Records = append(all.Records, protocol.Record{Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: b.Spec,
+				Queue: b.Spec.Queue, Submitted: f.At})
+		case *protocol.Keeping:
+			r := *b.Record
 			for _, list := range []*job.Ranges{&r.Committed, &r.Claimed, &r.Skipped} {
 				*list = append(job.Ranges(nil), *list...)
 			}
@@ -84,12 +84,12 @@ func Durable(z *Zone) (all struct {
 			r.Learned.Rates, r.Learned.Suspects = append([]time.Duration(nil), r.Learned.Rates...),
 				append([]protocol.Suspect(nil), r.Learned.Suspects...)
 			all.Records = append(all.Records, r)
-		case protocol.QueueKnown:
-			queue(f.Queue.Name).Queue = *f.Queue
-		case protocol.QueueCalibrated:
-			queue(f.Standing.Queue).Standing = *f.Standing
-		case protocol.Taught:
-			queue(f.Lesson.Queue).Templates[f.Lesson.Template] = f.Lesson.Runs
+		case *protocol.Queue:
+			queue(b.Name).Queue = *b
+		case *protocol.Standing:
+			queue(b.Queue).Standing = *b
+		case *protocol.Lesson:
+			queue(b.Queue).Templates[b.Template] = b.Runs
 		}
 	}
 	slices.SortFunc(all.Records, func(a, b protocol.Record) int { return cmp.Compare(a.Job, b.Job) })

@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/core/market/overdue"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy/shortest"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -76,17 +75,14 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			return w.config.Starvation.Due(came[id], overdue.Length(w.adopted[id], w.config.Horizon))
 		}
 		longest := time.Duration(0)
-		for i := range w.facts {
-			if f := &w.facts[i]; f.Kind == protocol.Claimed {
-				longest = max(longest, f.End.Sub(f.Start))
-			}
+		for _, f := range w.claims() {
+			longest = max(longest, f.End.Sub(f.Start))
 		}
 		longest += 10 * time.Second // for messages
 		for _, s := range long {
 			cost, leases := time.Duration(0), time.Duration(2*len(long)+2)
-			for i := range w.facts {
-				f := &w.facts[i]
-				if f.Kind != protocol.Claimed || f.At < due(f.Job) ||
+			for _, f := range w.claims() {
+				if f.At < due(f.Job) ||
 					(overdue.Turn{Due: due(s.Name), Name: s.Name}).Before(overdue.Turn{Due: due(f.Job), Name: f.Job}) {
 					continue
 				}

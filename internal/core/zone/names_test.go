@@ -43,7 +43,8 @@ func TestAMalformedNameIsNeverSold(t *testing.T) {
 func TestAJobWithoutANameIsCured(t *testing.T) {
 	w := newWorld(t, 1024)
 	bad := items(t, "", 1000, 100, 4)
-	taken := protocol.Fact{Kind: protocol.HomeTaken, Actor: protocol.Address{Role: protocol.Zone, ID: "z"}, Epoch: 1, Spec: bad, At: w.now}
+	taken := protocol.Fact{Kind: protocol.HomeTaken, Actor: protocol.Address{Role: protocol.Zone, ID: "z"}, Epoch: 1, At: w.now,
+		Body: &protocol.Taking{Spec: bad}}
 	w.facts = append(w.facts, taken)
 	w.z.Apply(taken)
 	w.refuse = func(m *protocol.Message) bool { return m.Job == "" }

@@ -91,10 +91,11 @@ func countsMany(t *testing.T, p policy.Policy) {
 		if i%4 < 3 {
 			s.Queue = "default"
 		}
-		w.z.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: s.Name, Epoch: 1, Generation: 1, Spec: s, At: quantity.Instant(1 + i)})
+		w.z.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: s.Name, Epoch: 1, Generation: 1, At: quantity.Instant(1 + i),
+			Body: &protocol.Taking{Spec: s}})
 	}
 	w.slices[0].busy = nil
-	held := protocol.Fact{Kind: protocol.HomeHeld, Flag: true}
+	held := protocol.Fact{Kind: protocol.HomeHeld, Body: &protocol.Hold{Held: true}}
 	for i := 3; i < n; i += 4 {
 		held.Job = job.ID(fmt.Sprintf("j%05d", i))
 		w.z.Apply(held)
@@ -111,7 +112,7 @@ func countsMany(t *testing.T, p policy.Policy) {
 		t.Errorf("%q: %v", windows[i].Reason, err)
 	}
 	for i := 3; i < n; i += 4 {
-		held.Job, held.Flag = job.ID(fmt.Sprintf("j%05d", i)), false
+		held.Job, held.Body = job.ID(fmt.Sprintf("j%05d", i)), &protocol.Hold{}
 		w.z.Apply(held)
 	}
 	w.step(protocol.Message{Kind: protocol.Tick})

@@ -34,8 +34,8 @@ func TestANewJobBeginsWithItsQueuesRecord(t *testing.T) {
 		boast("new", queue)
 		w.until(time.Minute)
 		for _, f := range w.facts[from:] {
-			if f.Kind == protocol.Claimed {
-				return f.Bid.Calibrated
+			if s, ok := f.Body.(*protocol.Sale); ok {
+				return s.Bid.Calibrated
 			}
 		}
 		t.Fatal("nothing was sold")

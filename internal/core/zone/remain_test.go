@@ -44,7 +44,7 @@ func (w *world) says(token job.Token, end, until quantity.Instant) {
 // released is the fact that gave a claim up before its result came, nil if there is none.
 func (w *world) released(token job.Token) *protocol.Fact {
 	for i := range w.facts {
-		if f := &w.facts[i]; f.Kind == protocol.Released && f.Token == token && f.Result == nil {
+		if f := &w.facts[i]; f.Kind == protocol.Released && f.Token == token && f.Body.(*protocol.ClaimEnd).Result == nil {
 			return f
 		}
 	}
@@ -69,7 +69,7 @@ func TestWhatOutlivesItsLeaseIsWaitedFor(t *testing.T) {
 	from := w.now
 	w.says(token, end, end.Add(lives))
 	if f := w.released(token); f != nil {
-		t.Errorf("its claim was given up though its node said that it is there: %s", f.Text)
+		t.Errorf("its claim was given up though its node said that it is there: %s", f.Body.(*protocol.ClaimEnd).Text)
 	}
 	if n := len(w.sold(from)); n > 0 {
 		t.Errorf("%d subjobs of the job were begun while processes of an earlier one lived", n)
@@ -89,8 +89,9 @@ func TestWhatNeverGoesKeepsItsSliceAndNotItsJob(t *testing.T) {
 	if f == nil {
 		t.Fatal("its claim stands still, 12 minutes after its lease's end")
 	}
-	if late := f.At.Sub(end); late < 10*time.Minute || !strings.Contains(f.Text, "outlived") {
-		t.Errorf("given up after %v: %q", late, f.Text)
+	why := f.Body.(*protocol.ClaimEnd).Text
+	if late := f.At.Sub(end); late < 10*time.Minute || !strings.Contains(why, "outlived") {
+		t.Errorf("given up after %v: %q", late, why)
 	}
 	w.until(10 * time.Minute)
 	finished(t, w, "a")

@@ -108,7 +108,7 @@ func TestPagesOfManyJobs(t *testing.T) {
 		s := *spec
 		at := quantity.Instant(1 + i*7919%n/3) // three at each instant
 		s.Name = job.ID(fmt.Sprintf("j%04d", i))
-		w.z.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: s.Name, Epoch: 1, Generation: 1, Spec: &s, At: at})
+		w.z.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: s.Name, Epoch: 1, Generation: 1, At: at, Body: &protocol.Taking{Spec: &s}})
 	}
 	read := func(want int) {
 		t.Helper()
@@ -144,7 +144,8 @@ func TestPagesOfManyJobs(t *testing.T) {
 	read(n)
 	for i := range n {
 		if i%1000 < 990 { // whole chunks become empty
-			w.z.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: job.ID(fmt.Sprintf("j%04d", i*4999%n)), Generation: 1})
+			w.z.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: job.ID(fmt.Sprintf("j%04d", i*4999%n)), Generation: 1,
+				Body: &protocol.Dropping{}})
 		}
 	}
 	read(n / 100)

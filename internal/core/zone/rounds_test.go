@@ -229,7 +229,16 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 			}
 			var log []string
 			for _, f := range w.facts {
-				log = append(log, fmt.Sprint(f.Kind, f.Job, f.Token, f.Range, f.Start, f.End, f.Bid, f.Standing))
+				said := []any{f.Kind, f.Job, f.Token, rangeOf(&f)}
+				switch b := f.Body.(type) {
+				case *protocol.Sale:
+					said = append(said, b.Start, b.End, b.Bid)
+				case *protocol.Extent:
+					said = append(said, b.End)
+				case *protocol.Standing:
+					said = append(said, b)
+				}
+				log = append(log, fmt.Sprint(said...))
 			}
 			return strings.Join(log, "\n")
 		}

@@ -60,7 +60,7 @@ func TestARepeatedResultOfASkippedUnitPublishesNothing(t *testing.T) {
 	skipped, answers := job.Token{}, 0
 	w.lose = func(m *protocol.Message) bool {
 		for _, f := range w.facts[max(0, len(w.facts)-4):] {
-			if f.Skipped {
+			if end, ok := f.Body.(*protocol.ClaimEnd); ok && end.Skipped {
 				skipped = f.Token
 			}
 		}

@@ -152,7 +152,7 @@ func TestAJobUnlikeItsTemplateIsGivenAsMuchAsWasDeclared(t *testing.T) {
 	for i := range 30 {
 		runs = append(runs, forecast.Run{Peaks: []quantity.Amount{400 << 20, quantity.Amount(400+i) << 20}})
 	}
-	lesson := protocol.Fact{Kind: protocol.Taught, Lesson: &protocol.Lesson{Queue: "default", Template: "t", Runs: runs}}
+	lesson := protocol.Fact{Kind: protocol.Taught, Body: &protocol.Lesson{Queue: "default", Template: "t", Runs: runs}}
 	w.z.Apply(lesson)
 	w.facts = append(w.facts, lesson)
 	w.uses(time.Second, func(*protocol.Message) int64 { return 700 })
@@ -174,7 +174,7 @@ func TestNobodyIsForgottenForAnotherQueue(t *testing.T) {
 	w := newWorld(t)
 	teach := func(queue, name string, peak quantity.Amount) {
 		l := protocol.Lesson{Queue: queue, Template: name, Runs: []forecast.Run{{Peaks: []quantity.Amount{peak}}}}
-		f := protocol.Fact{Kind: protocol.Taught, Lesson: &l}
+		f := protocol.Fact{Kind: protocol.Taught, Body: &l}
 		w.z.Apply(f)
 		w.facts = append(w.facts, f)
 	}
@@ -186,14 +186,14 @@ func TestNobodyIsForgottenForAnotherQueue(t *testing.T) {
 		teach("greedy", "t999", 7)
 	}
 	w.submit(templated(t, "a"))
-	if s := w.facts[len(w.facts)-1]; s.Learned == nil || s.Learned.Runs != 1 || s.Learned.Safe.Peak(trp.Unscaled) != 2<<30 {
-		t.Errorf("what the template had taught is gone: %+v", s)
+	if l, ok := w.facts[len(w.facts)-1].Body.(*protocol.Learned); !ok || l.Runs != 1 || l.Safe.Peak(trp.Unscaled) != 2<<30 {
+		t.Errorf("what the template had taught is gone: %+v", l)
 	}
 	templates, runs := 0, 0
 	for _, f := range capture.All(w.z) {
-		if f.Kind == protocol.Taught && f.Lesson.Queue == "greedy" {
+		if l, ok := f.Body.(*protocol.Lesson); ok && l.Queue == "greedy" {
 			templates++
-			runs = max(runs, len(f.Lesson.Runs))
+			runs = max(runs, len(l.Runs))
 		}
 	}
 	if templates != 64 || runs != forecast.MaxRuns {
@@ -218,7 +218,7 @@ func TestWhatIsLearnedIsNeverBelowWhatWasSeen(t *testing.T) {
 			}
 			lesson.Runs = append(lesson.Runs, run)
 		}
-		z.Apply(protocol.Fact{Kind: protocol.Taught, Lesson: &lesson})
+		z.Apply(protocol.Fact{Kind: protocol.Taught, Body: &lesson})
 		s := &job.Spec{Name: "a", Queue: "default", Template: "t", Kind: job.Steps, Total: rapid.Int64Range(1, 20).Draw(t, "total"),
 			Grid: 1, Parallelism: 1, PerUnit: time.Second}
 		s.Theta = rapid.Int64Range(30_000, 400_000).Draw(t, "theta")
@@ -229,7 +229,7 @@ func TestWhatIsLearnedIsNeverBelowWhatWasSeen(t *testing.T) {
 		if i < 0 {
 			t.Fatal("the job was not told what its template has taught")
 		}
-		l := out.Facts[i].Learned
+		l := out.Facts[i].Body.(*protocol.Learned)
 		n := len(lesson.Runs)
 		k := int(math.Ceil(float64(n+1)*float64(1_000_000-s.Theta)/1e6 - 1e-9))
 		for from := range s.Total {

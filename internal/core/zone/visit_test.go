@@ -143,8 +143,9 @@ func TestAJobThatFindsNoRoomNegotiatesAtNodes(t *testing.T) {
 	got := x.step(x.prize("m", first.Session, 7, job.Range{To: 40}))
 	claimed := false
 	for _, f := range x.facts {
-		claimed = claimed || f.Kind == protocol.Claimed && f.Node == "m" && f.Slice == "m/a" && f.Range == (job.Range{To: 40}) &&
-			f.Token.Seq == 7 && f.Plan.Round == 1 && f.Bid != nil
+		s, ok := f.Body.(*protocol.Sale)
+		claimed = claimed || ok && s.Node == "m" && s.Slice == "m/a" && s.Range == (job.Range{To: 40}) &&
+			f.Token.Seq == 7 && s.Plan.Round == 1 && s.Bid != nil
 	}
 	redeem := of(protocol.Redeem, got)
 	if !claimed || len(redeem) != 1 || redeem[0].To != node("m") || redeem[0].Body.(*protocol.Work).Range != (job.Range{To: 40}) {
@@ -344,7 +345,8 @@ func TestAResultSaysThatANodeHasTakenAPlace(t *testing.T) {
 		case protocol.Running:
 			said.Body = &protocol.Beginning{Slice: "m/a", At: x.now}
 		case protocol.Result:
-			said.Body = &protocol.Conclusion{Range: c.Range, Result: &job.Result{Outcome: job.Stopped, Start: x.now, End: x.now}}
+			said.Body = &protocol.Conclusion{Range: c.Body.(*protocol.Sale).Range, Result: &job.Result{Outcome: job.Stopped, Start: x.now,
+				End: x.now}}
 		case protocol.RedeemRefused:
 			said.Body = &protocol.Refusal{Slice: "m/a", Text: "it lapsed"}
 		}

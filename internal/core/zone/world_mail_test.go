@@ -54,12 +54,12 @@ func newMail() mail {
 // fact notes what a claim was settled with.
 func (l *mail) fact(f *protocol.Fact) {
 	if f.Kind == protocol.Claimed {
-		l.members[f.Token] = f.Members
+		l.members[f.Token] = f.Body.(*protocol.Sale).Members
 	}
-	if f.Kind == protocol.Committed && !f.Skipped {
-		l.published[f.Token] = f.Range
+	if end, ok := f.Body.(*protocol.ClaimEnd); ok && f.Kind == protocol.Committed && !end.Skipped {
+		l.published[f.Token] = end.Range
 		for _, m := range l.members[f.Token] {
-			l.published[m.Token] = f.Range
+			l.published[m.Token] = end.Range
 		}
 	}
 }

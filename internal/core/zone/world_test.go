@@ -143,15 +143,28 @@ func (w *world) step(m protocol.Message) {
 	w.take()
 }
 
+// rangeOf is what of its job a fact is about.
+func rangeOf(f *protocol.Fact) job.Range {
+	switch b := f.Body.(type) {
+	case *protocol.Sale:
+		return b.Range
+	case *protocol.Extent:
+		return b.Range
+	case *protocol.ClaimEnd:
+		return b.Range
+	}
+	return job.Range{}
+}
+
 func (w *world) take() {
 	w.facts = append(w.facts, w.out.Facts...)
 	for i, f := range w.out.Facts {
 		w.mail.fact(&w.out.Facts[i])
 		w.settledWhole(&w.out.Facts[i])
-		if f.Kind == protocol.Calibrated && f.Learned.Safe != nil && f.Learned.Runs > 0 {
-			w.taught[f.Job] = append(w.taught[f.Job], f.Learned.Safe)
+		if l, ok := f.Body.(*protocol.Learned); ok && l.Safe != nil && l.Runs > 0 {
+			w.taught[f.Job] = append(w.taught[f.Job], l.Safe)
 		}
-		w.log = append(w.log, fmt.Sprintf("%d fact %d %s %v %v", w.now/1e6, f.Kind, f.Job, f.Token, f.Range))
+		w.log = append(w.log, fmt.Sprintf("%d fact %d %s %v %v", w.now/1e6, f.Kind, f.Job, f.Token, rangeOf(&f)))
 	}
 	for _, m := range w.out.Effects {
 		w.mail.effect(w, &m)

@@ -31,13 +31,13 @@ func entryOf(name job.ID, generation job.Generation, facts []protocol.Fact) *Ent
 		switch f.Kind {
 		case protocol.JobAccepted:
 			e.Submitted = f.At
-			if f.Spec != nil {
-				e.Queue, e.Snapshot = f.Spec.Queue, f.Spec.Launch.Snapshot
+			if spec := f.Body.(*protocol.Acceptance).Spec; spec != nil {
+				e.Queue, e.Snapshot = spec.Queue, spec.Launch.Snapshot
 			}
 		case protocol.JobRequeued: // another life, which waits from here
 			e.Submitted = f.At
 		case protocol.JobClosed:
-			e.State, e.Ended = f.Verdict.State, f.At
+			e.State, e.Ended = f.Body.(*protocol.Final).Verdict.State, f.At
 		}
 	}
 	if !e.State.Final() {

@@ -67,12 +67,12 @@ func (h *history) inventory(now quantity.Instant, list []protocol.Slice) {
 
 func (h *history) fact(now quantity.Instant, f *protocol.Fact) {
 	if f.Kind == protocol.LeaseMade {
-		l := &lease{}
-		for _, id := range append([]job.SliceID{f.Slice}, f.Also...) {
-			p := h.slice(id, cmp.Or(now, f.Start))
-			p.seen = min(p.seen, f.Start)
-			s := &status.Span{Kind: protocol.ForLease, Start: f.Start, End: f.End, Job: f.Job, Token: f.Token, Range: f.Range}
-			p.add(s, f.Start.Add(-h.reach))
+		l, t := &lease{}, f.Body.(*protocol.Terms)
+		for _, id := range append([]job.SliceID{t.Slice}, t.Also...) {
+			p := h.slice(id, cmp.Or(now, t.Start))
+			p.seen = min(p.seen, t.Start)
+			s := &status.Span{Kind: protocol.ForLease, Start: t.Start, End: t.End, Job: f.Job, Token: f.Token, Range: t.Range}
+			p.add(s, t.Start.Add(-h.reach))
 			l.spans = append(l.spans, s)
 		}
 		h.leases[f.Token] = l
@@ -85,18 +85,21 @@ func (h *history) fact(now quantity.Instant, f *protocol.Fact) {
 	for _, s := range l.spans {
 		switch f.Kind {
 		case protocol.LeaseExtended:
-			s.Range, s.End = f.Range, f.End
+			to := f.Body.(*protocol.Extent)
+			s.Range, s.End = to.Range, to.End
 		case protocol.Truncated:
-			s.End = min(s.End, f.End)
+			s.End = min(s.End, f.Body.(*protocol.Cut).End)
 		case protocol.SubjobStarted:
 			s.UsedStart = f.At
 		case protocol.SubjobVacated:
 			s.UsedEnd = now
 			s.End = max(s.Start, min(s.End, now))
 		case protocol.SubjobEnded:
-			ended(s, now, f.Result)
-		case protocol.Committed, protocol.ResultSettled:
-			s.Committed = f.Range
+			ended(s, now, f.Body.(*protocol.SubjobEnd).Result)
+		case protocol.Committed:
+			s.Committed = f.Body.(*protocol.ClaimEnd).Range
+		case protocol.ResultSettled:
+			s.Committed = f.Body.(*protocol.Acknowledgement).Range
 		}
 	}
 	if f.Kind == protocol.LeaseGone {

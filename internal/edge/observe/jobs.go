@@ -35,30 +35,27 @@ type openJob struct {
 func (j *jobs) fact(f *protocol.Fact, counted bool) {
 	switch f.Kind {
 	case protocol.JobAccepted:
-		if !f.Flag { // one that is taken back from the archive is over; what comes behind it says if it lives again
+		// one that is taken back from the archive is over; what comes behind it says if it lives again
+		if !f.Body.(*protocol.Acceptance).Recalled {
 			j.see(f.Job, f.At)
 		}
 	case protocol.HomeTaken, protocol.JobRequeued, protocol.HomeReopened:
 		j.see(f.Job, f.At)
 	case protocol.HomeKept:
-		if r := f.Record; r != nil && !r.Verdict.State.Final() {
+		if r := f.Body.(*protocol.Keeping).Record; r.Verdict.State.Final() {
+			j.drop(r.Job)
+		} else {
 			j.see(r.Job, r.Submitted)
 			j.change(r.Job, func(o *openJob) { o.held, o.started = r.Held, r.Started != 0 })
-		} else if r != nil {
-			j.drop(r.Job)
 		}
-	case protocol.Ended:
+	case protocol.Ended, protocol.JobClosed: // closed alone is one that never had a home
 		if j.drop(f.Job) && counted {
-			j.metrics.finals.WithLabelValues(f.Verdict.State.String()).Inc()
-		}
-	case protocol.JobClosed:
-		if j.drop(f.Job) && counted { // closed without ever having had a home
-			j.metrics.finals.WithLabelValues(f.Verdict.State.String()).Inc()
+			j.metrics.finals.WithLabelValues(f.Body.(*protocol.Final).Verdict.State.String()).Inc()
 		}
 	case protocol.JobForgotten, protocol.HomeDropped:
 		j.drop(f.Job)
 	case protocol.JobHeld, protocol.HomeHeld:
-		j.change(f.Job, func(o *openJob) { o.held = f.Flag })
+		j.change(f.Job, func(o *openJob) { o.held = f.Body.(*protocol.Hold).Held })
 	case protocol.LeaseMade:
 		j.leases[f.Token] = f.Job
 		j.change(f.Job, func(o *openJob) { o.leases++ })

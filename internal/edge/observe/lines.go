@@ -15,46 +15,48 @@ type lines struct{ log *slog.Logger }
 func (l lines) fact(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.JobAccepted:
-		l.log.Info("job accepted", "job", f.Job, "request", f.Request)
+		l.log.Info("job accepted", "job", f.Job, "request", f.Body.(*protocol.Acceptance).Request)
 	case protocol.JobRequeued:
-		l.log.Info("job requeued", "job", f.Job, "generation", f.Generation, "request", f.Request)
+		l.log.Info("job requeued", "job", f.Job, "generation", f.Generation, "request", f.Body.(*protocol.Sequel).Request)
 	case protocol.JobForgotten:
 		l.log.Info("job forgotten", "job", f.Job, "generation", f.Generation)
 	case protocol.JobDropping:
-		l.log.Info("job is being cancelled", "job", f.Job, "reason", f.Text)
+		l.log.Info("job is being cancelled", "job", f.Job, "reason", f.Body.(*protocol.Cancelling).Text)
 	case protocol.JobHeld:
-		l.log.Info("job held", "job", f.Job, "held", f.Flag)
+		l.log.Info("job held", "job", f.Job, "held", f.Body.(*protocol.Hold).Held)
 	case protocol.Ended:
-		l.log.Info("job over", "job", f.Job, "state", f.Verdict.State.String(), "reason", f.Verdict.Reason)
+		v := f.Body.(*protocol.Final).Verdict
+		l.log.Info("job over", "job", f.Job, "state", v.State.String(), "reason", v.Reason)
 	case protocol.QueueSet:
-		if f.Queue != nil {
-			l.log.Info("queue set", "queue", f.Queue.Name, "weight", f.Queue.Weight, "cap", f.Queue.Cap)
-		}
+		q := f.Body.(*protocol.Queue)
+		l.log.Info("queue set", "queue", q.Name, "weight", q.Weight, "cap", q.Cap)
 	case protocol.Claimed:
-		l.log.Debug("claimed", "job", f.Job, "subjob", f.Token.String(), "slice", f.Slice, "range", f.Range.String())
+		s := f.Body.(*protocol.Sale)
+		l.log.Debug("claimed", "job", f.Job, "subjob", f.Token.String(), "slice", s.Slice, "range", s.Range.String())
 	case protocol.SubjobStarted:
 		l.log.Debug("subjob started", "subjob", f.Token.String())
 	case protocol.SubjobEnded:
 		l.ended(f)
 	case protocol.Committed:
-		l.log.Debug("committed", "job", f.Job, "subjob", f.Token.String(), "range", f.Range.String(), "skipped", f.Skipped)
+		end := f.Body.(*protocol.ClaimEnd)
+		l.log.Debug("committed", "job", f.Job, "subjob", f.Token.String(), "range", end.Range.String(), "skipped", end.Skipped)
 	case protocol.Released:
-		l.log.Debug("released", "job", f.Job, "subjob", f.Token.String(), "reason", f.Text)
+		l.log.Debug("released", "job", f.Job, "subjob", f.Token.String(), "reason", f.Body.(*protocol.ClaimEnd).Text)
 	case protocol.Truncated:
-		l.log.Info("lease cut short", "subjob", f.Token.String(), "end", f.End.Time(), "reason", f.Text)
+		c := f.Body.(*protocol.Cut)
+		l.log.Info("lease cut short", "subjob", f.Token.String(), "end", c.End.Time(), "reason", c.Text)
 	case protocol.ReservationMade:
-		if r := f.Reservation; r != nil {
-			l.log.Info("reserved", "id", r.ID, "kind", r.Kind.String(), "slice", r.Slice, "start", r.Start.Time(), "end", r.End.Time(),
-				"source", r.Source)
-		}
+		r := f.Body.(*protocol.Reservation)
+		l.log.Info("reserved", "id", r.ID, "kind", r.Kind.String(), "slice", r.Slice, "start", r.Start.Time(), "end", r.End.Time(),
+			"source", r.Source)
 	case protocol.Quarantined:
-		l.log.Warn("slice quarantined", "slice", f.Slice, "reason", f.Text)
+		l.log.Warn("slice quarantined", "slice", f.Slice, "reason", f.Body.(*protocol.Reason).Text)
 	case protocol.QuarantineLifted:
 		l.log.Info("quarantine lifted", "slice", f.Slice)
 	case protocol.SliceFailed:
-		l.log.Warn("slice quarantined: its GPU failed", "slice", f.Slice, "reason", f.Fault.Text)
+		l.log.Warn("slice quarantined: its GPU failed", "slice", f.Slice, "reason", f.Body.(*health.Fault).Text)
 	case protocol.SliceMended:
-		l.log.Info("quarantine of a failed GPU lifted", "slice", f.Slice, "reason", f.Text)
+		l.log.Info("quarantine of a failed GPU lifted", "slice", f.Slice, "reason", f.Body.(*protocol.Reason).Text)
 	case protocol.Booted:
 		l.log.Info("node booted", "epoch", f.Epoch)
 	}
@@ -62,16 +64,16 @@ func (l lines) fact(f *protocol.Fact) {
 
 // ended is quiet about subjobs that ended as planned.
 func (l lines) ended(f *protocol.Fact) {
-	if f.Result == nil {
+	r := f.Body.(*protocol.SubjobEnd).Result
+	if r == nil {
 		return
 	}
 	level := slog.LevelInfo
-	if o := f.Result.Outcome; o == job.Done || o == job.Yielded || o == job.Stopped {
+	if o := r.Outcome; o == job.Done || o == job.Yielded || o == job.Stopped {
 		level = slog.LevelDebug
 	}
-	l.log.Log(context.Background(), level, "subjob ended", "subjob", f.Token.String(), "outcome", f.Result.Outcome.String(), "exit",
-		f.Result.ExitCode,
-		"progress", f.Result.Progress, "detail", f.Result.Detail)
+	l.log.Log(context.Background(), level, "subjob ended", "subjob", f.Token.String(), "outcome", r.Outcome.String(), "exit", r.ExitCode,
+		"progress", r.Progress, "detail", r.Detail)
 }
 
 func (l lines) inventory(stock *protocol.Stock) {

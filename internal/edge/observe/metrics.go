@@ -120,15 +120,15 @@ func (m *metrics) fact(f *protocol.Fact) {
 	case protocol.LeaseMade:
 		m.filled.Inc()
 	case protocol.SubjobEnded:
-		if f.Result != nil {
-			m.ended.WithLabelValues(f.Result.Outcome.String()).Inc()
-			m.runtime.Add(max(0, f.Result.Ran()).Seconds())
+		if r := f.Body.(*protocol.SubjobEnd).Result; r != nil {
+			m.ended.WithLabelValues(r.Outcome.String()).Inc()
+			m.runtime.Add(max(0, r.Ran()).Seconds())
 		}
 	case protocol.SliceFailed:
-		m.faults.WithLabelValues(f.Fault.Name()).Inc()
+		m.faults.WithLabelValues(f.Body.(*health.Fault).Name()).Inc()
 	case protocol.Committed:
 		m.settled.WithLabelValues("committed").Inc()
-		m.units.Add(float64(f.Range.Len()))
+		m.units.Add(float64(f.Body.(*protocol.ClaimEnd).Range.Len()))
 	case protocol.Released:
 		m.settled.WithLabelValues("released").Inc()
 	default: // not counted here

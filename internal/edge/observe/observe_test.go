@@ -32,18 +32,21 @@ var (
 func scene(o *Observer) {
 	o.Message(10*sec, &protocol.Message{Kind: protocol.Inventory, To: nodeA, Body: &protocol.Stock{Slices: []protocol.Slice{slice}}})
 	o.Message(10*sec, offer(1, nil, protocol.Gap{Start: 10 * sec, End: quantity.Never}))
-	o.Fact(10*sec, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Request: "r", At: 10 * sec})
-	o.Fact(10*sec, &protocol.Fact{Kind: protocol.HomeTaken, Job: "j", At: 10 * sec})
-	o.Fact(15*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: token, Job: "j", Slice: slice.ID, Range: job.Range{From: 0, To: 9},
-		Start: 15 * sec, End: 40 * sec})
+	o.Fact(10*sec, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j", At: 10 * sec, Body: &protocol.Acceptance{Request: "r"}})
+	o.Fact(10*sec, &protocol.Fact{Kind: protocol.HomeTaken, Job: "j", At: 10 * sec, Body: &protocol.Taking{}})
+	o.Fact(15*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: token, Job: "j",
+		Body: &protocol.Terms{Placement: protocol.Placement{Slice: slice.ID, Range: job.Range{From: 0, To: 9}, Start: 15 * sec,
+			End: 40 * sec}}})
 	o.Message(15*sec, offer(2, nil, protocol.Gap{Start: 40 * sec, End: quantity.Never}))
 	o.Fact(15*sec, &protocol.Fact{Kind: protocol.SubjobStarted, Token: token, At: 15 * sec})
-	o.Fact(28*sec, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.Yielded, Progress: 7,
-		Start: 15 * sec, End: 28 * sec}})
+	o.Fact(28*sec, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token,
+		Body: &protocol.SubjobEnd{Result: &job.Result{Outcome: job.Yielded, Progress: 7,
+			Start: 15 * sec, End: 28 * sec}}})
 	drain := protocol.Reservation{ID: 4, Kind: protocol.ForDrain, Slice: slice.ID, Start: 50 * sec, End: 60 * sec, Source: "me"}
 	o.Stepped(protocol.Zone, time.Millisecond)
 	o.Message(28*sec, offer(3, []protocol.Reservation{drain}, protocol.Gap{Start: 28 * sec, End: 50 * sec, Until: protocol.ForDrain}))
-	o.Fact(28*sec, &protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Range: job.Range{From: 0, To: 7}})
+	o.Fact(28*sec, &protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token,
+		Body: &protocol.ClaimEnd{Range: job.Range{From: 0, To: 7}}})
 	o.Fact(29*sec, &protocol.Fact{Kind: protocol.LeaseGone, Token: token})
 }
 
@@ -110,8 +113,8 @@ func TestMetrics(t *testing.T) {
 		`sluice_step_seconds_bucket{actor="zone",le="0.000512"} 0`,
 		`sluice_steps_total{actor="node"} 1`,
 		`sluice_daemon_trouble 1`)
-	o.Fact(30*sec, &protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Failed}})
-	o.Fact(30*sec, &protocol.Fact{Kind: protocol.JobClosed, Job: "j", Verdict: job.Verdict{State: job.Failed}})
+	o.Fact(30*sec, &protocol.Fact{Kind: protocol.Ended, Job: "j", Body: &protocol.Final{Verdict: job.Verdict{State: job.Failed}}})
+	o.Fact(30*sec, &protocol.Fact{Kind: protocol.JobClosed, Job: "j", Body: &protocol.Final{Verdict: job.Verdict{State: job.Failed}}})
 	o.Trouble(false)
 	bad := offer(4, nil)
 	bad.Body.(*protocol.SliceView).Usable = false
@@ -131,16 +134,16 @@ func TestJobStates(t *testing.T) {
 		t.Helper()
 		expect(t, scrape(t, o), `sluice_jobs{state="`+want+`"} 1`)
 	}
-	o.Fact(0, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j"})
+	o.Fact(0, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Body: &protocol.Acceptance{}})
 	state("PENDING")
-	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Flag: true})
+	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.Hold{Held: true}})
 	state("PAUSED")
-	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j"})
+	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.Hold{}})
 	state("PENDING")
-	o.Fact(0, &protocol.Fact{Kind: protocol.LeaseMade, Job: "j", Token: token})
+	o.Fact(0, &protocol.Fact{Kind: protocol.LeaseMade, Job: "j", Token: token, Body: &protocol.Terms{}})
 	state("RUNNING")
-	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.Done}})
-	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.Done}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Body: &protocol.SubjobEnd{Result: &job.Result{Outcome: job.Done}}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Body: &protocol.SubjobEnd{Result: &job.Result{Outcome: job.Done}}})
 	state("PENDING")
 	if len(o.jobs.leases) != 0 {
 		t.Errorf("%d leases are remembered", len(o.jobs.leases))
@@ -150,9 +153,10 @@ func TestJobStates(t *testing.T) {
 func TestRecoveredIsShownAndNotCounted(t *testing.T) {
 	o := New(Options{})
 	for _, f := range []protocol.Fact{
-		{Kind: protocol.JobAccepted, Job: "a"}, {Kind: protocol.JobAccepted, Job: "b"},
-		{Kind: protocol.Ended, Job: "b", Verdict: job.Verdict{State: job.Finished}},
-		{Kind: protocol.HomeKept, Record: &protocol.Record{Job: "c", Held: true}},
+		{Kind: protocol.JobAccepted, Job: "a", Body: &protocol.Acceptance{}},
+		{Kind: protocol.JobAccepted, Job: "b", Body: &protocol.Acceptance{}},
+		{Kind: protocol.Ended, Job: "b", Body: &protocol.Final{Verdict: job.Verdict{State: job.Finished}}},
+		{Kind: protocol.HomeKept, Body: &protocol.Keeping{Record: &protocol.Record{Job: "c", Held: true}}},
 	} {
 		o.Recovered(&f)
 	}
@@ -215,7 +219,8 @@ func TestHistoryComesInPieces(t *testing.T) {
 		id := job.SliceID(fmt.Sprintf("s%03d", i*7%n))
 		for k := range quantity.Instant(20) {
 			tk := job.Token{Epoch: uint32(i), Seq: uint64(k)}
-			o.Fact(k*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: tk, Slice: id, Start: k * sec, End: (k + 1) * sec})
+			o.Fact(k*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: tk,
+				Body: &protocol.Terms{Placement: protocol.Placement{Slice: id, Start: k * sec, End: (k + 1) * sec}}})
 		}
 	}
 	var ids []job.SliceID
@@ -242,7 +247,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	o := New(Options{HistoryFor: time.Hour})
 	for i := range quantity.Instant(3 * maxSpans) {
 		tk := job.Token{Epoch: 1, Seq: uint64(i)}
-		o.Fact(i*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: tk, Slice: slice.ID, Start: i * sec, End: (i + 1) * sec})
+		o.Fact(i*sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: tk,
+			Body: &protocol.Terms{Placement: protocol.Placement{Slice: slice.ID, Start: i * sec, End: (i + 1) * sec}}})
 		o.Fact(i*sec, &protocol.Fact{Kind: protocol.LeaseGone, Token: tk})
 	}
 	if n := len(o.history.slices[slice.ID].spans); n > 3602 || n < 3600 {
@@ -253,7 +259,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 	o = New(Options{})
 	for i := range 2 * maxSpans {
-		o.Fact(sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: job.Token{Seq: uint64(i)}, Slice: slice.ID, Start: sec, End: 2 * sec})
+		o.Fact(sec, &protocol.Fact{Kind: protocol.LeaseMade, Token: job.Token{Seq: uint64(i)},
+			Body: &protocol.Terms{Placement: protocol.Placement{Slice: slice.ID, Start: sec, End: 2 * sec}}})
 	}
 	if n := len(o.history.slices[slice.ID].spans); n != maxSpans {
 		t.Errorf("%d spans are kept, the bound is %d", n, maxSpans)
@@ -264,14 +271,15 @@ func TestLines(t *testing.T) {
 	var b bytes.Buffer
 	o := New(Options{Log: slog.New(slog.NewTextHandler(&b, nil))})
 	scene(o)
-	o.Fact(0, &protocol.Fact{Kind: protocol.Quarantined, Slice: slice.ID, Text: "processes remain"})
+	o.Fact(0, &protocol.Fact{Kind: protocol.Quarantined, Slice: slice.ID, Body: &protocol.Reason{Text: "processes remain"}})
 	o.Message(0, &protocol.Message{Kind: protocol.Checkup,
 		Body: &protocol.Vitals{Slices: []job.SliceID{slice.ID}, Errors: []protocol.Xid{{Code: 79}, {Code: 31}}}})
-	o.Fact(0, &protocol.Fact{Kind: protocol.SliceFailed, Slice: slice.ID,
-		Fault: &health.Fault{Cause: health.ByXid, Xid: 79, Text: "it has fallen off"}})
-	o.Fact(0, &protocol.Fact{Kind: protocol.SliceMended, Slice: slice.ID, Text: "it is back"})
-	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token, Result: &job.Result{Outcome: job.ExitFailed, ExitCode: 3,
-		Detail: "no such file"}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.SliceFailed, Slice: slice.ID, Body: &health.Fault{Cause: health.ByXid, Xid: 79,
+		Text: "it has fallen off"}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.SliceMended, Slice: slice.ID, Body: &protocol.Reason{Text: "it is back"}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token,
+		Body: &protocol.SubjobEnd{Result: &job.Result{Outcome: job.ExitFailed, ExitCode: 3,
+			Detail: "no such file"}}})
 	for _, want := range []string{`msg="job accepted" job=j`, `level=WARN msg="slice quarantined"`,
 		`error="Xid 79 (the GPU has fallen off the bus)"`, `reason="it has fallen off"`, `reason="it is back"`, `outcome=failed exit=3`,
 		`detail="no such file"`} {

@@ -25,7 +25,7 @@ func header(boot string) Header {
 
 // write puts n calls on a tape and returns what a reader must see.
 func write(w *Writer, n int) []Entry {
-	f := protocol.Fact{Kind: protocol.JobClosed, Actor: protocol.Address{Role: protocol.Gate}, Job: "old", At: 4}
+	f := protocol.Fact{Kind: protocol.JobClosed, Actor: protocol.Address{Role: protocol.Gate}, Job: "old", At: 4, Body: &protocol.Final{}}
 	w.Recovered(wire.AppendFact(nil, &f))
 	w.RecoverCall(zone, 80)
 	w.Digest(5)

@@ -96,6 +96,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Value(c, 7, &b.Plan, planFields)
 		coder.Pointer(c, 8, &b.Reservation, reservationFields)
 		coder.Value(c, 9, &b.Peak, peakFields)
+		coder.Value(c, 10, &b.Range, rangeFields)
 	}),
 	protocol.Granted: body(func(c *coder.Coder, b *protocol.Grant) {
 		coder.Unsigned(c, 1, &b.Ask)

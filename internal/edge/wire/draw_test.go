@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 
 	"pgregory.net/rapid"
@@ -45,8 +46,8 @@ var lasts = map[reflect.Type]uint64{
 
 // draw fills v, every field of it, with drawn values; about half of the fields stay zero.
 func draw(t *rapid.T, v reflect.Value) {
-	if v.Type() == reflect.TypeFor[protocol.FactKind]() { // of a fact within a message: it has one
-		v.SetUint(uint64(rapid.SampledFrom(factKinds).Draw(t, "fact kind")))
+	if f, ok := v.Addr().Interface().(*protocol.Fact); ok { // within a message
+		*f = drawFact(t)
 		return
 	}
 	if v.Type() == reflect.TypeFor[protocol.Body]() { // its kind says which
@@ -104,6 +105,42 @@ func messageOf(k protocol.Kind) protocol.Message {
 		m.Body = of.fresh()
 	}
 	return m
+}
+
+// factOf is a fact of a kind, with a body that says nothing where the kind has one.
+func factOf(k protocol.FactKind) protocol.Fact {
+	f := protocol.Fact{Kind: k}
+	if of := facts[k]; of.fresh != nil {
+		f.Body = of.fresh()
+	}
+	return f
+}
+
+// drawFact is a fact of a drawn kind, with all that it may say.
+func drawFact(t *rapid.T) protocol.Fact {
+	f := factOf(rapid.SampledFrom(factKinds).Draw(t, "fact kind"))
+	drawFields(t, &f)
+	if f.Body != nil {
+		draw(t, reflect.ValueOf(f.Body).Elem())
+	}
+	if f.Kind == protocol.Claimed || f.Kind == protocol.LeaseMade { // the slice is in the body
+		f.Slice = ""
+	}
+	if facts[f.Kind].optional && rapid.Bool().Draw(t, "without a body") {
+		f.Body = nil
+	}
+	return f
+}
+
+// everyFactLeaf calls f for every leaf of a fact's header, and of every body of every kind.
+func everyFactLeaf(f func(path string, of *protocol.Fact)) {
+	of := protocol.Fact{Kind: protocol.QuarantineLifted}
+	leaves(&of, func(path string) { f(path, &of) })
+	for _, k := range factKinds {
+		if of := factOf(k); of.Body != nil {
+			leaves(of.Body, func(path string) { f(fmt.Sprintf("kind %02x %s", uint8(k), path), &of) })
+		}
+	}
 }
 
 // everyLeaf calls f for every leaf of a message's header, and of every type of body with a kind that it goes with.
@@ -168,7 +205,7 @@ func leaves(p any, f func(path string)) {
 		case reflect.Slice:
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 			if f, ok := v.Index(0).Addr().Interface().(*protocol.Fact); ok {
-				f.Kind = protocol.JobAccepted
+				f.Kind = protocol.QuarantineLifted
 			}
 			walk(v.Index(0), path)
 			v.SetZero()

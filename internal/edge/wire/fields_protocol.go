@@ -9,46 +9,6 @@ import (
 	"sluice.dev/sluice/internal/edge/wire/coder"
 )
 
-func factFields(c *coder.Coder, f *protocol.Fact) {
-	coder.Enum(c, 1, &f.Kind, ^protocol.FactKind(0))
-	coder.Value(c, 2, &f.Actor, addressFields)
-	coder.Text(c, 3, &f.Job)
-	coder.Unsigned(c, 4, &f.Epoch)
-	coder.Value(c, 5, &f.Token, tokenFields)
-	coder.Text(c, 6, &f.Node)
-	coder.Text(c, 7, &f.Zone)
-	coder.Text(c, 8, &f.Slice)
-	coder.Texts(c, 9, &f.Also)
-	coder.Value(c, 10, &f.Range, rangeFields)
-	coder.Instant(c, 11, &f.At)
-	coder.Instant(c, 12, &f.Start)
-	coder.Instant(c, 13, &f.End)
-	coder.Vector(c, 14, &f.Demand)
-	coder.Value(c, 15, &f.Plan, planFields)
-	coder.Boolean(c, 16, &f.Flag)
-	coder.Text(c, 17, &f.Request)
-	coder.Text(c, 18, &f.Text)
-	coder.Text(c, 19, &f.Digest)
-	sharedSpec(c, 20, &f.Spec)
-	coder.Pointer(c, 21, &f.Queue, queueFields)
-	coder.Value(c, 22, &f.Verdict, verdictFields)
-	coder.Pointer(c, 23, &f.Result, resultFields)
-	coder.Pointer(c, 24, &f.Learned, learnedFields)
-	coder.Boolean(c, 25, &f.Skipped)
-	coder.Pointer(c, 26, &f.Reservation, reservationFields)
-	coder.Pointer(c, 27, &f.Record, recordFields)
-	coder.Signed(c, 28, &f.Speed)
-	coder.Pointer(c, 29, &f.Bid, bidFields)
-	coder.Pointer(c, 30, &f.Standing, standingFields)
-	coder.Pointer(c, 31, &f.Lesson, lessonFields)
-	coder.Unsigned(c, 32, &f.Generation)
-	coder.Signed(c, 33, &f.Count)
-	coder.List(c, 34, &f.Members, memberFields)
-	coder.Value(c, 35, &f.Rank, rankFields)
-	coder.Value(c, 36, &f.Peak, peakFields)
-	coder.Pointer(c, 37, &f.Fault, faultFields)
-}
-
 func faultFields(c *coder.Coder, f *health.Fault) {
 	coder.Enum(c, 1, &f.Cause, health.Causes-1)
 	coder.Unsigned(c, 2, &f.Xid)
@@ -57,13 +17,6 @@ func faultFields(c *coder.Coder, f *health.Fault) {
 	coder.Text(c, 5, &f.Text)
 	coder.Boolean(c, 6, &f.Ends)
 	coder.Boolean(c, 7, &f.Brief)
-}
-
-// filedFields are those of a fact within a message.
-func filedFields(c *coder.Coder, f *protocol.Fact) {
-	if factFields(c, f); !c.Writing() && c.Err() == nil && !knownFact(f.Kind) {
-		c.Newer("filed fact of kind %d", f.Kind)
-	}
 }
 
 func addressFields(c *coder.Coder, a *protocol.Address) {

@@ -9,7 +9,7 @@ import (
 
 // FuzzDecodeFact: arbitrary bytes are refused or are exactly the encoding of what was read.
 func FuzzDecodeFact(f *testing.F) {
-	fact := protocol.Fact{Kind: protocol.JobAccepted}
+	fact := protocol.Fact{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{}}
 	leaves(&fact, func(string) { f.Add(AppendFact(nil, &fact)) })
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fact, err := DecodeFact(b)

@@ -28,8 +28,7 @@ func TestWhatIsSharedIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []protocol.Fact
 		for range rapid.IntRange(0, 4).Draw(t, "facts") {
-			f := protocol.Fact{Kind: rapid.SampledFrom(factKinds).Draw(t, "kind")}
-			drawFields(t, &f)
+			f := drawFact(t)
 			want = append(want, f, f) // all of it comes again
 		}
 		b := AppendFacts(nil, want)
@@ -55,39 +54,59 @@ func TestWhatIsSharedIsTheSame(t *testing.T) {
 func TestASpecIsSharedByTheTwoWhoHaveIt(t *testing.T) {
 	spec := func(name job.ID) *job.Spec { return &job.Spec{Name: name, Queue: "q", Total: 7} }
 	b := AppendFacts(nil, []protocol.Fact{
-		{Kind: protocol.JobAccepted, Job: "a", Spec: spec("a")}, {Kind: protocol.JobAccepted, Job: "b", Spec: spec("b")},
-		{Kind: protocol.HomeTaken, Job: "a", Spec: spec("a")},
-		{Kind: protocol.HomeKept, Job: "b", Record: &protocol.Record{Job: "b", Spec: spec("b")}},
+		{Kind: protocol.JobAccepted, Job: "a", Body: &protocol.Acceptance{Spec: spec("a")}},
+		{Kind: protocol.JobAccepted, Job: "b", Body: &protocol.Acceptance{Spec: spec("b")}},
+		{Kind: protocol.HomeTaken, Job: "a", Body: &protocol.Taking{Spec: spec("a")}},
+		{Kind: protocol.HomeKept, Job: "b", Body: &protocol.Keeping{Record: &protocol.Record{Job: "b", Spec: spec("b")}}},
 	})
 	got, err := all(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got[0].Spec != got[2].Spec || got[1].Spec != got[3].Record.Spec || got[0].Spec == got[1].Spec {
-		t.Errorf("specs: %p %p %p %p", got[0].Spec, got[1].Spec, got[2].Spec, got[3].Record.Spec)
+	specs := specsOf(got)
+	if len(specs) != 4 || specs[0] != specs[2] || specs[1] != specs[3] || specs[0] == specs[1] {
+		t.Errorf("specs: %p", specs)
 	}
+}
+
+// specsOf are those that facts came with.
+func specsOf(facts []protocol.Fact) (specs []*job.Spec) {
+	for _, f := range facts {
+		switch b := f.Body.(type) {
+		case *protocol.Acceptance:
+			specs = append(specs, b.Spec)
+		case *protocol.Taking:
+			specs = append(specs, b.Spec)
+		case *protocol.Keeping:
+			specs = append(specs, b.Record.Spec)
+		}
+	}
+	return specs
 }
 
 // TestJobsThatAreAlikeShareASpec however many they are, and whoever has another one between them; after many others, two have it.
 func TestJobsThatAreAlikeShareASpec(t *testing.T) {
 	alike, other := &job.Spec{Queue: "q", Total: 7}, func(i int) *job.Spec { return &job.Spec{Queue: "q", Total: int64(100 + i)} }
-	facts := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.JobAccepted, Spec: other(0)},
-		{Kind: protocol.JobAccepted, Spec: alike}, {Kind: protocol.HomeTaken, Spec: alike}}
+	facts := []protocol.Fact{{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: alike}},
+		{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: other(0)}},
+		{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: alike}},
+		{Kind: protocol.HomeTaken, Body: &protocol.Taking{Spec: alike}}}
 	for i := range 8 * sharedSpecs {
-		facts = append(facts, protocol.Fact{Kind: protocol.JobAccepted, Spec: other(i)})
+		facts = append(facts, protocol.Fact{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: other(i)}})
 	}
 	for range 4 {
-		facts = append(facts, protocol.Fact{Kind: protocol.JobAccepted, Spec: alike})
+		facts = append(facts, protocol.Fact{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: alike}})
 	}
 	got, err := all(bytes.NewReader(AppendFacts(nil, facts)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got[0].Spec != got[2].Spec || got[0].Spec != got[3].Spec || got[0].Spec == got[1].Spec {
-		t.Errorf("specs: %p %p %p %p", got[0].Spec, got[1].Spec, got[2].Spec, got[3].Spec)
+	specs := specsOf(got)
+	if specs[0] != specs[2] || specs[0] != specs[3] || specs[0] == specs[1] {
+		t.Errorf("specs: %p", specs[:4])
 	}
-	if last := got[len(got)-4:]; last[1].Spec != last[2].Spec || last[2].Spec != last[3].Spec {
-		t.Errorf("after many others: %p %p %p %p", last[0].Spec, last[1].Spec, last[2].Spec, last[3].Spec)
+	if last := specs[len(specs)-4:]; last[1] != last[2] || last[2] != last[3] {
+		t.Errorf("after many others: %p", last)
 	}
 }
 
@@ -99,13 +118,15 @@ func TestSpecsThatDifferShareTheirProfile(t *testing.T) {
 			Safe: trp.Table{Bounds: []int64{10}, Least: [][]quantity.Amount{{mean}}},
 		}
 	}
-	want := []protocol.Fact{{Kind: protocol.JobAccepted, Spec: spec(1, 5)}, {Kind: protocol.JobAccepted, Spec: spec(2, 6)},
-		{Kind: protocol.JobAccepted, Spec: spec(3, 5)}}
+	want := []protocol.Fact{{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: spec(1, 5)}},
+		{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: spec(2, 6)}},
+		{Kind: protocol.JobAccepted, Body: &protocol.Acceptance{Spec: spec(3, 5)}}}
 	got, err := all(bytes.NewReader(AppendFacts(nil, want)))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
 	}
-	a, b, c := got[0].Spec, got[1].Spec, got[2].Spec
+	specs := specsOf(got)
+	a, b, c := specs[0], specs[1], specs[2]
 	if &a.Profile.Phases[0] != &c.Profile.Phases[0] || &a.Safe.Least[0] != &c.Safe.Least[0] ||
 		&a.Profile.Phases[0] == &b.Profile.Phases[0] {
 		t.Errorf("%+v, %+v and %+v", a, b, c)
@@ -114,7 +135,8 @@ func TestSpecsThatDifferShareTheirProfile(t *testing.T) {
 
 // TestACutStreamIsRefused wherever it is cut but between two facts.
 func TestACutStreamIsRefused(t *testing.T) {
-	b := AppendFacts(nil, []protocol.Fact{{Kind: protocol.JobForgotten, Job: "a"}, {Kind: protocol.Booted, Epoch: 9}})
+	b := AppendFacts(nil, []protocol.Fact{{Kind: protocol.JobForgotten, Job: "a", Body: &protocol.Forgetting{}},
+		{Kind: protocol.Booted, Epoch: 9}})
 	for cut := range len(b) {
 		facts, err := all(bytes.NewReader(b[:cut]))
 		if whole := cut == 0 || cut == 1+int(b[0]); whole != (err == nil) || err != nil && errkind.Of(err) != errkind.Corrupt {

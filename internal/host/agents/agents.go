@@ -56,11 +56,12 @@ func New(dataDir string, send func(protocol.Message), try func(protocol.Message)
 
 // Fact notes which external jobs there are and which have ended.
 func (a *Agents) Fact(f *protocol.Fact) {
+	accepted, _ := f.Body.(*protocol.Acceptance)
 	switch {
-	case f.Kind == protocol.JobAccepted && f.Spec != nil && f.Spec.External:
+	case accepted != nil && accepted.Spec != nil && accepted.Spec.External:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.jobs[f.Job] = &agent{digest: f.Digest, open: quota{rate: openRate, burst: openBurst}}
+		a.jobs[f.Job] = &agent{digest: accepted.Digest, open: quota{rate: openRate, burst: openBurst}}
 	case f.Kind == protocol.Ended, f.Kind == protocol.JobClosed:
 		a.ended = append(a.ended, f.Job)
 	case f.Kind == protocol.JobRequeued:

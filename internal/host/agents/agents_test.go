@@ -83,14 +83,14 @@ func TestAgentsOfAnotherLife(t *testing.T) {
 	s := &job.Spec{Name: "a", External: true}
 	for _, settled := range []bool{false, true} {
 		a := New("", nil, nil, nil)
-		a.Fact(&protocol.Fact{Kind: protocol.JobAccepted, Job: "a", Spec: s, Digest: "d"})
-		a.Fact(&protocol.Fact{Kind: protocol.JobClosed, Job: "a"})
+		a.Fact(&protocol.Fact{Kind: protocol.JobAccepted, Job: "a", Body: &protocol.Acceptance{Spec: s, Digest: "d"}})
+		a.Fact(&protocol.Fact{Kind: protocol.JobClosed, Job: "a", Body: &protocol.Final{}})
 		if settled {
 			if a.Settle(); !a.jobs["a"].over {
 				t.Error("its agent does not hear that it is over")
 			}
 		}
-		a.Fact(&protocol.Fact{Kind: protocol.JobRequeued, Job: "a", Generation: 2})
+		a.Fact(&protocol.Fact{Kind: protocol.JobRequeued, Job: "a", Generation: 2, Body: &protocol.Sequel{}})
 		if a.Settle(); a.jobs["a"].over || a.jobs["a"].digest != "d" {
 			t.Errorf("settled before %v: %+v", settled, a.jobs["a"])
 		}

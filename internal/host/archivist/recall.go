@@ -55,8 +55,8 @@ func (a *Archivist) Agent(name job.ID) (digest string, ok bool) {
 		a.log.Error("what was archived of a job can not be read", "job", string(name), "error", err)
 	}
 	for i := range facts {
-		if f := &facts[i]; f.Kind == protocol.JobAccepted && f.Spec != nil && f.Spec.External {
-			return f.Digest, true
+		if a, ok := facts[i].Body.(*protocol.Acceptance); ok && a.Spec != nil && a.Spec.External {
+			return a.Digest, true
 		}
 	}
 	return "", false

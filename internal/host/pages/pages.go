@@ -51,13 +51,14 @@ func (p *Pages) Standing(ctx context.Context, names []job.ID) ([]status.Job, err
 // Explain says why a job waits, or where it ran.
 func (p *Pages) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
 	filed := func(facts []protocol.Fact) (status.Explanation, bool, error) {
-		if len(facts) == 0 || facts[0].Record == nil {
+		record := protocol.Kept(facts)
+		if record == nil {
 			return status.Explanation{}, false, nil
 		}
 		// Where it would fit is a matter of the slices there are.
 		e, err := inbox.Ask(ctx, p.inbox, func(now quantity.Instant) status.Explanation {
 			z := p.views.filedAt(now, name, facts[0].Actor)
-			e := z.ExplainFiled(now, facts[0].Record)
+			e := z.ExplainFiled(now, record)
 			e.Home, e.Endured = p.views.nameOf(z), p.views.endured(name, e.Job.Generation)
 			return e
 		})

@@ -64,7 +64,7 @@ func TestChanges(t *testing.T) {
 		t.Error("a signal before anything changed")
 	default:
 	}
-	w.Wake([]protocol.Fact{{Job: "a"}, {Text: "of no job"}, {Job: "b"}})
+	w.Wake([]protocol.Fact{{Job: "a"}, {Kind: protocol.Booted}, {Job: "b"}})
 	w.Wake([]protocol.Fact{{Job: "a"}})
 	<-c.Some()
 	if got := c.Take(); len(got) != 2 || !slices.Contains(got, "a") || !slices.Contains(got, "b") {
@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 	if got := c.Take(); len(got) != 0 {
 		t.Errorf("again %q", got)
 	}
-	w.Wake([]protocol.Fact{{Text: "of no job"}})
+	w.Wake([]protocol.Fact{{Kind: protocol.Booted}})
 	select {
 	case <-c.Some():
 		t.Error("a signal without a job")

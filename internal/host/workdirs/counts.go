@@ -24,9 +24,10 @@ func newCounts() counts {
 
 // fact notes which stored work directory a job needs, and that it needs none any more.
 func (w *counts) fact(f *protocol.Fact) {
+	accepted, _ := f.Body.(*protocol.Acceptance)
 	switch {
-	case f.Kind == protocol.JobAccepted && f.Spec != nil:
-		w.set(f.Job, workdir{id: f.Spec.Launch.Snapshot})
+	case accepted != nil && accepted.Spec != nil:
+		w.set(f.Job, workdir{id: accepted.Spec.Launch.Snapshot})
 	case f.Kind == protocol.JobRequeued: // of the same work directory
 		w.set(f.Job, workdir{id: w.of[f.Job].id})
 	case f.Kind == protocol.JobClosed:

@@ -23,9 +23,10 @@ func TestWorkDirectoriesAreCounted(t *testing.T) {
 			f := protocol.Fact{Job: name}
 			switch rapid.IntRange(0, 4).Draw(rt, "what") {
 			case 0:
-				f.Kind, f.Spec = protocol.JobAccepted, &job.Spec{Name: name}
-				f.Spec.Launch.Snapshot = rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "work directory")
-				plain[name] = one{id: f.Spec.Launch.Snapshot}
+				spec := &job.Spec{Name: name}
+				f.Kind, f.Body = protocol.JobAccepted, &protocol.Acceptance{Spec: spec}
+				spec.Launch.Snapshot = rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "work directory")
+				plain[name] = one{id: spec.Launch.Snapshot}
 			case 1:
 				if f.Kind = protocol.JobRequeued; known {
 					plain[name] = one{id: was.id}

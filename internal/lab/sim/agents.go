@@ -39,14 +39,15 @@ const attendAgain = 5 * time.Second
 func (a *agents) learn(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.HomeTaken:
-		if a.o.Agent == nil || !f.Spec.External {
+		its := f.Body.(*protocol.Taking).Spec
+		if a.o.Agent == nil || !its.External {
 			return
 		}
 		var j *workload.Job
 		if i, ok := a.jobs.slots[f.Job]; ok {
 			j = &a.jobs.list[i].job
 		}
-		spec := *f.Spec // an agent knows its own
+		spec := *its // an agent knows its own
 		spec.Name = f.Job
 		if agent := a.o.Agent(j, &spec); agent != nil {
 			x := &attendant{Agent: agent, job: f.Job, key: uint64(protocol.Bidder)<<56 ^ prng.Name(string(f.Job)),

@@ -45,7 +45,8 @@ func (z *market) Step(now quantity.Instant, in protocol.Message, out *protocol.O
 	}
 	switch {
 	case in.Kind == protocol.Submit:
-		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Spec: in.Body.(*protocol.Submission).Spec})
+		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job,
+			Body: &protocol.Taking{Spec: in.Body.(*protocol.Submission).Spec}})
 	case in.Kind == protocol.Attend && in.Body.(*protocol.Attendance).Present:
 		if z.old != 0 {
 			in.Session, z.old = z.old, 0
@@ -57,7 +58,7 @@ func (z *market) Step(now quantity.Instant, in protocol.Message, out *protocol.O
 			Kind: protocol.Told, To: in.From, Job: in.Job, Session: in.Session + 1, Body: &protocol.News{},
 		})
 	case in.Kind == protocol.Answer:
-		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.Ended, Job: in.Job})
+		out.Facts = append(out.Facts, protocol.Fact{Kind: protocol.Ended, Job: in.Job, Body: &protocol.Final{}})
 	}
 }
 

@@ -209,8 +209,8 @@ func TestTruth(t *testing.T) {
 		return place{slice: &protocol.Slice{Profile: profile, Speed: 250, Capacity: trp.Vector{capacity}}}
 	}
 	start := func(from int64, resume uint64) *protocol.Message {
-		return &protocol.Message{Body: &protocol.Work{Range: job.Range{From: from, To: 100}, Spec: &job.Spec{Total: 100},
-			Plan: protocol.Plan{Resume: job.Token{Seq: resume}}}}
+		return &protocol.Message{Body: &protocol.Work{Placement: protocol.Placement{Range: job.Range{From: from, To: 100},
+			Plan: protocol.Plan{Resume: job.Token{Seq: resume}}}, Spec: &job.Spec{Total: 100}}}
 	}
 	for _, c := range []struct {
 		name string

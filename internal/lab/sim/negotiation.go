@@ -36,8 +36,11 @@ func (n *negotiated) forget(zone protocol.Actor) {
 
 // sold counts a subjob that was bid for.
 func (n *negotiated) sold(f *protocol.Fact) {
-	if f.Kind == protocol.Claimed && f.Bid != nil {
+	if f.Kind != protocol.Claimed {
+		return
+	}
+	if b := f.Body.(*protocol.Sale).Bid; b != nil {
 		n.awards++
-		n.weight += float64(f.Bid.Weight)
+		n.weight += float64(b.Weight)
 	}
 }

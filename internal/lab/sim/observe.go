@@ -95,8 +95,8 @@ func (s *teller) began(r *run) {
 func (s *teller) heard(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.Claimed:
-		if len(f.Members) > 0 {
-			s.gangs[f.Token] = f.Members
+		if members := f.Body.(*protocol.Sale).Members; len(members) > 0 {
+			s.gangs[f.Token] = members
 		}
 	case protocol.Committed, protocol.Released:
 		for _, m := range s.gangs[f.Token] {
@@ -108,7 +108,7 @@ func (s *teller) heard(f *protocol.Fact) {
 		s.settle(f.Token, f)
 	case protocol.Ended:
 		if i, ok := s.jobs.slots[f.Job]; ok {
-			s.jobs.close(i, f.Verdict.State)
+			s.jobs.close(i, f.Body.(*protocol.Final).Verdict.State)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func (s *teller) settle(t job.Token, f *protocol.Fact) {
 	if r == nil || r.news.known {
 		return
 	}
-	if f.Kind == protocol.Committed && !f.Skipped {
-		r.news.committed = f.Range
+	if end := f.Body.(*protocol.ClaimEnd); f.Kind == protocol.Committed && !end.Skipped {
+		r.news.committed = end.Range
 	}
 	s.know(r)
 }

@@ -29,9 +29,8 @@ func TestTelling(t *testing.T) {
 	launch := func(seq uint64, id job.ID, also ...job.SliceID) protocol.Message {
 		return protocol.Message{
 			Kind: protocol.Start, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: seq}, Job: id,
-			Body: &protocol.Work{Slice: "n/0", Also: also,
-				Range: job.Range{To: 1}, End: 1000 * sec, Plan: protocol.Plan{Wall: time.Minute},
-				Spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}},
+			Body: &protocol.Work{Placement: protocol.Placement{Slice: "n/0", Also: also, Range: job.Range{To: 1}, End: 1000 * sec,
+				Plan: protocol.Plan{Wall: time.Minute}}, Spec: &job.Spec{Name: id, Kind: job.Rigid, Total: 1}},
 		}
 	}
 	node.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) {
@@ -43,14 +42,14 @@ func TestTelling(t *testing.T) {
 		}
 	}
 	zone.step = func(_ quantity.Instant, in protocol.Message, out *protocol.Out) { // the test's cues
-		f := protocol.Fact{Job: in.Job, Token: job.Token{Epoch: 1, Seq: in.Session}, Range: job.Range{To: 1}}
+		f := protocol.Fact{Job: in.Job, Token: job.Token{Epoch: 1, Seq: in.Session}, Body: &protocol.ClaimEnd{Range: job.Range{To: 1}}}
 		switch in.Kind {
 		case protocol.Result:
 			f.Kind = protocol.Committed
 		case protocol.Refused:
 			f.Kind = protocol.Released
 		default:
-			f.Kind, f.Verdict.State = protocol.Ended, job.Finished
+			f.Kind, f.Body = protocol.Ended, &protocol.Final{Verdict: job.Verdict{State: job.Finished}}
 		}
 		out.Facts = append(out.Facts, f)
 	}

@@ -33,7 +33,7 @@ func (s *script) Step(now quantity.Instant, in protocol.Message, out *protocol.O
 		s.step(now, in, out)
 	}
 }
-func (s *script) Apply(f protocol.Fact)                                     { s.sum += uint64(len(f.Text)) + 1 }
+func (s *script) Apply(f protocol.Fact)                                     { s.sum += uint64(len(f.Job)) + 1 }
 func (s *script) Recover(quantity.Instant, *protocol.Out)                   {}
 func (s *script) Digest() uint64                                            { return s.sum }
 func (s *script) Slices(quantity.Instant) []status.Slice                    { return nil }
@@ -78,8 +78,8 @@ var nodeAddress = protocol.Address{Role: protocol.Node, ID: "n"}
 func start(k job.Kind) protocol.Message {
 	return protocol.Message{
 		Kind: protocol.Start, To: protocol.Address{Role: protocol.Executor, ID: "n"}, Token: job.Token{Epoch: 1, Seq: 1},
-		Body: &protocol.Work{Range: job.Range{From: 100, To: 200}, End: 30 * sec, Plan: protocol.Plan{Run: 20 * time.Second},
-			Spec: &job.Spec{Kind: k, Total: 300, Grid: 8, Checkpoint: 3 * time.Second}},
+		Body: &protocol.Work{Placement: protocol.Placement{Range: job.Range{From: 100, To: 200}, End: 30 * sec,
+			Plan: protocol.Plan{Run: 20 * time.Second}}, Spec: &job.Spec{Kind: k, Total: 300, Grid: 8, Checkpoint: 3 * time.Second}},
 	}
 }
 

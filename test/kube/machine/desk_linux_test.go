@@ -78,7 +78,8 @@ func tok(n int) job.Token { return job.Token{Epoch: 1, Seq: uint64(n)} }
 // start starts a subjob of ten units, which has ten minutes for them and a grace of 5 s.
 func (d *desk) start(t job.Token, change func(*protocol.Work), command ...string) {
 	at := quantity.At(time.Now())
-	w := &protocol.Work{Slice: "main/machine/0", Range: job.Range{To: 10}, Start: at, End: at.Add(10 * time.Minute), Spec: &job.Spec{
+	w := &protocol.Work{Placement: protocol.Placement{Slice: "main/machine/0", Range: job.Range{To: 10}, Start: at,
+		End: at.Add(10 * time.Minute)}, Spec: &job.Spec{
 		Name: "train", Kind: job.Items, Total: 10, Grid: 1, Slices: 1,
 		Launch: job.Launch{Image: programImage, Command: append([]string{"/program"}, command...), Grace: 5 * time.Second},
 	}}

@@ -288,8 +288,9 @@ func (w *world) subjobs(operator string, n int) *Rate {
 			for i := range next {
 				tok, at := job.Token{Epoch: 1, Seq: uint64(i + 1)}, quantity.At(time.Now())
 				units := job.Range{From: int64(i), To: int64(i + 1)}
-				ex.Do(protocol.Message{Kind: protocol.Start, From: node, To: executor, Token: tok, Job: spec.Name, Body: &protocol.Work{
-					Slice: job.SliceID(fmt.Sprintf("n1/%d", s)), Range: units, Start: at, End: at.Add(time.Hour), Spec: spec}},
+				ex.Do(protocol.Message{Kind: protocol.Start, From: node, To: executor, Token: tok, Job: spec.Name,
+					Body: &protocol.Work{Placement: protocol.Placement{Slice: job.SliceID(fmt.Sprintf("n1/%d", s)), Range: units, Start: at,
+						End: at.Add(time.Hour)}, Spec: spec}},
 					journal.Position{Seq: 1})
 				if !within(ended[tok]) {
 					t.Errorf("subjob %v has not ended", tok)

@@ -69,7 +69,8 @@ func begin(t *testing.T, p *plane.Plane, dra bool) *subjob {
 			fmt.Sprintf(
 				`echo began >> %[1]s/log; trap 'echo told >> %[1]s/log; exit 85' TERM; p 5; while [ ! -e %[1]s/go ]; do sleep 0.05; done; p 10; echo ended >> %[1]s/log`, s.seen))}
 	s.ex.Do(protocol.Message{Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: s.token, Job: spec.Name,
-		Body: &protocol.Work{Slice: "n1/x/0", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute), Spec: spec}},
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "n1/x/0", Range: job.Range{To: 10}, Start: now,
+			End: now.Add(10 * time.Minute)}, Spec: spec}},
 		journal.Position{Seq: 1})
 	plane.Eventually(t, "the program began", func() (bool, string) { l := s.log(); return len(l) > 0, fmt.Sprint(l) })
 	return s

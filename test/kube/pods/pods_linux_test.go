@@ -112,10 +112,10 @@ func TestTheDeviceThatWasSold(t *testing.T) {
 		w.Device = cluster.Device{Node: w.Node, Class: plane.MIGClass, Driver: plane.Driver, Pool: w.Node, Name: name}
 		now, launch := quantity.At(time.Now()), podtest.Program(executortest.Polite)
 		launch.Grace = 10 * time.Second
-		ex.Do(protocol.Message{Kind: protocol.Start, Token: tok, Job: "j", Body: &protocol.Work{
-			Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute),
-			Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Slices: 1, Launch: launch},
-		}}, journal.Position{Seq: 7})
+		ex.Do(protocol.Message{Kind: protocol.Start, Token: tok, Job: "j",
+			Body: &protocol.Work{Placement: protocol.Placement{Slice: "s", Range: job.Range{To: 10}, Start: now,
+				End: now.Add(10 * time.Minute)}, Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Slices: 1,
+				Launch: launch}}}, journal.Position{Seq: 7})
 		next(protocol.Started)
 		claim, err := w.Client.ResourceV1().ResourceClaims(w.Namespace).Get(t.Context(), w.PodName(tok), metav1.GetOptions{})
 		if err != nil {
@@ -170,10 +170,10 @@ func TestAQuotaOfProcessorAndMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, tok := quantity.At(time.Now()), job.Token{Epoch: 1, Seq: 1}
-	ex.Do(protocol.Message{Kind: protocol.Start, Token: tok, Job: "j", Body: &protocol.Work{
-		Slice: "s", Range: job.Range{To: 10}, Start: now, End: now.Add(10 * time.Minute),
-		Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Slices: 1, Launch: podtest.Program(executortest.Quick)},
-	}}, journal.Position{Seq: 1})
+	ex.Do(protocol.Message{Kind: protocol.Start, Token: tok, Job: "j",
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "s", Range: job.Range{To: 10}, Start: now,
+			End: now.Add(10 * time.Minute)}, Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1, Slices: 1,
+			Launch: podtest.Program(executortest.Quick)}}}, journal.Position{Seq: 1})
 	select {
 	case m := <-said:
 		if r := m.Body.(*protocol.Conclusion).Result; r.Outcome != job.Done {

@@ -215,10 +215,8 @@ func (b *Gang) Begin(now quantity.Instant, parts []*protocol.Lending, length tim
 		z.zone.Refused(now, j, r) // what is asked for is never empty: it comes again after a rest
 		return
 	}
-	a := &home.Ask{
-		Job: j, Slice: on[0].ID, Node: on[0].Node, Range: p.Range, Start: now, End: end, Speed: speed, Demand: p.Demand,
-		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall},
-	}
+	a := &home.Ask{Job: j, Sale: protocol.Sale{Node: on[0].Node, Placement: protocol.Placement{Slice: on[0].ID, Range: p.Range, Start: now,
+		End: end, Demand: p.Demand, Plan: protocol.Plan{Run: p.Run, Wall: p.Wall}}, Speed: speed}}
 	var members []protocol.Member
 	var places []home.Place
 	for i, s := range on {

@@ -122,7 +122,7 @@ func (d *Drains) Drain(now quantity.Instant, in *protocol.Message, which *protoc
 func (d *Drains) unknown(zone job.ZoneID) bool { return zone == "" || d.gone(zone) }
 
 func (d *Drains) decide(now quantity.Instant, zone job.ZoneID, out *protocol.Out) {
-	d.office.Fact(out, protocol.Fact{Kind: protocol.ZoneDrained, Zone: zone})
+	d.office.Fact(out, protocol.Fact{Kind: protocol.ZoneDrained, Body: &protocol.InZone{Zone: zone}})
 	d.RehomeAll(now, out)
 }
 
@@ -162,13 +162,15 @@ func (d *Drains) Anywhere(j *jobs.Job) job.ZoneID {
 
 // Apply folds a fact about zones that are drained or left.
 func (d *Drains) Apply(f *protocol.Fact) {
-	switch {
-	case f.Kind == protocol.ZoneDrained:
-		d.drain(f.Zone)
-	case f.Flag:
-		d.depart(&departure{Departure: Departure{f.Job, f.Zone, f.Generation, f.Epoch}})
-	default:
-		of := departed{f.Job, f.Zone}
+	switch b := f.Body.(type) {
+	case *protocol.InZone:
+		d.drain(b.Zone)
+	case *protocol.Departure:
+		if b.Pending {
+			d.depart(&departure{Departure: Departure{f.Job, b.Zone, f.Generation, f.Epoch}})
+			return
+		}
+		of := departed{f.Job, b.Zone}
 		if x := d.departures[of]; x != nil {
 			d.sum -= x.hash()
 			x.telling = d.departing.Confirm(x.telling)
@@ -237,7 +239,8 @@ func (d *Drains) Reopened(now quantity.Instant, j *jobs.Job, out *protocol.Out) 
 
 func (d *Drains) move(now quantity.Instant, j *jobs.Job, out *protocol.Out) {
 	epoch := j.Epoch() + 1
-	d.office.Fact(out, protocol.Fact{Kind: protocol.Rehomed, Job: j.ID(), Zone: d.office.Redraw(now, j, epoch), Epoch: epoch})
+	d.office.Fact(out, protocol.Fact{Kind: protocol.Rehomed, Job: j.ID(), Epoch: epoch,
+		Body: &protocol.InZone{Zone: d.office.Redraw(now, j, epoch)}})
 }
 
 // Waits says whether the old home is to surrender a job. One that has left the configuration has nothing of it but what is in the archive,
@@ -284,7 +287,8 @@ func (d *Drains) Departed(in *protocol.Message, out *protocol.Out) bool {
 }
 
 func (d *Drains) depose(x *departure, out *protocol.Out) {
-	d.office.Fact(out, protocol.Fact{Kind: protocol.JobDeparted, Job: x.Job, Generation: x.Last, Zone: x.From, Epoch: x.Epoch})
+	d.office.Fact(out, protocol.Fact{Kind: protocol.JobDeparted, Job: x.Job, Generation: x.Last, Epoch: x.Epoch,
+		Body: &protocol.Departure{Zone: x.From}})
 }
 
 // Repeat says what nobody has confirmed.
@@ -339,12 +343,12 @@ func (d *Drains) AppendFacts(out []protocol.Fact) []protocol.Fact {
 		return out
 	}
 	for _, zone := range slices.Sorted(maps.Keys(d.drained)) {
-		out = append(out, protocol.Fact{Kind: protocol.ZoneDrained, Zone: zone})
+		out = append(out, protocol.Fact{Kind: protocol.ZoneDrained, Body: &protocol.InZone{Zone: zone}})
 	}
 	for _, of := range slices.SortedFunc(maps.Keys(d.departures), departed.compare) {
 		x := d.departures[of]
-		out = append(out, protocol.Fact{Kind: protocol.JobDeparted, Job: x.Job, Generation: x.Last, Zone: x.From, Epoch: x.Epoch,
-			Flag: true})
+		out = append(out, protocol.Fact{Kind: protocol.JobDeparted, Job: x.Job, Generation: x.Last, Epoch: x.Epoch,
+			Body: &protocol.Departure{Zone: x.From, Pending: true}})
 	}
 	return out
 }

@@ -41,7 +41,8 @@ func TestAJobLeavesOnceAndItsOldHomeIsToldUntilItHasForgotten(t *testing.T) {
 	g := &desk{jobs: jobs.New(time.Hour, time.Second, nil)}
 	g.d = New(protocol.Address{Role: protocol.Gate}, nil, []job.ZoneID{"a", "b"}, time.Second, g.jobs, gone, g)
 	var out protocol.Out
-	g.Fact(&out, protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Spec: &job.Spec{Total: 1}, Zone: "a", Epoch: 1, Generation: 1, At: 1})
+	g.Fact(&out, protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Epoch: 1, Generation: 1, At: 1,
+		Body: &protocol.Acceptance{Spec: &job.Spec{Total: 1}, Zone: "a"}})
 	g.drain(1, "a", &out)
 	j := g.jobs.Find("j")
 	if _, _, moves := j.Moves(); moves {

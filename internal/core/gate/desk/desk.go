@@ -105,10 +105,9 @@ func (d *Desk) Submit(now quantity.Instant, in *protocol.Message, s *protocol.Su
 		d.Forget(j, out)
 	}
 	spec, of := d.Jobs.Share(s.Spec), d.Names.Next()
-	d.office.Fact(out, protocol.Fact{
-		Kind: protocol.JobAccepted, Job: s.Spec.Name, Spec: spec, Request: s.Request, Digest: s.Digest,
-		Zone: d.office.Draw(now, spec, s.Spec.Name, of), Epoch: 1, Generation: of, At: now,
-	})
+	d.office.Fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: s.Spec.Name, Epoch: 1, Generation: of, At: now,
+		Body: out.Acceptance(protocol.Acceptance{Spec: spec, Request: s.Request, Digest: s.Digest,
+			Zone: d.office.Draw(now, spec, s.Spec.Name, of)})})
 	d.reply(in, protocol.Message{Job: s.Spec.Name, Generation: of}, out.Receipt(protocol.Receipt{Request: s.Request, Changed: true}), out)
 }
 
@@ -130,8 +129,8 @@ func taken(j *jobs.Job, replace bool) error {
 // Forget lets go of a job that is over. Its home, the executor and the archive are told until all have confirmed.
 func (d *Desk) Forget(j *jobs.Job, out *protocol.Out) {
 	cold := d.Jobs.Find(j.ID()) == nil
-	d.office.Fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: j.ID(), Generation: j.Generation(), Zone: j.Zone(), Epoch: j.Epoch(),
-		Flag: cold})
+	d.office.Fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: j.ID(), Generation: j.Generation(), Epoch: j.Epoch(),
+		Body: &protocol.Forgetting{Zone: j.Zone(), Archived: cold}})
 }
 
 // Cancel ends a job.
@@ -155,9 +154,11 @@ func (d *Desk) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Ca
 		if text == "" {
 			text = "cancelled by its owner"
 		}
-		d.office.Fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, Text: text, Request: c.Request, At: now})
+		d.office.Fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, At: now,
+			Body: &protocol.Cancelling{Text: text, Request: c.Request}})
 		if j.Zone() == "" { // any zone can end what is not to run
-			d.office.Fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: j.ID(), Zone: d.office.Anywhere(j), Epoch: j.Epoch()})
+			d.office.Fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: j.ID(), Epoch: j.Epoch(),
+				Body: &protocol.InZone{Zone: d.office.Anywhere(j)}})
 		}
 	}
 	d.reply(in, protocol.Message{Job: in.Job}, &protocol.Receipt{Request: c.Request, Changed: true}, out)
@@ -175,7 +176,7 @@ func (d *Desk) Pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out)
 		d.refuse(in, p.Request, errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, verdict.State), out)
 		return
 	case j.Held() != p.Held:
-		d.office.Fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Flag: p.Held})
+		d.office.Fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Body: &protocol.Hold{Held: p.Held}})
 	}
 	d.reply(in, protocol.Message{Job: in.Job}, &protocol.Receipt{Request: p.Request, Changed: true}, out)
 }
@@ -193,19 +194,21 @@ func (d *Desk) Requeue(now quantity.Instant, in *protocol.Message, r *protocol.R
 	}
 	if d.Jobs.Find(j.ID()) == nil { // an archived job is one that is here again: its facts are written again
 		for i, f := range j.AppendFacts(nil) {
-			f.Flag = f.Flag || i == 0 // what JobAccepted says of an archived job
+			if i == 0 {
+				f.Body.(*protocol.Acceptance).Recalled = true
+			}
 			d.office.Fact(out, f)
 		}
 		j = d.Jobs.Find(j.ID())
 	}
-	f := protocol.Fact{Kind: protocol.JobRequeued, Job: j.ID(), Generation: max(j.Generation(), d.Names.Highest()) + 1, Request: r.Request,
-		At: now}
+	again := &protocol.Sequel{Request: r.Request}
 	if r.Deadline != 0 && r.Deadline != j.Spec().Deadline {
 		s := *j.Spec()
 		s.Deadline = r.Deadline
-		f.Spec = &s
+		again.Spec = &s
 	}
-	d.office.Fact(out, f)
+	of := max(j.Generation(), d.Names.Highest()) + 1
+	d.office.Fact(out, protocol.Fact{Kind: protocol.JobRequeued, Job: j.ID(), Generation: of, At: now, Body: again})
 	d.office.Reopened(now, j, out)
 	d.reply(in, protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Receipt{Request: r.Request, Changed: true}, out)
 }
@@ -274,7 +277,7 @@ func (d *Desk) SetQueue(now quantity.Instant, in *protocol.Message, s *protocol.
 		d.reply(in, protocol.Message{}, &protocol.Receipt{Request: s.Request}, out)
 		return
 	}
-	d.office.Fact(out, protocol.Fact{Kind: protocol.QueueSet, Queue: &q})
+	d.office.Fact(out, protocol.Fact{Kind: protocol.QueueSet, Body: &q})
 	d.office.Settle(now, out) // another cap may have given a zone its share
 	d.reply(in, protocol.Message{}, &protocol.Receipt{Request: s.Request, Changed: true}, out)
 }

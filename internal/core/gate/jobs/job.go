@@ -157,9 +157,10 @@ func (j *Job) follow() *sequel {
 
 // accepted is a job that nothing has become of.
 func accepted(f *protocol.Fact, specs *job.Pool) *Job {
-	spec, sum := specs.Share(f.Spec)
+	a := f.Body.(*protocol.Acceptance)
+	spec, sum := specs.Share(a.Spec)
 	j := &Job{
-		id: f.Job, spec: spec, request: f.Request, digest: f.Digest, zone: f.Zone, epoch: f.Epoch,
+		id: f.Job, spec: spec, request: a.Request, digest: a.Digest, zone: a.Zone, epoch: f.Epoch,
 		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
 	}
 	j.submittedSum = j.sumSubmitted(sum)
@@ -174,16 +175,16 @@ func (j *Job) fold(f *protocol.Fact, specs *job.Pool) {
 			j.sequel.moving = nil
 		}
 	case protocol.JobDrawn:
-		j.move(f.Zone, specs)
+		j.move(f.Body.(*protocol.InZone).Zone, specs)
 	case protocol.Rehomed:
 		j.follow().moving = &moving{from: j.zone}
 		j.epoch, j.homed, j.heldKnown = f.Epoch, false, true
-		j.move(f.Zone, specs)
+		j.move(f.Body.(*protocol.InZone).Zone, specs)
 	case protocol.JobDropping:
-		b := j.follow()
-		b.dropping, b.cancelled, b.dropped = f.Text, f.Request, f.At
+		b, c := j.follow(), f.Body.(*protocol.Cancelling)
+		b.dropping, b.cancelled, b.dropped = c.Text, c.Request, f.At
 	case protocol.JobHeld:
-		j.held, j.heldKnown = f.Flag, false
+		j.held, j.heldKnown = f.Body.(*protocol.Hold).Held, false
 	case protocol.JobClosed:
 		b := j.follow()
 		if b.moving != nil { // it ended before it was surrendered, and stays where it was
@@ -191,13 +192,14 @@ func (j *Job) fold(f *protocol.Fact, specs *job.Pool) {
 			j.move(b.moving.from, specs)
 			b.moving = nil
 		}
-		b.verdict, b.ended, j.heldKnown = f.Verdict, f.At, true
+		b.verdict, b.ended, j.heldKnown = f.Body.(*protocol.Final).Verdict, f.At, true
 	case protocol.JobRequeued:
+		s := f.Body.(*protocol.Sequel)
 		j.generation = f.Generation
-		*j.follow() = sequel{begun: f.At, requeued: f.Request}
-		if f.Spec != nil {
+		*j.follow() = sequel{begun: f.At, requeued: s.Request}
+		if s.Spec != nil {
 			var sum uint64
-			j.spec, sum = specs.Share(f.Spec)
+			j.spec, sum = specs.Share(s.Spec)
 			j.submittedSum = j.sumSubmitted(sum)
 		}
 		j.homed, j.held, j.heldKnown = false, false, true
@@ -217,27 +219,27 @@ func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if b.moving != nil {
 		home, epoch = b.moving.from, epoch-1
 	}
-	out = append(out, protocol.Fact{
-		Kind: protocol.JobAccepted, Job: j.id, Generation: j.since, Spec: j.spec, Request: j.request, Digest: j.digest,
-		Zone: home, Epoch: epoch, At: j.submitted,
-	})
+	out = append(out, protocol.Fact{Kind: protocol.JobAccepted, Job: j.id, Generation: j.since, Epoch: epoch, At: j.submitted,
+		Body: &protocol.Acceptance{Spec: j.spec, Request: j.request, Digest: j.digest, Zone: home}})
 	if j.generation > j.since {
-		out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Job: j.id, Generation: j.generation, Request: b.requeued, At: b.begun})
+		out = append(out, protocol.Fact{Kind: protocol.JobRequeued, Job: j.id, Generation: j.generation, At: b.begun,
+			Body: &protocol.Sequel{Request: b.requeued}})
 	}
 	if b.moving != nil {
-		out = append(out, protocol.Fact{Kind: protocol.Rehomed, Job: j.id, Zone: j.zone, Epoch: j.epoch})
+		out = append(out, protocol.Fact{Kind: protocol.Rehomed, Job: j.id, Epoch: j.epoch, Body: &protocol.InZone{Zone: j.zone}})
 	}
 	if j.homed {
 		out = append(out, protocol.Fact{Kind: protocol.JobHomed, Job: j.id, Epoch: j.epoch})
 	}
 	if j.held {
-		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: j.id, Flag: true})
+		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: j.id, Body: &protocol.Hold{Held: true}})
 	}
 	if b.dropping != "" {
-		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: j.id, Text: b.dropping, Request: b.cancelled, At: b.dropped})
+		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: j.id, At: b.dropped,
+			Body: &protocol.Cancelling{Text: b.dropping, Request: b.cancelled}})
 	}
 	if j.Over() {
-		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: j.id, Verdict: b.verdict, At: b.ended})
+		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: j.id, At: b.ended, Body: &protocol.Final{Verdict: b.verdict}})
 	}
 	return out
 }

@@ -109,7 +109,7 @@ func (r *Register) Accept(f *protocol.Fact) *Job {
 	if r.Find(f.Job) != nil {
 		invariant.Check(false, "gate: job %s is accepted twice", f.Job)
 	}
-	if f.Flag {
+	if f.Body.(*protocol.Acceptance).Recalled {
 		r.NoteArchived(-1, 0)
 	}
 	j := accepted(f, &r.specs)
@@ -261,10 +261,10 @@ func (a *archived) hash() uint64 {
 // ArchivedFacts say for a snapshot what is known of the archive.
 func (r *Register) ArchivedFacts(out []protocol.Fact) []protocol.Fact {
 	if n := r.archived.jobs; n != 0 {
-		out = append(out, protocol.Fact{Kind: protocol.JobArchived, Count: n})
+		out = append(out, protocol.Fact{Kind: protocol.JobArchived, Body: &protocol.Archiving{Changes: n}})
 	}
 	if n := r.archived.changes; n != 0 {
-		out = append(out, protocol.Fact{Kind: protocol.JobArchived, Count: n, Flag: true})
+		out = append(out, protocol.Fact{Kind: protocol.JobArchived, Body: &protocol.Archiving{Changes: n, Most: true}})
 	}
 	return out
 }

@@ -22,8 +22,8 @@ func TestRegisterAgainstFold(t *testing.T) {
 			if j == nil {
 				queue := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue")
 				zone := rapid.SampledFrom([]job.ZoneID{"", "y"}).Draw(t, "home")
-				r.Accept(&protocol.Fact{Kind: protocol.JobAccepted, Job: id, Spec: &job.Spec{Queue: queue, Total: 1}, Zone: zone, Epoch: 1,
-					Generation: 1, At: 1})
+				r.Accept(&protocol.Fact{Kind: protocol.JobAccepted, Job: id, Epoch: 1, Generation: 1, At: 1,
+					Body: &protocol.Acceptance{Spec: &job.Spec{Queue: queue, Total: 1}, Zone: zone}})
 				continue
 			}
 			f := protocol.Fact{Job: id}
@@ -36,13 +36,13 @@ func TestRegisterAgainstFold(t *testing.T) {
 				if !j.Over() {
 					continue
 				}
-				f.Kind, f.Generation, f.Request = protocol.JobRequeued, j.Generation()+1, "again"
+				f.Kind, f.Generation, f.Body = protocol.JobRequeued, j.Generation()+1, &protocol.Sequel{Request: "again"}
 			case j.Over():
 				continue
 			case kind == "homed":
 				f.Kind = protocol.JobHomed
 			case kind == "drawn":
-				f.Kind, f.Zone = protocol.JobDrawn, "x"
+				f.Kind, f.Body = protocol.JobDrawn, &protocol.InZone{Zone: "x"}
 				if _, _, moves := j.Moves(); j.Zone() != "" || moves {
 					continue
 				}
@@ -50,13 +50,13 @@ func TestRegisterAgainstFold(t *testing.T) {
 				if _, _, moves := j.Moves(); !j.Homed() || moves {
 					continue
 				}
-				f.Kind, f.Zone, f.Epoch = protocol.Rehomed, "z", j.Epoch()+1
+				f.Kind, f.Epoch, f.Body = protocol.Rehomed, j.Epoch()+1, &protocol.InZone{Zone: "z"}
 			case kind == "held":
-				f.Kind, f.Flag = protocol.JobHeld, !j.Held()
+				f.Kind, f.Body = protocol.JobHeld, &protocol.Hold{Held: !j.Held()}
 			case kind == "dropping":
-				f.Kind, f.Text, f.Request, f.At = protocol.JobDropping, "no", "r", 5
+				f.Kind, f.At, f.Body = protocol.JobDropping, 5, &protocol.Cancelling{Request: "r", Text: "no"}
 			case kind == "closed":
-				f.Kind, f.Verdict, f.At = protocol.JobClosed, job.Verdict{State: job.Cancelled}, 9
+				f.Kind, f.At, f.Body = protocol.JobClosed, 9, &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}
 			}
 			r.Fold(j, &f)
 			again := New(time.Hour, time.Second, nil)

@@ -95,7 +95,7 @@ func (n *Names) Forget(f *protocol.Fact) {
 	if was := n.leaving[f.Job]; was != nil {
 		n.drop(was)
 	}
-	x := &name{Name: Name{f.Job, f.Generation, f.Zone, f.Epoch}}
+	x := &name{Name: Name{f.Job, f.Generation, f.Body.(*protocol.Forgetting).Zone, f.Epoch}}
 	n.leaving[f.Job] = x
 	n.sum += x.hash()
 	x.telling = n.telling.Say(nil, x)
@@ -193,11 +193,12 @@ func (n *Names) Leaving(yield func(Name)) {
 // AppendFacts says all of it for a snapshot.
 func (n *Names) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if n.highest > 0 {
-		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Generation: n.highest})
+		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Generation: n.highest, Body: &protocol.Forgetting{}})
 	}
 	for _, id := range slices.Sorted(maps.Keys(n.leaving)) {
 		x := n.leaving[id]
-		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Job: x.ID, Generation: x.Last, Zone: x.Zone, Epoch: x.Epoch})
+		out = append(out, protocol.Fact{Kind: protocol.JobForgotten, Job: x.ID, Generation: x.Last, Epoch: x.Epoch,
+			Body: &protocol.Forgetting{Zone: x.Zone}})
 	}
 	return out
 }

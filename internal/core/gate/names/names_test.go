@@ -24,7 +24,7 @@ func TestNextLifeIsAboveForgottenOnes(t *testing.T) {
 			switch what := rapid.IntRange(0, 3).Draw(t, "what"); what {
 			case 0:
 				highest = n.Next()
-				n.Forget(&protocol.Fact{Job: "j", Generation: highest, Zone: "z", Epoch: 1})
+				n.Forget(&protocol.Fact{Job: "j", Generation: highest, Epoch: 1, Body: &protocol.Forgetting{Zone: "z"}})
 				clear(said)
 			default:
 				from := []protocol.Address{zone, executor, archive}[what-1]

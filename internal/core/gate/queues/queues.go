@@ -133,7 +133,7 @@ func (q *Queues) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	for _, x := range q.list {
 		if !x.pristine() {
 			c := *x.Queue
-			out = append(out, protocol.Fact{Kind: protocol.QueueSet, Queue: &c})
+			out = append(out, protocol.Fact{Kind: protocol.QueueSet, Body: &c})
 		}
 	}
 	return out

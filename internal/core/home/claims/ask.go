@@ -12,25 +12,13 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Ask is an unanswered Ask: soft, the node's grant is fenced by its own epoch. What is asked for counts as claimed.
 type Ask struct {
-	Job   *record.Job
-	Slice job.SliceID
-	// Node that the slice is of; empty: the one that offers it here.
-	Node  job.NodeID
-	Also  []job.SliceID
-	Range job.Range
-	// Start and End of the window, Speed and Demand of the job there, Plan and Bid that it goes by; nil: nobody bid.
-	Start, End quantity.Instant
-	Speed      int64
-	Demand     trp.Vector
-	// Peak that the demand is a quantile of; zero where the host's memory is not counted.
-	Peak trp.Peak
-	Plan protocol.Plan
-	Bid  *protocol.Bid
+	Job *record.Job
+	// Sale that it is to become. Without a Node the slice is of the one that offers it here.
+	protocol.Sale
 	// Version of the slice's view that it was decided on.
 	Version uint64
 	// Late is what was spent for it of the budget of jobs that are late.

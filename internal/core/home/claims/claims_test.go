@@ -24,14 +24,15 @@ func newCounter() *counter {
 	book := record.New(record.Config{Retry: time.Second, Refill: 1000, PurseTime: time.Hour}, quiet{}, quiet{})
 	c := &counter{Desk: New(Config{Retry: time.Second, AskTTL: 10 * time.Second, Backoff: time.Second}, book, quiet{}, quiet{}), now: 1e12}
 	spec := &job.Spec{Name: "a", Queue: "q", Kind: job.Items, Total: 100, Grid: 1, Parallelism: 9, PerUnit: time.Second}
-	book.Apply(&protocol.Fact{Kind: protocol.HomeTaken, Job: "a", Epoch: 1, Generation: 1, Spec: spec, At: 1})
+	book.Apply(&protocol.Fact{Kind: protocol.HomeTaken, Job: "a", Epoch: 1, Generation: 1, At: 1, Body: &protocol.Taking{Spec: spec}})
 	c.job = book.Job("a")
 	return c
 }
 
 // asks for a range at a price.
 func (c *counter) asks(r job.Range, price int64) *Ask {
-	a := &Ask{Job: c.job, Slice: "s", Range: r, Start: c.now, End: c.now.Add(time.Minute), Bid: &protocol.Bid{Price: price}}
+	at := protocol.Placement{Slice: "s", Range: r, Start: c.now, End: c.now.Add(time.Minute)}
+	a := &Ask{Job: c.job, Sale: protocol.Sale{Placement: at, Bid: &protocol.Bid{Price: price}}}
 	c.Ask(c.now, a, 0, &c.out)
 	return a
 }
@@ -93,14 +94,16 @@ func TestUnusableGrant(t *testing.T) {
 			c.job.MakeEnding().Plan(c.now, job.Verdict{State: job.Cancelled})
 		},
 		"the job is over": func(c *counter, _ *protocol.Message, _ *protocol.Grant) {
-			c.book.Apply(&protocol.Fact{Kind: protocol.Ended, Job: "a", Verdict: job.Verdict{State: job.Cancelled}, At: c.now})
+			c.book.Apply(&protocol.Fact{Kind: protocol.Ended, Job: "a", At: c.now,
+				Body: &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}})
 		},
 		"the job is given up": func(c *counter, _ *protocol.Message, _ *protocol.Grant) {
-			c.book.Apply(&protocol.Fact{Kind: protocol.HomeLeaving, Job: "a", Generation: 1, Text: "drained"})
+			c.book.Apply(&protocol.Fact{Kind: protocol.HomeLeaving, Job: "a", Generation: 1, Body: &protocol.Reason{Text: "drained"}})
 		},
 		"its token has a claim": func(c *counter, _ *protocol.Message, _ *protocol.Grant) {
 			r := job.Range{From: 50, To: 60}
-			c.book.Apply(&protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token, Slice: "s", Range: r, Start: 1, End: 2})
+			c.book.Apply(&protocol.Fact{Kind: protocol.Claimed, Job: "a", Token: token,
+				Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s", Range: r, Start: 1, End: 2}}})
 		},
 	} {
 		c := newCounter()
@@ -118,12 +121,13 @@ func TestUnusableGrant(t *testing.T) {
 func TestAPlaceIsClaimedOnce(t *testing.T) {
 	c, token := newCounter(), job.Token{Epoch: 1, Seq: 7}
 	place := func() *Ask {
-		return &Ask{Job: c.job, Slice: "s", Node: "n", Range: job.Range{To: 5}, Start: c.now, End: c.now.Add(time.Minute)}
+		at := protocol.Placement{Slice: "s", Range: job.Range{To: 5}, Start: c.now, End: c.now.Add(time.Minute)}
+		return &Ask{Job: c.job, Sale: protocol.Sale{Node: "n", Placement: at}}
 	}
 	if !c.Claim(c.now, place(), token, &c.out) || len(c.job.Claims()) != 1 || c.job.Claims()[0].Node != "n" {
 		t.Fatalf("a place is not claimed: %+v", c.job.Claims())
 	}
-	c.book.Apply(&protocol.Fact{Kind: protocol.Released, Job: "a", Token: token, At: c.now})
+	c.book.Apply(&protocol.Fact{Kind: protocol.Released, Job: "a", Token: token, At: c.now, Body: &protocol.ClaimEnd{}})
 	if c.Claim(c.now, place(), token, &c.out) || len(c.job.Claims()) != 0 {
 		t.Error("it is claimed again though its lease is over")
 	}

@@ -27,7 +27,9 @@ func (d *Desk) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.Slic
 func (d *Desk) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
 	j := a.Job
 	node, first, also := d.part(a)
-	of := out.Asking(protocol.Asking{Ask: a.id, Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak})
+	of := out.Asking(protocol.Asking{Ask: a.id, Placement: protocol.Placement{
+		Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak,
+	}})
 	if a.holds != nil {
 		of.Plan.Member, of.Plan.Members = a.holds.Next(), len(a.holds.Members())
 	}
@@ -123,14 +125,11 @@ func (d *Desk) remindGang(now quantity.Instant, j *record.Job, l *lease.Lease, c
 // redeemMember sends Commit to one member's node.
 func (d *Desk) redeemMember(j *record.Job, c *protocol.Claim, i int, out *protocol.Out) {
 	m := &c.Members[i]
-	first, also := protocol.Part(c.Slice, c.Also, c.Members, i)
-	plan := c.Plan
-	plan.Member, plan.Members = i, len(c.Members)
+	part := c.Placement
+	part.Slice, part.Also = protocol.Part(c.Slice, c.Also, c.Members, i)
+	part.Plan.Member, part.Plan.Members = i, len(c.Members)
 	d.Send(out, protocol.Message{
 		Kind: protocol.Redeem, To: gang.At(m), Token: m.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(),
-		Body: out.Work(protocol.Work{
-			Slice: first, Also: also, Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Peak: c.Peak, Plan: plan,
-			Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec,
-		}),
+		Body: out.Work(protocol.Work{Placement: part, Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec}),
 	})
 }

@@ -16,10 +16,7 @@ import (
 func (d *Desk) Redeem(j *record.Job, c *protocol.Claim, out *protocol.Out) {
 	d.Send(out, protocol.Message{
 		Kind: protocol.Redeem, To: Node(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(),
-		Body: out.Work(protocol.Work{
-			Slice: c.Slice, Also: c.Also, Range: c.Range, Start: c.Start, End: c.End, Demand: c.Demand, Peak: c.Peak, Plan: c.Plan,
-			Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec,
-		}),
+		Body: out.Work(protocol.Work{Placement: c.Placement, Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec}),
 	})
 }
 
@@ -132,7 +129,8 @@ func (d *Desk) Extend(
 		peak = trp.Peak{}
 	}
 	l.Extend(c)
-	d.book.Fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: c.Token, Range: r, End: end, Peak: peak})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: c.Token,
+		Body: &protocol.Extent{Range: r, End: end, Peak: peak}})
 	l.Extending(now, d.NewAsk())
 	d.sendExtend(j, c, l, out)
 }
@@ -157,7 +155,8 @@ func (d *Desk) NotExtended(in *protocol.Message, r *protocol.Refusal, out *proto
 	if j, l := d.standing(in); j != nil && r.Ask != 0 && l.Extended(r.Ask) {
 		d.book.Stir(j)
 		rng, end, peak := l.Before()
-		d.book.Fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token, Range: rng, End: end, Peak: peak})
+		d.book.Fact(out, protocol.Fact{Kind: protocol.ClaimExtended, Job: j.ID, Token: in.Token,
+			Body: &protocol.Extent{Range: rng, End: end, Peak: peak}})
 		d.book.Changed(j)
 	}
 }

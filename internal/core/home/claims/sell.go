@@ -68,21 +68,18 @@ func (d *Desk) sell(now quantity.Instant, a *Ask, token job.Token, start, end qu
 		d.Abort(a, out)
 		return false
 	}
-	node, members := a.Node, []protocol.Member(nil)
+	sold := a.Sale
 	switch {
 	case a.holds != nil:
-		members = a.holds.Members()
-		token, node = members[0].Token, members[0].Node
-	case node == "":
-		node = d.supply.Node(a.Slice)
+		sold.Members = a.holds.Members()
+		token, sold.Node = sold.Members[0].Token, sold.Members[0].Node
+	case sold.Node == "":
+		sold.Node = d.supply.Node(a.Slice)
 	}
 	d.pay(now, j.Queue(), a.Bid, out)
-	plan := a.Plan
-	plan.Resume = j.Progress().Resume()
+	sold.Start, sold.End, sold.Plan.Resume = start, end, j.Progress().Resume()
 	d.book.Fact(out, protocol.Fact{
-		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, Node: node, Slice: a.Slice,
-		Also: a.Also, Members: members, Speed: a.Speed, Range: a.Range, Start: start, End: end, Demand: a.Demand,
-		Peak: a.Peak, Plan: plan, Bid: a.Bid, At: a.asked,
+		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sale(sold),
 	})
 	l := j.Lease(token)
 	l.Redeemed(now, a.id)
@@ -102,5 +99,5 @@ func (d *Desk) pay(now quantity.Instant, q *record.Queue, b *protocol.Bid, out *
 	}
 	s := d.book.Purses.Refilled(now, &q.Queue)
 	b.Price = min(b.Price, s.Credits)
-	d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &s})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Body: &s})
 }

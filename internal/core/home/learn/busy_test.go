@@ -18,7 +18,8 @@ const busyStart = quantity.Instant(1_000_000_000_000)
 func taughtBy(l protocol.Learned, kind job.Kind, outcome job.Outcome, progress int64, ran, waited time.Duration) (*job.Spec,
 	protocol.Learned) {
 	spec := &job.Spec{Kind: kind, Total: 100, Grid: 1, Parallelism: 1, PerUnit: time.Second, Walltime: 10 * time.Second}
-	c := &protocol.Claim{Range: job.Range{To: 10}, Speed: 1000, Start: busyStart, End: busyStart.Add(ran), Asked: busyStart}
+	c := &protocol.Claim{Asked: busyStart, Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 10}, Start: busyStart,
+		End: busyStart.Add(ran)}, Speed: 1000}}
 	r := &job.Result{Outcome: outcome, Progress: progress, Start: busyStart, End: busyStart.Add(ran), Waited: waited}
 	learned, _ := Result(busyStart.Add(ran), spec, &l, c, r, job.Range{To: progress}, nowhere{})
 	return spec, learned
@@ -53,7 +54,8 @@ func TestWaitingForAProcessorIsNotLearnedAsRunTime(t *testing.T) {
 // TestWhoGivesUpEarlyWasNotStarved: a program that yields before it is asked to, without having done anything, fails by itself, however
 // busy its machine. It is asked by its end less its grace, or when it is warned if that is earlier.
 func TestWhoGivesUpEarlyWasNotStarved(t *testing.T) {
-	c := &protocol.Claim{Range: job.Range{To: 10}, Speed: 1000, Start: busyStart, End: busyStart.Add(10 * time.Second), Asked: busyStart}
+	c := &protocol.Claim{Asked: busyStart, Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 10}, Start: busyStart,
+		End: busyStart.Add(10 * time.Second)}, Speed: 1000}}
 	for _, w := range []struct {
 		warn, ran time.Duration
 		failures  int

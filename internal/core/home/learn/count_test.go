@@ -71,7 +71,8 @@ func TestWhichEndCountsOnWhichSide(t *testing.T) {
 			}
 			known := &protocol.Learned{Failures: 1, Kills: 1}
 			end := began.Add(10 * time.Second)
-			claim := &protocol.Claim{Range: job.Range{To: 10}, Speed: 1000, Start: began, End: end, Asked: began}
+			claim := &protocol.Claim{Asked: began,
+				Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 10}, Start: began, End: end}, Speed: 1000}}
 			r := c.result
 			r.Progress, r.Checkpoint, r.End, r.Detail = progress, true, end, "why"
 			done := job.Range{To: progress}
@@ -103,7 +104,7 @@ func TestEndsSideBySideAreOneOfASide(t *testing.T) {
 			asked := now
 			for range 4 {
 				now = now.Add(time.Second)
-				claim := &protocol.Claim{Range: job.Range{To: 10}, Asked: asked}
+				claim := &protocol.Claim{Asked: asked, Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 10}}}}
 				l, _ := Result(now, spec, known.Known(), claim, &job.Result{Outcome: o, Start: asked}, job.Range{}, nowhere{})
 				if known = known.Learned(&l); l.Failures+l.Kills != wave+1 {
 					t.Fatalf("%v: %d failures and %d kills in wave %d", o, l.Failures, l.Kills, wave+1)

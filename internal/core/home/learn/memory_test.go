@@ -40,7 +40,8 @@ func TestAnOutgrownSliceIsLeftBehind(t *testing.T) {
 			}
 			at := rapid.Int64Range(from, to-1).Draw(t, "at")
 			peak := here + quantity.Amount(rapid.Int64Range(-1<<30, 1<<30).Draw(t, "seen"))
-			c := &protocol.Claim{Range: job.Range{From: from, To: to}, Plan: protocol.Plan{Option: option}}
+			c := &protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{From: from, To: to},
+				Plan: protocol.Plan{Option: option}}}}
 			raiseMemory(&l, spec, c, &job.Result{Progress: at, Peak: trp.Vector{trp.Memory: peak}}, here, largest)
 			if rapid.IntRange(0, 3).Draw(t, "unsafe") == 0 {
 				widen(&l, spec, rapid.Int64Range(trp.Unscaled, trp.MaxSpread).Draw(t, "spread"), largest)

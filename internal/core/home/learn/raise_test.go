@@ -33,7 +33,8 @@ func TestRaiseMemory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			spec := &job.Spec{Kind: c.kind, Total: 100, Grid: 1, Safe: table}
 			l := protocol.Learned{MemoryScale: trp.Unscaled}
-			raiseMemory(&l, spec, &protocol.Claim{Range: c.rng}, &job.Result{Progress: c.rng.From, Peak: trp.Vector{trp.Memory: c.peak}},
+			raiseMemory(&l, spec, &protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{Range: c.rng}}},
+				&job.Result{Progress: c.rng.From, Peak: trp.Vector{trp.Memory: c.peak}},
 				c.here, c.largest)
 			if l.MemoryScale != c.want {
 				t.Errorf("scale %d, want %d", l.MemoryScale, c.want)
@@ -55,7 +56,8 @@ func TestKillsSideBySideTeachAsOneDoes(t *testing.T) {
 	spec := &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Safe: table}
 	l := protocol.Learned{MemoryScale: trp.Unscaled}
 	kill := func(from int64, peak, here quantity.Amount) {
-		raiseMemory(&l, spec, &protocol.Claim{Range: job.Range{From: from, To: from + 10}},
+		raiseMemory(&l, spec,
+			&protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{From: from, To: from + 10}}}},
 			&job.Result{Progress: from, Peak: trp.Vector{trp.Memory: peak}}, here, 80*gib)
 	}
 	for i := range int64(8) {

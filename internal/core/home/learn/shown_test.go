@@ -16,7 +16,8 @@ import (
 func TestWhatAJobShows(t *testing.T) {
 	piece := func(from, to, committed int64, peak quantity.Amount, o job.Outcome, option string) protocol.Past {
 		return protocol.Past{
-			Claim:     protocol.Claim{Range: job.Range{From: from, To: to}, Demand: trp.Vector{9}, Plan: protocol.Plan{Option: option}},
+			Claim: protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{From: from, To: to},
+				Demand: trp.Vector{9}, Plan: protocol.Plan{Option: option}}}},
 			Committed: job.Range{From: from, To: committed}, Outcome: o, Peak: trp.Vector{peak},
 		}
 	}

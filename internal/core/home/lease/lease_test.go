@@ -58,7 +58,8 @@ func TestEachClaimHasOneLease(t *testing.T) {
 
 // TestWhatALeaseWaitsFor: each step of a lease's life, and whether something about it waits for an answer then.
 func TestWhatALeaseWaitsFor(t *testing.T) {
-	c := &protocol.Claim{Token: job.Token{Seq: 1}, Range: job.Range{To: 5}, Start: 1, End: 100}
+	c := &protocol.Claim{Token: job.Token{Seq: 1},
+		Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 5}, Start: 1, End: 100}}}
 	leased := Lease{token: c.Token}
 	for _, step := range []struct {
 		what    string
@@ -109,7 +110,8 @@ func TestHowLongAHomeWaits(t *testing.T) {
 
 // TestWhenASubjobBids for the window behind its own: once for each end, and only while it runs on one slice and nothing is asked.
 func TestWhenASubjobBids(t *testing.T) {
-	c := &protocol.Claim{End: quantity.Instant(time.Minute), Plan: protocol.Plan{Wall: 40 * time.Second}}
+	c := &protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{End: quantity.Instant(time.Minute),
+		Plan: protocol.Plan{Wall: 40 * time.Second}}}}
 	l := Lease{running: 1}
 	if at := l.BidsAt(c, time.Second); at != c.End.Add(-11*time.Second) {
 		t.Errorf("it bids %v before its end, want its grace and a quarter of its length", c.End.Sub(at))

@@ -58,7 +58,7 @@ func TestNodesAreAskedLessAndLess(t *testing.T) {
 		t.Error("nothing is awaited, and nodes are asked")
 	}
 	token := job.Token{Seq: 1}
-	o.Await(&protocol.Claim{Token: token, Members: []protocol.Member{{Token: job.Token{Seq: 2}}}}, job.Range{To: 3})
+	o.Await(&protocol.Claim{Token: token, Sale: protocol.Sale{Members: []protocol.Member{{Token: job.Token{Seq: 2}}}}}, job.Range{To: 3})
 	if o.Units() != 3 {
 		t.Errorf("the members of a gang are of %d units, want 3", o.Units())
 	}

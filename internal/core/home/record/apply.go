@@ -19,20 +19,22 @@ func (b *Book) Fact(out *protocol.Out, f protocol.Fact) {
 func (b *Book) Apply(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.HomeTaken:
+		spec := f.Body.(*protocol.Taking).Spec
 		b.adopt(&protocol.Record{
-			Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: f.Spec, Queue: f.Spec.Queue, Submitted: f.At,
+			Job: f.Job, Epoch: f.Epoch, Generation: f.Generation, Spec: spec, Queue: spec.Queue, Submitted: f.At,
 		})
 	case protocol.HomeKept:
-		if f.Flag {
-			b.inQueue(f.Record.Queue, func(q *Queue) { q.Archive(-f.Record.Attained) })
+		kept := f.Body.(*protocol.Keeping)
+		if r := kept.Record; kept.Recalled {
+			b.inQueue(r.Queue, func(q *Queue) { q.Archive(-r.Attained) })
 		}
-		b.adopt(f.Record)
+		b.adopt(kept.Record)
 	case protocol.HomeDropped:
 		if j := b.Job(f.Job); j != nil {
 			b.remove(j)
 		}
-		if f.Count > 0 {
-			b.inQueue(f.Text, func(q *Queue) { q.Archive(-f.Count) })
+		if d := f.Body.(*protocol.Dropping); d.Attained > 0 {
+			b.inQueue(d.Queue, func(q *Queue) { q.Archive(-d.Attained) })
 		}
 		b.dropped.Add(f.Job, f.Generation)
 	case protocol.HomeArchived:
@@ -41,12 +43,15 @@ func (b *Book) Apply(f *protocol.Fact) {
 			b.inQueue(j.q.Name, func(q *Queue) { q.Archive(j.History().Attained()) })
 		}
 	case protocol.QueueKnown:
-		b.inQueue(f.Queue.Name, func(q *Queue) { b.Purses.Set(&q.Queue, *f.Queue) })
+		settings := f.Body.(*protocol.Queue)
+		b.inQueue(settings.Name, func(q *Queue) { b.Purses.Set(&q.Queue, *settings) })
 		b.watch.QueuesChanged()
 	case protocol.QueueCalibrated:
-		b.inQueue(f.Standing.Queue, func(q *Queue) { q.Calibrate(f.Standing) })
+		s := f.Body.(*protocol.Standing)
+		b.inQueue(s.Queue, func(q *Queue) { q.Calibrate(s) })
 	case protocol.Taught:
-		b.inQueue(f.Lesson.Queue, func(q *Queue) { q.templates.Add(f.Lesson) })
+		l := f.Body.(*protocol.Lesson)
+		b.inQueue(l.Queue, func(q *Queue) { q.templates.Add(l) })
 	default:
 		j := b.Job(f.Job)
 		if j == nil {
@@ -115,27 +120,27 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 	case protocol.Claimed:
 		b.claim(j, f)
 	case protocol.ClaimExtended:
-		c := b.standing(j, f.Token)
-		if !j.work.progress.Move(c.Range, f.Range) {
-			invariant.Check(false, "job %s: the extension %v of %v overlaps committed work", j.ID, f.Range, f.Token)
+		c, to := b.standing(j, f.Token), f.Body.(*protocol.Extent)
+		if !j.work.progress.Move(c.Range, to.Range) {
+			invariant.Check(false, "job %s: the extension %v of %v overlaps committed work", j.ID, to.Range, f.Token)
 		}
-		j.work.claims.Move(c, f.Range, f.End, f.Peak)
+		j.work.claims.Move(c, to.Range, to.End, to.Peak)
 		b.watch.Resold(j, c)
 		b.Touch(j)
 	case protocol.Released:
 		b.settle(j, f, job.Range{})
 	case protocol.Committed:
-		c := *b.standing(j, f.Token)
-		if !j.work.progress.Committable(f.Range, c.Range) {
-			invariant.Check(false, "job %s: committing %v of claim %v a second time or beyond it", j.ID, f.Range, c.Range)
+		c, end := *b.standing(j, f.Token), f.Body.(*protocol.ClaimEnd)
+		if !j.work.progress.Committable(end.Range, c.Range) {
+			invariant.Check(false, "job %s: committing %v of claim %v a second time or beyond it", j.ID, end.Range, c.Range)
 		}
-		b.settle(j, f, f.Range)
-		j.work.progress.Commit(f.Range, f.Skipped)
-		if !f.Skipped { // there is nothing to publish of what was given up
-			j.work.output.Await(&c, f.Range)
+		b.settle(j, f, end.Range)
+		j.work.progress.Commit(end.Range, end.Skipped)
+		if !end.Skipped { // there is nothing to publish of what was given up
+			j.work.output.Await(&c, end.Range)
 			b.ArmOutput(j)
 		}
-		if j.Spec.Kind == job.Steps && f.Result.Checkpoint {
+		if j.Spec.Kind == job.Steps && end.Result.Checkpoint {
 			j.work.progress.Checkpoint(f.Token)
 		}
 		if j.Complete() {
@@ -147,22 +152,22 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 		b.Stir(j)
 		b.Closed.mayLeave(j)
 	case protocol.Calibrated:
-		j.lessons = j.lessons.Learned(f.Learned)
+		j.lessons = j.lessons.Learned(f.Body.(*protocol.Learned))
 		b.watch.Moved(j)
 		b.Touch(j)
 	case protocol.HomeHeld:
-		j.Held = f.Flag
+		j.Held = f.Body.(*protocol.Hold).Held
 		b.watch.Paused(j)
 		b.Changed(j)
 	case protocol.Ended:
-		j.MakeEnding().Close(f.Verdict, f.At)
+		j.MakeEnding().Close(f.Body.(*protocol.Final).Verdict, f.At)
 		b.retire(j)
 		b.Closed.announce(j)
 	case protocol.HomeReopened:
 		b.reopen(j, f)
 	case protocol.HomeLeaving:
 		b.countLeaving(j, -1)
-		j.MakeEnding().Leave(f.Text)
+		j.MakeEnding().Leave(f.Body.(*protocol.Reason).Text)
 		b.countLeaving(j, 1)
 		b.retire(j)
 		b.Touch(j) // a continuation that was to be asked for is not
@@ -171,13 +176,12 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 
 // claim has a new claim of a job stand.
 func (b *Book) claim(j *Job, f *protocol.Fact) {
-	w := j.makeWork()
-	if !w.progress.Claim(f.Range) {
-		invariant.Check(false, "job %s: %v is sold a second time", j.ID, f.Range)
+	w, sale := j.makeWork(), f.Body.(*protocol.Sale)
+	if !w.progress.Claim(sale.Range) {
+		invariant.Check(false, "job %s: %v is sold a second time", j.ID, sale.Range)
 	}
 	c := w.claims.Add(&protocol.Claim{
-		Token: f.Token, Generation: j.Generation, Node: f.Node, Slice: f.Slice, Also: f.Also, Members: f.Members, Speed: f.Speed,
-		Range: f.Range, Start: f.Start, End: f.End, Demand: f.Demand, Peak: f.Peak, Plan: f.Plan, Bid: f.Bid, Asked: f.At,
+		Token: f.Token, Generation: j.Generation, Sale: *sale, Asked: f.At,
 	})
 	if c == nil {
 		invariant.Check(false, "job %s: token %v is claimed twice", j.ID, f.Token)
@@ -185,7 +189,7 @@ func (b *Book) claim(j *Job, f *protocol.Fact) {
 	if c.Bid != nil {
 		b.credit(j.q, -c.Bid.Price)
 	}
-	w.history.Serve(f.Start)
+	w.history.Serve(sale.Start)
 	b.hold(j, c)
 	b.busy.Add(j, busySlot)
 	b.Touch(j)
@@ -219,8 +223,9 @@ func (b *Book) settle(j *Job, f *protocol.Fact, committed job.Range) {
 	q.Hold(-1 - len(c.Also))
 	b.Freed(q)
 
-	was := protocol.Past{Claim: c, Committed: committed, Skipped: f.Skipped, Outcome: job.Lost, Detail: f.Text}
-	p, attained := w.history.Settle(was, f.Result, f.At)
+	end := f.Body.(*protocol.ClaimEnd)
+	was := protocol.Past{Claim: c, Committed: committed, Skipped: end.Skipped, Outcome: job.Lost, Detail: end.Text}
+	p, attained := w.history.Settle(was, end.Result, f.At)
 	q.Attain(attained)
 	b.watch.Freed(j, &p.Claim, f.At)
 	if p.RealStart == 0 && c.Bid != nil {
@@ -246,7 +251,7 @@ func (b *Book) standing(j *Job, t job.Token) *protocol.Claim {
 func (b *Book) reopen(j *Job, f *protocol.Fact) {
 	b.lists.strike(j) // it stands elsewhere in lists from now on
 	j.Generation, j.Submitted = f.Generation, f.At
-	j.Spec, j.specSum = b.specs.Share(f.Spec)
+	j.Spec, j.specSum = b.specs.Share(f.Body.(*protocol.Sequel).Spec)
 	j.Held = false
 	b.Closed.withdraw(j)
 	j.end = nil

@@ -167,17 +167,17 @@ func (b *Book) make(q *Queue, r *protocol.Record) *Job {
 func (b *Book) Capture() capture.Run {
 	var small []protocol.Fact
 	for id, last := range b.dropped.All() {
-		small = append(small, protocol.Fact{Kind: protocol.HomeDropped, Job: id, Generation: last})
+		small = append(small, protocol.Fact{Kind: protocol.HomeDropped, Job: id, Generation: last, Body: &protocol.Dropping{}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.queues)) {
 		q := b.queues[name]
 		settings := q.Queue.Queue
-		small = append(small, protocol.Fact{Kind: protocol.QueueKnown, Queue: &settings})
+		small = append(small, protocol.Fact{Kind: protocol.QueueKnown, Body: &settings})
 		if s := q.Standing(); s != (protocol.Standing{}) {
-			small = append(small, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &s})
+			small = append(small, protocol.Fact{Kind: protocol.QueueCalibrated, Body: &s})
 		}
 		for _, l := range q.templates.Lessons(name) {
-			small = append(small, protocol.Fact{Kind: protocol.Taught, Lesson: &l})
+			small = append(small, protocol.Fact{Kind: protocol.Taught, Body: &l})
 		}
 	}
 	return b.records.Begin(b.cfg.Self, small)

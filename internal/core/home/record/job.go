@@ -301,13 +301,12 @@ func (j *Job) Record() *protocol.Record {
 // AppendFacts implements capture.Part. A job to which nothing has happened is said as it came, which most are.
 func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if j.work == nil && j.lessons == nil && j.end == nil && !j.Held && j.q.Name == j.Spec.Queue {
-		return append(out, protocol.Fact{
-			Kind: protocol.HomeTaken, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Spec: j.Spec, At: j.Submitted,
-		})
+		return append(out, protocol.Fact{Kind: protocol.HomeTaken, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, At: j.Submitted,
+			Body: &protocol.Taking{Spec: j.Spec}})
 	}
-	out = append(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Record: j.Record()})
+	out = append(out, protocol.Fact{Kind: protocol.HomeKept, Job: j.ID, Body: &protocol.Keeping{Record: j.Record()}})
 	if why := j.Ending().Leaving(); why != "" {
-		out = append(out, protocol.Fact{Kind: protocol.HomeLeaving, Job: j.ID, Generation: j.Generation, Text: why})
+		out = append(out, protocol.Fact{Kind: protocol.HomeLeaving, Job: j.ID, Generation: j.Generation, Body: &protocol.Reason{Text: why}})
 	}
 	return out
 }

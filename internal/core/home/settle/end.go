@@ -56,7 +56,7 @@ func (d *Desk) End(now quantity.Instant, j *record.Job, v job.Verdict, out *prot
 		}
 		return
 	}
-	d.book.Fact(out, protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: v, At: now})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Ended, Job: j.ID, At: now, Body: &protocol.Final{Verdict: v}})
 	d.book.Stir(j) // its alarm at Closes is void
 }
 

@@ -126,7 +126,7 @@ func (d *Desk) giveUp(now quantity.Instant, j *record.Job, c *protocol.Claim, l 
 		why = fmt.Sprintf("it was told to end, and its node had not said %v later that it is gone", e.Stopped(now).Round(time.Second))
 	}
 	own := l.RemainedTooLong(end) || l.StoredTooLong(end) && !d.barred(c)
-	d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now, Text: why})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now, Body: &protocol.ClaimEnd{Text: why}})
 	if e.Cancelled() || now < c.End {
 		d.dismiss(j, c, why, out)
 	}
@@ -139,7 +139,7 @@ func (d *Desk) giveUp(now quantity.Instant, j *record.Job, c *protocol.Claim, l 
 	} else {
 		count.Kill(why)
 	}
-	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &learned})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Body: &learned})
 	d.claims.BackOff(now, j, lease.Slices(c.Slice, c.Also), won, said)
 }
 
@@ -180,7 +180,7 @@ func (d *Desk) Remains(now quantity.Instant, in *protocol.Message, out *protocol
 	}
 	if j.Ending().Stopping() {
 		why := "its processes could not be ended at once"
-		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: l.Token(), At: now, Text: why})
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: l.Token(), At: now, Body: &protocol.ClaimEnd{Text: why}})
 		d.Settled(now, j, out)
 		return
 	}

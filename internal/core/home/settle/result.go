@@ -59,15 +59,17 @@ func (d *Desk) conclude(
 	q := j.Queue().Standing()
 	q.Queue = j.Queue().Name
 	if learn.Observe(d.cfg.Trust, j.Spec, &c, r, done, &learned, &q.Trust, d.supply) {
-		d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Standing: &q})
+		d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Body: &q})
 	}
 	d.watch.Ends(j, standing, r, done, out)
 	if done.Empty() {
-		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, Result: r, At: now})
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now,
+			Body: out.ClaimEnd(protocol.ClaimEnd{Result: r})})
 	} else {
-		d.book.Fact(out, protocol.Fact{Kind: protocol.Committed, Job: j.ID, Token: c.Token, Range: done, Result: r, Skipped: skip, At: now})
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Committed, Job: j.ID, Token: c.Token, At: now,
+			Body: out.ClaimEnd(protocol.ClaimEnd{Range: done, Result: r, Skipped: skip})})
 	}
-	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &learned})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Body: &learned})
 	if skip {
 		done = job.Range{} // there is nothing to publish
 	}
@@ -134,7 +136,8 @@ func (d *Desk) RedeemRefused(now quantity.Instant, in *protocol.Message, r *prot
 	}
 	if j, l := d.claims.Standing(in); j != nil {
 		d.claims.BackOff(now, j, nil, l.WonBy(), r.Text)
-		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, Text: r.Text, At: now})
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, At: now,
+			Body: &protocol.ClaimEnd{Text: r.Text}})
 		d.Settled(now, j, out)
 	}
 }
@@ -164,7 +167,7 @@ func (d *Desk) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c *p
 	} else {
 		members := c.Members
 		d.claims.BackOff(now, j, nil, l.WonBy(), why)
-		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, Text: why, At: now})
+		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now, Body: &protocol.ClaimEnd{Text: why}})
 		d.confirm(j.ID, members, job.Range{}, out)
 		d.Settled(now, j, out)
 	}

@@ -19,7 +19,7 @@ func (d *Desk) teach(j *record.Job, out *protocol.Out) {
 	q, name := j.Queue(), j.Spec.Template
 	before := q.Templates().Of(name).Runs()
 	lesson := &protocol.Lesson{Queue: q.Name, Template: name, Runs: []forecast.Run{run}}
-	d.book.Fact(out, protocol.Fact{Kind: protocol.Taught, Lesson: lesson})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Taught, Body: lesson})
 	t := q.Templates().Of(name)
 	if !t.News(before, j.Spec.Theta) {
 		return
@@ -39,6 +39,6 @@ func (d *Desk) Instruct(j *record.Job, out *protocol.Out) {
 		return
 	}
 	l := t.Instruct(j.Spec, j.Learned())
-	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Learned: &l})
+	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Body: &l})
 	d.book.Changed(j)
 }

@@ -37,12 +37,11 @@ func classroom(waiting int) (z class, done *record.Job) {
 		pupil(z, i, 0)
 	}
 	done = z.book.Job("j00000")
-	z.apply(protocol.Fact{Kind: protocol.Claimed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s",
-		Range: job.Range{From: 0, To: 32}, Start: 1, End: 2})
-	z.apply(protocol.Fact{
-		Kind: protocol.Committed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{From: 0, To: 32}, At: 2,
-		Result: &job.Result{Outcome: job.Done, Progress: 32, Start: 1, End: 2, Peak: trp.Vector{40}},
-	})
+	z.apply(protocol.Fact{Kind: protocol.Claimed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1},
+		Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s", Range: job.Range{From: 0, To: 32}, Start: 1, End: 2}}})
+	z.apply(protocol.Fact{Kind: protocol.Committed, Job: done.ID, Token: job.Token{Epoch: 1, Seq: 1}, At: 2,
+		Body: &protocol.ClaimEnd{Range: job.Range{From: 0, To: 32}, Result: &job.Result{Outcome: job.Done, Progress: 32, Start: 1, End: 2,
+			Peak: trp.Vector{40}}}})
 	return z, done
 }
 
@@ -56,7 +55,8 @@ func pupil(z class, i int, priority int32) *record.Job {
 		PerUnit:  time.Second, Theta: 50_000, Deadline: quantity.Never,
 		Safe: trp.Table{Bounds: []int64{32}, Least: [][]quantity.Amount{{100}}},
 	}
-	z.apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, Spec: spec, At: quantity.Instant(1 + i)})
+	z.apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, At: quantity.Instant(1 + i),
+		Body: &protocol.Taking{Spec: spec}})
 	j := z.book.Job(spec.Name)
 	z.Instruct(j, &protocol.Out{})
 	return j
@@ -197,13 +197,14 @@ func TestTellingInTurnsTellsAll(t *testing.T) {
 				j, token := all[draw(len(all))], job.Token{Epoch: 1, Seq: uint64(1 + jobs)}
 				jobs++
 				if draw(2) == 0 {
-					z.apply(protocol.Fact{Kind: protocol.Ended, Job: j.ID, Verdict: job.Verdict{State: job.Cancelled}, At: 3})
+					z.apply(protocol.Fact{Kind: protocol.Ended, Job: j.ID, At: 3,
+						Body: &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}})
 					break
 				}
-				z.apply(protocol.Fact{Kind: protocol.Claimed, Job: j.ID, Token: token, Slice: "s", Range: job.Range{From: 0, To: 8},
-					Start: 3, End: 4})
+				z.apply(protocol.Fact{Kind: protocol.Claimed, Job: j.ID, Token: token,
+					Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s", Range: job.Range{From: 0, To: 8}, Start: 3, End: 4}}})
 				if draw(2) == 0 { // it was not begun after all
-					z.apply(protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: token, At: 3})
+					z.apply(protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: token, At: 3, Body: &protocol.ClaimEnd{}})
 				}
 			default:
 				teach()

@@ -16,8 +16,8 @@ func TestWhatAReservationCosts(t *testing.T) {
 	token := job.Token{Epoch: 1, Seq: 1}
 	sold := func(spec *job.Spec, r job.Range) {
 		s.adopt(t, spec)
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 500, Range: r, Start: now,
-			End: now.Add(time.Hour)})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token,
+			Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s0", Range: r, Start: now, End: now.Add(time.Hour)}, Speed: 500}})
 	}
 	sold(needs("items", 100, 0, 100), job.Range{From: 10, To: 50})
 	sold(needs("rigid", 100, time.Hour, 1), job.Range{To: 1})
@@ -43,7 +43,7 @@ func TestWhatAReservationCosts(t *testing.T) {
 	want("it has not begun", cost("items", true), job.Items, 0, 0, 0)
 	report("items", 30)
 	want("20 units at half the speed", cost("items", false), job.Items, 20, 100, 60)
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "items", Learned: &protocol.Learned{Rate: 2 * time.Second, Margin: 1000,
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "items", Body: &protocol.Learned{Rate: 2 * time.Second, Margin: 1000,
 		MemoryScale: trp.Unscaled}})
 	want("20 units that take twice what was said", cost("items", false), job.Items, 20, 100, 20)
 	report("items", 90)

@@ -12,10 +12,9 @@ import (
 
 // claimed is a subjob that a job was sold, to run at half the speed.
 func (s *stand) claimed(id job.ID, seq uint64, r job.Range, wall time.Duration) {
-	s.ledger.Apply(protocol.Fact{
-		Kind: protocol.Claimed, Job: id, Token: job.Token{Epoch: 1, Seq: seq}, Node: "n", Slice: "s0", Speed: 500, Range: r,
-		Start: now, End: now.Add(time.Hour), Plan: protocol.Plan{Wall: wall},
-	})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: id, Token: job.Token{Epoch: 1, Seq: seq},
+		Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s0", Range: r, Start: now, End: now.Add(time.Hour),
+			Plan: protocol.Plan{Wall: wall}}, Node: "n", Speed: 500}})
 }
 
 // estimated fails unless a job is to start, and to finish, between two instants, in seconds from now; 0 is when that is not known.
@@ -55,10 +54,8 @@ func TestTheEndOfADivisibleJob(t *testing.T) {
 	estimated(t, "on one slice", show(), [2]float64{}, [2]float64{60 + 62.5, 60 + 187.5})
 	s.claimed("j", 2, job.Range{From: 10, To: 20}, 0)
 	estimated(t, "on two", show(), [2]float64{}, [2]float64{60 + 62.5, 60 + 93.75})
-	s.ledger.Apply(protocol.Fact{
-		Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Range: job.Range{To: 10}, At: now,
-		Result: &job.Result{Progress: 10, Start: now.Add(time.Second)},
-	})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, At: now,
+		Body: &protocol.ClaimEnd{Range: job.Range{To: 10}, Result: &job.Result{Progress: 10, Start: now.Add(time.Second)}}})
 	// A tenth of it took 60 s, of which 6.25 s were work on two slices: 53.75 s may come nine times more.
 	estimated(t, "with a tenth done", show(), [2]float64{1, 1}, [2]float64{60 + 56.25, 60 + 112.5 + 9*53.75})
 	j.Held = true

@@ -44,7 +44,7 @@ func TestTheWordsOfEveryReason(t *testing.T) {
 		{explain.InLine, "Priority", "rigid jobs start in order: it is served when those before it have started"},
 	} {
 		s := newStand(Config{}, []int64{1024}, now)
-		s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: 7}})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Body: &protocol.Queue{Name: "q", Weight: 1, Cap: 7}})
 		spec := needs("j", 100, 0, 10)
 		spec.Parallelism = 3
 		j := s.adopt(t, spec)
@@ -75,7 +75,7 @@ func TestWordsThatDependOnTheJob(t *testing.T) {
 			t.Errorf("job %s, reason %d says %q, want %q", c.spec.Name, c.reason, got, c.says)
 		}
 	}
-	s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: protocol.NoShare}})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Body: &protocol.Queue{Name: "q", Weight: 1, Cap: protocol.NoShare}})
 	if got := s.Sentence(s.ledger.Job("j"), &explain.Cause{Reason: explain.QueueCap}); got != "the cap of queue q is smaller than the "+
 		"number of zones, and none of it is this zone's: raise the cap" {
 		t.Errorf("a cap of which the zone has no share: %q", got)
@@ -126,8 +126,8 @@ func TestWhatASliceSaysToAJob(t *testing.T) {
 			s.adopt(t, spec)
 			if c.done > 0 {
 				s.claimed("j", 1, job.Range{To: c.done}, 0)
-				s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1},
-					Range: job.Range{To: c.done}, Result: &job.Result{Progress: c.done}, At: now})
+				s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, At: now,
+					Body: &protocol.ClaimEnd{Range: job.Range{To: c.done}, Result: &job.Result{Progress: c.done}}})
 			}
 			e, ok := s.Explain(now, "j")
 			if !ok || len(e.Slices) != 1 {
@@ -154,8 +154,9 @@ func grows(s *job.Spec) {
 func TestWhyAJobIsWhereItIs(t *testing.T) {
 	token := job.Token{Epoch: 1, Seq: 1}
 	claim := func(s *stand, seq uint64, on job.SliceID, r job.Range) {
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, Slice: on, Node: "n",
-			Speed: 1000, Range: r, Start: now, End: now.Add(time.Hour)})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq},
+			Body: &protocol.Sale{Placement: protocol.Placement{Slice: on, Range: r, Start: now, End: now.Add(time.Hour)}, Node: "n",
+				Speed: 1000}})
 	}
 	result := func(s *stand, r job.Result) {
 		var out protocol.Out
@@ -190,12 +191,14 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 		"all of it is done; its last output is being put in its place on n: 100 units [0,100); " +
 			"it is FAILED in 30m0s if that is not confirmed": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 100})
-			s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, Node: "n", Range: job.Range{To: 100},
-				Result: &job.Result{Progress: 100}, At: now})
+			s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token, At: now,
+				Body: &protocol.ClaimEnd{Range: job.Range{To: 100}, Result: &job.Result{Progress: 100}}})
 		},
 		"a window was won, its node is being asked": func(s *stand) {
 			var out protocol.Out
-			s.ledger.Ask(now, &home.Ask{Job: s.ledger.Job("j"), Slice: "s0", Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour)},
+			s.ledger.Ask(now, &home.Ask{Job: s.ledger.Job("j"),
+				Sale: protocol.Sale{Placement: protocol.Placement{Slice: "s0", Range: job.Range{To: 10}, Start: now,
+					End: now.Add(time.Hour)}}},
 				0, &out)
 		},
 		"(Backoff) 3 places in a row that it had won were refused (it is taken); it asks again in 4s": func(s *stand) {
@@ -243,13 +246,12 @@ func TestABusyMachineIsExplained(t *testing.T) {
 		spec := needs(c.id, 100, 0, 100)
 		s.adopt(t, spec)
 		token := job.Token{Epoch: 1, Seq: 1}
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token, Slice: "s0", Speed: 1000,
-			Range: job.Range{To: 10},
-			Start: now, End: now.Add(time.Hour)})
-		s.ledger.Apply(protocol.Fact{
-			Kind: protocol.Released, Job: spec.Name, Token: token, At: now.Add(time.Minute),
-			Result: &job.Result{Outcome: job.DeadlineKilled, Start: now, End: now.Add(50 * time.Second), Waited: c.waited},
-		})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: spec.Name, Token: token,
+			Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s0", Range: job.Range{To: 10}, Start: now, End: now.Add(time.Hour)},
+				Speed: 1000}})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Released, Job: spec.Name, Token: token, At: now.Add(time.Minute),
+			Body: &protocol.ClaimEnd{Result: &job.Result{Outcome: job.DeadlineKilled, Start: now, End: now.Add(50 * time.Second),
+				Waited: c.waited}}})
 		e, ok := s.Explain(now.Add(time.Minute), spec.Name)
 		if !ok || strings.Contains(e.Summary, "busy") != (c.says != "") || !strings.HasSuffix(e.Summary, c.says) {
 			t.Errorf("%s: %q", c.id, e.Summary)

@@ -24,11 +24,12 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 		s.claimed("j", uint64(i+1), job.Range{From: 10 * i, To: 10*i + 10}, 0)
 	}
 	at := now.Add(10 * time.Second)
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(4), Node: "n", Range: job.Range{From: 30, To: 40},
-		Result: &job.Result{Progress: 40, Start: now}, At: at})
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(2), Range: job.Range{From: 10, To: 20},
-		Result: &job.Result{Progress: 20}, Skipped: true, At: at})
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Released, Job: "j", Token: token(1), Result: &job.Result{Outcome: job.Lost}, At: at})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(4), At: at,
+		Body: &protocol.ClaimEnd{Range: job.Range{From: 30, To: 40}, Result: &job.Result{Progress: 40, Start: now}}})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: token(2), At: at,
+		Body: &protocol.ClaimEnd{Range: job.Range{From: 10, To: 20}, Result: &job.Result{Progress: 20}, Skipped: true}})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Released, Job: "j", Token: token(1), At: at,
+		Body: &protocol.ClaimEnd{Result: &job.Result{Outcome: job.Lost}}})
 	s.ledger.Step(now, &protocol.Message{Kind: protocol.Report, Job: "j", Token: token(3),
 		Body: &protocol.Observation{Progress: 27, At: now}}, &protocol.Out{})
 	j, _ := s.View.Job(now.Add(time.Minute), "j")
@@ -53,7 +54,8 @@ func TestTheWaitOfWhoNeverRanEndsWithIt(t *testing.T) {
 	if j, _ := s.Brief(now.Add(time.Minute), "j"); j.Wait != time.Minute {
 		t.Errorf("it has waited %v, want 1m", j.Wait)
 	}
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled}, At: now.Add(90 * time.Second)})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", At: now.Add(90 * time.Second),
+		Body: &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}})
 	if j, _ := s.Brief(now.Add(time.Hour), "j"); j.Wait != 90*time.Second {
 		t.Errorf("it had waited %v, want 1m30s", j.Wait)
 	}
@@ -109,10 +111,9 @@ func TestAGangShowsAllItsSlices(t *testing.T) {
 	spec.Slices = 3
 	s.adopt(t, spec)
 	token := job.Token{Epoch: 1, Seq: 1}
-	s.ledger.Apply(protocol.Fact{
-		Kind: protocol.Claimed, Job: "g", Token: token, Slice: "s0", Also: []job.SliceID{"s1", "s2"}, Speed: 1000, Range: job.Range{To: 1},
-		Start: now, End: now.Add(time.Hour),
-	})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "g", Token: token,
+		Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s0", Also: []job.SliceID{"s1", "s2"}, Range: job.Range{To: 1},
+			Start: now, End: now.Add(time.Hour)}, Speed: 1000}})
 	all := []job.SliceID{"s0", "s1", "s2"}
 	show := func(want string) {
 		t.Helper()
@@ -132,8 +133,9 @@ func TestWhatIsSoldForLaterWaits(t *testing.T) {
 	s := newStand(Config{}, []int64{1024}, now)
 	s.adopt(t, needs("j", 100, 0, 100))
 	start := now.Add(3 * time.Minute)
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Slice: "s0", Speed: 1000,
-		Range: job.Range{To: 10}, Start: start, End: start.Add(time.Minute)})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1},
+		Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s0", Range: job.Range{To: 10}, Start: start,
+			End: start.Add(time.Minute)}, Speed: 1000}})
 	var waits, runs status.JobStates
 	waits, runs = waits.With(job.Waiting), runs.With(job.Running)
 	for _, c := range []struct {
@@ -165,12 +167,11 @@ func TestMuchMoreThanDeclaredIsAHint(t *testing.T) {
 	s.adopt(t, needs("j", 64, 0, 100))
 	ran := func(seq uint64, from int64, mib quantity.Amount, rate time.Duration) []string {
 		s.claimed("j", seq, job.Range{From: from, To: from + 10}, 0)
-		s.ledger.Apply(protocol.Fact{
-			Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, Range: job.Range{From: from, To: from + 10}, At: now,
-			Result: &job.Result{Progress: from + 10, Start: now, Peak: trp.Vector{trp.Memory: mib << 20}},
-		})
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "j",
-			Learned: &protocol.Learned{Rate: rate, Rates: []time.Duration{rate}, Margin: 1000, MemoryScale: trp.Unscaled}})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Committed, Job: "j", Token: job.Token{Epoch: 1, Seq: seq}, At: now,
+			Body: &protocol.ClaimEnd{Range: job.Range{From: from, To: from + 10}, Result: &job.Result{Progress: from + 10, Start: now,
+				Peak: trp.Vector{trp.Memory: mib << 20}}}})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Calibrated, Job: "j", Body: &protocol.Learned{Rate: rate, Rates: []time.Duration{rate},
+			Margin: 1000, MemoryScale: trp.Unscaled}})
 		j, _ := s.View.Job(now, "j")
 		return j.Hints
 	}
@@ -182,7 +183,8 @@ func TestMuchMoreThanDeclaredIsAHint(t *testing.T) {
 		!strings.Contains(h[1], "9.5s, 9.5 times the 1s that spec.items.perItem declares") {
 		t.Errorf("%q", h)
 	}
-	s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: job.Cancelled}, At: now})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", At: now,
+		Body: &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}})
 	said := "the output of 20 units [0,20) is not in its place: node n has not said so, and is asked again and again"
 	if j, _ := s.Brief(now, "j"); len(j.Hints) != 3 || j.Hints[2] != said {
 		t.Errorf("at its end, before its output is there: %q", j.Hints)
@@ -200,7 +202,7 @@ func TestWhoIsOverIsMatchedWithNoSlice(t *testing.T) {
 	for state, want := range map[job.State]int{job.Cancelled: 0, job.Failed: 0, job.Impossible: 1} {
 		s := newStand(Config{}, []int64{1024}, now)
 		s.adopt(t, needs("j", 100, 0, 100))
-		s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", Verdict: job.Verdict{State: state}, At: now})
+		s.ledger.Apply(protocol.Fact{Kind: protocol.Ended, Job: "j", At: now, Body: &protocol.Final{Verdict: job.Verdict{State: state}}})
 		if e, _ := s.Explain(now, "j"); len(e.Slices) != want {
 			t.Errorf("%v: %+v", state, e.Slices)
 		}

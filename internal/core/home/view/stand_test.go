@@ -65,7 +65,8 @@ func newStand(c Config, mib []int64, from ...quantity.Instant) *stand {
 func (s *stand) adopt(t testing.TB, spec *job.Spec) *home.Job {
 	t.Helper()
 	compiled(t, spec)
-	s.ledger.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, Spec: spec, At: now})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, At: now,
+		Body: &protocol.Taking{Spec: spec}})
 	return s.ledger.Job(spec.Name)
 }
 

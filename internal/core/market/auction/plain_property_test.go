@@ -234,7 +234,8 @@ func (w *world) displaced(now quantity.Instant, i, k int) bool {
 	at := now.Add(time.Minute)
 	v.Continues, v.Running = d.Claimed[0], v.Running-1
 	p, r := atomizer.Fit(&v, w.parts.Est.Window(j, s.Class(), at, quantity.Never))
-	c := &protocol.Claim{Range: d.Claimed[0], Start: now, End: at, Speed: max(1, s.Class().SpeedOf(j.Spec()))}
+	c := &protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{Range: d.Claimed[0], Start: now, End: at},
+		Speed: max(1, s.Class().SpeedOf(j.Spec()))}}
 	return r.Why == atomizer.Interested && w.displaces(now, j, s, c, quantity.Never, &p) != nil
 }
 

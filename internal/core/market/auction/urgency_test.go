@@ -62,7 +62,8 @@ func TestWhatRunsIsNotTakenForWorkToBeDone(t *testing.T) {
 		w.parts.Index.Refresh(now)
 		j, s := w.jobs[0], w.slices[0]
 		j.Demand.(*markettest.Job).Claimed = job.Ranges{{To: 2500}}
-		claim := &protocol.Claim{Range: job.Range{To: 2500}, Start: now.Add(-time.Minute), End: now.Add(51 * time.Minute), Speed: 1000}
+		claim := &protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 2500}, Start: now.Add(-time.Minute),
+			End: now.Add(51 * time.Minute)}, Speed: 1000}}
 		more := &atomizer.Piece{Range: job.Range{From: 2500, To: 4000}, Run: 25 * time.Minute, Wall: 26 * time.Minute,
 			Length: 27 * time.Minute}
 		if spare := w.parts.Est.Laxity(j, s.Class(), claim.End); spare >= 0 {

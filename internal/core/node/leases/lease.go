@@ -20,17 +20,7 @@ type Terms struct {
 	Job        job.ID
 	Epoch      uint32         // of the job's home
 	Generation job.Generation // of the job's life that it was sold to
-	Zone       job.ZoneID
-	Slice      job.SliceID
-	Also       []job.SliceID
-	Range      job.Range
-	Start, End quantity.Instant
-	Demand     trp.Vector
-	Peak       trp.Peak // zero: the demand is all that is known of it
-	Plan       protocol.Plan
-	Rank       protocol.Rank
-	// Cut is why the end was moved closer; empty: it was not.
-	Cut string
+	protocol.Terms
 }
 
 // Stand is what was done to a lease for its host's memory.
@@ -177,35 +167,35 @@ func (l *Lease) hash() uint64 {
 		string(t.Slice))
 	h = t.Range.Mix(job.MixIDs(h, t.Also)).Int(int64(t.Start), int64(t.End))
 	h = t.Rank.Mix(t.Plan.Mix(t.Peak.Mix(t.Demand.Mix(h)))).Bool(l.Seen(), l.Stuck(), l.bare, l.Settled(), l.phase == Storing).Int(
-		int64(l.at)).Text(t.Cut)
+		int64(l.at)).Text(t.Text)
 	return digest.Optional(l.settling.Mix(h), l.result).Sum()
 }
 
 // facts appends those that fold to it.
 func (l *Lease) facts(i *inventory.Inventory, out []protocol.Fact) []protocol.Fact {
 	t := &l.terms
-	out = append(out, protocol.Fact{
-		Kind: protocol.LeaseMade, Token: t.Token, Job: t.Job, Epoch: t.Epoch, Generation: t.Generation, Zone: t.Zone, Slice: t.Slice,
-		Also:  t.Also,
-		Range: t.Range, Start: t.Start, End: t.End, Demand: t.Demand, Peak: t.Peak, Plan: t.Plan, Rank: t.Rank, Text: t.Cut,
-	})
+	out = append(out, protocol.Fact{Kind: protocol.LeaseMade, Token: t.Token, Job: t.Job, Epoch: t.Epoch, Generation: t.Generation,
+		Body: new(t.Terms)})
 	if l.Seen() {
 		out = append(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: t.Token, Job: t.Job, At: l.at})
 	}
 	if l.Stuck() {
 		i.Each(t.Slice, t.Also, func(s *inventory.Slice) {
 			c := s.Condition()
-			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.ID(), Token: t.Token, Text: c.Why, At: c.Since})
+			out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.ID(), Token: t.Token, At: c.Since,
+				Body: &protocol.Reason{Text: c.Why}})
 		})
 	}
 	if l.phase == Storing {
 		out = append(out, protocol.Fact{Kind: protocol.SubjobVacated, Token: t.Token, Job: t.Job})
 	}
 	if l.Ended() {
-		out = append(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: t.Token, Job: t.Job, Result: l.result, Flag: l.bare})
+		out = append(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: t.Token, Job: t.Job,
+			Body: &protocol.SubjobEnd{Result: l.result, Bare: l.bare}})
 	}
 	if l.Settled() {
-		out = append(out, protocol.Fact{Kind: protocol.ResultSettled, Token: t.Token, Job: t.Job, Range: l.settling})
+		out = append(out, protocol.Fact{Kind: protocol.ResultSettled, Token: t.Token, Job: t.Job,
+			Body: &protocol.Acknowledgement{Range: l.settling}})
 	}
 	return out
 }

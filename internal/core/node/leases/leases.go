@@ -128,14 +128,11 @@ func (b *Leases) applyMade(f *protocol.Fact) {
 	if b.Of(f.Token) != nil {
 		invariant.Check(false, "node: fact %d: token %v is redeemed twice", b.record.Applied(), f.Token)
 	}
-	l := &Lease{terms: Terms{
-		Token: f.Token, Job: f.Job, Epoch: f.Epoch, Generation: f.Generation.Number(), Zone: f.Zone, Slice: f.Slice, Also: f.Also,
-		Range: f.Range,
-		Start: f.Start, End: f.End, Demand: f.Demand, Peak: f.Peak, Plan: f.Plan, Rank: f.Rank, Cut: f.Text,
-	}}
+	t := f.Body.(*protocol.Terms)
+	l := &Lease{terms: Terms{Token: f.Token, Job: f.Job, Epoch: f.Epoch, Generation: f.Generation.Number(), Terms: *t}}
 	b.index.add(l)
 	b.resum(l)
-	b.each(l, func(s *inventory.Slice) { s.Sell(protocol.ForLease, f.Job, f.Token, f.Start, f.End) })
+	b.each(l, func(s *inventory.Slice) { s.Sell(protocol.ForLease, f.Job, f.Token, t.Start, t.End) })
 }
 
 func (b *Leases) apply(l *Lease, f *protocol.Fact) {
@@ -145,14 +142,16 @@ func (b *Leases) apply(l *Lease, f *protocol.Fact) {
 	t := &l.terms
 	switch f.Kind {
 	case protocol.LeaseExtended:
-		b.each(l, func(s *inventory.Slice) { s.Extend(t.Token, f.End) })
-		t.Range, t.End, t.Cut = f.Range, f.End, ""
-		if f.Peak != (trp.Peak{}) {
-			t.Peak = f.Peak
+		to := f.Body.(*protocol.Extent)
+		b.each(l, func(s *inventory.Slice) { s.Extend(t.Token, to.End) })
+		t.Range, t.End, t.Text = to.Range, to.End, ""
+		if to.Peak != (trp.Peak{}) {
+			t.Peak = to.Peak
 		}
 	case protocol.Truncated:
-		b.each(l, func(s *inventory.Slice) { s.Truncate(t.Token, f.End) })
-		t.End, t.Cut = f.End, f.Text
+		c := f.Body.(*protocol.Cut)
+		b.each(l, func(s *inventory.Slice) { s.Truncate(t.Token, c.End) })
+		t.End, t.Text = c.End, c.Text
 	case protocol.SubjobStarted:
 		b.change(l, onStarted)
 		l.at = f.At
@@ -164,10 +163,11 @@ func (b *Leases) apply(l *Lease, f *protocol.Fact) {
 			b.free(l)
 		}
 		b.change(l, onEnded)
-		l.result, l.bare = f.Result, f.Flag
+		end := f.Body.(*protocol.SubjobEnd)
+		l.result, l.bare = end.Result, end.Bare
 	case protocol.ResultSettled:
 		b.change(l, onSettled)
-		l.settling = f.Range
+		l.settling = f.Body.(*protocol.Acknowledgement).Range
 	default: // no other fact is about a lease
 	}
 }

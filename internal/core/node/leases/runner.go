@@ -115,10 +115,7 @@ func (u *Runner) Outstanding(now quantity.Instant, l *Lease, out *protocol.Out) 
 	case l.Issued() && !l.Seen() && l.spec != nil:
 		u.record.Send(out, protocol.Message{
 			Kind: protocol.Start, To: u.record.Executor(), Token: t.Token, Job: t.Job, Generation: t.Generation,
-			Body: out.Work(protocol.Work{
-				Slice: t.Slice, Also: t.Also, Range: t.Range, Start: t.Start, End: t.End, Demand: t.Demand, Peak: t.Peak, Plan: t.Plan,
-				Rank: t.Rank, Spec: l.spec,
-			}),
+			Body: out.Work(protocol.Work{Placement: t.Placement, Rank: t.Rank, Spec: l.spec}),
 		})
 	case !late:
 		l.retry = 0
@@ -287,7 +284,8 @@ func (u *Runner) Report(l *Lease, o *protocol.Observation, out *protocol.Out) {
 
 // End records that a subjob is over, frees its time and tells its home. Bare: the executor never heard of it.
 func (u *Runner) End(now quantity.Instant, l *Lease, r *job.Result, bare bool, out *protocol.Out) {
-	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.terms.Token, Job: l.terms.Job, Result: r, Flag: bare})
+	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.terms.Token, Job: l.terms.Job,
+		Body: out.SubjobEnd(protocol.SubjobEnd{Result: r, Bare: bare})})
 	l.fresh = true
 	u.Outstanding(now, l, out)
 }
@@ -305,7 +303,8 @@ func (u *Runner) Acknowledged(now quantity.Instant, in *protocol.Message, a *pro
 	if l == nil || !l.Ended() || l.Settled() || l.terms.Job != in.Job {
 		return
 	}
-	u.record.Fact(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.terms.Token, Job: l.terms.Job, Range: a.Range})
+	u.record.Fact(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.terms.Token, Job: l.terms.Job,
+		Body: out.Acknowledgement(protocol.Acknowledgement{Range: a.Range})})
 	if l.bare { // there are no directories
 		u.gone(l, out)
 		return
@@ -421,7 +420,8 @@ func (u *Runner) Unextendable(now quantity.Instant, in *protocol.Message, e *pro
 
 // Extend moves a lease's end.
 func (u *Runner) Extend(in *protocol.Message, e *protocol.Extension, out *protocol.Out) {
-	u.record.Fact(out, protocol.Fact{Kind: protocol.LeaseExtended, Token: in.Token, Job: in.Job, Range: e.Range, End: e.End, Peak: e.Peak})
+	u.record.Fact(out, protocol.Fact{Kind: protocol.LeaseExtended, Token: in.Token, Job: in.Job,
+		Body: &protocol.Extent{Range: e.Range, End: e.End, Peak: e.Peak}})
 }
 
 // TellExtended tells executor and home of an end that was moved.
@@ -474,7 +474,8 @@ func (u *Runner) MakeWay(now quantity.Instant, s *inventory.Slice, r *protocol.R
 			u.endUnstarted(now, c.Lease, "withdrawn: "+cause+" from "+inventory.Clock(c.End), out)
 			continue
 		}
-		u.record.Fact(out, protocol.Fact{Kind: protocol.Truncated, Token: c.terms.Token, Job: c.terms.Job, End: c.End, Text: cause})
+		u.record.Fact(out, protocol.Fact{Kind: protocol.Truncated, Token: c.terms.Token, Job: c.terms.Job,
+			Body: &protocol.Cut{End: c.End, Text: cause}})
 		u.mail.deadline(c.Lease, out)
 	}
 }

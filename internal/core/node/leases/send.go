@@ -35,7 +35,7 @@ func (m mail) leased(l *Lease, out *protocol.Out) {
 }
 
 func (m mail) deadline(l *Lease, out *protocol.Out) {
-	m.toExecutor(l, protocol.Deadline, &protocol.Shift{End: l.terms.End, Range: l.terms.Range, Text: l.terms.Cut}, out)
+	m.toExecutor(l, protocol.Deadline, &protocol.Shift{End: l.terms.End, Range: l.terms.Range, Text: l.terms.Text}, out)
 }
 
 func (m mail) extended(l *Lease, in *protocol.Message, e *protocol.Extension, out *protocol.Out) {

@@ -36,8 +36,8 @@ func newWorld() *world {
 func (w *world) lease(id job.ID, s job.SliceID, start, end quantity.Instant) *Lease {
 	w.made++
 	t := job.Token{Epoch: 1, Seq: w.made}
-	w.Leases.record.Fact(&w.out, protocol.Fact{Kind: protocol.LeaseMade, Token: t, Job: id, Zone: "z", Slice: s, Range: job.Range{To: 100},
-		Start: start, End: end})
+	w.Leases.record.Fact(&w.out, protocol.Fact{Kind: protocol.LeaseMade, Token: t, Job: id,
+		Body: &protocol.Terms{Placement: protocol.Placement{Slice: s, Range: job.Range{To: 100}, Start: start, End: end}, Zone: "z"}})
 	w.Made(t, &job.Spec{Name: id, Total: 100}, &w.out)
 	return w.Of(t)
 }

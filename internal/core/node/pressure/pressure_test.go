@@ -20,7 +20,8 @@ func some() (*Pressure, *leases.Lease) {
 	r := record.New("n", func(f *protocol.Fact) { sold.Apply(f) })
 	sold = leases.New(r, i)
 	token := job.Token{Epoch: 1, Seq: 7}
-	r.Fact(&protocol.Out{}, protocol.Fact{Kind: protocol.LeaseMade, Token: token, Job: "j", Slice: "a", Start: 1, End: 2})
+	r.Fact(&protocol.Out{}, protocol.Fact{Kind: protocol.LeaseMade, Token: token, Job: "j",
+		Body: &protocol.Terms{Placement: protocol.Placement{Slice: "a", Start: 1, End: 2}}})
 	return New(airlock.Config{}, i, holds.New(i, 0), sold, leases.NewRunner(leases.Config{}, sold)), sold.Of(token)
 }
 

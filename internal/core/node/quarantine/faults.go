@@ -52,7 +52,7 @@ func (q *Quarantine) fail(now quantity.Instant, s *inventory.Slice, f health.Fau
 	if !more {
 		return
 	}
-	q.record.Fact(out, protocol.Fact{Kind: protocol.SliceFailed, Slice: s.ID(), Fault: &f})
+	q.record.Fact(out, protocol.Fact{Kind: protocol.SliceFailed, Slice: s.ID(), Body: &f})
 	q.runner.Withdraw(now, s, "withdrawn: "+failed(s), out)
 	if q.inventory.Confirmed() { // else nobody knows yet what runs
 		q.EndLost(now, s, out)

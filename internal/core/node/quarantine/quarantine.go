@@ -56,10 +56,11 @@ func (q *Quarantine) Sum() uint64 { return q.sum }
 func Facts(s *inventory.Slice, out []protocol.Fact) []protocol.Fact {
 	c := s.Condition()
 	if c.Quarantined {
-		out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.ID(), Token: c.Holder, Text: c.Why, At: c.Since})
+		out = append(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.ID(), Token: c.Holder, At: c.Since,
+			Body: &protocol.Reason{Text: c.Why}})
 	}
 	if c.Fault != nil {
-		out = append(out, protocol.Fact{Kind: protocol.SliceFailed, Slice: s.ID(), Fault: c.Fault})
+		out = append(out, protocol.Fact{Kind: protocol.SliceFailed, Slice: s.ID(), Body: c.Fault})
 	}
 	return out
 }
@@ -74,11 +75,11 @@ func (q *Quarantine) Apply(f *protocol.Fact) {
 	}
 	switch f.Kind {
 	case protocol.Quarantined:
-		c.Quarantined, c.Why, c.Since, c.Holder = true, f.Text, f.At, f.Token
+		c.Quarantined, c.Why, c.Since, c.Holder = true, f.Body.(*protocol.Reason).Text, f.At, f.Token
 	case protocol.QuarantineLifted:
 		c.Quarantined, c.Why, c.Since, c.Holder = false, "", 0, job.Token{}
 	default: // SliceFailed, SliceMended
-		c.Fault = f.Fault
+		c.Fault, _ = f.Body.(*health.Fault)
 	}
 	if !c.Holder.Zero() {
 		q.holders++
@@ -119,7 +120,7 @@ func (q *Quarantine) slice(now quantity.Instant, s *inventory.Slice, t job.Token
 	if c := s.Condition(); c.Quarantined && c.Holder == t { // a restart finds it again
 		return
 	}
-	q.record.Fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.ID(), Token: t, Text: why, At: now})
+	q.record.Fact(out, protocol.Fact{Kind: protocol.Quarantined, Slice: s.ID(), Token: t, At: now, Body: &protocol.Reason{Text: why}})
 	q.runner.Withdraw(now, s, "withdrawn: "+string(s.ID())+" was quarantined: "+why, out)
 }
 
@@ -231,7 +232,7 @@ func (q *Quarantine) Release(now quantity.Instant, s *inventory.Slice, out *prot
 
 // mend has a slice sold again.
 func (q *Quarantine) mend(s *inventory.Slice, why string, out *protocol.Out) {
-	q.record.Fact(out, protocol.Fact{Kind: protocol.SliceMended, Slice: s.ID(), Text: why})
+	q.record.Fact(out, protocol.Fact{Kind: protocol.SliceMended, Slice: s.ID(), Body: &protocol.Reason{Text: why}})
 }
 
 // Forget drops what is known of the GPU of a slice that is gone.

@@ -30,14 +30,15 @@ func TestTheLastFactsDecideOfASlice(t *testing.T) {
 			f := protocol.Fact{Slice: id}
 			switch rapid.IntRange(0, 3).Draw(t, "kind") {
 			case 0:
-				f.Kind, f.Text, f.Token = protocol.Quarantined, "why", job.Token{Seq: uint64(rapid.IntRange(0, 2).Draw(t, "holder"))}
-				c.Quarantined, c.Why, c.Holder = true, f.Text, f.Token
+				f.Kind, f.Body, f.Token = protocol.Quarantined, &protocol.Reason{Text: "why"},
+					job.Token{Seq: uint64(rapid.IntRange(0, 2).Draw(t, "holder"))}
+				c.Quarantined, c.Why, c.Holder = true, "why", f.Token
 			case 1:
 				f.Kind = protocol.QuarantineLifted
 				c = inventory.Condition{Fault: c.Fault}
 			case 2:
-				f.Kind, f.Fault = protocol.SliceFailed, &health.Fault{Text: "Xid 79"}
-				c.Fault = f.Fault
+				c.Fault = &health.Fault{Text: "Xid 79"}
+				f.Kind, f.Body = protocol.SliceFailed, c.Fault
 			default:
 				f.Kind = protocol.SliceMended
 				c.Fault = nil

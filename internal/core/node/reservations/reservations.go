@@ -158,7 +158,7 @@ func (b *Reservations) Of(id uint64) (protocol.Reservation, *inventory.Slice) {
 // Facts appends those that fold to the reservations of a slice.
 func Facts(s *inventory.Slice, out []protocol.Fact) []protocol.Fact {
 	for r := range s.Reservations {
-		out = append(out, protocol.Fact{Kind: protocol.ReservationMade, Reservation: &r})
+		out = append(out, protocol.Fact{Kind: protocol.ReservationMade, Body: &r})
 	}
 	return out
 }
@@ -192,13 +192,13 @@ func (b *Reservations) Prune(now quantity.Instant, out *protocol.Out) {
 }
 
 func (b *Reservations) end(id uint64, out *protocol.Out) {
-	b.parts.Record.Fact(out, protocol.Fact{Kind: protocol.ReservationGone, Reservation: &protocol.Reservation{ID: id}})
+	b.parts.Record.Fact(out, protocol.Fact{Kind: protocol.ReservationGone, Body: &protocol.Reservation{ID: id}})
 }
 
 // record records a new reservation and returns its id.
 func (b *Reservations) record(r protocol.Reservation, out *protocol.Out) uint64 {
 	r.ID = max(b.last, uint64(b.cfg.Number)<<numberShift) + 1
-	b.parts.Record.Fact(out, protocol.Fact{Kind: protocol.ReservationMade, Slice: r.Slice, Reservation: &r})
+	b.parts.Record.Fact(out, protocol.Fact{Kind: protocol.ReservationMade, Slice: r.Slice, Body: &r})
 	return r.ID
 }
 

@@ -31,9 +31,9 @@ func TestAReservationStandsFromItsFactToTheOneThatEndsIt(t *testing.T) {
 		i := inventory.New()
 		r := record.New("n", func(f *protocol.Fact) {
 			if f.Kind == protocol.ReservationMade {
-				b.ApplyMade(*f.Reservation)
+				b.ApplyMade(*f.Body.(*protocol.Reservation))
 			} else {
-				b.ApplyGone(f.Reservation.ID)
+				b.ApplyGone(f.Body.(*protocol.Reservation).ID)
 			}
 		})
 		sold := leases.New(r, i)

@@ -89,18 +89,19 @@ func factsComeBack(t *testing.T, k Kind) {
 	d := begin(t, k)
 	spec := &job.Spec{Name: "a", Queue: "research"}
 	facts := []protocol.Fact{
-		{Kind: protocol.JobAccepted, Job: "a", Spec: spec, Generation: 2, At: 7},
-		{Kind: protocol.JobRequeued, Job: "a", Generation: 4, At: 70},
-		{Kind: protocol.JobClosed, Job: "a", Verdict: job.Verdict{State: job.Failed, Reason: "exit 3"}, At: 99},
+		{Kind: protocol.JobAccepted, Job: "a", Generation: 2, At: 7, Body: &protocol.Acceptance{Spec: spec}},
+		{Kind: protocol.JobRequeued, Job: "a", Generation: 4, At: 70, Body: &protocol.Sequel{}},
+		{Kind: protocol.JobClosed, Job: "a", At: 99, Body: &protocol.Final{Verdict: job.Verdict{State: job.Failed, Reason: "exit 3"}}},
 	}
 	gate, err := archive.NewPart(protocol.Gate, "a", 4, facts)
 	d.must(err)
 	zone, err := archive.NewPart(protocol.Zone, "a", 4,
-		[]protocol.Fact{{Kind: protocol.HomeKept, Job: "a", Record: &protocol.Record{Job: "a", Spec: spec}}})
+		[]protocol.Fact{{Kind: protocol.HomeKept, Job: "a", Body: &protocol.Keeping{Record: &protocol.Record{Job: "a", Spec: spec}}}})
 	d.must(err)
 	d.must(d.File([]archive.Part{gate, zone}))
 	p, _ := d.recall(protocol.Gate, "a")
-	if got, err := p.Facts(); err != nil || len(got) != 3 || got[2].Verdict.Reason != "exit 3" || got[0].Spec.Queue != "research" {
+	if got, err := p.Facts(); err != nil || len(got) != 3 || got[2].Body.(*protocol.Final).Verdict.Reason != "exit 3" ||
+		got[0].Body.(*protocol.Acceptance).Spec.Queue != "research" {
 		t.Errorf("%v: %+v", err, got)
 	}
 	want := archive.Entry{Job: "a", Generation: 4, Queue: "research", State: job.Failed, Submitted: 70, Ended: 99}
@@ -111,7 +112,8 @@ func factsComeBack(t *testing.T, k Kind) {
 		t.Errorf("the zone's part: %v, %+v", ok, p.Entry)
 	}
 	for what, err := range map[string]error{
-		"another job's fact":         second(archive.NewPart(protocol.Zone, "a", 4, []protocol.Fact{{Kind: protocol.HomeKept, Job: "b"}})),
+		"another job's fact": second(archive.NewPart(protocol.Zone, "a", 4,
+			[]protocol.Fact{{Kind: protocol.HomeKept, Job: "b", Body: &protocol.Keeping{}}})),
 		"a job that is not over":     second(archive.NewPart(protocol.Gate, "a", 4, facts[:2])),
 		"no generation":              second(archive.NewPart(protocol.Gate, "a", 0, facts)),
 		"a party that files nothing": second(archive.NewPart(protocol.Node, "a", 4, facts)),

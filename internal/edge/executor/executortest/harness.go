@@ -141,8 +141,8 @@ func (b *bench) lease(p Program, length time.Duration) protocol.Message {
 		Launch: b.h.Launch(p)}
 	spec.Launch.Grace = Grace
 	return protocol.Message{
-		Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: token, Job: spec.Name, Body: &protocol.Work{Slice: "n1/sim/0",
-			Range: units, Start: now, End: now.Add(length), Spec: spec},
+		Kind: protocol.Start, From: nodeAddress, To: execAddress, Token: token, Job: spec.Name,
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "n1/sim/0", Range: units, Start: now, End: now.Add(length)}, Spec: spec},
 	}
 }
 

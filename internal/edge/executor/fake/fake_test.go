@@ -60,8 +60,9 @@ func start(kind job.Kind, grid int64, length time.Duration) protocol.Message {
 	spec := &job.Spec{Name: "j", Kind: kind, Total: 10, Grid: grid, Launch: job.Launch{Grace: 10 * time.Second},
 		Checkpoint: 5 * time.Second, Restore: 7 * time.Second}
 	return protocol.Message{
-		Kind: protocol.Start, Token: job.Token{Epoch: 1, Seq: 1}, Job: "j", Body: &protocol.Work{Range: job.Range{From: 0, To: 10},
-			Start: now, End: now.Add(length), Spec: spec, Plan: protocol.Plan{Run: 1000 * time.Second, Resume: job.Token{Epoch: 1}}},
+		Kind: protocol.Start, Token: job.Token{Epoch: 1, Seq: 1}, Job: "j",
+		Body: &protocol.Work{Placement: protocol.Placement{Range: job.Range{From: 0, To: 10}, Start: now, End: now.Add(length),
+			Plan: protocol.Plan{Run: 1000 * time.Second, Resume: job.Token{Epoch: 1}}}, Spec: spec},
 	}
 }
 

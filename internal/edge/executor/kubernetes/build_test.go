@@ -53,11 +53,10 @@ func asked(t *testing.T, device cluster.Device) *run {
 	m := protocol.Message{
 		Kind: protocol.Start, Token: job.Token{Epoch: 2, Seq: 5}, Job: "team-a.train", Generation: 3,
 		From: protocol.Address{Role: protocol.Node, ID: "main"}, To: protocol.Address{Role: protocol.Executor, ID: "main"},
-		Body: &protocol.Work{
-			Slice: "main/worker-1/gpu-0-mig-1", Range: job.Range{From: 10, To: 20}, Start: at, End: at.Add(90500 * time.Millisecond),
-			Spec: &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Slices: 1, Launch: job.Launch{Image: "docker.io/library/python:3.13",
-				Command: []string{"python", "work.py"}, Env: []string{"KEY=a secret"}, Grace: 5 * time.Second}},
-		},
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "main/worker-1/gpu-0-mig-1", Range: job.Range{From: 10, To: 20},
+			Start: at, End: at.Add(90500 * time.Millisecond)}, Spec: &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Slices: 1,
+			Launch: job.Launch{Image: "docker.io/library/python:3.13",
+				Command: []string{"python", "work.py"}, Env: []string{"KEY=a secret"}, Grace: 5 * time.Second}}},
 	}
 	r := newRun(e, newRecord(&m, journal.Position{Seq: 7}, ""))
 	r.work, r.asked = m.Body.(*protocol.Work), at

@@ -127,10 +127,11 @@ func tok(n int) job.Token { return job.Token{Epoch: 1, Seq: uint64(n)} }
 // lease is a Start of a job's units, with two minutes to run in.
 func (d *desk) lease(t job.Token, r job.Range, change func(*protocol.Work), script string) protocol.Message {
 	at := quantity.At(d.now())
-	w := &protocol.Work{Slice: "main/machine/0", Range: r, Start: at, End: at.Add(2 * time.Minute), Spec: &job.Spec{
-		Name: "ns.train", Kind: job.Items, Total: 100, Grid: 1, Slices: 1,
-		Launch: job.Launch{Image: "busybox", Command: podtest.Script(script), Grace: 5 * time.Second},
-	}}
+	w := &protocol.Work{Placement: protocol.Placement{Slice: "main/machine/0", Range: r, Start: at, End: at.Add(2 * time.Minute)},
+		Spec: &job.Spec{
+			Name: "ns.train", Kind: job.Items, Total: 100, Grid: 1, Slices: 1,
+			Launch: job.Launch{Image: "busybox", Command: podtest.Script(script), Grace: 5 * time.Second},
+		}}
 	w.Spec.Name = "train"
 	if change != nil {
 		change(w)

@@ -104,10 +104,9 @@ func lease(length time.Duration, command ...string) protocol.Message {
 	now := quantity.At(time.Now())
 	return protocol.Message{
 		Kind: protocol.Start, From: protocol.Address{Role: protocol.Node, ID: "n"}, To: protocol.Address{Role: protocol.Executor, ID: "n"},
-		Token: token, Job: "j", Body: &protocol.Work{Slice: "n/sim/0", Range: job.Range{From: 0, To: 10}, Start: now, End: now.Add(length),
-			Demand: trp.Vector{1 << 30},
-			Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1,
-				Launch: job.Launch{Command: command, Grace: 300 * time.Millisecond}}},
+		Token: token, Job: "j", Body: &protocol.Work{Placement: protocol.Placement{Slice: "n/sim/0", Range: job.Range{From: 0, To: 10},
+			Start: now, End: now.Add(length), Demand: trp.Vector{1 << 30}}, Spec: &job.Spec{Name: "j", Kind: job.Items, Total: 10, Grid: 1,
+			Launch: job.Launch{Command: command, Grace: 300 * time.Millisecond}}},
 	}
 }
 

@@ -185,7 +185,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 func (e *Executor) startOf(l *shim.Lease) protocol.Message {
 	return protocol.Message{
 		From: l.Node, To: l.Executor, Token: l.Token, Job: l.Job, Generation: l.Generation,
-		Body: &protocol.Work{Slice: e.o.Present(l.Slice), Range: l.Range, End: l.End},
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: e.o.Present(l.Slice), Range: l.Range, End: l.End}},
 	}
 }
 

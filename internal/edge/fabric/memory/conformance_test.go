@@ -102,9 +102,9 @@ func unchanged(t *testing.T, k kind) {
 	attach(t, f, zone, z.deliver)
 	attach(t, f, node, n.deliver)
 	m := protocol.Message{
-		Kind: protocol.Redeem, From: zone, To: node, Job: "j", Epoch: 3, Body: &protocol.Work{Slice: "n/0", Also: []job.SliceID{"n/1"},
-			Range: job.Range{From: 10, To: 20}, Start: 5, End: 50,
-			Plan: protocol.Plan{Run: time.Second, Wall: 2 * time.Second, Window: 4, Round: 5}},
+		Kind: protocol.Redeem, From: zone, To: node, Job: "j", Epoch: 3,
+		Body: &protocol.Work{Placement: protocol.Placement{Slice: "n/0", Also: []job.SliceID{"n/1"}, Range: job.Range{From: 10, To: 20},
+			Start: 5, End: 50, Plan: protocol.Plan{Run: time.Second, Wall: 2 * time.Second, Window: 4, Round: 5}}},
 		Token: job.Token{Epoch: 2, Seq: 9},
 	}
 	f.Send(m)

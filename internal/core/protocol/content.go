@@ -1,0 +1,193 @@
+package protocol
+
+import (
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+)
+
+// Acceptance is what the gate keeps of a job that it has accepted.
+type Acceptance struct {
+	// Zone that is its home.
+	Zone job.ZoneID
+	// Recalled: an archived job is taken back.
+	Recalled bool
+	// Request that it came with, and Digest of what was submitted.
+	Request, Digest string
+	Spec            *job.Spec
+}
+
+// Final is how a job ended.
+type Final struct{ Verdict job.Verdict }
+
+// Forgetting is a job of which nothing is to be left.
+type Forgetting struct {
+	// Zone that has its record.
+	Zone job.ZoneID
+	// Archived: the archive has it as well.
+	Archived bool
+}
+
+// Cancelling is a job's owner calling it off, with why.
+type Cancelling struct{ Request, Text string }
+
+// Hold says whether a job gets no new windows.
+type Hold struct{ Held bool }
+
+// Sequel is another life of a job that was over. Without a Spec it is as it was.
+type Sequel struct {
+	Request string
+	Spec    *job.Spec
+}
+
+// Archiving is a job that the archive has, with how many changes the archive has counted. In snapshots, without a job, Changes is how many
+// jobs are kept by the archive alone; and if Most, the most changes that it has counted.
+type Archiving struct {
+	Most    bool
+	Changes int64
+}
+
+// InZone is where a job belongs, or a zone that it is about.
+type InZone struct{ Zone job.ZoneID }
+
+// Departure is a job's old home.
+type Departure struct {
+	Zone job.ZoneID
+	// Pending, in snapshots: it has not yet said that it has forgotten the job.
+	Pending bool
+}
+
+// Taking is a job that is at home here from now on.
+type Taking struct{ Spec *job.Spec }
+
+// Sale is what of a job is sold, to whom and where.
+type Sale struct {
+	// Node of the slice, or of a gang's first member.
+	Node job.NodeID
+	Placement
+	// Speed of the slice, in parts per thousand.
+	Speed int64
+	// Bid it was won with; nil where nobody bid.
+	Bid *Bid
+	// Members of a gang over several nodes, in order of node id; none where all is on one node. The claim's token, Node and Slice are those
+	// of the first.
+	Members []Member
+}
+
+// Extent is a subjob with another range and end. Peak is that of all of the range; zero: as it was.
+type Extent struct {
+	Range job.Range
+	End   quantity.Instant
+	Peak  trp.Peak
+}
+
+// ClaimEnd is how a claim ended: what of it counts, and the result; nil if none came, with the reason in Text.
+type ClaimEnd struct {
+	Range  job.Range
+	Text   string
+	Result *job.Result
+	// Skipped: the unit alone that keeps failing is skipped.
+	Skipped bool
+}
+
+// Dropping is, of an archived job, what it had attained, in MiB-milliseconds: that counts for its queue no more.
+type Dropping struct {
+	Queue    string
+	Attained int64
+}
+
+// Keeping is a job's whole state at its home.
+type Keeping struct {
+	// Recalled: an archived job is taken back.
+	Recalled bool
+	Record   *Record
+}
+
+// Terms are those of a lease.
+type Terms struct {
+	// Zone that is the job's home.
+	Zone job.ZoneID
+	Placement
+	// Text is, in snapshots, why its end was moved closer.
+	Text string
+	// Rank is what it is worth beside others.
+	Rank Rank
+}
+
+// Cut is an end that was moved closer, and why.
+type Cut struct {
+	End  quantity.Instant
+	Text string
+}
+
+// SubjobEnd is how a subjob ended. Bare: nothing was given to the executor.
+type SubjobEnd struct {
+	Bare   bool
+	Result *job.Result
+}
+
+// Body marks what facts say.
+func (*Acceptance) Body() {}
+
+// Body implements Body.
+func (*Final) Body() {}
+
+// Body implements Body.
+func (*Forgetting) Body() {}
+
+// Body implements Body.
+func (*Cancelling) Body() {}
+
+// Body implements Body.
+func (*Hold) Body() {}
+
+// Body implements Body.
+func (*Sequel) Body() {}
+
+// Body implements Body.
+func (*Archiving) Body() {}
+
+// Body implements Body.
+func (*InZone) Body() {}
+
+// Body implements Body.
+func (*Departure) Body() {}
+
+// Body implements Body.
+func (*Taking) Body() {}
+
+// Body implements Body.
+func (*Sale) Body() {}
+
+// Body implements Body.
+func (*Extent) Body() {}
+
+// Body implements Body.
+func (*ClaimEnd) Body() {}
+
+// Body implements Body.
+func (*Learned) Body() {}
+
+// Body implements Body.
+func (*Dropping) Body() {}
+
+// Body implements Body.
+func (*Keeping) Body() {}
+
+// Body implements Body.
+func (*Standing) Body() {}
+
+// Body implements Body.
+func (*Lesson) Body() {}
+
+// Body implements Body.
+func (*Reservation) Body() {}
+
+// Body implements Body.
+func (*Terms) Body() {}
+
+// Body implements Body.
+func (*Cut) Body() {}
+
+// Body implements Body.
+func (*SubjobEnd) Body() {}

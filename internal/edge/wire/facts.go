@@ -1,0 +1,267 @@
+package wire
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"sluice.dev/sluice/internal/core/health"
+	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/wire/coder"
+)
+
+// facts says which body goes with each kind of fact, and where its fields are; a kind that is not in it has none.
+var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by nobody
+	protocol.JobAccepted: holds(func(v *layout, b *protocol.Acceptance) {
+		v.zone, v.flag, v.request, v.digest, v.spec = &b.Zone, &b.Recalled, &b.Request, &b.Digest, &b.Spec
+	}),
+	protocol.JobClosed:    holds(final),
+	protocol.JobForgotten: holds(func(v *layout, b *protocol.Forgetting) { v.zone, v.flag = &b.Zone, &b.Archived }),
+	protocol.QueueSet:     holds(queue),
+	protocol.JobDropping:  holds(func(v *layout, b *protocol.Cancelling) { v.request, v.text = &b.Request, &b.Text }),
+	protocol.JobHeld:      holds(hold),
+	protocol.JobRequeued:  holds(sequel),
+	protocol.JobArchived:  holds(func(v *layout, b *protocol.Archiving) { v.flag, v.count = &b.Most, &b.Changes }),
+	protocol.JobDrawn:     holds(inZone),
+	protocol.ZoneDrained:  holds(inZone),
+	protocol.Rehomed:      holds(inZone),
+	protocol.JobDeparted:  holds(func(v *layout, b *protocol.Departure) { v.zone, v.flag = &b.Zone, &b.Pending }),
+
+	protocol.HomeTaken: holds(func(v *layout, b *protocol.Taking) { v.spec = &b.Spec }),
+	protocol.Claimed: holds(func(v *layout, b *protocol.Sale) {
+		v.placement(&b.Placement)
+		v.node, v.speed, v.bid, v.members = &b.Node, &b.Speed, &b.Bid, &b.Members
+	}),
+	protocol.ClaimExtended:   holds(extent),
+	protocol.Released:        holds(claimEnd),
+	protocol.Committed:       holds(claimEnd),
+	protocol.Calibrated:      holds(func(v *layout, b *protocol.Learned) { v.whole = b }),
+	protocol.Ended:           holds(final),
+	protocol.HomeDropped:     holds(func(v *layout, b *protocol.Dropping) { v.text, v.count = &b.Queue, &b.Attained }),
+	protocol.HomeHeld:        holds(hold),
+	protocol.QueueKnown:      holds(queue),
+	protocol.HomeKept:        holds(func(v *layout, b *protocol.Keeping) { v.flag, v.record = &b.Recalled, &b.Record }),
+	protocol.QueueCalibrated: holds(func(v *layout, b *protocol.Standing) { v.whole = b }),
+	protocol.Taught:          holds(func(v *layout, b *protocol.Lesson) { v.whole = b }),
+	protocol.HomeReopened:    holds(sequel),
+	protocol.HomeLeaving:     holds(reason),
+
+	protocol.Booted: optional(holds(reservation)),
+	protocol.LeaseMade: holds(func(v *layout, b *protocol.Terms) {
+		v.placement(&b.Placement)
+		v.zone, v.text, v.rank = &b.Zone, &b.Text, &b.Rank
+	}),
+	protocol.LeaseExtended:   holds(extent),
+	protocol.Truncated:       holds(func(v *layout, b *protocol.Cut) { v.end, v.text = &b.End, &b.Text }),
+	protocol.SubjobEnded:     holds(func(v *layout, b *protocol.SubjobEnd) { v.flag, v.result = &b.Bare, &b.Result }),
+	protocol.ResultSettled:   holds(func(v *layout, b *protocol.Acknowledgement) { v.span = &b.Range }),
+	protocol.ReservationMade: holds(reservation),
+	protocol.ReservationGone: holds(reservation),
+	protocol.Quarantined:     holds(reason),
+	protocol.SliceFailed:     holds(func(v *layout, b *health.Fault) { v.whole = b }),
+	protocol.SliceMended:     holds(reason),
+}
+
+func final(v *layout, b *protocol.Final)             { v.verdict = &b.Verdict }
+func queue(v *layout, b *protocol.Queue)             { v.whole = b }
+func hold(v *layout, b *protocol.Hold)               { v.flag = &b.Held }
+func sequel(v *layout, b *protocol.Sequel)           { v.request, v.spec = &b.Request, &b.Spec }
+func inZone(v *layout, b *protocol.InZone)           { v.zone = &b.Zone }
+func extent(v *layout, b *protocol.Extent)           { v.span, v.end, v.peak = &b.Range, &b.End, &b.Peak }
+func reason(v *layout, b *protocol.Reason)           { v.text = &b.Text }
+func reservation(v *layout, b *protocol.Reservation) { v.whole = b }
+
+func claimEnd(v *layout, b *protocol.ClaimEnd) {
+	v.span, v.text, v.result, v.skipped = &b.Range, &b.Text, &b.Result, &b.Skipped
+}
+
+// layout is where the fields of a fact's body are; nil: its kind has no such field. All bodies share one row of numbers, which is the
+// format of the time when a fact was one flat list of fields.
+type layout struct {
+	node     *job.NodeID
+	zone     *job.ZoneID
+	slice    *job.SliceID
+	place    *protocol.Placement // but for what follows of it, which other bodies have without it
+	span     *job.Range
+	end      *quantity.Instant
+	peak     *trp.Peak
+	flag     *bool
+	request  *string
+	text     *string
+	digest   *string
+	spec     **job.Spec
+	verdict  *job.Verdict
+	result   **job.Result
+	skipped  *bool
+	record   **protocol.Record
+	speed    *int64
+	bid      **protocol.Bid
+	count    *int64
+	members  *[]protocol.Member
+	rank     *protocol.Rank
+	whole    protocol.Body // a body that is one field
+	optional bool          // which need not be there
+}
+
+func (v *layout) placement(p *protocol.Placement) {
+	v.place, v.slice, v.span, v.end, v.peak = p, &p.Slice, &p.Range, &p.End, &p.Peak
+}
+
+func factFields(c *coder.Coder, f *protocol.Fact) {
+	coder.Enum(c, 1, &f.Kind, ^protocol.FactKind(0))
+	if !c.Writing() && c.Err() == nil && !knownFact(f.Kind) {
+		c.Newer("fact of kind %d", f.Kind)
+		return
+	}
+	coder.Value(c, 2, &f.Actor, addressFields)
+	coder.Text(c, 3, &f.Job)
+	coder.Unsigned(c, 4, &f.Epoch)
+	coder.Value(c, 5, &f.Token, tokenFields)
+	v := facts[f.Kind].lay(c, f)
+	field(c, 6, v.node, coder.Text)
+	field(c, 7, v.zone, coder.Text)
+	field(c, 8, v.slice, coder.Text)
+	p := v.place
+	if p != nil {
+		coder.Texts(c, 9, &p.Also)
+	}
+	value(c, 10, v.span, rangeFields)
+	coder.Instant(c, 11, &f.At)
+	if p != nil {
+		coder.Instant(c, 12, &p.Start)
+	}
+	field(c, 13, v.end, coder.Instant)
+	if p != nil {
+		coder.Vector(c, 14, &p.Demand)
+		coder.Value(c, 15, &p.Plan, planFields)
+	}
+	field(c, 16, v.flag, coder.Boolean)
+	field(c, 17, v.request, coder.Text)
+	field(c, 18, v.text, coder.Text)
+	field(c, 19, v.digest, coder.Text)
+	field(c, 20, v.spec, sharedSpec)
+	whole(c, 21, &v, queueFields)
+	value(c, 22, v.verdict, verdictFields)
+	pointer(c, 23, v.result, resultFields)
+	whole(c, 24, &v, learnedFields)
+	field(c, 25, v.skipped, coder.Boolean)
+	whole(c, 26, &v, reservationFields)
+	pointer(c, 27, v.record, recordFields)
+	field(c, 28, v.speed, coder.Signed)
+	pointer(c, 29, v.bid, bidFields)
+	whole(c, 30, &v, standingFields)
+	whole(c, 31, &v, lessonFields)
+	coder.Unsigned(c, 32, &f.Generation)
+	field(c, 33, v.count, coder.Signed)
+	if v.members != nil {
+		coder.List(c, 34, v.members, memberFields)
+	}
+	value(c, 35, v.rank, rankFields)
+	value(c, 36, v.peak, peakFields)
+	whole(c, 37, &v, faultFields)
+	if v.optional && v.whole == nil {
+		f.Body = nil
+	}
+}
+
+// filedFields are those of a fact within a message.
+func filedFields(c *coder.Coder, f *protocol.Fact) { factFields(c, f) }
+
+// content is what facts of a kind have for a body, and how it is laid out.
+type content struct {
+	// fresh makes one to read into.
+	fresh func() protocol.Body
+	// bind says where the fields of a body are, which must be of this type.
+	bind func(*layout, protocol.Body)
+	// optional: a fact of the kind may be without.
+	optional bool
+}
+
+func holds[T any, P interface {
+	*T
+	protocol.Body
+}](bind func(*layout, *T)) content {
+	return content{
+		fresh: func() protocol.Body { return P(new(T)) },
+		bind: func(v *layout, b protocol.Body) {
+			p, ok := b.(P)
+			if !ok {
+				invariant.Check(false, "a fact with a body of type %T, where its kind has %T", b, p)
+			}
+			bind(v, p)
+		},
+	}
+}
+
+func optional(c content) content {
+	c.optional = true
+	return c
+}
+
+// lay lays out the body of a fact, which is made for one that is read.
+func (t *content) lay(c *coder.Coder, f *protocol.Fact) (v layout) {
+	v.slice, v.optional = &f.Slice, t.optional
+	switch {
+	case t.bind == nil:
+		if f.Body != nil {
+			invariant.Check(false, "a fact of kind %d with a body of type %T: such a fact has none", f.Kind, f.Body)
+		}
+		return v
+	case !c.Writing():
+		f.Body = t.fresh()
+	case f.Body == nil && t.optional:
+		return v
+	}
+	t.bind(&v, f.Body)
+	if v.slice != &f.Slice && f.Slice != "" {
+		invariant.Check(false, "a fact of kind %d is about slice %s, where its body says which", f.Kind, f.Slice)
+	}
+	return v
+}
+
+// field is one that a kind may not have.
+func field[T any](c *coder.Coder, n protowire.Number, v *T, code func(*coder.Coder, protowire.Number, *T)) {
+	if v != nil {
+		code(c, n, v)
+	}
+}
+
+func value[T any](c *coder.Coder, n protowire.Number, v *T, fields func(*coder.Coder, *T)) {
+	if v != nil {
+		coder.Value(c, n, v, fields)
+	}
+}
+
+func pointer[T any](c *coder.Coder, n protowire.Number, v **T, fields func(*coder.Coder, *T)) {
+	if v != nil {
+		coder.Pointer(c, n, v, fields)
+	}
+}
+
+// whole is a body in one field, which must be there unless it is optional, since the kind has it.
+func whole[T any, P interface {
+	*T
+	protocol.Body
+}](c *coder.Coder, n protowire.Number, v *layout, fields func(*coder.Coder, *T)) {
+	b, ok := v.whole.(P)
+	if !ok {
+		return
+	}
+	read := (*T)(b)
+	if c.Writing() {
+		coder.Pointer(c, n, &read, fields)
+		return
+	}
+	read = nil
+	switch coder.Pointer(c, n, &read, fields); {
+	case read != nil:
+		*b = *read
+	case v.optional:
+		v.whole = nil
+	case c.Err() == nil:
+		c.Finish() // a newer field is no damage
+		c.Damaged("no field %d, where a fact of its kind has one", n)
+	}
+}
