@@ -28,8 +28,6 @@ import (
 type Options struct {
 	// Nodes of Slices each. Both at least 1.
 	Nodes int
-	// Waiting is how many jobs wait beside those that run, as far as the stream can keep it; 0 is one for every four slices.
-	Waiting int
 	// Negotiates runs mechanism jasda; otherwise sja under fair.
 	Negotiates bool
 	Seed       uint64
@@ -70,9 +68,6 @@ func New(o Options) (*Fleet, error) {
 		return nil, fmt.Errorf("fleet: %d nodes; want at least 1", o.Nodes)
 	}
 	f := &Fleet{slices: o.Nodes * Slices}
-	if o.Waiting == 0 {
-		o.Waiting = f.slices / 4
-	}
 	zc := zone.Config{ID: "zone", Policy: fair.Policy{}, Horizon: horizon}
 	if o.Negotiates {
 		zc.Market = &auction.Config{}
@@ -97,7 +92,7 @@ func New(o Options) (*Fleet, error) {
 		}
 		so.Nodes = append(so.Nodes, n)
 	}
-	so.Source = &stream{fleet: f, target: f.slices + o.Waiting, spacing: f.spacing()}
+	so.Source = &stream{fleet: f, target: f.slices * 5 / 4, spacing: f.spacing()} // one for every four slices waits
 	classes := sim.Classes(so.Nodes)
 	var err error
 	if f.Metrics, err = measure.New(measure.Config{Classes: classes,

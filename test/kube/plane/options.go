@@ -30,12 +30,11 @@ const (
 var order = []Part{Etcd, APIServer, Controllers, Scheduler, Kwok, Kueue} //nolint:gochecknoglobals // read-only by use
 
 type settings struct {
-	parts        map[Part]bool
-	features     map[string]bool
-	apis         []string
-	schedulerQPS int
-	leaves       string
-	egress       string
+	parts    map[Part]bool
+	features map[string]bool
+	apis     []string
+	leaves   string
+	egress   string
 }
 
 // Option says what a plane has besides etcd and the API server.
@@ -75,14 +74,12 @@ func Egress(socket string) Option {
 	return func(s *settings) { s.egress = socket }
 }
 
-// SchedulerQPS is how many calls a second kube-scheduler may make: each Pod that it binds is one. Upstream's default is 50; here it is
-// 5,000, so that a test sees the scheduler and not that limit.
-func SchedulerQPS(n int) Option {
-	return func(s *settings) { s.schedulerQPS = n }
-}
+// schedulerQPS is how many calls a second kube-scheduler may make: each Pod that it binds is one. Upstream's default is 50; here it is
+// so many that a test sees the scheduler and not that limit.
+const schedulerQPS = 5000
 
 func chosen(options []Option) settings {
-	s := settings{parts: map[Part]bool{Etcd: true, APIServer: true}, features: map[string]bool{}, schedulerQPS: 5000}
+	s := settings{parts: map[Part]bool{Etcd: true, APIServer: true}, features: map[string]bool{}}
 	for _, o := range options {
 		o(&s)
 	}

@@ -139,7 +139,7 @@ egressSelections: [{name: cluster, connection: {proxyProtocol: HTTPConnect, tran
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
 clientConnection: {kubeconfig: %q, qps: %d, burst: %d}
-`, filepath.Join(p.dir, string(Scheduler)+".kubeconfig"), p.schedulerQPS, 2*p.schedulerQPS)
+`, filepath.Join(p.dir, string(Scheduler)+".kubeconfig"), schedulerQPS, 2*schedulerQPS)
 	return errors.Join(
 		p.configureKueue(),
 		os.WriteFile(filepath.Join(p.dir, "egress.yaml"), []byte(egress), 0o600),
