@@ -1,7 +1,11 @@
 // Package alarm is a heap of what is to be looked at again at some instant. It must not know what that is.
 package alarm
 
-import "sluice.dev/sluice/internal/core/quantity"
+import (
+	"iter"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
 
 // Heap is a heap of alarms. Each thing has at most one alarm in it and keeps its place there in a slot of its own (0: none), so
 // that moving or dropping an alarm costs O(log n). Among equal alarms it knows no order: who takes several out sorts them.
@@ -50,6 +54,14 @@ func (a *Heap[T]) Due(now quantity.Instant) (of T, ok bool) {
 	of = a.list[0].of
 	a.drop(0)
 	return of, true
+}
+
+// Past drops the alarms that are not later than now, the earliest first, and yields what they were for: also of those set meanwhile.
+func (a *Heap[T]) Past(now quantity.Instant) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for of, ok := a.Due(now); ok && yield(of); of, ok = a.Due(now) {
+		}
+	}
 }
 
 // All are the things that have an alarm, in no order.

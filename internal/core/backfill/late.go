@@ -67,11 +67,7 @@ func (l *late) schedule(j *Job) {
 // promote moves gangs whose alarm has passed to lateGangs. It reports whether to replan, which is also due if the gang that waits for
 // credit has enough now.
 func (l *late) promote(now quantity.Instant, replan bool) bool {
-	for {
-		j, ok := l.lateAlarms.Due(now)
-		if !ok {
-			break
-		}
+	for j := range l.lateAlarms.Past(now) {
 		j.isLate, replan = true, true
 		l.lateGangs.Insert(inTurn, 0, j)
 	}

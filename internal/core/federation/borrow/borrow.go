@@ -104,7 +104,7 @@ func (z *Borrowers) Borrow(now quantity.Instant, out *protocol.Out) {
 	if z == nil {
 		return
 	}
-	for b, ok := z.alarms.Due(now); ok; b, ok = z.alarms.Due(now) {
+	for b := range z.alarms.Past(now) {
 		z.stale.Add(&b.mark, b)
 	}
 	list := slices.Clone(z.stale.List())

@@ -239,11 +239,7 @@ func (f *Floor) drop(v *visitor) {
 
 // expire drops those whose homes are silent.
 func (f *Floor) expire(now quantity.Instant) {
-	for {
-		v, ok := f.stays.Due(now)
-		if !ok {
-			return
-		}
+	for v := range f.stays.Past(now) {
 		f.drop(v)
 	}
 }

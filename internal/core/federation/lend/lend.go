@@ -185,11 +185,10 @@ func (z *Guests) leave(g *guest) {
 
 // Expire ends the places of those whose homes are silent.
 func (z *Guests) Expire(now quantity.Instant) {
-	for z != nil {
-		g, ok := z.ends.Due(now)
-		if !ok {
-			return
-		}
+	if z == nil {
+		return
+	}
+	for g := range z.ends.Past(now) {
 		z.leave(g)
 	}
 }

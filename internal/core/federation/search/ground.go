@@ -159,7 +159,7 @@ func (g *Ground) guest() *guest {
 // told of room since the last one, of those who rest and whom that serves the one who gives up first asks at once.
 func (g *Ground) Tick(now quantity.Instant, out *protocol.Out) {
 	var list []*guest
-	for x, ok := g.due.Due(now); ok; x, ok = g.due.Due(now) {
+	for x := range g.due.Past(now) {
 		list = append(list, x)
 	}
 	slices.SortFunc(list, func(a, b *guest) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Home, b.Home)) })

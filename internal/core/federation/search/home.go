@@ -64,7 +64,7 @@ func (h *Home) Next() quantity.Instant { return min(h.missed.Next(), h.ground.Ne
 func (h *Home) Tick(now quantity.Instant, out *protocol.Out) {
 	h.ground.Tick(now, out)
 	var list []*Job
-	for j, ok := h.missed.Due(now); ok; j, ok = h.missed.Due(now) {
+	for j := range h.missed.Past(now) {
 		list = append(list, j)
 	}
 	slices.SortFunc(list, func(a, b *Job) int { return cmp.Compare(a.Name(), b.Name()) })

@@ -131,14 +131,11 @@ func (v *Visits) Leave(j *Job, out *protocol.Out) {
 
 // Due are the jobs whose visits are to be said again now, by name; Next is when the first of others is.
 func (v *Visits) Due(now quantity.Instant) (due []job.ID) {
-	for {
-		j, ok := v.renew.Due(now)
-		if !ok {
-			slices.Sort(due)
-			return due
-		}
+	for j := range v.renew.Past(now) {
 		due = append(due, j.name)
 	}
+	slices.Sort(due)
+	return due
 }
 
 // Next is when Due is to be asked again, Never if not.

@@ -163,11 +163,7 @@ func (d *Desk) Wake() quantity.Instant { return d.recalls.Next() }
 
 // Recall has the jobs answer again whose agents won nothing a while ago.
 func (d *Desk) Recall(now quantity.Instant) {
-	for {
-		j, ok := d.recalls.Due(now)
-		if !ok {
-			return
-		}
+	for j := range d.recalls.Past(now) {
 		d.tidy(j, d.sessions[j])
 		d.index.Changed(j)
 	}

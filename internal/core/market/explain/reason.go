@@ -74,10 +74,8 @@ func (c *Counts) Add(r Reason, now quantity.Instant) {
 	e.Last = now
 }
 
-// Several adds n of a kind, the last of them at this instant.
-func (c *Counts) Several(r Reason, n int64, last quantity.Instant) { c.several(r, n, last) }
-
-func (c *Counts) several(r Reason, n int64, last quantity.Instant) *Cause {
+// Several adds n of a kind, the last of them at this instant, to the entry of the reason.
+func (c *Counts) Several(r Reason, n int64, last quantity.Instant) *Cause {
 	e := c.of(r)
 	e.N += n
 	e.Last = max(e.Last, last)
@@ -93,7 +91,7 @@ func (c *Counts) Refuse(why atomizer.Refusal, now quantity.Instant) {
 
 // SeveralRefusals adds n refusals of one kind, the last of them at this instant.
 func (c *Counts) SeveralRefusals(why atomizer.Refusal, n int64, last quantity.Instant) {
-	c.several(reasonOf[why.Why], n, last).Refusal = why
+	c.Several(reasonOf[why.Why], n, last).Refusal = why
 }
 
 // reasonOf turns an atomizer's refusal into the reason it is counted under.

@@ -228,11 +228,7 @@ func (l *lateness) leave(j *Job) {
 
 // ripen takes in who has become late.
 func (l *lateness) ripen(now quantity.Instant) {
-	for {
-		j, ok := l.dues.Due(now)
-		if !ok {
-			return
-		}
+	for j := range l.dues.Past(now) {
 		l.enter(j)
 	}
 }

@@ -86,11 +86,7 @@ func (b *backoff) reset(j *index.Job) {
 
 // wake has the jobs answer again that have rested.
 func (b *backoff) wake(now quantity.Instant) {
-	for {
-		j, ok := b.resting.Due(now)
-		if !ok {
-			return
-		}
+	for j := range b.resting.Past(now) {
 		b.index.Changed(j)
 	}
 }

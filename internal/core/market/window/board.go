@@ -170,11 +170,7 @@ func (b *Board) Unsold(s *Slice, now quantity.Instant) []protocol.Gap {
 func (b *Board) Turning(now quantity.Instant) []*Slice {
 	b.turning = b.turning[:0]
 	for _, a := range []*alarm.Heap[*Slice]{&b.opens, &b.closes} {
-		for {
-			s, ok := a.Due(now)
-			if !ok {
-				break
-			}
+		for s := range a.Past(now) {
 			b.turning = append(b.turning, s)
 		}
 	}
