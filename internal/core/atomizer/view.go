@@ -126,3 +126,114 @@ const mostTime = time.Duration(math.MaxInt64 / 2)
 func (v *View) RunTime(n, speed int64) time.Duration {
 	return min(mostTime, time.Duration(quantity.MulDiv(int64(v.unit(speed)), n, 1)))
 }
+
+// speed of the job under its option, in parts per thousand, where it has this one without; 0 stays 0.
+func (v *View) speed(plain int64) int64 {
+	if v.Option == nil {
+		return plain
+	}
+	return quantity.MulDiv(plain, v.Option.Speed, 1000)
+}
+
+// Safe is the profile that plans use: what was learned where there is such a thing, else as submitted.
+func (v *View) Safe() *trp.Table {
+	if v.Learned.Safe != nil {
+		return v.Learned.Safe
+	}
+	return &v.Spec.Safe
+}
+
+// Scale of the profile in parts per thousand: what memory kills have taught, times what the option takes.
+func (v *View) Scale() int64 {
+	scale := v.Learned.MemoryScale
+	if v.Option == nil {
+		return scale
+	}
+	if scale <= 0 {
+		scale = trp.Unscaled
+	}
+	return quantity.MulDiv(scale, v.Option.Memory, 1000)
+}
+
+// Peak is the probable peak of a piece that is sold with a demand.
+func (v *View) Peak(r job.Range, demand trp.Vector) trp.Peak {
+	p := trp.Widened(v.Spec.Profile, v.Learned.Spread)
+	return trp.PeakOver(&p, r.From, r.To, v.Scale(), v.Spec.Theta, demand[trp.Memory])
+}
+
+// Left is how many units are neither committed nor claimed.
+func (v *View) Left() int64 {
+	if v.forSale > 0 {
+		return v.forSale
+	}
+	return v.Spec.Total - v.Committed.Len() - v.Claimed.Len()
+}
+
+// Until a start of the job was seen, its first ones are planned with what unpacking its work directory may take: so much
+// for each file and each MiB. That is two to five times what a quiet machine with a disk needs.
+const (
+	unpackFile = time.Millisecond
+	unpackMiB  = 20 * time.Millisecond
+)
+
+// Prepare is what a start is planned to take at its node before the process begins: what earlier ones of the job took, or,
+// where none is known yet, what unpacking its work directory may take. It is 0 where nothing is known and nothing is unpacked.
+func (v *View) Prepare() time.Duration {
+	l := v.Learned
+	switch {
+	case v.Spec.Kind == job.Rigid: // its place is planned by its spec alone (RigidLength)
+		return Unpacking(&v.Spec.Launch)
+	case v.Hopeful && len(l.Prepares) > 0:
+		return slices.Min(l.Prepares)
+	case v.Hopeful: // unpacking is done once: however long that takes, it must not keep the job out for ever
+		return 0
+	case l.Prepare > 0:
+		return l.Prepare
+	}
+	return Unpacking(&v.Spec.Launch)
+}
+
+// Unpacking is how long unpacking a work directory may take, by its size.
+func Unpacking(l *job.Launch) time.Duration {
+	const mib = 1 << 20
+	return time.Duration(l.Files)*unpackFile + time.Duration((l.Bytes+mib-1)/mib)*unpackMiB
+}
+
+// RigidLength is what a lease of a rigid job with a walltime must hold at this speed, above 0: what unpacking takes is not taken
+// from the walltime. Whoever plans a place for it and whoever cuts its piece must agree to the nanosecond.
+func RigidLength(spec *job.Spec, speed int64) time.Duration {
+	return Unpacking(&spec.Launch) + spec.WalltimeAt(speed) + spec.Launch.Grace
+}
+
+// startup is what every start pays before its first unit: at its node, in its own process, and for a machine that is late.
+func (v *View) startup() time.Duration { return v.Prepare() + v.stretched(v.Spec.Startup) + v.late() }
+
+// late is what a start gets on top after pieces in a row that completed nothing: 1 s, 4 s, 16 s. The margin multiplies run
+// times; where a busy machine takes longer to begin a process than short units run, no factor would make up for that.
+func (v *View) late() time.Duration {
+	fruitless := v.Learned.Failures
+	if v.Learned.Busy > 0 { // those that wanted for a processor count with those that were ended from outside
+		fruitless += v.Learned.Kills
+	}
+	if v.Hopeful || fruitless <= 0 {
+		return 0
+	}
+	return time.Second << (2 * min(fruitless-1, 2))
+}
+
+// FromCall is what the agent of an external job knows of its job and of one window from the call alone, so that it can
+// answer with Propose as a built-in job would. What is not for sale counts as committed. It knows nothing of what was
+// learned (an agent that has a model of its own sets Learned), and takes it that one more subjob may run and no second.
+func FromCall(spec *job.Spec, c *protocol.Call, a *protocol.Advert) (View, Window) {
+	v := View{Spec: spec, Running: spec.Parallelism - 1, Learned: &protocol.Learned{MemoryScale: c.Memory}, forSale: c.Left}
+	done := int64(0)
+	for _, free := range c.Free {
+		v.Committed = v.Committed.Add(job.Range{From: done, To: free.From})
+		done = free.To
+	}
+	v.Committed = v.Committed.Add(job.Range{From: done, To: spec.Total})
+	if !c.First && spec.Kind == job.Steps { // items restore nothing
+		v.Resume = job.Token{Epoch: 1, Seq: 1}
+	}
+	return v, Window{ID: a.Window, Capacity: a.Capacity, Speed: a.Speed, Start: a.Start, End: a.End, Open: a.Open}
+}

@@ -1,6 +1,10 @@
 package ends
 
-import "sluice.dev/sluice/internal/core/quantity"
+import (
+	"strings"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
 
 // Bet is the prediction that a subjob was sold on.
 type Bet struct {
@@ -19,3 +23,39 @@ type Outcome struct {
 	Planned, Ended quantity.Instant
 	Cut            bool
 }
+
+// Keys name the kinds that a gap belongs to, from the special to the general: what was there before it and the class of its
+// slice; whose that was, with the class; the class; all. Some may be the same.
+type Keys [4]string
+
+// KeysOf names the kinds of a gap behind somebody's stay on a slice of a class. Source is what was said of that stay.
+func KeysOf(class, source string) Keys {
+	user, template := Whose(source)
+	return Keys{class + "\n" + user + "\n" + template, class + "\n" + user, class, ""}
+}
+
+// longestName bounds the names that are kept.
+const longestName = 64
+
+// Whose reads a user and a template out of what is said of a stay: "user/template", with anything behind a blank; the name in
+// brackets of what a node says of a process that is not ours; else all of it. Numbers in it are not looked at: they count and do not name.
+func Whose(source string) (user, template string) {
+	head, _, _ := strings.Cut(source, " ")
+	if u, t, ok := strings.Cut(head, "/"); ok {
+		return clip(u), clip(t)
+	}
+	if _, in, ok := strings.Cut(source, "("); ok {
+		if name, _, ok := strings.Cut(in, ")"); ok {
+			return "", clip(name)
+		}
+	}
+	var b strings.Builder
+	for _, r := range source {
+		if r < '0' || r > '9' {
+			b.WriteRune(r)
+		}
+	}
+	return "", clip(b.String())
+}
+
+func clip(s string) string { return s[:min(len(s), longestName)] }

@@ -3,11 +3,72 @@
 package job
 
 import (
+	"math"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
+
+// Level is how far the slices of one gang may lie apart. The levels of a cluster are nested: a rack has nodes, a block has racks, a zone
+// has blocks, the cluster has zones.
+type Level uint8
+
+const (
+	// SameNode: all slices are of one node. The default.
+	SameNode Level = iota
+	// SameRack: of nodes of one rack.
+	SameRack
+	// SameBlock: of nodes of one block.
+	SameBlock
+	// SameZone: of any nodes of the job's home.
+	SameZone
+	// SameCluster: of any nodes of several zones, if the job's home is too small for it.
+	SameCluster
+)
+
+var levelNames = [...]string{"node", "rack", "block", "zone", "cluster"}
+
+// String is the level's name in job files and for people.
+func (l Level) String() string {
+	if int(l) < len(levelNames) {
+		return levelNames[l]
+	}
+	return "unknown"
+}
+
+// Levels are the names of the levels, the closest first.
+func Levels() []string { return levelNames[:] }
+
+// SpeedOn is how fast a job runs on slices of one profile ("3g.40gb"), in parts per thousand of the reference that its run
+// times are declared for; from 0, where it can not run, to 10000.
+type SpeedOn struct {
+	Profile  string
+	Permille int64
+}
+
+// SpeedOn is the job's speed on a slice of this profile and speed, in parts per thousand: what its owner declared for the
+// profile, else the slice's own. 0 means that it can not run there.
+func (s *Spec) SpeedOn(profile string, slice int64) int64 {
+	for i := range s.Speeds {
+		if s.Speeds[i].Profile == profile {
+			return s.Speeds[i].Permille
+		}
+	}
+	return slice
+}
+
+// longestTime keeps sums of a few times within 63 bits: 146 years.
+const longestTime = time.Duration(math.MaxInt64 / 2)
+
+// WalltimeAt is the walltime of a rigid job where it runs at this speed, in parts per thousand and above 0. Without Speeds
+// the walltime is meant literally, whatever the slice.
+func (s *Spec) WalltimeAt(speed int64) time.Duration {
+	if len(s.Speeds) == 0 {
+		return s.Walltime
+	}
+	return min(longestTime, time.Duration(quantity.MulDiv(int64(s.Walltime), 1000, speed)))
+}
 
 // ID names a job. It is the name the person gave it, unique in a cluster for as long as the job is retained.
 type ID string
@@ -196,4 +257,24 @@ func (s *Spec) UnitName() string {
 		return "unit"
 	}
 	return s.Unit
+}
+
+const (
+	// DefaultTheta is the accepted chance that a piece passes its slice's memory, in parts per million (SYSTEMS.md 2.2).
+	DefaultTheta = 10_000
+	// DefaultOverheadMax is o_max, in parts per thousand.
+	DefaultOverheadMax = 100
+	// DefaultMaxFailures is how many waves of subjobs in a row may end without progress.
+	DefaultMaxFailures = 3
+)
+
+// TauMin is the least useful run of a job that gives none: max(floor, (r+k)(1-o)/o) with o the largest share of overhead
+// in parts per thousand, from 1 to 1000, and a floor of 1 s; 0 when r = k = 0 (SYSTEMS.md 1.2). Negative costs count as 0.
+func TauMin(restore, checkpoint time.Duration, overheadMax int) time.Duration {
+	cost := max(restore, 0) + max(checkpoint, 0)
+	if cost == 0 {
+		return 0
+	}
+	o := int64(min(max(overheadMax, 1), 1000))
+	return max(time.Second, time.Duration(quantity.MulDiv(int64(cost), 1000-o, o)))
 }

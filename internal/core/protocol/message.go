@@ -1,3 +1,9 @@
+// Package protocol is what the three actors say: to each other, to the people and programs they serve, and to the
+// world that runs subjobs. Everything an actor takes in and everything it asks for is a Message; everything durable it
+// decides is a Fact. A message is a small header and a body with a type of its own for each kind; a fact is a flat value. A
+// driver can carry, store, lose, double or delay them without knowing what they mean.
+//
+// Messages may be lost, doubled, delayed and reordered; receivers are idempotent by the ids named with each kind.
 package protocol
 
 import (
@@ -9,6 +15,13 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
+
+// Body is what a message says beyond its header: a pointer to a struct that nobody writes to once it is sent. A kind's comment names
+// the type that goes with it; a kind without one has no body. Another type is a bug of ours, and damage where it is read from a tape
+// (package wire has the table).
+//
+// The method marks a type as one that is meant to be sent. It is exported so that other packages of the core can have bodies.
+type Body interface{ Body() }
 
 // Role is the kind of party a message comes from or goes to.
 type Role uint8

@@ -1,11 +1,22 @@
+// Package window makes windows of the idle time of slices: which gaps are offered, since when, and what became of the offer. It must not
+// know who is offered them, nor how they are sold.
+//
+// Read window.go for what there is, then board.go, which keeps it up to date.
 package window
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/bitset"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 )
 
 // Endless is the length of a window without a known end.
@@ -93,4 +104,158 @@ func (w *Window) Plan(again quantity.Instant) { w.planned = again }
 // Due says whether everybody is to be asked: for the first time, or since a part of its plan comes up for sale.
 func (w *Window) Due(now quantity.Instant) bool {
 	return !w.offered || w.planned != 0 && w.planned <= now
+}
+
+// Class is slices that are alike to every job: two slices are of one class if and only if capacity, profile and speed are the same.
+type Class struct {
+	at int
+	// Capacity is what pieces may need there now, Whole what the slices have: more, where their host's memory bears less (protocol.Slice).
+	Capacity, Whole trp.Vector
+	Profile         string
+	// Speed of the slices, in parts per thousand.
+	Speed int64
+	// slices there are of it, and usable ones among them.
+	slices, usable int
+	// quiet are the places of its slices that are (Board.Quiet).
+	quiet bitset.Set
+	label string
+}
+
+// NewClass is the class of a slice, by its place among the classes.
+func NewClass(at int, of *protocol.Slice) *Class {
+	c := &Class{at: at, Capacity: of.Offered(), Whole: of.Capacity, Profile: of.Profile, Speed: of.Speed, label: of.Profile}
+	if c.label == "" {
+		c.label = fmt.Sprintf("%d MiB", c.Capacity[trp.Memory]>>20)
+	}
+	return c
+}
+
+// is says whether a slice is of the class.
+func (c *Class) is(of *protocol.Slice) bool {
+	return c.Capacity == of.Offered() && c.Whole == of.Capacity && c.Speed == of.Speed && c.Profile == of.Profile
+}
+
+// At is the place of the class among the classes.
+func (c *Class) At() int { return c.at }
+
+// Label is what people call the slices of a class.
+func (c *Class) Label() string { return c.label }
+
+// Slices is how many there are of it.
+func (c *Class) Slices() int { return c.slices }
+
+// Usable is how many slices of it may be sold to somebody.
+func (c *Class) Usable() int { return c.usable }
+
+// SpeedOf is how fast a job runs on slices of the class, in parts per thousand; 0 if it can not.
+func (c *Class) SpeedOf(spec *job.Spec) int64 { return spec.SpeedOn(c.Profile, c.Speed) }
+
+// Cost of a time on a slice of the class, as the budget of those who have waited too long counts it.
+func (c *Class) Cost(d time.Duration) int64 { return starvation.Cost(d, c.Speed) }
+
+// Supply is what a board asks whoever owns a slice. Answers hold until it is told otherwise (Board.Invalidate).
+type Supply interface {
+	// Name of the slice, and the node that it is of.
+	Name() job.SliceID
+	Node() job.NodeID
+	// Usable says whether anything of it may ever be for sale as it is.
+	Usable() bool
+	// Unsold puts its gaps from now on into out, in order: time that nothing is reserved, sold or asked for in.
+	Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap
+	// Safe is until when a gap that is there at an instant is likely to last, whatever end it is offered with; Never where nothing is
+	// known of that.
+	Safe(from quantity.Instant) quantity.Instant
+}
+
+// Slice is one slice as a board keeps it; whoever owns the slice holds it, with its side as the Supply. All of it is soft. Invariant: its
+// windows are in order and apart, and each lay within its unsold time when they were announced.
+type Slice struct {
+	Supply
+	class *Class
+	// usable: as its owner said when it was placed last.
+	usable bool
+	// at is its place among the slices.
+	at      int
+	windows []Window
+	// unsold is its time for sale, good unless dirty says that something changed since.
+	unsold []protocol.Gap
+	dirty  bool
+	// stands: a window of it has begun. early: since it was last cleared a subjob on it ended before its time.
+	stands, early bool
+	// rounds that it has had in the latest instant in which it had one.
+	instant quantity.Instant
+	rounds  int
+	slots   struct{ opens, closes int }
+}
+
+// Class of the slice; nil before it was placed.
+func (s *Slice) Class() *Class { return s.class }
+
+// At is its place among the slices of the board. Place may change it.
+func (s *Slice) At() int { return s.at }
+
+// Windows are those of the last announcement, in order. They are good until the next one.
+func (s *Slice) Windows() []Window { return s.windows }
+
+// Find is the window of an id as it is now; nil if it is gone or was cut.
+func (s *Slice) Find(id uint64) *Window {
+	for i := range s.windows {
+		if w := &s.windows[i]; w.id == id {
+			return w
+		}
+	}
+	return nil
+}
+
+// Dirty says whether its time for sale may have changed since its windows were announced.
+func (s *Slice) Dirty() bool { return s.dirty }
+
+// Sold says whether some of a window was sold in this step, so that it is not what it was.
+func (s *Slice) Sold(w *Window) bool { return s.dirty && w.won && !w.offered }
+
+// Standing says whether a window of the slice has begun.
+func (s *Slice) Standing(now quantity.Instant) bool {
+	return slices.ContainsFunc(s.windows, func(w Window) bool { return w.start <= now })
+}
+
+// Asked says whether everybody has been asked about a window that has begun.
+func (s *Slice) Asked(now quantity.Instant) bool {
+	return slices.ContainsFunc(s.windows, func(w Window) bool { return w.start <= now && w.offered })
+}
+
+// Waits says whether agents are waited for before a window of the slice is sold.
+func (s *Slice) Waits() bool {
+	return slices.ContainsFunc(s.windows, func(w Window) bool { return w.round != 0 })
+}
+
+// EndedEarly says that a subjob on the slice ended clearly before its time: what was sold behind it may begin earlier. TakeEarly says
+// whether one has since it was last asked.
+func (s *Slice) EndedEarly() { s.early = true }
+
+// TakeEarly says whether a subjob has ended early since it was last asked.
+func (s *Slice) TakeEarly() (early bool) {
+	early, s.early = s.early, false
+	return early
+}
+
+// Another counts a round of the slice in this instant, unless it has had as many as there may be.
+func (s *Slice) Another(now quantity.Instant, most int) bool {
+	if s.instant != now {
+		s.instant, s.rounds = now, 0
+	}
+	s.rounds++
+	return s.rounds <= most
+}
+
+// Shown is the slice's time for sale, for people: nothing is kept of it.
+func (s *Slice) Shown(now quantity.Instant) []protocol.Gap {
+	if s.dirty {
+		return s.Supply.Unsold(now, nil)
+	}
+	return s.unsold // of an earlier instant, and nothing has changed since
+}
+
+// smaller orders slices by capacity, then id.
+func smaller(a, b *Slice) int {
+	return cmp.Or(cmp.Compare(a.class.Capacity[trp.Memory], b.class.Capacity[trp.Memory]), cmp.Compare(a.Name(), b.Name()))
 }
