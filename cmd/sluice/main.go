@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/face/cli"
 	"sluice.dev/sluice/internal/face/cli/daemon"
 	"sluice.dev/sluice/internal/face/cli/data"
+	"sluice.dev/sluice/internal/face/cli/session"
 	lab "sluice.dev/sluice/internal/lab/cli"
 )
 
@@ -25,8 +26,8 @@ func umask() job.Umask {
 
 func main() {
 	os.Exit(cli.Main(cli.Deps{
-		Version: version, Commit: commit, Umask: umask(), Sim: lab.Command, Operator: inCluster, Cluster: cluster,
-		Plugin: filepath.Base(os.Args[0]) == plugin,
-		Open:   daemon.Open, Data: data.Here(),
+		Options: session.Options{Version: version, Commit: commit, Umask: umask(), Cluster: cluster,
+			Plugin: filepath.Base(os.Args[0]) == plugin},
+		Sim: lab.Command, Operator: inCluster, Open: daemon.Open, Data: data.Here(),
 	}))
 }

@@ -59,8 +59,8 @@ func TestWhichIsMeant(t *testing.T) {
 		{"what opening says", false, true, "--context nowhere jobs", 2, "no such context", ""},
 	} {
 		var out, errs bytes.Buffer
-		d := Deps{Plugin: c.plugin, Args: strings.Fields(c.args), In: strings.NewReader(""), Out: &out, Err: &errs, Now: apitest.Now,
-			Patience: -1, Getenv: func(string) string { return "" }}
+		d := Deps{Args: strings.Fields(c.args), Options: session.Options{Plugin: c.plugin, In: strings.NewReader(""), Out: &out, Err: &errs,
+			Now: apitest.Now, Patience: -1, Getenv: func(string) string { return "" }}}
 		if c.kube {
 			d.Cluster = func(w session.Where) (http.RoundTripper, string, error) {
 				if w.Context == "nowhere" {

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // emptying is a daemon whose second zone has one job less each time somebody looks, and that is away once meanwhile.
@@ -55,9 +56,9 @@ func TestADrainIsAskedForAndWaitedFor(t *testing.T) {
 			addr := served(t, fake)
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), Deps{
-				Args: c.args, In: strings.NewReader(c.in), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
-				Interactive: func() bool { return c.terminal },
-				Getenv:      func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
+				Args: c.args, Options: session.Options{In: strings.NewReader(c.in), Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
+					Interactive: func() bool { return c.terminal },
+					Getenv:      func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }},
 			})
 			if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.err) ||
 				fake.looks.Load() != c.looks {

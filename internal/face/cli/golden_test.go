@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
 	"sluice.dev/sluice/internal/face/cli/data"
+	"sluice.dev/sluice/internal/face/cli/session"
 	lab "sluice.dev/sluice/internal/lab/cli"
 )
 
@@ -47,9 +48,9 @@ func sluice(t *testing.T, addr, in string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := Run(t.Context(), Deps{
-		Sim: lab.Command, Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(in), Out: &out, Err: &errs, Now: apitest.Now,
-		Patience: -1,
-		Getenv:   func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
+		Sim: lab.Command, Args: args, Options: session.Options{Version: "v1", Commit: "abc", In: strings.NewReader(in), Out: &out,
+			Err: &errs,
+			Now: apitest.Now, Patience: -1, Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }},
 		Data: data.Tools{Verify: func(_ context.Context, dir string) (string, error) {
 			if dir == "bad" {
 				return "", fmt.Errorf("record 7 is damaged")
@@ -251,7 +252,7 @@ func TestHelp(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(d.root(newApp(d)))
+	walk(d.root(session.New(d.Options)))
 	if count < 40 {
 		t.Errorf("%d commands", count)
 	}

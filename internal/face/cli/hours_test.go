@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/timezone"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // TestServingHoursAreOfTheCallersZone: without --zone what repeats follows the caller's clock.
@@ -35,9 +36,9 @@ func TestServingHoursAreOfTheCallersZone(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), Deps{
 				Args: strings.Fields("reserve --all --kind serving --start 08:00 --for 10h --every 24h"),
-				In:   strings.NewReader(""), Out: &out, Err: &errs, Patience: -1,
-				Now:    func() time.Time { return apitest.Now().In(loc).Add(2 * time.Hour) },
-				Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
+				Options: session.Options{In: strings.NewReader(""), Out: &out, Err: &errs, Patience: -1,
+					Now:    func() time.Time { return apitest.Now().In(loc).Add(2 * time.Hour) },
+					Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }},
 			})
 			if code != 0 {
 				t.Fatalf("exit %d: %s", code, errs.String())

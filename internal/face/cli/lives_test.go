@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/internal/face/cli/clitest"
-
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/clitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // TestPausingSaysWhatItCosts: a rigid job loses all it ran. A person at a terminal is asked, a script has to say --yes,
@@ -57,8 +57,9 @@ func TestPausingSaysWhatItCosts(t *testing.T) {
 			in := strings.NewReader(c.in)
 			var out, errs bytes.Buffer
 			code := Run(t.Context(), Deps{
-				Args: c.args, In: in, Out: &out, Err: &errs, Now: apitest.Now, Patience: -1, Interactive: func() bool { return c.terminal },
-				Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
+				Args: c.args, Options: session.Options{In: in, Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
+					Interactive: func() bool { return c.terminal },
+					Getenv:      func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }},
 			})
 			if code != c.code {
 				t.Errorf("exit %d, want %d: %s", code, c.code, errs.String())

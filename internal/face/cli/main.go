@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/face/cli/daemon"
@@ -31,32 +28,13 @@ import (
 
 // Deps is what the command needs of the world around it.
 type Deps struct {
-	// Version and Commit of the build.
-	Version, Commit string
+	session.Options
 	// Args without the program's name; nil for those of the process.
 	Args []string
-	// In, Out and Err; nil for those of the process.
-	In       io.Reader
-	Out, Err io.Writer
-	// Getenv; nil for that of the process.
-	Getenv func(string) string
-	// Now; nil for the clock. Times are shown in its zone.
-	Now func() time.Time
-	// Patience is how long to wait for a daemon on this machine that does not listen yet; 0: a few seconds; negative: not at
-	// all.
-	Patience time.Duration
-	// Umask is the caller's, for the commands that it submits; the zero value: unset.
-	Umask job.Umask
-	// Interactive reports whether a person at a terminal can be asked; nil: whether In and Out are terminals.
-	Interactive func() bool
 	// Sim makes the commands of simulations; nil: this build has none.
 	Sim func(*command.App) *cobra.Command
 	// Operator makes the command of an operator of a Kubernetes cluster; nil: this build has none.
 	Operator func(*command.App) *cobra.Command
-	// Cluster reaches the jobs of a namespace of a Kubernetes cluster: what answers the API's calls for it, and what people are told that
-	// it is; nil: this build has no Kubernetes in it. Plugin: the program runs as kubectl's, and always does that.
-	Cluster func(w session.Where) (answers http.RoundTripper, where string, err error)
-	Plugin  bool
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
 	Open func(ctx context.Context, o daemon.Options) (*daemon.Daemon, error)
 	// Data reads and mends what a stopped daemon left; a build has each or not.
@@ -77,7 +55,7 @@ func Main(d Deps) int {
 
 // Run is Main under the caller's context.
 func Run(ctx context.Context, d Deps) int {
-	a := newApp(d)
+	a := session.New(d.Options)
 	root := d.root(a)
 	root.SetArgs(d.args())
 	root.SetIn(a.In)
@@ -112,14 +90,6 @@ func (d *Deps) args() []string {
 		return os.Args[1:]
 	}
 	return d.Args
-}
-
-func newApp(d Deps) *session.Session {
-	return session.New(session.Options{
-		Version: d.Version, Commit: d.Commit, In: d.In, Out: d.Out, Err: d.Err, Getenv: d.Getenv, Now: d.Now, Patience: d.Patience,
-		Umask:       d.Umask,
-		Interactive: d.Interactive, Cluster: d.Cluster, Plugin: d.Plugin,
-	})
 }
 
 const rootHelp = `Sluice turns leftover GPU time into finished work.

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -83,8 +84,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func patient(t *testing.T, addr string, out, errs *safe, args ...string) int {
 	return Run(t.Context(), Deps{
-		Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(""), Out: out, Err: errs, Now: apitest.Now, Patience: time.Minute,
-		Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] },
+		Args: args, Options: session.Options{Version: "v1", Commit: "abc", In: strings.NewReader(""), Out: out, Err: errs, Now: apitest.Now,
+			Patience: time.Minute, Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // console is a terminal: what the command sees, and what somebody at it sees and types.
@@ -66,13 +67,14 @@ func (c *console) run(addr string, env map[string]string, args ...string) <-chan
 	done := make(chan int, 1)
 	go func() {
 		done <- Run(c.t.Context(), Deps{
-			Version: "v1", Commit: "abc", Args: args, In: c.slave, Out: c.slave, Err: c.slave, Now: apitest.Now, Patience: -1,
-			Getenv: func(k string) string {
-				if k == "SLUICE_SERVER" {
-					return addr
-				}
-				return env[k]
-			},
+			Args: args, Options: session.Options{Version: "v1", Commit: "abc", In: c.slave, Out: c.slave, Err: c.slave, Now: apitest.Now,
+				Patience: -1,
+				Getenv: func(k string) string {
+					if k == "SLUICE_SERVER" {
+						return addr
+					}
+					return env[k]
+				}},
 		})
 	}()
 	return done

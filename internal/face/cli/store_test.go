@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // TestTheStoreCommands puts a directory and a file, finds them again, and removes them; no daemon is asked.
@@ -142,7 +143,7 @@ func TestTheStoreCommands(t *testing.T) {
 func runWith(t *testing.T, env map[string]string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
-	code := Run(t.Context(), Deps{Args: args, In: strings.NewReader(""), Out: &out, Err: &errs,
-		Getenv: func(key string) string { return env[key] }})
+	code := Run(t.Context(), Deps{Args: args, Options: session.Options{In: strings.NewReader(""), Out: &out, Err: &errs,
+		Getenv: func(key string) string { return env[key] }}})
 	return result{out: out.String(), err: errs.String(), code: code}
 }

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/internal/face/cli/clitest"
-
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -25,7 +23,9 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/clitest"
 	"sluice.dev/sluice/internal/face/cli/daemon"
+	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -279,8 +279,8 @@ func TestUp(t *testing.T) {
 		string) {
 		var errs bytes.Buffer
 		code := Run(ctx, Deps{
-			Version: "v1", Args: append([]string{"up", "--data", "d", "--listen", "127.0.0.1:0"}, args...), Out: out, Err: &errs,
-			Getenv: func(string) string { return "" }, Open: open,
+			Args: append([]string{"up", "--data", "d", "--listen", "127.0.0.1:0"}, args...), Open: open,
+			Options: session.Options{Version: "v1", Out: out, Err: &errs, Getenv: func(string) string { return "" }},
 		})
 		return code, errs.String()
 	}
@@ -378,9 +378,9 @@ func TestTheSubmittersUmaskGoesAlong(t *testing.T) {
 	addr := answering(t, fake)
 	for name, more := range map[string]string{"mine": "", "named": `, umask: "0o077"`} {
 		in := strings.NewReader(fmt.Sprintf(jobFile, name, more))
-		if code := Run(t.Context(), Deps{Args: []string{"submit", "-"}, In: in, Out: io.Discard, Err: io.Discard, Patience: -1,
-			Umask:  job.Umask{Named: true, Bits: 0o027},
-			Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }}); code != 0 {
+		if code := Run(t.Context(), Deps{Args: []string{"submit", "-"}, Options: session.Options{In: in, Out: io.Discard, Err: io.Discard,
+			Patience: -1, Umask: job.Umask{Named: true, Bits: 0o027},
+			Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": addr}[k] }}}); code != 0 {
 			t.Fatalf("%s: exit %d", name, code)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // TestTopWithoutATerminal prints one picture, or what there is for programs.
@@ -38,10 +39,12 @@ func TestWatchWithoutATerminal(t *testing.T) {
 	var out, errs safe
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(ctx, Deps{Args: []string{"jobs", "--watch", "--every", "100ms"}, Out: &out, Err: &errs, Now: apitest.Now, Patience: -1,
+		done <- Run(ctx, Deps{Args: []string{"jobs", "--watch", "--every", "100ms"}, Options: session.Options{Out: &out, Err: &errs,
+			Now:      apitest.Now,
+			Patience: -1,
 			Getenv: func(k string) string {
 				return map[string]string{"SLUICE_SERVER": addr}[k]
-			}})
+			}}})
 	}()
 	eventually(t, "the list is there", func() bool { return strings.Contains(out.String(), "count-words") })
 	time.Sleep(300 * time.Millisecond) // looks that find nothing new
