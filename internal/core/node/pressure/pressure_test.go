@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/node/record"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // some is the pressure on a node with one lease.
@@ -40,6 +41,35 @@ func TestTheHistoryIsBounded(t *testing.T) {
 		if want := int64(2*mostSteps + 6 + i); s.Decision != want {
 			t.Fatalf("step %d is of decision %d, want %d", i, s.Decision, want)
 		}
+	}
+}
+
+// TestNotingAllocatesNothing but the ring, once.
+func TestNotingAllocatesNothing(t *testing.T) {
+	p, low := some()
+	high := job.Token{Epoch: 1, Seq: 8}
+	for _, f := range []protocol.Fact{
+		{Kind: protocol.LeaseMade, Token: high, Job: "k", Slice: "b", Start: 1, End: 2, Rank: protocol.Rank{Priority: 1}},
+		{Kind: protocol.SubjobStarted, Token: low.Token(), At: 1},
+		{Kind: protocol.SubjobStarted, Token: high, At: 1},
+	} {
+		p.leases.Apply(&f)
+	}
+	p.lock, p.strain = airlock.New(p.cfg), &protocol.Strain{Capacity: 100 << 30, Used: 93 << 30, Room: 50 << 30, Uses: []protocol.Use{
+		{Token: low.Token(), Resident: 20 << 30}, {Token: high, Resident: 60 << 30},
+	}}
+	snapshot, now := p.snapshot(), quantity.Instant(2)
+	d := p.lock.Decide(now, &snapshot)
+	if len(d.Actions) == 0 {
+		t.Fatal("nothing is done that could be noted")
+	}
+	if got := testing.AllocsPerRun(100, func() {
+		now++
+		p.history.note(now, &p.table, p.lock.Config(), d)
+		p.Tally(now)
+		p.noteOne(now, low, refused)
+	}); got != 0 {
+		t.Errorf("%v allocations", got)
 	}
 }
 
