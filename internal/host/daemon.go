@@ -167,8 +167,7 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 		Inbox: d.inbox, Journal: d.journal, Position: past.Position(), Snapshots: d.snapshots, Heap: &d.heap, Trouble: d.trouble,
 		Space:  d.space,
 		Fabric: o.Fabric, Executor: d.executor, Archivist: d.archivist, Calls: d.calls, Agents: d.agents, Machine: d.machine,
-		Views:   d.views,
-		Watches: d.watches, Workdirs: d.workdirs,
+		Views: d.views, Watches: d.watches, Workdirs: d.workdirs,
 	})
 	if err := d.loop.Recover(); err != nil {
 		return err

@@ -35,18 +35,13 @@ type late struct {
 
 func (j *Job) turn() overdue.Turn { return overdue.Turn{Due: j.due, Name: j.Name()} }
 
-func byTurn(a, b *Job) int {
-	return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Name(), b.Name()))
-}
-
 // inTurn ranks gangs so.
 //
 //nolint:gochecknoglobals // read-only by use; Go has no constant structs
-var inTurn = ranking.Order[*Job]{Compare: byTurn,
-	Key: func(
-		j *Job) ranking.Key {
-		return ranking.Key{int64(j.due)}
-	}}
+var inTurn = ranking.Order[*Job]{
+	Compare: func(a, b *Job) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Name(), b.Name())) },
+	Key:     func(j *Job) ranking.Key { return ranking.Key{int64(j.due)} },
+}
 
 // schedule sets the alarm of a gang that enters the line, and clears it for one that leaves.
 func (l *late) schedule(j *Job) {

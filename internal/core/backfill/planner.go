@@ -477,7 +477,7 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 		pl.replan = true // its place moves with the clock
 		return again
 	}
-	if slices.ContainsFunc(h.place.Slices, func(s *Slice) bool { return !s.clearFor(now, h) }) {
+	if slices.ContainsFunc(h.place.Slices, func(s *Slice) bool { return s.clearAt(now, h) > now }) {
 		pl.replan = true // and the view in which it is clear is on its way
 		return quantity.Never
 	}

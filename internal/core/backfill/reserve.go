@@ -83,9 +83,6 @@ func (b *bookings) reserve(now quantity.Instant, h *reservation, out *protocol.O
 	return wake
 }
 
-// clearFor says whether no other job's reservation, seen or asked for, is in the way of a reserved job's placement.
-func (s *Slice) clearFor(now quantity.Instant, h *reservation) bool { return s.clearAt(now, h) <= now }
-
 // clearAt is when that will be so if nobody does anything: what is in the way is withdrawn already, or will be when it is seen, and else
 // ends by the clock. Never: by the clock alone not.
 func (s *Slice) clearAt(now quantity.Instant, h *reservation) quantity.Instant {

@@ -61,7 +61,7 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 	name := rapid.SampledFrom([]job.ID{"a", "b"}).Draw(t, "job")
 	of, last := job.Generation(1), z.Book().Dropped(name)
 	var spec *job.Spec
-	if j := z.Job(name); j != nil {
+	if j := z.Book().Job(name); j != nil {
 		of, spec = j.Generation, j.Spec
 	}
 	gate := protocol.Address{Role: protocol.Gate}
@@ -71,7 +71,7 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 		"pause", "result"}).Draw(t, "word") {
 	case "adopt": // as it is, or the first
 		m.Kind, adoption.Since = protocol.Adopt, 1
-		if z.Job(name) == nil {
+		if z.Book().Job(name) == nil {
 			m.Generation, adoption.Since = last+1, last+1
 		}
 	case "again": // the next life of the same work
@@ -98,7 +98,7 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 		if spec == nil || adoption.Since == m.Generation {
 			spec = &job.Spec{Name: name, Queue: "q", Kind: job.Items, Total: 10, Grid: 1, Parallelism: 1, PerUnit: time.Second}
 		}
-		if j := z.Job(name); j != nil && rapid.IntRange(0, 3).Draw(t, "doubled") > 0 {
+		if j := z.Book().Job(name); j != nil && rapid.IntRange(0, 3).Draw(t, "doubled") > 0 {
 			adoption.At = j.Submitted
 		}
 		adoption.Spec, adoption.Queue = spec, &protocol.Queue{Name: "q", Weight: 1}
@@ -147,7 +147,7 @@ func TestAnArchivedRecordAnswersAsAHotOne(t *testing.T) {
 				rt.Fatalf("%+v:\n got %+v\nwant %+v", in, got, want)
 			}
 			for _, id := range []job.ID{"a", "b"} {
-				h, j := hot.Job(id), cold.Job(id)
+				h, j := hot.Book().Job(id), cold.Book().Job(id)
 				if j == nil && h != nil { // what the archive has of it is what the other one has
 					if p := a.parts[id]; len(p.Filed) == 0 || !h.Ending().Final() ||
 						!reflect.DeepEqual(p.Filed[0].Body.(*protocol.Keeping).Record, h.Record()) {

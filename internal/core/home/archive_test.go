@@ -113,7 +113,7 @@ func TestACancelledJobStaysUntilItsOutputIsThere(t *testing.T) {
 			t.Fatalf("%s: %d are filed, %d facts: %+v", step.what, len(filed), len(out.Facts), out.Facts)
 		}
 	}
-	if z.Job("j000000") != nil {
+	if z.Book().Job("j000000") != nil {
 		t.Error("the ledger still has it")
 	}
 }
@@ -196,7 +196,7 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 	again := protocol.Message{Kind: protocol.Adopt, Job: "j000000", Epoch: 1, Generation: 2,
 		Body: &protocol.Adoption{Since: 1, Spec: parts["j000000"].Filed[0].Body.(*protocol.Keeping).Record.Spec, At: now}}
 	step(again)
-	if check("one is run again", 50); z.Job("j000000") == nil || z.Job("j000000").Generation != 2 {
+	if check("one is run again", 50); z.Book().Job("j000000") == nil || z.Book().Job("j000000").Generation != 2 {
 		t.Fatal("the job was not taken back")
 	}
 	for range 2 { // Forgotten may be lost
@@ -205,7 +205,7 @@ func TestWhatArchivedJobsAttainedCounts(t *testing.T) {
 	check("one is forgotten", 40)
 	step(protocol.Message{Kind: protocol.Adopt, Job: "j000001", Epoch: 1, Generation: 1,
 		Body: &protocol.Adoption{Since: 1, Spec: again.Body.(*protocol.Adoption).Spec, At: 1}})
-	if check("and comes late", 40); z.Job("j000001") != nil {
+	if check("and comes late", 40); z.Book().Job("j000001") != nil {
 		t.Error("an Adopt that came late brought a forgotten job back")
 	}
 	step(protocol.Message{Kind: protocol.Adopt, Job: "j000002", Epoch: 1, Generation: 7,

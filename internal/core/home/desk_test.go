@@ -39,13 +39,13 @@ func (d *desk) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	if !d.AnswerArchived(&in, out) {
 		d.Ledger.Step(now, &in, out)
 	}
-	d.woken = d.Overdue(now, out)
+	d.woken = d.Settle().Overdue(now, out)
 }
 
 // Recover comes up.
 func (d *desk) Recover(now quantity.Instant, out *protocol.Out) {
 	d.Ledger.Recover(now, out)
-	d.woken = d.Overdue(now, out)
+	d.woken = d.Settle().Overdue(now, out)
 }
 
 func (d *desk) Make(*job.Spec) *Job { return &Job{} }
@@ -85,7 +85,7 @@ func TestWhoIsOpenHasNoVerdict(t *testing.T) {
 		d.Step(now, protocol.Message{Kind: protocol.Adopt, Job: id, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, Spec: spec,
 			At: now}}, &out)
 	}
-	a, b := d.Job("a"), d.Job("b")
+	a, b := d.Book().Job("a"), d.Book().Job("b")
 	if !d.open[a] || !d.open[b] {
 		t.Fatalf("of two jobs that wait %d are open", len(d.open))
 	}

@@ -68,7 +68,7 @@ func TestGivenUpClaimsCount(t *testing.T) {
 				now = end
 				d.Ledger.Recover(end, &out)
 			}
-			j := d.Job("a")
+			j := d.Book().Job("a")
 			for len(j.Claims()) > 0 && now < end.Add(time.Hour) {
 				now = now.Add(time.Second)
 				for i := range j.Claims() {

@@ -54,7 +54,7 @@ func TestWhatANewHomeGoesOnFrom(t *testing.T) {
 			var out protocol.Out
 			z.Step(quantity.Instant(1e12), in, &out)
 			facts = append(facts, out.Facts...)
-			j := z.Job("a")
+			j := z.Book().Job("a")
 			if c.has < 0 {
 				if j != nil || len(told(&out, protocol.Adopted)) > 0 {
 					t.Errorf("%s: taken as %+v", c.name, j)
@@ -62,7 +62,7 @@ func TestWhatANewHomeGoesOnFrom(t *testing.T) {
 				continue
 			}
 			if len(told(&out, protocol.Adopted)) != 1 || j == nil || j.Epoch != c.epoch || j.Generation != 2 ||
-				j.Committed().Len() != c.has || j.Ending().Final() || j.Queue().Weight != 3 && c.name != "filed here" {
+				j.Progress().Committed().Len() != c.has || j.Ending().Final() || j.Queue().Weight != 3 && c.name != "filed here" {
 				t.Errorf("%s: %+v, said %+v", c.name, j, out.Effects)
 			}
 		}

@@ -30,8 +30,7 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, a *protocol.Askin
 		}
 		h = n.holds.Make(now, holds.Hold{
 			Asked: asked, Job: in.Job, Slice: a.Slice, Also: a.Also, Start: a.Start, End: a.End, OwnPlace: own != "",
-			Gang: a.Plan.Members > 0,
-			Peak: joint.PeakOf(a.Peak, a.Demand),
+			Gang: a.Plan.Members > 0, Peak: joint.PeakOf(a.Peak, a.Demand),
 		}, n.holdFor(a))
 	}
 	n.send(out, protocol.Message{

@@ -45,12 +45,12 @@ func (z *Zone) send(now quantity.Instant, a *home.Ask, reservation uint64, out *
 	z.sites.Ask(a)
 	entryOf(a.Job).floor.Losses().Clear()
 	z.bets.Ask(z.sites.Make(a.Slice).Book(), a)
-	z.home.Ask(now, a, reservation, out)
+	z.home.Claims().Ask(now, a, reservation, out)
 }
 
 // take takes an ask out of the ledger and off its slices; nil if nobody waits for it any more.
 func (z *Zone) take(id uint64) *home.Ask {
-	a := z.home.TakeAsk(id)
+	a := z.home.Claims().TakeAsk(id)
 	if a != nil {
 		z.sites.Answered(a)
 	}
@@ -59,15 +59,15 @@ func (z *Zone) take(id uint64) *home.Ask {
 
 // granted hands a node's grant on to the ledger.
 func (z *Zone) granted(now quantity.Instant, in *protocol.Message, g *protocol.Grant, out *protocol.Out) {
-	if z.home.Prepared(in, g, now, out) { // one node of a gang holds, and the next is asked
+	if z.home.Claims().Prepared(in, g, now, out) { // one node of a gang holds, and the next is asked
 		return
 	}
 	if a := z.take(g.Ask); a != nil {
 		z.sites.Make(a.Slice).Book().Won(a, in.Token)
-		if !z.home.Granted(now, a, in, g, out) { // what was asked for is for sale again
+		if !z.home.Claims().Granted(now, a, in, g, out) { // what was asked for is for sale again
 			z.floor.Late().Spend(-a.Late)
 		}
-		if a.Job.Lease(in.Token) == nil {
+		if a.Job.Standing().Lease(in.Token) == nil {
 			z.sites.Make(a.Slice).Book().Drop(in.Token)
 		}
 	}
@@ -77,29 +77,29 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, g *protocol.G
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
 	if a := z.take(r.Ask); a != nil {
 		entryOf(a.Job).rigid.Refused(now)
-		z.home.Abort(a, out)
+		z.home.Claims().Abort(a, out)
 		z.sites.Make(a.Slice).Book().Forgo(a)
 		z.floor.Late().Spend(-a.Late)
-		z.home.BackOff(now, a.Job, z.sites.Present(a.Version, a.Slices()), a.ID(), r.Text)
+		z.home.Claims().BackOff(now, a.Job, z.sites.Present(a.Version, a.Slices()), a.ID(), r.Text)
 		return
 	}
 	if id, sl, version, ok := z.planner.Refuse(r.Ask); ok {
-		if j := z.home.Job(id); j != nil && j.Active() {
-			z.home.BackOff(now, j, z.sites.Present(version, []job.SliceID{sl.Name()}), r.Ask, r.Text)
+		if j := z.home.Book().Job(id); j != nil && j.Active() {
+			z.home.Claims().BackOff(now, j, z.sites.Present(version, []job.SliceID{sl.Name()}), r.Ask, r.Text)
 		}
 		return
 	}
-	z.home.NotExtended(in, r, out)
+	z.home.Claims().NotExtended(in, r, out)
 }
 
 // lapse forgets what nobody answered in time.
 func (z *Zone) lapse(now quantity.Instant, out *protocol.Out) {
-	for id := z.home.Lapsed(now); id != 0; id = z.home.Lapsed(now) {
+	for id := z.home.Claims().Lapsed(now); id != 0; id = z.home.Claims().Lapsed(now) {
 		a := z.take(id)
-		z.home.Abort(a, out)
+		z.home.Claims().Abort(a, out)
 		z.sites.Make(a.Slice).Book().Forgo(a)
 		z.floor.Late().Spend(-a.Late)
-		z.home.BackOff(now, a.Job, a.Slices(), id, home.Silent)
+		z.home.Claims().BackOff(now, a.Job, a.Slices(), id, home.Silent)
 	}
 	z.planner.Lapse(now)
 }

@@ -108,8 +108,7 @@ func (c Config) ledger(self protocol.Address) home.Config {
 // floor is how the zone's floor works.
 func (c Config) floor(self protocol.Address) market.FloorConfig {
 	to := market.FloorConfig{
-		Self: self, Policy: c.Policy, Market: c.Market, Horizon: c.Horizon, MinWindow: c.MinWindow, Retry: c.Retry,
-		Close:      c.Close,
+		Self: self, Policy: c.Policy, Market: c.Market, Horizon: c.Horizon, MinWindow: c.MinWindow, Retry: c.Retry, Close: c.Close,
 		Starvation: c.Starvation,
 	}
 	if to.Market != nil {

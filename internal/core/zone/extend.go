@@ -32,7 +32,7 @@ func following(now quantity.Instant, c *protocol.Claim, on *sites.Sites, floor *
 func (z *Zone) overrun(now quantity.Instant, j *home.Job, c *protocol.Claim, l *home.Lease, out *protocol.Out) {
 	_, g := following(now, c, z.sites, z.floor)
 	if end := min(c.End.Add(max(10*time.Second, j.Spec.WalltimeAt(c.Speed)/4)), g.End); end > c.End {
-		z.home.Extend(now, j, c, l, c.Range, end, trp.Peak{}, out)
+		z.home.Claims().Extend(now, j, c, l, c.Range, end, trp.Peak{}, out)
 	}
 }
 
@@ -49,7 +49,7 @@ func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim
 	v.Continues, v.Running = c.Range, v.Running-1
 	p, r := atomizer.Fit(&v, w)
 	// The grace is already at the end of the lease; it moves along.
-	if r.Why != atomizer.Interested || z.floor.Elsewhere(now, z.home.Waiting(), &entryOf(j).floor, c) {
+	if r.Why != atomizer.Interested || z.floor.Elsewhere(now, z.home.Book().Waiting(), &entryOf(j).floor, c) {
 		return
 	}
 	if z.floor.Displaces(now, &entryOf(j).floor, s.Market(), c, g.End, &p) != nil {
@@ -57,5 +57,5 @@ func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim
 	}
 	whole := job.Range{From: c.Range.From, To: p.Range.To}
 	peak := peakOn(&s.View().Slice, j, whole, c.Demand.Max(p.Demand), c.Plan.Option)
-	z.home.Extend(now, j, c, l, whole, c.End.Add(p.Wall), peak, out)
+	z.home.Claims().Extend(now, j, c, l, whole, c.End.Add(p.Wall), peak, out)
 }

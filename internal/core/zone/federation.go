@@ -55,7 +55,7 @@ func (z *Zone) federated(now quantity.Instant, in *protocol.Message, out *protoc
 		if z.seek != nil {
 			z.seek.Prize(now, in, out)
 		} else if p, ok := in.Body.(*protocol.Prize); ok { // of another life of the zone, which had tickets
-			z.home.Send(out, protocol.Message{Kind: protocol.LetGo, To: in.From, Job: in.Job, Token: p.Token})
+			z.home.Claims().Send(out, protocol.Message{Kind: protocol.LetGo, To: in.From, Job: in.Job, Token: p.Token})
 		}
 	case protocol.Lenders:
 		if z.borrowers != nil {
@@ -114,26 +114,26 @@ type wing Zone
 
 func (z *wing) Waits(now quantity.Instant, j *home.Job) explain.Reason { return z.caps.Waits(now, j) }
 func (z *wing) Rigid(j *home.Job) *backfill.Job                        { return entryOf(j).rigid }
-func (z *wing) Send(out *protocol.Out, m protocol.Message)             { z.home.Send(out, m) }
+func (z *wing) Send(out *protocol.Out, m protocol.Message)             { z.home.Claims().Send(out, m) }
 func (z *wing) Sentence(j *home.Job, c *explain.Cause) string          { return z.view.Sentence(j, c) }
 
 func (z *wing) Gang(id job.ID) *borrow.Gang {
-	if j := z.home.Job(id); j != nil {
+	if j := z.home.Book().Job(id); j != nil {
 		return entryOf(j).borrows
 	}
 	return nil
 }
 
 func (z *wing) Seeker(id job.ID) *seek.Job {
-	if j := z.home.Job(id); j != nil {
+	if j := z.home.Book().Job(id); j != nil {
 		return entryOf(j).seek
 	}
 	return nil
 }
 
 func (z *wing) Asking(id job.ID) bool {
-	j := z.home.Job(id)
-	return j != nil && j.Asking() > 0
+	j := z.home.Book().Job(id)
+	return j != nil && j.Progress().Asking() > 0
 }
 
 func (z *wing) Lend(now quantity.Instant, name job.ID, epoch uint32, l *protocol.Loan) {
@@ -166,7 +166,7 @@ func (z *wing) Use(now quantity.Instant, j *home.Job) (own, queue, weight int64)
 }
 
 func (z *wing) Claim(now quantity.Instant, a *home.Ask, t job.Token, out *protocol.Out) bool {
-	return z.home.Claim(now, a, t, out)
+	return z.home.Claims().Claim(now, a, t, out)
 }
 
 func (z *wing) Peak(s *protocol.Slice, j *home.Job, r job.Range, demand trp.Vector, option string) trp.Peak {
@@ -176,7 +176,7 @@ func (z *wing) Peak(s *protocol.Slice, j *home.Job, r job.Range, demand trp.Vect
 func (z *wing) Remember(s *protocol.Slice) { z.sites.Make(s.ID).Remember(s.Capacity[0]) }
 
 func (z *wing) Expire(now quantity.Instant, j *home.Job, reason string, out *protocol.Out) {
-	z.home.Expire(now, j, reason, out)
+	z.home.Settle().Expire(now, j, reason, out)
 }
 
 // asking is what people are told of a gang's loans (view.Loans), seeking of its tickets (view.Tickets).

@@ -30,7 +30,7 @@ func (d *demand) View() atomizer.View            { return d.job.View() }
 func (d *demand) Busy() int                      { return d.job.Busy() }
 func (d *demand) Submitted() quantity.Instant    { return d.job.Submitted }
 func (d *demand) Served() quantity.Instant       { return d.job.History().Served() }
-func (d *demand) RestsUntil() quantity.Instant   { return d.job.RestsUntil() }
+func (d *demand) RestsUntil() quantity.Instant   { return d.job.Backoff().Rests() }
 func (d *demand) Attained() int64                { return d.job.History().Attained() }
 func (d *demand) Trust() protocol.Trust          { return d.job.Trust() }
 func (d *demand) Agent() protocol.Address {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/capture"
-	"sluice.dev/sluice/internal/core/home/hometest"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -17,7 +16,7 @@ import (
 
 // Count is how often a job was not served for each reason, and when last.
 func Count(z *Zone, id job.ID) (n [explain.Aside + 1]int64, last [explain.Aside + 1]quantity.Instant) {
-	so := z.floor.Counts(&entryOf(z.home.Job(id)).floor)
+	so := z.floor.Counts(&entryOf(z.home.Book().Job(id)).floor)
 	for _, c := range so.All() {
 		if c.Reason != explain.Eligible { // who is noted for having kept another from continuing is the one difference
 			n[c.Reason], last[c.Reason] = c.N, c.Last
@@ -28,7 +27,7 @@ func Count(z *Zone, id job.ID) (n [explain.Aside + 1]int64, last [explain.Aside 
 
 // Audit says what the zone's ledger and floor keep that is not so, and which slices with a rigid job's place are not known as such.
 func Audit(z *Zone, now quantity.Instant) []string {
-	wrong := append(hometest.Audit(z.home), z.floor.Audit(now)...)
+	wrong := append(auditLedger(z.home), z.floor.Audit(now)...)
 	for s := range z.sites.All() {
 		holds := slices.ContainsFunc(s.Reserved(), func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid })
 		if holds != z.planner.Holds(s.Kept()) {

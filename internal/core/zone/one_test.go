@@ -25,7 +25,7 @@ func TestOneZoneHasNothingOfAFederation(t *testing.T) {
 	z.Step(1e9, protocol.Message{Kind: protocol.Adopt, From: protocol.Address{Role: protocol.Gate}, Job: "j", Epoch: 1, Generation: 1,
 		Body: &protocol.Adoption{Since: 1, At: 1e9, Spec: spec, Queue: &protocol.Queue{Name: "q", Weight: 1}}}, &out)
 	z.Step(2e9, protocol.Message{Kind: protocol.Tick}, &out)
-	if e := entryOf(z.home.Job("j")); z.federation != (federation{}) || e.seek != nil || e.borrows != nil {
+	if e := entryOf(z.home.Book().Job("j")); z.federation != (federation{}) || e.seek != nil || e.borrows != nil {
 		t.Errorf("the zone has %+v, its job %+v", z.federation, e)
 	}
 	for _, m := range out.Effects {

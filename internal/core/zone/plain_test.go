@@ -6,7 +6,6 @@ import (
 	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/home"
-	"sluice.dev/sluice/internal/core/home/hometest"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -27,10 +26,10 @@ type plain struct{ z *Zone }
 
 func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	z := p.z
-	hometest.Rearm(z.home, now)
-	wake := z.home.Overdue(now, out)
-	hometest.Rearm(z.home, now)
-	wake = min(wake, z.home.Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
+	rearmLedger(z.home, now)
+	wake := z.home.Settle().Overdue(now, out)
+	rearmLedger(z.home, now)
+	wake = min(wake, z.home.Settle().Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
 		p.stirSlices()
 		if s, g := following(now, c, z.sites, z.floor); s != nil && j.Spec.Extends() {
 			z.overrun(now, j, c, l, out)
@@ -49,12 +48,14 @@ func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Clai
 	if r.Why != atomizer.Interested {
 		return
 	}
-	if z.floor.Elsewhere(now, z.home.Waiting(), &entryOf(j).floor, c) || z.floor.Displaces(now, &entryOf(j).floor, s.Market(), c, g.End,
+	if z.floor.Elsewhere(now, z.home.Book().Waiting(), &entryOf(j).floor, c) || z.floor.Displaces(now, &entryOf(j).floor, s.Market(), c,
+		g.End,
 		&mine) != nil {
 		return
 	}
 	whole := job.Range{From: c.Range.From, To: mine.Range.To}
-	z.home.Extend(now, j, c, l, whole, c.End.Add(mine.Wall), peakOn(&s.View().Slice, j, whole, c.Demand.Max(mine.Demand), c.Plan.Option),
+	z.home.Claims().Extend(now, j, c, l, whole, c.End.Add(mine.Wall), peakOn(&s.View().Slice, j, whole, c.Demand.Max(mine.Demand),
+		c.Plan.Option),
 		out)
 }
 
@@ -62,14 +63,14 @@ func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Clai
 func (p *plain) stirSlices() {
 	z := p.z
 	z.sites.Restate(func(id job.SliceID) (sold []sites.Sale, asks []*home.Ask) {
-		for _, j := range hometest.Busy(z.home) {
+		for _, j := range busyOf(z.home) {
 			for i := range j.Claims() {
 				if c := &j.Claims()[i]; c.Slice == id || slices.Contains(c.Also, id) {
 					sold = append(sold, sites.Sale{Sale: bets.Sale{Token: c.Token, Start: c.Start, End: c.End}, Job: j})
 				}
 			}
 		}
-		for _, a := range z.home.Asks() {
+		for _, a := range z.home.Claims().Asks() {
 			if a.Slice == id || slices.Contains(a.Also, id) {
 				asks = append(asks, a)
 			}
@@ -82,7 +83,7 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	z := p.z
 	z.lapse(now, out)
 	var rigid []*backfill.Job
-	for _, j := range hometest.Live(z.home) {
+	for _, j := range liveOf(z.home) {
 		if r := entryOf(j).rigid; r != nil {
 			rigid = append(rigid, r)
 		}
@@ -97,9 +98,9 @@ func (p *plain) market(now quantity.Instant, out *protocol.Out) quantity.Instant
 	for s := range z.sites.All() {
 		z.floor.InvalidateSlice(s.Market())
 	}
-	for _, j := range hometest.Live(z.home) {
+	for _, j := range liveOf(z.home) {
 		z.floor.InvalidateJob(&entryOf(j).floor)
 	}
-	wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
+	wake = min(wake, z.floor.Sell(now, z.home.Book().Waiting(), out))
 	return min(wake, z.sites.Next(), z.planner.Unanswered(), z.home.Next(now))
 }

@@ -32,7 +32,7 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 		scale int64
 		waits bool
 	}{{1000, true}, {1050, true}, {1150, false}} {
-		j := z.home.Outsider(&protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}},
+		j := z.home.Book().Outsider(&protocol.Record{Spec: spec, Committed: job.Ranges{{From: 0, To: 45}},
 			Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
 			t.Errorf("scale %d: %q", c.scale, why)
@@ -76,7 +76,7 @@ func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Node: "n",
 			Usable: true, Version: 1}
 		z.sites.Offer(1, 0, view)
-		j := z.home.Outsider(&protocol.Record{Spec: c.spec, Committed: job.Ranges{{From: 0, To: 45}},
+		j := z.home.Book().Outsider(&protocol.Record{Spec: c.spec, Committed: job.Ranges{{From: 0, To: 45}},
 			Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
 			t.Errorf("%s: %q", c.name, why)
@@ -105,7 +105,7 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 		scale int64
 		waits bool
 	}{{1000, true}, {1150, true}, {1250, false}} {
-		j := z.home.Outsider(&protocol.Record{Spec: spec, Learned: protocol.Learned{MemoryScale: c.scale}})
+		j := z.home.Book().Outsider(&protocol.Record{Spec: spec, Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
 			t.Errorf("scale %d: %q", c.scale, why)
 		}
@@ -142,7 +142,7 @@ func TestAGangOverZonesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 			{1000, ""}, {1150, ""}, {1500, ""}, {1990, ""},
 			{2100, "it outgrew every slice: after memory; it needs about 21504 MiB, no zone has a slice with more than 20480 MiB"},
 		} {
-			j := z.home.Outsider(&protocol.Record{Spec: spec, Learned: protocol.Learned{MemoryScale: c.scale}})
+			j := z.home.Book().Outsider(&protocol.Record{Spec: spec, Learned: protocol.Learned{MemoryScale: c.scale}})
 			if why := (*fleet)(z).Beyond(j); why != c.why {
 				t.Errorf("slices of %v GiB here, scale %d: %q, want %q", here, c.scale, why, c.why)
 			}

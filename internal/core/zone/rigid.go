@@ -27,9 +27,9 @@ func (d *rigidDemand) View() atomizer.View         { return d.job.View() }
 func (d *rigidDemand) Spec() *job.Spec             { return d.job.Spec }
 func (d *rigidDemand) Submitted() quantity.Instant { return d.job.Submitted }
 func (d *rigidDemand) Waiting() bool {
-	return d.job.Active() && len(d.job.Claims()) == 0 && d.job.Asking() == 0
+	return d.job.Active() && len(d.job.Claims()) == 0 && d.job.Progress().Asking() == 0
 }
-func (d *rigidDemand) Asking() bool { return d.job.Asking() > 0 }
+func (d *rigidDemand) Asking() bool { return d.job.Progress().Asking() > 0 }
 func (d *rigidDemand) Avoids(s *backfill.Slice) bool {
 	return d.job.Backoff().Avoids(sites.Planned(s).Name())
 }
@@ -57,9 +57,9 @@ func (z *placer) Start(now quantity.Instant, j *backfill.Job, on []*backfill.Sli
 	(*Zone)(z).ask(now, rigidOf(j), sites.Planned(on[0]), also, p, reservation, out)
 }
 
-func (z *placer) Send(m protocol.Message, out *protocol.Out) { z.home.Send(out, m) }
+func (z *placer) Send(m protocol.Message, out *protocol.Out) { z.home.Claims().Send(out, m) }
 
-func (z *placer) NewAsk() uint64 { return z.home.NewAsk() }
+func (z *placer) NewAsk() uint64 { return z.home.Claims().NewAsk() }
 
 func (z *placer) Reopen(s *backfill.Slice) { z.sites.Reopen(sites.Planned(s)) }
 
@@ -69,7 +69,7 @@ func (z *placer) Job(id job.ID) *backfill.Job {
 	if g := z.guests.Find(id); g != nil { // of a gang of our own the part comes first: what is reserved is reserved for that
 		return g
 	}
-	if j := z.home.Job(id); j != nil {
+	if j := z.home.Book().Job(id); j != nil {
 		return entryOf(j).rigid
 	}
 	return nil

@@ -62,8 +62,8 @@ func waiting(b *testing.B, m *auction.Config, own bool) {
 		bytes, all := heap()
 		b.ReportMetric(float64(bytes-before)/jobs, "B/job")
 		b.ReportMetric(float64(all-objects)/jobs, "objects/job")
-		if z.home.Waiting() != jobs {
-			b.Fatalf("%d jobs wait", z.home.Waiting())
+		if z.home.Book().Waiting() != jobs {
+			b.Fatalf("%d jobs wait", z.home.Book().Waiting())
 		}
 	}
 }

@@ -24,11 +24,11 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Tick:
 		z.woken = 0 // no wake-up stands any more
 	case protocol.Attend:
-		if j := z.home.Job(in.Job); j != nil {
+		if j := z.home.Book().Job(in.Job); j != nil {
 			z.floor.Attend(&entryOf(j).floor, in.Session, in.Body.(*protocol.Attendance).Present)
 		}
 	case protocol.Answer:
-		if j := z.home.Job(in.Job); j != nil {
+		if j := z.home.Book().Job(in.Job); j != nil {
 			z.floor.Answer(now, &entryOf(j).floor, &in, in.Body.(*protocol.Proposal))
 		}
 	default:
@@ -55,8 +55,8 @@ func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
 		z.pass(now, out)
 		return
 	}
-	wake := z.home.Overdue(now, out)
-	wake = min(wake, z.home.Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
+	wake := z.home.Settle().Overdue(now, out)
+	wake = min(wake, z.home.Settle().Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
 		if j.Spec.Extends() {
 			z.overrun(now, j, c, l, out)
 		} else if z.seek == nil {
@@ -87,7 +87,7 @@ func (z *Zone) sell(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	if z.seek != nil {
 		wake = min(wake, z.seek.Tick(now, out), z.seek.Visit(now, out))
 	} else {
-		wake = min(wake, z.floor.Sell(now, z.home.Waiting(), out))
+		wake = min(wake, z.floor.Sell(now, z.home.Book().Waiting(), out))
 	}
 	return min(wake, z.planner.Unanswered(), z.sites.Next(), z.home.Next(now))
 }
@@ -103,5 +103,5 @@ func (z *Zone) keepCaps(now quantity.Instant) {
 			z.gangs = append(z.gangs, rigidOf(j))
 		}
 	}
-	z.caps.Keep(now, z.gangs, z.home.ChangedIn)
+	z.caps.Keep(now, z.gangs, z.home.Book().ChangedIn)
 }

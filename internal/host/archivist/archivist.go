@@ -311,8 +311,7 @@ func Open(o Options, gate actor.Gate, fresh bool) (*Archivist, error) {
 		err = errkind.Errorf(errkind.Corrupt, "the archive in %s has %d jobs that are over after %d changes, and the journal knows of "+
 			"%d jobs and %d changes: "+
 			"restore the archive's directory from a backup that is as new; or, to go on without what is missing, `sluice archive repair "+
-			"--data %s --without %d --change %d`",
-			dir, size.Jobs, size.Changes, known-size.GivenUp, changes, o.DataDir, missing, changes)
+			"--data %s --without %d --change %d`", dir, size.Jobs, size.Changes, known-size.GivenUp, changes, o.DataDir, missing, changes)
 	}
 	if err != nil {
 		return nil, errors.Join(err, x.Close())

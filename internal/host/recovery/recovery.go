@@ -139,8 +139,7 @@ func (s *State) Complete() error {
 	}
 	if len(with) > 0 && len(without) > 0 {
 		return errkind.Errorf(errkind.Invalid, "%s was begun with %s, and GPUs would be dealt to %s too: start it with the nodes it "+
-			"had, or in another directory",
-			s.dataDir, actor.Names(with), actor.Names(without))
+			"had, or in another directory", s.dataDir, actor.Names(with), actor.Names(without))
 	}
 	return nil
 }

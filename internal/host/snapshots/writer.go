@@ -57,8 +57,7 @@ type unfoldable struct{ error }
 
 func newWriter(to journal.Snapshot, parties []actor.Party, fresh func() []actor.Party) *writer {
 	w := &writer{
-		to: to, fresh: fresh,
-		full: make(chan captured, rooms), free: make(chan []protocol.Fact, rooms), done: make(chan error, 1),
+		to: to, fresh: fresh, full: make(chan captured, rooms), free: make(chan []protocol.Fact, rooms), done: make(chan error, 1),
 	}
 	for _, p := range parties {
 		w.names, w.want = append(w.names, actor.Name(p.Address)), append(w.want, p.Actor.Digest())

@@ -118,10 +118,10 @@ func (z *Borrowers) Borrow(now quantity.Instant, out *protocol.Out) {
 // proceed does what is due for one gang.
 func (b *Gang) proceed(now quantity.Instant) {
 	z, j := b.in, b.job
-	wants := j.Active() && spans(j.Spec) && len(j.Claims()) == 0 && j.Asking() == 0 && z.zone.Waits(now, j) == explain.Eligible
+	wants := j.Active() && spans(j.Spec) && len(j.Claims()) == 0 && j.Progress().Asking() == 0 && z.zone.Waits(now, j) == explain.Eligible
 	state := b.loans.State()
 	switch {
-	case state == loan.Begun && j.Asking() > 0:
+	case state == loan.Begun && j.Progress().Asking() > 0:
 		b.loans.Tick(now, b)
 	case state == loan.Begun:
 		b.loans.Ended(now, len(j.Claims()) > 0, b)

@@ -49,14 +49,6 @@ func (n *Node) Summary(cfg *Config) Summary {
 	return s
 }
 
-// Press takes in what the pressure on its memory is now.
-func (n *Node) Press(pressure uint16) {
-	if n.Pressure != pressure {
-		n.Pressure = pressure
-		n.version++
-	}
-}
-
 // Lapse releases holds that were not redeemed in time.
 func (n *Node) Lapse(now quantity.Instant) {
 	k := 0
@@ -89,9 +81,6 @@ func (n *Node) Release(fragment Class) bool { return n.move(&n.Leased, &n.Free, 
 
 // Take leases a fragment of exactly that class to other work than tickets (a gang); false if none is free.
 func (n *Node) Take(fragment Class) bool { return n.move(&n.Free, &n.Leased, fragment) }
-
-// Grants that stand.
-func (n *Node) Grants() []Grant { return n.grants }
 
 // Held is the fragments of these.
 func (n *Node) Held() (f Fragments) {

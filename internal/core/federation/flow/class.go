@@ -65,15 +65,6 @@ func (c Classes) validate(problem func(bad bool, format string, args ...any)) {
 // Fragments counts fragments of one node by their own class, at most 255 of each.
 type Fragments [MaxClasses]uint8
 
-// AtLeast is how many are large enough for a class.
-func (f *Fragments) AtLeast(c Class) int {
-	n := 0
-	for i := int(c); i < MaxClasses; i++ {
-		n += int(f[i])
-	}
-	return n
-}
-
 // Fit is the smallest class of fragment there that serves a class; ok is false if there is none. The counts are bytes of one word, so no
 // jump depends on them.
 func (f *Fragments) Fit(c Class) (fragment Class, ok bool) {

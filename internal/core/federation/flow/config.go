@@ -151,31 +151,3 @@ func (c Config) Validate() error {
 	}
 	return errkind.Errorf(errkind.Invalid, "%w", errors.Join(problems...))
 }
-
-// What one search may cost in messages (SYSTEMS 3.2: 7 + 2 H_max + B_r, and 3 for each lease that is lost). What nodes and zones say of
-// themselves once a period is counted apart, and so is a node's word that it has room again, which it may send at once where it has
-// refused somebody since its last.
-const (
-	// Fixed messages of a task that lands: the ticket to its first zone, the place that was found to its home, Redeem, Leased, Result,
-	// ResultAck and Published.
-	Fixed = 7
-	// PerHop: a probe and its answer.
-	PerHop = 2
-	// PerDraw: the ticket to one more zone. Where zones do not hear of each other it goes by way of who draws, and takes one more.
-	PerDraw = 1
-	// PerLoss: the word that a grant or a lease came to nothing, the ticket to another zone, and the place found there to its home.
-	PerLoss = 3
-)
-
-// Bound is how many messages one search can cause at most, besides PerLoss for each grant that came to nothing.
-func (c *Config) Bound() int {
-	return Fixed + PerHop*c.MaxHops + PerDraw*c.redraws()
-}
-
-// redraws bounds the draws of a search after its first, losses apart (B_r): Resplits, and one where a zone is full.
-func (c *Config) redraws() int { return c.Resplits + 1 }
-
-// Messages is how many messages a ticket's present search has caused so far, if it lands; losses are those in it.
-func (t *Ticket) Messages(losses int) int {
-	return Fixed + PerHop*int(t.Hops) + PerDraw*(int(max(t.Draws, 1))-1-losses) + PerLoss*losses
-}

@@ -46,20 +46,11 @@ func (d *Directory) room(c Class) []uint64 { return d.sets[(2*int(c)+1)*d.words:
 
 func (d *Directory) up() []uint64 { return d.sets[2*MaxClasses*d.words:] }
 
-// Zone is whose directory it is.
-func (d *Directory) Zone() ZoneID { return d.zone }
-
-// Nodes is how many there are.
-func (d *Directory) Nodes() int { return len(d.nodes) }
-
 // Tickets is how many search here.
 func (d *Directory) Tickets() int { return d.tickets }
 
 // Moved says whether the next digest may say something else than the last one.
 func (d *Directory) Moved() bool { return d.moved }
-
-// Hint of a node.
-func (d *Directory) Hint(n NodeID) Hint { return d.hints[n] }
 
 // Report takes in what a node says of itself, and is false if something newer is known.
 func (d *Directory) Report(n NodeID, s *Summary) bool {

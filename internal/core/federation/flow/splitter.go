@@ -58,7 +58,7 @@ func (s *Splitter) Hear(now quantity.Instant, d *Digest) bool {
 func (s *Splitter) Rebuild(now quantity.Instant) {
 	s.drawable = false
 	for z := range s.digests {
-		s.live[z] = s.alive(now, z)
+		s.live[z] = s.Alive(now, ZoneID(z))
 	}
 	for class := range s.cfg.Classes {
 		for z := range s.digests {
@@ -102,7 +102,7 @@ func (s *Splitter) Share(class Class, z ZoneID) uint64 {
 func (s *Splitter) ShareNow(now quantity.Instant, class Class, z ZoneID) uint64 {
 	shares, live := make([]uint64, len(s.digests)), make([]bool, len(s.digests))
 	for i := range s.digests {
-		if live[i] = s.alive(now, i); live[i] {
+		if live[i] = s.Alive(now, ZoneID(i)); live[i] {
 			shares[i] = s.cfg.weight(&s.digests[i], class)
 		}
 	}
@@ -113,27 +113,8 @@ func (s *Splitter) ShareNow(now quantity.Instant, class Class, z ZoneID) uint64 
 }
 
 // Alive says whether a zone counts as alive: it has spoken, and not too long ago.
-func (s *Splitter) Alive(now quantity.Instant, z ZoneID) bool { return s.alive(now, int(z)) }
-
-// alive says whether a zone counts as alive.
-func (s *Splitter) alive(now quantity.Instant, z int) bool {
+func (s *Splitter) Alive(now quantity.Instant, z ZoneID) bool {
 	return s.digests[z].Alive && now.Sub(s.heard[z]) <= s.cfg.Stale
-}
-
-// Rises is how many parked tickets of each class may be woken now by each of a number of homes that share the zones: its part,
-// rounded up, of the room that has come since the last call, one at least where there is room at all, and never more than Wakes.
-// Each class has what the larger ones have, too, since these fragments serve both: Lot.Wake takes care of that.
-func (s *Splitter) Rises(homes int) (budget [MaxClasses]int) {
-	for c := range s.cfg.Classes {
-		n := int((s.rises[c] + int64(homes) - 1) / int64(homes))
-		for z := 0; n == 0 && z < len(s.digests); z++ {
-			if s.live[z] && s.digests[z].Room(Class(c)) > 0 {
-				n = 1
-			}
-		}
-		budget[c], s.rises[c] = min(n, s.cfg.Wakes), 0
-	}
-	return budget
 }
 
 // What streams are for, beside a ticket's id.

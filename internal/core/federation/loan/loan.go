@@ -97,8 +97,6 @@ type part struct {
 	got    *protocol.Lending
 }
 
-func byZone(a, b job.ZoneID) int { return cmp.Compare(a, b) }
-
 // New is a gang of so many slices whose home is that zone. What is not answered is said again each retry.
 func New(self job.ZoneID, width int, retry time.Duration) *Gang {
 	return &Gang{self: self, width: width, retry: retry}
@@ -517,7 +515,7 @@ func split(width int, lenders []protocol.Lender) (parts []part) {
 		want -= n
 		left = slices.Delete(left, best, best+1)
 	}
-	slices.SortFunc(parts, func(a, b part) int { return byZone(a.zone, b.zone) })
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.zone, b.zone) })
 	return parts
 }
 

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/dirty"
@@ -306,6 +305,3 @@ func (h *Home) send(out *protocol.Out, m protocol.Message) {
 	m.From = h.self
 	out.Effects = append(out.Effects, m)
 }
-
-// Period of its digests.
-func (h *Home) Period() time.Duration { return h.cfg.Flow.Period }

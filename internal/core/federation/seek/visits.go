@@ -65,8 +65,7 @@ func (z *Seek) describe(now quantity.Instant, j *home.Job) *protocol.Visit {
 	return &protocol.Visit{
 		Spec: j.Spec, Queue: q.Name, Weight: weight, Longest: q.MaxWindow, Submitted: j.Submitted, Served: j.History().Served(),
 		Committed: slices.Clone(v.Committed), Claimed: slices.Clone(v.Claimed), Skipped: v.Skipped, Running: v.Running, Learned: v.Learned,
-		Resume: v.Resume, Own: own, Others: queue,
-		Avoids: j.Backoff().Avoided(),
+		Resume: v.Resume, Own: own, Others: queue, Avoids: j.Backoff().Avoided(),
 	}
 }
 

@@ -95,9 +95,6 @@ func (r *Register) Waits() bool { return len(r.homeless) > 0 }
 // Unfinished counts the jobs without a verdict, in all and of a queue.
 func (r *Register) Unfinished(queue string) (all, of int) { return r.unfinished, r.unfinishedOf[queue] }
 
-// Archives says whether jobs leave to an archive.
-func (r *Register) Archives() bool { return r.leaving != nil }
-
 // Share makes what jobs that are alike have in common one thing.
 func (r *Register) Share(spec *job.Spec) *job.Spec {
 	spec, _ = r.specs.Share(spec)

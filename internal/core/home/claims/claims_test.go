@@ -77,7 +77,8 @@ func TestAsksCountAgainstTheQueue(t *testing.T) {
 			for _, a := range c.Asks() {
 				asking, pledged = asking+1, pledged+a.Bid.Price
 			}
-			if q.Holding()-q.Held() != asking || q.Pledged() != pledged || c.job.Asking() != asking || q.Held() != len(c.job.Claims()) {
+			if q.Holding()-q.Held() != asking || q.Pledged() != pledged || c.job.Progress().Asking() != asking ||
+				q.Held() != len(c.job.Claims()) {
 				rt.Fatalf("the queue asks for %d and pledges %d, want %d and %d", q.Holding()-q.Held(), q.Pledged(), asking, pledged)
 			}
 		}

@@ -80,7 +80,7 @@ func Node(c *protocol.Claim) protocol.Address {
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
 func (d *Desk) standing(in *protocol.Message) (*record.Job, *lease.Lease) {
 	if j := d.book.Job(in.Job); j != nil {
-		if l := j.Lease(in.Token); l != nil {
+		if l := j.Standing().Lease(in.Token); l != nil {
 			return j, l
 		}
 	}

@@ -110,7 +110,7 @@ func (d *Desk) disown(in *protocol.Message, out *protocol.Out) {
 	if in.From.Role != protocol.Node {
 		return
 	}
-	if j := d.book.Job(in.Job); j != nil && slices.ContainsFunc(j.Past(), func(p protocol.Past) bool {
+	if j := d.book.Job(in.Job); j != nil && slices.ContainsFunc(j.History().Past(), func(p protocol.Past) bool {
 		return p.RealEnd != 0 && (p.Token == in.Token || protocol.MemberOf(p.Members, in.Token) >= 0)
 	}) {
 		return
@@ -163,7 +163,7 @@ func (d *Desk) NotExtended(in *protocol.Message, r *protocol.Refusal, out *proto
 
 // Withdraw asks a claim's node to give it up unless it has begun, or is to be moved or ended; it says whether it does.
 func (d *Desk) Withdraw(now quantity.Instant, j *record.Job, t job.Token, out *protocol.Out) bool {
-	l, c := j.Lease(t), j.Standing().Claim(t)
+	l, c := j.Standing().Lease(t), j.Standing().Claim(t)
 	if len(c.Members) > 0 || j.Ending().Stopping() || !l.Withdraw() {
 		return false
 	}

@@ -81,7 +81,7 @@ func (d *Desk) sell(now quantity.Instant, a *Ask, token job.Token, start, end qu
 	d.book.Fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sale(sold),
 	})
-	l := j.Lease(token)
+	l := j.Standing().Lease(token)
 	l.Redeemed(now, a.id)
 	d.book.Stir(j)
 	if c := *j.Standing().Claim(token); len(c.Members) > 0 {

@@ -119,7 +119,7 @@ func (s *Claims) Move(c *protocol.Claim, r job.Range, end quantity.Instant, peak
 // Resend has all nodes be told again at once.
 func (s *Claims) Resend() {
 	for i := range s.Leases() {
-		s.leases[i].Resend()
+		s.leases[i].sent = 0
 	}
 }
 

@@ -66,9 +66,6 @@ func (l *Lease) Sent() quantity.Instant { return l.sent }
 // Send notes that its node is told now.
 func (l *Lease) Send(now quantity.Instant) { l.sent = now }
 
-// Resend has it be told at once.
-func (l *Lease) Resend() { l.sent = 0 }
-
 // Known says whether the node has confirmed it.
 func (l *Lease) Known() bool { return l.known }
 

@@ -187,26 +187,11 @@ func (j *Job) MakeBackoff() *backoff.State {
 	return &j.trouble.State
 }
 
-// Committed is what of the job is done.
-func (j *Job) Committed() job.Ranges { return j.Progress().Committed() }
-
-// Claimed is what of the job is sold.
-func (j *Job) Claimed() job.Ranges { return j.Progress().Claimed() }
-
 // Claims are those that stand, by token.
 func (j *Job) Claims() []protocol.Claim { return j.Standing().All() }
 
-// Lease is what is known of a standing claim; nil if there is none under this token.
-func (j *Job) Lease(t job.Token) *lease.Lease { return j.Standing().Lease(t) }
-
-// Asking is how many asks wait for an answer.
-func (j *Job) Asking() int { return j.Progress().Asking() }
-
 // Busy is how many subjobs run or are asked for.
-func (j *Job) Busy() int { return len(j.Claims()) + j.Asking() }
-
-// Past are the claims that were settled, oldest first.
-func (j *Job) Past() []protocol.Past { return j.History().Past() }
+func (j *Job) Busy() int { return len(j.Claims()) + j.Progress().Asking() }
 
 // Learned is what the job has taught.
 func (j *Job) Learned() *protocol.Learned { return j.lessons.Known() }
@@ -216,9 +201,6 @@ func (j *Job) Safe() *trp.Table { return learn.Safe(j.Learned(), j.Spec) }
 
 // Trust is what its declarations are held against.
 func (j *Job) Trust() protocol.Trust { return learn.Trust(&j.Learned().Trust, j.q.Trust()) }
-
-// RestsUntil is when its pause is over; 0 if it never had one.
-func (j *Job) RestsUntil() quantity.Instant { return j.Backoff().Rests() }
 
 // ListKey is its place in lists of jobs.
 func (j *Job) ListKey() status.JobKey { return status.JobKey{Submitted: j.Submitted, Name: j.ID} }
@@ -230,13 +212,13 @@ func (j *Job) Width() int { return max(1, j.Spec.Slices) }
 func (j *Job) Active() bool { return j.alive > 0 }
 
 // Complete says that all of the job is committed, whether or not all of it is published.
-func (j *Job) Complete() bool { return j.Committed().Len() == j.Spec.Total }
+func (j *Job) Complete() bool { return j.Progress().Committed().Len() == j.Spec.Total }
 
 // AtRest says whether the job is given up to another zone, and nothing of it will change here any more. Once true it stays so: what would
 // end the job is guarded by it.
 func (j *Job) AtRest() bool {
 	e := j.Ending()
-	return e.Leaving() != "" && !e.Final() && len(j.Claims()) == 0 && len(j.Output().List()) == 0 && j.Asking() == 0
+	return e.Leaving() != "" && !e.Final() && len(j.Claims()) == 0 && len(j.Output().List()) == 0 && j.Progress().Asking() == 0
 }
 
 // Phase is the state people see.
@@ -264,7 +246,7 @@ func (j *Job) View() atomizer.View {
 
 // begins says whether a job of a template is still to begin.
 func (j *Job) begins() bool {
-	return j.Spec.Template != "" && j.alive > 0 && j.History().Started() == 0 && len(j.Claims()) == 0 && len(j.Committed()) == 0
+	return j.Spec.Template != "" && j.alive > 0 && j.History().Started() == 0 && len(j.Claims()) == 0 && len(j.Progress().Committed()) == 0
 }
 
 // fill makes a job that has nothing yet the one of a record.

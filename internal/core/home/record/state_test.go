@@ -59,8 +59,8 @@ func TestARecordComesBackWhole(t *testing.T) {
 		if !reflect.DeepEqual(said, r) {
 			t.Errorf("%s: a snapshot says of\n%+v\n%+v", path, r, said)
 		}
-		if len(s.Past()) != s.History().Fruitless() { // none of the past here has committed anything
-			t.Errorf("%s: of %d subjobs %d are said to have committed nothing", path, len(s.Past()), s.History().Fruitless())
+		if len(s.History().Past()) != s.History().Fruitless() { // none of the past here has committed anything
+			t.Errorf("%s: of %d subjobs %d are said to have committed nothing", path, len(s.History().Past()), s.History().Fruitless())
 		}
 	}
 	each("Record", func(r *protocol.Record) reflect.Value { return reflect.ValueOf(r).Elem() })

@@ -186,7 +186,7 @@ func (d *Desk) Remains(now quantity.Instant, in *protocol.Message, out *protocol
 	}
 	l.Remain(now)
 	d.book.Stir(j)
-	if j.Active() && j.RestsUntil() < now.Add(d.cfg.Skew) {
+	if j.Active() && j.Backoff().Rests() < now.Add(d.cfg.Skew) {
 		d.claims.Delays.Rest(now, j, d.cfg.Skew)
 	}
 }

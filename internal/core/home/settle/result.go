@@ -42,7 +42,7 @@ func (d *Desk) conclude(
 ) {
 	c := *standing
 	d.claims.Delays.Taken(j, standing)
-	remained := j.Lease(c.Token).Remains()
+	remained := j.Standing().Lease(c.Token).Remains()
 	if remained != 0 {
 		j.MakeBackoff().Outlives(true)
 	} else {

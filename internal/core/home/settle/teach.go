@@ -12,7 +12,7 @@ import (
 // teach adds the use of a job that is fully committed to its template, and tells the jobs of the template that have not begun if that
 // changes much.
 func (d *Desk) teach(j *record.Job, out *protocol.Out) {
-	run, ok := learn.Run(j.Spec, j.Past(), j.Progress().Skipped(), j.Learned())
+	run, ok := learn.Run(j.Spec, j.History().Past(), j.Progress().Skipped(), j.Learned())
 	if !ok || !j.Complete() {
 		return
 	}

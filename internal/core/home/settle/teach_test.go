@@ -124,7 +124,7 @@ func byAge(a, b *record.Job) int {
 func (m *school) waiting() []*record.Job {
 	all := slices.SortedFunc(m.z.book.Jobs(), byAge)
 	return slices.DeleteFunc(all, func(j *record.Job) bool {
-		return !j.Active() || j.History().Started() != 0 || len(j.Claims()) > 0 || len(j.Committed()) > 0
+		return !j.Active() || j.History().Started() != 0 || len(j.Claims()) > 0 || len(j.Progress().Committed()) > 0
 	})
 }
 

@@ -10,30 +10,11 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/window"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
 
 // What a view reads of the parts of a zone. None of these methods changes what is decided; lists are their owners', and only read.
-
-// Ledger is what is read of the records of jobs and queues, beside what they say themselves (home/record/job.go): home.Ledger.
-type Ledger interface {
-	// Job of a name; nil if it is not here. Outsider is a job that is not, made of a record, and left to nobody.
-	Job(id job.ID) *home.Job
-	Outsider(r *protocol.Record) *home.Job
-	// Closes is when a job that waits for nothing but its output to be in its place is over without it; Never for other jobs.
-	Closes(j *home.Job) quantity.Instant
-	// Newest are the jobs of a page, oldest first, and how many there are before them.
-	Newest(q status.JobQuery) (found []*home.Job, older int)
-	// Busy are the jobs with claims.
-	Busy() []*home.Job
-	// Waiting is how many jobs wait for their first start or their next window.
-	Waiting() int
-	// Queues by name, and the Credits that one may bid with.
-	Queues() []*home.Queue
-	Credits(now quantity.Instant, q *home.Queue) int64
-}
 
 // Floor is what the market says, of a job by the ledger's record of it.
 type Floor interface {

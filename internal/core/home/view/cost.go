@@ -14,9 +14,9 @@ import (
 func (v *View) Costs(cuts []status.Cut) []status.Cut {
 	out := make([]status.Cut, 0, len(cuts))
 	for _, c := range cuts {
-		if j := v.home.Job(c.Job); j != nil {
+		if j := v.home.Book().Job(c.Job); j != nil {
 			c.Kind = j.Spec.Kind
-			if l := j.Lease(c.Token); l != nil {
+			if l := j.Standing().Lease(c.Token); l != nil {
 				c.Reported = max(0, min(l.Progress(), c.Range.To)-c.Range.From)
 				if !c.Withdrawn {
 					c.Ran = max(0, c.At.Sub(c.Started))

@@ -21,7 +21,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 	early, late, found := now, now, true
 	if len(s.Claims()) == 0 {
 		early, found = l.nextStart(s)
-		early = max(early, s.RestsUntil()) // while the job pauses it takes no slice, free or not
+		early = max(early, s.Backoff().Rests()) // while the job pauses it takes no slice, free or not
 		late = early
 	}
 	_, reserved := v.planner.Planned(s)
@@ -47,7 +47,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 			end, wall := early, time.Duration(0)
 			if len(s.Claims()) > 0 {
 				wall = s.Claims()[0].Wall()
-				if at := s.Lease(s.Claims()[0].Token).Running(); at != 0 {
+				if at := s.Standing().Lease(s.Claims()[0].Token).Running(); at != 0 {
 					end, late = at, at
 				}
 			} else if p, ok := l.rigidPlace(s); ok {
@@ -59,7 +59,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 	}
 	usable, slow, fast := 0, int64(0), int64(0)
 	view := s.View()
-	free := job.NextFree(0, s.Spec.Total, s.Committed())
+	free := job.NextFree(0, s.Spec.Total, s.Progress().Committed())
 	for _, c := range v.floor.Classes() {
 		if speed, ok := runsOn(s, c, free.From); ok {
 			usable += c.Usable()
@@ -72,7 +72,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 	if usable == 0 {
 		return
 	}
-	left := s.Spec.Total - s.Committed().Len()
+	left := s.Spec.Total - s.Progress().Committed().Len()
 	at := max(1, min(usable, s.Spec.Parallelism))
 	best := view.RunTime(left, fast) / time.Duration(at)
 	if s.Learned().Rate > 0 && j.RateP50 > 0 {
@@ -83,7 +83,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 		worst /= time.Duration(len(s.Claims()))
 	}
 	// What it has waited so far between its subjobs is likely to come again for what is left.
-	if done := s.Committed().Len(); done > 0 {
+	if done := s.Progress().Committed().Len(); done > 0 {
 		waited := max(0, now.Sub(s.Submitted)-view.RunTime(done, fast)/time.Duration(at))
 		worst += time.Duration(quantity.MulDiv(int64(waited), left, done))
 	} else {

@@ -20,7 +20,7 @@ import (
 
 // Explain says why a job waits or where it runs: counts of every reason, and how it matches each slice.
 func (v *View) Explain(now quantity.Instant, id job.ID) (status.Explanation, bool) {
-	j := v.home.Job(id)
+	j := v.home.Book().Job(id)
 	if j == nil {
 		return status.Explanation{}, false
 	}
@@ -30,8 +30,8 @@ func (v *View) Explain(now quantity.Instant, id job.ID) (status.Explanation, boo
 // waited is the share of their run that a job's subjobs waited for a processor, in parts per thousand.
 func waited(s *home.Job) int64 {
 	ran, waited := time.Duration(0), time.Duration(0)
-	for i := range s.Past() {
-		if p := &s.Past()[i]; p.RealStart != 0 {
+	for i := range s.History().Past() {
+		if p := &s.History().Past()[i]; p.RealStart != 0 {
 			ran, waited = ran+max(0, p.RealEnd.Sub(p.RealStart)), waited+p.Waited
 		}
 	}
@@ -43,7 +43,7 @@ func waited(s *home.Job) int64 {
 
 // ExplainFiled says the same of a job that was left to the archive, from its record, which is not kept.
 func (v *View) ExplainFiled(now quantity.Instant, r *protocol.Record) status.Explanation {
-	return v.explain(now, v.home.Outsider(r))
+	return v.explain(now, v.home.Book().Outsider(r))
 }
 
 func (v *View) explain(now quantity.Instant, s *home.Job) status.Explanation {
@@ -73,7 +73,7 @@ func (v *View) explain(now quantity.Instant, s *home.Job) status.Explanation {
 
 // DryRun says what would happen to a job that is not submitted: where it would fit and when it would start.
 func (v *View) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
-	j, l := v.home.Outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), v.look(now)
+	j, l := v.home.Book().Outsider(&protocol.Record{Job: spec.Name, Spec: spec, Queue: spec.Queue, Submitted: now}), v.look(now)
 	e := status.Explanation{Job: l.show(j), Slices: v.matches(now, j)}
 	early, found := l.nextStart(j)
 	switch {
@@ -84,7 +84,7 @@ func (v *View) DryRun(now quantity.Instant, spec *job.Spec) status.Explanation {
 	default:
 		e.Summary = "it is likely to start " + within(now, e.Job.StartEarly, e.Job.StartLate)
 	}
-	if n := v.home.Waiting(); n > 0 && found && v.cfg.Trust != nil {
+	if n := v.home.Book().Waiting(); n > 0 && found && v.cfg.Trust != nil {
 		e.Summary += fmt.Sprintf("; %d waiting jobs may bid more", n)
 	} else if n > 0 && found {
 		e.Summary += fmt.Sprintf("; %d waiting jobs could be asked before it, by policy %s", n, v.cfg.Policy)
@@ -117,7 +117,7 @@ func (v *View) match(now quantity.Instant, j *home.Job, c *window.Class) *status
 	view := j.View()
 	view.Running = 0
 	f := &status.SliceFit{Capacity: c.Capacity[trp.Memory]}
-	if free := job.NextFree(0, j.Spec.Total, j.Committed()); !free.Empty() {
+	if free := job.NextFree(0, j.Spec.Total, j.Progress().Committed()); !free.Empty() {
 		f.Least = j.Safe().LeastOver(free.From, free.From+1, j.Learned().MemoryScale)
 	}
 	end := quantity.Never

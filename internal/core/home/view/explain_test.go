@@ -76,7 +76,8 @@ func TestWordsThatDependOnTheJob(t *testing.T) {
 		}
 	}
 	s.ledger.Apply(protocol.Fact{Kind: protocol.QueueKnown, Body: &protocol.Queue{Name: "q", Weight: 1, Cap: protocol.NoShare}})
-	if got := s.Sentence(s.ledger.Job("j"), &explain.Cause{Reason: explain.QueueCap}); got != "the cap of queue q is smaller than the "+
+	if got := s.Sentence(s.ledger.Book().Job("j"), &explain.Cause{Reason: explain.QueueCap}); got != "the cap of queue q is smaller "+
+		"than the "+
 		"number of zones, and none of it is this zone's: raise the cap" {
 		t.Errorf("a cap of which the zone has no share: %q", got)
 	}
@@ -171,10 +172,10 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 	}
 	for want, do := range map[string]func(*stand){
 		"(Resources) every slice is taken; it is asked when a window opens": func(*stand) {},
-		"paused by its owner": func(s *stand) { s.ledger.Job("j").Held = true },
+		"paused by its owner": func(s *stand) { s.ledger.Book().Job("j").Held = true },
 		"paused by its owner: 1 subjobs run to their end": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 10})
-			s.ledger.Job(
+			s.ledger.Book().Job(
 				"j").Held = true
 		},
 		"starting on s0": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
@@ -196,14 +197,14 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 		},
 		"a window was won, its node is being asked": func(s *stand) {
 			var out protocol.Out
-			s.ledger.Ask(now, &home.Ask{Job: s.ledger.Job("j"),
+			s.ledger.Claims().Ask(now, &home.Ask{Job: s.ledger.Book().Job("j"),
 				Sale: protocol.Sale{Placement: protocol.Placement{Slice: "s0", Range: job.Range{To: 10}, Start: now,
 					End: now.Add(time.Hour)}}},
 				0, &out)
 		},
 		"(Backoff) 3 places in a row that it had won were refused (it is taken); it asks again in 4s": func(s *stand) {
 			for range 3 {
-				s.ledger.BackOff(now, s.ledger.Job("j"), nil, s.ledger.NewAsk(), "it is taken")
+				s.ledger.Claims().BackOff(now, s.ledger.Book().Job("j"), nil, s.ledger.Claims().NewAsk(), "it is taken")
 			}
 		},
 		"(Node) its node could not run it, 1 times in a row (no room); it is tried again in 500ms": func(s *stand) {
@@ -218,7 +219,7 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 		spec.MaxFailures = 3
 		s.adopt(t, spec)
 		do(s)
-		if got := s.why(now, s.ledger.Job("j")); got != want {
+		if got := s.why(now, s.ledger.Book().Job("j")); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 // cut.
 func hints(j *home.Job) (out []string) {
 	var peak quantity.Amount
-	past := j.Past()
+	past := j.History().Past()
 	for i := range past[max(0, len(past)-hinted):] {
 		peak = max(peak, past[len(past)-1-i].Peak[trp.Memory])
 	}

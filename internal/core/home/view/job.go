@@ -16,7 +16,7 @@ const historyShown = 10_000
 
 // Brief shows one job without its subjobs.
 func (v *View) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
-	j := v.home.Job(id)
+	j := v.home.Book().Job(id)
 	if j == nil {
 		return status.Job{}, false
 	}
@@ -25,7 +25,7 @@ func (v *View) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
 
 // Job shows one job with its subjobs.
 func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
-	j := v.home.Job(id)
+	j := v.home.Book().Job(id)
 	if j == nil {
 		return status.Job{}, false
 	}
@@ -35,10 +35,10 @@ func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 	j := v.look(now).show(s)
 	j.Hints, j.Published = hints(s), published(s)
-	j.HistoryDropped = max(0, len(s.Past())-historyShown)
-	j.History = make([]status.Subjob, 0, len(s.Past())-j.HistoryDropped+len(s.Claims()))
-	for i := range s.Past()[j.HistoryDropped:] {
-		p := &s.Past()[j.HistoryDropped+i]
+	j.HistoryDropped = max(0, len(s.History().Past())-historyShown)
+	j.History = make([]status.Subjob, 0, len(s.History().Past())-j.HistoryDropped+len(s.Claims()))
+	for i := range s.History().Past()[j.HistoryDropped:] {
+		p := &s.History().Past()[j.HistoryDropped+i]
 		sub := showClaim(&p.Claim)
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
 		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Prepare, p.Waited
@@ -54,7 +54,7 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		c := &s.Claims()[i]
 		sub := showClaim(c)
 		sub.Running, sub.Outcome = true, "starting"
-		l := s.Lease(c.Token)
+		l := s.Standing().Lease(c.Token)
 		if t := l.Running(); t != 0 {
 			sub.Start, sub.Outcome = t, "running"
 		} else if c.Start > now {
@@ -72,7 +72,7 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 
 // published are the committed units whose output is in its place. Units that were given up have none.
 func published(j *home.Job) (all job.Ranges) {
-	all = slices.Clone(j.Committed())
+	all = slices.Clone(j.Progress().Committed())
 	for _, r := range j.Progress().Skipped() {
 		all = all.Remove(r)
 	}
@@ -123,7 +123,7 @@ func slicesOf(c *protocol.Claim) []job.SliceID {
 func ahead(now quantity.Instant, j *home.Job) (first *protocol.Claim) {
 	for i := range j.Claims() {
 		c := &j.Claims()[i]
-		if c.Start <= now || j.Lease(c.Token).Running() != 0 {
+		if c.Start <= now || j.Standing().Lease(c.Token).Running() != 0 {
 			return nil
 		}
 		if first == nil || c.Start < first.Start {
@@ -149,14 +149,13 @@ func (l *look) show(s *home.Job) status.Job {
 	v, now := l.v, l.now
 	j := status.Job{
 		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority,
-		State:    shownState(now, s),
-		Reason:   v.why(now, s),
-		Progress: s.Committed().Len() - s.Output().Units(), Skipped: s.Progress().Skipped().Len(), Total: s.Spec.Total, Unit: s.Spec.Unit,
+		State: shownState(now, s), Reason: v.why(now, s),
+		Progress: s.Progress().Committed().Len() - s.Output().Units(), Skipped: s.Progress().Skipped().Len(), Total: s.Spec.Total,
+		Unit:    s.Spec.Unit,
 		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.History().Started(), Ended: s.Ending().Ended(),
-		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec,
-		Profile: s.Lessons().Profile(s.Spec.Theta),
+		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec, Profile: s.Lessons().Profile(s.Spec.Theta),
 	}
-	j.Lost, j.Subjobs = s.History().Fruitless(), len(s.Past())-s.History().Fruitless()-awaitedSubjobs(s)
+	j.Lost, j.Subjobs = s.History().Fruitless(), len(s.History().Past())-s.History().Fruitless()-awaitedSubjobs(s)
 	if j.State.Final() {
 		j.Hints = hints(s)
 	}
@@ -167,7 +166,7 @@ func (l *look) show(s *home.Job) status.Job {
 				j.Slices = append(j.Slices, id)
 			}
 		}
-		j.Reported += s.Lease(c.Token).Reported(c) - c.Range.From
+		j.Reported += s.Standing().Lease(c.Token).Reported(c) - c.Range.From
 	}
 	started := began(s)
 	j.Started = started

@@ -109,7 +109,7 @@ func (l *look) rigidPlace(j *home.Job) (Place, bool) {
 	}
 	view := j.View()
 	key := shape{j.Width(), atomizer.RigidLength(j.Spec, 1000), view.Safe().LeastOver(0, j.Spec.Total, view.Scale())}
-	alike := len(j.Spec.Speeds) == 0 && j.Committed() == nil && j.Claimed() == nil
+	alike := len(j.Spec.Speeds) == 0 && j.Progress().Committed() == nil && j.Progress().Claimed() == nil
 	if f, known := l.places[key]; known && alike {
 		return f.Place, f.ok
 	}

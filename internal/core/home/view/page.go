@@ -29,10 +29,10 @@ func (v *View) Page(now quantity.Instant, q status.JobQuery) status.JobPage {
 // until that begins.
 func (v *View) newest(now quantity.Instant, q status.JobQuery) (found []*home.Job, older int) {
 	if q.States.Has(job.Running) == q.States.Has(job.Waiting) && q.States.Has(job.Running) == q.States.Has(job.Paused) {
-		return v.home.Newest(q)
+		return v.home.Book().Newest(q)
 	}
 	var more, less []*home.Job
-	for _, j := range v.home.Busy() {
+	for _, j := range v.home.Book().Busy() {
 		state := shownState(now, j)
 		switch {
 		case state == j.Phase(), q.Queue != "" && q.Queue != j.Queue().Name, q.Before != (status.JobKey{}) &&
@@ -47,7 +47,7 @@ func (v *View) newest(now quantity.Instant, q status.JobQuery) (found []*home.Jo
 	if q.Limit > 0 {
 		wide.Limit += len(less)
 	}
-	found, older = v.home.Newest(wide)
+	found, older = v.home.Book().Newest(wide)
 	total := len(found) + older + len(more) - len(less)
 	found = append(slices.DeleteFunc(found, func(j *home.Job) bool { return slices.Contains(less, j) }), more...)
 	slices.SortFunc(found, func(a, b *home.Job) int { return a.ListKey().Compare(b.ListKey()) })

@@ -27,15 +27,16 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 		return fmt.Sprintf("ending (%s): %s; it is over in %v at the latest", j.Ending().Planned().Reason, awaited(j), left)
 	case j.Ending().Planned().State == job.Failed && len(j.Claims()) == 0 && len(j.Output().List()) > 0:
 		return fmt.Sprintf("ending (%s): what it completed is being put in its place on %s",
-			j.Ending().Planned().Reason, placed(now, j, v.home.Closes(j)))
+			j.Ending().Planned().Reason, placed(now, j, v.home.Settle().Closes(j)))
 	case j.Ending().Stopping():
 		return fmt.Sprintf("ending (%s): %d subjobs are being stopped", j.Ending().Planned().Reason, len(j.Claims()))
 	case j.Complete() && len(j.Output().List()) > 0:
-		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", placed(now, j, v.home.Closes(j)))
+		return fmt.Sprintf("all of it is done; its last output is being put in its place on %s", placed(now, j, v.home.Settle().Closes(j)))
 	case j.Ending().Leaving() != "" && len(j.Claims()) > 0:
 		return fmt.Sprintf("%s; first %d subjobs run to their end", j.Ending().Leaving(), len(j.Claims()))
 	case j.Ending().Leaving() != "" && len(j.Output().List()) > 0:
-		return fmt.Sprintf("%s; first its output is put in its place on %s", j.Ending().Leaving(), placed(now, j, v.home.Closes(j)))
+		return fmt.Sprintf("%s; first its output is put in its place on %s", j.Ending().Leaving(),
+			placed(now, j, v.home.Settle().Closes(j)))
 	case j.Ending().Leaving() != "":
 		return j.Ending().Leaving()
 	case j.Held && len(j.Claims()) > 0:
@@ -50,33 +51,33 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 			if place := places(c); !slices.Contains(at, place) {
 				at = append(at, place)
 			}
-			if j.Lease(c.Token).Running() != 0 {
+			if j.Standing().Lease(c.Token).Running() != 0 {
 				doing = "running on "
 			}
 		}
 		return doing + strings.Join(at, ", ")
 	case j.Held:
 		return "paused by its owner"
-	case j.Asking() > 0:
+	case j.Progress().Asking() > 0:
 		return "a window was won, its node is being asked"
-	case j.RestsUntil() > now && j.Backoff().NodeFailures().Until >= j.RestsUntil():
+	case j.Backoff().Rests() > now && j.Backoff().NodeFailures().Until >= j.Backoff().Rests():
 		whose := "its node"
 		if j.Width() > 1 && j.Spec.Topology != job.SameNode {
 			whose = "one of its nodes"
 		}
 		return fmt.Sprintf("(Node) %s could not run it, %d times in a row (%s); it is tried again in %v", whose,
-			j.Backoff().NodeFailures().Times, j.Backoff().NodeFailures().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
-	case j.RestsUntil() > now && j.Backoff().Refusals().Until >= j.RestsUntil():
+			j.Backoff().NodeFailures().Times, j.Backoff().NodeFailures().Text, j.Backoff().Rests().Sub(now).Round(time.Millisecond))
+	case j.Backoff().Rests() > now && j.Backoff().Refusals().Until >= j.Backoff().Rests():
 		return fmt.Sprintf("(Backoff) %d places in a row that it had won were refused (%s); it asks again in %v",
-			j.Backoff().Refusals().Times, j.Backoff().Refusals().Text, j.RestsUntil().Sub(now).Round(time.Millisecond))
-	case j.RestsUntil() > now && j.Backoff().Outlived() > 0:
+			j.Backoff().Refusals().Times, j.Backoff().Refusals().Text, j.Backoff().Rests().Sub(now).Round(time.Millisecond))
+	case j.Backoff().Rests() > now && j.Backoff().Outlived() > 0:
 		return fmt.Sprintf("(Backoff) processes of it outlived the lease, %d times in a row; it is tried again in %v",
 			j.Backoff().Outlived(),
-			j.RestsUntil().Sub(now).Round(time.Millisecond))
-	case j.RestsUntil() > now:
-		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.RestsUntil().Sub(now).Round(time.Millisecond),
+			j.Backoff().Rests().Sub(now).Round(time.Millisecond))
+	case j.Backoff().Rests() > now:
+		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.Backoff().Rests().Sub(now).Round(time.Millisecond),
 			j.Learned().LastDetail)
-	case !v.usable():
+	case !slices.ContainsFunc(v.floor.Classes(), func(c *window.Class) bool { return c.Usable() > 0 }):
 		return "no slice is usable" + v.unusable()
 	}
 	if v.loans != nil {
@@ -108,7 +109,7 @@ func awaited(j *home.Job) string {
 	}
 	stored := 0
 	for i := range j.Claims() {
-		if j.Lease(j.Claims()[i].Token).Stores() {
+		if j.Standing().Lease(j.Claims()[i].Token).Stores() {
 			stored++
 		}
 	}
@@ -264,9 +265,4 @@ func (v *View) unusable() string {
 		}
 	}
 	return ""
-}
-
-// usable says whether any slice is.
-func (v *View) usable() bool {
-	return slices.ContainsFunc(v.floor.Classes(), func(c *window.Class) bool { return c.Usable() > 0 })
 }

@@ -67,7 +67,7 @@ func (s *stand) adopt(t testing.TB, spec *job.Spec) *home.Job {
 	compiled(t, spec)
 	s.ledger.Apply(protocol.Fact{Kind: protocol.HomeTaken, Job: spec.Name, Epoch: 1, Generation: 1, At: now,
 		Body: &protocol.Taking{Spec: spec}})
-	return s.ledger.Job(spec.Name)
+	return s.ledger.Book().Job(spec.Name)
 }
 
 // compiled is a job as the ledger is given it.

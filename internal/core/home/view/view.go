@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -22,7 +23,7 @@ type Config struct {
 
 // Parts are what a view reads.
 type Parts struct {
-	Ledger  Ledger
+	Ledger  *home.Ledger
 	Floor   Floor
 	Planner Planner
 	Slices  Slices
@@ -35,7 +36,7 @@ type Parts struct {
 // View answers what people ask.
 type View struct {
 	cfg     Config
-	home    Ledger
+	home    *home.Ledger
 	floor   Floor
 	planner Planner
 	slices  Slices
@@ -69,7 +70,7 @@ func (v *View) Windows(now quantity.Instant) []status.Window {
 // Queues lists the queues with their use, by name.
 func (v *View) Queues(now quantity.Instant) []status.Queue {
 	var out []status.Queue
-	for _, q := range v.home.Queues() {
+	for _, q := range v.home.Book().Queues() {
 		shown := status.Queue{Queue: q.Queue.Queue, Held: q.Held(), Attained: float64(q.Attained()) / 1024 / 1000}
 		if v.cfg.Trust != nil {
 			shown.Trust, shown.Credits = v.trusted(q.Trust()), v.home.Credits(now, q)

@@ -11,7 +11,7 @@ import (
 
 // Guess is the plain estimate of a wait that begins now: none where a window is open for everybody who waits.
 func (v *View) Guess(now quantity.Instant, j *home.Job) time.Duration {
-	waiting := int64(v.home.Waiting())
+	waiting := int64(v.home.Book().Waiting())
 	if !j.Active() {
 		waiting++ // it is not among them: a dry run
 	}

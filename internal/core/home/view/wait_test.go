@@ -18,7 +18,7 @@ func TestThePlainEstimate(t *testing.T) {
 		s.adopt(t, needs(fmt.Sprint("before", i), 100, 0, 10))
 	}
 	j := s.adopt(t, needs("j", 100, time.Minute, 1))
-	stranger := s.ledger.Outsider(&protocol.Record{Job: "k", Spec: needs("k", 100, time.Minute, 1), Queue: "q"})
+	stranger := s.ledger.Book().Outsider(&protocol.Record{Job: "k", Spec: needs("k", 100, time.Minute, 1), Queue: "q"})
 	expect := func(when string, mine, theirs time.Duration) {
 		t.Helper()
 		if a, b := s.Guess(now, j), s.Guess(now, stranger); a != mine || b != theirs {

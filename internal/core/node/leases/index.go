@@ -1,7 +1,6 @@
 package leases
 
 import (
-	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/alarm"
@@ -30,9 +29,6 @@ type few struct {
 func newIndex() index { return index{all: map[job.Token]*Lease{}, ofJob: map[job.ID]few{}} }
 
 func compare(a, b *Lease) int { return a.terms.Token.Compare(b.terms.Token) }
-
-// ordered are all leases, in order of token.
-func (x *index) ordered() []*Lease { return slices.SortedFunc(maps.Values(x.all), compare) }
 
 func (x *index) add(l *Lease) {
 	x.all[l.terms.Token] = l

@@ -1,8 +1,6 @@
 package leases
 
 import (
-	"slices"
-
 	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/dirty"
 	"sluice.dev/sluice/internal/core/job"
@@ -90,7 +88,7 @@ func (l *Lease) Lost() string { return l.lost }
 func (l *Lease) Started() quantity.Instant { return l.at }
 
 // Issued: the executor may know of it, and it has not ended.
-func (l *Lease) Issued() bool { return l.phase.issued() }
+func (l *Lease) Issued() bool { return l.phase > Sold && l.phase < Ended }
 
 // Runs: its process was seen, and nobody has asked it to end.
 func (l *Lease) Runs() bool { return l.phase >= Running && l.phase <= Resuming }
@@ -115,9 +113,6 @@ func (l *Lease) Settled() bool { return l.phase >= Settled }
 
 // Rigid: it is worth nothing before its end, as far as that is known.
 func (l *Lease) Rigid() bool { return l.spec != nil && l.spec.Kind == job.Rigid }
-
-// On says whether it is on a slice.
-func (l *Lease) On(s job.SliceID) bool { return l.terms.Slice == s || slices.Contains(l.terms.Also, s) }
 
 // Peak is what is counted for it against the host's memory.
 func (l *Lease) Peak() trp.Peak { return joint.PeakOf(l.terms.Peak, l.terms.Demand) }

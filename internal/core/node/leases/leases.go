@@ -7,6 +7,7 @@
 package leases
 
 import (
+	"maps"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/invariant"
@@ -41,7 +42,7 @@ func New(r *record.Recorder, i *inventory.Inventory) *Leases {
 func (b *Leases) Of(t job.Token) *Lease { return b.index.all[t] }
 
 // Ordered are all of them, in order of token.
-func (b *Leases) Ordered() []*Lease { return b.index.ordered() }
+func (b *Leases) Ordered() []*Lease { return slices.SortedFunc(maps.Values(b.index.all), compare) }
 
 // On are the leases on a slice that have not ended, in order of token.
 func (b *Leases) On(s *inventory.Slice) (list []*Lease) {

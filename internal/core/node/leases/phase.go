@@ -55,9 +55,6 @@ const (
 	events = iota
 )
 
-// soft events are messages that a restart forgets.
-func (e event) soft() bool { return e < onStarted }
-
 // never marks an event that is illegal in a phase.
 const never = Phase(phases)
 
@@ -94,6 +91,3 @@ func (p Phase) String() string { return phaseNames[p] }
 
 // Still: a lease in this phase stands still, or is about to.
 func (p Phase) Still() bool { return p == Suspending || p == Suspended }
-
-// issued: the executor may know of it, and it has not ended.
-func (p Phase) issued() bool { return p > Sold && p < Ended }

@@ -111,3 +111,6 @@ func TestAPhaseThatLastsMovesTheDigest(t *testing.T) {
 		}
 	}
 }
+
+// soft events are messages that a restart forgets.
+func (e event) soft() bool { return e < onStarted }

@@ -49,7 +49,8 @@ func TestNotingAllocatesNothing(t *testing.T) {
 	p, low := some()
 	high := job.Token{Epoch: 1, Seq: 8}
 	for _, f := range []protocol.Fact{
-		{Kind: protocol.LeaseMade, Token: high, Job: "k", Slice: "b", Start: 1, End: 2, Rank: protocol.Rank{Priority: 1}},
+		{Kind: protocol.LeaseMade, Token: high, Job: "k",
+			Body: &protocol.Terms{Placement: protocol.Placement{Slice: "b", Start: 1, End: 2}, Rank: protocol.Rank{Priority: 1}}},
 		{Kind: protocol.SubjobStarted, Token: low.Token(), At: 1},
 		{Kind: protocol.SubjobStarted, Token: high, At: 1},
 	} {

@@ -73,8 +73,7 @@ func (p *Pressure) stepOf(node job.NodeID, e *step) status.AirlockStep {
 	s := status.AirlockStep{
 		At: e.at, Decision: e.decision, Node: node, Job: e.job, Generation: e.generation, Token: e.token, Slice: e.slice,
 		Step: deedNames[e.deed], Relief: e.relief, Memory: readingOf(&e.reading), Deficit: e.deficit, Underway: e.underway,
-		Covered: e.covered,
-		Place:   placeOf(&e.place), Stood: e.stood, Progress: e.progress,
+		Covered: e.covered, Place: placeOf(&e.place), Stood: e.stood, Progress: e.progress,
 	}
 	switch {
 	case e.deed == ended:
@@ -108,8 +107,7 @@ func (p *Pressure) standing(now quantity.Instant) (out []status.Stand) {
 		place := airlock.PlaceOf(now, t)
 		s := status.Stand{
 			Job: l.Job(), Token: l.Token(), Slice: l.Terms().Slice, State: what, Since: stand.Since, Times: int(stand.Times),
-			Resident: t.Resident,
-			Parked:   t.Parked, Why: l.Why(), Place: placeOf(&place),
+			Resident: t.Resident, Parked: t.Parked, Why: l.Why(), Place: placeOf(&place),
 		}
 		if s.Why == "" {
 			s.Why = p.lastWhy(l)

@@ -30,9 +30,9 @@ func (c *Caps) Waits(now quantity.Instant, j *home.Job) explain.Reason {
 		return explain.Ending
 	case j.Held:
 		return explain.Held
-	case j.RestsUntil() > now && j.Backoff().Refusals().Until >= j.RestsUntil():
+	case j.Backoff().Rests() > now && j.Backoff().Refusals().Until >= j.Backoff().Rests():
 		return explain.TurnedDown
-	case j.RestsUntil() > now:
+	case j.Backoff().Rests() > now:
 		return explain.Resting
 	case q.Cap != 0 && q.Holding()+j.Width() > q.Cap:
 		return explain.QueueCap
@@ -51,7 +51,7 @@ func (c *Caps) Keep(now quantity.Instant, gangs []*home.Job, changed func(*home.
 	kept := c.spare[:0]
 	for _, s := range gangs {
 		q := s.Queue()
-		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Asking() > 0 || s.Held || s.RestsUntil() > now ||
+		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Progress().Asking() > 0 || s.Held || s.Backoff().Rests() > now ||
 			s.Ending().Stopping() {
 			continue
 		}

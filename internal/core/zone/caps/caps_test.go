@@ -33,7 +33,7 @@ func TestWaitingGangReservesItsQueueCap(t *testing.T) {
 			Kind: protocol.Adopt, Job: name, Epoch: 1, Generation: 1, Body: &protocol.Adoption{Since: 1, At: submitted, Spec: spec,
 				Queue: &protocol.Queue{Name: "q", Weight: 1, Cap: 2}},
 		}, &out)
-		return l.Job(name)
+		return l.Book().Job(name)
 	}
 	first, later, second := made("first", 2, 1), made("later", 1, 2), made("second", 2, 3)
 	c, changed := New(), 0

@@ -56,7 +56,7 @@ func (r *Reach) Beyond(j *home.Job, of *index.Job) string {
 // outgrown: its profile was raised after a memory kill, and now the job would be interested in no window that any slice
 // there is could ever offer, in none of the ways that it may run. Empty if it still would.
 func (r *Reach) outgrown(j *home.Job, of *index.Job) string {
-	free := job.NextFree(0, j.Spec.Total, j.Committed(), j.Claimed())
+	free := job.NextFree(0, j.Spec.Total, j.Progress().Committed(), j.Progress().Claimed())
 	if free.Empty() || j.Learned().MemoryScale <= trp.Unscaled || len(j.Claims()) > 0 {
 		return ""
 	}
@@ -133,7 +133,7 @@ func (r *Reach) windows(of *index.Job, spec *job.Spec) (all []atomizer.Window) {
 
 // killed tells the last memory kill of a job.
 func killed(j *home.Job) string {
-	past := j.Past()
+	past := j.History().Past()
 	for i := len(past) - 1; i >= 0; i-- {
 		if p := &past[i]; p.Outcome == job.MemoryKilled {
 			r := job.Range{From: max(p.Range.From, p.Committed.To), To: p.Range.To}
@@ -167,8 +167,7 @@ func (r *Reach) tooSlow(j *home.Job, of *index.Job) string {
 	v.Hopeful = true
 	if need, longest := atomizer.LeastWindow(&v, fastest), r.floor.Estimator().Longest(of); need > longest {
 		return fmt.Sprintf("a %s takes %v at best: the least useful piece needs a window of %v, the longest is %v; a smaller grid would "+
-			"help",
-			j.Spec.UnitName(), slices.Min(j.Learned().Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
+			"help", j.Spec.UnitName(), slices.Min(j.Learned().Rates).Round(time.Microsecond), need.Round(time.Millisecond), longest)
 	}
 	return ""
 }
