@@ -1,6 +1,7 @@
 package airlock
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -63,29 +64,19 @@ type Config struct {
 
 // WithDefaults fills what was left out.
 func (c Config) WithDefaults() Config {
-	for _, f := range []struct {
-		field *int64
-		value int64
-	}{{&c.Severe, 920}, {&c.Calm, 850}, {&c.Emergency, 970}, {&c.Stall, 200}, {&c.MostBytes, 500}, {&c.Least, 1}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	for _, f := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&c.Horizon, 2 * time.Second}, {&c.Brink, 200 * time.Millisecond}, {&c.Timer, 30 * time.Second}, {&c.Yield, 10 * time.Second},
-		{&c.CoolDown, 5 * time.Second}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	if c.Entries == 0 {
-		c.Entries = 3
-	}
-	if c.MostTasks == 0 {
-		c.MostTasks = 64
-	}
+	c.Severe = cmp.Or(c.Severe, 920)
+	c.Calm = cmp.Or(c.Calm, 850)
+	c.Emergency = cmp.Or(c.Emergency, 970)
+	c.Stall = cmp.Or(c.Stall, 200)
+	c.MostBytes = cmp.Or(c.MostBytes, 500)
+	c.Least = cmp.Or(c.Least, 1)
+	c.Horizon = cmp.Or(c.Horizon, 2*time.Second)
+	c.Brink = cmp.Or(c.Brink, 200*time.Millisecond)
+	c.Timer = cmp.Or(c.Timer, 30*time.Second)
+	c.Yield = cmp.Or(c.Yield, 10*time.Second)
+	c.CoolDown = cmp.Or(c.CoolDown, 5*time.Second)
+	c.Entries = cmp.Or(c.Entries, 3)
+	c.MostTasks = cmp.Or(c.MostTasks, 64)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -71,9 +72,7 @@ func (c *Course) Gone(i int, r *job.Result) bool {
 }
 
 func (c *Course) fail(why string) {
-	if c.broken == "" {
-		c.broken = why
-	}
+	c.broken = cmp.Or(c.broken, why)
 }
 
 // Broken says why those that are left are to be stopped, empty if they are not.

@@ -7,6 +7,7 @@
 package joint
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 
@@ -35,9 +36,7 @@ func (c *Config) Counted() bool { return c.Memory > 0 }
 
 // WithDefaults fills what was left out.
 func (c Config) WithDefaults() Config {
-	if c.Excess == 0 {
-		c.Excess = 10_000
-	}
+	c.Excess = cmp.Or(c.Excess, 10_000)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -76,25 +77,14 @@ type Config struct {
 
 // withDefaults fills what was left out.
 func (c Config) withDefaults() Config {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.Horizon, time.Hour},
-		{&c.GrantTTL, 200 * time.Millisecond},
-		{&c.ResultRetry, time.Second},
-		{&c.MinGap, 100 * time.Millisecond},
-		{&c.CutGrace, 2 * time.Second},
-		{&c.Overdue, 5 * time.Second},
-		{&c.PastTolerance, time.Minute},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if c.MaxReservations == 0 {
-		c.MaxReservations = 256
-	}
+	c.Horizon = cmp.Or(c.Horizon, time.Hour)
+	c.GrantTTL = cmp.Or(c.GrantTTL, 200*time.Millisecond)
+	c.ResultRetry = cmp.Or(c.ResultRetry, time.Second)
+	c.MinGap = cmp.Or(c.MinGap, 100*time.Millisecond)
+	c.CutGrace = cmp.Or(c.CutGrace, 2*time.Second)
+	c.Overdue = cmp.Or(c.Overdue, 5*time.Second)
+	c.PastTolerance = cmp.Or(c.PastTolerance, time.Minute)
+	c.MaxReservations = cmp.Or(c.MaxReservations, 256)
 	return c
 }
 

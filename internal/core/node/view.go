@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -71,9 +72,7 @@ func (n *Node) describe(now quantity.Instant, s *inventory.Slice, v *status.Slic
 // Cuts says which subjobs a reservation would cut short or withdraw, in order of token, and changes nothing. An error is the
 // one with which it would be refused.
 func (n *Node) Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut, error) {
-	if r.Start == 0 {
-		r.Start = now
-	}
+	r.Start = cmp.Or(r.Start, now)
 	targets, err := n.reservations.Reservable(now, &r)
 	if err != nil {
 		return nil, err

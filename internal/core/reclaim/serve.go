@@ -78,9 +78,7 @@ func (p *pass) keeps(g *Place) bool {
 		p.recordUnused(p.now, g)
 		return false
 	}
-	if g.freed == 0 {
-		g.freed = p.now
-	}
+	g.freed = cmp.Or(g.freed, p.now)
 	if p.now > g.freed.Add(unusedTimeout) {
 		p.recordUnused(p.now, g)
 		return false

@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -65,23 +66,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.Horizon, time.Hour}, {&c.MinWindow, time.Second}, {&c.Retry, c.Search.Retry()},
-		{&c.AskTTL, time.Second}, {&c.Skew, 5 * time.Second}, {&c.Backoff, 500 * time.Millisecond}, {&c.Close, 200 * time.Millisecond},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	c.Horizon = cmp.Or(c.Horizon, time.Hour)
+	c.MinWindow = cmp.Or(c.MinWindow, time.Second)
+	c.Retry = cmp.Or(c.Retry, c.Search.Retry())
+	c.AskTTL = cmp.Or(c.AskTTL, time.Second)
+	c.Skew = cmp.Or(c.Skew, 5*time.Second)
+	c.Backoff = cmp.Or(c.Backoff, 500*time.Millisecond)
+	c.Close = cmp.Or(c.Close, 200*time.Millisecond)
 	if c.Rigid == (backfill.Discipline{}) {
 		c.Rigid = backfill.Discipline{Reserve: 1, Overtake: true, Gangs: c.Search != nil}
 	}
-	if c.MaxKills == 0 {
-		c.MaxKills = 30
-	}
+	c.MaxKills = cmp.Or(c.MaxKills, 30)
 	if c.Market != nil {
 		m := c.Market.WithDefaults()
 		if c.Policy != nil {

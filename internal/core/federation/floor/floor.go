@@ -7,6 +7,7 @@
 package floor
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -41,15 +42,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Retry == 0 {
-		c.Retry = time.Second
-	}
-	if c.Most == 0 {
-		c.Most = 64
-	}
-	if c.Stay == 0 {
-		c.Stay = 10 * time.Second
-	}
+	c.Retry = cmp.Or(c.Retry, time.Second)
+	c.Most = cmp.Or(c.Most, 64)
+	c.Stay = cmp.Or(c.Stay, 10*time.Second)
 	return c
 }
 

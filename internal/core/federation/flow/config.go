@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -63,41 +64,28 @@ type Config struct {
 
 // WithDefaults fills in what is zero.
 func (c Config) WithDefaults() Config {
-	for _, n := range []struct {
-		field *int64
-		value int64
-	}{{&c.Alpha, 1000}, {&c.Beta, 1000}, {&c.Gamma, 1000}, {&c.Epsilon, 1000}, {&c.Floor, 20}, {&c.AgeWeight, 500}, {&c.FitWeight, 200},
-		{&c.ChurnWeight, 100}} {
-		if *n.field == 0 {
-			*n.field = n.value
-		}
-	}
-	for _, n := range []struct {
-		field *int
-		value int
-	}{{&c.Burst, 4}, {&c.ZoneHops, 8}, {&c.Resplits, 2}, {&c.MaxHops, 64}, {&c.ZoneTickets, 1024}, {&c.Wakes, 16}, {&c.HighPressure, 920}} {
-		if *n.field == 0 {
-			*n.field = n.value
-		}
-	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&c.Period, 100 * time.Millisecond}, {&c.Pace, 20 * time.Millisecond}, {&c.Patience, time.Second},
-		{&c.GrantTTL, 200 * time.Millisecond}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if c.Guesses == 0 {
-		c.Guesses = c.Burst
-	}
-	if c.Stale == 0 {
-		c.Stale = max(10*c.Period, time.Second)
-	}
-	if c.ProbeTimeout == 0 {
-		c.ProbeTimeout = c.GrantTTL
-	}
+	c.Alpha = cmp.Or(c.Alpha, 1000)
+	c.Beta = cmp.Or(c.Beta, 1000)
+	c.Gamma = cmp.Or(c.Gamma, 1000)
+	c.Epsilon = cmp.Or(c.Epsilon, 1000)
+	c.Floor = cmp.Or(c.Floor, 20)
+	c.AgeWeight = cmp.Or(c.AgeWeight, 500)
+	c.FitWeight = cmp.Or(c.FitWeight, 200)
+	c.ChurnWeight = cmp.Or(c.ChurnWeight, 100)
+	c.Burst = cmp.Or(c.Burst, 4)
+	c.ZoneHops = cmp.Or(c.ZoneHops, 8)
+	c.Resplits = cmp.Or(c.Resplits, 2)
+	c.MaxHops = cmp.Or(c.MaxHops, 64)
+	c.ZoneTickets = cmp.Or(c.ZoneTickets, 1024)
+	c.Wakes = cmp.Or(c.Wakes, 16)
+	c.HighPressure = cmp.Or(c.HighPressure, 920)
+	c.Period = cmp.Or(c.Period, 100*time.Millisecond)
+	c.Pace = cmp.Or(c.Pace, 20*time.Millisecond)
+	c.Patience = cmp.Or(c.Patience, time.Second)
+	c.GrantTTL = cmp.Or(c.GrantTTL, 200*time.Millisecond)
+	c.Guesses = cmp.Or(c.Guesses, c.Burst)
+	c.Stale = cmp.Or(c.Stale, max(10*c.Period, time.Second))
+	c.ProbeTimeout = cmp.Or(c.ProbeTimeout, c.GrantTTL)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -53,9 +54,7 @@ func (c Config) Checked() (*Config, error) {
 		return nil, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	c.Flow = *cfg
-	if c.Lag == 0 {
-		c.Lag = cfg.Period / 10
-	}
+	c.Lag = cmp.Or(c.Lag, cfg.Period/10)
 	if c.Name == nil {
 		c.Name = TicketID
 	}

@@ -6,6 +6,7 @@
 package visits
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -32,15 +33,9 @@ type Config struct {
 
 // WithDefaults fills in what is zero.
 func (c Config) WithDefaults() Config {
-	if c.Most == 0 {
-		c.Most = 4
-	}
-	if c.Renew == 0 {
-		c.Renew = 4 * time.Second
-	}
-	if c.Settle == 0 {
-		c.Settle = time.Second
-	}
+	c.Most = cmp.Or(c.Most, 4)
+	c.Renew = cmp.Or(c.Renew, 4*time.Second)
+	c.Settle = cmp.Or(c.Settle, time.Second)
 	return c
 }
 

@@ -41,12 +41,8 @@ func Result(
 	learnPrepare(&l, r)
 	learnBusy(&l, r)
 	l.Peak = l.Peak.Max(r.Peak)
-	if l.Margin == 0 {
-		l.Margin = startMargin
-	}
-	if l.MemoryScale == 0 {
-		l.MemoryScale = trp.Unscaled
-	}
+	l.Margin = cmp.Or(l.Margin, startMargin)
+	l.MemoryScale = cmp.Or(l.MemoryScale, trp.Unscaled)
 	wave := WaveOf(now, c, &l)
 	blame := func(detail string) {
 		if busy := r.Machine(); busy != "" {

@@ -1,6 +1,7 @@
 package leases
 
 import (
+	"cmp"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -155,9 +156,7 @@ func (u *Runner) Drive(now quantity.Instant, out *protocol.Out) {
 func (u *Runner) begin(now quantity.Instant, l *Lease, out *protocol.Out) (over bool) {
 	switch why := u.obstacle(now, l); {
 	case now >= l.terms.End:
-		if why == "" {
-			why = "the daemon was late"
-		}
+		why = cmp.Or(why, "the daemon was late")
 		u.endUnstarted(now, l, "not started within its window: "+why, out)
 		return true
 	case why == "":
@@ -236,9 +235,7 @@ func (u *Runner) seen(now quantity.Instant, l *Lease, at quantity.Instant, out *
 	if l.Seen() {
 		return
 	}
-	if at == 0 {
-		at = now
-	}
+	at = cmp.Or(at, now)
 	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: l.terms.Token, Job: l.terms.Job, At: at})
 	u.mail.running(l, at, out)
 	u.Outstanding(now, l, out)
@@ -336,9 +333,7 @@ func (u *Runner) Stop(now quantity.Instant, in *protocol.Message, h *protocol.Ha
 		return
 	}
 	why := h.Text
-	if why == "" {
-		why = "stopped by its home"
-	}
+	why = cmp.Or(why, "stopped by its home")
 	if !l.Issued() {
 		u.endUnstarted(now, l, why, out)
 		return

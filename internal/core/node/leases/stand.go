@@ -1,6 +1,8 @@
 package leases
 
 import (
+	"cmp"
+
 	"sluice.dev/sluice/internal/core/node/inventory"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -33,9 +35,7 @@ func (s *Stands) Resume(now quantity.Instant, l *Lease, out *protocol.Out) {
 
 // Yield asks a lease to leave a checkpoint, in the time of its entry that is left.
 func (s *Stands) Yield(now quantity.Instant, l *Lease, why string, out *protocol.Out) {
-	if l.stand.Since == 0 {
-		l.stand.Since = now
-	}
+	l.stand.Since = cmp.Or(l.stand.Since, now)
 	l.stand.Asked = true
 	s.leases.change(l, onHalt)
 	l.why = why
@@ -90,9 +90,7 @@ func (s *Stands) Follow(now quantity.Instant, l *Lease, is *protocol.Stand, stop
 		if l.phase == Stopping && (!at || l.stand.Reclaimed) {
 			return false
 		}
-		if l.stand.Since == 0 {
-			l.stand.Since = is.Since
-		}
+		l.stand.Since = cmp.Or(l.stand.Since, is.Since)
 		l.stand.Asked, l.stand.Reclaimed = l.stand.Asked || !at, at
 		s.leases.change(l, onHalt)
 		l.why = inventory.ShortOfMemory + ": " + stop()

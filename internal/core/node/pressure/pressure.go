@@ -10,6 +10,7 @@
 package pressure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -360,9 +361,7 @@ const comeback = 4
 // leaves notes that somebody has to leave, of whom a peak was planned (0: not known) and who has so much. Who had more than half of the
 // memory counts as half: a host that is nearly empty is not kept so for it.
 func (p *Pressure) leaves(now quantity.Instant, planned, has quantity.Amount) {
-	if planned == 0 {
-		planned = has
-	}
+	planned = cmp.Or(planned, has)
 	if p.left = max(p.left, min(planned, p.severe()/2)); p.left > 0 {
 		p.until = now.Add(comeback * p.lock.Config().Timer)
 	}

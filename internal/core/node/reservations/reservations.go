@@ -270,9 +270,7 @@ func (b *Reservations) Reserve(now quantity.Instant, in *protocol.Booking, out *
 		return nil, errkind.Errorf(errkind.Invalid, "reserve: the call has no reservation; say kind, start and end")
 	}
 	r := *in.Reservation
-	if r.Start == 0 {
-		r.Start = now
-	}
+	r.Start = cmp.Or(r.Start, now)
 	r.ID, r.Job, r.Token = 0, "", job.Token{}
 	targets, err := b.Reservable(now, &r)
 	if err != nil {
@@ -340,9 +338,7 @@ func (b *Reservations) ReservePlace(now quantity.Instant, in *protocol.Message, 
 		}
 		return
 	}
-	if r.Slice == "" {
-		r.Slice = booking.Slice
-	}
+	r.Slice = cmp.Or(r.Slice, booking.Slice)
 	r = protocol.Reservation{Kind: protocol.ForRigid, Slice: r.Slice, Start: r.Start, End: r.End, Job: in.Job, Source: r.Source}
 	s := b.parts.Inventory.Of(r.Slice)
 	if s != nil && same(s, r) != 0 && job.ValidID(r.Job) && r.Start < r.End && r.End > now {

@@ -1,6 +1,7 @@
 package sites
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"time"
@@ -237,9 +238,7 @@ func (z *Sites) looksAnother(s *Slice) {
 // setStale leaves a slice alone until an instant that is later than now, or no longer if it is 0.
 func (z *Sites) setStale(s *Slice, until quantity.Instant) {
 	s.stale = until
-	if until == 0 {
-		until = quantity.Never
-	}
+	until = cmp.Or(until, quantity.Never)
 	z.stales.Set(&s.staleSlot, s, until)
 	z.mark(s)
 }
