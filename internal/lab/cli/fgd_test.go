@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/edge/command"
 	face "sluice.dev/sluice/internal/face/cli"
+	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/lab/cli"
 	"sluice.dev/sluice/internal/lab/trace/tracetest"
 )
@@ -20,8 +21,8 @@ import (
 // simulate runs the command without a daemon.
 func simulate(ctx context.Context, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = face.Run(ctx, face.Deps{Sim: cli.Command, Args: append([]string{"sim"}, args...), In: strings.NewReader(""), Out: &o, Err: &e,
-		Getenv: func(string) string { return "" }})
+	code = face.Run(ctx, face.Deps{Sim: cli.Command, Args: append([]string{"sim"}, args...),
+		Options: session.Options{In: strings.NewReader(""), Out: &o, Err: &e, Getenv: func(string) string { return "" }}})
 	return code, o.String(), e.String()
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"sluice.dev/sluice/internal/edge/command"
 	face "sluice.dev/sluice/internal/face/cli"
+	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario/outcome"
 	"sluice.dev/sluice/internal/lab/scenario/play"
@@ -30,8 +31,11 @@ func sluice(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
 	code := face.Run(t.Context(), face.Deps{
-		Sim: Command, Version: "v1", Commit: "abc", Args: args, In: strings.NewReader(""), Out: &out, Err: &errs, Patience: -1,
-		Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": "127.0.0.1:1"}[k] },
+		Sim: Command, Args: args,
+		Options: session.Options{
+			Version: "v1", Commit: "abc", In: strings.NewReader(""), Out: &out, Err: &errs, Patience: -1,
+			Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": "127.0.0.1:1"}[k] },
+		},
 	})
 	return result{code, out.String(), errs.String()}
 }
@@ -146,8 +150,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs strings.Builder
-	code := face.Run(ctx, face.Deps{Sim: Command, Args: []string{"sim", "run", "small", "-o", "json"}, Out: &out, Err: &errs,
-		Getenv: func(string) string { return "" }})
+	code := face.Run(ctx, face.Deps{Sim: Command, Args: []string{"sim", "run", "small", "-o", "json"},
+		Options: session.Options{Out: &out, Err: &errs, Getenv: func(string) string { return "" }}})
 	if code != command.ExitInterrupted || out.String() != "[\n]\n" ||
 		!strings.Contains(errs.String(), "interrupted: 0 of 3 runs are whole") {
 		t.Errorf("exit %d, %q, %q", code, out.String(), errs.String())
