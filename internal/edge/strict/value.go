@@ -48,6 +48,9 @@ func (v Value) Wrong(format string, args ...any) {
 // Count is how many problems the file has so far, to see whether a part added some.
 func (v Value) Count() int { return v.c.Count() }
 
+// Renamed is File.Renamed, of the file that the value is in.
+func (v Value) Renamed() []string { return v.c.Renamed() }
+
 // Line is where the value stands in its file.
 func (v Value) Line() int { return v.node.Line }
 

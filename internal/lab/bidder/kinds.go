@@ -26,9 +26,6 @@ var kinds = []Kind{
 		func(int64) Strategy { return Hostile{} }},
 }
 
-// Kinds lists the strategies; the first is honest.
-func Kinds() []Kind { return slices.Clone(kinds) }
-
 // Find is the strategy of a name.
 func Find(name string) (Kind, bool) {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })

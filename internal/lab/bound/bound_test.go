@@ -414,3 +414,15 @@ func TestEveryProblemOfAScenario(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// For is New, Add of every job, and Result.
+func For(classes []Class, jobs []Job, w Window, o Options) (Result, error) {
+	b, err := New(classes, w, o)
+	if err != nil {
+		return Result{}, err
+	}
+	for i := range jobs {
+		b.Add(&jobs[i])
+	}
+	return b.Result()
+}

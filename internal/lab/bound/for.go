@@ -81,18 +81,6 @@ func (b *Bounds) Result() (Result, error) {
 	return r, nil
 }
 
-// For is New, Add of every job, and Result.
-func For(classes []Class, jobs []Job, w Window, o Options) (Result, error) {
-	b, err := New(classes, w, o)
-	if err != nil {
-		return Result{}, err
-	}
-	for i := range jobs {
-		b.Add(&jobs[i])
-	}
-	return b.Result()
-}
-
 func check(classes []Class, w Window) error {
 	var list []error
 	if n := len(classes); n < 1 || n > MaxClasses {

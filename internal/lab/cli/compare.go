@@ -90,7 +90,7 @@ func chosenMetrics(names []string) ([]measure.Info, error) {
 }
 
 func (a *app) compareRun(ctx context.Context, name string, f *simFlags, metrics []measure.Info, p pictures) error {
-	o, err := f.options(name)
+	o, err := f.options(a, name)
 	if err = errors.Join(err, writable("--report", p.report)); err != nil {
 		return err
 	}

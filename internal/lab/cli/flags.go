@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func (f *simFlags) add(a *app, c *cobra.Command) {
 }
 
 // options reads the scenario and what the flags say of it.
-func (f *simFlags) options(name string) (play.Options, error) {
+func (f *simFlags) options(a *app, name string) (play.Options, error) {
 	var o play.Options
 	sets, err := replacements(f.sets)
 	if err != nil {
@@ -50,6 +51,9 @@ func (f *simFlags) options(name string) (play.Options, error) {
 	s, err := scenarios().Load(name, sets...)
 	if err != nil {
 		return o, err
+	}
+	for _, text := range s.Renamed {
+		fmt.Fprintf(a.Err, "sluice: scenario %s: %s\n", s.Name, text)
 	}
 	o = play.Options{Scenario: s, Data: &play.Traces{Dir: f.data}, Workers: f.workers, Seeds: s.Seeds}
 	if f.cpu {

@@ -58,7 +58,7 @@ or a wrong file; 130 interrupted.`,
 }
 
 func (a *app) simRun(ctx context.Context, name string, f *simFlags, p pictures) error {
-	o, err := f.options(name)
+	o, err := f.options(a, name)
 	if err = errors.Join(err, writable("--report", p.report), writable("--perfetto", p.perfetto)); err != nil {
 		return err
 	}

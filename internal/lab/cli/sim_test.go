@@ -116,6 +116,19 @@ sim dance
 	}
 }
 
+// TestOlderNamesOfKeys: a scenario with a key by its older name plays as before, and is told once what the name is now.
+func TestOlderNamesOfKeys(t *testing.T) {
+	args := []string{"sim", "run", "small", "-o", "json", "--seeds", "1", "-m", "sja", "--set", "window={until: 20m, limit: 1h}", "--set"}
+	old, now := sluice(t, append(args, "mechanism.tauMin=2m")...), sluice(t, append(args, "mechanism.minRuntime=2m")...)
+	if old.out != now.out || old.code != now.code || !strings.Contains(now.out, "waitMean") {
+		t.Errorf("by the older name it plays otherwise: %d %s, and %d %s", old.code, old.out, now.code, now.out)
+	}
+	const told = "mechanism.tauMin is called minRuntime now"
+	if strings.Count(old.err, told) != 1 || strings.Contains(now.err, "is called") {
+		t.Errorf("want it told once that %s: %s, and %s", told, old.err, now.err)
+	}
+}
+
 // TestPictures: both files are written and are what they say.
 func TestPictures(t *testing.T) {
 	dir := t.TempDir()

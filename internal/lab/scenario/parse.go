@@ -36,7 +36,10 @@ func Parse(name string, data []byte, sets ...strict.Set) (*Scenario, error) {
 // of kind Invalid and lists every problem with its line and column.
 func (r Reader) Parse(name string, data []byte, sets ...strict.Set) (*Scenario, error) {
 	s := &Scenario{formats: r.Formats}
-	err := strict.Read(name, data, sets, func(root strict.Value) { s.read(root) })
+	err := strict.Read(name, data, sets, func(root strict.Value) {
+		s.read(root)
+		s.Renamed = root.Renamed()
+	})
 	if err != nil {
 		return nil, err
 	}

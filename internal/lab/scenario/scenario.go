@@ -53,6 +53,8 @@ type Scenario struct {
 	Window Window
 	Seeds  []uint64
 	Expect []outcome.Expectation
+	// Renamed says of keys of the file that have another name now which it is.
+	Renamed []string
 
 	same    []job.SpeedOn  // shared by explicit rigid jobs
 	formats []trace.Format // of files of arrivals

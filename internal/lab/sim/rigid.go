@@ -138,12 +138,6 @@ func NewRigid(o RigidOptions) (*Rigid, error) {
 // Now is the present virtual time, Events how many arrivals, starts and ends there were, Live how many jobs are not over.
 func (r *Rigid) Now() quantity.Instant { return r.now }
 
-// Events is how many jobs came, and how many runs began and ended.
-func (r *Rigid) Events() uint64 { return r.count }
-
-// Live is how many jobs have come and are not over.
-func (r *Rigid) Live() int { return r.live }
-
 // Run goes on until the source is dry and its jobs are over, at most to limit, and says whether they are; if they are not,
 // the time is limit, or the last event where nothing is left to happen. After an error, of the source or of the context,
 // what the observer has heard is whole and in order.

@@ -465,3 +465,9 @@ func BenchmarkRigid(b *testing.B) {
 		})
 	}
 }
+
+// Events is how many jobs came, and how many runs began and ended.
+func (r *Rigid) Events() uint64 { return r.count }
+
+// Live is how many jobs have come and are not over.
+func (r *Rigid) Live() int { return r.live }
