@@ -5,13 +5,18 @@ package kubernetes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -175,9 +180,6 @@ func (r *run) seal(now quantity.Instant) (string, error) {
 	return pod.Seal(&key, r.name(), file)
 }
 
-// mostLent is the longest life of a presigned URL: S3's own bound.
-const mostLent = 7 * 24 * time.Hour
-
 // lend fills in presigned URLs of the subjob's own objects. They expire when nothing of it can run any more, and after mostLent at the
 // latest.
 func (r *run) lend(f *pod.Run, now quantity.Instant) (err error) {
@@ -228,4 +230,113 @@ func (e *Executor) checkpoint(j job.ID, t job.Token) (d store.Digest, err error)
 		err = errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is not in the store", t)
 	}
 	return d, err
+}
+
+// prove makes sure that a Pod that has not begun can begin: that its claim and keys exist. On an error that is not known.
+func (r *run) prove(ctx context.Context) error {
+	p := r.view().pod
+	if p == nil || sealedIn(p) {
+		if err := r.e.haveKeys(ctx, r.e.namespace(&r.rec)); errkind.Of(err) == errkind.NotFound {
+			r.giveUp(errkind.NotFound, err.Error())
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	if p == nil || p.Spec.NodeName != "" || len(p.Spec.ResourceClaims) == 0 { // a bound Pod has its claim
+		return nil
+	}
+	if err := r.find(); err != nil { // the inventory may not know the slice yet
+		return err
+	}
+	err := r.createClaim()
+	if why, kind := r.refused(err, r.e.now()); why != "" {
+		r.giveUp(kind, why)
+		return nil
+	}
+	return err
+}
+
+// A claim's CEL sees a device's driver, attributes and capacities, but neither its name nor its pool. So a device is selected by
+// everything its ResourceSlice says of it, which is unique on its machine as long as the driver publishes something unique for each device
+// (ADR 0051). Slices are cached, so that a subjob costs no call for them.
+
+// remembered is how long a machine's ResourceSlices are cached.
+const remembered = time.Minute
+
+// selector is the CEL expression that selects a device. NotFound: no ResourceSlice has it.
+func (e *Executor) selector(ctx context.Context, d *cluster.Device) (string, error) {
+	key := d.Driver + "/" + d.Node
+	e.mu.Lock()
+	k, ok := e.devices[key]
+	e.mu.Unlock()
+	if text, found := k.selector(d); ok && found && e.o.Clock().Sub(k.at) < remembered {
+		return text, nil
+	}
+	list, err := call(e, "list resourceslices", func() (*resourcev1.ResourceSliceList, error) {
+		on := fields.SelectorFromSet(fields.Set{resourcev1.ResourceSliceSelectorNodeName: d.Node,
+			resourcev1.ResourceSliceSelectorDriver: d.Driver})
+		return e.o.Client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: on.String()})
+	})
+	if err != nil {
+		return "", err
+	}
+	k = known{at: e.o.Clock()}
+	for i := range list.Items {
+		s := &list.Items[i].Spec
+		for j := range s.Devices {
+			if s.Driver == d.Driver {
+				k.devices = append(k.devices, described{s.Pool.Name, s.Devices[j]})
+			}
+		}
+	}
+	e.mu.Lock()
+	e.devices[key] = k
+	e.mu.Unlock()
+	text, found := k.selector(d)
+	if !found {
+		return "", errkind.Errorf(errkind.NotFound, "no ResourceSlice of %s on %s has a device %s in pool %s", d.Driver, d.Node, d.Name,
+			d.Pool)
+	}
+	return text, nil
+}
+
+// selector finds a device and describes it.
+func (k *known) selector(d *cluster.Device) (string, bool) {
+	i := slices.IndexFunc(k.devices, func(x described) bool { return x.pool == d.Pool && x.Name == d.Name })
+	if i < 0 {
+		return "", false
+	}
+	return describe(d.Driver, &k.devices[i].Device), true
+}
+
+// describe makes an expression that is true of a device and of no other that differs in an attribute or capacity.
+func describe(driver string, d *resourcev1.Device) string {
+	var parts []string
+	// The test for the key comes first: on a device without it the comparison would be an error, and fail the Pod's scheduling.
+	add := func(of, name, is string, args ...any) {
+		domain, word, ok := strings.Cut(name, "/")
+		if !ok { // a name without a domain is in the driver's
+			domain, word = driver, name
+		}
+		folder := fmt.Sprintf("device.%s[%q]", of, domain)
+		parts = append(parts, fmt.Sprintf("%q in %s && %s[%q]", word, folder, folder, word)+fmt.Sprintf(is, args...))
+	}
+	for name, a := range d.Attributes {
+		switch {
+		case a.StringValue != nil:
+			add("attributes", string(name), " == %q", *a.StringValue)
+		case a.IntValue != nil:
+			add("attributes", string(name), " == %d", *a.IntValue)
+		case a.BoolValue != nil:
+			add("attributes", string(name), " == %t", *a.BoolValue)
+		case a.VersionValue != nil:
+			add("attributes", string(name), ".compareTo(semver(%q)) == 0", *a.VersionValue)
+		}
+	}
+	for name, c := range d.Capacity {
+		add("capacity", string(name), ".compareTo(quantity(%q)) == 0", c.Value.String())
+	}
+	slices.Sort(parts)
+	return strings.Join(append([]string{"device.driver == " + strconv.Quote(driver)}, parts...), " && ")
 }

@@ -7,60 +7,17 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/edge/journal"
-	"sluice.dev/sluice/internal/edge/store"
 )
-
-// Executor is the kubernetes kind of executor.Executor. Make it with Open.
-type Executor struct {
-	o      Options
-	lender store.Lender
-	box    *executor.Outbox
-	// ctx ends when the executor is closed; loops are the goroutines that Close waits for.
-	ctx    context.Context
-	cancel context.CancelFunc
-	loops  sync.WaitGroup
-	// turns and shelves are semaphores for calls to the API server and to the store.
-	turns, shelves chan struct{}
-	// pods are all of ours as last seen; watching starts the watch, once.
-	pods     *board
-	watching sync.Once
-	tending  sync.Once
-	warned   sync.Once
-	calls    counts
-
-	mu sync.Mutex
-	// runs are the subjobs that are not settled; past is how the settled ones ended, in the order of old.
-	runs map[job.Token]*run
-	past map[job.Token]*passed
-	old  []job.Token
-	// strangers are subjobs of another journal, by Pod.
-	strangers map[string]*run
-	// swept are Pods without a subjob that are being removed; looked: Find has registered all subjobs, so that such a Pod can be
-	// recognized.
-	swept  map[types.UID]bool
-	looked bool
-	// devices caches ResourceSlices, by driver and machine.
-	devices map[string]known
-	// keys are this process's sealing keys, by namespace.
-	keys map[string]*keyring
-	// purging are the purges in progress.
-	purging map[purging]bool
-	closed  bool
-
-	// naming excludes naming a work directory while unneeded names are pruned.
-	naming sync.Mutex
-}
 
 var _ executor.Executor = (*Executor)(nil)
 
@@ -97,8 +54,6 @@ func (e *Executor) Close() error {
 	e.loops.Wait()
 	return nil
 }
-
-func (e *Executor) now() quantity.Instant { return quantity.At(e.o.Clock()) }
 
 // Do implements executor.Executor.
 func (e *Executor) Do(m protocol.Message, witness journal.Position) {
@@ -169,117 +124,173 @@ func (e *Executor) begin(r *run) {
 	e.loops.Go(r.loop)
 }
 
-// purging identifies a purge.
-type purging struct {
-	job    job.ID
-	before job.Generation
-}
-
-// passed is a settled subjob.
-type passed struct {
-	rec    record
-	result *job.Result
-}
-
-// forget moves a settled subjob from runs to past.
-func (e *Executor) forget(r *run, res *job.Result) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r.stranger() {
-		delete(e.strangers, r.key())
-		return
-	}
-	delete(e.runs, r.rec.Token)
-	if e.past[r.rec.Token] == nil {
-		e.old = append(e.old, r.rec.Token)
-	}
-	e.past[r.rec.Token] = &passed{r.rec, res}
-	for len(e.old) > e.o.KeepSettled {
-		delete(e.past, e.old[0])
-		e.old = e.old[1:]
-	}
-}
-
-// ours reports whether a Pod bears this operator's label.
-func (e *Executor) ours(p *corev1.Pod) bool { return p.Labels[cluster.LabelOperator] == e.o.Operator }
-
-// of finds the subjob of a Pod; nil if there is none.
-func (e *Executor) of(p *corev1.Pod) *run {
-	t, err := job.ParseToken(p.Labels[cluster.LabelToken])
-	if err != nil {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if r := e.strangers[keyOf(p)]; r != nil {
-		return r
-	}
-	if r := e.runs[t]; r != nil && r.name() == p.Name && e.namespace(&r.rec) == p.Namespace {
-		return r
-	}
-	return nil
-}
-
-// needed reports whether an unsettled subjob, other than one, may still read a checkpoint, or left it.
-func (e *Executor) needed(t job.Token, other *run) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, r := range e.runs {
-		if r != other && (r.rec.Token == t || r.rec.Resume == t) {
-			return true
-		}
-	}
-	return false
-}
-
-// wanted is the desired state of a subjob.
-type wanted struct {
-	order pod.Order
-	// settle is the node's Settle: what to do with what the subjob left; nil until it comes.
-	settle *protocol.Message
-}
-
-// shift moves the lease's end; a Pod's can only be made earlier.
-func (w *wanted) shift(s *protocol.Shift) {
-	if s.End < w.order.End {
-		w.order.End, w.order.Cut, w.order.Why = s.End, true, s.Text
-	}
-}
-
-func (w *wanted) halt(h *protocol.Halt) {
-	if !w.order.Stop {
-		w.order.Stop, w.order.Why = true, h.Text
-	}
-	w.order.Now = w.order.Now || h.Now
-}
-
 // Calls counts the calls to the API server by kind, for metrics.
 func (e *Executor) Calls() map[string]int64 { return e.calls.all() }
-
-// counts is a set of counters by name.
-type counts struct {
-	mu sync.Mutex
-	n  map[string]int64
-}
-
-func (c *counts) add(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.n == nil {
-		c.n = map[string]int64{}
-	}
-	c.n[name]++
-}
-
-func (c *counts) all() map[string]int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.n)
-}
 
 // tokens lists the unsettled subjobs, in order.
 func (e *Executor) tokens() []job.Token {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(e.runs), job.Token.Compare)
+}
+
+const (
+	// soon is how many bytes of an ended subjob's outputs Find stores itself, and patiently how long it waits for one; larger ones are
+	// stored in the background.
+	soon      = 16 << 20
+	patiently = 5 * time.Second
+	// abreast is how many subjobs are examined at once.
+	abreast = 64
+)
+
+// Find implements executor.Executor: it starts the watch and takes over all Pods of this operator. Pods without a valid record are
+// reported and left alone.
+func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
+	asked := make(chan struct{})
+	e.tending.Do(func() { e.loops.Go(func() { e.tend(asked) }) })
+	if err := e.watch(ctx); err != nil {
+		return nil, errkind.Errorf(errkind.Unavailable, "listing the Pods of operator %s: %w", e.o.Operator, err)
+	}
+	found := map[job.Token]*run{}
+	for _, p := range e.pods.list() {
+		if !e.ours(p) {
+			continue
+		}
+		rec, err := e.recordOf(p)
+		if err != nil {
+			e.o.Log.Error("a Pod with our label is left alone; delete it if nobody needs it", "err", err)
+			continue
+		}
+		if rec.Journal != e.o.Journal {
+			continue // the watch has dealt with it
+		}
+		r := newRun(e, rec)
+		r.tried, r.whole, r.made = true, true, p
+		r.seen.pod, r.ordered = p, orderOf(p, &rec)
+		r.seen.want.order = r.ordered
+		found[rec.Token] = r
+	}
+	var all sync.WaitGroup
+	turns := make(chan struct{}, abreast)
+	for _, r := range found {
+		turns <- struct{}{}
+		all.Go(func() { r.found(ctx); <-turns })
+	}
+	all.Wait()
+	e.mu.Lock()
+	for i, t := range slices.SortedFunc(maps.Keys(found), job.Token.Compare) {
+		r := found[t]
+		if !r.word.Storing { // one that stores must be reported at once
+			r.peek = e.now().Add(firstLook(i, len(found)))
+		}
+		e.begin(r)
+	}
+	e.looked = true
+	e.mu.Unlock()
+	list := make([]executor.Found, 0, len(found))
+	for _, t := range e.tokens() {
+		r := found[t]
+		f := protocol.Found{Token: t, Job: r.rec.Job, Slice: r.rec.Slice}
+		r.mu.Lock()
+		f.Result, f.Started = r.seen.result, r.started
+		r.mu.Unlock()
+		f.Alive = f.Result == nil
+		list = append(list, executor.Found{Found: f, Witness: r.rec.Witness})
+	}
+	for _, p := range e.pods.list() { // changes meanwhile
+		if r := e.of(p); r != nil {
+			delete(found, r.rec.Token)
+		}
+		e.seen(p, false, false)
+	}
+	for _, r := range found {
+		r.see(r.made, true, true)
+	}
+	select {
+	case <-asked: // first know whether the store accepts: what is sold must be storable
+	case <-time.After(patiently):
+	case <-ctx.Done():
+	}
+	return list, nil
+}
+
+// firstLook spreads the first reads of progress of n found subjobs: all at once would be tens of thousands of calls to the store.
+func firstLook(i, n int) time.Duration {
+	return time.Duration(i) * min(spread, seldom/time.Duration(n))
+}
+
+// found examines a found subjob. If it has ended, what it left is stored now if that is small; else it counts as alive until it is stored.
+func (r *run) found(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patiently)
+	defer cancel()
+	v := r.view()
+	if r.said = r.over(&v, r.e.now()); r.said != nil {
+		if size(r.said.Output)+size(r.said.Checkpoint) <= soon && r.stow(ctx) == nil {
+			r.mu.Lock()
+			r.seen.result, r.started = &r.said.Result, r.said.Result.Start
+			r.mu.Unlock()
+		}
+		return
+	}
+	if running(v.pod) || parted(v.pod) {
+		if w, ok := r.e.peek(ctx, r); ok {
+			r.word, r.started = pod.Word{Started: w.Started, Storing: w.Storing}, w.Started // progress is reported with its next read
+		}
+		return
+	}
+	// The last operator may have died before it made the Pod's claim, and the keys that it waits for may have been deleted.
+	r.unproven = r.prove(ctx) != nil
+}
+
+// size of what a subjob left, in bytes.
+func size(l *pod.Left) int64 {
+	if l == nil {
+		return 0
+	}
+	return l.Size
+}
+
+const (
+	// asks is how often the store is probed with a write, asksAgain the interval while that fails, asking the probe's timeout.
+	asks      = 30 * time.Second
+	asksAgain = 5 * time.Second
+	asking    = 10 * time.Second
+)
+
+// tend probes the store and reports the node unhealthy while it takes no writes; nothing is started meanwhile: every subjob leaves
+// something in the store, and work that can't be stored is done again. first is closed after the first probe.
+func (e *Executor) tend(first chan<- struct{}) {
+	failing := false
+	for {
+		ctx, cancel := context.WithTimeout(e.ctx, asking)
+		_, err := e.o.Store.Now(ctx)
+		cancel()
+		if e.ctx.Err() != nil {
+			return
+		}
+		if away := err != nil; away != failing {
+			failing = away
+			a := &protocol.Ailment{Ails: failing}
+			if failing {
+				a.Text = "the store is away: " + err.Error()
+				e.o.Log.Error("the store is away; nothing is started until it answers", "error", err)
+			} else {
+				e.o.Log.Info("the store answers again")
+			}
+			e.box.Post(protocol.Message{Kind: protocol.Ailing, Body: a})
+		}
+		if first != nil {
+			close(first)
+			first = nil
+		}
+		pause := asks
+		if failing {
+			pause = asksAgain
+		}
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
 }

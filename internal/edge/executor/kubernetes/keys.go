@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,15 +33,6 @@ const (
 	// checkKeys is how often a namespace's keys are verified while a Pod waits for them.
 	checkKeys = 30 * time.Second
 )
-
-// keyring holds the keys that seal run files in one namespace. The Secret there also has keys of earlier processes, for Pods that have not
-// begun.
-type keyring struct {
-	mu sync.Mutex
-	// mine are the keys that this process made: it seals with no other, since others may be able to write the Secret.
-	mine    map[string]pod.Key
-	checked time.Time
-}
 
 func (e *Executor) keyring(ns string) *keyring {
 	e.mu.Lock()
@@ -214,3 +204,6 @@ func made(id string) time.Time {
 	}
 	return at
 }
+
+// mostLent is the longest life of a presigned URL: S3's own bound.
+const mostLent = 7 * 24 * time.Hour

@@ -3,114 +3,20 @@
 package kubernetes
 
 import (
-	"math"
-	"sync"
+	"context"
+	"encoding/json"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
-)
-
-// run is one subjob from its Start, or from when it was found, until it is settled.
-type run struct {
-	e   *Executor
-	rec record
-	// work is what to start, and asked when that was wanted; nil for a subjob that was found.
-	work   *protocol.Work
-	asked  quantity.Instant
-	device cluster.Device
-	// wake has an element when something has changed.
-	wake chan struct{}
-
-	mu   sync.Mutex
-	seen view
-	// started is the begin that was reported; 0 before that.
-	started quantity.Instant
-
-	// The rest belongs to the loop. tried: a creation was sent, so there may be a Pod; made is the Pod as created; whole: create has
-	// nothing left to do. ordered is the order that the Pod was last given; deleted: its deletion was asked for.
-	tried, whole, deleted bool
-	// unproven: found before its begin, and whether its claim and keys exist is not known. proven is when that was last known.
-	unproven bool
-	proven   quantity.Instant
-	made     *corev1.Pod
-	ordered  pod.Order
-	// blame is the result of a subjob that was given up before its begin.
-	blame *job.Result
-	// said is how it ended, once known; it is reported only after what it left is stored.
-	said *pod.Said
-	word pod.Word
-	// storing is since when its Pod has said that it is storing; 0: it does not.
-	storing quantity.Instant
-	// vanished is since when the Pod of a lease without an end has been removed, or failed by the garbage collector, without a kubelet's
-	// word; 0: it has not.
-	vanished quantity.Instant
-	// peek is when to read its progress next, every the interval after that, looked when it was last read.
-	peek, looked quantity.Instant
-	every        time.Duration
-	// parting is when to tell its home next that the Pod's other containers (sidecars) are waited for.
-	parting quantity.Instant
-	// denied is since when the cluster has refused it for something that an administrator may fix; 0: it does not.
-	denied quantity.Instant
-}
-
-// view is what others tell the loop.
-type view struct {
-	want wanted
-	// pod is the Pod as last seen. gone: it was removed; unsure: its last state was not seen.
-	pod          *corev1.Pod
-	gone, unsure bool
-	// result is the result that was reported; nil before that.
-	result *job.Result
-}
-
-func newRun(e *Executor, rec record) *run {
-	r := &run{e: e, rec: rec, wake: make(chan struct{}, 1), ordered: pod.Order{End: rec.End}, every: firstPeek}
-	r.seen.want.order = r.ordered
-	return r
-}
-
-// change updates the desired state.
-func (r *run) change(do func(*wanted)) {
-	r.mu.Lock()
-	do(&r.seen.want)
-	r.mu.Unlock()
-	r.poke()
-}
-
-// see records the Pod as the watch shows it.
-func (r *run) see(p *corev1.Pod, gone, unsure bool) {
-	r.mu.Lock()
-	r.seen.pod, r.seen.gone, r.seen.unsure = p, gone, unsure
-	r.mu.Unlock()
-	r.poke()
-}
-
-func (r *run) poke() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (r *run) view() view {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.seen
-}
-
-// Pauses between tries of a call that failed.
-const (
-	firstPause = 50 * time.Millisecond
-	lastPause  = 10 * time.Second
-	// forever waits until something has changed.
-	forever = time.Duration(math.MaxInt64)
 )
 
 // loop calls step until the subjob is settled.
@@ -267,57 +173,207 @@ func (r *run) giveUp(kind errkind.Kind, why string) {
 	r.whole = true
 }
 
-// Answers.
-
-func (r *run) answer(m protocol.Message) {
-	if r.stranger() {
-		return // of another journal: its node does not exist here
+// listen reads the subjob's word if that is due, and says how long to wait before the next step.
+func (r *run) listen(v *view, now quantity.Instant) time.Duration {
+	next := r.until(v, now)
+	for _, at := range []quantity.Instant{v.want.order.End, v.want.order.End.Add(r.e.o.Linger)} {
+		if at > now {
+			next = min(next, at)
+		}
 	}
-	m.From, m.To, m.Token, m.Job = r.rec.Executor, r.rec.Node, r.rec.Token, r.rec.Job
-	r.e.box.Post(m)
+	switch over := now >= v.want.order.End; {
+	case v.pod == nil:
+	case running(v.pod):
+		if now >= r.peek || over && r.looked < v.want.order.End { // after its end it is read whatever the interval has grown to
+			r.looked = now
+			r.look(over)
+			if over || r.word.Storing || v.want.order != (pod.Order{End: r.rec.End}) { // its home waits to be told
+				r.every = min(r.every, r.e.o.Report)
+			}
+			r.peek = r.e.now().Add(r.every)
+			if at := quantity.At(ours(v.pod).State.Running.StartedAt.Time); now >= at.Add(wordless) {
+				r.begun(at)
+			}
+		}
+		next = min(next, r.peek)
+	case parted(v.pod): // its end is known, and is reported once the kubelet says that the Pod is over
+		if now >= r.parting {
+			r.report(true)
+			r.parting = now.Add(r.e.o.Report)
+		}
+		next = min(next, r.parting)
+	default: // waits for an image, or a key
+		if r.pends(v) {
+			next = min(next, r.proven.Add(checkKeys))
+		}
+		if at := quantity.At(v.pod.CreationTimestamp.Time).Add(pulling + time.Second); at > now {
+			next = min(next, at)
+		}
+	}
+	if r.storing != 0 {
+		if at := r.storing.Add(r.e.o.Linger); at > now {
+			next = min(next, at)
+		}
+	}
+	if next == quantity.Never {
+		return forever
+	}
+	return max(0, next.Sub(r.e.now()))
 }
 
-func (r *run) conclusion(res *job.Result) *protocol.Conclusion {
-	return &protocol.Conclusion{Slice: r.rec.Slice, Range: r.rec.Range, Result: res}
+// look reads the subjob's word and reports it if it is news. A store that can't be reached costs reports alone. A subjob past its end
+// whose Pod still runs must be storing: its home has to hear that whether or not the store answers.
+func (r *run) look(over bool) {
+	r.every = min(2*r.every, max(r.e.o.Report, seldom))
+	quiet := func() {}
+	if over || r.word.Storing { // and meanwhile: a store that hangs may take longer than its home waits
+		quiet = r.saysStoring()
+	}
+	w, ok := r.e.peek(r.e.ctx, r)
+	quiet()
+	if !ok || w == r.word && !w.Storing {
+		if over || r.word.Storing {
+			r.report(true)
+		}
+		return
+	}
+	r.word, r.every = w, r.e.o.Report
+	r.begun(w.Started)
+	r.report(w.Storing)
 }
 
-func (r *run) beginning(at quantity.Instant) protocol.Message {
-	return protocol.Message{Kind: protocol.Started, Body: &protocol.Beginning{Slice: r.rec.Slice, Range: r.rec.Range, At: at}}
+// peek reads a subjob's word; false: there is none.
+func (e *Executor) peek(ctx context.Context, r *run) (w pod.Word, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, peeking) // includes the wait for a turn: a stuck store delays an order by no more
+	defer cancel()
+	var data []byte
+	err := e.atStore(ctx, peeking, func(ctx context.Context) (err error) {
+		data, err = e.lender.Peek(ctx, r.place(progressPlace), mostWord)
+		return err
+	})
+	if err != nil || json.Unmarshal(data, &w) != nil {
+		return pod.Word{}, false
+	}
+	w.Progress = max(r.rec.Range.From, min(w.Progress, r.rec.Range.To))
+	return w, true
 }
 
-// repeat sends the earlier answers again, for a repeated Start.
-func (r *run) repeat() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// pulling is how long after a Pod's creation causes that may pass are tolerated, such as a failed image pull.
+const pulling = 2 * time.Minute
+
+// obey brings the Pod to its desired state: its orders, its end, its removal.
+func (r *run) obey(v *view, now quantity.Instant) error {
+	p, o := v.pod, v.want.order
+	began := r.word.Started != 0 || p != nil && running(p)
+	alone := p != nil && parted(p)
+	if p != nil && !began && !alone && r.blame == nil {
+		if why, kind := hopeless(p, now.Sub(quantity.At(p.CreationTimestamp.Time)) > pulling); why != "" {
+			r.giveUp(kind, why)
+		}
+	}
+	over := now >= o.End && !began || o.End != quantity.Never && now >= o.End.Add(r.e.o.Linger)
+	stores := r.stores(now)
+	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now) || alone // alone: only sidecars run, and nothing is left to store
+	if o != r.ordered && !r.deleted && !alone && (!stores || o.Now) && p != nil && p.Spec.NodeName != "" {
+		if err := r.order(v, now); err != nil {
+			return err
+		}
+		r.ordered = o
+	}
+	if p != nil && p.DeletionTimestamp != nil {
+		r.deleted = true
+	}
+	if !over || r.deleted || v.gone {
+		return nil
+	}
+	grace := r.rec.Grace + r.e.o.Linger
+	if o.Now || alone {
+		grace = r.e.o.Linger
+	}
+	err := r.remove(v, seconds(grace))
+	r.deleted = err == nil
+	return err
+}
+
+// stores reports whether a subjob is left alone since it is storing what it left: orders, a stop and its end wait, unless told Now. It is
+// the subjob's own word, which its program could fake, so it holds no longer than storing may take.
+func (r *run) stores(now quantity.Instant) bool {
+	if !r.word.Storing {
+		r.storing = 0
+		return false
+	}
+	if r.storing == 0 {
+		r.storing = now
+	}
+	return now < r.storing.Add(r.e.o.Linger)
+}
+
+// order passes an order to the Pod: to its first process by an annotation, and to the kubelet by activeDeadlineSeconds where the end is
+// earlier now.
+func (r *run) order(v *view, now quantity.Instant) error {
+	o := v.want.order
+	o.Why = cluster.Discreet(o.Why, r.e.namespace(&r.rec)) // readers of the Pod may not know other namespaces
+	text, err := json.Marshal(&o)
+	if err != nil {
+		return err
+	}
+	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.AnnotationNotice: string(text)},
+		"uid": r.uid(v)}}
+	from := now
+	if s := v.pod.Status.StartTime; s != nil {
+		from = quantity.At(s.Time)
+	}
+	if d := active(o.End.Add(r.e.o.Linger), from); o.End != r.ordered.End && d != nil {
+		if was := v.pod.Spec.ActiveDeadlineSeconds; was == nil || *d < *was {
+			patch["spec"] = map[string]any{"activeDeadlineSeconds": *d}
+		}
+	}
+	return r.patch(v, patch)
+}
+
+// patch changes the Pod; none is needed if it is gone.
+func (r *run) patch(v *view, patch map[string]any) error {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	return r.alter(v, types.StrategicMergePatchType, data)
+}
+
+func (r *run) alter(v *view, kind types.PatchType, data []byte) error {
+	_, err := call(r.e, "patch pod", func() (*corev1.Pod, error) {
+		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Patch(r.e.ctx, r.name(), kind, data,
+			metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})
+	})
+	return r.there(v, err)
+}
+
+// remove deletes the Pod; the object stays until the finalizer is removed.
+func (r *run) remove(v *view, grace int64) error {
+	_, err := call(r.e, "delete pod", func() (struct{}, error) {
+		o := metav1.DeleteOptions{GracePeriodSeconds: &grace}
+		if id := r.uid(v); id != "" {
+			o.Preconditions = metav1.NewUIDPreconditions(string(id))
+		}
+		return struct{}{}, r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Delete(r.e.ctx, r.name(), o)
+	})
+	return r.there(v, err)
+}
+
+// there drops the error that the Pod is gone: the watch will say so.
+func (r *run) there(v *view, err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && v.gone {
+		return nil
+	}
+	return err
+}
+
+func (r *run) uid(v *view) types.UID {
 	switch {
-	case r.seen.result != nil:
-		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.seen.result)})
-	case r.started != 0:
-		r.answer(r.beginning(r.started))
+	case v.pod != nil:
+		return v.pod.UID
+	case r.made != nil:
+		return r.made.UID
 	}
-}
-
-// begun reports the begin, once.
-func (r *run) begun(at quantity.Instant) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.started == 0 && at != 0 {
-		r.started = at
-		r.answer(r.beginning(at))
-	}
-}
-
-// report reports progress.
-func (r *run) report(storing bool) {
-	r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.rec.Slice,
-		Progress: max(r.word.Progress, r.rec.Range.From), At: r.e.now(), Storing: storing}})
-}
-
-// tell reports the end.
-func (r *run) tell(res *job.Result) {
-	r.begun(res.Start)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen.result = res
-	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
+	return ""
 }

@@ -154,7 +154,7 @@ func TestACheckpointStaysWhileASubjobReadsIt(t *testing.T) {
 }
 
 func TestSettleUnpublishedWorkIsKeptApart(t *testing.T) {
-	b := newBench(t, func(o *process.Options) { o.KeepLost = 1 })
+	b := newBench(t, func(o *process.Options) { o.Retain.Lost = 1 })
 	b.run(lease(time.Minute, "sh", "-c", "echo words; echo data >$SLUICE_OUTPUT_DIR/f; exit 1"), job.ExitFailed)
 	b.settle(false, job.Range{})
 	if got, err := os.ReadFile(filepath.Join(b.o.DataDir, "kept", "j.1-1", "output", "f")); string(got) != "data\n" {

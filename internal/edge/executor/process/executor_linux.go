@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -17,55 +19,17 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process/aftermath"
 	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
-	"sluice.dev/sluice/internal/edge/executor/process/pool"
-	"sluice.dev/sluice/internal/edge/executor/process/rooms"
 	"sluice.dev/sluice/internal/edge/executor/process/shelf"
 	"sluice.dev/sluice/internal/edge/executor/process/syncs"
 	"sluice.dev/sluice/internal/edge/executor/process/workdirs"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/journal"
+	files "sluice.dev/sluice/internal/edge/store"
 )
 
 // waitingRemovals is how many run directories may wait to be removed before settling the next one removes it in place.
 const waitingRemovals = 256
-
-// Executor is the process kind of executor.Executor. Make it with New.
-type Executor struct {
-	o         Options
-	s         folders.Layout
-	originals *workdirs.Originals
-	iso       shim.Isolation
-	box       *executor.Outbox
-	pool      pool.Pool
-	done      chan struct{}
-	tasks     sync.WaitGroup
-
-	health health
-
-	// after is shared by the ends of all subjobs, bootID names this boot of the machine.
-	after  aftermath.Node
-	bootID string
-	// cut: the machine was rebooted since run directories were last looked at. Used by Find alone.
-	cut bool
-	// over are settled run directories that wait to be removed.
-	over   chan over
-	rooms  rooms.Rooms
-	sensor sensor
-	// logs and lost are kept of settled subjobs: what they printed, and their uncommitted work.
-	logs, lost shelf.Shelf
-	// lives knows which life of a job has its folders.
-	lives *folders.Lives
-
-	artifacts *artifacts.Artifacts
-
-	mu       sync.Mutex
-	runs     map[job.Token]*run
-	past     memory
-	settles  int
-	underway map[underway]bool
-	closed   bool
-}
 
 var _ executor.Executor = (*Executor)(nil)
 
@@ -86,16 +50,16 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")),
 		box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
-	e.bootID, e.past = o.BootID, memory{most: max(1, o.KeepSettled)}
+	e.bootID, e.past = o.BootID, memory{most: max(1, o.Retain.Settled)}
 	e.after = aftermath.Node{DataDir: o.DataDir, BootID: o.BootID, Names: &syncs.Shared{Path: e.s.In("runs")}, Now: o.now, Log: o.Logger}
 	e.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
 	e.pool.Program, e.pool.Runs = o.ShimPath, e.s.In("runs")
 	warn := func(path string, err error) {
 		o.Logger.Warn("removing what is too old to keep", "path", path, "err", err)
 	}
-	e.logs = shelf.Shelf{Root: e.s.In("logs"), Depth: 2, Most: 2 * o.KeepLogs, Bytes: o.KeepLogBytes, Warn: warn}
-	e.lost = shelf.Shelf{Root: e.s.In("kept"), Depth: 1, Most: max(0, o.KeepLost), Bytes: o.KeepLostBytes, Warn: warn}
-	e.lives = folders.NewLives(e.s, o.KeepSettled, warn)
+	e.logs = shelf.Shelf{Root: e.s.In("logs"), Depth: 2, Most: 2 * o.Retain.Logs, Bytes: o.Retain.LogBytes, Warn: warn}
+	e.lost = shelf.Shelf{Root: e.s.In("kept"), Depth: 1, Most: max(0, o.Retain.Lost), Bytes: o.Retain.LostBytes, Warn: warn}
+	e.lives = folders.NewLives(e.s, o.Retain.Settled, warn)
 	for _, d := range []string{"runs", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
 		if d == "runs" || d == "checkpoints" { // a mapped user must be able to reach its own files
@@ -136,9 +100,16 @@ func New(o Options) (*Executor, error) {
 	return e, nil
 }
 
-// probeIsolation has the supervisor find out what can hold processes together here.
-func (e *Executor) probeIsolation() error {
-	out, err := e.ask()
+// probeIsolation has the supervisor find out what can hold processes together here, again if it is killed meanwhile.
+func (e *Executor) probeIsolation() (err error) {
+	var out []byte
+	for range 3 {
+		out, err = exec.Command(e.o.ShimPath, supervisor.Probe, e.originals.Dir()).Output()
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) || ended.Exited() {
+			break
+		}
+	}
 	if err == nil {
 		err = json.Unmarshal(out, &e.iso)
 	}
@@ -148,18 +119,6 @@ func (e *Executor) probeIsolation() error {
 	}
 	e.iso.Own = e.iso.Own && !e.o.SharedTmp
 	return nil
-}
-
-// ask runs the supervisor to report what it can do here, again if it is killed meanwhile.
-func (e *Executor) ask() (out []byte, err error) {
-	for range 3 {
-		out, err = exec.Command(e.o.ShimPath, supervisor.Probe, e.originals.Dir()).Output()
-		var ended *exec.ExitError
-		if !errors.As(err, &ended) || ended.Exited() {
-			break
-		}
-	}
-	return out, err
 }
 
 // Isolation describes how subjobs' processes are held together, how their memory and number are bounded, and what they do not share.
@@ -258,15 +217,119 @@ func (e *Executor) Close() error {
 	e.o.Survival.Wake()
 	e.tasks.Wait()
 	err := e.sensor.watcher.close()
-	e.letAllGo()
+	for _, r := range e.all() { // the handles; subjobs stay as they are
+		r.letGo()
+	}
 	return errors.Join(err, e.o.Survival.Close())
 }
 
-func (e *Executor) isClosed() bool {
-	select {
-	case <-e.done:
-		return true
-	default:
-		return false
+// mostUnderway bounds how many of these are under way at once; requests beyond it are dropped, and come again.
+const mostUnderway = 1024
+
+// once carries out a request, unless the same is under way: on a disk that does not answer, a request each second would otherwise add one
+// more waiting goroutine each second. Its answer ends it: a request after that is carried out again. The caller holds e.mu.
+func (e *Executor) once(m protocol.Message, do func(m protocol.Message, answer func(protocol.Message))) {
+	u := underway{m.Kind, m.Token, m.Job, m.Generation}
+	if e.underway[u] || len(e.underway) >= mostUnderway {
+		return
 	}
+	e.underway[u] = true
+	e.tasks.Go(func() {
+		over := sync.OnceFunc(func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			delete(e.underway, u)
+		})
+		defer over()
+		do(m, func(out protocol.Message) {
+			over()
+			e.box.Post(out)
+		})
+	})
+}
+
+// purge clears the job's folders of files of lives before a generation, 0: of all. When it answers no reader finds any of them; the space
+// is freed a little later. The snapshot may be another job's too: see PruneSnapshots.
+func (e *Executor) purge(m protocol.Message, answer func(protocol.Message)) {
+	if err := e.lives.Clear(m.Job, m.Generation, e.artifacts.ForgetJob); err != nil {
+		e.o.Logger.Error("removing what is kept of a job; it is asked for again", "job", string(m.Job), "err", err)
+		return
+	}
+	if m.Generation != 0 {
+		answer(protocol.Message{Kind: protocol.Purged, From: m.To, To: m.From, Job: m.Job, Generation: m.Generation})
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.tasks.Go(e.emptyTrash)
+	}
+}
+
+// emptyTrash removes what was purged.
+func (e *Executor) emptyTrash() {
+	if err := e.lives.Empty(e.isClosed); err != nil {
+		e.o.Logger.Warn("removing what was purged", "err", err)
+	}
+}
+
+// LogsSince is the time since which the logs of all subjobs that wrote any are kept, as far as is known: those of one that ended
+// later and has none are empty.
+func (e *Executor) LogsSince() time.Time { return e.logs.Since() }
+
+// Outputs lists the folders of a job's committed subjobs in order of progress, and those of a gang in order of its members.
+func (e *Executor) Outputs(j job.ID) ([]folders.Output, error) { return e.s.List(j) }
+
+// Stored calls each with the jobs that have any files, so that those of unknown jobs can be purged: with some jobs several times, in no
+// order, and a few hundred names at a time, since there may be a million. It stops at the first error.
+func (e *Executor) Stored(each func(job.ID) error) error {
+	for _, d := range []string{"output", "checkpoints", "logs", "lives"} {
+		if err := e.storedIn(e.s.In(d), each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Executor) storedIn(dir string, each func(job.ID) error) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	for {
+		names, err := f.Readdirnames(512)
+		for _, name := range names {
+			j, ok := files.JobOf(name)
+			if !ok {
+				continue
+			}
+			if err = each(j); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// PutSnapshot, TakeSnapshot, HasSnapshot and PruneSnapshots are those of the node's artifacts: see there.
+func (e *Executor) PutSnapshot(data []byte, limit int64) (executor.Snapshot, error) {
+	return e.artifacts.PutWork(data, limit)
+}
+
+// TakeSnapshot keeps a work directory that is in the store already.
+func (e *Executor) TakeSnapshot(id string) (executor.Snapshot, error) {
+	return e.artifacts.TakeWork(id)
+}
+
+// HasSnapshot reports whether a stored work directory exists.
+func (e *Executor) HasSnapshot(id string) (bool, error) { return e.artifacts.HasWork(id) }
+
+// PruneSnapshots removes stored work directories that keep says nobody needs.
+func (e *Executor) PruneSnapshots(keep func(id string) bool) error {
+	return e.artifacts.PruneWork(keep)
 }

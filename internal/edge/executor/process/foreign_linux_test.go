@@ -14,7 +14,7 @@ import (
 
 // TestWhatASubjobLinksToStaysAsItIs: a subjob's tree is sealed, listed, pruned and purged, and what its links name is none of it.
 func TestWhatASubjobLinksToStaysAsItIs(t *testing.T) {
-	b := newBench(t, func(o *process.Options) { o.KeepLost = 1 })
+	b := newBench(t, func(o *process.Options) { o.Retain.Lost = 1 })
 	other := t.TempDir()
 	program := filepath.Join(other, "program")
 	must(os.WriteFile(program, []byte("of somebody"), 0o755))

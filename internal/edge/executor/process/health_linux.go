@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 
@@ -31,13 +30,6 @@ const (
 	// lastRoomProbe is lastProbe for a full disk, where space may be free soon: the subjob that filled it is ended.
 	lastRoomProbe = 2 * time.Second
 )
-
-// health is whether the node can start anything at all.
-type health struct {
-	mu      sync.Mutex
-	probing bool
-	trying  sync.Mutex
-}
 
 // suspect is called at every failure that is the node's. It probes at once and, if that fails, until it passes; the node is told of the
 // first failure and of the recovery.

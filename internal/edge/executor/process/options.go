@@ -53,14 +53,8 @@ type Options struct {
 	SnapshotLimit int64
 	// Report is the time between reports of progress: one second.
 	Report time.Duration
-	// KeepLogs is for how many ended subjobs logs are kept: 10000. KeepLost is how many directories with uncommitted work
-	// are kept for people to look at: 20; negative for none. KeepSettled is how many ended subjobs are remembered, so
-	// that a late Start does not start them again, and of how many jobs it is known which life has their folders: 10000.
-	KeepLogs, KeepLost, KeepSettled int
-	// KeepLogBytes and KeepLostBytes bound the same by their size, in bytes: 4 GiB and 16 GiB. EventBytes is the size at
-	// which a new events file is begun; one old file is kept: 16 MiB. The events file is looked at after every hundredth
-	// subjob.
-	KeepLogBytes, KeepLostBytes, EventBytes int64
+	// Retain says what is kept of subjobs that are over.
+	Retain Retention
 	// BootID names this boot of the machine; default: the kernel's boot id.
 	BootID string
 	// Survival senses the machine's memory and suspends subjobs; nil: neither is done. The executor closes it. Airlock has the lines,
@@ -73,6 +67,17 @@ type Options struct {
 	// Isolation overrides what the supervisor finds to work here; nil: what it finds.
 	Isolation *shim.Isolation
 	Logger    *slog.Logger
+}
+
+// Retention is how much is kept of subjobs that are over.
+type Retention struct {
+	// Logs is for how many ended subjobs logs are kept: 10000. Lost is how many directories with uncommitted work are kept for people to
+	// look at: 20; negative for none. Settled is how many ended subjobs are remembered, so that a late Start does not start them again,
+	// and of how many jobs it is known which life has their folders: 10000.
+	Logs, Lost, Settled int
+	// LogBytes and LostBytes bound the same by their size, in bytes: 4 GiB and 16 GiB. EventBytes is the size at which a new events file
+	// is begun; one old file is kept: 16 MiB. The events file is looked at after every hundredth subjob.
+	LogBytes, LostBytes, EventBytes int64
 }
 
 func (o *Options) defaults() {
@@ -99,12 +104,12 @@ func (o *Options) defaults() {
 	o.OutputLimit = or(o.OutputLimit, 64<<30)
 	o.SnapshotLimit = or(o.SnapshotLimit, 1<<30)
 	o.Report = or(o.Report, time.Second)
-	o.KeepLogs = or(o.KeepLogs, 10000)
-	o.KeepLost = or(o.KeepLost, 20)
-	o.KeepSettled = or(o.KeepSettled, 10000)
-	o.KeepLogBytes = or(o.KeepLogBytes, 4<<30)
-	o.KeepLostBytes = or(o.KeepLostBytes, 16<<30)
-	o.EventBytes = or(o.EventBytes, 16<<20)
+	o.Retain.Logs = or(o.Retain.Logs, 10000)
+	o.Retain.Lost = or(o.Retain.Lost, 20)
+	o.Retain.Settled = or(o.Retain.Settled, 10000)
+	o.Retain.LogBytes = or(o.Retain.LogBytes, 4<<30)
+	o.Retain.LostBytes = or(o.Retain.LostBytes, 16<<30)
+	o.Retain.EventBytes = or(o.Retain.EventBytes, 16<<20)
 }
 
 func (o *Options) now() quantity.Instant { return quantity.At(o.Now()) }

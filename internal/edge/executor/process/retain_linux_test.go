@@ -15,7 +15,7 @@ import (
 // TestWhatIsKeptIsBounded: the first subjob that is settled prunes.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	b := newBench(t, func(o *process.Options) {
-		o.KeepLogBytes, o.KeepLostBytes, o.EventBytes = 2500, 1500, 100
+		o.Retain.LogBytes, o.Retain.LostBytes, o.Retain.EventBytes = 2500, 1500, 100
 	})
 	// Three older logs and three older pieces of lost work of 1000 bytes each, the highest number the youngest.
 	for i := range 3 {

@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
-	"sluice.dev/sluice/internal/edge/executor/process/rooms"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
@@ -96,12 +95,6 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 	default: // the removing goroutine can't keep up: this bounds starts by removals
 		return foreign.Remove(old)
 	}
-}
-
-// over is a settled run directory, and the room that it was made of.
-type over struct {
-	path string
-	room *rooms.Room
 }
 
 // clean removes settled run directories. Those left when the daemon ends are removed at the next start.
@@ -201,7 +194,7 @@ func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
 		e.artifacts.Forget(l.Job, l.Token)
 	}
 	any := false
-	if e.o.KeepLost > 0 {
+	if e.o.Retain.Lost > 0 {
 		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {
 			moved, err := folders.Move(from, filepath.Join(e.s.Kept(l.Job, l.Token), name), 0o700, l.Outlived(e.bootID))
 			if err != nil { // nothing depends on it: it is removed with its run directory
@@ -265,5 +258,18 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 				e.o.Logger.Warn("removing an old checkpoint", "path", path, "err", err)
 			}
 		}
+	}
+}
+
+// rotateEvents begins a new events file once the one that is written has its full size, and drops the one before it.
+// Supervisors open it by name for every line; one that is just writing finishes its line in the old file.
+func (e *Executor) rotateEvents() {
+	path := folders.Events(e.o.DataDir)
+	info, err := os.Stat(path)
+	if err != nil || info.Size() < e.o.Retain.EventBytes {
+		return
+	}
+	if err := os.Rename(path, folders.OldEvents(e.o.DataDir)); err != nil {
+		e.o.Logger.Warn("beginning a new events file", "path", path, "err", err)
 	}
 }

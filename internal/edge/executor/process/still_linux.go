@@ -1,7 +1,6 @@
 package process
 
 import (
-	"sync"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -22,33 +21,6 @@ const (
 	// misses is how often nothing may be moved until there is taken to be nothing more.
 	misses = 3
 )
-
-// still is the executor's state of suspending one subjob.
-type still struct {
-	// wanted: it is to be suspended, and why. leaving: it is being stopped, and neither suspended nor resumed any more. All are guarded by
-	// run.mu.
-	wanted, leaving bool
-	why             string
-	// stands: the machine's watcher has suspended it, as its supervisor and its program are told. Guarded by run.mu too.
-	stands bool
-	// note is its supervisor's, once it runs; restless: its supervisor could not resume it, so it is not suspended. Guarded as wanted.
-	note     shim.Note
-	restless bool
-	// before: it was suspended under an earlier daemon, which this one's node does not know. Written before the run is shared.
-	before bool
-	// telling serializes telling its supervisor what the watcher does.
-	telling sync.Mutex
-
-	// acting serializes uses of hold; nil: there is none, since nothing runs, or it can't be taken.
-	acting sync.Mutex
-	hold   survival.Hold
-	taken  bool // it was tried
-	use    survival.Use
-	// adopted: an earlier daemon started it, whose kind of survival may have been another.
-	adopted bool
-	// said is the last reported use; it belongs to the reporting goroutine.
-	said survival.Use
-}
 
 // want notes whether it is to be suspended; stand carries it out. As with change, the last call counts.
 func (r *run) want(m protocol.Message) {
@@ -163,24 +135,6 @@ func (r *run) letGo() {
 		_ = r.still.hold.Close()
 		r.still.hold = nil
 	}
-}
-
-// letAllGo releases all handles, leaving the subjobs as they are.
-func (e *Executor) letAllGo() {
-	for _, r := range e.all() {
-		r.letGo()
-	}
-}
-
-// all are the subjobs that are not settled.
-func (e *Executor) all() []*run {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := make([]*run, 0, len(e.runs))
-	for _, r := range e.runs {
-		list = append(list, r)
-	}
-	return list
 }
 
 // stands reports whether it is to be suspended, and whether anything is to be done to it at all.

@@ -1,11 +1,21 @@
 package process
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -13,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/pool"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -186,4 +197,225 @@ func (r *run) remains(what aftermath.Remain) {
 		r.stuck = string(what)
 		r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: r.stuck}})
 	}
+}
+
+// newRun returns a subjob of a run directory, present or to come.
+func (e *Executor) newRun(t job.Token) *run {
+	r := &run{e: e, dir: e.s.Run(t), token: t}
+	r.after = aftermath.Aftermath{Node: &e.after, Dir: r.dir, Token: t, Lease: &r.lease, Storing: r.saysStoring, Reclaimed: r.reclaimed}
+	return r
+}
+
+// change takes over a new end or a stop; pass tells the supervisor. It is apart from it so that changes count in the
+// order they were asked for and nobody waits for the disk.
+func (r *run) change(m protocol.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	work := r.work()
+	c := shim.Control{End: work.End, Range: work.Range}
+	if r.control != nil {
+		c = *r.control
+	}
+	switch b := m.Body.(type) {
+	case *protocol.Halt:
+		c.Stop, c.Now, c.Cause = true, c.Now || b.Now, cmp.Or(b.Text, c.Cause)
+		c.Still = 0 // its supervisor has it go on, to end
+		r.still.leaving = true
+	case *protocol.Shift:
+		c.End, c.Cause = b.End, cmp.Or(b.Text, c.Cause)
+		c.Cut = b.Text != "" || b.End < work.End // it may be later than the first end, and earlier than one that was given since
+		if !b.Range.Empty() {
+			c.Range = b.Range
+		}
+	}
+	c.Anchor = shim.AnchorAt(r.e.o.now())
+	r.control = &c
+}
+
+// pass writes control.json, if something changed and there is a place for it.
+func (r *run) pass() {
+	r.passing.Lock()
+	defer r.passing.Unlock()
+	r.mu.Lock()
+	c, placed := r.control, r.placed && r.result == nil
+	r.mu.Unlock()
+	if c == nil || !placed {
+		return
+	}
+	if err := r.dir.WriteControl(c); err != nil {
+		// The end that holds is then the one before: watch sees to one that was moved ahead.
+		r.e.o.Logger.Error("passing a new end on to the supervisor", "subjob", r.token.String(), "err", err)
+		if faults.OfNode(err) {
+			r.e.suspect(&r.start)
+		}
+	}
+}
+
+// over notes the result and reports it.
+func (r *run) over(res job.Result) {
+	res = r.excused(r.blame(res))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stuck = ""
+	res = r.observed(res)
+	r.e.originals.Release(r.token)
+	r.result = &res
+	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
+	r.e.tasks.Go(r.letGo)
+	r.e.sensor.watcher.wake()
+}
+
+// With Options.Keep a result is told only once its output and checkpoint are in the store, named by the subjob's token (ADR 0049). They
+// stay in the run directory, and are published from there as without a store.
+
+// tellStored puts what counts of a result into the store, and then tells it. It returns when that is done or the executor is closed; the
+// next daemon then does it again.
+func (r *run) tellStored(res job.Result) {
+	if r.e.o.Keep {
+		defer r.saysStoring(res.Progress)()
+	}
+	for pause := firstProbe; r.e.o.Keep; pause = min(2*pause, lastProbe) {
+		err := r.e.artifacts.Put(r.e.artifacts.Context(), r.dir, &r.lease, &res)
+		r.e.artifacts.Waits(r.token, err)
+		if err == nil {
+			break
+		}
+		var hopeless faults.Unstorable
+		if errors.As(err, &hopeless) {
+			r.e.artifacts.Waits(r.token, nil)
+			res = refused(&res, r.lease.Range.From, hopeless)
+			break
+		}
+		if r.e.isClosed() {
+			return
+		}
+		r.e.o.Logger.Error("putting what a subjob has left into the store; its result is told once it is there", "subjob", r.token.String(),
+			"err", err)
+		r.e.suspect(&r.start)
+		select {
+		case <-time.After(pause):
+		case <-r.e.done:
+			return
+		}
+	}
+	r.over(res)
+}
+
+// saysStoring reports repeatedly that no process of the subjob lives and that its output is being stored, until the function that it
+// returns is called: its slice is free meanwhile, and its home waits for the result beyond the lease's end.
+func (r *run) saysStoring(progress int64) (stop func()) {
+	done := make(chan struct{})
+	var saying sync.WaitGroup
+	saying.Go(func() {
+		again := time.NewTicker(r.e.o.Report)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress,
+					At:      r.e.o.now(),
+					Storing: true, Vacant: true}})
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); saying.Wait() }
+}
+
+// soon is how much a daemon's start puts into the store before it goes on, in bytes for each subjob, and patiently how long it waits for
+// the store at most.
+const (
+	soon      = 16 << 20
+	patiently = 5 * time.Second
+)
+
+// storedSoon puts what counts of a found subjob's result into the store, if that is there already or is little. False: that is done in the
+// background, and the result told then.
+func (r *run) storedSoon(res *job.Result) bool {
+	if foreign.Size(r.dir.Output(), soon)+foreign.Size(r.dir.Checkpoint(), soon) > soon {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.e.artifacts.Context(), patiently)
+	defer cancel()
+	return r.e.artifacts.Put(ctx, r.dir, &r.lease, res) == nil
+}
+
+// refused is the result of a subjob whose output can't be stored: none of it counts.
+func refused(res *job.Result, from int64, why error) job.Result {
+	out := *res
+	out.Outcome, out.Progress, out.Checkpoint = job.LimitKilled, from, false
+	out.Detail = "what it has left can't be stored, and does not count: " + strings.ToValidUTF8(why.Error(), "?") // it names files
+	if res.Detail != "" {
+		out.Detail += "; " + res.Detail
+	}
+	return out
+}
+
+// fetch gets a checkpoint that is not on this machine from the store, for a user, and puts it in its place.
+func (r *run) fetch(t job.Token, path string, user *shim.User) error {
+	build := r.e.s.In("runs", ".fetch-"+r.token.String()) // removed at the next start, if this one is cut off
+	err := r.e.artifacts.Fetch(r.start.Job, t, build, user, or(r.work().Spec.Launch.OutputLimit, r.e.o.OutputLimit))
+	switch {
+	case errkind.Of(err) == errkind.NotFound:
+		return errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is neither at %s nor in the store: %w", t, path, err)
+	case errors.As(err, new(faults.Store)):
+		return err
+	case err == nil:
+		err = r.settleIn(build, path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("getting the checkpoint of subjob %v: %w", t, err), foreign.Remove(build))
+	}
+	return nil
+}
+
+// settleIn moves a fetched and synced checkpoint to its place, unless one is there by now. It is sealed there: who is not root
+// can't move a directory that it can't write to.
+func (r *run) settleIn(build, path string) error {
+	lock := r.e.lives.Place(r.start.Job)
+	lock.Lock()
+	defer lock.Unlock()
+	folder := filepath.Dir(path)
+	err := errors.Join(os.MkdirAll(folder, 0o711), shim.SyncDir(filepath.Dir(folder)))
+	if err == nil {
+		err = os.Rename(build, path)
+	}
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
+		return foreign.Remove(build)
+	}
+	if err != nil {
+		return err
+	}
+	if err = foreign.Seal(path); err != nil {
+		r.e.o.Logger.Warn("taking the right to write from a checkpoint", "subjob", r.token.String(), "err", err)
+	}
+	return errors.Join(shim.SyncDir(folder), shim.SyncDir(filepath.Dir(build)))
+}
+
+// onDevice returns how much of their slice's own memory the given processes use now; 0 where it can't be measured. It records the peak.
+// The device itself refuses more than it has, so there is nothing to enforce.
+func (r *run) onDevice(members []tree.Member) (used quantity.Amount) {
+	if r.e.o.Use == nil || r.lease.DeviceMemory == 0 {
+		return 0
+	}
+	use, err := r.e.o.Use(r.e.o.Present(r.lease.Slice))
+	if err != nil {
+		r.e.o.Logger.Debug("what a subjob uses of its GPU can't be told", "subjob", r.token.String(), "err", err)
+		return 0
+	}
+	for _, m := range members {
+		used += quantity.Amount(use[m.PID])
+	}
+	r.mu.Lock()
+	r.onGPU = max(r.onGPU, used)
+	r.mu.Unlock()
+	return used
+}
+
+// observed adds to a result what the supervisor can't see: the use of a GPU's memory, as far as this daemon looked. The
+// caller holds r.mu.
+func (r *run) observed(res job.Result) job.Result {
+	res.Peak[trp.Memory] = max(res.Peak[trp.Memory], r.onGPU)
+	return res
 }
