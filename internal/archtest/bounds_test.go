@@ -38,6 +38,9 @@ type Exception struct{ What, Name, Why string }
 var exceptions = []Exception{
 	{"fields", "internal/core/job.Spec", "all that a user says of a job, as one file has it"},
 	{"fields", "internal/core/status.Job", "all that `sluice job` answers about one job"},
+	{"fields", "internal/core/protocol.Errand", "a ticket, which has 22 of its own, and what its home wants for it"},
+	{"fields", "internal/edge/executor/shim.Lease", "one file on disk, whose keys every supervisor that still runs reads"},
+	{"fields", "internal/edge/executor/shim/pod.Run", "one file in a Pod, whose keys a runner of before reads"},
 }
 
 // Except takes the exceptions out of what is above its bound. It says which of them are too many, too large, without a reason, or of what

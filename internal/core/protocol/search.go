@@ -76,8 +76,8 @@ type Place struct {
 
 // Finding is a place that a ticket has found in a zone.
 type Finding struct {
-	Errand
-	Place Place
+	Errand Errand
+	Place  Place
 }
 
 // Body marks what is sent.

@@ -329,7 +329,7 @@ func TestAResultSaysThatANodeHasTakenAPlace(t *testing.T) {
 		}
 		found := &protocol.Finding{Errand: *e, Place: protocol.Place{Token: job.Token{Epoch: 1, Seq: 7}, Node: "m", Slice: slice("m"),
 			Start: x.now, End: x.now.Add(5 * time.Minute), Expiry: x.now.Add(time.Second)}}
-		found.Phase = flow.Landed
+		found.Errand.Phase = flow.Landed
 		x.step(protocol.Message{Kind: protocol.Landing, From: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: "a", Body: found})
 		var c *protocol.Fact
 		for i := range x.facts {

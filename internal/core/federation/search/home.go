@@ -234,19 +234,19 @@ func (h *Home) Landed(now quantity.Instant, id job.ID, f *protocol.Finding, out 
 	if j != nil && j.state == Landed && j.token == f.Place.Token {
 		return // it was told twice
 	}
-	if j == nil || j.state != Away && j.state != Parked || f.Phase != flow.Landed {
+	if j == nil || j.state != Away && j.state != Parked || f.Errand.Phase != flow.Landed {
 		h.letGo(id, &f.Place, out)
 		return
 	}
-	h.ground.Take(f.ID)
-	h.lot.Remove(f.ID)
+	h.ground.Take(f.Errand.ID)
+	h.lot.Remove(f.Errand.ID)
 	h.missed.Set(&j.slot, j, quantity.Never)
 	if _, wants := j.Wants(now); !wants {
 		h.letGo(id, &f.Place, out)
 		h.drop(j)
 		return
 	}
-	j.came(&f.Ticket)
+	j.came(&f.Errand.Ticket)
 	j.state, j.token = Landed, f.Place.Token
 	why, ok := j.Claim(now, &f.Place, out)
 	if !ok {

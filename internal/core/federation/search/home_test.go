@@ -194,7 +194,7 @@ func TestAPlaceIsClaimedOnce(t *testing.T) {
 	d := newDesk(t)
 	d.begin()
 	f := &protocol.Finding{Errand: d.j.errand(), Place: *place(9)}
-	f.Phase = flow.Landed
+	f.Errand.Phase = flow.Landed
 	d.h.Landed(d.now, "j", f, &d.out)
 	d.out = protocol.Out{}
 	d.h.Landed(d.now, "j", f, &d.out)
@@ -247,7 +247,7 @@ func TestLostPlaceIsNotClaimedAgain(t *testing.T) {
 	d := newDesk(t)
 	d.begin()
 	f := &protocol.Finding{Errand: d.j.errand(), Place: *place(5)}
-	f.Phase = flow.Landed
+	f.Errand.Phase = flow.Landed
 	d.h.Landed(d.now, "j", f, &d.out)
 	d.w.claimed = nil
 	d.h.Freed(d.j, job.Token{Epoch: 1, Seq: 5})
@@ -289,7 +289,7 @@ func TestInconsistentMessagesAreIgnored(t *testing.T) {
 		d.h.ground.Take(d.j.Ticket().ID)
 		d.out = protocol.Out{}
 		back, found := d.j.errand(), &protocol.Finding{Errand: d.j.errand(), Place: *place(5)}
-		back.Phase, found.Phase = flow.Parked, flow.Landed
+		back.Phase, found.Errand.Phase = flow.Parked, flow.Landed
 		c.absurd(&back)
 		c.absurd(&found.Errand)
 		d.h.Returned(d.now, c.job, &back, &d.out)
