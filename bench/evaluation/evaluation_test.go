@@ -285,7 +285,7 @@ func TestPositionsOfValuesOnAnAxis(t *testing.T) {
 	}
 }
 
-// TestStudiesOfTraces: a study of published logs is asked for in vain where there are none, and is told so before anything runs.
+// TestStudiesOfTraces: a study of published logs is refused where there are none, and that is told before anything runs.
 func TestStudiesOfTraces(t *testing.T) {
 	for only, want := range map[string]string{"logs": "needs published traces", "laod": `did you mean "load"?`} {
 		err := evaluate(t.Context(), &sweep.Settings{Only: []string{only}, Keep: t.TempDir(), Seeds: []uint64{1}}, io.Discard)

@@ -49,7 +49,7 @@ func TestReadyWhileSomethingCanStart(t *testing.T) {
 			says(ready, c.code, c.text)
 			says(health, 200, "ok")
 		}
-		h.daemon.trouble.Report("executor", &protocol.Ailment{Ails: true, Text: "no descriptors"})
+		h.daemon.trouble.Report("executor", &protocol.Condition{Unhealthy: true, Text: "no descriptors"})
 		says(ready, 503, "no descriptors")
 		says(health, 200, "ok")
 		if err := stop(); err != nil {

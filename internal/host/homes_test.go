@@ -127,15 +127,15 @@ func TestTheExecutorIsHeardByTheNode(t *testing.T) {
 		{Kind: protocol.Started, Token: second, Body: &protocol.Beginning{}},
 		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu1/b")}},
 		{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: h.daemon.machine.Full("gpu2")}},
-		{Kind: protocol.Ailing, Body: &protocol.Ailment{Ails: true, Text: "no space"}}, {Kind: protocol.Settled, Token: second},
+		{Kind: protocol.Unhealthy, Body: &protocol.Condition{Unhealthy: true, Text: "no space"}}, {Kind: protocol.Settled, Token: second},
 	} {
 		h.daemon.machine.Hear(m)
 	}
 	sighted <- inventory.Sighting{Vitals: &protocol.Vitals{Slices: []job.SliceID{"gpu1/a", "gpu1/b"},
 		Errors: []protocol.Xid{{Code: 79, On: "gpu1/b"}, {Code: 48}}}}
 	want := [2][]protocol.Kind{
-		{protocol.Inventory, protocol.Exited, protocol.Foreign, protocol.Ailing},
-		{protocol.Inventory, protocol.Started, protocol.Foreign, protocol.Ailing, protocol.Settled, protocol.Checkup},
+		{protocol.Inventory, protocol.Exited, protocol.Foreign, protocol.Unhealthy},
+		{protocol.Inventory, protocol.Started, protocol.Foreign, protocol.Unhealthy, protocol.Settled, protocol.Checkup},
 	}
 	for range 1000 {
 		if len(nodes[0].kinds()) >= len(want[0]) && len(nodes[1].kinds()) >= len(want[1]) {

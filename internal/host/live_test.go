@@ -77,8 +77,8 @@ func (n *heardBy) lines() (list []string) {
 			list = append(list, fmt.Sprint("there are ", ids))
 		case *protocol.Intrusion:
 			list = append(list, fmt.Sprintf("of %s are held %d", b.Slice, len(b.Holds)))
-		case *protocol.Ailment:
-			list = append(list, fmt.Sprint("it ails: ", b.Ails))
+		case *protocol.Condition:
+			list = append(list, fmt.Sprint("unhealthy: ", b.Unhealthy))
 		}
 	}
 	return list
@@ -111,13 +111,13 @@ func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
 			{Kind: protocol.ForForeign}}}},
 		{Sighting: inventory.Sighting{Restocked: true}, ids: []job.SliceID{"gpu1", "gpu3"}},
 		{Sighting: inventory.Sighting{Restocked: true}, ids: []job.SliceID{"gpu0", "gpu1", "gpu2"}},
-		{Sighting: inventory.Sighting{Ailment: &protocol.Ailment{Ails: true, Text: "nobody answers"}}},
+		{Sighting: inventory.Sighting{Condition: &protocol.Condition{Unhealthy: true, Text: "nobody answers"}}},
 	} {
 		inv.tell <- next
 	}
 	want := [2][]string{
-		{"there are [n-1/gpu0]", "of n-1/gpu2 are held 2", "there are []", "there are [n-1/gpu0 n-1/gpu2]", "it ails: true"},
-		{"of n-2/gpu1 are held 1", "there are [n-2/gpu1]", "there are [n-2/gpu1 n-2/gpu3]", "there are [n-2/gpu1]", "it ails: true"},
+		{"there are [n-1/gpu0]", "of n-1/gpu2 are held 2", "there are []", "there are [n-1/gpu0 n-1/gpu2]", "unhealthy: true"},
+		{"of n-2/gpu1 are held 1", "there are [n-2/gpu1]", "there are [n-2/gpu1 n-2/gpu3]", "there are [n-2/gpu1]", "unhealthy: true"},
 	}
 	for range 20000 {
 		if len(nodes[0].lines()) >= len(want[0]) && len(nodes[1].lines()) >= len(want[1]) {

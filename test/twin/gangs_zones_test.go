@@ -33,8 +33,8 @@ func (k *kept) stepped(now quantity.Instant, p actor.Party) {
 	}
 }
 
-// vain is for how long a reservation at a node has been of no use to its job.
-func (k *kept) vain(now quantity.Instant, at keptAt) time.Duration {
+// unused is for how long a reservation at a node has been of no use to its job.
+func (k *kept) unused(now quantity.Instant, at keptAt) time.Duration {
 	since := k.since[k.made[at]]
 	if since == 0 {
 		return 0
@@ -67,7 +67,7 @@ func (k *kept) fact(now quantity.Instant, f *protocol.Fact) {
 		}
 	case protocol.ReservationGone:
 		at := keptAt{f.Actor.ID, f.Body.(*protocol.Reservation).ID}
-		k.longest = max(k.longest, k.vain(now, at))
+		k.longest = max(k.longest, k.unused(now, at))
 		delete(k.made, at)
 	}
 }
@@ -75,7 +75,7 @@ func (k *kept) fact(now quantity.Instant, f *protocol.Fact) {
 // left is for how long the reservations that stand at an instant were of no use any more.
 func (k *kept) left(now quantity.Instant) (longest time.Duration) {
 	for at := range k.made {
-		longest = max(longest, k.vain(now, at))
+		longest = max(longest, k.unused(now, at))
 	}
 	return longest
 }
@@ -112,7 +112,7 @@ func TestGangsAcrossZones(t *testing.T) {
 		c, w, k := playAcross(t, 1, sim.Network{ZoneNode: sim.Link{Delay: 3 * time.Millisecond}}, sim.Faults{}, 40, rigid, nil)
 		if w.done[job.Finished] != 40 || c.undone > 0 || c.alone > 20*time.Millisecond || c.wide[job.SameCluster] < 5 || k.across == 0 ||
 			k.longest > 10*time.Second {
-			t.Errorf("%s: jobs ended %v, %d gangs came to nothing, spread %v, members alone for %v, kept in vain for %v", rigid, w.done,
+			t.Errorf("%s: jobs ended %v, %d gangs came to nothing, spread %v, members alone for %v, kept unused for %v", rigid, w.done,
 				c.undone, c.wide, c.alone, k.longest)
 		}
 	}
@@ -166,7 +166,7 @@ func TestGangsAcrossZonesUnderFaults(t *testing.T) {
 					t.Errorf("seed %d: jobs ended %v, runs %v", seed, w.done, w.outcomes)
 				}
 				if k.longest > 90*time.Second {
-					t.Errorf("seed %d: a place was kept for %v in vain", seed, k.longest)
+					t.Errorf("seed %d: a place was kept unused for %v", seed, k.longest)
 				}
 			}
 			if across < 9 {

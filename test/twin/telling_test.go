@@ -36,8 +36,9 @@ var tellOrder = []string{
 // bodyWords are what stories call fields of bodies, where that is not the field's name.
 var bodyWords = map[string]string{
 	"Submission.Replace": "flag", "Pause.Held": "flag", "Receipt.Changed": "flag", "Adoption.Held": "flag", "Attendance.Present": "flag",
-	"Requeueing.Deadline": "at", "Archival.Count": "ask", "Halt.Unbegun": "flag", "Settlement.Committed": "flag",
-	"Intrusion.Present": "flag", "Ailment.Ails": "flag", "Acceptance.Recalled": "flag", "Forgetting.Archived": "flag", "Hold.Held": "flag",
+	"Requeueing.Deadline": "at", "Archival.Count": "ask", "Halt.Unstarted": "flag", "Settlement.Committed": "flag",
+	"Intrusion.Present": "flag", "Condition.Unhealthy": "flag", "Acceptance.Recalled": "flag", "Forgetting.Archived": "flag",
+	"Hold.Held":      "flag",
 	"Archiving.Most": "flag", "Archiving.Changes": "count", "Departure.Pending": "flag", "Dropping.Queue": "text",
 	"Dropping.Attained": "count", "Keeping.Recalled": "flag", "SubjobEnd.Bare": "flag",
 }

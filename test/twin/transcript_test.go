@@ -142,7 +142,7 @@ var messageNames = map[uint8]string{
 	uint8(protocol.Stuck):  "Stuck", uint8(protocol.Deadline): "Deadline", uint8(protocol.Settle): "Settle",
 	uint8(protocol.Settled): "Settled",
 	uint8(protocol.Foreign): "Foreign", uint8(protocol.Purge): "Purge", uint8(protocol.Wake): "Wake", uint8(protocol.Tick): "Tick",
-	uint8(protocol.Purged): "Purged", uint8(protocol.Ailing): "Ailing", uint8(protocol.Wished): "Wished",
+	uint8(protocol.Purged): "Purged", uint8(protocol.Unhealthy): "Unhealthy", uint8(protocol.Wished): "Wished",
 	uint8(protocol.Pressure): "Pressure", uint8(protocol.Suspend): "Suspend", uint8(protocol.Suspended): "Suspended",
 	uint8(protocol.Resume): "Resume",
 	uint8(protocol.Search): "Search", uint8(protocol.Redraw): "Redraw", uint8(protocol.Back): "Back", uint8(protocol.Landing): "Landing",

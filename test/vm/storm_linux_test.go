@@ -170,7 +170,7 @@ func (l *lived) await(what string, is func() bool) {
 				l.Logf("%v: %s %s: %s", time.Since(s.At.Time()).Round(time.Millisecond), s.Step, s.Token, s.Why)
 			}
 			l.Logf("%+v", a.Strain)
-			l.Fatalf("waited in vain: %s; over are %v", what, l.over)
+			l.Fatalf("never came: %s; over are %v", what, l.over)
 		}
 	}
 }

@@ -135,7 +135,8 @@ func TestTheDeviationIsExact(t *testing.T) {
 	})
 }
 
-// TestSpareIsSound: a piece whose demand is no more than what is spare can be added, whatever of it is mean. So nobody asks in vain for it.
+// TestSpareIsSound: a piece whose demand is no more than what is spare can be added, whatever of it is mean. So nobody asks for it and is
+// refused.
 func TestSpareIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l joint.Load

@@ -129,9 +129,9 @@ func (n *Node) announce(now quantity.Instant, out *protocol.Out) {
 
 // trouble: the node can start nothing, or can again. What is running goes on; what was sold and has not begun waits for the end
 // of it, as long as its window lasts.
-func (n *Node) trouble(a *protocol.Ailment) {
+func (n *Node) trouble(a *protocol.Condition) {
 	why := ""
-	if a.Ails {
+	if a.Unhealthy {
 		why = cmp.Or(a.Text, "it can start nothing")
 	}
 	n.inventory.SetTrouble(why)

@@ -151,7 +151,7 @@ func TestWhoOutlivesItsEndCounts(t *testing.T) {
 	w.must(protocol.Refused)
 }
 
-// TestASliceIsOfferedWithWhatItsHostBears: in eighths, before anybody asks in vain; and anew when it is more.
+// TestASliceIsOfferedWithWhatItsHostBears: in eighths, before anybody asks for more than that; and anew when it is more.
 func TestASliceIsOfferedWithWhatItsHostBears(t *testing.T) {
 	w := crowdedWorld(t, 60*gib, 0)
 	if a, b := w.bears("a"), w.bears("b"); a != 40 || b != 40 {

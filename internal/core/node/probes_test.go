@@ -182,8 +182,8 @@ func (p *probed) rooms() (all []flow.Summary) {
 	return all
 }
 
-// TestWhatANodeSaysLaterCounts: its words are numbered upwards, and those of a boot above all of the boot before; one that ails is not
-// usable.
+// TestWhatANodeSaysLaterCounts: its words are numbered upwards, and those of a boot above all of the boot before; one that is unhealthy is
+// not usable.
 func TestWhatANodeSaysLaterCounts(t *testing.T) {
 	p := newProbed(t, 100)
 	p.ask(1, 0, 0, time.Minute)
@@ -193,10 +193,10 @@ func TestWhatANodeSaysLaterCounts(t *testing.T) {
 	if len(said) != 2 || said[0].Version >= said[1].Version || !said[1].Usable || said[1].Free[0] != 0 {
 		t.Fatalf("said was %+v", said)
 	}
-	p.step(protocol.Message{Kind: protocol.Ailing, From: executor, Body: &protocol.Ailment{Ails: true, Text: "no space left"}})
+	p.step(protocol.Message{Kind: protocol.Unhealthy, From: executor, Body: &protocol.Condition{Unhealthy: true, Text: "no space left"}})
 	p.ask(3, 0, 0, time.Minute)
 	if p.wait(0); len(p.rooms()) != 1 || p.rooms()[0].Usable || p.rooms()[0].Version <= said[1].Version {
-		t.Errorf("it ails, and says %+v", p.rooms())
+		t.Errorf("it is unhealthy, and says %+v", p.rooms())
 	}
 	before := p.rooms()[0].Version
 	p.n = New(p.n.cfg)

@@ -66,8 +66,8 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		n.giving.Hear(now, in.Body.(*protocol.Wishes))
 	case protocol.Checkup:
 		n.quarantine.Check(now, in.Body.(*protocol.Vitals), out)
-	case protocol.Ailing:
-		n.trouble(in.Body.(*protocol.Ailment))
+	case protocol.Unhealthy:
+		n.trouble(in.Body.(*protocol.Condition))
 	case protocol.Pressure:
 		n.pressure.Report(now, in.Body.(*protocol.Strain), out)
 	case protocol.Suspended:

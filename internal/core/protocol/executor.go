@@ -67,10 +67,10 @@ type Dropped struct {
 	Served bool
 }
 
-// Ailment says that a node can start nothing, and why, or can again.
-type Ailment struct {
-	Text string
-	Ails bool
+// Condition says that a node can start nothing, and why, or can again.
+type Condition struct {
+	Text      string
+	Unhealthy bool
 }
 
 // Vitals is what is said of one GPU: errors that have come, or how it is now.
@@ -110,7 +110,7 @@ func (*Intrusion) Body() {}
 func (*Wishes) Body() {}
 
 // Body implements Body.
-func (*Ailment) Body() {}
+func (*Condition) Body() {}
 
 // Body implements Body.
 func (*Vitals) Body() {}

@@ -102,8 +102,8 @@ type Extension struct {
 // Halt ends a running lease. Text is the cause.
 type Halt struct {
 	Text string
-	// Unbegun: only if it has not begun; then it is withdrawn.
-	Unbegun bool
+	// Unstarted: only if it has not begun; then it is withdrawn.
+	Unstarted bool
 	// Short: its node is short of memory, and what is left of it may go on elsewhere. Now: without the grace that it has to end in order.
 	Short, Now bool
 }

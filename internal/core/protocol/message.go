@@ -172,8 +172,8 @@ const (
 	Tick
 	// Purged: nothing that lives before Generation have stored is where a reader finds it: Job, Generation. Executor -> gate.
 	Purged
-	// Ailing: the node can start nothing, or can again: Ailment. Executor -> node; soft.
-	Ailing
+	// Unhealthy: the node can start nothing, or can again: Condition. Executor -> node; soft.
+	Unhealthy
 	// Pressure: what the host's memory is like: Strain. Executor -> node, as often as that is worth a look; soft.
 	Pressure
 	// Suspend has a subjob stand still: Token, Job, Reason. Node -> executor, repeated until Suspended; idempotent. Its deadline stands.

@@ -48,7 +48,7 @@ func TestALostWithdrawalIsRepeated(t *testing.T) {
 	}
 	var withdrawn []quantity.Instant
 	w.lose = func(m *protocol.Message) bool {
-		if m.Kind == protocol.Stop && m.Body.(*protocol.Halt).Unbegun {
+		if m.Kind == protocol.Stop && m.Body.(*protocol.Halt).Unstarted {
 			withdrawn = append(withdrawn, w.now)
 			return withdrawn[0] == w.now
 		}

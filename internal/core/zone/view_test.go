@@ -201,9 +201,9 @@ func TestAForgottenJobLeavesNothing(t *testing.T) {
 		t.Error("a job was forgotten on the word for another epoch")
 	}
 	w.step(protocol.Message{Kind: protocol.Forget, Job: "a", Epoch: 1})
-	grave := w.make() // so that no Adopt that was long under way brings it back
-	grave.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: "a", Generation: 1, Body: &protocol.Dropping{}})
-	if w.z.Digest() != grave.Digest() || len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 0 {
+	dropped := w.make() // so that no Adopt that was long under way brings it back
+	dropped.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: "a", Generation: 1, Body: &protocol.Dropping{}})
+	if w.z.Digest() != dropped.Digest() || len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 0 {
 		t.Errorf("left over: %+v", w.z.Page(w.now, status.JobQuery{}).Jobs)
 	}
 }

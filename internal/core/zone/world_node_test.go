@@ -81,7 +81,7 @@ func (w *world) node(m protocol.Message) {
 					b.Token == m.Token
 			})
 			for _, r := range s.runs {
-				if r.m.Token == m.Token && !r.ended && (!m.Body.(*protocol.Halt).Unbegun || w.now < r.m.Body.(*protocol.Work).Start) {
+				if r.m.Token == m.Token && !r.ended && (!m.Body.(*protocol.Halt).Unstarted || w.now < r.m.Body.(*protocol.Work).Start) {
 					if w.now < r.m.Body.(*protocol.Work).Start {
 						r.result = job.Result{Outcome: job.Stopped, Progress: r.m.Body.(*protocol.Work).Range.From}
 					}

@@ -56,9 +56,9 @@ type Sighting struct {
 	// Restocked: this is of no slice. Which slices there are has changed, and Slices has them. What others hold of the new ones was
 	// reported before.
 	Restocked bool
-	// Ailment is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it
+	// Condition is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it
 	// is not about that.
-	Ailment *protocol.Ailment
+	Condition *protocol.Condition
 	// Vitals is what is said of a GPU, with the ids of Slices. nil: it is not about that.
 	Vitals *protocol.Vitals
 	// Wishes are who waits for devices, and what machines have, with the ids of Slices. nil: it is not about that.

@@ -130,7 +130,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Extended: body(extensionFields),
 	protocol.Stop: body(func(c *coder.Coder, b *protocol.Halt) {
 		coder.Text(c, 1, &b.Text)
-		coder.Boolean(c, 2, &b.Unbegun)
+		coder.Boolean(c, 2, &b.Unstarted)
 		coder.Boolean(c, 3, &b.Now)
 		coder.Boolean(c, 4, &b.Short)
 	}),
@@ -160,9 +160,9 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Wake: body(func(c *coder.Coder, b *protocol.Moment) {
 		coder.Instant(c, 1, &b.At)
 	}),
-	protocol.Ailing: body(func(c *coder.Coder, b *protocol.Ailment) {
+	protocol.Unhealthy: body(func(c *coder.Coder, b *protocol.Condition) {
 		coder.Text(c, 1, &b.Text)
-		coder.Boolean(c, 2, &b.Ails)
+		coder.Boolean(c, 2, &b.Unhealthy)
 	}),
 	protocol.Pressure: body(func(c *coder.Coder, b *protocol.Strain) {
 		coder.Signed(c, 1, &b.Capacity)

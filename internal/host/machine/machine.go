@@ -106,8 +106,8 @@ func (m *Machine) Hear(said protocol.Message) {
 	switch said.Kind {
 	case protocol.Purged:
 		said.To = protocol.Address{Role: protocol.Gate}
-	case protocol.Ailing: // about the machine, and so every node
-		m.trouble.Report("executor", said.Body.(*protocol.Ailment))
+	case protocol.Unhealthy: // about the machine, and so every node
+		m.trouble.Report("executor", said.Body.(*protocol.Condition))
 		return
 	case protocol.Pressure:
 		if m.pressure.report(said.Body.(*protocol.Strain)) {
@@ -190,8 +190,8 @@ func (m *Machine) Watch(ctx context.Context) (stop func()) {
 		case s.Restocked:
 			m.restock(ctx)
 			return
-		case s.Ailment != nil:
-			m.trouble.Report("inventory", s.Ailment)
+		case s.Condition != nil:
+			m.trouble.Report("inventory", s.Condition)
 			return
 		}
 		m.Hear(m.sighted(s))

@@ -129,7 +129,7 @@ func (s *Space) Hold() {
 		return
 	}
 	if s.shortage.Swap(nil) != nil {
-		s.trouble.Report(source, &protocol.Ailment{})
+		s.trouble.Report(source, &protocol.Condition{})
 		s.log.Info("there is room in the data directory again")
 	}
 }
@@ -148,7 +148,7 @@ func (s *Space) short(of volume.State, what string) {
 	}
 	s.shortage.Store(&cause)
 	s.log.Error("the disk is full", "reason", cause.Error(), "todo", "make room; the daemon goes on by itself")
-	s.trouble.Report(source, &protocol.Ailment{Ails: true, Text: cause.Error()})
+	s.trouble.Report(source, &protocol.Condition{Unhealthy: true, Text: cause.Error()})
 }
 
 // Failed is the error of a start that failed. Of a full disk it says what takes the space; after any other error the reserve is taken

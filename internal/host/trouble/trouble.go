@@ -72,24 +72,24 @@ func (s *State) Stopped() error {
 }
 
 // Report notes the report of a source. Every node of this machine is told the sum of all reports, and starts nothing while there are any.
-func (s *State) Report(source string, said *protocol.Ailment) {
+func (s *State) Report(source string, said *protocol.Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if delete(s.reports, source); said.Ails {
+	if delete(s.reports, source); said.Unhealthy {
 		s.reports[source] = cmp.Or(said.Text, "it can start nothing")
 	}
 	var all []string
 	for _, source := range slices.Sorted(maps.Keys(s.reports)) {
 		all = append(all, s.reports[source])
 	}
-	sum := &protocol.Ailment{Ails: len(all) > 0, Text: strings.Join(all, "; ")}
+	sum := &protocol.Condition{Unhealthy: len(all) > 0, Text: strings.Join(all, "; ")}
 	var why *string
-	if sum.Ails {
+	if sum.Unhealthy {
 		why = &sum.Text
 	}
 	s.blocked.Store(why)
-	s.observer.Trouble(sum.Ails || s.journal.Load() != nil)
-	s.nodes.Tell(protocol.Ailing, sum, s.inbox.Put)
+	s.observer.Trouble(sum.Unhealthy || s.journal.Load() != nil)
+	s.nodes.Tell(protocol.Unhealthy, sum, s.inbox.Put)
 }
 
 // Text describes everything that keeps the daemon from working, for people; empty if nothing does. archive is why jobs can't be archived,

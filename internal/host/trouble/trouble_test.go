@@ -22,7 +22,7 @@ func TestAReportStandsUntilItsSourceIsWell(t *testing.T) {
 		{"executor", "no store", "no store"}, {"inventory", "no cluster", "no store; no cluster"}, {"executor", "", "no cluster"},
 		{"executor", "", "no cluster"}, {"inventory", "", ""},
 	} {
-		s.Report(c.from, &protocol.Ailment{Ails: c.text != "", Text: c.text})
+		s.Report(c.from, &protocol.Condition{Unhealthy: c.text != "", Text: c.text})
 		said := ""
 		if a := s.blocked.Load(); a != nil {
 			said = *a
@@ -34,7 +34,7 @@ func TestAReportStandsUntilItsSourceIsWell(t *testing.T) {
 	var told []string
 	messages, _ := b.Take(100, 0, nil, nil)
 	for i := range messages {
-		told = append(told, messages[i].Body.(*protocol.Ailment).Text)
+		told = append(told, messages[i].Body.(*protocol.Condition).Text)
 	}
 	if got := strings.Join(told, " | "); got != "no store | no store; no cluster | no cluster | no cluster | " {
 		t.Errorf("the node was told %q", got)

@@ -118,7 +118,7 @@ func (n *Names) drop(x *name) {
 }
 
 func (x *name) hash() uint64 {
-	return digest.New().Text("farewell").Text(string(x.ID)).Int(int64(x.Last), int64(x.Epoch)).Text(string(x.Zone)).Sum()
+	return digest.New().Text("forgotten").Text(string(x.ID)).Int(int64(x.Last), int64(x.Epoch)).Text(string(x.Zone)).Sum()
 }
 
 // Left notes that the executor, a home or the archive has nothing more of earlier lives, and returns the life up to which none of them has

@@ -174,7 +174,7 @@ func (d *Desk) Withdraw(now quantity.Instant, j *record.Job, t job.Token, out *p
 // sendWithdrawal is repeated until the lease is over or has begun, and idempotent.
 func (d *Desk) sendWithdrawal(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
 	l.Send(now)
-	halt := &protocol.Halt{Unbegun: true, Text: "withdrawn before it began: something better is known"}
+	halt := &protocol.Halt{Unstarted: true, Text: "withdrawn before it began: something better is known"}
 	d.Send(out, protocol.Message{Kind: protocol.Stop, To: Node(c), Token: c.Token, Job: j.ID, Body: halt})
 }
 

@@ -329,7 +329,7 @@ func (u *Runner) gone(l *Lease, out *protocol.Out) {
 // confirmed gone.
 func (u *Runner) Stop(now quantity.Instant, in *protocol.Message, h *protocol.Halt, out *protocol.Out) {
 	l := u.leases.Of(in.Token)
-	if l == nil || l.Ended() || h.Unbegun && l.Issued() { // it has begun, and was only to be withdrawn if it had not
+	if l == nil || l.Ended() || h.Unstarted && l.Issued() { // it has begun, and was only to be withdrawn if it had not
 		return
 	}
 	why := h.Text

@@ -270,14 +270,14 @@ func (e *Executor) tend(first chan<- struct{}) {
 		}
 		if away := err != nil; away != failing {
 			failing = away
-			a := &protocol.Ailment{Ails: failing}
+			a := &protocol.Condition{Unhealthy: failing}
 			if failing {
 				a.Text = "the store is away: " + err.Error()
 				e.o.Log.Error("the store is away; nothing is started until it answers", "error", err)
 			} else {
 				e.o.Log.Info("the store answers again")
 			}
-			e.box.Post(protocol.Message{Kind: protocol.Ailing, Body: a})
+			e.box.Post(protocol.Message{Kind: protocol.Unhealthy, Body: a})
 		}
 		if first != nil {
 			close(first)

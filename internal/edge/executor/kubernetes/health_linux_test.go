@@ -36,10 +36,10 @@ func TestWhileTheStoreIsAwayNothingIsToBeStarted(t *testing.T) {
 	d := newDesk(t)
 	where := &absent{Lent: d.Store}
 	where.away.Store(true)
-	said := make(chan *protocol.Ailment, 10)
+	said := make(chan *protocol.Condition, 10)
 	ex := d.Open(func(m protocol.Message) {
-		if m.Kind == protocol.Ailing {
-			said <- m.Body.(*protocol.Ailment)
+		if m.Kind == protocol.Unhealthy {
+			said <- m.Body.(*protocol.Condition)
 		} else {
 			d.hear(m)
 		}
@@ -48,7 +48,7 @@ func TestWhileTheStoreIsAwayNothingIsToBeStarted(t *testing.T) {
 	if _, err := ex.Find(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	next := func() *protocol.Ailment {
+	next := func() *protocol.Condition {
 		t.Helper()
 		select {
 		case a := <-said:
@@ -58,7 +58,7 @@ func TestWhileTheStoreIsAwayNothingIsToBeStarted(t *testing.T) {
 		}
 		return nil
 	}
-	if a := next(); !a.Ails || !strings.Contains(a.Text, "connection refused") {
+	if a := next(); !a.Unhealthy || !strings.Contains(a.Text, "connection refused") {
 		t.Errorf("%+v", a)
 	}
 	d.do(d.lease(tok(1), job.Range{To: 10}, nil, "p 10"))
@@ -66,7 +66,7 @@ func TestWhileTheStoreIsAwayNothingIsToBeStarted(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	where.away.Store(false)
-	if a := next(); a.Ails {
+	if a := next(); a.Unhealthy {
 		t.Errorf("%+v", a)
 	}
 }

@@ -102,15 +102,15 @@ func TestWhoseDoingTheDeathOfASupervisorIs(t *testing.T) {
 // also makes the node report that it can start nothing.
 func TestASupervisorThatNeverLooked(t *testing.T) {
 	for name, c := range map[string]struct {
-		then string // what becomes of the supervisor's program once the executor is open
-		said string
-		ails bool
+		then      string // what becomes of the supervisor's program once the executor is open
+		said      string
+		unhealthy bool
 	}{
 		"it ends at once": {
 			then: "#!/bin/sh\n[ $1 = probe ] && exit 0\necho broken >&2\nexit 3\n",
 			said: "the supervisor ended before the start",
 		},
-		"it is gone": {said: "no such file", ails: true},
+		"it is gone": {said: "no such file", unhealthy: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, func(o *process.Options) { o.ShimPath = slowShim(t) })
@@ -126,8 +126,8 @@ func TestASupervisorThatNeverLooked(t *testing.T) {
 				default:
 				}
 				_, ended := said[exited]
-				_, ails := said[protocol.Ailing]
-				return ended && (ails || !c.ails)
+				_, unhealthy := said[protocol.Unhealthy]
+				return ended && (unhealthy || !c.unhealthy)
 			})
 			r := said[exited].Body.(*protocol.Conclusion).Result
 			if r.Outcome != job.NodeFailed || r.Start != 0 || !strings.Contains(r.Detail, c.said) {

@@ -58,7 +58,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 			return
 		case err == nil:
 			e.o.Logger.Info("the node can start subjobs again", "was", told)
-			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to, Body: &protocol.Ailment{}})
+			e.box.Post(protocol.Message{Kind: protocol.Unhealthy, From: from, To: to, Body: &protocol.Condition{}})
 			return
 		case told == "":
 			if volume.NoRoom(err) {
@@ -68,7 +68,8 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 		}
 		if told != err.Error() {
 			told = err.Error()
-			e.box.Post(protocol.Message{Kind: protocol.Ailing, From: from, To: to, Body: &protocol.Ailment{Ails: true, Text: told}})
+			e.box.Post(protocol.Message{Kind: protocol.Unhealthy, From: from, To: to,
+				Body: &protocol.Condition{Unhealthy: true, Text: told}})
 		}
 		select {
 		case <-time.After(pause):

@@ -226,12 +226,12 @@ func (s *mute) Now(ctx context.Context) (time.Time, error) {
 func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
 	s := &mute{Store: newStore(t)}
 	b := newBench(t, func(o *process.Options) { o.Store, o.Keep, o.Away = s, true, errors.New("connection refused") })
-	if a := b.next(protocol.Ailing).Body.(*protocol.Ailment); !a.Ails ||
+	if a := b.next(protocol.Unhealthy).Body.(*protocol.Condition); !a.Unhealthy ||
 		!strings.Contains(a.Text, "the store is away: connection refused") {
 		t.Errorf("%+v", a)
 	}
 	s.answers.Store(true)
-	if a := b.next(protocol.Ailing).Body.(*protocol.Ailment); a.Ails {
+	if a := b.next(protocol.Unhealthy).Body.(*protocol.Condition); a.Unhealthy {
 		t.Errorf("%+v", a)
 	}
 }

@@ -170,7 +170,7 @@ func TestARestartStoresWhatWasCutOff(t *testing.T) {
 	if len(found) != 1 || !found[0].Alive || found[0].Result != nil {
 		t.Fatalf("found %+v, want it as one that is not over", found)
 	}
-	if said := b.next(protocol.Ailing).Body.(*protocol.Ailment); !said.Ails {
+	if said := b.next(protocol.Unhealthy).Body.(*protocol.Condition); !said.Unhealthy {
 		t.Errorf("it says %+v", said)
 	}
 	if err := b.ex.Close(); err != nil {
@@ -203,8 +203,8 @@ func TestAStoreThatIsFullIsTheNodesTrouble(t *testing.T) {
 			g.set(nil, &os.PathError{Op: "write", Path: "x", Err: err})
 			b.do(m)
 			b.next(protocol.Started)
-			said := b.next(protocol.Ailing).Body.(*protocol.Ailment)
-			if !said.Ails || !strings.Contains(said.Text, "can't be stored") {
+			said := b.next(protocol.Unhealthy).Body.(*protocol.Condition)
+			if !said.Unhealthy || !strings.Contains(said.Text, "can't be stored") {
 				t.Errorf("it says %+v", said)
 			}
 			for until := time.Now().Add(patience); !b.storing.Load(); time.Sleep(5 * time.Millisecond) {
@@ -221,14 +221,14 @@ func TestAStoreThatIsFullIsTheNodesTrouble(t *testing.T) {
 					if m.Kind == protocol.Exited && m.Body.(*protocol.Conclusion).Result.Outcome != job.Done {
 						t.Errorf("it ends %+v", m.Body.(*protocol.Conclusion).Result)
 					}
-					if a, ok := m.Body.(*protocol.Ailment); ok && a.Ails {
+					if a, ok := m.Body.(*protocol.Condition); ok && a.Unhealthy {
 						kinds = kinds[:len(kinds)-1] // told once more, in other words
 					}
 				case <-time.After(patience):
 					t.Fatalf("heard only %v", kinds)
 				}
 			}
-			if !slices.Contains(kinds, protocol.Exited) || !slices.Contains(kinds, protocol.Ailing) {
+			if !slices.Contains(kinds, protocol.Exited) || !slices.Contains(kinds, protocol.Unhealthy) {
 				t.Errorf("heard %v", kinds)
 			}
 			if all := result(t, s, token); !maps.Equal(all, whole()) {

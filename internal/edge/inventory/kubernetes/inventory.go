@@ -180,11 +180,11 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 	for {
 		if since, err := inv.Away(); (err != nil && time.Since(since) > blind) != unreachable && ctx.Err() == nil {
 			unreachable = !unreachable
-			a := &protocol.Ailment{Ails: unreachable}
+			a := &protocol.Condition{Unhealthy: unreachable}
 			if unreachable {
 				a.Text = "who holds what in the cluster is not known any more: " + err.Error()
 			}
-			report(inventory.Sighting{Ailment: a})
+			report(inventory.Sighting{Condition: a})
 		}
 		select {
 		case <-ctx.Done():

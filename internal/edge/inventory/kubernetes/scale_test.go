@@ -92,7 +92,7 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	}
 	t.Logf("%d MiB are kept; all of it is evaluated in %v, one machine in %v", kept, all.Round(time.Millisecond),
 		(time.Since(began) / changes).Round(time.Microsecond))
-	add := func(n int) { // who waits in vain
+	add := func(n int) { // who waits and can have nothing
 		for i := range n {
 			for _, o := range []any{pod("c", fmt.Sprint("w", i), "", claims(fmt.Sprint("w", i)), unplaced),
 				resourceClaim("c", fmt.Sprint("w", i))} {
@@ -120,7 +120,7 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	if got := len(cut(g.held())); got != 100 {
 		t.Errorf("for 100 that wait %d slices are given back", got)
 	}
-	// 10,000 more wait in vain, and 10,000 Workloads in a hundred queues, whose first wait for what ends in an hour.
+	// 10,000 more can have nothing, and 10,000 Workloads in a hundred queues, whose first wait for what ends in an hour.
 	made := resourceClaimTemplate("a", "gpu")
 	like := pod("a", "x", "", func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr("gpu")}}
@@ -160,7 +160,8 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	for range looks {
 		g.look()
 	}
-	t.Logf("beside %d that wait in vain and 10,000 Workloads a look takes %v", wait, (time.Since(began) / looks).Round(time.Millisecond))
+	t.Logf("beside %d that can have nothing and 10,000 Workloads a look takes %v", wait,
+		(time.Since(began) / looks).Round(time.Millisecond))
 	early := slices.DeleteFunc(g.keeper.Places(), func(p *reclaim.Place) bool { return p.Group == "" })
 	if n := len(early); n != 100 {
 		t.Errorf("for the first of 100 queues %d places are kept", n)

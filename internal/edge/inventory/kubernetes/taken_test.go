@@ -122,7 +122,7 @@ func TestNothingIsStartedBlindly(t *testing.T) {
 	done := make(chan error, 1)
 	answered(30 * time.Second)
 	go func() {
-		done <- inv.Watch(ctx, nil, func(s inventory.Sighting) { said <- fmt.Sprint(s.Ailment.Ails, " ", s.Ailment.Text) })
+		done <- inv.Watch(ctx, nil, func(s inventory.Sighting) { said <- fmt.Sprint(s.Condition.Unhealthy, " ", s.Condition.Text) })
 	}()
 	answered(time.Hour)
 	if got, want := <-said, "true who holds what in the cluster is not known any more: it does not answer"; got != want {

@@ -56,8 +56,8 @@ const (
 	// firstPause and lastPause are the time to the next start of a watcher that has ended, which doubles; one that has lived for lastPause
 	// begins anew.
 	firstPause, lastPause = 50 * time.Millisecond, 10 * time.Second
-	// farewell is how long a watcher may take to end in order.
-	farewell = 2 * time.Second
+	// stopWait is how long a watcher may take to end in order.
+	stopWait = 2 * time.Second
 )
 
 // Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything goes on, and the next one begins. An error is
@@ -167,10 +167,10 @@ func (k *Keeper) dismiss() {
 	if k.f.head.load(headLife) != 0 { // and it listens
 		k.signal(wakes)
 	}
-	for until := time.Now().Add(farewell); k.f.lives(placeWatcher); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(stopWait); k.f.lives(placeWatcher); time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
 			k.kill()
-			until = time.Now().Add(farewell)
+			until = time.Now().Add(stopWait)
 		}
 	}
 }

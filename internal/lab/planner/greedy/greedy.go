@@ -20,8 +20,8 @@ type Planner struct {
 	line  queue.Line
 	index queue.Index
 	rank  func(e *book.Entry, class int) int64
-	// roomy is the set of classes with more room than at the last plan; tested is the last arrival that had its turn.
-	roomy  uint32
+	// freed is the set of classes with more room than at the last plan; tested is the last arrival that had its turn.
+	freed  uint32
 	tested int64
 	places []queue.Place
 }
@@ -49,9 +49,9 @@ func (p *Planner) Leave(_ quantity.Instant, id planner.ID) {
 	case book.Waiting:
 		p.unqueue(&e)
 	case book.Running:
-		p.roomy |= 1 << e.Class
+		p.freed |= 1 << e.Class
 		if p.book.Bound > 0 || !e.Loose {
-			p.roomy = 1<<planner.MaxClasses - 1 // room of its host is room for every class
+			p.freed = 1<<planner.MaxClasses - 1 // room of its host is room for every class
 		}
 	case book.Absent, book.Refused:
 	}
@@ -67,14 +67,14 @@ func (p *Planner) Plan(now quantity.Instant, out *planner.Out) {
 	p.book.Refuse(out)
 	p.places = p.line.From(p.tested, p.places[:0]) // the new ones
 	switch {
-	case p.roomy == 0:
+	case p.freed == 0:
 		p.each(now, out)
 	case p.book.Bound > 0:
 		p.places = p.line.From(0, p.places[:0])
 		p.each(now, out)
 	default:
 		for _, q := range p.places {
-			p.roomy |= p.book.At(q.ID).Task.Classes
+			p.freed |= p.book.At(q.ID).Task.Classes
 		}
 		for {
 			next, ok := p.first()
@@ -84,7 +84,7 @@ func (p *Planner) Plan(now quantity.Instant, out *planner.Out) {
 			p.try(now, p.book.At(next.ID), out)
 		}
 	}
-	p.roomy, p.tested = 0, p.book.Last()
+	p.freed, p.tested = 0, p.book.Last()
 }
 
 // each gives the tasks of places their turn.
@@ -96,7 +96,7 @@ func (p *Planner) each(now quantity.Instant, out *planner.Out) {
 
 // first is the first task in the queue that fits on a class, if all tasks are loose.
 func (p *Planner) first() (best queue.Place, ok bool) {
-	for m := p.roomy; m != 0; m &= m - 1 {
+	for m := p.freed; m != 0; m &= m - 1 {
 		c := bits.TrailingZeros32(m)
 		if c >= p.book.Pool.Classes() {
 			break

@@ -105,8 +105,8 @@ func (p *Pool) Classes() int { return p.classes }
 // Free is how many devices of a class are wholly free.
 func (p *Pool) Free(class int) int32 { return p.count[class] }
 
-// Roomy is the set of classes with a device that is wholly free.
-func (p *Pool) Roomy() (set uint32) {
+// WithFree is the set of classes with a device that is wholly free.
+func (p *Pool) WithFree() (set uint32) {
 	for c := range p.classes {
 		if p.count[c] > 0 {
 			set |= 1 << c

@@ -34,7 +34,7 @@ const (
 	// patience is how many times its cost a task runs before it may be stopped.
 	patience = 4
 	// seekers is how many of those who wait may look for tasks to stop in one plan. It bounds the work, and nothing else:
-	// whoever looks in vain now is there at the next plan.
+	// one that finds nothing now is there at the next plan.
 	seekers = 16
 )
 

@@ -158,11 +158,13 @@ func (p *Planner) overtake(now quantity.Instant, blocked *book.Entry, out *plann
 
 // room: somebody who waits may not be full. It is said for all at once where counting is enough for all.
 func (p *Planner) room() bool {
-	return p.book.Bound > 0 || p.wanted&p.book.Pool.Roomy() != 0
+	return p.book.Bound > 0 || p.wanted&p.book.Pool.WithFree() != 0
 }
 
 // full says, of tasks for which counting is enough, that no device of their classes is free.
-func (p *Planner) full(e *book.Entry) bool { return e.Loose && e.Task.Classes&p.book.Pool.Roomy() == 0 }
+func (p *Planner) full(e *book.Entry) bool {
+	return e.Loose && e.Task.Classes&p.book.Pool.WithFree() == 0
+}
 
 func (p *Planner) fits(e *book.Entry) (class int, ok bool) {
 	if p.full(e) {

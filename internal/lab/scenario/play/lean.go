@@ -39,7 +39,7 @@ func playLean(ctx context.Context, s *scenario.Scenario, m *Mechanism, seed uint
 	o := *s.Swarm
 	o.Seed = seed
 	if err := logInto(&o.Flow, s.SwarmLog, data.Dir); err != nil {
-		return nil, unbegun(ctx, err)
+		return nil, notBegun(ctx, err)
 	}
 	if clock == nil {
 		o.Kind = *m.Swarm

@@ -45,11 +45,11 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	w, err := r.worlds[seed].see(ctx, s, m, r.Seeds[seed], r.Data)
 	if err != nil {
-		return nil, unbegun(ctx, err)
+		return nil, notBegun(ctx, err)
 	}
 	from, err := offer(ctx, s, r.Seeds[seed], r.Data)
 	if err != nil {
-		return nil, unbegun(ctx, err)
+		return nil, notBegun(ctx, err)
 	}
 	window := w.window(s)
 	usable := judge{classes: w.classes}

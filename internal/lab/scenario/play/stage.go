@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/lab/scenario"
 )
 
-// unbegun is what is wrong with a run that has not begun: nothing, if it was ended before.
-func unbegun(ctx context.Context, err error) error {
+// notBegun is what is wrong with a run that has not begun: nothing, if it was ended before.
+func notBegun(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}

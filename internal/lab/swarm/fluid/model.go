@@ -23,7 +23,7 @@
 //     drawn once, since rigid jobs last many patiences; and on top, jobs that come and go let h walk at random with the same variance.
 //   - A hop to what looks free fails if somebody is on the way to the same fragment, within a round trip, or if rigid work has taken it
 //     since the node's report, half a period old:
-//     with chance min(1, (arrivals x 2 Delay + rigid x T/2)/h). A ticket that finds no room asks Guesses nodes in vain.
+//     with chance min(1, (arrivals x 2 Delay + rigid x T/2)/h). A ticket that finds no room has asked Guesses nodes.
 //
 // # What it does not know
 //
@@ -49,7 +49,7 @@ type Model struct {
 	// Age is the period of digests and reports; Delay of a message.
 	Age, Delay float64
 	// Pace between looks, of which ZoneHops are made in a zone before another is drawn, Resplits times; Guesses is how many nodes are
-	// asked in vain by who finds no room.
+	// asked by a ticket that finds no room.
 	Pace                        float64
 	Guesses, ZoneHops, Resplits int
 	// Uniform: zones are drawn alike.

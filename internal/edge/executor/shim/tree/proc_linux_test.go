@@ -75,7 +75,7 @@ func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("%s never came", what)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func TestWhatHasBegunIsNotWithdrawn(t *testing.T) {
 	token := w.ranked(1, "a", protocol.Rank{}, 0)
 	l := w.n.leases.Of(token)
 	w.step(protocol.Message{Kind: protocol.Stop, From: zone, Token: token, Job: l.Job(),
-		Body: &protocol.Halt{Unbegun: true, Text: "something better is known"}})
+		Body: &protocol.Halt{Unstarted: true, Text: "something better is known"}})
 	w.never(protocol.Stop)
 	same(t, "phase", l.Phase(), leases.Running)
 	same(t, "why", l.Why(), "")

@@ -9,9 +9,9 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// TestAnAilingNodeSellsNothing: its slices are not usable and say why, no ask is granted, and what was sold and has not begun
+// TestAnUnhealthyNodeSellsNothing: its slices are not usable and say why, no ask is granted, and what was sold and has not begun
 // waits; when it is well again all of that goes on.
-func TestAnAilingNodeSellsNothing(t *testing.T) {
+func TestAnUnhealthyNodeSellsNothing(t *testing.T) {
 	n := New(Config{ID: "n", Zone: "z"})
 	var out protocol.Out
 	n.Recover(t0, &out)
@@ -42,8 +42,8 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 	}
 	step(redeem(*g))
 	offers := 0
-	for _, m := range step(protocol.Message{Kind: protocol.Ailing, From: executor,
-		Body: &protocol.Ailment{Ails: true, Text: "no space left"}}) {
+	for _, m := range step(protocol.Message{Kind: protocol.Unhealthy, From: executor,
+		Body: &protocol.Condition{Unhealthy: true, Text: "no space left"}}) {
 		if m.Kind == protocol.Offer {
 			offers++
 			if m.Body.(*protocol.SliceView).Usable || !strings.Contains(m.Body.(*protocol.SliceView).Why, "no space left") {
@@ -56,13 +56,13 @@ func TestAnAilingNodeSellsNothing(t *testing.T) {
 		t.Errorf("%d of 2 slices say that they are not for sale", offers)
 	}
 	if want(2, "b") != nil {
-		t.Error("an ailing node grants")
+		t.Error("an unhealthy node grants")
 	}
 	now = now.Add(2 * time.Second)
 	if find(step(protocol.Message{Kind: protocol.Tick}), protocol.Start) != nil {
-		t.Error("an ailing node starts what it sold before")
+		t.Error("an unhealthy node starts what it sold before")
 	}
-	if find(step(protocol.Message{Kind: protocol.Ailing, From: executor, Body: &protocol.Ailment{}}), protocol.Start) == nil {
+	if find(step(protocol.Message{Kind: protocol.Unhealthy, From: executor, Body: &protocol.Condition{}}), protocol.Start) == nil {
 		t.Error("a node that is well again does not start what waited")
 	}
 	if want(3, "b") == nil {
