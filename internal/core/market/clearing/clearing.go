@@ -13,48 +13,6 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 )
 
-// Bid is one variant as clearing sees it.
-type Bid struct {
-	// Start and End, half-open, in any unit of time, relative to anything: 0 to 1<<40.
-	Start, End int64
-	// Weight, at least 0. Sums of all weights must stay below 1<<62.
-	Weight int64
-	// Job is the owner, a dense number from 0 on. Bids are compared by (Job, ID) where everything else is equal.
-	Job, ID int32
-	// Work names what the bid would do, any number. Only Joint looks at it: bids of one job with the same Work exclude each
-	// other in all windows.
-	Work int32
-}
-
-const (
-	// Horizon is the latest End.
-	Horizon = 1 << 40
-	// MaxBids is how many bids are cleared at once; more are a broken invariant.
-	MaxBids = 1 << indexBits
-)
-
-// sound says whether b can win at all: it is not empty, within its bounds, and worth something.
-func (b *Bid) sound() bool {
-	return b.fits() && b.Weight > 0
-}
-
-// fits says whether b could be fixed: as sound, but it may be worth nothing.
-func (b *Bid) fits() bool {
-	return b.Start >= 0 && b.Start < b.End && b.End <= Horizon && b.Weight >= 0 && b.Job >= 0
-}
-
-// overlaps says whether b and d share an instant.
-func (b *Bid) overlaps(d *Bid) bool { return b.Start < d.End && d.Start < b.End }
-
-// row is a sound bid in its place by End.
-type row struct {
-	start, end, weight int64
-	// before is how many rows end at or before start: they are compatible with this one, later rows are not.
-	before int32
-	// bid is its index, group its job; in Joint its job and work.
-	bid, group int32
-}
-
 // Clearer clears. It holds buffers that it uses again; the zero value is ready. Results are valid until the next call. Not
 // for concurrent use.
 type Clearer struct {
@@ -69,6 +27,51 @@ type Clearer struct {
 	joint   joint
 	rules   rules
 	count   int // bids of the latest Clear or Around; -1 after anything else, whose winners have no exact price
+}
+
+// joint is what Joint works with.
+type joint struct {
+	flat  []Bid   // the bids of all windows on one axis of time, by group instead of job
+	ends  []int32 // where each window's bids end in flat
+	order []int32 // flat by (Job, Work), to number the groups
+	used  []bool  // by group
+	part  []Bid
+	seq   []int32 // what clearing one after another sells, in flat
+	place []int32 // by index in flat: its row
+	fixed []int32
+	won   [][]int32
+	stand []At
+}
+
+// pricing is what Prices works with.
+type pricing struct {
+	seat    []int32  // by job: its place among the winners, -1
+	winners []winner // jobs that won, in order of their first bid
+	cuts    []int64  // the cuts of those that have one, in order
+	owner   []int32  // whose cut it is, as a place in winners
+	after   []int64  // after[i]: the most that rows from place i by start on are worth
+	next    []int32  // by row: the place by start of the first row that starts at or after its end
+	below   []int32  // by row: how many cuts are before its end
+	reach   []int64  // level by level: the best plan that crosses the cuts [k, k + 1<<level)
+	without []int64
+	paid    []int64
+}
+
+// winner is a job that won.
+type winner struct {
+	latest, earliest int64 // start and end of all its bids: they all overlap at latest if it is before earliest
+	weight           int64 // that it won with
+	price            int64
+	share, charged   int64 // of weight and of price, seen so far
+	first            int32 // its first row
+	cut              int32 // place in cuts, -1 for none
+}
+
+// rules is what Conflict works with.
+type rules struct {
+	byStart, byEnd []int32
+	froms          []int64
+	reach          []int32 // a Fenwick tree over froms: which of the bids seen reaches furthest, as index + 1
 }
 
 // Clear finds disjoint bids of the greatest total weight (weighted interval scheduling; Kleinberg and Tardos, "Algorithm
@@ -141,19 +144,22 @@ func (c *Clearer) least(bids []Bid, j int) int32 {
 	return int32(least)
 }
 
-// sized is s with length n and what was in it in no particular state, grown only when it must.
-func sized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
+// Around clears around bids that are fixed first (rule T3: those of jobs that starve), in the order given: one stands if
+// it is not empty and overlaps none that stands already; its weight may be 0, and its index may be named again without
+// effect. The rest is exact, as in Clear. won has what stands too, stand alone says which do, both in order of start; value
+// is the weight of all of won. An index that is no bid is passed over.
+func (c *Clearer) Around(bids []Bid, list []int32) (won, stand []int32, value int64) {
+	c.fixed.set(bids, list, false)
+	c.load(bids, false)
+	_, value = c.plain(bids)
+	return c.withFixed(bids), c.fixed.index, value + c.fixed.value
 }
 
-// filled is s with length n and v everywhere.
-func filled[T any](s []T, n int, v T) []T {
-	s = sized(s, n)
-	for i := range s {
-		s[i] = v
+// withFixed adds what stands to won.
+func (c *Clearer) withFixed(bids []Bid) []int32 {
+	if len(c.fixed.index) > 0 {
+		c.won = append(c.won, c.fixed.index...)
+		slices.SortFunc(c.won, func(i, j int32) int { return int(bids[i].Start - bids[j].Start) })
 	}
-	return s
+	return c.won
 }

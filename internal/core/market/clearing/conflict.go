@@ -7,13 +7,6 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// rules is what Conflict works with.
-type rules struct {
-	byStart, byEnd []int32
-	froms          []int64
-	reach          []int32 // a Fenwick tree over froms: which of the bids seen reaches furthest, as index + 1
-}
-
 // Conflict verifies the rule of trap T1: two bids of one job overlap in time or do disjoint ranges of work, so that no plan
 // sells work twice. ranges[i] is the work of bids[i]. It returns the first pair that breaks the rule, the earlier bid first:
 // of the least job the bid that starts first and comes after one that does some of the same work. A bid that is empty in

@@ -1,6 +1,9 @@
 package clearing
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // near is how far behind the best plan another may be and still be worth making better: this part of its value.
 const near = 32
@@ -198,4 +201,281 @@ func (x *contest) fill() {
 		}
 		x.best[j+1] = v
 	}
+}
+
+const (
+	// rounds of bargaining at most. More than these move the bound of a thousand bids by less than a thousandth.
+	rounds = 80
+	// stale rounds without a lower bound halve the step.
+	stale = 4
+)
+
+// bargain lowers the bound by raising the price of groups that the relaxed plan takes more than once and lowering that of
+// groups it does not take (Lagrangian relaxation of the rule, with Polyak's step). Every round gives a bound, and its plan
+// is offered. The least that this can reach is the bound of the linear program, whose gap
+// is at most 2: the extras of twoPhase are a solution of its dual.
+func (x *contest) bargain() {
+	x.asked = append(x.asked[:0], x.price...)
+	halved, since := uint(0), 0
+	for range rounds {
+		bound := x.relax()
+		if bound < x.bound {
+			x.bound, since = bound, 0
+			x.asked = append(x.asked[:0], x.price...)
+		} else if since++; since == stale {
+			halved, since = halved+1, 0
+		}
+		norm := int64(0)
+		for g, n := range x.count {
+			if off := int64(n) - 1; x.price[g] > 0 || off > 0 {
+				norm += off * off
+			}
+		}
+		x.offer()
+		if norm == 0 || x.value == x.bound {
+			break
+		}
+		step := max(1, ((bound-x.value)>>halved)/norm)
+		for g, n := range x.count {
+			if off := int64(n) - 1; x.price[g] > 0 || off > 0 {
+				x.price[g] = min(max(x.price[g]+step*off, 0), x.most[g]) // above most nothing of it is taken anyway
+			}
+		}
+	}
+}
+
+const (
+	// Exhaustive is the number of bids up to which a plan with at most one bid a group is always the best there is.
+	Exhaustive = 24
+	// effort bounds the search beyond that, in rows looked at, some nanoseconds each.
+	effort = 1 << 18
+)
+
+// tree is the state of the search.
+type tree struct {
+	left   int   // relaxations that may still be made
+	open   int64 // the greatest bound of what was given up
+	groups []int32
+	first  []int32 // by group: its first place in groups; one more at the end
+	claims []claim // by group, those taken
+}
+
+// branch searches depth first for the best plan. Where the relaxed plan takes two rows of a group, no plan takes both, so
+// either the group's rows up to the first of them are out or the later ones are. Each such split parts the choices of one
+// row of each group into two, so there are no more leaves than choices: with M rows at most 3^(M/3), 6,561 for Exhaustive.
+// Beyond that the search ends after limit relaxations, and the bound is the greatest of what it has not looked into.
+func (x *contest) branch(limit int) {
+	x.members()
+	x.tree.open, x.tree.left = 0, limit
+	x.node(x.bound)
+	x.bound = min(x.bound, max(x.value, x.tree.open))
+}
+
+// search is how many relaxations a search over so many rows may make.
+func search(rows int) int {
+	if rows <= Exhaustive {
+		return math.MaxInt
+	}
+	return effort / rows
+}
+
+// members lists every group's rows.
+func (x *contest) members() {
+	t := &x.tree
+	t.first = filled(t.first, len(x.most)+1, 0)
+	for j := range x.rows {
+		t.first[x.rows[j].group+1]++
+	}
+	for g := range x.most {
+		t.first[g+1] += t.first[g]
+	}
+	t.groups = sized(t.groups, len(x.rows))
+	for j := range x.rows {
+		g := x.rows[j].group
+		t.groups[t.first[g]] = int32(j)
+		t.first[g]++
+	}
+	copy(t.first[1:], t.first)
+	t.first[0] = 0
+}
+
+// node looks at what is not barred, which is worth at most bound.
+func (x *contest) node(bound int64) {
+	t := &x.tree
+	copy(x.price, x.asked)
+	for {
+		if bound <= x.value {
+			return
+		}
+		if t.left == 0 {
+			t.open = max(t.open, bound)
+			return
+		}
+		t.left--
+		bound = min(bound, x.relax())
+		group, early, late := x.dispute()
+		x.offer()
+		if bound <= x.value {
+			return
+		}
+		if group >= 0 {
+			x.split(group, early, late, bound)
+			return
+		}
+		// Nothing is taken twice. If besides no price is asked for what is not taken, this plan is the best here;
+		// otherwise drop those prices and look again.
+		idle := false
+		for g, p := range x.price {
+			if p > 0 && x.count[g] == 0 {
+				x.price[g], idle = 0, true
+			}
+		}
+		if !idle {
+			return
+		}
+	}
+}
+
+// claim is what the relaxed plan takes of one group: weight in all and of its heaviest row, and its first two rows.
+type claim struct {
+	sum, most   int64
+	early, late int32
+}
+
+// dispute finds the group that would lose most if it kept one of the rows taken, and the first two of these; -1 if every
+// group has one at most.
+func (x *contest) dispute() (group, early, late int32) {
+	t := &x.tree
+	t.claims = sized(t.claims, len(x.most))
+	for _, j := range x.taken {
+		t.claims[x.rows[j].group] = claim{early: -1, late: -1}
+	}
+	group = -1
+	loss := int64(0)
+	for _, j := range x.taken {
+		g, weight := x.rows[j].group, x.rows[j].weight
+		k := &t.claims[g]
+		k.sum, k.most = k.sum+weight, max(k.most, weight)
+		if k.early < 0 {
+			k.early = j
+			continue
+		}
+		if k.late < 0 {
+			k.late = j
+		}
+		if k.sum-k.most > loss {
+			group, early, late, loss = g, k.early, k.late, k.sum-k.most
+		}
+	}
+	return group, early, late
+}
+
+// split looks at both halves, the one that keeps the heavier of the two rows first.
+func (x *contest) split(group, early, late int32, bound int64) {
+	keepLate := x.rows[late].weight > x.rows[early].weight
+	for _, outEarly := range [2]bool{keepLate, !keepLate} {
+		x.bar(group, early, outEarly, 1)
+		x.node(bound)
+		x.bar(group, early, outEarly, -1)
+	}
+}
+
+// bar forbids (by 1) or allows again (by -1) the group's rows up to j, or those after it.
+func (x *contest) bar(group, j int32, upTo bool, by int32) {
+	for k := x.tree.first[group]; k < x.tree.first[group+1]; k++ {
+		if m := x.tree.groups[k]; m <= j == upTo {
+			x.barred[m] += by
+		}
+	}
+}
+
+// phases is what twoPhase works with.
+type phases struct {
+	stack []pushed
+	sum   []int64 // sum[k]: the extras of the first k of stack
+	depth []int32 // by row: how many were pushed before it
+	head  []int32 // by group: its latest on stack, -1
+}
+
+// pushed is a row on the stack: what it adds (extra), what its group has added up to it (own), and the group's one before.
+type pushed struct {
+	row, prev  int32
+	extra, own int64
+}
+
+// twoPhase makes a plan worth at least half of the best and returns twice what proves it, an upper bound (Berman and
+// DasGupta, "Multi-phase algorithms for throughput maximization for real-time scheduling", 2000; Bar-Noy and others, local
+// ratio). Rows are taken by end; one is pushed if its weight exceeds the extras of those pushed before that exclude it (in
+// its group, or overlapping it), by its extra. Then the stack is popped, and a row is taken if nothing taken excludes it.
+//
+// Proof. Let S be the sum of all extras. The plan is worth at least S: each pushed row is taken or excluded by a taken one
+// that was pushed later, whose weight contains its extra. The best plan is worth at most 2S: the weight of each of its rows
+// is at most the extras, its own included, of what excludes it and was pushed no later, and each pushed row counts so for
+// at most two rows of the plan: one of its group, and one that overlaps it and ends no earlier, for two such both have its
+// last instant. O(M) after sorting, but for the rows of a group that overlap each other, which are looked through.
+func (x *contest) twoPhase() (bound int64) {
+	bound = x.phases()
+	x.suggest(x.keep)
+	return bound
+}
+
+// phases leaves the plan in keep.
+func (x *contest) phases() (bound int64) {
+	p := &x.phase
+	p.stack, p.sum = p.stack[:0], append(p.sum[:0], 0)
+	p.depth, p.head = sized(p.depth, len(x.rows)), filled(p.head, len(x.most), -1)
+	for j := range x.rows {
+		r := &x.rows[j]
+		p.depth[j] = int32(len(p.stack))
+		early := len(p.stack) // those before it do not overlap this row
+		if int(r.before) < j {
+			early = int(p.depth[r.before])
+		}
+		extra := r.weight - (p.sum[len(p.stack)] - p.sum[early])
+		k := p.head[r.group]
+		for k >= int32(early) {
+			k = p.stack[k].prev
+		}
+		if k >= 0 {
+			extra -= p.stack[k].own
+		}
+		if extra <= 0 {
+			continue
+		}
+		own := extra
+		if prev := p.head[r.group]; prev >= 0 {
+			own += p.stack[prev].own
+		}
+		p.stack = append(p.stack, pushed{row: int32(j), prev: p.head[r.group], extra: extra, own: own})
+		p.head[r.group] = int32(len(p.stack) - 1)
+		p.sum = append(p.sum, p.sum[len(p.sum)-1]+extra)
+	}
+
+	x.keep = x.keep[:0]
+	free := int64(Horizon)
+	for _, s := range slices.Backward(p.stack) {
+		r := &x.rows[s.row]
+		if r.end <= free && x.lead[r.group] < 0 {
+			x.lead[r.group] = s.row
+			x.keep = append(x.keep, s.row)
+			free = r.start
+		}
+	}
+	slices.Reverse(x.keep)
+	for _, j := range x.keep {
+		x.lead[x.rows[j].group] = -1
+	}
+	return 2 * p.sum[len(p.stack)]
+}
+
+// suggest offers a plan from elsewhere: the relaxed plan becomes this one.
+func (x *contest) suggest(rows []int32) {
+	for _, j := range x.taken {
+		x.count[x.rows[j].group] = 0
+	}
+	x.taken = append(x.taken[:0], rows...)
+	for _, j := range x.taken {
+		x.count[x.rows[j].group]++
+	}
+	x.offer()
 }

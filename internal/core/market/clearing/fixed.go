@@ -68,23 +68,3 @@ func jobs(bids []Bid) int {
 	}
 	return int(n)
 }
-
-// Around clears around bids that are fixed first (rule T3: those of jobs that starve), in the order given: one stands if
-// it is not empty and overlaps none that stands already; its weight may be 0, and its index may be named again without
-// effect. The rest is exact, as in Clear. won has what stands too, stand alone says which do, both in order of start; value
-// is the weight of all of won. An index that is no bid is passed over.
-func (c *Clearer) Around(bids []Bid, list []int32) (won, stand []int32, value int64) {
-	c.fixed.set(bids, list, false)
-	c.load(bids, false)
-	_, value = c.plain(bids)
-	return c.withFixed(bids), c.fixed.index, value + c.fixed.value
-}
-
-// withFixed adds what stands to won.
-func (c *Clearer) withFixed(bids []Bid) []int32 {
-	if len(c.fixed.index) > 0 {
-		c.won = append(c.won, c.fixed.index...)
-		slices.SortFunc(c.won, func(i, j int32) int { return int(bids[i].Start - bids[j].Start) })
-	}
-	return c.won
-}

@@ -29,20 +29,6 @@ type Plan struct {
 // Bound - Value better still.
 func (p Plan) Regret() int64 { return p.Value - p.Sequential }
 
-// joint is what Joint works with.
-type joint struct {
-	flat  []Bid   // the bids of all windows on one axis of time, by group instead of job
-	ends  []int32 // where each window's bids end in flat
-	order []int32 // flat by (Job, Work), to number the groups
-	used  []bool  // by group
-	part  []Bid
-	seq   []int32 // what clearing one after another sells, in flat
-	place []int32 // by index in flat: its row
-	fixed []int32
-	won   [][]int32
-	stand []At
-}
-
 // Joint clears windows that are open in the same instant together: what overlaps in one window excludes each other there,
 // and of the bids of one job with the same Work at most one wins anywhere, for the same work sold in two windows is sold
 // twice. The listed bids are fixed first, as in Around, and their work is not sold again. The windows' times, from the

@@ -7,30 +7,6 @@ import (
 	"sluice.dev/sluice/internal/core/invariant"
 )
 
-// pricing is what Prices works with.
-type pricing struct {
-	seat    []int32  // by job: its place among the winners, -1
-	winners []winner // jobs that won, in order of their first bid
-	cuts    []int64  // the cuts of those that have one, in order
-	owner   []int32  // whose cut it is, as a place in winners
-	after   []int64  // after[i]: the most that rows from place i by start on are worth
-	next    []int32  // by row: the place by start of the first row that starts at or after its end
-	below   []int32  // by row: how many cuts are before its end
-	reach   []int64  // level by level: the best plan that crosses the cuts [k, k + 1<<level)
-	without []int64
-	paid    []int64
-}
-
-// winner is a job that won.
-type winner struct {
-	latest, earliest int64 // start and end of all its bids: they all overlap at latest if it is before earliest
-	weight           int64 // that it won with
-	price            int64
-	share, charged   int64 // of weight and of price, seen so far
-	first            int32 // its first row
-	cut              int32 // place in cuts, -1 for none
-}
-
 // Prices says what each winner pays by the rule of Vickrey, Clarke and Groves: the best that the others could have without
 // its job, less what they have with it. It prices the winners of this Clearer's latest Clear or Around; bids and won must
 // be those, or it panics. The answer runs along won. A job that won several bids pays for all at once, divided among them
