@@ -133,8 +133,9 @@ func Paths(name, text string, exists func(string) bool) []string {
 	return bad
 }
 
-// Hops finds names that the walk through the core in docs/ARCHITECTURE.md gives to functions which are not there: in the last column of
-// its table, each file below internal/core with those of its functions that follow it. read returns the text of a file.
+// Hops finds names that the walks in docs/ARCHITECTURE.md give to functions which are not there: in the last column of their tables, each
+// file (below internal, or without its wing below internal/core) with those of its functions that follow it. read returns the text of a
+// file.
 func Hops(text string, read func(name string) (string, bool)) []string {
 	var bad []string
 	rows := regexp.MustCompile(`(?m)^\| [0-9]+ \|.*\| ([^|]*) \|$`).FindAllStringSubmatch(text, -1)
@@ -143,7 +144,10 @@ func Hops(text string, read func(name string) (string, bool)) []string {
 		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
 			if strings.HasSuffix(m[1], ".go") {
 				var found bool
-				file = "internal/core/" + m[1]
+				file = "internal/" + m[1]
+				if wing, _, _ := strings.Cut(m[1], "/"); !slices.Contains([]string{"core", "edge", "face", "host", "lab"}, wing) {
+					file = "internal/core/" + m[1]
+				}
 				if content, found = read(file); !found {
 					bad, content = append(bad, fmt.Sprintf("the walk names %s, which does not exist", file)), ""
 				}

@@ -15,6 +15,7 @@
 //	index                the shortest window that each job can use, and who is first for one
 //	starvation, overdue  when a job has waited too long, and what it is given before others
 //	variant, trust       what must be true of a variant, and how far what is declared is believed
+//	award                what a job has won, and who is told
 //	agents               calls to the agents of external jobs, and their answers
 //	interest             mechanism sja: the first by policy who has a safe piece gets it
 //	clearing, auction    mechanism jasda: whose bids are worth most

@@ -61,7 +61,7 @@ const (
 	ClaimExtended
 	// Released: Job, Token, At [ClaimEnd]. Nothing of it counts.
 	Released
-	// Committed: Job, Token, At [ClaimEnd]. This record itself publishes the output and the checkpoint.
+	// Committed: Job, Token, At [ClaimEnd]. It alone decides what counts; OutputPublished says that the output is in its place.
 	Committed
 	// Calibrated: Job [Learned]. What was learned from an ended subjob.
 	Calibrated
@@ -203,7 +203,8 @@ const MaxPrepares = 16
 
 // Actor is one of the three deterministic state machines. Step decides and applies its own facts; Apply folds one fact
 // into durable state and is the only place where durable state changes; Recover is called once after the last Apply and
-// re-issues what is outstanding. Digest is a hash of the durable state. None of them blocks, reads a clock or keeps in.
+// re-issues what is outstanding. Digest is a hash of the durable state. None of them blocks, reads a clock or keeps a reference to the
+// message.
 type Actor interface {
 	Step(now quantity.Instant, in Message, out *Out)
 	Apply(f Fact)

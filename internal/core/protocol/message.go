@@ -1,6 +1,6 @@
 // Package protocol is what the three actors say: to each other, to the people and programs they serve, and to the
 // world that runs subjobs. Everything an actor takes in and everything it asks for is a Message; everything durable it
-// decides is a Fact. A message is a small header and a body with a type of its own for each kind; a fact is a flat value. A
+// decides is a Fact. Both are a small header and a body with a type of its own for each kind. A
 // driver can carry, store, lose, double or delay them without knowing what they mean.
 //
 // Messages may be lost, doubled, delayed and reordered; receivers are idempotent by the ids named with each kind.
@@ -39,7 +39,7 @@ const (
 	Timer
 )
 
-// Address is a party: its role and, for zones and nodes (and a node's executor), which one.
+// Address is a party: its role, and which one of the gates, zones, nodes, executors (by their node) or agents (by their job).
 type Address struct {
 	Role Role
 	ID   string
@@ -161,7 +161,7 @@ const (
 	Settle
 	// Settled: Token. Executor -> node.
 	Settled
-	// Foreign: what others hold of a slice has changed: Intrusion.
+	// Foreign: what others hold of a slice has changed: Intrusion. Inventory, in the executor's name -> node.
 	Foreign
 	// Purge what lives of a job before Generation have stored (0: all there is): Job, Generation. Gate -> executor, repeated
 	// until Purged.
@@ -184,7 +184,8 @@ const (
 	Resume
 	// Checkup: how a GPU is, or errors that its driver has told of: Vitals. Executor -> node; soft, and said again.
 	Checkup
-	// Wished: who waits for devices that slices of the node are cut from, and what the machines have: Wishes. Executor -> node; soft.
+	// Wished: who waits for devices that slices of the node are cut from, and what the machines have: Wishes. Inventory, in the
+	// executor's name -> node; soft.
 	Wished
 )
 

@@ -132,7 +132,6 @@ type poolDevice struct {
 }
 
 // suffices reports whether uses fit in what is left.
-
 func suffices(left []int64, uses []Use) bool {
 	return !slices.ContainsFunc(uses, func(u Use) bool { return left[u.Counter] < u.N })
 }

@@ -1,8 +1,8 @@
 // Package zone is the home of jobs with a market beside it: it is composed of the ledger (home.Ledger), which owns their progress,
 // claims and what was learned of them, of the floor (market.Floor), which turns idle slice-time into windows and windows into subjobs
-// (SJA as published: one market at the zone, every waiting job is asked), of the planner of rigid jobs (backfill.Planner), and of the
-// view, which answers what people ask (view.View). What is known of slices is in zone/sites; where there are several zones, or tickets, a
-// federation is beside it (federation.go). Its own is the order of a step, and what passes between its parts.
+// (SJA as published: one market at the zone, as if every waiting job were asked), of the planner of rigid jobs (backfill.Planner), and of
+// the view, which answers what people ask (view.View). What is known of slices is in zone/sites; where there are several zones, or
+// tickets, a federation is beside it (federation.go). Its own is the order of a step, and what passes between its parts.
 // It is a deterministic state machine: what is durable is the ledger's, everything else is soft and forgotten by a crash. It knows no
 // clock, no store and no transport.
 package zone

@@ -44,7 +44,8 @@ type Live interface {
 	Held() []Sighting
 }
 
-// Sighting is a change in who uses a slice besides us, or would; it becomes a message of kind Foreign, Checkup or Wished.
+// Sighting is a change in who uses a slice besides us, or would; it becomes a message of kind Foreign, Checkup or Wished. Restocked
+// and Condition are the host's.
 type Sighting struct {
 	Slice job.SliceID
 	// Present: somebody else is there; otherwise the last one has gone.

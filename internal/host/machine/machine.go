@@ -100,7 +100,7 @@ func (m *Machine) Stock(dealt [][]protocol.Slice, found []protocol.Found) (first
 // yet.
 func (m *Machine) sighted(s inventory.Sighting) protocol.Message { return s.Message(m.deal.name) }
 
-// Hear takes a message of the executor; it can only address the nodes of this machine, and the gate about purged files.
+// Hear takes a message of the executor or the inventory; it can only address the nodes of this machine, and the gate about purged files.
 func (m *Machine) Hear(said protocol.Message) {
 	said = m.addressed(said)
 	switch said.Kind {
@@ -114,7 +114,7 @@ func (m *Machine) Hear(said protocol.Message) {
 			m.nodes.Tell(protocol.Pressure, &protocol.Strain{}, m.inbox.Put)
 		}
 		return
-	default: // about a subjob or a slice of one node
+	default: // about a subjob or a slice of one node, or wishes, which the first node decides about
 	}
 	m.inbox.Put(said)
 }
@@ -131,7 +131,8 @@ func (m *Machine) Fill(told *protocol.Message) {
 	}
 }
 
-// addressed returns a report about a subjob or a slice as a message from its node's executor to its node.
+// addressed returns a report about a subjob or a slice as a message from its node's executor to its node. What names neither, such as
+// wishes, goes to the first node (ADR 0062).
 func (m *Machine) addressed(said protocol.Message) protocol.Message {
 	at := m.nodes.OfToken(said.Token)
 	if i, ok := said.Body.(*protocol.Intrusion); ok && i.Slice != "" {

@@ -1,8 +1,6 @@
 package claims
 
 import (
-	"cmp"
-
 	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
@@ -13,34 +11,6 @@ import (
 
 // A gang over several nodes is one claim with members. Prepare is an Ask of each node in turn, Commit a Redeem of each hold once all stand
 // and Claimed is synced, Abort a Stop under its token. Of one node it is a job like any other, and nothing here is about it.
-
-// part is what an ask asks of one node now.
-func (d *Desk) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.SliceID) {
-	if a.holds == nil {
-		return cmp.Or(a.Node, d.supply.Node(a.Slice)), a.Slice, a.Also
-	}
-	i, all := a.holds.Next(), a.holds.Members()
-	first, also = protocol.Part(a.Slice, a.Also, all, i)
-	return all[i].Node, first, also
-}
-
-func (d *Desk) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
-	j := a.Job
-	node, first, also := d.part(a)
-	of := out.Asking(protocol.Asking{Ask: a.id, Placement: protocol.Placement{
-		Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak,
-	}})
-	if a.holds != nil {
-		of.Plan.Member, of.Plan.Members = a.holds.Next(), len(a.holds.Members())
-	}
-	if reservation != 0 {
-		of.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: j.ID}
-	}
-	d.Send(out, protocol.Message{
-		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: of,
-		Job: j.ID, Epoch: j.Epoch, Generation: j.Generation,
-	})
-}
 
 // Prepared notes that one more node holds for a gang, and asks the next. It is false once all do, or if that grant is of no use: then the
 // ask is taken in as any other (Granted).

@@ -1,6 +1,8 @@
 package claims
 
 import (
+	"cmp"
+
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -100,4 +102,33 @@ func (d *Desk) pay(now quantity.Instant, q *record.Queue, b *protocol.Bid, out *
 	s := d.book.Purses.Refilled(now, &q.Queue)
 	b.Price = min(b.Price, s.Credits)
 	d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Body: &s})
+}
+
+// part is what an ask asks of one node now.
+func (d *Desk) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.SliceID) {
+	if a.holds == nil {
+		return cmp.Or(a.Node, d.supply.Node(a.Slice)), a.Slice, a.Also
+	}
+	i, all := a.holds.Next(), a.holds.Members()
+	first, also = protocol.Part(a.Slice, a.Also, all, i)
+	return all[i].Node, first, also
+}
+
+// sendAsk sends the first step, to one node.
+func (d *Desk) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
+	j := a.Job
+	node, first, also := d.part(a)
+	of := out.Asking(protocol.Asking{Ask: a.id, Placement: protocol.Placement{
+		Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak,
+	}})
+	if a.holds != nil {
+		of.Plan.Member, of.Plan.Members = a.holds.Next(), len(a.holds.Members())
+	}
+	if reservation != 0 {
+		of.Reservation = &protocol.Reservation{ID: reservation, Kind: protocol.ForRigid, Job: j.ID}
+	}
+	d.Send(out, protocol.Message{
+		Kind: protocol.Ask, To: protocol.Address{Role: protocol.Node, ID: string(node)}, Body: of,
+		Job: j.ID, Epoch: j.Epoch, Generation: j.Generation,
+	})
 }

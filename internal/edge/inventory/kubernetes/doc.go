@@ -7,5 +7,6 @@
 // what closes machines and pools in pool.go, Pods that state no end by owner.go and lengths); inventory.go says what came of it.
 //
 // For whom subjobs stop is decided in core/reclaim. objects.go, wishes.go and groups.go put into its words what machines have, what Pods
-// wait for (claims by selector.go), and what Kueue lets come; told.go says only what is new.
+// wait for (claims by selector.go), and what Kueue lets come; told.go says only what is new. stores.go finds
+// what is kept; offered.go changes the pools; coming.go reads Kueue's Workloads; values.go and amount.go are small.
 package kubernetes

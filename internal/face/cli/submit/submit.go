@@ -145,7 +145,7 @@ type submitting struct {
 	git, wait, replace bool
 }
 
-// submit sends every job and says what became of it. If the end will be shown too, programs are not told twice.
+// submit sends every job and says what became of it. With --wait and -o json only the end is printed, not the receipts.
 func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, list []submission, how submitting) (
 	[]string, error) {
 	var names []string
