@@ -81,10 +81,10 @@ func (d *Desk) Session(j *index.Job) uint64 {
 	return 0
 }
 
-// Caller is a job that is asked now. It has an agent.
-func (d *Desk) Caller(now quantity.Instant, j *index.Job) Caller {
+// Callee is a job that is asked now. It has an agent.
+func (d *Desk) Callee(now quantity.Instant, j *index.Job) Callee {
 	s := d.sessions[j]
-	return Caller{job: j, session: s.id, asked: now, prompt: s.missed < mostMissed}
+	return Callee{job: j, session: s.id, asked: now, prompt: s.missed < mostMissed}
 }
 
 // Cutting says whether the job's agent is asked for a piece, StartCutting and EndCutting that it is in a round and no longer is.
@@ -148,7 +148,7 @@ func (d *Desk) tidy(j *index.Job, s *session) {
 // leave ends the waiting for an agent's answers: it has gone, or another has come in its place.
 func (d *Desk) leave(j *index.Job) {
 	for _, r := range d.rounds {
-		if i := slices.IndexFunc(r.asked, func(c Caller) bool { return c.job == j }); i >= 0 && !r.asked[i].answered {
+		if i := slices.IndexFunc(r.asked, func(c Callee) bool { return c.job == j }); i >= 0 && !r.asked[i].answered {
 			if r.asked[i].prompt {
 				r.waiting--
 			}
@@ -199,7 +199,7 @@ func (d *Desk) Won(j *index.Job) {
 }
 
 // Callees are those of some jobs with an agent that could use one of the offers, by name.
-func (d *Desk) Callees(now quantity.Instant, of []*index.Job, offers []Offer) (asked []Caller) {
+func (d *Desk) Callees(now quantity.Instant, of []*index.Job, offers []Offer) (asked []Callee) {
 	if d.attending == 0 {
 		return nil
 	}
@@ -212,10 +212,10 @@ func (d *Desk) Callees(now quantity.Instant, of []*index.Job, offers []Offer) (a
 			continue
 		}
 		if slices.ContainsFunc(offers, func(o Offer) bool { return Suits(now, j, &o) }) {
-			asked = append(asked, d.Caller(now, j))
+			asked = append(asked, d.Callee(now, j))
 		}
 	}
-	slices.SortFunc(asked, func(a, b Caller) int { return index.ByName(a.job, b.job) })
+	slices.SortFunc(asked, func(a, b Callee) int { return index.ByName(a.job, b.job) })
 	return asked
 }
 
@@ -247,7 +247,7 @@ func (d *Desk) NewRound(now quantity.Instant, id uint64, most int, until quantit
 }
 
 // Announce opens a round for the offers that one of those asked could use, and returns the offers that are not waited for.
-func (d *Desk) Announce(now quantity.Instant, r *Round, offers []Offer, asked []Caller, out *protocol.Out) (rest []Offer) {
+func (d *Desk) Announce(now quantity.Instant, r *Round, offers []Offer, asked []Callee, out *protocol.Out) (rest []Offer) {
 	calls := make([]*protocol.Call, len(asked))
 	for _, o := range offers {
 		w, wanted := o.Find(), false
@@ -288,7 +288,7 @@ func (d *Desk) Announce(now quantity.Instant, r *Round, offers []Offer, asked []
 func (d *Desk) Open(r *Round) { d.rounds = append(d.rounds, r) }
 
 // Send sends a call to an agent, which is asked in a round.
-func (d *Desk) Send(r *Round, c Caller, call *protocol.Call, out *protocol.Out) {
+func (d *Desk) Send(r *Round, c Callee, call *protocol.Call, out *protocol.Out) {
 	d.stats.Calls++
 	d.tell(c.job, c.session, protocol.Message{Kind: protocol.Announce, Body: call}, out)
 	r.asked = append(r.asked, c)
@@ -366,7 +366,7 @@ func (d *Desk) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, 
 		return
 	}
 	r := d.rounds[i]
-	k := slices.IndexFunc(r.asked, func(c Caller) bool { return c.job == j && c.session == in.Session })
+	k := slices.IndexFunc(r.asked, func(c Callee) bool { return c.job == j && c.session == in.Session })
 	if k < 0 || r.asked[k].answered {
 		return
 	}
@@ -446,7 +446,7 @@ func (d *Desk) Conclude(now quantity.Instant, r *Round, out *protocol.Out) {
 }
 
 // TellNotices tells an agent what became of its answer to a round.
-func (d *Desk) TellNotices(r *Round, c *Caller, out *protocol.Out) {
+func (d *Desk) TellNotices(r *Round, c *Callee, out *protocol.Out) {
 	if len(c.notices) > 0 {
 		slices.SortStableFunc(c.notices, func(a, b protocol.Notice) int { return cmp.Compare(a.Variant, b.Variant) })
 		d.tell(c.job, c.session, protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: r.id, Notices: c.notices}}, out)
@@ -454,7 +454,7 @@ func (d *Desk) TellNotices(r *Round, c *Caller, out *protocol.Out) {
 }
 
 // Deny has an agent told that a variant breaks a rule.
-func (d *Desk) Deny(c *Caller, v *protocol.Variant, why string) {
+func (d *Desk) Deny(c *Callee, v *protocol.Variant, why string) {
 	d.stats.Denied++
 	c.Note(protocol.Notice{Kind: protocol.Denied, Window: v.Window, Variant: v.ID, Text: why})
 }

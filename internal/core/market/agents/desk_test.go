@@ -94,7 +94,7 @@ func TestARoundWaitsForWhoIsPromptAndThere(t *testing.T) {
 					delete(passed, j)
 				}
 				if open != nil && of == here[j] &&
-					slices.ContainsFunc(open.asked, func(c Caller) bool { return c.job == j && c.session == of }) {
+					slices.ContainsFunc(open.asked, func(c Callee) bool { return c.job == j && c.session == of }) {
 					missed[j] = 0
 					delete(waits, j)
 				}

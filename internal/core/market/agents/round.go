@@ -25,7 +25,7 @@ type Round struct {
 	id      uint64
 	offers  []Offer
 	closes  quantity.Instant
-	asked   []Caller
+	asked   []Callee
 	waiting int
 	// generation of the jobs when it was opened: who has come since was not asked.
 	generation uint64
@@ -46,10 +46,10 @@ func (r *Round) Generation() uint64 { return r.generation }
 func (r *Round) Offers() []Offer { return r.offers }
 
 // Asked are those who were, by name.
-func (r *Round) Asked() []Caller { return r.asked }
+func (r *Round) Asked() []Callee { return r.asked }
 
-// Caller is an external job that was asked, with its answer.
-type Caller struct {
+// Callee is an external job that was asked, with its answer.
+type Callee struct {
 	job      *index.Job
 	session  uint64
 	asked    quantity.Instant
@@ -65,22 +65,22 @@ type Caller struct {
 }
 
 // Job that was asked, in which Session of its agent, and At when; Prompt says whether it is waited for.
-func (c *Caller) Job() *index.Job { return c.job }
+func (c *Callee) Job() *index.Job { return c.job }
 
 // Session is the one of its agent that was asked.
-func (c *Caller) Session() uint64 { return c.session }
+func (c *Callee) Session() uint64 { return c.session }
 
 // At is when it was asked.
-func (c *Caller) At() quantity.Instant { return c.asked }
+func (c *Callee) At() quantity.Instant { return c.asked }
 
 // Prompt says whether it is waited for.
-func (c *Caller) Prompt() bool { return c.prompt }
+func (c *Callee) Prompt() bool { return c.prompt }
 
 // Said says whether its agent has answered.
-func (c *Caller) Said() bool { return c.said }
+func (c *Callee) Said() bool { return c.said }
 
 // Of are its variants for a window, once its round is over.
-func (c *Caller) Of(window uint64) []protocol.Variant {
+func (c *Callee) Of(window uint64) []protocol.Variant {
 	from, _ := slices.BinarySearchFunc(c.variants, window, func(v protocol.Variant, id uint64) int { return cmp.Compare(v.Window, id) })
 	to := from
 	for to < len(c.variants) && c.variants[to].Window == window {
@@ -90,13 +90,13 @@ func (c *Caller) Of(window uint64) []protocol.Variant {
 }
 
 // Note has it told something of its variants once its round is over; Win says that something of them is sold or planned.
-func (c *Caller) Note(n protocol.Notice) { c.notices = append(c.notices, n) }
+func (c *Callee) Note(n protocol.Notice) { c.notices = append(c.notices, n) }
 
 // Win says that something of its variants is sold or planned.
-func (c *Caller) Win() { c.won = true }
+func (c *Callee) Win() { c.won = true }
 
-// Awaited is the caller as one that is waited for, however often it has missed.
-func (c Caller) Awaited() Caller {
+// Awaited is the callee as one that is waited for, however often it has missed.
+func (c Callee) Awaited() Callee {
 	c.prompt = true
 	return c
 }

@@ -336,11 +336,11 @@ func (x *Auction) enterAnswers(now quantity.Instant, at int32, o *agents.Offer, 
 // enter verifies a variant, whoever it is from, and appraises it; from is where those of the same job begin. It says why
 // it does not stand, empty if it does.
 func (x *Auction) enter(
-	now quantity.Instant, at int32, j *index.Job, o *agents.Offer, w *window.Window, v *protocol.Variant, c *agents.Caller, from int,
+	now quantity.Instant, at int32, j *index.Job, o *agents.Offer, w *window.Window, v *protocol.Variant, c *agents.Callee, from int,
 	uncontended bool,
 ) string {
 	x.parts.Stats.Variants++
-	t := bid{caller: c, offer: at}
+	t := bid{callee: c, offer: at}
 	t.Variant, t.Job = *v, j
 	if t.Start < now && c != nil && t.Start >= c.At() {
 		t.Start = now // its round took as long

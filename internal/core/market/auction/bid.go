@@ -28,8 +28,8 @@ type worth struct {
 // bid is a variant that stands: verified, calibrated and scored.
 type bid struct {
 	variant.Verified
-	// caller it came from; nil if its atomizer answered by itself.
-	caller *agents.Caller
+	// callee it came from; nil if its atomizer answered by itself.
+	callee *agents.Callee
 	worth
 	// left is how much work its job has, urgency how pressing its deadline is.
 	left, urgency int64

@@ -169,11 +169,11 @@ func lose(j *index.Job, n *explain.Loss) {
 func notify(bids []bid, winners []*bid) {
 	for i := range bids {
 		t := &bids[i]
-		if t.caller == nil {
+		if t.callee == nil {
 			continue
 		}
 		if t.won {
-			t.caller.Win()
+			t.callee.Win()
 		}
 		n := protocol.Notice{Window: t.Window, Variant: t.ID, Score: t.total, Range: t.Range}
 		switch {
@@ -193,6 +193,6 @@ func notify(bids []bid, winners []*bid) {
 				}
 			}
 		}
-		t.caller.Note(n)
+		t.callee.Note(n)
 	}
 }

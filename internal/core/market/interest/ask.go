@@ -17,11 +17,11 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// ask offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A
+// offer offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A
 // window that was announced before is offered only to the jobs that have changed since: between changes nobody becomes
 // eligible, since the window only shrinks. Whoever is first in order is asked for its piece, and may decline; then the next is. Where
 // agents have signalled (t) all who signal are in one order with them.
-func (x *Interest) ask(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out) {
+func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out) {
 	x.index.Refresh(now)
 	x.rounds++
 	length, full := w.Length(now), !w.Offered()
@@ -34,9 +34,9 @@ func (x *Interest) ask(now quantity.Instant, s *window.Slice, w *window.Window, 
 	for _, j := range list {
 		switch {
 		case !full && t == nil && j.Generation() <= w.Heard():
-			recordOf(j).bids = false
+			recordOf(j).interested = false
 		case full || t == nil:
-			x.offer(now, j, s, w, length, pick)
+			x.signal(now, j, s, w, length, pick)
 		default:
 			x.reconsider(now, j, nil, s, w, pick) // it has counted this window when it was announced
 		}
@@ -77,7 +77,7 @@ func (x *Interest) ask(now quantity.Instant, s *window.Slice, w *window.Window, 
 	}
 	if full || t == nil {
 		for _, other := range list {
-			if other != j && recordOf(other).bids {
+			if other != j && recordOf(other).interested {
 				other.Counts().Add(explain.LostToPolicy, now)
 			}
 		}
@@ -140,7 +140,7 @@ func (x *Interest) lateFor(
 		late = x.late.FirstFor(now, s, w)
 	} else {
 		for _, j := range some {
-			if recordOf(j).bids && !j.Spec().External && j.IsLate(now) && (late == nil || overdue.ByTurn(j, late) < 0) {
+			if recordOf(j).interested && !j.Spec().External && j.IsLate(now) && (late == nil || overdue.ByTurn(j, late) < 0) {
 				late = j
 			}
 		}
@@ -220,7 +220,7 @@ func (x *Interest) askAgent(now quantity.Instant, s *window.Slice, w *window.Win
 	t.first, t.second = pick.Candidate, policy.Candidate{}
 	if !x.policy.Motion().Kept() {
 		var second candidate
-		x.one.firstOf(now, s, w, true, t, j, &second)
+		x.offers.firstOf(now, s, w, true, t, j, &second)
 		t.second = second.Candidate
 	}
 	t.asks++
@@ -238,6 +238,6 @@ func (x *Interest) askAgent(now quantity.Instant, s *window.Slice, w *window.Win
 	a := x.desk.Advert(now, j, s, w)
 	a.Start = r.Closes() // what is cut for the time behind that fits, however late within the round it comes
 	c.Windows = []protocol.Advert{a}
-	x.desk.Send(r, x.desk.Caller(now, j).Awaited(), c, out)
+	x.desk.Send(r, x.desk.Callee(now, j).Awaited(), c, out)
 	x.desk.Open(r)
 }

@@ -16,9 +16,9 @@ const mostRest = time.Minute
 
 // record is what the mechanism keeps of a job.
 type record struct {
-	// bids: it is interested in the window of the present round.
-	bids     bool
-	declines *declines // nil if it never did lately
+	// interested: it is interested in the window of the present round.
+	interested bool
+	declines   *declines // nil if it never did lately
 }
 
 // recordOf finds or makes the record of a job.
@@ -69,7 +69,7 @@ func (b *backoff) add(now quantity.Instant, j *index.Job, refusal atomizer.Refus
 	d.until = now.Add(min(mostRest, b.retry<<min(d.times-1, 10)))
 	d.refusal, d.text = refusal, text
 	j.SetAside(d.until)
-	x.bids = false
+	x.interested = false
 	j.Counts().Add(explain.Declined, now)
 	b.stats.Declined++
 	b.resting.Set(&d.slot, j, d.until)

@@ -32,7 +32,7 @@ func New(c Config) *Interest {
 	x := &Interest{board: c.Board, late: c.Late, seller: c.Seller, stats: c.Stats, askings: map[uint64]*asking{}}
 	x.picker = picker{policy: c.Est.Policy(), est: c.Est, index: c.Index, desk: c.Desk}
 	x.backoff = backoff{retry: c.Retry, index: c.Index, stats: c.Stats}
-	x.one = x
+	x.offers = x
 	return x
 }
 

@@ -97,10 +97,10 @@ func (p *picker) foremost(now quantity.Instant, c *window.Class, jobs iter.Seq[*
 	return best
 }
 
-// offer asks one job and counts why it is not interested. bids says whether it is.
-func (p *picker) offer(now quantity.Instant, j *index.Job, s *window.Slice, w *window.Window, length time.Duration, pick *candidate) {
-	c, bids, e := s.Class(), &recordOf(j).bids, j.Entry()
-	*bids = false
+// signal asks one job and counts why it is not interested. interested says whether it is.
+func (p *picker) signal(now quantity.Instant, j *index.Job, s *window.Slice, w *window.Window, length time.Duration, pick *candidate) {
+	c, interested, e := s.Class(), &recordOf(j).interested, j.Entry()
+	*interested = false
 	if !j.Active() {
 		return
 	}
@@ -132,7 +132,7 @@ func (p *picker) offer(now quantity.Instant, j *index.Job, s *window.Slice, w *w
 			return
 		}
 	}
-	*bids = true
+	*interested = true
 	p.consider(now, j, c, w.End(), &piece, pick)
 }
 

@@ -26,7 +26,7 @@ type Plain struct {
 // NewPlain is one that has sold nothing.
 func NewPlain(c Config) *Plain {
 	p := &Plain{Interest: New(c), seen: map[uint64]uint64{}}
-	p.one = p
+	p.offers = p
 	return p
 }
 
@@ -55,7 +55,7 @@ func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 				wake = min(wake, w.Start())
 			case generation == 0 || w.Offered() && p.seen[w.ID()] == generation || w.Round() != 0 || s.Sold(w):
 			case !p.callFor(now, s, w, func(j *index.Job) bool { return j.Generation() > p.seen[w.ID()] }):
-				p.ask(now, s, w, nil, out)
+				p.offer(now, s, w, nil, out)
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func order(b *window.Board, waiting int) []*window.Slice {
 	return order
 }
 
-func (p *Plain) ask(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out) {
+func (p *Plain) offer(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out) {
 	full := !w.Offered()
 	p.rounds++
 	var losers []*index.Job

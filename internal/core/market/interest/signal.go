@@ -31,10 +31,10 @@ func (x *Interest) beginCalls(now quantity.Instant) {
 	}
 	for _, j := range x.index.Unindexed() {
 		if j.Spec().External && j.Active() && x.desk.Attended(j) && !x.desk.Cutting(j) && j.Ineligible(now) == explain.Eligible {
-			c.asked = append(c.asked, x.desk.Caller(now, j))
+			c.asked = append(c.asked, x.desk.Callee(now, j))
 		}
 	}
-	slices.SortFunc(c.asked, func(a, b agents.Caller) int { return index.ByName(a.Job(), b.Job()) })
+	slices.SortFunc(c.asked, func(a, b agents.Callee) int { return index.ByName(a.Job(), b.Job()) })
 	c.calls = slices.Grow(c.calls, len(c.asked))[:len(c.asked)]
 	clear(c.calls)
 }
@@ -152,7 +152,7 @@ func (x *Interest) declared(
 // signalled when as many agents as may be had been asked.
 func (x *Interest) askOn(now quantity.Instant, o *agents.Offer, w *window.Window, t *asking, out *protocol.Out) {
 	s := o.Slice
-	x.one.ask(now, s, w, t, out)
+	x.offers.offer(now, s, w, t, out)
 	if w.Round() != 0 || w.Won() && !w.Offered() {
 		return
 	}
@@ -210,7 +210,7 @@ func (x *Interest) cut(now quantity.Instant, r *agents.Round, t *asking, out *pr
 
 // fitting is the first piece of an answer that fits, or what is wrong with the answer.
 func (x *Interest) fitting(
-	now quantity.Instant, r *agents.Round, c *agents.Caller, o *agents.Offer, w *window.Window, t *asking,
+	now quantity.Instant, r *agents.Round, c *agents.Callee, o *agents.Offer, w *window.Window, t *asking,
 ) (b variant.Verified, why string) {
 	j := c.Job()
 	variants := c.Of(o.ID)

@@ -35,13 +35,12 @@ type Interest struct {
 	// missed and latest are room for a pass.
 	missed []missed
 	latest []int
-	// one offers one window: Interest itself, but in tests.
-	one offerer
+	offers offerer // what offers one window: Interest itself, but in tests
 }
 
 // offerer offers one window.
 type offerer interface {
-	ask(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out)
+	offer(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out)
 	// firstOf finds the first in order of those who signal for a window, but for one that is not meant: nothing is counted.
 	firstOf(now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, pick *candidate)
 }
@@ -71,7 +70,7 @@ type signal struct {
 
 // calling are the agents that are told of windows in one pass, and the round that is opened for it.
 type calling struct {
-	asked []agents.Caller
+	asked []agents.Callee
 	calls []*protocol.Call
 	round *agents.Round
 }
