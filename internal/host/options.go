@@ -25,7 +25,7 @@ import (
 	"sluice.dev/sluice/internal/host/workdirs"
 )
 
-// Files are what the executor's kind keeps of jobs besides the journal. Their methods are safe for concurrent use.
+// Files is what the executor's kind stores of jobs outside the journal. Its methods are safe for concurrent use.
 type Files interface {
 	requests.Store
 	logs.Files

@@ -18,9 +18,9 @@ const apart = time.Second
 // nothing: it has no memory any more, and the host has no less in use, so the next one would be ended for the same deficit, and the one
 // after it. Whoever calls Decide keeps one from look to look.
 type Owed struct {
-	// amount was let go of since most was in use, at the look before; shown is the most by which less was in use since then.
+	// amount was freed by ended tasks; most is the peak of use since the look before that; shown is the largest drop below most.
 	amount, most, shown quantity.Amount
-	// last is what was in use at the last look, and at when that was.
+	// last is what was in use at the last look, at the time of that look.
 	last quantity.Amount
 	at   quantity.Instant
 	// until it counts.

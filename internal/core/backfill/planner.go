@@ -544,7 +544,7 @@ func (pl *Planner) Reach(now quantity.Instant, j *Job) int { return pl.survey.re
 // Could is how many slices could ever run a job together, as far as nothing keeps them for good, wherever they lie.
 func (pl *Planner) Could(now quantity.Instant, j *Job) int { return pl.survey.could(now, j) }
 
-// Place records where the floor has put a slice.
+// Place follows the board's placing of a slice.
 func (pl *Planner) Place(s *Slice, placed window.Placed) {
 	switch placed {
 	case window.Joined:

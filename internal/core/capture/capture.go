@@ -49,8 +49,8 @@ type Run interface {
 	Release()
 }
 
-// Parts are all parts of an actor's state but the small ones, of one type, and the capture that may be running over them. The zero
-// value has neither.
+// Parts are all parts of one type in an actor's state, the small ones aside, and any capture that is running over them. The zero value has
+// neither.
 type Parts[P interface {
 	Part
 	comparable

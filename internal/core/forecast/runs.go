@@ -13,7 +13,7 @@ import (
 // far a run has come, never of the time.
 const Stretches = 16
 
-// Run is what one finished run has taught: one observation. It is what a fact or a message carries.
+// Run is what one finished run taught: one observation. It is what a fact or a message carries.
 type Run struct {
 	// Peaks of use in stretches of equal progress, 1 to trp.MaxStretches. Where the use of a stretch was not observed apart,
 	// it is the least that is known to hold for it: the peak of the piece that it lay in.

@@ -86,7 +86,7 @@ func (g *Gate) federated(now quantity.Instant, in *protocol.Message, out *protoc
 	}
 }
 
-// paused notes what the zone holds to.
+// paused handles a zone's pause ack.
 func (g *Gate) paused(in *protocol.Message, p *protocol.Pause) {
 	j := g.jobs.Find(in.Job)
 	if j == nil || j.Over() || j.Epoch() != in.Epoch || j.Generation() != in.Generation.Number() {
@@ -121,7 +121,7 @@ func (g *Gate) queueChanged(now quantity.Instant, in *protocol.Message, has *pro
 	g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Body: has})
 }
 
-// adopted notes that a job has its home. A zone that has taken home a life of work that is gone is told to let go of it.
+// adopted notes that a job has its home. A zone that adopted a life of a forgotten job is told to forget it too.
 func (g *Gate) adopted(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	j, of := g.desk.About(in), in.Generation.Number()
 	switch {
@@ -195,7 +195,7 @@ func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 	g.after(now, out)
 }
 
-// after says what is not confirmed, forgets what was kept long enough, and asks for the next wake-up.
+// after resends what is unconfirmed, forgets what was kept long enough, and sets the next wake-up.
 func (g *Gate) after(now quantity.Instant, out *protocol.Out) {
 	pass := g.indexed
 	if g.pass != nil {

@@ -37,12 +37,9 @@ func (g *Geometry) modelOf(product string) string {
 	return g.Model
 }
 
-// Lookup is what is known of a profile of that model, or of a Whole one. Of what is neither nothing is known, and it counts as
-// whole.
-//
-// A model that is not in the tables takes nothing from the rows of others. Of it is known what the name of a profile
-// says, if that is a name that some board has: so many gigabytes, but no more than the least of any board has under that
-// name, and its share of the compute slices. A name that no board has says no more than a share of seven.
+// Lookup is what is known of a profile of that model, or of a Whole one. Of anything else nothing is known, and it counts as whole. For a
+// model not in the tables only a profile name that some board has counts: its gigabytes, at most the least of any board under that name,
+// and its share of the compute slices. A name that no board has gives only a share of seven.
 func Lookup(model, profile string) Known {
 	n, is := parseName(profile)
 	for _, g := range tables {

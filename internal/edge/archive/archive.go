@@ -1,7 +1,6 @@
-// Package archive is the contract of the store that keeps finished jobs after they have left the actors' memory: the facts with
-// which each actor said its part of a job, and an index by when jobs were submitted and when they ended. Kinds live in folders
-// below; every kind passes archivetest. It must not decide anything about a job: who may leave memory, and who is forgotten, is
-// the gate's business.
+// Package archive is the contract of the store that keeps finished jobs after they have left the actors' memory: the facts that each actor
+// files of a job, and an index by when jobs were submitted and when they ended. Kinds live in folders below; every kind passes archivetest.
+// It must not decide anything about a job: which may leave memory, and which are forgotten, is the gate's business.
 package archive
 
 import (

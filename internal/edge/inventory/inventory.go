@@ -60,7 +60,7 @@ type Sighting struct {
 	// Condition is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it
 	// is not about that.
 	Condition *protocol.Condition
-	// Vitals is what is said of a GPU, with the ids of Slices. nil: it is not about that.
+	// Vitals is what is reported of a GPU, with ids as in Slices. nil: not about a GPU.
 	Vitals *protocol.Vitals
 	// Wishes are who waits for devices, and what machines have, with the ids of Slices. nil: it is not about that.
 	Wishes *protocol.Wishes

@@ -23,9 +23,9 @@ type Object struct {
 	known []Field
 }
 
-// Object reads the value as a mapping whose keys are among keys; without keys, any may be there. Unknown and doubled
-// keys are reported. An absent or wrong value gives an object without fields. A key that was called otherwise is written new|old: either is
-// read, not both, and the file says that it has the old one (Renamed).
+// Object reads the value as a mapping whose keys are among keys; without keys, any may be there. Unknown and duplicate keys are reported.
+// An absent or wrong value gives an object without fields. A renamed key is written new|old: either is read, not both, and the old one in a
+// file is reported (Renamed).
 func (v Value) Object(keys ...string) Object {
 	o := Object{at: v}
 	if !v.Given() {

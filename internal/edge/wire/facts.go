@@ -175,7 +175,7 @@ type content struct {
 	fresh func() protocol.Body
 	// bind says where the fields of a body are, which must be of this type.
 	bind func(*layout, protocol.Body)
-	// optional: a fact of the kind may be without.
+	// optional: facts of the kind may have no body.
 	optional bool
 }
 

@@ -309,8 +309,7 @@ func airlockStepMessage(s *status.AirlockStep) *pb.AirlockStep {
 	return m
 }
 
-// trustMessage leaves out the trust of a market that does not negotiate: there it is zero, while one that has seen nothing yet
-// believes.
+// trustMessage leaves out the trust of a market that does not negotiate: it is zero; a record without observations is not (Believed).
 func trustMessage(t *status.Trust) *pb.Trust {
 	if *t == (status.Trust{}) {
 		return nil

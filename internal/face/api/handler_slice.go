@@ -184,7 +184,7 @@ func (h *handler) History(ctx context.Context, r *connect.Request[pb.HistoryRequ
 	return answer(&pb.HistoryResponse{From: stamp(past.From), To: stamp(past.To), Slices: each(past.Slices, sliceHistoryMessage)}, err)
 }
 
-// About is what the daemon is.
+// About describes the daemon.
 func (h *handler) About(ctx context.Context, _ *connect.Request[pb.AboutRequest]) (*connect.Response[pb.AboutResponse], error) {
 	a, err := h.service.About(ctx)
 	return answer(&pb.AboutResponse{About: aboutMessage(&a)}, err)

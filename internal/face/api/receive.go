@@ -17,7 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// intake takes calls in: only when its body is there does a call get one of the places in which it is worked for.
+// intake receives calls: a call gets one of the places to be served in only once its body has arrived.
 type intake struct {
 	// most is how long a body may be.
 	most func(*http.Request) int64

@@ -65,7 +65,7 @@ type Service interface {
 	About(ctx context.Context) (About, error)
 	// AgentKey is the credential of an external job's agent.
 	AgentKey(ctx context.Context, name job.ID) (string, error)
-	// Negotiate is one call of an external job's agent: it says its answers, then hears events, or waits for them.
+	// Negotiate is one call of an external job's agent: it gives answers, then gets events or waits for them.
 	Negotiate(ctx context.Context, n host.Negotiation) (host.Heard, error)
 }
 

@@ -200,7 +200,7 @@ type Heard struct {
 	Events  []Event
 	// Dropped calls and notices: nobody asked for them in time.
 	Dropped int64
-	// Notes list what was not taken of the answers, and why.
+	// Notes list what was ignored in the answers, and why.
 	Notes []string
 	// Over: the job has ended, and with it the session.
 	Over bool

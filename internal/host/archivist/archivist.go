@@ -193,7 +193,7 @@ func (a *Archivist) file(batch []protocol.Message) bool {
 func (a *Archivist) purge(batch []protocol.Message) bool {
 	list := make([]archive.Discarded, 0, len(batch))
 	for i := range batch {
-		// generation 0 is all there is: the largest number
+		// 0 means all: minus 1, it is the largest number
 		list = append(list, archive.Discarded{Job: batch[i].Job, UpTo: batch[i].Generation - 1})
 	}
 	if !a.change(0, len(list), func() error { return a.archive.Discard(list) }) {

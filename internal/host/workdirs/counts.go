@@ -5,8 +5,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// counts tracks which jobs need the stored work directories: those in memory one by one, since what each needs must be known when it goes;
-// archived ones are asked of the archive. Jobs without a work directory are not in it.
+// counts tracks which jobs need stored work directories: each job in memory, since what it needs must be known when it goes; for archived
+// ones the archive is asked. Jobs without a work directory are not in it.
 type counts struct {
 	of    map[job.ID]workdir
 	needs map[string]int // jobs by work directory

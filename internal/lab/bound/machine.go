@@ -35,8 +35,8 @@ func (m *machine) sum() float64 {
 	return max(m.remaining.ended, m.size.busy+m.rest)
 }
 
-// measure is the size of a job at these weights, and the least time from its mean busy time to its end (D_j): all of its time
-// alone if it has no size.
+// measure is a job's size at these weights, and D_j, the least time from its mean busy time to its end: its whole time alone if it
+// has no size.
 func (m *machine) measure(classes []Class, j *Job) (size, rest float64) {
 	type filling struct{ size, seconds float64 }
 	var few [8]filling

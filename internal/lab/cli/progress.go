@@ -27,8 +27,7 @@ func (a *app) simProgress() (show func(play.Progress), stop func()) {
 	}, line.Clear
 }
 
-// progressLine is what is shown after a time: runs done, how far a running one is, and when all is over if the rest takes
-// as long for each run as those before.
+// progressLine is shown after a time: runs done, how far a running one is, and the time left if the rest take as long each as those before.
 func progressLine(p play.Progress, after time.Duration) string {
 	line := fmt.Sprintf("%d of %d runs", p.Done, p.Total)
 	if p.Now > 0 {

@@ -60,7 +60,7 @@ func (s *Scenario) swarm(v strict.Value) {
 	s.Swarm = &w
 }
 
-// readLean reads what a scenario of lean nodes has beside them.
+// readLean reads a whole scenario of lean nodes.
 func (s *Scenario) readLean(o strict.Object) {
 	for _, key := range []string{"cluster", "host", "queues", "market", "flow", "workload", "model", "memory", "faults"} {
 		if x := o.Get(key); x.Given() {

@@ -77,7 +77,7 @@ type Reservation struct {
 type Settings struct {
 	// Use names the mechanisms that run by default, at least one. Expectations are about the first.
 	Use []string
-	// Policy of sja, and the planner whose way its zone has with rigid jobs; empty for the defaults.
+	// Policy of sja, and the planner of its zone's rigid jobs; empty for the defaults.
 	Policy, Rigid string
 	// Starvation is when a job of sja or jasda has waited too long.
 	Starvation starvation.Limit
@@ -250,7 +250,7 @@ type Host struct {
 
 // Stream is work that is composed of parts: arrivals and durations, programs with their speeds, shapes of memory.
 type Stream struct {
-	// Generator of arrivals and durations; nil for those of traces: a file, or the published ones where Trace is nil too.
+	// Generator of arrivals and durations; nil: a trace's, from the file Trace or, if that is nil, the published ones.
 	Generator *synthetic.Jobs
 	Trace     *compose.Trace
 	// Measured: programs and memory are those of the published traces; otherwise those with their statistics.

@@ -80,12 +80,12 @@ func (b *Gang) within(now quantity.Instant, out *protocol.Out, do func()) {
 // another is how often it is looked whether a gang that has a place to come in its own zone still has one.
 const another = 10 * time.Second
 
-// spans says whether a job may lie in several zones.
+// spans says whether a job may span several zones.
 func spans(spec *job.Spec) bool {
 	return spec != nil && spec.Kind == job.Rigid && spec.Topology == job.SameCluster && spec.Slices > 1
 }
 
-// Stir notes that a job may need slices of other zones, or no more. is what is kept of it from the first time on.
+// Stir notes that a job's need of other zones' slices may have changed. is holds its Gang, made at first need.
 func (z *Borrowers) Stir(j *home.Job, is **Gang) {
 	if z == nil {
 		return

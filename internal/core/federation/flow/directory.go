@@ -204,7 +204,7 @@ func (d *Directory) shows(t *Ticket) bool {
 	return count(d.room(t.Class), visited) > 0
 }
 
-// better of two of a set's n nodes that were not visited.
+// better of two random nodes among a set's n unvisited.
 func (d *Directory) better(t *Ticket, among []uint64, n int) NodeID {
 	stream := prng.New(d.cfg.Seed, uint64(t.ID), forHop<<32|uint64(t.Episode)<<16|uint64(t.Hops))
 	i := stream.IntN(n)

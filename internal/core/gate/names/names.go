@@ -59,7 +59,7 @@ func (n *Names) Next() job.Generation { return n.highest + 1 }
 // Highest is the latest generation that was ever forgotten.
 func (n *Names) Highest() job.Generation { return n.highest }
 
-// Last is the last life of a job that was forgotten and is on its way out, 0 for none.
+// Last is the last life of a forgotten job that is still being purged, 0 for none.
 func (n *Names) Last(id job.ID) job.Generation {
 	if x := n.leaving[id]; x != nil {
 		return x.Last

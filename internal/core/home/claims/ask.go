@@ -37,7 +37,7 @@ type Ask struct {
 // of the view that it was decided on.
 type Place struct{ Reservation, Version uint64 }
 
-// Gang has an ask be one of several nodes, whose places these are.
+// Gang makes it an ask of several nodes, with a place at each.
 func (a *Ask) Gang(members []protocol.Member, places []Place) {
 	a.holds, a.places, a.Version = gang.NewHolds(members), places, places[0].Version
 }

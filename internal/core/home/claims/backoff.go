@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Delays has jobs that met trouble wait, or leave slices to others. Invariant: each job that avoids a slice has an alarm for when it does
-// so no more, and each that pauses one for when that is over.
+// Delays makes jobs wait, or avoid slices, after trouble. Invariant: each job that avoids a slice has an alarm for when that ends, and each
+// that pauses one for when the pause ends.
 type Delays struct {
 	book  *record.Book
 	watch record.Watcher

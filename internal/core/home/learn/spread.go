@@ -18,8 +18,8 @@ func Trust(own, queue *protocol.Trust) protocol.Trust {
 	return *own
 }
 
-// Observe holds what was declared for a subjob against its result, for the job (l) and for its queue. What was ended from outside says
-// nothing about either. It says whether anything was learned of the queue.
+// Observe compares what was declared for a subjob with its result, for the job (l) and its queue. An end from outside says nothing about
+// either. It reports whether anything was learned of the queue.
 func Observe(
 	by *trust.Settings, spec *job.Spec, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, queue *protocol.Trust,
 	on Slices,

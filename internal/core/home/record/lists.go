@@ -48,9 +48,8 @@ func (q *Queue) Waiting(template string, behind *Job) iter.Seq[*Job] {
 	}
 }
 
-// lists are the jobs of all queues in lists. Invariant: once they are kept, every job is in the one roster of its queue and state, and
-// among those that have not begun exactly while it has not. They follow from the durable state: until they are asked for, while a ledger is
-// recovered or where a snapshot is proven, none are kept.
+// lists maintains each queue's job lists. Invariant once kept: each job is in the one roster of its queue and state, and, with a template,
+// in its waiting list iff it has not begun. Derived: none are kept until first asked for, during recovery, or where a snapshot is verified.
 type lists struct{ kept bool }
 
 // begin lists the jobs that there are: sorted once, since a search for the place of each of a million takes longer.

@@ -96,7 +96,7 @@ func (b *book) blank() *quote {
 	return q
 }
 
-// keep puts a quote in, of at most so many. It says no if all that it looks at were asked for in the same clearing.
+// keep adds a quote, evicting one beyond most; false if all that it looks at were asked for in this clearing.
 func (b *book) keep(q *quote, most int) bool {
 	if len(b.quotes) >= most {
 		var oldest *quote

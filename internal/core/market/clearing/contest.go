@@ -271,7 +271,7 @@ func (x *contest) branch(limit int) {
 	x.bound = min(x.bound, max(x.value, x.tree.open))
 }
 
-// search is how many relaxations a search over so many rows may make.
+// search is how many relaxations a search over rows may make.
 func search(rows int) int {
 	if rows <= Exhaustive {
 		return math.MaxInt

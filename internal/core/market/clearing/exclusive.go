@@ -2,7 +2,7 @@ package clearing
 
 // Exclusion is what Exclusive found.
 type Exclusion struct {
-	// Won are indices in order of start, with what is fixed; Stand alone which of the fixed ones do. Valid until the next call.
+	// Won are the winners' indices by start, fixed ones too; Stand are the fixed ones among them. Valid until the next call.
 	Won, Stand []int32
 	// Value is the weight of Won. No plan is worth more than Bound, which is at most twice Value.
 	Value, Bound int64

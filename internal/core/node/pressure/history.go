@@ -17,7 +17,7 @@ const mostSteps = 256
 // alone, and nothing is decided by it. Noting allocates nothing but the ring, with the first step.
 type history struct {
 	steps []step
-	// next is where the ring goes on once it is full, forgotten how many steps are not in it any more.
+	// next is the ring's next place once it is full, forgotten the number of steps overwritten since.
 	next      int
 	forgotten int64
 	decisions int64

@@ -241,7 +241,7 @@ func (b *Reservations) Targets(id job.SliceID) ([]*inventory.Slice, error) {
 	return there, nil
 }
 
-// Reservable are the slices that a person's reservation means, or everything that is wrong with it.
+// Reservable returns the slices that a person's reservation selects, or all that is wrong with it.
 func (b *Reservations) Reservable(now quantity.Instant, r *protocol.Reservation) ([]*inventory.Slice, error) {
 	targets, err := b.Targets(r.Slice)
 	if err = errors.Join(err, check(now, r, b.cfg.PastTolerance), b.full(targets, *r)); err != nil {

@@ -67,7 +67,7 @@ func (s *Slice) Kept() *backfill.Slice { return &s.kept }
 // View is its node's last; nil: no node has offered it.
 func (s *Slice) View() *protocol.SliceView { return s.view }
 
-// Sold are the claims on it. They are only read.
+// Sold are the claims on it. Read only.
 func (s *Slice) Sold() []Sale { return s.sold }
 
 // Asks are what is asked for on it. They are only read.

@@ -1,8 +1,7 @@
-// Package bolt keeps the archive in one file, a B+ tree of go.etcd.io/bbolt: pages are copied before they are written, so that a
-// crash leaves the tree of before or after a call. It opens without reading more than the free list, reads one job in some ten
-// microseconds, and writes a batch with two syncs. What the store does not do is done here: every value has a checksum, damage of
-// the tree's structure (a panic or a memory fault within the store) becomes an error, and a file that is cut is refused.
-// docs/adr/0022-archive.md has the reasons and the limits.
+// Package bolt keeps the archive in one file, a B+ tree of go.etcd.io/bbolt: pages are copied before they are written, so a crash leaves
+// the tree as it was before or after a call. It opens without reading more than the free list, reads one job in some ten microseconds, and
+// writes a batch with two syncs. What bbolt lacks is added here: every value has a checksum, damage of the tree's structure (a panic or a
+// memory fault within bbolt) becomes an error, and a truncated file is refused. docs/adr/0022-archive.md has the reasons and the limits.
 package bolt
 
 import (

@@ -274,8 +274,8 @@ func (s *Store) list(ctx context.Context, prefix string, each func(rest string, 
 // conflicts is how often a server may say that something else under way is in the way of a write.
 const conflicts = 5
 
-// putBytes stores what fits in one request. The server holds it against both sums. A conflict is tried again, as S3 asks for it; a gateway
-// over a file system says one where the last name in a folder goes just as another comes.
+// putBytes stores what fits in one request. The server checks it against both sums. A conflict is tried again, as S3 asks for; a gateway
+// over a file system reports one if a folder's last name goes just as another comes.
 func (s *Store) putBytes(ctx context.Context, key string, data []byte) (info minio.UploadInfo, err error) {
 	sum, md := sha256.Sum256(data), md5.Sum(data) //nolint:gosec // as above
 	for range conflicts {

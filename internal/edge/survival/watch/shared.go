@@ -400,8 +400,7 @@ type region struct {
 // Words of the head. Each is written by one side.
 const (
 	headMagic = iota
-	// headBeat is when the daemon last said that it lives, by CLOCK_MONOTONIC, as headPulse is; headOrder is not 0 where no watcher is
-	// wanted.
+	// headBeat is the daemon's last sign of life, by CLOCK_MONOTONIC, as headPulse is; headOrder is not 0 if no watcher is wanted.
 	headBeat
 	headOrder
 	// headRead is the number of the act to read next.

@@ -25,7 +25,7 @@ import (
 	"sluice.dev/sluice/internal/face/cli/show"
 )
 
-// Progress is done of total with the share of both; what running subjobs have reported beyond it stands behind a plus.
+// Progress is done/total and a percentage; what running subjobs reported beyond done stands after a plus, and counts in the percentage.
 func Progress(j *pb.Job) string {
 	if j.Total == 0 {
 		return ""

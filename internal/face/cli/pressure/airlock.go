@@ -286,7 +286,7 @@ func readingRecord(m *pb.MemoryReading) any {
 	return r
 }
 
-// standColumns are what is being done to subjobs of a node.
+// standColumns show what Airlock does to a node's subjobs.
 func standColumns(a *session.Session, l *pb.Airlock) []command.Column[*pb.Stand] {
 	type stand = *pb.Stand
 	return []command.Column[stand]{

@@ -94,7 +94,7 @@ func (p *Planner) each(now quantity.Instant, out *planner.Out) {
 	}
 }
 
-// first is the first task in the queue that fits on a class, if all tasks are loose.
+// first is the first queued task that fits on a class, if all tasks are Pool.Loose.
 func (p *Planner) first() (best queue.Place, ok bool) {
 	for m := p.freed; m != 0; m &= m - 1 {
 		c := bits.TrailingZeros32(m)

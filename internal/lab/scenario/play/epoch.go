@@ -26,8 +26,7 @@ func (l later) Next(j *workload.Job) (bool, error) {
 	return more, err
 }
 
-// earlier tells an observer what happens in the scenario's own time. It is a pointer, so that nothing is allocated for an
-// event.
+// earlier passes events on in the scenario's own time, less the epoch. It is a pointer, so an event allocates nothing.
 type earlier struct {
 	to    measure.Observer
 	job   workload.Job

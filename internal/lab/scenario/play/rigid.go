@@ -15,8 +15,7 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// playable is an error if a mechanism can't play the  Planners place rigid blocks on slices that are always there,
-// whosever they are.
+// playable says why a mechanism can't play s, if so. Planners place rigid blocks on slices that are always there, whosever they are.
 func playable(s *scenario.Scenario, m *Mechanism) error {
 	if m.Planner == nil && m.Filler == nil {
 		return nil

@@ -9,13 +9,13 @@ import (
 // The protocol.
 const (
 	spillSubmit uint8 = iota // gate to a node: its driver's own
-	// node to the scheduler of its zone, and from there to that of another; A the node, B what is free there, C the zones seen; no task:
-	// it is over.
+	// node to its zone's scheduler, or that to another's; A the node or -1, B its free slices, C zones that saw it before; no task: it is
+	// over.
 	spillOn
 	spillAssign // scheduler to a node; C the zones seen
 )
 
-// maxZones that see a task before it waits where it is.
+// mostSpills is how many zones may see a task before it waits where it is.
 const mostSpills = 4
 
 // Spillback is local first: a task is submitted at a node, starts there if there is room, and spills to the scheduler of a

@@ -16,7 +16,7 @@ type nodes struct {
 	// on is the task on each slice, stride slices a node.
 	on     []swarm.TaskID
 	stride int32
-	// told is by node the set of free slices of its last report, view what the zone has heard.
+	// By node: told is its free slices as last reported, view as its zone knows them.
 	told, view []uint8
 	zones      []zone
 	c          *swarm.Cluster

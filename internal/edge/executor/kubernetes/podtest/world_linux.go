@@ -72,7 +72,7 @@ type World struct {
 	Client  kubernetes.Interface
 	Kubelet *Kubelet
 	Store   *storetest.Lent
-	// Where says where a volume of a Pod lies, ShimImage what the image with sluice-shim is called. Those of Kubelet, if it has one.
+	// Where returns where a Pod's volume is, ShimImage names the image with sluice-shim: Kubelet's, if there is one.
 	Where     func(pod, volume string) string
 	ShimImage string
 	// Operator, Namespace and Node name what is of this test, and Journal what tokens are of. Device is what slices are.

@@ -84,9 +84,8 @@ func (s *script) cover(path string) {
 	c.tolerated = unix.ENOENT
 }
 
-// ownPlaces puts an empty file system in memory at /tmp and /dev/shm, of at most so many bytes each (0: as the kernel likes),
-// with those of the directories kept in sight that lie below, and bounds System V shared memory likewise. A place that
-// does not exist is left out.
+// ownPlaces mounts an empty tmpfs on /tmp and /dev/shm, of at most so many bytes each (0: the kernel's default), keeps the kept directories
+// below them visible, and bounds System V shared memory likewise. A place that does not exist is left out.
 func (s *script) ownPlaces(most int64, kept ...string) {
 	for _, place := range tree.OwnPlaces() {
 		if info, err := os.Stat(place); err != nil || !info.IsDir() {
