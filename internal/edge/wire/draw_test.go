@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -116,6 +117,35 @@ func factOf(k protocol.FactKind) protocol.Fact {
 	return f
 }
 
+// complete gives a fact what none of its kind is without, and returns what takes it away again.
+func complete(f *protocol.Fact) (undo func()) {
+	var v layout
+	of := facts[f.Kind]
+	if of.needs != 0 {
+		of.bind(&v, f.Body)
+	}
+	switch of.needs {
+	case 0:
+		return func() {}
+	case 20:
+		return fill(v.spec)
+	case 23:
+		return fill(v.result)
+	case 27:
+		record := fill(v.record)
+		spec := fill(&(*v.record).Spec)
+		return func() { spec(); record() }
+	}
+	panic(fmt.Sprintf("field %d is needed, which this test cannot fill", of.needs))
+}
+
+// fill has a pointer point to something, if it doesn't.
+func fill[T any](p **T) (undo func()) {
+	was := *p
+	*p = cmp.Or(was, new(T))
+	return func() { *p = was }
+}
+
 // drawFact is a fact of a drawn kind, with all that it may say.
 func drawFact(t *rapid.T) protocol.Fact {
 	f := factOf(rapid.SampledFrom(factKinds).Draw(t, "fact kind"))
@@ -126,6 +156,7 @@ func drawFact(t *rapid.T) protocol.Fact {
 	if f.Kind == protocol.Claimed || f.Kind == protocol.LeaseMade { // the slice is in the body
 		f.Slice = ""
 	}
+	complete(&f)
 	if facts[f.Kind].optional && rapid.Bool().Draw(t, "without a body") {
 		f.Body = nil
 	}

@@ -14,9 +14,9 @@ import (
 
 // facts says which body goes with each kind of fact, and where its fields are; a kind that is not in it has none.
 var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by nobody
-	protocol.JobAccepted: holds(func(v *layout, b *protocol.Acceptance) {
+	protocol.JobAccepted: needs(20, holds(func(v *layout, b *protocol.Acceptance) {
 		v.zone, v.flag, v.request, v.digest, v.spec = &b.Zone, &b.Recalled, &b.Request, &b.Digest, &b.Spec
-	}),
+	})),
 	protocol.JobClosed:    holds(final),
 	protocol.JobForgotten: holds(func(v *layout, b *protocol.Forgetting) { v.zone, v.flag = &b.Zone, &b.Archived }),
 	protocol.QueueSet:     holds(queue),
@@ -29,23 +29,23 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 	protocol.Rehomed:      holds(inZone),
 	protocol.JobDeparted:  holds(func(v *layout, b *protocol.Departure) { v.zone, v.flag = &b.Zone, &b.Pending }),
 
-	protocol.HomeTaken: holds(func(v *layout, b *protocol.Taking) { v.spec = &b.Spec }),
+	protocol.HomeTaken: needs(20, holds(func(v *layout, b *protocol.Taking) { v.spec = &b.Spec })),
 	protocol.Claimed: holds(func(v *layout, b *protocol.Sale) {
 		v.placement(&b.Placement)
 		v.node, v.speed, v.bid, v.members = &b.Node, &b.Speed, &b.Bid, &b.Members
 	}),
 	protocol.ClaimExtended:   holds(extent),
 	protocol.Released:        holds(claimEnd),
-	protocol.Committed:       holds(claimEnd),
+	protocol.Committed:       needs(23, holds(claimEnd)),
 	protocol.Calibrated:      holds(func(v *layout, b *protocol.Learned) { v.whole = b }),
 	protocol.Ended:           holds(final),
 	protocol.HomeDropped:     holds(func(v *layout, b *protocol.Dropping) { v.text, v.count = &b.Queue, &b.Attained }),
 	protocol.HomeHeld:        holds(hold),
 	protocol.QueueKnown:      holds(queue),
-	protocol.HomeKept:        holds(func(v *layout, b *protocol.Keeping) { v.flag, v.record = &b.Recalled, &b.Record }),
+	protocol.HomeKept:        needs(27, holds(func(v *layout, b *protocol.Keeping) { v.flag, v.record = &b.Recalled, &b.Record })),
 	protocol.QueueCalibrated: holds(func(v *layout, b *protocol.Standing) { v.whole = b }),
 	protocol.Taught:          holds(func(v *layout, b *protocol.Lesson) { v.whole = b }),
-	protocol.HomeReopened:    holds(sequel),
+	protocol.HomeReopened:    needs(20, holds(sequel)),
 	protocol.HomeLeaving:     holds(reason),
 
 	protocol.Booted: optional(holds(reservation)),
@@ -55,7 +55,7 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 	}),
 	protocol.LeaseExtended:   holds(extent),
 	protocol.Truncated:       holds(func(v *layout, b *protocol.Cut) { v.end, v.text = &b.End, &b.Text }),
-	protocol.SubjobEnded:     holds(func(v *layout, b *protocol.SubjobEnd) { v.flag, v.result = &b.Bare, &b.Result }),
+	protocol.SubjobEnded:     needs(23, holds(func(v *layout, b *protocol.SubjobEnd) { v.flag, v.result = &b.Bare, &b.Result })),
 	protocol.ResultSettled:   holds(func(v *layout, b *protocol.Acknowledgement) { v.span = &b.Range }),
 	protocol.ReservationMade: holds(reservation),
 	protocol.ReservationGone: holds(reservation),
@@ -105,6 +105,11 @@ type layout struct {
 	optional bool          // which need not be there
 }
 
+// lacks says whether a field that its kind needs is not there. A record is none without its spec.
+func (v *layout) lacks(n protowire.Number) bool {
+	return n == 20 && *v.spec == nil || n == 23 && *v.result == nil || n == 27 && (*v.record == nil || (*v.record).Spec == nil)
+}
+
 func (v *layout) placement(p *protocol.Placement) {
 	v.place, v.slice, v.span, v.end, v.peak = p, &p.Slice, &p.Range, &p.End, &p.Peak
 }
@@ -119,7 +124,8 @@ func factFields(c *coder.Coder, f *protocol.Fact) {
 	coder.Text(c, 3, &f.Job)
 	coder.Unsigned(c, 4, &f.Epoch)
 	coder.Value(c, 5, &f.Token, tokenFields)
-	v := facts[f.Kind].lay(c, f)
+	is := &facts[f.Kind]
+	v := is.lay(c, f)
 	field(c, 6, v.node, coder.Text)
 	field(c, 7, v.zone, coder.Text)
 	field(c, 8, v.slice, coder.Text)
@@ -164,6 +170,15 @@ func factFields(c *coder.Coder, f *protocol.Fact) {
 	if v.optional && v.whole == nil {
 		f.Body = nil
 	}
+	if !c.Writing() && c.Err() == nil && v.lacks(is.needs) {
+		absent(c, is.needs)
+	}
+}
+
+// absent refuses a fact without a field that every one of its kind has.
+func absent(c *coder.Coder, n protowire.Number) {
+	c.Finish() // a newer field is no damage
+	c.Damaged("no field %d, where a fact of its kind has one", n)
 }
 
 // filedFields are those of a fact within a message.
@@ -177,6 +192,8 @@ type content struct {
 	bind func(*layout, protocol.Body)
 	// optional: facts of the kind may have no body.
 	optional bool
+	// needs is the number of a pointer that is in every fact of the kind, and without which it can't be folded; 0: there is none.
+	needs protowire.Number
 }
 
 func holds[T any, P interface {
@@ -197,6 +214,11 @@ func holds[T any, P interface {
 
 func optional(c content) content {
 	c.optional = true
+	return c
+}
+
+func needs(n protowire.Number, c content) content {
+	c.needs = n
 	return c
 }
 
@@ -261,7 +283,6 @@ func whole[T any, P interface {
 	case v.optional:
 		v.whole = nil
 	case c.Err() == nil:
-		c.Finish() // a newer field is no damage
-		c.Damaged("no field %d, where a fact of its kind has one", n)
+		absent(c, n)
 	}
 }

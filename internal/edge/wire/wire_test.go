@@ -123,6 +123,8 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		{"more resources", []byte{Version, 0x08, byte(protocol.Claimed), 0x72, 0x02, 0x02, 0x02}, errkind.Unsupported, "2 resources"},
 		{"another kind's field", []byte{Version, 0x08, 0x01, 0x72, 0x01, 0x02}, errkind.Unsupported, "field 14"},
 		{"no body", []byte{Version, 0x08, byte(protocol.QueueSet)}, errkind.Corrupt, "no field 21"},
+		{"no spec", good, errkind.Corrupt, "no field 20"},
+		{"a record without its spec", []byte{Version, 0x08, byte(protocol.HomeKept), 0xda, 0x01, 0x00}, errkind.Corrupt, "no field 27"},
 		{"fields out of order", append(bytes.Clone(good), 0x08, 0x01), errkind.Corrupt, "field 1 after field 3"},
 		{"zero written", []byte{Version, 0x08, 0x01, 0x20, 0x00}, errkind.Corrupt, "zero"},
 		{"empty text written", []byte{Version, 0x08, 0x01, 0x1a, 0x00}, errkind.Corrupt, "empty"},
