@@ -53,7 +53,7 @@ func everybody() []string {
 }
 
 func columns() []string {
-	return []string{measure.HighValueLost, measure.WrongOrderKills, measure.WorkLost, measure.StoodStill, measure.TimeOverLine,
+	return []string{measure.HighValueLost, measure.WrongOrderKills, measure.WorkLost, measure.Stalled, measure.TimeOverLine,
 		measure.MemoryKills,
 		measure.Suspended, measure.Recovered, measure.Readdressed, measure.Reclaimed, measure.Failed, measure.CompletionMean}
 }

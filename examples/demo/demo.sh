@@ -313,7 +313,7 @@ weather() {
 	awk -v level="$1" -v why="$2" -v capacity="$3" -v used="$4" -v mib=$mib '
 		function line(units) { x = (1000 * (used + units * unit) + capacity - 1) / capacity; return int(x) }
 		BEGIN {
-			if (level == "off" || level == "observe") { print "no subjob can be made to stand still on this machine (" level ": " why ")"; exit 1 }
+			if (level == "off" || level == "observe") { print "no subjob can be suspended on this machine (" level ": " why ")"; exit 1 }
 			if (capacity <= 0) { print "what memory this machine has is not known"; exit 1 }
 			unit = int((2 * (int(capacity / 1000) + 1) + mib - 1) / mib) * mib
 			if (unit < 128 * mib) unit = 128 * mib
@@ -350,7 +350,7 @@ storm() {
 		printf 'apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  priority: %d\n  %s\n  memory: %dMi\n  workdir: .\n' "${@:1:4}"
 		printf '  command: [bash, ./hold.sh, "%d", "%d", "%s"]\n  grace: 2s\n' "${@:5}"
 	}
-	local leaks='items: {total: 60, perItem: 400ms, grid: 1, parallelism: 1}' all=$(($(units 2.25) * mib)) # their leases leave time to stand still
+	local leaks='items: {total: 60, perItem: 400ms, grid: 1, parallelism: 1}' all=$(($(units 2.25) * mib)) # their leases leave time for suspension
 	{
 		job train 50 'rigid: {walltime: 40s}' $(($(units 3) + 32)) $(($(units 3) * mib)) $(($(units 3) * mib)) 9; echo ---
 		job sweep 5 "$leaks" $(($(units 2.25) + 32)) $((unit / 20)) $all 0.1; echo ---
@@ -394,13 +394,13 @@ watch_storm() {
 			bin/sluice airlock | sed 's/^/    /; s/ *$//'
 		fi
 		# It takes a fifth of that where other programs leave the memory as it is; a build beside it may hold some hundred MiB for minutes, and so
-		# long the jobs rightly stand still.
+		# long the jobs are rightly suspended.
 		[ "$(since "$began")" -lt "$(calc "printf \"%d\", 90 * $slow")" ] || break
 		sleep 0.25
 	done
 	each=$((1 + (${#memory} - 1) / 80))
 	thin() { sed "s/\(.\).\{0,$((each - 1))\}/\1/g; s/ *$//" <<<"$1"; }
-	printf '\n  A character for each %dms or more. Memory, as the node heard of it, in tenths of the way from the start to the severe line, # beyond that;\n  = runs, s stands still, y is asked to yield, . waits:\n' $((each * 250))
+	printf '\n  A character for each %dms or more. Memory, as the node heard of it, in tenths of the way from the start to the severe line, # beyond that;\n  = runs, s is suspended, y is asked to yield, . waits:\n' $((each * 250))
 	printf '  %-8s %s\n' memory "$(thin "$memory")"
 	for name in train sweep scratch; do printf '  %-8s %s\n' $name "$(thin "${row[$name]}")"; done
 }
@@ -415,10 +415,10 @@ conclude_storm() {
 	elif [ -n "$bad" ]; then
 		fail "the storm: $bad"
 	elif [ $((still + asked + ended)) = 0 ]; then
-		echo "  Nothing had to stand still: other programs of this machine gave back what the storm took."
+		echo "  Nothing had to be suspended: other programs of this machine gave back what the storm took."
 		return
 	fi
-	printf '  All three are complete: %d stood still, %d went on, %d were asked to yield, %d were ended.' "$still" "$on" "$asked" "$ended"
+	printf '  All three are complete: %d were suspended, %d went on, %d were asked to yield, %d were ended.' "$still" "$on" "$asked" "$ended"
 	case ${row[train]} in *[sy]*) echo ;; *) echo ' Nothing was done to train.' ;; esac
 }
 

@@ -21,7 +21,7 @@ type strained struct {
 
 func (n *strained) Strain(quantity.Instant) status.Strain   { return n.lock.Strain }
 func (n *strained) Airlock(quantity.Instant) status.Airlock { return n.lock }
-func (n *strained) Endured(id job.ID, g job.Generation) (out []status.AirlockStep) {
+func (n *strained) AirlockSteps(id job.ID, g job.Generation) (out []status.AirlockStep) {
 	for _, s := range n.lock.Steps {
 		if s.Job == id && s.Generation == g {
 			out = append(out, s)
@@ -71,7 +71,7 @@ func TestAirlocksOfAllNodes(t *testing.T) {
 	}
 	e, err := h.Explain(t.Context(), "j")
 	var steps []string
-	for _, s := range e.Endured {
+	for _, s := range e.AirlockSteps {
 		steps = append(steps, s.Step)
 	}
 	if got := strings.Join(steps, " "); err != nil || got != "suspended recovered ended" {

@@ -189,7 +189,7 @@ func (d *daemon) openTape() error {
 	}
 	boot := d.started.Time().Format("20060102T150405.000000000")
 	for slices.Contains(boots, boot) {
-		boot += "x" // the clock stood still between two boots
+		boot += "x" // the clock did not advance between two boots
 	}
 	d.tape = tape.NewWriter(dir, tape.Header{
 		Boot: boot, Version: d.opts.About.Version, Commit: d.opts.About.Commit, Started: d.started, Config: d.opts.Config,

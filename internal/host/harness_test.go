@@ -148,9 +148,9 @@ func (n *toyNode) Slices(quantity.Instant) (list []status.Slice) {
 	}
 	return list
 }
-func (n *toyNode) Strain(quantity.Instant) status.Strain                      { return status.Strain{} }
-func (n *toyNode) Airlock(quantity.Instant) status.Airlock                    { return status.Airlock{} }
-func (n *toyNode) Endured(job.ID, job.Generation) (none []status.AirlockStep) { return none }
+func (n *toyNode) Strain(quantity.Instant) status.Strain                           { return status.Strain{} }
+func (n *toyNode) Airlock(quantity.Instant) status.Airlock                         { return status.Airlock{} }
+func (n *toyNode) AirlockSteps(job.ID, job.Generation) (none []status.AirlockStep) { return none }
 func (n *toyNode) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
 }

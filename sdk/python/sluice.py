@@ -41,7 +41,7 @@ __all__ = ["ContractError", "EXIT_YIELD", "Notice", "Subjob", "TRUNCATED", "YIEL
 EXIT_YIELD = 85
 
 #: Kinds of notices: asked to end by `until` (SIGTERM comes with it); the lease ends earlier than was promised, at `until`; it
-#: stands still since its node is short of memory; it stood still, and its lease did not wait.
+#: is suspended since its node is short of memory; it was suspended, and its lease did not wait.
 YIELD, TRUNCATED, SUSPENDED, RESUMED = "yield", "truncated", "suspended", "resumed"
 
 _REQUIRED = ("SLUICE_JOB", "SLUICE_SUBJOB", "SLUICE_FROM", "SLUICE_TO", "SLUICE_DEADLINE", "SLUICE_PROGRESS_FILE")

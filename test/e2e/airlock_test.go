@@ -42,7 +42,7 @@ func TestWhatAirlockDidIsTold(t *testing.T) {
 	var a airlockView
 	d.until("the memory was looked at", func() bool { a = d.airlock(); return a.At != nil || a.Level == "off" })
 	if a.Level == "off" || a.Level == "observe" {
-		t.Skipf("nothing can be made to stand still here: %s: %s", a.Level, a.Why)
+		t.Skipf("nothing can be suspended here: %s: %s", a.Level, a.Why)
 	}
 	if a.Memory.CapacityBytes <= 0 || a.Memory.UsedBytes <= 0 || a.SevereBytes*100/a.Memory.CapacityBytes != 91 &&
 		a.SevereBytes*100/a.Memory.CapacityBytes != 92 {

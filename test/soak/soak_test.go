@@ -83,7 +83,7 @@ func TestSoak(t *testing.T) {
 	t.Error("no soak has shown what its storms are for")
 }
 
-// stormy says whether the storms showed what they are for: watchers acted, were killed, and a subjob was seen standing still.
+// stormy says whether the storms showed what they are for: watchers acted, were killed, and a subjob was seen suspended.
 func (r *result) stormy() bool {
 	return r.storms > 0 && r.watchers > 0 && r.stood > 0 && len(r.acts) > 0
 }
@@ -92,7 +92,7 @@ func (r *result) stormy() bool {
 func tell(t *testing.T, r *result, seed uint64, m mix) {
 	t.Helper()
 	if m.group != nil {
-		t.Logf("%d storms, %d watchers killed, %d times seen standing still; the watcher's acts: %v", r.storms, r.watchers, r.stood, r.acts)
+		t.Logf("%d storms, %d watchers killed, %d times seen suspended; the watcher's acts: %v", r.storms, r.watchers, r.stood, r.acts)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.failed)) {
 		t.Logf("hostile jobs %q failed: %v", kind, r.failed[kind])
@@ -169,7 +169,7 @@ type result struct {
 	daemons, supervisors, subjobs int
 	samples, started              int
 	snapshots, aways              int
-	// Of storms: how many blew, how many watchers were killed, how many subjobs were seen standing still, and what the watchers did.
+	// Of storms: how many blew, how many watchers were killed, how many subjobs were seen suspended, and what the watchers did.
 	storms, watchers, stood int
 	acts                    map[string]int
 	// failed counts the hostile jobs that failed, by kind and by reason (byItself, byKill).

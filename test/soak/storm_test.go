@@ -29,7 +29,7 @@ func TestTheOracleSeesWhatStandsStill(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		t.Fatalf("after %v it stands still: %v", s, !stands)
+		t.Fatalf("after %v it is suspended: %v", s, !stands)
 	}
 	s, now := stillness{since: map[string]time.Time{}}, time.Now()
 	look := func(after time.Duration, want int) {
@@ -49,6 +49,6 @@ func TestTheOracleSeesWhatStandsStill(t *testing.T) {
 	look(time.Second, 0)
 	look(longest+time.Millisecond, 1)
 	if s.stood != 2 {
-		t.Errorf("it stood still %d times, want 2", s.stood)
+		t.Errorf("it was suspended %d times, want 2", s.stood)
 	}
 }

@@ -139,21 +139,21 @@ func blow() {
 	time.Sleep(time.Hour)
 }
 
-// stillness notes for how long subjobs stand still without a break.
+// stillness notes for how long subjobs are suspended without a break.
 type stillness struct {
 	mu    sync.Mutex
 	since map[string]time.Time
-	// stood is how many were seen standing still.
+	// stood is how many were seen suspended.
 	stood int
 }
 
-// longest is for how long one may be seen to stand still: three entries of the timer, between which it may go on unseen, what a supervisor
+// longest is for how long one may be seen to be suspended: three entries of the timer, between which it may go on unseen, what a supervisor
 // waits where nobody answers for it, and time for a machine that is busy.
 const longest = 3*airlockTimer + 6*time.Second
 
 const airlockTimer = 3 * time.Second
 
-// look takes in which subjobs stand still now, and returns who has for too long.
+// look takes in which subjobs are suspended now, and returns which have been for too long.
 func (s *stillness) look(procs []proc, now time.Time) (tooLong []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +167,7 @@ func (s *stillness) look(procs []proc, now time.Time) (tooLong []string) {
 		if !standing[token] {
 			delete(s.since, token)
 		} else if now.Sub(since) > longest {
-			tooLong = append(tooLong, fmt.Sprintf("subjob %s stands still for %v", token, now.Sub(since).Round(time.Millisecond)))
+			tooLong = append(tooLong, fmt.Sprintf("subjob %s is suspended for %v", token, now.Sub(since).Round(time.Millisecond)))
 		}
 	}
 	for token := range standing {
@@ -179,7 +179,7 @@ func (s *stillness) look(procs []proc, now time.Time) (tooLong []string) {
 	return tooLong
 }
 
-// stands says whether the process stands still: it was stopped, or its control group is frozen.
+// stands says whether the process is suspended: it was stopped, or its control group is frozen.
 func (p proc) stands() bool {
 	if _, state := stat(p.pid); state == "T" {
 		return true

@@ -64,7 +64,7 @@ func (h *timedHold) Settle(patience time.Duration) (bool, error) {
 }
 
 // TestGuestStandsStillWhenMemoryIsShort: real memory, real groups. It is over a line as long as the program runs; the test is the node,
-// and has it stand still, and go on, again and again.
+// and suspends and resumes it, again and again.
 func TestGuestStandsStillWhenMemoryIsShort(t *testing.T) {
 	guest(t)
 	const times, mib = 60, 40

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/edge/survival/cgroup"
 )
 
-// TestGuestStallsAreHeard: a program that has more than its group may keep in memory stands still for its pages again and again. The
+// TestGuestStallsAreHeard: a program that has more than its group may keep in memory is stalled on its pages again and again. The
 // kernel's trigger (PSI) ends a long wait, and the next look has the stalls.
 func TestGuestStallsAreHeard(t *testing.T) {
 	guest(t)

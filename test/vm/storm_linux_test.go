@@ -216,7 +216,7 @@ func whenFrozen(group string) (<-chan time.Time, error) {
 
 // TestGuestOutlivesStorms: memory runs out again and again on a machine with swap, by a program that is none of ours. The node decides, or
 // the watcher where one lives: each time the lowest is frozen, what it has is moved out, and when there is room it goes on; whoever
-// outranks it stands still only where it does, and nobody is ended.
+// outranks it is suspended only where it is, and nobody is ended.
 func TestGuestOutlivesStorms(t *testing.T) {
 	guest(t)
 	for _, watched := range []bool{false, true} {
@@ -294,7 +294,7 @@ func storms(t *testing.T, watched bool) {
 		// The storm's growth counts too, so that both may be wanted; the higher goes on first.
 		if frozen(high) {
 			if above++; !frozen(low) && frozen(high) {
-				t.Fatal("who outranks it stands still, and it does not")
+				t.Fatal("who outranks it is suspended, and it is not")
 			}
 		}
 		if err := unix.Munmap(storm); err != nil {
@@ -309,7 +309,7 @@ func storms(t *testing.T, watched bool) {
 	}
 	l.mu.Unlock()
 	slices.Sort(took)
-	t.Logf("from crossing the line to frozen 1: p50 %v, p99 %v of %d; %d MiB of 40 moved to swap at most; who ranks above stood still "+
+	t.Logf("from crossing the line to frozen 1: p50 %v, p99 %v of %d; %d MiB of 40 moved to swap at most; who ranks above was suspended "+
 		"too %d times",
 		took[len(took)/2], took[len(took)*99/100], len(took), moved>>20, above)
 	for _, token := range l.runs {

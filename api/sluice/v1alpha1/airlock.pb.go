@@ -421,7 +421,7 @@ func (x *MemoryReading) GetExhausted() *durationpb.Duration {
 // AirlockCounts are what it came to since the node came up.
 type AirlockCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Subjobs that stood still, went on, were asked to yield, were ended by their node, and were ended for memory by their supervisor or the kernel, as those who
+	// Subjobs that were suspended, went on, were asked to yield, were ended by their node, and were ended for memory by their supervisor or the kernel, as those who
 	// pass their slice's.
 	Suspended   int64 `protobuf:"varint,1,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	Recovered   int64 `protobuf:"varint,2,opt,name=recovered,proto3" json:"recovered,omitempty"`
@@ -430,7 +430,7 @@ type AirlockCounts struct {
 	Killed      int64 `protobuf:"varint,5,opt,name=killed,proto3" json:"killed,omitempty"`
 	// Decisions that did anything.
 	Decisions int64 `protobuf:"varint,6,opt,name=decisions,proto3" json:"decisions,omitempty"`
-	// The time of subjobs that stood still, and that over the severe line.
+	// The time for which subjobs were suspended, and that over the severe line.
 	Stood         *durationpb.Duration `protobuf:"bytes,7,opt,name=stood,proto3" json:"stood,omitempty"`
 	OverLine      *durationpb.Duration `protobuf:"bytes,8,opt,name=over_line,json=overLine,proto3" json:"over_line,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -758,7 +758,7 @@ type AirlockStep struct {
 	Job      string `protobuf:"bytes,4,opt,name=job,proto3" json:"job,omitempty"`
 	Subjob   string `protobuf:"bytes,5,opt,name=subjob,proto3" json:"subjob,omitempty"`
 	Slice    string `protobuf:"bytes,6,opt,name=slice,proto3" json:"slice,omitempty"`
-	// suspended, recovered, readdressed, reclaimed, refused (it could not be made to stand still) or ended.
+	// suspended, recovered, readdressed, reclaimed, refused (it could not be suspended) or ended.
 	Step string `protobuf:"bytes,7,opt,name=step,proto3" json:"step,omitempty"`
 	// Of an end its outcome.
 	Why string `protobuf:"bytes,8,opt,name=why,proto3" json:"why,omitempty"`
@@ -775,7 +775,7 @@ type AirlockStep struct {
 	SparedSubjob string         `protobuf:"bytes,16,opt,name=spared_subjob,json=sparedSubjob,proto3" json:"spared_subjob,omitempty"`
 	SparedPlace  *SurvivalPlace `protobuf:"bytes,17,opt,name=spared_place,json=sparedPlace,proto3" json:"spared_place,omitempty"`
 	Below        string         `protobuf:"bytes,18,opt,name=below,proto3" json:"below,omitempty"`
-	// How long it had stood still, and the unit up to which it was complete when it ended.
+	// How long it had been suspended, and the unit up to which it was complete when it ended.
 	Stood         *durationpb.Duration `protobuf:"bytes,19,opt,name=stood,proto3" json:"stood,omitempty"`
 	Progress      int64                `protobuf:"varint,20,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields

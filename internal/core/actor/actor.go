@@ -73,10 +73,10 @@ type Node interface {
 	Slices(now quantity.Instant) []status.Slice
 	// Cuts says which subjobs a reservation would cut short.
 	Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut, error)
-	// Strain is its host's memory in numbers, Airlock what it makes of it, Endured what was done to a life of a job for its sake.
+	// Strain is its host's memory in numbers, Airlock what it makes of it, AirlockSteps what was done to a life of a job for its sake.
 	Strain(now quantity.Instant) status.Strain
 	Airlock(now quantity.Instant) status.Airlock
-	Endured(id job.ID, g job.Generation) []status.AirlockStep
+	AirlockSteps(id job.ID, g job.Generation) []status.AirlockStep
 }
 
 // Neighbourly is a node that may share a machine with others.

@@ -13,7 +13,7 @@ import (
 type Step uint8
 
 const (
-	// Suspend has it stand still, and its memory moved out as far as there is room.
+	// Suspend freezes it, and moves its memory out as far as there is room.
 	Suspend Step = iota + 1
 	// Resume has it go on.
 	Resume
@@ -44,7 +44,7 @@ const (
 	Foreseen
 	// Brink: memory is about to end, and it is the lowest.
 	Brink
-	// Cramped: it stands still and has outgrown its plan, and would not fit again though memory is calm.
+	// Cramped: it is suspended and has outgrown its plan, and would not fit again though memory is calm.
 	Cramped
 
 	// Causes is one more than the last.
@@ -130,7 +130,7 @@ func New(cfg Config) *Airlock {
 	return &Airlock{cfg: cfg, heap: make([]ranked, 0, MaxTasks)}
 }
 
-// growth of a task within the horizon: what is not taken by one that stands still.
+// growth of a task within the horizon: none for one that is suspended.
 func (a *Airlock) growth(g quantity.Amount) quantity.Amount {
 	return quantity.Amount(quantity.MulDiv(int64(max(0, g)), int64(a.cfg.Horizon), int64(time.Second)))
 }

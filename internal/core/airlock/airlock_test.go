@@ -224,7 +224,7 @@ func TestVictimsAreTheShortestPrefix(t *testing.T) {
 	})
 }
 
-// mayStand says whether a task may stand still, with so much room outside and so many that stand still.
+// mayStand says whether a task may be suspended, with so much room outside and so many that are suspended.
 func mayStand(c *Config, k *Task, least, room quantity.Amount, parked int) bool {
 	return min(k.Resident, room)+ahead(k.Growth) >= least && !k.Bound && k.Entries < c.Entries && parked < c.MostTasks
 }
@@ -345,7 +345,7 @@ func holdsTheOrder(t *rapid.T, c *Config, s *Snapshot, d *Decision, acted map[in
 		lowest(&able, k, runs && x.Step == 0 && k.Resident+ahead(k.Growth) >= least && (k.Yields || stands))
 		lowest(&leaver, k, runs && x.Step == 0 && k.Resident+5*ahead(k.Growth) >= least && k.Yields && k.Outgrown())
 	}
-	for i, x := range acted { // and who goes on for room is the highest that stands still
+	for i, x := range acted { // and who goes on for room is the highest that is suspended
 		for j := range s.Tasks {
 			if _, hit := acted[j]; hit || x.Step != Resume || x.Cause == Overtime || s.Tasks[j].State != Suspended {
 				continue
@@ -470,7 +470,7 @@ func TestNothingIsEndedThatHasRoomOutside(t *testing.T) {
 	}
 	s.Room, s.Tasks[0].Bound, s.Tasks[0].Yields = 50*gib, true, false
 	if d := New(Config{}).Decide(t0, &s); d.Level != Emergency || len(d.Actions) != 1 || d.Actions[0].Step != Reclaim || d.Blocked >= 0 {
-		t.Errorf("with room, and nobody who may stand still: %v", d)
+		t.Errorf("with room, and nobody who may be suspended: %v", d)
 	}
 }
 

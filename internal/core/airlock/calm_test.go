@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// standing is a task that stands still for so long, with a part of it outside that is more than lies between the calm line of a host of 100
+// standing is a task that is suspended for so long, with a part of it outside that is more than lies between the calm line of a host of 100
 // GiB and its severe one.
 func standing(seq uint64, stood time.Duration) Task {
 	return Task{Token: job.Token{Epoch: 1, Seq: seq}, Start: 1, Resident: 20 * gib, Parked: 9 * gib, State: Suspended,
@@ -68,7 +68,7 @@ func TestTheyGoOnOneByOneWhereTheirMemoryMayNotFindRoom(t *testing.T) {
 	}
 }
 
-// calmHost is calm, with tasks that stand still, of which any part may be outside.
+// calmHost is calm, with tasks that are suspended, of which any part may be outside.
 func calmHost(t *rapid.T) *Snapshot {
 	s := host(t)
 	s.Used, s.Growth, s.Stall = quantity.Amount(rapid.IntRange(0, 85<<10-1).Draw(t, "used MiB"))<<20, 0, 0
@@ -81,7 +81,7 @@ func calmHost(t *rapid.T) *Snapshot {
 	return s
 }
 
-// TestNobodyIsEndedForStandingStillWhereItIsCalm but behind one above it that stands still; and of those that have kept to their plan the
+// TestNobodyIsEndedForStandingStillWhereItIsCalm but behind one above it that is suspended; and of those that have kept to their plan the
 // highest is not asked to yield either, unless another has just gone on.
 func TestNobodyIsEndedForStandingStillWhereItIsCalm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -147,7 +147,7 @@ func TestWhereItStaysCalmTheHighestGoesOn(t *testing.T) {
 		}
 		for i := range s.Tasks {
 			if k := &s.Tasks[i]; k.State == Suspended {
-				t.Fatalf("%+v stands still for good", *k)
+				t.Fatalf("%+v is suspended for good", *k)
 			}
 		}
 	})

@@ -43,7 +43,7 @@ type Config struct {
 	Severe, Calm, Emergency int64
 	// Horizon: who is to run out of memory within it is over the severe line, within Brink over the emergency line. Default 2 s and 200 ms.
 	Horizon, Brink time.Duration
-	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand, that is severe by itself. Default
+	// Stall is the share of time for which tasks were stalled for want of memory, in parts per thousand, that is severe by itself. Default
 	// 200.
 	Stall int64
 	// Timer ends every entry. Yield is what a checkpoint takes: so long before the entry's end a task that can is asked to leave one and

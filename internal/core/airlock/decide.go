@@ -257,7 +257,7 @@ func (a *Airlock) foreseen() []Action {
 // gives says whether a task may be made to give way: nothing was done to it yet, or it goes on again.
 func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
 
-// stands says whether a task stands still, or is about to.
+// stands says whether a task is suspended, or is about to be.
 func (t *Task) stands() bool { return t.State == Suspending || t.State == Suspended }
 
 // relieve frees memory down to the calm line: it suspends the lowest tasks or asks them to yield, as few as cover what is missing. Tasks
@@ -279,7 +279,7 @@ func (a *Airlock) relieve(now quantity.Instant, s *Snapshot) (slow quantity.Amou
 	}
 	a.lowest(now, s)
 	least, room, parked := a.least(s), d.Room, d.ParkedTasks
-	for i := range s.Tasks { // those that are to stand still take of the room
+	for i := range s.Tasks { // those to be suspended take of the room
 		if s.Tasks[i].State == Suspending {
 			room -= min(room, max(0, s.Tasks[i].Resident))
 		}

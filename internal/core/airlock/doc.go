@@ -9,10 +9,10 @@
 // What it holds to (airlock_test.go has each as a property against brute force):
 //   - Every survivor outranks all that a decision ends, those apart whose end would free next to nothing. That holds where a timer is over
 //     too: nobody is ended for its time while one below it stays, but who was asked to yield and has not in time.
-//   - Who is made to stand still or asked to yield is the lowest that can be: everybody below it that survives could give way by nothing
+//   - Who is suspended or asked to yield is the lowest that can be: everybody below it that survives could give way by nothing
 //     short of its end.
 //   - They are the shortest prefix of the order of those that can whose relief covers the deficit; who is ended, of the order as it is.
 //   - Nothing is killed while a cheaper step is open, but at the emergency line or when its timer is over.
-//   - An entry ends within its timer: the task goes on, or it is gone. One that stands still with one below it goes on at any level.
+//   - An entry ends within its timer: the task goes on, or it is gone. One that is suspended with one below it goes on at any level.
 //   - The same snapshot gives the same decision, in whatever order its tasks stand.
 package airlock

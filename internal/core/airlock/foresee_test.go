@@ -33,7 +33,7 @@ func TestWhatLeavesDoesNotGrowEither(t *testing.T) {
 	}
 }
 
-// askedAndShort is a host where two are asked in time, and a third has to stand still for what they don't bring.
+// askedAndShort is a host where two are asked in time, and a third has to be suspended for what they don't bring.
 func askedAndShort() *Snapshot {
 	return &Snapshot{Capacity: 100 * gib, Used: 95 * gib, Growth: gib, Room: 50 * gib, Tasks: []Task{
 		outgrown(1, 4*gib, gib/100), outgrown(2, 4*gib, 0), {Token: job.Token{Epoch: 1, Seq: 3}, Start: 1, Resident: 20 * gib},
@@ -69,7 +69,7 @@ func TestStepsToldInAnyOrderAreAccountedForInTheirs(t *testing.T) {
 	}
 }
 
-// TestRoomIsTakenOnce: what one that is about to stand still takes outside is not there for the next.
+// TestRoomIsTakenOnce: what one that is about to be suspended takes outside is not there for the next.
 func TestRoomIsTakenOnce(t *testing.T) {
 	s := Snapshot{Capacity: 100 * gib, Used: 93 * gib, Room: 10 * gib, Tasks: []Task{
 		{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 6 * gib, State: Suspending, Since: t0},

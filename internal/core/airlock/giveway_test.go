@@ -25,7 +25,7 @@ func TestTheNextGivesWayAboveOneThatCannot(t *testing.T) {
 		want             []Step // of each task; 0: none
 		blocked          int
 	}{
-		{"the next can stand still", 93, 0, 50, []func(*Task){stuck, able, able}, []Step{0, Suspend, 0}, 0},
+		{"the next can be suspended", 93, 0, 50, []func(*Task){stuck, able, able}, []Step{0, Suspend, 0}, 0},
 		{"the next can yield", 93, 0, 0, []func(*Task){able, yields, able}, []Step{0, Readdress, 0}, 0},
 		{"the next but one can", 93, 0, 50, []func(*Task){stuck, stuck, able, able}, []Step{0, 0, Suspend, 0}, 0},
 		{
@@ -33,7 +33,7 @@ func TestTheNextGivesWayAboveOneThatCannot(t *testing.T) {
 			[]func(*Task){able, stuck, able, able}, []Step{Suspend, 0, Suspend, 0}, 1,
 		},
 		{
-			"standing still frees what it would have grown by", 93, 1, 0,
+			"suspension frees what it would have grown by", 93, 1, 0,
 			[]func(*Task){stuck, able, func(k *Task) { k.Growth = gib }}, []Step{0, 0, Suspend}, 0,
 		},
 		{"nobody can", 93, 0, 50, []func(*Task){stuck, stuck}, []Step{0, 0}, 0},
@@ -77,7 +77,7 @@ func TestNobodyIsEndedForItsTimeAboveOneThatStays(t *testing.T) {
 		{"one below it runs", 93 * gib, func(*Task) {}, Resume},
 		{"between the lines", 90 * gib, func(*Task) {}, Resume},
 		{"it can't be asked while memory ends, and the lowest brings enough", 98 * gib, func(*Task) {}, Resume},
-		{"one below it stands still, and has time", 90 * gib, func(l *Task) {
+		{"one below it is suspended, and has time", 90 * gib, func(l *Task) {
 			l.State, l.Since, l.Parked, l.Resident = Suspended, t0.Add(-time.Second), 30*gib, 0
 		}, Resume},
 		{"the one below it is over its time too", 90 * gib, func(l *Task) {
@@ -116,7 +116,7 @@ func TestWhoHasOutgrownItsPlanLeavesTheRoomOutside(t *testing.T) {
 		{"it has kept to its plan", func(_ *Snapshot, k *Task) { k.Planned, k.Since = 22*gib, t0.Add(-10*time.Second) }, 0, 0},
 		{"it can't yield", func(_ *Snapshot, k *Task) { k.Yields = false }, 0, 0},
 		{"it is not calm yet", func(s *Snapshot, _ *Task) { s.Used = 154000 * mib }, 0, 0},
-		{"it does not stand still yet", func(_ *Snapshot, k *Task) { k.State = Suspending }, 0, 0},
+		{"it is not suspended yet", func(_ *Snapshot, k *Task) { k.State = Suspending }, 0, 0},
 	} {
 		s := Snapshot{Capacity: 176 * gib, Used: 149504 * mib, Tasks: []Task{{
 			Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, Resident: 6 * gib, Parked: 16 * gib, Planned: 9 * gib,

@@ -14,9 +14,9 @@ type State uint8
 const (
 	// Running: nothing.
 	Running State = iota
-	// Suspending: it was told to stand still, and has not said that it does.
+	// Suspending: it was told to freeze, and has not confirmed it.
 	Suspending
-	// Suspended: it stands still.
+	// Suspended: it has confirmed that it is frozen.
 	Suspended
 	// Resuming: it was told to go on, and has not said that it does. The entry is over.
 	Resuming
@@ -73,7 +73,7 @@ type Task struct {
 type Snapshot struct {
 	// Capacity and Used of its memory; Growth is what is taken more in a second; Room is what can be parked outside it still.
 	Capacity, Used, Growth, Room quantity.Amount
-	// Stall is the share of time for which tasks stand still for want of memory, in parts per thousand.
+	// Stall is the share of time for which tasks were stalled for want of memory, in parts per thousand.
 	Stall int64
 	// Owed is what tasks that were ended have let go of already and Used does not show yet.
 	Owed quantity.Amount

@@ -78,7 +78,7 @@ func (r *ranker) byOne(list []*index.Job) {
 	}
 }
 
-// byRankings is the same where the policy's order within the rankings stands still: in each of them those before the job come first.
+// byRankings is the same where the policy's order within the rankings is fixed: in each of them those before the job come first.
 // Jobs that changed since the last step stand where they stood then.
 func (r *ranker) byRankings(x *index.Index) {
 	r.byOne(x.Unindexed())

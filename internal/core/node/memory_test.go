@@ -77,11 +77,11 @@ func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
 		t.Errorf("an idle slice is %s: %s", s.State, s.Reason)
 	}
 	w.pass(time.Second)
-	same(t, "asked again to stand still", w.must(protocol.Suspend).Token, low)
+	same(t, "asked again to be suspended", w.must(protocol.Suspend).Token, low)
 	w.still(low, true)
 	w.pass(5 * time.Second)
 	if m := w.sent(protocol.Suspend); m != nil {
-		t.Error("what stands still is told to")
+		t.Error("what is suspended is told to be again")
 	}
 	w.pressed(86, 0, 60, low, high)
 	if m := w.sent(protocol.Resume); m != nil {
@@ -96,7 +96,7 @@ func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
 	same(t, "phase", w.n.leases.Of(low).Phase(), leases.Running)
 	w.step(ask(4, "a", 30*time.Minute, 40*time.Minute))
 	w.must(protocol.Refused)
-	w.pressed(60, 10, 60, low, high) // and nothing stands still
+	w.pressed(60, 10, 60, low, high) // and nothing is suspended
 	w.step(ask(5, "a", 30*time.Minute, 40*time.Minute))
 	w.must(protocol.Granted)
 	w.pass(10 * time.Minute)
@@ -161,8 +161,8 @@ func TestWhoCannotStandStillIsAskedToYield(t *testing.T) {
 	}
 }
 
-// TestAMemberOfAGangIsNeverSuspendedAlone: it is the lowest, and the next above it stands still in its place. What ends at the emergency
-// line is the lowest all the same, and for its time nobody above that one: it goes on, confirmed to stand still or not.
+// TestAMemberOfAGangIsNeverSuspendedAlone: it is the lowest, and the next above it is suspended in its place. What ends at the emergency
+// line is the lowest all the same, and for its time nobody above that one: it goes on, confirmed to be suspended or not.
 func TestAMemberOfAGangIsNeverSuspendedAlone(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Class: protocol.Collective}, 2),
@@ -261,7 +261,7 @@ func TestWhoStoodStillIsExcused(t *testing.T) {
 			Body: &protocol.Conclusion{Result: &job.Result{Outcome: c.how, Progress: 40, Checkpoint: true}}})
 		r := w.must(protocol.Result).Body.(*protocol.Conclusion).Result
 		if r.Outcome != c.want || r.Progress != 40 || !r.Checkpoint {
-			t.Errorf("%v after it stood still (%v) is %v with %d", c.how, c.stood, r.Outcome, r.Progress)
+			t.Errorf("%v after it was suspended (%v) is %v with %d", c.how, c.stood, r.Outcome, r.Progress)
 		}
 	}
 }

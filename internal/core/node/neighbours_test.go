@@ -77,7 +77,7 @@ func TestTheLowestOfTheMachineGivesWay(t *testing.T) {
 	}
 	is("over the line", protocol.Suspend)
 	if done := m.press(s); len(done) != 0 {
-		t.Errorf("it stands still soon, and done are %+v", done)
+		t.Errorf("it is suspended soon, and done are %+v", done)
 	}
 	if steps := m[1].n.Airlock(t0).Steps; len(steps) != 1 || steps[0].Spared != "j" || steps[0].SparedToken != high {
 		t.Errorf("why it was hit is told as %+v", steps)
@@ -99,7 +99,7 @@ func TestTheLowestOfTheMachineGivesWay(t *testing.T) {
 	for i, w := range m {
 		w.step(ask(uint64(5+i), "b", time.Minute, 10*time.Minute))
 		if w.sent(protocol.Granted) == nil {
-			t.Errorf("node %d grants nothing, and nothing stands still", i+1)
+			t.Errorf("node %d grants nothing, and nothing is suspended", i+1)
 		}
 	}
 }

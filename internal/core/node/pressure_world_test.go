@@ -24,7 +24,7 @@ type pressedWorld struct {
 	*world
 	asks  uint64
 	alive []job.Token
-	// told to stand still, to go on or to end, and not answered yet.
+	// told to be suspended, to go on or to end, and not answered yet.
 	still map[job.Token]bool
 	ends  map[job.Token]bool
 }
@@ -125,7 +125,7 @@ func (p *pressedWorld) ranked(s *protocol.Strain, tasks []airlock.Task, list []*
 	}
 	floor := max(1, s.Capacity/1000)
 	order := p.cfg.Airlock.WithDefaults()
-	// The room in swap, and how many tasks stand still, once all that are hit have been suspended.
+	// The room in swap, and how many tasks are suspended, once all that are hit have been suspended.
 	room, parked := min(s.Room, s.Capacity*quantity.Amount(order.MostBytes)/1000), 0
 	for i := range tasks {
 		if t := &tasks[i]; t.State == airlock.Suspending || t.State == airlock.Suspended || hit[i] {
@@ -208,7 +208,7 @@ func (p *pressedWorld) sense(t *rapid.T) {
 	p.strain(s, rapid.Uint64().Draw(t, "order"))
 }
 
-// obey has the executor answer what it was told: it stands still, goes on, or is gone.
+// obey has the executor answer what it was told: it is suspended, goes on, or is gone.
 func (p *pressedWorld) obey(token job.Token) {
 	still, told := p.still[token]
 	switch {
@@ -301,7 +301,7 @@ func TestPressedWorlds(t *testing.T) {
 				}
 			},
 		})
-		// I10: no zone is heard, and the sensors are silent. What stands still goes on or ends by the node's own timers.
+		// I10: no zone is heard, and the sensors are silent. What is suspended goes on or ends by the node's own timers.
 		for range 40 {
 			p.tick(time.Second)
 			for _, token := range slices.Clone(p.alive) {

@@ -40,7 +40,7 @@ func TestAStormIsTold(t *testing.T) {
 	w.pressed(93, 20, 60, low, high)
 	a := w.n.Airlock(w.now)
 	if len(a.Stands) != 1 {
-		t.Fatalf("%+v stand still", a.Stands)
+		t.Fatalf("%+v are suspended", a.Stands)
 	}
 	s := a.Stands[0]
 	same(t, "it", s.Job, "j")
@@ -48,7 +48,7 @@ func TestAStormIsTold(t *testing.T) {
 	same(t, "until", s.Until, began.Add(30*time.Second))
 	same(t, "has", s.Resident, 20*gib)
 	if !strings.HasPrefix(s.Why, "memory is short: severe: 95232 of 102400 MiB used") {
-		t.Errorf("it stands still since %q", s.Why)
+		t.Errorf("it is suspended since %q", s.Why)
 	}
 	w.pass(time.Second)
 	w.still(low, true)
@@ -70,10 +70,10 @@ func TestAStormIsTold(t *testing.T) {
 	if got := inWords(a.Steps); got != want {
 		t.Errorf("it tells\n%s\nwant\n%s", got, want)
 	}
-	if got := inWords(w.n.Endured("j", 1)); got != want {
+	if got := inWords(w.n.AirlockSteps("j", 1)); got != want {
 		t.Errorf("of the job it tells\n%s", got)
 	}
-	if other := w.n.Endured("j", 2); len(other) != 0 {
+	if other := w.n.AirlockSteps("j", 2); len(other) != 0 {
 		t.Errorf("of its next life it tells %v", inWords(other))
 	}
 	first := a.Steps[0]
@@ -120,7 +120,7 @@ func TestWhoCannotStandStillIsTold(t *testing.T) {
 	w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: high,
 		Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.MemoryKilled}}})
 	a := w.n.Airlock(w.now)
-	if got := inWords(a.Steps[1:]); got != fmt.Sprintf("0 refused %v, since it can't be made to stand still here", low) {
+	if got := inWords(a.Steps[1:]); got != fmt.Sprintf("0 refused %v, since it can't be suspended here", low) {
 		t.Errorf("it tells\n%s", got)
 	}
 	same(t, "suspended", a.Strain.Suspended, 0)

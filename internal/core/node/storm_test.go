@@ -199,7 +199,7 @@ func (s *storm) check() {
 		}
 	}
 	if a := s.n.Airlock(s.now); a.Strain.Standing != still || a.Strain.Suspended < a.Strain.Recovered || len(a.Steps) > 256 {
-		s.Fatalf("%d stand still, %d stood and %d went on, in %d steps; and %d do", a.Strain.Standing, a.Strain.Suspended,
+		s.Fatalf("%d are suspended, %d were and %d went on, in %d steps; and %d are", a.Strain.Standing, a.Strain.Suspended,
 			a.Strain.Recovered, len(a.Steps), still)
 	}
 }

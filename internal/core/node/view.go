@@ -94,16 +94,16 @@ func (n *Node) Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut,
 	return list, nil
 }
 
-// Strain is the memory of the node's host in numbers, Airlock what the node makes of it, and did of late, Endured what was done to a life
-// of a job for its sake.
+// Strain is the memory of the node's host in numbers, Airlock what the node makes of it, and did of late, AirlockSteps what was done to a
+// life of a job for its sake.
 func (n *Node) Strain(now quantity.Instant) status.Strain { return n.pressure.Strain(now) }
 
 // Airlock see Strain.
 func (n *Node) Airlock(now quantity.Instant) status.Airlock { return n.pressure.Airlock(now, n.cfg.ID) }
 
-// Endured see Strain.
-func (n *Node) Endured(id job.ID, g job.Generation) []status.AirlockStep {
-	return n.pressure.Endured(n.cfg.ID, id, g)
+// AirlockSteps see Strain.
+func (n *Node) AirlockSteps(id job.ID, g job.Generation) []status.AirlockStep {
+	return n.pressure.AirlockSteps(n.cfg.ID, id, g)
 }
 
 // Neighbours are this node's subjobs for the others of its machine, with what they use. It changes nothing, and may be called between any

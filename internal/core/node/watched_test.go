@@ -23,7 +23,7 @@ func (w *world) watched(life uint64, used quantity.Amount, first, second job.Tok
 	}})
 }
 
-// quiet: nobody is told to stand still, to go on, or to end.
+// quiet: nobody is told to be suspended, to go on, or to end.
 func (w *world) quiet(what string) {
 	w.Helper()
 	for _, m := range w.effects {
@@ -34,7 +34,7 @@ func (w *world) quiet(what string) {
 }
 
 // TestANodeFollowsItsWatcher: it decides nothing while one lives, and knows what each lease does; nothing is granted until it is calm and
-// nothing stands still.
+// nothing is suspended.
 func TestANodeFollowsItsWatcher(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
@@ -42,7 +42,7 @@ func TestANodeFollowsItsWatcher(t *testing.T) {
 	w.watched(7, 93, low, high, goes, goes)
 	w.quiet("over the line, and the watcher has done nothing yet")
 	w.watched(7, 93, low, high, still, goes)
-	w.quiet("one stands still already")
+	w.quiet("one is suspended already")
 	same(t, "phase", w.n.leases.Of(low).Phase(), leases.Suspended)
 	if why := w.n.Slices(w.now)[0].Reason; !strings.HasPrefix(why, "suspended") {
 		t.Errorf("it is shown as %q", why)

@@ -176,9 +176,10 @@ const (
 	Unhealthy
 	// Pressure: what the host's memory is like: Strain. Executor -> node, as often as that is worth a look; soft.
 	Pressure
-	// Suspend has a subjob stand still: Token, Job, Reason. Node -> executor, repeated until Suspended; idempotent. Its deadline stands.
+	// Suspend freezes a subjob until Resume: Token, Job, Reason. Node -> executor, repeated until Suspended; idempotent. Its deadline
+	// stands.
 	Suspend
-	// Suspended: a subjob stands still, or not any more, or can't be made to: Token, Stillness. Executor -> node.
+	// Suspended: a subjob is frozen, or not any more, or can't be: Token, Stillness. Executor -> node.
 	Suspended
 	// Resume has a subjob go on: Token, Job. Node -> executor, repeated until Suspended says so; idempotent.
 	Resume
@@ -291,7 +292,7 @@ type Found struct {
 	Alive   bool
 	Started quantity.Instant
 	Result  *job.Result
-	// Stuck: processes remain that cannot be ended. Still: it stands still.
+	// Stuck: processes remain that cannot be ended. Still: it is suspended.
 	Stuck, Still bool
 }
 

@@ -9,7 +9,7 @@ import (
 type Strain struct {
 	// Capacity and Used; Growth is what is taken more in a second; Room is what can be parked outside the memory still.
 	Capacity, Used, Growth, Room quantity.Amount
-	// Stall is the share of time for which tasks stood still for want of memory, in parts per thousand.
+	// Stall is the share of time for which tasks were stalled for want of memory, in parts per thousand.
 	Stall int64
 	Uses  []Use
 	// Watch is the life of the machine's watcher, which decides about its memory in the node's place; 0: none lives, and the node decides.
@@ -55,7 +55,7 @@ type Stance uint8
 const (
 	// GoesOn: nothing, or nothing any more.
 	GoesOn Stance = iota
-	// StandsStill: it was told to.
+	// IsSuspended: it was told to freeze.
 	StandsStill
 	// IsToYield: it is to leave a checkpoint. Its node asks it.
 	IsToYield
@@ -66,7 +66,7 @@ const (
 	Stances = iota
 )
 
-// Stillness says that a subjob stands still, or that it doesn't any more. Refused: it can't be made to.
+// Stillness says that a subjob is suspended, or not any more. Refused: it can't be.
 type Stillness struct{ Still, Refused bool }
 
 // Body marks what node and executor tell each other of memory.

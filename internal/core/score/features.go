@@ -28,7 +28,7 @@ type Variant struct {
 	Attained, Hour int64
 	// Index of its job on the slice's class, by the market's policy.
 	Index int64
-	// Slack is how long its job may stand still until its deadline is out of reach on the slice's class; the longest time without a
+	// Slack is how long its job may go unserved until its deadline is out of reach on the slice's class; the longest time without a
 	// deadline.
 	Slack time.Duration
 	// Profile of the job, Theta in parts per million, and the units From to To; Within is the capacity to judge them by

@@ -36,12 +36,12 @@ type Strain struct {
 	Calm, Severe, Emergency quantity.Amount
 	// Room is how much can be moved out of the memory still, Parked what was.
 	Room, Parked quantity.Amount
-	// Standing subjobs were told to stand still, and do, or are about to.
+	// Standing subjobs are suspended, or are about to be.
 	Standing int
-	// Suspended subjobs stood still, Recovered ones went on, Readdressed ones were asked to yield, Reclaimed ones were ended by their node;
-	// Killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's.
+	// Suspended counts subjobs suspended, Recovered those that went on, Readdressed those asked to yield, Reclaimed those ended by their
+	// node; Killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's.
 	Suspended, Recovered, Readdressed, Reclaimed, Killed int64
-	// Decisions did anything. Stood is the time of subjobs that stood still, OverLine that over the severe line.
+	// Decisions did anything. Stood is subjob-time suspended, OverLine time over the severe line.
 	Decisions       int64
 	Stood, OverLine time.Duration
 }
@@ -108,7 +108,7 @@ type AirlockStep struct {
 	Generation job.Generation
 	Token      job.Token
 	Slice      job.SliceID
-	// Step: suspended, recovered, readdressed, reclaimed, refused (it could not be made to stand still) or ended.
+	// Step: suspended, recovered, readdressed, reclaimed, refused (it could not be suspended) or ended.
 	Step string
 	// Why, in a few words; of an end its outcome.
 	Why string
@@ -125,7 +125,7 @@ type AirlockStep struct {
 	SparedToken job.Token
 	SparedPlace SurvivalPlace
 	Below       string
-	// Stood is how long it had stood still when it went on or ended, Progress the unit up to which it was complete when it ended.
+	// Stood is how long it had been suspended when it went on or ended, Progress the unit up to which it was complete when it ended.
 	Stood    time.Duration
 	Progress int64
 }

@@ -224,8 +224,8 @@ type Explanation struct {
 	Rank Rank
 	// Home is the zone that the job is at home in, or would be; empty where there is one zone.
 	Home job.ZoneID
-	// Endured is what was done to its subjobs of late for the sake of their hosts' memory, in order.
-	Endured []AirlockStep
+	// AirlockSteps are what was done to its subjobs of late for the sake of their hosts' memory, in order.
+	AirlockSteps []AirlockStep
 }
 
 // Zone is one zone as people see it.

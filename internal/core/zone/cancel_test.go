@@ -269,7 +269,7 @@ func TestACancelDoesNotWaitForAPublication(t *testing.T) {
 	}
 }
 
-// TestAPauseIsNoSilenceOfAPublication: the daemon stood still for the rest of the minute, and its node is heard first.
+// TestAPauseIsNoSilenceOfAPublication: the daemon was paused for the rest of the minute, and its node is heard first.
 func TestAPauseIsNoSilenceOfAPublication(t *testing.T) {
 	w := newWorld(t, 1024)
 	w.submit(items(t, "a", 20, 100, 1))

@@ -87,7 +87,7 @@ func TestWhatNeverGoesKeepsItsSliceAndNotItsJob(t *testing.T) {
 	w.says(token, end, end.Add(12*time.Minute))
 	f := w.released(token)
 	if f == nil {
-		t.Fatal("its claim stands still, 12 minutes after its lease's end")
+		t.Fatal("its claim is unchanged, 12 minutes after its lease's end")
 	}
 	why := f.Body.(*protocol.ClaimEnd).Text
 	if late := f.At.Sub(end); late < 10*time.Minute || !strings.Contains(why, "outlived") {

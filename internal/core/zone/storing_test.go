@@ -55,7 +55,7 @@ func TestWhatIsBeingStoredIsWaitedFor(t *testing.T) {
 func TestAStoreThatIsAwayForLongCostsAPieceOfWork(t *testing.T) {
 	w, _, _, released := storing(t, 12*time.Minute)
 	if !released() {
-		t.Error("its claim stands still, 12 minutes after its lease's end")
+		t.Error("its claim is unchanged, 12 minutes after its lease's end")
 	}
 	w.until(5 * time.Minute)
 	finished(t, w, "a")

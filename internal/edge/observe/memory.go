@@ -49,7 +49,7 @@ func newMemory(f factory) (m memory) {
 	gauge(line.WithLabelValues("calm"), func(s *status.Strain) quantity.Amount { return s.Calm })
 	gauge(line.WithLabelValues("severe"), func(s *status.Strain) quantity.Amount { return s.Severe })
 	gauge(line.WithLabelValues("emergency"), func(s *status.Strain) quantity.Amount { return s.Emergency })
-	add(f.gauge("sluice_airlock_suspended_subjobs", "Subjobs that stand still for want of memory, or are told to."),
+	add(f.gauge("sluice_airlock_suspended_subjobs", "Subjobs suspended for want of memory, or told to be."),
 		func(s *status.Strain) float64 { return float64(s.Standing) })
 	add(f.gauge("sluice_memory_stalled_ratio", "The share of time that was lost for want of it."),
 		func(s *status.Strain) float64 { return float64(s.Stall) / 1000 })
@@ -62,7 +62,7 @@ func newMemory(f factory) (m memory) {
 		m.shown = append(m.shown, shown[status.Strain]{of: of, counter: c})
 	}
 	subjobs := f.counters("sluice_airlock_subjobs_total",
-		"Subjobs by what was done to them for the machine's memory: they stood still, went on, were asked to yield, or were ended; "+
+		"Subjobs by what was done to them for the machine's memory: they were suspended, went on, were asked to yield, or were ended; "+
 			"killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's.", "outcome")
 	counter(subjobs.WithLabelValues("suspended"), func(s *status.Strain) float64 { return float64(s.Suspended) })
 	counter(subjobs.WithLabelValues("recovered"), func(s *status.Strain) float64 { return float64(s.Recovered) })
@@ -71,7 +71,7 @@ func newMemory(f factory) (m memory) {
 	counter(subjobs.WithLabelValues("killed"), func(s *status.Strain) float64 { return float64(s.Killed) })
 	counter(f.counter("sluice_airlock_decisions_total", "Decisions that did anything."),
 		func(s *status.Strain) float64 { return float64(s.Decisions) })
-	counter(f.counter("sluice_airlock_suspended_seconds_total", "Time that subjobs stood still for want of memory."),
+	counter(f.counter("sluice_airlock_suspended_seconds_total", "Time for which subjobs were suspended for want of memory."),
 		func(s *status.Strain) float64 { return s.Stood.Seconds() })
 	counter(f.counter("sluice_airlock_over_line_seconds_total", "Time for which the memory was over the severe line."),
 		func(s *status.Strain) float64 { return s.OverLine.Seconds() })

@@ -1,6 +1,6 @@
-// Package survival is the contract of what senses the memory of this machine and of its subjobs, and has a subjob stand still, go on,
-// and give memory back. Kinds live in folders below; every kind passes survivaltest. A kind decides nothing: core/airlock does, called by
-// the node, or by whoever watches a machine while the daemon is dead.
+// Package survival is the contract of what senses the memory of this machine and of its subjobs, suspends and resumes subjobs, and moves
+// their memory out. (with line 2: "and give memory back") and give memory back. Kinds live in folders below; every kind passes
+// survivaltest. A kind decides nothing: core/airlock does, called by the node, or by whoever watches a machine while the daemon is dead.
 //
 // What is called again and again allocates nothing once it has run a few times, and neither waits for a lock nor writes to a disk: it is
 // needed when there is no memory left. To open something (Take, the kinds' Open) may allocate.
@@ -21,14 +21,14 @@ type Survival interface {
 	Capability() Capability
 	// Sense reads what the machine's memory is like. now is by any clock that never goes back, as in Hold.Measure.
 	Sense(now time.Duration, m *Memory) error
-	// Await waits for patience, or until the kernel says that tasks stood still for want of memory, or Wake is called. Where the
+	// Await waits for patience, or until the kernel says that tasks were stalled for want of memory, or Wake is called. Where the
 	// kernel says nothing it only waits.
 	Await(patience time.Duration)
 	// Wake ends an Await that is under way, or else the next one, at once.
 	Wake()
 	// Take opens a subjob. An error is of kind NotFound if it is gone, Unsupported if this kind can do nothing with it.
 	Take(s Subjob) (Hold, error)
-	// Close lets go of everything but of what stands still. It may be called twice.
+	// Close lets go of everything, but leaves what is suspended so. It may be called twice.
 	Close() error
 }
 
@@ -46,14 +46,14 @@ type Subjob struct {
 type Hold interface {
 	// Measure reads what it has. What is gone has nothing.
 	Measure(now time.Duration, u *Use) error
-	// Suspend has it stand still: it returns once the kernel was told, and Still says when it does. What stands still is no error. An
+	// Suspend freezes it: it returns once the kernel was told, and Still says when it is. One that is frozen already is no error. An
 	// error is of kind NotFound if it is gone, Denied if that is not allowed, Unsupported if this kind can't.
 	Suspend() error
 	// Resume has it go on. What goes on already is no error; errors are as those of Suspend.
 	Resume() error
-	// Still says whether all of it stands still because of a Suspend, of whoever. What is gone does not.
+	// Still says whether all of it is frozen by a Suspend, whoever called it. What is gone is not.
 	Still() (bool, error)
-	// Settle waits for patience at most until it stands still, and says whether it does. A tree that grew meanwhile is told again.
+	// Settle waits for patience at most until it is frozen, and says whether it is. A tree that grew meanwhile is told again.
 	Settle(patience time.Duration) (bool, error)
 	// Reclaim moves up to so much of its memory out, and says how much that was: less, or nothing, is no error. It may take long, some
 	// ten milliseconds for each MiB where there is little processor time; whoever has others to look after asks for little at a time.
@@ -71,7 +71,7 @@ type Memory struct {
 	Least quantity.Amount
 	// Room is how much can be moved out still, to swap; 0: nothing.
 	Room quantity.Amount
-	// Some and Full are the shares of the last two seconds or so in which some or all tasks stood still for want of memory, in parts per
+	// Some and Full are the shares of the last two seconds or so in which some or all tasks were stalled for want of memory, in parts per
 	// thousand; 0 where the kernel does not tell.
 	Some, Full int64
 }
@@ -88,9 +88,9 @@ type Level uint8
 const (
 	// Observe: pressure is seen, and subjobs can only be asked, or ended.
 	Observe Level = iota
-	// FreezeOnly: subjobs stand still and take no more; what they have stays.
+	// FreezeOnly: subjobs are frozen and take no more; what they have stays.
 	FreezeOnly
-	// Full: what stands still can be moved out.
+	// Full: what is suspended can be moved out.
 	Full
 
 	levels = iota

@@ -24,7 +24,8 @@ func TestTheStateOfAnAirlock(t *testing.T) {
 			a.Short, a.Full, a.Left, a.Strain.Level, a.Stands = false, true, 3<<30, "calm", nil
 		}, "node-1: calm; nothing is granted until there is room for what had to leave, 3Gi\n"},
 		{func(a *status.Airlock) { a.Stands, a.Stuck = nil, "gang" }, "node-1: severe; it is short of memory, so nothing is granted and " +
-			"nothing begins; the lowest that runs, of job gang, can't stand still or yield, and those above it don't make up for it\n"},
+			"nothing begins; the lowest that runs, of job gang, can neither be suspended nor yield, and those above it don't make up " +
+			"for it\n"},
 		{func(a *status.Airlock) { a.Stands = append(a.Stands, a.Stands...) },
 			"node-1: severe; it is short of memory, so nothing is granted and nothing begins; 2 subjobs give way\n"},
 	} {

@@ -148,12 +148,12 @@ func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 		hide(&e.Losses[i].Winner)
 	}
 	hide(&e.Rank.Latest.Winner)
-	for i := range e.Endured {
-		hide(&e.Endured[i].Spared)
+	for i := range e.AirlockSteps {
+		hide(&e.AirlockSteps[i].Spared)
 	}
 	e.Prospect = cluster.Hide(e.Prospect, theirs)
-	for i := range e.Endured {
-		e.Endured[i].Below = cluster.Hide(e.Endured[i].Below, theirs)
+	for i := range e.AirlockSteps {
+		e.AirlockSteps[i].Below = cluster.Hide(e.AirlockSteps[i].Below, theirs)
 	}
 	seen, fits := map[string]bool{}, e.Slices[:0:0]
 	for _, f := range e.Slices {

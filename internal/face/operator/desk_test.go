@@ -109,11 +109,11 @@ func TestKindsHaveWords(t *testing.T) {
 // TestAnExplanationNamesNobodyElsesJobs: neither in its fields nor in its sentences, and of slices that are alike it names one.
 func TestAnExplanationNamesNobodyElsesJobs(t *testing.T) {
 	e := status.Explanation{
-		Prospect: "it lost to team-b.secret of queue q: team-b.secret team-b.secret, and team-b.secret-2; team-a.mine went before",
-		Summary:  "stopped: time taken (reclaim) by pod team-b/train-0",
-		Reasons:  []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
-		Losses:   []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
-		Endured:  []status.AirlockStep{{Spared: "job", Below: "job is worth more"}},
+		Prospect:     "it lost to team-b.secret of queue q: team-b.secret team-b.secret, and team-b.secret-2; team-a.mine went before",
+		Summary:      "stopped: time taken (reclaim) by pod team-b/train-0",
+		Reasons:      []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
+		Losses:       []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
+		AirlockSteps: []status.AirlockStep{{Spared: "job", Below: "job is worth more"}},
 	}
 	e.Job.Reason, e.Job.Name = "time taken (reclaim) by pod team-b/train-0", "team-a.mine"
 	e.Rank.Place, e.Rank.Latest.Winner = 1, "team-b.secret"

@@ -59,7 +59,7 @@ func (p *Pages) Explain(ctx context.Context, name job.ID) (status.Explanation, e
 		e, err := inbox.Ask(ctx, p.inbox, func(now quantity.Instant) status.Explanation {
 			z := p.views.filedAt(now, name, facts[0].Actor)
 			e := z.ExplainFiled(now, record)
-			e.Home, e.Endured = p.views.nameOf(z), p.views.endured(name, e.Job.Generation)
+			e.Home, e.AirlockSteps = p.views.nameOf(z), p.views.airlockSteps(name, e.Job.Generation)
 			return e
 		})
 		return e, true, err

@@ -62,7 +62,7 @@ func (v *Views) brief(now quantity.Instant, name job.ID) (status.Job, bool) {
 func (v *Views) explain(now quantity.Instant, name job.ID) (status.Explanation, bool) {
 	z := v.home(now, name)
 	e, ok := z.Explain(now, name)
-	e.Home, e.Endured = v.nameOf(z), v.endured(name, e.Job.Generation)
+	e.Home, e.AirlockSteps = v.nameOf(z), v.airlockSteps(name, e.Job.Generation)
 	return e, ok
 }
 
@@ -252,10 +252,10 @@ func (v *Views) airlocks(now quantity.Instant) []status.Airlock {
 	return all
 }
 
-// endured is what was done to a life of a job on all nodes, in order.
-func (v *Views) endured(id job.ID, g job.Generation) (all []status.AirlockStep) {
+// airlockSteps are what was done to a life of a job on all nodes, in order.
+func (v *Views) airlockSteps(id job.ID, g job.Generation) (all []status.AirlockStep) {
 	for i := range v.set.Nodes {
-		all = append(all, v.set.Nodes[i].Endured(id, g)...)
+		all = append(all, v.set.Nodes[i].AirlockSteps(id, g)...)
 	}
 	if len(v.set.Nodes) > 1 {
 		slices.SortStableFunc(all, func(a, b status.AirlockStep) int { return cmp.Compare(a.At, b.At) })

@@ -275,7 +275,7 @@ const (
 	Readdressed     = "readdressed"
 	Reclaimed       = "reclaimed"
 	MemoryKills     = "memoryKills"
-	StoodStill      = "stoodStill"
+	Stalled         = "stoodStill"
 )
 
 var survivalTable = []Info{
@@ -283,7 +283,7 @@ var survivalTable = []Info{
 	{WrongOrderKills, "Kills for memory in the wrong order", Plain, Lower},
 	{WorkLost, "Work lost to memory", Seconds, Lower},
 	{TimeOverLine, "Time over the severe line", Seconds, Lower},
-	{StoodStill, "Time stood still for memory", Seconds, Lower},
+	{Stalled, "Time suspended or stalled for memory", Seconds, Lower},
 	{MemoryKills, "Kills for memory", Plain, Lower},
 	{Suspended, "Suspended", Plain, Neither},
 	{Recovered, "Recovered in place", Plain, Neither},

@@ -15,8 +15,8 @@ type Survival struct {
 	HighValueLost, WrongOrder int64
 	// WorkLost with kills, on all slices; OverLine is time in which a host was over the severe line, of all hosts.
 	WorkLost, OverLine time.Duration
-	// StoodStill is slice-time in which a subjob was suspended, or waited for its memory to come out of swap or for others to make room.
-	StoodStill time.Duration
+	// Stalled is slice-time in which a subjob was suspended, or waited for its memory to come out of swap or for others to make room.
+	Stalled time.Duration
 }
 
 // Set gives the metrics.
@@ -25,7 +25,7 @@ func (s *Survival) Set(m *Metrics) {
 	m.Set(WrongOrderKills, float64(s.WrongOrder))
 	m.Set(WorkLost, s.WorkLost.Seconds())
 	m.Set(TimeOverLine, s.OverLine.Seconds())
-	m.Set(StoodStill, s.StoodStill.Seconds())
+	m.Set(Stalled, s.Stalled.Seconds())
 	m.Set(MemoryKills, float64(s.Killed))
 	m.Set(Suspended, float64(s.Suspended))
 	m.Set(Recovered, float64(s.Recovered))

@@ -13,7 +13,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{"kernel", "the kernel's OOM killer alone", func() Killer { return &kernel{} }},
 		{"earlyoom", "SIGTERM at 10% of available memory and SIGKILL at 5%, the largest", func() Killer { return &earlyoom{} }},
-		{"oomd", "systemd-oomd: who is scanned most once all stood still for 60% of 30 s; who has most swap at 90% of it",
+		{"oomd", "systemd-oomd: who is scanned most once all stalled for 60% of 30 s; who has most swap at 90% of it",
 			func() Killer { return &oomd{} }},
 		{"kubelet", "node-pressure eviction below 100 MiB, looked at every 10 s: over its request, then priority, then usage",
 			func() Killer { return &kubelet{} }},

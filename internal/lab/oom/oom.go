@@ -39,7 +39,7 @@ type Host struct {
 	Unowned quantity.Amount
 	// Swap in all, and what is free of it.
 	Swap, SwapFree quantity.Amount
-	// Pressure is PSI's "full" over ten seconds: the share of time in which all processes stood still for want of memory, in parts per
+	// Pressure is PSI's "full" over ten seconds: the share of time in which all processes were stalled for want of memory, in parts per
 	// thousand.
 	Pressure int64
 	// Scanned: something was reclaimed since the last look of the world.

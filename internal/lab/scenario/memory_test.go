@@ -87,7 +87,7 @@ func TestNodesTellWhatTheyDid(t *testing.T) {
 			told[measure.Readdressed] += s.Readdressed
 			told[measure.Reclaimed] += s.Reclaimed
 			if over += s.OverLine; s.Standing != 0 || s.Decisions == 0 {
-				t.Errorf("in the end %d stand still, after %d decisions", s.Standing, s.Decisions)
+				t.Errorf("in the end %d are suspended, after %d decisions", s.Standing, s.Decisions)
 			}
 		}
 		for name := range told {
@@ -107,7 +107,7 @@ func TestNodesTellWhatTheyDid(t *testing.T) {
 func TestStormsAreDrawn(t *testing.T) {
 	short := []strict.Set{{Path: "memory.spread", Value: "3m"}, {Path: "window.until", Value: "1h"}}
 	figures := func(r outcome.Result) [3]float64 {
-		return [3]float64{r.Metrics.Get(measure.TimeOverLine), r.Metrics.Get(measure.StoodStill), r.Metrics.Get(measure.CompletionMean)}
+		return [3]float64{r.Metrics.Get(measure.TimeOverLine), r.Metrics.Get(measure.Stalled), r.Metrics.Get(measure.CompletionMean)}
 	}
 	first := figures(stormy(t, nil, short...)[0])
 	both := stormy(t, nil, append(short, strict.Set{Path: "seeds", Value: "1-2"})...)
@@ -117,7 +117,7 @@ func TestStormsAreDrawn(t *testing.T) {
 	}
 }
 
-// TestAHostThatDiesInAStorm: what stood still goes on when its node is back, nothing is lost, and nothing is committed twice.
+// TestAHostThatDiesInAStorm: what was suspended goes on when its node is back, nothing is lost, and nothing is committed twice.
 func TestAHostThatDiesInAStorm(t *testing.T) {
 	for _, keep := range []string{"true", "false"} {
 		r := stormy(t, nil, strict.Set{Path: "faults", Value: "[{at: 20m40s, kill: node, node: n-1, for: 20s, keep: " + keep +
@@ -127,7 +127,7 @@ func TestAHostThatDiesInAStorm(t *testing.T) {
 			t.Errorf("%v jobs never ended", n)
 		}
 		if n := r.Metrics.Get(measure.Suspended); n == 0 {
-			t.Error("nothing stood still")
+			t.Error("nothing was suspended")
 		}
 	}
 }

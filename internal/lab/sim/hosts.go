@@ -31,7 +31,7 @@ type hostState struct {
 	growth quantity.Amount
 	struck int
 	killer oom.Killer
-	// pressure is the share of time in which all that ran stood still for want of memory, over the last ten seconds, in millionths;
+	// pressure is the share of time in which all that ran were stalled for want of memory, over the last ten seconds, in millionths;
 	// scanned: something was moved to swap at the last look.
 	pressure int64
 	scanned  bool

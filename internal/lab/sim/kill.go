@@ -115,10 +115,10 @@ func (h *hosts) kept(r *run) int {
 	return 1
 }
 
-// moving bounds how long an executor waits for a subjob's memory to be moved out before it confirms that it stands still.
+// moving bounds how long an executor waits for a subjob's memory to be moved out before it confirms that it is suspended.
 const moving = 10 * time.Second
 
-// movedOut says whether a run that stands still has been moved out as far as it will be: all of it, until swap is full, or for as long as
+// movedOut says whether a run that is suspended has been moved out as far as it will be: all of it, until swap is full, or for as long as
 // an executor waits.
 func (h *hosts) movedOut(r *run) bool {
 	if h.HostMemory == nil || h.now.Sub(r.memory.since) >= moving || h.has(r) == 0 {
@@ -131,7 +131,7 @@ func (h *hosts) movedOut(r *run) bool {
 	return room <= 0
 }
 
-// still has a run stand still, or go on. It is confirmed each time, standing still only once the run's memory is moved out.
+// still suspends a run, or resumes it. It is confirmed each time, as suspended only once the run's memory is moved out.
 func (h *hosts) still(r *run, still bool) {
 	switch {
 	case still && r.memory.since == 0:
@@ -148,7 +148,7 @@ func (h *hosts) still(r *run, still bool) {
 	}
 }
 
-// halt ends a run on its node's word. One that stands still goes on for that; what is ended at once, as it stands, doesn't.
+// halt ends a run on its node's word. One that is suspended goes on for that; what is ended at once, as it stands, doesn't.
 func (h *hosts) halt(r *run, why *protocol.Halt) {
 	if why.Short && h.HostMemory != nil {
 		switch t := &h.tallied; {

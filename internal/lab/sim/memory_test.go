@@ -21,7 +21,7 @@ func TestStandingStill(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		cues []cue
-		said []bool // each word of whether it stands still
+		said []bool // each word of whether it is suspended
 		ends quantity.Instant
 		want job.Outcome
 		done int64
@@ -89,7 +89,7 @@ func TestStandingStill(t *testing.T) {
 	}
 }
 
-// TestItStandsStillOnceItIsMovedOut: a subjob of 4 GiB is told to stand still each second, from the second one on. Its executor confirms
+// TestItStandsStillOnceItIsMovedOut: a subjob of 4 GiB is told to be suspended each second, from the second one on. Its executor confirms
 // that only when its memory is in swap as far as there is room, after 10 s at the latest, so that until then Airlock counts its memory as
 // being freed.
 func TestItStandsStillOnceItIsMovedOut(t *testing.T) {

@@ -33,7 +33,7 @@ type place struct {
 type footprint struct {
 	// gusts are the storms that struck it.
 	gusts []gust
-	// since when it stands still, 0: it doesn't.
+	// since when it is suspended, 0: it is not.
 	since quantity.Instant
 	swapped
 	was, grows quantity.Amount // at the last look
@@ -44,16 +44,16 @@ type footprint struct {
 type swapped struct {
 	// parked lies in swap, held is not given to it yet.
 	parked, held quantity.Amount
-	// wait is the share of the last beat for which it stood still for want of memory, in parts per thousand.
+	// wait is the share of the last beat for which it stalled for want of memory, in parts per thousand.
 	wait int64
 }
 
-// waits is the part of a beat for which a run stood still for want of memory.
+// waits is the part of a beat for which a run stalled for want of memory.
 func (s *swapped) waits(beat time.Duration) time.Duration {
 	return time.Duration(quantity.MulDiv(int64(beat), s.wait, 1000))
 }
 
-// thaw lets a run go on: what it does comes later by as long as it stood still. What of it lies in swap it takes again as it runs.
+// thaw lets a run go on: what it does comes later by as long as it was suspended. What of it lies in swap it takes again as it runs.
 func (r *run) thaw(now quantity.Instant) {
 	if r.memory.since == 0 {
 		return

@@ -48,10 +48,10 @@ func (s *script) Costs(cuts []status.Cut) []status.Cut                      { re
 func (s *script) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
 }
-func (*script) Strain(quantity.Instant) status.Strain                      { return status.Strain{} }
-func (*script) Airlock(quantity.Instant) status.Airlock                    { return status.Airlock{} }
-func (*script) Endured(job.ID, job.Generation) (none []status.AirlockStep) { return none }
-func (s *script) Brief(quantity.Instant, job.ID) (status.Job, bool)        { return status.Job{}, false }
+func (*script) Strain(quantity.Instant) status.Strain                           { return status.Strain{} }
+func (*script) Airlock(quantity.Instant) status.Airlock                         { return status.Airlock{} }
+func (*script) AirlockSteps(job.ID, job.Generation) (none []status.AirlockStep) { return none }
+func (s *script) Brief(quantity.Instant, job.ID) (status.Job, bool)             { return status.Job{}, false }
 func (s *script) Job(quantity.Instant, job.ID) (status.Job, bool) {
 	return status.Job{}, false
 }

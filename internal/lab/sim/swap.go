@@ -8,7 +8,7 @@ import (
 
 // Swap, as every kernel has it, whoever acts besides. Where the memory ends it moves out what is too much, of all processes alike, as fast
 // as it can; whose growth is faster waits for that. A quarter of a process is cold and isn't missed (TMO, ASPLOS 2022, saved 20 to 32% of
-// memory so); of the rest a running process takes up again what it can, and stands still for as long as bringing all of it in would take,
+// memory so); of the rest a running process takes up again what it can, and stalls for as long as bringing all of it in would take,
 // since it touches its memory once a second.
 
 // cold is the part of a process that it does not miss, in parts per thousand.
@@ -21,7 +21,7 @@ func (h *hosts) swap(host *hostState, runs []*run) (short quantity.Amount) {
 		r.memory.parked, r.memory.held, r.memory.wait = min(r.memory.parked, h.wants(r)), 0, 0
 		room -= r.memory.parked
 	}
-	for _, r := range runs { // what stands still its node has moved out
+	for _, r := range runs { // its node has moved out what is suspended
 		if r.memory.since != 0 && h.Killer == nil {
 			moved := max(0, min(room, pace, h.has(r)))
 			r.memory.parked, room, pace = r.memory.parked+moved, room-moved, pace-moved
@@ -93,17 +93,17 @@ func (h *hosts) alike(runs []*run, amount quantity.Amount, size func(*run) quant
 	}
 }
 
-// tally counts who stood still in a beat, and sets back what they do.
+// tally counts who stalled in a beat, and sets back what they do.
 func (h *hosts) tally(host *hostState, runs []*run) {
 	all, running := int64(1000), false
 	for _, r := range runs {
 		if r.memory.since != 0 {
-			h.tallied.StoodStill += h.Beat * time.Duration(len(r.places))
+			h.tallied.Stalled += h.Beat * time.Duration(len(r.places))
 			continue
 		}
 		running, all = true, min(all, r.memory.wait)
 		if d := r.memory.waits(h.Beat); d > 0 {
-			h.tallied.StoodStill += d * time.Duration(len(r.places))
+			h.tallied.Stalled += d * time.Duration(len(r.places))
 			r.later(d)
 			h.machine.arm(r)
 		}

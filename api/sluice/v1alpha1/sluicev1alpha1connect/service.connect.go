@@ -121,7 +121,7 @@ type SluiceServiceClient interface {
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
-	// ListAirlocks lists what each node makes of its host's memory, what stands still for it, and what was done of late and why.
+	// ListAirlocks lists what each node makes of its host's memory, what is suspended for it, and what was done of late and why.
 	ListAirlocks(context.Context, *connect.Request[v1alpha1.ListAirlocksRequest]) (*connect.Response[v1alpha1.ListAirlocksResponse], error)
 	// DrainZone has a zone give its jobs to the others, for good. What runs there runs to its end first. A zone that is drained already is no error. ABORTED: it
 	// is the only one that is not.
@@ -519,7 +519,7 @@ type SluiceServiceHandler interface {
 	ListWindows(context.Context, *connect.Request[v1alpha1.ListWindowsRequest]) (*connect.Response[v1alpha1.ListWindowsResponse], error)
 	ListQueues(context.Context, *connect.Request[v1alpha1.ListQueuesRequest]) (*connect.Response[v1alpha1.ListQueuesResponse], error)
 	ListZones(context.Context, *connect.Request[v1alpha1.ListZonesRequest]) (*connect.Response[v1alpha1.ListZonesResponse], error)
-	// ListAirlocks lists what each node makes of its host's memory, what stands still for it, and what was done of late and why.
+	// ListAirlocks lists what each node makes of its host's memory, what is suspended for it, and what was done of late and why.
 	ListAirlocks(context.Context, *connect.Request[v1alpha1.ListAirlocksRequest]) (*connect.Response[v1alpha1.ListAirlocksResponse], error)
 	// DrainZone has a zone give its jobs to the others, for good. What runs there runs to its end first. A zone that is drained already is no error. ABORTED: it
 	// is the only one that is not.

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAHomeThatCanNotWaitIsObeyed: what was told to end keeps its grace until its home says that it has none, and is told so at once and
-// until it is gone; what stands still, or was about to go on, as well. That it wants it gone is no news afterwards.
+// until it is gone; what is suspended, or was about to go on, as well. That it wants it gone is no news afterwards.
 func TestAHomeThatCanNotWaitIsObeyed(t *testing.T) {
 	for _, from := range []Phase{Running, Suspending, Suspended, Resuming} {
 		w := newWorld()

@@ -47,7 +47,7 @@ type Lease struct {
 	stand Stand
 	// lost is why it has no GPU any more; empty: it has.
 	lost string
-	// restless: it can't be made to stand still.
+	// restless: it can't be suspended.
 	restless bool
 	// hurried: its home has it stopped without the rest of its grace.
 	hurried bool
@@ -75,7 +75,7 @@ func (l *Lease) Phase() Phase { return l.phase }
 // Stand is what was done to it for its host's memory.
 func (l *Lease) Stand() Stand { return l.stand }
 
-// Restless: it can't be made to stand still.
+// Restless: it can't be suspended.
 func (l *Lease) Restless() bool { return l.restless }
 
 // Why its home wants it gone, or its node does; empty: neither.
@@ -137,8 +137,8 @@ func (l *Lease) Checked(now quantity.Instant, r *job.Result) *job.Result {
 	return r
 }
 
-// Excused is the result of a subjob that stood still, or was asked to yield, for its host's memory: that it came no further is not its own
-// failure, and how long it took is nothing to learn from. What it has completed counts as ever.
+// Excused is the result of a subjob that was suspended, or was asked to yield, for its host's memory: that it came no further is not its
+// own failure, and how long it took is nothing to learn from. What it has completed counts as ever.
 func (l *Lease) Excused(r *job.Result) *job.Result {
 	if l.stand == (Stand{}) || r.Outcome != job.Yielded && r.Outcome != job.DeadlineKilled {
 		return r

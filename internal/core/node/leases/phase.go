@@ -13,13 +13,13 @@ const (
 	Unwanted
 	// Running: its process was seen.
 	Running
-	// Suspending: it runs, and Suspend is sent until it stands still, or can't.
+	// Suspending: it runs, and Suspend is sent until it is frozen, or can't be.
 	Suspending
-	// Suspended: it stands still. Its lease goes on.
+	// Suspended: it is frozen. Its lease goes on.
 	Suspended
-	// Resuming: it stands still, and Resume is sent until it goes on.
+	// Resuming: it is frozen, and Resume is sent until it goes on.
 	Resuming
-	// Stopping: it runs or stands still, and Stop is sent until it is gone.
+	// Stopping: it runs or is suspended, and Stop is sent until it is gone.
 	Stopping
 	// Stuck: processes of it remain that can't be ended, and its slices are quarantined.
 	Stuck
@@ -39,18 +39,18 @@ const (
 type event uint8
 
 const (
-	onIssue   event = iota // soft: its time has come; or a boot, which knows of no Start that was sent
-	onHalt                 // soft: its home wants it gone, or its node does
-	onSuspend              // soft: it is to stand still
-	onStill                // soft: it does
-	onResume               // soft: it is to go on; or a boot has found it standing still
-	onMoving               // soft: it does
-	onStarted              // SubjobStarted
-	onStuck                // Quarantined, with its token
-	onVacated              // SubjobVacated
-	onEnded                // SubjobEnded
-	onSettled              // ResultSettled
-	onGone                 // LeaseGone
+	onIssue     event = iota // soft: its time has come; or a boot, which knows of no Start that was sent
+	onHalt                   // soft: its home wants it gone, or its node does
+	onSuspend                // soft: it is to be suspended
+	onSuspended              // soft: it is
+	onResume                 // soft: it is to go on; or a boot has found it suspended
+	onMoving                 // soft: it does
+	onStarted                // SubjobStarted
+	onStuck                  // Quarantined, with its token
+	onVacated                // SubjobVacated
+	onEnded                  // SubjobEnded
+	onSettled                // ResultSettled
+	onGone                   // LeaseGone
 
 	events = iota
 )
@@ -89,5 +89,5 @@ var (
 
 func (p Phase) String() string { return phaseNames[p] }
 
-// Still: a lease in this phase stands still, or is about to.
+// Still: a lease in this phase is suspended, or is about to be.
 func (p Phase) Still() bool { return p == Suspending || p == Suspended }

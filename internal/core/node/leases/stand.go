@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Stands is what is done to leases for their host's memory. Each stands still within an entry, which has a beginning, and ends by going on
+// Stands is what is done to leases for their host's memory. Each is suspended within an entry, which has a beginning, and ends by going on
 // or by being ended.
 type Stands struct {
 	leases *Leases
@@ -18,7 +18,7 @@ type Stands struct {
 // NewStands returns that of the leases that a runner has.
 func NewStands(r *Runner) *Stands { return &Stands{r.leases, r} }
 
-// Suspend has a lease stand still for its host's memory, Resume has it go on.
+// Suspend freezes a lease for its host's memory, Resume has it go on.
 func (s *Stands) Suspend(now quantity.Instant, l *Lease, out *protocol.Out) {
 	s.leases.change(l, onSuspend)
 	l.stand.Since = now
@@ -50,7 +50,7 @@ func (s *Stands) Reclaim(now quantity.Instant, l *Lease, why string, out *protoc
 	s.runner.Outstanding(now, l, out)
 }
 
-// Stood takes in that a lease stands still, goes on, or can't stand still. What comes late is of an order that was taken back.
+// Stood takes in that a lease is frozen, goes on, or can't be frozen. What comes late is of an order that was taken back.
 func (s *Stands) Stood(now quantity.Instant, l *Lease, is *protocol.Stillness, out *protocol.Out) {
 	switch {
 	case is.Refused && l.phase == Suspending: // the entry is over, and there is no other
@@ -58,7 +58,7 @@ func (s *Stands) Stood(now quantity.Instant, l *Lease, is *protocol.Stillness, o
 		l.restless = true
 		l.stand.Since, l.stand.Times = 0, l.stand.Times-1
 	case is.Still && l.phase == Suspending:
-		s.leases.change(l, onStill)
+		s.leases.change(l, onSuspended)
 	case !is.Still && l.phase == Resuming:
 		s.leases.change(l, onMoving)
 	default:
@@ -80,7 +80,7 @@ func (s *Stands) Follow(now quantity.Instant, l *Lease, is *protocol.Stand, stop
 			if l.phase != Suspending {
 				s.leases.change(l, onSuspend)
 			}
-			s.leases.change(l, onStill)
+			s.leases.change(l, onSuspended)
 		}
 		l.stand.Since = is.Since
 	case protocol.GoesOn:
@@ -100,13 +100,13 @@ func (s *Stands) Follow(now quantity.Instant, l *Lease, is *protocol.Stand, stop
 	return false
 }
 
-// GoOn has a lease that stands still, or is about to or to go on, be what it was before its entry.
+// GoOn has a lease that is suspended, or is about to be or to go on, be what it was before its entry.
 func (s *Stands) GoOn(l *Lease, at quantity.Instant) {
 	if l.phase < Suspending || l.phase > Resuming {
 		return
 	}
 	if l.phase == Suspending {
-		s.leases.change(l, onStill)
+		s.leases.change(l, onSuspended)
 	}
 	if l.phase == Suspended {
 		s.leases.change(l, onResume)

@@ -78,8 +78,8 @@ type step struct {
 	stood    time.Duration
 }
 
-// tally counts the time since it was last called, for which so many stood still: what is counted changes within a step of the node alone,
-// and each begins with it. The reading is good until it is old.
+// tally counts the time since it was last called, for which so many were suspended: what is counted changes within a step of the node
+// alone, and each begins with it. The reading is good until it is old.
 func (h *history) tally(now quantity.Instant, standing int, old quantity.Instant) {
 	if h.tallied != 0 && now > h.tallied {
 		h.stood += time.Duration(standing) * now.Sub(h.tallied)

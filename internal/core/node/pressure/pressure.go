@@ -1,12 +1,12 @@
 // Package pressure is a node's side of Airlock: its executor reports what its host's memory is like, core/airlock decides who gives way,
-// and the leases follow. While the memory is over the severe line nothing is granted and nothing begins, and nothing that stands still for
+// and the leases follow. While the memory is over the severe line nothing is granted and nothing begins, and nothing that is suspended for
 // it does so longer than the timer of an entry.
 //
 // Where several nodes share a machine its memory is one, and who gives way is found among the subjobs of all: each node hears with the same
 // report what the others know of theirs, decides of all of them, and carries out what is about its own. The same snapshot has the same
 // victims, so they need no word with each other.
 //
-// All of it is soft: a node that starts again has everything go on that it finds standing still, and knows of no entry before.
+// All of it is soft: a node that starts again has everything go on that it finds suspended, and knows of no entry before.
 package pressure
 
 import (
@@ -100,7 +100,7 @@ func (p *Pressure) Report(now quantity.Instant, s *protocol.Strain, out *protoco
 	d := p.decision(now, s, out)
 	p.history.reading, p.history.at, p.history.room = d.Reading, now, d.Room
 	p.share = uint16(min(d.Share, 1000))
-	// Until it is calm and nothing stands still: what was suspended comes before what is new. Where nothing of ours is left there is
+	// Until it is calm and nothing is suspended: what was suspended comes before what is new. Where nothing of ours is left there is
 	// nobody to wait for: what others have of the memory between the lines they may have for good.
 	was := p.inventory.Short()
 	if short := d.Level >= airlock.Severe || was && (d.ParkedTasks > 0 || d.Level != airlock.Calm && p.runsAny()); short != was {
@@ -179,7 +179,7 @@ func (p *Pressure) ends(t *airlock.Task) {
 }
 
 // Overdue ends entries whose time is over, also where the executor is silent, and what follows from a report that is old: nobody speaks of
-// pressure any more, and a node that is told nothing would else sell nothing for good. An entry that stands still keeps its own timer.
+// pressure any more, and a node that is told nothing would else sell nothing for good. An entry that is suspended keeps its own timer.
 func (p *Pressure) Overdue(now quantity.Instant, out *protocol.Out) {
 	if p.old != 0 && now >= p.old {
 		p.inventory.SetMemory(false, false)
@@ -274,7 +274,7 @@ func (p *Pressure) follow(now quantity.Instant, s *protocol.Strain, out *protoco
 	return d
 }
 
-// Stood takes in that a subjob stands still, or goes on.
+// Stood takes in that a subjob is suspended, or goes on.
 func (p *Pressure) Stood(now quantity.Instant, t job.Token, s *protocol.Stillness, out *protocol.Out) {
 	l := p.leases.Of(t)
 	if l == nil {

@@ -54,8 +54,8 @@ func (p *Pressure) stuckBelow(now quantity.Instant) job.ID {
 	return ""
 }
 
-// Endured are the steps that were taken with a life of a job, as far as they are kept, in their order.
-func (p *Pressure) Endured(node job.NodeID, id job.ID, g job.Generation) []status.AirlockStep {
+// AirlockSteps are the steps that were taken with a life of a job, as far as they are kept, in order.
+func (p *Pressure) AirlockSteps(node job.NodeID, id job.ID, g job.Generation) []status.AirlockStep {
 	return p.steps(node, func(e *step) bool { return e.job == id && e.generation == g })
 }
 
@@ -79,7 +79,7 @@ func (p *Pressure) stepOf(node job.NodeID, e *step) status.AirlockStep {
 	case e.deed == ended:
 		s.Why = e.outcome.String()
 	case e.deed == refused:
-		s.Why = "it can't be made to stand still here"
+		s.Why = "it can't be suspended here"
 	case e.cause != 0:
 		s.Why = e.cause.String()
 	default:

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// Auto takes the first kind that can have a subjob stand still.
+	// Auto takes the first kind that can suspend a subjob.
 	Auto = "auto"
 	// Off is none: nobody looks at the machine's memory.
 	Off = "off"

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
-// trigger is what wakes an Await: tasks stood still for 100 ms of two seconds. Without CAP_SYS_RESOURCE a window must be a multiple of two
+// trigger is what wakes an Await: tasks were stalled for 100 ms of two seconds. Without CAP_SYS_RESOURCE a window must be a multiple of two
 // seconds. The kernel overwrites the last byte of what is written to /proc/pressure.
 const trigger = "some 100000 2000000\x00"
 
@@ -77,7 +77,7 @@ func compressedSwap() bool {
 	return err == nil && bytes.Contains(data, []byte("/zram"))
 }
 
-// Sense implements survival.Survival. reclaims: what stands still can be moved out.
+// Sense implements survival.Survival. reclaims: what is suspended can be moved out.
 func (h *Host) Sense(now time.Duration, reclaims bool, m *survival.Memory) error {
 	text, err := h.meminfo.Read(h.buf[:])
 	if err != nil {
@@ -113,7 +113,7 @@ func (h *Host) number(f *File) (int64, bool) {
 	return Number(text)
 }
 
-// stalls reads for how long tasks stood still, which the kernel counts in microseconds.
+// stalls reads for how long tasks were stalled, which the kernel counts in microseconds.
 func (h *Host) stalls(now time.Duration, m *survival.Memory) {
 	if !h.pressure.Is() {
 		return

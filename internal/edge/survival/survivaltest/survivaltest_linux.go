@@ -87,7 +87,7 @@ type Bench struct {
 	Open func(t *testing.T) survival.Survival
 	// Group makes a control group for a subjob to be started in, and returns it open; nil: there is none.
 	Group func(t *testing.T) (dir string, fd *os.File)
-	// Swap: what stands still can be moved out.
+	// Swap: what is suspended can be moved out.
 	Swap bool
 }
 
@@ -157,7 +157,7 @@ func (s *subjob) spent() (ticks int) {
 	return ticks
 }
 
-// switches is how often its processes have waited so far: one that stands still does not.
+// switches is how often its processes have waited so far: one that is suspended does not.
 func (s *subjob) switches() (n int) {
 	for _, m := range tree.Below(s.Init) {
 		data, _ := os.ReadFile("/proc/" + strconv.Itoa(m.PID) + "/status")
@@ -188,7 +188,7 @@ func (s *subjob) stands() {
 	from := s.spent()
 	time.Sleep(50 * time.Millisecond) // what goes on may not have been given the processor, and then this sees nothing
 	if now := s.spent(); now != from {
-		s.t.Errorf("it stands still and has used %d ticks more", now-from)
+		s.t.Errorf("it is frozen and has used %d ticks more", now-from)
 	}
 }
 
@@ -209,14 +209,14 @@ func (b *Bench) take(t *testing.T, k survival.Survival, s *subjob) survival.Hold
 
 const patience = 20 * time.Second
 
-// suspend has it stand still.
+// suspend suspends it, and waits until it is frozen.
 func suspend(t *testing.T, h survival.Hold) {
 	t.Helper()
 	if err := h.Suspend(); err != nil {
 		t.Fatal(err)
 	}
 	if still, err := h.Settle(patience); err != nil || !still {
-		t.Fatalf("it does not stand still (%v)", err)
+		t.Fatalf("it is not frozen (%v)", err)
 	}
 }
 
@@ -227,8 +227,8 @@ func (b *Bench) Run(t *testing.T) {
 		test func(*testing.T, survival.Survival)
 	}{
 		{"senses the machine", b.senses}, {"waits and is woken", b.waits}, {"measures", b.measures},
-		{"stands still and goes on, twice is once", b.twice},
-		{"forks while it is stopped", b.forks}, {"ends while it stands still", b.ends}, {"another sees what stands still", b.another},
+		{"is frozen and goes on, twice is once", b.twice},
+		{"forks while it is stopped", b.forks}, {"ends while it is frozen", b.ends}, {"another sees what is frozen", b.another},
 		{"gives memory back", b.gives},
 		{"what is gone", b.gone},
 	} {
@@ -332,7 +332,7 @@ func (b *Bench) twice(t *testing.T, k survival.Survival) {
 				break
 			}
 			if time.Now().After(until) {
-				t.Fatal("it stands still though it was resumed")
+				t.Fatal("it is frozen though it was resumed")
 			}
 		}
 		s.moves()
@@ -358,7 +358,7 @@ func (b *Bench) ends(t *testing.T, k survival.Survival) {
 	suspend(t, h)
 	s.kill()
 	if still, err := h.Still(); still || err != nil {
-		t.Errorf("what is gone stands still: %v, %v", still, err)
+		t.Errorf("what is gone is frozen: %v, %v", still, err)
 	}
 	if err := h.Resume(); err != nil {
 		t.Errorf("what is gone was resumed: %v", err)
@@ -375,7 +375,7 @@ func (b *Bench) ends(t *testing.T, k survival.Survival) {
 	}
 }
 
-// another one, of a daemon that came back, finds it standing still, and has it go on.
+// another one, of a daemon that came back, finds it suspended, and has it go on.
 func (b *Bench) another(t *testing.T, k survival.Survival) {
 	s := b.start(t, "holds 1")
 	suspend(t, b.take(t, k, s))
@@ -384,7 +384,7 @@ func (b *Bench) another(t *testing.T, k survival.Survival) {
 	defer func() { _ = later.Close() }()
 	h := b.take(t, later, s)
 	if still, err := h.Still(); err != nil || !still {
-		t.Fatalf("it is not seen to stand still (%v)", err)
+		t.Fatalf("it is not seen to be frozen (%v)", err)
 	}
 	if err := h.Resume(); err != nil {
 		t.Fatal(err)

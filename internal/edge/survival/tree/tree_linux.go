@@ -74,7 +74,7 @@ type hold struct {
 	can    bool
 	walker *sense.Walker
 	growth survival.Rate
-	// stood are processes that somebody else had stopped when it was told to stand still: they are not continued. told: it was.
+	// stood are processes that somebody else had stopped when it was told to suspend: they are not continued. told: it was.
 	stood []sense.Process
 	told  bool
 }
@@ -151,7 +151,7 @@ func (h *hold) Resume() error {
 	all := h.below()
 	var refused error
 	for i := len(all) - 1; i >= 0; i-- { // children first: their parents find them as they were
-		if h.stoodBefore(&all[i]) {
+		if h.stoppedBefore(&all[i]) {
 			continue
 		}
 		if _, err := h.walker.Signal(&all[i], syscall.SIGCONT); err != nil {
@@ -162,7 +162,7 @@ func (h *hold) Resume() error {
 	return survival.Fail(&h.s, "resuming", refused)
 }
 
-func (h *hold) stoodBefore(p *sense.Process) bool {
+func (h *hold) stoppedBefore(p *sense.Process) bool {
 	if !h.told {
 		return false
 	}

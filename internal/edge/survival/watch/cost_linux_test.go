@@ -116,7 +116,7 @@ func (h *timed) Suspend() error {
 
 func (h *timed) Measure(now time.Duration, u *survival.Use) error {
 	err := h.Hold.Measure(now, u)
-	u.Growth = 1 << 30 // so that there is something to be had by standing still
+	u.Growth = 1 << 30 // so that there is something to be had by suspension
 	return err
 }
 

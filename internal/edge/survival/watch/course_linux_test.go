@@ -17,7 +17,7 @@ func TestAllThatStandsIsMovedOut(t *testing.T) {
 	x.look(rest)
 	for n := 0; subjobs[0].parked+subjobs[1].parked+subjobs[2].parked < 9*gib; n++ {
 		if x.look(alert); n > 10_000 {
-			t.Fatal("there is room, and what stands still is not moved there")
+			t.Fatal("there is room, and what is suspended is not moved there")
 		}
 		for i, s := range subjobs {
 			if st, _ := x.board().Of(job.Token{Epoch: 1, Seq: uint64(i + 1)}); st.Resident != s.resident || st.Parked != s.parked {

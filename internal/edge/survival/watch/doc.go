@@ -1,5 +1,5 @@
 // Package watch has Airlock's fast path: a small process beside the daemon that senses a machine's memory, decides with core/airlock, and
-// has subjobs stand still, go on, or end. It needs neither the daemon nor a disk nor the network: what it must know lies in shared
+// suspends, resumes or ends subjobs. It needs neither the daemon nor a disk nor the network: what it must know lies in shared
 // memory, in a table that the daemon writes, and what it does in a board and a ring that the daemon reads.
 //
 // Who decides (docs/adr/0047-watcher.md): as long as a watcher lives, the watcher, about all that the table lists; the node follows what

@@ -281,7 +281,7 @@ func (l *initLife) gone() bool {
 
 func (l *initLife) close() { _ = unix.Close(l.fd) }
 
-// thawBoth has a subjob go on whichever kind had it stand still.
+// thawBoth has a subjob go on whichever kind suspended it.
 func thawBoth(row *Row, group string) {
 	_ = tree.Thaw(tree.Group(group), tree.Below(row.Init))
 }

@@ -51,7 +51,7 @@ type Keeper struct {
 const (
 	// beat is how often the daemon says that it lives.
 	beat = 500 * time.Millisecond
-	// hung is after which silence a watcher is killed: it may stand still itself, and then nobody else can act.
+	// hung is after which silence a watcher is killed: it may be frozen itself, and then nobody else can act.
 	hung = 10 * time.Second
 	// firstPause and lastPause are the time to the next start of a watcher that has ended, which doubles; one that has lived for lastPause
 	// begins anew.
@@ -175,7 +175,7 @@ func (k *Keeper) dismiss() {
 	}
 }
 
-// kill ends the watcher at once: supervisors have what stands still go on.
+// kill ends the watcher at once: supervisors resume what is suspended.
 func (k *Keeper) kill() { k.signal(syscall.SIGKILL) }
 
 func (k *Keeper) signal(s syscall.Signal) {

@@ -131,7 +131,7 @@ func (s *real) goes() {
 	await(s.t, "a subjob that runs", func() bool { return atomic.LoadUint64(&s.w[0]) > n+2 })
 }
 
-// stands says whether all of it stands still.
+// stands says whether all of it is suspended.
 func (s *real) stands() bool {
 	all := tree.Below(s.init.Process.Pid)
 	for _, m := range all {
@@ -143,7 +143,7 @@ func (s *real) stands() bool {
 	return len(all) > 0
 }
 
-// tight lines are passed by every machine, so that who grows is to stand still. The timer is long.
+// tight lines are passed by every machine, so that who grows is to be suspended. The timer is long.
 func tight() airlock.Config {
 	return airlock.Config{Calm: 1, Severe: 2, Emergency: 1000, Brink: time.Nanosecond, Timer: time.Hour, Yield: time.Minute,
 		Least: 1}.WithDefaults()
@@ -197,11 +197,11 @@ func (k *Keeper) set(c airlock.Config, rows ...Row) {
 	k.Publish(rows)
 }
 
-// storm has a subjob grow, until it stands still.
+// storm has a subjob grow, until it is suspended.
 func (s *real) storm() {
 	s.t.Helper()
 	atomic.StoreUint64(&s.w[1], 2000)
-	await(s.t, "it to stand still", s.stands)
+	await(s.t, "it to be suspended", s.stands)
 	atomic.StoreUint64(&s.w[1], 0)
 }
 
@@ -295,7 +295,7 @@ func daemonOf(t *testing.T, s *real, path string, timer time.Duration) (*exec.Cm
 	return cmd, f
 }
 
-// TestADaemonIsKilledInAStorm: its watcher goes on, by itself: who stands still is ended when its timer is over, and a daemon that comes
+// TestADaemonIsKilledInAStorm: its watcher goes on, by itself: who is suspended is ended when its timer is over, and a daemon that comes
 // back finds it said. A watcher that nothing is left for ends.
 func TestADaemonIsKilledInAStorm(t *testing.T) {
 	s, path := start(t, 1), regionPath(t)
@@ -373,7 +373,7 @@ func TestARegionThatIsRemoved(t *testing.T) {
 	k.mu.Lock()
 	k.o.Config = airlock.Config{}
 	k.mu.Unlock()
-	await(t, "a witness to see that it stands still", func() bool { // which is said after it is done
+	await(t, "a witness to see that it is suspended", func() bool { // which is said after it is done
 		st, ok := w.Stand(s.row.Token)
 		return w.Lives() && ok && st.Entries == 1
 	})

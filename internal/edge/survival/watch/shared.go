@@ -31,7 +31,7 @@ type Row struct {
 	Priority int32
 	Value    uint16
 	Class    airlock.Class
-	// Bound and Yields as airlock.Task has them. Stopping: somebody has asked it to end, and it is not to stand still.
+	// Bound and Yields as airlock.Task has them. Stopping: somebody has asked it to end, and it is not to be suspended.
 	Bound, Yields, Stopping bool
 	// Init and InitStarted name the process that it hangs below. Group is its control group's folder below the table's Base; empty: none.
 	Init        int
@@ -274,7 +274,7 @@ func (a *Act) String() string {
 const (
 	// actWords of one act: its number, five words, Life, and their sum.
 	actWords = 8
-	// ringActs is room for every subjob to stand still and go on, some times over.
+	// ringActs is room to suspend and resume every subjob, some times over.
 	ringActs  = 4096
 	ringWords = ringActs * actWords
 )

@@ -8,7 +8,7 @@ import (
 )
 
 // TestWhatAnotherHasGoOnGoesOn: a supervisor that ends its subjob, or saw no watcher, has it go on. The watcher sees it, counts it as
-// going on, and has it stand still again where memory is short, no more often than any task.
+// going on, and suspends it again where memory is short, no more often than any task.
 func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
 	x := newWorld(t)
 	s := x.add(1, 20*gib, nil)
@@ -28,7 +28,7 @@ func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
 		}
 	}
 	if st, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1}); st.Entries != x.w.lock.Config().Entries {
-		t.Fatalf("it was told to stand still %d times", st.Entries)
+		t.Fatalf("it was told to be suspended %d times", st.Entries)
 	}
 }
 

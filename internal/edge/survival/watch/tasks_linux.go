@@ -60,7 +60,7 @@ type freed struct {
 	owed airlock.Owed
 }
 
-// moving is the memory that is moved out of subjobs that stand still.
+// moving is the memory that is moved out of subjobs that are suspended.
 type moving struct {
 	size quantity.Amount // at once
 	next int             // whose turn it is
@@ -80,14 +80,14 @@ type task struct {
 	state                    airlock.State
 	entries                  uint8
 	cause                    airlock.Cause
-	// rigid: it could not be made to stand still. out: it is gone. still: it stands still, and what it has is being moved out, which full
+	// rigid: it could not be suspended. out: it is gone. still: it is suspended, and what it has is being moved out, which full
 	// says can go no further.
 	rigid, out, still, full bool
 	// missed is how many bites in a row brought nothing.
 	missed uint8
 }
 
-// newWatcher begins a life. Nothing stands still that the table names once its first look is over.
+// newWatcher begins a life. Nothing that the table names is suspended once its first look is over.
 func newWatcher(r *region, sense survival.Survival, find func(*Row) (life, error), id uint64) *watcher {
 	w := &watcher{
 		r: r, sense: sense, find: find, id: id, can: sense.Capability(), room: make([]uint64, 0, tableWords), texts: map[string]string{},
@@ -111,11 +111,11 @@ func (w *watcher) turn(t *task, s airlock.State) {
 	}
 }
 
-// release has a task go on that may stand still.
+// release resumes a task that may be suspended.
 func (w *watcher) release(t *task) {
 	switch t.state {
 	case airlock.Suspending, airlock.Suspended, airlock.Resuming:
-		_ = t.hold.Resume() // as long as it stands still it is Resuming, and told again
+		_ = t.hold.Resume() // as long as it is frozen it is Resuming, and told again
 	default:
 	}
 }
@@ -150,7 +150,7 @@ func (w *watcher) read() {
 	}
 }
 
-// match has the tasks be those of the table. What has left it goes on, if it stood still: nobody would think of it any more.
+// match has the tasks be those of the table. What has left it goes on, if it was suspended: nobody would think of it any more.
 func (w *watcher) match() {
 	old, next := w.tasks, w.spare[:0]
 	for i := range w.table.Rows {
@@ -194,7 +194,7 @@ func (w *watcher) hear(t *task, row *Row) {
 	}
 }
 
-// take makes a task of a row. Whoever had it stand still before, it goes on: a life begins so. Only what was being ended is ended, since
+// take makes a task of a row. Whoever suspended it before, it goes on: a life begins so. Only what was being ended is ended, since
 // that may not have come to pass.
 func (w *watcher) take(row *Row) (t task, ok bool) {
 	s := survival.Subjob{Token: row.Token, Init: row.Init, InitStarted: row.InitStarted}
@@ -262,7 +262,7 @@ func (w *watcher) close() {
 // boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process. It goes on while the machine sleeps.
 func boottime() time.Duration { return clock(unix.CLOCK_BOOTTIME) }
 
-// waketime is CLOCK_MONOTONIC: as boottime, but that it stands still while the machine sleeps, as everybody does who is to say that it
+// waketime is CLOCK_MONOTONIC: boottime that stops while the machine sleeps, as everybody does who is to say that it lives.
 // lives.
 func waketime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
 

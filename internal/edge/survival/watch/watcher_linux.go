@@ -26,7 +26,7 @@ const (
 	moment = 5 * time.Millisecond
 	// leastMove and mostMove bound one move.
 	leastMove, mostMove = quantity.Amount(256 << 10), quantity.Amount(64 << 20)
-	// meal is how long memory is moved out of a task before it counts as standing still: until then what it has counts as under way.
+	// meal is how long memory is moved out of a task before it counts as suspended: until then what it has counts as under way.
 	// misses is how often nothing may be moved until there is taken to be nothing more: what is read from files comes first, and does not
 	// count.
 	meal, misses = 10 * time.Second, 3
@@ -102,7 +102,7 @@ func (w *watcher) near() bool {
 	return w.lock != nil && m.Growth > 0 && m.Used+min(m.Growth, m.Capacity)*ahead > m.Capacity/1000*quantity.Amount(w.lock.Config().Severe)
 }
 
-// gauge measures what the subjobs have, and sees who stands still by now and who goes on. Where all is well that is not done at every look.
+// gauge measures what the subjobs have, and sees who is suspended by now and who goes on. Where all is well that is not done at every look.
 func (w *watcher) gauge(boot time.Duration) {
 	if boot-w.last.measured < measured && !w.near() && !w.pressed() {
 		return
@@ -171,7 +171,7 @@ func (w *watcher) pressed() bool {
 	return r.Level > airlock.Calm
 }
 
-// stall is the share of time in which all tasks stood still for want of memory, where that is short: with less in use they do for a limit
+// stall is the share of time in which all tasks were stalled for want of memory, where that is short: with less in use they do for a limit
 // of their own.
 func (w *watcher) stall() int64 {
 	if m := &w.memory; m.Used < m.Capacity/4*3 {
@@ -269,7 +269,7 @@ func (w *watcher) resume(t *task, now quantity.Instant) {
 	w.turn(t, airlock.Resuming)
 }
 
-// moveOut moves a little of what stands still out, and says whether there is more to move: one task in turn, so that no look waits long.
+// moveOut moves a little of a suspended task out, and says whether there is more to move: one task in turn, so that no look waits long.
 // Once it is calm nothing more is: what is out has to come back.
 func (w *watcher) moveOut() (more bool) {
 	if w.can.Level < survival.Full || w.memory.Room <= 0 || w.level == airlock.Calm {

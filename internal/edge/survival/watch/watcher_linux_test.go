@@ -28,7 +28,7 @@ type machine struct {
 	subjobs  map[job.Token]*subjob
 	// lags: what has ended leaves the machine with as much in use, until base is less.
 	lags bool
-	// refuse: nothing can be made to stand still. slow: what is told to stand still does at the next look.
+	// refuse: nothing can be suspended. slow: what is told to suspend is suspended at the next look.
 	refuse, slow bool
 }
 
@@ -248,7 +248,7 @@ func TestTheLowestStandsStillAndGoesOn(t *testing.T) {
 	}
 }
 
-// TestMovingOutTakesLong: after some seconds a subjob counts as standing still with what is out by then, and may go on; what it has left
+// TestMovingOutTakesLong: after some seconds a subjob counts as suspended with what is out by then, and may go on; what it has left
 // is moved out on while memory is not calm.
 func TestMovingOutTakesLong(t *testing.T) {
 	x := newWorld(t)
@@ -338,7 +338,7 @@ func TestALifeBeginsAndEndsWithEverythingGoingOn(t *testing.T) {
 		if orderly {
 			x.w.close()
 			if s.told || s.holds != 0 || x.state(1) != airlock.Running {
-				t.Fatalf("it stands still after the end, with %d holds, %v", s.holds, x.state(1))
+				t.Fatalf("it is suspended after the end, with %d holds, %v", s.holds, x.state(1))
 			}
 			s.told = true // by whoever was there meanwhile
 		}
@@ -346,7 +346,7 @@ func TestALifeBeginsAndEndsWithEverythingGoingOn(t *testing.T) {
 		x.begin()
 		x.look(rest)
 		if s.told {
-			t.Fatal("it stands still at the beginning")
+			t.Fatal("it is suspended at the beginning")
 		}
 		if b := x.board(); b.Stands[0].Entries != 1 {
 			t.Fatalf("it was suspended once, and the next watcher says %d times", b.Stands[0].Entries)
@@ -460,7 +460,7 @@ func TestATornTableIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestStorms: in random worlds, with the daemon and the watcher killed at any moment. After every look: what stands still is what the board
+// TestStorms: in random worlds, with the daemon and the watcher killed at any moment. After every look: what is suspended is what the board
 // says does (I10: also without a daemon), and every entry ends within its timer (I7). Who is hit is core/airlock's alone (I8, I9), and
 // tested there.
 func TestStorms(t *testing.T) {
@@ -503,7 +503,7 @@ func TestStorms(t *testing.T) {
 			if first && x.w.level < airlock.Severe {
 				for token, s := range x.m.subjobs {
 					if s.told {
-						t.Fatalf("a life begins with %v standing still", token)
+						t.Fatalf("a life begins with %v suspended", token)
 					}
 				}
 			}
@@ -513,7 +513,7 @@ func TestStorms(t *testing.T) {
 					t.Fatalf("%v is not on the board", token)
 				}
 				if told := stand.State == airlock.Suspending || stand.State == airlock.Suspended; told != s.told {
-					t.Fatalf("%v is %v, and was told to stand still: %v", token, stand.State, s.told)
+					t.Fatalf("%v is %v, and was told to be suspended: %v", token, stand.State, s.told)
 				}
 				if s.ended != (stand.State == airlock.Reclaiming) {
 					t.Fatalf("%v is %v, and was ended: %v", token, stand.State, s.ended)
@@ -523,14 +523,14 @@ func TestStorms(t *testing.T) {
 				} else if _, known := since[token]; !known {
 					since[token] = x.boot
 				} else if stood := x.boot - since[token]; stood > cfg.Timer+6*time.Second {
-					t.Fatalf("%v has stood still for %v", token, stood)
+					t.Fatalf("%v was suspended for %v", token, stood)
 				}
 			}
 		}
 	})
 }
 
-// TestALookAllocatesNothing, in a storm and at rest: with many subjobs that stand still, go on, and are moved out.
+// TestALookAllocatesNothing, in a storm and at rest: with many subjobs that are suspended, go on, and are moved out.
 func TestALookAllocatesNothing(t *testing.T) {
 	x := newWorld(t)
 	for seq := range uint64(900) {

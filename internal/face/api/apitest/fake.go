@@ -28,7 +28,7 @@ type Fake struct {
 	WindowList []status.Window
 	QueueList  []status.Queue
 	ZoneList   []status.Zone
-	// AirlockList is what is done where memory runs out; what of it is of a job is what it has endured.
+	// AirlockList is what is done where memory runs out; a job's own part of it is what AirlockSteps shows.
 	AirlockList []status.Airlock
 	OutputList  []status.Output
 	// CutList is what a reservation that truncates would cut.
@@ -344,7 +344,7 @@ func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 	j, err := f.Job(ctx, name)
 	told := f.Told[name]
 	return status.Explanation{
-		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank, Endured: endured(f.AirlockList, name),
+		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank, AirlockSteps: airlockSteps(f.AirlockList, name),
 		Job: j, Summary: "waits for a longer window",
 		Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
 		Slices:  []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}},

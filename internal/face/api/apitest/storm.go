@@ -51,8 +51,8 @@ func storm(slice job.SliceID) []status.Airlock {
 	}
 }
 
-// endured are the steps that were taken with a job.
-func endured(list []status.Airlock, name job.ID) (out []status.AirlockStep) {
+// airlockSteps are the steps that were taken with a job.
+func airlockSteps(list []status.Airlock, name job.ID) (out []status.AirlockStep) {
 	for i := range list {
 		for _, s := range list[i].Steps {
 			if s.Job == name {

@@ -127,7 +127,7 @@ checkpoints lie besides the data directory (store), of how many zones and nodes 
 are dealt among (zones also by name, where one was drained and is left out), of when
 jobs are forgotten, where no flag says it, and of what is done where the machine's
 memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
-memory; whether class or priority comes first in who stands still):
+memory; whether class or priority comes first in who is suspended):
 
   policy: shortest
   queues:

@@ -181,7 +181,7 @@ func ShowExplanation(a *session.Session, e *pb.Explanation) error {
 			return err
 		}
 	}
-	if err := pressure.ShowSteps(a.Out, e.Endured, 0, a.Format == "wide", pressure.EnduredColumns(a)); err != nil {
+	if err := pressure.ShowSteps(a.Out, e.Endured, 0, a.Format == "wide", pressure.JobStepColumns(a)); err != nil {
 		return err
 	}
 	if len(e.Losses) > 0 {

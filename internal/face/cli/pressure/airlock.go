@@ -31,13 +31,13 @@ func AirlockCmd(a *session.Session) *cobra.Command {
 	c := &cobra.Command{
 		Use: "airlock", Aliases: []string{"pressure"}, Short: "Say what is done where memory runs out",
 		Long: `Say for each node what its host's memory is like, and what is done about it: what can be
-done there (full, freeze-only, observe, off) and why no more, the lines, what stands still
+done there (full, freeze-only, observe, off) and why no more, the lines, what is suspended
 for want of memory since when and until when at most, and the latest steps with their
 numbers: whom they hit, and before whom, by the order of survival. -o wide shows all steps
 that are kept, and the places of both in that order.
 
 Up to the calm line nothing is done. From the severe line on nothing new begins, and the
-lowest of what runs stands still, or yields, until there is room; at the emergency line the
+lowest of what runs is suspended, or yields, until there is room; at the emergency line the
 lowest is ended. Key airlock of the daemon's file has the lines.
 
 With --watch it stays on the terminal and changes with the memory, until q; without a
@@ -212,7 +212,7 @@ func airlockState(l *pb.Airlock) string {
 		state += fmt.Sprintf("; %s way", show.Plural(n, "subjob gives", "subjobs give"))
 	}
 	if l.Stuck != "" {
-		state += fmt.Sprintf("; the lowest that runs, of job %s, can't stand still or yield, "+
+		state += fmt.Sprintf("; the lowest that runs, of job %s, can neither be suspended nor yield, "+
 			"and those above it don't make up for it", command.Flat(l.Stuck))
 	}
 	return state
@@ -244,8 +244,8 @@ func orderText(order string) string {
 }
 
 func countsText(c *pb.AirlockCounts) string {
-	return fmt.Sprintf("%d suspended, %d went on, %d asked to yield, %d ended, %d killed by their supervisor or the kernel; %s stood "+
-		"still, %s over the severe line, %d decisions",
+	return fmt.Sprintf("%d suspended, %d went on, %d asked to yield, %d ended, %d killed by their supervisor or the kernel; %s in "+
+		"suspension, %s over the severe line, %d decisions",
 		c.Suspended, c.Recovered, c.Readdressed, c.Reclaimed, c.Killed, command.Short(c.Stood.AsDuration().Round(time.Second)),
 		command.Short(c.OverLine.AsDuration().Round(time.Second)), c.Decisions)
 }
@@ -318,7 +318,7 @@ func standColumns(a *session.Session, l *pb.Airlock) []command.Column[*pb.Stand]
 //
 //nolint:gochecknoglobals // a table, written to by nobody
 var stepWords = map[string]string{"recovered": "went on", "readdressed": "asked to yield", "reclaimed": "ended at once",
-	"refused": "can't stand still"}
+	"refused": "can't be suspended"}
 
 func stepWord(step string) string {
 	if w := stepWords[step]; w != "" {
@@ -363,8 +363,8 @@ func AirlockStepColumns(a *session.Session) []command.Column[*pb.AirlockStep] {
 	}
 }
 
-// EnduredColumns are the steps that were taken with one job's subjobs.
-func EnduredColumns(a *session.Session) []command.Column[*pb.AirlockStep] {
+// JobStepColumns are the steps that were taken with one job's subjobs.
+func JobStepColumns(a *session.Session) []command.Column[*pb.AirlockStep] {
 	columns := []command.Column[*pb.AirlockStep]{{Head: "MEMORY", Text: func(s *pb.AirlockStep) string { return show.Clock(a, s.At) }}}
 	for _, c := range AirlockStepColumns(a) {
 		switch c.Head {

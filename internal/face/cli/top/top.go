@@ -83,7 +83,7 @@ type top struct {
 	// slice.
 	airlocks []*pb.Airlock
 	stands   map[string]pb.Stand_State
-	// still is how many subjobs of each job stand still.
+	// still is how many subjobs of each job are suspended.
 	still map[string]int
 	// rates are the points of the last rateOver by job; under the empty name subjobs committed.
 	rates map[string][]point

@@ -230,7 +230,7 @@ func (t Table) surviving(s *scenario.Scenario, name string) (Mechanism, error) {
 		return Mechanism{}, fmt.Errorf("mechanism %s: it acts where a host's memory runs out, and scenario %s has none", name, s.Name)
 	}
 	m, err := t.find(s, SJA)
-	m.Name, m.Survivor, m.Summary = name, name, "what is worth least stands still, yields, or is ended"
+	m.Name, m.Survivor, m.Summary = name, name, "what is worth least is suspended, yields, or is ended"
 	if k := oom.Named(name); k != nil {
 		m.Summary = k.Summary
 	}

@@ -6,7 +6,7 @@
 // A zone has c slices that rigid work leaves, and h of them are free; -h tickets wait there if h is below 0. Slices become free at f(h) =
 // (c - max(h, 0))/m, where m is the mean length of a task. A ticket is drawn to a zone at a rate A w, in proportion to what the zone's
 // digest said, w = max(1, 10 T, h(then)), with A such that all zones together are sent all that arrives: E[A w] = lambda + what moves. So
-// h goes up by one at rate f(h) and down by one at rate A w(then), and by rigid jobs that come and go; between two digests w stands still.
+// h goes up by one at rate f(h) and down by one at rate A w(then), and by rigid jobs that come and go; between two digests w is constant.
 // That is a chain of (h(then), h), solved on a lattice; what it settles on is one zone among very many.
 //
 //   - A digest of period T is used until the next one, and a gate makes its tables anew once a period: its age is T on average, like that
@@ -257,7 +257,7 @@ func (r *rates) step(p []float64, dt float64) {
 	}
 }
 
-// pass lets dt pass while digests stand still; a is the rate for a unit of weight, and may the share of those that wait that may move.
+// pass lets dt pass while digests stay the same; a is the rate for a unit of weight, and may the share of those that wait that may move.
 func (m *Model) pass(z *zone, a, may, dt float64, r *rates, t *tally) {
 	jobs, squares := m.jobs()
 	walk, taken := 0., 0. // what rigid jobs take and give in a second: variance, and what they take
