@@ -12,7 +12,7 @@ import (
 // ending are the messages about a task once it runs. The others about it are what its placing takes.
 var ending = []protocol.Kind{protocol.Running, protocol.Result, protocol.ResultAck, protocol.Published, protocol.Closed, protocol.ClosedAck}
 
-// TestATaskTakesBoundedMessages (SYSTEMS I5): to be placed a task takes at most 7, two for each hop, and B_r, which is 3; three more for
+// TestATaskTakesBoundedMessages (adr 0036): to be placed a task takes at most 7, two for each hop, and B_r, which is 3; three more for
 // each lease that is lost, and two for each message that is, since it is said again and answered again. Its end takes one of each of six
 // kinds, and up to three for each that is lost: without a ResultAck the node says the Result again, and the home, which waits for
 // Published, the ResultAck.
@@ -54,7 +54,7 @@ func TestATaskTakesBoundedMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesOfATaskAreFlat (SYSTEMS I11): all that gates, zones and nodes say, by tasks placed, is the same in a cluster eight times as
+// TestMessagesOfATaskAreFlat (adr 0036): all that gates, zones and nodes say, by tasks placed, is the same in a cluster eight times as
 // large under the same load.
 func TestMessagesOfATaskAreFlat(t *testing.T) {
 	for _, loss := range []int64{0, 20_000} {

@@ -1,5 +1,5 @@
 // Package airlock decides what a node does when its memory runs out (Laminar, arXiv 2602.13789: node-local, bounded, deterministic, in
-// order of what work is worth; SYSTEMS 3.3 has our definitions). It is a function of one snapshot: which subjobs are suspended, which go
+// order of what work is worth; adr 0046 has our definitions). It is a function of one snapshot: which subjobs are suspended, which go
 // on, which are asked to leave a checkpoint and yield, which are ended. It acts on nothing and remembers nothing: what was done to a task
 // so far is in the task.
 //

@@ -86,7 +86,7 @@ func (t *Task) Outgrown() bool {
 	return t.Planned > 0 && t.Resident+t.Parked > t.Planned+t.Planned/8
 }
 
-// key of a task in the order of survival: the lowest is hit first (SYSTEMS 3.3). Those that are alike are told apart by their tokens.
+// key of a task in the order of survival: the lowest is hit first. Those that are alike are told apart by their tokens.
 //
 // Its fields are whether it has kept to what was planned for it, where that counts, priority, class, value band, floor(log2(1 + seconds
 // since its start)), and 63 less the footprint band: the second and third in either order.

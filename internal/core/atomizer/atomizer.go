@@ -1,5 +1,5 @@
 // Package atomizer is the job's side of the negotiation: where a job may be cut and what a piece costs (SJA, arXiv
-// 2509.19086, statements S2, S4 and S5; our definitions in SYSTEMS terms: docs/adr/0005-sja.md). One function, Fit,
+// 2509.19086, statements S2, S4 and S5; our definitions: docs/adr/0005-sja.md). One function, Fit,
 // answers for every divisible kind: asked before a pick it is the signal of interest, which costs no work; asked again
 // after it, with fresh progress, it materializes the piece. The package knows no slice, market or policy.
 package atomizer

@@ -15,7 +15,7 @@ import (
 
 const gb = 1_000_000_000
 
-// vector is the job of SYSTEMS 1.3: one unit is one second.
+// vector is a job worked out by hand: one unit is one second.
 func vector(t testing.TB) *job.Spec {
 	p := trp.Profile{Form: trp.Phases, Phases: []trp.Phase{
 		{UpTo: 600, Mean: 6 * gb, SD: 3 * gb / 10},

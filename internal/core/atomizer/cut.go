@@ -11,7 +11,7 @@ import (
 // cut takes the longest piece from free.From, up to limit, that is safe on the window's capacity and, with restore,
 // checkpoint and grace, ends within it: there must be an x' > x with r + T(x,x') + k <= D, Pr(peak > c) <= theta, and
 // T(x,x') >= tau_min or x' finishing what is free. A cut does not leave a remainder below tau_min if a shorter one
-// avoids it. k is 0 where the piece finishes the job (SJA; SYSTEMS 1.2, our definitions).
+// avoids it. k is 0 where the piece finishes the job (SJA with our definitions, adr 0005).
 func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	s := v.Spec
 	restore, checkpoint := v.overhead()

@@ -26,7 +26,7 @@ const overlap = time.Millisecond
 //   - a quarter of the time.
 //
 // Each is complete and safe. Two that share a unit of work overlap in time, so that plain interval scheduling never sells
-// it twice (trap T1): a late one is moved towards the others as far as that takes. Rigid jobs, and those whose usual run
+// it twice: a late one is moved towards the others as far as that takes. Rigid jobs, and those whose usual run
 // time fits no window (View.Hopeful), propose the one piece of Fit.
 //
 // Ids are places in out, from 1 on: for all windows of one answer append to one slice. Nothing is allocated while out has
@@ -64,7 +64,7 @@ type proposal struct {
 // full says whether there are as many variants as are wanted.
 func (p *proposal) full() bool { return len(p.out) == p.most }
 
-// add appends a piece that begins at start, unless there are enough or it breaks the rule of T1.
+// add appends a piece that begins at start, unless there are enough or it could be sold twice with another (see Propose).
 func (p *proposal) add(x Piece, start quantity.Instant, option string) {
 	if p.full() || start < p.window.Start || start.Add(x.Length) > p.window.End {
 		return

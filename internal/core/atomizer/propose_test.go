@@ -57,7 +57,7 @@ func TestVectorOfSJAThroughPropose(t *testing.T) {
 	}
 }
 
-// TestDeclaredScores: progress, laxity and overhead as SYSTEMS 2.2 names them, by hand.
+// TestDeclaredScores: progress, laxity and overhead, by hand.
 func TestDeclaredScores(t *testing.T) {
 	spec := vector(t)
 	spec.Worth, spec.Deadline = job.Worth{Progress: 500, Laxity: 300, Overhead: 200}, quantity.Never

@@ -1,5 +1,5 @@
 // Package forecast bounds what a run will use and how long it will take from what earlier runs did, with guarantees that
-// need no model of either (SYSTEMS.md 2.2, form C; issue of JASDA, part 5). All of it is integers: theta, the accepted
+// need no model of either (adr 0015). All of it is integers: theta, the accepted
 // chance of passing a bound, is in parts per million; ratios are in parts per million of what they are a ratio to.
 //
 // There are three guarantees, each for another kind of history.

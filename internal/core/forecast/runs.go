@@ -149,7 +149,7 @@ func smallest[T quantity.Amount | time.Duration](list []T, k int) T {
 // capacity that a piece within them passes with a chance of at most theta. It keeps what trp.Table promises: it never falls
 // as a piece grows. ok is false where too few runs are remembered; the table is then what they used at most.
 //
-// Each entry is a bound for one piece, which is what SYSTEMS.md 1.2 asks for; that some piece of a run passes its own may
+// Each entry is a bound for one piece, which is what fit asks for (adr 0005); that some piece of a run passes its own may
 // have a larger chance. For a whole curve see Envelope.
 func (r *Runs) Table(total, theta int64) (t trp.Table, ok bool) {
 	return r.table(ends(r.finest(), total), theta)

@@ -150,7 +150,7 @@ type Spec struct {
 	// Profile is what was declared; Safe is what decisions use: the profile compiled at Theta.
 	Profile trp.Profile
 	Safe    trp.Table
-	// TauMin is the least useful run (SYSTEMS.md 1.2): derived from Restore, Checkpoint and OverheadMax unless given.
+	// TauMin is the shortest useful run (adr 0005): derived from Restore, Checkpoint and OverheadMax unless given.
 	TauMin time.Duration
 	// OverheadMax is o_max in parts per thousand: (r+k)/wall may not exceed it. Default 100.
 	OverheadMax int
@@ -260,7 +260,7 @@ func (s *Spec) UnitName() string {
 }
 
 const (
-	// DefaultTheta is the accepted chance that a piece passes its slice's memory, in parts per million (SYSTEMS.md 2.2).
+	// DefaultTheta is the accepted chance that a piece passes its slice's memory, in parts per million.
 	DefaultTheta = 10_000
 	// DefaultOverheadMax is o_max, in parts per thousand.
 	DefaultOverheadMax = 100
@@ -269,7 +269,7 @@ const (
 )
 
 // TauMin is the least useful run of a job that gives none: max(floor, (r+k)(1-o)/o) with o the largest share of overhead
-// in parts per thousand, from 1 to 1000, and a floor of 1 s; 0 when r = k = 0 (SYSTEMS.md 1.2). Negative costs count as 0.
+// in parts per thousand, from 1 to 1000, and a floor of 1 s; 0 when r = k = 0 (adr 0005). Negative costs count as 0.
 func TauMin(restore, checkpoint time.Duration, overheadMax int) time.Duration {
 	cost := max(restore, 0) + max(checkpoint, 0)
 	if cost == 0 {

@@ -14,8 +14,8 @@ func TestTauMin(t *testing.T) {
 		want time.Duration
 	}{
 		{0, 0, 100, 0},
-		{20 * time.Second, 15 * time.Second, 100, 315 * time.Second}, // SYSTEMS.md 1.2
-		{20 * time.Second, 15 * time.Second, 50, 665 * time.Second},  // SYSTEMS.md 1.2
+		{20 * time.Second, 15 * time.Second, 100, 315 * time.Second},
+		{20 * time.Second, 15 * time.Second, 50, 665 * time.Second},
 		{time.Millisecond, 0, 100, time.Second},
 		{time.Hour, 0, 1000, time.Second},
 		{time.Second, 0, 0, 999 * time.Second},

@@ -41,7 +41,7 @@ type Config struct {
 	Rack, Block string
 	// Horizon is how far ahead gaps are looked for and a lease may start. Default 1 h.
 	Horizon time.Duration
-	// GrantTTL is how long a hold stands by the node's own clock. Default 200 ms (SYSTEMS 3.2).
+	// GrantTTL is how long a hold stands by the node's own clock. Default 200 ms.
 	GrantTTL time.Duration
 	// ResultRetry is the time between two sendings of what was not acknowledged: Start, Stop, Result, Settle. Default 1 s.
 	ResultRetry time.Duration

@@ -8,7 +8,7 @@ import (
 )
 
 // confidence is that of the one-sided Clopper-Pearson bound: a profile that is worse than theta passes it with a chance
-// of at most 1-confidence (SYSTEMS.md 2.2, form B).
+// of at most 1-confidence.
 const confidence = 0.95
 
 // UpperBound is the one-sided 95% Clopper-Pearson upper bound of a chance of which k of n independent trials showed the

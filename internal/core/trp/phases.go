@@ -7,7 +7,7 @@ import (
 )
 
 // tail is the chance that a phase's peak passes capacity c: Q((c-mu)/sigma), the upper tail of the normal distribution
-// (SYSTEMS.md 2.2, form A). A phase without deviation passes exactly the capacities below its mean.
+// . A phase without deviation passes exactly the capacities below its mean.
 func tail(ph Phase, c quantity.Amount) float64 {
 	if ph.SD == 0 {
 		if c >= ph.Mean {

@@ -7,15 +7,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Form is how a profile's distribution was given (SYSTEMS.md 2.2, FMP forms).
+// Form is how a profile's distribution was given.
 type Form uint8
 
 const (
-	// Phases have a mean and a deviation each (form A). A plain peak is one phase without deviation.
+	// Phases have a mean and a deviation each. A plain peak is one phase without deviation.
 	Phases Form = iota + 1
-	// Ensemble is a set of recorded runs, judged by the one-sided Clopper-Pearson bound (form B).
+	// Ensemble is a set of recorded runs, judged by the one-sided Clopper-Pearson bound.
 	Ensemble
-	// Envelope is a quantile curve given directly (form C).
+	// Envelope is a quantile curve given directly.
 	Envelope
 )
 
@@ -37,10 +37,10 @@ type Profile struct {
 	Combine Combine
 	// Phases in order; each holds from the end of the one before up to UpTo. The last UpTo is the job's total.
 	Phases []Phase
-	// Runs are recorded peaks: Runs[i][p] is the peak of run i within phase p of Bounds (form B).
+	// Runs are recorded peaks: Runs[i][p] is the peak of run i within phase p of Bounds.
 	Runs   [][]quantity.Amount
 	Bounds []int64
-	// Curve gives the (1-theta)-quantile of use directly (form C).
+	// Curve gives the (1-theta)-quantile of use directly.
 	Curve []Point
 }
 

@@ -155,7 +155,7 @@ func TestWhatAnAgentMayNotSell(t *testing.T) {
 	}
 }
 
-// TestTheSameWorkIsNotSoldTwiceInAWindow is trap T1: two variants of the same work apart in time.
+// TestTheSameWorkIsNotSoldTwiceInAWindow covers two variants of the same work apart in time (adr 0013).
 func TestTheSameWorkIsNotSoldTwiceInAWindow(t *testing.T) {
 	w := newMarket(t, auction.Config{Repack: auction.Never}, 512)
 	s := items(t, "a", 100, 300, 4)
@@ -340,7 +340,7 @@ func TestARigidJobWithoutWalltimeIsServed(t *testing.T) {
 	finished(t, w, "endless")
 }
 
-// TestNobodyStarves is trap T3: however little a job is worth and however many better ones keep coming, once it has waited for
+// TestNobodyStarves (adr 0013): however little a job is worth and however many better ones keep coming, once it has waited for
 // T_starve it is served in the first window that it can use after those whose turn is before; also where not everybody is
 // asked, and where jobs signal interest instead of bidding.
 func TestNobodyStarves(t *testing.T) {

@@ -1,6 +1,6 @@
 package flow
 
-// What one search may cost in messages (SYSTEMS 3.2: 7 + 2 H_max + B_r, and 3 for each lease that is lost). What nodes and zones say of
+// What one search may cost in messages (adr 0036: 7 + 2 H_max + B_r, and 3 for each lease that is lost). What nodes and zones say of
 // themselves once a period is counted apart, and so is a node's word that it has room again, which it may send at once where it has
 // refused somebody since its last.
 const (

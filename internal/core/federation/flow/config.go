@@ -9,7 +9,7 @@ import (
 )
 
 // Config of a flow: the bounds of a search, and what a node and a zone weigh. A zero field takes the default named with it
-// (SYSTEMS 3.2). All parts of one flow need the same one.
+// (adr 0036). All parts of one flow need the same one.
 type Config struct {
 	// Seed of every draw. 0 is a seed like any other.
 	Seed uint64

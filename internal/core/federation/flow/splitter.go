@@ -7,7 +7,7 @@ import (
 
 // Splitter draws the zone that a ticket searches in, from the digests of all zones: in proportion to what each has room for,
 // and never the best. Between two digests everybody who draws sees the same numbers, so the best would get all of them
-// (SYSTEMS 3.2). It is soft: who starts again draws nothing until a digest comes. Not safe for concurrent use.
+// (adr 0036). Soft: a restarted splitter draws nothing until a digest arrives. Not safe for concurrent use.
 type Splitter struct {
 	cfg     *Config
 	digests []Digest

@@ -139,7 +139,7 @@ func (t *Ticket) Probe() Probe {
 		Class: t.Class}
 }
 
-// utility is what a probe is worth to a node, in thousandths of a step of priority (SYSTEMS 3.2): priority + .5 age/W + .2 fit - .1 churn.
+// utility is what a probe is worth to a node, in thousandths of a step of priority (adr 0036): priority + .5 age/W + .2 fit - .1 churn.
 // Age counts up to W (Patience), so that no age makes up for a step of priority with the default weights; who has waited longer than W
 // has its turn in the order of waking (Lot). Fit is demand over what the fragment holds, that is level of its class.
 func (c *Config) utility(now quantity.Instant, p *Probe, fragment Class, fits bool) int64 {

@@ -54,7 +54,7 @@ func (g *Ground) homeless(id flow.TicketID) bool {
 	return ok && h.tickets[id] == nil
 }
 
-// broken is the bound that a ticket has passed (SYSTEMS I4), empty if none.
+// broken is the bound that a ticket has passed, empty if none.
 func (c *Config) broken(t *flow.Ticket) string {
 	f := &c.Flow
 	switch {

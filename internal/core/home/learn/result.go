@@ -20,7 +20,7 @@ type Slices interface {
 }
 
 const (
-	// quantilePermille of the observed run times is what plans use (T, SYSTEMS 1.2: default .95).
+	// quantilePermille of the observed run times is what plans use (T of adr 0005: default .95).
 	quantilePermille = 950
 	// leastMargin stays on a learned run time, startMargin stands on a declared one; both in parts per thousand.
 	leastMargin, startMargin, mostMargin = 1050, 1250, 100_000

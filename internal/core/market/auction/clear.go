@@ -111,7 +111,7 @@ func (p *plan) number() {
 	p.order = order
 }
 
-// lateBids are of the late jobs' bids those that go first whatever others are worth (trap T3; adr 0035), in turn: of each the one that
+// lateBids are of the late jobs' bids those that go first whatever others are worth (adr 0035), in turn: of each the one that
 // begins first, the best of them, as far as the budget goes. What is sold ahead may be withdrawn, so a better piece that begins later is no
 // service.
 func (p *plan) lateBids(now quantity.Instant, offers []agents.Offer) []int32 {

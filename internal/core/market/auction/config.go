@@ -17,7 +17,7 @@ type Config struct {
 	Weights score.Weights
 	// Variants is how many of one job are looked at for each window (V_max). Default 4, at most 64.
 	Variants int
-	// PerTime weighs a variant by score x duration; otherwise by score alone, which prefers many short ones (trap T2).
+	// PerTime weighs a variant by score x duration; otherwise by score alone, which prefers many short ones.
 	PerTime bool
 	// Exclusive sells at most one variant of a job in one window.
 	Exclusive bool

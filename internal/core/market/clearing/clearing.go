@@ -144,7 +144,7 @@ func (c *Clearer) least(bids []Bid, j int) int32 {
 	return int32(least)
 }
 
-// Around clears around bids that are fixed first (rule T3: those of jobs that starve), in the order given: one stands if
+// Around clears around bids that are fixed first (those of jobs that starve), in the order given: one stands if
 // it is not empty and overlaps none that stands already; its weight may be 0, and its index may be named again without
 // effect. The rest is exact, as in Clear. won has what stands too, stand alone says which do, both in order of start; value
 // is the weight of all of won. An index that is no bid is passed over.

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// Conflict verifies the rule of trap T1: two bids of one job overlap in time or do disjoint ranges of work, so that no plan
+// Conflict verifies the rule against selling work twice: two bids of one job overlap in time or do disjoint ranges of work, so that no plan
 // sells work twice. ranges[i] is the work of bids[i]. It returns the first pair that breaks the rule, the earlier bid first:
 // of the least job the bid that starts first and comes after one that does some of the same work. A bid that is empty in
 // time or work breaks nothing. O(M log M).

@@ -10,7 +10,7 @@ type Exclusion struct {
 	Exact bool
 }
 
-// Exclusive clears as Around does, but sells at most one bid of a job, fixed ones included; the exclusive mode of trap T1.
+// Exclusive clears as Around does, but sells at most one bid of a job, fixed ones included; so no work is sold twice.
 // The problem is NP-hard, so the plan may not be the best: its proven share of the best is one half (twoPhase), its
 // measured share is Value / Bound. Of equal plans one is taken by rules that do not depend on the order of bids.
 func (c *Clearer) Exclusive(bids []Bid, list []int32) Exclusion {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ruled draws bids that keep T1: those of a job share an instant, or, where chains are wanted, some follow each other.
+// ruled draws bids that Conflict accepts: those of a job share an instant, or, where chains are wanted, some follow each other.
 func ruled(rng *rand.Rand, n int, span int64, chains bool) []Bid {
 	var bids []Bid
 	for job := int32(0); len(bids) < n; job++ {

@@ -1,5 +1,5 @@
-// Package fair asks the job of the queue that has had the least memory-time for its weight, and within a queue the oldest (SYSTEMS.md
-// 1.2: least attained memory-seconds over weight; our definition, ADR 0005).
+// Package fair asks the job of the queue that has had the least memory-time for its weight, and within a queue the oldest: the
+// least attained memory-seconds over weight (adr 0005).
 package fair
 
 import (
