@@ -49,10 +49,10 @@ type watching interface {
 // Host is a running daemon without its network face. Make it with Open, drive it with Run; every other method is safe
 // for concurrent use.
 type Host struct {
-	*requests.Desk // what people ask to be changed
-	*pages.Pages   // what they look at
-	*logs.Reader   // what subjobs wrote
-	*agents.API    // what agents call
+	*requests.Sender // what people ask to be changed
+	*pages.Pages     // what they look at
+	*logs.Reader     // what subjobs wrote
+	*agents.API      // what agents call
 	watching
 	daemon *daemon
 	closed sync.Once
@@ -73,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	}
 	p := pages.New(d.inbox, d.views, d.archivist, d.watches, d.observer, o.Actors, d.machine.Full, o.DataDir)
 	return &Host{
-		Desk:     requests.New(d.inbox, d.calls, d.trouble, d.space, d.nodes, files),
+		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.nodes, files),
 		Pages:    p,
 		Reader:   logs.New(files, p, d.watches, d.inbox),
 		API:      agents.NewAPI(d.agents, p, d.inbox),

@@ -57,7 +57,7 @@ func toldOf(t *testing.T) *village {
 		{Kind: protocol.JobDeparted, Job: "d", Epoch: 1, Generation: 1, Body: &protocol.Departure{Zone: zoneID, Pending: true}},
 	}, {
 		{Kind: protocol.ClaimExtended, Job: "d", Token: last.Token, Body: longer},
-		{Kind: protocol.QueueCalibrated, Body: &protocol.Standing{Queue: "q", Credits: 5}},
+		{Kind: protocol.QueueCalibrated, Body: &protocol.Calibration{Queue: "q", Credits: 5}},
 		{Kind: protocol.Taught, Body: &protocol.Lesson{Queue: "q", Template: "t"}},
 		{Kind: protocol.HomeLeaving, Job: "d", Generation: 1, Body: &protocol.Reason{Text: "drained"}},
 	}, {

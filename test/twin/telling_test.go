@@ -38,14 +38,14 @@ var bodyWords = map[string]string{
 	"Submission.Replace": "flag", "Pause.Held": "flag", "Receipt.Changed": "flag", "Adoption.Held": "flag", "Attendance.Present": "flag",
 	"Requeueing.Deadline": "at", "Archival.Count": "ask", "Halt.Unstarted": "flag", "Settlement.Committed": "flag",
 	"Intrusion.Present": "flag", "Condition.Unhealthy": "flag", "Acceptance.Recalled": "flag", "Forgetting.Archived": "flag",
-	"Hold.Held":      "flag",
-	"Archiving.Most": "flag", "Archiving.Changes": "count", "Departure.Pending": "flag", "Dropping.Queue": "text",
-	"Dropping.Attained": "count", "Keeping.Recalled": "flag", "SubjobEnd.Bare": "flag",
+	"JobHold.Held":   "flag",
+	"Archiving.Most": "flag", "Archiving.Changes": "count", "Departure.Pending": "flag", "HomeDrop.Queue": "text",
+	"HomeDrop.Attained": "count", "Keeping.Recalled": "flag", "SubjobEnd.Bare": "flag",
 }
 
 // wholeWords are what stories call bodies that are told as one thing.
 var wholeWords = map[string]string{
-	"Queue": "queue", "Call": "call", "SliceView": "view", "Learned": "learned", "Standing": "standing", "Lesson": "lesson",
+	"Queue": "queue", "Call": "call", "SliceView": "view", "Learned": "learned", "Calibration": "standing", "Lesson": "lesson",
 	"Reservation": "reservation", "Fault": "fault",
 }
 

@@ -126,7 +126,7 @@ var messageNames = map[uint8]string{
 	uint8(protocol.SetQueue): "SetQueue",
 	uint8(protocol.Reply):    "Reply", uint8(protocol.Requeue): "Requeue", uint8(protocol.Delete): "Delete",
 	uint8(protocol.DrainZone): "DrainZone",
-	uint8(protocol.Reserve):   "Reserve", uint8(protocol.Unreserve): "Unreserve", uint8(protocol.Release): "Release",
+	uint8(protocol.Reserve):   "Reserve", uint8(protocol.Unreserve): "Unreserve", uint8(protocol.Unquarantine): "Unquarantine",
 	uint8(protocol.Adopt): "Adopt", uint8(protocol.Adopted): "Adopted", uint8(protocol.Closed): "Closed",
 	uint8(protocol.ClosedAck):    "ClosedAck",
 	uint8(protocol.QueueChanged): "QueueChanged", uint8(protocol.Forget): "Forget", uint8(protocol.Forgotten): "Forgotten",

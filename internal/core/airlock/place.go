@@ -8,8 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Place is what a task's place in the order of survival follows from, for people.
-type Place struct {
+// Ranking is what a task's place in the order of survival follows from, for people.
+type Ranking struct {
 	Token    job.Token
 	Class    Class
 	Priority int32
@@ -22,9 +22,9 @@ type Place struct {
 	Outgrown bool
 }
 
-// PlaceOf is a task's place at a moment.
-func PlaceOf(now quantity.Instant, t *Task) Place {
-	p := Place{
+// RankingOf is a task's place at a moment.
+func RankingOf(now quantity.Instant, t *Task) Ranking {
+	p := Ranking{
 		Token: t.Token, Class: t.Class, Priority: t.Priority, Value: t.Value,
 		Footprint: max(0, t.Resident+t.Parked), Planned: t.Planned, Outgrown: t.Outgrown(),
 	}
@@ -35,7 +35,7 @@ func PlaceOf(now quantity.Instant, t *Task) Place {
 }
 
 // Below says by what a task is hit before another that is above it: the first field of the key in which they differ.
-func (c *Config) Below(low, high *Place) string {
+func (c *Config) Below(low, high *Ranking) string {
 	if c.Outgrown == OutgrownFirst && low.Outgrown && !high.Outgrown {
 		return fmt.Sprintf("it has outgrown its plan, with %d MiB of %d", low.Footprint>>20, low.Planned>>20)
 	}

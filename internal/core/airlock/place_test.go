@@ -37,7 +37,7 @@ func TestBelowNamesTheFieldThatDecides(t *testing.T) {
 		if c.high(&h); strings.Contains(c.want, "outgrown") {
 			l.Planned, h.Planned = gib/2, 0
 		}
-		x, y := PlaceOf(t0, &l), PlaceOf(t0, &h)
+		x, y := RankingOf(t0, &l), RankingOf(t0, &h)
 		if got := cfg.Below(&x, &y); got != c.want || !cfg.Outranks(t0, &h, &l) {
 			t.Errorf("it says %q, want %q; and the order says the same: %v", got, c.want, cfg.Outranks(t0, &h, &l))
 		}
@@ -54,7 +54,7 @@ func TestBelowAgreesWithTheKey(t *testing.T) {
 				if !c.Outranks(t0, h, l) {
 					continue
 				}
-				x, y := PlaceOf(t0, l), PlaceOf(t0, h)
+				x, y := RankingOf(t0, l), RankingOf(t0, h)
 				if said := c.Below(&x, &y); strings.HasPrefix(said, "they are alike") != (c.key(t0, l) == c.key(t0, h)) {
 					t.Fatalf("%+v below %+v: %s", l, h, said)
 				}

@@ -53,7 +53,7 @@ type Choice struct {
 	// ZoneNames are those of the zones, as many as Zones; none: they are numbered.
 	ZoneNames []job.ZoneID
 	// Places are where the nodes stand, in their order; none: nowhere that another does.
-	Places []Place
+	Places []Location
 	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0, as in tapes of before there was a
 	// choice: none is made.
 	Ends int64
@@ -68,8 +68,8 @@ type Choice struct {
 	Archive *filing.Config
 }
 
-// Place is where a node stands: its rack, whose name counts within its block, and its block.
-type Place struct{ Rack, Block string }
+// Location is where a node stands: its rack, whose name counts within its block, and its block.
+type Location struct{ Rack, Block string }
 
 // Config checks the choice. The error, of kind Invalid, says everything that is wrong.
 func (c Choice) Config() (Config, error) {

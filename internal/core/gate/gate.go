@@ -195,8 +195,8 @@ func (g *Gate) draw(now quantity.Instant, spec *job.Spec, id job.ID, of job.Gene
 	return g.homes.Draw(now, spec, id, of, epoch)
 }
 
-// settle draws the homes of jobs that were accepted before a zone was known that could run them.
-func (g *Gate) settle(now quantity.Instant, out *protocol.Out) {
+// drawHomes draws the homes of jobs that were accepted before a zone was known that could run them.
+func (g *Gate) drawHomes(now quantity.Instant, out *protocol.Out) {
 	if !g.jobs.Waits() {
 		return
 	}
@@ -322,7 +322,7 @@ func (g *office) Send(out *protocol.Out, m protocol.Message) { (*Gate)(g).send(o
 func (g *office) Tell(j *jobs.Job)                           { (*Gate)(g).tell(j, true) }
 func (g *office) Anywhere(j *jobs.Job) job.ZoneID            { return (*Gate)(g).draining().Anywhere(j) }
 
-func (g *office) Settle(now quantity.Instant, out *protocol.Out) { (*Gate)(g).settle(now, out) }
+func (g *office) Settle(now quantity.Instant, out *protocol.Out) { (*Gate)(g).drawHomes(now, out) }
 
 func (g *office) Draw(now quantity.Instant, spec *job.Spec, id job.ID, of job.Generation) job.ZoneID {
 	return (*Gate)(g).draw(now, spec, id, of, 1)

@@ -483,7 +483,7 @@ func TestARestartDoesNotBurst(t *testing.T) {
 		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Epoch: 1, Generation: 1, At: 1,
 			Body: &protocol.Acceptance{Spec: spec, Zone: "z"}})
 		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
-		g.Apply(protocol.Fact{Kind: protocol.JobHeld, Job: id, Body: &protocol.Hold{Held: true}})
+		g.Apply(protocol.Fact{Kind: protocol.JobHeld, Job: id, Body: &protocol.JobHold{Held: true}})
 	}
 	var out protocol.Out
 	g.Recover(1e9, &out)

@@ -33,7 +33,7 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Inventory:
 		g.stock.Report(in.From.ID, in.Body.(*protocol.Stock).Slices)
 		g.homes.Forget()
-		g.settle(now, out)
+		g.drawHomes(now, out)
 	case protocol.Adopted:
 		g.adopted(now, &in, out)
 	case protocol.Purged, protocol.Forgotten:
@@ -70,7 +70,7 @@ func (g *Gate) federated(now quantity.Instant, in *protocol.Message, out *protoc
 		}
 	case in.Kind == protocol.ZoneDigest:
 		if g.homes.Hear(now, in, g.jobs.Waits()) {
-			g.settle(now, out)
+			g.drawHomes(now, out)
 		}
 	case in.Kind == protocol.Lenders:
 		j, home := g.jobs.Find(in.Job), job.ZoneID("")
@@ -116,7 +116,7 @@ func (g *Gate) queueChanged(now quantity.Instant, in *protocol.Message, has *pro
 		return
 	case is == nil || *is != *has:
 		g.fact(out, protocol.Fact{Kind: protocol.QueueSet, Body: has})
-		g.settle(now, out)
+		g.drawHomes(now, out)
 	}
 	g.send(out, protocol.Message{Kind: protocol.QueueChanged, To: in.From, Body: has})
 }

@@ -40,7 +40,7 @@ func (v *lives) answerArchived(in *protocol.Message, out *protocol.Out) bool {
 		return false
 	}
 	dropped := protocol.Fact{Kind: protocol.HomeDropped, Job: j.ID, Generation: j.Generation,
-		Body: &protocol.Dropping{Attained: j.History().Attained(), Queue: j.Queue().Name}}
+		Body: &protocol.HomeDrop{Attained: j.History().Attained(), Queue: j.Queue().Name}}
 	switch of := in.Generation.Number(); in.Kind {
 	case protocol.Adopt:
 		a := in.Body.(*protocol.Adoption)

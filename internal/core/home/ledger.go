@@ -42,8 +42,8 @@ type Supply interface {
 // by facts. It is not safe for concurrent use.
 type Ledger struct {
 	book   *record.Book
-	claims *claims.Desk
-	settle *settle.Desk
+	claims *claims.Claimer
+	settle *settle.Settler
 	lives  lives
 }
 
@@ -97,10 +97,10 @@ func (h *Ledger) Recover(now quantity.Instant, out *protocol.Out) {
 func (h *Ledger) Book() *record.Book { return h.book }
 
 // Claims see Book.
-func (h *Ledger) Claims() *claims.Desk { return h.claims }
+func (h *Ledger) Claims() *claims.Claimer { return h.claims }
 
 // Settle see Book.
-func (h *Ledger) Settle() *settle.Desk { return h.settle }
+func (h *Ledger) Settle() *settle.Settler { return h.settle }
 
 // Digest is a hash of the durable state.
 func (h *Ledger) Digest() uint64 { return h.book.Digest() }
@@ -124,7 +124,7 @@ func (h *Ledger) Credits(now quantity.Instant, q *Queue) int64 {
 	return h.book.Purses.Refilled(now, &q.Queue).Credits
 }
 
-// What is sold (claims.Desk says more of each of these).
+// What is sold (claims.Claimer says more of each of these).
 
 // Withdraw asks a claim's node to give it up unless it has begun, or is to be moved or ended; it says whether it does.
 func (h *Ledger) Withdraw(now quantity.Instant, j *Job, t job.Token, out *protocol.Out) bool {
@@ -141,7 +141,7 @@ func (h *Ledger) Avoiding() bool { return h.book.Agenda.Len(record.Avoiding) > 0
 // LooksAnother: what is on offer of a slice is something else than before.
 func (h *Ledger) LooksAnother(id job.SliceID) { h.claims.Delays.Offered(id) }
 
-// What becomes of it (settle.Desk says more of each of these).
+// What becomes of it (settle.Settler says more of each of these).
 
 // Next is when what was asked of nodes, or waits, is to be looked at again.
 func (h *Ledger) Next(quantity.Instant) quantity.Instant { return h.settle.Next() }

@@ -14,7 +14,7 @@ import (
 type lives struct {
 	gates  protocol.Gates
 	book   *record.Book
-	settle *settle.Desk
+	settle *settle.Settler
 	watch  Watcher
 	send   func(out *protocol.Out, m protocol.Message)
 }
@@ -33,7 +33,7 @@ func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.O
 	case protocol.PauseJob: // its owner has it pause, or go on
 		p := in.Body.(*protocol.Pause)
 		if here && j.Held != p.Held && !j.Ending().Final() && !j.AtRest() {
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.Hold{Held: p.Held}})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.JobHold{Held: p.Held}})
 		}
 		v.send(out, protocol.Message{
 			Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation,
@@ -84,7 +84,7 @@ func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Ad
 		v.watch.Came(now, j)
 		v.settle.Instruct(j, out)
 		if a.Held {
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.Hold{Held: true}})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.JobHold{Held: true}})
 		}
 		if err := a.Spec.CheckNames(in.Job); err != nil {
 			why := "it was accepted under a name that is none: " + err.Error()
@@ -111,7 +111,7 @@ func (v *lives) admits(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 	case of == j.Generation:
 		if j.Ending().Final() && j.Submitted < a.At {
 			// Both are from before there were lives: the gate had forgotten the one that is here, and Forget was lost.
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Body: &protocol.Dropping{}})
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Body: &protocol.HomeDrop{}})
 		}
 		return true
 	case of < j.Generation:
@@ -123,7 +123,7 @@ func (v *lives) admits(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 		v.settle.Cancel(now, now, j, "a later life of it has begun", out)
 		return false
 	case a.Since.Number() > j.Generation:
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation, Body: &protocol.Dropping{}})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation, Body: &protocol.HomeDrop{}})
 		return true
 	}
 	v.reopen(now, j, in, a, out)
@@ -139,7 +139,7 @@ func (v *lives) reopen(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 		y.Resettle(now)
 	}
 	if a.Held {
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Body: &protocol.Hold{Held: true}})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Body: &protocol.JobHold{Held: true}})
 	}
 	if v.settle.Hopeless(j) != "" {
 		anew := &protocol.Learned{Trust: j.Learned().Trust, Peak: j.Learned().Peak}
@@ -192,7 +192,7 @@ func (v *lives) forget(now quantity.Instant, in *protocol.Message, out *protocol
 		if !j.Ending().Final() && !j.AtRest() {
 			return // the gate asks again
 		}
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation, Body: &protocol.Dropping{}})
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeDropped, Job: in.Job, Generation: j.Generation, Body: &protocol.HomeDrop{}})
 	}
 	v.forgotten(in, out)
 }

@@ -13,9 +13,9 @@ type (
 	Job   = record.Job
 	Queue = record.Queue
 	Lease = lease.Lease
-	// Ask is an ask that is not answered, Place what it asks of one node of a gang.
+	// Ask is an ask that is not answered, Basis what it asks of one node of a gang.
 	Ask   = claims.Ask
-	Place = claims.Place
+	Basis = claims.Basis
 	// Watcher is how a ledger notifies its owner.
 	Watcher = record.Watcher
 )

@@ -16,7 +16,7 @@ func TestARefusedExtensionLeavesTheClaimAsItWas(t *testing.T) {
 		j := d.Book().Job("a")
 		j.Claims()[0].Peak = peak
 		j.Claims()[0].Range.To = 5
-		c, l := &j.Claims()[0], j.Standing().Lease(token)
+		c, l := &j.Claims()[0], j.ClaimSet().Lease(token)
 		was := *c
 		var out protocol.Out
 		d.Claims().Extend(end.Add(-time.Second), j, c, l, job.Range{To: 10}, end.Add(time.Minute), trp.Peak{Mean: 300, Deviation: 20}, &out)

@@ -69,7 +69,7 @@ type Floor struct {
 	est       *index.Estimator
 	index     *index.Index
 	late      *overdue.Allowance
-	desk      *agents.Desk
+	relay     *agents.Relay
 	mechanism Mechanism
 	stats     status.Negotiation
 }
@@ -90,12 +90,12 @@ func NewFloor(cfg FloorConfig, seller award.Seller) *Floor {
 	x.ByQueue = x.ByQueue || cfg.Market != nil && bids.ByIndex(f.est)
 	f.index = index.New(x, f.est)
 	f.late = overdue.New(limit.WithDefaults(), f.board, f.est, f.index)
-	f.desk = agents.NewDesk(agents.Config{Self: cfg.Self, Retry: cfg.Retry, Close: cfg.Close}, f.est, f.index, &f.stats)
+	f.relay = agents.NewRelay(agents.Config{Self: cfg.Self, Retry: cfg.Retry, Close: cfg.Close}, f.est, f.index, &f.stats)
 	signals := interest.Config{
-		Retry: cfg.Retry, Board: f.board, Index: f.index, Est: f.est, Desk: f.desk, Late: f.late, Seller: seller, Stats: &f.stats,
+		Retry: cfg.Retry, Board: f.board, Index: f.index, Est: f.est, Relay: f.relay, Late: f.late, Seller: seller, Stats: &f.stats,
 	}
 	parts := auction.Parts{
-		MinWindow: cfg.MinWindow, Board: f.board, Index: f.index, Est: f.est, Desk: f.desk, Late: f.late, Seller: seller, Stats: &f.stats,
+		MinWindow: cfg.MinWindow, Board: f.board, Index: f.index, Est: f.est, Relay: f.relay, Late: f.late, Seller: seller, Stats: &f.stats,
 	}
 	if cfg.Market != nil {
 		f.mechanism = auction.New(bids, parts)
@@ -112,7 +112,7 @@ func (f *Floor) Activate(j *index.Job) { f.index.Activate(j, f.late.Due(j.Submit
 func (f *Floor) Retire(j *index.Job) {
 	if j.Active() {
 		f.index.Retire(j)
-		f.desk.Leave(j)
+		f.relay.Leave(j)
 		f.mechanism.Retire(j)
 	}
 }
@@ -149,10 +149,10 @@ func (f *Floor) Turning(now quantity.Instant) []*window.Slice { return f.board.T
 // won. Waiting is how many jobs run nowhere. It returns when to look again.
 func (f *Floor) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
 	f.late.Fill(now)
-	f.desk.Recall(now)
+	f.relay.Recall(now)
 	wake := f.mechanism.Sell(now, waiting, out)
 	f.index.EndPass()
-	return min(wake, f.desk.Wake())
+	return min(wake, f.relay.Wake())
 }
 
 // Displaces is the job that would get the window behind a running subjob, which ends as the claim says, rather than that the subjob goes on
@@ -201,23 +201,23 @@ func (f *Floor) sooner(now quantity.Instant, j *index.Job, c *protocol.Claim, s 
 }
 
 // Attend: an agent of a job has come, or the one of this session has gone.
-func (f *Floor) Attend(j *index.Job, session uint64, here bool) { f.desk.Attend(j, session, here) }
+func (f *Floor) Attend(j *index.Job, session uint64, here bool) { f.relay.Attend(j, session, here) }
 
 // Attended says whether an agent of a job is there.
-func (f *Floor) Attended(j *index.Job) bool { return f.desk.Attended(j) }
+func (f *Floor) Attended(j *index.Job) bool { return f.relay.Attended(j) }
 
 // Answer takes in an agent's answer.
 func (f *Floor) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, p *protocol.Proposal) {
-	f.desk.Answer(now, j, in, p)
+	f.relay.Answer(now, j, in, p)
 }
 
 // TellEnd tells an external job's agent how a subjob ended, so that it can learn.
 func (f *Floor) TellEnd(j *index.Job, c *protocol.Claim, r *job.Result, done job.Range, out *protocol.Out) {
-	f.desk.TellEnd(j, c, r, done, out)
+	f.relay.TellEnd(j, c, r, done, out)
 }
 
 // DropRecall says that a job rests now, or begins anew: when that is over its agent is called in any case.
-func (f *Floor) DropRecall(j *index.Job) { f.desk.DropRecall(j) }
+func (f *Floor) DropRecall(j *index.Job) { f.relay.DropRecall(j) }
 
 // Late is what jobs that have waited too long may be given.
 func (f *Floor) Late() *overdue.Allowance { return f.late }

@@ -92,7 +92,7 @@ func (f *Floor) answersTo(now quantity.Instant, c *window.Class, w *window.Windo
 		j := f.index.Jobs()[i]
 		why, heard := atomizer.Interested, j.Entry().Indexed() && !j.Stale()
 		switch {
-		case heard && j.Entry().Standing() != explain.Eligible, !heard && j.Ineligible(now) != explain.Eligible:
+		case heard && j.Entry().Eligibility() != explain.Eligible, !heard && j.Ineligible(now) != explain.Eligible:
 			a.AddBusy()
 			continue
 		case !heard:

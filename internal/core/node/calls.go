@@ -43,5 +43,5 @@ func (n *Node) release(now quantity.Instant, c *protocol.Clearance, out *protoco
 		}
 		return "", errkind.Errorf(errkind.Of(err), "release: %w", err)
 	}
-	return n.quarantine.Release(now, s, out), nil
+	return n.quarantine.Unquarantine(now, s, out), nil
 }

@@ -35,7 +35,8 @@ func (w *world) shown(want ...string) {
 
 func (w *world) release(id job.SliceID) {
 	w.Helper()
-	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: w.now.Time().String(), Slice: id}})
+	w.step(protocol.Message{Kind: protocol.Unquarantine, From: person, Body: &protocol.Clearance{Request: w.now.Time().String(),
+		Slice: id}})
 }
 
 // TestAGPUThatIsLost: what runs on it ends at once and is the machine's failure, what is sold and has not begun is withdrawn, and nothing

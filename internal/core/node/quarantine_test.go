@@ -96,7 +96,7 @@ func TestAPersonMayLiftAQuarantineEarlier(t *testing.T) {
 	w.step(protocol.Message{Kind: protocol.Started, From: executor, Token: g.Token, Body: &protocol.Beginning{At: w.now}})
 	w.step(stuckNow(g.Token))
 	w.recorded(protocol.Quarantined, protocol.Quarantined)
-	w.step(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: "1", Slice: "a"}})
+	w.step(protocol.Message{Kind: protocol.Unquarantine, From: person, Body: &protocol.Clearance{Request: "1", Slice: "a"}})
 	w.recorded(protocol.SubjobEnded, protocol.QuarantineLifted)
 	same(t, "state of b", w.n.Slices(w.now)[1].State, "quarantined")
 	n := New(w.cfg)

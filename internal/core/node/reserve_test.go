@@ -168,7 +168,7 @@ func TestReservationsThatAreRefusedSayEverything(t *testing.T) {
 		w := booted(t)
 		for _, m := range []protocol.Message{
 			{Kind: protocol.Reserve, Body: &protocol.Booking{}}, {Kind: protocol.Unreserve, Body: &protocol.Booking{}},
-			{Kind: protocol.Release, Body: &protocol.Clearance{}},
+			{Kind: protocol.Unquarantine, Body: &protocol.Clearance{}},
 		} {
 			m.From = person
 			w.step(m)

@@ -72,7 +72,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		n.pressure.Report(now, in.Body.(*protocol.Strain), out)
 	case protocol.Suspended:
 		n.pressure.Stood(now, in.Token, in.Body.(*protocol.Stillness), out)
-	case protocol.Reserve, protocol.Unreserve, protocol.Release:
+	case protocol.Reserve, protocol.Unreserve, protocol.Unquarantine:
 		n.request(now, &in, out)
 	default: // not for a node
 	}

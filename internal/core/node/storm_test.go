@@ -342,7 +342,7 @@ func TestStorm(t *testing.T) {
 						p.state, p.result = dead, &job.Result{Outcome: job.Lost}
 					}
 				}
-				s.deliver(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: s.request(),
+				s.deliver(protocol.Message{Kind: protocol.Unquarantine, From: person, Body: &protocol.Clearance{Request: s.request(),
 					Slice: id}})
 			},
 			"ack": func(t *rapid.T) {
@@ -429,7 +429,8 @@ func (s *storm) drain() {
 			}
 		}
 		for _, id := range []job.SliceID{"a", "b", "c"} {
-			s.deliver(protocol.Message{Kind: protocol.Release, From: person, Body: &protocol.Clearance{Request: s.request(), Slice: id}})
+			s.deliver(protocol.Message{Kind: protocol.Unquarantine, From: person, Body: &protocol.Clearance{Request: s.request(),
+				Slice: id}})
 			s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: id}})
 		}
 		for _, m := range slices.Clone(s.held) {

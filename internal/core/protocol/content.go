@@ -28,11 +28,11 @@ type Forgetting struct {
 	Archived bool
 }
 
-// Cancelling is a job's owner calling it off, with why.
-type Cancelling struct{ Request, Text string }
+// JobDrop is a job's owner calling it off, with why.
+type JobDrop struct{ Request, Text string }
 
-// Hold says whether a job gets no new windows.
-type Hold struct{ Held bool }
+// JobHold says whether a job gets no new windows.
+type JobHold struct{ Held bool }
 
 // Sequel is another life of a job that was over. Without a Spec it is as it was.
 type Sequel struct {
@@ -90,8 +90,8 @@ type ClaimEnd struct {
 	Skipped bool
 }
 
-// Dropping is, of an archived job, what it had attained, in MiB-milliseconds: that counts for its queue no more.
-type Dropping struct {
+// HomeDrop is, of an archived job, what it had attained, in MiB-milliseconds: that counts for its queue no more.
+type HomeDrop struct {
 	Queue    string
 	Attained int64
 }
@@ -136,10 +136,10 @@ func (*Final) Body() {}
 func (*Forgetting) Body() {}
 
 // Body implements Body.
-func (*Cancelling) Body() {}
+func (*JobDrop) Body() {}
 
 // Body implements Body.
-func (*Hold) Body() {}
+func (*JobHold) Body() {}
 
 // Body implements Body.
 func (*Sequel) Body() {}
@@ -169,13 +169,13 @@ func (*ClaimEnd) Body() {}
 func (*Learned) Body() {}
 
 // Body implements Body.
-func (*Dropping) Body() {}
+func (*HomeDrop) Body() {}
 
 // Body implements Body.
 func (*Keeping) Body() {}
 
 // Body implements Body.
-func (*Standing) Body() {}
+func (*Calibration) Body() {}
 
 // Body implements Body.
 func (*Lesson) Body() {}

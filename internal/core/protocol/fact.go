@@ -29,9 +29,9 @@ const (
 	// QueueSet [Queue].
 	QueueSet
 	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, At (when; 0 before version 9 of the format: not
-	// known) [Cancelling].
+	// known) [JobDrop].
 	JobDropping
-	// JobHeld: paused or resumed: Job [Hold].
+	// JobHeld: paused or resumed: Job [JobHold].
 	JobHeld
 	// JobRequeued begins another life of a job that is over: Job, Generation, At [Sequel].
 	JobRequeued
@@ -67,15 +67,15 @@ const (
 	Calibrated
 	// Ended: Job, At [Final].
 	Ended
-	// HomeDropped: the job's record is forgotten: Job, Generation [Dropping]. No life of it up to that one is taken home again.
+	// HomeDropped: the job's record is forgotten: Job, Generation [HomeDrop]. No life of it up to that one is taken home again.
 	HomeDropped
-	// HomeHeld: Job [Hold].
+	// HomeHeld: Job [JobHold].
 	HomeHeld
 	// QueueKnown [Queue].
 	QueueKnown
 	// HomeKept: Job [Keeping]. The whole state of one job, in snapshots and for the archive.
 	HomeKept
-	// QueueCalibrated [Standing]. What the market has learned of a queue, and its credits.
+	// QueueCalibrated [Calibration]. What the market has learned of a queue, and its credits.
 	QueueCalibrated
 	// Taught [Lesson]. What a finished job has shown of its template; in snapshots all that is remembered of one.
 	Taught

@@ -77,8 +77,8 @@ const (
 	Reserve Kind = iota + 16
 	// Unreserve withdraws a reservation by its id: Booking.
 	Unreserve
-	// Release lifts a quarantine after a person has looked: Clearance.
-	Release
+	// Unquarantine lifts a quarantine after a person has looked: Clearance.
+	Unquarantine
 )
 
 // Gate <-> zone.

@@ -42,7 +42,7 @@ func (t *Trust) Mix(h digest.Hash) digest.Hash {
 }
 
 // Mix mixes what is kept of a queue into a digest.
-func (s *Standing) Mix(h digest.Hash) digest.Hash {
+func (s *Calibration) Mix(h digest.Hash) digest.Hash {
 	return s.Trust.Mix(h.Text(s.Queue)).Int(s.Credits, int64(s.Refilled), s.Archived)
 }
 

@@ -200,8 +200,8 @@ type Trust struct {
 	Runs, Excess, Evidence int64
 }
 
-// Standing is what the market keeps of a queue.
-type Standing struct {
+// Calibration is what the market keeps of a queue.
+type Calibration struct {
 	Queue string
 	Trust Trust
 	// Credits it may bid with, refilled up to the instant Refilled.

@@ -36,7 +36,7 @@ func (l *ledger) read(w *world) {
 		switch b := f.Body.(type) {
 		case *protocol.Taking:
 			l.queue[f.Job] = b.Spec.Queue
-		case *protocol.Standing:
+		case *protocol.Calibration:
 			more := b.Credits - l.has[b.Queue]
 			if more < 0 {
 				l.t.Fatalf("queue %s lost %d credits without a price", b.Queue, -more)
@@ -61,7 +61,7 @@ func (l *ledger) read(w *world) {
 	}
 	l.seen = len(w.facts)
 	for _, f := range capture.All(w.z) {
-		if s, ok := f.Body.(*protocol.Standing); ok && s.Credits != l.has[s.Queue] {
+		if s, ok := f.Body.(*protocol.Calibration); ok && s.Credits != l.has[s.Queue] {
 			l.t.Fatalf("queue %s has %d credits, by the facts %d", s.Queue, s.Credits, l.has[s.Queue])
 		}
 	}

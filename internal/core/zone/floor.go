@@ -61,7 +61,7 @@ func (d *demand) Avoids(s *window.Slice) bool { return d.job.Backoff().Avoids(si
 
 func (d *demand) Use(now quantity.Instant) (own, queue, weight int64) {
 	q := d.job.Queue()
-	return d.job.History().Attained() + d.job.Standing().Had(now), q.Use(now), max(1, q.Weight)
+	return d.job.History().Attained() + d.job.ClaimSet().Had(now), q.Use(now), max(1, q.Weight)
 }
 
 func (d *demand) Sentence(r explain.Reason) string {

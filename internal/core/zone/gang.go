@@ -21,7 +21,7 @@ func (z *Zone) askNodes(now quantity.Instant, j *home.Job, on []*backfill.Slice,
 		return cmp.Or(cmp.Compare(a.Node(), b.Node()), cmp.Compare(a.At(), b.At()))
 	})
 	var members []protocol.Member
-	var places []home.Place
+	var places []home.Basis
 	var also []job.SliceID
 	for i, s := range on {
 		if i > 0 {
@@ -29,7 +29,7 @@ func (z *Zone) askNodes(now quantity.Instant, j *home.Job, on []*backfill.Slice,
 		}
 		if len(members) == 0 || members[len(members)-1].Node != s.Node() {
 			members = append(members, protocol.Member{Node: s.Node()})
-			places = append(places, home.Place{Version: s.Version()})
+			places = append(places, home.Basis{Version: s.Version()})
 		}
 		last := len(members) - 1
 		members[last].Slices++

@@ -51,8 +51,8 @@ func Woken(z *Zone) quantity.Instant { return z.woken }
 // KeptQueue is all that is durable of a queue.
 type KeptQueue struct {
 	protocol.Queue
-	Standing  protocol.Standing
-	Templates map[string]any
+	Calibration protocol.Calibration
+	Templates   map[string]any
 }
 
 // Durable is all that is durable of a zone, as a capture says it, for comparison: an empty list is none.
@@ -85,15 +85,15 @@ func Durable(z *Zone) (all struct {
 			all.Records = append(all.Records, r)
 		case *protocol.Queue:
 			queue(b.Name).Queue = *b
-		case *protocol.Standing:
-			queue(b.Queue).Standing = *b
+		case *protocol.Calibration:
+			queue(b.Queue).Calibration = *b
 		case *protocol.Lesson:
 			queue(b.Queue).Templates[b.Template] = b.Runs
 		}
 	}
 	slices.SortFunc(all.Records, func(a, b protocol.Record) int { return cmp.Compare(a.Job, b.Job) })
 	all.Queues = slices.DeleteFunc(all.Queues, func(q KeptQueue) bool { // others are as good as never heard of
-		return q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.Standing == (protocol.Standing{}) && len(q.Templates) == 0
+		return q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.Calibration == (protocol.Calibration{}) && len(q.Templates) == 0
 	})
 	return all
 }

@@ -145,7 +145,7 @@ func TestPagesOfManyJobs(t *testing.T) {
 	for i := range n {
 		if i%1000 < 990 { // whole chunks become empty
 			w.z.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: job.ID(fmt.Sprintf("j%04d", i*4999%n)), Generation: 1,
-				Body: &protocol.Dropping{}})
+				Body: &protocol.HomeDrop{}})
 		}
 	}
 	read(n / 100)

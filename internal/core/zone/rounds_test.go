@@ -235,7 +235,7 @@ func TestTheOrderOfAnswersDoesNotCount(t *testing.T) {
 					said = append(said, b.Start, b.End, b.Bid)
 				case *protocol.Extent:
 					said = append(said, b.End)
-				case *protocol.Standing:
+				case *protocol.Calibration:
 					said = append(said, b)
 				}
 				log = append(log, fmt.Sprint(said...))

@@ -202,7 +202,7 @@ func TestAForgottenJobLeavesNothing(t *testing.T) {
 	}
 	w.step(protocol.Message{Kind: protocol.Forget, Job: "a", Epoch: 1})
 	dropped := w.make() // so that no Adopt that was long under way brings it back
-	dropped.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: "a", Generation: 1, Body: &protocol.Dropping{}})
+	dropped.Apply(protocol.Fact{Kind: protocol.HomeDropped, Job: "a", Generation: 1, Body: &protocol.HomeDrop{}})
 	if w.z.Digest() != dropped.Digest() || len(w.z.Page(w.now, status.JobQuery{}).Jobs) != 0 {
 		t.Errorf("left over: %+v", w.z.Page(w.now, status.JobQuery{}).Jobs)
 	}

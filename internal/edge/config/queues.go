@@ -38,7 +38,7 @@ type Daemon struct {
 	// ZoneNames are those of the zones, if the file says so.
 	ZoneNames []job.ZoneID
 	// Places are where the nodes stand, if the file says so.
-	Places []arrangement.Place
+	Places []arrangement.Location
 	// Airlock is what is done where memory runs out.
 	Airlock Airlock
 	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in
@@ -109,13 +109,13 @@ func zonesOf(v strict.Value) (n int, names []job.ZoneID) {
 }
 
 // nodesOf reads how many there are, or where each stands.
-func nodesOf(v strict.Value) (n int, places []arrangement.Place) {
+func nodesOf(v strict.Value) (n int, places []arrangement.Location) {
 	if !v.Listed() {
 		return int(v.Integer(1, arrangement.MaxNodes, 0)), nil
 	}
 	for _, e := range v.List("how many, or a list such as [{count: 2, rack: r1, block: b1}, {rack: r2, block: b1}]", arrangement.MaxNodes) {
 		o := e.Object("count", "rack", "block")
-		place := arrangement.Place{Rack: o.Get("rack").Label(""), Block: o.Get("block").Label("")}
+		place := arrangement.Location{Rack: o.Get("rack").Label(""), Block: o.Get("block").Label("")}
 		for range o.Get("count").Integer(1, arrangement.MaxNodes, 1) {
 			places = append(places, place)
 		}

@@ -28,7 +28,7 @@ func TestZonesAndNodes(t *testing.T) {
 		t.Errorf("names of zones: %+v, %v", d, err)
 	}
 	text := "nodes: [{count: 2, rack: r1, block: b1}, {rack: r1}, {}]"
-	places := []arrangement.Place{{Rack: "r1", Block: "b1"}, {Rack: "r1", Block: "b1"}, {Rack: "r1"}, {}}
+	places := []arrangement.Location{{Rack: "r1", Block: "b1"}, {Rack: "r1", Block: "b1"}, {Rack: "r1"}, {}}
 	if d, err := ParseDaemon("sluice.yml", []byte(text)); err != nil || d.Nodes != 4 || !slices.Equal(d.Places, places) {
 		t.Errorf("%q: %d nodes, %v, %v; want %v", text, d.Nodes, d.Places, err, places)
 	}

@@ -55,7 +55,7 @@ func (j *jobs) fact(f *protocol.Fact, counted bool) {
 	case protocol.JobForgotten, protocol.HomeDropped:
 		j.drop(f.Job)
 	case protocol.JobHeld, protocol.HomeHeld:
-		j.change(f.Job, func(o *openJob) { o.held = f.Body.(*protocol.Hold).Held })
+		j.change(f.Job, func(o *openJob) { o.held = f.Body.(*protocol.JobHold).Held })
 	case protocol.LeaseMade:
 		j.leases[f.Token] = f.Job
 		j.change(f.Job, func(o *openJob) { o.leases++ })

@@ -21,9 +21,9 @@ func (l lines) fact(f *protocol.Fact) {
 	case protocol.JobForgotten:
 		l.log.Info("job forgotten", "job", f.Job, "generation", f.Generation)
 	case protocol.JobDropping:
-		l.log.Info("job is being cancelled", "job", f.Job, "reason", f.Body.(*protocol.Cancelling).Text)
+		l.log.Info("job is being cancelled", "job", f.Job, "reason", f.Body.(*protocol.JobDrop).Text)
 	case protocol.JobHeld:
-		l.log.Info("job held", "job", f.Job, "held", f.Body.(*protocol.Hold).Held)
+		l.log.Info("job held", "job", f.Job, "held", f.Body.(*protocol.JobHold).Held)
 	case protocol.Ended:
 		v := f.Body.(*protocol.Final).Verdict
 		l.log.Info("job over", "job", f.Job, "state", v.State.String(), "reason", v.Reason)

@@ -136,9 +136,9 @@ func TestJobStates(t *testing.T) {
 	}
 	o.Fact(0, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Body: &protocol.Acceptance{}})
 	state("PENDING")
-	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.Hold{Held: true}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.JobHold{Held: true}})
 	state("PAUSED")
-	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.Hold{}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.JobHold{}})
 	state("PENDING")
 	o.Fact(0, &protocol.Fact{Kind: protocol.LeaseMade, Job: "j", Token: token, Body: &protocol.Terms{}})
 	state("RUNNING")

@@ -51,7 +51,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	}),
 	protocol.Reserve:   body(bookingFields),
 	protocol.Unreserve: body(bookingFields),
-	protocol.Release: body(func(c *coder.Coder, b *protocol.Clearance) {
+	protocol.Unquarantine: body(func(c *coder.Coder, b *protocol.Clearance) {
 		coder.Text(c, 1, &b.Request)
 		coder.Text(c, 2, &b.Slice)
 	}),
@@ -375,7 +375,7 @@ func knownFact(k protocol.FactKind) bool {
 
 func knownMessage(k protocol.Kind) bool {
 	return within(k, protocol.Submit, protocol.DrainZone) ||
-		within(k, protocol.Reserve, protocol.Release) ||
+		within(k, protocol.Reserve, protocol.Unquarantine) ||
 		within(k, protocol.Adopt, protocol.Surrendered) ||
 		within(k, protocol.Offer, protocol.Published) ||
 		within(k, protocol.Inventory, protocol.Wished) ||

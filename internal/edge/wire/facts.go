@@ -20,7 +20,7 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 	protocol.JobClosed:    holds(final),
 	protocol.JobForgotten: holds(func(v *layout, b *protocol.Forgetting) { v.zone, v.flag = &b.Zone, &b.Archived }),
 	protocol.QueueSet:     holds(queue),
-	protocol.JobDropping:  holds(func(v *layout, b *protocol.Cancelling) { v.request, v.text = &b.Request, &b.Text }),
+	protocol.JobDropping:  holds(func(v *layout, b *protocol.JobDrop) { v.request, v.text = &b.Request, &b.Text }),
 	protocol.JobHeld:      holds(hold),
 	protocol.JobRequeued:  holds(sequel),
 	protocol.JobArchived:  holds(func(v *layout, b *protocol.Archiving) { v.flag, v.count = &b.Most, &b.Changes }),
@@ -39,11 +39,11 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 	protocol.Committed:       needs(23, holds(claimEnd)),
 	protocol.Calibrated:      holds(func(v *layout, b *protocol.Learned) { v.whole = b }),
 	protocol.Ended:           holds(final),
-	protocol.HomeDropped:     holds(func(v *layout, b *protocol.Dropping) { v.text, v.count = &b.Queue, &b.Attained }),
+	protocol.HomeDropped:     holds(func(v *layout, b *protocol.HomeDrop) { v.text, v.count = &b.Queue, &b.Attained }),
 	protocol.HomeHeld:        holds(hold),
 	protocol.QueueKnown:      holds(queue),
 	protocol.HomeKept:        needs(27, holds(func(v *layout, b *protocol.Keeping) { v.flag, v.record = &b.Recalled, &b.Record })),
-	protocol.QueueCalibrated: holds(func(v *layout, b *protocol.Standing) { v.whole = b }),
+	protocol.QueueCalibrated: holds(func(v *layout, b *protocol.Calibration) { v.whole = b }),
 	protocol.Taught:          holds(func(v *layout, b *protocol.Lesson) { v.whole = b }),
 	protocol.HomeReopened:    needs(20, holds(sequel)),
 	protocol.HomeLeaving:     holds(reason),
@@ -66,7 +66,7 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 
 func final(v *layout, b *protocol.Final)             { v.verdict = &b.Verdict }
 func queue(v *layout, b *protocol.Queue)             { v.whole = b }
-func hold(v *layout, b *protocol.Hold)               { v.flag = &b.Held }
+func hold(v *layout, b *protocol.JobHold)            { v.flag = &b.Held }
 func sequel(v *layout, b *protocol.Sequel)           { v.request, v.spec = &b.Request, &b.Spec }
 func inZone(v *layout, b *protocol.InZone)           { v.zone = &b.Zone }
 func extent(v *layout, b *protocol.Extent)           { v.span, v.end, v.peak = &b.Range, &b.End, &b.Peak }
@@ -157,7 +157,7 @@ func factFields(c *coder.Coder, f *protocol.Fact) {
 	pointer(c, 27, v.record, recordFields)
 	field(c, 28, v.speed, coder.Signed)
 	pointer(c, 29, v.bid, bidFields)
-	whole(c, 30, &v, standingFields)
+	whole(c, 30, &v, calibrationFields)
 	whole(c, 31, &v, lessonFields)
 	coder.Unsigned(c, 32, &f.Generation)
 	field(c, 33, v.count, coder.Signed)

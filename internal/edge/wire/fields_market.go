@@ -29,7 +29,7 @@ func trustFields(c *coder.Coder, t *protocol.Trust) {
 	coder.Signed(c, 8, &t.Evidence)
 }
 
-func standingFields(c *coder.Coder, s *protocol.Standing) {
+func calibrationFields(c *coder.Coder, s *protocol.Calibration) {
 	coder.Text(c, 1, &s.Queue)
 	coder.Value(c, 2, &s.Trust, trustFields)
 	coder.Signed(c, 3, &s.Credits)

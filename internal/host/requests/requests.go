@@ -19,21 +19,21 @@ import (
 	"sluice.dev/sluice/internal/host/trouble"
 )
 
-// Desk takes requests and sends them. Safe for concurrent use.
-type Desk struct {
+// Sender takes requests and sends them. Safe for concurrent use.
+type Sender struct {
 	to    caller
 	space *space.Space
 	nodes nodes.Nodes
 	store stored
 }
 
-// New returns a desk for the actors of one process; store may be nil.
-func New(b *inbox.Inbox, c *Calls, t *trouble.State, s *space.Space, n nodes.Nodes, store Store) *Desk {
-	return &Desk{caller{b, c, t}, s, n, stored{store}}
+// New returns a Sender for the actors of one process; store may be nil.
+func New(b *inbox.Inbox, c *Calls, t *trouble.State, s *space.Space, n nodes.Nodes, store Store) *Sender {
+	return &Sender{caller{b, c, t}, s, n, stored{store}}
 }
 
 // Submit is SubmitAll of one job.
-func (d *Desk) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error) {
+func (d *Sender) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error) {
 	o := d.SubmitAll(ctx, []Submission{{Request: request, Spec: spec}}, snapshot)
 	return o[0].Receipt, o[0].Err
 }
@@ -45,7 +45,7 @@ const submitTogether = 64
 // nil. The same request, or the same name with the same content, is the same job; Created is false then. An error of kind Unavailable
 // or Exhausted: the job may still have been accepted, ask again with the same request. Jobs go together, so that they share a sync;
 // after an error no more are sent, and those behind it that were not have an error of kind Unavailable.
-func (d *Desk) SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte) []Outcome {
+func (d *Sender) SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte) []Outcome {
 	out := make([]Outcome, len(jobs))
 	fail := func(from int, err error) []Outcome {
 		for i := from; i < len(jobs); i++ {
@@ -91,7 +91,7 @@ func (d *Desk) SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte
 }
 
 // submit sends one job to the gate.
-func (d *Desk) submit(j *Submission, stored executor.Snapshot) (*call, error) {
+func (d *Sender) submit(j *Submission, stored executor.Snapshot) (*call, error) {
 	if err := Startable(j.Spec); err != nil {
 		return nil, err
 	}
@@ -124,44 +124,44 @@ func contentOf(s *job.Spec) string {
 }
 
 // Cancel ends a job. One that is over is left as it is, with an error of kind Conflict that says how it ended.
-func (d *Desk) Cancel(ctx context.Context, request string, name job.ID) error {
+func (d *Sender) Cancel(ctx context.Context, request string, name job.ID) error {
 	_, err := d.to.tell(ctx, protocol.Cancel, name, &protocol.Cancellation{Request: named(request)})
 	return err
 }
 
 // Requeue begins another life of a job that was cancelled, has failed or has expired; what it has committed stays. deadline
 // is a new one, 0 for the one it has, Never for none. Errors: NotFound, Conflict (it is not over, or it is complete), Invalid.
-func (d *Desk) Requeue(ctx context.Context, request string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
+func (d *Sender) Requeue(ctx context.Context, request string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
 	reply, err := d.to.tell(ctx, protocol.Requeue, name, &protocol.Requeueing{Request: named(request), Deadline: deadline})
 	return reply.Generation, err
 }
 
 // Delete forgets a job that is over and removes its files. Errors: NotFound, Conflict (it is not over).
-func (d *Desk) Delete(ctx context.Context, request string, name job.ID) error {
+func (d *Sender) Delete(ctx context.Context, request string, name job.ID) error {
 	_, err := d.to.tell(ctx, protocol.Delete, name, &protocol.Deletion{Request: named(request)})
 	return err
 }
 
 // PauseJob stops new windows for a job (pause true) or lets it go on.
-func (d *Desk) PauseJob(ctx context.Context, request string, name job.ID, pause bool) error {
+func (d *Sender) PauseJob(ctx context.Context, request string, name job.ID, pause bool) error {
 	_, err := d.to.tell(ctx, protocol.PauseJob, name, &protocol.Pause{Request: named(request), Held: pause})
 	return err
 }
 
 // SetQueue creates or changes a queue.
-func (d *Desk) SetQueue(ctx context.Context, request string, q protocol.Queue) error {
+func (d *Sender) SetQueue(ctx context.Context, request string, q protocol.Queue) error {
 	_, err := d.to.tell(ctx, protocol.SetQueue, "", &protocol.QueueSetting{Request: named(request), Queue: &q})
 	return err
 }
 
 // DrainZone has a zone give its jobs to others, for good.
-func (d *Desk) DrainZone(ctx context.Context, request string, zone job.ZoneID) error {
+func (d *Sender) DrainZone(ctx context.Context, request string, zone job.ZoneID) error {
 	_, err := d.to.tell(ctx, protocol.DrainZone, "", &protocol.Draining{Request: named(request), Zone: zone})
 	return err
 }
 
 // Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
-func (d *Desk) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
+func (d *Sender) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
 	request = named(request)
 	var made []protocol.Made
 	for _, i := range d.nodes.OfSlice(r.Slice) { // if one refuses, those before it stand, and the same request finds them again
@@ -176,15 +176,15 @@ func (d *Desk) Reserve(ctx context.Context, request string, r protocol.Reservati
 }
 
 // Unreserve withdraws a reservation.
-func (d *Desk) Unreserve(ctx context.Context, request string, id uint64) error {
+func (d *Sender) Unreserve(ctx context.Context, request string, id uint64) error {
 	_, err := d.to.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: d.nodes.Address(d.nodes.OfReservation(id)),
 		Body: &protocol.Booking{Request: named(request), Reservation: &protocol.Reservation{ID: id}}})
 	return err
 }
 
 // Release lifts a quarantine after a person has looked, and reports whether there was one.
-func (d *Desk) Release(ctx context.Context, request string, slice job.SliceID) (said string, err error) {
-	reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Release, To: d.nodes.Address(d.nodes.OfSlice(slice)[0]),
+func (d *Sender) Release(ctx context.Context, request string, slice job.SliceID) (said string, err error) {
+	reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Unquarantine, To: d.nodes.Address(d.nodes.OfSlice(slice)[0]),
 		Body: &protocol.Clearance{Request: named(request), Slice: slice}})
 	if err != nil {
 		return "", err

@@ -81,7 +81,7 @@ func (a *app) replay(dir, boot string) (err error) {
 		Ends                                    int64
 		Zones, Nodes                            int
 		ZoneNames                               []job.ZoneID
-		Places                                  []arrangement.Place
+		Places                                  []arrangement.Location
 		Flow                                    *flow.Config
 		Capacities                              []quantity.Amount
 		Airlock                                 airlock.Config

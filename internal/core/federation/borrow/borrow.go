@@ -218,13 +218,13 @@ func (b *Gang) Begin(now quantity.Instant, parts []*protocol.Lending, length tim
 	a := &home.Ask{Job: j, Sale: protocol.Sale{Node: on[0].Node, Placement: protocol.Placement{Slice: on[0].ID, Range: p.Range, Start: now,
 		End: end, Demand: p.Demand, Plan: protocol.Plan{Run: p.Run, Wall: p.Wall}}, Speed: speed}}
 	var members []protocol.Member
-	var places []home.Place
+	var places []home.Basis
 	for i, s := range on {
 		if i > 0 {
 			a.Also = append(a.Also, s.ID)
 		}
 		if last := len(members) - 1; last < 0 || members[last].Node != s.Node {
-			members, places = append(members, protocol.Member{Node: s.Node}), append(places, home.Place{Reservation: protocol.OwnPlace})
+			members, places = append(members, protocol.Member{Node: s.Node}), append(places, home.Basis{Reservation: protocol.OwnPlace})
 		}
 		last := len(members) - 1
 		members[last].Slices++

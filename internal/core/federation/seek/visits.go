@@ -118,7 +118,7 @@ func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
 
 // claim sells a job what it has won. A grant that was told twice is claimed already, and stays.
 func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *protocol.Out) bool {
-	if j.Standing().Claim(p.Token) != nil {
+	if j.ClaimSet().Claim(p.Token) != nil {
 		return true
 	}
 	v := j.View()

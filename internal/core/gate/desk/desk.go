@@ -155,7 +155,7 @@ func (d *Desk) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Ca
 			text = "cancelled by its owner"
 		}
 		d.office.Fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, At: now,
-			Body: &protocol.Cancelling{Text: text, Request: c.Request}})
+			Body: &protocol.JobDrop{Text: text, Request: c.Request}})
 		if j.Zone() == "" { // any zone can end what is not to run
 			d.office.Fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: j.ID(), Epoch: j.Epoch(),
 				Body: &protocol.InZone{Zone: d.office.Anywhere(j)}})
@@ -176,7 +176,7 @@ func (d *Desk) Pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out)
 		d.refuse(in, p.Request, errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, verdict.State), out)
 		return
 	case j.Held() != p.Held:
-		d.office.Fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Body: &protocol.Hold{Held: p.Held}})
+		d.office.Fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Body: &protocol.JobHold{Held: p.Held}})
 	}
 	d.reply(in, protocol.Message{Job: in.Job}, &protocol.Receipt{Request: p.Request, Changed: true}, out)
 }

@@ -181,10 +181,10 @@ func (j *Job) fold(f *protocol.Fact, specs *job.Pool) {
 		j.epoch, j.homed, j.heldKnown = f.Epoch, false, true
 		j.move(f.Body.(*protocol.InZone).Zone, specs)
 	case protocol.JobDropping:
-		b, c := j.follow(), f.Body.(*protocol.Cancelling)
+		b, c := j.follow(), f.Body.(*protocol.JobDrop)
 		b.dropping, b.cancelled, b.dropped = c.Text, c.Request, f.At
 	case protocol.JobHeld:
-		j.held, j.heldKnown = f.Body.(*protocol.Hold).Held, false
+		j.held, j.heldKnown = f.Body.(*protocol.JobHold).Held, false
 	case protocol.JobClosed:
 		b := j.follow()
 		if b.moving != nil { // it ended before it was surrendered, and stays where it was
@@ -232,11 +232,11 @@ func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 		out = append(out, protocol.Fact{Kind: protocol.JobHomed, Job: j.id, Epoch: j.epoch})
 	}
 	if j.held {
-		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: j.id, Body: &protocol.Hold{Held: true}})
+		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: j.id, Body: &protocol.JobHold{Held: true}})
 	}
 	if b.dropping != "" {
 		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: j.id, At: b.dropped,
-			Body: &protocol.Cancelling{Text: b.dropping, Request: b.cancelled}})
+			Body: &protocol.JobDrop{Text: b.dropping, Request: b.cancelled}})
 	}
 	if j.Over() {
 		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: j.id, At: b.ended, Body: &protocol.Final{Verdict: b.verdict}})

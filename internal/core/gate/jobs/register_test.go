@@ -52,9 +52,9 @@ func TestRegisterAgainstFold(t *testing.T) {
 				}
 				f.Kind, f.Epoch, f.Body = protocol.Rehomed, j.Epoch()+1, &protocol.InZone{Zone: "z"}
 			case kind == "held":
-				f.Kind, f.Body = protocol.JobHeld, &protocol.Hold{Held: !j.Held()}
+				f.Kind, f.Body = protocol.JobHeld, &protocol.JobHold{Held: !j.Held()}
 			case kind == "dropping":
-				f.Kind, f.At, f.Body = protocol.JobDropping, 5, &protocol.Cancelling{Request: "r", Text: "no"}
+				f.Kind, f.At, f.Body = protocol.JobDropping, 5, &protocol.JobDrop{Request: "r", Text: "no"}
 			case kind == "closed":
 				f.Kind, f.At, f.Body = protocol.JobClosed, 9, &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}
 			}

@@ -30,15 +30,15 @@ type Ask struct {
 	asked, expires quantity.Instant
 	// holds and places of a gang over several nodes; nil and none of what one node holds.
 	holds  *gang.Holds
-	places []Place
+	places []Basis
 }
 
-// Place is what is asked of one member's node: the reservation of the job's own that it takes over, 0 if it has none there, and the version
+// Basis is what is asked of one member's node: the reservation of the job's own that it takes over, 0 if it has none there, and the version
 // of the view that it was decided on.
-type Place struct{ Reservation, Version uint64 }
+type Basis struct{ Reservation, Version uint64 }
 
 // Gang makes it an ask of several nodes, with a place at each.
-func (a *Ask) Gang(members []protocol.Member, places []Place) {
+func (a *Ask) Gang(members []protocol.Member, places []Basis) {
 	a.holds, a.places, a.Version = gang.NewHolds(members), places, places[0].Version
 }
 

@@ -14,7 +14,7 @@ import (
 
 // counter is a desk with one job of items, whose slices one node has.
 type counter struct {
-	*Desk
+	*Claimer
 	job *record.Job
 	now quantity.Instant
 	out protocol.Out
@@ -22,7 +22,8 @@ type counter struct {
 
 func newCounter() *counter {
 	book := record.New(record.Config{Retry: time.Second, Refill: 1000, PurseTime: time.Hour}, quiet{}, quiet{})
-	c := &counter{Desk: New(Config{Retry: time.Second, AskTTL: 10 * time.Second, Backoff: time.Second}, book, quiet{}, quiet{}), now: 1e12}
+	c := &counter{Claimer: New(Config{Retry: time.Second, AskTTL: 10 * time.Second, Backoff: time.Second}, book, quiet{}, quiet{}),
+		now: 1e12}
 	spec := &job.Spec{Name: "a", Queue: "q", Kind: job.Items, Total: 100, Grid: 1, Parallelism: 9, PerUnit: time.Second}
 	book.Apply(&protocol.Fact{Kind: protocol.HomeTaken, Job: "a", Epoch: 1, Generation: 1, At: 1, Body: &protocol.Taking{Spec: spec}})
 	c.job = book.Job("a")
@@ -69,7 +70,7 @@ func TestAsksCountAgainstTheQueue(t *testing.T) {
 				if sold := c.Granted(c.now, a, in, &protocol.Grant{Start: a.Start, End: a.End}, &c.out); sold != free {
 					rt.Fatalf("%v is sold: %v, free: %v", a.Range, sold, free)
 				}
-				if after := q.Standing().Credits; free && a.Bid.Price > 0 && (after < 0 || before-after != a.Bid.Price) {
+				if after := q.Calibration().Credits; free && a.Bid.Price > 0 && (after < 0 || before-after != a.Bid.Price) {
 					rt.Fatalf("the queue had %d, paid %d and has %d", before, a.Bid.Price, after)
 				}
 			}

@@ -14,7 +14,7 @@ import (
 
 // Prepared notes that one more node holds for a gang, and asks the next. It is false once all do, or if that grant is of no use: then the
 // ask is taken in as any other (Granted).
-func (d *Desk) Prepared(in *protocol.Message, g *protocol.Grant, now quantity.Instant, out *protocol.Out) bool {
+func (d *Claimer) Prepared(in *protocol.Message, g *protocol.Grant, now quantity.Instant, out *protocol.Out) bool {
 	a := d.asks.of(g.Ask)
 	if a == nil || a.holds == nil || in.Job != a.Job.ID || g.End < a.End || a.holds.Hold(in.Token) {
 		return false
@@ -28,7 +28,7 @@ func (d *Desk) Prepared(in *protocol.Message, g *protocol.Grant, now quantity.In
 }
 
 // Abort gives up what nodes hold for an ask that comes to nothing. What they do not hear lapses.
-func (d *Desk) Abort(a *Ask, out *protocol.Out) {
+func (d *Claimer) Abort(a *Ask, out *protocol.Out) {
 	if a.holds == nil {
 		return
 	}
@@ -39,18 +39,18 @@ func (d *Desk) Abort(a *Ask, out *protocol.Out) {
 }
 
 // Member finds the standing claim of a gang that a node's answer is about, and the place of the member; nil if it is about none.
-func (d *Desk) Member(in *protocol.Message) (j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
+func (d *Claimer) Member(in *protocol.Message) (j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
 	if j = d.book.Job(in.Job); j == nil || j.Spec.Topology == job.SameNode {
 		return nil, nil, nil, 0
 	}
-	if l, c, i = j.Standing().Member(in.Token); c == nil {
+	if l, c, i = j.ClaimSet().Member(in.Token); c == nil {
 		return nil, nil, nil, 0
 	}
 	return j, l, c, i
 }
 
 // memberLeased: a node has made a member's hold a lease.
-func (d *Desk) memberLeased(j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
+func (d *Claimer) memberLeased(j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
 	course := l.Course(c)
 	course.Leased(i)
 	if !l.Known() && course.Known() && course.Broken() == "" {
@@ -62,7 +62,7 @@ func (d *Desk) memberLeased(j *record.Job, l *lease.Lease, c *protocol.Claim, i 
 
 // RepeatGang says what is outstanding to the nodes of a gang: Redeem to those that have not said whether they have a lease, Stop to all
 // that are left where the gang is to end. Stop goes first: a hold that is given up makes no lease.
-func (d *Desk) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
+func (d *Claimer) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
 	course := l.Course(c)
 	l.Send(now)
 	stop := course.Broken()
@@ -82,7 +82,7 @@ func (d *Desk) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease, c
 
 // remindGang is what is due of a gang's claim: nodes that have said nothing are likely to be out of reach, and their slices are left to
 // others for a while.
-func (d *Desk) remindGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
+func (d *Claimer) remindGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
 	course := l.Course(c)
 	for i := range c.Members {
 		if l.Sent() != 0 && course.Asked(i) {
@@ -93,7 +93,7 @@ func (d *Desk) remindGang(now quantity.Instant, j *record.Job, l *lease.Lease, c
 }
 
 // redeemMember sends Commit to one member's node.
-func (d *Desk) redeemMember(j *record.Job, c *protocol.Claim, i int, out *protocol.Out) {
+func (d *Claimer) redeemMember(j *record.Job, c *protocol.Claim, i int, out *protocol.Out) {
 	m := &c.Members[i]
 	part := c.Placement
 	part.Slice, part.Also = protocol.Part(c.Slice, c.Also, c.Members, i)

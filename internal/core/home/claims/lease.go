@@ -13,15 +13,15 @@ import (
 )
 
 // Redeem sends the third step. It is repeated until the node answers, and idempotent by the token.
-func (d *Desk) Redeem(j *record.Job, c *protocol.Claim, out *protocol.Out) {
+func (d *Claimer) Redeem(j *record.Job, c *protocol.Claim, out *protocol.Out) {
 	d.Send(out, protocol.Message{
 		Kind: protocol.Redeem, To: Node(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(),
 		Body: out.Work(protocol.Work{Placement: c.Placement, Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec}),
 	})
 }
 
-// Standing finds the job and lease that a node's word is about, of a gang by any member's token; nil if the claim no longer stands.
-func (d *Desk) Standing(in *protocol.Message) (*record.Job, *lease.Lease) {
+// LeaseOf finds the job and lease that a node's word is about, of a gang by any member's token; nil if the claim no longer stands.
+func (d *Claimer) LeaseOf(in *protocol.Message) (*record.Job, *lease.Lease) {
 	j, l := d.standing(in)
 	if l == nil {
 		j, l, _, _ = d.Member(in)
@@ -30,7 +30,7 @@ func (d *Desk) Standing(in *protocol.Message) (*record.Job, *lease.Lease) {
 }
 
 // Leased: a node has made a claim a lease.
-func (d *Desk) Leased(in *protocol.Message, out *protocol.Out) {
+func (d *Claimer) Leased(in *protocol.Message, out *protocol.Out) {
 	if j, l, c, i := d.Member(in); c != nil {
 		d.memberLeased(j, l, c, i)
 		return
@@ -40,13 +40,13 @@ func (d *Desk) Leased(in *protocol.Message, out *protocol.Out) {
 		d.disown(in, out)
 	case !l.Known():
 		l.Confirm()
-		d.Delays.Taken(j, j.Standing().Claim(in.Token))
+		d.Delays.Taken(j, j.ClaimSet().Claim(in.Token))
 		d.book.Stir(j)
 	}
 }
 
 // Running: a subjob has begun.
-func (d *Desk) Running(in *protocol.Message, b *protocol.Beginning, out *protocol.Out) {
+func (d *Claimer) Running(in *protocol.Message, b *protocol.Beginning, out *protocol.Out) {
 	if j, l, c, i := d.Member(in); c != nil {
 		d.memberLeased(j, l, c, i) // nobody runs without a lease
 		if c.Token != in.Token {
@@ -62,9 +62,9 @@ func (d *Desk) Running(in *protocol.Message, b *protocol.Beginning, out *protoco
 
 // Report: a subjob says how far it is, or its node that what it has left is being stored. Of a gang any member's word of that counts for
 // all: none is settled alone.
-func (d *Desk) Report(now quantity.Instant, in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
+func (d *Claimer) Report(now quantity.Instant, in *protocol.Message, o *protocol.Observation, out *protocol.Out) {
 	if o.Storing {
-		if j, l := d.Standing(in); l != nil {
+		if j, l := d.LeaseOf(in); l != nil {
 			l.Store(now)
 			d.book.Stir(j)
 		}
@@ -83,8 +83,8 @@ func (d *Desk) Report(now quantity.Instant, in *protocol.Message, o *protocol.Ob
 }
 
 // begins notes when a subjob began.
-func (d *Desk) begins(j *record.Job, l *lease.Lease, at quantity.Instant) {
-	c := j.Standing().Claim(l.Token())
+func (d *Claimer) begins(j *record.Job, l *lease.Lease, at quantity.Instant) {
+	c := j.ClaimSet().Claim(l.Token())
 	memory := policy.MiB(c.Demand)
 	was := l.Running()
 	if was != 0 {
@@ -106,7 +106,7 @@ func (d *Desk) begins(j *record.Job, l *lease.Lease, at quantity.Instant) {
 
 // disown stops a subjob that a node reports and for which no claim stands. A claim is durable before its lease exists, so this one was
 // given up while the node was silent. A report that arrives after the subjob's result was taken is ignored.
-func (d *Desk) disown(in *protocol.Message, out *protocol.Out) {
+func (d *Claimer) disown(in *protocol.Message, out *protocol.Out) {
 	if in.From.Role != protocol.Node {
 		return
 	}
@@ -121,7 +121,7 @@ func (d *Desk) disown(in *protocol.Message, out *protocol.Out) {
 
 // Extend claims the longer range first, then asks the node to move the lease's end: dying in between costs nothing but
 // the chance.
-func (d *Desk) Extend(
+func (d *Claimer) Extend(
 	now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, r job.Range, end quantity.Instant, peak trp.Peak,
 	out *protocol.Out,
 ) {
@@ -136,7 +136,7 @@ func (d *Desk) Extend(
 }
 
 // sendExtend is repeated until the node answers, and idempotent by what it asks for.
-func (d *Desk) sendExtend(j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
+func (d *Claimer) sendExtend(j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
 	d.Send(out, protocol.Message{
 		Kind: protocol.Extend, To: Node(c), Token: c.Token, Job: j.ID,
 		Body: &protocol.Extension{Ask: l.Extension(), Slice: c.Slice, Range: c.Range, End: c.End, Peak: c.Peak},
@@ -144,14 +144,14 @@ func (d *Desk) sendExtend(j *record.Job, c *protocol.Claim, l *lease.Lease, out 
 }
 
 // Extended: the node has moved the lease's end; the claim was extended before it was asked.
-func (d *Desk) Extended(in *protocol.Message, e *protocol.Extension) {
+func (d *Claimer) Extended(in *protocol.Message, e *protocol.Extension) {
 	if j, l := d.standing(in); l != nil && l.Extended(e.Ask) {
 		d.book.Stir(j)
 	}
 }
 
 // NotExtended: the node has not moved the lease's end, so the claim is again what it was.
-func (d *Desk) NotExtended(in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
+func (d *Claimer) NotExtended(in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
 	if j, l := d.standing(in); j != nil && r.Ask != 0 && l.Extended(r.Ask) {
 		d.book.Stir(j)
 		rng, end, peak := l.Before()
@@ -162,8 +162,8 @@ func (d *Desk) NotExtended(in *protocol.Message, r *protocol.Refusal, out *proto
 }
 
 // Withdraw asks a claim's node to give it up unless it has begun, or is to be moved or ended; it says whether it does.
-func (d *Desk) Withdraw(now quantity.Instant, j *record.Job, t job.Token, out *protocol.Out) bool {
-	l, c := j.Standing().Lease(t), j.Standing().Claim(t)
+func (d *Claimer) Withdraw(now quantity.Instant, j *record.Job, t job.Token, out *protocol.Out) bool {
+	l, c := j.ClaimSet().Lease(t), j.ClaimSet().Claim(t)
 	if len(c.Members) > 0 || j.Ending().Stopping() || !l.Withdraw() {
 		return false
 	}
@@ -172,14 +172,14 @@ func (d *Desk) Withdraw(now quantity.Instant, j *record.Job, t job.Token, out *p
 }
 
 // sendWithdrawal is repeated until the lease is over or has begun, and idempotent.
-func (d *Desk) sendWithdrawal(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
+func (d *Claimer) sendWithdrawal(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
 	l.Send(now)
 	halt := &protocol.Halt{Unstarted: true, Text: "withdrawn before it began: something better is known"}
 	d.Send(out, protocol.Message{Kind: protocol.Stop, To: Node(c), Token: c.Token, Job: j.ID, Body: halt})
 }
 
 // Repeat sends again what a claim's node has not answered.
-func (d *Desk) Repeat(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
+func (d *Claimer) Repeat(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
 	if len(c.Members) > 0 {
 		d.remindGang(now, j, l, c, out)
 		return

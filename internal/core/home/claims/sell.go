@@ -11,7 +11,7 @@ import (
 
 // Ask has something asked of the node that offers its slice: the first of the five steps. A reservation of the job's own is taken
 // over; 0 if it has none.
-func (d *Desk) Ask(now quantity.Instant, a *Ask, reservation uint64, out *protocol.Out) {
+func (d *Claimer) Ask(now quantity.Instant, a *Ask, reservation uint64, out *protocol.Out) {
 	j := a.Job
 	a.generation, a.asked = j.Generation, now
 	d.asks.add(a, now.Add(d.cfg.AskTTL))
@@ -22,7 +22,7 @@ func (d *Desk) Ask(now quantity.Instant, a *Ask, reservation uint64, out *protoc
 }
 
 // TakeAsk removes an unanswered ask; nil if it is unknown.
-func (d *Desk) TakeAsk(id uint64) *Ask {
+func (d *Claimer) TakeAsk(id uint64) *Ask {
 	a := d.asks.take(id)
 	if a == nil {
 		return nil
@@ -36,7 +36,7 @@ func (d *Desk) TakeAsk(id uint64) *Ask {
 }
 
 // Lapsed is the id of an ask that nobody has answered in time; 0 if there is none.
-func (d *Desk) Lapsed(now quantity.Instant) uint64 {
+func (d *Claimer) Lapsed(now quantity.Instant) uint64 {
 	if id, at := d.asks.first(); at <= now {
 		return id
 	}
@@ -45,13 +45,13 @@ func (d *Desk) Lapsed(now quantity.Instant) uint64 {
 
 // Granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
 // ranges. The ask was taken (TakeAsk); a grant nobody waits for any more is left to lapse.
-func (d *Desk) Granted(now quantity.Instant, a *Ask, in *protocol.Message, g *protocol.Grant, out *protocol.Out) (sold bool) {
+func (d *Claimer) Granted(now quantity.Instant, a *Ask, in *protocol.Message, g *protocol.Grant, out *protocol.Out) (sold bool) {
 	return in.Job == a.Job.ID && d.sell(now, a, in.Token, g.Start, g.End, out)
 }
 
 // Claim turns a place into a claim that was not asked for by this ledger, but found by a ticket of the job. It is false if that can not be
 // sold: a token that the job has had is of a word that was doubled and comes when its lease is over.
-func (d *Desk) Claim(now quantity.Instant, a *Ask, t job.Token, out *protocol.Out) bool {
+func (d *Claimer) Claim(now quantity.Instant, a *Ask, t job.Token, out *protocol.Out) bool {
 	if a.Job.History().Of(t) != nil {
 		return false
 	}
@@ -60,11 +60,11 @@ func (d *Desk) Claim(now quantity.Instant, a *Ask, t job.Token, out *protocol.Ou
 }
 
 // sell claims what a node holds under a token from start to end.
-func (d *Desk) sell(now quantity.Instant, a *Ask, token job.Token, start, end quantity.Instant, out *protocol.Out) bool {
+func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, start, end quantity.Instant, out *protocol.Out) bool {
 	j := a.Job
 	e := j.Ending()
 	if e.Final() || j.Generation != a.generation || e.Stopping() || e.Leaving() != "" || !j.Progress().Free(a.Range) || end < a.End ||
-		j.Standing().Claim(token) != nil {
+		j.ClaimSet().Claim(token) != nil {
 		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
 		d.book.Changed(j)
 		d.Abort(a, out)
@@ -83,10 +83,10 @@ func (d *Desk) sell(now quantity.Instant, a *Ask, token job.Token, start, end qu
 	d.book.Fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sale(sold),
 	})
-	l := j.Standing().Lease(token)
+	l := j.ClaimSet().Lease(token)
 	l.Redeemed(now, a.id)
 	d.book.Stir(j)
-	if c := *j.Standing().Claim(token); len(c.Members) > 0 {
+	if c := *j.ClaimSet().Claim(token); len(c.Members) > 0 {
 		d.RepeatGang(now, j, l, &c, out)
 	} else {
 		d.Redeem(j, &c, out)
@@ -95,7 +95,7 @@ func (d *Desk) sell(now quantity.Instant, a *Ask, token job.Token, start, end qu
 }
 
 // pay says what a queue has, in the step in which something is claimed for it at a price, and holds the price to it.
-func (d *Desk) pay(now quantity.Instant, q *record.Queue, b *protocol.Bid, out *protocol.Out) {
+func (d *Claimer) pay(now quantity.Instant, q *record.Queue, b *protocol.Bid, out *protocol.Out) {
 	if b == nil || b.Price == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (d *Desk) pay(now quantity.Instant, q *record.Queue, b *protocol.Bid, out *
 }
 
 // part is what an ask asks of one node now.
-func (d *Desk) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.SliceID) {
+func (d *Claimer) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.SliceID) {
 	if a.holds == nil {
 		return cmp.Or(a.Node, d.supply.Node(a.Slice)), a.Slice, a.Also
 	}
@@ -115,7 +115,7 @@ func (d *Desk) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.Slic
 }
 
 // sendAsk sends the first step, to one node.
-func (d *Desk) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
+func (d *Claimer) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
 	j := a.Job
 	node, first, also := d.part(a)
 	of := out.Asking(protocol.Asking{Ask: a.id, Placement: protocol.Placement{

@@ -10,7 +10,7 @@ import (
 // Purses shares out the credits that queues pay with for what their jobs win; docs/crash-table.md has their row. Invariant: weights is
 // the sum over the queues that have jobs without a verdict, so the purses of these together hold what Refill gives for all slices.
 //
-// A credit is a millisecond of a slice at a score of 1. A queue holds its credits in its Standing, and they are counted up when they are
+// A credit is a millisecond of a slice at a score of 1. A queue holds its credits in its Calibration, and they are counted up when they are
 // looked at. A fact says what it has when something is to be paid; the price itself is in the claim, so that no crash comes between what
 // is sold and what is paid.
 type Purses struct {
@@ -53,8 +53,8 @@ func (p *Purses) full(q *Queue) int64 {
 }
 
 // Refilled is a queue's standing with what time has brought it. A queue that never paid begins with a full purse.
-func (p *Purses) Refilled(now quantity.Instant, q *Queue) protocol.Standing {
-	s, full := q.standing, p.full(q)
+func (p *Purses) Refilled(now quantity.Instant, q *Queue) protocol.Calibration {
+	s, full := q.calibration, p.full(q)
 	s.Queue = q.Name
 	if s.Refilled == 0 {
 		s.Credits, s.Refilled = s.Credits+full, now

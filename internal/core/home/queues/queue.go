@@ -12,7 +12,7 @@ import (
 type Queue struct {
 	protocol.Queue
 	// standing is what the market has learned of it, and its credits. Durable, as the settings are.
-	standing protocol.Standing
+	calibration protocol.Calibration
 	// attained is the sum over its jobs, those included that the archive alone has, in MiB-milliseconds.
 	attained int64
 	// held is the number of slices its claims hold, asking that of its unanswered asks, pledged what these will take of its credits.
@@ -60,38 +60,38 @@ func (q *Queue) Attained() int64 { return q.attained }
 // Use is the same with what runs now.
 func (q *Queue) Use(now quantity.Instant) int64 { return q.attained + q.going.at(now) }
 
-// Standing is what the market has learned of it, and its credits.
-func (q *Queue) Standing() protocol.Standing { return q.standing }
+// Calibration is what the market has learned of it, and its credits.
+func (q *Queue) Calibration() protocol.Calibration { return q.calibration }
 
 // Trust is what was observed of its declarations.
-func (q *Queue) Trust() *protocol.Trust { return &q.standing.Trust }
+func (q *Queue) Trust() *protocol.Trust { return &q.calibration.Trust }
 
 // Calibrate takes in a new standing. What it says of archived jobs counts as attained.
-func (q *Queue) Calibrate(s *protocol.Standing) {
-	q.attained += s.Archived - q.standing.Archived
-	q.standing = *s
+func (q *Queue) Calibrate(s *protocol.Calibration) {
+	q.attained += s.Archived - q.calibration.Archived
+	q.calibration = *s
 }
 
 // Archive adds to what archived jobs of the queue have attained. Jobs that leave attain no less for their queue by it.
 func (q *Queue) Archive(more int64) {
-	was := q.standing.Archived
-	q.standing.Queue, q.standing.Archived = q.Name, max(0, was+more)
+	was := q.calibration.Archived
+	q.calibration.Queue, q.calibration.Archived = q.Name, max(0, was+more)
 	if more < 0 {
-		q.attained += q.standing.Archived - was
+		q.attained += q.calibration.Archived - was
 	}
 }
 
 // Credit adds to what it has; what it pays is below 0.
-func (q *Queue) Credit(more int64) { q.standing.Credits += more }
+func (q *Queue) Credit(more int64) { q.calibration.Credits += more }
 
 // Sum hashes what of it is durable. It is 0 for a queue that is as good as never heard of: reading one makes it.
 func (q *Queue) Sum() uint64 {
-	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.standing == (protocol.Standing{}) {
+	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.calibration == (protocol.Calibration{}) {
 		return 0
 	}
 	h := q.Mix(digest.New())
-	if q.standing != (protocol.Standing{}) {
-		h = q.standing.Mix(h)
+	if q.calibration != (protocol.Calibration{}) {
+		h = q.calibration.Mix(h)
 	}
 	return h.Sum()
 }

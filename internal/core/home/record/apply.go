@@ -33,7 +33,7 @@ func (b *Book) Apply(f *protocol.Fact) {
 		if j := b.Job(f.Job); j != nil {
 			b.remove(j)
 		}
-		if d := f.Body.(*protocol.Dropping); d.Attained > 0 {
+		if d := f.Body.(*protocol.HomeDrop); d.Attained > 0 {
 			b.inQueue(d.Queue, func(q *Queue) { q.Archive(-d.Attained) })
 		}
 		b.dropped.Add(f.Job, f.Generation)
@@ -47,7 +47,7 @@ func (b *Book) Apply(f *protocol.Fact) {
 		b.inQueue(settings.Name, func(q *Queue) { b.Purses.Set(&q.Queue, *settings) })
 		b.watch.QueuesChanged()
 	case protocol.QueueCalibrated:
-		s := f.Body.(*protocol.Standing)
+		s := f.Body.(*protocol.Calibration)
 		b.inQueue(s.Queue, func(q *Queue) { q.Calibrate(s) })
 	case protocol.Taught:
 		l := f.Body.(*protocol.Lesson)
@@ -156,7 +156,7 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 		b.watch.Moved(j)
 		b.Touch(j)
 	case protocol.HomeHeld:
-		j.Held = f.Body.(*protocol.Hold).Held
+		j.Held = f.Body.(*protocol.JobHold).Held
 		b.watch.Paused(j)
 		b.Changed(j)
 	case protocol.Ended:
@@ -239,7 +239,7 @@ func (b *Book) settle(j *Job, f *protocol.Fact, committed job.Range) {
 
 // standing is the claim under a token, which must stand.
 func (b *Book) standing(j *Job, t job.Token) *protocol.Claim {
-	c := j.Standing().Claim(t)
+	c := j.ClaimSet().Claim(t)
 	if c == nil {
 		invariant.Check(false, "job %s: token %v has no claim", j.ID, t)
 	}

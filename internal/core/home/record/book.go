@@ -167,13 +167,13 @@ func (b *Book) make(q *Queue, r *protocol.Record) *Job {
 func (b *Book) Capture() capture.Run {
 	var small []protocol.Fact
 	for id, last := range b.dropped.All() {
-		small = append(small, protocol.Fact{Kind: protocol.HomeDropped, Job: id, Generation: last, Body: &protocol.Dropping{}})
+		small = append(small, protocol.Fact{Kind: protocol.HomeDropped, Job: id, Generation: last, Body: &protocol.HomeDrop{}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.queues)) {
 		q := b.queues[name]
 		settings := q.Queue.Queue
 		small = append(small, protocol.Fact{Kind: protocol.QueueKnown, Body: &settings})
-		if s := q.Standing(); s != (protocol.Standing{}) {
+		if s := q.Calibration(); s != (protocol.Calibration{}) {
 			small = append(small, protocol.Fact{Kind: protocol.QueueCalibrated, Body: &s})
 		}
 		for _, l := range q.templates.Lessons(name) {

@@ -131,8 +131,8 @@ func (j *Job) History() *progress.History {
 	return &j.work.history
 }
 
-// Standing are its standing claims; nil if it never had any.
-func (j *Job) Standing() *lease.Claims {
+// ClaimSet are its claims that are not settled; nil if it never had any.
+func (j *Job) ClaimSet() *lease.Claims {
 	if j.work == nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (j *Job) MakeBackoff() *backoff.State {
 }
 
 // Claims are those that stand, by token.
-func (j *Job) Claims() []protocol.Claim { return j.Standing().All() }
+func (j *Job) Claims() []protocol.Claim { return j.ClaimSet().All() }
 
 // Busy is how many subjobs run or are asked for.
 func (j *Job) Busy() int { return len(j.Claims()) + j.Progress().Asking() }

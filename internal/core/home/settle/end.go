@@ -22,7 +22,7 @@ const mostPublished = 30 * time.Minute
 
 // Cancel ends a job whose cancellation was asked for at since, 0 if that is not known: at once if nothing of it runs, else when its last
 // subjob is settled, within a minute. Repeated, it keeps the first time.
-func (d *Desk) Cancel(now, since quantity.Instant, j *record.Job, why string, out *protocol.Out) {
+func (d *Settler) Cancel(now, since quantity.Instant, j *record.Job, why string, out *protocol.Out) {
 	if j.Ending().Final() {
 		return
 	}
@@ -37,7 +37,7 @@ func (d *Desk) Cancel(now, since quantity.Instant, j *record.Job, why string, ou
 }
 
 // Expire ends a job that is worth nothing any more.
-func (d *Desk) Expire(now quantity.Instant, j *record.Job, why string, out *protocol.Out) {
+func (d *Settler) Expire(now quantity.Instant, j *record.Job, why string, out *protocol.Out) {
 	if !j.AtRest() {
 		d.End(now, j, job.Verdict{State: job.Expired, Reason: why}, out)
 	}
@@ -46,7 +46,7 @@ func (d *Desk) Expire(now quantity.Instant, j *record.Job, why string, out *prot
 // End gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is
 // published: that is all there will be of it. Its owner's word waits for no node. Any verdict comes too late for a job of which all is
 // committed: that one finishes, if its output is in its place in time. For how long either waits for its output, Closes says.
-func (d *Desk) End(now quantity.Instant, j *record.Job, v job.Verdict, out *protocol.Out) {
+func (d *Settler) End(now quantity.Instant, j *record.Job, v job.Verdict, out *protocol.Out) {
 	if j.Ending().Final() || j.Complete() && v.State != job.Finished && now < d.Closes(j) {
 		return
 	}
@@ -61,14 +61,14 @@ func (d *Desk) End(now quantity.Instant, j *record.Job, v job.Verdict, out *prot
 }
 
 // plan sets the verdict that a job ends with once its claims are settled, and has its nodes told to stop.
-func (d *Desk) plan(now quantity.Instant, j *record.Job, v job.Verdict) {
+func (d *Settler) plan(now quantity.Instant, j *record.Job, v job.Verdict) {
 	j.MakeEnding().Plan(now, v)
-	j.Standing().Resend() // Stop goes out with the next look at what is overdue
+	j.ClaimSet().Resend() // Stop goes out with the next look at what is overdue
 	d.book.Touch(j)
 }
 
 // Settled decides, after a claim is settled, whether the job is over.
-func (d *Desk) Settled(now quantity.Instant, j *record.Job, out *protocol.Out) {
+func (d *Settler) Settled(now quantity.Instant, j *record.Job, out *protocol.Out) {
 	e := j.Ending()
 	switch {
 	case e.Final():
@@ -93,7 +93,7 @@ func (d *Desk) Settled(now quantity.Instant, j *record.Job, out *protocol.Out) {
 
 // Closes is when a job that only waits for its output to be published ends without it; Never for other jobs. The time counts from when its
 // last subjob was settled or its home came up; a publication does not restart it. After a pause nodes speak first.
-func (d *Desk) Closes(j *record.Job) quantity.Instant {
+func (d *Settler) Closes(j *record.Job) quantity.Instant {
 	e := j.Ending()
 	over := j.Complete() || e.Planned().State == job.Failed || e.Leaving() != ""
 	if !over || len(j.Output().List()) == 0 || len(j.Claims()) > 0 || e.Final() {

@@ -10,7 +10,7 @@ import (
 const mostPublishing = 256
 
 // Published: the output of a commit is in its place.
-func (d *Desk) Published(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+func (d *Settler) Published(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	j := d.book.Job(in.Job)
 	if j == nil {
 		return
@@ -26,7 +26,7 @@ func (d *Desk) Published(now quantity.Instant, in *protocol.Message, out *protoc
 
 // askPublications says again what was committed, to nodes that have not said that it is published: what they said may be
 // lost, or they may have forgotten it in a crash.
-func (d *Desk) askPublications(now quantity.Instant, j *record.Job, out *protocol.Out) {
+func (d *Settler) askPublications(now quantity.Instant, j *record.Job, out *protocol.Out) {
 	j.Output().Ask(now, func(p *protocol.Publication) {
 		d.acknowledge(protocol.Address{Role: protocol.Node, ID: string(p.Node)}, j.ID, p.Token, p.Range, out)
 	})
@@ -34,7 +34,7 @@ func (d *Desk) askPublications(now quantity.Instant, j *record.Job, out *protoco
 }
 
 // sayClosed tells the gate of verdicts, and the archive of jobs that leave.
-func (d *Desk) sayClosed(now quantity.Instant, out *protocol.Out) {
+func (d *Settler) sayClosed(now quantity.Instant, out *protocol.Out) {
 	for _, j := range d.book.Closed.DueVerdicts(now) {
 		body := out.Closing(protocol.Closing{Verdict: j.Ending().Verdict(), At: j.Ending().Ended()})
 		d.claims.Send(out, protocol.Message{

@@ -18,7 +18,7 @@ import (
 )
 
 // Recover is called once, after the last fact: a verdict that waited for its job's subjobs, or its output, was forgotten.
-func (d *Desk) Recover(now quantity.Instant, out *protocol.Out) {
+func (d *Settler) Recover(now quantity.Instant, out *protocol.Out) {
 	d.pauses.since = now
 	for _, j := range d.book.Busy() {
 		d.book.Stir(j)
@@ -37,7 +37,7 @@ func (d *Desk) Recover(now quantity.Instant, out *protocol.Out) {
 
 // Overdue repeats what nobody has answered, gives up claims of silent nodes, ends jobs whose time is over, and returns
 // when to look again. Of each of these it looks at the jobs whose time has come, by id.
-func (d *Desk) Overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
+func (d *Settler) Overdue(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	d.pauses.step(now)
 	a := &d.book.Agenda
 	for _, j := range a.Due(record.Deadline, now, math.MaxInt) {
@@ -67,17 +67,17 @@ func (d *Desk) Overdue(now quantity.Instant, out *protocol.Out) quantity.Instant
 }
 
 // Next is when what this ledger asked of nodes, or has wait, is to be looked at again.
-func (d *Desk) Next() quantity.Instant {
+func (d *Settler) Next() quantity.Instant {
 	a := &d.book.Agenda
 	return min(a.Next(record.Resting), a.Next(record.Avoiding), a.Next(record.Leases), d.claims.Expires())
 }
 
 // repeat sends again what no node has answered about a job's claims, and gives up those whose node is silent.
-func (d *Desk) repeat(now quantity.Instant, j *record.Job, out *protocol.Out) {
+func (d *Settler) repeat(now quantity.Instant, j *record.Job, out *protocol.Out) {
 	resting, gaveUp := j.AtRest(), false
-	for i := 0; i < len(j.Standing().Leases()); i++ {
-		l := &j.Standing().Leases()[i]
-		c := *j.Standing().Claim(l.Token())
+	for i := 0; i < len(j.ClaimSet().Leases()); i++ {
+		l := &j.ClaimSet().Leases()[i]
+		c := *j.ClaimSet().Claim(l.Token())
 		if d.givenUp(j, &c, l) <= now {
 			d.giveUp(now, j, &c, l, out)
 			gaveUp = true
@@ -98,12 +98,12 @@ func (d *Desk) repeat(now quantity.Instant, j *record.Job, out *protocol.Out) {
 func settled(j *record.Job, l *lease.Lease) bool { return l.Settled() && !j.Ending().Stopping() }
 
 // givenUp is when a claim is given up if its node stays silent; of a cancelled job whatever the node says.
-func (d *Desk) givenUp(j *record.Job, c *protocol.Claim, l *lease.Lease) quantity.Instant {
+func (d *Settler) givenUp(j *record.Job, c *protocol.Claim, l *lease.Lease) quantity.Instant {
 	return max(d.pauses.hearing, min(l.GivenUp(d.bound(j, c), d.cfg.Skew), j.Ending().OverBy()))
 }
 
 // bound is when a claim's subjob is over by.
-func (d *Desk) bound(j *record.Job, c *protocol.Claim) quantity.Instant {
+func (d *Settler) bound(j *record.Job, c *protocol.Claim) quantity.Instant {
 	return j.Ending().Bound(max(c.End, d.pauses.since), j.Spec.Launch.Grace)
 }
 
@@ -111,7 +111,7 @@ func (d *Desk) bound(j *record.Job, c *protocol.Claim) quantity.Instant {
 // outside. If the node said throughout that processes remain, or that output is still being stored, it counts as the job's failure, as it
 // would had the subjob ended; but not output where the node offers nothing of the slice meanwhile, as when its store is unreachable. For a
 // cancelled job nothing is counted.
-func (d *Desk) giveUp(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
+func (d *Settler) giveUp(now quantity.Instant, j *record.Job, c *protocol.Claim, l *lease.Lease, out *protocol.Out) {
 	why, said, won := "its node reported nothing by the lease's end", backoff.Silent, l.WonBy()
 	end, e := d.bound(j, c), j.Ending()
 	switch {
@@ -152,13 +152,13 @@ func abandoned(l *lease.Lease) string {
 }
 
 // barred says whether a slice of a claim is not offered by its node at the moment.
-func (d *Desk) barred(c *protocol.Claim) bool {
+func (d *Settler) barred(c *protocol.Claim) bool {
 	return slices.ContainsFunc(lease.Slices(c.Slice, c.Also), d.supply.Barred)
 }
 
 // dismiss tells the nodes of a claim that is given up to end its subjobs at once. A node that does not hear it is told again when it
 // reports.
-func (d *Desk) dismiss(j *record.Job, c *protocol.Claim, why string, out *protocol.Out) {
+func (d *Settler) dismiss(j *record.Job, c *protocol.Claim, why string, out *protocol.Out) {
 	stop := func(to protocol.Address, t job.Token) {
 		d.claims.Send(out, protocol.Message{Kind: protocol.Stop, To: to, Token: t, Job: j.ID, Body: &protocol.Halt{Text: why, Now: true}})
 	}
@@ -173,8 +173,8 @@ func (d *Desk) dismiss(j *record.Job, c *protocol.Claim, why string, out *protoc
 // Remains: a node says that processes of a subjob are there still, though its lease is over; it says so again and again until they are
 // gone, and the same work is not sold meanwhile. Of a gang any member's word counts for all. The job begins nothing until a while after the
 // last such word; one that is to end does not wait for them.
-func (d *Desk) Remains(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
-	j, l := d.claims.Standing(in)
+func (d *Settler) Remains(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
+	j, l := d.claims.LeaseOf(in)
 	if l == nil {
 		return
 	}
@@ -192,21 +192,21 @@ func (d *Desk) Remains(now quantity.Instant, in *protocol.Message, out *protocol
 }
 
 // rearm sets the alarms of jobs whose leases have changed.
-func (d *Desk) rearm() { d.book.Stirred(d.Arm) }
+func (d *Settler) rearm() { d.book.Stirred(d.Arm) }
 
 // Arm sets the alarms of a job by its leases.
-func (d *Desk) Arm(j *record.Job) {
+func (d *Settler) Arm(j *record.Job) {
 	again, bids := d.alarms(j)
 	d.book.Agenda.Set(record.Leases, j, again)
 	d.book.Agenda.Set(record.Continuing, j, bids)
 }
 
 // alarms are when a job's leases are to be looked at again, and when one of its subjobs bids for the window behind its own.
-func (d *Desk) alarms(j *record.Job) (again, bids quantity.Instant) {
+func (d *Settler) alarms(j *record.Job) (again, bids quantity.Instant) {
 	again, bids = d.Closes(j), quantity.Never
-	for i := range j.Standing().Leases() {
-		l := &j.Standing().Leases()[i]
-		c := j.Standing().Claim(l.Token())
+	for i := range j.ClaimSet().Leases() {
+		l := &j.ClaimSet().Leases()[i]
+		c := j.ClaimSet().Claim(l.Token())
 		again = min(again, d.givenUp(j, c, l))
 		if !settled(j, l) {
 			again = min(again, l.Sent().Add(d.cfg.Retry))
@@ -227,12 +227,12 @@ func bidsAt(j *record.Job, c *protocol.Claim, l *lease.Lease) quantity.Instant {
 
 // Continue has try look at every running subjob that bids for the window behind its own by now, whose continuation it may then ask
 // for (claims.Extend). It returns when to look again.
-func (d *Desk) Continue(now quantity.Instant, try func(j *record.Job, c *protocol.Claim, l *lease.Lease)) quantity.Instant {
+func (d *Settler) Continue(now quantity.Instant, try func(j *record.Job, c *protocol.Claim, l *lease.Lease)) quantity.Instant {
 	wake := quantity.Never
 	for _, j := range d.book.Agenda.Due(record.Continuing, now, math.MaxInt) {
-		for i := range j.Standing().Leases() {
-			l := &j.Standing().Leases()[i]
-			c := j.Standing().Claim(l.Token())
+		for i := range j.ClaimSet().Leases() {
+			l := &j.ClaimSet().Leases()[i]
+			c := j.ClaimSet().Claim(l.Token())
 			if bidsAt(j, c, l) > now {
 				continue
 			}

@@ -15,7 +15,7 @@ import (
 
 // Result is the fifth step. It commits only if the claim is current; a Result of a released claim is refused, and one
 // that was settled before gets the same answer again.
-func (d *Desk) Result(now quantity.Instant, in *protocol.Message, end *protocol.Conclusion, out *protocol.Out) {
+func (d *Settler) Result(now quantity.Instant, in *protocol.Message, end *protocol.Conclusion, out *protocol.Out) {
 	counts := &protocol.Acknowledgement{}
 	ack := protocol.Message{Kind: protocol.ResultAck, To: in.From, Token: in.Token, Job: in.Job, Body: counts}
 	j := d.book.Job(in.Job)
@@ -27,7 +27,7 @@ func (d *Desk) Result(now quantity.Instant, in *protocol.Message, end *protocol.
 		d.memberGone(now, gang, l, c, i, end.Result, out)
 		return
 	}
-	c := j.Standing().Claim(in.Token)
+	c := j.ClaimSet().Claim(in.Token)
 	if c == nil || c.Generation.Number() != in.Generation.Number() {
 		counts.Range = Answered(j, in.Token)
 		d.claims.Send(out, ack)
@@ -37,12 +37,12 @@ func (d *Desk) Result(now quantity.Instant, in *protocol.Message, end *protocol.
 }
 
 // conclude settles a claim by its result, and tells its node, or those of its members.
-func (d *Desk) conclude(
+func (d *Settler) conclude(
 	now quantity.Instant, j *record.Job, standing *protocol.Claim, r *job.Result, node protocol.Address, out *protocol.Out,
 ) {
 	c := *standing
 	d.claims.Delays.Taken(j, standing)
-	remained := j.Standing().Lease(c.Token).Remains()
+	remained := j.ClaimSet().Lease(c.Token).Remains()
 	if remained != 0 {
 		j.MakeBackoff().Outlives(true)
 	} else {
@@ -56,7 +56,7 @@ func (d *Desk) conclude(
 	if skip {
 		done = c.Range
 	}
-	q := j.Queue().Standing()
+	q := j.Queue().Calibration()
 	q.Queue = j.Queue().Name
 	if learn.Observe(d.cfg.Trust, j.Spec, &c, r, done, &learned, &q.Trust, d.supply) {
 		d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Body: &q})
@@ -92,7 +92,7 @@ func (d *Desk) conclude(
 
 // pause is for how long a job asks for nothing after so many bad ends in a row; as long as its processes outlived the lease, if they did:
 // the slice could not be sold meanwhile.
-func (d *Desk) pause(bad int, remained, end quantity.Instant) time.Duration {
+func (d *Settler) pause(bad int, remained, end quantity.Instant) time.Duration {
 	pause := d.cfg.Backoff << min(bad-1, 6)
 	if remained != 0 {
 		pause = max(pause, min(backoff.Most, remained.Sub(end)))
@@ -127,14 +127,14 @@ func completed(j *record.Job, c *protocol.Claim, r *job.Result) job.Range {
 }
 
 // RedeemRefused: a node has made a claim no lease, and never will.
-func (d *Desk) RedeemRefused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
+func (d *Settler) RedeemRefused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
 	if j, l, c, i := d.claims.Member(in); c != nil {
 		if l.Course(c).Refused(i, r.Text) {
 			d.proceed(now, j, l, c, out)
 		}
 		return
 	}
-	if j, l := d.claims.Standing(in); j != nil {
+	if j, l := d.claims.LeaseOf(in); j != nil {
 		d.claims.BackOff(now, j, nil, l.WonBy(), r.Text)
 		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, At: now,
 			Body: &protocol.ClaimEnd{Text: r.Text}})
@@ -143,7 +143,8 @@ func (d *Desk) RedeemRefused(now quantity.Instant, in *protocol.Message, r *prot
 }
 
 // memberGone: a member's process is gone. Unless it was done the others are stopped.
-func (d *Desk) memberGone(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, i int, r *job.Result, out *protocol.Out) {
+func (d *Settler) memberGone(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, i int, r *job.Result,
+	out *protocol.Out) {
 	if i == 0 && r.Start != 0 {
 		d.watch.Began(j, r.Start)
 	}
@@ -153,7 +154,7 @@ func (d *Desk) memberGone(now quantity.Instant, j *record.Job, l *lease.Lease, c
 }
 
 // proceed settles a gang's claim once nothing of any member is left; until then it stops those that are left if one has failed them.
-func (d *Desk) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
+func (d *Settler) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
 	d.book.Stir(j)
 	course := l.Course(c)
 	if !course.Over() {
@@ -174,7 +175,7 @@ func (d *Desk) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c *p
 }
 
 // confirm says to the nodes of a settled gang what became of it.
-func (d *Desk) confirm(id job.ID, members []protocol.Member, done job.Range, out *protocol.Out) {
+func (d *Settler) confirm(id job.ID, members []protocol.Member, done job.Range, out *protocol.Out) {
 	for i := range members {
 		d.acknowledge(gang.At(&members[i]), id, members[i].Token, done, out)
 	}

@@ -11,7 +11,7 @@ import (
 
 // teach adds the use of a job that is fully committed to its template, and tells the jobs of the template that have not begun if that
 // changes much.
-func (d *Desk) teach(j *record.Job, out *protocol.Out) {
+func (d *Settler) teach(j *record.Job, out *protocol.Out) {
 	run, ok := learn.Run(j.Spec, j.History().Past(), j.Progress().Skipped(), j.Learned())
 	if !ok || !j.Complete() {
 		return
@@ -33,7 +33,7 @@ func (d *Desk) teach(j *record.Job, out *protocol.Out) {
 }
 
 // Instruct tells a job that has not begun what its template has taught.
-func (d *Desk) Instruct(j *record.Job, out *protocol.Out) {
+func (d *Settler) Instruct(j *record.Job, out *protocol.Out) {
 	t := j.Queue().Templates().Of(j.Spec.Template)
 	if t == nil {
 		return

@@ -25,7 +25,7 @@ const mostTold, tellAgain = 64, 16
 
 // class is a desk with jobs of one template that wait, and one that has finished.
 type class struct {
-	*Desk
+	*Settler
 	book *record.Book
 }
 

@@ -54,7 +54,7 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		c := &s.Claims()[i]
 		sub := showClaim(c)
 		sub.Running, sub.Outcome = true, "starting"
-		l := s.Standing().Lease(c.Token)
+		l := s.ClaimSet().Lease(c.Token)
 		if t := l.Running(); t != 0 {
 			sub.Start, sub.Outcome = t, "running"
 		} else if c.Start > now {
@@ -94,7 +94,7 @@ func awaitedSubjobs(j *home.Job) int {
 
 // began is when the first subjob began, of those that run too; 0 if none has.
 func began(j *home.Job) quantity.Instant {
-	ended, running := j.History().Started(), j.Standing().Began()
+	ended, running := j.History().Started(), j.ClaimSet().Began()
 	if ended != 0 && (running == 0 || ended < running) {
 		return ended
 	}
@@ -123,7 +123,7 @@ func slicesOf(c *protocol.Claim) []job.SliceID {
 func ahead(now quantity.Instant, j *home.Job) (first *protocol.Claim) {
 	for i := range j.Claims() {
 		c := &j.Claims()[i]
-		if c.Start <= now || j.Standing().Lease(c.Token).Running() != 0 {
+		if c.Start <= now || j.ClaimSet().Lease(c.Token).Running() != 0 {
 			return nil
 		}
 		if first == nil || c.Start < first.Start {
@@ -166,7 +166,7 @@ func (l *look) show(s *home.Job) status.Job {
 				j.Slices = append(j.Slices, id)
 			}
 		}
-		j.Reported += s.Standing().Lease(c.Token).Reported(c) - c.Range.From
+		j.Reported += s.ClaimSet().Lease(c.Token).Reported(c) - c.Range.From
 	}
 	started := began(s)
 	j.Started = started

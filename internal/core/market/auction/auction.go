@@ -26,7 +26,7 @@ type Parts struct {
 	Board     *window.Board
 	Index     *index.Index
 	Est       *index.Estimator
-	Desk      *agents.Desk
+	Relay     *agents.Relay
 	Late      *overdue.Allowance
 	Seller    award.Seller
 	Stats     *status.Negotiation
@@ -85,25 +85,26 @@ func (x *Auction) Missed(quantity.Instant, *index.Job) (at *window.Slice, latest
 // complete or over. Waiting is how many jobs run nowhere. It returns when to look again.
 func (x *Auction) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
 	x.parts.Index.Refresh(now)
-	x.parts.Board.Announce(now)
+	x.parts.Board.Advertise(now)
 	news := x.parts.Index.News()
 	if news {
 		x.parts.Board.AllInTurn()
 	}
 	uncontended := waiting <= x.parts.Board.Open()
-	for r := x.parts.Desk.Over(now); r != nil; r = x.parts.Desk.Over(now) {
+	for r := x.parts.Relay.Over(now); r != nil; r = x.parts.Relay.Over(now) {
 		x.conclude(now, r, uncontended, out)
 	}
 	offers, wake := x.inTurn(now, uncontended, news, x.offers[:0])
 	offers = x.withdraw(now, offers, out)
-	if asked := x.parts.Desk.Callees(now, x.callable(offers), offers); len(asked) > 0 {
+	if asked := x.parts.Relay.Callees(now, x.callable(offers), offers); len(asked) > 0 {
 		x.rounds++
-		offers = x.parts.Desk.Announce(now, x.parts.Desk.NewRound(now, x.rounds, x.quoter.cfg.Variants, quantity.Never), offers, asked, out)
+		offers = x.parts.Relay.Announce(now, x.parts.Relay.NewRound(now, x.rounds, x.quoter.cfg.Variants, quantity.Never), offers, asked,
+			out)
 	}
 	x.clear(now, offers, nil, uncontended, out)
 	clear(offers)
 	x.offers = offers[:0]
-	return min(wake, x.parts.Desk.Next(), x.parts.Board.Wake())
+	return min(wake, x.parts.Relay.Next(), x.parts.Board.Wake())
 }
 
 // callable are the jobs whose agents may be called for some offers: all, or those that changed.
@@ -179,7 +180,7 @@ func (x *Auction) conclude(now quantity.Instant, r *agents.Round, uncontended bo
 			w.Await(0)
 		}
 	}
-	x.parts.Desk.TakeIn(now, r)
+	x.parts.Relay.TakeIn(now, r)
 	x.clear(now, r.Offers(), r, uncontended, out)
 	for i := range r.Offers() {
 		o := &r.Offers()[i]
@@ -188,7 +189,7 @@ func (x *Auction) conclude(now quantity.Instant, r *agents.Round, uncontended bo
 			x.parts.Board.PutInTurn(o.Slice)
 		}
 	}
-	x.parts.Desk.Conclude(now, r, out)
+	x.parts.Relay.Conclude(now, r, out)
 }
 
 // clear clears offers, one after another or those of a node together, and asks nodes for what is won.
@@ -233,7 +234,7 @@ func (x *Auction) clearTogether(now quantity.Instant, offers []agents.Offer, r *
 			x.gather(now, int32(i), o, w)
 			x.enterAnswers(now, int32(i), o, w, r, uncontended)
 		} else if r != nil {
-			x.parts.Desk.Gone(o, r)
+			x.parts.Relay.Gone(o, r)
 		}
 	}
 	x.plan.bids = x.sieve.sift(now, &x.quoter, offers, uncontended, x.plan.bids)
@@ -315,14 +316,14 @@ func (x *Auction) enterAnswers(now quantity.Instant, at int32, o *agents.Offer, 
 			v := &variants[k]
 			switch {
 			case k >= x.quoter.cfg.Variants:
-				x.parts.Desk.Deny(c, v, "more variants for one window than the call allows")
+				x.parts.Relay.Deny(c, v, "more variants for one window than the call allows")
 				continue
 			case waits != "":
-				x.parts.Desk.Deny(c, v, waits)
+				x.parts.Relay.Deny(c, v, waits)
 				continue
 			}
 			if why := x.enter(now, at, j, o, w, v, c, from, uncontended); why != "" {
-				x.parts.Desk.Deny(c, v, why)
+				x.parts.Relay.Deny(c, v, why)
 				j.Counts().Add(explain.Denied, now)
 			}
 		}

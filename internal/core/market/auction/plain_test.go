@@ -33,12 +33,12 @@ func (p *Plain) live() []*index.Job {
 
 // Sell is Auction.Sell.
 func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
-	board, desk := p.parts.Board, p.parts.Desk
+	board, desk := p.parts.Board, p.parts.Relay
 	p.parts.Index.Refresh(now)
 	for _, s := range board.Slices() {
 		board.Invalidate(s)
 	}
-	board.Announce(now)
+	board.Advertise(now)
 	uncontended := waiting <= board.Open()
 	for r := desk.Over(now); r != nil; r = desk.Over(now) {
 		p.conclude(now, r, uncontended, out)
@@ -96,14 +96,14 @@ func (p *Plain) conclude(now quantity.Instant, r *agents.Round, uncontended bool
 			w.Await(0)
 		}
 	}
-	p.parts.Desk.TakeIn(now, r)
+	p.parts.Relay.TakeIn(now, r)
 	p.clear(now, r.Offers(), r, uncontended, out)
 	for i := range r.Offers() {
 		if w := r.Offers()[i].Find(); w != nil && late {
 			w.Reopen()
 		}
 	}
-	p.parts.Desk.Conclude(now, r, out)
+	p.parts.Relay.Conclude(now, r, out)
 }
 
 func (p *Plain) clear(now quantity.Instant, offers []agents.Offer, r *agents.Round, uncontended bool, out *protocol.Out) {
@@ -132,7 +132,7 @@ func (p *Plain) clearTogether(now quantity.Instant, offers []agents.Offer, r *ag
 			p.gather(now, int32(i), o, w, uncontended)
 			p.enterAnswers(now, int32(i), o, w, r, uncontended)
 		} else if r != nil {
-			p.parts.Desk.Gone(o, r)
+			p.parts.Relay.Gone(o, r)
 		}
 	}
 	p.sell(now, offers, r, out)

@@ -60,7 +60,7 @@ func (v *skips) shortestUsable(c *window.Class) time.Duration {
 		case !e.Indexed(): // its answer is only known by asking
 			*shortest = 0
 			return 0
-		case e.Standing() == explain.Eligible:
+		case e.Eligibility() == explain.Eligible:
 			*shortest = min(*shortest, e.Need(c.At()))
 		}
 	}
@@ -79,8 +79,8 @@ func (v *skips) count(now quantity.Instant) {
 		for at, n := range v.rounds {
 			switch e := j.Entry(); {
 			case n == 0:
-			case e.Standing() != explain.Eligible:
-				j.Counts().Several(e.Standing(), n, now)
+			case e.Eligibility() != explain.Eligible:
+				j.Counts().Several(e.Eligibility(), n, now)
 			default:
 				j.Counts().SeveralRefusals(e.Refusal(at), n, now)
 			}

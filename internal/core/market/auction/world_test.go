@@ -62,7 +62,7 @@ func assemble(
 	w.parts.Index = index.New(index.Config{ByQueue: p.Motion() == policy.WithinQueue || c.ByIndex(w.parts.Est), Seniority: true,
 		MostClasses: mostClasses}, w.parts.Est)
 	w.parts.Late = overdue.New(limit.WithDefaults(), w.parts.Board, w.parts.Est, w.parts.Index)
-	w.parts.Desk = agents.NewDesk(agents.Config{Retry: time.Second, Close: c.Close}, w.parts.Est, w.parts.Index, w.parts.Stats)
+	w.parts.Relay = agents.NewRelay(agents.Config{Retry: time.Second, Close: c.Close}, w.parts.Est, w.parts.Index, w.parts.Stats)
 	w.x = mechanism(c, w.parts)
 	w.sell, w.displaces = w.x.Sell, w.x.Displaces
 	return w
@@ -74,7 +74,7 @@ func (w *world) InvalidateSlice(s *window.Slice) { w.parts.Board.Invalidate(s) }
 func (w *world) Retire(j *index.Job) {
 	if j.Active() {
 		w.parts.Index.Retire(j)
-		w.parts.Desk.Leave(j)
+		w.parts.Relay.Leave(j)
 	}
 }
 
@@ -83,7 +83,7 @@ func (w *world) submit(d markettest.Job) {
 	j := &index.Job{Demand: &d}
 	w.jobs = append(w.jobs, j)
 	w.parts.Index.Activate(j, w.parts.Late.Due(j.Submitted(), j.Spec()))
-	w.parts.Desk.Attend(j, 7, true)
+	w.parts.Relay.Attend(j, 7, true)
 	w.Changed(j)
 }
 
@@ -107,10 +107,10 @@ func (w *world) step(now quantity.Instant) {
 
 func (w *world) pass(now quantity.Instant, waiting int) quantity.Instant {
 	w.parts.Late.Fill(now)
-	w.parts.Desk.Recall(now)
+	w.parts.Relay.Recall(now)
 	wake := w.sell(now, waiting, &w.out)
 	w.parts.Index.EndPass()
-	return min(wake, w.parts.Desk.Wake())
+	return min(wake, w.parts.Relay.Wake())
 }
 
 // run is a step as a floor takes it, after which agents answer.
@@ -142,7 +142,7 @@ func (w *world) hear(now quantity.Instant) {
 			v, on := atomizer.FromCall(w.jobs[i].Spec(), c, &c.Windows[k])
 			variants = atomizer.Propose(&v, on, c.Most, c.Windows[k].Start, variants)
 		}
-		w.parts.Desk.Answer(now, w.jobs[i], &m, &protocol.Proposal{Round: c.Round, Variants: variants})
+		w.parts.Relay.Answer(now, w.jobs[i], &m, &protocol.Proposal{Round: c.Round, Variants: variants})
 	}
 }
 

@@ -29,8 +29,8 @@ type seen struct {
 
 // Answers are what a job says to every window, as long as nothing changes.
 type Answers interface {
-	// Standing is why it is sold nothing at all, Eligible if it may be.
-	Standing() Reason
+	// Eligibility is why it is sold nothing at all, Eligible if it may be.
+	Eligibility() Reason
 	// Need is by class the shortest window that it could use, of one that is Eligible, and Refusal what it says to shorter ones.
 	Classes() int
 	Need(class int) time.Duration
@@ -63,7 +63,7 @@ func (r *Rounds) Note(class int, length time.Duration, now quantity.Instant) {
 // Begin counts for a job from now on, by what it answers.
 func (r *Rounds) Begin(s *Share, by Answers) {
 	s.all = r.all.N
-	if by.Standing() != Eligible {
+	if by.Eligibility() != Eligible {
 		return
 	}
 	for i := range by.Classes() {
@@ -101,7 +101,7 @@ func (r *Rounds) Skip(s *Share) {
 
 // AddTo adds to some counts what a job has not counted yet. What a refusal said is that of the latest round.
 func (r *Rounds) AddTo(s *Share, by Answers, to *Counts) {
-	if why := by.Standing(); why != Eligible {
+	if why := by.Eligibility(); why != Eligible {
 		if n := r.all.Since(s.all); n.N > 0 {
 			to.Several(why, n.N, n.At)
 		}

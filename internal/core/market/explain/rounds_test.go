@@ -17,7 +17,7 @@ type fakeAnswers struct {
 	needs    []time.Duration
 }
 
-func (a *fakeAnswers) Standing() Reason             { return a.standing }
+func (a *fakeAnswers) Eligibility() Reason          { return a.standing }
 func (a *fakeAnswers) Classes() int                 { return len(a.needs) }
 func (a *fakeAnswers) Need(class int) time.Duration { return a.needs[class] }
 func (a *fakeAnswers) Refusal(class int) atomizer.Refusal {

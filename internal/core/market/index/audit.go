@@ -49,7 +49,7 @@ func (x *Index) Audit(now quantity.Instant) (wrong []string) {
 		note(j.inLate != (e.ranked && j.knownLate()), "job %s: among those that are late: %v", name, j.inLate)
 		note(ranked[j] != places, "job %s: it is in %d rankings, should be in %d", name, ranked[j], places)
 		note((j.unindexed > 0) == e.indexed, "job %s: indexed %v, and asked each time %v", name, e.indexed, j.unindexed > 0)
-		note(e.indexed && kept.Standing() == explain.Eligible && kept.Classes() != len(x.board.Classes()), "job %s: %d classes", name,
+		note(e.indexed && kept.Eligibility() == explain.Eligible && kept.Classes() != len(x.board.Classes()), "job %s: %d classes", name,
 			kept.Classes())
 	}
 	return wrong

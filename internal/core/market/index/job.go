@@ -209,9 +209,9 @@ func (e *Entry) Ranked() bool { return e.ranked }
 // Moves says whether what the job has attained grows by itself: its key may lag behind.
 func (e *Entry) Moves() bool { return e.moves }
 
-// Standing is why the job does not answer at all, Eligible if it does. Need is the shortest window of a class that it can use, Never if it
-// can use none, and Refusal what it says to shorter ones; Classes is of how many.
-func (e *Entry) Standing() explain.Reason { return e.ineligible }
+// Eligibility is why the job does not answer at all, Eligible if it does. Need is the shortest window of a class that it can use, Never if
+// it can use none, and Refusal what it says to shorter ones; Classes is of how many.
+func (e *Entry) Eligibility() explain.Reason { return e.ineligible }
 
 // Classes is of how many it has an answer.
 func (e *Entry) Classes() int { return len(e.answers) }

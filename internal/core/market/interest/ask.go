@@ -183,7 +183,8 @@ func (x *Interest) considerSignals(now quantity.Instant, s *window.Slice, w *win
 // cuts says whether who has signalled may be asked for a piece now. One job cuts one piece at a time: it could not tell two apart.
 func (x *Interest) cuts(now quantity.Instant, g *signal, s *window.Slice, w *window.Window) bool {
 	j := g.job
-	return j.Active() && g.session != 0 && x.desk.Session(j) == g.session && !x.desk.Cutting(j) && j.Ineligible(now) == explain.Eligible &&
+	return j.Active() && g.session != 0 && x.relay.Session(j) == g.session && !x.relay.Cutting(j) &&
+		j.Ineligible(now) == explain.Eligible &&
 		agents.Suits(now, j, &agents.Offer{Slice: s, ID: w.ID()})
 }
 
@@ -194,11 +195,11 @@ func (x *Interest) tellLosers(now quantity.Instant, t *asking, w *window.Window,
 	}
 	for i := range t.signals {
 		g := &t.signals[i]
-		if g.job == winner || g.asked || g.session == 0 || x.desk.Session(g.job) != g.session {
+		if g.job == winner || g.asked || g.session == 0 || x.relay.Session(g.job) != g.session {
 			continue
 		}
 		g.job.Counts().Add(explain.LostToPolicy, now)
-		x.desk.Tell(g.job, g.session, g.round, protocol.Notice{
+		x.relay.Tell(g.job, g.session, g.round, protocol.Notice{
 			Kind: protocol.Lost, Window: w.ID(), Variant: g.variant, Text: "policy " + x.policy.Name() +
 				" asked another first, which took it",
 		}, out)
@@ -228,16 +229,16 @@ func (x *Interest) askAgent(now quantity.Instant, s *window.Slice, w *window.Win
 		t.signals[i].asked = t.signals[i].asked || t.signals[i].job == j
 	}
 	x.rounds++
-	r := x.desk.NewRound(now, x.rounds, mostPieces, w.End())
+	r := x.relay.NewRound(now, x.rounds, mostPieces, w.End())
 	r.Offer(agents.Offer{Slice: s, ID: w.ID()})
 	x.askings[r.ID()] = t
 	w.Await(r.ID())
-	x.desk.StartCutting(j, r)
-	c := x.desk.Call(j, r)
+	x.relay.StartCutting(j, r)
+	c := x.relay.Call(j, r)
 	c.Wanted = protocol.Subjob
-	a := x.desk.Advert(now, j, s, w)
+	a := x.relay.Advert(now, j, s, w)
 	a.Start = r.Closes() // what is cut for the time behind that fits, however late within the round it comes
 	c.Windows = []protocol.Advert{a}
-	x.desk.Send(r, x.desk.Callee(now, j).Awaited(), c, out)
-	x.desk.Open(r)
+	x.relay.Send(r, x.relay.Callee(now, j).Awaited(), c, out)
+	x.relay.Open(r)
 }

@@ -21,7 +21,7 @@ type Config struct {
 	Board  *window.Board
 	Index  *index.Index
 	Est    *index.Estimator
-	Desk   *agents.Desk
+	Relay  *agents.Relay
 	Late   *overdue.Allowance
 	Seller award.Seller
 	Stats  *status.Negotiation
@@ -30,7 +30,7 @@ type Config struct {
 // New is a mechanism that has sold nothing.
 func New(c Config) *Interest {
 	x := &Interest{board: c.Board, late: c.Late, seller: c.Seller, stats: c.Stats, askings: map[uint64]*asking{}}
-	x.picker = picker{policy: c.Est.Policy(), est: c.Est, index: c.Index, desk: c.Desk}
+	x.picker = picker{policy: c.Est.Policy(), est: c.Est, index: c.Index, relay: c.Relay}
 	x.backoff = backoff{retry: c.Retry, index: c.Index, stats: c.Stats}
 	x.offers = x
 	return x
@@ -41,7 +41,7 @@ func New(c Config) *Interest {
 func (x *Interest) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
 	x.backoff.wake(now)
 	x.index.Refresh(now)
-	x.board.Announce(now)
+	x.board.Advertise(now)
 	x.conclude(now, out)
 	x.index.Refresh(now)
 	x.beginCalls(now)
@@ -59,7 +59,7 @@ func (x *Interest) Sell(now quantity.Instant, waiting int, out *protocol.Out) qu
 		x.offerTurn(now, anySpeed, news, out)
 	}
 	x.endCalls(now, out)
-	return min(x.desk.Next(), x.board.Wake(), x.backoff.resting.Next())
+	return min(x.relay.Next(), x.board.Wake(), x.backoff.resting.Next())
 }
 
 // Rounds is how many there were.

@@ -132,8 +132,8 @@ func (p *pass) count() {
 	for _, j := range p.x.index.Fresh() {
 		switch e := j.Entry(); {
 		case !j.Active():
-		case e.Standing() != explain.Eligible:
-			j.Counts().Several(e.Standing(), int64(n), p.now)
+		case e.Eligibility() != explain.Eligible:
+			j.Counts().Several(e.Eligibility(), int64(n), p.now)
 		default:
 			for _, i := range p.latest {
 				j.Counts().SeveralRefusals(e.Refusal(i), int64(p.missed[i].n), p.now)

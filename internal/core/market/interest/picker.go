@@ -25,7 +25,7 @@ type picker struct {
 	policy policy.Policy
 	est    *index.Estimator
 	index  *index.Index
-	desk   *agents.Desk
+	relay  *agents.Relay
 	// pick and next are the best candidate of those looked at, and the one that is compared with it: room that is not allocated.
 	pick, next candidate
 	// moved is room for jobs that get other places in the rankings.
@@ -105,7 +105,7 @@ func (p *picker) signal(now quantity.Instant, j *index.Job, s *window.Slice, w *
 		return
 	}
 	if j.Spec().External { // its agent answers for it
-		if !p.desk.Attended(j) {
+		if !p.relay.Attended(j) {
 			j.Counts().Add(explain.Unattended, now)
 		}
 		return

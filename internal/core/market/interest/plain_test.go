@@ -42,7 +42,7 @@ func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 	for _, s := range p.board.Slices() {
 		p.board.Invalidate(s)
 	}
-	p.board.Announce(now)
+	p.board.Advertise(now)
 	wake := quantity.Never
 	p.conclude(now, out)
 	p.beginCalls(now)
@@ -60,7 +60,7 @@ func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 		}
 	}
 	p.endCalls(now, out)
-	return min(wake, p.desk.Next(), p.backoff.resting.Next())
+	return min(wake, p.relay.Next(), p.backoff.resting.Next())
 }
 
 // order is that of the slices: the fast ones first where nobody waits for them, else the small ones.
@@ -83,7 +83,7 @@ func (p *Plain) offer(now quantity.Instant, s *window.Slice, w *window.Window, t
 		piece, refusal := p.est.Fit(j, s.Class(), now, w.End())
 		switch why := j.Ineligible(now); {
 		case j.Spec().External:
-			if !p.desk.Attended(j) {
+			if !p.relay.Attended(j) {
 				j.Counts().Add(explain.Unattended, now)
 			}
 		case why != explain.Eligible:

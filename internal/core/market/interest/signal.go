@@ -26,12 +26,12 @@ import (
 func (x *Interest) beginCalls(now quantity.Instant) {
 	c := &x.calling
 	*c = calling{asked: c.asked[:0], calls: c.calls[:0]}
-	if x.desk.Attending() == 0 {
+	if x.relay.Attending() == 0 {
 		return
 	}
 	for _, j := range x.index.Unindexed() {
-		if j.Spec().External && j.Active() && x.desk.Attended(j) && !x.desk.Cutting(j) && j.Ineligible(now) == explain.Eligible {
-			c.asked = append(c.asked, x.desk.Callee(now, j))
+		if j.Spec().External && j.Active() && x.relay.Attended(j) && !x.relay.Cutting(j) && j.Ineligible(now) == explain.Eligible {
+			c.asked = append(c.asked, x.relay.Callee(now, j))
 		}
 	}
 	slices.SortFunc(c.asked, func(a, b agents.Callee) int { return index.ByName(a.Job(), b.Job()) })
@@ -51,13 +51,13 @@ func (x *Interest) callFor(now quantity.Instant, s *window.Slice, w *window.Wind
 		}
 		if c.round == nil {
 			x.rounds++
-			c.round = x.desk.NewRound(now, x.rounds, mostPieces, quantity.Never)
+			c.round = x.relay.NewRound(now, x.rounds, mostPieces, quantity.Never)
 		}
 		if c.calls[i] == nil {
-			c.calls[i] = x.desk.Call(j, c.round)
+			c.calls[i] = x.relay.Call(j, c.round)
 			c.calls[i].Wanted = protocol.Interest
 		}
-		c.calls[i].Windows = append(c.calls[i].Windows, x.desk.Advert(now, j, s, w))
+		c.calls[i].Windows = append(c.calls[i].Windows, x.relay.Advert(now, j, s, w))
 		waits = waits || c.asked[i].Prompt()
 	}
 	if waits {
@@ -78,23 +78,23 @@ func (x *Interest) endCalls(now quantity.Instant, out *protocol.Out) {
 		if c.calls[i] == nil {
 			continue
 		}
-		x.desk.Send(r, c.asked[i], c.calls[i], out)
+		x.relay.Send(r, c.asked[i], c.calls[i], out)
 		if len(r.Offers()) == 0 { // nobody answers in time: the windows were offered to others, and who does is waited for again
-			x.desk.PassOver(now, r, c.asked[i].Job())
+			x.relay.PassOver(now, r, c.asked[i].Job())
 		}
 	}
 	if len(r.Offers()) > 0 {
-		x.desk.Open(r)
+		x.relay.Open(r)
 	}
 }
 
 // conclude ends the rounds that are complete or over.
 func (x *Interest) conclude(now quantity.Instant, out *protocol.Out) {
-	for r := x.desk.Over(now); r != nil; r = x.desk.Over(now) {
+	for r := x.relay.Over(now); r != nil; r = x.relay.Over(now) {
 		for i := range r.Offers() {
 			x.board.Stir(r.Offers()[i].Slice) // it is looked at again with the next change
 		}
-		x.desk.TakeIn(now, r)
+		x.relay.TakeIn(now, r)
 		if t := x.askings[r.ID()]; t != nil {
 			delete(x.askings, r.ID())
 			x.cut(now, r, t, out)
@@ -110,7 +110,7 @@ func (x *Interest) collected(now quantity.Instant, r *agents.Round, out *protoco
 		o := &r.Offers()[i]
 		w := o.Find()
 		if w == nil {
-			x.desk.Gone(o, r)
+			x.relay.Gone(o, r)
 			continue
 		}
 		w.Await(0)
@@ -128,10 +128,10 @@ func (x *Interest) collected(now quantity.Instant, r *agents.Round, out *protoco
 	}
 	for i := range r.Asked() {
 		c := &r.Asked()[i]
-		if !x.desk.Cutting(c.Job()) {
-			x.desk.CallAgain(now, c.Job())
+		if !x.relay.Cutting(c.Job()) {
+			x.relay.CallAgain(now, c.Job())
 		}
-		x.desk.TellNotices(r, c, out)
+		x.relay.TellNotices(r, c, out)
 	}
 }
 
@@ -158,7 +158,7 @@ func (x *Interest) askOn(now quantity.Instant, o *agents.Offer, w *window.Window
 	}
 	anew := t.asks == mostAsks && slices.ContainsFunc(t.signals, func(g signal) bool { return x.cuts(now, &g, s, w) })
 	for _, j := range x.index.Unindexed() {
-		anew = anew || j.Spec().External && x.desk.Attended(j) && j.Generation() > t.since
+		anew = anew || j.Spec().External && x.relay.Attended(j) && j.Generation() > t.since
 	}
 	if anew {
 		w.Reopen()
@@ -171,17 +171,17 @@ func (x *Interest) askOn(now quantity.Instant, o *agents.Offer, w *window.Window
 func (x *Interest) cut(now quantity.Instant, r *agents.Round, t *asking, out *protocol.Out) {
 	c, o := &r.Asked()[0], &r.Offers()[0]
 	j, w := c.Job(), o.Find()
-	x.desk.EndCutting(j, r)
+	x.relay.EndCutting(j, r)
 	if w == nil {
-		x.desk.Gone(o, r)
-		x.desk.CallAgain(now, j)
-		x.desk.TellNotices(r, c, out)
+		x.relay.Gone(o, r)
+		x.relay.CallAgain(now, j)
+		x.relay.TellNotices(r, c, out)
 		return
 	}
 	w.Await(0)
 	waits := agents.Meanwhile(now, j)
 	if waits != "" {
-		x.desk.TellNotices(r, c, out)
+		x.relay.TellNotices(r, c, out)
 		x.askOn(now, o, w, t, out)
 		return
 	}
@@ -190,18 +190,18 @@ func (x *Interest) cut(now quantity.Instant, r *agents.Round, t *asking, out *pr
 		until := x.backoff.add(now, j, atomizer.Refusal{}, why)
 		rests := fmt.Sprintf("%s: the next in order is asked, and this job again in %v", why, until.Sub(now).Round(time.Millisecond))
 		c.Note(protocol.Notice{Kind: protocol.Denied, Window: w.ID(), Text: rests})
-		x.desk.TellNotices(r, c, out)
+		x.relay.TellNotices(r, c, out)
 		x.askOn(now, o, w, t, out)
 		return
 	}
-	x.desk.Won(j)
+	x.relay.Won(j)
 	x.stats.Awards++
 	x.give(now, j, o.Slice, w, award.Piece{
 		Piece: atomizer.Piece{Range: b.Range, Run: b.Run, Wall: b.Wall, Length: b.End.Sub(b.Start), Demand: b.Demand},
 		Start: b.Start, End: b.End, Speed: b.Speed, Window: w.ID(), Round: r.ID(), Option: b.Option,
 	}, out)
 	c.Note(protocol.Notice{Kind: protocol.Awarded, Window: w.ID(), Variant: b.ID, Text: "its node is asked", Range: b.Range})
-	x.desk.TellNotices(r, c, out)
+	x.relay.TellNotices(r, c, out)
 	x.tellLosers(now, t, w, j, out)
 	if v := j.View(); v.Running < j.Spec().Parallelism {
 		x.index.Changed(j) // it may want more, in windows that nobody took while it was asked
@@ -215,7 +215,7 @@ func (x *Interest) fitting(
 	j := c.Job()
 	variants := c.Of(o.ID)
 	switch {
-	case c.Session() != x.desk.Session(j):
+	case c.Session() != x.relay.Session(j):
 		return b, "its agent went away when it was asked for its piece"
 	case !c.Said(): // nothing has come
 		return b, "its agent did not cut the piece in time"

@@ -46,8 +46,8 @@ func newWorld(p policy.Policy, limit starvation.Limit, plainly bool) *world {
 	stats := &status.Negotiation{}
 	c := Config{
 		Retry: time.Second, Board: w.board, Index: w.index, Est: w.est, Seller: w.seller, Stats: stats,
-		Desk: agents.NewDesk(agents.Config{Retry: time.Second, Close: 200 * time.Millisecond}, w.est, w.index, stats),
-		Late: overdue.New(limit.WithDefaults(), w.board, w.est, w.index),
+		Relay: agents.NewRelay(agents.Config{Retry: time.Second, Close: 200 * time.Millisecond}, w.est, w.index, stats),
+		Late:  overdue.New(limit.WithDefaults(), w.board, w.est, w.index),
 	}
 	if plainly {
 		plain := NewPlain(c)
@@ -65,7 +65,7 @@ func (w *world) InvalidateSlice(s *window.Slice) { w.board.Invalidate(s) }
 func (w *world) Retire(j *index.Job) {
 	if j.Active() {
 		w.index.Retire(j)
-		w.x.desk.Leave(j)
+		w.x.relay.Leave(j)
 		w.x.Retire(j)
 	}
 }
@@ -75,7 +75,7 @@ func (w *world) submit(d markettest.Job) {
 	j := &index.Job{Demand: &d}
 	w.jobs = append(w.jobs, j)
 	w.index.Activate(j, w.x.late.Due(j.Submitted(), j.Spec()))
-	w.x.desk.Attend(j, 7, true)
+	w.x.relay.Attend(j, 7, true)
 	w.Changed(j)
 }
 
@@ -93,10 +93,10 @@ func (w *world) offer(name string, gib, speed int64, gaps ...protocol.Gap) {
 
 func (w *world) pass(now quantity.Instant, waiting int) quantity.Instant {
 	w.x.late.Fill(now)
-	w.x.desk.Recall(now)
+	w.x.relay.Recall(now)
 	wake := w.sell(now, waiting, &w.out)
 	w.index.EndPass()
-	return min(wake, w.x.desk.Wake())
+	return min(wake, w.x.relay.Wake())
 }
 
 // run is a step as a floor takes it, after which agents answer.
@@ -128,6 +128,6 @@ func (w *world) hear(now quantity.Instant) {
 			v, on := atomizer.FromCall(w.jobs[i].Spec(), c, &c.Windows[k])
 			variants = atomizer.Propose(&v, on, c.Most, c.Windows[k].Start, variants)
 		}
-		w.x.desk.Answer(now, w.jobs[i], &m, &protocol.Proposal{Round: c.Round, Variants: variants})
+		w.x.relay.Answer(now, w.jobs[i], &m, &protocol.Proposal{Round: c.Round, Variants: variants})
 	}
 }

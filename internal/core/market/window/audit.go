@@ -31,7 +31,7 @@ func (b *Board) Audit(now quantity.Instant) (wrong []string) {
 		}
 		kept, is := since(now, s.unsold), since(now, s.Supply.Unsold(now, nil))
 		note(!slices.Equal(kept, is), "slice %s: unsold is %v, should be %v", s.Name(), kept, is)
-		note(s.stands != s.Standing(now) || s.stands != b.open.Has(i), "slice %s: a window stands: %v, should be %v", s.Name(), s.stands,
+		note(s.stands != s.Begun(now) || s.stands != b.open.Has(i), "slice %s: a window stands: %v, should be %v", s.Name(), s.stands,
 			!s.stands)
 	}
 	for _, c := range b.classes {

@@ -177,13 +177,13 @@ func (b *Board) Turning(now quantity.Instant) []*Slice {
 	return b.turning
 }
 
-// Announce makes the windows of all slices that are dirty, which are in turn then.
-func (b *Board) Announce(now quantity.Instant) {
+// Advertise makes the windows of all slices that are dirty, which are in turn then.
+func (b *Board) Advertise(now quantity.Instant) {
 	b.turn, b.dirty = b.dirty, b.turn
 	for i := b.turn.Next(0); i >= 0; i = b.turn.Next(i + 1) {
 		s := b.slices[i]
 		b.announce(s, now)
-		if s.stands = s.Standing(now); s.stands {
+		if s.stands = s.Begun(now); s.stands {
 			b.open.Put(i)
 		} else {
 			b.open.Drop(i)

@@ -72,7 +72,7 @@ func TestWindowsAreThoseOfTheGaps(t *testing.T) {
 			for _, s := range all {
 				before[s] = slices.Clone(s.windows)
 			}
-			b.Announce(now)
+			b.Advertise(now)
 			opens, usable, open := quantity.Never, int64(0), 0
 			for _, s := range all {
 				if s.Usable() {
@@ -101,7 +101,7 @@ func TestWindowsAreThoseOfTheGaps(t *testing.T) {
 						}
 					}
 				}
-				if s.Standing(now) {
+				if s.Begun(now) {
 					open++
 				}
 			}

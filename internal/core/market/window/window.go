@@ -213,8 +213,8 @@ func (s *Slice) Dirty() bool { return s.dirty }
 // Sold says whether some of a window was sold in this step, so that it is not what it was.
 func (s *Slice) Sold(w *Window) bool { return s.dirty && w.won && !w.offered }
 
-// Standing says whether a window of the slice has begun.
-func (s *Slice) Standing(now quantity.Instant) bool {
+// Begun says whether a window of the slice has begun.
+func (s *Slice) Begun(now quantity.Instant) bool {
 	return slices.ContainsFunc(s.windows, func(w Window) bool { return w.start <= now })
 }
 

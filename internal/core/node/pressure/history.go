@@ -68,10 +68,10 @@ type step struct {
 
 	reading                    airlock.Reading
 	deficit, underway, covered quantity.Amount
-	place                      airlock.Place
+	place                      airlock.Ranking
 	// spared is the lowest that outranks all whom the decision hit; of job "" where nobody was hit in another's stead.
 	spared      job.ID
-	sparedPlace airlock.Place
+	sparedPlace airlock.Ranking
 
 	outcome  job.Outcome
 	progress int64
@@ -145,9 +145,9 @@ func (h *history) note(now quantity.Instant, t *table, cfg *airlock.Config, d *a
 		e := h.of(now, t.of[a.Task], deedOf[a.Step])
 		e.decision, e.cause, e.relief = h.decisions, a.Cause, a.Relief
 		e.reading, e.deficit, e.underway, e.covered = d.Reading, d.Deficit, d.Underway, d.Covered
-		e.place = airlock.PlaceOf(now, &t.tasks[a.Task])
+		e.place = airlock.RankingOf(now, &t.tasks[a.Task])
 		if spared >= 0 && hits(a) {
-			e.spared, e.sparedPlace = t.jobAt(spared), airlock.PlaceOf(now, &t.tasks[spared])
+			e.spared, e.sparedPlace = t.jobAt(spared), airlock.RankingOf(now, &t.tasks[spared])
 		}
 		h.keep(e)
 	}

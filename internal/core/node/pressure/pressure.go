@@ -337,7 +337,7 @@ func (p *Pressure) noteOne(now quantity.Instant, l *leases.Lease, what deed) *st
 	e.reading = p.history.reading
 	p.snapshot()
 	if i := slices.Index(p.table.of, l); i >= 0 {
-		e.place = airlock.PlaceOf(now, &p.table.tasks[i])
+		e.place = airlock.RankingOf(now, &p.table.tasks[i])
 	}
 	return p.history.keep(e)
 }

@@ -104,7 +104,7 @@ func (p *Pressure) standing(now quantity.Instant) (out []status.Stand) {
 		if stand.Since == 0 && !stand.Reclaimed && l.Phase() != leases.Resuming || what == "" {
 			continue
 		}
-		place := airlock.PlaceOf(now, t)
+		place := airlock.RankingOf(now, t)
 		s := status.Stand{
 			Job: l.Job(), Token: l.Token(), Slice: l.Terms().Slice, State: what, Since: stand.Since, Times: int(stand.Times),
 			Resident: t.Resident, Parked: t.Parked, Why: l.Why(), Place: placeOf(&place),
@@ -170,7 +170,7 @@ func readingOf(r *airlock.Reading) status.MemoryReading {
 	return out
 }
 
-func placeOf(p *airlock.Place) status.SurvivalPlace {
+func placeOf(p *airlock.Ranking) status.SurvivalPlace {
 	return status.SurvivalPlace{
 		Outgrown: p.Outgrown, Class: p.Class.String(), Priority: p.Priority, Value: int(p.Value), Ran: p.Ran, Footprint: p.Footprint,
 		Planned: p.Planned,

@@ -204,9 +204,9 @@ func (q *Quarantine) lift(now quantity.Instant, s *inventory.Slice, out *protoco
 	q.record.Fact(out, protocol.Fact{Kind: protocol.QuarantineLifted, Slice: s.ID()})
 }
 
-// Release lifts a quarantine, and a fault, after a person has looked. A subjob that was stuck there counts as gone from then on. It says
-// what it did.
-func (q *Quarantine) Release(now quantity.Instant, s *inventory.Slice, out *protocol.Out) string {
+// Unquarantine lifts a quarantine, and a fault, after a person has looked. A subjob that was stuck there counts as gone from then on. It
+// says what it did.
+func (q *Quarantine) Unquarantine(now quantity.Instant, s *inventory.Slice, out *protocol.Out) string {
 	c := s.Condition()
 	if c.Healthy() {
 		return string(s.ID()) + " is not quarantined, nothing changed"

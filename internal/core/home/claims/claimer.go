@@ -11,21 +11,21 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Config is the configuration of a desk; what its fields mean is said of those of the same names where it is embedded.
+// Config is the configuration of a Claimer; what its fields mean is said of those of the same names where it is embedded.
 type Config struct {
 	Self                   protocol.Address
 	Retry, AskTTL, Backoff time.Duration
 }
 
-// Supply is what a desk asks the owner of the slices.
+// Supply is what a Claimer asks the owner of the slices.
 type Supply interface {
 	// Node that offers a slice; nothing if none does.
 	Node(id job.SliceID) job.NodeID
 }
 
-// Desk sells what jobs have won. Invariant: what is asked for counts as taken of its job and its queue until the ask is taken out again,
+// Claimer sells what jobs have won. Invariant: what is asked for counts as taken of its job and its queue until the ask is taken out again,
 // and a claim is durable before its node is told to redeem it.
-type Desk struct {
+type Claimer struct {
 	cfg    Config
 	book   *record.Book
 	watch  record.Watcher
@@ -35,40 +35,40 @@ type Desk struct {
 	Delays Delays
 }
 
-// New makes a desk without asks.
-func New(cfg Config, b *record.Book, w record.Watcher, s Supply) *Desk {
-	return &Desk{cfg: cfg, book: b, watch: w, supply: s, Delays: Delays{book: b, watch: w, retry: cfg.Retry, failed: cfg.Backoff}}
+// New makes a Claimer without asks.
+func New(cfg Config, b *record.Book, w record.Watcher, s Supply) *Claimer {
+	return &Claimer{cfg: cfg, book: b, watch: w, supply: s, Delays: Delays{book: b, watch: w, retry: cfg.Retry, failed: cfg.Backoff}}
 }
 
 // Recover notes when this ledger came up.
-func (d *Desk) Recover(now quantity.Instant) { d.asks.since = now }
+func (d *Claimer) Recover(now quantity.Instant) { d.asks.since = now }
 
 // Send sends a message in the ledger's name.
-func (d *Desk) Send(out *protocol.Out, m protocol.Message) {
+func (d *Claimer) Send(out *protocol.Out, m protocol.Message) {
 	m.From = d.cfg.Self
 	out.Effects = append(out.Effects, m)
 }
 
 // Asks are those that are not answered, by id.
-func (d *Desk) Asks() []*Ask { return d.asks.list }
+func (d *Claimer) Asks() []*Ask { return d.asks.list }
 
 // Expires is when the first of them does; Never if there is none.
-func (d *Desk) Expires() quantity.Instant {
+func (d *Claimer) Expires() quantity.Instant {
 	_, at := d.asks.first()
 	return at
 }
 
 // NewAsk numbers an ask.
-func (d *Desk) NewAsk() uint64 { return d.asks.number() }
+func (d *Claimer) NewAsk() uint64 { return d.asks.number() }
 
 // BackOff notes that a job got no place that it asked for; ask is 0 if that was before the ledger came up. It avoids the slices it
 // was refused on, none if what it was refused for is no longer on offer.
-func (d *Desk) BackOff(now quantity.Instant, j *record.Job, on []job.SliceID, ask uint64, text string) {
+func (d *Claimer) BackOff(now quantity.Instant, j *record.Job, on []job.SliceID, ask uint64, text string) {
 	d.Delays.refused(now, j, on, ask, d.asks.last, text)
 }
 
 // Silent notes that the node of what a job was sold says nothing.
-func (d *Desk) Silent(now quantity.Instant, j *record.Job, on []job.SliceID, ask uint64) {
+func (d *Claimer) Silent(now quantity.Instant, j *record.Job, on []job.SliceID, ask uint64) {
 	d.BackOff(now, j, on, ask, backoff.Silent)
 }
 
@@ -78,9 +78,9 @@ func Node(c *protocol.Claim) protocol.Address {
 }
 
 // standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
-func (d *Desk) standing(in *protocol.Message) (*record.Job, *lease.Lease) {
+func (d *Claimer) standing(in *protocol.Message) (*record.Job, *lease.Lease) {
 	if j := d.book.Job(in.Job); j != nil {
-		if l := j.Standing().Lease(in.Token); l != nil {
+		if l := j.ClaimSet().Lease(in.Token); l != nil {
 			return j, l
 		}
 	}

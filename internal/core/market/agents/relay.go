@@ -38,7 +38,7 @@ type session struct {
 	recall int
 }
 
-// Config is how a desk works.
+// Config is how a relay works.
 type Config struct {
 	// Self is in whose name agents are spoken to.
 	Self protocol.Address
@@ -46,9 +46,9 @@ type Config struct {
 	Retry, Close time.Duration
 }
 
-// Desk speaks with the agents of all external jobs. Invariant: attending is how many of them have an agent; a round is open until everybody
-// who is waited for has answered or gone, or it closes; the first answer of the latest session counts, and no other.
-type Desk struct {
+// Relay speaks with the agents of all external jobs. Invariant: attending is how many of them have an agent; a round is open until
+// everybody who is waited for has answered or gone, or it closes; the first answer of the latest session counts, and no other.
+type Relay struct {
 	cfg   Config
 	est   *index.Estimator
 	index *index.Index
@@ -62,19 +62,19 @@ type Desk struct {
 	rounds []*Round
 }
 
-// NewDesk is one without agents. It counts what it does in stats.
-func NewDesk(cfg Config, e *index.Estimator, x *index.Index, stats *status.Negotiation) *Desk {
-	return &Desk{cfg: cfg, est: e, index: x, stats: stats, sessions: map[*index.Job]*session{}}
+// NewRelay is one without agents. It counts what it does in stats.
+func NewRelay(cfg Config, e *index.Estimator, x *index.Index, stats *status.Negotiation) *Relay {
+	return &Relay{cfg: cfg, est: e, index: x, stats: stats, sessions: map[*index.Job]*session{}}
 }
 
 // Attending is how many jobs have an agent.
-func (d *Desk) Attending() int { return d.attending }
+func (d *Relay) Attending() int { return d.attending }
 
 // Attended says whether an agent of the job is there, Session which, 0 if none.
-func (d *Desk) Attended(j *index.Job) bool { return d.Session(j) != 0 }
+func (d *Relay) Attended(j *index.Job) bool { return d.Session(j) != 0 }
 
 // Session is the one of the agent that is there, 0 if none is.
-func (d *Desk) Session(j *index.Job) uint64 {
+func (d *Relay) Session(j *index.Job) uint64 {
 	if s := d.sessions[j]; s != nil {
 		return s.id
 	}
@@ -82,19 +82,19 @@ func (d *Desk) Session(j *index.Job) uint64 {
 }
 
 // Callee is a job that is asked now. It has an agent.
-func (d *Desk) Callee(now quantity.Instant, j *index.Job) Callee {
+func (d *Relay) Callee(now quantity.Instant, j *index.Job) Callee {
 	s := d.sessions[j]
 	return Callee{job: j, session: s.id, asked: now, prompt: s.missed < mostMissed}
 }
 
 // Cutting says whether the job's agent is asked for a piece, StartCutting and EndCutting that it is in a round and no longer is.
-func (d *Desk) Cutting(j *index.Job) bool { s := d.sessions[j]; return s != nil && s.cutting != 0 }
+func (d *Relay) Cutting(j *index.Job) bool { s := d.sessions[j]; return s != nil && s.cutting != 0 }
 
 // StartCutting notes that the agent of a job is asked for a piece in a round.
-func (d *Desk) StartCutting(j *index.Job, r *Round) { d.sessions[j].cutting = r.id }
+func (d *Relay) StartCutting(j *index.Job, r *Round) { d.sessions[j].cutting = r.id }
 
 // EndCutting notes that it is no longer.
-func (d *Desk) EndCutting(j *index.Job, r *Round) {
+func (d *Relay) EndCutting(j *index.Job, r *Round) {
 	if s := d.sessions[j]; s != nil && s.cutting == r.id {
 		s.cutting = 0
 	}
@@ -102,7 +102,7 @@ func (d *Desk) EndCutting(j *index.Job, r *Round) {
 
 // Attend: an agent of a job has come, or the one of this session has gone. The latest session counts; one that has gone is not
 // waited for.
-func (d *Desk) Attend(j *index.Job, id uint64, here bool) {
+func (d *Relay) Attend(j *index.Job, id uint64, here bool) {
 	if !j.Spec().External || !j.Active() || id == 0 {
 		return
 	}
@@ -129,7 +129,7 @@ func (d *Desk) Attend(j *index.Job, id uint64, here bool) {
 }
 
 // Leave ends the session of a job, if it has one.
-func (d *Desk) Leave(j *index.Job) {
+func (d *Relay) Leave(j *index.Job) {
 	if s := d.sessions[j]; s != nil && s.id != 0 {
 		d.leave(j)
 		d.attending--
@@ -139,14 +139,14 @@ func (d *Desk) Leave(j *index.Job) {
 }
 
 // tidy forgets a job of which nothing is known.
-func (d *Desk) tidy(j *index.Job, s *session) {
+func (d *Relay) tidy(j *index.Job, s *session) {
 	if *s == (session{}) {
 		delete(d.sessions, j)
 	}
 }
 
 // leave ends the waiting for an agent's answers: it has gone, or another has come in its place.
-func (d *Desk) leave(j *index.Job) {
+func (d *Relay) leave(j *index.Job) {
 	for _, r := range d.rounds {
 		if i := slices.IndexFunc(r.asked, func(c Callee) bool { return c.job == j }); i >= 0 && !r.asked[i].answered {
 			if r.asked[i].prompt {
@@ -159,10 +159,10 @@ func (d *Desk) leave(j *index.Job) {
 
 // Wake is when the next agent is called again. Recall has the jobs answer again whose agents won nothing a while ago, and DropRecall says
 // that a job rests now, or begins anew: when that is over its agent is called in any case.
-func (d *Desk) Wake() quantity.Instant { return d.recalls.Next() }
+func (d *Relay) Wake() quantity.Instant { return d.recalls.Next() }
 
 // Recall has the jobs answer again whose agents won nothing a while ago.
-func (d *Desk) Recall(now quantity.Instant) {
+func (d *Relay) Recall(now quantity.Instant) {
 	for j := range d.recalls.Past(now) {
 		d.tidy(j, d.sessions[j])
 		d.index.Changed(j)
@@ -170,7 +170,7 @@ func (d *Desk) Recall(now quantity.Instant) {
 }
 
 // DropRecall says that a job rests now, or begins anew.
-func (d *Desk) DropRecall(j *index.Job) {
+func (d *Relay) DropRecall(j *index.Job) {
 	if s := d.sessions[j]; s != nil {
 		d.recalls.Set(&s.recall, j, quantity.Never)
 		d.tidy(j, s)
@@ -179,7 +179,7 @@ func (d *Desk) DropRecall(j *index.Job) {
 
 // CallAgain asks a job whose agent won nothing once more, though nothing else may happen: a message may have been lost, the agent
 // may have been busy or made a mistake, or see things otherwise later. Each round without a win doubles the pause. Won ends that.
-func (d *Desk) CallAgain(now quantity.Instant, j *index.Job) {
+func (d *Relay) CallAgain(now quantity.Instant, j *index.Job) {
 	s := d.sessions[j]
 	if s == nil || s.id == 0 {
 		return
@@ -192,14 +192,14 @@ func (d *Desk) CallAgain(now quantity.Instant, j *index.Job) {
 }
 
 // Won notes that an agent has won something.
-func (d *Desk) Won(j *index.Job) {
+func (d *Relay) Won(j *index.Job) {
 	if s := d.sessions[j]; s != nil {
 		s.lost = 0
 	}
 }
 
 // Callees are those of some jobs with an agent that could use one of the offers, by name.
-func (d *Desk) Callees(now quantity.Instant, of []*index.Job, offers []Offer) (asked []Callee) {
+func (d *Relay) Callees(now quantity.Instant, of []*index.Job, offers []Offer) (asked []Callee) {
 	if d.attending == 0 {
 		return nil
 	}
@@ -242,12 +242,12 @@ func Suits(now quantity.Instant, j *index.Job, o *Offer) bool {
 }
 
 // NewRound is one that nobody waits for yet. It closes at the latest at an instant.
-func (d *Desk) NewRound(now quantity.Instant, id uint64, most int, until quantity.Instant) *Round {
+func (d *Relay) NewRound(now quantity.Instant, id uint64, most int, until quantity.Instant) *Round {
 	return &Round{id: id, closes: min(now.Add(d.cfg.Close), until), most: most, generation: d.index.Generation()}
 }
 
 // Announce opens a round for the offers that one of those asked could use, and returns the offers that are not waited for.
-func (d *Desk) Announce(now quantity.Instant, r *Round, offers []Offer, asked []Callee, out *protocol.Out) (rest []Offer) {
+func (d *Relay) Announce(now quantity.Instant, r *Round, offers []Offer, asked []Callee, out *protocol.Out) (rest []Offer) {
 	calls := make([]*protocol.Call, len(asked))
 	for _, o := range offers {
 		w, wanted := o.Find(), false
@@ -285,10 +285,10 @@ func (d *Desk) Announce(now quantity.Instant, r *Round, offers []Offer, asked []
 }
 
 // Open has a round wait for the agents that it was sent to.
-func (d *Desk) Open(r *Round) { d.rounds = append(d.rounds, r) }
+func (d *Relay) Open(r *Round) { d.rounds = append(d.rounds, r) }
 
 // Send sends a call to an agent, which is asked in a round.
-func (d *Desk) Send(r *Round, c Callee, call *protocol.Call, out *protocol.Out) {
+func (d *Relay) Send(r *Round, c Callee, call *protocol.Call, out *protocol.Out) {
 	d.stats.Calls++
 	d.tell(c.job, c.session, protocol.Message{Kind: protocol.Announce, Body: call}, out)
 	r.asked = append(r.asked, c)
@@ -298,14 +298,14 @@ func (d *Desk) Send(r *Round, c Callee, call *protocol.Call, out *protocol.Out) 
 }
 
 // PassOver notes that a round is not waited for: an agent that answers it before it would have closed is waited for again.
-func (d *Desk) PassOver(now quantity.Instant, r *Round, j *index.Job) {
+func (d *Relay) PassOver(now quantity.Instant, r *Round, j *index.Job) {
 	s := d.sessions[j]
 	s.round, s.closes = r.id, r.closes
 	d.CallAgain(now, j)
 }
 
 // Advert is a window as a job hears of it.
-func (d *Desk) Advert(now quantity.Instant, j *index.Job, s *window.Slice, w *window.Window) protocol.Advert {
+func (d *Relay) Advert(now quantity.Instant, j *index.Job, s *window.Slice, w *window.Window) protocol.Advert {
 	offered := d.est.Within(j, s, now, w.End())
 	return protocol.Advert{
 		Window: w.ID(), Slice: s.Name(), Profile: s.Class().Profile, Speed: offered.Speed, Capacity: offered.Capacity,
@@ -314,7 +314,7 @@ func (d *Desk) Advert(now quantity.Instant, j *index.Job, s *window.Slice, w *wi
 }
 
 // Call is what a job is told of a round.
-func (d *Desk) Call(j *index.Job, r *Round) *protocol.Call {
+func (d *Relay) Call(j *index.Job, r *Round) *protocol.Call {
 	v := j.View()
 	c := &protocol.Call{
 		Round: r.id, Closes: r.closes, Most: r.most, First: v.Resume.Zero(),
@@ -330,19 +330,19 @@ func (d *Desk) Call(j *index.Job, r *Round) *protocol.Call {
 }
 
 // tell sends something to an agent.
-func (d *Desk) tell(j *index.Job, session uint64, m protocol.Message, out *protocol.Out) {
+func (d *Relay) tell(j *index.Job, session uint64, m protocol.Message, out *protocol.Out) {
 	m.To, m.Job, m.Session = j.Agent(), j.Name(), session
 	m.From = d.cfg.Self
 	out.Effects = append(out.Effects, m)
 }
 
 // Tell tells an agent something of a round.
-func (d *Desk) Tell(j *index.Job, session, round uint64, n protocol.Notice, out *protocol.Out) {
+func (d *Relay) Tell(j *index.Job, session, round uint64, n protocol.Notice, out *protocol.Out) {
 	d.tell(j, session, protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: round, Notices: []protocol.Notice{n}}}, out)
 }
 
 // TellEnd tells an external job's agent how a subjob ended, so that it can learn.
-func (d *Desk) TellEnd(j *index.Job, c *protocol.Claim, r *job.Result, done job.Range, out *protocol.Out) {
+func (d *Relay) TellEnd(j *index.Job, c *protocol.Claim, r *job.Result, done job.Range, out *protocol.Out) {
 	if id := d.Session(j); id != 0 {
 		d.Tell(j, id, c.Plan.Round, protocol.Notice{
 			Kind: protocol.Concluded, Window: c.Plan.Window, Text: r.Detail, Token: c.Token, Range: done, Outcome: r.Outcome, Ran: r.Ran(),
@@ -352,7 +352,7 @@ func (d *Desk) TellEnd(j *index.Job, c *protocol.Claim, r *job.Result, done job.
 }
 
 // Answer takes in an agent's answer. The first one to a round counts, and only what the round allows of it.
-func (d *Desk) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, p *protocol.Proposal) {
+func (d *Relay) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, p *protocol.Proposal) {
 	s := d.sessions[j]
 	if in.Session == 0 || s == nil || in.Session != s.id {
 		return
@@ -384,7 +384,7 @@ func (d *Desk) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, 
 }
 
 // Over takes out a round that is complete or has closed, with its answers in order; nil if none is. Next is when the next one closes.
-func (d *Desk) Over(now quantity.Instant) *Round {
+func (d *Relay) Over(now quantity.Instant) *Round {
 	i := slices.IndexFunc(d.rounds, func(r *Round) bool { return r.waiting == 0 || r.closes <= now })
 	if i < 0 {
 		return nil
@@ -395,7 +395,7 @@ func (d *Desk) Over(now quantity.Instant) *Round {
 }
 
 // Next is when the next round closes.
-func (d *Desk) Next() quantity.Instant {
+func (d *Relay) Next() quantity.Instant {
 	next := quantity.Never
 	for _, r := range d.rounds {
 		next = min(next, r.closes)
@@ -404,7 +404,7 @@ func (d *Desk) Next() quantity.Instant {
 }
 
 // TakeIn puts the answers to a round that is over in order, and counts who did not answer.
-func (d *Desk) TakeIn(now quantity.Instant, r *Round) {
+func (d *Relay) TakeIn(now quantity.Instant, r *Round) {
 	windows := make([]uint64, len(r.offers))
 	for i := range r.offers {
 		windows[i] = r.offers[i].ID
@@ -433,7 +433,7 @@ func (d *Desk) TakeIn(now quantity.Instant, r *Round) {
 }
 
 // Conclude tells those asked in a round what became of their answers, and has who won nothing called again.
-func (d *Desk) Conclude(now quantity.Instant, r *Round, out *protocol.Out) {
+func (d *Relay) Conclude(now quantity.Instant, r *Round, out *protocol.Out) {
 	for i := range r.asked {
 		c := &r.asked[i]
 		if c.won {
@@ -446,7 +446,7 @@ func (d *Desk) Conclude(now quantity.Instant, r *Round, out *protocol.Out) {
 }
 
 // TellNotices tells an agent what became of its answer to a round.
-func (d *Desk) TellNotices(r *Round, c *Callee, out *protocol.Out) {
+func (d *Relay) TellNotices(r *Round, c *Callee, out *protocol.Out) {
 	if len(c.notices) > 0 {
 		slices.SortStableFunc(c.notices, func(a, b protocol.Notice) int { return cmp.Compare(a.Variant, b.Variant) })
 		d.tell(c.job, c.session, protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: r.id, Notices: c.notices}}, out)
@@ -454,13 +454,13 @@ func (d *Desk) TellNotices(r *Round, c *Callee, out *protocol.Out) {
 }
 
 // Deny has an agent told that a variant breaks a rule.
-func (d *Desk) Deny(c *Callee, v *protocol.Variant, why string) {
+func (d *Relay) Deny(c *Callee, v *protocol.Variant, why string) {
 	d.stats.Denied++
 	c.Note(protocol.Notice{Kind: protocol.Denied, Window: v.Window, Variant: v.ID, Text: why})
 }
 
 // Gone has those told who bid for a window that is no longer there.
-func (d *Desk) Gone(o *Offer, r *Round) {
+func (d *Relay) Gone(o *Offer, r *Round) {
 	for i := range r.asked {
 		c := &r.asked[i]
 		variants := c.Of(o.ID)

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Config is the configuration of a desk; what its fields mean is said of those of the same names where it is embedded.
+// Config is the configuration of a Settler; what its fields mean is said of those of the same names where it is embedded.
 type Config struct {
 	Self                 protocol.Address
 	Gates                protocol.Gates
@@ -25,7 +25,7 @@ type Config struct {
 	Trust *trust.Settings
 }
 
-// Supply is what a desk asks the owner of the slices.
+// Supply is what a Settler asks the owner of the slices.
 type Supply interface {
 	learn.Slices
 	// Barred says that a slice's node does not offer it at the moment; false if the slice is not known.
@@ -34,20 +34,20 @@ type Supply interface {
 	Beyond(j *record.Job) string
 }
 
-// Desk settles claims and ends jobs. Invariant: a job gets its verdict when no claim of it stands, and COMPLETED only when all of its
+// Settler settles claims and ends jobs. Invariant: a job gets its verdict when no claim of it stands, and COMPLETED only when all of its
 // output is known to be in its place; each job that something of is awaited has an alarm for when that is looked at again.
-type Desk struct {
+type Settler struct {
 	cfg    Config
 	book   *record.Book
-	claims *claims.Desk
+	claims *claims.Claimer
 	watch  record.Watcher
 	supply Supply
 	pauses pauses
 }
 
-// New makes a desk.
-func New(cfg Config, b *record.Book, c *claims.Desk, w record.Watcher, s Supply) *Desk {
-	return &Desk{cfg: cfg, book: b, claims: c, watch: w, supply: s}
+// New makes a Settler.
+func New(cfg Config, b *record.Book, c *claims.Claimer, w record.Watcher, s Supply) *Settler {
+	return &Settler{cfg: cfg, book: b, claims: c, watch: w, supply: s}
 }
 
 const (
@@ -76,13 +76,13 @@ func (p *pauses) step(now quantity.Instant) {
 }
 
 // acknowledge tells a node how much of a subjob counts.
-func (d *Desk) acknowledge(node protocol.Address, id job.ID, t job.Token, done job.Range, out *protocol.Out) {
+func (d *Settler) acknowledge(node protocol.Address, id job.ID, t job.Token, done job.Range, out *protocol.Out) {
 	counts := out.Acknowledgement(protocol.Acknowledgement{Range: done})
 	d.claims.Send(out, protocol.Message{Kind: protocol.ResultAck, To: node, Token: t, Job: id, Body: counts})
 }
 
 // Surrendered sends the record of a job that is given up to another zone and has nothing outstanding. It is sent again on request.
-func (d *Desk) Surrendered(j *record.Job, out *protocol.Out) {
+func (d *Settler) Surrendered(j *record.Job, out *protocol.Out) {
 	if j.AtRest() {
 		d.claims.Send(out, protocol.Message{
 			Kind: protocol.Surrendered, To: d.cfg.Gates.Of(j.ID), Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Body: j.Record(),
@@ -91,7 +91,7 @@ func (d *Desk) Surrendered(j *record.Job, out *protocol.Out) {
 }
 
 // Hopeless says why a job can not go on, empty if it can.
-func (d *Desk) Hopeless(j *record.Job) string {
+func (d *Settler) Hopeless(j *record.Job) string {
 	l := j.Learned()
 	last := l.LastDetail
 	if last != "" {

@@ -31,8 +31,8 @@ func TestARoundWaitsForWhoIsPromptAndThere(t *testing.T) {
 		s := &window.Slice{Supply: &markettest.Slice{ID: "s", Gaps: []protocol.Gap{{Start: now, End: quantity.Never}}}}
 		board.Place(s, c)
 		board.Invalidate(s)
-		board.Announce(now)
-		d := NewDesk(Config{Retry: time.Second, Close: 200 * time.Millisecond}, est, x, &status.Negotiation{})
+		board.Advertise(now)
+		d := NewRelay(Config{Retry: time.Second, Close: 200 * time.Millisecond}, est, x, &status.Negotiation{})
 		var jobs []*index.Job
 		here := map[*index.Job]uint64{}
 		for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
