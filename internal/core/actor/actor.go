@@ -179,7 +179,7 @@ func Names(list []Party) string {
 	return strings.Join(names, ", ")
 }
 
-// Tick is what the timer says to an actor whose time has come.
+// Tick is the timer's message to an actor that is due.
 func Tick(to protocol.Address) protocol.Message {
 	return protocol.Message{Kind: protocol.Tick, From: protocol.Address{Role: protocol.Timer}, To: to}
 }

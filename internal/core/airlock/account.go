@@ -6,8 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Account completes what another decided on the same memory, of which the steps alone are known: their order, what each of them brings, and
-// what was to be made free. tasks are as they were before.
+// Account completes a decision that another made on the same memory, of which only the steps are known: their order, what each frees, and
+// what had to be freed. tasks are as they were before.
 func (a *Airlock) Account(now quantity.Instant, tasks []Task, d *Decision) {
 	slices.SortFunc(d.Actions, func(x, y Action) int {
 		if ahead := x.Cause == Foreseen; ahead != (y.Cause == Foreseen) {

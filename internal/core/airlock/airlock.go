@@ -15,7 +15,7 @@ type Step uint8
 const (
 	// Suspend freezes it, and moves its memory out as far as there is room.
 	Suspend Step = iota + 1
-	// Resume has it go on.
+	// Resume makes it go on.
 	Resume
 	// Readdress asks it to leave a checkpoint and yield: what is left of it goes on elsewhere.
 	Readdress
@@ -40,7 +40,7 @@ const (
 	Waited
 	// Overtime: its timer is over.
 	Overtime
-	// Foreseen: at this growth memory would end before who has outgrown its plan could leave a checkpoint.
+	// Foreseen: at this growth memory would be full before a task that has outgrown its plan could leave a checkpoint.
 	Foreseen
 	// Brink: memory is about to end, and it is the lowest.
 	Brink

@@ -46,8 +46,8 @@ type Config struct {
 	// Stall is the share of time for which tasks were stalled for want of memory, in parts per thousand, that is severe by itself. Default
 	// 200.
 	Stall int64
-	// Timer ends every entry. Yield is what a checkpoint takes: so long before the entry's end a task that can is asked to leave one and
-	// yield, and so long before memory would end one that has outgrown its plan. Default 30 s and 10 s.
+	// Timer ends every entry. Yield is the time for a checkpoint: this long before the entry's end a task that can is asked to leave one
+	// and yield, and this long before memory would be full one that has outgrown its plan. Default 30 s and 10 s.
 	Timer, Yield time.Duration
 	// Entries is how many times one task may be suspended. Default 3.
 	Entries uint8

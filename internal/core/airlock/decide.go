@@ -69,7 +69,7 @@ func late(now quantity.Instant, t *Task) (time.Duration, bool) {
 	return now.Sub(t.Since), (t.State == Suspending || t.State == Suspended || t.State == Readdressing) && t.Since != 0
 }
 
-// overtime says whether a task's entry has stood for longer than its timer.
+// overtime reports whether a task's entry has lasted longer than its timer.
 func (a *Airlock) overtime(now quantity.Instant, t *Task) bool {
 	stood, stands := late(now, t)
 	return stands && stood >= a.cfg.Timer
@@ -81,14 +81,14 @@ func (a *Airlock) least(s *Snapshot) quantity.Amount { return max(1, share(s.Cap
 // waited says whether an entry has stood for so long that there is only time for a checkpoint until its timer is over.
 func (a *Airlock) waited(stood time.Duration) bool { return stood >= a.cfg.Timer-a.cfg.Yield }
 
-// resume has the highest of what is suspended go on, where it fits below the severe line: one by one while it is calm, and with them all
-// who have kept to their plan and would be asked to yield now, though there is room; below the severe line those whose timer is over, since
-// the other end of that is worse. Where one does not fit none below it does: it would survive who outranks it.
+// resume resumes the highest suspended task, where it fits below the severe line: one by one while it is calm, and with it all tasks that
+// have kept to their plan and would be asked to yield now although there is room; below the severe line those whose timer is over, since
+// ending them is worse. Where one does not fit none below it is resumed: it would survive a task that outranks it.
 //
 // What is moved out is what it takes to be calm, and may be more than there is between the lines. So where it is calm, and it would be
-// asked or ended, the highest goes on though not all of it fits: it takes again what it touches, and if that is too much it has to stand
-// still again, as often as it may. Who would be asked goes on a cool-down before that, since what is moved out ends just below the calm
-// line, and one look may find it above. It waits for the one before it to show what it needs; who would be ended does not.
+// asked or ended, the highest goes on though not all of it fits: it takes again what it touches, and if that is too much it is suspended
+// again, as often as it may be. A task that would be asked goes on one cool-down before that, since what is moved out ends just below the
+// calm line, and one look may find it above. It waits for the one before it to show what it needs; one that would be ended does not.
 func (a *Airlock) resume(now quantity.Instant, s *Snapshot) {
 	if a.d.Level >= Severe {
 		return
@@ -228,7 +228,7 @@ func (a *Airlock) foresee(now quantity.Instant, s *Snapshot) (slow quantity.Amou
 		}
 		all := max(0, t.Resident) + grown(t.Growth)
 		switch {
-		case !t.Outgrown() && a.cfg.Outgrown == OutgrownFirst: // those that have come first in the order
+		case !t.Outgrown() && a.cfg.Outgrown == OutgrownFirst: // those that are first in the order
 			return slow
 		case all < least:
 		case !t.Outgrown() || !t.Yields:
@@ -257,7 +257,7 @@ func (a *Airlock) foreseen() []Action {
 // gives says whether a task may be made to give way: nothing was done to it yet, or it goes on again.
 func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
 
-// stands says whether a task is suspended, or is about to be.
+// stands reports whether a task is suspended, or is about to be.
 func (t *Task) stands() bool { return t.State == Suspending || t.State == Suspended }
 
 // relieve frees memory down to the calm line: it suspends the lowest tasks or asks them to yield, as few as cover what is missing. Tasks

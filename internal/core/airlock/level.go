@@ -36,10 +36,10 @@ type Reading struct {
 	severe, calm           quantity.Amount
 }
 
-// Over says whether so much is used as the severe line allows, whatever it grows by.
+// Over reports whether use is over the severe line, whatever it grows by.
 func (r *Reading) Over() bool { return r.severe > 0 && r.Used >= r.severe }
 
-// Fits says whether so much more is still below the severe line; of a host whose memory is not known all is.
+// Fits reports whether use stays below the severe line with more; always true of a host whose memory is not known.
 func (r *Reading) Fits(more quantity.Amount) bool { return r.severe == 0 || r.Used+more < r.severe }
 
 // String explains the level.

@@ -6,17 +6,17 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// shownWithin is for how long a host may take to show what a task has let go of that was ended. A kernel frees memory behind the end of a
-// process, and its figures follow behind that.
+// shownWithin bounds how long a host takes to show memory that an ended task has freed. A kernel frees it after the process ends, and its
+// figures lag behind that.
 const shownWithin = 2 * time.Second
 
-// apart is the time between two looks from which on what was let go of in between counts as shown: who knows when it was, and what others
-// have taken since.
+// apart is the time between two looks from which on memory freed between them counts as shown: nobody knows when it was freed, and what
+// others have taken since.
 const apart = time.Second
 
-// Owed is what tasks that were ended have let go of and their host does not show yet. Without it who was ended seems to have brought
-// nothing: it has no memory any more, and the host has no less in use, so the next one would be ended for the same deficit, and the one
-// after it. Whoever calls Decide keeps one from look to look.
+// Owed is memory that ended tasks have freed and their host does not show yet. Without it an ended task seems to have freed nothing: it has
+// no memory any more and the host has no less in use, so the next one would be ended for the same deficit, and the one after it. The caller
+// of Decide keeps one from look to look.
 type Owed struct {
 	// amount was freed by ended tasks; most is the peak of use since the look before that; shown is the largest drop below most.
 	amount, most, shown quantity.Amount
@@ -27,10 +27,10 @@ type Owed struct {
 	until quantity.Instant
 }
 
-// Look is what is owed at a look at which so much is in use, and since whose last one tasks that were ended have let go of so much.
+// Look returns what is owed at a look with used in use, where ended tasks have freed let since the last one.
 //
-// What the host shows is the most by which its memory in use fell: that others take of it meanwhile makes nothing of it owed again, since
-// in use is what they have too.
+// The host shows at most the largest drop of its memory in use. Memory that others take meanwhile is not owed again, since they have it in
+// use too.
 func (o *Owed) Look(now quantity.Instant, used, let quantity.Amount) quantity.Amount {
 	if now >= o.until {
 		o.amount, o.shown = 0, 0

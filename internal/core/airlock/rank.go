@@ -32,7 +32,7 @@ func (a *Airlock) lowest(now quantity.Instant, s *Snapshot) {
 	a.next = len(a.all)
 }
 
-// before says whether x comes before y.
+// before reports whether x ranks before y.
 func (a *Airlock) before(s *Snapshot, x, y *ranked) bool {
 	if x.key != y.key {
 		return x.key < y.key

@@ -18,7 +18,7 @@ const (
 	Suspending
 	// Suspended: it has confirmed that it is frozen.
 	Suspended
-	// Resuming: it was told to go on, and has not said that it does. The entry is over.
+	// Resuming: it was told to go on, and has not confirmed it. The entry is over.
 	Resuming
 	// Readdressing: it was asked to leave a checkpoint and yield.
 	Readdressing
@@ -32,7 +32,7 @@ const (
 	States = iota
 )
 
-// Leaves: it is to end, whoever had it be so, and what it has is under way.
+// Leaves: it is to end, whoever decided it, and its memory counts as being freed.
 func (s State) Leaves() bool { return s >= Readdressing }
 
 // Class is how much is lost with a task, the lowest first.
@@ -75,9 +75,9 @@ type Snapshot struct {
 	Capacity, Used, Growth, Room quantity.Amount
 	// Stall is the share of time for which tasks were stalled for want of memory, in parts per thousand.
 	Stall int64
-	// Owed is what tasks that were ended have let go of already and Used does not show yet.
+	// Owed is memory that ended tasks have freed already and Used does not show yet.
 	Owed quantity.Amount
-	// Tasks in any order, at most MaxTasks. Those of which nothing is known but their memory are of no use here: they count in Used.
+	// Tasks in any order, at most MaxTasks. Those of which only the memory is known are left out: they count in Used.
 	Tasks []Task
 }
 

@@ -1,4 +1,4 @@
-// Package alarm is a heap of what is to be looked at again at some instant. It must not know what that is.
+// Package alarm is a heap of things to look at again, each at its instant. It must not know what they are.
 package alarm
 
 import (

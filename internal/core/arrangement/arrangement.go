@@ -1,5 +1,5 @@
-// Package arrangement puts actors together: a gate with the zones and nodes of one process, of which a machine that runs alone has
-// one each. A daemon and whoever plays its tape again make the same actors of the same choices.
+// Package arrangement puts actors together: a gate with the zones and nodes of one process, of which a single machine has one each. A
+// daemon and a replay of its tape make the same actors of the same choices.
 package arrangement
 
 import (
@@ -64,7 +64,7 @@ type Choice struct {
 	Memory joint.Config
 	// Fixed: what runs on the nodes can't be given more time than it began with (node.Config.Fixed).
 	Fixed bool
-	// Archive has jobs that are over leave to the archive; nil, as in tapes of before there was one: they stay.
+	// Archive makes finished jobs leave to the archive; nil, as in tapes from before there was one: they stay.
 	Archive *filing.Config
 }
 

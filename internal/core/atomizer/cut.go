@@ -80,7 +80,7 @@ func (v *View) floor(from, to int64) int64 {
 	return max(from, to/v.Spec.Grid*v.Spec.Grid)
 }
 
-// suspected says whether a unit lies in a suspect range.
+// suspected reports whether a unit is in a suspect range.
 func (v *View) suspected(unit int64) bool {
 	for _, s := range v.Learned.Suspects {
 		if s.Range.From <= unit && unit < s.Range.To {
@@ -90,7 +90,7 @@ func (v *View) suspected(unit int64) bool {
 	return false
 }
 
-// upTo is the last cut point of what is free that is not beyond to.
+// upTo is the last cut point of the free range that is not beyond to.
 func (v *View) upTo(free job.Range, to int64) int64 {
 	if to >= free.To {
 		return free.To

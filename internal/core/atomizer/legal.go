@@ -10,8 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Cut says what is wrong with a range as a piece of the job that works for run, empty if nothing is: whoever proposed it.
-// It says nothing about what is free, safe or in time.
+// Cut returns what is wrong with a range as a piece of the job that works for run, empty if nothing is, whoever proposed it. It does not
+// check what is free, safe or in time.
 func (v *View) Cut(r job.Range, run time.Duration) string {
 	s := v.Spec
 	free := job.NextFree(r.From, s.Total, v.Committed, v.Claimed)

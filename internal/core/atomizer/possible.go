@@ -27,7 +27,7 @@ type like struct {
 
 type kind struct {
 	like
-	// ID is the slice that stands for the kind in what is said to people.
+	// ID is the slice that represents the kind in messages to people.
 	ID    job.SliceID
 	count int
 }

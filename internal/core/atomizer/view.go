@@ -199,8 +199,8 @@ func Unpacking(l *job.Launch) time.Duration {
 	return time.Duration(l.Files)*unpackFile + time.Duration((l.Bytes+mib-1)/mib)*unpackMiB
 }
 
-// RigidLength is what a lease of a rigid job with a walltime must hold at this speed, above 0: what unpacking takes is not taken
-// from the walltime. Whoever plans a place for it and whoever cuts its piece must agree to the nanosecond.
+// RigidLength is what a lease of a rigid job with a walltime must hold at this speed, above 0: unpacking does not count against the
+// walltime. The planner of its place and the cut of its piece must agree to the nanosecond.
 func RigidLength(spec *job.Spec, speed int64) time.Duration {
 	return Unpacking(&spec.Launch) + spec.WalltimeAt(speed) + spec.Launch.Grace
 }

@@ -11,9 +11,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Supply is what a planner asks whoever owns a slice.
+// Supply is what a planner asks the owner of a slice.
 type Supply interface {
-	// Name of the slice, the node that it is of, and the version of what that has said of it.
+	// Name of the slice, its node, and the version of the node's last report on it.
 	Name() job.SliceID
 	Node() job.NodeID
 	Version() uint64
@@ -28,11 +28,11 @@ type Supply interface {
 	Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap
 	// Lasting: its node may use it, and nothing keeps it for good; however late, somebody else may have it.
 	Lasting(now quantity.Instant) bool
-	// InDoubt: what its node has said of it is likely to be wrong, so nothing is asked of it now, and nothing of it is Free.
+	// InDoubt: its node's last report is likely to be wrong, so nothing is asked of it now, and none of it is Free.
 	InDoubt(now quantity.Instant) bool
 }
 
-// Demand is what a planner asks whoever owns a rigid job.
+// Demand is what a planner asks the owner of a rigid job.
 type Demand interface {
 	Name() job.ID
 	Spec() *job.Spec
@@ -49,7 +49,7 @@ type Demand interface {
 	CountRefusal(why atomizer.Refusal, now quantity.Instant)
 }
 
-// Sale is what a planner tells whoever embeds it.
+// Sale is what a planner calls on its owner.
 type Sale interface {
 	// Start asks the first slice's node for a piece on all of them; reservation is one of the job's own to take over, 0 if it has none.
 	Start(now quantity.Instant, j *Job, on []*Slice, p award.Piece, reservation uint64, out *protocol.Out)
@@ -135,9 +135,9 @@ type node struct {
 	openingsStale dirty.Mark
 }
 
-// opening is a stretch of time in which enough slices of one node are free together. It is the survey's: places of reserved jobs are
-// not taken out of it, and who avoids a slice is not asked. So it may promise too much and never too little: a place on the node lies
-// in an opening of it that has begun by then and is as long.
+// opening is a stretch of time in which enough slices of one node are free together. It is the survey's: placements of reserved jobs are
+// not subtracted, and avoided slices are not considered. So it may promise too much and never too little: any placement on the node is
+// within an opening that has begun by then and is as long.
 type opening struct {
 	node       *node
 	start, end quantity.Instant
@@ -167,7 +167,7 @@ func (j *Job) Placement() (p Placement, ok bool) {
 // Planned says whether it waits for a placement that is better than any window. A job without a plan does not.
 func (j *Job) Planned() bool { return j != nil && j.planned }
 
-// InvalidatePlacement has the next pass search everywhere for the job's placement: what it can use has changed.
+// InvalidatePlacement makes the next pass search everywhere for the job's placement: the set of slices that it can use has changed.
 func (j *Job) InvalidatePlacement() {
 	if j != nil {
 		j.searchedIn = 0

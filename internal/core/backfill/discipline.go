@@ -22,7 +22,7 @@ type Discipline struct {
 // Default is the name of the discipline when none is named.
 const Default = "gangs"
 
-// Names of the disciplines, in the order in which they are told.
+// Names of the disciplines, in the order in which they are listed.
 func Names() []string { return []string{"gangs", "fcfs", "skip", "easy", "conservative"} }
 
 // Named finds a discipline. The error, of kind Invalid, names those there are.
@@ -43,5 +43,5 @@ func Named(name string) (Discipline, error) {
 		strings.Join(Names(), ", "))
 }
 
-// Lines says whether a job of so many slices waits in line for a reservation.
+// Lines reports whether a job of width slices waits in line for a reservation.
 func (d Discipline) Lines(width int) bool { return !d.Gangs || width > 1 }

@@ -1,10 +1,10 @@
-// Package backfill is how live rigid work is planned: whose place is kept while it waits, and who may start before those
-// that came earlier (A. W. Mu'alem and D. G. Feitelson, IEEE TPDS 12(6), 2001, for the words). The planners that these are
-// named after, which place whole clusters, are baselines of simulations and live in internal/lab/planner.
+// Package backfill is how live rigid work is planned: whose place is kept while it waits, and who may start before those that came earlier
+// (A. W. Mu'alem and D. G. Feitelson, IEEE TPDS 12(6), 2001, for the words). The planners that these are named after, which place whole
+// clusters, are baselines of simulations and live in internal/lab/planner.
 //
 // A Planner is a part of an actor that embeds it beside a market.Floor: it is deterministic, and all that it keeps is soft. It finds
-// placements for the first rigid jobs in line, has nodes reserve them, and has jobs started when their time has come; the floor
-// sells what is left. It must not know zones, claims or leases: it knows Supply, Demand and Sale (contract.go).
+// placements for the first rigid jobs in line, asks nodes to reserve them, and starts jobs when their time has come; the floor sells what
+// is left. It must not know zones, claims or leases: it knows Supply, Demand and Sale (contract.go).
 //
 //	planner.go   Planner, its line of jobs, and one plan: what passes between its parts
 //	survey.go    each slice's free time from pass to pass, where it changed, and the earliest placement on it

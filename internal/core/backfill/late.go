@@ -16,10 +16,10 @@ import (
 // are held, though others may still run there, to the end of their walltime. Jobs of one slice need none: when it is their turn they are
 // given the next window (adr 0035).
 
-// late is what a planner keeps of gangs that are. All of it is soft.
+// late is a planner's state of late gangs. Soft.
 type late struct {
 	floor *market.Floor
-	// spares: late gangs may hold places, as nobody does by age; at most so many at once.
+	// spares: late gangs may hold places, as nobody does by age; this is the most at once.
 	spares bool
 	most   int
 	// lateAlarms are when waiting gangs become late; lateGangs are those that are, in turn.

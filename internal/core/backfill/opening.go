@@ -31,7 +31,7 @@ var (
 		Key: func(o opening) ranking.Key { return ranking.Key{int64(o.start), int64(o.largest)} }}
 )
 
-// kind is what openings are of: so many slices of one node, of these classes.
+// kind is the kind of an opening: a number of slices of one node, of these classes.
 type kind struct {
 	// at is its index among the kinds.
 	at, width int
@@ -58,7 +58,7 @@ type openings struct {
 	fresh []opening
 }
 
-// mostUnlisted nodes and no more are left to be found anew by who asks, unless more than that change in one plan.
+// mostUnlisted bounds the nodes that each search must find anew, unless more than that change in one plan.
 const mostUnlisted = 8
 
 // mostGangs bounds the kinds of several slices: each costs something whenever a node's time changes. Who needs one more has all nodes
@@ -156,7 +156,7 @@ func (x *openings) find(k *kind, n *node) {
 	}
 }
 
-// keepFirst puts v into an ordered list, of which the first n are kept.
+// keepFirst inserts v into an ordered list that keeps its first n.
 func keepFirst[T any](list []T, n int, v T, before func(a, b T) int) []T {
 	i, _ := slices.BinarySearchFunc(list, v, before)
 	list = slices.Insert(list, i, v)

@@ -75,7 +75,7 @@ func (o *order) indexOf(j *Job) (most int64) {
 	return most
 }
 
-// reindex has those in the line stand by the classes that there are now.
+// reindex places those in the line by the present classes.
 func (o *order) reindex(line *ranking.List[*Job]) {
 	if !o.byIndex || o.classes == len(o.floor.Classes()) {
 		return

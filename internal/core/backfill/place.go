@@ -69,7 +69,7 @@ func placeAt(spec *job.Spec, rooms []room, t quantity.Instant, least int64) (Pla
 	return Placement{}, false
 }
 
-// take has a place be on these rooms, of several nodes.
+// take fills in a placement on these rooms, of several nodes.
 func (p *Placement) take(rooms []*room) {
 	for i, r := range rooms {
 		if i == 0 || rooms[i-1].s.Node() != r.s.Node() {

@@ -103,8 +103,8 @@ func (pl *Planner) Gangs() []*Job { return pl.gangs }
 // Reserved is how many jobs hold a place.
 func (pl *Planner) Reserved() int { return len(pl.reserved) }
 
-// Anew has the next pass search exhaustively, with the line rebuilt from these jobs and nothing cached. For tests, which compare decisions
-// with it.
+// Anew makes the next pass search exhaustively, with the line rebuilt from these jobs and nothing cached. For tests, which compare
+// decisions with it.
 func (pl *Planner) Anew(jobs []*Job) {
 	for j := range pl.line.All() {
 		j.queued = false // also of those that are over, and are none of these jobs
@@ -302,9 +302,9 @@ func (pl *Planner) consider(now quantity.Instant, j *Job, most int, serve func()
 	return true
 }
 
-// stillNonePlaceable says whether there is a placement for nobody, as in the plan before: no time has changed since, and those who have
-// come or changed find none either. So a long line that waits for slices which are drained is not asked again by everyone who joins it.
-// The plan then counts as the one before, which looked at the others.
+// stillNonePlaceable reports whether nobody can be placed, as in the last plan: no slice's time has changed since, and jobs that have come
+// or changed find no placement either. So a long line that waits for drained slices is not searched again for every job that joins it. The
+// plan then counts as the one before, which searched for the others.
 func (pl *Planner) stillNonePlaceable(now quantity.Instant, most int) bool {
 	if !pl.nonePlaceable || pl.survey.dirtyNodes.Next(0) >= 0 || pl.survey.generation != pl.nonePlaceableAt+1 {
 		return false
@@ -502,7 +502,7 @@ func (pl *Planner) start(now quantity.Instant, h *reservation, out *protocol.Out
 	return quantity.Never
 }
 
-// Seen takes in what a node says of a slice now.
+// Seen records a node's report on a slice.
 func (pl *Planner) Seen(s *Slice) { pl.replan = pl.bookings.seen(s) || pl.replan }
 
 // Holds says whether the planner knows a slice as one with a rigid job's reservation.
@@ -519,7 +519,7 @@ func (pl *Planner) Refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok b
 // Lapse forgets what nobody has answered in time.
 func (pl *Planner) Lapse(now quantity.Instant) { pl.replan = pl.bookings.lapse(now) || pl.replan }
 
-// Unanswered is when the first of what waits for an answer is to be looked at again.
+// Unanswered is when the oldest unanswered request is to be looked at again.
 func (pl *Planner) Unanswered() quantity.Instant { return pl.bookings.unanswered() }
 
 // ReservedFor is the first slice on which time is reserved for a job, with the reservation; nil if there is none.

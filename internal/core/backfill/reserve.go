@@ -31,7 +31,7 @@ type bookings struct {
 	withdrawals []withdrawal
 }
 
-// addPending and dropPending keep the list of what is asked for and those of its slices.
+// addPending and dropPending keep the list of pending requests and those of its slices.
 func (b *bookings) addPending(p *pending) {
 	b.pending, p.slice.pending = append(b.pending, p), append(p.slice.pending, p)
 	b.sale.Reopen(p.slice)
@@ -166,7 +166,7 @@ func (s *Slice) Taken(gaps []protocol.Gap) []protocol.Gap {
 	return gaps
 }
 
-// seen takes in what a node says of a slice now: which reservations it holds, and whether any is no longer pending.
+// seen records a node's report on a slice: which reservations it holds, and whether any is no longer pending.
 func (b *bookings) seen(s *Slice) (dropped bool) {
 	reserved := s.Reserved()
 	if slices.ContainsFunc(reserved, func(r protocol.Reservation) bool { return r.Kind == protocol.ForRigid }) {
@@ -215,7 +215,7 @@ func (b *bookings) lapse(now quantity.Instant) (lapsed bool) {
 	return lapsed
 }
 
-// unanswered is when the first of what waits for an answer is to be looked at again.
+// unanswered is when the oldest unanswered request is to be looked at again.
 func (b *bookings) unanswered() quantity.Instant {
 	wake := quantity.Never
 	if len(b.pending) > 0 {

@@ -16,7 +16,7 @@ func Spread(on []*Slice) bool {
 	return slices.ContainsFunc(on, func(s *Slice) bool { return s.Node() != on[0].Node() })
 }
 
-// spreads says whether a job may lie on several nodes.
+// spreads reports whether a job may span several nodes.
 func (j *Job) spreads() bool { return j.Spec().Topology > job.SameNode && j.width() > 1 }
 
 // smallest is the slice of a place with the least capacity, the first of these.

@@ -461,7 +461,7 @@ func (v *survey) locateNodes() {
 	}
 }
 
-// closest finds the earliest place of those that lie closest together.
+// closest finds the earliest placement of those whose nodes are closest together.
 func (v *survey) closest(now quantity.Instant, j *Job) (Placement, bool) {
 	best, found := v.earliest(now, j)
 	if !found {

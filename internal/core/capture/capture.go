@@ -31,7 +31,7 @@ type Mark struct {
 // Captured implements Part for who embeds a Mark.
 func (m *Mark) Captured() *Mark { return m }
 
-// Source is an actor of which captures can be made.
+// Source is an actor that can be captured.
 type Source interface {
 	// Capture begins a capture of the durable state as it is now. One that is running is given up.
 	Capture() Run
@@ -92,7 +92,7 @@ func (c *Parts[P]) Remove(p P) {
 	if c.running {
 		c.give(p)
 		if int(m.index) < c.next {
-			c.give(last) // it moves to where nobody comes by any more
+			c.give(last) // it moves to where the capture has already passed
 		}
 	}
 	c.list[m.index] = last

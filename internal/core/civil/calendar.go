@@ -33,7 +33,7 @@ const MaxStep = 36600
 // None says whether it repeats nothing.
 func (c *Calendar) None() bool { return c.Step <= 0 }
 
-// Check says what is wrong with a calendar that came from elsewhere.
+// Check returns what is wrong with a calendar that came from elsewhere.
 func (c *Calendar) Check() error {
 	period := c.Step
 	if c.Days != 0 {

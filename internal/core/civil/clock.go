@@ -128,7 +128,7 @@ func (c Clock) instant(w wall) quantity.Instant {
 	}
 }
 
-// check says what is wrong with a clock that came from elsewhere.
+// check returns what is wrong with a clock that came from elsewhere.
 func (c Clock) check() error {
 	if len(c)%entry != 0 || c.count() > MaxChanges {
 		return errkind.Errorf(errkind.Invalid, "its clock has %d bytes; want a multiple of %d, at most %d", len(c), entry, entry*MaxChanges)

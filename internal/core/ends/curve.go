@@ -44,8 +44,8 @@ type Curve struct {
 	open []quantity.Instant
 }
 
-// Needed is how many spans must have outlived an age before a curve says anything of it at a chance of alpha (parts per million): so many
-// that the first of them may end before a bound above 0, as far as a curve may be expected to come to that.
+// Needed is how many spans must have outlived an age before a curve can bound the end at a chance of alpha (parts per million): enough that
+// the first of them may end before a bound above 0, as far as a curve may be expected to come to that.
 func Needed(alpha int64) int {
 	return int(min(max(quantity.MulDiv(forecast.One, 1, max(1, alpha))-1, leastAtRisk), mostAtRisk))
 }
@@ -84,13 +84,12 @@ func (c *Curve) Close(since quantity.Instant) {
 // Len is how many spans that are over it knows.
 func (c *Curve) Len() int { return len(c.sorted) }
 
-// Residual is how much longer a span of this age lasts at least, but for a chance of alpha (parts per million). It is one of the
-// spans that are open. ok is false where fewer than are Needed have outlived that age. It is None where so few end that nothing
-// is to be said of the end.
+// Residual is how much longer a span of this age lasts at least, with a chance of alpha (parts per million) to be wrong. It is one of the
+// spans that are open. ok is false where fewer than are Needed have outlived that age. It is None where too few end to bound the end.
 //
-// Where nothing was cut the chance is exact for spans in an order that says nothing: of n that outlived the age the bound is
-// the k-th shortest, k = floor(alpha (n+1)), before which the next ends with a chance of k/(n+1) (as forecast.Rank, from the
-// other end). With spans that were cut the product-limit estimate takes the place of the count.
+// Where nothing was cut the chance is exact for exchangeable spans: of n that outlived the age the bound is the k-th shortest, k =
+// floor(alpha (n+1)), before which the next ends with a chance of k/(n+1) (as forecast.Rank, from the other end). With spans that were cut
+// the product-limit estimate takes the place of the count.
 func (c *Curve) Residual(now quantity.Instant, age time.Duration, alpha int64) (left time.Duration, ok bool) {
 	from, _ := slices.BinarySearchFunc(c.sorted, age, func(s span, age time.Duration) int {
 		if s.length <= age {

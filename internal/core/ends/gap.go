@@ -32,14 +32,14 @@ type Gap struct {
 	said said
 }
 
-// said is what was predicted at an instant, under a version of what was learned.
+// said is a prediction that was made at an instant, under a version of what was learned.
 type said struct {
 	version uint64
 	from    quantity.Instant
 	bet     Bet
 }
 
-// word is one claim: said at an instant, that the gap lasts until another.
+// word is one claim: made at an instant, that the gap lasts until another.
 type word struct {
 	at, until quantity.Instant
 	keys      Keys
@@ -53,10 +53,10 @@ func (w *word) share(end quantity.Instant) time.Duration {
 	return time.Duration(min(quantity.MulDiv(int64(max(0, end.Sub(w.at))), one, int64(w.until.Sub(w.at))), mostShare))
 }
 
-// one is a share of 1, mostShare the largest that is told apart.
+// one is a share of 1, mostShare the largest that is represented.
 const one, mostShare = 1_000_000, 8_000_000
 
-// claimed is the latest word if it says so; else nil.
+// claimed is the latest word if it claims this end; else nil.
 func (g *Gap) claimed(end quantity.Instant) *word {
 	if n := len(g.words); n > 0 && g.words[n-1].until == end {
 		return &g.words[n-1]

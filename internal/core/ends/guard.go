@@ -16,7 +16,7 @@ import "sluice.dev/sluice/internal/core/forecast"
 // their bound after gaps have changed would pay for all of them.
 type Guard struct{ level forecast.Level }
 
-// DefaultTheta is the share by default, in parts per million (docs/leftover.md has what other shares come to).
+// DefaultTheta is the default share, in parts per million (docs/leftover.md shows the effect of others).
 const DefaultTheta = 100_000
 
 // gamma is the step in parts per million: so half of a theta of .1 is gone after three failures in a row.

@@ -15,11 +15,11 @@ type Learner struct {
 	known, claimed Guard
 	tolls          tolls
 	stats          Stats
-	// version counts what was learned: what was said at one instant under the same version is said again.
+	// version counts lessons: at one instant, the same version gives the same prediction.
 	version uint64
 }
 
-// Stats count what has become of predictions.
+// Stats count how predictions have come out.
 type Stats struct {
 	// Gaps that were seen from their begin to their end.
 	Gaps int64
@@ -40,8 +40,8 @@ func New(theta int64) *Learner {
 // Stats of what was predicted since it began.
 func (l *Learner) Stats() Stats { return l.stats }
 
-// Look takes in who holds a slice of a class now, and means to: stays in order of their start, those that repeat as they come next.
-// Looks come in order of time, and whenever that has changed.
+// Look records who holds a slice of a class now, and who will: stays in order of their start, those that repeat by their next occurrence.
+// Looks are in order of time, one whenever that has changed.
 func (l *Learner) Look(now quantity.Instant, g *Gap, class string, stays []Stay) {
 	l.version++
 	var present, next *Stay
@@ -162,7 +162,7 @@ func (l *Learner) Ended(b Bet, o Outcome) {
 	}
 }
 
-// Paid takes in that a subjob was cut short after it had worked for so long, of which so much was saved.
+// Paid records that a subjob was cut short after worked, of which saved was kept.
 func (l *Learner) Paid(kind Kind, worked, saved time.Duration) {
 	t := &l.tolls
 	o := t.of[kind]
@@ -183,8 +183,8 @@ func (l *Learner) Paid(kind Kind, worked, saved time.Duration) {
 	}
 }
 
-// Loses says whether most of what subjobs of a kind have worked is lost when they are cut short, as far as is known. Those whose
-// programs save on their way, heed a warning, or work on units of their own may as well go on as long as they like.
+// Loses reports whether most of the work of a kind's subjobs is lost when they are cut short, as far as is known. Those whose programs save
+// on their way, heed a warning, or work on independent units may as well go on as long as they like.
 func (l *Learner) Loses(kind Kind) bool {
 	o := l.tolls.of[kind]
 	return o == nil || o.saved < o.worked/2

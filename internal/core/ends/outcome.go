@@ -28,7 +28,7 @@ type Outcome struct {
 // slice; whose that was, with the class; the class; all. Some may be the same.
 type Keys [4]string
 
-// KeysOf names the kinds of a gap behind somebody's stay on a slice of a class. Source is what was said of that stay.
+// KeysOf names the kinds of a gap behind somebody's stay on a slice of a class. Source is the description of that stay.
 func KeysOf(class, source string) Keys {
 	user, template := Whose(source)
 	return Keys{class + "\n" + user + "\n" + template, class + "\n" + user, class, ""}
@@ -37,8 +37,8 @@ func KeysOf(class, source string) Keys {
 // longestName bounds the names that are kept.
 const longestName = 64
 
-// Whose reads a user and a template out of what is said of a stay: "user/template", with anything behind a blank; the name in
-// brackets of what a node says of a process that is not ours; else all of it. Numbers in it are not looked at: they count and do not name.
+// Whose extracts a user and a template from the description of a stay: "user/template", anything behind a blank dropped; the name in
+// brackets in a node's description of a foreign process; else all of it. Digits are ignored: they count and do not name.
 func Whose(source string) (user, template string) {
 	head, _, _ := strings.Cut(source, " ")
 	if u, t, ok := strings.Cut(head, "/"); ok {

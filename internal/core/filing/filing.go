@@ -37,7 +37,7 @@ func (c Config) WithDefaults() Config {
 // mostFiled is how many jobs are filed and not confirmed in one interval.
 const mostFiled = 256
 
-// Tray holds the jobs that are over and may leave. All of it is soft: an actor that comes back fills it again.
+// Tray holds the jobs that are over and may leave. Soft: a restarted actor fills it again.
 type Tray[T any] struct {
 	cfg  Config
 	hot  alarm.Heap[*Sheet[T]]
@@ -56,7 +56,7 @@ func New[T any](cfg Config, retry time.Duration) *Tray[T] {
 	return &Tray[T]{cfg: cfg.WithDefaults(), away: outbox.New[*Sheet[T]](retry, mostFiled)}
 }
 
-// Put has a job leave that ended then, in its time. It may lie here already (was), or not (nil). A nil tray holds nothing.
+// Put makes a job that ended then leave in its time. was is its present sheet, nil for none. A nil tray holds nothing.
 func (t *Tray[T]) Put(was *Sheet[T], of T, ended quantity.Instant) *Sheet[T] {
 	if t == nil || was != nil {
 		return was

@@ -12,8 +12,8 @@ const (
 	// Whole: nothing is known. Only a slice that nobody else can be harmed on will do, the whole capacity; the hardware
 	// keeps that promise, not a forecast.
 	Whole Source = iota
-	// Queued: the peaks of its queue's jobs, one bound for the whole run. At most theta where the queue's jobs come in an
-	// order that says nothing; a new kind of job in an old queue breaks that, so whoever takes it watches the misses.
+	// Queued: the peaks of its queue's jobs, one bound for the whole run. At most theta where the queue's jobs are exchangeable; a new kind
+	// of job in an old queue breaks that, so its user watches the misses.
 	Queued
 	// Declared by its owner, raised to what its template was seen to use where that is more: as good as the declaration, and
 	// of n runs seen, the next passes all with a chance of at most 1/(n+1).

@@ -1,7 +1,7 @@
-// Package foresight says when a job is likely to start, as a range that is to hold 80% of the waits. The plain estimate is Little's law:
-// as many jobs as wait before it, at the rate at which jobs have begun lately. What it gets wrong, for it knows nothing of the
-// policy's order, of sizes or of memory, is learned from the waits that are over: the range is the plain estimate times the
-// quantiles of (real / estimated). All of it is soft. Who waits, and for how many slices, is the caller's to know.
+// Package foresight predicts when a job will start, as a range that is to hold 80% of the waits. The plain estimate is Little's law: as
+// many jobs as wait before it, at the rate at which jobs have begun lately. Its error, since it ignores the policy's order, sizes and
+// memory, is learned from finished waits: the range is the plain estimate times the quantiles of (real estimated). Soft. The caller knows
+// which jobs wait, and for how many slices.
 package foresight
 
 import (
@@ -21,7 +21,7 @@ type Learner struct {
 	record status.Foresight
 }
 
-// Tell tells a job that has just come how long it is likely to wait, by its plain estimate.
+// Tell gives a new job its likely wait, from its plain estimate.
 func (l *Learner) Tell(t *Told, now quantity.Instant, wait time.Duration) {
 	t.at, t.wait, t.stands = now, wait, true
 	t.low, t.high = l.of(wait).between(wait, 0)
@@ -65,7 +65,7 @@ func (l *Learner) Range(now quantity.Instant, t Told) (early, late quantity.Inst
 	return max(now, t.at.Add(low)), max(now, t.at.Add(high))
 }
 
-// Record is how the ranges that jobs were told have come out.
+// Record is how the predicted ranges have come out.
 func (l *Learner) Record() status.Foresight { return l.record }
 
 // of is the record of misses that an estimate belongs to.

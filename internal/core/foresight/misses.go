@@ -68,7 +68,7 @@ func (e *misses) between(wait, far time.Duration) (low, high time.Duration) {
 	return scaled(a), scaled(b)
 }
 
-// learn takes in a wait that is over.
+// learn records a wait that is over.
 func (e *misses) learn(f *Told, real time.Duration) {
 	a, b := e.levels()
 	move := func(level int64, missed bool, out int64) int64 {

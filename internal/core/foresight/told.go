@@ -14,7 +14,7 @@ const (
 	startsSeen, fewStarts = 64, 4
 )
 
-// Told is what a job was told when it came, or when its home came up. The zero value is a job that was told nothing.
+// Told is a job's prediction from when it came, or from when its home came up. The zero value: none.
 type Told struct {
 	at quantity.Instant
 	// wait is the plain estimate from then on, low and high the range.
@@ -22,11 +22,11 @@ type Told struct {
 	stands          bool
 }
 
-// Plain is a job that was told nothing, as if it came now and this were the plain estimate of its wait.
+// Plain is the prediction of a job that was told none, as if it came now with this plain estimate of its wait.
 func Plain(now quantity.Instant, wait time.Duration) Told { return Told{at: now, wait: wait} }
 
-// Stands says whether it was told anything, and still waits for it.
+// Stands reports whether it was told anything, and still waits.
 func (t *Told) Stands() bool { return t.stands }
 
-// Void takes back what a job was told: how long it waits from now on is nobody's estimate.
+// Void withdraws a job's prediction: how long it waits from now on is not estimated.
 func (t *Told) Void() { t.stands = false }

@@ -24,8 +24,8 @@ const (
 	gone
 )
 
-// Course is how the members of one claim fare, as far as their home has heard since it came up. The claim is over when nothing is left at
-// any node; until then nothing of it is confirmed to any, so that a home that forgets this hears all of it again.
+// Course is how the members of one claim fare, as far as their home knows since it came up. The claim is over when no node has anything
+// left of it; until then no end is confirmed to a node, so a home that forgets this hears all of it again.
 type Course struct {
 	members []member
 	// broken says why the members that are left are to be stopped; empty: they are not.
@@ -37,7 +37,7 @@ type member struct {
 	result *job.Result
 }
 
-// NewCourse is that of a claim of so many members.
+// NewCourse is that of a claim of n members.
 func NewCourse(n int) *Course { return &Course{members: make([]member, n)} }
 
 // Leased notes that a member's node has its lease.
@@ -84,7 +84,7 @@ func (c *Course) Asked(i int) bool { return c.members[i].state == asked }
 // Left see Asked.
 func (c *Course) Left(i int) bool { return c.members[i].state == asked || c.members[i].state == leased }
 
-// Known says whether every node has said whether it has a lease.
+// Known reports whether every node has confirmed or denied that it has a lease.
 func (c *Course) Known() bool {
 	for i := range c.members {
 		if c.Asked(i) {

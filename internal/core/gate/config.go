@@ -22,7 +22,7 @@ type Config struct {
 	// empty for one alone.
 	ID    job.GateID
 	Gates protocol.Gates
-	// Zones that are home to jobs, at least one. Their order is part of what queues' caps mean: new ones go last.
+	// Zones that are home to jobs, at least one. Queues' caps depend on their order: append new ones.
 	Zones []Zone
 	// Retain is how long a job is kept after its end. Default 168 h.
 	Retain time.Duration
@@ -32,7 +32,7 @@ type Config struct {
 	Horizon time.Duration
 	// MaxJobs bounds the unfinished jobs of all queues together. Default 1,048,576.
 	MaxJobs int
-	// Archive has jobs that are over leave to the archive; nil: they stay until their retention is over.
+	// Archive makes finished jobs leave to the archive; nil: they stay until their retention is over.
 	Archive *filing.Config
 	// Search has tickets search among zones (mechanism laminar), checked; nil: none do.
 	Search *search.Config

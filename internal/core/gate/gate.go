@@ -160,8 +160,8 @@ func (g *Gate) applyJob(f *protocol.Fact) {
 	}
 }
 
-// tell has a job's home told what it has not confirmed; news is told at once. A job that waits for an earlier life to leave is told of
-// then.
+// tell sends a job's home what it has not confirmed; news is sent at once. A job that waits for an earlier life to leave is sent after
+// that.
 func (g *Gate) tell(j *jobs.Job, news bool) {
 	somebody := j.Zone() != "" || g.waits(j)
 	g.jobs.Tell(j, !j.Known() && somebody && !j.Over() && !g.names.Leaves(j.ID()), news)
@@ -277,7 +277,7 @@ func (g *Gate) Stray() (id job.ID, home job.ZoneID, found bool) {
 	return id, home, found
 }
 
-// Drained says whether a zone was drained for good.
+// Drained reports whether a zone was drained for good.
 func (g *Gate) Drained(zone job.ZoneID) bool { return g.drains.Drained(zone) }
 
 // Drawn completes what a zone says of the search in it with what the gate has heard, and how often it draws the zone.

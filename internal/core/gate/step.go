@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Step takes in one message. Facts and effects are appended to out; now never goes back.
+// Step handles one message. Facts and effects are appended to out; now never goes back.
 func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	switch in.Kind {
 	case protocol.Submit:
@@ -47,14 +47,14 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Outdated:
 		g.outdated(&in, out)
 	case protocol.Tick:
-		g.woken = 0 // no wake-up stands any more
+		g.woken = 0 // no wake-up is pending any more
 	default:
 		g.federated(now, &in, out)
 	}
 	g.after(now, out)
 }
 
-// federated takes in what is said where there are several zones, or tickets.
+// federated handles the messages of several zones, or of tickets.
 func (g *Gate) federated(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	switch {
 	case in.Kind == protocol.DrainZone && in.From.Role == protocol.Gate:
@@ -232,8 +232,8 @@ func (g *Gate) indexed(now quantity.Instant, out *protocol.Out) quantity.Instant
 	return min(g.drains.Wake(), g.jobs.Wake(), g.names.Wake(), g.queues.Wake(), g.stock.Wake())
 }
 
-// file sends the archive a job that is to leave. What is said of it then is answered from the facts that the driver finds there and hands
-// on with the message (docs/adr/0022-archive.md).
+// file sends the archive a job that is to leave. Later messages about it are answered from the facts that the driver finds there and
+// attaches to the message (docs/adr/0022-archive.md).
 func (g *Gate) file(j *jobs.Job, out *protocol.Out) {
 	filed := j.AppendFacts(nil)
 	for i := range filed {

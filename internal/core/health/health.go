@@ -50,7 +50,7 @@ func (c Cause) String() string {
 // ends says whether what runs on a GPU can't go on while this holds. What else holds only keeps new work away.
 func (c Cause) ends() bool { return c == Lost || c == NeedsReset || c == Evicted }
 
-// State is something that is wrong with a GPU for as long as it is said.
+// State is a fault of a GPU that lasts for as long as it is reported.
 type State struct {
 	Cause Cause
 	Text  string
@@ -62,7 +62,7 @@ type Look struct {
 	Told   bool
 }
 
-// Fault is why a slice is not sold. Of a state it is over when that is said no more; of an Xid see Over.
+// Fault is why a slice is not sold. A state's is over when it is reported no more; for an Xid's see Over.
 type Fault struct {
 	Cause Cause
 	// Xid, and the life of the machine in which it came: a name for the time since its start, empty if that is not known. Of a state they
@@ -146,7 +146,7 @@ func Merge(before *Fault, f Fault) (Fault, bool) {
 }
 
 const (
-	// settle is how long after an Xid its slice is not sold, whatever is said: drivers tell one failure in several Xids. It doubles with
+	// settle is how long a slice is not sold after an Xid, whatever follows: drivers report one failure in several Xids. It doubles with
 	// every relapse.
 	settle = time.Minute
 	// mostRelapses bounds that doubling, at about an hour.

@@ -14,16 +14,16 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Config is the configuration of a ledger; what its fields mean is said of those of the same names where it is embedded.
+// Config configures a ledger; fields of the same names are explained where they are embedded.
 type Config struct {
 	Self protocol.Address
 	// Gates that jobs come from; none: one.
 	Gates protocol.Gates
-	// Archive has jobs that are over leave; nil: none does.
+	// Archive makes finished jobs leave; nil: none does.
 	Archive                      *filing.Config
 	Retry, AskTTL, Skew, Backoff time.Duration
 	MaxKills                     int
-	// Trust is how declarations are held against what was observed; nil where nobody bids.
+	// Trust is how declarations are compared with observations; nil where nobody bids.
 	Trust *trust.Settings
 	// Refill is how many credits of each slice are shared out in PurseTime.
 	Refill    int64

@@ -167,10 +167,10 @@ func movable(in *protocol.Message, r *protocol.Record) bool {
 		len(r.Claims)+len(r.Claimed)+len(r.Unpublished) == 0 && !r.Verdict.State.Final()
 }
 
-// surrender gives a job up to another zone, because its home is drained, and says so once nothing of it is sold. From HomeLeaving on
-// nothing more of it is sold here; what runs runs to its end, and what is committed is published. A job that ends by that is over here, and
-// stays. Any other is then at rest: nothing that could change it is left, its record goes out as often as it is asked for, and Forget drops
-// it. Since a job at rest never ends here, and the other zone has no record before, exactly one zone may sell it.
+// surrender gives a job up to another zone, because its home is drained, and reports it once none of it is sold. From HomeLeaving on
+// nothing more of it is sold here; what runs, runs to its end, and what is committed is published. A job that ends by that is over here,
+// and stays. Any other is then at rest: nothing that could change it is left, its record is sent as often as it is asked for, and Forget
+// drops it. Since a job at rest never ends here, and the other zone has no record before, exactly one zone may sell it.
 func (v *lives) surrender(j *Job, m *protocol.Moving, out *protocol.Out) {
 	if j.Ending().Final() || m.Text == "" {
 		return
@@ -204,7 +204,7 @@ func (v *lives) forgotten(in *protocol.Message, out *protocol.Out) {
 	})
 }
 
-// learnQueue takes in the settings that come with a job.
+// learnQueue records the settings that come with a job.
 func (v *lives) learnQueue(q *protocol.Queue, out *protocol.Out) {
 	if q != nil && job.ValidName(q.Name) && v.book.Queue(q.Name).Queue.Queue != *q {
 		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Body: q})
@@ -214,7 +214,7 @@ func (v *lives) learnQueue(q *protocol.Queue, out *protocol.Out) {
 	}
 }
 
-// queueChanged takes in the settings of a queue.
+// queueChanged records the settings of a queue.
 func (v *lives) queueChanged(in *protocol.Message, said *protocol.Queue, out *protocol.Out) {
 	if job.ValidName(said.Name) && !v.book.Known(said) {
 		v.book.Fact(out, protocol.Fact{Kind: protocol.QueueKnown, Body: said})

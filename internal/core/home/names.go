@@ -20,5 +20,5 @@ type (
 	Watcher = record.Watcher
 )
 
-// Silent is what is said of a node that says nothing.
+// Silent is the reason given for a node that does not answer.
 const Silent = backoff.Silent

@@ -33,13 +33,13 @@ func (v Verdict) Mix(h digest.Hash) digest.Hash { return h.Int(int64(v.State)).T
 func (r *Result) Mix(h digest.Hash) digest.Hash {
 	h = h.Int(int64(r.Outcome), int64(r.ExitCode), int64(r.Signal), r.Progress, int64(r.Start), int64(r.End), int64(r.FirstProgress))
 	h = r.Peak.Mix(h.Bool(r.Checkpoint)).Text(r.Detail).Int(int64(r.Prepare), int64(r.Unpack))
-	if r.Waited != 0 { // as it was before this was looked at
+	if r.Waited != 0 { // the digest of before this field existed
 		h = h.Int(int64(r.Waited))
 	}
 	return h
 }
 
-// Mix mixes a spec into a digest. It is long: whoever keeps a spec hashes it once.
+// Mix mixes a spec into a digest. It is long: callers hash a kept spec once.
 func (s *Spec) Mix(h digest.Hash) digest.Hash { return s.mix(h.Text(string(s.Name))) }
 
 // unnamed is the digest of the spec as if it had no name.

@@ -10,9 +10,8 @@ import (
 // NameRule is what ValidName wants, for people: "want " + NameRule.
 const NameRule = "1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"
 
-// ValidName says whether s may name a job, a queue, a template or an option: a DNS label (RFC 1123) of 1 to 63 lower-case
-// letters, digits and inner hyphens, so that it can be a host, a file or a Kubernetes object. It is the one rule for names,
-// whoever they come from.
+// ValidName says whether s may name a job, a queue, a template or an option: a DNS label (RFC 1123) of 1 to 63 lower-case letters, digits
+// and inner hyphens, so that it can be a host, a file or a Kubernetes object. It is the one rule for names from any source.
 func ValidName[T ~string](s T) bool {
 	if len(s) < 1 || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
 		return false

@@ -6,12 +6,12 @@ import (
 	"sluice.dev/sluice/internal/core/digest"
 )
 
-// Pool has jobs that are alike share one spec: of specs that differ in nothing but the name it returns one, without a name. A spec
-// never changes, so nobody can tell; a job's own name stands beside its spec wherever that goes. Specs that it makes itself have
-// their profile from the first of those that have the same.
+// Pool makes similar jobs share one spec: of specs that differ only in the name it returns one, without a name. A spec never changes, so
+// sharing is safe; a job's own name is kept beside its spec everywhere. Specs that it makes itself share the profile of the first that has
+// the same.
 //
-// It holds the specs that it saw last, at most mostPooled, and then begins anew: what it forgets lives as long as jobs that have
-// it, and jobs that come later share another. The zero value is empty. It is not safe for concurrent use.
+// It holds at most mostPooled specs, and then begins anew: a forgotten spec lives as long as jobs that have it, and later jobs share
+// another. The zero value is empty. It is not safe for concurrent use.
 type Pool struct {
 	// sums are the digests of the specs that it has returned, of has them by these, profiles by that of their profile.
 	sums         map[*Spec]uint64
@@ -51,7 +51,7 @@ func (p *Pool) Share(s *Spec) (shared *Spec, sum uint64) {
 	return own, sum
 }
 
-// Profile has a spec that nobody else has yet take its profile from the first that has the same.
+// Profile makes a spec that nobody else has yet share its profile with the first equal one.
 func (p *Pool) Profile(s *Spec) {
 	key := s.Safe.Mix(s.Profile.Mix(digest.New())).Sum()
 	switch like := p.profiles[key]; {

@@ -97,7 +97,7 @@ func (r *Result) Busy() int64 {
 
 func (r *Result) wait() time.Duration { return min(max(0, r.Waited), max(0, r.Ran())) }
 
-// Noticed is the share, in parts per thousand, from which people are told that a machine was busy: less is everyday life.
+// Noticed is the share, in parts per thousand, from which people are told that a machine was busy: less is normal.
 const Noticed = 100
 
 // Machine says that the machine was busy, for the end of a sentence; empty where that is not worth a word.

@@ -185,7 +185,7 @@ type Worth struct{ Progress, Laxity, Overhead int64 }
 var DefaultWorth = Worth{Progress: 600, Laxity: 200,
 	Overhead: 200}
 
-// Extends says whether a job that reaches its walltime goes on.
+// Extends reports whether a job that reaches its walltime goes on.
 func (s *Spec) Extends() bool { return s.Kind == Rigid && s.OnOverrun == OverrunExtends }
 
 // Option is another way to run a job, such as a batch size or a precision. It changes results, so only the owner can offer

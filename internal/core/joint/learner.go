@@ -39,8 +39,8 @@ type ended struct {
 	distance int64
 }
 
-// Observe takes in a subjob that has run for [from, to) and come to its end, with the peak that was foreseen and the one that it had. It
-// says nothing if no deviation was foreseen.
+// Observe records a subjob that has run for [from, to) to its end, with its foreseen and its real peak. It does nothing if no deviation was
+// foreseen.
 func (l *Learner) Observe(from, to quantity.Instant, foreseen trp.Peak, peak quantity.Amount) (learned bool) {
 	if foreseen.Deviation <= 0 || peak <= 0 || from >= to {
 		return false

@@ -1,21 +1,21 @@
-// Package market is the floor: where windows of idle slice-time are offered, asked for and cleared, as SJA (arXiv 2509.19086: jobs
-// signal interest and a policy picks) or as JASDA (arXiv 2510.14599: jobs bid with variants). A Floor is a part of an actor that
-// embeds it, such as a zone: it is deterministic, and all that it keeps is soft. It must not know what is durable, who owns a job
-// or a slice, what a claim, a node or a journal is: it knows three contracts.
+// Package market is the floor: where windows of idle slice-time are offered, asked for and cleared, as SJA (arXiv 2509.19086: jobs signal
+// interest and a policy picks) or as JASDA (arXiv 2510.14599: jobs bid with variants). A Floor is a part of an actor that embeds it, such
+// as a zone: it is deterministic, and all that it keeps is soft. It must not know what is durable, who owns a job or a slice, what a claim,
+// a node or a journal is: it knows three contracts.
 //
 //   - window.Supply is a slice as its owner answers for it: its unsold gaps, of which windows are made.
 //   - index.Demand is a job as its owner answers for it: a view, which its atomizer answers from at once; an agent answers in messages.
-//   - award.Seller is who is told what is won: a piece for a node to be asked for, and the purse that it is paid from.
+//   - award.Seller takes what is won: a piece to ask a node for, and the purse that it is paid from.
 //
-// Whoever embeds it says what changes (Activate, Retire, Changed, InvalidateJob; Place, InvalidateSlice; Turning for what changes with time
-// alone), and then has it Sell. Its parts, each in a folder below it, from the bottom up:
+// Its owner reports what changes (Activate, Retire, Changed, InvalidateJob; Place, InvalidateSlice; Turning for what changes with time
+// alone), and then calls Sell. Its parts, each in a folder below it, from the bottom up:
 //
-//	explain              why jobs wait, counted, and who they lost to
+//	explain              why jobs wait, counted, and which jobs they lost to
 //	window               which idle time of which slices is offered, and what became of it
 //	index                the shortest window that each job can use, and who is first for one
 //	starvation, overdue  when a job has waited too long, and what it is given before others
-//	variant, trust       what must be true of a variant, and how far what is declared is believed
-//	award                what a job has won, and who is told
+//	variant, trust       what must be true of a variant, and how far declarations are believed
+//	award                what a job has won, and who takes it
 //	agents               calls to the agents of external jobs, and their answers
 //	interest             mechanism sja: the first by policy who has a safe piece gets it
 //	clearing, auction    mechanism jasda: whose bids are worth most

@@ -28,7 +28,7 @@ type Config = auction.Config
 type FloorConfig struct {
 	// Self is in whose name agents are spoken to.
 	Self protocol.Address
-	// Policy orders jobs: who is asked first, and without Market who wins.
+	// Policy orders jobs: which are asked first, and without Market which win.
 	Policy policy.Policy
 	// Market has jobs bid with variants (mechanism jasda); nil: they signal interest (mechanism sja).
 	Market *Config
@@ -167,9 +167,9 @@ func (f *Floor) Displaces(
 	return other
 }
 
-// Elsewhere says whether a slice stands idle, and nobody waits for it, on which the rest of a running job would end sooner,
-// the stop and the restore paid. Such a job is not to go on where it is: when it ends it bids there. What stands idle is what
-// the last sale left: a window that begins at this instant is offered to those who wait first.
+// Elsewhere reports whether a slice is idle, and nobody waits for it, on which the rest of a running job would end sooner, with the stop
+// and the restore. Such a job is not to be extended: when it ends it bids there. Idle is what the last sale left: a window that begins at
+// this instant is offered first to jobs that wait.
 func (f *Floor) Elsewhere(now quantity.Instant, waiting int, j *index.Job, c *protocol.Claim) bool {
 	if waiting > f.board.Open() {
 		return false
@@ -206,7 +206,7 @@ func (f *Floor) Attend(j *index.Job, session uint64, here bool) { f.relay.Attend
 // Attended says whether an agent of a job is there.
 func (f *Floor) Attended(j *index.Job) bool { return f.relay.Attended(j) }
 
-// Answer takes in an agent's answer.
+// Answer handles an agent's answer.
 func (f *Floor) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, p *protocol.Proposal) {
 	f.relay.Answer(now, j, in, p)
 }
@@ -222,7 +222,7 @@ func (f *Floor) DropRecall(j *index.Job) { f.relay.DropRecall(j) }
 // Late is what jobs that have waited too long may be given.
 func (f *Floor) Late() *overdue.Allowance { return f.late }
 
-// Estimator says what a job makes of windows and classes.
+// Estimator estimates a job's use of windows and classes.
 func (f *Floor) Estimator() *index.Estimator { return f.est }
 
 // Contenders appends the greatest indexes of those that wait for windows of a class and could use one of a length, n of them or as many as

@@ -29,7 +29,7 @@ type Look struct {
 	most int
 }
 
-// answered are the answers to windows of a kind, with what people are told of them, written once.
+// answered are the answers to windows of a kind, with their texts for people, written once.
 type answered struct {
 	explain.Answered
 	why string

@@ -57,7 +57,8 @@ type ranker struct {
 	about     bool
 }
 
-// byOne counts those of a list. Of too many a sample is held against the job, spread over all of them, and stands for the others: about.
+// byOne counts the jobs of a list that come before the job. Of too many only a sample, spread over all of them, is compared and scaled up:
+// about.
 func (r *ranker) byOne(list []*index.Job) {
 	n := len(list)
 	for i := range explain.Sample(n, mostRanked) {
@@ -78,8 +79,8 @@ func (r *ranker) byOne(list []*index.Job) {
 	}
 }
 
-// byRankings is the same where the policy's order within the rankings is fixed: in each of them those before the job come first.
-// Jobs that changed since the last step stand where they stood then.
+// byRankings is the same where the policy's order within the rankings is fixed: in each of them those before the job come first. Jobs that
+// changed since the last step count at their old places.
 func (r *ranker) byRankings(x *index.Index) {
 	r.byOne(x.Unindexed())
 	for _, g := range x.Groups() {

@@ -69,7 +69,7 @@ func Lookup(model, profile string) Known {
 	return least
 }
 
-// share of a board of so many compute slices, in parts per thousand.
+// share of a board with this many compute slices, in parts per thousand.
 func share(n name, slices int) int64 {
 	compute := n.compute
 	if n.part > 0 {

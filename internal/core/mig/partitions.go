@@ -31,7 +31,7 @@ func (g *Geometry) Partitions() []Layout {
 	return all
 }
 
-// bears says whether the board has so many compute slices and media engines.
+// bears reports whether the board has this many compute slices and media engines.
 func (g *Geometry) bears(compute, media int) bool {
 	return compute <= g.ComputeSlices && (g.Media == 0 || media <= g.Media)
 }

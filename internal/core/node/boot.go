@@ -84,9 +84,8 @@ func (n *Node) match(now quantity.Instant, l *leases.Lease, f *protocol.Found, o
 	}
 }
 
-// listSlices takes in which slices there are, in place of what was listed before, and says whether anything has changed.
-// What is new is offered. Of what is gone nothing is sold any more, and what was sold there and has not begun is withdrawn;
-// what runs there goes on to its end, and no longer.
+// listSlices replaces the list of slices, and reports whether anything has changed. New slices are offered. Slices that are gone are not
+// sold any more, and their claims that have not begun are withdrawn; what runs there runs to its end, and no longer.
 func (n *Node) listSlices(now quantity.Instant, list []protocol.Slice, out *protocol.Out) (changed bool) {
 	for _, s := range n.inventory.Forget(func(s *inventory.Slice) bool { return n.reservations.Needs(s) || n.offers.Offered(s) }) {
 		n.offers.Forget(s)

@@ -60,7 +60,7 @@ type Config struct {
 	PastTolerance time.Duration
 	// Search has tickets ask the node for places (mechanism laminar), checked; nil: none do.
 	Search *search.Config
-	// Gates that are told what slices there are; none: one.
+	// Gates to which slices are reported; none: one.
 	Gates protocol.Gates
 	// Market is that of the node's own floor, where jobs that wait negotiate (mechanism laminar): its policy and terms; nil: there is none.
 	Market *floor.Config

@@ -58,7 +58,7 @@ func (o *owner) Sell(now quantity.Instant, a floor.Award, out *protocol.Out) {
 	}})
 }
 
-// visited takes in what homes say of jobs that negotiate here.
+// visited handles homes' descriptions of jobs that negotiate here.
 func (n *Node) visited(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	if n.market == nil {
 		return

@@ -1,14 +1,13 @@
-// Package node is the actor that owns slices: their timelines, the leases on them, what runs and whether it is confirmed
-// gone, results until the home has them, quarantine. It is a pure state machine (protocol.Actor).
+// Package node is the actor that owns slices: their timelines, the leases on them, what runs and whether it is confirmed gone, results
+// until their home has them, quarantine. It is a pure state machine (protocol.Actor).
 //
-// It knows no market, policy or job progress: it grants time that is free, honours each token once, starts nothing
-// without a lease, and never frees the time of a started subjob before its process tree is confirmed gone. Who may have
-// which time is decided elsewhere.
+// It knows no market, policy or job progress: it grants time that is free, honours each token once, starts nothing without a lease, and
+// never frees the time of a started subjob before its process tree is confirmed gone. Which job gets which time is decided elsewhere.
 //
 // Each part of its state is a folder of its own, from the bottom up: inventory (slices and what is reserved on each), holds (grants),
-// leases (what runs), quarantine, offers, reservations, memory and pressure (the host's), tickets, giving. Node sends each message to the
-// part that it is about, and decides only what several of them have a say in. What is not durable (holds, foreign processes, timers) is
-// found again or asked for again after a restart.
+// leases (what runs), quarantine, offers, reservations, memory and pressure (the host's), tickets, giving. Node passes each message to the
+// part that it concerns, and decides only what concerns several of them. What is not durable (holds, foreign processes, timers) is found
+// again or asked for again after a restart.
 package node
 
 import (
@@ -140,8 +139,7 @@ func (n *Node) Digest() uint64 {
 	return sum + record.Hash(record.TagNode).Text(string(n.cfg.ID)).Sum()
 }
 
-// Capture implements capture.Source. A node says all of it at once: it is no more than the slices of one machine and what
-// runs there.
+// Capture implements capture.Source. A node's state is one part: it is no more than the slices of one machine and what runs there.
 func (n *Node) Capture() capture.Run {
 	small := []protocol.Fact{{Kind: protocol.Booted, Epoch: n.holds.Epoch(), Body: &protocol.Reservation{ID: n.reservations.Last()}}}
 	for _, s := range n.inventory.All() {
@@ -150,12 +148,12 @@ func (n *Node) Capture() capture.Run {
 	return n.parts.Begin(n.record.Self(), n.leases.Facts(small))
 }
 
-// executor and homes are told in the node's name by its parts; this is for what no part is about.
+// Executor and homes get the parts' messages in the node's name; this is for messages of no part.
 func (n *Node) send(out *protocol.Out, m protocol.Message) { n.record.Send(out, m) }
 
 var _ protocol.Actor = (*Node)(nil)
 
-// places says of slices where the node stands, as it is configured to know.
+// places fills in the configured location of the node's slices.
 func (c *Config) places(list []protocol.Slice) []protocol.Slice {
 	if c.Rack == "" && c.Block == "" {
 		return list

@@ -122,7 +122,7 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(next)})
 }
 
-// giveBack has what is kept of slices follow who waits for devices, once that is to be decided.
+// giveBack updates what is kept of slices for those who wait for devices, once that is to be decided.
 func (n *Node) giveBack(now quantity.Instant, out *protocol.Out) {
 	if at := n.giving.Due(); at == 0 || at > now {
 		return
@@ -138,7 +138,7 @@ func (n *Node) giveBack(now quantity.Instant, out *protocol.Out) {
 			return list
 		},
 		Keep: func(id job.SliceID, kept []protocol.Reservation) {
-			if s := n.inventory.Of(id); s != nil || len(kept) > 0 { // it may be told of before it is listed
+			if s := n.inventory.Of(id); s != nil || len(kept) > 0 { // it may be named before it is listed
 				n.reservations.Keep(now, n.inventory.Record(id), kept, out)
 			}
 		},
@@ -159,7 +159,7 @@ func (n *Node) exited(now quantity.Instant, t job.Token, c *protocol.Conclusion,
 	n.quarantine.Gone(now, t, out)
 }
 
-// report takes in how far a running subjob is, and that nothing of it is there any more.
+// report handles a running subjob's progress, and the news that it is gone.
 func (n *Node) report(now quantity.Instant, t job.Token, o *protocol.Observation, out *protocol.Out) {
 	l := n.runner.Reporting(t)
 	if l == nil {

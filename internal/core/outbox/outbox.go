@@ -1,5 +1,5 @@
-// Package outbox is what an actor says until it is confirmed: now, and then again at intervals that double up to a bound, no
-// more than so much of it at a time. It must not know what is said, or to whom.
+// Package outbox sends what an actor must repeat until it is confirmed: now, and then again at intervals that double up to a bound, with a
+// bounded number at a time. It must not know what is sent, or to whom.
 package outbox
 
 import (
@@ -12,21 +12,21 @@ import (
 // Doublings of the interval at which something is repeated: the longest is 64 times the first.
 const Doublings = 6
 
-// mostSpent bounds the items that are kept for what is said next.
+// mostSpent bounds the items that are kept for reuse.
 const mostSpent = 256
 
-// Box holds what is not confirmed. All of it is soft: an actor that comes back fills it again from what is durable.
+// Box holds what is not confirmed. Soft: a restarted actor fills it again from its durable state.
 //
-// What was said and not confirmed within the first interval counts as lost, and makes room: somebody who does not answer delays
-// others by that at most. So a box says at most Most things in an interval, and as many more as were confirmed in it.
+// A message that is not confirmed within the first interval counts as lost, and makes room: a silent receiver delays others by that at
+// most. So a box sends at most Most messages in an interval, and as many more as were confirmed in it.
 type Box[T any] struct {
 	retry time.Duration
 	most  int
 	due   alarm.Heap[*Item[T]]
 	// spent items were confirmed, and nobody knows them any more.
 	spent []*Item[T]
-	// now is the latest instant at which the box was asked; began when the present interval began, said how much was said in
-	// it and is not confirmed.
+	// now is the latest instant at which the box was asked; began when the present interval began, said is the number of messages sent in
+	// it and not confirmed.
 	now, began quantity.Instant
 	said       int
 }
@@ -42,7 +42,7 @@ type Item[T any] struct {
 // New makes an empty box. Both must be above 0.
 func New[T any](retry time.Duration, most int) Box[T] { return Box[T]{retry: retry, most: most} }
 
-// Say has something said as soon as there is room, as if it had not been said before. It may be an item of this box, or nil.
+// Say sends something as soon as there is room, as if it had not been sent before. It may be an item of this box, or nil.
 func (b *Box[T]) Say(it *Item[T], of T) *Item[T] {
 	if it == nil {
 		it = b.item()
@@ -64,7 +64,7 @@ func (b *Box[T]) item() *Item[T] {
 	return it
 }
 
-// Confirm takes out what need not be said any more. It returns nil, for the place where the item was kept: it is another one's from now on.
+// Confirm removes an item that need not be sent any more. It returns nil, for the item's variable: the item is reused.
 func (b *Box[T]) Confirm(it *Item[T]) *Item[T] {
 	if it == nil {
 		return nil
@@ -100,7 +100,7 @@ func (b *Box[T]) Next(now quantity.Instant) (of T, ok bool) {
 	return it.of, true
 }
 
-// Take appends all that is to be said now, in no order.
+// Take appends all that is to be sent now, in no order.
 func (b *Box[T]) Take(now quantity.Instant, all []T) []T {
 	for {
 		one, ok := b.Next(now)

@@ -12,7 +12,7 @@ type Acceptance struct {
 	Zone job.ZoneID
 	// Recalled: an archived job is taken back.
 	Recalled bool
-	// Request that it came with, and Digest of what was submitted.
+	// Request that it came with, and Digest of the submission.
 	Request, Digest string
 	Spec            *job.Spec
 }
@@ -20,7 +20,7 @@ type Acceptance struct {
 // Final is how a job ended.
 type Final struct{ Verdict job.Verdict }
 
-// Forgetting is a job of which nothing is to be left.
+// Forgetting is the order to remove all of a job.
 type Forgetting struct {
 	// Zone that has its record.
 	Zone job.ZoneID

@@ -30,15 +30,14 @@ type Settlement struct {
 	Committed bool
 }
 
-// Intrusion is all that others have of a slice, in place of what was said before.
+// Intrusion is all that others have of a slice; it replaces the report before.
 type Intrusion struct {
 	Slice job.SliceID
 	// Present: a process that is not ours is there, and Text says which; nobody knows its end. Else none is.
 	Text    string
 	Present bool
-	// Holds are what else others have of it, or will: Kind, Start (0: since it was said first), End (Never: not known), Every, Source
-	// (who, for people), Truncate. Of kind ForForeign it stays beyond its end, until it is not said any more; every other is over at its
-	// end.
+	// Holds are what else others have of it, or will: Kind, Start (0: since it was said first), End (Never: not known), Every, Source (who,
+	// for people), Truncate. Of kind ForForeign it stays beyond its end, until it is not reported any more; every other is over at its end.
 	Holds []Reservation
 }
 
@@ -50,8 +49,8 @@ func (i *Intrusion) All() []Reservation {
 	return append(slices.Clone(i.Holds), Reservation{Kind: ForForeign, End: quantity.Never, Source: i.Text})
 }
 
-// Wishes are what has changed of those who wait for devices, and of the machines that have these (core/reclaim): each time all of one, in
-// place of what was said of it before, or that it is gone.
+// Wishes are changes of those who wait for devices, and of the machines that have these (core/reclaim): each is whole and replaces the one
+// before, or is gone.
 type Wishes struct {
 	Machines  []reclaim.Machine
 	Lost      []string
@@ -73,13 +72,13 @@ type Condition struct {
 	Unhealthy bool
 }
 
-// Vitals is what is said of one GPU: errors that have come, or how it is now.
+// Vitals is a report on one GPU: errors that have come, or its state now.
 type Vitals struct {
 	// Slices are all that are cut from it.
 	Slices []job.SliceID
 	// Errors that its driver has told of since.
 	Errors []Xid
-	// Look is how it is, in place of what was said before; nil: only of errors.
+	// Look is its state, which replaces the one before; nil: errors only.
 	Look *health.Look
 	// Life names the time since its machine was started; empty: not known.
 	Life string

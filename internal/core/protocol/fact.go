@@ -85,7 +85,7 @@ const (
 	OutputPublished
 	// HomeArchived: the archive has the record of a job that is over, and the zone lets go of it: Job, Generation.
 	HomeArchived
-	// HomeLeaving: the job is given up to another zone, and nothing more of it is sold here: Job, Generation [Reason].
+	// HomeLeaving: the job is given up to another zone, and no more of it is sold here: Job, Generation [Reason].
 	HomeLeaving
 )
 
@@ -109,7 +109,7 @@ const (
 	LeaseGone
 	// ReservationMade: Slice [Reservation].
 	ReservationMade
-	// ReservationGone [Reservation], of which only the ID counts.
+	// ReservationGone [Reservation]; only the ID counts.
 	ReservationGone
 	// Quarantined: Slice, At, Token (of the subjob whose processes are the reason) [Reason]. Lifted by QuarantineLifted.
 	Quarantined

@@ -23,7 +23,7 @@ type Placement struct {
 // Asking is a zone's question for a grant. Its id numbers what a zone asks of nodes.
 type Asking struct {
 	Ask uint64
-	// Placement without a range, of which the node decides nothing; its plan says which member of a gang it is for, if it is for one.
+	// Placement without a range, which the node does not decide on; its plan names the member of a gang that it is for, if any.
 	Placement
 	// Reservation is by its id one of the job's own, to take over; nil: none.
 	Reservation *Reservation
@@ -71,8 +71,8 @@ type Observation struct {
 	Progress int64
 	At       quantity.Instant
 	Demand   trp.Vector
-	// Storing: its processes are gone, and how it ended is told once what it has left is durable where it belongs. Vacant: nothing of it
-	// holds its slices any more.
+	// Storing: its processes are gone, and its result is sent once its output is durable in its place. Vacant: nothing holds its slices any
+	// more.
 	Storing, Vacant bool
 	// Remains: its lease is over and its processes are not confirmed gone, or SIGKILL did not end them. Its node says so, again and again.
 	Remains bool
@@ -89,7 +89,7 @@ type Conclusion struct {
 // Acknowledgement is what was committed of a result; empty: nothing, or it was refused.
 type Acknowledgement struct{ Range job.Range }
 
-// Extension is a running lease with another range and end: as it is asked for, and as it is then.
+// Extension is a running lease with another range and end: as asked for, and as granted.
 type Extension struct {
 	Ask   uint64
 	Slice job.SliceID

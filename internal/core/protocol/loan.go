@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Loans: zones keep places for a gang that is too large for its home zone (docs/adr/0045). All of it is soft, and said again by the home.
+// Loans: zones keep places for a gang that is too large for its home zone (docs/adr/0045). Soft, and repeated by the home.
 const (
 	// Lenders asks which zones could lend slices for a job: Job, LenderList. Zone -> gate, which says it back with their names.
 	Lenders Kind = iota + 176
@@ -47,7 +47,7 @@ type Loan struct {
 	// Length of time for which, NoEnd: for good, and NotBefore when; 0: now.
 	Length    time.Duration
 	NotBefore quantity.Instant
-	// Keep: a place is to be kept for it. Else it is only to be said which one could be.
+	// Keep: a place is to be kept for it. Otherwise the zone only reports which one could be.
 	Keep bool
 	// What the job is, when it came, what was learned of it and which slices it leaves to others.
 	Spec      *job.Spec

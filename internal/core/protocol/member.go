@@ -2,7 +2,7 @@ package protocol
 
 import "sluice.dev/sluice/internal/core/job"
 
-// Member is one node's part of a gang over several nodes: so many slices of what the claim lists, behind those of the members before it.
+// Member is one node's part of a gang over several nodes: the next slices of the claim's list, behind those of the members before it.
 type Member struct {
 	Node   job.NodeID
 	Token  job.Token

@@ -23,7 +23,7 @@ import (
 // The method marks a type as one that is meant to be sent. It is exported so that other packages of the core can have bodies.
 type Body interface{ Body() }
 
-// Role is the kind of party a message comes from or goes to.
+// Role is the kind of a message's sender or receiver.
 type Role uint8
 
 // The parties. Gate, Zone and Node are actors; the others are the world, played by a driver.
@@ -31,7 +31,7 @@ const (
 	Gate Role = iota + 1
 	Zone
 	Node
-	// Person is whoever called the API; a Reply goes back to it by Request.
+	// Person is a caller of the API; a Reply goes back to it by Request.
 	Person
 	// Executor starts and ends subjobs on one node.
 	Executor
@@ -67,7 +67,8 @@ const (
 	Requeue
 	// Delete forgets a job that is over and purges its files: Job, Deletion.
 	Delete
-	// DrainZone has a zone give its jobs to others, for good: Draining. The first gate tells the other gates, until they say the same back.
+	// DrainZone makes a zone give its jobs to others, for good: Draining. The first gate sends it to the other gates, until they confirm
+	// it.
 	DrainZone
 )
 
@@ -92,13 +93,13 @@ const (
 	Closed
 	// ClosedAck acknowledges Closed: Job, Epoch, Generation. The zone may forget the job's working state.
 	ClosedAck
-	// QueueChanged tells the zone a queue's settings: Queue. Repeated until the zone says the same back.
+	// QueueChanged sends the zone a queue's settings: Queue. Repeated until the zone sends the same back.
 	QueueChanged
 	// Forget: the zone drops its record of a job that is over: Job, Epoch, Generation. Repeated until Forgotten.
 	Forget
 	// Forgotten: the zone has no record of this life or an earlier one: Job, Epoch, Generation.
 	Forgotten
-	// Surrender has the zone give a job up to another one, since it is drained: Job, Epoch, Generation, Moving. Repeated until
+	// Surrender makes the zone give a job up to another one, since it is drained: Job, Epoch, Generation, Moving. Repeated until
 	// Surrendered, or Closed if the job ended meanwhile.
 	Surrender
 	// Surrendered: nothing of the job runs or is sold here, and nothing ever will be: Job, Epoch, Generation, Record. The zone keeps the
@@ -137,8 +138,8 @@ const (
 	Extended
 	// Stop asks the node to end a running lease: Token, Halt. Node -> executor: the same.
 	Stop
-	// Published: Token, Job. Output and checkpoint of what was committed are in their place. Node -> zone; to a ResultAck of a
-	// lease that is gone the node says it again.
+	// Published: Token, Job. Committed output and checkpoint are in their place. Node -> zone; the node sends it again for a ResultAck of a
+	// lease that is gone.
 	Published
 )
 
@@ -181,7 +182,7 @@ const (
 	Suspend
 	// Suspended: a subjob is frozen, or not any more, or can't be: Token, Stillness. Executor -> node.
 	Suspended
-	// Resume has a subjob go on: Token, Job. Node -> executor, repeated until Suspended says so; idempotent.
+	// Resume makes a subjob go on: Token, Job. Node -> executor, repeated until Suspended confirms it; idempotent.
 	Resume
 	// Checkup: how a GPU is, or errors that its driver has told of: Vitals. Executor -> node; soft, and said again.
 	Checkup
@@ -190,7 +191,7 @@ const (
 	Wished
 )
 
-// Message is one thing said: a header, of which a kind uses what its comment names, and a body.
+// Message is a header, of which a kind uses what its comment names, and a body.
 type Message struct {
 	Kind     Kind
 	From, To Address
@@ -210,7 +211,7 @@ type Message struct {
 	Body Body
 }
 
-// Made is one reservation as it is told to whoever asked for it.
+// Made is one reservation as its caller is told of it.
 type Made struct {
 	ID    uint64
 	Slice job.SliceID
@@ -241,7 +242,7 @@ type Queue struct {
 	Name string
 	// Weight of its fair share; at least 1.
 	Weight int64
-	// Cap is how many slices its jobs may hold at once; 0 for no cap, NoShare for none. With several zones each is told its own share.
+	// Cap is how many slices its jobs may hold at once; 0 for no cap, NoShare for none. Each of several zones gets its own share.
 	Cap int
 	// MaxJobs is how many unfinished jobs it may have; 0 for no limit.
 	MaxJobs int
@@ -332,7 +333,7 @@ const (
 	ForReclaim
 	ForServing
 	ForGeometry
-	// ForForeign: somebody else is there who is not ours: a process, a Pod.
+	// ForForeign: something that is not ours is there: a process, a Pod.
 	ForForeign
 	// ForOwner: the owner of the machine took the slice back (`sluice pause`).
 	ForOwner

@@ -67,7 +67,7 @@ func (p *Publication) Mix(h digest.Hash) digest.Hash {
 func (p *Past) Mix(h digest.Hash) digest.Hash {
 	h = p.Committed.Mix(p.Claim.Mix(h)).Bool(p.Skipped).Int(int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
 	h = p.Peak.Mix(h).Text(p.Detail).Int(int64(p.Prepare))
-	if p.Waited != 0 { // as it was before this was looked at
+	if p.Waited != 0 { // the digest of before this field existed
 		h = h.Int(int64(p.Waited))
 	}
 	return h

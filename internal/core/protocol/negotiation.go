@@ -11,9 +11,9 @@ import (
 // Bidder is the agent of one external job; its address has the job's name for an id.
 const Bidder Role = Timer + 1
 
-// Zone <-> the agent of an external job (JASDA, arXiv 2510.14599; under SJA the same messages carry signals of interest and the
-// piece of who was picked). All of it is soft: a round that a crash forgets is announced again under a new number, and a variant is
-// complete, so an agent that dies after it won changes nothing.
+// Zone <-> the agent of an external job (JASDA, arXiv 2510.14599; under SJA the same messages carry signals of interest and the picked
+// job's piece). Soft: a round forgotten in a crash is announced again under a new number, and a variant is complete, so an agent that dies
+// after it won changes nothing.
 const (
 	// Attend: an agent has come or gone: Job, Session, Attendance. Bidder -> zone. The latest session of a job counts.
 	Attend Kind = iota + 112
@@ -207,6 +207,6 @@ type Calibration struct {
 	// Credits it may bid with, refilled up to the instant Refilled.
 	Credits  int64
 	Refilled quantity.Instant
-	// Archived is what jobs of it that the archive alone keeps have attained, in MiB-milliseconds.
+	// Archived is what its jobs that only the archive keeps have attained, in MiB-milliseconds.
 	Archived int64
 }

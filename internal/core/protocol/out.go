@@ -38,13 +38,13 @@ type bodies struct {
 	subjobEnds       stock[SubjobEnd]
 }
 
-// stock is values of which none was given out.
+// stock is a pool of values that are not given out yet.
 type stock[T any] struct {
 	left []T
 	made int
 }
 
-// mostAtOnce are made together, once so many were needed: a few kept bodies keep no more than that alive.
+// mostAtOnce are allocated together, once that many were needed: a few kept bodies keep no more than that alive.
 const mostAtOnce = 64
 
 // keep gives out room for a value, with the value in it.

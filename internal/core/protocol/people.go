@@ -15,7 +15,7 @@ type Requested interface {
 // Submission is a job that somebody wants accepted.
 type Submission struct {
 	Request string
-	// Digest of what was submitted, by which the same job is told from another of its name.
+	// Digest of the submission, which tells the same job from another of its name.
 	Digest string
 	Spec   *job.Spec
 	// Replace puts it in place of a job of that name that is over.
@@ -87,7 +87,7 @@ type Receipt struct {
 	Made []Made
 }
 
-// Body marks the bodies of calls and of what answers them.
+// Body marks the bodies of calls and of their answers.
 func (*Submission) Body() {}
 
 // Body implements Body.

@@ -6,8 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// Renames are the names that nodes had before, with those that they have now. What was made durable under an old name is read as if it
-// had been said under the new one: nothing that is stored is written anew for it.
+// Renames are the names that nodes had before, with those that they have now. Facts under an old name are read as if under the new one:
+// nothing stored is rewritten for it.
 type Renames map[job.NodeID]job.NodeID
 
 // Node is a node's present name.

@@ -70,7 +70,7 @@ type Place struct {
 	Token job.Token
 	Node  job.NodeID
 	Slice Slice
-	// Start and End of what is held, which lapses at Expiry by the node's clock.
+	// Start and End of the held time, which lapses at Expiry by the node's clock.
 	Start, End, Expiry quantity.Instant
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Zone <-> node, where the market is at the node (Laminar): a job goes to a node's floor for a while, and negotiates there as an external
-// job does at a zone's: Announce, Answer, Told, with its home in the place of an agent. All of it is soft.
+// job does at a zone's: Announce, Answer, Told, with its home as its agent. Soft.
 const (
 	// Visiting: the job is there, and stands like this: Job, Session, Visit. Said again now and then; one that is not counts for a while.
 	Visiting Kind = iota + 208

@@ -14,7 +14,7 @@ import (
 // chunkSize things and then into one chunk. The zero value is empty.
 type List[T any] struct {
 	chunks [][]entry[T]
-	// least need of each chunk, and what comes first in it: what is looked at to find the chunk lies together.
+	// least need of each chunk, and its first in order: what finding the chunk reads is together in memory.
 	least []time.Duration
 	first []entry[T]
 	// spare is room for a first chunk.

@@ -79,7 +79,7 @@ type chooser struct {
 	cost  Cost
 }
 
-// helps reports whether a piece frees anything of which there is a shortage.
+// helps reports whether a piece frees anything that there is a shortage of.
 func (c *chooser) helps(i int) bool {
 	for d, n := range c.pieces[i].Frees {
 		if n > 0 && c.left[d] > 0 {

@@ -8,7 +8,7 @@ import (
 type Decision struct {
 	// Machines whose places were added, removed or changed, in order, each once.
 	Machines []string
-	// Again is when Decide is due again if nothing is heard before; Never: only once something is heard.
+	// Again is when Decide is due again without news; Never: only upon news.
 	Again quantity.Instant
 }
 

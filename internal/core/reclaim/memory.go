@@ -36,7 +36,7 @@ const (
 	maxUnusedMachines = 64
 )
 
-// memory is what earlier passes left behind. All of it is soft state.
+// memory is the state that earlier passes left. Soft.
 type memory struct {
 	// places, by wish.
 	places map[ID]*Place

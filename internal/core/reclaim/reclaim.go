@@ -17,8 +17,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// ID names a wish or a group, uniquely and for as long as it is heard of. The IDs that a Keeper makes for members of groups that have not
-// come contain a slash.
+// ID names a wish or a group, uniquely and for as long as it exists. The IDs that a Keeper makes for members of groups that have not come
+// contain a slash.
 type ID string
 
 // Equiv is an equivalence class of wishes: the same owner asking for the same. After a search for one found nothing, the others are
@@ -28,7 +28,7 @@ type Equiv struct{ Owner, Shape string }
 // Wish is a workload outside Sluice that waits for devices of one machine.
 type Wish struct {
 	ID ID
-	// Who waits, as people read it.
+	// Who is the one that waits, as people read it.
 	Who   string
 	Equiv Equiv
 	// Since is since when it waits. Among wishes searched for equally long ago the oldest is first.
@@ -126,7 +126,7 @@ type Pair struct{ Name, Value string }
 // Taint keeps every wish away that does not tolerate it.
 type Taint struct{ Key, Value, Effect string }
 
-// Slice may be taken back; Notice is how long before its subjob is told.
+// Slice may be taken back; Notice is how long before its subjob is warned.
 type Slice struct {
 	ID     job.SliceID
 	Notice time.Duration

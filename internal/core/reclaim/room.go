@@ -64,7 +64,7 @@ func (m *Machine) tenant(id job.SliceID) *Tenant {
 	return nil
 }
 
-// notice is how long before it is taken back the subjob on a slice is told; false if it may not be taken back.
+// notice is how long before its slice is taken back a subjob is warned; false if the slice may not be taken back.
 func (m *Machine) notice(id job.SliceID) (time.Duration, bool) {
 	i, there := slices.BinarySearchFunc(m.Slices, id, func(s Slice, id job.SliceID) int { return cmp.Compare(s.ID, id) })
 	if !there {
@@ -83,7 +83,7 @@ func (m *Machine) resource(name string) *Resource {
 	return nil
 }
 
-// amount is the sum of what asks want of a resource.
+// amount is the sum of the asks for a resource.
 func amount(asks []Ask, name string) (n int64) {
 	for _, a := range asks {
 		if a.Resource == name {

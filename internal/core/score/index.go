@@ -82,7 +82,7 @@ func (w Weights) Rate(job, sum, index, precedence int64) int64 {
 	return max(1, min(exp2(uint64(min(max(0, x), 61<<fraction))), MaxWeight))
 }
 
-// MostRate is the greatest Rate of a variant of a job with this index and precedence, whatever else is said of it.
+// MostRate is the greatest Rate of a variant of a job with this index and precedence, whatever its other features.
 func (w Weights) MostRate(index, precedence int64) int64 {
 	if w.ByIndex() {
 		return max(1, min(index, MaxWeight))

@@ -72,7 +72,7 @@ func Of(objective string) Weights {
 	return Weights{Lambda: One / 4, System: System{Time: 100_000, Share: 450_000, Brevity: 450_000}}
 }
 
-// Or completes weights of which some, or all, are left to the objective, by those that it has.
+// Or completes weights from the objective's: those that are left out.
 func (w Weights) Or(usual Weights) Weights {
 	switch {
 	case w == Weights{}:

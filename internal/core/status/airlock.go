@@ -114,7 +114,7 @@ type AirlockStep struct {
 	Why string
 	// Relief that was expected of it; of one that went on what it takes again.
 	Relief quantity.Amount
-	// Memory as it was, and what of it was to be made free (Deficit), was on its way (Underway), and came by this decision's steps
+	// Memory as it was; how much had to be freed (Deficit), was being freed already (Underway), and is freed by this decision's steps
 	// (Covered).
 	Memory                     MemoryReading
 	Deficit, Underway, Covered quantity.Amount

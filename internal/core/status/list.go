@@ -49,9 +49,9 @@ type JobQuery struct {
 type JobPage struct {
 	// Jobs without their histories in order of JobKey, the newest last.
 	Jobs []Job
-	// Older is how many more jobs match the query and stand before the page; Next, the key of the page before this one, is zero
-	// if there are none. With an archive Older is a little too large while jobs are leaving for it: until who has a job lets go of
-	// it, at most 256 at once, it is counted in both places.
+	// Older is how many more jobs match the query and stand before the page; Next, the key of the page before this one, is zero if there
+	// are none. With an archive Older is a little too large while jobs are leaving for it: until the actor forgets a job, at most 256 at
+	// once, it is counted in both places.
 	Older int
 	Next  JobKey
 	// Warnings say which jobs would be on the page and can't be shown, each with what to do about it.

@@ -28,8 +28,8 @@ type Job struct {
 	// Reported is how many units more the running subjobs say they have completed. They count once committed.
 	Reported int64
 	Unit     string
-	// Published is what of it is committed and published, but for what was given up: what `sluice output` covers. Only where it is shown
-	// with its subjobs.
+	// Published is what is committed and published, except skipped units: what `sluice output` covers. Only where it is shown with its
+	// subjobs.
 	Published job.Ranges
 	// Subjobs committed; Running now; Lost ended without progress.
 	Subjobs, Running, Lost int
@@ -192,9 +192,9 @@ type Queue struct {
 	Credits int64
 }
 
-// Foresight is how the ranges in which jobs were told to start have come out: each is to hold 80% of the waits.
+// Foresight is how the predicted ranges of starts have come out: each is to hold 80% of the waits.
 type Foresight struct {
-	// Waits that are over, of jobs that were told to wait; Sooner and Later are those that ended outside their range.
+	// Waits that are over, of jobs with a prediction; Sooner and Later are those that ended outside their range.
 	Waits, Sooner, Later int64
 }
 
@@ -239,7 +239,7 @@ type Zone struct {
 	// or is home to one, it stays in the configuration.
 	Drained bool
 	Over    int
-	// Search is what it says of the search for places, and the gate makes of it; nil where windows are offered.
+	// Search is the zone's report on its search for places, completed by the gate; nil where windows are offered.
 	Search *Search
 }
 
@@ -250,7 +250,7 @@ type Search struct {
 	Alive           bool
 	// Rooms by size class, the smallest first.
 	Rooms []Room
-	// Age of the zone's last word at the gate; negative: it has heard none.
+	// Age of the zone's last digest at the gate; negative: it has none.
 	Age time.Duration
 }
 

@@ -106,7 +106,7 @@ func (t *Tally) Enter(length time.Duration) Entry {
 	return e
 }
 
-// Begin has an entry count from now on.
+// Begin makes an entry count from now on.
 func (t *Tally) Begin(e *Entry) {
 	long, short := t.seen(e.need)
 	e.long, e.short = long.N, short.N

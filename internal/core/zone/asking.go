@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
-// ask has the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
+// ask makes the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
 func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job.SliceID, p award.Piece, reservation uint64,
 	out *protocol.Out) {
 	z.send(now, newAsk(j, s, also, p), reservation, out)

@@ -51,12 +51,12 @@ type Config struct {
 	Rigid backfill.Discipline
 	// Starvation is when a job has waited too long, and what it may then be given before others.
 	Starvation starvation.Limit
-	// Archive has jobs that are over leave to the archive; nil: they stay until the gate has them forgotten.
+	// Archive makes finished jobs leave to the archive; nil: they stay until the gate makes them be forgotten.
 	Archive *filing.Config
 	// Ends is the share of subjobs, in parts per million, that the end of their gap may cut short where that is learned and they would
 	// lose their work (core/ends); 0: it is not learned.
 	Ends int64
-	// Search has jobs look for places with tickets (mechanism laminar), checked; nil: windows are offered.
+	// Search makes jobs look for places with tickets (mechanism laminar), checked; nil: windows are offered.
 	Search *search.Config
 	// Alone: there is no other zone, so no gang borrows slices of one.
 	Alone bool

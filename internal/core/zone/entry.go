@@ -21,7 +21,7 @@ type entry struct {
 	seek *seek.Job
 	// borrows is how it gets slices of other zones; nil until it may need any.
 	borrows *borrow.Gang
-	// told is what it was told of its wait.
+	// told is its predicted wait.
 	told foresight.Told
 }
 

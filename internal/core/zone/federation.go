@@ -39,7 +39,7 @@ func (z *Zone) federate() {
 	}
 }
 
-// federated takes in what other zones and tickets say. It says whether that is what it was.
+// federated handles messages of other zones and of tickets. False: it was none.
 func (z *Zone) federated(now quantity.Instant, in *protocol.Message, out *protocol.Out) bool {
 	zone := in.From.Role == protocol.Zone
 	switch in.Kind {
@@ -75,7 +75,7 @@ func (z *Zone) federated(now quantity.Instant, in *protocol.Message, out *protoc
 	return true
 }
 
-// trade has what is lent and borrowed go on, after a plan. It returns when to look again.
+// trade advances what is lent and borrowed, after a plan. It returns when to look again.
 func (z *Zone) trade(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	for range 3 { // our own gangs ask us, too
 		if z.guests.Owes() {
@@ -179,7 +179,7 @@ func (z *wing) Expire(now quantity.Instant, j *home.Job, reason string, out *pro
 	z.home.Settle().Expire(now, j, reason, out)
 }
 
-// asking is what people are told of a gang's loans (view.Loans), seeking of its tickets (view.Tickets).
+// asking is what people see of a gang's loans (view.Loans), seeking of its tickets (view.Tickets).
 type (
 	asking  Zone
 	seeking Zone

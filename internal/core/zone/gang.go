@@ -13,8 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
-// askNodes has the ledger ask for a place on slices of several nodes: of each node in order of its id, and of the smallest slices of each
-// first.
+// askNodes makes the ledger ask for slices of several nodes: of each node in order of its id, and of the smallest slices of each first.
 func (z *Zone) askNodes(now quantity.Instant, j *home.Job, on []*backfill.Slice, p award.Piece, out *protocol.Out) {
 	on = slices.Clone(on)
 	slices.SortStableFunc(on, func(a, b *backfill.Slice) int {

@@ -6,7 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Step takes in one message. Facts and effects are appended to out; now never goes back.
+// Step handles one message. Facts and effects are appended to out; now never goes back.
 func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	if z.home.AnswerArchived(&in, out) {
 		z.after(now, out)
@@ -22,7 +22,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Refused:
 		z.refused(now, &in, in.Body.(*protocol.Refusal), out)
 	case protocol.Tick:
-		z.woken = 0 // no wake-up stands any more
+		z.woken = 0 // no wake-up is pending any more
 	case protocol.Attend:
 		if j := z.home.Book().Job(in.Job); j != nil {
 			z.floor.Attend(&entryOf(j).floor, in.Session, in.Body.(*protocol.Attendance).Present)

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// The zone's side of its ledger: what it does with what it is told (home.Watcher), and what it says of the slices (home.Supply).
+// The zone's side of its ledger: its reaction to events (home.Watcher), and its answers about slices (home.Supply).
 
 // watcher is the zone as its ledger sees it.
 type watcher Zone
@@ -94,7 +94,8 @@ func (z *watcher) Freed(j *home.Job, c *protocol.Claim, at quantity.Instant) {
 
 func (z *watcher) Resold(j *home.Job, c *protocol.Claim) { z.sites.Resold(j, c) }
 
-// Taken ends the doubts about a claim's slices, and the job's ticket, if it has found that place: whatever the node's first word of it is.
+// Taken ends the doubts about a claim's slices, and the job's ticket if it has found that place, at the first report of its node, whatever
+// that is.
 func (z *watcher) Taken(j *home.Job, c *protocol.Claim) {
 	if z.seek != nil {
 		z.seek.Leased(entryOf(j).seek, c.Token)
@@ -112,7 +113,7 @@ func (z *watcher) TurnedDown(now quantity.Instant, j *home.Job, on []job.SliceID
 	}
 }
 
-// Came tells a job how long it is likely to wait.
+// Came gives a job its predicted wait.
 func (z *watcher) Came(now quantity.Instant, j *home.Job) {
 	if z.seek != nil {
 		entryOf(j).seek.Came()

@@ -58,7 +58,7 @@ type Zone struct {
 
 // federation is what a zone has where there are several, or tickets (federation.go). All of it is soft.
 type federation struct {
-	// seek has jobs look for places with tickets; nil where windows are offered.
+	// seek makes jobs look for places with tickets; nil where windows are offered.
 	seek *seek.Seek
 	// guests are parts of gangs for which places are kept here, borrowers the gangs that are too large for the zone; nil where there is no
 	// other zone.

@@ -44,7 +44,7 @@ type Config struct {
 	Retry time.Duration
 }
 
-// Borrowers are the gangs of a zone that may lie in several. All of it is soft.
+// Borrowers are the gangs of a zone that may span several. Soft.
 type Borrowers struct {
 	cfg     Config
 	zone    Zone
@@ -77,7 +77,7 @@ func (b *Gang) within(now quantity.Instant, out *protocol.Out, do func()) {
 	b.out = nil
 }
 
-// another is how often it is looked whether a gang that has a place to come in its own zone still has one.
+// another is how often a gang with a placement in its own zone is checked for still having it.
 const another = 10 * time.Second
 
 // spans says whether a job may span several zones.
@@ -99,7 +99,7 @@ func (z *Borrowers) Stir(j *home.Job, is **Gang) {
 	z.stale.Add(&(*is).mark, *is)
 }
 
-// Borrow has the gangs that are too large for this zone go on.
+// Borrow advances the gangs that are too large for this zone.
 func (z *Borrowers) Borrow(now quantity.Instant, out *protocol.Out) {
 	if z == nil {
 		return
@@ -156,7 +156,7 @@ func (z *Borrowers) Named(now quantity.Instant, id job.ID, l *protocol.LenderLis
 	}
 }
 
-// Lent takes in what a zone lends.
+// Lent handles what a zone lends.
 func (z *Borrowers) Lent(now quantity.Instant, from job.ZoneID, id job.ID, l *protocol.Lending, out *protocol.Out) {
 	if b := z.zone.Gang(id); b != nil {
 		b.within(now, out, func() { b.loans.Lent(now, from, l, b) })
@@ -202,7 +202,7 @@ func (b *Gang) Begin(now quantity.Instant, parts []*protocol.Lending, length tim
 	}
 	slices.SortStableFunc(on, func(a, c protocol.LentSlice) int { return cmp.Compare(a.Node, c.Node) })
 	if len(on) != j.Width() {
-		return // a zone that has said something else since: it comes again after a rest
+		return // a zone that has changed its offer since: it is asked again after a rest
 	}
 	smallest := slices.MinFunc(on, func(a, c protocol.LentSlice) int { return cmp.Compare(a.Capacity[0], c.Capacity[0]) })
 	end := quantity.Never

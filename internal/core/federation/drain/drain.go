@@ -1,7 +1,7 @@
-// Package drain has jobs leave a zone that is drained for good: it is home to nothing any more, none is drawn there, and each unfinished
-// job that is at home there gets another home under the next epoch (docs/adr/0044-rehomed.md). The old home surrenders the record, which
-// is only passed on here: after a crash it is asked for again. It keeps it until the new one has taken the job over, and is told to forget
-// it until it has.
+// Package drain makes jobs leave a zone that is drained for good: no home is drawn there any more, and each unfinished job at home there
+// gets another home under the next epoch (docs/adr/0044-rehomed.md). The old home surrenders the record, which is only passed on here:
+// after a crash it is asked for again. The old home keeps the record until the new one has taken the job over, and is then told to forget
+// it until it confirms.
 package drain
 
 import (
@@ -20,17 +20,17 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// mostTold are told at most in one interval of retry and not confirmed.
+// mostTold bounds the unconfirmed messages of one retry interval.
 const mostTold = 256
 
-// Office is what drains have a gate do.
+// Office is what drains call on their gate.
 type Office interface {
 	// Fact decides one, Send says something.
 	Fact(out *protocol.Out, f protocol.Fact)
 	Send(out *protocol.Out, m protocol.Message)
 	// Redraw is the home of a job under its next epoch, empty if no zone is known that could run it.
 	Redraw(now quantity.Instant, j *jobs.Job, epoch uint32) job.ZoneID
-	// Tell has a job's home told what is new.
+	// Tell sends a job's home what is new.
 	Tell(j *jobs.Job)
 }
 
@@ -48,7 +48,7 @@ type Drains struct {
 	departures map[departed]*departure
 	sum        uint64
 
-	// Soft: old homes that are to forget a job, and, of the first of several gates, the others that are to be told of a zone.
+	// Soft: old homes that are to forget a job, and, at the first of several gates, the other gates that are to be told of a zone.
 	departing outbox.Box[*departure]
 	spreading outbox.Box[spread]
 	spreads   map[spread]*outbox.Item[spread]
@@ -93,7 +93,7 @@ func New(self protocol.Address, gates protocol.Gates, zones []job.ZoneID, retry 
 	}
 }
 
-// Drained says whether a zone was drained for good.
+// Drained reports whether a zone was drained for good.
 func (d *Drains) Drained(zone job.ZoneID) bool { return d != nil && d.drained[zone] }
 
 // Drain answers a person.
@@ -126,7 +126,7 @@ func (d *Drains) decide(now quantity.Instant, zone job.ZoneID, out *protocol.Out
 	d.RehomeAll(now, out)
 }
 
-// Told takes in what the first gate says, and of the first gate that another one knows.
+// Told handles what the first gate says, and what another gate says of the drains that the first gate told it.
 func (d *Drains) Told(now quantity.Instant, in *protocol.Message, which *protocol.Draining, out *protocol.Out) {
 	first := d.gates.First()
 	if d.self == first {
@@ -194,7 +194,7 @@ func (d *Drains) drain(zone job.ZoneID) {
 	}
 }
 
-// Depart has the old home of a job that has moved forget it.
+// Depart makes the old home of a moved job forget it.
 func (d *Drains) Depart(j *jobs.Job, from job.ZoneID) {
 	d.depart(&departure{Departure: Departure{j.ID(), from, j.Generation(), j.Epoch() - 1}})
 }

@@ -1,9 +1,9 @@
 // Package floor is the market of one node, where the flow is (Laminar): jobs of any home that wait for room come to a few nodes and
-// negotiate there for the node's windows, the same market.Floor as at a zone. Each comes with what its home says of it (Visit) and is
-// answered for by its home, in messages, as an external job is by its agent. Tickets do not come here: a probe takes what is free at
-// once, and what it takes is no window any more.
+// negotiate there for the node's windows, the same market.Floor as at a zone. Each comes with its home's description (Visit), and its home
+// answers for it in messages, as an agent does for an external job. Tickets are not handled here: a probe takes what is free at once, and
+// that is then no window any more.
 //
-// All of it is soft. A node that starts again has no visitors until they come again, and a home that is silent has none after a while.
+// All of it is soft. A restarted node has no visitors until homes send them again, and those of a silent home are dropped after a while.
 package floor
 
 import (
@@ -72,7 +72,7 @@ type Floor struct {
 	cfg   Config
 	owner Owner
 	floor *market.Floor
-	// visitors by job, and when each is to be said again.
+	// visitors by job, with alarms for when each is due to be confirmed by its home.
 	visitors map[job.ID]*visitor
 	stays    alarm.Heap[*visitor]
 	slices   map[job.SliceID]*slice
@@ -173,7 +173,7 @@ type visitor struct {
 	home    protocol.Address
 	session uint64
 	market  index.Job
-	// slot is its place among the alarms of those who have left unless their home says it again.
+	// slot is its place among the alarms for visitors that leave unless their home confirms them.
 	slot int
 }
 

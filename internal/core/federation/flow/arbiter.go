@@ -28,7 +28,7 @@ type Grant struct {
 	Ticket TicketID
 	// Expiry by the node's clock.
 	Expiry quantity.Instant
-	// Home and Epoch of the ticket, and Fragment, the class of what is held.
+	// Home and Epoch of the ticket, and Fragment, the class of the held slice.
 	Epoch    uint32
 	Home     ZoneID
 	Fragment Class
@@ -151,7 +151,7 @@ func (a *Arbiter) Order(now quantity.Instant, free *Fragments, probes []Probe) [
 	return a.order
 }
 
-// answer is what one probe gets of what is free now.
+// answer answers one probe from what is free now.
 func (a *Arbiter) answer(now quantity.Instant, n *Node, p *Probe) Answer {
 	g := n.standing(p)
 	if g == nil {

@@ -48,7 +48,7 @@ type Config struct {
 	Resplits int
 	// MaxHops bounds the hops of one search (H_max). Default 64.
 	MaxHops int
-	// ZoneTickets is how many tickets search in a zone at once. Who comes to a full one is drawn once more. Default 1024.
+	// ZoneTickets is how many tickets search in a zone at once. A ticket that comes to a full zone is drawn once more. Default 1024.
 	ZoneTickets int
 	// Wakes is how many parked tickets of one class are woken for a digest, at most. Default 16.
 	Wakes int

@@ -40,8 +40,8 @@ type Digest struct {
 // ask for more.
 func (d *Digest) Room(c Class) int64 { return int64(d.Free[c]) - int64(d.Demand[c]) }
 
-// News says whether those who draw zones are to hear this digest though they have heard another one: the zone lives or not, or its room
-// for some class counts for another by more than a quarter. Of less than a fragment nothing is news.
+// News reports whether those who draw zones must get this digest though they have an earlier one: the zone is alive or not, or its room for
+// some class differs by more than a quarter. A difference of less than a fragment is no news.
 func (d *Digest) News(said *Digest) bool {
 	for c := range Class(MaxClasses) {
 		was, is := said.weight(c), d.weight(c)

@@ -49,10 +49,10 @@ func (d *Directory) up() []uint64 { return d.sets[2*MaxClasses*d.words:] }
 // Tickets is how many search here.
 func (d *Directory) Tickets() int { return d.tickets }
 
-// Moved says whether the next digest may say something else than the last one.
+// Moved reports whether the next digest may differ from the last one.
 func (d *Directory) Moved() bool { return d.moved }
 
-// Report takes in what a node says of itself, and is false if something newer is known.
+// Report records a node's summary of itself; false if a newer one is known.
 func (d *Directory) Report(n NodeID, s *Summary) bool {
 	old := &d.nodes[n]
 	if s.Version <= old.Version {
@@ -95,7 +95,7 @@ func (d *Directory) Fetch(c Class) uint64 {
 	return sum
 }
 
-// FetchNode is the same of what a node's answer changes.
+// FetchNode hashes what a node's answer changes.
 func (d *Directory) FetchNode(n NodeID) uint64 { return d.nodes[n].Version }
 
 // note remembers what is known of a node now for hops to come.

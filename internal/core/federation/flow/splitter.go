@@ -11,7 +11,7 @@ import (
 type Splitter struct {
 	cfg     *Config
 	digests []Digest
-	// heard is when each digest came, by our own clock: the zone's may be another.
+	// heard is when each digest came, by our own clock: the zone's may differ.
 	heard []quantity.Instant
 	// tables are by class; drawable says which of them has a live zone.
 	tables   [MaxClasses]Alias
@@ -36,10 +36,10 @@ func (s *Splitter) Zones() int { return len(s.digests) }
 // Digest is the latest of a zone.
 func (s *Splitter) Digest(z ZoneID) *Digest { return &s.digests[z] }
 
-// Heard is when the latest digest of a zone came; 0: none has.
+// Heard is when the latest digest of a zone came; 0: never.
 func (s *Splitter) Heard(z ZoneID) quantity.Instant { return s.heard[z] }
 
-// Hear takes in a digest, and is false if the zone is not known or something newer of it is. It counts from the next Rebuild on.
+// Hear records a digest; false if the zone is unknown or a newer digest of it is known. It counts from the next Rebuild on.
 func (s *Splitter) Hear(now quantity.Instant, d *Digest) bool {
 	if int(d.Zone) >= len(s.digests) || d.Version <= s.digests[d.Zone].Version {
 		return false

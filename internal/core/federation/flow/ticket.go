@@ -94,7 +94,7 @@ func (t *Ticket) until(at quantity.Instant) quantity.Instant {
 	return at
 }
 
-// Why is why a search ended without a place. The order is part of what is kept and told, and only grows.
+// Why is why a search ended without a place. The values are stored and sent: only append.
 type Why uint8
 
 const (

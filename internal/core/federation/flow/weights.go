@@ -11,7 +11,7 @@ const unit = 1 << 32
 // MaxZones bounds how many zones a flow has, so that sums of weights stay within 63 bits.
 const MaxZones = 1 << 16
 
-// maxBase bounds the free fragments that are told apart, in thousandths of one.
+// maxBase bounds the free fragments that count, in thousandths of one.
 const maxBase = 1 << 36
 
 // weight is what a zone weighs for a class (adr 0036): max(eps, h - gamma q)^alpha (1-pressure)^beta alive, at most 2^46.

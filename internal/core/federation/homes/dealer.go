@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// dealer draws zones by what they say of themselves (mechanism laminar): homes of jobs, and where tickets search next. It is one of any
-// number that hear the same digests, and all of it is soft: after a start it draws nothing until a zone has said something.
+// dealer draws zones by their digests (mechanism laminar): homes of jobs, and where tickets search next. Any number of dealers hear the
+// same digests. Soft: after a start it draws nothing until a zone has sent one.
 type dealer struct {
 	cfg      *search.Config
 	loop     *flow.Search

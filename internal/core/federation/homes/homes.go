@@ -198,7 +198,7 @@ func (h *Homes) Nowhere(spec *job.Spec, queue *protocol.Queue, longest time.Dura
 	return fmt.Sprintf("it runs in one zone, and in none of the %d zones could it; in %s %s", len(h.zones), h.zones[best].ID, why), nearest
 }
 
-// spans says whether a job may lie in several zones.
+// spans reports whether a job may span several zones.
 func spans(spec *job.Spec) bool { return spec.Topology == job.SameCluster && spec.Slices > 1 }
 
 // couldLend is how many slices of zone i could run the job, whatever else it needs.
@@ -275,8 +275,8 @@ func (h *Homes) Redraw(now quantity.Instant, in *protocol.Message) (protocol.Mes
 	return protocol.Message{Kind: protocol.Back, To: d.cfg.At(e.Home), Job: in.Job, Body: &back}, true
 }
 
-// Hear takes in what a zone says of itself, and of no other zone. It says whether that is news for jobs that wait for a home: whether any
-// zone could run them follows from what nodes have reported, so it is if it makes drawing possible at all.
+// Hear records what a zone reports of itself. It returns whether that matters to jobs that wait for a home: whether any zone could run them
+// follows from nodes' reports, so it matters only if it makes drawing possible at all.
 func (h *Homes) Hear(now quantity.Instant, in *protocol.Message, waits bool) bool {
 	d := h.dealer
 	body, ok := in.Body.(*flow.Digest)
@@ -287,7 +287,7 @@ func (h *Homes) Hear(now quantity.Instant, in *protocol.Message, waits bool) boo
 	return d.splitter.Hear(now, body) && silent
 }
 
-// Drawn completes what a zone says of the search in it with what was heard, and how often the zone is drawn.
+// Drawn completes a zone's report of its search with what was heard here, and how often the zone is drawn.
 func (h *Homes) Drawn(now quantity.Instant, zone job.ZoneID, s *status.Search) {
 	d := h.dealer
 	if d == nil || s == nil {

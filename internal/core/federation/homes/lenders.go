@@ -51,8 +51,8 @@ type candidate struct {
 	draw uint64
 }
 
-// Lenders names to a job's home the zones that could lend slices for it: those that have most for it first, then those that have most free
-// by what they last said, then in an order of the job's own, so that not all go to the same ones.
+// Lenders names to a job's home the zones that could lend slices for it: those with most for it first, then those with most free by their
+// last digest, then in an order of the job's own, so that not all ask the same ones.
 func (h *Homes) Lenders(now quantity.Instant, id job.ID, spec *job.Spec, home job.ZoneID, l *protocol.LenderList) *protocol.LenderList {
 	queue := h.queues.Find(spec.Queue)
 	if queue == nil {

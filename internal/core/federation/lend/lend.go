@@ -30,7 +30,7 @@ type Zone interface {
 	Send(out *protocol.Out, m protocol.Message)
 }
 
-// Guests are the parts of gangs that a zone was asked about. All of it is soft.
+// Guests are the parts of gangs that a zone was asked to lend to. Soft.
 type Guests struct {
 	self    protocol.Address
 	zone    Zone
@@ -55,7 +55,7 @@ type guest struct {
 	name  job.ID
 	home  protocol.Address
 	epoch uint32
-	// spec is of the part: so many slices of this zone for so long.
+	// spec of the part: its number of slices in this zone, for its time.
 	spec  job.Spec
 	rigid backfill.Job
 	slot  int
@@ -94,7 +94,7 @@ func (g *guest) alike(l *protocol.Loan) bool {
 	return g.Slices == l.Slices && g.Length == l.Length && g.Loan.Submitted == l.Submitted && g.Loan.Spec.Priority == l.Spec.Priority
 }
 
-// partOf is what a loan is to the planner: a gang of the zone. How long it runs is said, whatever slices it gets.
+// partOf is a loan as the planner sees it: a gang of the zone. Its run time is given, whatever slices it gets.
 func partOf(l *protocol.Loan) job.Spec {
 	s := *l.Spec
 	s.Slices, s.Topology, s.Speeds, s.Launch = l.Slices, job.SameZone, nil, job.Launch{}
@@ -193,7 +193,7 @@ func (z *Guests) Expire(now quantity.Instant) {
 	}
 }
 
-// Owes says whether Answer has something to say, or to forget.
+// Owes reports whether Answer has something to send or to forget.
 func (z *Guests) Owes() bool { return z != nil && len(z.owed)+len(z.leaving) > 0 }
 
 // Next is when Expire ends something.

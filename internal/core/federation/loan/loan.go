@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// Stands is how long a zone keeps what it has lent after its home has last said so, renewal how often a home says so.
+	// Stands is how long a zone keeps what it has lent after its home's last message, renewal how often a home sends one.
 	Stands  = 10 * time.Second
 	renewal = 3 * time.Second
 	// Patience is how long a gang that holds places waits for the next one.
@@ -72,7 +72,7 @@ type Gang struct {
 	since quantity.Instant
 	asks  int
 	rests int
-	// lenders that it goes by, with what they have said that they could lend, and without those that could not.
+	// lenders that it plans with, with their latest offers, and without those that can lend nothing.
 	lenders []protocol.Lender
 	without []job.ZoneID
 	parts   []part
@@ -87,7 +87,7 @@ type Gang struct {
 type part struct {
 	zone   job.ZoneID
 	slices int
-	// keeping: it was told to keep a place, and may do so. told: what it was told last are the present terms. kept: by these it keeps one.
+	// keeping: it was told to keep a place, and may do so. told: it was last told the present terms. kept: it keeps a place by these terms.
 	keeping, told, kept bool
 	// asked is the number of the first question under these terms, said when it was last asked and silent how often in a row without an
 	// answer.
@@ -97,7 +97,7 @@ type part struct {
 	got    *protocol.Lending
 }
 
-// New is a gang of so many slices whose home is that zone. What is not answered is said again each retry.
+// New is a gang of width slices whose home is zone self. Unanswered messages are resent each retry.
 func New(self job.ZoneID, width int, retry time.Duration) *Gang {
 	return &Gang{self: self, width: width, retry: retry}
 }
@@ -113,7 +113,7 @@ func (g *Gang) Next() quantity.Instant {
 	return g.next
 }
 
-// number is that of what is said next: larger than all before, those of an earlier life of the home too.
+// number is the next message's: larger than all before, those of an earlier life of the home too.
 func (g *Gang) number(now quantity.Instant) uint64 {
 	g.seq = max(g.seq+1, uint64(max(0, now)))
 	return g.seq
@@ -132,7 +132,7 @@ func (g *Gang) ask(now quantity.Instant, o Office) {
 	g.why = "its gate is asked which zones could lend it slices"
 }
 
-// Named takes in which zones could lend.
+// Named records which zones could lend.
 func (g *Gang) Named(now quantity.Instant, l *protocol.LenderList, o Office) {
 	if g.state != Seeking || l.Seq != g.seq {
 		return
@@ -167,7 +167,7 @@ func (g *Gang) askAll(now quantity.Instant, o Office) {
 	g.wake(now)
 }
 
-// borrow tells a zone the present terms, or says them again.
+// borrow sends a zone the present terms, again if need be.
 func (g *Gang) borrow(now quantity.Instant, p *part, o Office) {
 	n := g.number(now)
 	if !p.told {
@@ -190,7 +190,7 @@ func padded(d time.Duration) time.Duration {
 	return d + Slack
 }
 
-// Lent takes in what a zone answers.
+// Lent records a zone's answer.
 func (g *Gang) Lent(now quantity.Instant, zone job.ZoneID, l *protocol.Lending, o Office) {
 	i := slices.IndexFunc(g.parts, func(p part) bool { return p.zone == zone })
 	if i < 0 || g.state != Offering && g.state != Keeping {
@@ -253,7 +253,7 @@ func (g *Gang) weigh(now quantity.Instant, o Office) {
 	g.keep(now, o)
 }
 
-// lengthens takes in how long the gang runs on the slowest of what is lent, and says whether that is longer than was asked for.
+// lengthens records how long the gang runs on the slowest slice that is lent, and reports whether that is longer than was asked for.
 func (g *Gang) lengthens(o Office) bool {
 	was := g.length
 	if speed := g.speed(); speed > 0 {
@@ -262,7 +262,7 @@ func (g *Gang) lengthens(o Office) bool {
 	return g.length > was
 }
 
-// speed is that of the slowest of what is lent; 0: nothing is.
+// speed is that of the slowest lent slice; 0: none is lent.
 func (g *Gang) speed() (least int64) {
 	for i := range g.parts {
 		if l := g.parts[i].got; l != nil && l.Speed > 0 && (least == 0 || l.Speed < least) {
@@ -321,7 +321,7 @@ func (g *Gang) keep(now quantity.Instant, o Office) {
 	}
 }
 
-// holds says whether something that takes so long lasts from one instant to another.
+// holds reports whether something that takes need fits from one instant to another.
 func holds(from, to quantity.Instant, need time.Duration) bool {
 	if need == protocol.NoEnd {
 		return to == quantity.Never
@@ -385,7 +385,7 @@ func (g *Gang) wake(now quantity.Instant) {
 	g.next = max(g.next, now+1)
 }
 
-// saysAgain says whether a zone is told the same again: until it has answered, and as long as it is to keep something.
+// saysAgain reports whether a zone is sent the same again: until it has answered, and as long as it is to keep something.
 func (g *Gang) saysAgain(p *part) bool {
 	if g.state == Offering {
 		return p.got == nil
@@ -393,7 +393,7 @@ func (g *Gang) saysAgain(p *part) bool {
 	return p.keeping
 }
 
-// pace is after how long a zone is told the same again.
+// pace is the time until a zone is sent the same again.
 func (g *Gang) pace(p *part) time.Duration {
 	if p.kept && p.silent == 0 || g.state == Begun {
 		return renewal
@@ -457,7 +457,7 @@ func (g *Gang) giveBack(now quantity.Instant, taken bool, o Office) {
 	g.moved = 0
 }
 
-// Ended says how it went when the nodes were asked: taken, or one of them refused.
+// Ended records how the nodes answered: all took it, or one refused.
 func (g *Gang) Ended(now quantity.Instant, taken bool, o Office) {
 	if g.state != Begun {
 		return
@@ -495,9 +495,8 @@ func (g *Gang) Sentence(now quantity.Instant) string {
 	return text
 }
 
-// split is how many slices a gang takes of which zone, of as few zones as hold it: the one that has just enough of what is still wanted,
-// else the one that has most; on a tie the first, where its home stands first. It is in order of zone id, and nil if all of them are too
-// few.
+// split is how many slices a gang takes of which zone, of as few zones as hold it: the zone with the fewest that suffice for the rest, else
+// the one with most; on a tie the first (homeFirst). In order of zone id; nil if all together have too few.
 func split(width int, lenders []protocol.Lender) (parts []part) {
 	left := slices.Clone(lenders)
 	for want := width; want > 0; {
@@ -527,7 +526,7 @@ func fit(has, want int) int {
 	return want - has + 1<<30
 }
 
-// homeFirst has a zone stand first among others, if it is one of them.
+// homeFirst moves a zone to the front of others, if it is one of them.
 func homeFirst(self job.ZoneID, lenders []protocol.Lender) []protocol.Lender {
 	out := make([]protocol.Lender, 0, len(lenders))
 	for _, first := range []bool{true, false} {

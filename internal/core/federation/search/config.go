@@ -70,7 +70,7 @@ func (c *Config) Retry() time.Duration {
 	return min(time.Second, c.Flow.Patience/8)
 }
 
-// TicketID is the id of a job's ticket: of one life, in turn. The same for everybody who asks, and unlike those of other jobs.
+// TicketID is the id of a job's ticket: of one life, in turn. The same for every caller, and different from other jobs'.
 func TicketID(id job.ID, of job.Generation, turn uint64) flow.TicketID {
 	return flow.TicketID(digest.Key(string(id), int64(of), int64(turn)))
 }

@@ -39,7 +39,7 @@ type Host interface {
 	// Landed takes a place that was found, and keeps no pointer to it; Returned a search that is over without one.
 	Landed(now quantity.Instant, id job.ID, f *protocol.Finding, out *protocol.Out)
 	Returned(now quantity.Instant, id job.ID, e *protocol.Errand, out *protocol.Out)
-	// Awaits says whether a ticket of this home is under way, and not an earlier search of it that has come late.
+	// Awaits reports whether a ticket of this home is under way, and is not an earlier search's that arrives late.
 	Awaits(id job.ID, e *protocol.Errand) bool
 	// Left: a ticket of this home has left for the gate.
 	Left(now quantity.Instant, id job.ID, e *protocol.Errand)
@@ -84,7 +84,7 @@ func (g *Ground) Directory() *flow.Directory { return g.dir }
 // Next is when something here waits for; Never if nothing does.
 func (g *Ground) Next() quantity.Instant { return g.due.Next() }
 
-// Hear takes in what a node says is free. With the next Tick a resting ticket asks for it.
+// Hear records what a node reports as free. With the next Tick a resting ticket asks for it.
 func (g *Ground) Hear(from job.NodeID, s *flow.Summary) {
 	n, known := g.nodes[from]
 	if !known {
@@ -102,7 +102,7 @@ func (g *Ground) Hear(from job.NodeID, s *flow.Summary) {
 	}
 }
 
-// Arrive takes in a ticket that was drawn to this zone. One that is here already has come twice.
+// Arrive handles a ticket that was drawn to this zone. One that is here already was sent twice.
 func (g *Ground) Arrive(now quantity.Instant, id job.ID, e *protocol.Errand, out *protocol.Out) {
 	k := key{e.Home, e.ID}
 	if g.guests[k] != nil || e.Phase != flow.Drawing || int(e.Home) >= len(g.cfg.Zones) || int(e.Class) >= len(g.cfg.Flow.Classes) {
@@ -117,7 +117,7 @@ func (g *Ground) Arrive(now quantity.Instant, id job.ID, e *protocol.Errand, out
 	g.act(now, x, g.loop.Arrive(now, &x.Ticket, g.dir), out)
 }
 
-// Probed takes in a node's answer.
+// Probed handles a node's answer.
 func (g *Ground) Probed(now quantity.Instant, from job.NodeID, r *protocol.Response, out *protocol.Out) {
 	g.Hear(from, &r.Room)
 	x := g.guests[key{r.Home, r.Ticket}]

@@ -53,13 +53,13 @@ func (h *Home) Ground() *Ground { return h.ground }
 // Parked is how many tickets wait here.
 func (h *Home) Parked() int { return h.lot.Len() }
 
-// Invalidate says that a job may look for something else than before.
+// Invalidate notes that what a job looks for may have changed.
 func (h *Home) Invalidate(j *Job) { h.stale.Add(&j.stale, j) }
 
 // Next is when something is to be done without a word from anybody; Never if nothing is.
 func (h *Home) Next() quantity.Instant { return min(h.missed.Next(), h.ground.Next()) }
 
-// Tick does what is due, and has every job that has changed look for what it needs now.
+// Tick does what is due, and makes every changed job look for what it needs now.
 func (h *Home) Tick(now quantity.Instant, out *protocol.Out) {
 	h.ground.Tick(now, out)
 	var list []*Job
@@ -132,7 +132,7 @@ func (h *Home) drop(j *Job) {
 	j.state, j.lost = Idle, false
 }
 
-// again goes on with a search whose grant came to nothing.
+// again resumes a search whose grant came to nothing.
 func (h *Home) again(now quantity.Instant, j *Job, out *protocol.Out) {
 	j.lost = false
 	j.trail.Lost++
@@ -159,7 +159,7 @@ func (h *Home) act(now quantity.Instant, j *Job, next flow.Move, out *protocol.O
 	}
 }
 
-// leaves has a ticket missed that does not come back, and given up at its deadline wherever it is.
+// leaves sets the time at which a ticket that does not return counts as lost; it gives up at its deadline wherever it is.
 func (h *Home) leaves(now quantity.Instant, j *Job) {
 	f := &h.cfg.Flow
 	at := now.Add(f.Patience + 2*f.ProbeTimeout + f.Stale)
@@ -202,7 +202,7 @@ func (h *Home) Awaits(id job.ID, e *protocol.Errand) bool {
 	return j != nil && j.state == Away
 }
 
-// Returned implements Host, and takes in the word Back.
+// Returned implements Host: it handles Back.
 func (h *Home) Returned(now quantity.Instant, id job.ID, e *protocol.Errand, out *protocol.Out) {
 	j := h.current(id, e)
 	if j == nil || j.state != Away || h.ground.Has(e.ID) || e.Phase != flow.Parked && e.Phase != flow.Expired {
@@ -228,7 +228,7 @@ func (h *Home) current(id job.ID, e *protocol.Errand) *Job {
 	return j
 }
 
-// Landed implements Host, and takes in the word Landing: the place is claimed, if a piece of the job fits it. Else the node is told.
+// Landed implements Host: it handles Landing. The place is claimed if a piece of the job fits it; otherwise the node is told.
 func (h *Home) Landed(now quantity.Instant, id job.ID, f *protocol.Finding, out *protocol.Out) {
 	j := h.current(id, &f.Errand)
 	if j != nil && j.state == Landed && j.token == f.Place.Token {
@@ -275,7 +275,7 @@ func (h *Home) Freed(j *Job, t job.Token) {
 // wakeAnyway is after how many digests one ticket is woken though there is no room here: others may have some.
 const wakeAnyway = 10
 
-// Beat is the end of a period: some of what is parked is woken, as far as there is room here by the zone's own word.
+// Beat is the end of a period: some of the parked tickets are woken, as many as the zone's own digest has room for.
 func (h *Home) Beat(now quantity.Instant, own *flow.Digest, out *protocol.Out) {
 	h.beats++
 	if h.lot.Len() == 0 {

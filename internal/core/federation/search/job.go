@@ -103,7 +103,7 @@ const mostZones = 8
 // Trail of its searches.
 func (j *Job) Trail() Trail { return j.trail }
 
-// came takes in a ticket that is back: hops and draws since it left.
+// came records a ticket that is back: its hops and draws.
 func (j *Job) came(t *flow.Ticket) {
 	tr := &j.trail
 	if t.Episode == j.ticket.Episode {

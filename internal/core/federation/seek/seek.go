@@ -1,7 +1,6 @@
-// Package seek is a zone's side of the search for places (mechanism laminar): what its jobs say to it, the zone's own word of itself, once
-// a period, and the markets at nodes, where a job whose ticket is parked negotiates for time to come, as long as anything of it is left to
-// sell. A job looks for a place exactly while it may run more than it does; nothing is offered in windows, and the floor only tells
-// classes and cuts pieces.
+// Package seek is a zone's side of the search for places (mechanism laminar): its jobs' tickets, the zone's own digest once a period, and
+// the markets at nodes, where a job with a parked ticket negotiates for future time, as long as it has work left to sell. A job looks for a
+// place exactly while it may run more than it does; nothing is offered in windows, and the floor only tells classes and cuts pieces.
 package seek
 
 import (
@@ -77,7 +76,7 @@ type Job struct {
 	of     *home.Job
 	market *index.Job
 	search search.Job
-	// visits are where it negotiates at nodes, nil until it does; away: what it says of itself there is to be said anew.
+	// visits are where it negotiates at nodes, nil until it does; away: its description there must be sent again.
 	visits *visits.Job
 	away   dirty.Mark
 }
@@ -94,7 +93,7 @@ func (z *Seek) Resume(now quantity.Instant) { z.home.Resume(now) }
 // Ground is what any search meets in the zone.
 func (z *Seek) Ground() *search.Ground { return z.home.Ground() }
 
-// Came says that a job is at home here from now on.
+// Came notes that a job is at home here from now on.
 func (e *Job) Came() { e.search.New = true }
 
 // Invalidate says that what a job's ticket is to look for may be something else than before.
@@ -236,7 +235,7 @@ type beat struct {
 // quiet is how many times in the time after which it counts as dead a zone says something though nothing has changed.
 const quiet = 3
 
-// Hear takes in what is said about tickets.
+// Hear handles messages about tickets.
 func (z *Seek) Hear(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	g, from := z.home.Ground(), job.NodeID(in.From.ID)
 	switch body := in.Body.(type) {
@@ -255,7 +254,7 @@ func (z *Seek) Hear(now quantity.Instant, in *protocol.Message, out *protocol.Ou
 	}
 }
 
-// Tick has tickets go on, and says what the zone has to say of itself. It returns when to look again.
+// Tick advances tickets, and sends what is due. It returns when to look again.
 func (z *Seek) Tick(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	z.home.Tick(now, out)
 	if next := z.nextBeat(now); z.beat.next == 0 || next < z.beat.next {

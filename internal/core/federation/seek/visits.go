@@ -58,7 +58,7 @@ func (d *demand) Parked() {
 	}
 }
 
-// describe is a job as a node's floor is told of it.
+// describe is a job's description for a node's floor.
 func (z *Seek) describe(now quantity.Instant, j *home.Job) *protocol.Visit {
 	v, q := j.View(), j.Queue()
 	own, queue, weight := z.zone.Use(now, j)
@@ -69,7 +69,7 @@ func (z *Seek) describe(now quantity.Instant, j *home.Job) *protocol.Visit {
 	}
 }
 
-// Called has a job answer a round at a node, or learn what became of its answer.
+// Called answers a node's round for a job, or notes what became of its answer.
 func (z *Seek) Called(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	e := z.zone.Seeker(in.Job)
 	if z.tour == nil || e == nil || in.From.Role != protocol.Node {
@@ -94,7 +94,7 @@ func (z *Seek) Called(now quantity.Instant, in *protocol.Message, out *protocol.
 	}
 }
 
-// Prize claims what a job has won at a node, if it is for sale still; else the node is told.
+// Prize claims what a job has won at a node, if its work is still for sale; else the node is told.
 func (z *Seek) Prize(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	p, ok := in.Body.(*protocol.Prize)
 	if !ok {
@@ -116,7 +116,7 @@ func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
 		whole.Contains(p.Range) && (p.Bid == nil || p.Bid.Price == 0)
 }
 
-// claim sells a job what it has won. A grant that was told twice is claimed already, and stays.
+// claim sells a job what it has won. A grant that arrives twice is claimed already, and stays.
 func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *protocol.Out) bool {
 	if j.ClaimSet().Claim(p.Token) != nil {
 		return true

@@ -25,7 +25,7 @@ type Config struct {
 	Seed uint64
 	// Most nodes are visited by one job at a time (K). Default 4.
 	Most int
-	// Renew is after how long a visit is said again. Default 4 s: less than half of how long a node lets it count.
+	// Renew is the time until a visit is sent again. Default 4 s: less than half of how long a node lets it count.
 	Renew time.Duration
 	// Settle is how long what was proposed stays pledged after its round has closed, for the grant to come. Default 1 s.
 	Settle time.Duration
@@ -80,7 +80,7 @@ func (j *Job) Hosts() []protocol.Address {
 	return j.hosts
 }
 
-// Visit sends a job to nodes, or tells those that it visits how it stands now. There are so many nodes, by number, to draw others from.
+// Visit sends a job to nodes, or updates those that it visits. n nodes, by number, are there to draw from.
 func (v *Visits) Visit(now quantity.Instant, name job.ID, j *Job, says *protocol.Visit, nodes []protocol.Address, out *protocol.Out) {
 	if j.session == 0 {
 		v.session = max(v.session+1, uint64(now)) // later than any before a crash
@@ -124,7 +124,7 @@ func (v *Visits) Leave(j *Job, out *protocol.Out) {
 	v.renew.Set(&j.slot, j, quantity.Never)
 }
 
-// Due are the jobs whose visits are to be said again now, by name; Next is when the first of others is.
+// Due are the jobs whose visits are to be sent again now, by name; Next is when the first other one is.
 func (v *Visits) Due(now quantity.Instant) (due []job.ID) {
 	for j := range v.renew.Past(now) {
 		due = append(due, j.name)

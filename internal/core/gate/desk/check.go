@@ -28,7 +28,7 @@ type Homes interface {
 	Across(spec *job.Spec) bool
 }
 
-// Config of a desk: of the gate at this Place of all Gates, before so many Zones.
+// Config of a desk: of the gate at this Place of all Gates, and the number of Zones.
 type Config struct {
 	Self     protocol.Address
 	Gates    protocol.Gates
@@ -49,7 +49,7 @@ type Parts struct {
 	Drained func(job.ZoneID) bool
 }
 
-// judge says whether a job may come in.
+// judge decides whether a job may come in.
 type judge struct {
 	cfg Config
 	Parts

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Office is what a desk has its gate do.
+// Office is what a desk calls on its gate.
 type Office interface {
 	// Fact decides one, Send says something.
 	Fact(out *protocol.Out, f protocol.Fact)
@@ -126,7 +126,7 @@ func taken(j *jobs.Job, replace bool) error {
 		"another name, or cancel it first", j.ID(), at)
 }
 
-// Forget lets go of a job that is over. Its home, the executor and the archive are told until all have confirmed.
+// Forget forgets a job that is over. Its home, the executor and the archive are told until all have confirmed.
 func (d *Desk) Forget(j *jobs.Job, out *protocol.Out) {
 	cold := d.Jobs.Find(j.ID()) == nil
 	d.office.Fact(out, protocol.Fact{Kind: protocol.JobForgotten, Job: j.ID(), Generation: j.Generation(), Epoch: j.Epoch(),
@@ -164,7 +164,7 @@ func (d *Desk) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Ca
 	d.reply(in, protocol.Message{Job: in.Job}, &protocol.Receipt{Request: c.Request, Changed: true}, out)
 }
 
-// Pause pauses a job, or has it go on.
+// Pause pauses a job, or resumes it.
 func (d *Desk) Pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out) {
 	j := d.About(in)
 	switch {

@@ -28,7 +28,7 @@ type Job struct {
 	homed, held       bool
 	sequel            *sequel
 
-	// Soft: whether the home has confirmed held, and what it has to be told; nil: nothing.
+	// Soft: whether the home has confirmed held, and the message that is due to it; nil: none.
 	heldKnown bool
 	telling   *outbox.Item[*Job]
 }
@@ -106,7 +106,7 @@ func (j *Job) Verdict() (job.Verdict, quantity.Instant) {
 	return b.verdict, b.ended
 }
 
-// Cancelled is what the home is told of the owner's cancellation, nil if there was none; by is the request.
+// Cancelled is the cancellation as sent to the home, nil if there was none; by is the request.
 func (j *Job) Cancelled() (c *protocol.Cancellation, by string) {
 	if b := j.sequel; b != nil && b.dropping != "" {
 		return &protocol.Cancellation{Text: b.dropping, At: b.dropped}, b.cancelled
@@ -122,7 +122,7 @@ func (j *Job) Moves() (from job.ZoneID, record *protocol.Record, moves bool) {
 	return "", nil, false
 }
 
-// Leaves says whether a message is the old home's about a job that is to leave it.
+// Leaves reports whether a message is from the old home of a job that is to leave it.
 func (j *Job) Leaves(in *protocol.Message) bool {
 	m := j.became().moving
 	return m != nil && in.From.ID == string(m.from) && in.Epoch == j.epoch-1
@@ -139,7 +139,7 @@ func (j *Job) Known() bool {
 	return j.homed && j.heldKnown && (j.sequel == nil || j.sequel.dropping == "")
 }
 
-// became is the job's sequel, as it is while nothing has become of it.
+// became is the job's sequel; the zero one if there is none.
 func (j *Job) became() sequel {
 	if j.sequel == nil {
 		return sequel{begun: j.submitted}
@@ -155,7 +155,7 @@ func (j *Job) follow() *sequel {
 	return j.sequel
 }
 
-// accepted is a job that nothing has become of.
+// accepted is a job that was accepted, without any later event.
 func accepted(f *protocol.Fact, specs *job.Pool) *Job {
 	a := f.Body.(*protocol.Acceptance)
 	spec, sum := specs.Share(a.Spec)

@@ -1,6 +1,6 @@
 // Package jobs keeps the jobs of a gate. The sum is that of all their digests, and the counts are those without a verdict, in all and of
-// each queue. Beside what is durable it knows which jobs' homes are to be told something, which have been kept long enough, and which
-// leave to the archive. It must not know zones, queues' settings or who is told what.
+// each queue. Beside what is durable it knows which jobs' homes have messages due, which jobs have been kept long enough, and which leave
+// to the archive. It must not know zones, queues' settings or the content of messages.
 package jobs
 
 import (
@@ -20,7 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// MostTold are told at most in one interval of retry and not confirmed: a restart with a million jobs does not burst.
+// MostTold bounds the unconfirmed messages of one retry interval: a restart with a million jobs does not burst.
 const MostTold = 4096
 
 // mostForgotten bounds the jobs that one step forgets. The next follows at once.
@@ -40,11 +40,11 @@ type Register struct {
 	// unfinished counts the jobs without a verdict, unfinishedOf those of each queue.
 	unfinished   int
 	unfinishedOf map[string]int
-	// Soft: whose homes are to be told something, and when jobs have been kept long enough.
+	// Soft: jobs with messages due to their homes, and when jobs have been kept long enough.
 	telling  outbox.Box[*Job]
 	expiring alarm.Heap[*Job]
 	leaving  *filing.Tray[*Job] // nil: nothing is archived
-	// found is the job called sought, nil if there is none: the last that was looked up. told is room for those that are told in a step.
+	// found is the job called sought, nil if there is none: the last lookup. told is a buffer for the jobs of a step's messages.
 	sought job.ID
 	found  *Job
 	told   []*Job
@@ -68,7 +68,7 @@ func New(retain, retry time.Duration, archive *filing.Config) *Register {
 	return r
 }
 
-// Find remembers what it was asked last: what is said of one job comes in a row.
+// Find caches its last answer: messages about one job come in a row.
 func (r *Register) Find(id job.ID) *Job {
 	if r.sought != id {
 		r.sought, r.found = id, r.jobs[id]
@@ -170,7 +170,7 @@ func (r *Register) Remove(j *Job) {
 	j.telling = r.telling.Confirm(j.telling)
 }
 
-// keep takes a job that is over out of what ends its stay.
+// keep removes a finished job from the alarms that end its stay.
 func (r *Register) keep(j *Job) {
 	r.expiring.Set(&j.sequel.expires, j, quantity.Never)
 	j.sequel.leaving = r.leaving.Drop(j.sequel.leaving)
@@ -192,7 +192,7 @@ func (r *Register) resum(j *Job) {
 	j.sum = sum
 }
 
-// Tell has a job's home told what it has not confirmed, if it is untold; news is told at once.
+// Tell queues a job's unconfirmed state for its home, if untold; news is sent at once.
 func (r *Register) Tell(j *Job, untold, news bool) {
 	switch {
 	case !untold:
@@ -202,7 +202,7 @@ func (r *Register) Tell(j *Job, untold, news bool) {
 	}
 }
 
-// Untold are the jobs whose homes are to be told something, in no order.
+// Untold are the jobs with messages due to their homes, in no order.
 func (r *Register) Untold() []*Job { return r.telling.All() }
 
 // Told are those of them whose turn it is, by name. They are read until the next call.
@@ -231,7 +231,7 @@ func sorted(all []*Job) []*Job {
 	return all
 }
 
-// Wake is when Told, Expired or Leaving have something to say.
+// Wake is when Told, Expired or Leaving have something due.
 func (r *Register) Wake() quantity.Instant {
 	return min(r.telling.Wake(), r.expiring.Next(), r.leaving.Wake())
 }

@@ -1,6 +1,5 @@
-// Package names keeps the names that earlier lives of jobs have not left yet: their files and their home's record are to go. The next life
-// of any name is above every one that was ever forgotten, so that nobody mistakes it for one that he may still hear of
-// (docs/adr/0017-lives.md).
+// Package names keeps the names of forgotten jobs until their files and their home's record are gone. The next life of any name is above
+// every one that was ever forgotten, so that late messages about an old life are never taken for it (docs/adr/0017-lives.md).
 package names
 
 import (
@@ -16,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// mostTold are told at most in one interval of retry and not confirmed.
+// mostTold bounds the unconfirmed messages of one retry interval.
 const mostTold = 256
 
 // Names are those of one gate.

@@ -18,7 +18,7 @@ import (
 // Default always exists.
 const Default = "default"
 
-// Most queues there may be, and mostTold settings are told in one interval of retry and not confirmed.
+// Most bounds the queues, and mostTold the unconfirmed settings of one retry interval.
 const (
 	Most     = 1000
 	mostTold = 256
@@ -44,7 +44,7 @@ type setting struct {
 	to    int
 }
 
-// Telling is what a listener is told now: of the first so many, a zone each.
+// Telling is the settings of a queue, due to listener To; the first listeners are the zones.
 type Telling struct {
 	To    int
 	Queue *protocol.Queue
@@ -150,7 +150,7 @@ func (q *Queues) Recover() {
 	}
 }
 
-// Heard takes down what a listener has of a queue. Where an older word overtook a newer one it is told again.
+// Heard records a listener's version of a queue. Where an older message overtook a newer one it is sent again.
 func (q *Queues) Heard(from int, has *protocol.Queue) {
 	i, found := q.find(has.Name)
 	if !found || from < 0 || from >= q.listeners {
@@ -162,7 +162,7 @@ func (q *Queues) Heard(from int, has *protocol.Queue) {
 	}
 }
 
-// Told is what is told now, by queue, then by listener.
+// Told are the messages due now, by queue, then by listener.
 func (q *Queues) Told(now quantity.Instant) (all []Telling) {
 	for _, s := range q.telling.Take(now, nil) {
 		all = append(all, Telling{s.to, q.Of(s.queue.Queue, s.to)})

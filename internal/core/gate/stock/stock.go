@@ -91,7 +91,7 @@ func (v *Stock) Kinds() *atomizer.Kinds { return &v.kinds }
 // KindsIn are those of one zone of several, by its place.
 func (v *Stock) KindsIn(zone int) *atomizer.Kinds { return &v.in[zone].kinds }
 
-// Heard says whether all nodes of one zone of several have reported, by its place.
+// Heard reports whether all nodes of one of several zones have reported, by its place.
 func (v *Stock) Heard(zone int) bool { return v.in[zone].heard >= len(v.zones[zone].Nodes) }
 
 // HeardAll says whether every node that is named, and is of no zone that is left out, has reported.

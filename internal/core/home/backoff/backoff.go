@@ -1,5 +1,5 @@
-// Package backoff delays the next ask of a job that nodes refuse, do not answer, or can not run. It knows no nodes: it is told what they
-// said.
+// Package backoff delays the next ask of a job that nodes refuse, do not answer, or can not run. It knows no nodes: it is given their
+// answers.
 package backoff
 
 import (
@@ -19,13 +19,13 @@ const (
 	Most, mostSilence = time.Minute, 15 * time.Second
 )
 
-// Silent is what is said of a node that says nothing.
+// Silent is the reason given for a node that does not answer.
 const Silent = "its node does not answer"
 
-// State is what nodes had with one job lately: refusals, subjobs that they could not run, processes that outlived their lease. A job that
+// State is one job's recent trouble with nodes: refusals, subjobs that they could not run, processes that outlived their lease. A job that
 // can never be served for a reason that only its node knows would win the same window for ever, and nobody else would get it. Invariant:
-// each count is of what came in a row, where what was asked for side by side counts once, and each slice is avoided at most once. All of
-// it is soft: a crash forgets it and tries once more. Its reading methods may be called on nil, of a job that had no trouble.
+// each count is of failures in a row, where simultaneous asks count once, and each slice is avoided at most once. Soft: after a crash the
+// job tries once more. Its reading methods may be called on nil, of a job that had no trouble.
 type State struct {
 	// refusals in a row: since a node last took it, each asked for after the one before was known. last is when the latest was
 	// counted, and newest the newest ask then. text is what the node said last.
@@ -51,7 +51,7 @@ type avoided struct {
 	until quantity.Instant
 }
 
-// Pause is why a job pauses: so many times in a row, and what was said last. Until then it does for this reason.
+// Pause is why a job pauses: the number of failures in a row, and the last reason given. Until is its end.
 type Pause struct {
 	Times int
 	Text  string
@@ -145,7 +145,7 @@ func (s *State) Avoided() (all []job.SliceID) {
 	return all
 }
 
-// Forgive ends what is told of refusals: the job is over.
+// Forgive drops the record of refusals: the job is over.
 func (s *State) Forgive() {
 	s.refusals, s.last, s.newest, s.text, s.until, s.avoided = 0, 0, 0, "", 0, nil
 }
@@ -179,7 +179,7 @@ func (s *State) Outlives(did bool) {
 	}
 }
 
-// Rest has the job ask for nothing until then.
+// Rest makes the job ask for nothing until then.
 func (s *State) Rest(until quantity.Instant) { s.rests = until }
 
 // Reopen begins another life of the job.

@@ -28,7 +28,7 @@ type Ask struct {
 	// generation of the job that it was decided for.
 	generation     job.Generation
 	asked, expires quantity.Instant
-	// holds and places of a gang over several nodes; nil and none of what one node holds.
+	// holds and places of a gang over several nodes; nil and none for a claim at one node.
 	holds  *gang.Holds
 	places []Basis
 }

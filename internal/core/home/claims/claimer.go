@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Config is the configuration of a Claimer; what its fields mean is said of those of the same names where it is embedded.
+// Config configures a Claimer; fields of the same names are explained where they are embedded.
 type Config struct {
 	Self                   protocol.Address
 	Retry, AskTTL, Backoff time.Duration
@@ -67,7 +67,7 @@ func (d *Claimer) BackOff(now quantity.Instant, j *record.Job, on []job.SliceID,
 	d.Delays.refused(now, j, on, ask, d.asks.last, text)
 }
 
-// Silent notes that the node of what a job was sold says nothing.
+// Silent notes that the nodes of a job's claim do not answer.
 func (d *Claimer) Silent(now quantity.Instant, j *record.Job, on []job.SliceID, ask uint64) {
 	d.BackOff(now, j, on, ask, backoff.Silent)
 }
@@ -87,7 +87,7 @@ func (d *Claimer) standing(in *protocol.Message) (*record.Job, *lease.Lease) {
 	return nil, nil
 }
 
-// halt is what a node is told that is to stop a subjob. One that has ended and is being stored is not hurried.
+// halt is the message that makes a node stop a subjob. One that has ended and is being stored is not hurried.
 func halt(now quantity.Instant, j *record.Job, l *lease.Lease, why string) *protocol.Halt {
 	return &protocol.Halt{Text: why, Now: !l.Stores() && j.Ending().Hurried(now, j.Spec.Launch.Grace)}
 }

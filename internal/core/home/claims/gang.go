@@ -60,8 +60,8 @@ func (d *Claimer) memberLeased(j *record.Job, l *lease.Lease, c *protocol.Claim,
 	d.book.Stir(j)
 }
 
-// RepeatGang says what is outstanding to the nodes of a gang: Redeem to those that have not said whether they have a lease, Stop to all
-// that are left where the gang is to end. Stop goes first: a hold that is given up makes no lease.
+// RepeatGang resends what is outstanding to the nodes of a gang: Redeem to those whose lease is not known, Stop to all that are left where
+// the gang is to end. Stop goes first: a hold that is given up makes no lease.
 func (d *Claimer) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
 	course := l.Course(c)
 	l.Send(now)

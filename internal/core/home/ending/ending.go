@@ -16,8 +16,8 @@ const (
 	MostCancelling = 50 * time.Second
 	// keptGrace is what a subjob of a cancelled job keeps of its grace. The owner wants it gone: a longer grace is for leases that end.
 	keptGrace = 30 * time.Second
-	// mostStopping is how long a home waits beyond its grace for a subjob of a job that is to end and was told to stop, if its lease is
-	// not over before. The owner of a job that is cancelled waits for less.
+	// mostStopping bounds how long a home waits, beyond the grace, for a subjob of an ending job that was told to stop, if its lease is not
+	// over before. For a cancelled job it is less.
 	mostStopping = 10 * time.Minute
 )
 
@@ -79,7 +79,7 @@ func (e *Ending) Leaving() string {
 // Cancelled says whether its owner has wanted it to end.
 func (e *Ending) Cancelled() bool { return e != nil && e.cancelled != 0 }
 
-// Stopped is how long its subjobs have been told to stop.
+// Stopped is how long ago its subjobs were first told to stop.
 func (e *Ending) Stopped(now quantity.Instant) time.Duration {
 	if e == nil {
 		return now.Sub(0)
@@ -95,8 +95,8 @@ func (e *Ending) OverBy() quantity.Instant {
 	return quantity.Never
 }
 
-// Bound is when a subjob is over by: at the end of its lease, or earlier where its job is to end. Its node was told to stop it then; a
-// while beyond its grace is for a node that does not hear that at once.
+// Bound is when a subjob is over at the latest: at the end of its lease, or earlier where its job is to end. Its node was told to stop it
+// then; the time beyond its grace is for a node that does not get that at once.
 func (e *Ending) Bound(end quantity.Instant, grace time.Duration) quantity.Instant {
 	if e.Stopping() {
 		end = min(end, e.stopped.Add(grace+mostStopping))
@@ -121,7 +121,7 @@ func (e *Ending) Cancel(now, since quantity.Instant) bool {
 	return true
 }
 
-// Plan has the job end with a verdict once its claims are settled.
+// Plan makes the job end with a verdict once its claims are settled.
 func (e *Ending) Plan(now quantity.Instant, v job.Verdict) {
 	if !e.Stopping() {
 		e.stopped = now
@@ -132,5 +132,5 @@ func (e *Ending) Plan(now quantity.Instant, v job.Verdict) {
 // Close gives the job its verdict.
 func (e *Ending) Close(v job.Verdict, at quantity.Instant) { e.verdict, e.ended, e.moving = v, at, "" }
 
-// Leave has the job be given up to another zone.
+// Leave gives the job up to another zone.
 func (e *Ending) Leave(why string) { e.moving = why }

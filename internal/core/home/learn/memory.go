@@ -65,7 +65,7 @@ func raiseMemory(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.
 	l.Safe = &raised
 }
 
-// Safe is the profile of what was learned, that plans use.
+// Safe is the profile for plans, from what was learned.
 func Safe(l *protocol.Learned, spec *job.Spec) *trp.Table {
 	if l.Safe != nil {
 		return l.Safe

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Trust is what a job's declarations are held against: its own, and until it has one its queue's, so that a queue whose jobs lie gains
-// nothing by many new ones.
+// Trust is how far a job's declarations are believed: by its own record, and until it has one by its queue's, so that a queue whose jobs
+// lie gains nothing by many new ones.
 func Trust(own, queue *protocol.Trust) protocol.Trust {
 	if own.Seen == 0 {
 		return trust.Fresh(*queue)
@@ -37,7 +37,7 @@ func Observe(
 	if c.Bid != nil {
 		o.Declared, o.Observed = c.Bid.Score, score.Observed(spec, c, done, r)
 	}
-	if c.Plan.Extended != 0 { // it became another than the one that was declared: of that only the memory can be held against it
+	if c.Plan.Extended != 0 { // it is not the piece that was declared: only the memory can be compared
 		o.Observed, o.Risk, o.Planned = o.Declared, 0, 0
 	}
 	l.Trust = Trust(&l.Trust, queue)

@@ -51,7 +51,7 @@ func failed(list []protocol.Suspect, where job.Range, parts int64) (out []protoc
 	return out, false
 }
 
-// Suspected says whether a unit lies in a suspect stretch.
+// Suspected reports whether a unit is in a suspect stretch.
 func Suspected(list []protocol.Suspect, unit int64) bool {
 	for _, bad := range list {
 		if bad.Range.From <= unit && unit < bad.Range.To {

@@ -25,16 +25,15 @@ const (
 	mostTemplates = 64
 	// mostTables are kept of one template, for jobs of different lengths and thetas.
 	mostTables = 8
-	// mostTold waiting jobs are looked at when their template has something to tell, and as many of the others tellAgain lessons
-	// later: each that is told is a fact, and is ranked anew. So a lesson costs a few of them, however many wait, and about one
-	// begins for each.
+	// mostTold waiting jobs are looked at when their template has news, and as many of the others tellAgain lessons later: each lesson for
+	// a job is a fact, and ranks it anew. So a lesson costs a few facts, however many jobs wait, and about one job begins for each.
 	mostTold, tellAgain = 64, 16
 	// slowTheta is the chance that a job takes longer a unit than its template has taught: 1 - quantilePermille.
 	slowTheta = (1000 - quantilePermille) * forecast.One / 1000
 )
 
 // Templates are what jobs of one queue have taught, by template. Invariant: no more than mostTemplates, the one that was taught last
-// behind; sum is the sum of their hashes. J are jobs that wait to be told.
+// behind; sum is the sum of their hashes. J are jobs that wait for lessons.
 type Templates[J comparable] struct {
 	list []*Template[J]
 	sum  uint64
@@ -112,9 +111,8 @@ func (t *Template[J]) Runs() int {
 	return len(t.runs.List)
 }
 
-// News says, after a lesson, whether jobs that have not begun are to be told: where it changes much, at every doubling and when the runs
-// are just enough for a guarantee, those that policies ask first; and now and then some of the others. before is how many runs there
-// were.
+// News returns, after a lesson, whether to instruct jobs that have not begun: where it changes much, at every doubling and when the runs
+// are just enough for a guarantee, those that policies ask first; and now and then some of the others. before is how many runs there were.
 func (t *Template[J]) News(before int, theta int64) bool {
 	n := len(t.runs.List)
 	t.untold++
@@ -143,13 +141,14 @@ func (t *Template[J]) Tell(waiting func(behind J) iter.Seq[J], tell func(J)) {
 	t.heard = first
 }
 
-// Behind says that the template has much to tell a job that was told of so many runs: twice as many, or enough for a guarantee.
+// Behind reports whether the template has much to teach a job that was taught when it had told runs: twice as many now, or enough for a
+// guarantee.
 func (t *Template[J]) Behind(told int, theta int64) bool {
 	n, least := len(t.runs.List), forecast.LeastRuns(theta)
 	return 2*told <= n || told < least && least <= n
 }
 
-// Instruct is what a job that has not begun is told: what its pieces use, and how long a unit takes.
+// Instruct is the lesson for a job that has not begun: what its pieces use, and how long a unit takes.
 func (t *Template[J]) Instruct(spec *job.Spec, known *protocol.Learned) protocol.Learned {
 	l := *known
 	l.Safe, l.Runs = t.table(spec), int64(len(t.runs.List))

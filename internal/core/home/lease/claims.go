@@ -86,7 +86,7 @@ func (s *Claims) Member(t job.Token) (l *Lease, c *protocol.Claim, i int) {
 	return nil, nil, 0
 }
 
-// Add has a claim stand. It is nil if one stands under its token.
+// Add adds a claim. It returns nil if there is one under its token.
 func (s *Claims) Add(c *protocol.Claim) *protocol.Claim {
 	i := 0
 	for ; i < len(s.claims) && s.claims[i].Token.Compare(c.Token) <= 0; i++ {
@@ -107,7 +107,7 @@ func (s *Claims) Remove(t job.Token) (c protocol.Claim, l Lease) {
 	return c, l
 }
 
-// Move has a claim be of another range, and end at another time. A peak of zero changes nothing.
+// Move changes a claim's range and end. A peak of zero changes nothing.
 func (s *Claims) Move(c *protocol.Claim, r job.Range, end quantity.Instant, peak trp.Peak) {
 	c.Plan.Extended += end.Sub(c.End)
 	c.Range, c.End = r, end
@@ -116,14 +116,14 @@ func (s *Claims) Move(c *protocol.Claim, r job.Range, end quantity.Instant, peak
 	}
 }
 
-// Resend has all nodes be told again at once.
+// Resend makes all nodes' messages due at once.
 func (s *Claims) Resend() {
 	for i := range s.Leases() {
 		s.leases[i].sent = 0
 	}
 }
 
-// Began is when the first of them began; 0 if none was heard to.
+// Began is when the first of them began; 0 if none is known to have.
 func (s *Claims) Began() (first quantity.Instant) {
 	for _, l := range s.Leases() {
 		if l.running != 0 && (first == 0 || l.running < first) {

@@ -20,8 +20,8 @@ const (
 	MostRemaining = 10 * time.Minute
 )
 
-// Lease is what the ledger has heard of one claim since it came up. All of it is soft. Invariant: at most one extension waits for an
-// answer, and until it has one the lease knows the claim as it was before.
+// Lease is what the ledger knows of one claim since it came up. Soft. Invariant: at most one extension is unanswered, and until it is
+// answered the lease knows the claim as it was before.
 type Lease struct {
 	token job.Token
 	// known: the node has confirmed it. sent: when Redeem, Stop or Extend was last sent.
@@ -32,7 +32,7 @@ type Lease struct {
 	progress int64
 	// storing is when its node said last that it has ended and what it left is being stored; 0: it has not.
 	storing quantity.Instant
-	// remains is when its node said last that processes of it are there though they should be gone; 0: it has not.
+	// remains is when its node last reported processes of it that should be gone; 0: never.
 	remains quantity.Instant
 	// tried is the end of the lease for which a continuation or extension was last considered.
 	tried quantity.Instant
@@ -43,9 +43,9 @@ type Lease struct {
 		end  quantity.Instant
 		peak trp.Peak
 	}
-	// won is the ask that it came of, 0 if that was before the ledger came up.
+	// won is the ask that it came from, 0 if that was before the ledger came up.
 	won uint64
-	// course of a gang over several nodes; nil until something is heard of it, and of what runs on one.
+	// course of a gang over several nodes; nil until something is known of it, and for a subjob on one node.
 	course *gang.Course
 	// withdrawn: the node is asked to give it up, if it has not begun, for something better.
 	withdrawn bool
@@ -54,13 +54,13 @@ type Lease struct {
 // Token of the claim.
 func (l *Lease) Token() job.Token { return l.token }
 
-// WonBy is the ask that it came of, 0 if that was before the ledger came up.
+// WonBy is the ask that it came from, 0 if that was before the ledger came up.
 func (l *Lease) WonBy() uint64 { return l.won }
 
-// Redeemed notes which ask it came of, and that its node is told of the claim.
+// Redeemed notes the ask that the claim came from, and that its node is told of it.
 func (l *Lease) Redeemed(now quantity.Instant, ask uint64) { l.sent, l.won = now, ask }
 
-// Sent is when its node was last told something that waits for an answer, 0 if that is to be said at once.
+// Sent is when the last message that its node must answer was sent, 0 if one is due at once.
 func (l *Lease) Sent() quantity.Instant { return l.sent }
 
 // Send notes that its node is told now.
@@ -97,7 +97,7 @@ func (l *Lease) Stores() bool { return l.storing != 0 }
 // Store notes that its node says so.
 func (l *Lease) Store(now quantity.Instant) { l.storing = now }
 
-// Remains is when its node said last that processes of it are there though they should be gone; 0: it has not.
+// Remains is when its node last reported processes of it that should be gone; 0: never.
 func (l *Lease) Remains() quantity.Instant { return l.remains }
 
 // Remain notes that its node says so.
@@ -143,7 +143,7 @@ func (l *Lease) Bids(c *protocol.Claim) { l.tried = c.End }
 // Withdrawn says whether its node is asked to give it up unless it has begun.
 func (l *Lease) Withdrawn() bool { return l.withdrawn }
 
-// Withdraw has its node be asked for that, unless it has begun or is to move; it says whether it is.
+// Withdraw makes its node be asked to withdraw it, unless it has begun or is to move; it reports whether it is.
 func (l *Lease) Withdraw() bool {
 	l.withdrawn = l.withdrawn || l.running == 0 && l.ask == 0
 	return l.running == 0 && l.ask == 0
@@ -167,10 +167,10 @@ func (l *Lease) GivenUp(end quantity.Instant, skew time.Duration) quantity.Insta
 	return max(end, min(l.storing, end.Add(MostStoring)), min(l.remains, end.Add(MostRemaining))).Add(skew)
 }
 
-// StoredTooLong says whether its node said until the last that what it left is being stored.
+// StoredTooLong reports whether its node reported to the last that its output is being stored.
 func (l *Lease) StoredTooLong(end quantity.Instant) bool { return l.storing >= end.Add(MostStoring) }
 
-// RemainedTooLong says whether its node said until the last that processes remain.
+// RemainedTooLong reports whether its node reported to the last that processes remain.
 func (l *Lease) RemainedTooLong(end quantity.Instant) bool {
 	return l.remains >= end.Add(MostRemaining)
 }

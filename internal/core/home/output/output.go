@@ -1,6 +1,6 @@
-// Package output has what was committed of one job and is not known to be published. A commit says that a range counts; only then does its
-// node move the output to its place. Until the node has said Published neither the commit nor the verdict COMPLETED is told: on hearing
-// them a user finds the output.
+// Package output tracks one job's ranges that are committed and not known to be published. A commit makes a range count; only then does its
+// node move the output to its place. Until the node has sent Published neither the commit nor the verdict COMPLETED is shown: when a user
+// sees them the output is there.
 package output
 
 import (

@@ -12,7 +12,7 @@ import (
 // mostNamed bounds how many ranges or nodes a sentence names.
 const mostNamed = 5
 
-// Units are those of which the output is not known to be in its place.
+// Units are those whose output is not known to be in its place.
 func Units(list []protocol.Publication, unit string) string {
 	units := job.Ranges(nil)
 	for i := range list {
@@ -36,7 +36,7 @@ func Nodes(list []protocol.Publication) string {
 	return first(names[:min(len(names), mostNamed)], len(names))
 }
 
-// first lists the first of so many.
+// first lists the first of a number of names.
 func first(names []string, of int) string {
 	text := strings.Join(names, ", ")
 	if of > len(names) {

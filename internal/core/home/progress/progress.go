@@ -1,4 +1,4 @@
-// Package progress is what of one job's work is done, sold and asked for, and what came of what was sold.
+// Package progress is how much of one job's work is done, sold and asked for, and what came of the claims.
 package progress
 
 import (
@@ -107,7 +107,7 @@ func (p *Progress) Asking() int {
 	return p.asking
 }
 
-// Free says whether a range may be sold: nothing of it is done or sold.
+// Free reports whether a range may be sold: none of it is done or sold.
 func (p *Progress) Free(r job.Range) bool {
 	return p == nil || !p.committed.Overlaps(r) && !p.claimed.Overlaps(r)
 }
@@ -127,7 +127,7 @@ func (p *Progress) Claim(r job.Range) bool {
 	return true
 }
 
-// Move has a claim be of another range. It is false if something of that is done.
+// Move changes a claim's range. False if any of the new one is done.
 func (p *Progress) Move(from, to job.Range) bool {
 	p.claimed = p.claimed.Remove(from).Add(to)
 	return !p.committed.Overlaps(to)
@@ -154,7 +154,7 @@ func (p *Progress) Checkpoint(t job.Token) {
 	p.resume = t
 }
 
-// Forgive has what was skipped count no more against the job.
+// Forgive makes what was skipped no longer count against the job.
 func (p *Progress) Forgive() { p.forgiven = p.skipped.Len() }
 
 // Mix adds the ranges to a digest.

@@ -1,4 +1,4 @@
-// Package queues accounts for what queues hold, have had and pay with. It knows no jobs: it is told what they take and give back.
+// Package queues accounts for what queues hold, have had and pay with. It knows no jobs: its caller reports what they take and give back.
 package queues
 
 import (
@@ -36,7 +36,7 @@ func (q *Queue) Ask(n int, price int64) { q.asking, q.pledged = q.asking+n, q.pl
 // Answered takes them out.
 func (q *Queue) Answered(n int, price int64) { q.asking, q.pledged = q.asking-n, q.pledged-price }
 
-// Begin counts a subjob with so much memory as running since then.
+// Begin counts a subjob with this much memory as running since then.
 func (q *Queue) Begin(at quantity.Instant, memory int64) { q.going.add(at, memory) }
 
 // Stop takes it out.
@@ -66,7 +66,7 @@ func (q *Queue) Calibration() protocol.Calibration { return q.calibration }
 // Trust is what was observed of its declarations.
 func (q *Queue) Trust() *protocol.Trust { return &q.calibration.Trust }
 
-// Calibrate takes in a new standing. What it says of archived jobs counts as attained.
+// Calibrate records a new calibration. What it has for archived jobs counts as attained.
 func (q *Queue) Calibrate(s *protocol.Calibration) {
 	q.attained += s.Archived - q.calibration.Archived
 	q.calibration = *s
@@ -84,7 +84,7 @@ func (q *Queue) Archive(more int64) {
 // Credit adds to what it has; what it pays is below 0.
 func (q *Queue) Credit(more int64) { q.calibration.Credits += more }
 
-// Sum hashes what of it is durable. It is 0 for a queue that is as good as never heard of: reading one makes it.
+// Sum hashes its durable state. It is 0 for a queue as good as unknown: reading one makes it.
 func (q *Queue) Sum() uint64 {
 	if q.Queue == (protocol.Queue{Name: q.Name, Weight: 1}) && q.calibration == (protocol.Calibration{}) {
 		return 0

@@ -136,7 +136,7 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 		}
 		b.settle(j, f, end.Range)
 		j.work.progress.Commit(end.Range, end.Skipped)
-		if !end.Skipped { // there is nothing to publish of what was given up
+		if !end.Skipped { // skipped units have nothing to publish
 			j.work.output.Await(&c, end.Range)
 			b.ArmOutput(j)
 		}
@@ -174,7 +174,7 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 	}
 }
 
-// claim has a new claim of a job stand.
+// claim adds a new claim to a job.
 func (b *Book) claim(j *Job, f *protocol.Fact) {
 	w, sale := j.makeWork(), f.Body.(*protocol.Sale)
 	if !w.progress.Claim(sale.Range) {
@@ -202,7 +202,7 @@ func (b *Book) credit(q *Queue, more int64) {
 	}
 }
 
-// hold has a claim of a job stand.
+// hold adds a claim to a job.
 func (b *Book) hold(j *Job, c *protocol.Claim) {
 	j.q.Hold(1 + len(c.Also))
 	b.watch.Sold(j, c)

@@ -23,7 +23,7 @@ import (
 // Config is the configuration of a book.
 type Config struct {
 	Self protocol.Address
-	// Archive has jobs that are over leave; nil: none does.
+	// Archive makes finished jobs leave; nil: none does.
 	Archive *filing.Config
 	Retry   time.Duration
 	// Refill is how many credits of each slice are shared out in PurseTime.
@@ -55,7 +55,7 @@ type Book struct {
 	// and so not live.
 	live, busy list.Set[*Job]
 	leaving    int
-	// found is the job called sought, nil if there is none: the last that was looked up, since what is said of one job comes in a row.
+	// found is the job called sought, nil if there is none: the last lookup, since messages about one job come in a row.
 	sought job.ID
 	found  *Job
 	// stirred are the jobs whose leases changed since their alarms were set.

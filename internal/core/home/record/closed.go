@@ -8,8 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// MostClosing is how many verdicts are said in one interval of Config.Retry and not confirmed. After a restart all of those that are kept
-// are said again.
+// MostClosing bounds the unconfirmed verdicts of one interval of Config.Retry. After a restart all kept verdicts are sent again.
 const MostClosing = 1024
 
 // Closed are the jobs with a verdict on their way out: the gate is told of each until it confirms it, and then, where there is an archive,
@@ -49,7 +48,7 @@ func (c *Closed) Confirm(j *Job) {
 	c.mayLeave(j)
 }
 
-// mayLeave has a job leave in its time if nothing more is to become of it.
+// mayLeave lets a job leave in its time if nothing more is due for it.
 func (c *Closed) mayLeave(j *Job) {
 	published := len(j.Output().List()) == 0
 	if e := j.end; e != nil && e.acked && e.Final() && published {
@@ -60,7 +59,7 @@ func (c *Closed) mayLeave(j *Job) {
 // Leaves says whether a job is on its way to the archive.
 func (c *Closed) Leaves(j *Job) bool { return j.end != nil && j.end.leaving != nil }
 
-// DueVerdicts are the jobs whose verdicts are said now, by id.
+// DueVerdicts are the jobs whose verdicts are to be sent now, by id.
 func (c *Closed) DueVerdicts(now quantity.Instant) []*Job {
 	c.due = c.due[:0]
 	for j, ok := c.saying.Next(now); ok; j, ok = c.saying.Next(now) {

@@ -24,9 +24,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Job is one job, as most are: accepted, and waiting. What is known of it beyond that has a part for each concern, which is made when it
-// is needed: what was sold of it and what came of that (work), what it has taught, how it ends, what nodes had with it. Invariant: sum is
-// the hash of what of it is durable.
+// Job is one job, as most are: accepted, and waiting. Each further concern has a part of its own, made when needed: its claims and what
+// came of them (work), what it has taught, how it ends, its trouble with nodes. Invariant: sum is the hash of its durable state.
 type Job struct {
 	accepted
 	// Beside is what the owner of the book keeps of the job in addition.
@@ -90,7 +89,7 @@ type work struct {
 // end is how a job ends.
 type end struct {
 	ending.Ending
-	// closing is the verdict as the gate is told of it, nil if it need not be; acked that it has it. leaving: it goes to the archive.
+	// closing is the verdict to be sent to the gate, nil if none; acked: the gate has it. leaving: it goes to the archive.
 	closing *outbox.Item[*Job]
 	acked   bool
 	leaving *filing.Sheet[*Job]
@@ -123,7 +122,7 @@ func (j *Job) Progress() *progress.Progress {
 	return &j.work.progress
 }
 
-// History is what came of what was sold; nil if nothing ever was.
+// History is what came of its claims; nil if there never was one.
 func (j *Job) History() *progress.History {
 	if j.work == nil {
 		return nil
@@ -166,7 +165,7 @@ func (j *Job) Backoff() *backoff.State {
 // Lessons are what it has taught; nil if nothing.
 func (j *Job) Lessons() *learn.Lessons { return j.lessons }
 
-// MakeProgress is Progress, for who asks for something of it.
+// MakeProgress is Progress, made if there is none.
 func (j *Job) MakeProgress() *progress.Progress { return &j.makeWork().progress }
 
 // MakeEnding is Ending, for who ends it.
@@ -187,7 +186,7 @@ func (j *Job) MakeBackoff() *backoff.State {
 	return &j.trouble.State
 }
 
-// Claims are those that stand, by token.
+// Claims are its unsettled claims, by token.
 func (j *Job) Claims() []protocol.Claim { return j.ClaimSet().All() }
 
 // Busy is how many subjobs run or are asked for.
@@ -199,7 +198,7 @@ func (j *Job) Learned() *protocol.Learned { return j.lessons.Known() }
 // Safe is the profile that plans use.
 func (j *Job) Safe() *trp.Table { return learn.Safe(j.Learned(), j.Spec) }
 
-// Trust is what its declarations are held against.
+// Trust is how far its declarations are believed.
 func (j *Job) Trust() protocol.Trust { return learn.Trust(&j.Learned().Trust, j.q.Trust()) }
 
 // ListKey is its place in lists of jobs.
@@ -208,7 +207,7 @@ func (j *Job) ListKey() status.JobKey { return status.JobKey{Submitted: j.Submit
 // Width is how many slices one subjob of the job holds.
 func (j *Job) Width() int { return max(1, j.Spec.Slices) }
 
-// Active says whether a job has no verdict, and something of it is left to sell.
+// Active reports whether a job has no verdict, and has work left to sell.
 func (j *Job) Active() bool { return j.alive > 0 }
 
 // Complete says that all of the job is committed, whether or not all of it is published.
@@ -280,7 +279,7 @@ func (j *Job) Record() *protocol.Record {
 	return r
 }
 
-// AppendFacts implements capture.Part. A job to which nothing has happened is said as it came, which most are.
+// AppendFacts implements capture.Part. A job to which nothing has happened, as most are, is one fact: its arrival.
 func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if j.work == nil && j.lessons == nil && j.end == nil && !j.Held && j.q.Name == j.Spec.Queue {
 		return append(out, protocol.Fact{Kind: protocol.HomeTaken, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, At: j.Submitted,

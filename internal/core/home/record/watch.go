@@ -6,7 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Watcher is what a ledger tells whoever embeds it: it calls no floor, no planner and no slice.
+// Watcher is what a ledger calls on its owner: it calls no floor, planner or slice itself.
 type Watcher interface {
 	// Make makes room for a job, within whatever is kept beside it (Job.Beside).
 	Make(spec *job.Spec) *Job
@@ -33,8 +33,8 @@ type Watcher interface {
 	Taken(j *Job, c *protocol.Claim)
 	TurnedDown(now quantity.Instant, j *Job, on []job.SliceID)
 
-	// Came: a job is at home here from now on. Paused: its owner pauses it, or has it go on. Rests: it pauses by itself. Began: a
-	// subjob of it runs since then. Ends: a subjob has ended, and so much of it counts.
+	// Came: a job is at home here from now on. Paused: its owner pauses or resumes it. Rests: it pauses by itself. Began: a subjob of it
+	// runs since then. Ends: a subjob has ended, with this much that counts.
 	Came(now quantity.Instant, j *Job)
 	Paused(j *Job)
 	Rests(j *Job)

@@ -43,9 +43,9 @@ func (d *Settler) Expire(now quantity.Instant, j *record.Job, why string, out *p
 	}
 }
 
-// End gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is
-// published: that is all there will be of it. Its owner's word waits for no node. Any verdict comes too late for a job of which all is
-// committed: that one finishes, if its output is in its place in time. For how long either waits for its output, Closes says.
+// End gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is published: there will
+// be no more output. A cancellation waits for no node. Any verdict is too late for a job that is wholly committed: it finishes, if its
+// output is in its place in time. Closes is how long either waits for output.
 func (d *Settler) End(now quantity.Instant, j *record.Job, v job.Verdict, out *protocol.Out) {
 	if j.Ending().Final() || j.Complete() && v.State != job.Finished && now < d.Closes(j) {
 		return
@@ -60,7 +60,7 @@ func (d *Settler) End(now quantity.Instant, j *record.Job, v job.Verdict, out *p
 	d.book.Stir(j) // its alarm at Closes is void
 }
 
-// plan sets the verdict that a job ends with once its claims are settled, and has its nodes told to stop.
+// plan sets the verdict that a job ends with once its claims are settled, and makes its nodes be told to stop.
 func (d *Settler) plan(now quantity.Instant, j *record.Job, v job.Verdict) {
 	j.MakeEnding().Plan(now, v)
 	j.ClaimSet().Resend() // Stop goes out with the next look at what is overdue
@@ -106,7 +106,7 @@ func (d *Settler) Closes(j *record.Job) quantity.Instant {
 	return max(d.pauses.hearing, at)
 }
 
-// unconfirmed is the verdict of a job whose output was not all published in time. The rest is published when its nodes are heard again.
+// unconfirmed is the verdict of a job whose output was not all published in time. The rest is published when its nodes answer again.
 func unconfirmed(j *record.Job) job.Verdict {
 	v, did, in, why := j.Ending().Planned(), "", mostPublished, j.Ending().Leaving()
 	if j.Complete() {

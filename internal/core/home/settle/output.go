@@ -24,8 +24,8 @@ func (d *Settler) Published(now quantity.Instant, in *protocol.Message, out *pro
 	}
 }
 
-// askPublications says again what was committed, to nodes that have not said that it is published: what they said may be
-// lost, or they may have forgotten it in a crash.
+// askPublications sends commits again to nodes that have not confirmed publication: their message may be lost, or a crash may have made
+// them forget.
 func (d *Settler) askPublications(now quantity.Instant, j *record.Job, out *protocol.Out) {
 	j.Output().Ask(now, func(p *protocol.Publication) {
 		d.acknowledge(protocol.Address{Role: protocol.Node, ID: string(p.Node)}, j.ID, p.Token, p.Range, out)

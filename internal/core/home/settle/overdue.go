@@ -156,8 +156,7 @@ func (d *Settler) barred(c *protocol.Claim) bool {
 	return slices.ContainsFunc(lease.Slices(c.Slice, c.Also), d.supply.Barred)
 }
 
-// dismiss tells the nodes of a claim that is given up to end its subjobs at once. A node that does not hear it is told again when it
-// reports.
+// dismiss tells the nodes of a claim that is given up to end its subjobs at once. A node that misses it is told again when it reports.
 func (d *Settler) dismiss(j *record.Job, c *protocol.Claim, why string, out *protocol.Out) {
 	stop := func(to protocol.Address, t job.Token) {
 		d.claims.Send(out, protocol.Message{Kind: protocol.Stop, To: to, Token: t, Job: j.ID, Body: &protocol.Halt{Text: why, Now: true}})
@@ -170,9 +169,9 @@ func (d *Settler) dismiss(j *record.Job, c *protocol.Claim, why string, out *pro
 	}
 }
 
-// Remains: a node says that processes of a subjob are there still, though its lease is over; it says so again and again until they are
-// gone, and the same work is not sold meanwhile. Of a gang any member's word counts for all. The job begins nothing until a while after the
-// last such word; one that is to end does not wait for them.
+// Remains: a node reports that processes of a subjob remain, though its lease is over; it repeats that until they are gone, and the same
+// work is not sold meanwhile. Of a gang any member's report counts for all. The job begins nothing until a while after the last report; one
+// that is to end does not wait for them.
 func (d *Settler) Remains(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	j, l := d.claims.LeaseOf(in)
 	if l == nil {

@@ -15,13 +15,13 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Config is the configuration of a Settler; what its fields mean is said of those of the same names where it is embedded.
+// Config configures a Settler; fields of the same names are explained where they are embedded.
 type Config struct {
 	Self                 protocol.Address
 	Gates                protocol.Gates
 	Retry, Skew, Backoff time.Duration
 	MaxKills             int
-	// Trust is how declarations are held against what was observed; nil where nobody bids.
+	// Trust is how declarations are compared with observations; nil where nobody bids.
 	Trust *trust.Settings
 }
 
@@ -90,7 +90,7 @@ func (d *Settler) Surrendered(j *record.Job, out *protocol.Out) {
 	}
 }
 
-// Hopeless says why a job can not go on, empty if it can.
+// Hopeless is why a job can not go on, empty if it can.
 func (d *Settler) Hopeless(j *record.Job) string {
 	l := j.Learned()
 	last := l.LastDetail

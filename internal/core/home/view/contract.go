@@ -65,7 +65,7 @@ type Slices interface {
 
 // Waits is what is learned of waits.
 type Waits interface {
-	// Told is what a job was told of its own.
+	// Told is a job's predicted wait.
 	Told(j *home.Job) foresight.Told
 	// Interval and Range as foresight.Learner has them, Record how its ranges have come out.
 	Interval(now quantity.Instant) (interval time.Duration, known bool)

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// Costs completes what a node says of the subjobs that a reservation would cut: how far they are, and what would be done
-// again. A subjob of a job that is not this zone's stays as it was told.
+// Costs completes a node's list of the subjobs that a reservation would cut: how far they are, and what would be done again. A subjob of
+// another zone's job stays as the node reported it.
 func (v *View) Costs(cuts []status.Cut) []status.Cut {
 	out := make([]status.Cut, 0, len(cuts))
 	for _, c := range cuts {

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// A job that uses so many times what it declares, in parts per thousand, is told: less may be chance, or the machine.
+// A job that uses this many times what it declares, in parts per thousand, is told: less may be chance, or the machine.
 const (
 	hintMemory = 1500
 	hintTime   = 2000

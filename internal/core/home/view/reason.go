@@ -123,7 +123,8 @@ func awaited(j *home.Job) string {
 	}
 }
 
-// placed says on which nodes output is being put in its place, which, and what becomes of the job at closes if they do not say that it is.
+// placed describes on which nodes output is being put in its place, which output, and what becomes of the job at closes if they do not
+// confirm it.
 func placed(now quantity.Instant, j *home.Job, closes quantity.Instant) string {
 	text := fmt.Sprintf("%s: %s", output.Nodes(j.Output().List()), output.Units(j.Output().List(), j.Spec.UnitName()))
 	if closes != quantity.Never {

@@ -48,5 +48,5 @@ func (v *View) expect(now quantity.Instant, j *home.Job) (early, late quantity.I
 	return v.waits.Range(now, t)
 }
 
-// Foresight is how the ranges that jobs were told have come out since the zone came up.
+// Foresight is how predicted ranges of waits have come out since the zone came up.
 func (v *View) Foresight() status.Foresight { return v.waits.Record() }

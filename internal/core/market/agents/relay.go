@@ -138,7 +138,7 @@ func (d *Relay) Leave(j *index.Job) {
 	}
 }
 
-// tidy forgets a job of which nothing is known.
+// tidy forgets a job's session if it holds nothing.
 func (d *Relay) tidy(j *index.Job, s *session) {
 	if *s == (session{}) {
 		delete(d.sessions, j)
@@ -157,11 +157,11 @@ func (d *Relay) leave(j *index.Job) {
 	}
 }
 
-// Wake is when the next agent is called again. Recall has the jobs answer again whose agents won nothing a while ago, and DropRecall says
+// Wake is when the next agent is called again. Recall makes jobs answer again whose agents won nothing a while ago, and DropRecall notes
 // that a job rests now, or begins anew: when that is over its agent is called in any case.
 func (d *Relay) Wake() quantity.Instant { return d.recalls.Next() }
 
-// Recall has the jobs answer again whose agents won nothing a while ago.
+// Recall makes jobs answer again whose agents won nothing a while ago.
 func (d *Relay) Recall(now quantity.Instant) {
 	for j := range d.recalls.Past(now) {
 		d.tidy(j, d.sessions[j])
@@ -219,7 +219,7 @@ func (d *Relay) Callees(now quantity.Instant, of []*index.Job, offers []Offer) (
 	return asked
 }
 
-// Suits says whether an external job could run its next unit in a window, which is all that can be said without its agent.
+// Suits reports whether an external job could run its next unit in a window, which is all that can be judged without its agent.
 func Suits(now quantity.Instant, j *index.Job, o *Offer) bool {
 	w, c := o.Find(), o.Slice.Class()
 	if w == nil || j.Avoids(o.Slice) || c.SpeedOf(j.Spec()) == 0 || w.End().Sub(now) < j.Spec().Launch.Grace {
@@ -284,7 +284,7 @@ func (d *Relay) Announce(now quantity.Instant, r *Round, offers []Offer, asked [
 	return offers
 }
 
-// Open has a round wait for the agents that it was sent to.
+// Open makes a round wait for the agents that it was sent to.
 func (d *Relay) Open(r *Round) { d.rounds = append(d.rounds, r) }
 
 // Send sends a call to an agent, which is asked in a round.
@@ -313,7 +313,7 @@ func (d *Relay) Advert(now quantity.Instant, j *index.Job, s *window.Slice, w *w
 	}
 }
 
-// Call is what a job is told of a round.
+// Call is a job's call for a round.
 func (d *Relay) Call(j *index.Job, r *Round) *protocol.Call {
 	v := j.View()
 	c := &protocol.Call{
@@ -336,7 +336,7 @@ func (d *Relay) tell(j *index.Job, session uint64, m protocol.Message, out *prot
 	out.Effects = append(out.Effects, m)
 }
 
-// Tell tells an agent something of a round.
+// Tell queues a notice about a round for an agent.
 func (d *Relay) Tell(j *index.Job, session, round uint64, n protocol.Notice, out *protocol.Out) {
 	d.tell(j, session, protocol.Message{Kind: protocol.Told, Body: &protocol.News{Round: round, Notices: []protocol.Notice{n}}}, out)
 }

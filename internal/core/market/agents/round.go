@@ -27,7 +27,7 @@ type Round struct {
 	closes  quantity.Instant
 	asked   []Callee
 	waiting int
-	// generation of the jobs when it was opened: who has come since was not asked.
+	// generation of the jobs when it was opened: those that came since were not asked.
 	generation uint64
 	// most variants of an answer are looked at for each window.
 	most int
@@ -36,13 +36,13 @@ type Round struct {
 // ID of the round, Closes when it ends whoever has answered, and Generation of the jobs when it was opened.
 func (r *Round) ID() uint64 { return r.id }
 
-// Closes is when it ends whoever has answered.
+// Closes is when it ends, answered or not.
 func (r *Round) Closes() quantity.Instant { return r.closes }
 
 // Generation is that of the jobs when it was opened.
 func (r *Round) Generation() uint64 { return r.generation }
 
-// Offers are what it is about, Asked who was, by name.
+// Offers are what it is about, Asked the jobs that were asked, by name.
 func (r *Round) Offers() []Offer { return r.offers }
 
 // Asked are those who were, by name.
@@ -55,12 +55,12 @@ type Callee struct {
 	asked    quantity.Instant
 	prompt   bool
 	answered bool
-	// said: what it answered came in a message; otherwise it has gone.
+	// said: its answer came in a message; otherwise it has gone.
 	said bool
-	// won: something of what it answered is sold or planned.
+	// won: some of its answer is sold or planned.
 	won      bool
 	variants []protocol.Variant
-	// notices are what it is told of its variants.
+	// notices are what became of its variants.
 	notices []protocol.Notice
 }
 

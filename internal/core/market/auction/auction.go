@@ -296,7 +296,7 @@ func (x *Auction) hear(now quantity.Instant, at int32, j *index.Job, o *agents.O
 	return q
 }
 
-// enterAnswers makes bids of what agents have answered for one window.
+// enterAnswers turns agents' answers for one window into bids.
 func (x *Auction) enterAnswers(now quantity.Instant, at int32, o *agents.Offer, w *window.Window, r *agents.Round, uncontended bool) {
 	if r == nil {
 		return
@@ -334,8 +334,8 @@ func (x *Auction) enterAnswers(now quantity.Instant, at int32, o *agents.Offer, 
 	}
 }
 
-// enter verifies a variant, whoever it is from, and appraises it; from is where those of the same job begin. It says why
-// it does not stand, empty if it does.
+// enter verifies a variant, whoever it is from, and appraises it; from is where those of the same job begin. It returns why the variant is
+// refused, empty if it is not.
 func (x *Auction) enter(
 	now quantity.Instant, at int32, j *index.Job, o *agents.Offer, w *window.Window, v *protocol.Variant, c *agents.Callee, from int,
 	uncontended bool,
@@ -388,7 +388,7 @@ func (x *Auction) Displaces(
 	return nil
 }
 
-// outbids says whether a variant of a job for the window behind another's running subjob is worth more than that goes on.
+// outbids reports whether a variant of a job for the window behind another's running subjob is worth more than letting that one go on.
 func (x *Auction) outbids(now quantity.Instant, other, j *index.Job, o *agents.Offer, w *window.Window, mine int64) bool {
 	if other == j || other.RestsUntil() > now {
 		return false

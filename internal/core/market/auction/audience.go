@@ -16,8 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
-// audience chooses who is asked for a window. Invariant: no more jobs of the index are asked than Config.Audience, but for the first that
-// is late and, where bids go by the policy's index, those that could bid more than everybody who was asked.
+// audience chooses which jobs are asked for a window. Invariant: no more jobs of the index are asked than Config.Audience, except the first
+// that is late and, where bids go by the policy's index, those that could bid more than all that were asked.
 type audience struct {
 	appraiser
 	purses *purses
@@ -28,7 +28,7 @@ type audience struct {
 	byIndex bool
 	// invitation counts the audiences that were chosen.
 	invitation uint64
-	// invited is who is asked, heads are the first of each queue who were not, where bids go by the index.
+	// invited are the jobs to ask; heads are the first of each queue that are not, where bids go by the index.
 	invited []*index.Job
 	heads   []head
 	// held and moved are room for jobs whose places in the rankings lag behind.
@@ -51,7 +51,7 @@ type head struct {
 	fullness, bound int64
 }
 
-// ByIndex says whether bids go by the policy's index, under a policy that has one.
+// ByIndex reports whether bids go by the policy's index, under a policy that has one.
 func (c *Config) ByIndex(e *index.Estimator) bool { return e.HasIndex() && c.Weights.Rates() }
 
 // invite lists the jobs of built-in kinds that are asked for a window: all that are eligible as far as the audience goes, the
@@ -72,7 +72,7 @@ func (a *audience) invite(now, at quantity.Instant, o *agents.Offer, w *window.W
 	return a.invited
 }
 
-// inviteFresh invites who is eligible among those that changed.
+// inviteFresh invites the eligible of those that changed.
 func (a *audience) inviteFresh(now quantity.Instant, o *agents.Offer, w *window.Window) {
 	class, length := o.Slice.Class().At(), w.Length(now)
 	for _, j := range a.index.Fresh() {
@@ -101,10 +101,10 @@ func (a *audience) inviteOne(now quantity.Instant, o *agents.Offer, j *index.Job
 	}
 }
 
-// inviteCrowd invites those in the index: where there are more than the audience holds, one half are the first in the policy's
-// order, and the others the first that is late and those of the rest that have waited longest. So who is late is asked in its turn. Where
-// bids go by the policy's index all of the audience are those that could bid most by it and by their queues' purses, and to them comes the
-// first that is late. No more of them are looked at than are invited, but for chunks of those whose need is not met.
+// inviteCrowd invites those in the index: where there are more than the audience holds, one half are the first in the policy's order, and
+// the other half the first that is late and the longest-waiting of the rest. So a late job is asked in its turn. Where bids go by the
+// policy's index all of the audience are those that could bid most by it and by their queues' purses, and to them comes the first that is
+// late. No more of them are looked at than are invited, but for chunks of those whose need is not met.
 func (a *audience) inviteCrowd(now, at quantity.Instant, c *window.Class, w *window.Window) {
 	most, from, length := a.cfg.Audience, len(a.invited), w.Length(at)
 	a.invitation++
@@ -171,7 +171,7 @@ func (a *audience) insert(c *window.Class, h head) {
 	a.heads = slices.Insert(a.heads, i, h)
 }
 
-// next takes the first of the heads, behind which the next of its queue comes to stand.
+// next takes the first of the heads; the next of its queue takes its place.
 func (a *audience) next(c *window.Class, length time.Duration) *index.Job {
 	h := &a.heads[0]
 	j, ok := h.job, false
@@ -189,11 +189,10 @@ func (a *audience) next(c *window.Class, length time.Duration) *index.Job {
 	return j
 }
 
-// beyond asks who is eligible and was not invited, for as long as it could bid more for a millisecond of its run than everybody who was
-// asked does (best); what start, restore and checkpoint take off a lease is not counted here, or thousands of alike jobs would be asked. So
-// no bid that is not heard is better than the best that is: the index bounds what a job bids, and the fullness of its queue's purse; no
-// more jobs are looked at than could. Where bids do not go by the index nobody is asked beyond the audience. hear says how much a job bids
-// at most.
+// beyond asks eligible jobs that were not invited, as long as the next could bid more for a millisecond of its run than all that were asked
+// (best); start, restore and checkpoint are not deducted here, or thousands of similar jobs would be asked. So no bid that was not asked
+// for beats the best: the index and its queue's purse bound a job's bid; only jobs that could are looked at. Where bids do not go by the
+// index nobody is asked beyond the audience. hear says how much a job bids at most.
 func (a *audience) beyond(now quantity.Instant, o *agents.Offer, w *window.Window, best int64, hear func(*index.Job) int64) {
 	if !o.Full || !a.byIndex {
 		return
@@ -208,7 +207,7 @@ func (a *audience) beyond(now quantity.Instant, o *agents.Offer, w *window.Windo
 	}
 }
 
-// crowded says whether more than so many jobs of the index can use a window of a class and length.
+// crowded reports whether more than most jobs of the index can use a window of a class and length.
 func (a *audience) crowded(c *window.Class, length time.Duration, most int) bool {
 	for _, g := range a.index.Groups() {
 		list := g.On(c.At())
@@ -224,7 +223,7 @@ func (a *audience) crowded(c *window.Class, length time.Duration, most int) bool
 	return false
 }
 
-// inviteFirst invites the first in the policy's order, until so many are invited altogether.
+// inviteFirst invites the first in the policy's order, until the given number are invited altogether.
 func (a *audience) inviteFirst(now, at quantity.Instant, c *window.Class, length time.Duration, until int) {
 	for _, g := range a.index.Groups() {
 		if list := g.On(c.At()); list != nil && len(a.invited) < until {
@@ -233,9 +232,9 @@ func (a *audience) inviteFirst(now, at quantity.Instant, c *window.Class, length
 	}
 }
 
-// inviteInOrder invites some jobs, which come in the order of their keys, in the policy's order, until so many are invited
-// altogether. Who moves comes too early, if not in its place, and is held back until it is its turn. If that does not come
-// it is given its place in the rankings, so that it does not come too early again.
+// inviteInOrder invites jobs in the policy's order until enough are invited; they come in the order of their keys. A job whose key has
+// moved and so comes too early is held back until its turn. If its turn does not come, the rankings get its new place, so that it does not
+// come too early again.
 func (a *audience) inviteInOrder(now, at quantity.Instant, c *window.Class, jobs iter.Seq[*index.Job], until int) {
 	held := a.held[:0]
 	ahead := func(key *policy.Candidate) int {
@@ -281,7 +280,7 @@ func (a *audience) inviteInOrder(now, at quantity.Instant, c *window.Class, jobs
 	a.held, a.moved = held[:0], moved[:0]
 }
 
-// inviteLongest invites those that have waited longest, and longer than a time, until so many are invited altogether.
+// inviteLongest invites those that have waited longest, and longer than a time, until the given number are invited altogether.
 func (a *audience) inviteLongest(at quantity.Instant, c *window.Class, length time.Duration, until int) {
 	longer := func(x, y *index.Job) int { return cmp.Or(cmp.Compare(y.Waited(at), x.Waited(at)), index.ByName(x, y)) }
 	ahead := a.moved[:0]

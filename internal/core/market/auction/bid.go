@@ -21,7 +21,7 @@ import (
 type worth struct {
 	// calibrated score of the job, total of both sides, and the weight it is cleared with.
 	calibrated, total, weight int64
-	// rate is what a millisecond of it is worth, where scores are logarithms of that.
+	// rate is the value of a millisecond of it, where scores are logarithms of that.
 	rate int64
 }
 
@@ -137,7 +137,7 @@ type known struct {
 	// attained by the job, weight of its queue; moves: it grows by itself.
 	attained, weight int64
 	moves            bool
-	// share is the latest feature that was found, of what is attained by weight.
+	// share caches the latest feature: attained by weight.
 	share      struct{ is, of, by int64 }
 	precedence int64
 	// index of the job on the class, as far as it is believed; ends: what is bid for ends, or is weighed by time.

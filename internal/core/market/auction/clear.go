@@ -208,8 +208,8 @@ func (p *plan) pickJointly(fixed []int32) {
 	}
 }
 
-// charge says what each winner pays: of one window, where prices are VCG's, those that won in it. Who goes first because it has
-// waited too long did not win by its bid, and pays nothing.
+// charge says what each winner pays: of one window, where prices are VCG's, those that won in it. A job served first because it has waited
+// too long did not win by its bid, and pays nothing.
 func (p *plan) charge(now quantity.Instant) {
 	switch p.cfg.Payment {
 	case FirstPrice:

@@ -26,7 +26,7 @@ type Config struct {
 	Joint bool
 	// Rounds in one instant, at most: what is left of a window is announced again, and losers may bid again. Default 3.
 	Rounds int
-	// Repack says what becomes of the part of a plan that does not begin within Freeze.
+	// Repack decides what becomes of the part of a plan that does not begin within Freeze.
 	Repack Repack
 	// Freeze is how soon a subjob must begin to be sold for good. Default 30 s.
 	Freeze time.Duration
@@ -55,7 +55,7 @@ type Config struct {
 type Repack uint8
 
 const (
-	// Rolling: it is a plan. Nothing of it is sold; when its time comes the window is announced again.
+	// Rolling: only a plan. None of it is sold; when its time comes the window is announced again.
 	Rolling Repack = iota
 	// Withdraw: it is sold, and withdrawn and announced again when something better is known.
 	Withdraw
@@ -120,7 +120,7 @@ func (c Config) Under(p policy.Policy) Config {
 	return c.WithDefaults()
 }
 
-// Trust is how declarations are held against what was observed.
+// Trust is how declarations are compared with observations.
 func (c *Config) Trust() trust.Settings { return trust.Settings{Eta: c.Eta, Kappa: c.Kappa} }
 
 // Validate lists every problem of c.

@@ -1,8 +1,7 @@
-// Package auction is mechanism jasda (arXiv 2510.14599): jobs bid for a window with variants, and what is worth most in it is sold. It must
-// not know who owns a job or a slice, nor what a claim is.
+// Package auction is mechanism jasda (arXiv 2510.14599): jobs bid for a window with variants, and the most valuable set of them is sold. It
+// must not know who owns a job or a slice, nor what a claim is.
 //
-// Read config.go for the rules, bid.go for what a bid is and what it weighs, quoter.go for how a job answers, quote.go for
-// answers that are kept,
-// audience.go for who is asked, sift.go, clear.go and settle.go for who wins and what is sold, skip.go for rounds that need not be held,
-// and auction.go for a pass.
+// Read config.go for the rules, bid.go for what a bid is and what it weighs, quoter.go for how a job answers, quote.go for cached answers,
+// audience.go for which jobs are asked, sift.go, clear.go and settle.go for which bids win and what is sold, skip.go for rounds that can be
+// skipped, and auction.go for a pass.
 package auction

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/score"
 )
 
-// quoter has jobs of built-in kinds answer. Invariant: a quote that it keeps is what the job would answer now.
+// quoter makes jobs of built-in kinds answer. Invariant: a cached quote is what the job would answer now.
 type quoter struct {
 	appraiser
 	purses purses
@@ -107,7 +107,7 @@ func (x *quoter) propose(now quantity.Instant, j *index.Job, o *agents.Offer, w 
 	return refusal
 }
 
-// stands verifies a bid, beside others of the same job, and says why it does not stand, empty if it does.
+// stands verifies a bid, beside others of the same job, and returns why it is refused, empty if it is not.
 func (x *quoter) stands(now quantity.Instant, t *bid, view *atomizer.View, o *agents.Offer, w *window.Window, others []bid) string {
 	if why := t.Verify(now, x.est, view, o.Slice, w); why != "" {
 		return why

@@ -63,7 +63,7 @@ func (s *settler) settle(now quantity.Instant, o *agents.Offer, w *window.Window
 				s.index.Skip(t.Job)
 			}
 			s.award(now, t, o, w, id, out)
-			w.Take() // what is left of it is announced again
+			w.Take() // the rest of it is announced again
 		case t.won && !t.awarded:
 			s.stats.Planned++
 			if again := max(soonest, t.Start.Add(-s.cfg.Freeze)); w.Planned() == 0 || again < w.Planned() {
@@ -85,8 +85,8 @@ func (s *settler) settle(now quantity.Instant, o *agents.Offer, w *window.Window
 	notify(bids, winners)
 }
 
-// refuses says whether a job can no longer be sold what it won: in another window of the round some of it was, or as many
-// subjobs as may run at once, or as many slices as its queue may hold.
+// refuses reports whether a job can no longer be sold what it won: some of it was sold in another window of the round, or as many subjobs
+// as may run at once, or as many slices as its queue may hold.
 func refuses(now quantity.Instant, t *bid) bool {
 	if t.Job.Ineligible(now) != explain.Eligible {
 		return true
@@ -158,7 +158,7 @@ func won(j *index.Job, winners []*bid) bool {
 	return slices.ContainsFunc(winners, func(t *bid) bool { return t.Job == j })
 }
 
-// lose notes a loss. Who has just got in another window all that it may run has lost nothing here.
+// lose notes a loss. A job that has just won all that it may run in another window has lost nothing here.
 func lose(j *index.Job, n *explain.Loss) {
 	if !j.Stale() || j.Busy() < j.Spec().Parallelism {
 		j.Losses().Note(n)

@@ -26,20 +26,20 @@ type piece struct {
 	soon, fixed bool
 }
 
-// fits says whether a piece lies within the time of another and is worth as much at least. In the time of what could be sold now only
-// such fits, since a window is not kept for later if somebody can use it now (idle).
+// fits reports whether a piece lies within the time of another and is worth at least as much. Only such a piece may take time that could be
+// sold now, since a window is not kept for later if a job can use it now (idle).
 func (x *piece) fits(y *piece) bool {
 	return x.weight >= y.weight && x.start >= y.start && x.end <= y.end && (x.soon || !y.soon)
 }
 
-// sieve leaves out of the quotes for a window what can't win. Invariant: a piece is beaten where one that is worth more lies within its
-// time, since whatever holds the first would be worth more with the second; so only what is not beaten is cleared, and the sale is that of
-// clearing everything: a piece that is in no best plan is in none of the others that clearing compares either. Of pieces that are worth
-// the same the first by job and variant beats the others: of plans that are worth the same clearing takes what ends first, then what comes
-// first in that order. What is fixed leaves room for both or for the second alone.
+// sieve drops quotes for a window that can't win. Invariant: a piece is beaten if one worth more lies within its time, since any plan with
+// the first is worth more with the second; so only unbeaten pieces are cleared, and the sale is that of clearing everything: a piece in no
+// best plan is in none of the others that clearing compares either. Of pieces of the same worth the first by job and variant beats the
+// others: of equal plans clearing takes the one that ends first, then the first in that order. Fixed bids leave room for both or for the
+// second alone.
 //
-// That holds where plans are compared by their sum alone: not where one variant of a job excludes another (Exclusive, and several
-// windows at once), nor where prices are made of what would win without the winner (VCG).
+// That holds where plans are compared by their sum alone: not where one variant of a job excludes another (Exclusive, and several windows
+// at once), nor where prices depend on what would win without the winner (VCG).
 type sieve struct {
 	// asks are the quotes of all windows that are cleared together, pieces those that may win of them.
 	asks   []ask

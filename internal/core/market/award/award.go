@@ -1,5 +1,5 @@
-// Package award is what leaves a market: the piece that a job has won, and who is told of it. It must not know how it was won, nor what
-// becomes of it.
+// Package award is the market's output: the piece that a job has won, and the Seller that takes it. It must not know how it was won, nor
+// what becomes of it.
 package award
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Seller is what a market tells, and asks, whoever embeds it.
+// Seller is what a market calls on its owner.
 type Seller interface {
 	// Ask asks the slice's node for a piece that a job has won.
 	Ask(now quantity.Instant, j *index.Job, s *window.Slice, p Piece, out *protocol.Out)

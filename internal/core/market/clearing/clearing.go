@@ -87,7 +87,7 @@ func (c *Clearer) Clear(bids []Bid) (won []int32, value int64) {
 // load makes rows of the sound bids that nothing fixed is in the way of, in order of End. Of those that end together the
 // plain routine finds the least by itself; others want them in order of (Job, ID) too.
 func (c *Clearer) load(bids []Bid, ties bool) {
-	if len(bids) > MaxBids { // the figures are boxed only when they are said
+	if len(bids) > MaxBids { // the figures are boxed only when they are used
 		invariant.Check(false, "clearing: %d bids at once; at most %d", len(bids), MaxBids)
 	}
 	c.order.byEnd(bids, &c.fixed)
@@ -144,10 +144,9 @@ func (c *Clearer) least(bids []Bid, j int) int32 {
 	return int32(least)
 }
 
-// Around clears around bids that are fixed first (those of jobs that starve), in the order given: one stands if
-// it is not empty and overlaps none that stands already; its weight may be 0, and its index may be named again without
-// effect. The rest is exact, as in Clear. won has what stands too, stand alone says which do, both in order of start; value
-// is the weight of all of won. An index that is no bid is passed over.
+// Around clears around bids that are fixed first (those of jobs that starve), in the order given: one is kept if it is not empty and
+// overlaps none that is kept already; its weight may be 0, and a repeated index has no effect. The rest is exact, as in Clear. won includes
+// those kept, stand lists them alone, both in order of start; value is the weight of all of won. An index that is no bid is skipped.
 func (c *Clearer) Around(bids []Bid, list []int32) (won, stand []int32, value int64) {
 	c.fixed.set(bids, list, false)
 	c.load(bids, false)

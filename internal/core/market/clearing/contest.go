@@ -238,7 +238,7 @@ func (x *contest) bargain() {
 		step := max(1, ((bound-x.value)>>halved)/norm)
 		for g, n := range x.count {
 			if off := int64(n) - 1; x.price[g] > 0 || off > 0 {
-				x.price[g] = min(max(x.price[g]+step*off, 0), x.most[g]) // above most nothing of it is taken anyway
+				x.price[g] = min(max(x.price[g]+step*off, 0), x.most[g]) // above most it can't be had anyway
 			}
 		}
 	}
@@ -254,7 +254,7 @@ const (
 // tree is the state of the search.
 type tree struct {
 	left   int   // relaxations that may still be made
-	open   int64 // the greatest bound of what was given up
+	open   int64 // the greatest bound of abandoned branches
 	groups []int32
 	first  []int32 // by group: its first place in groups; one more at the end
 	claims []claim // by group, those taken

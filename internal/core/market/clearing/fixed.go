@@ -46,7 +46,7 @@ func (f *fixed) find(t int64) (int, bool) {
 	})
 }
 
-// blocks says whether what stands is in the way of b.
+// blocks reports whether a fixed bid is in the way of b.
 func (f *fixed) blocks(b *Bid) bool {
 	if len(f.bids) == 0 {
 		return false

@@ -51,7 +51,7 @@ func (s *Share) add(e tally.Entry) {
 	s.entries = append(s.entries, e)
 }
 
-// Cover takes in one more class of slices.
+// Cover adds one more class of slices.
 func (r *Rounds) Cover() { r.classes = append(r.classes, &tally.Tally{}) }
 
 // Note adds a round that every waiting job was asked in.

@@ -8,8 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Audit says what the index keeps that is not what it would find if it looked now, what is stale left out. It is for tests, between two
-// steps: nothing that is said here may ever be read. It costs as much as a pass without an index.
+// Audit lists what the index keeps that differs from what it would find now, stale entries left out. For tests, between two steps: it must
+// always be empty. It costs as much as a pass without an index.
 func (x *Index) Audit(now quantity.Instant) (wrong []string) {
 	note := func(bad bool, format string, args ...any) {
 		if bad {

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Estimator says what a job makes of a window or of a class of slices, and what the policy sees of that. Invariant: it keeps nothing of a
-// job, so two questions about a job that did not change have one answer.
+// Estimator computes what a window or a class of slices is worth to a job, and what the policy sees of it. Invariant: it keeps no state of
+// a job, so two questions about an unchanged job have one answer.
 type Estimator struct {
 	policy policy.Policy
 	// indexer is the policy if it has an index, else nil.
@@ -55,7 +55,7 @@ func (e *Estimator) Fit(j *Job, c *window.Class, start, end quantity.Instant) (a
 	return p, r
 }
 
-// Wide says whether a job needs several slices at once: no window holds it, and it is placed by whoever embeds the floor.
+// Wide reports whether a job needs several slices at once: no window holds it, and the floor's owner places it.
 func Wide(spec *job.Spec) bool { return spec.Kind == job.Rigid && spec.Slices > 1 }
 
 // RefuseWide is why a rigid job of several slices answers no window: it is placed.
@@ -82,9 +82,9 @@ func (e *Estimator) Carve(j *Job, s *window.Slice, start, end quantity.Instant) 
 	return e.Fit(j, s.Class(), start, end)
 }
 
-// Within is what a job sees of [start, end) of a slice for a piece that is to be sold: its Window, and of a gap that may be over
-// sooner, where the job would lose its work, no more than what is likely to last; but never less than its least useful piece, so
-// that what is learned of ends says how long pieces are, and never who is eligible.
+// Within is what a job sees of [start, end) of a slice for a piece that is to be sold: its Window, and, of a gap that may end sooner where
+// the job would lose its work, no more than is likely to last; but never less than its shortest useful piece, so that learned ends shorten
+// pieces and never make a job ineligible.
 func (e *Estimator) Within(j *Job, s *window.Slice, start, end quantity.Instant) atomizer.Window {
 	w := e.Window(j, s.Class(), start, end)
 	if safe := s.Safe(start); safe < w.End && j.Spec().Divisible() && j.Loses() {
@@ -233,7 +233,7 @@ func (e *Estimator) Slowdown(j *Job, v *atomizer.View) int64 {
 	return min(max(p.Pace, 1000), mostSlowdown)
 }
 
-// advantage of a job on a class is its speed there over the class's own, in millionths: what it makes of what the slice is.
+// advantage of a job on a class is its speed there over the class's own, in millionths: how well it uses the slice.
 func advantage(c *window.Class, spec *job.Spec) int64 {
 	return quantity.MulDiv(c.SpeedOf(spec), 1_000_000, max(1, c.Speed))
 }

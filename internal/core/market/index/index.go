@@ -67,7 +67,7 @@ func New(cfg Config, e *Estimator) *Index {
 // Keep has somebody told of entries that change.
 func (x *Index) Keep(k Keeper) { x.keeper = k }
 
-// Cover takes in a new class of the board's.
+// Cover adds a new class of the board's.
 func (x *Index) Cover(c *window.Class) {
 	x.rankings.cover(c.At())
 	x.seniority.line.cover()
@@ -94,7 +94,7 @@ func (x *Index) Activate(j *Job, due quantity.Instant) {
 	x.lateness.dues.Set(&j.dueSlot, j, due)
 }
 
-// Retire takes a job out: it is over, or nothing of it is left to sell.
+// Retire removes a job: it is over, or has nothing left to sell.
 func (x *Index) Retire(j *Job) {
 	last := x.jobs[len(x.jobs)-1]
 	x.jobs[j.active-1], last.active = last, j.active
@@ -172,8 +172,8 @@ func (x *Index) Refresh(now quantity.Instant) {
 	x.entering, x.joining = x.entering[:0], x.joining[:0]
 }
 
-// refresh makes a job's entry. It enters the rankings, and those that wait, with the others; where its place is the
-// one it has it stays there: of the jobs that are told something new most answer as before.
+// refresh makes a job's entry. It enters the rankings and the waiting line with the others; if its place is unchanged it stays there: most
+// jobs with news answer as before.
 func (x *Index) refresh(now quantity.Instant, j *Job) {
 	is, e := &x.examiner.room, &j.entry
 	*is = Entry{answers: is.answers[:0]}
@@ -270,7 +270,7 @@ func (x *Index) extend(j *Job, c *window.Class) (enters bool) {
 	return true
 }
 
-// Rerank gives jobs that move the places of what they have attained by now.
+// Rerank moves jobs to their places by what they have attained by now.
 func (x *Index) Rerank(now quantity.Instant, jobs []*Job) {
 	for _, j := range jobs {
 		x.rankings.remove(j)

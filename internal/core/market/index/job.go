@@ -1,8 +1,8 @@
 // Package index keeps, for each job and each class of slices, the shortest window that the job can use, and finds the first that can use a
 // given one: by the policy, by how long jobs wait, and of those that have waited too long. It must not know how a window is sold.
 //
-// Read job.go for what is kept of a job, estimator.go for what a job makes of a window, examine.go for how an entry is
-// made, then index.go, which keeps all entries up to date.
+// Read job.go for a job's entry, estimator.go for what a window is worth to a job, examine.go for how an entry is made, then index.go,
+// which keeps all entries up to date.
 package index
 
 import (
@@ -22,8 +22,8 @@ import (
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
-// Demand is what an index asks whoever owns a job: its view, and through that its answer where an atomizer gives it at once. An
-// external job is answered for by its agent, in messages. Answers hold until the index is told otherwise (Index.Invalidate).
+// Demand is what an index asks whoever owns a job: its view, and through that its answer where an atomizer gives it at once. For an
+// external job its agent answers, in messages. Answers hold until Index.Invalidate.
 type Demand interface {
 	Name() job.ID
 	Spec() *job.Spec
@@ -46,7 +46,7 @@ type Demand interface {
 	Volatile() bool
 	// Avoids says whether it leaves the slice to others.
 	Avoids(s *window.Slice) bool
-	// Loses says whether most of what it works on is lost where its window ends before its time.
+	// Loses reports whether most of its work is lost where its window ends early.
 	Loses() bool
 	// Attained is the memory-time that it has had, Use the same with what runs now, of it and of its queue, with the queue's weight
 	// of at least 1; in MiB-milliseconds.
@@ -62,8 +62,8 @@ type Demand interface {
 // Never is the need of a job that can use no window of a class.
 const Never = time.Duration(math.MaxInt64)
 
-// Job is one job as an index keeps it; whoever owns the job holds it, with its side as the Demand. All of it is soft. Invariant: unless it
-// is stale, its entry is what it would answer now, and it is in the rankings of the classes that it can use and in no others.
+// Job is one job as an index keeps it; the job's owner holds it, and is its Demand. Soft. Invariant: unless it is stale, its entry is what
+// it would answer now, and it is in the rankings of the classes that it can use and in no others.
 type Job struct {
 	Demand
 	// Record is what the mechanism that runs keeps of the job; nobody else reads it.
@@ -79,7 +79,7 @@ type Job struct {
 	unindexed int
 	// group whose rankings it is in, if it is ranked.
 	group *Group
-	// waits is when its present wait began, as it was put in line by that; ahead 1 + its place in the list of who is served ahead of time.
+	// waits is when its present wait began, its key in the line; ahead is 1 + its place in the list of jobs served ahead of time.
 	waits quantity.Instant
 	ahead int
 	// due is when the job is late, Never if it is not to be; dueSlot keeps its alarm, inLate: it is among those that are.
@@ -123,7 +123,7 @@ func (j *Job) Ineligible(now quantity.Instant) explain.Reason {
 	return explain.Aside
 }
 
-// SetAside has it be in no order until an instant.
+// SetAside removes it from all orders until an instant.
 func (j *Job) SetAside(until quantity.Instant) { j.aside = until }
 
 // Waited is how long it has gone without being served, Since when that began.
@@ -146,7 +146,7 @@ func (j *Job) Due() quantity.Instant { return j.due }
 // IsLate says whether it is late by now.
 func (j *Job) IsLate(now quantity.Instant) bool { return j.due <= now }
 
-// knownLate says whether it has been taken in that the job is late.
+// knownLate reports whether the index knows that the job is late.
 func (j *Job) knownLate() bool { return j.dueSlot == 0 && j.due != quantity.Never }
 
 // unsold says whether nothing was ever sold to a job.
@@ -200,7 +200,7 @@ type answer struct {
 	index int64
 }
 
-// Indexed says whether the job answers from its entry; what follows is said of such a job alone.
+// Indexed reports whether the job answers from its entry; the rest applies to such jobs alone.
 func (e *Entry) Indexed() bool { return e.indexed }
 
 // Ranked says whether it is in the rankings.
@@ -213,7 +213,7 @@ func (e *Entry) Moves() bool { return e.moves }
 // it can use none, and Refusal what it says to shorter ones; Classes is of how many.
 func (e *Entry) Eligibility() explain.Reason { return e.ineligible }
 
-// Classes is of how many it has an answer.
+// Classes is the number of classes that it has an answer for.
 func (e *Entry) Classes() int { return len(e.answers) }
 
 // Need is the shortest window of a class that the job can use.
@@ -261,7 +261,7 @@ func (g *Group) On(class int) *ranking.List[*Job] {
 	return &g.lists[class]
 }
 
-// cover makes a ranking for each of so many classes.
+// cover makes a ranking for each class.
 func (g *Group) cover(classes int) {
 	for len(g.lists) < classes {
 		g.lists = append(g.lists, ranking.List[*Job]{})

@@ -26,7 +26,7 @@ type rankings struct {
 	pair [2]policy.Candidate
 }
 
-// cover takes in one more class.
+// cover adds one more class.
 func (r *rankings) cover(class int) {
 	r.orders = append(r.orders, ranking.Order[*Job]{
 		Compare: func(a, b *Job) int {
@@ -158,8 +158,8 @@ type seniority struct {
 	ahead []*Job
 }
 
-// enter finds when a job's wait began, by which it enters the line. Few have been served ahead of time: they are kept
-// apart until they change, for as long as that is to come they wait as little as who comes now.
+// enter finds the key by which a job enters the line: when its wait began. The few that were served ahead of time are kept apart until they
+// change; until that time comes they wait as little as a new job.
 func (s *seniority) enter(now quantity.Instant, j *Job) {
 	j.waits = j.Since()
 	if j.waits > now {
@@ -226,7 +226,7 @@ func (l *lateness) leave(j *Job) {
 	}
 }
 
-// ripen takes in who has become late.
+// ripen adds the jobs that have become late.
 func (l *lateness) ripen(now quantity.Instant) {
 	for j := range l.dues.Past(now) {
 		l.enter(j)

@@ -50,7 +50,7 @@ func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window
 			break
 		}
 		x.backoff.add(now, pick.job, refusal, "")
-		x.index.Refresh(now) // who has declined rests, and is in no order
+		x.index.Refresh(now) // jobs that have declined rest, and are in no order
 		x.firstOf(now, s, w, full, t, nil, x.none())
 	}
 	j := pick.job
@@ -111,7 +111,7 @@ func (x *Interest) give(now quantity.Instant, j *index.Job, s *window.Slice, w *
 		x.given = append(x.given, gifts{})
 	}
 	x.given[s.Class().At()].add(given{slice: s, length: length, at: now, job: j.Name(), queue: queue})
-	w.Take() // what is left of it is announced again
+	w.Take() // the rest of it is announced again
 }
 
 func (x *Interest) firstOf(now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, pick *candidate) {
@@ -180,7 +180,8 @@ func (x *Interest) considerSignals(now quantity.Instant, s *window.Slice, w *win
 	}
 }
 
-// cuts says whether who has signalled may be asked for a piece now. One job cuts one piece at a time: it could not tell two apart.
+// cuts reports whether a job that has signalled may be asked for a piece now. One job cuts one piece at a time: it could not tell two
+// apart.
 func (x *Interest) cuts(now quantity.Instant, g *signal, s *window.Slice, w *window.Window) bool {
 	j := g.job
 	return j.Active() && g.session != 0 && x.relay.Session(j) == g.session && !x.relay.Cutting(j) &&
@@ -207,9 +208,9 @@ func (x *Interest) tellLosers(now quantity.Instant, t *asking, w *window.Window,
 }
 
 const (
-	// mostAsks is how many agents are asked for their piece of one window, one after another. Each may take Close, in which the window
-	// stands idle: with the signals that is four times Close, 0.8 s by default, less than the least rest of who declined. Then whoever
-	// answers at once has it, and if nobody does the signals are stale: it is announced anew, to all but those who rest.
+	// mostAsks is how many agents are asked for their piece of one window, one after another. Each may take Close, in which the window is
+	// idle: with the signals that is four times Close, 0.8 s by default, less than the shortest rest after a decline. Then the first to
+	// answer at once has it, and if nobody does the signals are stale: it is announced anew, to all but those that rest.
 	mostAsks = 3
 	// mostPieces an agent may name for a window: the first that fits counts.
 	mostPieces = 4

@@ -84,7 +84,7 @@ func (b *backoff) reset(j *index.Job) {
 	}
 }
 
-// wake has the jobs answer again that have rested.
+// wake makes jobs that have rested answer again.
 func (b *backoff) wake(now quantity.Instant) {
 	for j := range b.resting.Past(now) {
 		b.index.Changed(j)

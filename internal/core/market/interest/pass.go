@@ -115,7 +115,7 @@ func (p *pass) visit(i int, out *protocol.Out) {
 	}
 }
 
-// count has the jobs that changed count the rounds that they could not use, the latest last.
+// count makes the changed jobs count the rounds that they could not use, the latest last.
 func (p *pass) count() {
 	p.latest = p.latest[:0]
 	n := 0

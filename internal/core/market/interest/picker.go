@@ -19,8 +19,8 @@ type candidate struct {
 	job *index.Job
 }
 
-// picker finds the first in the policy's order of those who are interested in a window. Invariant: it finds the one that comparing
-// everybody finds.
+// picker finds the first in the policy's order among the jobs interested in a window. Invariant: it finds the one that comparing all of
+// them finds.
 type picker struct {
 	policy policy.Policy
 	est    *index.Estimator

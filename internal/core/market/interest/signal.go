@@ -22,7 +22,7 @@ import (
 // by message or through their atomizers, are in one order; the first in it is asked for its piece, again up to Close where an agent
 // cuts it. Nothing is held for a job meanwhile but the window itself.
 
-// beginCalls notes whose agents may be told of windows in this pass.
+// beginCalls notes the agents that may be called in this pass.
 func (x *Interest) beginCalls(now quantity.Instant) {
 	c := &x.calling
 	*c = calling{asked: c.asked[:0], calls: c.calls[:0]}
@@ -67,7 +67,7 @@ func (x *Interest) callFor(now quantity.Instant, s *window.Slice, w *window.Wind
 	return waits
 }
 
-// endCalls sends what the agents are told, and opens the round that waits for them.
+// endCalls sends the agents' calls, and opens the round that waits for them.
 func (x *Interest) endCalls(now quantity.Instant, out *protocol.Out) {
 	c := &x.calling
 	r := c.round
@@ -79,7 +79,7 @@ func (x *Interest) endCalls(now quantity.Instant, out *protocol.Out) {
 			continue
 		}
 		x.relay.Send(r, c.asked[i], c.calls[i], out)
-		if len(r.Offers()) == 0 { // nobody answers in time: the windows were offered to others, and who does is waited for again
+		if len(r.Offers()) == 0 { // nobody answers in time: the windows were offered to others, and late answers are waited for again
 			x.relay.PassOver(now, r, c.asked[i].Job())
 		}
 	}
@@ -148,8 +148,8 @@ func (x *Interest) declared(
 	return p
 }
 
-// askOn asks for a window in order, and announces it anew where somebody has not been heard: who came while it waited, and who
-// signalled when as many agents as may be had been asked.
+// askOn asks for a window in order, and announces it anew if some job was not asked: one that came while it waited, or one that signalled
+// after the limit of agents was reached.
 func (x *Interest) askOn(now quantity.Instant, o *agents.Offer, w *window.Window, t *asking, out *protocol.Out) {
 	s := o.Slice
 	x.offers.offer(now, s, w, t, out)
@@ -246,8 +246,8 @@ func (x *Interest) fitting(
 	return b, why
 }
 
-// lessThanSignalled holds the piece against what the job was picked for, where the policy orders by what pieces use: with the piece in
-// place of the signal it must still come before who was next.
+// lessThanSignalled compares the piece with the signal that the job was picked for, where the policy orders by what pieces use: with the
+// piece in place of the signal it must still come before the next.
 func (x *Interest) lessThanSignalled(t *asking, b *variant.Verified) string {
 	if t.second.Job == "" {
 		return ""

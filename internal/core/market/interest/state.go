@@ -50,7 +50,7 @@ type asking struct {
 	signals []signal
 	// asks of agents so far.
 	asks int
-	// since is the generation of the jobs when the signals were asked for: who has come since was not.
+	// since is the generation of the jobs when the signals were asked for: those that came since were not asked.
 	since uint64
 	// second is who comes next in order, as when the first was asked, where the order depends on the piece; without a job if nobody
 	// does, or the piece decides nothing. first is what the policy saw of the one that was asked.
@@ -68,7 +68,7 @@ type signal struct {
 	asked bool
 }
 
-// calling are the agents that are told of windows in one pass, and the round that is opened for it.
+// calling are the agents that are called in one pass, and the round that is opened for it.
 type calling struct {
 	asked []agents.Callee
 	calls []*protocol.Call

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Turn is a job's place among those that are late: who was to be served first comes first.
+// Turn is a job's place among the late ones: the one whose limit passed first comes first.
 type Turn struct {
 	Due  quantity.Instant
 	Name job.ID
@@ -132,7 +132,7 @@ func (a *Allowance) First(now quantity.Instant) Turn {
 	return first
 }
 
-// Waits says whether somebody is late who may be given the next window that it can use.
+// Waits reports whether a late job may be given the next window that it can use.
 func (a *Allowance) Waits(now quantity.Instant) bool {
 	a.Fill(now)
 	return a.Credit() > 0 && a.First(now) != Nobody()
@@ -147,8 +147,8 @@ func (a *Allowance) turn(now quantity.Instant) Turn {
 	return first
 }
 
-// entitled says whether a late job may be given something that costs so much, with this credit: it is the first, or there is credit
-// for the first after that.
+// entitled reports whether a late job may be given something of this cost, with this credit: it is the first, or there is credit for the
+// first after that.
 func entitled(t, first Turn, credit, cost int64) bool {
 	return credit > 0 && (!first.Before(t) || credit-cost > 0)
 }
@@ -188,14 +188,14 @@ func (a *Allowance) Entitled(now quantity.Instant, late, pick *index.Job, c *win
 	return late, cost
 }
 
-// Precedes says whether something that costs so much is a late job's that may have it before others.
+// Precedes reports whether a late job may have something of this cost before others.
 func (a *Allowance) Precedes(now quantity.Instant, j *index.Job, cost int64) bool {
 	credit := a.budget.Credit()
 	return credit > 0 && j.IsLate(now) && entitled(TurnOf(j), a.turn(now), credit, cost)
 }
 
-// Grants says of wishes of late jobs, in turn, how many may be met now: each as far as the budget goes once those before it are. met is
-// told of each that is.
+// Grants decides how many wishes of late jobs, in turn, may be met now: each as far as the budget goes once those before it are met. met is
+// called for each of them.
 func (a *Allowance) Grants(now quantity.Instant, n int, wish func(int) (*index.Job, int64), met func(int)) {
 	first, credit := a.turn(now), a.budget.Credit()
 	for i := range n {

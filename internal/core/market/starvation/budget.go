@@ -23,7 +23,7 @@ type Budget struct {
 	at quantity.Instant
 }
 
-// Burst is the longest time of which the budget keeps what nobody was given.
+// Burst is the longest time for which the budget keeps what was not given.
 const Burst = 24 * time.Hour
 
 // millisecond of an Instant.

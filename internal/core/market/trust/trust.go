@@ -164,8 +164,8 @@ const Alpha = 50_000
 // bets are up to 256 times the odds of theta.
 const bets = 8
 
-// Evidence is the natural logarithm, in millionths, of the e-value against the promise that an excess has a chance of at most
-// theta (parts per million, 1 to trp.MaxThetaPPM), after so many runs, of which excess showed one. 0 says nothing either way.
+// Evidence is the natural logarithm, in millionths, of the e-value against the promise that an excess has a chance of at most theta (parts
+// per million, 1 to trp.MaxThetaPPM), after runs of which excess showed one. 0 is no evidence either way.
 func Evidence(runs, excess, theta int64) int64 {
 	var logs [bets]float64
 	most := math.Inf(-1)

@@ -8,8 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Audit says what the board keeps that is not what it would find if it looked now, what is dirty left out. It is for tests, between two
-// steps: nothing that is said here may ever be so.
+// Audit lists what the board keeps that differs from what it would find now, dirty slices left out. For tests, between two steps: it must
+// always be empty.
 func (b *Board) Audit(now quantity.Instant) (wrong []string) {
 	note := func(bad bool, format string, args ...any) {
 		if bad {

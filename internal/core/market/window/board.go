@@ -83,9 +83,9 @@ const (
 	Sorted
 )
 
-// Place takes in of which class a slice is, as its owner shows it now: a new one, or one that may be another than before. The order is by
-// capacity, then name, so that small windows are offered first and small pieces go to small slices. More is what its time is worth more
-// than before, for each millisecond.
+// Place records the class of a slice, as its owner shows it now: of a new slice, or of one that may have changed. The order is by capacity,
+// then name, so that small windows are offered first and small pieces go to small slices. More is the increase of its time's worth, for
+// each millisecond.
 func (b *Board) Place(s *Slice, c *Class) (placed Placed, more int64) {
 	joins := s.class == nil
 	if !joins {
@@ -113,7 +113,7 @@ func (b *Board) Place(s *Slice, c *Class) (placed Placed, more int64) {
 	return placed, more
 }
 
-// classify notes of which class a slice is, and whether it is usable.
+// classify notes the class of a slice, and whether it is usable.
 func (b *Board) classify(s *Slice, c *Class) (more int64) {
 	if s.class != nil {
 		s.class.quiet.Drop(s.at)
@@ -238,14 +238,14 @@ func (b *Board) Arm(s *Slice, now quantity.Instant) {
 	b.closes.Set(&s.slots.closes, s, closes)
 }
 
-// InTurn is the place of the first slice in turn from one on; -1 if there is none. PutInTurn has one come up in this pass, and Done says
-// that it did: it is not quiet.
+// InTurn is the place of the first slice in turn from one on; -1 if there is none. PutInTurn puts one in turn in this pass, and Done notes
+// that it had it: it is not quiet.
 func (b *Board) InTurn(from int) int { return b.turn.Next(from) }
 
-// PutInTurn has a slice come up in this pass.
+// PutInTurn makes a slice come up in this pass.
 func (b *Board) PutInTurn(s *Slice) { b.turn.Put(s.at) }
 
-// Done says that a slice in turn came up: it is not quiet.
+// Done notes that a slice in turn came up: it is not quiet.
 func (b *Board) Done(s *Slice) { b.turn.Drop(s.at); s.class.quiet.Drop(s.at) }
 
 // AllInTurn puts all slices in turn that have a window that has begun.
@@ -265,7 +265,7 @@ func (b *Board) LoudInTurn() {
 // a pass need not look at it for others. Wake it with Stir.
 func (b *Board) Quiet(s *Slice) { s.class.quiet.Put(s.at) }
 
-// Stir has a quiet slice be looked at again.
+// Stir makes a quiet slice be looked at again.
 func (b *Board) Stir(s *Slice) { s.class.quiet.Drop(s.at) }
 
 // NextQuiet is the place of the first quiet slice of a class from one on; -1 if there is none.

@@ -1,7 +1,7 @@
 // Package window makes windows of the idle time of slices: which gaps are offered, since when, and what became of the offer. It must not
-// know who is offered them, nor how they are sold.
+// know to whom they are offered, nor how they are sold.
 //
-// Read window.go for what there is, then board.go, which keeps it up to date.
+// Read window.go for the types, then board.go, which keeps it up to date.
 package window
 
 import (
@@ -31,8 +31,8 @@ type Window struct {
 	offered bool
 	// won: somebody was asked for it, and what is left is not announced yet.
 	won bool
-	// heard is the generation of the jobs in which all who had signalled were asked (mechanism sja, with agents): those that had
-	// changed by then have been, too.
+	// heard is the generation of the jobs when all that had signalled were asked (mechanism sja, with agents), including those that had
+	// changed by then.
 	heard uint64
 	// round that it is in while agents are waited for, 0 if it is in none.
 	round uint64
@@ -98,7 +98,7 @@ func (w *Window) Await(round uint64) { w.round = round }
 // Planned is when the first part of its plan that is not sold comes up for sale, 0 if there is none.
 func (w *Window) Planned() quantity.Instant { return w.planned }
 
-// Plan has it come up for sale again at an instant, 0 if its plan is over.
+// Plan makes it come up for sale again at an instant, 0 if its plan is over.
 func (w *Window) Plan(again quantity.Instant) { w.planned = again }
 
 // Due says whether everybody is to be asked: for the first time, or since a part of its plan comes up for sale.
@@ -150,15 +150,15 @@ func (c *Class) Usable() int { return c.usable }
 // SpeedOf is how fast a job runs on slices of the class, in parts per thousand; 0 if it can not.
 func (c *Class) SpeedOf(spec *job.Spec) int64 { return spec.SpeedOn(c.Profile, c.Speed) }
 
-// Cost of a time on a slice of the class, as the budget of those who have waited too long counts it.
+// Cost of a time on a slice of the class, as the budget for starving jobs counts it.
 func (c *Class) Cost(d time.Duration) int64 { return starvation.Cost(d, c.Speed) }
 
-// Supply is what a board asks whoever owns a slice. Answers hold until it is told otherwise (Board.Invalidate).
+// Supply is what a board asks the owner of a slice. Answers hold until Board.Invalidate.
 type Supply interface {
 	// Name of the slice, and the node that it is of.
 	Name() job.SliceID
 	Node() job.NodeID
-	// Usable says whether anything of it may ever be for sale as it is.
+	// Usable reports whether any of it may ever be for sale as it is.
 	Usable() bool
 	// Unsold puts its gaps from now on into out, in order: time that nothing is reserved, sold or asked for in.
 	Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap
@@ -167,8 +167,8 @@ type Supply interface {
 	Safe(from quantity.Instant) quantity.Instant
 }
 
-// Slice is one slice as a board keeps it; whoever owns the slice holds it, with its side as the Supply. All of it is soft. Invariant: its
-// windows are in order and apart, and each lay within its unsold time when they were announced.
+// Slice is one slice as a board keeps it; the slice's owner holds it, and is its Supply. Soft. Invariant: its windows are in order and
+// disjoint, and each was within its unsold time when they were announced.
 type Slice struct {
 	Supply
 	class *Class

@@ -1,5 +1,5 @@
-// Package giving is the part of a node that gives slices back to workloads outside Sluice: it hears wishes and machines, has core/reclaim
-// decide, and keeps the reservations of the slices up to date. All of it is soft: after a restart the executor says it again. The
+// Package giving is the part of a node that gives slices back to workloads outside Sluice: it records wishes and machines, asks
+// core/reclaim to decide, and keeps the reservations of the slices up to date. Soft: after a restart the executor reports all again. The
 // truncation of a subjob is the node's fact (Truncated).
 package giving
 
@@ -57,7 +57,7 @@ type Node struct {
 	Keep func(job.SliceID, []protocol.Reservation)
 }
 
-// Hear takes in changed wishes, groups and machines.
+// Hear records changed wishes, groups and machines.
 func (g *Giver) Hear(now quantity.Instant, b *protocol.Wishes) {
 	if g.keeper == nil {
 		g.keeper, g.holds = reclaim.New(), map[string][]job.SliceID{}
@@ -103,7 +103,7 @@ func (g *Giver) Over(token job.Token) { delete(g.gained, token) }
 // Due is when the next decision is due; 0: none is.
 func (g *Giver) Due() quantity.Instant { return g.due }
 
-// Keeper has the decisions; nil before anything was heard.
+// Keeper has the decisions; nil before the first wish.
 func (g *Giver) Keeper() *reclaim.Keeper { return g.keeper }
 
 // Decide decides and updates the reservations. Until the boot is confirmed it is not known what runs, so it waits.

@@ -1,5 +1,5 @@
-// Package holds is the grants of a node: time that is held for whoever asked until it is redeemed or lapses. Every hold stands in the time
-// of its slices under a token of its own, which no other boot of the node and no other node gives out.
+// Package holds is the grants of a node: time that is held for an asker until it is redeemed or lapses. Every hold is in the timeline of
+// its slices under its own token, which no other boot and no other node gives out.
 //
 // Holds are soft. The boot's epoch in the token fences off those of an earlier boot (docs/adr/0002-soft-grants.md).
 package holds
@@ -102,7 +102,7 @@ func (h *Holds) room() *Hold {
 	return x
 }
 
-// Answer is the hold that answers a question, if one stands: the same question has the same answer as long as it does.
+// Answer is the hold that answers a question, if there is one: until it ends, the same question has the same answer.
 func (h *Holds) Answer(q Question) (Hold, bool) { return value(h.asked[q]) }
 
 // Of is the hold of a token, if one stands.

@@ -38,9 +38,9 @@ type Inventory struct {
 	lists int              // how many there were
 }
 
-// Watcher is told what changes.
+// Watcher is called on changes.
 type Watcher interface {
-	// Place takes in a slice that is new or other than it was, Changed that what is free of it is no longer what it was.
+	// Place records a slice that is new or changed, Changed that its free time has changed.
 	Place(s *protocol.Slice)
 	Changed(id job.SliceID)
 }
@@ -135,8 +135,8 @@ func (i *Inventory) Take() []*Slice {
 // Listed is the last list of slices.
 func (i *Inventory) Listed() []protocol.Slice { return i.said }
 
-// List takes in which slices there are, in place of what was listed before, and returns those that are new or other than they were, and
-// those that the list has no more. It is no fact: a restart lists them again.
+// List replaces the list of slices, and returns those that are new or changed, and those that are gone. It is no fact: a restart lists them
+// again.
 func (i *Inventory) List(list []protocol.Slice) (other, missing []*Slice) {
 	i.said = list
 	i.lists++
@@ -268,7 +268,7 @@ func (s *Slice) Bear(host, bears quantity.Amount) {
 	}
 }
 
-// Bearing is what is said of it while it is held with so much of the host's memory.
+// Bearing is its description while it is held with this much of the host's memory.
 func (s *Slice) Bearing(held quantity.Amount) protocol.Slice {
 	d := s.desc
 	if d.Host > 0 {
@@ -361,8 +361,7 @@ func (s *Slice) Reopen(id uint64) {
 	s.Mark()
 }
 
-// soft is the bit that marks the ids of what others hold of a slice: closed time that no fact stands for. The ids of durable reservations
-// are below it.
+// soft is the bit that marks the ids of others' holds on a slice: closed time without a fact. The ids of durable reservations are below it.
 const soft = 1 << 62
 
 func isSoft(id uint64) bool { return id>>62 == 1 }
@@ -376,7 +375,7 @@ func (s *Slice) Reservations(yield func(protocol.Reservation) bool) {
 	}
 }
 
-// CloseFor takes time for what others hold, of which this is the k-th.
+// CloseFor closes time for the k-th hold of others.
 func (s *Slice) CloseFor(k int, r protocol.Reservation) {
 	r.ID, r.Slice = soft+uint64(k), s.id
 	s.Close(r)
@@ -404,7 +403,7 @@ func (s *Slice) HeldBy(now quantity.Instant) (by protocol.Reservation, held bool
 	return by, held
 }
 
-// Durable says whether a fact stands for anything of it: what people would look for although it is not there any more.
+// Durable reports whether a fact depends on it: something that people would look for although the slice is gone.
 func (s *Slice) Durable() bool {
 	for range s.Reservations {
 		return true

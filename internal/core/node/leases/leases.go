@@ -1,9 +1,9 @@
-// Package leases is what was sold of a node's slices, and what runs: one lease's life from LeaseMade to LeaseGone. No slice is given on
-// before the process tree of what ran there is confirmed gone, and what is outstanding of a lease (its start, its stop, its result) is sent
-// until it is acknowledged.
+// Package leases is what was sold of a node's slices, and what runs: one lease's life from LeaseMade to LeaseGone. No slice is reused
+// before the last process tree there is confirmed gone, and a lease's outstanding messages (its start, its stop, its result) are sent until
+// acknowledged.
 //
-// Leases are the state, which facts alone make and end; Runner decides what becomes of one; Stands is what is done to it for its host's
-// memory.
+// Leases are the state, which facts alone make and end; Runner decides what becomes of a lease; Stands suspends and resumes it for its
+// host's memory.
 package leases
 
 import (
@@ -55,7 +55,7 @@ func (b *Leases) On(s *inventory.Slice) (list []*Lease) {
 	return list
 }
 
-// Outlived says whether a lease stands here for a later life of a job.
+// Outlived reports whether there is a lease here for a later life of a job.
 func (b *Leases) Outlived(id job.ID, g job.Generation) bool { return b.index.outlived(id, g) }
 
 // Peak is what is counted for a token against the host's memory.
@@ -95,7 +95,7 @@ func (b *Leases) Facts(out []protocol.Fact) []protocol.Fact {
 	return out
 }
 
-// Apply takes in a fact about a lease.
+// Apply applies a fact about a lease.
 func (b *Leases) Apply(f *protocol.Fact) {
 	if f.Kind == protocol.LeaseMade {
 		b.applyMade(f)

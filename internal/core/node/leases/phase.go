@@ -29,7 +29,7 @@ const (
 	Ended
 	// Settled: the home has the result, and Settle is sent until the directories are where they belong.
 	Settled
-	// Gone: nothing of it is left, and nothing names it but what is about to forget it.
+	// Gone: nothing of it is left, and only its removal is pending.
 	Gone
 
 	phases = iota

@@ -14,7 +14,7 @@ import (
 
 // Config is how leases behave.
 type Config struct {
-	// ResultRetry is the time between two sendings of what was not acknowledged.
+	// ResultRetry is the time between two sendings of an unacknowledged message.
 	ResultRetry time.Duration
 	// Overdue is how long after its lease's end a subjob may remain unconfirmed before the executor is told to stop it.
 	Overdue time.Duration
@@ -77,8 +77,8 @@ func (u *Runner) Next(now quantity.Instant) quantity.Instant {
 	return u.leases.index.alarms.Next()
 }
 
-// late says whether a subjob that should be gone was not confirmed to be: its home is told, again and again, so that it sells the same work
-// to nobody else meanwhile.
+// late reports whether a subjob that should be gone was not confirmed gone: its home is told, repeatedly, so that it does not sell the same
+// work meanwhile.
 func (u *Runner) late(now quantity.Instant, l *Lease) bool {
 	return u.inventory.Confirmed() && l.Issued() && !l.Vacated() && (l.Stuck() || now >= l.terms.End.Add(u.cfg.ResultRetry))
 }
@@ -266,7 +266,7 @@ func (u *Runner) Reporting(t job.Token) *Lease {
 	return l
 }
 
-// Vacate gives the time of a lease back of which nothing is there any more.
+// Vacate gives back the time of a lease that has nothing left running.
 func (u *Runner) Vacate(now quantity.Instant, l *Lease, out *protocol.Out) {
 	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobVacated, Token: l.terms.Token, Job: l.terms.Job})
 	u.Outstanding(now, l, out)
@@ -316,8 +316,8 @@ func (u *Runner) Settled(t job.Token, out *protocol.Out) {
 	}
 }
 
-// gone drops a lease of which nothing is left, and tells its home where something of it counts. Should that be lost, the home asks again
-// and is told by Acknowledged.
+// gone drops a lease of which nothing is left, and tells its home if any of it counts. If that message is lost, the home asks again and
+// Acknowledged answers.
 func (u *Runner) gone(l *Lease, out *protocol.Out) {
 	u.record.Fact(out, protocol.Fact{Kind: protocol.LeaseGone, Token: l.terms.Token, Job: l.terms.Job})
 	if !l.settling.Empty() {
@@ -346,7 +346,7 @@ func (u *Runner) Stop(now quantity.Instant, in *protocol.Message, h *protocol.Ha
 	}
 }
 
-// halt has a lease that was issued be stopped. An entry of it is over: it has the grace that whoever stops it gives it.
+// halt stops a lease that was issued. Its entry is over: it gets the grace of the present stop.
 func (u *Runner) halt(l *Lease, why string) {
 	u.leases.change(l, onHalt)
 	if l.why = why; !l.stand.Asked {

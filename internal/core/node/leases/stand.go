@@ -18,7 +18,7 @@ type Stands struct {
 // NewStands returns that of the leases that a runner has.
 func NewStands(r *Runner) *Stands { return &Stands{r.leases, r} }
 
-// Suspend freezes a lease for its host's memory, Resume has it go on.
+// Suspend freezes a lease for its host's memory, Resume makes it go on.
 func (s *Stands) Suspend(now quantity.Instant, l *Lease, out *protocol.Out) {
 	s.leases.change(l, onSuspend)
 	l.stand.Since = now
@@ -50,7 +50,7 @@ func (s *Stands) Reclaim(now quantity.Instant, l *Lease, why string, out *protoc
 	s.runner.Outstanding(now, l, out)
 }
 
-// Stood takes in that a lease is frozen, goes on, or can't be frozen. What comes late is of an order that was taken back.
+// Stood records that a lease is frozen, goes on, or can't be frozen. A late report is of an order that was withdrawn.
 func (s *Stands) Stood(now quantity.Instant, l *Lease, is *protocol.Stillness, out *protocol.Out) {
 	switch {
 	case is.Refused && l.phase == Suspending: // the entry is over, and there is no other
@@ -67,8 +67,8 @@ func (s *Stands) Stood(now quantity.Instant, l *Lease, is *protocol.Stillness, o
 	s.runner.Outstanding(now, l, out)
 }
 
-// Follow has a lease be what its machine's watcher says of it, however many reports were lost, and says whether it is newly to end; stop is
-// why it would be.
+// Follow sets a lease to what its machine's watcher reports, however many reports were lost, and returns whether it is newly to end; stop
+// is why it would be.
 func (s *Stands) Follow(now quantity.Instant, l *Lease, is *protocol.Stand, stop func() string, out *protocol.Out) (ends bool) {
 	l.stand.Times = max(l.stand.Times, is.Times)
 	switch is.State {

@@ -42,7 +42,7 @@ type tenant struct {
 	peak       trp.Peak
 }
 
-// New returns the memory of a host with these slices, of which this was sold. Gaps are looked for within horizon, from minGap on.
+// New returns the memory of a host with these slices and leases. Gaps are looked for within horizon, from minGap on.
 func New(c joint.Config, horizon, minGap time.Duration, i *inventory.Inventory, sold ...Peaks) *Host {
 	return &Host{limit: joint.NewLimit(c), horizon: horizon, minGap: minGap, inventory: i, sold: sold}
 }
@@ -74,7 +74,8 @@ func (h *Host) hosted(id job.SliceID, also []job.SliceID) (pieces int) {
 	return pieces
 }
 
-// occupy appends who has a slice now or later, but for one. Who is past its end, and not confirmed gone, has it until further notice.
+// occupy appends those that have a slice now or later, except but. A subjob past its end, and not confirmed gone, has it until further
+// notice.
 func (h *Host) occupy(now quantity.Instant, but job.Token, list []tenant) []tenant {
 	for _, s := range h.inventory.All() {
 		if !s.Hosted() {
@@ -184,8 +185,7 @@ func (h *Host) Bear(now quantity.Instant) {
 	}
 }
 
-// eighths is how finely it is said what a slice bears: the classes of slices that are alike stay few, and what changes by little changes
-// nothing.
+// eighths is the granularity of what a slice bears: similar slices stay in few classes, and small changes change nothing.
 const eighths = 8
 
 // inEighths is an amount as whole eighths of a capacity, the capacity at most.

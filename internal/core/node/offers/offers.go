@@ -32,7 +32,7 @@ type Offers struct {
 	prompt    bool
 }
 
-// offer is what was said of one slice.
+// offer is the last report on one slice.
 type offer struct {
 	slice *inventory.Slice
 	shown *protocol.SliceView // nil: a view is due whatever it says
@@ -59,13 +59,13 @@ func (o *Offers) AgainAll() {
 	}
 }
 
-// Offered says whether a slice was last said to be usable.
+// Offered reports whether a slice was last reported as usable.
 func (o *Offers) Offered(s *inventory.Slice) bool {
 	x := o.of[s]
 	return x != nil && x.shown != nil && x.shown.Usable
 }
 
-// Forget drops what was said of a slice that is gone.
+// Forget drops the report on a slice that is gone.
 func (o *Offers) Forget(s *inventory.Slice) {
 	if x := o.of[s]; x != nil {
 		o.renewals.Set(&x.slot, x, quantity.Never)

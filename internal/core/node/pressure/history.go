@@ -13,8 +13,8 @@ import (
 // mostSteps is how many of Airlock's latest steps a node keeps, for people.
 const mostSteps = 256
 
-// history is what people are told of Airlock: its latest steps in a ring, and what it came to since the node came up. Soft, read by views
-// alone, and nothing is decided by it. Noting allocates nothing but the ring, with the first step.
+// history is Airlock's record for people: its latest steps in a ring, and totals since the node came up. Soft, read by views alone; no
+// decision depends on it. Noting allocates only the ring, with the first step.
 type history struct {
 	steps []step
 	// next is the ring's next place once it is full, forgotten the number of steps overwritten since.

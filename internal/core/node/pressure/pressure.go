@@ -2,11 +2,11 @@
 // and the leases follow. While the memory is over the severe line nothing is granted and nothing begins, and nothing that is suspended for
 // it does so longer than the timer of an entry.
 //
-// Where several nodes share a machine its memory is one, and who gives way is found among the subjobs of all: each node hears with the same
-// report what the others know of theirs, decides of all of them, and carries out what is about its own. The same snapshot has the same
-// victims, so they need no word with each other.
+// Where several nodes share a machine its memory is one, and who gives way is found among the subjobs of all: each node gets in the same
+// report what the others know of theirs, decides on all of them, and carries out what concerns its own. The same snapshot has the same
+// victims, so they need not talk.
 //
-// All of it is soft: a node that starts again has everything go on that it finds suspended, and knows of no entry before.
+// All of it is soft: a restarted node resumes everything that it finds suspended, and knows no earlier entry.
 package pressure
 
 import (
@@ -42,14 +42,14 @@ type Pressure struct {
 	// ending are those subjobs.
 	ending []ending
 	// left is the largest probable peak of those that had to leave since there was no room, half of what may be used at most; 0: none had
-	// to. While they would not all find room again, one on each idle slice, and there is none for the next, nothing is granted, and what
-	// is sold begins. Without that they come back as soon as it is calm, and have to leave again. It ends at until, whatever room there is
-	// then: who left may be gone for good.
+	// to. Until all of them would find room again, one on each idle slice, nothing is granted, and sold leases begin. Without that they
+	// come back as soon as it is calm, and have to leave again. It ends at until, whatever room there is then: those that left may never
+	// return.
 	left  quantity.Amount
 	until quantity.Instant
 	// words explain the last decision that did anything, for people.
 	words string
-	// due is when an entry is to be looked at, whether or not the executor says anything until then; 0: none stands.
+	// due is when an entry is to be looked at, reports or not; 0: there is none.
 	due quantity.Instant
 	// watch is the life of the watcher that decides; 0: the node does.
 	watch   uint64
@@ -63,7 +63,7 @@ type ending struct {
 	resident quantity.Amount
 }
 
-// New returns the pressure on a node of which nothing was reported.
+// New returns the pressure on a node without a report yet.
 func New(c airlock.Config, i *inventory.Inventory, h *holds.Holds, l *leases.Leases, r *leases.Runner) *Pressure {
 	return &Pressure{cfg: c, inventory: i, holds: h, leases: l, stands: leases.NewStands(r), table: table{inventory: i, leases: l}}
 }
@@ -85,7 +85,7 @@ func (p *Pressure) Next() quantity.Instant {
 	return next
 }
 
-// Tally counts what people are told. Each step of the node begins with it.
+// Tally updates the totals for people. Each step of the node begins with it.
 func (p *Pressure) Tally(now quantity.Instant) {
 	p.history.tally(now, p.leases.Counts().Standing, p.old)
 }
@@ -178,8 +178,8 @@ func (p *Pressure) ends(t *airlock.Task) {
 	}
 }
 
-// Overdue ends entries whose time is over, also where the executor is silent, and what follows from a report that is old: nobody speaks of
-// pressure any more, and a node that is told nothing would else sell nothing for good. An entry that is suspended keeps its own timer.
+// Overdue ends entries whose time is over, also where the executor is silent, and the effects of a report that is old: pressure is no
+// longer reported, and a node without reports would otherwise never sell again. An entry that is suspended keeps its own timer.
 func (p *Pressure) Overdue(now quantity.Instant, out *protocol.Out) {
 	if p.old != 0 && now >= p.old {
 		p.inventory.SetMemory(false, false)
@@ -274,7 +274,7 @@ func (p *Pressure) follow(now quantity.Instant, s *protocol.Strain, out *protoco
 	return d
 }
 
-// Stood takes in that a subjob is suspended, or goes on.
+// Stood records that a subjob is suspended, or goes on.
 func (p *Pressure) Stood(now quantity.Instant, t job.Token, s *protocol.Stillness, out *protocol.Out) {
 	l := p.leases.Of(t)
 	if l == nil {
@@ -358,8 +358,8 @@ func (p *Pressure) NoteEnd(now quantity.Instant, l *leases.Lease, r *job.Result)
 // another place, or its next piece needs less.
 const comeback = 4
 
-// leaves notes that somebody has to leave, of whom a peak was planned (0: not known) and who has so much. Who had more than half of the
-// memory counts as half: a host that is nearly empty is not kept so for it.
+// leaves notes that a subjob has to leave, with its planned peak (0: not known) and its memory. One that had more than half of the memory
+// counts as half: a host is not kept nearly empty for it.
 func (p *Pressure) leaves(now quantity.Instant, planned, has quantity.Amount) {
 	planned = cmp.Or(planned, has)
 	if p.left = max(p.left, min(planned, p.severe()/2)); p.left > 0 {
@@ -370,7 +370,7 @@ func (p *Pressure) leaves(now quantity.Instant, planned, has quantity.Amount) {
 // severe is how much of the host's memory may be used below the severe line.
 func (p *Pressure) severe() quantity.Amount { return line(p.strain.Capacity, p.lock.Config().Severe) }
 
-// line is where a line of so many parts per thousand lies.
+// line is the amount of memory at a line of this many parts per thousand.
 func line(capacity quantity.Amount, permille int64) quantity.Amount {
 	return quantity.Amount(quantity.MulDiv(int64(capacity), permille, 1000))
 }

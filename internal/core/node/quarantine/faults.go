@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Check takes in what is said of a GPU.
+// Check records a report on a GPU.
 func (q *Quarantine) Check(now quantity.Instant, v *protocol.Vitals, out *protocol.Out) {
 	for _, id := range v.Slices {
 		s := q.inventory.Record(id)
@@ -24,7 +24,7 @@ func (q *Quarantine) Check(now quantity.Instant, v *protocol.Vitals, out *protoc
 	}
 }
 
-// judge takes in how a slice's GPU is now.
+// judge records the state of a slice's GPU.
 func (q *Quarantine) judge(now quantity.Instant, s *inventory.Slice, v *protocol.Vitals, out *protocol.Out) {
 	x := q.looked(s)
 	worst, bad := health.Worst(now, v.Look.States)

@@ -1,7 +1,7 @@
 // Package quarantine is which slices of a node are not sold although they are there. A slice is quarantined while processes live on it that
-// should be gone; that lifts itself when the executor says that the last of them is, or at a boot that does not find them any more, and a
-// person may lift it earlier. A slice whose GPU fails is not sold until core/health says that this is over: what was sold there and has not
-// begun is withdrawn, and what has lost its GPU is ended, which counts as its machine's failure.
+// should be gone; that ends when the executor reports the last of them gone, or at a boot that does not find them any more, and a person
+// may lift it earlier. A slice whose GPU fails is not sold until core/health decides that this is over: claims there that have not begun
+// are withdrawn, and subjobs that have lost their GPU are ended, which counts as the machine's failure.
 //
 // All of it is durable: a restart must not sell a GPU that is to be reset first.
 package quarantine
@@ -65,7 +65,7 @@ func Facts(s *inventory.Slice, out []protocol.Fact) []protocol.Fact {
 	return out
 }
 
-// Apply takes in a fact about a slice's condition.
+// Apply applies a fact about a slice's condition.
 func (q *Quarantine) Apply(f *protocol.Fact) {
 	s := q.inventory.Record(f.Slice)
 	c := *s.Condition()

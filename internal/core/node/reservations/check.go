@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// check lists everything that is wrong with a person's reservation, which may have begun so long ago.
+// check lists everything that is wrong with a person's reservation, which may have begun at most past ago.
 func check(now quantity.Instant, r *protocol.Reservation, past time.Duration) error {
 	var problems []error
 	problem := func(format string, args ...any) {
@@ -53,7 +53,7 @@ func check(now quantity.Instant, r *protocol.Reservation, past time.Duration) er
 	return errors.Join(problems...)
 }
 
-// mostOverlaps bounds those that are told of one reservation.
+// mostOverlaps bounds the reported overlaps of one reservation.
 const mostOverlaps = 16
 
 // overlaps are people's other reservations on a slice that share time with r, the first ones.

@@ -10,13 +10,13 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// What others hold of slices, or will, is what the inventory says of it: closed time that no fact stands for. A restart hears it again.
+// What others hold of slices, or will, is as the inventory reports it: closed time without a fact. A restart hears it again.
 
 // mostOthers is how many holds are kept apart on one slice. What is beyond them closes the slice from the first of it on.
 const mostOthers = 64
 
-// Held takes in all that others hold of a slice, Keep all that is kept of it for who waits, in place of what was before. What may truncate
-// cuts short what runs in its time.
+// Held replaces what others hold of a slice, Keep what is kept of it for those who wait. A hold that may truncate cuts short what runs in
+// its time.
 func (b *Reservations) Held(now quantity.Instant, s *inventory.Slice, others []protocol.Reservation, out *protocol.Out) {
 	b.replace(now, b.slot(s), others, b.slot(s).kept, out)
 }
@@ -52,7 +52,7 @@ func (b *Reservations) replace(now quantity.Instant, x *slot, others, kept []pro
 	b.GiveWay(now, x.slice, out)
 }
 
-// counts is from when on a hold counts that is said to be there now: since it was said first, whatever was said of its end.
+// counts is from when a hold counts that is reported to be there now: since its first report, whatever end was reported.
 func (x *slot) counts(now quantity.Instant, r protocol.Reservation) quantity.Instant {
 	if r.Start != 0 {
 		return r.Start
@@ -64,8 +64,8 @@ func (x *slot) counts(now quantity.Instant, r protocol.Reservation) quantity.Ins
 	return now
 }
 
-// close takes a hold's time off the market, unless it is over. Somebody who is there stays for as long as the inventory says so, whatever
-// was known of the end; and what makes no sense is there for good.
+// close takes a hold's time off the market, unless it is over. A present occupant stays for as long as the inventory reports it, whatever
+// end was announced; a hold that makes no sense stays for ever.
 func (x *slot) close(now quantity.Instant, k int, r protocol.Reservation) {
 	stays := r.Kind == protocol.ForForeign && r.Every == 0
 	switch {
@@ -80,7 +80,7 @@ func (x *slot) close(now quantity.Instant, k int, r protocol.Reservation) {
 	x.slice.CloseFor(k, r)
 }
 
-// changed says that what others hold of a slice has changed: of its gaps, and of what waits there to begin.
+// changed marks what others hold of a slice as changed: its gaps, and what waits there to begin.
 func (b *Reservations) changed(x *slot) {
 	first := quantity.Never
 	for _, r := range x.slice.Others {

@@ -1,7 +1,6 @@
 // Package reservations is what is reserved on a node's slices by others than its leases, and until when: by people (drains, maintenance,
-// serving hours), by the zone for a job, and by those who hold a slice of their own right, as the inventory says of them. A reservation
-// stands in the time of its slice from the fact that makes it to the one that says it is over; what others hold stands as long as it is
-// said.
+// serving hours), by the zone for a job, and by those who hold a slice of their own right, as the inventory reports. A reservation is in
+// its slice's timeline from the fact that makes it to the one that ends it; what others hold, as long as it is reported.
 package reservations
 
 import (
@@ -75,7 +74,7 @@ type Reservations struct {
 type slot struct {
 	slice              *inventory.Slice
 	passing, departing int
-	others, kept       []protocol.Reservation // all that others hold of it, and all that is kept of it for who waits (core/reclaim)
+	others, kept       []protocol.Reservation // all that others hold of it, and all that is kept of it for those who wait (core/reclaim)
 	since              []quantity.Instant     // from when on each of both counts, in this order
 }
 
@@ -93,7 +92,7 @@ func (b *Reservations) slot(s *inventory.Slice) *slot {
 	return x
 }
 
-// Needs says whether others hold anything of a slice, or something is kept of it for who waits. Forget drops what is kept of one that is
+// Needs reports whether others hold any of a slice, or some is kept of it for those who wait. Forget drops what is kept of one that is
 // gone.
 func (b *Reservations) Needs(s *inventory.Slice) bool {
 	x := b.slots[s]

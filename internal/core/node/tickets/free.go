@@ -27,7 +27,7 @@ type place struct {
 	capacity quantity.Amount
 	// until is when the free time that now lies in ends, if it is free.
 	until quantity.Instant
-	// class of what it holds, if that is of one.
+	// class of what it holds, if all is of one.
 	class flow.Class
 	holds bool
 	free  bool

@@ -1,6 +1,6 @@
-// Package tickets is the questions of tickets that lie at a node (mechanism laminar): those of one instant are decided together, by what
-// they are worth, each for the smallest free slice that serves it. What is granted is a hold like any other, and the same question has the
-// same answer as long as it stands. All of it is soft.
+// Package tickets decides probes at a node (mechanism laminar): those of one instant together, by what they are worth, each for the
+// smallest free slice that serves it. What is granted is a hold like any other, and the same question has the same answer until it ends.
+// Soft.
 package tickets
 
 import (
@@ -27,7 +27,7 @@ type Config struct {
 	TTL, MinGap time.Duration
 }
 
-// Parts of the node that answers are made of.
+// Parts of the node that answers depend on.
 type Parts struct {
 	Record    *record.Recorder
 	Inventory *inventory.Inventory
@@ -49,7 +49,7 @@ type Tickets struct {
 	lying []probe
 	since quantity.Instant
 	asked []flow.Probe
-	// said numbers what the node says of itself, within this boot. owes: it has refused somebody, or heard that somebody waits, when it had
+	// said numbers the node's own summaries, within this boot. owes: it has refused somebody, or heard that somebody waits, when it had
 	// told free.
 	said uint64
 	owes bool
@@ -70,7 +70,7 @@ func (p *probe) question() holds.Question {
 	return holds.Question{Search: true, Ask: uint64(p.Ticket), Home: uint32(p.Home), Epoch: p.Epoch, Losses: p.Churn}
 }
 
-// New returns the tickets of a node, none of which lies there yet.
+// New returns the tickets of a node, with none waiting.
 func New(c Config, of Parts) *Tickets {
 	z, _ := c.Search.Index(c.Zone)
 	return &Tickets{
@@ -90,7 +90,7 @@ func (t *Tickets) Lie(now quantity.Instant, in *protocol.Message) {
 	}
 }
 
-// Decide answers what lies here of an instant that is over, or as the timer says that no more of this one comes.
+// Decide answers the probes of an instant that is over, or whose timer says that no more of them come.
 func (t *Tickets) Decide(now quantity.Instant, over bool, out *protocol.Out) {
 	if t == nil || len(t.lying) == 0 || !over && t.since >= now {
 		return
@@ -168,7 +168,7 @@ func (t *Tickets) without(f flow.Fragments, h *holds.Hold, now quantity.Instant)
 	return f
 }
 
-// says is what the node says of itself, with what is free now.
+// says is the node's summary of itself, with what is free now.
 func (t *Tickets) says(free flow.Fragments) flow.Summary {
 	t.said++
 	i := t.parts.Inventory

@@ -1,6 +1,6 @@
-// Package throughput asks the job that makes the most of the slices: who is fastest on them for what they are, and who could not be as
-// fast elsewhere; and before a job that makes a little more of them one that is over much sooner (adr 0031). It has the most useful work of
-// the policies where jobs' speeds differ from class to class; a job that is slow everywhere waits for all others.
+// Package throughput asks the job that uses the slices best: the one that is fastest on them for their size, and could not be as fast
+// elsewhere; a job that is over much sooner goes before one that uses them slightly better (adr 0031). It has the most useful work of the
+// policies where jobs' speeds differ from class to class; a job that is slow everywhere waits for all others.
 package throughput
 
 import (

@@ -81,7 +81,7 @@ func (b *Bets) Look(now quantity.Instant, k *Book, v *protocol.SliceView, sold f
 	}
 }
 
-// comes says whether a reservation is one of those that come as their owner likes.
+// comes reports whether a reservation is of a kind that comes as its owner likes.
 func comes(kind protocol.ReservationKind) bool {
 	return kind == protocol.ForOwner || kind == protocol.ForForeign || kind == protocol.ForReclaim
 }
@@ -115,7 +115,7 @@ func (k *Book) Won(a *home.Ask, t job.Token) {
 	}
 }
 
-// Forgo says that an ask came to nothing.
+// Forgo notes that an ask came to nothing.
 func (k *Book) Forgo(a *home.Ask) {
 	k.list = slices.DeleteFunc(k.list, func(w bet) bool { return w.ask == a })
 }
@@ -144,7 +144,7 @@ func (k *Book) Until(t job.Token) quantity.Instant {
 	return quantity.Never
 }
 
-// Settle takes in what became of a subjob: of what it was sold on, and of its work if its gap was over before it.
+// Settle records the end of a subjob: of the bet that it was sold on, and of its work if its gap ended before it.
 func (b *Bets) Settle(k *Book, j *home.Job, c *protocol.Claim, r *job.Result, done job.Range) {
 	w := k.of(c.Token)
 	if w == nil || r.Start == 0 {
@@ -158,14 +158,14 @@ func (b *Bets) Settle(k *Book, j *home.Job, c *protocol.Claim, r *job.Result, do
 	}
 }
 
-// Loses says whether most of what subjobs of a job work on is lost where their gap ends unforeseen.
+// Loses reports whether most of the work of a job's subjobs is lost where their gap ends unforeseen.
 func (b *Bets) Loses(j *home.Job) bool { return b != nil && b.learner.Loses(kindOf(j)) }
 
 func kindOf(j *home.Job) ends.Kind {
 	return ends.Kind{Queue: j.Queue().Name, Template: j.Spec.Template, Kind: j.Spec.Kind}
 }
 
-// Stats counts what has become of predictions.
+// Stats counts how predictions have come out.
 func (b *Bets) Stats() ends.Stats {
 	if b == nil {
 		return ends.Stats{}

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/zone/bets"
 )
 
-// Ledger has jobs that avoid slices, and is told which of these look another than before.
+// Ledger is asked which jobs avoid slices, and told which slices have changed.
 type Ledger interface {
 	Avoiding() bool
 	LooksAnother(id job.SliceID)
@@ -38,12 +38,12 @@ type Sites struct {
 	stales alarm.Heap[*Slice]
 }
 
-// New knows no slice. One whose view is in doubt rests for so long.
+// New knows no slice. A slice whose view is in doubt rests for the given time.
 func New(floor *market.Floor, planner *backfill.Planner, ledger Ledger, b *bets.Bets, rest time.Duration) *Sites {
 	return &Sites{floor: floor, planner: planner, ledger: ledger, bets: b, rest: rest, all: map[job.SliceID]*Slice{}}
 }
 
-// Offer takes in a node's view of a slice, and says whether it is news. A view older than the one at hand is dropped.
+// Offer records a node's view of a slice, and reports whether it is news. A view older than the present one is dropped.
 func (z *Sites) Offer(now quantity.Instant, epoch uint32, v *protocol.SliceView) bool {
 	s := z.Make(v.Slice.ID)
 	switch {

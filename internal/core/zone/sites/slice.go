@@ -38,7 +38,7 @@ type Slice struct {
 	begun bool
 	// touched: it is looked at when the step is over, as nobody offers it.
 	touched bool
-	// book has what was asked for and sold there on the end of its gap.
+	// book is what was asked for and sold there on the expected end of its gap.
 	bets *bets.Bets
 	book bets.Book
 	// doubter is the job that was last refused on this view, doubts how many in a row.
@@ -102,7 +102,7 @@ func (s *Slice) Class() *window.Class { return s.market.Class() }
 // At is its place among the slices.
 func (s *Slice) At() int { return s.market.At() }
 
-// Location is where its node says that it stands.
+// Location is its node's, as its node reports it.
 func (s *Slice) Location() (rack, block string) { return s.view.Slice.Rack, s.view.Slice.Block }
 
 // Version is that of the node's view.
@@ -111,7 +111,7 @@ func (s *Slice) Version() uint64 { return s.view.Version }
 // Reserved are the reservations of the node's view.
 func (s *Slice) Reserved() []protocol.Reservation { return s.view.Reserved }
 
-// Lasting reports whether the slice may become available: its node may use it, and what is on it now has an end.
+// Lasting reports whether the slice may become available: its node may use it, and its present use has an end.
 func (s *Slice) Lasting(now quantity.Instant) bool {
 	return s.view.Usable && !slices.ContainsFunc(s.view.Reserved, func(r protocol.Reservation) bool {
 		return r.Kind != protocol.ForRigid && r.Every == 0 && r.Start <= now && r.End == quantity.Never
