@@ -35,7 +35,7 @@ import (
 	"sluice.dev/sluice/internal/host/workdirs"
 )
 
-// daemon holds the parts of a host. Those made first are told of what happens while the others are opened.
+// daemon holds the parts of a host. Those made first are told of events while the others are opened.
 type daemon struct {
 	opts     Options
 	observer *observe.Observer

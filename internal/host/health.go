@@ -55,7 +55,7 @@ func probe(wrong func() string) http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(code)
-		_, _ = w.Write([]byte(text + "\n")) // a probe that hung up has its answer
+		_, _ = w.Write([]byte(text + "\n")) // a probe that hung up needs no answer
 	})
 }
 

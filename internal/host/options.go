@@ -91,7 +91,7 @@ type Options struct {
 	// About is what the host can't know of the daemon: the build's version and commit, the mechanism and policy, where the API listens,
 	// whether only one user is served.
 	About status.About
-	// Named: the journal has a name that is part of what others keep of it, so that a build that knows of none must not open it.
+	// Named: the journal has a name that others store with what they keep of it, so a build without names must not open it.
 	Named bool
 	// Guard is what can be done where this machine's memory runs out.
 	Guard status.Guard

@@ -44,8 +44,8 @@ type App struct {
 	Format string
 }
 
-// Guard sets Out and Err: jobs, tenants and daemons wrote much of what is printed, so a guard stands before a terminal. Files and
-// pipes get the bytes as they are.
+// Guard sets Out and Err: jobs, tenants and daemons wrote much of what is printed, so a terminal gets a guard. Files and pipes get the
+// bytes as they are.
 func (a *App) Guard(out, err io.Writer) {
 	a.RawOut, a.RawErr = out, err
 	a.Out, a.Err = guarded(out), guarded(err)

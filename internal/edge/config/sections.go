@@ -135,7 +135,7 @@ type Retention struct {
 	Jobs int64
 }
 
-// The bounds of what is kept.
+// Bounds of what is kept.
 const (
 	MinRetention = time.Second
 	MaxRetained  = 1_000_000_000

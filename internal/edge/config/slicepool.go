@@ -15,7 +15,7 @@ const SlicePoolKind = "SlicePool"
 // Bounds of a pool.
 const (
 	maxPoolParts = 100
-	// DefaultNotice is how long before its slice is given back a subjob is told.
+	// DefaultNotice is how long before its slice is given back a subjob is warned.
 	DefaultNotice = 30 * time.Second
 )
 

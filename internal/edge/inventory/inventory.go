@@ -52,7 +52,7 @@ type Sighting struct {
 	Present bool
 	// Text says who, for people.
 	Text string
-	// Holds is all else that others have of the slice, or will, in place of what was said before: see protocol.Intrusion.
+	// Holds is all else that others have of the slice, or will; it replaces the report before: see protocol.Intrusion.
 	Holds []protocol.Reservation
 	// Restocked: this is of no slice. Which slices there are has changed, and Slices has them. What others hold of the new ones was
 	// reported before.

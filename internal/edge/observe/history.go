@@ -122,7 +122,7 @@ func ended(s *status.Span, now quantity.Instant, r *job.Result) {
 	}
 }
 
-// add appends a span and lets go of what is older than the horizon, or of the oldest beyond the bound.
+// add appends a span and drops those older than the horizon, or the oldest beyond the bound.
 func (p *past) add(s *status.Span, horizon quantity.Instant) {
 	drop := 0
 	for drop < len(p.spans) && p.spans[drop].End < horizon {

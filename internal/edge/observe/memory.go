@@ -79,7 +79,7 @@ func newMemory(f factory) (m memory) {
 	return m
 }
 
-// count takes in how the memory stands now.
+// count records the present state of the memory.
 func (m *memory) count(off bool, s *status.Strain) {
 	state := s.Level
 	switch {

@@ -53,7 +53,7 @@ func New(o Options) *Observer {
 	}
 }
 
-// Message is told every input of an actor, before the step. now is the step's time.
+// Message gets every input of an actor, before the step. now is the step's time.
 func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
 	o.metrics.steps.WithLabelValues(roleName(m.To.Role)).Inc()
 	switch m.Kind {
@@ -78,7 +78,7 @@ func (o *Observer) Message(now quantity.Instant, m *protocol.Message) {
 	}
 }
 
-// Fact is told every fact once it is durable. now is the time of its step.
+// Fact gets every fact once it is durable. now is the time of its step.
 func (o *Observer) Fact(now quantity.Instant, f *protocol.Fact) {
 	o.metrics.fact(f)
 	o.lines.fact(f)
@@ -92,7 +92,7 @@ func (o *Observer) Recovered(f *protocol.Fact) {
 	o.history.fact(0, f)
 }
 
-// Stepped is told how long an actor took to decide on one input.
+// Stepped gets how long an actor took to decide on one input.
 func (o *Observer) Stepped(r protocol.Role, took time.Duration) {
 	o.metrics.step.WithLabelValues(roleName(r)).Observe(took.Seconds())
 }
@@ -118,8 +118,8 @@ func (o *Observer) Inbox(from string, load func() (waiting int, dropped uint64))
 			func() float64 { _, n := load(); return float64(n) }))
 }
 
-// Trouble is told when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and when
-// it goes on.
+// Trouble is called when the daemon stops deciding because its journal takes no more, or starting subjobs because its node can not, and
+// when it goes on.
 func (o *Observer) Trouble(on bool) {
 	value := 0.0
 	if on {
@@ -128,12 +128,12 @@ func (o *Observer) Trouble(on bool) {
 	o.metrics.trouble.Set(value)
 }
 
-// Strained takes in how the machine's memory stands, and what was done about it so far.
+// Strained records the state of the machine's memory, and what was done about it so far.
 func (o *Observer) Strained(g status.Guard, s status.Strain) {
 	o.metrics.memory.count(g.Level == "" || g.Level == memoryOff, &s)
 }
 
-// Negotiated is told what the market has counted since the daemon came up, as often as anything may have changed.
+// Negotiated gets what the market has counted since the daemon came up, as often as anything may have changed.
 func (o *Observer) Negotiated(n status.Negotiation) { o.metrics.market.count(n) }
 
 // Filed is told every durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
@@ -144,7 +144,7 @@ func (o *Observer) Filed(took time.Duration, parts, purged int) {
 	a.purged.Add(float64(purged))
 }
 
-// FilingDropped is told of each message to the archive that found no room.
+// FilingDropped gets each message to the archive that found no room.
 func (o *Observer) FilingDropped() { o.metrics.archive.dropped.Inc() }
 
 // Archive is told how many jobs the archive has, its size and how much of that is free, in bytes.

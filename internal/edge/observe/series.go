@@ -41,7 +41,7 @@ type shown[S any] struct {
 	counter prometheus.Counter // nil if it is a gauge
 }
 
-// show takes in S as it is now. What of a counter went down, such as a regret below 0, is not counted.
+// show adds the changes up to now. A counter that went down, such as a regret below 0, is not counted.
 func (s shown[S]) show(now, last *S) {
 	if s.gauge != nil {
 		s.gauge.Set(s.of(now))

@@ -99,7 +99,7 @@ func (v *verified) Read(p []byte) (int, error) {
 
 func (v *verified) Close() error { return v.r.Close() }
 
-// Mismatch is the error of a put whose bytes have another digest than they were said to have.
+// Mismatch is the error of a put whose bytes do not have the declared digest.
 func Mismatch(want, got Digest) error {
 	return errkind.Errorf(errkind.Invalid, "the bytes have the digest %s and not %s: nothing was stored; put what that is the digest of",
 		got, want)

@@ -26,7 +26,7 @@ func Folder(j job.ID) string {
 	return fmt.Sprintf("=%x", sha256.Sum256([]byte(j)))
 }
 
-// JobOf is the job whose folder has a name; false for one that can't be told.
+// JobOf is the job whose folder has a name; false if none can be.
 func JobOf(folder string) (job.ID, bool) {
 	code, escaped := strings.CutPrefix(folder, "=")
 	if !escaped {

@@ -50,10 +50,10 @@ type Store interface {
 	Names(ctx context.Context, folder string, each func(Named) error) error
 	// Unname removes a name. One that is not there is no error.
 	Unname(ctx context.Context, name string) error
-	// Sweep removes what is left of uploads that nothing was heard of since before, and what was written to places Unadopted ahead of
-	// before or earlier, and says how much it found.
+	// Sweep removes the rest of uploads without activity since before, and what was written to places Unadopted ahead of before or earlier,
+	// and reports how much it found.
 	Sweep(ctx context.Context, before time.Time) (int, error)
-	// Now is the store's own clock, by which Changed is told.
+	// Now is the store's own clock, which Changed uses.
 	Now(ctx context.Context) (time.Time, error)
 	// String is the store for people: what `sluice store --store` takes.
 	String() string
@@ -83,7 +83,7 @@ type Lender interface {
 	Drop(ctx context.Context, place string) error
 }
 
-// Name has a name stand for objects that are there, instead of what it stood for. NotFound: one of them is not; nothing was changed.
+// Name makes a name refer to objects that are there, instead of those before. NotFound: one of them is not there; nothing was changed.
 func Name(ctx context.Context, s Store, name string, refs Refs) error {
 	if err := CheckName(name); err != nil {
 		return err

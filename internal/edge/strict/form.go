@@ -94,7 +94,7 @@ func AChoice(words ...string) Form { return Form{Kind: IsChoice, Words: words} }
 // AnObject is a mapping with keys.
 func AnObject(keys ...Field) Form { return Form{Kind: IsObject, Keys: keys} }
 
-// AList is a list of at most so many elements.
+// AList is a list of at most most elements.
 func AList(want string, elem Form, most int) Form {
 	return Form{Kind: IsList, want: want, Elem: &elem, Most: int64(most)}
 }

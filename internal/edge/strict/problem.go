@@ -126,8 +126,7 @@ const maxRenamed = 20
 // Renamed returns a warning for each key of the file that has a new name, for the file's author.
 func (c *File) Renamed() []string { return c.older }
 
-// Suggest says what somebody who wrote word may have meant, of known: the word, empty if none is near, and a hint that
-// always says something useful.
+// Suggest guesses what the author of word meant, of known: the word, empty if none is near, and a hint that always helps.
 func Suggest(word string, known []string) (meant, hint string) {
 	best, least := "", max(2, len(word)/3)+1
 	for _, k := range known {

@@ -20,7 +20,7 @@ type Value struct {
 	c    *File
 	path string
 	node *yaml.Node
-	// Form of what may stand here, where the file has a schema (jobFile).
+	// Form of what is allowed here, where the file has a schema (jobFile).
 	Form *Form
 }
 

@@ -49,14 +49,14 @@ type Hold interface {
 	// Suspend freezes it: it returns once the kernel was told, and Still says when it is. One that is frozen already is no error. An
 	// error is of kind NotFound if it is gone, Denied if that is not allowed, Unsupported if this kind can't.
 	Suspend() error
-	// Resume has it go on. What goes on already is no error; errors are as those of Suspend.
+	// Resume makes it go on. One that runs already is no error; errors are as those of Suspend.
 	Resume() error
-	// Still says whether all of it is frozen by a Suspend, whoever called it. What is gone is not.
+	// Still reports whether all of it is frozen by a Suspend, whoever called it. A tree that is gone is not.
 	Still() (bool, error)
-	// Settle waits for patience at most until it is frozen, and says whether it is. A tree that grew meanwhile is told again.
+	// Settle waits at most patience until it is frozen, and reports whether it is. A tree that grew meanwhile is frozen again.
 	Settle(patience time.Duration) (bool, error)
-	// Reclaim moves up to so much of its memory out, and says how much that was: less, or nothing, is no error. It may take long, some
-	// ten milliseconds for each MiB where there is little processor time; whoever has others to look after asks for little at a time.
+	// Reclaim moves at most most of its memory out, and returns how much that was: less, or nothing, is no error. It may take long, some
+	// ten milliseconds for each MiB where there is little processor time; a caller with other tasks asks for little at a time.
 	Reclaim(most quantity.Amount) (quantity.Amount, error)
 	// Close lets go of it as it is. It may be called twice.
 	Close() error

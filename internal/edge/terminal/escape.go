@@ -14,7 +14,7 @@ import (
 // A sequence that is cut between two writes is judged when its rest is there; Flush ends that.
 type Writer struct {
 	to   io.Writer
-	rest []byte // of what was written: the start of a sequence that may go on
+	rest []byte // of the text so far: the start of a sequence that may go on
 	buf  []byte
 }
 

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Style is how text stands out. Where there is no color, what color says must be said by the text too.
+// Style is a text's emphasis. Where there is no color, the text must carry the meaning too.
 type Style uint8
 
 // The styles. Title and Heading need no color.
@@ -49,7 +49,7 @@ type Row struct {
 // Key is what somebody typed.
 type Key uint8
 
-// The keys that are told apart; what else is typed is not told.
+// The keys that matter; others are ignored.
 const (
 	KeyQuit Key = iota + 1
 	KeyRefresh
@@ -177,7 +177,7 @@ func (s *Screen) read() {
 	}
 }
 
-// keys tells keys apart in what came at once: an arrow is a sequence that comes whole.
+// keys splits input into keys: an arrow is a sequence that arrives whole.
 func keys(p []byte) (out []Key) {
 	for len(p) > 0 {
 		known := false

@@ -76,6 +76,6 @@ func Try(dir, pattern string) error {
 		return err
 	}
 	err = errors.Join(write(f, Least), f.Close())
-	_ = os.Remove(f.Name()) // whoever clears the directory finds it
+	_ = os.Remove(f.Name()) // found by whoever clears the directory
 	return err
 }

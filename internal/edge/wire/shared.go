@@ -16,7 +16,7 @@ type shared struct {
 	seed  maphash.Seed
 	check maphash.Seed
 	texts []string
-	// recent are the specs that came last, one for each remainder of their hashes; single those that came once.
+	// recent are the latest specs, one for each remainder of their hashes; single those that came once.
 	recent []recentSpec
 	single map[specKey]*job.Spec
 	pool   job.Pool // of profiles

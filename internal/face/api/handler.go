@@ -128,7 +128,7 @@ func (h *handler) refused(ctx context.Context, jobs []config.Job) error {
 	return errkind.Errorf(errkind.Invalid, "%w", errors.Join(all...))
 }
 
-// partly says which jobs of a file stand when another one is refused.
+// partly names the jobs of a file that were accepted when another one is refused.
 func partly(err error, done []*pb.Receipt) error {
 	if len(done) == 0 {
 		return err

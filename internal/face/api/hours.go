@@ -73,7 +73,7 @@ func (f *fields) hour(field, s string) string {
 // mostUpcoming is how many occurrences a reservation is shown with.
 const mostUpcoming = 3
 
-// showRepeats adds what is to be said of a reservation that repeats.
+// showRepeats adds the times of a reservation that repeats.
 func showRepeats(m *pb.Reservation, r *protocol.Reservation, now quantity.Instant) {
 	if r.Every == 0 {
 		return

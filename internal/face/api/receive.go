@@ -274,7 +274,7 @@ func sized(next http.Handler) http.Handler {
 	})
 }
 
-// readKey is where a call's context has the note that its body was read.
+// readKey is the context key of the note that a call's body was read.
 type readKey struct{}
 
 // reading notes that a call's body was read.

@@ -39,7 +39,7 @@ type Service interface {
 	Zones(ctx context.Context) ([]status.Zone, error)
 	// Airlocks are what each node makes of its host's memory, and did of late.
 	Airlocks(ctx context.Context) ([]status.Airlock, error)
-	// DrainZone has a zone give its jobs to the others, for good.
+	// DrainZone makes a zone give its jobs to the others, for good.
 	DrainZone(ctx context.Context, request string, zone job.ZoneID) error
 	SetQueue(ctx context.Context, request string, q protocol.Queue) error
 	// Reserve takes time on a slice (or on all: empty slice) off the market and returns what stands for it on each.

@@ -69,7 +69,7 @@ func (a *Agents) Fact(f *protocol.Fact) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if at := a.jobs[f.Job]; at != nil && at.over {
-			at.over, at.session = false, nil // its agent was told that it was over
+			at.over, at.session = false, nil // its agent knows that it was over
 		}
 	case f.Kind == protocol.JobForgotten, f.Kind == protocol.JobArchived:
 		a.ended = slices.DeleteFunc(a.ended, func(name job.ID) bool { return name == f.Job })

@@ -55,7 +55,7 @@ func (c *API) Negotiate(ctx context.Context, n Negotiation) (Heard, error) {
 		return Heard{}, err
 	}
 	if len(notes) > 0 {
-		n.Wait = 0 // an agent that sent something invalid is told at once
+		n.Wait = 0 // an agent that sent something invalid gets its answer at once
 	}
 	limit := time.NewTimer(min(n.Wait, MaxWait))
 	defer limit.Stop()

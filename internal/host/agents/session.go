@@ -34,7 +34,7 @@ type session struct {
 	held  *time.Timer
 	// rounds are those announced and not answered, at most keptCalls, oldest first.
 	rounds []announced
-	// changed is closed at every change, for those who wait.
+	// changed is closed at every change, to wake waiters.
 	changed chan struct{}
 	// turn counts the calls of the agent: only the latest waits. polls are in progress.
 	turn  uint64
@@ -58,7 +58,7 @@ func newSession(number uint64) *session {
 	return &session{number: number, changed: make(chan struct{}), rate: quota{rate: pollRate, burst: pollBurst}}
 }
 
-// wake has the waiting calls look again.
+// wake makes the waiting calls look again.
 func (s *session) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})

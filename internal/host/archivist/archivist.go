@@ -28,8 +28,8 @@ const (
 	// gather is how long messages to the archive are collected before they are made durable together: nobody waits for them, and each
 	// change costs two syncs.
 	gather = 100 * time.Millisecond
-	// maxOutdated is how many jobs past their retention the gate is told of at once. It is told of the same one again after outdatedAgain,
-	// until it has purged it.
+	// maxOutdated bounds the jobs past their retention that are sent to the gate at once. The same one is sent again after outdatedAgain,
+	// until the gate has purged it.
 	maxOutdated   = 256
 	outdatedEvery = time.Second
 	outdatedAgain = 10 * time.Second

@@ -16,9 +16,9 @@ import (
 // followEvery is how often followed logs are looked at.
 const followEvery = 200 * time.Millisecond
 
-// Follow tells what the subjobs of a job write: all of what those write that run, and those that come, until the job is
-// over; or of the one that f names, until it is. If none runs it begins with the latest. A follower that was cut off goes on
-// where f says it was, whatever happened to this process since: nothing is told twice or left out that is still kept.
+// Follow sends what the subjobs of a job write: all output of running and later ones, until the job is over; or of the one that f names,
+// until it is. If none runs it begins with the latest. A follower that was cut off resumes from its position in f, whatever happened to
+// this process since: nothing that is still kept is sent twice or left out.
 //
 // It returns nil at that end alone. tell must not keep a piece's data.
 func (l *Reader) Follow(ctx context.Context, name job.ID, f LogFollow, tell func(LogPiece) error) error {

@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/internal/host/watches"
 )
 
-// Files are what the executor keeps of what subjobs wrote.
+// Files are the logs that the executor keeps of subjobs.
 type Files interface {
 	// OpenLogs opens what a subjob wrote so far to stdout and stderr. An error of kind NotFound: nothing is kept.
 	OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, error)

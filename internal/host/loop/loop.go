@@ -63,7 +63,7 @@ type Parts struct {
 	Trouble   *trouble.State
 	Space     *space.Space
 
-	// Where effects go, and who is told of facts.
+	// Where effects go, and who gets facts.
 	Fabric    fabric.Fabric
 	Executor  executor.Executor
 	Archivist *archivist.Archivist // nil: jobs stay in memory until they are forgotten

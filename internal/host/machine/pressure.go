@@ -8,9 +8,9 @@ import (
 	"sluice.dev/sluice/internal/host/nodes"
 )
 
-// pressure is the last report of this machine's memory; each node is told its part of it. Where the nodes have not taken the last report
-// they get a later one in its place: where the loop is held up reports would pile up, and none but the last is worth anything. Any
-// goroutine may report; the nodes are told by the loop.
+// pressure is the last report of this machine's memory; each node gets its part of it. A report that the nodes have not taken is replaced
+// by a later one: reports would pile up while the loop is held up, and only the last is worth anything. Any goroutine may report; the loop
+// passes reports to the nodes.
 type pressure struct {
 	names nodes.Nodes
 	nodes []actor.NodeAt
@@ -18,7 +18,7 @@ type pressure struct {
 	parts []*protocol.Strain              // of the report that was taken last
 }
 
-// report notes what the memory is like now. It says whether the nodes are to be told: not if they have yet to take the last report.
+// report notes the state of the memory. It returns whether to wake the loop: not if the nodes have yet to take the last report.
 func (p *pressure) report(s *protocol.Strain) bool { return p.last.Swap(s) == nil }
 
 // take is what a node is told: the first of them takes the last report for all.
@@ -34,8 +34,8 @@ func (p *pressure) take(i int) *protocol.Strain {
 	return nil
 }
 
-// split is what each node is told of a report: what its own subjobs have of the memory, and what the others know of theirs. All of it is of
-// one moment, so that all decide on the same.
+// split is each node's part of a report: its own subjobs' memory, and what the others know of theirs. All of it is of one moment, so that
+// all decide on the same.
 func (p *pressure) split(s *protocol.Strain) []*protocol.Strain {
 	if len(p.nodes) == 1 {
 		return []*protocol.Strain{s}

@@ -18,7 +18,7 @@ type reader struct {
 	journal journal.Journal
 	decoder wire.Decoder
 	renames protocol.Renames
-	// facts that were read and not handed over yet; told is who is told each of them, with its encoding.
+	// facts that were read and not handed over yet; told receives each of them, with its encoding.
 	facts []protocol.Fact
 	told  func(f *protocol.Fact, encoded []byte)
 

@@ -154,7 +154,7 @@ func (d *Sender) SetQueue(ctx context.Context, request string, q protocol.Queue)
 	return err
 }
 
-// DrainZone has a zone give its jobs to others, for good.
+// DrainZone makes a zone give its jobs to others, for good.
 func (d *Sender) DrainZone(ctx context.Context, request string, zone job.ZoneID) error {
 	_, err := d.to.tell(ctx, protocol.DrainZone, "", &protocol.Draining{Request: named(request), Zone: zone})
 	return err

@@ -79,7 +79,7 @@ func (w *writer) run() {
 	w.done <- err
 }
 
-// end has the writer stop, and returns what became of the snapshot. more: nobody has said yet that all pieces were sent.
+// end stops the writer, and returns what became of the snapshot. more: not all pieces were sent yet.
 func (w *writer) end(more bool) error {
 	w.stop.Store(true)
 	if more {

@@ -47,7 +47,7 @@ type Space struct {
 	shortage atomic.Pointer[error]
 }
 
-// New watches the space of a data directory. The nodes are told of a shortage.
+// New watches the space of a data directory. Shortages are reported to the nodes.
 func New(dir string, t *trouble.State, log *slog.Logger) *Space {
 	return &Space{log: log, trouble: t, dir: dir, root: os.Geteuid() == 0, reserve: volume.NewReserve(filepath.Join(dir, ReserveName), dir)}
 }

@@ -19,7 +19,7 @@ import (
 	"sluice.dev/sluice/internal/host/nodes"
 )
 
-// Retries of what takes no more for now begin at RetryFirst and double up to RetryLast.
+// Retries after a failure begin at RetryFirst and double up to RetryLast.
 const (
 	RetryFirst = 100 * time.Millisecond
 	RetryLast  = time.Second
@@ -44,7 +44,7 @@ func New(n nodes.Nodes, b *inbox.Inbox, o *observe.Observer, log *slog.Logger) *
 	return &State{log: log, observer: o, inbox: b, nodes: n, reports: map[string]string{}}
 }
 
-// Stop notes that the journal takes no more for now, and returns what to tell those who wait. It logs that once; a second cause in a row
+// Stop notes that the journal takes no more for now, and returns the error for those that wait. It logs that once; a second cause in a row
 // only replaces the text.
 func (s *State) Stop(cause error) error {
 	text := "nothing new can be made durable, so nothing new is decided (running subjobs go on): " + cause.Error()

@@ -90,7 +90,7 @@ func (s *Watches) Wake(facts []protocol.Fact) {
 		for w := range s.own[facts[i].Job] {
 			select {
 			case w.changed <- struct{}{}:
-			default: // it has a signal that it has not read
+			default: // it has an unread signal
 			}
 		}
 	}
@@ -134,6 +134,6 @@ func (c *Changes) add(facts []protocol.Fact) {
 	}
 	select {
 	case c.signal <- struct{}{}:
-	default: // it has one that was not read
+	default: // it has an unread one
 	}
 }

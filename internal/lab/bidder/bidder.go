@@ -25,7 +25,7 @@ func New(spec *job.Spec, s Strategy, think time.Duration) *Agent {
 	return &Agent{spec: spec, strategy: s, think: think}
 }
 
-// Hear takes in what the zone says and gives what is answered after the time it takes to think (sim.Agent).
+// Hear handles the zone's message and returns the answers after the time that it takes to think (sim.Agent).
 func (a *Agent) Hear(now quantity.Instant, m *protocol.Message) ([]protocol.Message, time.Duration) {
 	switch m.Kind {
 	case protocol.Told:

@@ -68,7 +68,7 @@ func (l *learned) said(c *protocol.Call, variants []protocol.Variant) {
 	}
 }
 
-// told takes in what became of the bids of a round, or of a subjob.
+// told records what became of the bids of a round, or of a subjob.
 func (l *learned) told(spec *job.Spec, round uint64, notices []protocol.Notice) {
 	stood, denied := false, false
 	for i := range notices {
@@ -101,7 +101,7 @@ func (l *learned) told(spec *job.Spec, round uint64, notices []protocol.Notice) 
 	if denied && !stood {
 		l.caution = min(mostCaution, quantity.MulDiv(max(1000, l.caution), moreCaution, 1000))
 	}
-	// A round is told of as a whole: what was bid before it is settled.
+	// A round is reported as a whole: its bids are settled.
 	l.bids = slices.DeleteFunc(l.bids, func(b bid) bool { return b.round < round })
 }
 

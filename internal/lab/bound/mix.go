@@ -21,9 +21,9 @@ type Mix struct {
 const (
 	defaultBuckets = 12
 	defaultTypes   = 40
-	// typesKept are told apart while work is added.
+	// typesKept are distinguished while work is added.
 	typesKept = 512
-	// rateTypes are told apart for the capacity, which has no buckets.
+	// rateTypes are distinguished for the capacity, which has no buckets.
 	rateTypes = 96
 )
 
@@ -81,7 +81,7 @@ func (m *Mix) add(s Speeds, bucket int, seconds float64) {
 	}
 }
 
-// coarsen makes types of which more are alike.
+// coarsen merges similar types.
 func (m *Mix) coarsen() {
 	m.step *= 2
 	old := m.work

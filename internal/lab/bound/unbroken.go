@@ -33,7 +33,7 @@ type search struct {
 	best             float64
 }
 
-// try goes on from a set of placed jobs with a sum of times, the last of which started at last.
+// try continues from a set of placed jobs with a sum of times, the last of which started at last.
 func (s *search) try(placed uint, sum, last float64) {
 	least := sum
 	for i := range s.jobs {

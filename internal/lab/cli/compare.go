@@ -215,7 +215,7 @@ type versus struct {
 	// means over the seeds that both have, and the estimate of the difference a - b.
 	meanA, meanB float64
 	difference   measure.Estimate
-	// better is a, b, or empty where it can't be told.
+	// better is a, b, or empty where neither is.
 	better string
 }
 

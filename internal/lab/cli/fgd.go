@@ -131,7 +131,7 @@ func (a *app) fgdRuns(results []fgd.Result) error {
 		return a.printJSON(runs)
 	case "csv":
 		w := csv.NewWriter(a.Out)
-		_ = w.Write([]string{"workload", "policy", "seed", "allocated"}) // Flush says what went wrong
+		_ = w.Write([]string{"workload", "policy", "seed", "allocated"}) // Flush reports errors
 		for _, r := range results {
 			_ = w.Write([]string{r.Workload, r.Policy, strconv.FormatUint(r.Seed, 10), strconv.FormatFloat(fourDigits(r.Curve.Last()), 'f',
 				-1, 64)})

@@ -22,7 +22,7 @@ const maxSpans = 100_000
 // pictures are files that a run leaves.
 type pictures struct{ report, perfetto string }
 
-// play plays what the options say, in sight of whoever waits, and shows what its work is made of.
+// play plays what the options say, with progress, and shows what its work is made of.
 func (a *app) play(ctx context.Context, o *play.Options, p pictures) (results []outcome.Result, account []string, err error) {
 	if p != (pictures{}) {
 		o.Spans = maxSpans
@@ -80,8 +80,7 @@ func (p pictures) write(o *play.Options, results []outcome.Result, account []str
 	return errors.Join(toFile(p.report, study.HTML), toFile(p.perfetto, study.Perfetto))
 }
 
-// writable is an error if a file can't be written, which is to be said before hours of work and not after. What is there
-// stays as it is.
+// writable is an error if a file can't be written, to be reported before hours of work and not after. An existing file stays as it is.
 func writable(flag, path string) error {
 	if path == "" {
 		return nil

@@ -181,7 +181,7 @@ func (g *group) mean(metric string) float64 {
 	return measure.Mean(values).Mean
 }
 
-// overview is one row for each mechanism: means over the seeds of what people look at first.
+// overview is one row for each mechanism: means over the seeds of the main metrics.
 func overview(out io.Writer, results []outcome.Result) error {
 	type column struct{ head, metric string }
 	columns := []column{
@@ -226,7 +226,7 @@ func overview(out io.Writer, results []outcome.Result) error {
 	return w.Flush()
 }
 
-// isLean says whether the results are of a world of lean nodes, of which nothing else is measured.
+// isLean reports whether the results are of a world of lean nodes, which measures less.
 func isLean(results []outcome.Result) bool {
 	return slices.ContainsFunc(results, func(r outcome.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.LeftoverUse)) })
 }

@@ -26,7 +26,7 @@ func heard(stays []hostwork.Stay, o Options) (out []word) {
 	return out
 }
 
-// word is what is heard of a stay at an instant; wanted: what runs there is preempted for it.
+// word is what is announced of a stay at an instant; wanted: what runs there is preempted for it.
 type word struct {
 	at, from quantity.Instant
 	stay     int
@@ -41,7 +41,7 @@ type slice struct {
 	at     int
 	host   bool // holds it
 	words  []word
-	told   map[int]quantity.Instant // when stays to come begin, as was last said
+	told   map[int]quantity.Instant // when stays to come begin, as last announced
 	run    *stint
 	job    *filling // that runs
 	alarm  int
@@ -57,7 +57,7 @@ type filling struct {
 	attempt int64
 }
 
-// known is the first end of the present gap that was said, Never if nothing was.
+// known is the first announced end of the present gap, Never if there is none.
 func (s *slice) known() quantity.Instant {
 	end := quantity.Never
 	for stay, from := range s.told {

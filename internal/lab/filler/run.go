@@ -14,9 +14,9 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
-// Play fills the gaps up to limit, and says how far it came and whether all jobs were over then. The host never waits: what still
-// runs when it takes a slice is killed there. Errors are those of the source and of the context; what the observer has heard by
-// then is whole and in order.
+// Play fills the gaps up to limit, and returns how far it came and whether all jobs were over then. The host never waits: what still runs
+// when it takes a slice is killed there. Errors are those of the source and of the context; the observer's events until then are complete
+// and in order.
 func Play(ctx context.Context, o Options, limit quantity.Instant) (quantity.Instant, bool, error) {
 	p := &play{Options: o, slices: make([]slice, len(o.Host))}
 	for i := range p.slices {
@@ -94,7 +94,7 @@ func (p *play) pull() error {
 	return nil
 }
 
-// set plans when a slice is looked at next: its run ends, the host comes or goes, or something is said.
+// set plans when a slice is looked at next: its run ends, the host comes or goes, or an announcement is due.
 func (p *play) set(s *slice) {
 	next := quantity.Never
 	if s.run != nil {

@@ -89,7 +89,7 @@ func (r *stint) plan(resumes bool) {
 	}
 }
 
-// wanted has the run gone by stop, as is known from now on.
+// wanted makes the run end by stop, as is known from now on.
 func (r *stint) wanted(now, stop quantity.Instant, d Discipline) {
 	if r.stop = min(r.stop, stop); r.end <= r.stop {
 		return // it is gone by then anyway, perhaps with the checkpoint that it is about to leave
@@ -123,7 +123,7 @@ func (r *stint) kill(at quantity.Instant, resumes bool) {
 func (r *stint) overhead() time.Duration {
 	n := r.keeps - r.from
 	taken := r.checkpoints(n)
-	if n > 0 && r.how != job.Done { // the last one of what counts
+	if n > 0 && r.how != job.Done { // the last one counts
 		taken++
 	}
 	return r.before + time.Duration(taken)*r.job.Checkpoint

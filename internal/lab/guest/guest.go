@@ -32,7 +32,7 @@ type Guest struct {
 // House is the guests of a cluster, and the notice that subjobs get.
 type House struct {
 	Guests []Guest
-	// Notice is how long before its slice is taken a subjob is told.
+	// Notice is how long before its slice is taken a subjob is warned.
 	Notice time.Duration
 	// Visits records what became of the guests; nil: not recorded.
 	Visits *measure.Visits

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
-// Word is what the host says before it takes a slice: at At it says that it will hold it over [From, To).
+// Word is the host's announcement of a stay: made at At, that it will hold the slice over [From, To).
 type Word struct {
 	// At is when it is said, From when the slice has to be empty. Invariant: From is at least the host's notice behind At.
 	At, From quantity.Instant

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// MaxClasses is how many classes of slices can be told apart.
+// MaxClasses bounds the classes of slices.
 const MaxClasses = 64
 
 // Bound is the least run time by which a slowdown is divided, so that jobs of no length do not decide the mean.

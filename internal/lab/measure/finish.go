@@ -129,7 +129,7 @@ func (m *Collector) fairness() (jain, worst float64) {
 		if n == 0 || mean > worst {
 			worst = mean
 		}
-		// A queue whose jobs took no time at all is as fast as can be told, not infinitely fast.
+		// A queue whose jobs took no time at all is as fast as can be measured, not infinitely fast.
 		speed := 1 / max(mean, 1e-9)
 		n, sum, squares = n+1, sum+speed, squares+speed*speed
 	}

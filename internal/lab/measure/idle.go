@@ -47,7 +47,7 @@ func (d *idleness) below(n int) float64 {
 type stock struct {
 	classes []Class
 	idle    []idleness
-	weight  int64 // of what is idle now
+	weight  int64 // of the idle capacity now
 	unsold  area  // weight times time, while a job waits
 }
 

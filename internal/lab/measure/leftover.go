@@ -18,7 +18,7 @@ type Gap struct {
 // Usable is the part of a gap in which a filler could work that pays this much for beginning there and leaving.
 func (g Gap) Usable(cost time.Duration) time.Duration { return max(0, g.To.Sub(g.From)-cost) }
 
-// Leftover is the Observer of what fillers make of a host's gaps. Every run of a filler holds one slice.
+// Leftover is the Observer of fillers' use of a host's gaps. Every run of a filler holds one slice.
 type Leftover struct {
 	window  Window
 	weights []int64 // of a slice, by its number

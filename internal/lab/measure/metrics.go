@@ -215,7 +215,7 @@ const (
 	LandingP99   = "landingP99"
 	LeftoverUse  = "leftoverUse"
 	ZoneFairness = "zoneFairness"
-	// CPUNanosPerTask is set by who has a clock: without it a result says the same on every machine.
+	// CPUNanosPerTask is set by callers with a clock: without it a result is the same on every machine.
 	CPUNanosPerTask = "cpuNanosPerTask"
 )
 

@@ -1,6 +1,5 @@
-// Package oom has what others do where a host's memory runs out, so that Airlock is held against it in the simulator: each as it is
-// documented, with its own defaults, its own sensor and its own period. A killer sees a host as its tool does and says whom it ends; the
-// world (lab/sim) does it.
+// Package oom has the tools that others use where a host's memory runs out, to compare Airlock with in the simulator: each as documented,
+// with its own defaults, sensor and period. A killer sees a host as its tool does and names what it ends; the world (lab/sim) does it.
 package oom
 
 import (
@@ -24,7 +23,7 @@ type Process struct {
 	Retriable bool
 	// Start is when it was granted.
 	Start quantity.Instant
-	// Ending: it was told to end, and is there still.
+	// Ending: it was told to end, and is still there.
 	Ending bool
 }
 

@@ -116,7 +116,7 @@ func (p *plot) frontier() (best []Series) {
 	return best
 }
 
-// corner says where the good ones lie.
+// corner marks the good corner.
 func (p *plot) corner(right, bottom float64) {
 	x, y, anchor, arrow := right-6, bottom-8, "end", "↘"
 	switch p.X.Better {

@@ -17,7 +17,7 @@ type Study struct {
 	Title string
 	// About says what is shown, in a few sentences.
 	About string
-	// Notes say what the figures rest on: what was composed of what, what is missing. A paragraph each; the page folds them.
+	// Notes say what the figures are based on: what was composed of what, what is missing. A paragraph each; the page folds them.
 	Notes []string
 	Rows  []Row
 }
@@ -182,7 +182,7 @@ func (g *group) leading(names []string, metric string) []bool {
 // sweep is a parameter with the groups along it: all else is the same.
 type sweep struct {
 	param  string
-	name   string // of what is the same
+	name   string // of equal results
 	groups []*group
 }
 

@@ -56,7 +56,7 @@ func (c *Contest) judge(metric string) (v verdict, ok bool) {
 		if d.N == 0 {
 			continue
 		}
-		// Means of what is compared: the seeds that both have.
+		// Means over the seeds that both have.
 		x, y := []float64(nil), []float64(nil)
 		for i := range min(len(mine), len(other)) {
 			if !math.IsNaN(mine[i]) && !math.IsNaN(other[i]) {
@@ -154,7 +154,7 @@ func label(info measure.Info) string {
 	return text
 }
 
-// alone is what can be said of one.
+// alone is the verdict on one alone.
 func (c *Contest) alone(metric string) string {
 	if len(c.Names) == 0 {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/lab/workload/synthetic"
 )
 
-// arrivalKeys are what a file of arrivals may be said of.
+// arrivalKeys are the keys of a file of arrivals.
 func arrivalKeys() []string {
 	return []string{"format", "file", "durations", "walltimes", "gpus", "processorsPerGPU", "memory", "resample"}
 }

@@ -73,7 +73,7 @@ type Reservation struct {
 	protocol.Reservation
 }
 
-// Settings are what the mechanisms are told where the command line says nothing else.
+// Settings are the mechanisms' settings where the command line gives no others.
 type Settings struct {
 	// Use names the mechanisms that run by default, at least one. Expectations are about the first.
 	Use []string
@@ -155,11 +155,11 @@ const (
 	KillGate = "gate"
 	// KillDaemon takes gates, zones and one node away, the parts of one process. What runs goes on.
 	KillDaemon = "daemon"
-	// CutNode loses all that a node says and is told: a partition.
+	// CutNode loses all messages from and to a node: a partition.
 	CutNode = "network"
 	// SkewNode sets a node's clock off.
 	SkewNode = "clock"
-	// DrainZone has a zone give its jobs to the others, for good. It is no fault, but a person's word.
+	// DrainZone makes a zone give its jobs to the others, for good. It is no fault, but a person's order.
 	DrainZone = "drain"
 )
 

@@ -102,7 +102,7 @@ func (a *arrivals) close(i int32, state job.State) {
 	a.release(i)
 }
 
-// release frees the slot of a job of which nothing more is to be told.
+// release frees the slot of a job that has no reports left.
 func (a *arrivals) release(i int32) {
 	j := &a.list[i]
 	if !j.final.Final() || j.untold > 0 {

@@ -29,7 +29,7 @@ type Behaviour struct {
 	Yields bool
 }
 
-// Model says how the subjob of a Start goes. It must say the same each time it is asked about one token.
+// Model decides how the subjob of a Start goes. It must be the same each time for one token.
 type Model func(start *protocol.Message) Behaviour
 
 // Planned is a machine on which everything goes exactly as planned.
@@ -247,7 +247,7 @@ func (r *course) entered(j *workload.Job, at quantity.Instant) int64 {
 	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.does.PerUnit)*r.work().Spec.Total))
 }
 
-// later is that nothing was done for so long.
+// later notes that nothing was done for this long.
 func (r *course) later(d time.Duration) {
 	r.does.Restore += d
 	r.does.FailAfter += d

@@ -19,7 +19,7 @@ const (
 	NodeCrash FaultKind = iota + 1
 	// DaemonCrash takes all gates, all zones and one node away for a time: one process. What runs goes on.
 	DaemonCrash
-	// Partition cuts a node off: what it says and what is said to it is lost. PartitionIn and PartitionOut cut one way.
+	// Partition cuts a node off: all messages from and to it are lost. PartitionIn and PartitionOut cut one way.
 	Partition
 	PartitionIn
 	PartitionOut

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
-// guests are who has come, by party. They play the inventory that sees them, and the scheduler that serves them.
+// guests are those that have come, by party. They play the inventory that sees them, and the scheduler that serves them.
 type guests struct {
 	*ground
 	machine *machine
@@ -28,7 +28,7 @@ type visitor struct {
 	*guest.Guest
 	party int
 	state guestState
-	// has are the slices he is on, and until when.
+	// has are the slices it is on, and until when.
 	has   []job.SliceID
 	until quantity.Instant
 }
@@ -91,7 +91,7 @@ func (g *guests) visit(index int32) {
 	g.look(x.party)
 }
 
-// look has the scheduler look at a node, once all that happens in this instant has happened.
+// look makes the scheduler look at a node, once all that happens in this instant has happened.
 func (g *guests) look(party int) {
 	if g.House != nil && !g.asked[party] {
 		g.asked[party] = true
@@ -110,7 +110,7 @@ func (g *guests) waits(party int) bool {
 	return slices.ContainsFunc(g.list, func(x visitor) bool { return x.party == party && x.state == isWaiting })
 }
 
-// serve gives those who wait what is free, the longest waiting first, and tells the node.
+// serve gives waiting guests what is free, the longest waiting first, and tells the node.
 func (g *guests) serve(party int) {
 	var waiting []*visitor
 	for i := range g.list {
@@ -156,7 +156,7 @@ func (g *guests) occupy(x *visitor) {
 	}
 }
 
-// tell says to a node what has changed, with its machine as it is now.
+// tell sends a node the changes, with its machine as it is now.
 func (g *guests) tell(party int, w *protocol.Wishes) {
 	if g.House == nil {
 		return

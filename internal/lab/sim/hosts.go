@@ -37,7 +37,7 @@ type hostState struct {
 	scanned  bool
 }
 
-// again plans the next look at a host, after so many beats at the latest.
+// again plans the next look at a host, after beatsOff beats at the latest.
 func (h *hosts) again(p, beatsOff int) {
 	at := h.now.Add(h.Beat * time.Duration(beatsOff))
 	if host := &h.of[p]; host.next == 0 || host.next > at {

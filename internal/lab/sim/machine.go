@@ -31,7 +31,7 @@ type memory interface {
 	halt(r *run, why *protocol.Halt)
 }
 
-// visited is who waits for what a run gives back.
+// visited waits for what a run gives back.
 type visited interface{ changed(party int) }
 
 // number gives every slice its place.
@@ -220,7 +220,7 @@ func (m *machine) answer(r *run, a protocol.Message) {
 	m.say(r.start.From, a)
 }
 
-// say tells a node something. One that is down finds it when it comes back.
+// say sends a node something. One that is down finds it when it comes back.
 func (m *machine) say(node protocol.Address, a protocol.Message) {
 	if m.parties[m.index[node]].down {
 		return

@@ -27,12 +27,10 @@ type Options struct {
 	// Names must be unique among the jobs that the gate keeps. Without a source only At brings jobs.
 	Source workload.Source
 	Spec   func(*workload.Job) (*job.Spec, error)
-	// Model says how a subjob really goes; nil: as its workload.Job truly is, and exactly as planned for
-	// what has come by At.
+	// Model decides how a subjob really goes; nil: as its workload.Job truly is, and exactly as planned for what has come by At.
 	Model Model
 
-	// Archive keeps the jobs that actors let go of; nil where they are configured to keep all. Nobody asks it to forget any: that
-	// is the gate's retention, or nobody's.
+	// Archive keeps the jobs that actors drop; nil where they are configured to keep all. Only the gate's retention makes it forget any.
 	Archive archive.Archive
 
 	// Agent makes the agents of external jobs; nil: none has one.
@@ -44,19 +42,19 @@ type Options struct {
 	Faults  Faults
 	// Memory of the nodes' hosts, and what happens to it; nil: it is not modelled.
 	Memory *HostMemory
-	// Guests who come for slices of the nodes; nil: nobody does.
+	// Guests that come for slices of the nodes; nil: none.
 	Guests *guest.House
 	// Rebuild makes a fresh actor, as configured at the start, after a crash. Needed where there are crashes.
 	Rebuild func(protocol.Address) protocol.Actor
 
 	// Observer hears what happens to the jobs of the source; nil if nobody does.
 	Observer measure.Observer
-	// Progress is told every so often how far the simulation has come; nil if nobody wants to know.
+	// Progress is called now and then with how far the simulation has come; nil if not wanted.
 	Progress func(now quantity.Instant, live int)
 	// Fact is told every fact in order; Stepped is called after every step. Both may be nil.
 	Fact    func(now quantity.Instant, f *protocol.Fact)
 	Stepped func(now quantity.Instant, p actor.Party)
-	// Reply is told every answer to a person; nil if nobody listens.
+	// Reply gets every answer to a person; nil if not wanted.
 	Reply func(now quantity.Instant, m *protocol.Message)
 }
 

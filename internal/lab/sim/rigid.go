@@ -33,7 +33,7 @@ type RigidOptions struct {
 
 	// Observer hears what happens; nil if nobody does.
 	Observer measure.Observer
-	// Progress is told every so often how far the simulation has come; nil if nobody wants to know.
+	// Progress is called now and then with how far the simulation has come; nil if not wanted.
 	Progress func(now quantity.Instant, live int)
 }
 
@@ -90,8 +90,8 @@ type block struct {
 	attempt       int64
 	task          cluster.Task
 	job           workload.Job
-	// planned is what the planner was told of the run by class. It may still read that while it is told what is left of the
-	// run, which is in spare, made when the job is preempted first.
+	// planned is the run by class as given to the planner. The planner may still read that while it gets what is left of the run, which is
+	// in spare, made when the job is preempted first.
 	planned, spare *[len(cluster.Task{}.Run)]time.Duration
 }
 

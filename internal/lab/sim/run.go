@@ -53,7 +53,7 @@ func (s *swapped) waits(beat time.Duration) time.Duration {
 	return time.Duration(quantity.MulDiv(int64(beat), s.wait, 1000))
 }
 
-// thaw lets a run go on: what it does comes later by as long as it was suspended. What of it lies in swap it takes again as it runs.
+// thaw resumes a run: its events come later by as long as it was suspended. It takes its memory in swap again as it runs.
 func (r *run) thaw(now quantity.Instant) {
 	if r.memory.since == 0 {
 		return
@@ -62,9 +62,9 @@ func (r *run) thaw(now quantity.Instant) {
 	r.memory.since = 0
 }
 
-// notice is how far the observer has been told of a run of a job of the source. What a run was worth is known only when its
-// home has committed or released its claim, and the next run may be on its slices by then. That one is told of when they
-// are free to the observer too, which never hears of two runs on one slice. The job's last word waits for its last run.
+// notice is how much of a run of a job of the source was reported to the observer. A run's worth is known only when its home has committed
+// or released its claim, and the next run may be on its slices by then. That one is reported when they are free for the observer too, which
+// never sees two runs on one slice. The job's last report waits for its last run.
 type notice struct {
 	slot    int32  // of the job, none if the source gave no such job or nothing more is to be told
 	attempt int64  // which of the job's runs it is

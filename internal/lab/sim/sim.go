@@ -165,7 +165,7 @@ func (s *Sim) RunOut(ctx context.Context, limit quantity.Instant) (bool, error) 
 	return s.over(), err
 }
 
-// over says whether the source is dry and the observer has heard the end of everything that came of it.
+// over reports whether the source is dry and the observer has the end of everything that came of it.
 func (s *Sim) over() bool { return s.arrivals.dry && len(s.arrivals.slots) == 0 }
 
 func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) error {

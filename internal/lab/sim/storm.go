@@ -13,7 +13,7 @@ import (
 type Storm struct {
 	At   quantity.Instant
 	Node job.NodeID
-	// Shape says whose it is and how it comes.
+	// Shape is whose it is and how it comes.
 	Shape Shape
 	Size  quantity.Amount
 	// For is how long it takes to be there in full, or stays.
@@ -77,7 +77,7 @@ func (s *Storm) extra(blown time.Duration) (size quantity.Amount, over bool) {
 // gust is a storm as it strikes one run, or a host: it blows only while that runs.
 type gust struct {
 	*Storm
-	share int64 // of its size, one of so many
+	share int64 // its part of the size, one of several
 	blown time.Duration
 	// of is the unit of its job that the run was in when it was struck, for the times-th time; 0 times: it is nobody's work.
 	of    int64
@@ -104,9 +104,9 @@ func (g *gust) size() quantity.Amount {
 	return size / quantity.Amount(g.share)
 }
 
-// HostMemory is the memory of each node's host, which its slices share, and the storms that blow there. What a subjob has of it is what
-// its job truly uses in the phase that it is in; a storm adds to that. It is looked at in beats, from the begin of a storm until all is
-// calm again: between storms nothing is said of it, and it ends nothing.
+// HostMemory is the memory of each node's host, which its slices share, and the storms there. A subjob uses what its job truly uses in its
+// present phase; a storm adds to that. It is looked at in beats, from the start of a storm until all is calm again: between storms it is
+// not reported, and ends nothing.
 type HostMemory struct {
 	// Capacity of every host, and its swap: Room, at most Pace a second in or out.
 	Capacity, Room, Pace quantity.Amount
@@ -114,15 +114,15 @@ type HostMemory struct {
 	Hot bool
 	// Beat between two looks of the sensors, and of the kernel. Default 100 ms.
 	Beat time.Duration
-	// Killer acts in place of the nodes, who are told nothing; nil: they act. The kernel does where the memory ends, in any case.
+	// Killer acts in place of the nodes, which get no reports; nil: they act. The kernel does where the memory ends, in any case.
 	Killer *oom.Kind
 	// PriorityFirst is the order by which a kill is judged: priority before class.
 	PriorityFirst bool
 	// OutgrownAlike: in that order it does not count who has more than was planned for it.
 	OutgrownAlike bool
 	Storms        []Storm
-	// Spread: each storm comes later by a time up to this, and strikes a process, that are drawn by the seed. 0: when it is said to, and
-	// each process in turn.
+	// Spread: each storm comes later by a time up to this, and strikes a process, both drawn by the seed. 0: at its time, and each process
+	// in turn.
 	Spread time.Duration
 }
 

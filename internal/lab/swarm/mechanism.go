@@ -60,7 +60,7 @@ type Port interface {
 	Start(node int32, t TaskID) Outcome
 }
 
-// Setup is what a new mechanism is told.
+// Setup is the input of a new mechanism.
 type Setup struct {
 	// Seed of the mechanism's own draws.
 	Seed uint64

@@ -2,9 +2,9 @@ package swarm
 
 import "sluice.dev/sluice/internal/core/quantity"
 
-// Message is what one place tells another, or a timer tells its own place. It is a value of fixed size with no pointers. What does
-// not fit into it the mechanism keeps by task (TaskID.Slot) or by place, and the kind's Bytes say how large it would be on a wire;
-// who has sent it must not look at it again.
+// Message is what one place tells another, or a timer tells its own place. It is a value of fixed size with no pointers. The mechanism
+// keeps by task (TaskID.Slot) or by place what does not fit into it, and the kind's Bytes say how large it would be on a wire; the sender
+// must not look at it again.
 type Message struct {
 	Kind     uint8
 	From, To Place

@@ -1,7 +1,7 @@
 package trace
 
-// Treatment is a known way in which files depart from their format, and what a reader makes of it instead of refusing the
-// file. It is named, counted and told: whoever shows what came of a file shows these too.
+// Treatment is a known way in which files depart from their format, and how a reader treats it instead of refusing the file. It is named,
+// counted and reported: a summary of a file shows these too.
 type Treatment struct {
 	// Name says what was found and what it was taken for, such as "negative run time: taken as unknown".
 	Name string

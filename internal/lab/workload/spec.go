@@ -34,8 +34,7 @@ type Specs struct {
 	TauMin time.Duration
 	// Grace is the time between SIGTERM and SIGKILL, part of every lease.
 	Grace time.Duration
-	// Agents bid for external jobs. Otherwise these answer for themselves like all others, as mechanisms have it that do not
-	// negotiate.
+	// Agents bid for external jobs. Otherwise these answer for themselves like all others, as in mechanisms that do not negotiate.
 	Agents bool
 
 	// least keeps the thresholds of compiled profiles by their amounts. A threshold does not depend on where phases end, so

@@ -131,7 +131,7 @@ const lockPatience = 2 * time.Second
 func open(path string, flag int) (*Archive, error) {
 	a := &Archive{path: path}
 	o := bbolt.Options{
-		Timeout:      time.Millisecond, // who waits for another opens it anew: it may have been replaced
+		Timeout:      time.Millisecond, // a caller that waits for another opens it anew: it may have been replaced
 		FreelistType: bbolt.FreelistMapType,
 		ReadOnly:     flag&(os.O_WRONLY|os.O_RDWR) == 0,
 		OpenFile: func(name string, _ int, mode os.FileMode) (f *os.File, err error) {
@@ -209,8 +209,8 @@ func (a *Archive) Size() (size archive.Size, err error) {
 	return size, err
 }
 
-// Close is archive.Archive's. After damage in the middle of a change the store would wait for that for ever: then the file alone
-// is let go of, and with it the lock.
+// Close is archive.Archive's. After damage in the middle of a change bbolt would wait for that change for ever: then only the file, and
+// with it the lock, is closed.
 func (a *Archive) Close() error {
 	if a.ended.Load() != nil {
 		return a.abandon()

@@ -133,7 +133,7 @@ func (c *change) unlist(e *archive.Entry) error {
 	return c.use(e.Snapshot, -1)
 }
 
-// use counts a job more that has a stored work directory, or one less.
+// use counts one more, or one less, job with a stored work directory.
 func (c *change) use(id string, more int64) error {
 	if id == "" {
 		return nil
@@ -174,7 +174,7 @@ func (a *Archive) update(f func(*change) error) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = tx.Rollback() }() // of what was not committed
+		defer func() { _ = tx.Rollback() }() // of an uncommitted change
 		c := change{
 			a: a, parts: tx.Bucket([]byte(partsBucket)), lists: tx.Bucket([]byte(listsBucket)),
 			endings: tx.Bucket([]byte(endedBucket)), uses: tx.Bucket([]byte(usesBucket)), info: tx.Bucket([]byte(infoBucket)),

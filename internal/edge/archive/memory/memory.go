@@ -1,4 +1,4 @@
-// Package memory keeps the archive in memory, for simulations and tests: nothing of it is durable, and nothing of it is damaged.
+// Package memory keeps the archive in memory, for simulations and tests: it is neither durable nor ever damaged.
 package memory
 
 import (

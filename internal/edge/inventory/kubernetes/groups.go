@@ -22,7 +22,7 @@ const (
 	recent = 15 * time.Minute
 	// lingers is how long after the latest end of its Pods a Workload may still hold its quota.
 	lingers = time.Minute
-	// mostHeads bounds how many of those who wait in a queue are told of: of these the first that is not left alone gets a place.
+	// mostHeads bounds the reported waiters of a queue: the first of these that is not left alone gets a place.
 	mostHeads = 4
 )
 

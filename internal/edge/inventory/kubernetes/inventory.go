@@ -123,8 +123,8 @@ func (inv *Inventory) Slices(context.Context) ([]protocol.Slice, error) {
 	return slices.Clone(inv.all), nil
 }
 
-// Held is what others hold of slices, what is said of their GPUs, and who waits for what machines have, as of Watch's last report, or as
-// of Open.
+// Held is what others hold of slices, the state of their GPUs, and who waits for what machines have, as of Watch's last report, or as of
+// Open.
 func (inv *Inventory) Held() (list []inventory.Sighting) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -208,7 +208,7 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 // blind is how long the API server may be away before nothing is started any more: by then the holds may have changed.
 const blind = time.Minute
 
-// again is how often it is looked who waits where nothing changes.
+// again is how often waiters are looked for where nothing changes.
 const again = 10 * time.Second
 
 // Close stops watching. It may be called twice.
@@ -238,8 +238,8 @@ func (inv *Inventory) rouse() {
 	}
 }
 
-// look evaluates dirty machines and returns what is to be reported, in this order: changed holds of slices that exist and what is said of
-// GPUs, that the list of slices has changed, who waits for what, and last that slices which are gone are held no more. So nothing is
+// look evaluates dirty machines and returns what is to be reported, in this order: changed holds of slices that exist and the state of
+// GPUs, that the list of slices has changed, who waits for what, and last that slices which are gone are no longer held. So nothing is
 // started on a slice that looks free only because it is gone.
 func (inv *Inventory) look() (list []inventory.Sighting) {
 	inv.mu.Lock()
@@ -338,7 +338,7 @@ func (inv *Inventory) scene(m *machine) *scene {
 	return s
 }
 
-// mostReasons bounds the reasons that are told.
+// mostReasons bounds the reported reasons.
 const mostReasons = 3
 
 // omissions says what is left out on all machines, of one pool or of all (""): "8 devices left out: ... (on w1 and 3 more machines)".

@@ -36,7 +36,7 @@ type machine struct {
 	broken []health.State
 }
 
-// said is what its labels say of its devices.
+// said is what its labels say about its devices.
 func (m *machine) said() gpulabels.Node {
 	return gpulabels.Node{Labels: m.Labels, Splitter: m.splitter}
 }
@@ -229,7 +229,7 @@ const (
 	pending  = "pending"
 )
 
-// comes indexes Workloads whose Pods are to come: those with quota, and those that wait for it.
+// comes indexes Workloads whose Pods are expected: those with quota, and those that wait for it.
 func (l *limit) comes() []string {
 	switch {
 	case l.coming == nil:

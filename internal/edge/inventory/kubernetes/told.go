@@ -76,7 +76,7 @@ func (d *told) machine(name string, m *reclaim.Machine, news *protocol.Wishes) {
 	}
 }
 
-// waits notes all who wait and the groups that are to come, and enters what is new into news.
+// waits notes all waiters and the groups that are to come, and enters what is new into news.
 func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes) {
 	groups, members := w.groups(now)
 	is := map[reclaim.ID]bool{}
@@ -122,7 +122,7 @@ func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes)
 	}
 }
 
-// all is what a listener that has heard nothing yet has to be told.
+// all is the full report, for a listener that has none yet.
 func (d *told) all() (list []inventory.Sighting) {
 	for _, id := range slices.Sorted(maps.Keys(d.holds)) {
 		list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(d.holds[id])})

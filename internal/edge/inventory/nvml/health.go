@@ -13,19 +13,19 @@ import (
 var _ inventory.Live = (*Inventory)(nil)
 
 const (
-	// repeats is how often a look that is the same is said again: an old look says nothing of a GPU that hangs since.
+	// repeats is how often an unchanged look is reported again: an old look does not show a GPU that hangs since.
 	repeats = 30 * time.Second
 	// patience is how long to wait for the next event, and so for the end of Watch.
 	patience = time.Second
 )
 
-// doctor remembers what was said of the GPUs.
+// doctor remembers the reports on the GPUs.
 type doctor struct {
 	inv    *Inventory
 	report func(inventory.Sighting)
 	// said are the last looks, with when.
 	said map[string]saidLook
-	// heard are the events since the last round, each told once: a GPU that fails may say the same thousands of times.
+	// heard are the events since the last round, each reported once: a failing GPU may repeat the same thousands of times.
 	heard map[event]bool
 }
 
@@ -61,7 +61,7 @@ func (d *doctor) examine(uuid string, again bool) {
 	d.report(inventory.Sighting{Vitals: &protocol.Vitals{Slices: c.slices, Look: l, Life: d.inv.life}})
 }
 
-// event tells of an error, and looks at its GPU. Where the driver does not say which GPU it is about all are looked at.
+// event reports an error, and looks at its GPU. Where the driver does not say which GPU it is about all are looked at.
 func (d *doctor) event(e event) {
 	if d.heard[e] {
 		return
@@ -94,7 +94,7 @@ func (inv *Inventory) listen(ctx context.Context, events chan<- event) {
 		l, err := inv.lib.Listen(inv.gpus)
 		if err == nil {
 			err = hear(ctx, l, events)
-			_ = l.Close() // what it has told is told; another one follows
+			_ = l.Close() // its events are reported; another listener follows
 		}
 		if err != nil {
 			select {

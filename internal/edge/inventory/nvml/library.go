@@ -15,12 +15,11 @@ type library interface {
 	// Count is the number of GPUs, GPU one of them by index.
 	Count() (int, error)
 	GPU(index int) (gpu, error)
-	// Listen registers for what the drivers of these GPUs tell of, by UUID. Those that tell of nothing are left out; an error says that
-	// none does.
+	// Listen registers for the driver events of these GPUs, by UUID. GPUs without events are left out; an error says that none has any.
 	Listen(gpus []string) (listener, error)
 }
 
-// listener hears what drivers tell of.
+// listener receives drivers' events.
 type listener interface {
 	// Wait returns the next event, or false after that time.
 	Wait(d time.Duration) (event, bool, error)

@@ -70,5 +70,5 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 	return nil
 }
 
-// Close has nothing to let go of.
+// Close has nothing to release.
 func (inv *Inventory) Close() error { return nil }

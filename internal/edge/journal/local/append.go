@@ -124,8 +124,8 @@ func (j *opened) begin() error {
 	return nil
 }
 
-// setHead notes the last position. The record is durable already, so a head that can't be written is no reason to say
-// otherwise: it stays behind, which is safe, and is told once.
+// setHead notes the last position. The record is durable already, so a head that can't be written is no failure of it: the head stays
+// behind, which is safe, and that is reported once.
 func (j *opened) setHead() {
 	if j.head.f == nil {
 		return
@@ -146,6 +146,6 @@ func (j *opened) syncHead() {
 
 func (j *opened) loseHead(err error) {
 	j.o.Notice(fmt.Sprintf("journal %s: %s cannot be written and stays behind until the next start: %v", j.d, headName, err))
-	_ = j.head.f.Close() // what it could say was said
+	_ = j.head.f.Close() // nothing depends on its error any more
 	j.head.f = nil
 }

@@ -26,8 +26,8 @@ import (
 type Options struct {
 	// SegmentBytes is the size, in bytes, from which on a segment is closed and a new one begun; 0 is 16 MiB.
 	SegmentBytes int64
-	// Notice is told what was mended without a loss: an unfinished write that was dropped, a head that was missing. The
-	// text is one line for people. nil: nobody is told.
+	// Notice gets what was mended without a loss: an unfinished write that was dropped, a head that was missing. The text is one line for
+	// people. nil: no notices.
 	Notice func(text string)
 }
 

@@ -20,7 +20,7 @@ type Problem struct {
 	What, Do string
 }
 
-// Error says all of it in one line.
+// Error is all of it in one line.
 func (p Problem) Error() string {
 	record := ""
 	if p.Seq > 0 {

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/edge/journal/disk"
 )
 
-// chunksASync is after how many chunks what was written of a snapshot is synced. Only so much of it is ever waiting for the
-// disk: a sync of the journal beside it, whose turn may come after all that, stays short.
+// chunksASync is the number of chunks after which a snapshot's file is synced. Only that much of it ever waits for the disk: a sync of the
+// journal beside it, which may queue behind all that, stays short.
 const chunksASync = 4
 
 // snapshot is a snapshot that is being written, under another name. In this order, each durable before the next: a new

@@ -45,7 +45,7 @@ func (l *layout) readState(d disk.FS, hand func(io.Reader) error) ([]Problem, er
 	defer f.Close()
 	r := &stateReader{f: f, name: l.state, head: l.stateHead, size: l.sizes[l.state]}
 	r.rewind()
-	if r.head.version < 2 { // nothing in it is proven before all of it is
+	if r.head.version < 2 { // nothing in it is proven before all of it has been read
 		if _, err = io.Copy(io.Discard, r); err == nil {
 			r.rewind()
 		}

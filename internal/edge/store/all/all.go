@@ -48,7 +48,7 @@ func Open(ctx context.Context, spec string) (store.Store, error) {
 // patience is how long OpenLater waits for an answer.
 const patience = 10 * time.Second
 
-// OpenLater opens the store of a spec for somebody who can go on without it: where it does not answer now and its kind allows that, it is
+// OpenLater opens the store of a spec for a caller that can go on without it: where it does not answer now and its kind allows that, it is
 // opened all the same, and away says what is wrong.
 func OpenLater(ctx context.Context, spec string) (s store.Store, away, err error) {
 	k, err := find(spec)

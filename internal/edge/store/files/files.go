@@ -33,8 +33,8 @@ type Options struct {
 	// Make: a directory that is missing or empty becomes a store. Else one that is no store is refused: it may be where a file system
 	// is to be mounted that is not.
 	Make bool
-	// Writer tells those apart who may write here at the same time and can't see each other's locks: the machine. The same one goes on
-	// with its own broken uploads.
+	// Writer identifies those that may write here at the same time and can't see each other's locks: the machine. The same one resumes its
+	// own broken uploads.
 	Writer string
 	// Before is asked before every step on the file system; nil: nobody is.
 	Before Before

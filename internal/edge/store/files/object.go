@@ -88,9 +88,9 @@ func (d *Dir) restore(name string) error {
 	return ignoreMissing(os.Remove(away))
 }
 
-// Renew implements store.Store. Touching goes by name and removing takes the name away before it looks at the time: one of the two sees
-// the other, whichever comes first. What was renewed outlasts a power cut. Finding a name and touching what it stands for are two steps of
-// the kernel's, between which the object may go: so it is looked for once more.
+// Renew implements store.Store. Touching goes by name and removing takes the name away before it looks at the time: one of the two sees the
+// other, whichever comes first. A renewal outlasts a power cut. Finding a name and touching its file are two steps of the kernel's, between
+// which the object may go: so it is looked for once more.
 func (d *Dir) Renew(_ context.Context, g store.Digest) error {
 	if err := g.Check(); err != nil {
 		return err

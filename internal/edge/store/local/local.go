@@ -1,4 +1,4 @@
-// Package local is the store in a directory of this machine: the daemon's own, if nothing else is said.
+// Package local is the store in a directory of this machine: the daemon's own by default.
 package local
 
 import "sluice.dev/sluice/internal/edge/store/files"

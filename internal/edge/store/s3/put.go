@@ -265,7 +265,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, failed erro
 	return n, err
 }
 
-// lastPart is when something was heard of an upload.
+// lastPart is when an upload last received a part.
 func (s *Store) lastPart(ctx context.Context, m minio.ObjectMultipartInfo) (time.Time, error) {
 	last := m.Initiated
 	for marker := 0; ; {

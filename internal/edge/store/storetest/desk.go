@@ -18,7 +18,7 @@ import (
 type Place struct {
 	// Open opens the store; again, for another process beside the first.
 	Open func() (store.Store, error)
-	// Age has an object look as if it had been put so long ago.
+	// Age makes an object look as if it had been put that long ago.
 	Age func(d store.Digest, by time.Duration)
 	// Damage changes a byte of a stored object.
 	Damage func(d store.Digest)

@@ -47,7 +47,7 @@ func Lend(t testing.TB, s store.Store) *Lent {
 	return LendOn(t, s, on)
 }
 
-// LendOn is Lend for those who can't reach the loopback: its URLs are those of a listener.
+// LendOn is Lend for clients that can't reach the loopback: its URLs are those of a listener.
 func LendOn(t testing.TB, s store.Store, on net.Listener) *Lent {
 	l := &Lent{Store: s, lent: map[string]loan{}, places: map[string][]byte{}}
 	l.server = &httptest.Server{Listener: on,
@@ -57,7 +57,7 @@ func LendOn(t testing.TB, s store.Store, on net.Listener) *Lent {
 	return l
 }
 
-// SetAway has the server answer nothing but errors, or no longer. It says nothing of the store itself.
+// SetAway makes the server answer only errors, or ends that. It does not touch the store itself.
 func (l *Lent) SetAway(away bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,7 +35,7 @@ type Tree struct {
 	headOf int
 }
 
-// lay says where each entry begins.
+// lay computes where each entry begins.
 func (t *Tree) lay() error {
 	var at int64
 	for i := range t.entries {

@@ -15,11 +15,11 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// Limits bound what is unpacked: so many bytes in so many entries.
+// Limits bound what is unpacked, in bytes and in entries.
 type Limits struct {
 	Bytes, Entries int64
-	// Writable has the owner of each file be able to write it, whatever the archive says: in a work directory programs write. Otherwise
-	// files have the rights that they had, and can be read.
+	// Writable makes each file writable for its owner, whatever the archive says: programs write in a work directory. Otherwise files have
+	// the rights that they had, and can be read.
 	Writable bool
 }
 

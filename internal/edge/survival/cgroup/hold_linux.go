@@ -39,7 +39,7 @@ func (h *hold) flag(name string) (bool, error) {
 	return v == 1, err
 }
 
-// gone says whether an error says that the group is not there any more.
+// gone reports whether an error means that the group is not there any more.
 func gone(err error) bool { return err == unix.ENODEV || err == unix.ENOENT } //nolint:errorlint // plain numbers
 
 func (h *hold) Measure(now time.Duration, u *survival.Use) error {
@@ -168,7 +168,7 @@ func (h *hold) forgive(doing string, err error) error {
 	return survival.Fail(&h.s, doing, err)
 }
 
-// order is what memory.reclaim is told. What is not in files comes first where the kernel can be told so.
+// order is the input of memory.reclaim. Anonymous memory comes first where the kernel can be told so.
 func (h *hold) order(most quantity.Amount) []byte {
 	var digits [20]byte
 	n := copy(h.text[:], sense.Digits(&digits, int64(most)))
@@ -178,7 +178,7 @@ func (h *hold) order(most quantity.Amount) []byte {
 	return h.text[:n]
 }
 
-// squeeze has the kernel take memory by a limit that is below what there is, on kernels before memory.reclaim.
+// squeeze makes the kernel take memory by a limit below the present use, on kernels before memory.reclaim.
 func (h *hold) squeeze(most quantity.Amount) error {
 	has, err := h.number(&h.current)
 	if err != nil {

@@ -17,7 +17,7 @@ type Process struct {
 	State byte
 }
 
-// Stands says whether it was stopped.
+// Stands reports whether it was stopped.
 func (p *Process) Stands() bool { return p.State == 'T' || p.State == 't' }
 
 // Walker looks at trees of processes as tree.Below does, in room of its own that it uses again. Make it with NewWalker.
@@ -216,8 +216,8 @@ func (w *Walker) taskState(pid, tid int) byte {
 	return p.State
 }
 
-// Stopped says whether no thread of a process that was found, and was told to stop, comes to run its program. One that waits in the kernel
-// (D) does not: it stops on its way back. That may never be: who has made a child by vfork(2) waits there for that, which may have been
+// Stopped reports whether no thread of a process that was found, and was told to stop, will run its program. A thread that waits in the
+// kernel (D) does not: it stops on its way back. That may never be: the parent of a vfork(2) waits there for its child, which may have been
 // stopped before.
 func (w *Walker) Stopped(p *Process) bool {
 	all := p.Stands() || p.State == 'D'

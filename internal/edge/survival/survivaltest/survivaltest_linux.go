@@ -73,7 +73,7 @@ func program(what string) {
 				go func() { _ = cmd.Wait() }()
 			}
 		}
-	case "ends": // soon after it was said
+	case "ends": // soon after the signal
 		say()
 		time.Sleep(time.Duration(n) * time.Millisecond)
 	}
@@ -375,7 +375,7 @@ func (b *Bench) ends(t *testing.T, k survival.Survival) {
 	}
 }
 
-// another one, of a daemon that came back, finds it suspended, and has it go on.
+// another one, of a daemon that came back, finds it suspended, and resumes it.
 func (b *Bench) another(t *testing.T, k survival.Survival) {
 	s := b.start(t, "holds 1")
 	suspend(t, b.take(t, k, s))

@@ -16,7 +16,7 @@ import (
 const Name = "tree"
 
 const (
-	// room of a walk, and of what stood before it was told to.
+	// Buffers of a walk, and of the processes that were stopped before it was told to.
 	room, remembered = 64, 32
 	// rounds of a Suspend: who is stopped makes no child any more, so each finds what the one before had just missed.
 	rounds = 8

@@ -83,7 +83,7 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	if start := machineStart(); w.head.load(headMagic) != magic || w.head.load(headBoot) != start {
-		for i := range headSize { // what was said before the machine was started anew names other processes
+		for i := range headSize { // words from before the machine was restarted name other processes
 			w.head.store(i, 0)
 		}
 		w.head.store(headBoot, start)
@@ -150,7 +150,7 @@ func mapped(path string, f *os.File) (*File, error) {
 		mapped: m}, nil
 }
 
-// Close lets go of it, and of what it had locked.
+// Close closes it, and releases its locks.
 func (f *File) Close() error {
 	err := errors.Join(unix.Munmap(f.mapped), f.file.Close())
 	runtime.KeepAlive(f)
@@ -281,7 +281,7 @@ func (l *initLife) gone() bool {
 
 func (l *initLife) close() { _ = unix.Close(l.fd) }
 
-// thawBoth has a subjob go on whichever kind suspended it.
+// thawBoth resumes a subjob, whichever kind suspended it.
 func thawBoth(row *Row, group string) {
 	_ = tree.Thaw(tree.Group(group), tree.Below(row.Init))
 }

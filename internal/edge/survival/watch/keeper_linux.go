@@ -40,7 +40,7 @@ type Keeper struct {
 	over sync.WaitGroup
 
 	mu sync.Mutex
-	// table was told last, words are room for it.
+	// table is the last one given; words are its buffer.
 	table Table
 	words []uint64
 	// room for a board; before is what the board said when it began.
@@ -77,7 +77,7 @@ func Keep(o Options) (*Keeper, error) {
 		k.before = Board{}
 	}
 	k.beat()
-	if f.table.last() == 0 { // else the next watcher goes by what the daemon before has told until this one tells more
+	if f.table.last() == 0 { // otherwise the next watcher uses the table of the daemon before until this one gives another
 		k.Publish(nil)
 	}
 	k.over.Go(k.keep)
@@ -112,8 +112,8 @@ func (k *Keeper) Board(b *Board) bool {
 // Before is what the board said when this keeper began: what the watchers of earlier daemons had done with each subjob.
 func (k *Keeper) Before() Board { return k.before }
 
-// Acts gives everything that was done and not told yet to each, in order, and says how much of it is lost. What an earlier daemon did not
-// come to hear is among it.
+// Acts calls each with all acts that were not reported yet, in order, and returns how many of them are lost. Acts that an earlier daemon
+// did not receive are included.
 func (k *Keeper) Acts(each func(*Act)) (lost uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -146,8 +146,8 @@ func (k *Keeper) PID() int {
 	return int(k.f.head.load(headPID))
 }
 
-// Close has the watcher end, and waits for it. Everything goes on, so that nothing is left to know: what it did and was not told yet is
-// gone with the region. One that was removed before is no error, and what has its name by now is another's.
+// Close ends the watcher, and waits for it. Everything is resumed, so that nothing is left to know: unreported acts are gone with the
+// region. A region that was removed before is no error; a file of its name is another's by now.
 func (k *Keeper) Close() error {
 	close(k.done)
 	k.over.Wait()
@@ -185,7 +185,7 @@ func (k *Keeper) signal(s syscall.Signal) {
 	}
 }
 
-// keep has a watcher live until the end.
+// keep restarts the watcher until the end.
 func (k *Keeper) keep() {
 	beats := time.NewTicker(beat)
 	defer beats.Stop()
@@ -280,7 +280,7 @@ func (k *Keeper) start() (gone chan struct{}, said func() string, err error) {
 	return gone, func() string { return strings.TrimSpace(words.String()) }, nil
 }
 
-// hear tells whoever wants to know that the board has changed, until the watcher is gone.
+// hear signals that the board has changed, until the watcher is gone.
 func (k *Keeper) hear(news *os.File) {
 	var some [64]byte
 	for {
@@ -295,7 +295,7 @@ func (k *Keeper) hear(news *os.File) {
 	}
 }
 
-// remake makes a region anew whose name is gone, and says there what was said last.
+// remake makes a region anew whose name is gone, and writes the last table there.
 func (k *Keeper) remake() error {
 	f, err := Open(k.o.Path)
 	if err != nil {

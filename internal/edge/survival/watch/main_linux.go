@@ -59,7 +59,7 @@ func Main(args []string, open func(kind, base string) (survival.Survival, string
 	return 0
 }
 
-// wakes is the signal that has a watcher look at once.
+// wakes is the signal that makes a watcher look at once.
 const wakes = syscall.SIGUSR1
 
 // succession is how long a watcher waits for the one before it.
@@ -159,7 +159,7 @@ func (f *File) stay(w *watcher) {
 	}
 }
 
-// protect has the kernel keep this process in memory and alive, as far as it may.
+// protect asks the kernel to keep this process in memory and alive, as far as it may.
 func (f *File) protect() (lacks Lacks) {
 	// Not all at once: the runtime has far more address space than it uses. What it comes to use stays.
 	const onFault = 4 // MCL_ONFAULT

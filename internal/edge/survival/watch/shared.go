@@ -167,8 +167,8 @@ func readText(w []uint64, known map[string]string) (string, bool) {
 	return string(room[:n]), true
 }
 
-// Board is what the watcher tells the daemon: what the machine's memory is like, and what it is doing with each subjob. It says what is,
-// not what was done: whoever missed a hundred of them knows all from the next.
+// Board is what the watcher tells the daemon: what the machine's memory is like, and what it is doing with each subjob. It is a state, not
+// a history: a reader that missed a hundred of them knows all from the next.
 type Board struct {
 	// Life of the watcher that wrote it.
 	Life uint64
@@ -337,11 +337,11 @@ func (r *ring) read(from uint64, each func(*Act)) (next, lost uint64) {
 	return next, lost
 }
 
-// pair is something that one side writes whole and the other reads whole, whoever is killed in between: two places that are written to in
-// turn, and a word that says which one holds. That word moves once the new one is complete, so what a killed writer leaves
-// half written nobody looks at. A reader that is overtaken by two writes sees it by the number, or by the sum, and looks again.
+// pair is a value that one side writes whole and the other reads whole, even if either is killed in between: two places that are written to
+// in turn, and a word that says which one is current. That word moves once the new one is complete, so nobody reads what a killed writer
+// leaves half written. A reader that is overtaken by two writes sees it by the number, or by the sum, and looks again.
 //
-// There is one writer at a time (a lock sees to it, not this). Readers are many, and wait for nobody.
+// There is one writer at a time (ensured by a lock elsewhere). Readers are many, and wait for nobody.
 type pair struct {
 	// number of the last one that was written, 0: none; places have its number, its length and its sum in front.
 	number words

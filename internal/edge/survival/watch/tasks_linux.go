@@ -22,7 +22,7 @@ type watcher struct {
 	sense survival.Survival
 	// find finds the process that a row names.
 	find func(*Row) (life, error)
-	// thaw has a subjob of an earlier life go on whose watcher was of another kind; nil: it was of the same.
+	// thaw resumes a subjob of an earlier life whose watcher was of another kind; nil: it was of the same.
 	thaw func(row *Row, group string)
 	id   uint64
 	// can is what can be done here.
@@ -55,7 +55,7 @@ type watcher struct {
 
 // freed is the memory of subjobs that were ended.
 type freed struct {
-	// let is what they have let go of since the last look, and owed what of that the machine does not show yet.
+	// let is what they have freed since the last look, and owed what of that the machine does not show yet.
 	let  quantity.Amount
 	owed airlock.Owed
 }
@@ -150,7 +150,7 @@ func (w *watcher) read() {
 	}
 }
 
-// match has the tasks be those of the table. What has left it goes on, if it was suspended: nobody would think of it any more.
+// match makes the tasks those of the table. A suspended task that has left it is resumed: nobody would do so later.
 func (w *watcher) match() {
 	old, next := w.tasks, w.spare[:0]
 	for i := range w.table.Rows {
@@ -180,7 +180,7 @@ func (w *watcher) match() {
 	w.tasks, w.changed, w.before, w.thaw = next, true, nil, nil
 }
 
-// hear takes in what is new of a task.
+// hear records the changes of a task.
 func (w *watcher) hear(t *task, row *Row) {
 	t.row = *row
 	switch {
@@ -194,8 +194,8 @@ func (w *watcher) hear(t *task, row *Row) {
 	}
 }
 
-// take makes a task of a row. Whoever suspended it before, it goes on: a life begins so. Only what was being ended is ended, since
-// that may not have come to pass.
+// take makes a task of a row. It is resumed, whoever suspended it before: a life begins so. Only one that was being ended is ended, since
+// that may not have happened.
 func (w *watcher) take(row *Row) (t task, ok bool) {
 	s := survival.Subjob{Token: row.Token, Init: row.Init, InitStarted: row.InitStarted}
 	if row.Group != "" {
@@ -262,8 +262,7 @@ func (w *watcher) close() {
 // boottime is CLOCK_BOOTTIME: it never goes back, and is the same in every process. It goes on while the machine sleeps.
 func boottime() time.Duration { return clock(unix.CLOCK_BOOTTIME) }
 
-// waketime is CLOCK_MONOTONIC: boottime that stops while the machine sleeps, as everybody does who is to say that it lives.
-// lives.
+// waketime is CLOCK_MONOTONIC: boot time that stops while the machine sleeps, as every process does that must show that it is alive.
 func waketime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
 
 // clocks are boottime and waketime.

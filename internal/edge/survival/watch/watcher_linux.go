@@ -42,7 +42,7 @@ func (w *watcher) look(boot, awake time.Duration) (patience time.Duration) {
 	}
 	now := w.now(boot)
 	w.r.head.store(headPulse, uint64(awake))
-	if w.lock == nil { // it was told nothing yet
+	if w.lock == nil { // it has no table yet
 		return rest
 	}
 	w.gauge(boot)
@@ -62,7 +62,7 @@ func (w *watcher) look(boot, awake time.Duration) (patience time.Duration) {
 	}
 }
 
-// heard says whether the daemon lives, by its heartbeat.
+// heard reports whether the daemon is alive, by its heartbeat.
 func (w *watcher) heard(awake time.Duration) bool {
 	beat := time.Duration(w.r.head.load(headBeat))
 	return beat != 0 && beat <= awake && awake-beat < absent
@@ -102,7 +102,7 @@ func (w *watcher) near() bool {
 	return w.lock != nil && m.Growth > 0 && m.Used+min(m.Growth, m.Capacity)*ahead > m.Capacity/1000*quantity.Amount(w.lock.Config().Severe)
 }
 
-// gauge measures what the subjobs have, and sees who is suspended by now and who goes on. Where all is well that is not done at every look.
+// gauge measures the subjobs' memory, and finds which are suspended or running by now. Where all is well that is not done at every look.
 func (w *watcher) gauge(boot time.Duration) {
 	if boot-w.last.measured < measured && !w.near() && !w.pressed() {
 		return
@@ -149,15 +149,15 @@ func (w *watcher) gauge(boot time.Duration) {
 	}
 }
 
-// strayed: another has had it go on. Its supervisor does, when its lease ends or after it saw no watcher, and so may people.
+// strayed: another has resumed it: its supervisor, when its lease ends or after it saw no watcher, or a person.
 func (w *watcher) strayed(t *task) bool {
 	still, err := t.hold.Still()
 	return err == nil && !still
 }
 
-// goesOn ends an entry that another has ended. Where memory is short still it is decided on anew, as often as a task may be told to stand
-// still. It is told to go on: it may be that only a part of it does, or that it looked so for a moment, as a frozen group does while a
-// process of it is killed.
+// goesOn ends an entry that another has ended. Where memory is still short the task is decided on anew, as often as a task may be
+// suspended. It is resumed: only a part of it may be running, or it may have looked so for a moment, as a frozen group does while a process
+// of it is killed.
 func (w *watcher) goesOn(t *task, boot time.Duration) {
 	_ = t.hold.Resume()
 	t.since, t.resumed = 0, w.now(boot)
@@ -243,7 +243,7 @@ func (w *watcher) carryOut(now quantity.Instant, d *airlock.Decision) {
 	if !ends {
 		return
 	}
-	w.tell(now, w.last.told) // who looks why it was ended finds it said
+	w.tell(now, w.last.told) // the board has it for anyone that asks why it was ended
 	for i := range d.Actions {
 		if a := &d.Actions[i]; a.Step == airlock.Reclaim {
 			_ = w.tasks[a.Task].life.end() // what does not end is decided on again
@@ -331,14 +331,14 @@ func (w *watcher) tell(now quantity.Instant, boot time.Duration) {
 	w.last.told, w.changed = boot, false
 }
 
-// ring says that the board has changed. Who does not listen, or is dead, is passed over.
+// ring signals that the board has changed. A daemon that does not listen, or is dead, is skipped.
 func (w *watcher) ring() {
 	if w.bell >= 0 {
 		_, _ = unix.Write(w.bell, one[:])
 	}
 }
 
-// deserted: the daemon is dead, and nothing is left of what it had told.
+// deserted: the daemon is dead, and nothing of its table is left.
 func (w *watcher) deserted() bool {
 	for i := range w.tasks {
 		t := &w.tasks[i]

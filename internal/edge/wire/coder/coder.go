@@ -43,7 +43,7 @@ func Writer(b []byte) Coder { return Coder{writing: true, b: b} }
 // Reader shares what it reads; nil: with nothing.
 func Reader(s Shared) Coder { return Coder{shared: s} }
 
-// Writing says which way it goes.
+// Writing reports the direction.
 func (c *Coder) Writing() bool { return c.writing }
 
 // Written is the output.

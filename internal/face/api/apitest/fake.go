@@ -1,4 +1,4 @@
-// Package apitest has a Service that does nothing but answer: for tests of the API and of its clients.
+// Package apitest has a Service that only answers: for tests of the API and of its clients.
 package apitest
 
 import (
@@ -36,7 +36,7 @@ type Fake struct {
 	Past    status.History
 	// Warnings are those of every list of jobs.
 	Warnings []string
-	// Told is how jobs stand against others, as Explain says it.
+	// Told is how jobs rank against others, for Explain.
 	Told map[job.ID]Standing
 	// LogText is what Logs tells, and Follow before it waits for the caller to leave.
 	LogText string
@@ -145,7 +145,7 @@ func (f *Fake) Snapshot() []byte {
 	return f.snapshot
 }
 
-// Set changes or adds a job and wakes those who wait.
+// Set changes or adds a job and wakes waiters.
 func (f *Fake) Set(j status.Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,7 +157,7 @@ func (f *Fake) Set(j status.Job) {
 	for _, c := range f.watching {
 		select {
 		case c <- struct{}{}:
-		default: // it has a signal that it has not read
+		default: // it has an unread signal
 		}
 	}
 }
@@ -505,7 +505,7 @@ func (f *Fake) History(context.Context, quantity.Instant) (status.History, error
 	return f.Past, f.Err
 }
 
-// About says what a daemon says.
+// About is the daemon's description of itself.
 func (f *Fake) About(context.Context) (status.About, error) {
 	return status.About{Version: "v1", Commit: "abc", Go: "go1.26", Node: "node-1", Zones: []job.ZoneID{"local-1", "local-2"},
 		Nodes: []job.NodeID{"vm-1", "vm-2", "vm-3"}, DataDir: "/data", Listen: "127.0.0.1:7117", Mechanism: "sja", Policy: "fair",

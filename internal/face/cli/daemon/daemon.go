@@ -186,8 +186,8 @@ func actorConfig(o Options, name job.NodeID) (arrangement.Config, error) {
 	return c, nil
 }
 
-// look at the slices that there are: size classes are made of them where tickets search, and the machine's memory is counted for them, of
-// which it returns what is said at the start.
+// look at the slices: they define the size classes where tickets search, and the machine's memory is counted for them; returns what is
+// printed of it at the start.
 func (o *Options) look(ctx context.Context, inv inventory.Inventory, memory survival.Survival) (held string, err error) {
 	all, err := inv.Slices(ctx)
 	if err != nil {

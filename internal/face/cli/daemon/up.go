@@ -49,7 +49,7 @@ type Options struct {
 	Hot filing.Config
 	// capacities of the slices that there are, where they count.
 	capacities []quantity.Amount
-	// memory that what is begun is held against.
+	// memory against which starts are checked.
 	memory joint.Config
 	// File is what the configuration file says, and what flags say in its place; Config is its name.
 	File   config.Daemon

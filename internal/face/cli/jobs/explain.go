@@ -232,7 +232,7 @@ func lossColumns(a *session.Session) []command.Column[*pb.Loss] {
 	}
 }
 
-// prospectRecord is how a job stands against others, for programs; nothing of what its market does not have.
+// prospectRecord is how a job ranks against others, for programs; without fields that its market does not have.
 func prospectRecord(a *session.Session, e *pb.Explanation) command.Record {
 	r := command.Record{{Key: "prospect", Value: e.Prospect}}
 	if len(e.Losses) > 0 {

@@ -70,7 +70,7 @@ func (m *meter) Tell(text string) {
 	}
 }
 
-// Note writes a line of its own; outages of the daemon are told even when quiet.
+// Note writes a line of its own; outages of the daemon are shown even when quiet.
 func (m *meter) Note(text string) {
 	m.End()
 	fmt.Fprintln(m.a.Err, "sluice: "+terminal.Line(text))

@@ -21,11 +21,11 @@ import (
 type Waiting struct {
 	// Timeout ends it; 0: never.
 	Timeout show.Length
-	// quiet: nothing is said of how far the jobs are.
+	// quiet: no progress is shown.
 	Quiet bool
 }
 
-// Flags are those of commands that wait; with is what has to be said for them to count.
+// Flags are those of commands that wait; with is the flag that they need to count.
 func (w *Waiting) Flags(c *cobra.Command, with string) {
 	c.Flags().Var(&w.Timeout, "timeout", with+"how long to wait (default: for ever)")
 	c.Flags().BoolVarP(&w.Quiet, "quiet", "q", false, with+"say nothing of how far the jobs are")

@@ -30,7 +30,7 @@ func FullScreen(a *session.Session) bool {
 	return terminal.Is(a.RawOut) && a.Getenv("TERM") != "dumb" && (a.Format == "table" || a.Format == "wide")
 }
 
-// Live shows a view until somebody quits. A daemon that goes away is said to be, and the view stays.
+// Live shows a view until the user quits. An outage of the daemon is shown, and the view stays.
 func Live(ctx context.Context, a *session.Session, every time.Duration, v View) (err error) {
 	apply, err := v.Fetch(ctx) // before the screen is taken: an error here is one line
 	if err != nil {

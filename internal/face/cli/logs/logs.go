@@ -76,7 +76,7 @@ type joblog struct {
 	to io.Writer
 	// whole: of all subjobs, each line behind its subjob. objects: each line as JSON.
 	whole, objects bool
-	// last lines of what was written before, or everyLine.
+	// last lines of earlier output, or everyLine.
 	last    int
 	request *pb.LogsRequest
 	since   *timestamppb.Timestamp
@@ -258,8 +258,7 @@ func (l *joblog) write(t *logTail, which int, data []byte) error {
 	return nil
 }
 
-// tail is where a subjob stands. Of those that are over only so many are remembered as may be said to the daemon, which
-// lists half as many.
+// tail is a subjob's position. Of finished ones at most as many are remembered as may be sent to the daemon, which lists half as many.
 func (l *joblog) tail(id string) *logTail {
 	t := l.tails[id]
 	if t == nil {

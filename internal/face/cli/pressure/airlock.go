@@ -86,7 +86,7 @@ func (v *airlocks) Fetch(ctx context.Context) (func(), error) {
 	return func() { v.list = resp.Msg.Airlocks }, nil
 }
 
-// Print writes all of it in the form asked for.
+// Print writes all of it in the given format.
 func (v *airlocks) Print(out io.Writer) error {
 	printed := *v.a.App
 	printed.Out = out

@@ -107,7 +107,7 @@ func taking(a *session.Session, slice string, length time.Duration) *pb.ReserveR
 	return m
 }
 
-// source names the person who asks.
+// source names the caller.
 func source() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

@@ -1,4 +1,4 @@
-// Package reserve has the commands that take time on slices off the market and give it back, for once or as the clock says.
+// Package reserve has the commands that take time on slices off the market and give it back, once or repeatedly.
 package reserve
 
 import (

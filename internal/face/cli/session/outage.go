@@ -82,5 +82,5 @@ func (o *outage) Answered() {
 	o.Heard, o.Pause = true, 0
 }
 
-// Away is an outage of the daemon that is called, which is told with say.
+// Away is an outage of the daemon that is called, which is reported with say.
 func (a *Session) Away(say func(text string)) *outage { return &outage{server: a.server, say: say} }

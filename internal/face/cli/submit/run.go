@@ -119,7 +119,7 @@ An interrupt ends the waiting and not the job.`,
 	return a.Output(c)
 }
 
-// composeRun makes a job of what was typed.
+// composeRun makes a job of the command line.
 func composeRun(given map[string]string, rigid bool, env, sets, argv []string) (submission, error) {
 	if len(argv) == 0 {
 		return submission{}, command.Usage("no command is given: write it behind --, as in `sluice run --items 10 --per-item 1s --mem " +

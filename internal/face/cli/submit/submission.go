@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/edge/config"
 )
 
-// submission is one job on its way: each job of a file goes by itself, because each has its own work directory.
+// submission is one job being submitted: each job of a file separately, because each has its own work directory.
 type submission struct {
 	file string
 	name string

@@ -79,7 +79,7 @@ type top struct {
 	counts  [topGroups]int
 	slices  []*pb.Slice
 	windows []*pb.Window
-	// airlocks of the nodes; nil where the daemon has no word for them. stands are the states of what gives way for memory, by subjob's
+	// airlocks of the nodes; nil where the daemon does not support them. stands are the states of subjobs that give way for memory, by
 	// slice.
 	airlocks []*pb.Airlock
 	stands   map[string]pb.Stand_State

@@ -23,7 +23,7 @@ type named struct {
 	running []*namedTask
 	head    namedTask // the reservation; its task is queue[0] if reserved
 	ended   bool
-	tested  int // so many of the queue had their turn
+	tested  int // how many of the queue had their turn
 }
 
 type namedTask struct {

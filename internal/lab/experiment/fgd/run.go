@@ -33,7 +33,7 @@ func (c *Curve) Last() float64 {
 	return c.End
 }
 
-// Setup is one run: which pods arrive in which order, and who goes first where scores tie.
+// Setup is one run: which pods arrive in which order, and which goes first where scores tie.
 type Setup struct {
 	Workload *Workload
 	Arrivals []int32
@@ -111,7 +111,7 @@ func (m *meter) start(t *planner.Task, node int32, devices []planner.Device) {
 	m.idle += n.Value()
 }
 
-// fragmented is F in percent of what is idle.
+// fragmented is F in percent of the idle capacity.
 func (m *meter) fragmented() float64 {
 	if m.idle == 0 {
 		return 0

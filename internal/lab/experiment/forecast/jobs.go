@@ -111,7 +111,7 @@ type rule struct {
 	bound func(before []job, next job) (bound int64, ok bool)
 }
 
-// statistic is the order statistic of what of says of the jobs before.
+// statistic is the order statistic of of over the jobs before.
 func statistic(theta int64, of func(job) int64, before []job) (int64, bool) {
 	var s forecast.Sample
 	for _, j := range before {

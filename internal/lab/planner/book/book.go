@@ -1,5 +1,5 @@
-// Package book is what planners that decide about time keep of their tasks: who waits, who runs where and until when,
-// who can never run, and the pool of devices behind them. It has no order and no rule of its own.
+// Package book is the state of planners that decide about time: which tasks wait, which run where and until when, which can never run, and
+// the pool of devices behind them. It has no order and no rule of its own.
 package book
 
 import (

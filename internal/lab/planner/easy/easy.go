@@ -44,8 +44,7 @@ type easy struct {
 	running head.Running
 	keeper  *head.Keeper // of the plain pass
 	head    head.Reservation
-	// dirty: somebody who waits may be able to start who was not at the last plan; tested is the last arrival that had its
-	// turn.
+	// dirty: a waiting task may be able to start that was not at the last plan; tested is the last arrival that had its turn.
 	dirty  bool
 	tested int64
 	places []queue.Place

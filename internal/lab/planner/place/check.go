@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/lab/planner"
 )
 
-// Check says what is wrong with options, all of it at once, as an error of kind Invalid.
+// Check returns what is wrong with options, all of it at once, as an error of kind Invalid.
 func Check(o planner.Options) error {
 	var bad []string
 	add := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }

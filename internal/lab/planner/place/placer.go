@@ -271,7 +271,7 @@ func (p *Placer) put(e *entry, id planner.ID, s *shape, v *view, out *planner.Ou
 	return true
 }
 
-// release gives back what a task holds: all of it on one node, or each device where it lies.
+// release gives back what a task holds: all of it on one node, or each device where it is.
 func (p *Placer) release(e *entry) {
 	if per := int(e.piece.Devices); per > 0 {
 		for i := 0; i < len(e.devices); i += per {

@@ -165,7 +165,7 @@ func (x *table) forget() {
 	}
 }
 
-// possible says whether the empty cluster has room for so many pieces, each on any node.
+// possible reports whether the empty cluster has room for these pieces, each on any node.
 func (x *table) possible(t *planner.Task, pieces int32) bool {
 	room := int64(0)
 	for i := range x.empty.Nodes {

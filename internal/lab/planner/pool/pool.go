@@ -1,11 +1,10 @@
-// Package pool is what is free of a cluster, as planners that decide about time see it: how many devices of each class,
-// and which of them a task is given. Where a task goes follows three rules. Devices that lie on any node are taken in the
-// order of their numbers; once a task has come whose devices must lie on one node, those of the fullest node go first, so
-// that whole nodes stay whole. A gang goes to the node with the fewest free devices that has enough. A share of a device
-// goes to the device with the least room that has enough.
+// Package pool is the free part of a cluster, as planners that decide about time see it: how many devices of each class, and which of them
+// a task is given. Three rules decide where a task goes. Devices that may be on any node are taken in the order of their numbers; once a
+// task has come whose devices must be on one node, those of the fullest node go first, so that whole nodes stay whole. A gang goes to the
+// node with the fewest free devices that has enough. A share of a device goes to the device with the least room that has enough.
 //
-// A task is Loose if counting free devices answers whether it fits: it takes whole devices, from anywhere, and asks
-// nothing of a host. Planners have a fast way for clusters in which all tasks are loose.
+// A task is Loose if counting free devices answers whether it fits: it takes whole devices, from anywhere, and asks nothing of a host.
+// Planners have a fast way for clusters in which all tasks are loose.
 package pool
 
 import (

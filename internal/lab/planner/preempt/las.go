@@ -11,13 +11,12 @@ import (
 // lasQuantum of device time.
 const lasQuantum = 15 * time.Minute
 
-// LAS is least attained service: whoever has had the least device time goes first, and takes the place of a running task
-// that has had a quantum more. It asks nobody how long a task will be: where lengths are heavy-tailed, who has had little is
-// likely to be over soon (Righter and Shanthikumar, Probability in the Engineering and Informational Sciences 1989; for gangs,
-// with devices x time, the 2D-LAS of Tiresias, NSDI 2019). Tasks that have had equally much take turns of a quantum.
+// LAS is least attained service: the task with the least device time goes first, and takes the place of a running task that has had a
+// quantum more. It needs no estimate of a task's length: where lengths are heavy-tailed, a task that has had little is likely to be over
+// soon (Righter and Shanthikumar, Probability in the Engineering and Informational Sciences 1989; for gangs, with devices x time, the
+// 2D-LAS of Tiresias, NSDI 2019). Tasks that have had equally much take turns of a quantum.
 //
-// It differs from migrate in that it has no levels, moves nothing, and nobody who waits long is served as if new. How work is
-// stopped and set going again is package preempt's.
+// Unlike migrate it has no levels, moves nothing, and does not serve long-waiting tasks as if new. Package preempt stops and restarts work.
 func LAS() planner.Kind {
 	return Kind("las", "least attained service: checkpoint and preempt for who has had less, in quanta of 15 minutes (2D-LAS of "+
 		"Tiresias, NSDI'19)",

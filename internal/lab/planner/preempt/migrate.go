@@ -59,7 +59,7 @@ func migrateRises(now quantity.Instant, e *book.Entry, r *Record) quantity.Insta
 	return HasHad(now, e, r, migrateFirst<<(2*l))
 }
 
-// migrateAnew: whoever is above level 0 begins again.
+// migrateAnew: a task above level 0 begins again.
 func migrateAnew(r *Record) time.Duration {
 	if migrateLevel(r.Attained) == 0 {
 		return 0

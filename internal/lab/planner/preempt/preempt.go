@@ -1,19 +1,17 @@
-// Package preempt is what planners share that stop running work for those who wait. What a kind adds is a Rule: who goes first,
-// and who makes way for whom. Every stop costs Options.Checkpoint, during which the devices stay taken, and every later start
-// Options.Restore.
+// Package preempt is shared by planners that stop running tasks for waiting ones. A kind adds a Rule: which task goes first, and which
+// makes way for which. Every stop costs Options.Checkpoint, during which the devices stay taken, and every later start Options.Restore.
 //
-// Whoever waits is served by rank, the lowest first, then by first arrival. Who fits starts on the class with room where it
-// ends first. Who does not may stop running tasks of a rank above its own, the highest and latest first, until it fits, on
-// the class where it ends first of those where that helps. Room that stopped tasks will leave is set aside for those it
-// was made for.
+// Waiting tasks are served by rank, the lowest first, then by first arrival. A task that fits starts on the class with room where it ends
+// first. One that does not may stop running tasks of a rank above its own, the highest and latest first, until it fits, on the class where
+// it ends first of those where that helps. Room that stopped tasks will leave is set aside for those it was made for.
 //
 // Tasks that are Fixed are never stopped.
 //
-// Against thrashing: only a task that has run for four times the cost of a stop is stopped, so that a stop costs at most a
-// fifth of what was done; and none that is planned to end within that cost.
+// Against thrashing: only a task that has run for four times the cost of a stop is stopped, so that a stop costs at most a fifth of what
+// was done; and none that is planned to end within that cost.
 //
-// Under a rule that moves work, a running task is moved to a faster class that nobody who waits wants, if it is planned to
-// end sooner by more than the cost of the move, that cost already paid.
+// Under a rule that moves work, a running task is moved to a faster class that no waiting task wants, if it is planned to end sooner by
+// more than the cost of the move, that cost already paid.
 package preempt
 
 import (
@@ -33,8 +31,8 @@ import (
 const (
 	// patience is how many times its cost a task runs before it may be stopped.
 	patience = 4
-	// seekers is how many of those who wait may look for tasks to stop in one plan. It bounds the work, and nothing else:
-	// one that finds nothing now is there at the next plan.
+	// seekers bounds the waiting tasks that may look for tasks to stop in one plan. It bounds the work, and nothing else: one that finds
+	// nothing now is there at the next plan.
 	seekers = 16
 )
 
@@ -166,7 +164,7 @@ func HasHad(now quantity.Instant, e *book.Entry, r *Record, much time.Duration) 
 	return now.Add(time.Duration(quantity.MulDiv(wants, planner.Whole, int64(e.Task.Devices)*int64(e.Task.Share))) + time.Microsecond)
 }
 
-// compare orders those who wait.
+// compare orders waiting tasks.
 func (p *Planner) compare(a, b planner.ID) int {
 	x, y := &p.records[a], &p.records[b]
 	return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.order, y.order))
@@ -211,7 +209,7 @@ func (p *Planner) Plan(now quantity.Instant, out *planner.Out) {
 	}
 }
 
-// renew ranks those anew who waited so long.
+// renew ranks long-waiting tasks anew.
 func (p *Planner) renew(now quantity.Instant) {
 	if p.rule.Anew == nil {
 		return
@@ -373,7 +371,7 @@ func (p *Planner) stopFor(e *book.Entry, bid int64, class int, out *planner.Out)
 		}
 	}
 	fits := p.ahead.Fits(&e.Task, class)
-	// From the last one back: who is not needed after all goes on.
+	// From the last one back: a task that need not be stopped after all goes on.
 	for i := n - 1; i >= 0; i-- {
 		v := p.book.At(p.victims[i])
 		if int(v.Class) != class {

@@ -85,7 +85,7 @@ type group struct {
 	tree   []int64
 }
 
-// grow makes the tree that wide, a power of two, and puts those who are there at its beginning.
+// grow widens the tree, to a power of two, and puts the present ones at its beginning.
 func (g *group) grow(width int) {
 	old, tree, keys := g.places, g.tree, len(g.tree)/2
 	if width != cap(g.places) {

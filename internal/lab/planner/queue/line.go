@@ -1,5 +1,5 @@
-// Package queue holds waiting tasks: a Line in the order of their arrival for who is first, an Index for who is the first
-// that fits, and an Order by rank. All tell tasks by the number of their arrival, which only grows.
+// Package queue holds waiting tasks: a Line in the order of their arrival to find the first, an Index to find the first that fits, and an
+// Order by rank. All identify tasks by the number of their arrival, which only grows.
 package queue
 
 import "sluice.dev/sluice/internal/lab/planner"

@@ -1,10 +1,10 @@
-// Package ranked is list scheduling by a rank of the kind's own: who waits is looked at in the order of rank, the lowest first,
-// and of one rank in the order of arrival. A task starts on the class with room now where it is planned to end first. Who does
-// not fit is passed over, or, under a rule that keeps a reservation, the first that does not fit is reserved a place as EASY
-// reserves it (package head), and those behind it may start if that does not delay it.
+// Package ranked is list scheduling by a rank of the kind's own: waiting tasks are looked at in the order of rank, the lowest first, and of
+// one rank in the order of arrival. A task starts on the class with room now where it is planned to end first. One that does not fit is
+// skipped, or, under a rule that keeps a reservation, the first that does not fit is reserved a place as EASY reserves it (package head),
+// and those behind it may start if that does not delay it.
 //
-// A plan looks at those who wait until no device is free of a class that any of them could use; on the way a task for which no
-// device of its own classes is free costs a comparison.
+// A plan looks at waiting tasks until no device is free of a class that any of them could use; on the way a task for which no device of its
+// own classes is free costs a comparison.
 package ranked
 
 import (
@@ -156,7 +156,7 @@ func (p *Planner) overtake(now quantity.Instant, blocked *book.Entry, out *plann
 	}
 }
 
-// room: somebody who waits may not be full. It is said for all at once where counting is enough for all.
+// room: a waiting task may fit. One answer for all where counting is enough for all.
 func (p *Planner) room() bool {
 	return p.book.Bound > 0 || p.wanted&p.book.Pool.WithFree() != 0
 }

@@ -65,7 +65,7 @@ func (pieces) isTest()  {}
 func (state) isTest()   {}
 func (sound) isTest()   {}
 
-// operator says whether a word compares.
+// operator reports whether a word compares.
 func operator(word string) bool {
 	return slices.Contains([]string{"<=", ">=", "==", "!=", "<", ">"}, word)
 }

@@ -21,15 +21,14 @@ type Result struct {
 	At      quantity.Instant
 	// Broken lists the invariants that an independent witness found broken; empty unless something is very wrong.
 	Broken []string
-	// Told are the jobs that were told to wait and began, Sooner and Later those of them that did so outside their range.
+	// Told are the jobs that had a predicted wait and began, Sooner and Later those of them that did so outside their range.
 	Told, Sooner, Later int64
 	// Recording of what ran where, and the distribution of the waits; nil if not asked for.
 	Recording *measure.Recording
 	Waits     []measure.Point
 	// Fates of explicit jobs, by name.
 	Fates map[string]Fate
-	// Strains are what each node of the live program tells in the end of its host's memory, and of what it did about it since it last came
-	// up.
+	// Strains are each live node's final account of its host's memory, and of what it did about it since it last came up.
 	Strains []status.Strain
 }
 

@@ -23,7 +23,7 @@ type landlord struct {
 	refused error
 }
 
-// tell plans all calls of the host. A calendar is told with the scenario's own reservations.
+// tell plans all announcements of the host. A calendar is one of the scenario's own reservations.
 func (l *landlord) tell(nodes []scenario.Node, log hostwork.Log) {
 	number := 0
 	for i := range nodes {
@@ -36,7 +36,7 @@ func (l *landlord) tell(nodes []scenario.Node, log hostwork.Log) {
 	}
 }
 
-// stay tells of one stay, word by word.
+// stay plans one stay, announcement by announcement.
 func (l *landlord) stay(node job.NodeID, slice job.SliceID, k int, s *hostwork.Stay) {
 	if s.Calendar {
 		return

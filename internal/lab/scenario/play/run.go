@@ -28,7 +28,7 @@ type Options struct {
 	// Clock in nanoseconds measures what lean mechanisms take of the processor (measure.CPUNanosPerTask): each run is played three times,
 	// one run after the other. nil leaves it out, and results are the same on every machine.
 	Clock func() int64
-	// Progress is told now and then how far all is, never twice at once; nil if nobody wants to know.
+	// Progress is called now and then with how far all is, never twice at once; nil if not wanted.
 	Progress func(Progress)
 }
 

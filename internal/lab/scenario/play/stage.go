@@ -26,7 +26,7 @@ type stage struct {
 	from      *offered
 	to        measure.Observer
 	progress  func(now quantity.Instant, live int)
-	// market is told what it has done.
+	// market receives what it has done.
 	market *measure.Negotiation
 	// survival is what became of subjobs where memory ran out.
 	survival *measure.Survival

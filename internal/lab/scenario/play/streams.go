@@ -78,7 +78,7 @@ func (w *stoppable) Next(a *workload.Arrival) (bool, error) {
 type opened struct {
 	*compose.Source
 	of *scenario.Stream
-	// counts of what was found in its file of arrivals.
+	// counts of its file of arrivals.
 	counts []compose.Count
 }
 

@@ -34,8 +34,8 @@ type watched struct {
 	work, done time.Duration
 }
 
-// recent are the last holds of a slice. A hold is told when its worth is known, so a short one may be told before a long
-// one that it followed.
+// recent are the last holds of a slice. A hold is reported when its worth is known, so a short one may be reported before a long one that
+// it followed.
 type recent struct {
 	holds [8]hold
 	next  int
@@ -114,7 +114,7 @@ func (w *witness) Began(at quantity.Instant, s measure.Slot, _ uint8, _ int32) {
 func (w *witness) Ended(at quantity.Instant, p *measure.Piece) {
 	w.clock(at)
 	j := w.job(p.Slot)
-	// Of a run on several slices each has the work; slices of two classes are told of apart.
+	// Of a run on several slices each has the work; slices of two classes are reported separately.
 	if j.done += p.Work * time.Duration(p.Slices); j.done > j.work+j.work/1000+time.Second { // rounding to whole units
 		w.broke("job %d has %v of work done, and is %v long", j.number, j.done, j.work)
 	}

@@ -186,7 +186,7 @@ func (w *world) window(s *scenario.Scenario) measure.Window {
 	return measure.Window{From: s.Window.Warmup}
 }
 
-// newLeftover is the observer of what is made of the host's gaps.
+// newLeftover is the observer of the use of the host's gaps.
 func newLeftover(s *scenario.Scenario, w *world) *measure.Leftover {
 	var weights []int64
 	for i := range s.Nodes {

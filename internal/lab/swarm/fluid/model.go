@@ -85,7 +85,7 @@ func (m *Model) Solve() (out Figures) {
 	return out
 }
 
-// at is what happens where zones have so many slices on average and tasks come at a rate to each.
+// at computes zones with this mean number of slices and this rate of tasks to each.
 func (m *Model) at(mean, arrivals float64) Figures {
 	var zones []*zone
 	among := math.Sqrt(max(0, 1-1/float64(m.Zones)))
@@ -203,7 +203,7 @@ func (z *zone) digest() {
 	z.p, z.next = z.next, z.p
 }
 
-// meanWeight is of what digests said.
+// meanWeight is of the digests' weights.
 func (z *zone) meanWeight() (sum float64) {
 	for then := range z.p {
 		for _, p := range z.p[then] {
@@ -230,7 +230,7 @@ func (z *zone) row(come, walk, may float64, r *rates) {
 		total := max(variance, math.Abs(drift))
 		r.rise[i], r.fall[i] = (total+drift)/2, (total-drift)/2
 	}
-	r.lost[0] += max(0, r.fall[0]*z.step) // who can not wait is lost
+	r.lost[0] += max(0, r.fall[0]*z.step) // tasks that can not wait are lost
 	if z.low == 0 {
 		r.lost[0] = come
 	}

@@ -41,7 +41,7 @@ func (m *gates) arrive(now quantity.Instant, gate int32, tasks []swarm.Task) {
 	}
 }
 
-// hear is what a gate hears.
+// hear handles a gate's message.
 func (m *gates) hear(now quantity.Instant, gate int32, in swarm.Message) {
 	e := m.get(in.X)
 	if e == nil {
@@ -118,7 +118,7 @@ func (m *gates) draw(now quantity.Instant, at int32, t *flow.Ticket) (flow.ZoneI
 	return z, true
 }
 
-// digest takes in what a zone has told.
+// digest records a zone's digest.
 func (m *gates) digest(now quantity.Instant, gate int32, d *swarm.Digest) {
 	out := flow.Digest{Zone: flow.ZoneID(d.Zone), Alive: true, Version: uint64(d.Sent) + 2, At: d.Sent}
 	free := uint32(0)

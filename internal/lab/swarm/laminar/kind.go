@@ -27,7 +27,7 @@ const (
 	rests    // zone: A the ticket's move
 	silent   // zone: no answer to the probe of move A
 	unsaid   // home: no answer to the redemption of move A, after B
-	due      // home: the deadline of what is parked
+	due      // home: the deadline of a parked ticket
 	away     // home: the ticket has not come back
 	homeless // gate: the home has not said that it has the task
 	retries  // gate: a ticket that is to be drawn

@@ -39,7 +39,7 @@ type lying struct {
 	swarm.Message
 }
 
-// hear is what a node hears.
+// hear handles a node's message.
 func (m *nodes) hear(now quantity.Instant, node int32, in swarm.Message) {
 	switch in.Kind {
 	case probe:
@@ -84,7 +84,7 @@ func (m *nodes) lie(now quantity.Instant, node int32, in swarm.Message) {
 	}
 }
 
-// decide answers the probes that lie at a node, in the order of what they are worth to it.
+// decide answers the probes at a node, in the order of their worth to it.
 func (m *nodes) decide(now quantity.Instant, node int32) {
 	m.probes, m.senders = m.probes[:0], m.senders[:0]
 	rest := m.lying[:0]

@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm"
 )
 
-// ticket is one search with what the parties that have it know beside it.
+// ticket is one search with the knowledge of its holders.
 type ticket struct {
 	// search is the ticket as the loop knows it.
 	search flow.Ticket

@@ -53,7 +53,7 @@ func (m *zones) begin(z int32, known bool) {
 	}
 }
 
-// told takes in what a node says is free.
+// told records a node's free slices.
 func (m *zones) told(z, node int32, free uint8) {
 	if x := &m.zones[z]; m.v != Blind {
 		x.heard++
@@ -61,7 +61,7 @@ func (m *zones) told(z, node int32, free uint8) {
 	}
 }
 
-// report takes in what a node has told.
+// report records a node's report.
 func (m *zones) report(now quantity.Instant, zone int32, r swarm.Report) {
 	m.told(zone, r.Node, r.Free)
 	m.next(now, zone, r.Node, r.Free)
@@ -83,7 +83,7 @@ func (m *zones) next(now quantity.Instant, z, node int32, free uint8) {
 // wakeAnyway is after how many digests one ticket is woken though its home has no room: others may have.
 const wakeAnyway = 10
 
-// tell adds to a digest the demand, cumulated from the largest class. It is the zone's beat: some of what is parked is woken.
+// tell adds to a digest the demand, cumulated from the largest class. It is the zone's beat: some parked tickets are woken.
 func (m *zones) tell(now quantity.Instant, z int32, d *swarm.Digest) bool {
 	x := &m.zones[z]
 	own := x.nodes.Digest(now)
@@ -116,7 +116,7 @@ func (m *zones) news(now quantity.Instant, z int32, own *flow.Digest) bool {
 	return fresh
 }
 
-// wake lets some of what is parked search again.
+// wake lets some parked tickets search again.
 func (m *zones) wake(now quantity.Instant, z int32, budget [flow.MaxClasses]int) {
 	x := &m.zones[z]
 	if x.lot.Len() == 0 {
@@ -131,7 +131,7 @@ func (m *zones) wake(now quantity.Instant, z int32, budget [flow.MaxClasses]int)
 	}
 }
 
-// hear is what a zone hears.
+// hear handles a zone's message.
 func (m *zones) hear(now quantity.Instant, z int32, in swarm.Message) {
 	if in.Kind == answer || in.Kind == leased || in.Kind == freed {
 		node := int32(in.From)

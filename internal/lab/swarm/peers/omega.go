@@ -54,7 +54,7 @@ type omega struct {
 
 	gates []omegaGate
 
-	// Of the center: the state that counts; zones that have changed since the gates were told; what they were told then.
+	// Of the center: the state that counts; zones that have changed since the gates' last copy; that copy.
 	ledger *ledger
 	dirty  []bool
 	synced bool // the first period has begun

@@ -7,8 +7,8 @@ import (
 	"sluice.dev/sluice/internal/lab/swarm"
 )
 
-// orders are slices that a center gives to tasks, on nodes that tell it every change. An order is said again until its node has answered:
-// the node alone knows whether the task runs there. Invariant: a task is ordered to another node only after the last one has said no.
+// orders are slices that a center gives to tasks, on nodes that report every change. An order is resent until its node has answered: the
+// node alone knows whether the task runs there. Invariant: a task is ordered to another node only after the last one has refused.
 type orders struct {
 	swarm.Deaf
 	c        *swarm.Cluster
@@ -47,7 +47,7 @@ func (o *orders) follow(in swarm.Message) {
 	o.tell(node, swarm.Message{Task: in.Task, C: in.A, X: refused})
 }
 
-// tell says at a node what is free there.
+// tell reports what is free at a node.
 func (o *orders) tell(node int32, out swarm.Message) {
 	out.Kind, out.To, out.A, out.B = o.kinds.state, o.c.Center(), node, int32(o.port.Free(node))
 	o.port.Send(out)
@@ -58,7 +58,7 @@ func (o *orders) Changed(_ quantity.Instant, node int32, _ swarm.TaskID) {
 	o.tell(node, swarm.Message{C: -1})
 }
 
-// told takes in what a node has said; it says whether a task has to be placed elsewhere.
+// told records a node's report; it returns whether a task has to be placed elsewhere.
 func (o *orders) told(l *ledger, in swarm.Message) bool {
 	settled := in.C >= 0 && l.Settle(in.A, int8(in.C), in.Task)
 	l.Told(in.A, uint8(in.B))

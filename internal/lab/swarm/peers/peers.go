@@ -1,5 +1,5 @@
-// Package peers is the mechanisms that laminar is held against, each as it is published, and the upper line. What several of them have is
-// here once: what a scheduler believes to be free, who waits at it, and orders that are repeated until they are answered.
+// Package peers has the mechanisms that laminar is compared with, each as published, and the upper bound. Their shared parts are here once:
+// what a scheduler believes to be free, who waits at it, and orders that are repeated until they are answered.
 package peers
 
 import "sluice.dev/sluice/internal/lab/swarm"

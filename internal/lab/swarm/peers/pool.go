@@ -86,8 +86,8 @@ func (p *pool) Take(node int32, class uint8) int8 {
 	return slot
 }
 
-// ledger is a pool of nodes that tell every change, and of the orders that are under way to them: a slice that was given away and
-// of which the node does not know yet is not free, whatever the node says.
+// ledger is a pool of nodes that report every change, with the orders under way to them: a slice that was given away, which its node does
+// not know yet, is not free, whatever the node reports.
 type ledger struct {
 	*pool
 	told, pending []uint8
@@ -112,7 +112,7 @@ func (l *ledger) Order(node int32, t swarm.TaskID, class uint8) int8 {
 	return slot
 }
 
-// Told is what a node says is free.
+// Told records what a node reports as free.
 func (l *ledger) Told(node int32, free uint8) {
 	i := node - l.first
 	l.told[i] = free

@@ -101,7 +101,7 @@ type offeredGate struct {
 	offer uint64
 	since quantity.Instant
 	view  *pool
-	// took says whether it has taken something of it; declined counts the offers in a row of which it took nothing.
+	// took reports whether it has taken any of it; declined counts the offers in a row of which it took nothing.
 	took     bool
 	declined int
 }

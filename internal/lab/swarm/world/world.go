@@ -37,7 +37,7 @@ func New(o Options) (*World, error) {
 		return nil, err
 	}
 	w.digests.teller, _ = w.m.(swarm.Teller)
-	w.measured = o.From == 0 // what is said while the world begins counts too
+	w.measured = o.From == 0 // messages while the world begins count too
 	w.events.Put(o.From, event{kind: opens})
 	w.events.Put(o.Until, event{kind: closes})
 	w.rigids.begin()

@@ -43,7 +43,7 @@ type parser struct {
 	blocks []int64 // every record's
 }
 
-// object reads one line. It stops at its first problem: what follows can't be told apart.
+// object reads one line. It stops at its first problem: the rest can't be separated.
 func (p *parser) object(r *trace.Record) {
 	r.Kind = trace.Request
 	if !p.expect('{', "an object with timestamp, input_length, output_length and hash_ids") {

@@ -76,7 +76,7 @@ func InBytes() trace.Format {
 	return f
 }
 
-// open reads memory in units of so many bytes.
+// open reads memory in units of this many bytes.
 func open(r io.Reader, file string, unit int64) trace.Reader {
 	columns := columns()
 	negative := make([]string, len(columns))

@@ -18,15 +18,15 @@ import (
 	"sluice.dev/sluice/internal/lab/workload/synthetic"
 )
 
-// Trace says how the records of one file become arrivals: jobs as they are, requests to a model as one job each, and the
-// states of a cluster as the jobs by which its numbers grew. What the file lacks is filled in as is said here.
+// Trace says how the records of one file become arrivals: jobs as they are, requests to a model as one job each, and the states of a
+// cluster as the jobs by which its numbers grew. What the file lacks is filled in from here.
 type Trace struct {
 	Format trace.Format
 	// File below the folder of the data, or from the root.
 	File string
-	// RunTime of what has none in the file.
+	// RunTime of records without one in the file.
 	RunTime RunTime
-	// GPUs of what does not say how many it holds; so many processors of the file are a GPU. At least 1 each.
+	// GPUs of records that do not say how many they hold; this many processors of the file are a GPU. At least 1 each.
 	GPUs, PerGPU int
 	// Memory is the peak on every slice of every job, 0 where programs have their own. FromFile takes the file's, which is
 	// that of the host in all formats, shared among the job's GPUs, where it gives one.
