@@ -108,8 +108,8 @@ func (d *Decision) String() string {
 // Airlock has the room that a decision needs. It keeps nothing from one to the next.
 type Airlock struct {
 	cfg Config
-	// heap of the tasks that are looked at, by key, and all of them: those at next and behind it were popped. highest comes first, or what
-	// is lowest; ascending: they are of this decision, and what lowest says.
+	// heap of the tasks to look at, by key, and all of them: those from next on were popped. highest: the order is descending, otherwise
+	// ascending; both are of the present decision.
 	heap, all          []ranked
 	next               int
 	highest, ascending bool

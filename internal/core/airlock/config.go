@@ -29,8 +29,8 @@ func (o Order) String() string { return [...]string{"class", "priority"}[o] }
 type Outgrown uint8
 
 const (
-	// OutgrownFirst: who has outgrown its plan is hit before all that keep to theirs, so that nobody pays with its own work for what
-	// another was never given.
+	// OutgrownFirst: a task that has outgrown its plan is hit before all that keep to theirs, so that no task pays with its own work for
+	// memory that another was never given.
 	OutgrownFirst Outgrown = iota
 	// OutgrownAlike: it does not count.
 	OutgrownAlike

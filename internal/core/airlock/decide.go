@@ -78,7 +78,7 @@ func (a *Airlock) overtime(now quantity.Instant, t *Task) bool {
 // least is how much memory a task must give for a step against it to be worth taking.
 func (a *Airlock) least(s *Snapshot) quantity.Amount { return max(1, share(s.Capacity, a.cfg.Least)) }
 
-// waited says whether an entry has stood for so long that there is only time for a checkpoint until its timer is over.
+// waited reports whether an entry has lasted so long that there is only time for a checkpoint until its timer is over.
 func (a *Airlock) waited(stood time.Duration) bool { return stood >= a.cfg.Timer-a.cfg.Yield }
 
 // resume resumes the highest suspended task, where it fits below the severe line: one by one while it is calm, and with it all tasks that
@@ -254,7 +254,7 @@ func (a *Airlock) foreseen() []Action {
 	return acts[i:]
 }
 
-// gives says whether a task may be made to give way: nothing was done to it yet, or it goes on again.
+// gives reports whether a task may be made to give way: nothing was done to it yet, or it goes on again.
 func (t *Task) gives() bool { return t.State == Running || t.State == Resuming }
 
 // stands reports whether a task is suspended, or is about to be.

@@ -54,7 +54,7 @@ type Task struct {
 	Start quantity.Instant
 	// Since is when its entry began, Resumed when its last one ended by going on; 0: it has none.
 	Since, Resumed quantity.Instant
-	// Resident is what it has in memory, Parked what of it lies outside until it goes on, Growth what it takes more in a second.
+	// Resident is its memory, Parked the part moved out until it goes on, Growth its increase in a second.
 	Resident, Parked, Growth quantity.Amount
 	// Planned is its probable peak, 0: not known.
 	Planned quantity.Amount
@@ -86,10 +86,10 @@ func (t *Task) Outgrown() bool {
 	return t.Planned > 0 && t.Resident+t.Parked > t.Planned+t.Planned/8
 }
 
-// key of a task in the order of survival: the lowest is hit first. Those that are alike are told apart by their tokens.
+// key of a task in the order of survival: the lowest is hit first. Ties go by token.
 //
-// Its fields are whether it has kept to what was planned for it, where that counts, priority, class, value band, floor(log2(1 + seconds
-// since its start)), and 63 less the footprint band: the second and third in either order.
+// Its fields are whether it has kept to its plan, where that counts, priority, class, value band, floor(log2(1 + seconds since its start)),
+// and 63 less the footprint band: the second and third in either order.
 func (c *Config) key(now quantity.Instant, t *Task) uint64 {
 	priority, class := uint64(uint32(t.Priority)^1<<31), uint64(t.Class)
 	head := priority<<2 | class

@@ -39,7 +39,7 @@ type Choice struct {
 	Mechanism string
 	Market    *auction.Config
 	Flow      *flow.Config
-	// Capacities of the slices that there are: what laminar's size classes are made of.
+	// Capacities of the existing slices, from which laminar's size classes are made.
 	Capacities []quantity.Amount
 	// Rigid is how rigid jobs wait for one another (backfill.Named); empty: backfill.Default.
 	Rigid string

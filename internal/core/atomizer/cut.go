@@ -107,7 +107,7 @@ func (v *View) lastCheckpoint(from, to int64) time.Duration {
 	return checkpoint
 }
 
-// useful is the first cut point of what is free at which a piece is worth it: tau_min long, or all of it.
+// useful is the first cut point of the free range at which a piece is useful: tau_min long, or all of it.
 func (v *View) useful(free job.Range, speed int64) int64 {
 	units := max(1, quantity.MulDiv(int64(v.Spec.TauMin), 1, int64(v.unit(speed))))
 	if units >= free.Len() {
@@ -119,7 +119,7 @@ func (v *View) useful(free job.Range, speed int64) int64 {
 	return v.align(free.From, free.From+units, free.To)
 }
 
-// least is the first cut point after from: the next point of the grid or the end of what is free.
+// least is the first cut point after from: the next point of the grid or the end of the free range.
 func (v *View) least(from, end int64) int64 {
 	return min(end, (from/v.Spec.Grid+1)*v.Spec.Grid)
 }

@@ -44,7 +44,7 @@ func fitItems(v *View, w Window) (Piece, Refusal) {
 	return Piece{}, refusal
 }
 
-// closer keeps the refusal that says most: a window too short for a safe piece tells more than an unsafe piece.
+// closer keeps the more informative refusal: a window too short for a safe piece tells more than an unsafe piece.
 func closer(a, b Refusal) Refusal {
 	switch {
 	case a.Why == NoFreeWork, a.Why == Unsafe && b.Why == TooShort:

@@ -213,7 +213,7 @@ func mib(a quantity.Amount) int64 { return (int64(a) + 1<<20 - 1) >> 20 }
 // WholeMiB is the memory that a slice must have to run all of a job, in MiB.
 func WholeMiB(spec *job.Spec) int64 { return mib(spec.Safe.LeastOver(0, spec.Total, trp.Unscaled)) }
 
-// Holds says whether a slice could be one of those that run a rigid job.
+// Holds reports whether a slice could be one of those that run a rigid job.
 func Holds(spec *job.Spec, s *protocol.Slice) bool {
 	return spec.Safe.LeastOver(0, spec.Total, trp.Unscaled) <= s.Capacity[trp.Memory] && spec.SpeedOn(s.Profile, s.Speed) > 0
 }

@@ -69,11 +69,11 @@ type Job struct {
 	Demand
 	// rank is 1 + its index among the reserved jobs, 0 if it is none; rankBefore the same in the last pass.
 	rank, rankBefore int
-	// place is what was found for it, in the pass searchedIn, with so many reserved jobs ahead of it.
+	// place was found for it, in the pass searchedIn, with this many reserved jobs ahead of it.
 	place      Placement
 	searchedIn uint64
 	ahead      int
-	// reservedAt is when its placement was last asked to be kept, refusedAt when an ask of it was refused.
+	// reservedAt is when its placement's reservation was last asked for, refusedAt when one was refused.
 	reservedAt, refusedAt quantity.Instant
 	// queued: it is in the line, which holds only those that the discipline lines up; queuedStale: that may have changed.
 	queued      bool

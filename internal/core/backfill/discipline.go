@@ -13,9 +13,8 @@ type Discipline struct {
 	Reserve int
 	// Overtake says that those behind them may start out of order.
 	Overtake bool
-	// Gangs says that only jobs of several slices are in that order. Those of one slice answer windows and nothing else, as
-	// divisible jobs do: the policy orders them together. Where it has an index, gangs are in its order too, and hold their places by that
-	// (order.go).
+	// Gangs: only jobs of several slices are in that order. Those of one slice only answer windows, as divisible jobs do: the policy orders
+	// them together. Where it has an index, gangs are in its order too, and hold their places by that (order.go).
 	Gangs bool
 }
 

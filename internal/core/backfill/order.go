@@ -100,8 +100,8 @@ func (o *order) prevails(now quantity.Instant) bool {
 	return j.place.Start < now || o.outweighs(now, j, &j.place, surveyed)
 }
 
-// outweighs says whether the slices of a place are worth as much with a gang as they are to as many of those that are first in line for
-// windows of them, as long as their time is free.
+// outweighs reports whether the slices of a placement are worth as much with a gang as with as many jobs first in line for their windows,
+// for as long as their time is free.
 func (o *order) outweighs(now quantity.Instant, j *Job, p *Placement, free func(*Slice) []protocol.Gap) bool {
 	var gang, others sum
 	for _, c := range o.floor.Classes() {

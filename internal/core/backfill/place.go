@@ -110,8 +110,8 @@ func (p *Placement) before(q *Placement) bool {
 		cmp.Compare(p.Start, q.Start)) < 0
 }
 
-// fewest are n of the rooms that are free for a time, on as few nodes as hold them: the node that has just enough of what is still wanted,
-// else the one that has most. The rooms of a node stand together, from the smallest on.
+// fewest are n of the rooms that are free for a time, on as few nodes as possible: the node with just enough for the rest, else the one
+// with most. The rooms of a node are in a row, from the smallest on.
 func fewest(rooms []room, n int, least int64, start, end quantity.Instant) (taken []*room) {
 	type part struct{ rooms []*room }
 	var parts []part
@@ -140,7 +140,7 @@ func fewest(rooms []room, n int, least int64, start, end quantity.Instant) (take
 	return taken
 }
 
-// fit ranks how well a node with so many free slices serves what is wanted: the least that is enough first, else the most.
+// fit ranks how well a node with has free slices serves the rest: the fewest that suffice first, else the most.
 func fit(free, want int) int {
 	if free >= want {
 		return free - want

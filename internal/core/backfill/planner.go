@@ -26,7 +26,7 @@ type Config struct {
 	Retry, AskTTL time.Duration
 	// Late is how many gangs that are late may hold a place at once, where nobody does by age.
 	Late int
-	// ByAge: gangs stand in line by age whatever the policy, since others do not stand in its order (tickets that search for places).
+	// ByAge: gangs are in line by age whatever the policy, since other jobs are not in its order (tickets that search for places).
 	ByAge bool
 }
 
@@ -329,10 +329,10 @@ func (pl *Planner) setPlanned(j *Job, planned bool) {
 	}
 }
 
-// findPlacement searches for a rigid job's placement around those of the reserved jobs ahead of it. It keeps the one the job has while that
-// is available and no other would let the job end earlier by replanGain: a placement given up for one as good could be lost to somebody
-// on the way, and one that follows the clock or the jitter of views would never settle. For the same reason a placement on
-// slices in doubt is kept until it is to begin: by then the node is likely to have been heard.
+// findPlacement searches for a rigid job's placement around those of the reserved jobs ahead of it. It keeps the job's present one while
+// that is available and no other would let the job end earlier by replanGain: a placement given up for an equal one could be lost to
+// another job meanwhile, and one that follows the clock or the jitter of views would never settle. For the same reason a placement on
+// slices in doubt is kept until it is to begin: by then the node has probably reported.
 func (pl *Planner) findPlacement(now quantity.Instant, j *Job, most int) bool {
 	p, had := &j.place, len(j.place.Slices) > 0
 	// a guest's start moves, and so do those ahead of it
@@ -508,8 +508,8 @@ func (pl *Planner) Seen(s *Slice) { pl.replan = pl.bookings.seen(s) || pl.replan
 // Holds says whether the planner knows a slice as one with a rigid job's reservation.
 func (pl *Planner) Holds(s *Slice) bool { return pl.bookings.holds(s) }
 
-// Refuse takes in that a node has refused a reservation. It says for which job, on which slice and which version of its view; ok is
-// false if no such reservation was asked for.
+// Refuse records that a node has refused a reservation. It returns for which job, on which slice and which version of its view; ok is false
+// if no such reservation was asked for.
 func (pl *Planner) Refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok bool) {
 	of, s, version, ok = pl.bookings.refuse(ask)
 	pl.replan = pl.replan || ok

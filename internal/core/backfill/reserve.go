@@ -190,8 +190,8 @@ func (b *bookings) seen(s *Slice) (dropped bool) {
 // holds says whether the planner knows a slice as one with a rigid job's reservation.
 func (b *bookings) holds(s *Slice) bool { return b.holding.Has(s.At()) }
 
-// refuse takes in that a node has refused a reservation. It says for which job, on which slice and which version of its view; ok is
-// false if no such reservation was asked for.
+// refuse records that a node has refused a reservation. It returns for which job, on which slice and which version of its view; ok is false
+// if no such reservation was asked for.
 func (b *bookings) refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok bool) {
 	for _, p := range b.pending {
 		if p.ask == ask && ask != 0 {

@@ -7,9 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// A gang that says so may lie on several nodes: of one rack, one block, or the zone; over several zones by what these lend (guest.go). It
-// is placed as close together as it can be at all: on one node if there is a place on one, however late; else in the racks, and so on up
-// to the level that it allows. Among places of one level the planner's order counts, and on a tie the fewest nodes.
+// A gang with a topology may span several nodes: of one rack, one block, or the zone; over several zones by their loans (guest.go). It is
+// placed as close together as possible: on one node if there is a place on one, however late; else in the racks, and so on up to the level
+// that it allows. Among places of one level the planner's order counts, and on a tie the fewest nodes.
 
 // Spread says whether slices are of several nodes.
 func Spread(on []*Slice) bool {

@@ -430,7 +430,7 @@ func (v *survey) newKind(width int, classes bitset.Set) *kind {
 // location groups nodes at one level: a rack's name counts within its block.
 type location struct{ block, rack string }
 
-// groups of a level are the nodes that stand together there, in the order of the first of each. What has no name stands alone.
+// groups of a level are the nodes that are together there, in the order of the first of each. A node without a name there is alone.
 func (v *survey) groups(level job.Level) (list [][]*node) {
 	if level >= job.SameZone {
 		return [][]*node{v.nodes}

@@ -28,8 +28,8 @@ func (s *Set[T]) Len() int { return len(s.list) }
 // List is what is marked; good until the set changes.
 func (s *Set[T]) List() []T { return s.list }
 
-// Drain has each marked thing made again, which is not marked any more by then: what is marked meanwhile, itself included, comes
-// last. The set is empty afterwards.
+// Drain remakes each marked thing, which is unmarked first: those marked meanwhile, itself included, come last. The set is empty
+// afterwards.
 func (s *Set[T]) Drain(remake func(T)) {
 	for i := 0; i < len(s.list); i++ {
 		*s.marks[i] = false

@@ -24,7 +24,7 @@ type span struct {
 	cut    bool
 }
 
-// shorter orders spans by length; of the same length those that ended come first, as Kaplan and Meier count.
+// shorter orders spans by length; of the same length those that ended are first, as Kaplan and Meier count.
 func shorter(a, b span) int {
 	if c := cmp.Compare(a.length, b.length); c != 0 || a.cut == b.cut {
 		return c

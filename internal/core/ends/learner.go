@@ -9,7 +9,7 @@ import (
 
 // Learner knows how long gaps last, how far claimed ends are kept, and what it costs jobs when one comes unforeseen.
 type Learner struct {
-	// gaps are curves of lengths, words those of the share of claimed time that came true.
+	// gaps are curves of lengths, words those of the share of announced time that came true.
 	gaps, words book
 	// known guards predictions where nothing is claimed, claimed those where something is.
 	known, claimed Guard
@@ -82,7 +82,7 @@ func (l *Learner) Look(now quantity.Instant, g *Gap, class string, stays []Stay)
 		return
 	}
 	g.foretold = next.Start
-	if g.claimed(next.Start) == nil { // words that stand no more count all the same when the gap is over
+	if g.claimed(next.Start) == nil { // withdrawn words count all the same when the gap is over
 		g.words = append(g.words, word{now, next.Start, KeysOf(distance(next.Start.Sub(now)), next.Source)})
 		if len(g.words) > mostWords {
 			g.words = append(g.words[:0], g.words[1:]...)

@@ -75,10 +75,10 @@ func (c *Course) fail(why string) {
 	c.broken = cmp.Or(c.broken, why)
 }
 
-// Broken says why those that are left are to be stopped, empty if they are not.
+// Broken is why the remaining members are to be stopped, empty if they are not.
 func (c *Course) Broken() string { return c.broken }
 
-// Asked says whether a member's node is still to say whether it has a lease; Left whether something of the member may be there.
+// Asked reports whether a member's node has yet to confirm or deny a lease; Left whether some of the member may be there.
 func (c *Course) Asked(i int) bool { return c.members[i].state == asked }
 
 // Left see Asked.

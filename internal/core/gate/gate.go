@@ -280,7 +280,7 @@ func (g *Gate) Stray() (id job.ID, home job.ZoneID, found bool) {
 // Drained reports whether a zone was drained for good.
 func (g *Gate) Drained(zone job.ZoneID) bool { return g.drains.Drained(zone) }
 
-// Drawn completes what a zone says of the search in it with what the gate has heard, and how often it draws the zone.
+// Drawn completes a zone's report of its search with what the gate has heard, and how often it draws the zone.
 func (g *Gate) Drawn(now quantity.Instant, zone job.ZoneID, s *status.Search) {
 	if g.homes != nil {
 		g.homes.Drawn(now, zone, s)

@@ -47,7 +47,7 @@ func (c Cause) String() string {
 	return "unknown"
 }
 
-// ends says whether what runs on a GPU can't go on while this holds. What else holds only keeps new work away.
+// ends reports whether a subjob on a GPU can't go on with this cause. Other causes only keep new work away.
 func (c Cause) ends() bool { return c == Lost || c == NeedsReset || c == Evicted }
 
 // State is a fault of a GPU that lasts for as long as it is reported.
@@ -56,7 +56,7 @@ type State struct {
 	Text  string
 }
 
-// Look is all that is wrong with a GPU now. Told: its driver says what it needs, so that no State means that it needs nothing.
+// Look is all that is wrong with a GPU now. Told: its driver reports what it needs, so no State means that it needs nothing.
 type Look struct {
 	States []State
 	Told   bool

@@ -93,7 +93,7 @@ func (h *Ledger) Recover(now quantity.Instant, out *protocol.Out) {
 	h.settle.Recover(now, out)
 }
 
-// Book is the durable state, Claims what is sold, Settle what becomes of that.
+// Book is the durable state, Claims sells, Settle settles what was sold.
 func (h *Ledger) Book() *record.Book { return h.book }
 
 // Claims see Book.

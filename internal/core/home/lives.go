@@ -19,7 +19,7 @@ type lives struct {
 	send   func(out *protocol.Out, m protocol.Message)
 }
 
-// step takes in a message of the gate or the archive.
+// step handles a message of the gate or the archive.
 func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	j := v.book.Job(in.Job)
 	here := j != nil && present(j, in)
@@ -63,8 +63,8 @@ func present(j *Job, in *protocol.Message) bool {
 	return j.Epoch == in.Epoch && j.Generation == in.Generation.Number()
 }
 
-// adopt makes the ledger a job's home. A job with a name that is none is ended where it arrives: nobody could ask for a place
-// under it, and who submitted it is told why.
+// adopt makes the ledger a job's home. A job with an invalid name is ended on arrival: nobody could ask for a slice under it, and its
+// submitter learns why.
 func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
 	j := v.book.Job(in.Job)
 	if !v.admits(now, j, in, a, out) {

@@ -31,8 +31,8 @@ func ValidID[T ~string](s T) bool {
 	return ValidName(namespace) && (!two || ValidName(name))
 }
 
-// CheckNames lists every name of a job that is none: its own, its queue's, its template's where it has one, and those of
-// its options, each of which is there once. nil if all are good.
+// CheckNames lists every invalid name of a job: its own, its queue's, its template's where it has one, and those of its options, which must
+// also differ. nil if all are good.
 func (s *Spec) CheckNames(own ID) error {
 	var errs []error
 	check := func(field, name string) {

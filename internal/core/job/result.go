@@ -100,7 +100,7 @@ func (r *Result) wait() time.Duration { return min(max(0, r.Waited), max(0, r.Ra
 // Noticed is the share, in parts per thousand, from which people are told that a machine was busy: less is normal.
 const Noticed = 100
 
-// Machine says that the machine was busy, for the end of a sentence; empty where that is not worth a word.
+// Machine is the remark that the machine was busy, for the end of a sentence; empty where that does not matter.
 func (r *Result) Machine() string { return MachineBusy(r.Busy()) }
 
 // MachineBusy says the same of a share.
@@ -152,7 +152,7 @@ func (s State) Code() string {
 	return "??"
 }
 
-// Final says whether nothing can change the state any more.
+// Final reports whether nothing can change the state any more.
 func (s State) Final() bool { return s >= Finished }
 
 // Verdict is a state with its reason: an outcome, not an error.

@@ -85,7 +85,7 @@ const (
 	Rigid
 )
 
-// OnBadItem is what becomes of an items job when one unit alone keeps failing.
+// OnBadItem decides what becomes of an items job when one unit alone keeps failing.
 type OnBadItem uint8
 
 const (
@@ -174,9 +174,8 @@ type Spec struct {
 	Launch Launch
 }
 
-// Worth are the job's own weights of what a variant brings it, in parts per thousand that add up to 1000 (JASDA, arXiv
-// 2510.14599, job-side scoring): the share of its remaining work, the press of its deadline, and that little of the time
-// goes into restore and checkpoint.
+// Worth are the job's own weights of a variant's features, in parts per thousand that add up to 1000 (JASDA, arXiv 2510.14599, job-side
+// scoring): the share of its remaining work, the urgency of its deadline, and a small share of restore and checkpoint.
 type Worth struct{ Progress, Laxity, Overhead int64 }
 
 // DefaultWorth is what a job values if it does not say.
@@ -188,8 +187,8 @@ var DefaultWorth = Worth{Progress: 600, Laxity: 200,
 // Extends reports whether a job that reaches its walltime goes on.
 func (s *Spec) Extends() bool { return s.Kind == Rigid && s.OnOverrun == OverrunExtends }
 
-// Option is another way to run a job, such as a batch size or a precision. It changes results, so only the owner can offer
-// it. The subjob is told its name and given its environment.
+// Option is another way to run a job, such as a batch size or a precision. It changes results, so only the owner can offer it. The subjob
+// gets its name and environment.
 type Option struct {
 	Name string
 	// Speed and Memory are shares of the job without options, in parts per thousand.
@@ -203,8 +202,7 @@ type Launch struct {
 	Command []string
 	// Env adds KEY=VALUE entries to the subjob's environment.
 	Env []string
-	// Image is what a subjob's container is made of, where subjobs are containers (an executor of kind kubernetes); elsewhere nobody looks
-	// at it.
+	// Image is the image of a subjob's container, where subjobs are containers (an executor of kind kubernetes); ignored elsewhere.
 	Image string
 	// Snapshot names the stored copy of the work directory taken at submission; empty for none.
 	Snapshot string
@@ -238,7 +236,7 @@ func (u Umask) Mask() uint16 {
 	return 0o022
 }
 
-// Divisible says whether the job may be cut at all.
+// Divisible reports whether the job may be cut at all.
 func (s *Spec) Divisible() bool { return s.Kind == Items || s.Kind == Steps }
 
 // Option is the job's option of this name, nil if it has none.

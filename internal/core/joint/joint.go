@@ -1,8 +1,8 @@
-// Package joint says how likely it is that what runs on one host needs more memory than the host has: the joint excess of several probable
-// peaks, beside the excess of each over its own slice, which theta bounds (docs/adr).
+// Package joint computes how likely it is that the subjobs of one host need more memory than the host has: the joint excess of several
+// probable peaks, beside the excess of each over its own slice, which theta bounds (docs/adr).
 //
-// The sum is taken to be normal. Its mean is the sum of the means. Its variance lies between that of independent peaks and that of peaks
-// which rise and fall as one: every two have the same correlation, which is learned (Learner) or given. All of it is in integers, and
+// The sum is assumed to be normal. Its mean is the sum of the means. Its variance lies between that of independent peaks and that of peaks
+// which rise and fall as one: every two have the same correlation, which is learned (Learner) or given. All numbers are integers, and
 // rounded to the side of more memory.
 package joint
 
@@ -26,7 +26,7 @@ type Config struct {
 	Memory quantity.Amount
 	// Excess is the accepted chance, in parts per million, that the peaks together pass it. Default 10000, which is .01.
 	Excess int64
-	// Given says that Correlation, in parts per thousand, is to be taken as it is; else it is learned.
+	// Given: Correlation, in parts per thousand, is used as it is; else it is learned.
 	Given       bool
 	Correlation int64
 }

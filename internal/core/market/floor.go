@@ -60,10 +60,9 @@ type Mechanism interface {
 	Missed(now quantity.Instant, j *index.Job) (*window.Slice, status.Given)
 }
 
-// Floor is where windows are offered, asked for and cleared. It is a part of an actor: deterministic, without clock or transport,
-// and not safe for concurrent use. All that it keeps is soft. It looks only at what it is told has changed: at jobs (Changed,
-// InvalidateJob), at slices (InvalidateSlice), and at windows that open and close with time (Turning). It keeps nothing itself: it tells
-// its parts, in order.
+// Floor is where windows are offered, asked for and cleared. It is a part of an actor: deterministic, without clock or transport, and not
+// safe for concurrent use. Soft. It looks only at reported changes: of jobs (Changed, InvalidateJob), of slices (InvalidateSlice), and of
+// windows that open and close with time (Turning). It keeps nothing itself: it calls its parts, in order.
 type Floor struct {
 	board     *window.Board
 	est       *index.Estimator
@@ -108,7 +107,7 @@ func NewFloor(cfg FloorConfig, seller award.Seller) *Floor {
 // Activate brings a job to the floor. What changed of it before was nobody's news.
 func (f *Floor) Activate(j *index.Job) { f.index.Activate(j, f.late.Due(j.Submitted(), j.Spec())) }
 
-// Retire takes a job off the floor: it is over, or nothing of it is left to sell.
+// Retire removes a job from the floor: it is over, or has nothing left to sell.
 func (f *Floor) Retire(j *index.Job) {
 	if j.Active() {
 		f.index.Retire(j)
@@ -117,7 +116,7 @@ func (f *Floor) Retire(j *index.Job) {
 	}
 }
 
-// Changed says that a job may be eligible where it was not before: windows that stand are offered to it too.
+// Changed notes that a job may be eligible where it was not before: open windows are offered to it too.
 func (f *Floor) Changed(j *index.Job) { f.index.Changed(j) }
 
 // InvalidateJob says that what a job answers to windows may be another than before.

@@ -16,8 +16,8 @@ type windowKey struct {
 	length time.Duration
 }
 
-// mostHeard bounds how many answers of jobs one look at the windows hears; at least leastHeard jobs are asked about each. Where
-// that is fewer than there are, a sample is asked, spread over all of them, and its answers stand for the others.
+// mostHeard bounds the jobs' answers in one look at the windows; at least leastHeard jobs are asked about each. If there are more jobs, a
+// sample is asked, spread over all of them, and its answers are scaled up.
 const mostHeard, leastHeard = 1 << 12, 64
 
 // Look is one look at what is offered, for people: what jobs answer to windows of a kind is found once. It changes nothing.

@@ -108,7 +108,7 @@ func (g *Geometry) nearest(wishes []wish) []string {
 	return names
 }
 
-// wish is a part of a layout as written: so many of one profile, at a given start or at any (-1).
+// wish is a part of a layout as written: a number of one profile, at a given start or at any (-1).
 type wish struct {
 	profile Profile
 	count   int

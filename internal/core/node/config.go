@@ -37,13 +37,13 @@ type Config struct {
 	// Number tells the nodes of a zone apart in their tokens: of two nodes with different numbers none are the same. From 0,
 	// which is right for a node alone, to MaxNumber.
 	Number int
-	// Rack and Block that it stands in; empty: in none that another node is in. It says so with each of its slices.
+	// Rack and Block that it is in; empty: in none that another node is in. It reports them with each of its slices.
 	Rack, Block string
 	// Horizon is how far ahead gaps are looked for and a lease may start. Default 1 h.
 	Horizon time.Duration
 	// GrantTTL is how long a hold stands by the node's own clock. Default 200 ms.
 	GrantTTL time.Duration
-	// ResultRetry is the time between two sendings of what was not acknowledged: Start, Stop, Result, Settle. Default 1 s.
+	// ResultRetry is the time between two sendings of an unacknowledged message: Start, Stop, Result, Settle. Default 1 s.
 	ResultRetry time.Duration
 	// MinGap is the shortest gap worth a message. Default 100 ms.
 	MinGap time.Duration

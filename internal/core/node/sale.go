@@ -52,7 +52,7 @@ func (n *Node) ownPlace(id job.ID, r *protocol.Reservation) job.ID {
 	return id
 }
 
-// holdFor is how long a hold stands. One for a member of a gang stands as long as the members behind it need for theirs.
+// holdFor is how long a hold lasts. One for a member of a gang lasts as long as the members behind it need for theirs.
 func (n *Node) holdFor(a *protocol.Asking) time.Duration {
 	return n.cfg.GrantTTL * time.Duration(max(1, min(a.Plan.Members, gang.MostMembers)-a.Plan.Member))
 }

@@ -8,9 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Step takes one input at an instant that never goes back, decides, applies its own facts and appends facts and effects
-// to out. An input of a kind that is not for a node is ignored, and so is everything said about a token nobody knows:
-// messages may come twice and late.
+// Step takes one input at an instant that never goes back, decides, applies its own facts and appends facts and effects to out. An input of
+// a kind that is not for a node is ignored, and so is every message about an unknown token: messages may come twice and late.
 func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
 	if !n.booted {
 		invariant.Check(false, "node %s: Step before Recover", n.cfg.ID)
@@ -106,8 +105,8 @@ func (n *Node) offer(now quantity.Instant, out *protocol.Out) {
 	}
 }
 
-// timer asks for a Tick at the earliest instant at which something is to be done without an input. A Tick that is asked
-// for stands until it comes, so a later one is not asked for while an earlier one stands.
+// timer asks for a Tick at the earliest instant at which something is due without an input. A requested Tick always comes, so a later one
+// is not asked for while an earlier one is pending.
 func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	next := min(n.holds.Next(), n.runner.Next(now), n.offers.Next(), n.reservations.Next(), n.pressure.Next(), n.tickets.Next(now))
 	for _, at := range [...]quantity.Instant{n.refresh, n.memory.Next(), n.giving.Due(), n.trades} {

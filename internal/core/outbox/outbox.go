@@ -80,7 +80,7 @@ func (b *Box[T]) Confirm(it *Item[T]) *Item[T] {
 	return nil
 }
 
-// Next is something to say now, if anything is and there is room for it. What is due at one instant comes in no order.
+// Next is something to send now, if anything is due and there is room for it. Items due at one instant come in no order.
 func (b *Box[T]) Next(now quantity.Instant) (of T, ok bool) {
 	b.now = now
 	if b.said == 0 || b.began.Add(b.retry) <= now {

@@ -39,8 +39,8 @@ type Policy interface {
 	// attained more.
 	Compare(a, b *Candidate) int
 	// Key is the greater part of that order in two numbers, the first of which counts more, so that a market need not look a million jobs
-	// up to find a place among them: of two candidates of one queue who has the lesser key is asked first, and where keys are equal Compare
-	// decides. It reads neither Used and Offered nor the queue's share; an order that is nothing but these has one key for all.
+	// up to find a place among them: of two candidates of one queue the one with the lesser key is asked first, and where keys are equal
+	// Compare decides. It reads neither Used and Offered nor the queue's share; an order by these alone has one key for all.
 	Key(c *Candidate) [2]int64
 	// Motion is what the order of two jobs depends on beside themselves, so that a market may keep it instead of asking
 	// again for every window.
@@ -62,7 +62,7 @@ const (
 	Free
 )
 
-// Kept says whether an order stands while nothing happens to the jobs, so that a market may keep it.
+// Kept reports whether an order is fixed while nothing happens to the jobs, so that a market may keep it.
 func (m Motion) Kept() bool { return m == Still || m == WithinQueue || m == ByClass }
 
 // MiB is the memory of a demand, in MiB and a little more: never nothing.

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/reclaim"
 )
 
-// Stock is what a machine has. From an executor that is the first input of its node: also what earlier boots left behind; later ones,
-// where slices come and go, say all that there are then. To a gate slices alone, and from a gate, which asks for that, nothing.
+// Stock is what a machine has. From an executor it is the first input of its node, with what earlier boots left behind; later ones, where
+// slices come and go, list all there are then. To a gate only slices; from a gate, which asks for them, nothing.
 type Stock struct {
 	Slices []Slice
 	Found  []Found
@@ -23,7 +23,7 @@ type Shift struct {
 	Text  string
 }
 
-// Settlement is what becomes of the directories of an ended subjob.
+// Settlement decides what becomes of the directories of an ended subjob.
 type Settlement struct {
 	// Range that was committed, if it was.
 	Range     job.Range

@@ -81,7 +81,7 @@ const (
 	Taught
 	// HomeReopened: another life of a job that was over begins, with what is committed: Job, Generation, At [Sequel].
 	HomeReopened
-	// OutputPublished: Job, Token. Output and checkpoint of what was committed are where people and the next subjob find them.
+	// OutputPublished: Job, Token. Committed output and checkpoint are where people and the next subjob find them.
 	OutputPublished
 	// HomeArchived: the archive has the record of a job that is over, and the zone lets go of it: Job, Generation.
 	HomeArchived

@@ -7,9 +7,8 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 )
 
-// Gates names the gates of a cluster, in order. Each job belongs to one of them by its name, for all its lives, so that whoever speaks of a
-// job knows its gate, and a name is given out once. The first owns the settings of queues. A list of none stands for one gate without a
-// name.
+// Gates names the gates of a cluster, in order. Each job belongs to one of them by its name, for all its lives, so that every sender knows
+// a job's gate, and a name is given out once. The first owns the settings of queues. A list of none stands for one gate without a name.
 type Gates []job.GateID
 
 // Of is the gate of the job of a name.

@@ -12,8 +12,8 @@ import (
 const (
 	// Lenders asks which zones could lend slices for a job: Job, LenderList. Zone -> gate, which says it back with their names.
 	Lenders Kind = iota + 176
-	// Borrow asks a zone for slices for a gang, or gives them back: Job, Epoch, Loan. Home -> zone. What is kept is kept for a while,
-	// unless it is said again.
+	// Borrow asks a zone for slices for a gang, or gives them back: Job, Epoch, Loan. Home -> zone. A kept place lapses after a while,
+	// unless Borrow is repeated.
 	Borrow
 	// Lent answers it: Job, Lending. Zone -> home.
 	Lent

@@ -74,7 +74,7 @@ const (
 
 // Person -> node.
 const (
-	// Reserve time on slices for somebody who is not a job of ours: Booking. Zone -> node: for the head rigid job, with Job.
+	// Reserve time on slices for others than our jobs: Booking. Zone -> node: for the head rigid job, with Job.
 	Reserve Kind = iota + 16
 	// Unreserve withdraws a reservation by its id: Booking.
 	Unreserve
@@ -102,8 +102,8 @@ const (
 	// Surrender makes the zone give a job up to another one, since it is drained: Job, Epoch, Generation, Moving. Repeated until
 	// Surrendered, or Closed if the job ended meanwhile.
 	Surrender
-	// Surrendered: nothing of the job runs or is sold here, and nothing ever will be: Job, Epoch, Generation, Record. The zone keeps the
-	// record until it is told to Forget it.
+	// Surrendered: none of the job runs or is sold here, now or ever again: Job, Epoch, Generation, Record. The zone keeps the record until
+	// it is told to Forget it.
 	Surrendered
 )
 
@@ -184,7 +184,7 @@ const (
 	Suspended
 	// Resume makes a subjob go on: Token, Job. Node -> executor, repeated until Suspended confirms it; idempotent.
 	Resume
-	// Checkup: how a GPU is, or errors that its driver has told of: Vitals. Executor -> node; soft, and said again.
+	// Checkup: a GPU's state, or errors that its driver has reported: Vitals. Executor -> node; soft, and repeated.
 	Checkup
 	// Wished: who waits for devices that slices of the node are cut from, and what the machines have: Wishes. Inventory, in the
 	// executor's name -> node; soft.
@@ -233,7 +233,7 @@ type Plan struct {
 	Extended time.Duration
 	// Option of the job that it runs with; empty: none.
 	Option string
-	// Member of a gang over several nodes that this is of Members, from 0; Members is 0 of what runs on one node.
+	// Member of a gang over several nodes, from 0, of Members; Members is 0 for a subjob on one node.
 	Member, Members int
 }
 
@@ -316,7 +316,7 @@ type SliceView struct {
 // Gap is idle time on a slice.
 type Gap struct {
 	Start, End quantity.Instant
-	// Until says what ends it: the kind of the reservation behind it; zero when nothing is known to come.
+	// Until is what ends it: the kind of the reservation behind it; zero when nothing is known to come.
 	Until ReservationKind
 }
 

@@ -189,7 +189,7 @@ type Bid struct {
 
 // Trust is what declared against observed has shown so far. The zero value is nothing yet.
 type Trust struct {
-	// Error is the weighted mean of |declared - observed| of the score, History that of what was observed; in millionths.
+	// Error is the weighted mean of |declared - observed| of the score, History that of the observed; in millionths.
 	Error, History int64
 	// Seen subjobs, and the slice-time in milliseconds that was typically at risk in one.
 	Seen, Risk int64

@@ -24,8 +24,8 @@ const (
 	Probe
 	// Probed answers it: Job, Body (*Response). Node -> zone.
 	Probed
-	// Room: the node has refused somebody since it last said so, or heard that somebody waits, and has more room now: Body
-	// (*flow.Summary). Node -> zone.
+	// Room: the node has refused a probe since its last report, or knows that tickets wait, and has more room now: Body (*flow.Summary).
+	// Node -> zone.
 	Room
 	// LetGo gives a grant back that is of no use: Job, Token. Home -> node.
 	LetGo

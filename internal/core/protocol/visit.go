@@ -11,7 +11,8 @@ import (
 // Zone <-> node, where the market is at the node (Laminar): a job goes to a node's floor for a while, and negotiates there as an external
 // job does at a zone's: Announce, Answer, Told, with its home as its agent. Soft.
 const (
-	// Visiting: the job is there, and stands like this: Job, Session, Visit. Said again now and then; one that is not counts for a while.
+	// Visiting: the job is there, with this description: Job, Session, Visit. Repeated now and then; without repetition it lapses after a
+	// while.
 	Visiting Kind = iota + 208
 	// Parting: Job, Session. Zone -> node: it has nothing to win there any more. Node -> zone: it was not let in, for as many are there as
 	// may.

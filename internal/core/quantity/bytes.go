@@ -140,8 +140,7 @@ func hundredths(h int64) string {
 	}
 }
 
-// ExactBytes is the shortest whole size that ParseBytes reads back as a: in the largest unit, binary or decimal, of
-// which a is a whole number.
+// ExactBytes is the shortest whole size that ParseBytes reads back as a: in the largest unit, binary or decimal, that divides a.
 func ExactBytes(a Amount) string {
 	best := strconv.FormatInt(int64(a), 10)
 	if a <= 0 {

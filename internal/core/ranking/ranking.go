@@ -1,5 +1,4 @@
-// Package ranking keeps things in an order, each with a need, and finds the first whose need is met. It knows nothing of what is
-// ranked.
+// Package ranking keeps things in an order, each with a need, and finds the first whose need is met. It does not know what they are.
 package ranking
 
 import (
@@ -107,7 +106,7 @@ func (r *List[T]) Gather(by Order[T], need time.Duration, of T) {
 	r.gathered = append(r.gathered, by.entry(need, of))
 }
 
-// fewOf those in the list, as a divisor: so few are put in one by one, more are merged with all of the list.
+// fewOf is a divisor of the list: up to this share is inserted one by one, more is merged with the whole list.
 const fewOf = 16
 
 // Settle puts what was gathered into its places. What was gathered in order is not sorted again.

@@ -311,7 +311,7 @@ type Amount struct {
 // Where restricts the machines: they have all Labels, satisfy one of AnyOf, and have their taints tolerated.
 type Where struct {
 	Labels []Pair
-	// AnyOf are lists of rules of which one must hold as a whole, if there is any or Restricted is set.
+	// AnyOf are lists of rules of which one must hold as a whole, if there are any or Restricted is set.
 	AnyOf      []Rules
 	Restricted bool
 	Tolerates  []Toleration

@@ -39,14 +39,14 @@ type Strain struct {
 	// Standing subjobs are suspended, or are about to be.
 	Standing int
 	// Suspended counts subjobs suspended, Recovered those that went on, Readdressed those asked to yield, Reclaimed those ended by their
-	// node; Killed ones were ended for memory by their supervisor or the kernel, as those who pass their slice's.
+	// node; Killed ones were ended for memory by their supervisor or the kernel, such as those over their slice's.
 	Suspended, Recovered, Readdressed, Reclaimed, Killed int64
 	// Decisions did anything. Stood is subjob-time suspended, OverLine time over the severe line.
 	Decisions       int64
 	Stood, OverLine time.Duration
 }
 
-// Airlock is what a node makes of its host's memory, and did of late.
+// Airlock is a node's view of its host's memory, and its recent acts.
 type Airlock struct {
 	Node   job.NodeID
 	Guard  Guard
@@ -101,7 +101,7 @@ type SurvivalPlace struct {
 // AirlockStep is one thing that Airlock did to a subjob, or that became of one to which it had done something.
 type AirlockStep struct {
 	At quantity.Instant
-	// Decision numbers those of a node since it came up; 0: it follows from none of the node's.
+	// Decision numbers those of a node since it came up; 0: of none of the node's.
 	Decision   int64
 	Node       job.NodeID
 	Job        job.ID

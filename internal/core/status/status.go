@@ -232,11 +232,10 @@ type Explanation struct {
 type Zone struct {
 	ID    job.ZoneID
 	Nodes []job.NodeID
-	// Slices of its nodes; Homed counts the jobs that have their home there and are not over, of which Waiting (paused ones too) and
-	// Running.
+	// Slices of its nodes; Homed counts the unfinished jobs that have their home there, of these Waiting (paused ones too) and Running.
 	Slices, Homed, Waiting, Running int
-	// Drained: it is home to nothing new, for good. Over counts the jobs that are over of which it still has the record: while it has any,
-	// or is home to one, it stays in the configuration.
+	// Drained: it gets no new homes, for good. Over counts the finished jobs whose record it still has: while it has any, or is home to
+	// one, it stays in the configuration.
 	Drained bool
 	Over    int
 	// Search is the zone's report on its search for places, completed by the gate; nil where windows are offered.
@@ -245,7 +244,7 @@ type Zone struct {
 
 // Search is what a zone, and the gate, know of the search for places in it.
 type Search struct {
-	// Tickets search there, Parked ones of jobs at home there wait. Alive: a node of it is usable.
+	// Tickets search there, Parked ones of jobs at home there wait. Alive: one of its nodes is usable.
 	Tickets, Parked int
 	Alive           bool
 	// Rooms by size class, the smallest first.
@@ -328,8 +327,8 @@ type Negotiation struct {
 	Declined int64
 	// Withdrawn before they began, for something better.
 	Withdrawn int64
-	// Of windows cleared together: the weight of what won, what no plan passes, and what clearing them one after another would
-	// have lost.
+	// Of windows cleared together: the weight that won, the bound that no plan passes, and what clearing them one after another would have
+	// lost.
 	Value, Bound, Regret int64
 }
 

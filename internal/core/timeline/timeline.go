@@ -43,8 +43,8 @@ func (t *Timeline) Closed() []protocol.Reservation { return t.closed }
 // Full says whether a layer has no room for one more entry.
 func (t *Timeline) Full() bool { return len(t.sold) >= Max || len(t.closed) >= Max }
 
-// Insert sells [r.Start, r.End). If some of it is sold already nothing changes, and what is in the way is returned. Closed
-// time is not looked at: Free asks about both. r must not be empty and must not repeat.
+// Insert sells [r.Start, r.End). If some of it is sold already nothing changes, and the obstacle is returned. Closed time is ignored: Free
+// checks both. r must not be empty and must not repeat.
 func (t *Timeline) Insert(r protocol.Reservation) (inTheWay protocol.Reservation, ok bool) {
 	if r.Start >= r.End || r.Every != 0 { // asked first, because the arguments of a check are allocated
 		invariant.Check(false, "timeline: sold time [%d,%d) every %d is empty or repeats", r.Start, r.End, r.Every)
@@ -147,10 +147,9 @@ func (t *Timeline) Free(now, from, to quantity.Instant, own job.ID) (inTheWay pr
 	return protocol.Reservation{}, true
 }
 
-// Gaps appends what could be sold: every idle stretch of at least minimum that starts before now+horizon, in order. The
-// gap after the last reservation ends Never; Until is the kind of what ends a gap. More says that further gaps start at or
-// beyond the horizon, so that somebody should look again when time has passed. While sold time past its end has not been
-// removed there are no gaps: what was sold there may still be running.
+// Gaps appends what could be sold: every idle stretch of at least minimum that starts before now+horizon, in order. The gap after the last
+// reservation ends Never; Until is the kind of the gap's end. More: further gaps start at or beyond the horizon, so look again when time
+// has passed. While sold time past its end has not been removed there are no gaps: what was sold there may still be running.
 func (t *Timeline) Gaps(now quantity.Instant, horizon, minimum time.Duration, out []protocol.Gap) (gaps []protocol.Gap, more bool) {
 	if len(t.sold) > 0 && t.sold[0].End <= now {
 		return out, false

@@ -56,11 +56,11 @@ const leastQuantile = 100_000
 
 // PeakOver is the peak of the units [from, to), whose demand at this scale is what the scheduler sells the piece with.
 //
-// Its distribution is the one that theta is judged by: that of phases with their chances of excess combined in the profile's own way (of
-// the three, union is the largest, so sums of it are too), that of recorded runs as they are. A piece of several phases is skewed, so the
+// Its distribution is the one that theta bounds: that of phases with their chances of excess combined in the profile's own way (of the
+// three, union is the largest, so sums of it are too), that of recorded runs as they are. A piece of several phases is skewed, so the
 // deviation is widened until the normal distribution has the demand for its theta-quantile: alone on a host it is judged as it is on a
-// slice. What the demand is beyond the profile's own quantile was learned and is no chance: it is added to the mean. An envelope says
-// nothing but the quantile: that is the mean, without deviation.
+// slice. The part of the demand beyond the profile's own quantile was learned and is certain: it is added to the mean. An envelope gives
+// only the quantile: that is the mean, without deviation.
 //
 // The profile must be one that Compile accepts.
 func PeakOver(p *Profile, from, to, scale, thetaPPM int64, demand quantity.Amount) Peak {

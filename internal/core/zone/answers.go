@@ -53,5 +53,5 @@ func (z *Zone) Negotiation() status.Negotiation { return z.view.Negotiation() }
 // Foresight is how right the zone was about waits.
 func (z *Zone) Foresight() status.Foresight { return z.view.Foresight() }
 
-// Ends counts what has become of predictions of the ends of gaps.
+// Ends counts how predictions of the ends of gaps have come out.
 func (z *Zone) Ends() ends.Stats { return z.bets.Stats() }

@@ -28,8 +28,8 @@ type Config struct {
 	Gates protocol.Gates
 	// Policy picks among interested jobs. Required.
 	Policy policy.Policy
-	// Market negotiates (mechanism jasda): jobs bid with variants, and Policy orders rigid jobs and who is asked. nil: jobs
-	// signal interest and Policy picks (mechanism sja).
+	// Market negotiates (mechanism jasda): jobs bid with variants, and Policy orders rigid jobs and which jobs are asked. nil: jobs signal
+	// interest and Policy picks (mechanism sja).
 	Market *auction.Config
 	// Horizon is how far an open gap is offered. Default 1 h.
 	Horizon time.Duration

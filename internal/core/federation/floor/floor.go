@@ -91,7 +91,7 @@ func New(cfg Config, owner Owner) *Floor {
 	return f
 }
 
-// Place takes in a slice of the node, new or other than it was.
+// Place records a slice of the node, new or changed.
 func (f *Floor) Place(is *protocol.Slice) {
 	s := f.slices[is.ID]
 	if s == nil {
@@ -219,7 +219,7 @@ func (f *Floor) Leave(name job.ID, session uint64) {
 	}
 }
 
-// Answer takes in what a home answers for a job in a round.
+// Answer handles a home's answer for a job in a round.
 func (f *Floor) Answer(now quantity.Instant, in *protocol.Message) {
 	if v := f.visitors[in.Job]; v != nil && in.From == v.home {
 		f.floor.Answer(now, &v.market, in, in.Body.(*protocol.Proposal))

@@ -8,8 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Directory is what one zone knows of its nodes and of the tickets that search in it. It is soft: a zone that starts again
-// begins with nodes of which nothing is known, and each is known once it has said something. Not safe for concurrent use.
+// Directory is what one zone knows of its nodes and of the tickets that search in it. Soft: a restarted zone knows nothing of its nodes,
+// until each has reported. Not safe for concurrent use.
 type Directory struct {
 	cfg *Config
 	// sets of nodes, words of 64 each: for each class those whose hint shows a fragment of just the class, behind them those that show one
@@ -31,8 +31,8 @@ type Directory struct {
 	moved bool
 }
 
-// NewDirectory is a zone with a number of nodes of which nothing is known yet. The configuration must be valid, and is not changed any
-// more. version is the number of its last digest before, 0 if there was none.
+// NewDirectory is a zone with this number of unknown nodes. The configuration must be valid, and never changes. version is the number of
+// its last digest before, 0 if there was none.
 func NewDirectory(cfg *Config, zone ZoneID, nodes int, version uint64) *Directory {
 	words := (nodes + 63) / 64
 	return &Directory{cfg: cfg, zone: zone, hints: make([]Hint, nodes), nodes: make([]Summary, nodes), version: version,
@@ -69,7 +69,7 @@ func (d *Directory) Report(n NodeID, s *Summary) bool {
 	return true
 }
 
-// Silent marks a node as unusable until it says something, be it what it said last: nobody reaches it.
+// Silent marks a node as unusable until it reports again, even the same: it can't be reached.
 func (d *Directory) Silent(n NodeID) {
 	old := &d.nodes[n]
 	if !old.Usable {

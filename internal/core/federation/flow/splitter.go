@@ -23,8 +23,7 @@ type Splitter struct {
 	live   []bool
 }
 
-// NewSplitter draws among a number of zones, of which nothing is known yet. The configuration must be valid, and there are at
-// most MaxZones.
+// NewSplitter draws among a number of zones, all unknown yet. The configuration must be valid, and there are at most MaxZones.
 func NewSplitter(cfg *Config, zones int) *Splitter {
 	return &Splitter{cfg: cfg, digests: make([]Digest, zones), heard: make([]quantity.Instant, zones), shares: make([]uint64, zones),
 		live: make([]bool, zones)}

@@ -231,7 +231,7 @@ func (h *Homes) acrossZones(spec *job.Spec, queue *protocol.Queue) (most int) {
 	return most
 }
 
-// unled says why no zone could be home to a gang that may lie in several, with what would be; empty if one could, or may.
+// unled returns why no zone could be home to a gang that may span several, with what would be; empty if one could, or may.
 func (h *Homes) unled(spec *job.Spec, queue *protocol.Queue) (why, nearest string) {
 	capped := false
 	for i := range h.zones {

@@ -17,7 +17,7 @@ import (
 // forLenders names the stream in which zones that are alike are ordered.
 const forLenders = 2
 
-// Across says whether the slices of several zones are enough for a job, if it may lie in them.
+// Across reports whether the slices of several zones are enough for a job, if it may span them.
 func (h *Homes) Across(spec *job.Spec) bool {
 	if h == nil || len(h.zones) == 1 {
 		return false

@@ -1,6 +1,6 @@
 // Package lend keeps places in a zone for parts of gangs that other zones are home to, or that are too large for the zone's own slices
-// (docs/adr/0045). A place stands for as long as the gang's home says so again: one that is silent has none after a while. The latest word
-// of a home counts.
+// (docs/adr/0045). A place is kept for as long as the gang's home renews it: a silent home's lapses after a while. The latest message of a
+// home counts.
 package lend
 
 import (
@@ -126,7 +126,7 @@ func (z *Guests) All() (all []*backfill.Job) {
 	return all
 }
 
-// Lend takes in what a home wants of this zone for a gang. The latest word counts, and an answer is due at the end of the step.
+// Lend records what a home wants of this zone for a gang. The latest message counts, and an answer is due at the end of the step.
 func (z *Guests) Lend(now quantity.Instant, from protocol.Address, name job.ID, epoch uint32, l *protocol.Loan) {
 	g := z.of[name]
 	switch {

@@ -214,7 +214,7 @@ func (g *Gang) Lent(now quantity.Instant, zone job.ZoneID, l *protocol.Lending, 
 	g.keep(now, o)
 }
 
-// weigh looks at what the zones would lend, once all have said so.
+// weigh compares what the zones would lend, once all have answered.
 func (g *Gang) weigh(now quantity.Instant, o Office) {
 	start, short := now, false
 	for i := range g.parts {
@@ -518,7 +518,7 @@ func split(width int, lenders []protocol.Lender) (parts []part) {
 	return parts
 }
 
-// fit ranks how well a zone with so many slices serves what is wanted: the least that is enough first, else the most.
+// fit ranks how well a zone with has slices serves want: the fewest that suffice first, else the most.
 func fit(has, want int) int {
 	if has >= want {
 		return has - want

@@ -95,7 +95,7 @@ func (c *Config) At(z flow.ZoneID) protocol.Address {
 	return protocol.Address{Role: protocol.Zone, ID: string(c.Zones[z].ID)}
 }
 
-// Beat is the first instant after now of those that come every period, at a phase of it.
+// Beat is the first instant after now of the period's beats, at a phase of it.
 func Beat(now quantity.Instant, period, phase time.Duration) quantity.Instant {
 	since := (int64(now) - int64(phase)) % int64(period)
 	if since < 0 {

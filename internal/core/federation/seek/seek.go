@@ -96,7 +96,7 @@ func (z *Seek) Ground() *search.Ground { return z.home.Ground() }
 // Came notes that a job is at home here from now on.
 func (e *Job) Came() { e.search.New = true }
 
-// Invalidate says that what a job's ticket is to look for may be something else than before.
+// Invalidate notes that what a job's ticket is to look for may have changed.
 func (z *Seek) Invalidate(e *Job) {
 	z.home.Invalidate(&e.search)
 	if z.tour != nil {

@@ -109,7 +109,7 @@ func (z *Seek) Prize(now quantity.Instant, in *protocol.Message, out *protocol.O
 	z.tour.visits.Settled(e.visits, in.From, p.Plan.Round)
 }
 
-// sound says whether a prize can be true: work of the job, on time of the node that says so, for which nobody pays.
+// sound reports whether a prize can be true: work of the job, on time of the sending node, at no price.
 func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
 	whole := job.Range{To: j.Spec.Total}
 	return from == protocol.Address{Role: protocol.Node, ID: string(p.Node)} && p.Start < p.End && p.Speed > 0 && !p.Range.Empty() &&

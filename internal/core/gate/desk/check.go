@@ -21,8 +21,8 @@ import (
 type Homes interface {
 	// Searches says whether tickets search for places.
 	Searches() bool
-	// Nowhere says why no zone could run a job that the slices of all of them could, Scattered why no zones together could run a gang that
-	// may lie in several, both with what would fit; Across says whether they could.
+	// Nowhere is why no zone could run a job although all their slices together could, Scattered why no zones together could run a gang
+	// that may span several, both with what would fit; Across reports whether they could.
 	Nowhere(spec *job.Spec, queue *protocol.Queue, longest time.Duration) (why, nearest string)
 	Scattered(spec *job.Spec) (why, nearest string, judges bool)
 	Across(spec *job.Spec) bool

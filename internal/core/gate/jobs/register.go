@@ -56,7 +56,7 @@ type archived struct {
 	jobs, changes int64
 }
 
-// New makes a register without jobs, which are kept so long after their end; archive is nil if they leave to none.
+// New makes an empty register, with how long jobs are kept after their end; archive is nil if they leave to none.
 func New(retain, retry time.Duration, archive *filing.Config) *Register {
 	r := &Register{
 		retain: retain, jobs: map[job.ID]*Job{}, homeless: map[job.ID]*Job{}, unfinishedOf: map[string]int{},
@@ -205,7 +205,7 @@ func (r *Register) Tell(j *Job, untold, news bool) {
 // Untold are the jobs with messages due to their homes, in no order.
 func (r *Register) Untold() []*Job { return r.telling.All() }
 
-// Told are those of them whose turn it is, by name. They are read until the next call.
+// Told are those of them whose turn it is, by name. Valid until the next call.
 func (r *Register) Told(now quantity.Instant) []*Job {
 	r.told = sorted(r.telling.Take(now, r.told[:0]))
 	return r.told
@@ -236,7 +236,7 @@ func (r *Register) Wake() quantity.Instant {
 	return min(r.telling.Wake(), r.expiring.Next(), r.leaving.Wake())
 }
 
-// NoteArchived notes jobs that have left, or come back (a negative number), and what the archive had counted then; 0: it was not said.
+// NoteArchived notes jobs that have left, or come back (a negative number), and the archive's count then; 0: not known.
 func (r *Register) NoteArchived(jobs, changes int64) {
 	r.sum -= r.archived.hash()
 	r.archived.jobs += jobs

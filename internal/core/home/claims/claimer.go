@@ -23,8 +23,8 @@ type Supply interface {
 	Node(id job.SliceID) job.NodeID
 }
 
-// Claimer sells what jobs have won. Invariant: what is asked for counts as taken of its job and its queue until the ask is taken out again,
-// and a claim is durable before its node is told to redeem it.
+// Claimer sells what jobs have won. Invariant: an unanswered ask counts as taken of its job and its queue until it is removed, and a claim
+// is durable before its node is told to redeem it.
 type Claimer struct {
 	cfg    Config
 	book   *record.Book

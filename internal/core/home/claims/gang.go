@@ -27,7 +27,7 @@ func (d *Claimer) Prepared(in *protocol.Message, g *protocol.Grant, now quantity
 	return true
 }
 
-// Abort gives up what nodes hold for an ask that comes to nothing. What they do not hear lapses.
+// Abort gives up nodes' holds for an ask that comes to nothing. Holds of nodes that miss the message lapse.
 func (d *Claimer) Abort(a *Ask, out *protocol.Out) {
 	if a.holds == nil {
 		return

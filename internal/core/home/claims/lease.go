@@ -20,7 +20,7 @@ func (d *Claimer) Redeem(j *record.Job, c *protocol.Claim, out *protocol.Out) {
 	})
 }
 
-// LeaseOf finds the job and lease that a node's word is about, of a gang by any member's token; nil if the claim no longer stands.
+// LeaseOf finds the job and lease that a node's message is about, of a gang by any member's token; nil if the claim is settled.
 func (d *Claimer) LeaseOf(in *protocol.Message) (*record.Job, *lease.Lease) {
 	j, l := d.standing(in)
 	if l == nil {

@@ -97,7 +97,7 @@ func (d *Jobs) All() iter.Seq2[job.ID, job.Generation] {
 	}
 }
 
-// sumOf is the hash of one. Its first word is as it was written first: digests are compared between versions.
+// sumOf is the hash of one. Its first word stays as it was at first: digests are compared between versions.
 func sumOf(id job.ID, last job.Generation) uint64 {
 	return digest.New().Text("buried").Text(string(id)).Int(int64(last)).Sum()
 }

@@ -1,5 +1,4 @@
-// Package ending is how one job ends: the verdict that it is to have, since when its subjobs are told to stop for that, and the verdict
-// that it has.
+// Package ending is how one job ends: its planned verdict, since when its subjobs are told to stop for that, and its final verdict.
 package ending
 
 import (

@@ -124,7 +124,7 @@ func (t *Template[J]) News(before int, theta int64) bool {
 	return !t.done && t.untold >= tellAgain
 }
 
-// Tell tells the next of the jobs that have not begun what the template has taught. waiting yields those behind one, all if it is zero.
+// Tell gives the template's lessons to the next of the jobs that have not begun. waiting yields those behind one, all if it is zero.
 func (t *Template[J]) Tell(waiting func(behind J) iter.Seq[J], tell func(J)) {
 	t.untold, t.done = 0, true
 	looked := 0

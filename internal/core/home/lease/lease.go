@@ -1,4 +1,4 @@
-// Package lease is the standing claims of one job, and what its ledger has heard of each since it came up.
+// Package lease is the unsettled claims of one job, and what its ledger knows of each since it came up.
 package lease
 
 import (
@@ -86,7 +86,7 @@ func (l *Lease) Progress() int64 { return l.progress }
 // Report notes how far its subjob is.
 func (l *Lease) Report(progress int64) { l.progress = max(l.progress, progress) }
 
-// Reported is the unit up to which it says that it is complete. What it says of units beyond its claim is not shown.
+// Reported is the unit up to which it reports completion. Units beyond its claim are not shown.
 func (l *Lease) Reported(c *protocol.Claim) int64 {
 	return max(c.Range.From, min(l.progress, c.Range.To))
 }

@@ -1,6 +1,6 @@
 package record
 
-// Alarm is what a job is to be looked at for when time has come.
+// Alarm is why a job is looked at again at some instant.
 type Alarm int
 
 // What there is to look at.

@@ -246,8 +246,8 @@ func (b *Book) standing(j *Job, t job.Token) *protocol.Claim {
 	return c
 }
 
-// reopen makes a job that is over one that waits. Its wait begins anew: it is not put before those that came while it was over. What ended
-// it counts no more.
+// reopen makes a job that is over wait again. Its wait begins anew: it is not put before those that came while it was over. The cause of
+// its end counts no more.
 func (b *Book) reopen(j *Job, f *protocol.Fact) {
 	b.lists.strike(j) // it stands elsewhere in lists from now on
 	j.Generation, j.Submitted = f.Generation, f.At

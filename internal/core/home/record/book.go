@@ -257,7 +257,7 @@ func (b *Book) retire(j *Job) {
 	b.Stir(j)
 }
 
-// rest says that a job has no claims any more.
+// rest notes that a job has no claims any more.
 func (b *Book) rest(j *Job) {
 	b.countLeaving(j, -1)
 	b.busy.Drop(j, busySlot)

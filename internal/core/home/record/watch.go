@@ -11,8 +11,7 @@ type Watcher interface {
 	// Make makes room for a job, within whatever is kept beside it (Job.Beside).
 	Make(spec *job.Spec) *Job
 
-	// Opened: a job has no verdict, and something of it is left to sell. Closed: that is over. Reopened: another life of it begins;
-	// Opened follows.
+	// Opened: a job has no verdict, and has work left to sell. Closed: that is over. Reopened: another life of it begins; Opened follows.
 	Opened(j *Job)
 	Closed(j *Job)
 	Reopened(j *Job)

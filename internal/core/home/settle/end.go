@@ -16,8 +16,8 @@ import (
 // gate's durable fact, so a restart of the home does not begin it anew. A node that reports on a claim after it was given up changes
 // nothing: its result is refused, and the subjob is stopped.
 
-// mostPublished is how long a job whose units are all settled waits for its output to be published. It is well over what a machine with
-// many GPUs needs to restart: a verdict is final, and an owner who does not want to wait cancels the job.
+// mostPublished is how long a job whose units are all settled waits for its output to be published. It is well over a restart of a machine
+// with many GPUs: a verdict is final, and an owner who does not want to wait cancels the job.
 const mostPublished = 30 * time.Minute
 
 // Cancel ends a job whose cancellation was asked for at since, 0 if that is not known: at once if nothing of it runs, else when its last

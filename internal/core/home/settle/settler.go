@@ -59,9 +59,9 @@ const (
 	mostHearing = 2 * time.Second
 )
 
-// pauses notes when the daemon was away (SIGSTOP, a machine that was frozen), so that nodes speak first after that: what ended in time
-// meanwhile is told in a moment, and the clock alone says that its node is silent. A home that was quiet because there was nothing to do
-// waits as long, which harms nobody.
+// pauses notes when the daemon was away (SIGSTOP, a machine that was frozen), so that nodes report first after that: ends in time meanwhile
+// are reported in a moment, and a node is not silent merely by the clock. A home that was idle because there was nothing to do waits as
+// long, which harms nobody.
 type pauses struct {
 	// since is when this ledger came up: a node gets the time to report before its claims are given up. stepped is when the latest step
 	// was, hearing until when no claim is given up after a pause.

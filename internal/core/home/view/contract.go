@@ -46,7 +46,7 @@ type Place struct {
 
 // Planner is what the plan for rigid jobs says.
 type Planner interface {
-	// Planned is the place that is kept for a job. Reserves says whether one would be kept for a job like this that came now.
+	// Planned is the placement that is kept for a job. Reserves reports whether one would be kept for such a job if it came now.
 	Planned(j *home.Job) (Place, bool)
 	Reserves(j *home.Job) bool
 	// ReservedFor is the slice that a node has reserved for a job, and from when.

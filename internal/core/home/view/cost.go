@@ -32,7 +32,7 @@ func (v *View) Costs(cuts []status.Cut) []status.Cut {
 	return out
 }
 
-// atRisk is how much of what a subjob ran is done again if it is cut and leaves no checkpoint when it is warned.
+// atRisk is how much of a subjob's run is done again if it is cut and leaves no checkpoint when it is warned.
 func atRisk(j *home.Job, speed int64, c *status.Cut) time.Duration {
 	if j.Spec.Kind == job.Rigid {
 		return c.Ran

@@ -166,7 +166,7 @@ func cast(c *protocol.Claim) string {
 	return text
 }
 
-// searches says whether tickets look for places for a job: for gangs their home does.
+// searches reports whether tickets look for places for a job: for gangs their home does.
 func (v *View) searches(j *home.Job) bool { return v.tickets != nil && !index.Wide(j.Spec) }
 
 // slurmReason is the short word that users of Slurm know.
@@ -258,7 +258,7 @@ func (v *View) declined(j *home.Job) string {
 	return "it was picked for a window and declined (" + text + "); the next in order was asked, and it is asked again after a pause"
 }
 
-// unusable says why no slice is usable, in the words of the first that says; empty if none does.
+// unusable is why no slice is usable, by the first slice with a reason; empty if none has one.
 func (v *View) unusable() string {
 	for _, sl := range v.floor.Slices() {
 		if why := v.slices.Why(sl); why != "" {

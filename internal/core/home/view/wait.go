@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// Guess is the plain estimate of a wait that begins now: none where a window is open for everybody who waits.
+// Guess is the plain estimate of a wait that begins now: none if a window is open for every waiting job.
 func (v *View) Guess(now quantity.Instant, j *home.Job) time.Duration {
 	waiting := int64(v.home.Book().Waiting())
 	if !j.Active() {

@@ -274,7 +274,7 @@ func (d *Relay) Announce(now quantity.Instant, r *Round, offers []Offer, asked [
 		d.rounds = append(d.rounds, r)
 		return rest
 	}
-	// None of them answers in time: the windows are cleared now, and who does is waited for again.
+	// None of them answers in time: the windows are cleared now, and late answers are waited for again.
 	for i := range r.offers {
 		r.offers[i].Find().Await(0)
 	}

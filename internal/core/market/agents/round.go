@@ -33,7 +33,7 @@ type Round struct {
 	most int
 }
 
-// ID of the round, Closes when it ends whoever has answered, and Generation of the jobs when it was opened.
+// ID of the round, Closes when it ends, answered or not, and Generation of the jobs when it was opened.
 func (r *Round) ID() uint64 { return r.id }
 
 // Closes is when it ends, answered or not.
@@ -89,7 +89,7 @@ func (c *Callee) Of(window uint64) []protocol.Variant {
 	return c.variants[from:to]
 }
 
-// Note has it told something of its variants once its round is over; Win says that something of them is sold or planned.
+// Note adds a notice about its variants, sent once its round is over; Win notes that some of them is sold or planned.
 func (c *Callee) Note(n protocol.Notice) { c.notices = append(c.notices, n) }
 
 // Win says that something of its variants is sold or planned.

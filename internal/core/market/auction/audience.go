@@ -36,7 +36,7 @@ type audience struct {
 	moved []*index.Job
 }
 
-// lagging is a job that comes too early in the rankings, with its key as it is now.
+// lagging is a job that comes too early in the rankings, with its present key.
 type lagging struct {
 	policy.Candidate
 	job *index.Job

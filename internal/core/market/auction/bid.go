@@ -64,8 +64,8 @@ func (t *bid) ticks(now quantity.Instant, horizon time.Duration) (start, end int
 }
 
 const (
-	// PurseTime is the refill that a full purse holds. A queue's bids count as far as its purse is full, so that what it won
-	// lately is soon paid back in what it wins next; docs/incentives.md has what longer ones leave to be gained.
+	// PurseTime is the refill that a full purse holds. A queue's bids count as far as its purse is full, so that recent wins soon lower its
+	// next ones; docs/incentives.md shows the gain that longer times allow.
 	PurseTime = time.Hour
 	// leastScale, in parts per thousand, is what remains of the bids of a queue without credits: they still win where nobody
 	// else wants the time, and the better of them before the worse.
@@ -156,8 +156,8 @@ func (a *appraiser) know(now quantity.Instant, j *index.Job, c *window.Class, w 
 	return k
 }
 
-// trusted is the index of a job as far as it is believed. What an agent says of its work decides how long the job seems, and so its index
-// counts by its record, or its queue's. What built-in kinds say of theirs is learned from what they ran.
+// trusted is a job's index, reduced by trust. An agent's claims about its work decide how long the job seems, so its index counts by its
+// record, or its queue's. Those of built-in kinds are learned from their runs.
 func (a *appraiser) trusted(j *index.Job, c *window.Class) int64 {
 	x := a.est.Index(j, c)
 	if x == 0 || !j.Spec().External || a.cfg.Trusting {

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// plan is who wins of the bids for windows that are cleared together. Invariant: the winners in a window are apart in time; those that go
+// plan is the winning bids for windows that are cleared together. Invariant: the winners in a window do not overlap in time; those that go
 // first because they are late are among them, as far as their budget goes, and the rest is the largest sum around them.
 type plan struct {
 	cfg    *Config
@@ -35,7 +35,7 @@ type plan struct {
 	joint clearing.Plan
 }
 
-// sort orders the bids by window, job and variant, so that nothing depends on who was asked or answered first.
+// sort orders the bids by window, job and variant, so that nothing depends on the order of asking or answering.
 func (p *plan) sort() {
 	slices.SortFunc(p.bids, func(a, b bid) int {
 		return cmp.Or(cmp.Compare(a.offer, b.offer), index.ByName(a.Job, b.Job), cmp.Compare(a.ID, b.ID))

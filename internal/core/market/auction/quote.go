@@ -40,7 +40,7 @@ type quote struct {
 	clearing uint64
 	// until is the last instant at which its deadline does not press yet, and it may be used; Never without a deadline.
 	until quantity.Instant
-	// terms are of the variants that stand, and bids these variants themselves, but for their instants.
+	// terms are of the valid variants, and bids these variants themselves, except their instants.
 	terms []terms
 	bids  []bid
 	// variants there were, denied of them; refusal is why there was none.

@@ -28,7 +28,7 @@ type settler struct {
 	sieve  *sieve
 }
 
-// settle asks for what was won of a window, as far as it is sold now, and says what became of the rest.
+// settle asks for what was won of a window, as far as it is sold now, and reports what became of the rest.
 func (s *settler) settle(now quantity.Instant, o *agents.Offer, w *window.Window, at int32, id uint64, out *protocol.Out) {
 	s.stats.Rounds++
 	sold := s.cfg.soldUntil(now)

@@ -91,7 +91,7 @@ func (x *contest) relax() int64 {
 	return sum
 }
 
-// trace appends to the rows that best was made of, in order.
+// trace appends to to the rows that make up best, in order.
 func (x *contest) trace(to []int32) []int32 {
 	from := len(to)
 	for j := len(x.rows); j > 0; {

@@ -147,7 +147,7 @@ func (c *Clearer) sequence(groups int) (value int64) {
 	return value
 }
 
-// byWindow parts what is won and what stands by windows again. won is in the order of flat times, so windows come in order.
+// byWindow splits the winners and the fixed bids by window again. won is in the order of flat times, so windows come in order.
 func (c *Clearer) byWindow(won []int32, windows int) ([][]int32, []At) {
 	q := &c.joint
 	for len(q.won) < windows {

@@ -85,7 +85,7 @@ func (c *Clearer) seats() {
 			}
 		}
 	}
-	// Winners do not overlap, and a cut lies in what its job won: cuts come out in order.
+	// Winners do not overlap, and a cut is within its job's win: cuts come out in order.
 	p.cuts, p.owner = p.cuts[:0], p.owner[:0]
 	for k := range p.winners {
 		w := &p.winners[k]

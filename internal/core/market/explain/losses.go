@@ -32,7 +32,7 @@ type Outcome struct {
 	Label string
 	Slice job.SliceID
 	At    quantity.Instant
-	// Winners of it. Exclusive: each of them is in the way of everybody, not only of what would run at the same time.
+	// Winners of it. Exclusive: each of them blocks everybody, not only bids for the same time.
 	Winners   []Winner
 	Exclusive bool
 }

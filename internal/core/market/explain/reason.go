@@ -31,7 +31,7 @@ const (
 	// Reserved: a better place than any window is kept for it. InLine: it is served in the order of rigid jobs alone.
 	Reserved
 	InLine
-	// Unattended: no agent of it is there. Unanswered: its agent did not answer in time. Denied: what it bid broke a rule.
+	// Unattended: it has no agent. Unanswered: its agent did not answer in time. Denied: its bid broke a rule.
 	Unattended
 	Unanswered
 	Denied

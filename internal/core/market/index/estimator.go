@@ -175,9 +175,9 @@ func (e *Estimator) Index(j *Job, c *window.Class) int64 {
 	return 0
 }
 
-// GangIndex is what the policy makes of one of the slices of a gang, on a class, where the gang runs at a speed, in parts per thousand:
-// having it over is worth to each slice its part. So gangs and those that windows are for stand in one order (adr 0031). It is 0 without
-// an index or a speed.
+// GangIndex is the policy's index of one slice of a gang, on a class, where the gang runs at a speed, in parts per thousand: each slice has
+// its part of the worth of finishing the gang. So gangs and jobs that windows are for are in one order (adr 0031). 0 without an index or a
+// speed.
 func (e *Estimator) GangIndex(spec *job.Spec, c *window.Class, speed int64) int64 {
 	if e.indexer == nil || speed == 0 {
 		return 0

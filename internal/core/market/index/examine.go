@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// examiner makes entries. Invariant: an entry that is indexed says of every window what the job's atomizer says when it is asked.
+// examiner makes entries. Invariant: an indexed entry answers every window as the job's atomizer does when asked.
 type examiner struct {
 	*Estimator
 	// mostClasses bounds the classes that answers are kept for; with more of them every job is asked each time.

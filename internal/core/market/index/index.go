@@ -106,7 +106,7 @@ func (x *Index) Retire(j *Job) {
 	x.Invalidate(j)
 }
 
-// Changed says that a job may be eligible where it was not before: windows that stand are offered to it too.
+// Changed notes that a job may be eligible where it was not before: open windows are offered to it too.
 func (x *Index) Changed(j *Job) {
 	if j.active > 0 {
 		x.fresh.Add(&j.fresh, j)
@@ -149,8 +149,8 @@ func (x *Index) Late(class int, length time.Duration) (*Job, bool) {
 	return x.lateness.line.lists[class].First(length)
 }
 
-// Senior are the ranked jobs that could use a window of a class and length, who has waited longest first; Ahead are not among them: those
-// that have been served ahead of time.
+// Senior are the ranked jobs that could use a window of a class and length, longest wait first; without Ahead: those that have been served
+// ahead of time.
 func (x *Index) Senior(class int, length time.Duration) func(func(*Job) bool) {
 	return x.seniority.line.lists[class].Within(length)
 }

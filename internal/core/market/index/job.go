@@ -196,7 +196,7 @@ type answer struct {
 	refusal atomizer.Refusal
 	// laxity is that of the present instant plus the instant; the longest time without a deadline.
 	laxity time.Duration
-	// index is what the policy makes of the job there.
+	// index is the policy's index of the job there.
 	index int64
 }
 
@@ -230,7 +230,7 @@ func (e *Entry) Uses(class int, length time.Duration) bool {
 	return e.ineligible == explain.Eligible && e.answers[class].need <= length
 }
 
-// Index is what the policy makes of the job on a class.
+// Index is the policy's index of the job on a class.
 func (e *Entry) Index(class int) int64 { return e.answers[class].index }
 
 // KeyOn is what a ranked job is compared by on a class.

@@ -205,7 +205,7 @@ func (s *seniority) insertAll(jobs []*Job, from int) {
 	}
 }
 
-// lateness is the ranked jobs that are late, who is due first first. Invariant: between two passes these are all that are due.
+// lateness is the ranked jobs that are late, earliest due first. Invariant: between two passes these are all that are due.
 type lateness struct {
 	line line
 	dues alarm.Heap[*Job]

@@ -50,8 +50,8 @@ func (x *Interest) Sell(now quantity.Instant, waiting int, out *protocol.Out) qu
 		x.board.LoudInTurn() // the pass finds the quiet ones by itself
 	}
 	if waiting <= x.board.Open() {
-		// With as many windows as jobs to fill them the fast slices go first: nobody is to crawl on a small one while they stand
-		// idle. Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
+		// With as many windows as jobs to fill them the fast slices go first: no job is to run on a slow one while fast ones are idle.
+		// Otherwise the small ones do, so that small pieces go to small slices and the large are left to others.
 		for _, speed := range x.board.Speeds() {
 			x.offerTurn(now, speed, news, out)
 		}

@@ -16,8 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// Interest sells windows to whom the policy picks of those who are interested. Invariant: between two passes every window that has begun
-// was offered to everybody, and since then to every job that changed, unless agents are waited for.
+// Interest sells windows to the jobs that the policy picks among the interested. Invariant: between two passes every window that has begun
+// was offered to all jobs, and since then to every job that changed, unless agents are waited for.
 type Interest struct {
 	picker
 	backoff backoff
@@ -52,8 +52,8 @@ type asking struct {
 	asks int
 	// since is the generation of the jobs when the signals were asked for: those that came since were not asked.
 	since uint64
-	// second is who comes next in order, as when the first was asked, where the order depends on the piece; without a job if nobody
-	// does, or the piece decides nothing. first is what the policy saw of the one that was asked.
+	// second is the next in order, as of when the first was asked, where the order depends on the piece; without a job if there is none, or
+	// the piece decides nothing. first is what the policy saw of the one that was asked.
 	first, second policy.Candidate
 }
 

@@ -77,7 +77,7 @@ func (w *Window) Offer() { w.offered = true }
 // Reopen has everybody asked again.
 func (w *Window) Reopen() { w.offered = false }
 
-// Take notes that some of it was sold: what is left is announced again. Decline notes that everybody was asked and nothing was sold.
+// Take notes that some of it was sold: the rest is announced again. Decline notes that all were asked and nothing was sold.
 func (w *Window) Take() { w.offered, w.won = false, true }
 
 // Decline notes that everybody was asked and nothing was sold.
@@ -101,7 +101,7 @@ func (w *Window) Planned() quantity.Instant { return w.planned }
 // Plan makes it come up for sale again at an instant, 0 if its plan is over.
 func (w *Window) Plan(again quantity.Instant) { w.planned = again }
 
-// Due says whether everybody is to be asked: for the first time, or since a part of its plan comes up for sale.
+// Due reports whether all jobs are to be asked: for the first time, or since a part of its plan comes up for sale.
 func (w *Window) Due(now quantity.Instant) bool {
 	return !w.offered || w.planned != 0 && w.planned <= now
 }

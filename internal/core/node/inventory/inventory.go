@@ -172,8 +172,7 @@ func (i *Inventory) Lose(s *Slice) (was bool) {
 	return was
 }
 
-// Forget drops the slices that are not there any more, of which nothing is left, and which nobody needs: machines of a cluster have ever
-// new names. It returns them.
+// Forget drops the slices that are gone, have nothing left, and are not needed: machines of a cluster have ever new names. It returns them.
 func (i *Inventory) Forget(needed func(*Slice) bool) (gone []*Slice) {
 	i.list = slices.DeleteFunc(i.list, func(s *Slice) bool {
 		if s.present || s.Durable() || bool(s.mark) || needed(s) {
@@ -211,7 +210,7 @@ func (s *Slice) Capacity() quantity.Amount { return s.desc.Capacity[trp.Memory] 
 // Present says whether the last inventory had it.
 func (s *Slice) Present() bool { return s.present }
 
-// Hosted says whether its memory is the host's: a device has its own, and what is sold of it says nothing of the host's.
+// Hosted reports whether its memory is the host's: a device has its own, and its leases do not count against the host's.
 func (s *Slice) Hosted() bool { return s.desc.Device == "" }
 
 // Condition says why it is not sold although it is there.

@@ -279,7 +279,7 @@ func (u *Runner) Report(l *Lease, o *protocol.Observation, out *protocol.Out) {
 	u.mail.toHome(l, protocol.Report, &said, out)
 }
 
-// End records that a subjob is over, frees its time and tells its home. Bare: the executor never heard of it.
+// End records that a subjob is over, frees its time and tells its home. Bare: the executor never knew it.
 func (u *Runner) End(now quantity.Instant, l *Lease, r *job.Result, bare bool, out *protocol.Out) {
 	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.terms.Token, Job: l.terms.Job,
 		Body: out.SubjobEnd(protocol.SubjobEnd{Result: r, Bare: bare})})
@@ -379,7 +379,7 @@ func (u *Runner) Withdraw(now quantity.Instant, s *inventory.Slice, why string, 
 }
 
 // Unextendable is why a lease can't be extended like this, apart from what its time and its host's memory allow; empty: it can. Same: it
-// was extended like this already, and its home is told so again.
+// was extended like this already, and its home gets the answer again.
 func (u *Runner) Unextendable(now quantity.Instant, in *protocol.Message, e *protocol.Extension, out *protocol.Out) (why string,
 	same bool) {
 	l := u.leases.Of(in.Token)

@@ -108,7 +108,7 @@ func (h *Host) occupied(now quantity.Instant, but job.Token) []tenant {
 	return h.tenants
 }
 
-// fullest is the load within [from, to) that needs most memory, with so many more pieces of a peak. It changes only where somebody begins.
+// fullest is the load within [from, to) that needs most memory, with n more pieces of a peak. It changes only where a tenant begins.
 func (h *Host) fullest(from, to quantity.Instant, list []tenant, peak trp.Peak, pieces int) (most joint.Load) {
 	need := quantity.Amount(-1)
 	at := func(t quantity.Instant) {
@@ -159,8 +159,8 @@ func (h *Host) Overcrowded(now quantity.Instant, p Piece) string {
 	return h.limit.Explain(&load, h.correlation())
 }
 
-// Bear finds what each slice may be offered with, if that may have changed: what is spare from its first gap on, whoever comes then, in
-// eighths. So nobody asks for what would be refused, unless somebody else was faster.
+// Bear finds what each slice may be offered with, if that may have changed: what is spare from its first gap on, in eighths. So nobody asks
+// for what would be refused, unless another ask was faster.
 func (h *Host) Bear(now quantity.Instant) {
 	if !h.limit.Counted() || h.seen == h.inventory.Version() && (h.passes == 0 || now < h.passes) || !h.inventory.Confirmed() {
 		return

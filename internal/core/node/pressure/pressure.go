@@ -36,7 +36,7 @@ type Pressure struct {
 	// share that is used, in parts per thousand, as long as the report is not old.
 	share uint16
 	old   quantity.Instant // 0: there is no report
-	// owed is what subjobs that were ended have released and the host does not show yet, and owes what of it was at the last report.
+	// owed is memory that ended subjobs have released and the host does not show yet, and owes how much of it that was at the last report.
 	owed airlock.Owed
 	owes quantity.Amount
 	// ending are those subjobs.
@@ -242,9 +242,8 @@ func (p *Pressure) carryOut(now quantity.Instant, d *airlock.Decision, out *prot
 	}
 }
 
-// follow takes in what the machine's watcher does, which decides where it lives: it says what it does with each subjob, and the leases
-// change to that, however many reports were lost. What only the node can do is left to it: to ask a subjob to yield, and to say why one is
-// ended.
+// follow applies the acts of the machine's watcher, which decides while it is alive: it reports the state of each subjob, and the leases
+// change to that, however many reports were lost. Only the node can ask a subjob to yield, and say why one is ended.
 func (p *Pressure) follow(now quantity.Instant, s *protocol.Strain, out *protocol.Out) *airlock.Decision {
 	d := p.lock.Overdue(now, &airlock.Snapshot{Capacity: s.Capacity, Used: s.Used, Growth: s.Growth, Room: s.Room, Stall: s.Stall})
 	p.noteWatched(now, s, d)
@@ -304,8 +303,7 @@ func (p *Pressure) Neighbours(uses []protocol.Use) []protocol.Neighbour {
 	return list
 }
 
-// noteWatched keeps what the machine's watcher has done since its last report, as the decision that the node would have made of it. It
-// goes by the leases before they follow.
+// noteWatched records the watcher's acts since its last report, as if the node had decided them. It uses the leases before they follow.
 func (p *Pressure) noteWatched(now quantity.Instant, s *protocol.Strain, d *airlock.Decision) {
 	for i := range s.Uses {
 		l := p.leases.Of(s.Uses[i].Token)
@@ -331,7 +329,7 @@ func (p *Pressure) noteWatched(now quantity.Instant, s *protocol.Strain, d *airl
 	p.history.note(now, &p.table, p.lock.Config(), d)
 }
 
-// noteOne keeps what became of a subjob, or what another than the node did to it: with the memory as it was last heard of.
+// noteOne records what became of a subjob, or what another than the node did to it, with the memory of the last report.
 func (p *Pressure) noteOne(now quantity.Instant, l *leases.Lease, what deed) *step {
 	e := p.history.of(now, l, what)
 	e.reading = p.history.reading

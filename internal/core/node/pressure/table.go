@@ -127,8 +127,8 @@ func state(l *leases.Lease) airlock.State {
 	}
 }
 
-// doneTo is what its watcher did to a lease for which planned memory was expected, and why as far as can be told. Its Step is 0 if the
-// watcher did nothing that the node does not know already.
+// doneTo is what its watcher did to a lease for which planned memory was expected, and why as far as is known. Its Step is 0 if the watcher
+// did nothing new.
 func doneTo(l *leases.Lease, u *protocol.Use, r *airlock.Reading, planned quantity.Amount) airlock.Action {
 	a := airlock.Action{Token: u.Token}
 	still, stopping, stand := l.Phase().Still(), l.Phase() == leases.Stopping, l.Stand()

@@ -12,7 +12,7 @@ import (
 
 // What others hold of slices, or will, is as the inventory reports it: closed time without a fact. A restart hears it again.
 
-// mostOthers is how many holds are kept apart on one slice. What is beyond them closes the slice from the first of it on.
+// mostOthers is how many holds are kept apart on one slice. Any more close the slice from the first of them on.
 const mostOthers = 64
 
 // Held replaces what others hold of a slice, Keep what is kept of it for those who wait. A hold that may truncate cuts short what runs in

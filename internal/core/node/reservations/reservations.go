@@ -63,7 +63,7 @@ type Reservations struct {
 	sum   uint64                      // of their hashes
 
 	slots map[*inventory.Slice]*slot
-	// passings are by when a durable reservation of a slice is over, departures by when what others hold of it is.
+	// passings are by when a durable reservation of a slice is over, departures by when a hold of others is.
 	passings, departures alarm.Heap[*slot]
 
 	over []*inventory.Slice // room for those on which one is over, and for the ids of those
@@ -119,7 +119,7 @@ func (b *Reservations) Sum() uint64 { return b.sum }
 
 func hash(r *protocol.Reservation) uint64 { return r.Mix(record.Hash(record.TagReservation)).Sum() }
 
-// ApplyMade takes in a reservation, ApplyGone that it is over.
+// ApplyMade applies a new reservation, ApplyGone the end of one.
 func (b *Reservations) ApplyMade(r protocol.Reservation) {
 	s := b.parts.Inventory.Record(r.Slice)
 	b.Given(r.ID)
@@ -262,8 +262,8 @@ func (b *Reservations) full(targets []*inventory.Slice, r protocol.Reservation) 
 	return errors.Join(problems...)
 }
 
-// Reserve takes time off the market for somebody who is not a job of ours. The answer lists the reservations, with what else stands at
-// their time. What is there already with the same content is answered again, so that a call repeated after a restart takes nothing twice.
+// Reserve takes time off the market for others than our jobs. The answer lists the reservations, with what else is at their time. An
+// existing one with the same content is answered again, so that a call repeated after a restart takes nothing twice.
 func (b *Reservations) Reserve(now quantity.Instant, in *protocol.Booking, out *protocol.Out) ([]protocol.Made, error) {
 	if in.Reservation == nil {
 		return nil, errkind.Errorf(errkind.Invalid, "reserve: the call has no reservation; say kind, start and end")

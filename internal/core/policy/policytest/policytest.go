@@ -62,7 +62,7 @@ func Run(t *testing.T, p policy.Policy) {
 	})
 }
 
-// keys checks that who has the lesser key is asked first, of jobs of one queue, and that keys read nothing that moves by itself.
+// keys checks that of jobs of one queue the lesser key is asked first, and that keys read nothing that changes by itself.
 func keys(t *testing.T, p policy.Policy) {
 	rapid.Check(t, func(t *rapid.T) {
 		cs := Candidates(t)

@@ -48,7 +48,7 @@ type Sale struct {
 	Start, End quantity.Instant
 }
 
-// Look takes in a new view of a slice, on which this was sold.
+// Look records a new view of a slice, on which this was sold.
 func (b *Bets) Look(now quantity.Instant, k *Book, v *protocol.SliceView, sold func(yield func(Sale) bool)) {
 	if b == nil {
 		return

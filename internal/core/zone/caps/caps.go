@@ -22,7 +22,7 @@ type Caps struct {
 // New knows of no gang.
 func New() *Caps { return &Caps{first: map[*home.Queue]*home.Job{}} }
 
-// Waits says why a job is not asked at all.
+// Waits is why a job is not asked at all.
 func (c *Caps) Waits(now quantity.Instant, j *home.Job) explain.Reason {
 	q := j.Queue()
 	switch {

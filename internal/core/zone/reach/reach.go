@@ -90,7 +90,7 @@ func (r *Reach) outgrown(j *home.Job, of *index.Job) string {
 	return fmt.Sprintf("it outgrew every slice: %s; it needs about %d MiB, %s %d MiB", killed(j), least>>20, where, most>>20)
 }
 
-// needs is the least memory that a job goes on with from a unit, in the way that a view says.
+// needs is the least memory with which a job continues from a unit, as a view has it.
 func needs(v *atomizer.View, from int64) quantity.Amount {
 	if v.Spec.Kind == job.Rigid {
 		return v.Safe().LeastOver(0, v.Spec.Total, v.Scale())
