@@ -90,8 +90,7 @@ func (p *Placement) cost(from quantity.Instant) (sum int64) {
 	return sum
 }
 
-// charge has the budget pay what the placement of a late gang that starts now costs from when it was held: its slices may have stood idle
-// since.
+// charge makes the budget pay the cost of a late gang's placement from when it was held: its slices may have been idle since.
 func (l *late) charge(h *reservation) {
 	if j := h.job; j.paid != 0 {
 		cost := h.place.cost(j.heldSince)

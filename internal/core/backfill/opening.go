@@ -61,8 +61,8 @@ type openings struct {
 // mostUnlisted bounds the nodes that each search must find anew, unless more than that change in one plan.
 const mostUnlisted = 8
 
-// mostGangs bounds the kinds of several slices: each costs something whenever a node's time changes. Who needs one more has all nodes
-// looked at.
+// mostGangs bounds the kinds of several slices: each costs something whenever a node's time changes. Beyond the bound a search looks at all
+// nodes.
 const mostGangs = 64
 
 // sized is a gap of a slice of this class and size.

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
-// Where the policy has an index gangs stand in one order with all others (adr 0031): a gang is given a place, and keeps it until it starts,
-// when its slices are worth as much with it as they are to those that wait for windows of them. So a gang that is over soon goes before
+// Where the policy has an index gangs are in one order with all other jobs (adr 0031): a gang is given a placement, and keeps it until it
+// starts, when its slices are worth as much with it as with the jobs that wait for their windows. So a gang that is over soon goes before
 // long jobs, and a long or wide one waits while shorter ones come, until it is late. Without an index the oldest keeps a place.
 
 // mostHolders is how many gangs keep a place at once by what they are worth.

@@ -90,7 +90,7 @@ func (l *Learner) Look(now quantity.Instant, g *Gap, class string, stays []Stay)
 	}
 }
 
-// end takes in that a gap is over; cut: not by those whose comings are learned.
+// end records that a gap is over; cut: not by those whose arrivals are learned.
 func (l *Learner) end(g *Gap, at quantity.Instant, cut bool) {
 	if g.whole {
 		l.stats.Gaps++
@@ -135,9 +135,9 @@ func (l *Learner) predict(from quantity.Instant, g *Gap) Bet {
 // Kinds is how many kinds of gaps there are curves of.
 func (l *Learner) Kinds() int { return len(l.gaps.curves) }
 
-// Ended takes in what became of a subjob and of its bet. The bet failed where the gap was over before it and before the subjob. A subjob
-// whose least useful piece is longer than its bet was promised nothing; its bet counts all the same, or else the level of a guard that has
-// come to 0, where no bet is long enough for anybody, would stay there.
+// Ended records the end of a subjob and of its bet. The bet failed if the gap ended before it and before the subjob. A subjob whose
+// shortest useful piece is longer than its bet was promised nothing; its bet counts all the same, or a guard whose level has reached 0,
+// where every bet is too short, would stay there.
 func (l *Learner) Ended(b Bet, o Outcome) {
 	if b.None() {
 		return

@@ -127,7 +127,7 @@ func (g *Gate) apply(f *protocol.Fact) {
 	}
 }
 
-// applyArchived lets go of a job; without one it is a snapshot's count.
+// applyArchived drops a job; without one it is a snapshot's count.
 func (g *Gate) applyArchived(f *protocol.Fact) {
 	a := f.Body.(*protocol.Archiving)
 	switch j := g.jobs.Find(f.Job); {

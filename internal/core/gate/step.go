@@ -97,7 +97,7 @@ func (g *Gate) paused(in *protocol.Message, p *protocol.Pause) {
 	g.tell(j, !known) // where an older word overtook a newer one the zone is told again
 }
 
-// queueChanged takes in a listener's settings of a queue, and from the first gate the settings that all are to have.
+// queueChanged records a listener's settings of a queue, and from the first gate the settings for all.
 func (g *Gate) queueChanged(now quantity.Instant, in *protocol.Message, has *protocol.Queue, out *protocol.Out) {
 	first := g.cfg.Gates.First()
 	switch is := g.queues.Find(has.Name); {
@@ -159,7 +159,7 @@ func (g *Gate) left(in *protocol.Message, out *protocol.Out) {
 	}
 }
 
-// filed lets go of a job that the archive has. What it has of an earlier life changes nothing.
+// filed drops a job that the archive has. A copy of an earlier life changes nothing.
 func (g *Gate) filed(in *protocol.Message, a *protocol.Archival, out *protocol.Out) {
 	if j := g.jobs.Find(in.Job); j != nil && j.Over() && j.Generation() == in.Generation.Number() {
 		g.fact(out, protocol.Fact{Kind: protocol.JobArchived, Job: j.ID(), Generation: j.Generation(),

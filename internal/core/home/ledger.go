@@ -60,7 +60,7 @@ func New(cfg Config, w Watcher, s Supply) *Ledger {
 	return h
 }
 
-// Step takes in a message about a job's life, a queue, or what was sold.
+// Step handles a message about a job's life, a queue, or a claim.
 func (h *Ledger) Step(now quantity.Instant, in *protocol.Message, out *protocol.Out) {
 	switch in.Kind {
 	case protocol.Leased:

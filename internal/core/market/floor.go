@@ -122,7 +122,7 @@ func (f *Floor) Changed(j *index.Job) { f.index.Changed(j) }
 // InvalidateJob says that what a job answers to windows may be another than before.
 func (f *Floor) InvalidateJob(j *index.Job) { f.index.Invalidate(j) }
 
-// Place takes in what a slice is, as its owner shows it now: a new one, or one that may be another than before.
+// Place records a slice, as its owner shows it now: a new or a changed one.
 func (f *Floor) Place(s *window.Slice, is *protocol.Slice) window.Placed {
 	placed, more := f.board.Place(s, f.ClassOf(is))
 	f.late.Capacity(more)

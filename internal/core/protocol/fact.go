@@ -37,7 +37,7 @@ const (
 	JobRequeued
 	// JobPurged: neither files nor a home are left of lives up to Generation: Job, Generation.
 	JobPurged
-	// JobArchived: the archive has what the gate keeps of a job that is over, and the gate lets go of it: Job, Generation [Archiving].
+	// JobArchived: the archive has the gate's part of a job that is over, and the gate drops it: Job, Generation [Archiving].
 	JobArchived
 	// JobDrawn: its home is drawn, where nothing was known of any zone that could run it when it was accepted: Job, Epoch [InZone]. Only
 	// with several zones.
@@ -83,7 +83,7 @@ const (
 	HomeReopened
 	// OutputPublished: Job, Token. Committed output and checkpoint are where people and the next subjob find them.
 	OutputPublished
-	// HomeArchived: the archive has the record of a job that is over, and the zone lets go of it: Job, Generation.
+	// HomeArchived: the archive has the record of a job that is over, and the zone drops it: Job, Generation.
 	HomeArchived
 	// HomeLeaving: the job is given up to another zone, and no more of it is sold here: Job, Generation [Reason].
 	HomeLeaving

@@ -112,7 +112,7 @@ type AirlockStep struct {
 	Step string
 	// Why, in a few words; of an end its outcome.
 	Why string
-	// Relief that was expected of it; of one that went on what it takes again.
+	// Relief that was expected of it; of one that went on, the memory that it takes again.
 	Relief quantity.Amount
 	// Memory as it was; how much had to be freed (Deficit), was being freed already (Underway), and is freed by this decision's steps
 	// (Covered).

@@ -51,7 +51,7 @@ func Beyond(millionths int64) int64 { return int64(math.Round(1e6 * upper(float6
 // upper is the upper tail of the standard normal distribution.
 func upper(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 
-// leastQuantile is the quantile below which theta says nothing of the deviation.
+// leastQuantile is the quantile below which theta does not determine the deviation.
 const leastQuantile = 100_000
 
 // PeakOver is the peak of the units [from, to), whose demand at this scale is what the scheduler sells the piece with.

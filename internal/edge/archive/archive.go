@@ -69,7 +69,7 @@ type Page struct {
 type Size struct {
 	// Jobs are those with a part of the gate, Homes those with one of the zone.
 	Jobs, Homes int64
-	// GivenUp are jobs that were lost, and that a person has said to go on without.
+	// GivenUp are lost jobs that a person has allowed to be left out.
 	GivenUp int64
 	// Changes counts the calls of File and Discard that changed something, since the archive was made. An archive that counts
 	// fewer than it once did is an older copy.
@@ -92,9 +92,9 @@ type Archive interface {
 	Recall(role protocol.Role, name job.ID) (p Part, ok bool, err error)
 	// Discard durably removes parts of all actors up to a generation; what is not there is no error. At most MaxParts.
 	Discard(list []Discarded) error
-	// Page lists jobs of some states before a cursor, newest first, at most n of those that keep takes (nil: all). It looks at no
-	// more than MaxLooked of them in one call, at none of another state, and says where to go on. What is damaged hides no other job.
-	// keep must not call the archive.
+	// Page lists jobs of some states before a cursor, newest first, at most n of those that keep accepts (nil: all). It reads at most
+	// MaxLooked of them in one call, none of another state, and returns where to continue. A damaged job hides no other. keep must not call
+	// the archive.
 	Page(before Cursor, n int, states status.JobStates, keep func(*Entry) bool) (Page, error)
 	// Outdated lists the jobs that ended before a time, and the oldest beyond the number most to keep, oldest end first and then
 	// by name, at most n.
@@ -103,7 +103,7 @@ type Archive interface {
 	NeedsSnapshot(id string) (bool, error)
 	// Size costs as much as a Recall.
 	Size() (Size, error)
-	// Close lets go of the archive. What was filed is durable without it.
+	// Close closes the archive. What was filed is durable without it.
 	Close() error
 }
 

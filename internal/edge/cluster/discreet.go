@@ -47,7 +47,7 @@ func ours(who, namespace string) bool {
 	return !object || ns == namespace
 }
 
-// Hide replaces each of names by Another, where it stands as a whole word.
+// Hide replaces each of names by Another, where it is a whole word.
 func Hide(text string, names map[string]bool) string {
 	return words.ReplaceAllStringFunc(text, func(word string) string {
 		if names[word] {

@@ -21,7 +21,7 @@ type Pool struct {
 	Tolerates []string
 	// Calendar is when the pool is closed. Nothing is placed beyond the begin of a closing, and what runs then is cut short.
 	Calendar []Closing
-	// Notice is how long before its slice is reclaimed a subjob is told. Default 30 s. Keeps: nothing of the pool is given back.
+	// Notice is how long before its slice is reclaimed a subjob is warned. Default 30 s. Keeps: the pool gives nothing back.
 	Notice time.Duration
 	Keeps  bool
 }

@@ -78,7 +78,7 @@ func (c Column[T]) show(item T) string {
 	return ""
 }
 
-// Show writes a list in the format asked for. none is said instead of an empty table.
+// Show writes a list in the given format; none instead of an empty table.
 func Show[T any](a *App, items []T, columns []Column[T], name func(T) string, none string) error {
 	switch a.Format {
 	case "name":

@@ -184,7 +184,7 @@ func speeds(v strict.Value) (out []job.SpeedOn) {
 			at.Wrong("%q is no name of a profile; want 1 to 64 plain letters, digits and signs, such as 1g.10gb", profile)
 			continue
 		}
-		name, _ := mig.Canonical(profile) // slices have it as drivers print it
+		name, _ := mig.Canonical(profile) // slices are named as drivers print them
 		if slices.ContainsFunc(out, func(s job.SpeedOn) bool { return s.Profile == name }) {
 			at.Wrong("%q is a profile that is named before, in another spelling: %s", profile, name)
 			continue

@@ -35,9 +35,9 @@ type Daemon struct {
 	Retention Retention
 	// Zones and Nodes are how many there are of each; 0: one, and a node for each zone.
 	Zones, Nodes int
-	// ZoneNames are those of the zones, if the file says so.
+	// ZoneNames are those of the zones, if the file has them.
 	ZoneNames []job.ZoneID
-	// Places are where the nodes stand, if the file says so.
+	// Places are the nodes' locations, if the file has them.
 	Places []arrangement.Location
 	// Airlock is what is done where memory runs out.
 	Airlock Airlock

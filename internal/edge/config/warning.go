@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Warnings lists what a job file may say but rarely means, one sentence each. withFiles says whether a work directory
-// comes along, containers whether subjobs are started from images; now is the moment of submission.
+// Warnings lists settings that are allowed but rarely meant, one sentence each. withFiles: there is a work directory; containers: subjobs
+// are started from images; now is the moment of submission.
 func Warnings(s *job.Spec, withFiles, containers bool, now time.Time) []string {
 	var out []string
 	if left, least := s.Deadline.Time().Sub(now), leastTime(s); s.Deadline != 0 && s.Deadline != quantity.Never && least > left {

@@ -1,6 +1,6 @@
-// Package executor is the contract of what runs subjobs on one node. Kinds live in folders below; every kind passes
-// executortest. An executor is told things with messages (package protocol, kinds Start, Deadline, Stop, Settle,
-// Purge) and answers with messages (Started, Exited, Stuck, Settled, Report). It decides nothing about scheduling.
+// Package executor is the contract of what runs subjobs on one node. Kinds live in folders below; every kind passes executortest. An
+// executor gets messages (package protocol, kinds Start, Deadline, Stop, Settle, Purge) and answers with messages (Started, Exited, Stuck,
+// Settled, Report). It decides nothing about scheduling.
 package executor
 
 import (
@@ -39,7 +39,7 @@ type Snapshot struct {
 	Files, Bytes int64
 }
 
-// Part is which part of which job a subjob is.
+// Part is the subjob's part of its job.
 type Part struct {
 	Token job.Token
 	Job   job.ID
@@ -75,7 +75,7 @@ type Program struct {
 type Origin struct {
 	// Witness is the position of the lease's record in the journal.
 	Witness journal.Position
-	// Node and Executor are who asked and who was asked: answers go the other way.
+	// Node and Executor are the sender and the receiver of the request: answers go the other way.
 	Node, Executor protocol.Address
 }
 
@@ -91,9 +91,9 @@ const (
 	NoticeYield = "yield"
 	// NoticeTruncated: its lease ends at Until, which is earlier than was promised. SIGTERM has not come yet.
 	NoticeTruncated = "truncated"
-	// NoticeSuspended: it stands still since its node is short of memory. It reads this once it goes on, or in what of it goes on.
+	// NoticeSuspended: it is suspended since its node is short of memory. It reads this once it is resumed, or in a part that still runs.
 	NoticeSuspended = "suspended"
-	// NoticeResumed: it stood still, and goes on. Its lease did not wait.
+	// NoticeResumed: it was suspended, and is resumed. Its lease did not wait.
 	NoticeResumed = "resumed"
 )
 
@@ -109,8 +109,8 @@ type Notice struct {
 	Why string
 }
 
-// Outbox hands an executor's answers over one at a time and in order, from a goroutine of its own that lives only while
-// there are any: whoever posts never waits for whoever listens. Make it with NewOutbox; it is safe for concurrent use.
+// Outbox hands an executor's answers over one at a time and in order, from a goroutine of its own that lives only while there are any: a
+// poster never waits for the listener. Make it with NewOutbox; it is safe for concurrent use.
 type Outbox struct {
 	deliver func(protocol.Message)
 

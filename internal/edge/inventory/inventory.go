@@ -25,7 +25,7 @@ type Inventory interface {
 	// process of that id, seen on that slice, belongs to a subjob. report is called by one goroutine at a time, only when
 	// something changed, and never after Watch has returned. A kind that can't see processes only waits.
 	Watch(ctx context.Context, ours func(slice job.SliceID, pid int) bool, report func(Sighting)) error
-	// Close lets go of the driver. It may be called twice.
+	// Close releases the driver. It may be called twice.
 	Close() error
 }
 
@@ -66,7 +66,7 @@ type Sighting struct {
 	Wishes *protocol.Wishes
 }
 
-// Message is what a node is told of it. named gives a slice the name that it has there.
+// Message is its message to a node. named gives a slice the name that it has there.
 func (s Sighting) Message(named func(job.SliceID) job.SliceID) protocol.Message {
 	all := func(ids []job.SliceID) []job.SliceID {
 		ids = slices.Clone(ids)

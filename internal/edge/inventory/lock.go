@@ -20,8 +20,8 @@ import (
 // swept while the machine is up, and empty after a reboot.
 const LockDir = "/dev/shm"
 
-// Locks holds the host locks of some GPUs: no other daemon on this machine offers them meanwhile. The kernel lets go of
-// them when the process ends, however it ends; children do not inherit them.
+// Locks holds the host locks of some GPUs: no other daemon on this machine offers them meanwhile. The kernel releases them when the process
+// ends, however it ends; children do not inherit them.
 type Locks struct {
 	mu    sync.Mutex
 	files []*os.File
@@ -55,7 +55,7 @@ func Lock(dir string, gpus []string) (*Locks, error) {
 	return l, nil
 }
 
-// Release lets go of all of them. It may be called twice.
+// Release releases all of them. It may be called twice.
 func (l *Locks) Release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -86,7 +86,7 @@ func (o *Observer) Fact(now quantity.Instant, f *protocol.Fact) {
 	o.history.fact(now, f)
 }
 
-// Recovered is told every fact of earlier boots: it rebuilds what is shown, without lines and without counting again.
+// Recovered gets every fact of earlier boots: it rebuilds what is shown, without lines and without counting again.
 func (o *Observer) Recovered(f *protocol.Fact) {
 	o.jobs.fact(f, false)
 	o.history.fact(0, f)
@@ -97,7 +97,7 @@ func (o *Observer) Stepped(r protocol.Role, took time.Duration) {
 	o.metrics.step.WithLabelValues(roleName(r)).Observe(took.Seconds())
 }
 
-// Appended is told every sync of the journal: how long it took, and how many records and bytes it made durable.
+// Appended gets every sync of the journal: how long it took, and how many records and bytes it made durable.
 func (o *Observer) Appended(took time.Duration, records, bytes int) {
 	o.metrics.append.Observe(took.Seconds())
 	o.metrics.records.Add(float64(records))
@@ -136,7 +136,7 @@ func (o *Observer) Strained(g status.Guard, s status.Strain) {
 // Negotiated gets what the market has counted since the daemon came up, as often as anything may have changed.
 func (o *Observer) Negotiated(n status.Negotiation) { o.metrics.market.count(n) }
 
-// Filed is told every durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
+// Filed gets every durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
 func (o *Observer) Filed(took time.Duration, parts, purged int) {
 	a := &o.metrics.archive
 	a.change.Observe(took.Seconds())
@@ -147,7 +147,7 @@ func (o *Observer) Filed(took time.Duration, parts, purged int) {
 // FilingDropped gets each message to the archive that found no room.
 func (o *Observer) FilingDropped() { o.metrics.archive.dropped.Inc() }
 
-// Archive is told how many jobs the archive has, its size and how much of that is free, in bytes.
+// Archive gets how many jobs the archive has, its size and how much of that is free, in bytes.
 func (o *Observer) Archive(jobs, bytes, free int64) {
 	a := &o.metrics.archive
 	a.jobs.Set(float64(jobs))

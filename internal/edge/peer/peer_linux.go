@@ -172,7 +172,7 @@ func answer(b []byte, e ends, seq uint32) (uint32, error) {
 	case unix.NLMSG_ERROR:
 		switch errno := unix.Errno(-int32(native.Uint32(m))); errno {
 		case unix.ENOENT:
-			// No such socket; or no module that knows TCP. What is there can be told from the table.
+			// No such socket; or no module that knows TCP. The table has the others.
 			return 0, fmt.Errorf("%w: %w", errors.ErrUnsupported, errno)
 		default:
 			return 0, fmt.Errorf("%w: asking about a connection: %w", errors.ErrUnsupported, errno)

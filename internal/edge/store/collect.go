@@ -11,7 +11,7 @@ import (
 const (
 	// LeastAge is how long an object must have been left alone before it may be collected: its uploader has to name it within that time.
 	LeastAge = time.Hour
-	// Abandoned is how long nothing was heard of an upload until what it left is removed: it can be resumed until then.
+	// Abandoned is how long an upload may be inactive until its parts are removed: it can be resumed until then.
 	Abandoned = 24 * time.Hour
 	// Unadopted is how much longer than an upload what was written to a place stays (see Lender): as long as the URL by which it was
 	// written may live, which S3 limits to seven days, and a day more. Its owner may be away meanwhile and adopts it when it is back, and

@@ -10,9 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Field is one key of the job file: what may stand there, what counts if it is left out, what it means. The reader takes the
-// bounds from it, and the reference (`sluice explain spec`, docs/job.md) and the JSON Schema are made of it, so that they
-// can't say anything else.
+// Field is one key of the job file: its form, its default and its meaning. The reader takes the bounds from it, and the reference (`sluice
+// explain spec`, docs/job.md) and the JSON Schema are generated from it, so that all agree.
 type Field struct {
 	Key string
 	// Old is an older name of the key that is still read.
@@ -55,7 +54,7 @@ type Form struct {
 	Kind        kind
 	Least, Most int64
 	Scale       int64
-	// or is the default of what is a number, a length, an amount or a share.
+	// or is the default of a number, a length, an amount or a share.
 	or    int64
 	Words []string
 	// want names what a text or a list should be.
@@ -99,7 +98,7 @@ func AList(want string, elem Form, most int) Form {
 	return Form{Kind: IsList, want: want, Elem: &elem, Most: int64(most)}
 }
 
-// ATable is a mapping with any keys, at most so many.
+// ATable is a mapping with any keys, at most most of them.
 func ATable(elem Form, most int) Form { return Form{Kind: IsTable, Elem: &elem, Most: int64(most)} }
 
 // PlainOr is a plain value or something else.

@@ -63,7 +63,7 @@ func (v Value) Mapped() bool { return v.Given() && v.node.Kind == yaml.MappingNo
 // Hollow says that a list or a mapping has nothing in it.
 func (v Value) Hollow() bool { return len(v.node.Content) == 0 }
 
-// Want says what may stand there, and Most how much of it, by its form.
+// Want is the form's description, and Most its bound.
 func (v Value) Want() string { return v.Form.want }
 
 // Most is the largest number, or how many elements there may be.

@@ -17,7 +17,7 @@ import (
 // Survival senses one machine's memory, and what of it subjobs have. Its methods, and those of one Hold, are called by one goroutine at a
 // time, but for Take and Wake; different Holds may be used at once.
 type Survival interface {
-	// Capability says what can be done here, as it was found when it was opened.
+	// Capability is what can be done here, as found when it was opened.
 	Capability() Capability
 	// Sense reads what the machine's memory is like. now is by any clock that never goes back, as in Hold.Measure.
 	Sense(now time.Duration, m *Memory) error
@@ -28,14 +28,14 @@ type Survival interface {
 	Wake()
 	// Take opens a subjob. An error is of kind NotFound if it is gone, Unsupported if this kind can do nothing with it.
 	Take(s Subjob) (Hold, error)
-	// Close lets go of everything, but leaves what is suspended so. It may be called twice.
+	// Close releases everything, but leaves what is suspended so. It may be called twice.
 	Close() error
 }
 
 // Subjob is where the processes of one subjob are.
 type Subjob struct {
 	Token job.Token
-	// Init and InitStarted name the process that it hangs below; itself it does nothing and is not stopped.
+	// Init and InitStarted name its top process, which does nothing itself and is not stopped.
 	Init        int
 	InitStarted uint64
 	// Group is its control group's directory; empty: it has none.
@@ -58,7 +58,7 @@ type Hold interface {
 	// Reclaim moves at most most of its memory out, and returns how much that was: less, or nothing, is no error. It may take long, some
 	// ten milliseconds for each MiB where there is little processor time; a caller with other tasks asks for little at a time.
 	Reclaim(most quantity.Amount) (quantity.Amount, error)
-	// Close lets go of it as it is. It may be called twice.
+	// Close releases it in its present state. It may be called twice.
 	Close() error
 }
 
@@ -125,8 +125,7 @@ type Rate struct {
 	first, n int
 }
 
-// Add takes in a value, and returns what it grows by in a second. As long as less than the window is known the rest of it counts as
-// without growth.
+// Add adds a value, and returns its growth in a second. As long as less than the window is known the rest of it counts as without growth.
 func (r *Rate) Add(now time.Duration, value int64) quantity.Amount {
 	// The oldest point that is left is the last one that is no younger than the window.
 	for r.n > 1 && now-r.at[(r.first+1)%ratePoints] >= rateWindow {

@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Header says what made a tape. It stands at the start of every segment.
+// Header describes what made a tape. It is at the start of every segment.
 type Header struct {
 	// Boot names the run of the daemon; boots sort by start.
 	Boot string `json:"boot"`

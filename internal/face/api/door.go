@@ -54,7 +54,7 @@ type visit struct {
 	closed bool
 }
 
-// Of the descriptors that the process may have, connections get this share, and no more than so many.
+// Connections get this share of the process's descriptors, and at most this many.
 const (
 	shareOfFiles = 2
 	maxConns     = 4096

@@ -64,7 +64,7 @@ func wire(err error) error {
 	}
 }
 
-// logging writes down calls that failed for a reason of the daemon's own. What a caller did wrong is told to the caller.
+// logging logs calls that failed for a reason of the daemon's own. Callers' mistakes are reported to the caller.
 type logging struct{ log *slog.Logger }
 
 // WrapUnary is part of connect.Interceptor.

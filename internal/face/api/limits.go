@@ -16,7 +16,7 @@ const (
 	MaxLogPositions = 20_000
 	// MaxWait bounds one WaitJob.
 	MaxWait = 5 * time.Minute
-	// DefaultWait is how long a WaitJob goes on that says nothing.
+	// DefaultWait is how long a WaitJob without a time goes on.
 	DefaultWait = 30 * time.Second
 	// MaxCalls is how many calls may be open at once, streams included.
 	MaxCalls = 1024

@@ -250,7 +250,7 @@ func Handler(o Options) http.Handler {
 	outer.Handle("/", guarded)
 	outer.Handle(pb.SluiceServiceNegotiateProcedure, agents) // with a job's key instead of the token
 	if o.Health != nil {
-		outer.Handle("GET /healthz", o.Health) // probes have no token, and it says nothing of anybody's jobs
+		outer.Handle("GET /healthz", o.Health) // probes have no token, and it reveals nothing of anybody's jobs
 	}
 	if o.Ready != nil {
 		outer.Handle("GET /readyz", o.Ready) // likewise

@@ -17,7 +17,7 @@ import (
 const (
 	// How often an agent may open a session, per second and at once.
 	openRate, openBurst = 1, 10
-	// sayAgain is how often the zone is told that an agent is present: a message may be lost, and a job may be moving.
+	// sayAgain is how often the zone is sent an agent's presence: a message may be lost, and a job may be moving.
 	sayAgain = 2 * time.Second
 	// keptSuperseded is how many ended sessions of a job are remembered, so that their agents learn why they ended.
 	keptSuperseded = 8

@@ -15,9 +15,9 @@ import (
 // secretName is the file in the data directory with the secret that all agents' keys are derived from.
 const secretName = "agent-secret"
 
-// keyring makes the keys of agents: HMAC-SHA256 under a secret of this data directory, of the job's name and a digest of what
-// was submitted under it. A key opens one job, outlives the daemon's process, and dies with the job: another job of the same
-// name has another. Nothing of it has to be stored for a job.
+// keyring makes the keys of agents: HMAC-SHA256 under a secret of this data directory, of the job's name and the digest of its submission.
+// A key opens one job, outlives the daemon's process, and dies with the job: another job of the same name has another. Keys are never
+// stored.
 type keyring struct {
 	dir    string
 	mu     sync.Mutex

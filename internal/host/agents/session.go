@@ -40,7 +40,7 @@ type session struct {
 	turn  uint64
 	polls int
 	gone  *time.Timer
-	// said is when the zone was last told that the agent is present.
+	// said is when the zone was last sent the agent's presence.
 	said time.Time
 	rate quota
 	// end says why the session is over, nil while it is not; over: because its job is.
@@ -184,7 +184,7 @@ type Negotiation struct {
 	Key     string
 	Session uint64
 	Answers []Answer
-	// Wait for an event at most so long, up to MaxWait.
+	// Wait for an event at most this long, up to MaxWait.
 	Wait time.Duration
 }
 

@@ -21,8 +21,8 @@ const (
 	// Bidders are the agents of external jobs. Their answers are refused like calls of people; messages that one has come or gone are
 	// dropped, as the next call says it again, or its absence shows at the next round.
 	Bidders
-	// Peers are the gate, the zone, the node and the archive: what they say is said again from their state until it is answered, so
-	// that the newest is dropped when the lane is full.
+	// Peers are the gate, the zone, the node and the archive: their messages are repeated from their state until answered, so the newest is
+	// dropped when the lane is full.
 	Peers
 	// Reports of progress are dropped when the lane is full: the next one says more.
 	Reports

@@ -103,8 +103,8 @@ func (x *follower) look(ctx context.Context) (over bool, err error) {
 	return !slices.ContainsFunc(x.open, func(s status.Subjob) bool { return s.Running }), nil
 }
 
-// begin fixes the moment from which subjobs are followed and tells it, for a follower that is cut off. Where nothing runs
-// the latest subjob is told too, as is the one that was asked for.
+// begin fixes the moment from which subjobs are followed and sends it, for a follower that is cut off. If nothing runs the latest subjob is
+// sent too, as is the one that was asked for.
 func (x *follower) begin(ctx context.Context, j *status.Job) error {
 	now, err := inbox.Ask(ctx, x.logs.inbox, func(now quantity.Instant) quantity.Instant { return now })
 	if err != nil {

@@ -76,8 +76,8 @@ type LogPiece struct {
 // followChunk is the largest piece, in bytes.
 const followChunk = 64 << 10
 
-// Logs tells what a subjob wrote until now: stdout, then stderr; a zero token means the latest subjob. tell must not keep a
-// piece's data. An error of kind NotFound says what there is instead.
+// Logs sends what a subjob wrote until now: stdout, then stderr; a zero token means the latest subjob. tell must not keep a piece's data.
+// An error of kind NotFound names what there is instead.
 func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell func(LogPiece) error) error {
 	if l.files == nil {
 		return errNoLogs()

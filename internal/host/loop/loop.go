@@ -280,7 +280,7 @@ func (l *Loop) step(i int, m *protocol.Message) {
 	l.stepped(p, now, from)
 }
 
-// address fills in what a message needs to be taken: what a node is told of the machine's memory, and to whom an agent speaks.
+// address completes a message: a node's part of the report on the machine's memory, and the receiver of an agent's message.
 func (l *Loop) address(m *protocol.Message) {
 	l.to.Machine.Fill(m)
 	if m.From.Role == protocol.Bidder && m.To.ID == "" {

@@ -21,7 +21,7 @@ type pressure struct {
 // report notes the state of the memory. It returns whether to wake the loop: not if the nodes have yet to take the last report.
 func (p *pressure) report(s *protocol.Strain) bool { return p.last.Swap(s) == nil }
 
-// take is what a node is told: the first of them takes the last report for all.
+// take is a node's part of the report: the first of them takes the last report for all.
 func (p *pressure) take(i int) *protocol.Strain {
 	if i == 0 {
 		if last := p.last.Swap(nil); last != nil {

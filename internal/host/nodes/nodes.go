@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Nodes are the names of the nodes by their numbers; there is at least one. What is about none of them is told to the first, which says
-// that it does not know it.
+// Nodes are the names of the nodes by their numbers; there is at least one. Messages about an unknown node are sent to the first, which
+// answers that it does not know it.
 type Nodes []job.NodeID
 
 // Address of a node.

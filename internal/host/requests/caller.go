@@ -21,7 +21,7 @@ type caller struct {
 	trouble *trouble.State
 }
 
-// call is a person's message that was sent, and who waits for its answer.
+// call is a person's message that was sent, with the waiter for its answer.
 type call struct {
 	request string
 	waiter

@@ -30,7 +30,7 @@ type Limits struct {
 	Grow bool
 }
 
-// due is after how many records a snapshot follows one of so many facts.
+// due is the number of records after which a snapshot follows one of this many facts.
 func (l *Limits) due(facts uint64) uint64 {
 	if l.Grow {
 		return max(l.Records, 2*facts)

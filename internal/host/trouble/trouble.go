@@ -39,7 +39,7 @@ type State struct {
 	reports map[string]string // by source
 }
 
-// New returns a state without trouble. The nodes are told through the inbox what keeps them from starting anything.
+// New returns a state without trouble. The nodes get what keeps them from starting anything through the inbox.
 func New(n nodes.Nodes, b *inbox.Inbox, o *observe.Observer, log *slog.Logger) *State {
 	return &State{log: log, observer: o, inbox: b, nodes: n, reports: map[string]string{}}
 }
@@ -71,7 +71,7 @@ func (s *State) Stopped() error {
 	return nil
 }
 
-// Report notes the report of a source. Every node of this machine is told the sum of all reports, and starts nothing while there are any.
+// Report notes the report of a source. Every node of this machine gets the sum of all reports, and starts nothing while there are any.
 func (s *State) Report(source string, said *protocol.Condition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,7 +84,7 @@ func (k *Keeper) Tidy(now quantity.Instant) {
 	}
 }
 
-// Fact notes what a fact changes of who needs which stored work directory.
+// Fact notes how a fact changes which jobs need which stored work directory.
 func (k *Keeper) Fact(f *protocol.Fact) {
 	k.counts.fact(f)
 	k.closed = k.closed || f.Kind == protocol.JobClosed

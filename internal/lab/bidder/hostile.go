@@ -45,7 +45,7 @@ func (Hostile) Change(t *Turn) {
 	}
 }
 
-// edge is a variant of which every field is at one of its edges, or beyond.
+// edge is a variant with every field at one of its edges, or beyond.
 func edge(draw *prng.Stream, t *Turn) protocol.Variant {
 	whole := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, t.Spec.Grid, t.Spec.Total - 1, t.Spec.Total, t.Spec.Total + 1,
 		math.MaxInt64 / 2, math.MaxInt64}

@@ -15,7 +15,7 @@ type Turn struct {
 	// Call that is answered, in Session.
 	Call    *protocol.Call
 	Session uint64
-	// Answers are what is said, at first one with the honest variants; Think is how long that takes.
+	// Answers are the messages to send, at first one with the honest variants; Think is how long that takes.
 	Answers []protocol.Message
 	Think   time.Duration
 }

@@ -79,7 +79,7 @@ type Result struct {
 	Area float64
 	// LP is the value of the linear program by type and bucket, as its own dual solution proves it.
 	LP float64
-	// Exact is by enumeration of what is finished, 0 where the scenario is too large for it.
+	// Exact is by enumeration of the finished jobs, 0 where the scenario is too large for it.
 	Exact float64
 	// Completion is what the mean time from submission to completion is at least, in seconds, of the Completing jobs that are submitted in
 	// the window and can run somewhere, if all are run to their end, however long that takes. Of at most 8 whole jobs with one slice

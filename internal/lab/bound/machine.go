@@ -17,7 +17,7 @@ type machine struct {
 	rest            float64
 }
 
-// add takes a job that can run, submitted so many seconds after the first.
+// add adds a job that can run, submitted submit seconds after the first.
 func (m *machine) add(classes []Class, j *Job, submit float64) {
 	size, rest := m.measure(classes, j)
 	m.rest += rest
@@ -82,7 +82,7 @@ type line struct {
 	ended, busy float64
 }
 
-// come works until a task comes, and takes it. shrinks: keys are what is left.
+// come works until a task comes, and adds it. shrinks: keys are the remaining work.
 func (l *line) come(t task, shrinks bool) {
 	l.work(t.submit, shrinks)
 	l.now = t.submit

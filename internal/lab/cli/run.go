@@ -193,7 +193,7 @@ func overview(out io.Writer, results []outcome.Result) error {
 	if slices.ContainsFunc(results, func(r outcome.Result) bool { return !math.IsNaN(r.Metrics.Get(measure.Gaps)) }) {
 		columns = append([]column{
 			{"LEFTOVER", measure.LeftoverUseful}, {"LOST-WORK", measure.LostWork}, {"HOST-DELAY", measure.HostDelayMean},
-		}, columns[4:10]...) // of what a host leaves, use and waits are no measure
+		}, columns[4:10]...) // with a host's leftovers, use and waits are no measure
 	}
 	if isLean(results) {
 		columns = []column{

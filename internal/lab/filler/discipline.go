@@ -21,7 +21,7 @@ type Discipline struct {
 	Summary string
 	// Fits says which jobs may start in a gap.
 	Fits Fit
-	// Shortest: the job with the least planned time left goes first; otherwise the one that came first.
+	// Shortest: the job with the least planned time left goes first; otherwise the first to come.
 	Shortest bool
 	// Notices: a run that is told that its slice is wanted leaves a checkpoint, if there is time for it, and does so as late as it may.
 	Notices bool

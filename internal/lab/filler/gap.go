@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
-// heard is what a discipline hears of the host, in order of time: the host's plans where it looks at them, and where it leaves
-// checkpoints or looks at nothing the preemption itself.
+// heard is what a discipline knows of the host, in order of time: the host's plans if it looks at them; if it leaves checkpoints or looks
+// at nothing, the preemption itself.
 func heard(stays []hostwork.Stay, o Options) (out []word) {
 	for i, s := range stays {
 		if d := o.Discipline; d.Fits == Whole || d.Fits == Part {

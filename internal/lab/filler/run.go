@@ -113,7 +113,7 @@ func (p *play) set(s *slice) {
 	p.alarms.Set(&s.alarm, s, next)
 }
 
-// instant takes in what is due, slice by slice, then arrivals, and fills what is idle.
+// instant handles what is due, slice by slice, then arrivals, and fills idle time.
 func (p *play) instant() error {
 	p.due = p.due[:0]
 	for s, ok := p.alarms.Due(p.now); ok; s, ok = p.alarms.Due(p.now) {

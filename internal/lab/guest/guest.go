@@ -134,7 +134,7 @@ func (h *House) read(e strict.Value, first job.NodeID, of Slices) {
 	}
 }
 
-// After is the house with everybody coming so much later, telling what became of them to visits.
+// After is the house with everybody coming later by d, reporting the outcome to visits.
 func (h *House) After(d time.Duration, visits *measure.Visits) *House {
 	if h == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 
 // Hours is time that the host holds a slice for by the calendar: serving hours, maintenance.
 type Hours struct {
-	// At is when it is said, [From, To) the first time, Every the time to the next; 0 for once.
+	// At is when it is announced, [From, To) the first time, Every the time to the next; 0 for once.
 	At, From, To quantity.Instant
 	Every        time.Duration
 }

@@ -13,7 +13,7 @@ import (
 
 // Word is the host's announcement of a stay: made at At, that it will hold the slice over [From, To).
 type Word struct {
-	// At is when it is said, From when the slice has to be empty. Invariant: From is at least the host's notice behind At.
+	// At is when it is announced, From when the slice has to be empty. Invariant: From is at least the host's notice behind At.
 	At, From quantity.Instant
 	// To is by when the host means to give it back; quantity.Never if it does not know.
 	To quantity.Instant

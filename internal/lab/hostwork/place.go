@@ -86,7 +86,7 @@ func (p *placing) pull() (err error) {
 	return nil
 }
 
-// instant takes in the ends and arrivals of an instant, has the planner decide, and notes what it means to do later.
+// instant handles the ends and arrivals of an instant, lets the planner decide, and notes its plans for later.
 func (p *placing) instant(now quantity.Instant) error {
 	p.over = p.over[:0]
 	for t, due := p.ends.Due(now); due; t, due = p.ends.Due(now) {
@@ -163,7 +163,7 @@ func (t *placed) foretell(now, start quantity.Instant, class uint8, notice time.
 	t.words = append(t.words, Word{now, start, start.Add(t.walltime(class, notice))})
 }
 
-// start begins a task on its devices: now if that was said in time, else as soon as the notice allows.
+// start begins a task on its devices: now if that was announced in time, else as soon as the notice allows.
 func (p *placing) start(now quantity.Instant, t *placed, class uint8, on []cluster.Device) {
 	begin := now.Add(p.Notice)
 	if n := len(t.words); n > 0 {

@@ -13,7 +13,7 @@ type Flow struct{ landing *histogram }
 // NewFlow collects nothing yet.
 func NewFlow() *Flow { return &Flow{newHistogram()} }
 
-// Landed is a task of the window that was started so long after it arrived.
+// Landed is a task of the window that started this long after it arrived.
 func (f *Flow) Landed(after time.Duration) { f.landing.add(after) }
 
 // Set adds the metrics of a run that is over.

@@ -13,7 +13,7 @@ type Negotiation struct {
 	// Of windows cleared together: the Value of what was sold, the Bound that no plan passes, and the Regret: what clearing the
 	// same windows one after another would have lost.
 	Value, Bound, Regret int64
-	// Waits of jobs that were told a range for it, and how many ended Sooner or Later than that; of every mechanism with a zone.
+	// Waits of jobs with a predicted range, and how many ended Sooner or Later than that; of every mechanism with a zone.
 	Waits, Sooner, Later int64
 	// Kept are subjobs that were sold on a learned end of their gap, CutShort those of them that it cut short.
 	Kept, CutShort int64

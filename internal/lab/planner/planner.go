@@ -50,7 +50,7 @@ type Task struct {
 	ID ID
 	// Devices it holds at once, 0 for none; Share of each in thousandths, Whole unless Devices is 1.
 	Devices, Share int32
-	// Spread: the devices may lie on any nodes. Otherwise they lie on one.
+	// Spread: the devices may be on any nodes. Otherwise they are on one.
 	Spread bool
 	// Fixed: it can not be stopped and go on later. Planners that preempt leave it alone.
 	Fixed bool
@@ -129,8 +129,8 @@ type Planner interface {
 
 // Waker is a planner that wants to be asked though nothing happens, because what is right changes with time alone.
 type Waker interface {
-	// Wake is the next instant at which Plan may have something new to say without news; quantity.Never if there is none.
-	// It is asked after Plan, and never lies at or before now.
+	// Wake is the next instant at which Plan may change without news; quantity.Never if there is none. It is asked after Plan, and is never
+	// at or before now.
 	Wake(now quantity.Instant) quantity.Instant
 }
 

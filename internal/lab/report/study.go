@@ -146,9 +146,8 @@ func metrics(rows []*Row) []string {
 	return names
 }
 
-// leading says for each mechanism whether it is the best by a metric or can not be told apart from the best: the paired
-// 95% interval of their difference holds 0. With one seed only the best itself leads. Nobody does where all would, nor by
-// a metric that has no better and worse.
+// leading reports for each mechanism whether it is the best by a metric or does not differ from the best: the paired 95% interval of their
+// difference holds 0. With one seed only the best itself leads. None does where all would, nor by a metric without better and worse.
 func (g *group) leading(names []string, metric string) []bool {
 	lead := make([]bool, len(names))
 	sign := 1.0

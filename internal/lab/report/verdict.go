@@ -71,8 +71,8 @@ func (c *Contest) judge(metric string) (v verdict, ok bool) {
 	return v, ok
 }
 
-// Verdict says in one sentence what is compared by a metric and who won, with the interval; and that no difference is shown
-// where the interval holds 0. Jobs that were not done are told with it, for they look like speed.
+// Verdict is one sentence: what is compared by a metric and which won, with the interval; or that no difference is shown where the interval
+// holds 0. It includes unfinished jobs, since they look like speed.
 func (c *Contest) Verdict(metric string) string {
 	v, ok := c.judge(metric)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 // airlockAlone is the survivor of that name: the nodes act.
 const airlockAlone = "airlock"
 
-// Survivors are who may act where memory runs out: the nodes, or what others have.
+// Survivors are the choices of who acts where memory runs out: the nodes, or others' tools.
 func Survivors() []string {
 	names := []string{airlockAlone}
 	for _, k := range oom.Kinds() {
@@ -29,7 +29,7 @@ func (m *HostMemory) survivor(i int) {
 	m.Killer = oom.Named(Survivors()[i])
 }
 
-// mostStorms bounds a scenario's storms, those that come again counted each time.
+// mostStorms bounds a scenario's storms, with each repetition counted.
 const mostStorms = 100_000
 
 // memory reads the hosts' memory and its storms.

@@ -66,7 +66,7 @@ type Node struct {
 	Slices []protocol.Slice
 }
 
-// Reservation takes slices of the cluster off the market. It is announced At, to nodes that are told at once.
+// Reservation takes slices of the cluster off the market. It is announced At, to nodes that know it at once.
 type Reservation struct {
 	At   quantity.Instant
 	Node job.NodeID
@@ -112,7 +112,7 @@ type Workload struct {
 	Agents []Agents
 }
 
-// NeedsData says whether it is composed of published traces, which lie below a folder of their own.
+// NeedsData reports whether it is composed of published traces, which are below a folder of their own.
 func (w *Workload) NeedsData() bool { return measured(w.Streams) }
 
 // NeedsData says whether any of the work, the host's included, is composed of published traces.
@@ -255,7 +255,7 @@ type Stream struct {
 	Trace     *compose.Trace
 	// Measured: programs and memory are those of the published traces; otherwise those with their statistics.
 	Measured bool
-	// Queue that all its jobs go to; empty: as the arrivals say.
+	// Queue of all its jobs; empty: as in the arrivals.
 	Queue string
 	// Agent is the name of the agents of all its divisible jobs; empty: as the shares say.
 	Agent string

@@ -35,7 +35,7 @@ type attendant struct {
 // attendAgain is how long an agent that has heard nothing waits before it attends again, where messages may be lost.
 const attendAgain = 5 * time.Second
 
-// learn takes in what a zone has decided: a job has a home, or is over.
+// learn handles a zone's decision: a job has a home, or is over.
 func (a *agents) learn(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.HomeTaken:
@@ -78,7 +78,7 @@ func (a *agents) present(x *attendant) {
 	}
 }
 
-// remind is the time in which the agent of an Attend that may be lost looks whether it was heard.
+// remind sets the time at which the agent of an Attend that may be lost checks whether it arrived.
 func (a *agents) remind(i int32) {
 	m := a.mail.messages[i]
 	a.mail.drop(i)
@@ -121,8 +121,8 @@ func (a *agents) tell(m *protocol.Message) {
 	a.carry(&a.network.ZoneBidder, prng.New(a.network.seed, forMessage, a.parties[x.home].key, x.key, x.sent[inbound]), 0, m)
 }
 
-// hear hands a message that has arrived to its agent. If it calls a connection that is gone, the zone takes a late Attend for the
-// last one: it is told, as a live daemon is.
+// hear hands a message that has arrived to its agent. If the message is for a connection that is gone, the zone took a late Attend for the
+// last one: it is told so, as a live daemon does.
 func (a *agents) hear(m *protocol.Message) {
 	x := a.of[job.ID(m.To.ID)]
 	if x == nil {

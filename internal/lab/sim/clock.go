@@ -49,8 +49,8 @@ func (c *clock) when(l quantity.Instant) quantity.Instant {
 	return t
 }
 
-// set makes the clock show the true time plus offset from now on, and run so many parts per million fast; if that is
-// earlier than what it shows, it stands until then.
+// set makes the clock show the true time plus offset from now on, and run ppm parts per million fast; if that is earlier than what it
+// shows, it stops until then.
 func (c *clock) set(now quantity.Instant, offset time.Duration, ppm int64) {
 	*c = clock{since: now, offset: offset, ppm: ppm, floor: c.shows(now)}
 }

@@ -58,7 +58,7 @@ type course struct {
 	begin quantity.Instant
 	shown quantity.Instant // begin by its node's clock
 
-	// end is the lease's by its node's clock, promised the latest it was told. cut: it was moved ahead of that.
+	// end is the lease's by its node's clock, promised the latest end that it was sent. cut: it was moved ahead of that.
 	end, promised quantity.Instant
 	cut           bool
 	// how it ends if nothing else happens, and the unit up to which it is complete then if it yields.

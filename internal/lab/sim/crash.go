@@ -32,7 +32,7 @@ type struck struct {
 	count uint64 // how many came of the rate before it, on this node
 }
 
-// factLog is what a fresh actor is told after a crash: facts, now and then replaced by a snapshot as a journal's are.
+// factLog is what a fresh actor reads after a crash: facts, now and then replaced by a snapshot as in a journal.
 type factLog struct {
 	facts []protocol.Fact
 	limit int
@@ -163,7 +163,7 @@ func (f *faults) pass(i int32) {
 	}
 }
 
-// takeDown ends a party's daemon: what is said to it until it is up again is lost, and what it had not written down.
+// takeDown ends a party's daemon: messages to it are lost until it is up again, and so is what it had not written down.
 func (f *faults) takeDown(p int, d time.Duration) {
 	x := &f.parties[p]
 	if f.isZone(p) && !x.down {

@@ -72,7 +72,7 @@ const (
 	visits
 )
 
-// none is the slot of what the source did not give.
+// none is the slot of jobs that are not the source's.
 const none = int32(-1)
 
 // arrive queues a message that has come, unless nobody is there to take it.

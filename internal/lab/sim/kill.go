@@ -94,7 +94,7 @@ func (h *hosts) lost(r *run, runs []*run) {
 	}
 }
 
-// below says whether a run is below another by what comes first in the order.
+// below reports whether a run is below another by the first criteria of the order.
 func (h *hosts) below(x, y *run) bool {
 	a, b := &x.work().Rank, &y.work().Rank
 	class := func(c protocol.Class) int {
@@ -148,7 +148,7 @@ func (h *hosts) still(r *run, still bool) {
 	}
 }
 
-// halt ends a run on its node's word. One that is suspended goes on for that; what is ended at once, as it stands, doesn't.
+// halt ends a run on its node's order. A suspended one is resumed for that, unless it is ended at once.
 func (h *hosts) halt(r *run, why *protocol.Halt) {
 	if why.Short && h.HostMemory != nil {
 		switch t := &h.tallied; {

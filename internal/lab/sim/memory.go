@@ -101,7 +101,7 @@ func (h *hosts) blow(host *hostState, runs []*run) {
 	}
 }
 
-// watch is what sensors make of a look.
+// watch is the sensors' reading of a look.
 func (h *hosts) watch(p int, host *hostState, runs []*run) {
 	used := h.used(host, runs)
 	if host.used != 0 {

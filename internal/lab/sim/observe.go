@@ -91,7 +91,7 @@ func (s *teller) began(r *run) {
 	s.tell(r)
 }
 
-// heard takes in what a zone has decided: what of a run counts, and the end of a job.
+// heard handles a zone's decision: what of a run counts, and the end of a job.
 func (s *teller) heard(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.Claimed:
@@ -113,7 +113,7 @@ func (s *teller) heard(f *protocol.Fact) {
 	}
 }
 
-// settle takes in what of the run under a token counts.
+// settle records what of the run under a token counts.
 func (s *teller) settle(t job.Token, f *protocol.Fact) {
 	r := s.runs[t]
 	if r == nil || r.news.known {
@@ -141,8 +141,8 @@ func (s *teller) leave(r *run) {
 	}
 }
 
-// measured notes the memory that a run of a job of the source has used: truly, and as its result says. What can be seen of
-// it on a slice is never more than there is.
+// measured notes the memory that a run of a job of the source has used: truly, and by its result. The observed use on a slice is never more
+// than the slice has.
 func (s *teller) measured(r *run) {
 	if r.news.slot == none || s.o.Model != nil {
 		return

@@ -51,7 +51,7 @@ type Options struct {
 	Observer measure.Observer
 	// Progress is called now and then with how far the simulation has come; nil if not wanted.
 	Progress func(now quantity.Instant, live int)
-	// Fact is told every fact in order; Stepped is called after every step. Both may be nil.
+	// Fact gets every fact in order; Stepped is called after every step. Both may be nil.
 	Fact    func(now quantity.Instant, f *protocol.Fact)
 	Stepped func(now quantity.Instant, p actor.Party)
 	// Reply gets every answer to a person; nil if not wanted.
@@ -63,8 +63,8 @@ type Node struct {
 	ID     job.NodeID
 	Actor  actor.Node
 	Slices []protocol.Slice
-	// Classes says of which class every slice is, for the observer. nil for all nodes: one class for each profile, in the
-	// order in which Classes finds them.
+	// Classes is the class of every slice, for the observer. nil for all nodes: one class for each profile, in the order in which Classes
+	// finds them.
 	Classes []uint8
 }
 
@@ -160,9 +160,9 @@ func (o *Options) check() error {
 
 // Agent bids for one external job (protocol.Bidder).
 type Agent interface {
-	// Hear takes in what the zone says, which is valid only during the call, and gives the answers, which leave together after
-	// the time that it thinks, at least 0. Sender, receiver and job are put in by the driver, as a connection with
-	// credentials would; the session too, where an answer names none.
+	// Hear handles a zone's message, which is valid only during the call, and returns the answers, which leave together after its thinking
+	// time, at least 0. Sender, receiver and job are put in by the driver, as a connection with credentials would; the session too, where
+	// an answer names none.
 	Hear(now quantity.Instant, m *protocol.Message) (answers []protocol.Message, think time.Duration)
 }
 

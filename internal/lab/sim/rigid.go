@@ -169,7 +169,7 @@ func (r *Rigid) Run(ctx context.Context, limit quantity.Instant) (bool, error) {
 	}
 }
 
-// instant takes in all that is due, ends first, and lets the planner decide once.
+// instant handles all that is due, ends first, and lets the planner decide once.
 func (r *Rigid) instant() error {
 	for r.events.Next() <= r.now {
 		e := r.events.Take()
@@ -323,7 +323,7 @@ func (b *block) unit(left time.Duration) int64 {
 	return b.job.Units - min(b.job.Units, quantity.MulDiv(b.job.Units, int64(left), int64(b.job.Work)))
 }
 
-// workedIn is the work that a run has done when it has gone on for so long.
+// workedIn is the work that a run has done in the time ran.
 func (b *block) workedIn(ran time.Duration) time.Duration {
 	ran -= b.run.before
 	if ran <= 0 {

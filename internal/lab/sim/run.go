@@ -66,7 +66,7 @@ func (r *run) thaw(now quantity.Instant) {
 // or released its claim, and the next run may be on its slices by then. That one is reported when they are free for the observer too, which
 // never sees two runs on one slice. The job's last report waits for its last run.
 type notice struct {
-	slot    int32  // of the job, none if the source gave no such job or nothing more is to be told
+	slot    int32  // of the job, none if the source has no such job or no report is left to send
 	attempt int64  // which of the job's runs it is
 	number  uint64 // of all runs, as they began
 	begun   bool   // the observer has heard of its begin

@@ -33,7 +33,7 @@ type Sim struct {
 // maxBatch is how many inputs share a round, as in the live shell.
 const maxBatch = 256
 
-// maxRounds at one instant: actors that go on beyond it would never come to rest.
+// maxRounds at one instant: beyond it actors are assumed never to come to rest.
 const maxRounds = 100_000
 
 // breath is how many rounds pass between two looks at the context and two words of progress.
@@ -79,7 +79,7 @@ func New(o Options) (*Sim, error) {
 	return s, s.arrivals.pull()
 }
 
-// assemble gives every part what it stands on and the parts that it tells.
+// assemble connects the parts.
 func (s *Sim) assemble() {
 	at, runs := &s.ground, map[job.Token]*run{}
 	s.arrivals = arrivals{ground: at, slots: map[job.ID]int32{}}

@@ -88,7 +88,7 @@ type gust struct {
 // process was ended, is struck again, three times in all. Else ending who grows would mend it, as it does not where a leak is in a program
 // or in its data.
 
-// relapse is a storm that strikes again whoever runs a unit of a job.
+// relapse is a storm that strikes each subjob that runs a unit of a job.
 type relapse struct {
 	*Storm
 	job   job.ID
@@ -118,7 +118,7 @@ type HostMemory struct {
 	Killer *oom.Kind
 	// PriorityFirst is the order by which a kill is judged: priority before class.
 	PriorityFirst bool
-	// OutgrownAlike: in that order it does not count who has more than was planned for it.
+	// OutgrownAlike: the order ignores which subjobs have outgrown their plan.
 	OutgrownAlike bool
 	Storms        []Storm
 	// Spread: each storm comes later by a time up to this, and strikes a process, both drawn by the seed. 0: at its time, and each process

@@ -53,7 +53,7 @@ func (h *hosts) blown(r *run) (size quantity.Amount) {
 	return size
 }
 
-// bringIn brings in what running processes miss, at most so much.
+// bringIn brings in memory that running processes miss, at most most.
 func (h *hosts) bringIn(runs []*run, most quantity.Amount) {
 	missed := func(r *run) quantity.Amount {
 		if r.memory.since != 0 {

@@ -39,7 +39,7 @@ func Mixed(zones int) Cluster {
 	}
 }
 
-// Uniform is a cluster of one class with so many slices on each node.
+// Uniform is a cluster of one class with slots slices on each node.
 func Uniform(zones, perZone, slots int) Cluster {
 	return Cluster{Classes: []string{"slice"}, Layouts: [][]uint8{make([]uint8, slots)}, Pattern: []uint8{0}, Zones: zones,
 		PerZone: perZone}

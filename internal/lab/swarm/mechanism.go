@@ -25,8 +25,8 @@ type Mechanism interface {
 	Report(now quantity.Instant, zone int32, r Report)
 	// Digest: what a zone has told the gate here.
 	Digest(now quantity.Instant, gate int32, d *Digest)
-	// Reset: the zone here comes back after all its nodes had died. Its parties know nothing; their timers are gone. Every node of it is
-	// called (Changed) right after.
+	// Reset: the zone here comes back after all its nodes had died. Its parties know nothing, and their timers are gone. Changed is called
+	// for each of its nodes right after.
 	Reset(now quantity.Instant, zone int32)
 }
 
@@ -54,7 +54,7 @@ type Port interface {
 	Release(node int32, slot int8)
 	// StartOn starts a task on a held slice of the node here, which must be large enough. On any outcome but Started it stays held.
 	StartOn(node int32, slot int8, t TaskID) Outcome
-	// Told: the node here has just said in a message to its zone what is free. It reports that no more.
+	// Told: the node here has just sent its zone what is free. It need not report that again.
 	Told(node int32)
 	// Start starts a task on the smallest free slice of the node here that is large enough.
 	Start(node int32, t TaskID) Outcome

@@ -78,7 +78,7 @@ type JobRecord struct {
 	Status string
 }
 
-// UnknownJob is a job of which nothing is known, for readers to fill.
+// UnknownJob is a job without any known field, for readers to fill.
 func UnknownJob() JobRecord {
 	return JobRecord{Duration: Unknown, Requested: Unknown, Start: Unknown, GPUs: Unknown, Milli: Unknown, CPU: Unknown, Memory: Unknown}
 }

@@ -145,7 +145,8 @@ func (z *Borrowers) alone(now quantity.Instant, b *Gang) bool {
 	return z.planner.Could(now, z.zone.Rigid(b.job)) >= b.job.Width()
 }
 
-// Named takes in whom a gang may borrow of. As long as the gate knows of slices here that have not been offered, they are waited for.
+// Named records the zones that a gang may borrow from. As long as the gate knows of slices here that have not been offered, they are waited
+// for.
 func (z *Borrowers) Named(now quantity.Instant, id job.ID, l *protocol.LenderList, out *protocol.Out) {
 	if b := z.zone.Gang(id); b != nil && !z.alone(now, b) {
 		own := slices.IndexFunc(l.Zones, func(x protocol.Lender) bool { return x.Zone == z.cfg.ID })

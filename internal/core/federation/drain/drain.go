@@ -318,7 +318,7 @@ func (a departed) compare(b departed) int {
 	return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.from, b.from))
 }
 
-// Wake is when Repeat has something to say.
+// Wake is when Repeat has something to send.
 func (d *Drains) Wake() quantity.Instant {
 	if d == nil {
 		return quantity.Never

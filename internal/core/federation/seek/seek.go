@@ -113,7 +113,7 @@ func (z *Seek) Leased(e *Job, t job.Token) { z.home.Leased(&e.search, t) }
 // tour is what the zone keeps of where its jobs negotiate.
 type tour struct {
 	visits *visits.Visits
-	// stale jobs may have something else to say of themselves than before.
+	// stale jobs may have a changed description.
 	stale dirty.Set[*Job]
 	nodes []protocol.Address
 }
@@ -281,8 +281,8 @@ func (z *Seek) nextWord() quantity.Instant {
 	return z.beat.said.At.Add(z.cfg.Flow.Stale / quiet)
 }
 
-// nextBeat is when the zone may have something to say: with the next period if anything has changed or waits, else often enough to count
-// as alive.
+// nextBeat is when the zone's next digest may be due: with the next period if anything has changed or waits, else often enough to count as
+// alive.
 func (z *Seek) nextBeat(now quantity.Instant) quantity.Instant {
 	f := &z.cfg.Flow
 	phase := z.cfg.Phase(z.index) + z.cfg.Lag

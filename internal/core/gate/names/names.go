@@ -178,7 +178,7 @@ func (n *Names) send(out *protocol.Out, m protocol.Message) {
 	out.Effects = append(out.Effects, m)
 }
 
-// Wake is when Tell has something to say.
+// Wake is when Tell has something to send.
 func (n *Names) Wake() quantity.Instant { return n.telling.Wake() }
 
 // Leaving yields the names, in no order.

@@ -173,7 +173,7 @@ func (q *Queues) Told(now quantity.Instant) (all []Telling) {
 	return all
 }
 
-// Wake is when Told has something to say.
+// Wake is when Told has something to send.
 func (q *Queues) Wake() quantity.Instant { return q.telling.Wake() }
 
 // Of is what a listener is to know of a queue: a zone of several its share of the cap, another gate all of it.

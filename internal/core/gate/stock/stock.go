@@ -164,5 +164,5 @@ func (v *Stock) Asked(now quantity.Instant) []job.NodeID {
 	return unheard
 }
 
-// Wake is when Asked has something to say.
+// Wake is when Asked has something to send.
 func (v *Stock) Wake() quantity.Instant { return v.unheard.Wake() }

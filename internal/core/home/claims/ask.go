@@ -1,5 +1,5 @@
-// Package claims sells what jobs have won: it asks the nodes, makes grants claims, has nodes make them leases, and repeats what they have
-// not answered. What a claim came to is settled elsewhere (home/settle).
+// Package claims sells what jobs have won: it asks the nodes, turns grants into claims, makes nodes turn them into leases, and repeats
+// unanswered messages. Claims are settled elsewhere (home/settle).
 package claims
 
 import (

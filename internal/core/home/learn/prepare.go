@@ -10,8 +10,8 @@ import (
 // enoughPrepares is from how many starts on the longest of them is left out: one that a node was busy with something else in.
 const enoughPrepares = 4
 
-// learnPrepare adds what a start took at its node before the process began. It is kept apart from what a unit takes: that
-// counts from when the process began (job.Result.Ran). A node that says nothing of it, as a simulated one, teaches nothing.
+// learnPrepare adds a start's time at its node before the process began. It is kept apart from the time of a unit, which counts from the
+// process's start (job.Result.Ran). A node that does not report it, such as a simulated one, teaches nothing.
 func learnPrepare(l *protocol.Learned, r *job.Result) {
 	took := r.Prepare - r.Unpack
 	if r.Start == 0 || took <= 0 {

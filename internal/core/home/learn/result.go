@@ -145,8 +145,8 @@ func (w *Wave) Kill(detail string) {
 // mostBusy bounds what plans add: ten times as much.
 const mostBusy = 900
 
-// learnBusy takes in what share of its run a subjob waited for a processor: more counts at once, since a piece that is planned too short is
-// cut, and less by half.
+// learnBusy records the share of its run for which a subjob waited for a processor: more counts at once, since a piece that is planned too
+// short is cut, and less by half.
 func learnBusy(l *protocol.Learned, r *job.Result) {
 	if ran := r.Ran(); ran <= 0 || ran < leastSample && l.Busy > 0 {
 		return

@@ -1,5 +1,5 @@
-// Package settle ends what was sold and the jobs that it was sold of: it takes in results, gives up the claims of silent nodes, follows
-// output to its place, gives verdicts, and has what was learned kept.
+// Package settle ends claims and their jobs: it handles results, gives up the claims of silent nodes, follows output to its place, gives
+// verdicts, and records lessons.
 package settle
 
 import (

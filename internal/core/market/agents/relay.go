@@ -351,7 +351,7 @@ func (d *Relay) TellEnd(j *index.Job, c *protocol.Claim, r *job.Result, done job
 	}
 }
 
-// Answer takes in an agent's answer. The first one to a round counts, and only what the round allows of it.
+// Answer handles an agent's answer. The first one to a round counts, and only what the round allows of it.
 func (d *Relay) Answer(now quantity.Instant, j *index.Job, in *protocol.Message, p *protocol.Proposal) {
 	s := d.sessions[j]
 	if in.Session == 0 || s == nil || in.Session != s.id {

@@ -213,7 +213,7 @@ func (a *appraiser) appraise(now quantity.Instant, t *bid, s *window.Slice, w *w
 	t.worth = a.weigh(now, &k, &r, uncontended)
 }
 
-// weigh finds what a variant is worth now, of a queue whose purse is full. uncontended: nobody else waits for the slice.
+// weigh finds a variant's present weight, for a queue with a full purse. uncontended: nobody else waits for the slice.
 func (a *appraiser) weigh(now quantity.Instant, k *known, t *terms, uncontended bool) (x worth) {
 	x.calibrated = a.calibrated(k, t)
 	switch m := a.cfg; {

@@ -319,7 +319,7 @@ func (x *Index) Counts(j *Job) explain.Counts {
 	return c
 }
 
-// Simple says whether the answers of a job can be kept: it is not asked each time for what they are.
+// Simple reports whether a job's answers can be cached instead of asked for each time.
 func (x *Index) Simple(j *Job) bool {
 	return !slices.ContainsFunc(x.board.Classes(), func(c *window.Class) bool {
 		_, simple := x.examiner.answer(j, c)

@@ -17,10 +17,10 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// offer offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A
-// window that was announced before is offered only to the jobs that have changed since: between changes nobody becomes
-// eligible, since the window only shrinks. Whoever is first in order is asked for its piece, and may decline; then the next is. Where
-// agents have signalled (t) all who signal are in one order with them.
+// offer offers one window: signals of interest from every waiting job, an order by policy, and only then the piece. A window that was
+// announced before is offered only to the jobs that have changed since: between changes nobody becomes eligible, since the window only
+// shrinks. The first in order is asked for its piece, and may decline; then the next is. Where agents have signalled (t) all who signal are
+// in one order with them.
 func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out) {
 	x.index.Refresh(now)
 	x.rounds++

@@ -183,7 +183,7 @@ func Evidence(runs, excess, theta int64) int64 {
 	return int64(math.Round((most + math.Log(sum/bets)) * score.One))
 }
 
-// remember counts a run whose peak was observed and what it says of theta.
+// remember counts a run whose peak was observed, and its evidence about theta.
 func remember(t *protocol.Trust, o Observation) {
 	if o.Predicted <= 0 || o.Peak <= 0 {
 		return

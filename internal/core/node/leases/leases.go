@@ -116,7 +116,7 @@ func (b *Leases) Apply(f *protocol.Fact) {
 	b.index.stir(l)
 }
 
-// ApplyStuck takes in that a slice was quarantined for processes of a lease, if it is one of those here.
+// ApplyStuck records that a slice was quarantined for processes of a lease, if it is one of those here.
 func (b *Leases) ApplyStuck(t job.Token) {
 	if l := b.Of(t); l != nil && !l.Vacated() {
 		b.change(l, onStuck)

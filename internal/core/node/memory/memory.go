@@ -200,8 +200,8 @@ func inEighths(a, capacity quantity.Amount) quantity.Amount {
 	return eighth(k)
 }
 
-// Learn takes in what a subjob that runs since then on a slice, and ends now at the end of its range, had at most: only then was that the
-// peak of all of it.
+// Learn records the peak of a subjob that has run since then on a slice, and ends now at the end of its range: only then was that the peak
+// of all of it.
 func (h *Host) Learn(now quantity.Instant, s job.SliceID, since quantity.Instant, foreseen trp.Peak, r *job.Result) {
 	if h.limit.Counted() && h.hosted(s, nil) > 0 && since != 0 && r.Outcome == job.Done &&
 		h.learner.Observe(since, now, foreseen, r.Peak[trp.Memory]) {

@@ -90,7 +90,7 @@ func (p *Pressure) Tally(now quantity.Instant) {
 	p.history.tally(now, p.leases.Counts().Standing, p.old)
 }
 
-// Report takes in what the host's memory is like, and does what is to be done.
+// Report handles a report on the host's memory, and acts on it.
 func (p *Pressure) Report(now quantity.Instant, s *protocol.Strain, out *protocol.Out) {
 	if p.lock == nil {
 		p.lock = airlock.New(p.cfg)

@@ -103,8 +103,7 @@ func (z *Sites) Make(id job.SliceID) *Slice {
 	return s
 }
 
-// ForgetForeign lets go of the slices that this zone's nodes do not offer, and on which it has nothing any more: other zones have any
-// number.
+// ForgetForeign drops the slices that this zone's nodes do not offer, and on which it has nothing any more: other zones have any number.
 func (z *Sites) ForgetForeign() {
 	for i, s := range z.foreign {
 		if s.touched = false; s.view == nil && len(s.sold)+len(s.asks) == 0 && s.book.Empty() {

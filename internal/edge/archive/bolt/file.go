@@ -47,7 +47,7 @@ type Archive struct {
 
 var _ archive.Archive = (*Archive)(nil)
 
-// formatOf is what the file says that it is; false if it does not say.
+// formatOf is the format that the file names; false if it names none.
 func formatOf(tx *bbolt.Tx) (string, bool) {
 	b := tx.Bucket([]byte(infoBucket))
 	if b == nil {

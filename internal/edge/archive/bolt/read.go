@@ -115,7 +115,7 @@ func listsOf(tx *bbolt.Tx, states status.JobStates, before archive.Cursor) (out 
 	return out
 }
 
-// step takes in the entry that the cursor is at, if it is of the list.
+// step reads the entry at the cursor, if it is of the list.
 func (l *list) step(key, value []byte) {
 	if l.key, l.value = nil, nil; len(key) > 0 && key[0] == l.state {
 		l.key, l.value = key, value

@@ -82,7 +82,7 @@ func (a *Archive) known() error {
 	return nil
 }
 
-// keep gives the archive of before a second name, so that there is one at every moment.
+// keep gives the old archive a second name, so that there is one at every moment.
 func keep(dir string) error {
 	kept := filepath.Join(dir, Kept)
 	if err := os.Remove(kept); err != nil && !errors.Is(err, fs.ErrNotExist) {

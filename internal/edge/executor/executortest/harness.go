@@ -194,7 +194,7 @@ func (b *bench) exited(want job.Outcome) job.Result {
 	return r
 }
 
-// silent checks that nothing is said for a while.
+// silent checks that no message comes for a while.
 func (b *bench) silent(d time.Duration) {
 	b.Helper()
 	select {
@@ -511,13 +511,13 @@ func (b *bench) told(kind string, sequence int64) executor.Notice {
 	}
 }
 
-// same says whether an end is the one that was told, which is cut to milliseconds.
+// same reports whether an end is the one that was sent, which is cut to milliseconds.
 func same(told, end quantity.Instant) bool {
 	return told <= end && told > end.Add(-time.Millisecond)
 }
 
-// prolong has a lease that was given out end after d from now, but never before the end that it came with, and says when that is. So a
-// program has all the time that it needs until it heeds signals. Of what is fixed the end stays as it is.
+// prolong makes a given lease end after d from now, but never before its original end, and returns that end. So a program has all the time
+// that it needs until it heeds signals. A fixed end stays as it is.
 func (b *bench) prolong(m protocol.Message, d time.Duration) (end quantity.Instant) {
 	b.Helper()
 	if b.h.Fixed {

@@ -20,8 +20,8 @@ var crowds = []struct {
 		for i in 1 2 3; do (setsid sh -c '(setsid sleep 1000 & setsid sleep 1001 &); sleep 1002' &); done
 		up; sleep 1003`, false},
 	{"a parent that ends and leaves them", `(setsid sh -c 'sleep 1000 & sleep 1001' &); (sleep 1002 &); up; exit 0`, true},
-	{"processes that stand still", `for i in 1 2 3 4 5; do sh -c 'kill -STOP $$; sleep 1000' & done; up; kill -STOP $$; sleep 1000`, false},
-	{"processes that are traced and stand still", `
+	{"processes that are stopped", `for i in 1 2 3 4 5; do sh -c 'kill -STOP $$; sleep 1000' & done; up; kill -STOP $$; sleep 1000`, false},
+	{"processes that are traced and stopped", `
 		command -v python3 >/dev/null || { up; sleep 1000; }
 		python3 -c '
 import ctypes, os, signal, time

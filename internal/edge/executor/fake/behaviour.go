@@ -57,7 +57,7 @@ type course struct {
 	spec  *job.Spec
 	rng   job.Range
 	began quantity.Instant
-	// end is the lease's end. cut says that it was moved ahead of what was promised.
+	// end is the lease's end. cut: it was moved ahead of the promised one.
 	end quantity.Instant
 	cut bool
 	// stop is when it was told to end, Never if it was not.

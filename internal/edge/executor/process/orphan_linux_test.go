@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/edge/survival/tree"
 )
 
-// freeze has the subjob stand still without a word to anybody, as a daemon does that is killed just then.
+// freeze suspends the subjob without telling anybody, as a daemon does that is killed just then.
 func (b *bench) freeze() {
 	b.Helper()
 	note, err := b.dir().ReadNote()
@@ -40,12 +40,12 @@ func TestNobodyAnswersForWhatStandsStill(t *testing.T) {
 		b := newBench(t, change)
 		b.begin(lease(time.Hour, self(t, "polite")...))
 		b.freeze()
-		b.await("it stands still", b.standing)
+		b.await("it is suspended", b.standing)
 		b.await("it goes on", func() bool { return !b.standing() })
 		b.suspend()
 		for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 			if !b.standing() {
-				t.Fatal("its supervisor has it go on, and it was noted that it is to stand still")
+				t.Fatal("its supervisor has it go on, and it was noted that it is to be suspended")
 			}
 		}
 	})
@@ -73,7 +73,7 @@ func TestAnotherKindThawsWhatTheFirstHadFrozen(t *testing.T) {
 				t.Errorf("it says %+v", s)
 			}
 			if b.standing() {
-				t.Error("it is said to go on, and stands still")
+				t.Error("it is said to go on, and is suspended")
 			}
 			b.suspend()
 			b.tell(protocol.Resume, nil)
@@ -113,7 +113,7 @@ func TestASupervisorThatWouldNotThawHasNothingStandStill(t *testing.T) {
 			t.Errorf("it says %+v", s)
 		}
 		if b.standing() {
-			t.Error("it stands still")
+			t.Error("it is suspended")
 		}
 	})
 }

@@ -179,7 +179,7 @@ const (
 	gone    = "gone"
 )
 
-// kindOf says what stands at a path; empty: nobody can tell.
+// kindOf names what is at a path; empty: unknown.
 func kindOf(path string) string {
 	var st unix.Stat_t
 	switch err := unix.Lstat(path, &st); {

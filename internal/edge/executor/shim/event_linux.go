@@ -12,9 +12,9 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Event is one line of the events file: a command was started or its tree is gone. Supervisors write it without the
-// daemon, so that a test can hold the journal against what really ran. An end is told once, by whoever holds the lock of the run
-// directory, when the result is written: so it says what the result does.
+// Event is one line of the events file: a command was started or its tree is gone. Supervisors write it without the daemon, so that a test
+// can compare the journal with what really ran. An end is written once, by the holder of the run directory's lock, with the result: so both
+// agree.
 type Event struct {
 	// What is "start" or "end".
 	What     string

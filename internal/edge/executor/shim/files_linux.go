@@ -52,10 +52,10 @@ type Lease struct {
 	// tells whether the subjob is the culprit (see Dir.Fills).
 	Free      Free `json:",omitzero"`
 	Isolation Isolation
-	// Events is the file that starts and ends are told to.
+	// Events is the file that gets starts and ends.
 	Events string
-	// Rank is what it is worth where memory is short, Planned its probable peak, 0: not known. They lie here so that a daemon that comes
-	// back tells the machine's watcher the same. Watch is what that watcher is found by (survival/watch); empty: nobody has it stand still.
+	// Rank is what it is worth where memory is short, Planned its probable peak, 0: not known. They are here so that a restarted daemon
+	// tells the machine's watcher the same. Watch is how that watcher is found (survival/watch); empty: nobody suspends it.
 	Rank    protocol.Rank
 	Planned quantity.Amount `json:",omitempty"`
 	Watch   string          `json:",omitempty"`
@@ -96,12 +96,12 @@ type Control struct {
 	Stop, Cut bool
 	Now       bool `json:",omitempty"`
 	Cause     string
-	// Still is until when the subjob stands still at the latest, 0 if it does not; Stood counts how many times it was told to, and Short
-	// is why.
+	// Still is until when the subjob is suspended at the latest, 0 if it is not; Stood counts how often it was told to be, and Short is
+	// why.
 	Still quantity.Instant `json:",omitempty"`
 	Stood int              `json:",omitempty"`
 	Short string           `json:",omitempty"`
-	// Watched: the machine's watcher has it stand still, and it goes on with the end of that.
+	// Watched: the machine's watcher suspended it, and it goes on when the watcher ends.
 	Watched bool `json:",omitempty"`
 }
 
@@ -122,8 +122,8 @@ type Note struct {
 	InitStarted uint64
 	// Cgroup of this subjob; empty for none.
 	Cgroup string
-	// Thaws: its supervisor has it go on when nobody is left who had it stand still. Those of older versions don't, and nobody has theirs
-	// stand still.
+	// Thaws: its supervisor resumes it when nobody is left that suspended it. Those of older versions don't, and their subjobs are never
+	// suspended.
 	Thaws bool `json:",omitempty"`
 }
 
@@ -423,7 +423,7 @@ func (d Dir) WriteNotice(n executor.Notice, a Anchor) error {
 	return nil
 }
 
-// RemoveNotice takes back what the program was told.
+// RemoveNotice withdraws the program's notice.
 func (d Dir) RemoveNotice() error {
 	if err := os.Remove(d.Notice()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -53,8 +53,8 @@ func BootID() string {
 	return strings.TrimSpace(string(data))
 }
 
-// SealDescriptors lets no program that this process starts from now on inherit a descriptor from first up, whoever opened it:
-// Go marks its own, but not what this process was given by whoever started it, nor what a library opens.
+// SealDescriptors lets no program that this process starts from now on inherit a descriptor from first up, whoever opened it: Go marks its
+// own, but not those from this process's parent, nor those that a library opens.
 func SealDescriptors(first int) {
 	if unix.CloseRange(uint(first), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return

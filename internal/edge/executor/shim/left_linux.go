@@ -28,7 +28,7 @@ func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	case full:
 	case e.DiskFull:
 		full = true
-		if e.Short.Limit != volume.Whole { // of the file system what is free now is said
+		if e.Short.Limit != volume.Whole { // for a file system its present free space is shown
 			state = e.Short
 		}
 	case !e.well() && (e.Cause == 0 || e.Cause == job.Lost): // it failed by itself, perhaps for want of room

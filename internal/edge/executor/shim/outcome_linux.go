@@ -19,7 +19,7 @@ type Ending struct {
 	Forced bool
 	// To is the largest end the program was ever given, FirstTo the one in its environment.
 	To, FirstTo int64
-	// Said is what the progress file says, if Spoke.
+	// Said is the content of the progress file, if Spoke.
 	Said  Progress
 	Spoke bool
 	// Unfit is why output and checkpoint can't be published, if that is known already; else "".
@@ -81,7 +81,7 @@ func ended(e Ending) string {
 	return fmt.Sprintf("exit status %d", e.ExitCode)
 }
 
-// unheeded says why nothing of what the program said counts, where it broke the contract; empty where it did not.
+// unheeded is why the program's progress does not count, where it broke the contract; empty where it did not.
 func unheeded(l *Lease, e Ending) string {
 	p := e.Said.Progress
 	switch {
@@ -120,9 +120,9 @@ func finished(l *Lease, e Ending, r *job.Result) {
 	}
 }
 
-// counted is the progress that counts of what the program said: within its range, at a cut point, and for steps only
-// with its checkpoint. Items complete beyond the last cut point are worked again; the work of a step between cut points
-// can't be told apart from its checkpoint and does not count.
+// counted is how much of the program's progress counts: within its range, at a cut point, and for steps only with its checkpoint. Items
+// complete beyond the last cut point are worked again; the work of a step between cut points can't be told apart from its checkpoint and
+// does not count.
 func counted(l *Lease, e Ending) (progress int64, checkpoint bool) {
 	from, p := l.Range.From, e.Said.Progress
 	if !e.Spoke || l.Kind == job.Rigid || p <= from || p > e.To {

@@ -134,7 +134,7 @@ func (d Dir) Fills(l *Lease, seen volume.State, unlinked int64, must bool) strin
 	return d.fills(l, s, unlinked, must)
 }
 
-// fills is Fills of what is, or was, full.
+// fills is Fills for a volume that is, or was, full.
 func (d Dir) fills(l *Lease, s volume.State, unlinked int64, must bool) string {
 	mine := d.taken(l)
 	mine.Bytes += unlinked
@@ -172,7 +172,7 @@ func elsewhere(l volume.Limit) string {
 // is not its doing.
 const leastHidden = 1 << 20
 
-// tookHalf says whether a usage is at least half of what was free at a subjob's start, in bytes or in files.
+// tookHalf reports whether a usage is at least half of what was free at a subjob's start, in bytes or in files.
 func tookHalf(u, free foreign.Usage, files bool) bool {
 	if files {
 		return free.Files > 0 && 2*u.Files >= free.Files
@@ -305,8 +305,8 @@ func (d Dir) DiscardFolders() error {
 	return errors.Join(d.discard(d.Output()), d.discard(d.Checkpoint()))
 }
 
-// discard removes a folder of which nothing may count in its place. What says how far the subjob came goes first: without that and without
-// a result nothing of it counts, whoever finds the folder half removed.
+// discard removes a folder of which nothing may count in its place. Its progress is removed first: without that and without a result
+// nothing of it counts if the folder is found half removed.
 func (d Dir) discard(folder string) error {
 	if err := foreign.Remove(d.ProgressDir()); err != nil {
 		return err

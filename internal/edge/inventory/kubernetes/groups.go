@@ -81,7 +81,7 @@ type holder struct {
 	leaves quantity.Instant
 }
 
-// holders are those with quota of these ClusterQueues who must end, by when.
+// holders are those with quota of these ClusterQueues that must end, by when.
 func (w *translator) holders(now quantity.Instant, heads map[string][]*limit) map[string][]holder {
 	list := map[string][]holder{}
 	for _, l := range by[*limit](w.of.workloads, byComing, reserved) {

@@ -298,7 +298,7 @@ func (inv *Inventory) look() (list []inventory.Sighting) {
 // words translates what is known into those of core/reclaim.
 func (inv *Inventory) words() *translator { return &translator{&inv.sources, inv.opts.Pools} }
 
-// evaluate computes a machine's slices and holds, and what a node is told of it: nil if it offers nothing.
+// evaluate computes a machine's slices and holds, and its report to a node: nil if it offers nothing.
 func (inv *Inventory) evaluate(name string, before *stand) (*stand, *reclaim.Machine) {
 	m, _ := get[*machine](inv.nodes, name)
 	if m == nil {

@@ -21,7 +21,7 @@ import (
 // Kueue's Workloads say how long what they admit runs at most, and what is still to come. They are read as unstructured objects, without
 // Kueue's module.
 
-// kueueGroup, and the versions of it that are read, the newest first.
+// kueueGroup, and the versions of it that we read, the newest first.
 const kueueGroup = "kueue.x-k8s.io"
 
 func kueueVersions() []string { return []string{"v1beta2", "v1beta1"} }

@@ -152,7 +152,7 @@ func (w *translator) pool(s *scene, p *published) reclaim.Pool {
 	return out
 }
 
-// classes are those that pools say a device is of.
+// classes are those that pools give a device.
 func (w *translator) classes(driver string, d *device) (list []string) {
 	for i := range w.pools {
 		for k := range w.pools[i].Classes {

@@ -18,7 +18,7 @@ import (
 // Inventory.mu.
 type sources struct {
 	nodes, pods, jobs, offers, claims, classes, rules cache.SharedIndexInformer
-	// workloads, queues and flavors are Kueue's; templates tell what the claims of Pods to come will want.
+	// workloads, queues and flavors are Kueue's; templates show what the claims of expected Pods will want.
 	workloads, queues, flavors, templates cache.SharedIndexInformer
 }
 

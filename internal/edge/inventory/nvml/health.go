@@ -38,7 +38,7 @@ func newDoctor(inv *Inventory, report func(inventory.Sighting)) *doctor {
 	return &doctor{inv: inv, report: report, said: map[string]saidLook{}, heard: map[event]bool{}}
 }
 
-// round looks at every GPU, and says what is new.
+// round looks at every GPU, and reports changes.
 func (d *doctor) round() {
 	clear(d.heard)
 	for _, uuid := range d.inv.gpus {

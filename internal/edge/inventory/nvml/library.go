@@ -7,7 +7,7 @@ import (
 
 // library is what we need of NVML. Errors carry a kind: Unsupported for a machine without the driver.
 type library interface {
-	// Init loads the library and attaches to the driver; Shutdown lets go of it.
+	// Init loads the library and attaches to the driver; Shutdown detaches.
 	Init() error
 	Shutdown() error
 	// Driver is the driver's version.
@@ -43,7 +43,7 @@ var (
 
 // condition is how a GPU says that it is.
 type condition struct {
-	// Told: the driver says what is to be done about it, and Recovery is that; empty: nothing. Drain: what runs may go on until then.
+	// Told: the driver reports what is to be done about it, and Recovery is that; empty: nothing. Drain: subjobs may go on until then.
 	Told, Drain bool
 	Recovery    string
 	// RowsPending: rows or pages of its memory wait for a reset to be replaced. RowsFailed: one could not be.

@@ -196,7 +196,7 @@ func (inv *Inventory) GPUs() []string { return slices.Clone(inv.gpus) }
 // Describe says what was found at open.
 func (inv *Inventory) Describe() string { return inv.describe }
 
-// Close lets go of the library.
+// Close unloads the library.
 func (inv *Inventory) Close() error {
 	inv.close.Do(func() {
 		if err := inv.lib.Shutdown(); err != nil {

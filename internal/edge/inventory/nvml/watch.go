@@ -23,7 +23,7 @@ const (
 	shownProcesses = 3
 )
 
-// Watch looks every Interval, and at a GPU whose driver tells of something. Slices that can't be looked at keep what was last said of them.
+// Watch looks every Interval, and at a GPU upon its driver's event. Slices that can't be read keep their last report.
 func (inv *Inventory) Watch(ctx context.Context, ours func(slice job.SliceID, pid int) bool, report func(inventory.Sighting)) error {
 	tick := time.NewTicker(inv.interval)
 	defer tick.Stop()

@@ -116,7 +116,7 @@ type lock struct {
 	file *os.File
 }
 
-// Close lets go of both.
+// Close closes both.
 func (l *lock) Close() error {
 	err := l.d.held.Close()
 	l.d.held = nil

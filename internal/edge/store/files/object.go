@@ -291,7 +291,7 @@ func (d *Dir) Names(ctx context.Context, folder string, each func(store.Named) e
 	if err := d.look(); err != nil {
 		return err
 	}
-	//sluice:trusted only who may write to the store can put anything there
+	//sluice:trusted only those that may write to the store can put anything there
 	return filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -118,7 +118,7 @@ func named(f *os.File, path string) bool {
 	return err == nil && os.SameFile(own, there)
 }
 
-// resume reads what an earlier upload has left into the hash and says where to go on.
+// resume reads the bytes of an earlier upload into the hash and returns where to continue.
 func (d *Dir) resume(ctx context.Context, f *os.File, h hash.Hash, size int64) (int64, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -153,7 +153,7 @@ func (b *both) Write(p []byte) (int, error) {
 	return b.f.Write(p)
 }
 
-// finish makes an upload an object: its bytes are on the disk before it has the name, and it has the name before anybody is told.
+// finish makes an upload an object: its bytes are on the disk before it has the name, and it has the name before the caller returns.
 func (d *Dir) finish(f *os.File, g store.Digest) error {
 	err := errors.Join(unix.Fchmod(int(f.Fd()), 0o400), unix.Utimes(f.Name(), nil))
 	if err == nil {

@@ -177,7 +177,7 @@ func gone(err error) bool {
 	return code == "NoSuchKey" || code == "NoSuchUpload" || code == "NotFound"
 }
 
-// codeOf is the server's word for what is wrong; empty if it said none.
+// codeOf is the server's error code; empty if there is none.
 func codeOf(err error) string {
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
@@ -219,7 +219,7 @@ func (s *Store) explain(what string, err error) error {
 	return say(errkind.Unknown, err, "nothing was stored")
 }
 
-// head looks at what lies under a key.
+// head looks at the object under a key.
 func (s *Store) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 	info, err := s.core.StatObject(ctx, s.o.Bucket, key, minio.StatObjectOptions{})
 	if gone(err) {

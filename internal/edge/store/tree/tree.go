@@ -147,7 +147,7 @@ func (t *Tree) file(i int) (*os.File, error) {
 	return f, nil
 }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (t *Tree) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

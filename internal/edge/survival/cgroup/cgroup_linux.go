@@ -19,7 +19,7 @@ const Name = "cgroup"
 type kind struct {
 	*sense.Host
 	can survival.Capability
-	// counts: the kernel says what a group has. swappiness: memory.reclaim takes the word.
+	// counts: the kernel reports a group's memory. swappiness: memory.reclaim takes the word.
 	counts, swappiness bool
 }
 

@@ -160,7 +160,7 @@ func (h *hold) Reclaim(most quantity.Amount) (quantity.Amount, error) {
 	return max(0, before.Resident-after.Resident), nil
 }
 
-// forgive: of what is gone there is nothing to be had.
+// forgive: a group that is gone has nothing left to free.
 func (h *hold) forgive(doing string, err error) error {
 	if gone(err) {
 		return nil

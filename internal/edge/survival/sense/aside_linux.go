@@ -65,9 +65,8 @@ func (a *arc) shrinks(now time.Duration, buf []byte) quantity.Amount {
 	return shrinks(text)
 }
 
-// shrinks is what ZFS gives back when memory is short, by its arcstats: all above the least that it keeps (size above c_min, as htop has
-// it), and of that what is data and metadata. What else is in it are objects that newer OpenZFS (its #16385) has the kernel count as
-// available already.
+// shrinks is the memory that ZFS gives back when memory is short, by its arcstats: all above its minimum (size above c_min, as in htop),
+// and of that only data and metadata. The rest are objects that the kernel counts as available already with newer OpenZFS (its #16385).
 func shrinks(arcstats []byte) quantity.Amount {
 	size, sized := kstat(arcstats, "size ")
 	least, bounded := kstat(arcstats, "c_min ")

@@ -98,7 +98,7 @@ func (p *path) open(flags int) (fd int, err error) {
 	}
 }
 
-// read is the beginning of what is there, as far as buf has room.
+// read reads the beginning of the file, as far as buf has room.
 func (p *path) read(buf []byte) ([]byte, error) {
 	fd, err := p.open(unix.O_RDONLY)
 	if err != nil {

@@ -56,7 +56,7 @@ func OpenHost(group string) (*Host, error) {
 		if h.pressure, err = OpenFile(path, unix.O_RDONLY); err != nil {
 			continue
 		}
-		// Who may not write there is woken by nobody, and looks often enough by itself.
+		// A process that may not write there is never woken, and looks often enough by itself.
 		if h.trigger, err = OpenFile(path, unix.O_RDWR|unix.O_NONBLOCK); err == nil && h.trigger.Write([]byte(trigger)) != nil {
 			h.trigger.Close()
 		}
@@ -92,7 +92,7 @@ func (h *Host) Sense(now time.Duration, reclaims bool, m *survival.Memory) error
 	*m = survival.Memory{Capacity: quantity.Amount(all) << 10, Used: quantity.Amount(all-available) << 10}
 	if reclaims {
 		if m.Room = quantity.Amount(swap) << 10; h.compressed {
-			m.Room /= 2 // what is moved there takes about half of what it took
+			m.Room /= 2 // memory moved there takes about half of its size
 		}
 	}
 	if h.machines {
@@ -168,7 +168,7 @@ func (h *Host) Await(patience time.Duration) {
 // Wake implements survival.Survival.
 func (h *Host) Wake() { _ = h.wake.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// Close lets go of everything.
+// Close closes everything.
 func (h *Host) Close() {
 	for _, f := range []*File{&h.meminfo, &h.arc.file, &h.pressure, &h.trigger, &h.wake} {
 		f.Close()
@@ -188,7 +188,7 @@ const (
 	// ahead is how far ahead it counts which of several memories is the shortest: what a task takes more until then is there already.
 	ahead = 2 * time.Second
 	// held is which part of a memory is its group's memory.high, in parts per thousand: between the severe line and the emergency line, as
-	// they are by default. At it the kernel takes back what it can and has every task there wait, and ends none.
+	// they are by default. At it the kernel takes back what it can and makes every task there wait, and ends none.
 	held = 950
 )
 
@@ -196,7 +196,7 @@ const (
 type level struct {
 	limit, high, current, stat File
 	swapLimit, swapUsed        File
-	names                      []string // in stat, of what the kernel takes back when the limit is reached
+	names                      []string // in stat, of memory that the kernel takes back when the limit is reached
 	// growth of what is used of it: each memory has one of its own, since the difference between two of them is no growth.
 	growth survival.Rate
 }

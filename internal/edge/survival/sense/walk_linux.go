@@ -31,7 +31,7 @@ type Walker struct {
 	found    []Process
 }
 
-// NewWalker makes one with room for so many processes; with more it makes more.
+// NewWalker makes one with room for this many processes; it grows beyond that.
 func NewWalker(room int) *Walker {
 	w := &Walker{queue: make([]int, 0, room), seen: make(map[int]struct{}, room), found: make([]Process, 0, room)}
 	w.path.add("/proc/self/task/")

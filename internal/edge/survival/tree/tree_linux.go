@@ -18,7 +18,7 @@ const Name = "tree"
 const (
 	// Buffers of a walk, and of the processes that were stopped before it was told to.
 	room, remembered = 64, 32
-	// rounds of a Suspend: who is stopped makes no child any more, so each finds what the one before had just missed.
+	// rounds of a Suspend: a stopped process makes no child any more, so each round finds what the one before had just missed.
 	rounds = 8
 	// pause between two looks of Settle.
 	pause = time.Millisecond
@@ -121,7 +121,7 @@ func (h *hold) Suspend() error {
 	return nil
 }
 
-// stop stops what does not stand, and says whether there was anything.
+// stop stops the processes that run, and reports whether there were any.
 func (h *hold) stop() (more bool, err error) {
 	all := h.below()
 	if len(all) == 0 {

@@ -237,7 +237,7 @@ func (w *Witness) Stand(t job.Token) (Stand, bool) {
 	return *s, true
 }
 
-// Close lets go of it. It may be used again.
+// Close closes it. It may be used again.
 func (w *Witness) Close() {
 	if w.file != nil {
 		_ = w.file.Close()

@@ -124,8 +124,7 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	return nil
 }
 
-// bell is the pipe by which a watcher says that the board has changed: the descriptor behind the usual three; -1: whoever started it gave
-// none.
+// bell is the pipe on which a watcher signals a changed board: the descriptor behind the usual three; -1: its parent gave none.
 func bell() int {
 	const fd = 3
 	var st unix.Stat_t

@@ -48,7 +48,7 @@ type watcher struct {
 	freed   freed
 	moving  moving
 	last    last
-	// changed: the board is to be written, and the daemon to be told by its bell; -1: there is none.
+	// changed: the board is to be written, and the daemon to be woken by its bell; -1: there is none.
 	changed bool
 	bell    int
 }
@@ -230,7 +230,7 @@ func (w *watcher) take(row *Row) (t task, ok bool) {
 	return t, true
 }
 
-// drop lets go of a task. One that has ended has memory no more, whether or not it was looked at since.
+// drop forgets a task. An ended one has no memory any more, whether or not it was looked at since.
 func (w *watcher) drop(t *task) {
 	if t.state == airlock.Reclaiming {
 		w.freed.let += t.resident

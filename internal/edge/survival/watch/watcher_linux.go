@@ -349,8 +349,8 @@ func (w *watcher) deserted() bool {
 	return true
 }
 
-// matters says whether the region has something that the next daemon wants to know: an act that was not told, or that something was done
-// to a subjob.
+// matters reports whether the region has something for the next daemon: an act that was not reported, or that something was done to a
+// subjob.
 func (w *watcher) matters() bool {
 	if w.r.ring.next.load(0) != w.r.head.load(headRead) {
 		return true

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// mostEntries entries are named, of each of which at most mostLooked files are counted.
+// mostEntries entries are named; in each at most mostLooked files are counted.
 const (
 	mostEntries = 3
 	mostLooked  = 100_000

@@ -394,7 +394,7 @@ func (c *Coder) Inside(body []byte, f func()) int {
 	return len(body)
 }
 
-// Value is a nested value, left out when all of it is zero.
+// Value is a nested value, left out when it is zero.
 func Value[T any](c *Coder, n protowire.Number, v *T, fields func(*Coder, *T)) {
 	if c.writing {
 		before := len(c.b)

@@ -163,7 +163,7 @@ func openStore(ctx context.Context, spec string) (s store.Store, away error, sai
 	return s, away, said, nil
 }
 
-// closing lets go of the inventory after an error.
+// closing closes the inventory after an error.
 func closing(inv inventory.Inventory, err error) error {
 	if inv == nil {
 		return err

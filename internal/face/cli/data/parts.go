@@ -21,7 +21,7 @@ import (
 	"sluice.dev/sluice/internal/host/datadir"
 )
 
-// verifyJournal reads a data directory's journal and says in one line what stands there.
+// verifyJournal reads a data directory's journal and describes it in one line.
 func verifyJournal(_ context.Context, dataDir string) (string, error) {
 	r, err := local.Verify(filepath.Join(dataDir, "journal"))
 	if err != nil {

@@ -50,7 +50,7 @@ Or say what a key of the job file means: spec, spec.items, spec.memory.phases. W
 	return a.Output(c)
 }
 
-// explainKey says what the job file may say at a path.
+// explainKey describes the job file's key at a path.
 func explainKey(a *session.Session, path string) error {
 	switch a.Format {
 	case "json", "yaml":

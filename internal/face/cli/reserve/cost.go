@@ -76,7 +76,7 @@ func cost(c *pb.Cut) string {
 		what, command.Short(c.Ran.AsDuration()), c.Reported, c.Range.GetTo()-c.Range.GetFrom(), lost)
 }
 
-// doubled tells of reservations that stood already, and of others at the same time.
+// doubled reports reservations that existed already, and others at the same time.
 func doubled(a *session.Session, m *pb.ReserveResponse) {
 	for _, id := range m.Stood {
 		fmt.Fprintf(a.Err, "sluice: the same reservation stands already: %d\n", id)

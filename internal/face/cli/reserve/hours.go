@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/internal/face/cli/show"
 )
 
-// hours are the flags that say when a reservation is, as they were typed.
+// hours are the flags for a reservation's times, as they were typed.
 type hours struct {
 	start, end, days, zone string
 	length, every          show.Span
@@ -68,7 +68,7 @@ func fill(a *session.Session, m *pb.ReserveRequest, h *hours) error {
 	if m.TimeZone == "" {
 		return nil
 	}
-	// A time of day goes as it was typed: the moment is another one where a change of clocks skips it.
+	// A time of day is sent as it was typed: the moment changes where a change of clocks skips it.
 	if timeOfDay(h.start) {
 		m.From = strings.TrimSpace(h.start)
 	}

@@ -61,7 +61,7 @@ func (p *named) Leave(_ quantity.Instant, id planner.ID) {
 	p.ended = true
 }
 
-// free is the hosts that nobody who runs holds in [from, until) according to plan.
+// free is the hosts that no running job holds in [from, until) according to plan.
 func (p *named) free(from quantity.Instant) uint64 {
 	free := p.hosts
 	for _, k := range p.running {

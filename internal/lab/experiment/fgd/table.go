@@ -17,7 +17,7 @@ type Options struct {
 	Seeds     []uint64
 	// Workers is how many runs go at once; 0 for GOMAXPROCS.
 	Workers int
-	// Progress is told after each run how many are done of how many; nil for nobody. Calls do not overlap.
+	// Progress is called after each run with how many are done of how many; nil if not wanted. Calls do not overlap.
 	Progress func(done, total int)
 }
 

@@ -128,8 +128,8 @@ func (g *GenAI) choose(chosen, reported *Series) {
 	}
 }
 
-// overAt is the over-allocation of a frontier where just so many percent are missed, on the line between the two points
-// around it; that of the whole card where the frontier does not come so low.
+// overAt is the over-allocation of a frontier at exactly under percent missed, on the line between the two points around it; that of the
+// whole card where the frontier does not come so low.
 func overAt(frontier []Score, under float64) float64 {
 	sorted := slices.Clone(frontier)
 	slices.SortFunc(sorted, func(a, b Score) int { return cmp.Compare(a.UnderRate(), b.UnderRate()) })

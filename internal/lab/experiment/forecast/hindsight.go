@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// judged is one prediction that is to be made, and what came of it.
+// judged is one prediction to make, and its outcome.
 type judged struct {
 	pod, step int
 	peak      int64

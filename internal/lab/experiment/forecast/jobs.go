@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/lab/trace/miso"
 )
 
-// job is one job of which the peak is known; all in MiB.
+// job is one job with a known peak; all in MiB.
 type job struct {
 	template string
 	peak     int64

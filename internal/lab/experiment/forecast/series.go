@@ -142,8 +142,8 @@ func (s *Score) Over() float64 { return 100 * s.over / float64(max(1, s.Predicti
 // Held is how much more was allocated in all than peaks took in all, in percent: large jobs count for more.
 func (s *Score) Held() float64 { return 100 * (s.held/max(1, s.used) - 1) }
 
-// Naive is the rule that is to be beaten: the most of the past hours times a margin in percent, at most a limit; judged on
-// predictions with a history of so many hours.
+// Naive is the rule to beat: the most of the past hours times a margin in percent, at most a limit; judged on predictions with at least
+// history hours before them.
 func (s *Series) Naive(hours, margin, history int, limit int64) Score {
 	var score Score
 	for k := range s.Pods {

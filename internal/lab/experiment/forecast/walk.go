@@ -16,7 +16,7 @@ type pools uint8
 const (
 	// together: those of all pods.
 	together pools = iota
-	// byLevel: those of pods that were, when predicted, on the same side of the median of what pods then used in the mean.
+	// byLevel: those of pods that were, when predicted, on the same side of the median of the pods' later mean use.
 	byLevel
 	// byQuarter: those of pods in the same quarter by the most of 3 h.
 	byQuarter

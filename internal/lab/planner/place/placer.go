@@ -196,7 +196,7 @@ func (p *Placer) Reservations(_ quantity.Instant, out []planner.Reservation) []p
 	return out
 }
 
-// stream of random numbers of a task: a function of which arrival it is, so that no other draw moves it.
+// stream of random numbers of a task: a function of its arrival number, so that no other draw shifts it.
 func (p *Placer) stream(e *entry) prng.Stream {
 	return prng.New(p.seed, prng.Name("planner/place"), e.arrival)
 }

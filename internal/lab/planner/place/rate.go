@@ -12,7 +12,7 @@ type Scorer interface {
 	Score(n *Node, p *Pool, t *planner.Task) (score, level int)
 }
 
-// rater says how good a place is for a piece of a task, as the cluster stands.
+// rater scores a place for a piece of a task, in the present cluster.
 type rater struct {
 	scorer Scorer // nil: all places are alike
 	state  *State

@@ -19,7 +19,7 @@ type shape struct {
 	views []view
 	// pieces that are placed one after the other: 1, or one for each device of a task that spreads.
 	pieces int32
-	// first and last of those that wait, in the order they came.
+	// first and last of the waiting tasks, in the order they came.
 	first, last planner.ID
 	// queued: it is among those to try. blocked: a try failed, and nothing has left since.
 	queued, blocked bool

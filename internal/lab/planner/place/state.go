@@ -47,13 +47,13 @@ type Pool struct {
 	Weight int64
 	// Devices of the pool, the lowest number first.
 	Devices []planner.Device
-	// Left is the sum of what is left of them, in thousandths of a device.
+	// Left is the sum of their remainders, in thousandths of a device.
 	Left int64
 	// Levels merges devices of which equally much is left, the least first; devices with nothing left are in none.
 	Levels []Level
 }
 
-// Level is devices of a pool of which equally much is left.
+// Level is devices of a pool with equal remainders.
 type Level struct {
 	// Left of each in thousandths, 1 to planner.Whole.
 	Left int32

@@ -16,18 +16,16 @@ const (
 	migrateKnob = 8
 )
 
-// Migrate is the baseline that stops running work: least attained service with discrete levels, as Tiresias (Gu et
-// al., NSDI 2019) has it, and migration to a faster class of devices, as Gandiva (Xiao et al., OSDI 2018) has it. How work is
-// stopped, moved and set going again is package preempt's.
+// Migrate is the baseline that stops running work: least attained service with discrete levels, as Tiresias (Gu et al., NSDI 2019) has it,
+// and migration to a faster class of devices, as Gandiva (Xiao et al., OSDI 2018) has it. Package preempt stops, moves and restarts work.
 //
-// A task's level follows from the device time that it has had: below 15 minutes it is 0, and each next level is four times
-// as wide, up to level 5 from 64 hours on (Tiresias uses two levels whose border is tuned to the trace; these need no
-// tuning). Whoever waits is served by level, then by first arrival, and may stop running tasks of higher levels.
+// A task's level follows from the device time that it has had: below 15 minutes it is 0, and each next level is four times as wide, up to
+// level 5 from 64 hours on (Tiresias uses two levels whose border is tuned to the trace; these need no tuning). Whoever waits is served by
+// level, then by first arrival, and may stop running tasks of higher levels.
 //
 // Tasks that are Fixed are never stopped; the schedulers named assume that every job can be.
 //
-// Against starving: a task that has run and then waits for eight times as long as it ran begins again at level 0 (Tiresias'
-// PROMOTEKNOB).
+// Against starving: a task that has run and then waits for eight times as long as it ran begins again at level 0 (Tiresias' PROMOTEKNOB).
 func Migrate() planner.Kind {
 	return Kind("migrate", "checkpoint, preempt and migrate: least attained service (Tiresias, NSDI'19) with moves to faster "+
 		"classes (Gandiva, OSDI'18)",

@@ -280,8 +280,7 @@ func (p *Planner) keep(id planner.ID) bool {
 	return class >= 0
 }
 
-// Wake is the next instant at which a rank, the patience with a running task or that of a waiting one changes what may
-// be done for those who wait.
+// Wake is the next instant at which a rank, or the patience with a running or waiting task, changes what may be done for waiting tasks.
 func (p *Planner) Wake(now quantity.Instant) quantity.Instant {
 	at := quantity.Never
 	if len(p.waiting) == 0 {

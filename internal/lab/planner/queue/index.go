@@ -15,10 +15,9 @@ const Any = math.MaxInt64 - 1
 // hole is the key of a place that nobody holds.
 const hole = math.MaxInt64
 
-// Index answers "who is the first that fits" without a look at those who do not: waiting tasks are grouped by class and
-// number of devices, and each group has a tournament tree over its places that finds the first whose run is short enough.
-// A task stands in a group of every class that it may use. A question costs a step per group that is small enough, and
-// the logarithm of its length.
+// Index finds the first task that fits without looking at those that do not: waiting tasks are grouped by class and number of devices, and
+// each group has a tournament tree over its places that finds the first whose run is short enough. A task is in a group of every class that
+// it may use. A question costs a step per group that is small enough, and the logarithm of its length.
 type Index struct {
 	classes [planner.MaxClasses][]*group // by size
 }

@@ -44,7 +44,7 @@ func (o *Order) Remove(p Place) {
 	o.line = slices.Delete(o.line, i, i+1)
 }
 
-// At is the task in a place of the line, from 0 on. Who is taken out leaves its place to the next.
+// At is the task in a place of the line, from 0 on. A removed task leaves its place to the next.
 func (o *Order) At(i int) Place { return o.line[i].Place }
 
 // Rerank gives every task a rank anew.

@@ -8,9 +8,9 @@ import (
 	"sluice.dev/sluice/internal/lab/planner/book"
 )
 
-// SJF is shortest job first: whoever waits is served by declared run time, on the class where that is shortest, and who
-// does not fit is passed over. Nothing is stopped and nothing kept: wide and long tasks may wait for ever. On one device, with
-// everybody there and the truth declared, no order has a smaller mean completion (Smith, Naval Research Logistics Quarterly 1956).
+// SJF is shortest job first: waiting tasks are served by declared run time, on the class where that is shortest, and those that do not fit
+// are skipped. Nothing is stopped and nothing reserved: wide and long tasks may wait for ever. On one device, with all tasks present and
+// the truth declared, no order has a smaller mean completion (Smith, Naval Research Logistics Quarterly 1956).
 func SJF() planner.Kind {
 	return Kind("sjf", "shortest job first: by declared run time, whoever does not fit is passed over (Smith, NRLQ 1956)",
 		func(planner.Cluster) Rule { return Rule{First: Shortest} })
@@ -34,10 +34,10 @@ func EasySJBF() planner.Kind {
 		func(planner.Cluster) Rule { return Rule{First: Earliest, Behind: Shortest, Keeps: true} })
 }
 
-// WSPT is weighted shortest processing time first, Smith's rule (Naval Research Logistics Quarterly 1956): who waits is
-// served by declared run time / weight, the least first, and who does not fit is passed over. The weight is that of the
-// task's queue. On one device, with everybody there and the truth declared, no order has a smaller sum of weight x
-// completion. Where all weights are alike it is sjf.
+// WSPT is weighted shortest processing time first, Smith's rule (Naval Research Logistics Quarterly 1956): waiting tasks are served by
+// declared run time
+// weight, the least first, and those that do not fit are skipped. The weight is that of the task's queue. On one device, with all tasks
+// present and the truth declared, no order has a smaller sum of weight x completion. With equal weights it is sjf.
 func WSPT() planner.Kind {
 	return Kind("wspt", "weighted shortest first: by declared run time / weight of the queue (Smith's rule, NRLQ 1956)",
 		func(planner.Cluster) Rule { return Rule{First: perWeight} })

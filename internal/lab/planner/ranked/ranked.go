@@ -43,7 +43,7 @@ type Planner struct {
 	// news: something came or left since the last plan, which was at planned.
 	news    bool
 	planned quantity.Instant
-	// wants counts those who wait by the classes that they could use, wanted is the set of classes for which it is not 0.
+	// wants counts waiting tasks by the classes that they could use, wanted is the set of classes for which it is not 0.
 	wants  [planner.MaxClasses]int32
 	wanted uint32
 }

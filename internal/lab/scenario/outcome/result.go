@@ -23,7 +23,7 @@ type Result struct {
 	Broken []string
 	// Told are the jobs that had a predicted wait and began, Sooner and Later those of them that did so outside their range.
 	Told, Sooner, Later int64
-	// Recording of what ran where, and the distribution of the waits; nil if not asked for.
+	// Recording of where and when jobs ran, and the distribution of the waits; nil if not asked for.
 	Recording *measure.Recording
 	Waits     []measure.Point
 	// Fates of explicit jobs, by name.

@@ -35,8 +35,8 @@ func Assumptions(s *scenario.Scenario, data *Traces) ([]string, error) {
 	return out, nil
 }
 
-// Account says of the generated and composed work under a seed what was found in the files it is made of, how what they lack
-// or have otherwise was taken, and what was left out: a line each, with its count. It is empty where there is nothing to say.
+// Account describes the generated and composed work under a seed: what its files contain, how gaps and departures were treated, and what
+// was left out, a line each, with its count. It is empty where there is nothing to report.
 func Account(ctx context.Context, s *scenario.Scenario, seed uint64, data *Traces) ([]string, error) {
 	streams, err := openStreams(ctx, s, s.Workload.Streams, composeClasses(s), seed, data)
 	if err != nil {

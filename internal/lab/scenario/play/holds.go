@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/internal/lab/sim"
 )
 
-// Reservations of kind foreign are what an inventory says that others hold: soft, all of a slice's at a time, each time anything of it
-// changes. They are gone when they end, as somebody who ends when it was said.
+// Reservations of kind foreign are others' holds as an inventory reports them: soft, all of a slice's at a time, each time any of them
+// changes. They are gone when they end, like a stay that ends when announced.
 
 // holds tells the nodes of them.
 func holds(s *scenario.Scenario, world *sim.Sim, from protocol.Address) {

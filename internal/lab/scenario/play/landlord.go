@@ -69,7 +69,7 @@ func (l *landlord) address() protocol.Address {
 	return protocol.Address{Role: protocol.Person, ID: "host"}
 }
 
-// answered hears what a node says: the number under which a reservation is withdrawn in time.
+// answered handles a node's answer: the number under which a reservation is withdrawn in time.
 func (l *landlord) answered(_ quantity.Instant, m *protocol.Message) {
 	if m.To != l.address() {
 		return

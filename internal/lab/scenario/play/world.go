@@ -35,7 +35,7 @@ type world struct {
 	work, rigid, length float64
 	rate                float64 // work per second that the cluster can do for this mix, in seconds of the reference
 	most                float64 // useful work that no schedule can pass, in seconds; NaN if not known
-	soonest             float64 // mean completion that no schedule betters, in seconds, of so many jobs; NaN if not known
+	soonest             float64 // mean completion that no schedule betters, in seconds, of a number of jobs; NaN if not known
 	completing          int
 	generated           bool
 

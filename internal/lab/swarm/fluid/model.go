@@ -43,7 +43,7 @@ type Model struct {
 	Share  float64
 	Width  int
 	Length float64
-	// Load of what rigid work leaves; tasks of mean length Mean; Long is the share of those that are parked and not given up.
+	// Load on what rigid work leaves; tasks of mean length Mean; Long is the share of those that are parked and not given up.
 	Load, Mean, Long float64
 	Patience         float64
 	// Age is the period of digests and reports; Delay of a message.

@@ -21,7 +21,7 @@ const (
 	again                // zone to gate: the ticket is to be drawn to another zone
 	back                 // zone or gate to home: its search found nothing
 	renewed              // zone to gate: without persistence, the task is submitted again
-	// node to zone: it has room again, and has refused somebody since it had or was told that somebody waits: B what is free.
+	// node to zone: it has room again, and has refused a probe since it had or knows that a task waits: B is what is free.
 	freed
 	// Timers.
 	rests    // zone: A the ticket's move

@@ -61,7 +61,7 @@ func (m *nodes) hear(now quantity.Instant, node int32, in swarm.Message) {
 	}
 }
 
-// tell says to a zone, with all else, what is free. Its own zone needs no report of that any more.
+// tell sends a zone what is free, with any other message. Its own zone then needs no report of that.
 func (m *nodes) tell(node int32, out swarm.Message) {
 	m.port.Send(out)
 	if out.To == m.c.ZoneAt(m.c.Zone(node)) {

@@ -40,7 +40,7 @@ func (l *Lists[T]) Put(list int32, x T) {
 	l.lengths[list]++
 }
 
-// Sift asks of each in order what is to be done, at most most of them: it is dropped where drop says so, and more says whether to go on.
+// Sift asks in order what to do with each, at most most of them: it is dropped if drop says so, and more says whether to go on.
 func (l *Lists[T]) Sift(list int32, most int, ask func(T) (drop, more bool)) {
 	before := int32(0)
 	for i := l.heads[list]; i != 0 && most > 0; most-- {

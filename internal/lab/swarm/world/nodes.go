@@ -76,7 +76,7 @@ func (w *nodes) free(node int32) uint8 {
 	return w.all[int(node)%w.c.PerZone] &^ (w.rigid[node] | w.busy[node])
 }
 
-// claimed says whether a slice is to go to rigid work.
+// claimed reports whether a slice is to go to rigid work.
 func (w *nodes) claimed(node int32, slot int8) bool { return w.rigid[node]&(1<<slot) != 0 }
 
 // find is a slice of a class in a zone that nobody has claimed, a free one if there is one.

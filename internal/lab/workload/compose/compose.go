@@ -21,7 +21,7 @@ type Inputs struct {
 	Shapes   []workload.Shape
 	// About says in a sentence each what was measured and what was assumed.
 	About []string
-	// Counts of what was found in a file of arrivals, and how it was taken.
+	// Counts of the contents of a file of arrivals, and how they were treated.
 	Counts []Count
 }
 
@@ -33,7 +33,7 @@ type Class struct {
 	Compute int
 }
 
-// Multi is what becomes of jobs with several GPUs.
+// Multi is the treatment of jobs with several GPUs.
 type Multi uint8
 
 const (

@@ -198,7 +198,7 @@ func (b *builder) add(r *trace.Record) {
 	case trace.State:
 		b.records++
 		b.grown(r.At, &r.State)
-	default: // a header, a machine or a sample says nothing of arrivals
+	default: // a header, a machine or a sample is no arrival
 	}
 }
 

@@ -85,7 +85,7 @@ func (a *API) failure(verb, resource, name string) error {
 	return f(verb, resource, name)
 }
 
-// Created says how many Pods were made of each name.
+// Created counts the Pods made, by name.
 func (a *API) Created() map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -209,7 +209,7 @@ func (r *running) kill() {
 	tree.End(func() []tree.Process { return tree.Marked("PODTEST_POD=" + r.dir) }, 10*time.Second)
 }
 
-// isOver reports whether it has ended, and nothing of it is started any more.
+// isOver reports whether it has ended, and none of it is started any more.
 func (r *running) isOver() bool {
 	select {
 	case <-r.ended:

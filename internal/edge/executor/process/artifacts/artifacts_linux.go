@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Layout folders.Layout
 	Store  files.Store
-	// Keep: output and checkpoint of a subjob are put into Store before its result is told.
+	// Keep: output and checkpoint of a subjob are put into Store before its result is sent.
 	Keep bool
 	// Limit bounds one unpacked work directory in bytes.
 	Limit int64

@@ -288,7 +288,7 @@ func Move(from, to string, mode os.FileMode, outlived bool) (bool, error) {
 	case err != nil || !any:
 		return false, err
 	default:
-		// The place must be on the disk before anything can be said to lie there, and the old one may go last.
+		// The place must be on the disk before anything is recorded there, and the old one may be removed last.
 		err = errors.Join(os.MkdirAll(filepath.Dir(to), mode), shim.SyncDir(filepath.Dir(filepath.Dir(to))))
 		if err == nil {
 			err = Rename(from, to)

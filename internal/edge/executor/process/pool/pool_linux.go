@@ -54,7 +54,7 @@ type worker struct {
 	dead bool
 }
 
-// Start has a supervisor look after the run directory of a name.
+// Start makes a supervisor look after the run directory of a name.
 func (p *Pool) Start(name string) (*Supervisor, error) {
 	for {
 		w, used := p.take()

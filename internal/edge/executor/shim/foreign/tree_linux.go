@@ -43,7 +43,7 @@ func Size(root string, limit int64) (n int64) {
 // Usage is what trees take: bytes of disk, and how many files, folders and links they have, their roots apart.
 type Usage struct{ Bytes, Files int64 }
 
-// Over says whether it is more than a bound, of which 0 is none.
+// Over reports whether it exceeds a bound; 0 is no bound.
 func (u Usage) Over(most Usage) bool {
 	return most.Bytes > 0 && u.Bytes > most.Bytes || most.Files > 0 && u.Files > most.Files
 }
@@ -332,7 +332,7 @@ func ignoringEINTR(call func() error) error {
 	}
 }
 
-// gone says whether an error means that a name is no more what it was a moment ago. Owners may do that at any time.
+// gone reports whether an error means that a name has changed since it was read. Owners may do that at any time.
 func gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
@@ -433,8 +433,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 // (chattr +i, +a).
 const flagsFixed = 0x10 | 0x20
 
-// Free takes from what a path stands for what would keep it from being moved: the flags by which nobody may change it, and a right of its
-// owner's that is missing. It is best effort: whoever moves it then is told.
+// Free removes from a path what keeps it from being moved: the flags by which nobody may change it, and a missing right of its owner's.
+// Best effort: moving it then gives the error.
 func Free(path string) {
 	held, err := pin(unix.AT_FDCWD, path, 0)
 	if err != nil {

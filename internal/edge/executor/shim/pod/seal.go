@@ -16,8 +16,8 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// A run file is encrypted in its Pod's spec (ADR 0051). Who may read Pods sees only that there is one; who may read the namespace's
-// Secrets has the key. The init container, which is ours, decrypts it; the subjob's container has no key.
+// A run file is encrypted in its Pod's spec (ADR 0051). Readers of Pods see only that there is one; readers of the namespace's Secrets have
+// the key. The init container, which is ours, decrypts it; the subjob's container has no key.
 
 // Environment variables of the init container: the sealed run file and the key's text.
 const (

@@ -1,6 +1,6 @@
 // Package pod is the first process of a subjob's Pod (`sluice-shim pod`), and its contract with the operator. It does in a Pod what the
-// daemon does on a machine: it fetches what the subjob needs, has the supervisor run it, passes orders on, stores what it leaves, and then
-// says how it ended. It holds expiring URLs for its own subjob's objects and no keys, and never talks to an API server.
+// daemon does on a machine: it fetches what the subjob needs, makes the supervisor run it, passes orders on, stores output and checkpoint,
+// and then reports the end. It holds expiring URLs for its own subjob's objects and no keys, and never talks to an API server.
 //
 // Standard library and golang.org/x/sys only, as for all of sluice-shim.
 package pod

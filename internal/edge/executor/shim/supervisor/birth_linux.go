@@ -45,7 +45,7 @@ type cloneArgs struct {
 	flags, pidFD, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
 }
 
-// word is what the init says to the supervisor.
+// word is the init's message to the supervisor.
 type word struct {
 	Kind wordKind
 	// Where is the number of the call that failed with Errno.
@@ -66,17 +66,17 @@ const (
 	unready
 	// unstarted: the program could not be started; with Where -1 for want of a process.
 	unstarted
-	// running: the program has been started. It is said after a failure too, which counts.
+	// running: the program has been started. It is sent after a failure too, which counts.
 	running
 	// exited: the command ended with Code.
 	exited
-	// silent: the init can say nothing any more; heard, and never said.
+	// silent: the init can send nothing any more; received, and never sent.
 	silent
 )
 
 const wordSize = unsafe.Sizeof(word{})
 
-// bytes is a word as it goes through the pipe.
+// bytes is a word as it is sent through the pipe.
 func (w *word) bytes() []byte { return (*[wordSize]byte)(unsafe.Pointer(w))[:] }
 
 // Descriptors of the init behind stderr.

@@ -27,7 +27,7 @@ type child struct {
 	// nothing. Negative descriptors are closed, or somebody else's to read.
 	ears [4]unix.PollFd
 	logs *logs
-	// ending keeps strike and the letting go of what it needs apart; struck: it has killed.
+	// ending keeps strike and the release of what it needs apart; struck: it has killed.
 	ending sync.Mutex
 	struck bool
 	// outgrew, known once it is closed: the kernel ended it because it passed the group's memory limit.
@@ -97,9 +97,8 @@ func startChild(dir shim.Dir, lock *shim.Lock, l *shim.Lease) (_ *child, err err
 	return c, nil
 }
 
-// hear waits for the init's next word, for patience at most; the zero word: there was none. It has somebody else read what the command
-// writes. All this is done without a goroutine: to hand over to one and back would cost a short subjob a third of its
-// supervisor's time.
+// hear waits for the init's next word, for patience at most; the zero word: there was none. Another reads the command's output. There is no
+// goroutine: the switch to one and back would cost a short subjob a third of its supervisor's time.
 func (c *child) hear(patience time.Duration) (w word) {
 	if !c.listen(patience) || c.ears[earWords].Revents|c.ears[earEnd].Revents == 0 {
 		return w
@@ -227,7 +226,7 @@ func (c *child) shut(ear int) {
 	}
 }
 
-// close reads what is still in the pipes and lets go of everything. All writers are gone.
+// close reads what is still in the pipes and closes everything. All writers are gone.
 func (c *child) close() {
 	c.shut(earWords)
 	c.shut(earEnd)
@@ -242,7 +241,7 @@ func (c *child) close() {
 // logFile is a log that is made when something is written to it: most programs say nothing.
 type logFile struct {
 	path string
-	// flags say what becomes of what is there (O_TRUNC, O_APPEND), mode who may read it: nobody else, since other users can guess the path.
+	// flags decide about an existing file (O_TRUNC, O_APPEND), mode who may read it: nobody else, since other users can guess the path.
 	flags int
 	mode  os.FileMode
 	file  *os.File
@@ -348,5 +347,5 @@ func pour(w io.Writer, r io.Reader, budget *atomic.Int64) (dropped int64) {
 // tick is how often control.json, memory and the clock are looked at.
 const tick = 50 * time.Millisecond
 
-// patience is how long SIGKILL may take before it is said that processes remain.
+// patience is how long SIGKILL may take before remaining processes are reported.
 const patience = 2 * time.Second

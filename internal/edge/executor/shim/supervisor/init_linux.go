@@ -100,8 +100,8 @@ func heldByKernel(l *shim.Lease) bool {
 // settle gives the command its session, its user, its place and the usual signals.
 func (s *script) settle(l *shim.Lease) {
 	s.do("making a session", unix.SYS_SETSID)
-	// When the machine itself is out of memory, a subjob goes before the daemon. Not being allowed to say so is no reason not to run. It
-	// must not be said of the init, whose memory is the supervisor's.
+	// When the machine itself is out of memory, a subjob is killed before the daemon. It runs even if this can't be set. Never set it for
+	// the init, whose memory is the supervisor's.
 	s.offer("/proc/self/oom_score_adj", "500")
 	if u := l.User; u != nil {
 		groups := slices.Concat(u.Groups, []uint32{0}) // never empty, so that it lies somewhere

@@ -78,7 +78,7 @@ func (s *script) mountOverlay(base, upper, work int, at string, userNamespace bo
 	}
 }
 
-// cover hides what is at a path from the subjob, if it is still to be seen. Nobody may write there, whoever he is.
+// cover hides what is at a path from the subjob, if it is still visible. Nobody may write there, root included.
 func (s *script) cover(path string) {
 	c := s.mount("covering "+path, "tmpfs", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=000")
 	c.tolerated = unix.ENOENT

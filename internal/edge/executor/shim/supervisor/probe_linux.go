@@ -93,7 +93,7 @@ func (b *birth) ends() bool {
 	}
 }
 
-// tryOverlay has an init do to an overlay what programs do to a work directory. All of it lies in trial, to be removed.
+// tryOverlay makes an init use an overlay as programs use a work directory. All of it is in trial, to be removed.
 func tryOverlay(s *script, dir string, userNamespace bool) (trial string, err error) {
 	if trial, err = os.MkdirTemp(dir, ".probe-*"); err != nil {
 		return "", err

@@ -50,29 +50,29 @@ type subjob struct {
 // errRemoved: nobody can learn of the subjob any more, or stop it, and what it writes is lost.
 var errRemoved = errors.New("somebody has removed the run directory")
 
-// A subjob stands still because somebody had it do so who lives: the machine's watcher, or a daemon that has noted until when. Where
-// neither is so its supervisor has it go on.
+// A subjob stays suspended only while its suspender lives: the machine's watcher, or a daemon that has noted until when. Otherwise its
+// supervisor resumes it.
 
 const (
-	// unattended is how long a subjob may stand still with nobody who answers for it: whoever had it do so may be about to say so.
+	// unattended is how long a subjob may be suspended with nobody who answers for it: its suspender may be about to note it.
 	unattended = 3 * time.Second
 	// lookout is how often it is looked for that where no watcher lives.
 	lookout = 500 * time.Millisecond
 )
 
-// guard knows who answers for it that a subjob stands still.
+// guard knows who answers for a suspended subjob.
 type guard struct {
 	watcher watcher.Witness
 	// lived: a watcher did when it was last looked.
 	lived bool
-	// since is when it was first seen standing still with nobody to answer for it; next is when to look again.
+	// since is when it was first seen suspended with nobody to answer for it; next is when to look again.
 	since, next time.Time
 }
 
-// unattended has a subjob go on that nobody answers for any more. What a watcher had done ends with it.
+// unattended resumes a subjob that nobody answers for any more. What a watcher had done ends with it.
 func (s *subjob) unattended(members []tree.Member) {
 	g := &s.guard
-	if g.watcher.Path == "" || s.asked { // who is to end goes on anyway
+	if g.watcher.Path == "" || s.asked { // one that is to end is resumed anyway
 		return
 	}
 	if g.watcher.Lives() {
@@ -90,18 +90,18 @@ func (s *subjob) unattended(members []tree.Member) {
 	}
 	g.next = now.Add(lookout)
 	switch noted := s.terms.still != 0 && !s.terms.watched; {
-	case noted || !tree.StandsStill(s.child.group, members):
+	case noted || !tree.Suspended(s.child.group, members):
 		g.since = time.Time{}
 	case g.since.IsZero():
 		g.since = now
 	case now.Sub(g.since) >= unattended:
 		g.since = time.Time{}
-		s.log.Warn("the subjob stood still and nobody answered for it: it goes on")
+		s.log.Warn("the subjob was suspended and nobody answered for it: it goes on")
 		s.goOn(members)
 	}
 }
 
-// goOn has it go on, and know it.
+// goOn resumes it, and notes that.
 func (s *subjob) goOn(members []tree.Member) {
 	s.terms.still = 0
 	if err := tree.Thaw(s.child.group, members); err != nil {
@@ -121,15 +121,15 @@ func (s *subjob) reclaimed(said word) {
 	}
 }
 
-// relent has what stands still for longer than it was told go on: whoever told it is gone.
+// relent resumes a subjob that is suspended for longer than was noted: its suspender is gone.
 func (s *subjob) relent(now quantity.Instant, members []tree.Member) {
 	if t := &s.terms; t.still != 0 && now >= t.still {
 		s.goOn(members)
 	}
 }
 
-// thaw has the command go on once it was asked to end, whoever had it stand still, and however late: what stands still can't end in order.
-// The signal came first, so that it is the first thing that it finds.
+// thaw resumes the command once it was asked to end, whoever suspended it, and however late: a suspended command can't end in order. The
+// signal is sent first, so that it is the first thing that the command finds.
 func (s *subjob) thaw(members []tree.Member) {
 	if !s.asked || s.forced {
 		return
@@ -139,10 +139,10 @@ func (s *subjob) thaw(members []tree.Member) {
 	}
 }
 
-// board is what the program is told of what was done to it. A file that can't be written costs the subjob nothing: signals and its end
-// come as ever, and the file is tried again.
+// board is the program's notice of what was done to it. A file that can't be written costs the subjob nothing: signals and its end come as
+// ever, and the file is tried again.
 type board struct {
-	// now is what it is to be told, of the kind "" nothing; its Sequence counts what it was to be told so far.
+	// now is the present notice, of the kind "" none; its Sequence counts the notices so far.
 	now executor.Notice
 	// pending: the file does not say it yet, and is tried again at this time.
 	pending bool
@@ -153,7 +153,7 @@ type board struct {
 // noticeRetry is how long a file that could not be written is left alone.
 const noticeRetry = 500 * time.Millisecond
 
-// tell has the file say one notice, or none.
+// tell writes one notice, or none, to the file.
 func (b *board) tell(kind string, until quantity.Instant, why string, dir shim.Dir, a shim.Anchor, log *slog.Logger) {
 	if n := (executor.Notice{Sequence: b.now.Sequence, Kind: kind, Until: until, Why: why}); n != b.now {
 		if kind != "" {
@@ -235,7 +235,7 @@ func (s *subjob) stay() (said word) {
 	}
 }
 
-// killed is the end of what is killed.
+// killed is the end of a killed process.
 var killed = word{Code: -1, Signal: int32(syscall.SIGKILL)} //nolint:gochecknoglobals // read-only by use
 
 // round looks at all of the tree and keeps it to its terms. It says whether it is to be killed.
@@ -283,7 +283,7 @@ func (s *subjob) blame() {
 	}
 }
 
-// isDue says whether something is due by the clock that is said to the processes.
+// isDue reports whether something is due by the clock of which the processes are told.
 func (s *subjob) isDue() bool { return s.next() <= 0 }
 
 // ended looks at what a command leaves behind that has failed by itself.

@@ -168,7 +168,7 @@ func (s *subjob) run() error {
 	}
 	_, _ = fmt.Fprintln(s.say, "begun") // the daemon, if it is there, looks at the note
 	said := s.stay()
-	s.watch.waits.Look(s.watch.began, time.Now(), nil) // what a group says takes no time; nothing else may come before the end
+	s.watch.waits.Look(s.watch.began, time.Now(), nil) // asking a group takes no time; nothing else may come before the end
 	s.end()
 	return s.finish(said)
 }
@@ -237,8 +237,8 @@ func (s *subjob) finish(said word) error {
 // soon is how long storing what a subjob has left may take before the note says that it is.
 const soon = 500 * time.Millisecond
 
-// saysStoring has the note say that nothing of the subjob lives, unless what it returns is called soon: it takes long to make many files
-// durable, or to wait for room for a result, and the daemon gives the slice to others meanwhile.
+// saysStoring notes that no process of the subjob lives, unless the returned stop is called soon: it takes long to make many files durable,
+// or to wait for room for a result, and the daemon gives the slice to others meanwhile.
 func (s *subjob) saysStoring() (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -280,8 +280,8 @@ func (s *subjob) neverStarted(o job.Outcome, why string) error {
 	return s.write(&job.Result{Outcome: o, ExitCode: -1, Progress: s.lease.Range.From, End: s.terms.now(), Detail: why})
 }
 
-// write writes the result, and then tells the end. A full disk is waited out for a while: without a result the subjob counts as lost. An
-// end that can't be told is an error: the executor tells it then.
+// write writes the result, and then records the end. A full disk is waited out for a while: without a result the subjob counts as lost. An
+// end that can't be recorded is an error: the executor records it then.
 func (s *subjob) write(r *job.Result) error {
 	if s.note.At == 0 {
 		return s.put(r)
@@ -292,7 +292,7 @@ func (s *subjob) write(r *job.Result) error {
 	end.Outcome = r.Outcome.String() // put may have made it a forfeit
 	if err == nil || s.lock.Removed() {
 		err = errors.Join(err, s.tell(end))
-	} // else whoever finds it without a result says how it ended
+	} // otherwise whoever finds it without a result decides how it ended
 	return err
 }
 

@@ -22,7 +22,7 @@ type terms struct {
 	// nowAt is when it was to end without grace.
 	nowAt quantity.Instant
 	why   string
-	// still is until when it stands still at the latest, 0 if it does not; watched: by the machine's watcher; stood: it did before. short
+	// still is until when it is suspended at the latest, 0 if it is not; watched: by the machine's watcher; stood: it was before. short
 	// is why.
 	still          quantity.Instant
 	watched, stood bool
@@ -45,8 +45,8 @@ func (t *terms) kill(grace time.Duration) quantity.Instant {
 	return min(t.end, t.stopAt.Add(grace), t.nowAt)
 }
 
-// read takes over control.json if it was replaced, and tells the program in its lease file. A damaged one is said and
-// what held before goes on to hold.
+// read takes over control.json if it was replaced, and tells the program in its lease file. A damaged one is logged and the terms before it
+// stay in force.
 func (t *terms) read(dir shim.Dir, log *slog.Logger) {
 	info, err := os.Stat(dir.Control())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && t.seen != nil && same(info, t.seen) {
@@ -73,7 +73,7 @@ func same(info os.FileInfo, f *os.File) bool {
 	return err == nil && os.SameFile(info, held)
 }
 
-// close lets go of what was read.
+// close releases what was read.
 func (t *terms) close() { _ = t.seen.Close() }
 
 func (t *terms) take(c shim.Control) {

@@ -17,7 +17,7 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// patienceOfLooks bounds a look at the memory of a tree of thousands: orders are heard between two looks.
+// patienceOfLooks bounds a look at the memory of a tree of thousands: orders are read between two looks.
 const patienceOfLooks = 300 * time.Millisecond
 
 // watch looks at what the subjob uses and how far it says it is. Nothing it does takes more than a twentieth of the time.

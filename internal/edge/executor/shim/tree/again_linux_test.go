@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAGroupThatWasLeftIsMadeAnew: the supervisor of a subjob that stood still was killed, nobody settled it, and another one got the
+// TestAGroupThatWasLeftIsMadeAnew: the supervisor of a suspended subjob was killed, nobody settled it, and another one got the
 // same number. What the kernel keeps of the old group must not be the new one's: in a frozen group nothing would ever run.
 func TestAGroupThatWasLeftIsMadeAnew(t *testing.T) {
 	base, _, _ := GroupBase()
@@ -34,7 +34,7 @@ func TestAGroupThatWasLeftIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g.Frozen() {
-		t.Error("the new group stands still, since the one before did")
+		t.Error("the new group is frozen, since the one before was")
 	}
 	if data, err := os.ReadFile(g.file("pids.max")); err == nil && string(data) != "max\n" {
 		t.Errorf("the new group has the bound of the one before: %s", data)

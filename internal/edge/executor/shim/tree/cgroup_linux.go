@@ -193,7 +193,7 @@ func (g Group) Kill() error {
 	return nil
 }
 
-// Frozen says whether the group was told to stand still.
+// Frozen reports whether the group was told to freeze.
 func (g Group) Frozen() bool {
 	if g == "" {
 		return false
@@ -202,7 +202,7 @@ func (g Group) Frozen() bool {
 	return err == nil && len(data) > 0 && data[0] == '1'
 }
 
-// Thaw has a frozen group go on. A group that is gone is no error.
+// Thaw resumes a frozen group. A group that is gone is no error.
 func (g Group) Thaw() error {
 	if !g.Frozen() {
 		return nil

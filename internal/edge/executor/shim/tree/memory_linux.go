@@ -52,8 +52,8 @@ func (m *Meter) Measure(procs []Member) int64 {
 		}
 		now, known := m.exact(procs, stored)
 		if over && known && now > m.Limit {
-			// The processes are not looked at in the same instant: one that let go of its share in between makes the other's
-			// larger. Too much is what two looks in a row say.
+			// The processes are not read in the same instant: one that frees its share in between makes the other's larger. It is too much
+			// only if two looks in a row agree.
 			var again int64
 			again, known = m.exact(procs, stored)
 			now = min(now, again)
@@ -77,7 +77,7 @@ func (m *Meter) hurry() {
 // late says whether a look has taken as long as it may.
 func (m *Meter) late() bool { return !m.until.IsZero() && time.Now().After(m.until) }
 
-// unknown is what is said of a tree that was not measured in time.
+// unknown is the answer for a tree that was not measured in time.
 func (m *Meter) unknown(sum int64) int64 {
 	if m.Limit > 0 {
 		return min(sum, m.Limit)
@@ -209,7 +209,7 @@ func (s *Stores) Used() (used int64) {
 	return used
 }
 
-// Close lets go of them: the kernel keeps what is held.
+// Close closes them: the kernel keeps what is held.
 func (s *Stores) Close() {
 	for _, f := range s.files {
 		_ = f.Close()

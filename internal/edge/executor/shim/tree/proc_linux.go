@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process names one process for good: a reused number has another start time.
+// Process identifies one process for ever: a reused number has another start time.
 type Process struct {
 	PID int
 	// Started is its start time in clock ticks since boot: field 22 of /proc/PID/stat (proc_pid_stat(5)).

@@ -63,7 +63,7 @@ func Ask(members []Member, s syscall.Signal) {
 	}
 }
 
-// Stopped are those of the tree that stand still because of a signal.
+// Stopped are those of the tree that a signal has stopped.
 func Stopped(members []Member) (standing []Member) {
 	for _, m := range members {
 		if s, err := readStat(m.PID); err == nil && s.started == m.Started && s.state == 'T' {
@@ -73,12 +73,12 @@ func Stopped(members []Member) (standing []Member) {
 	return standing
 }
 
-// StandsStill says whether all of a tree does, whoever had it do so: by its control group, or because every process of it was stopped.
-func StandsStill(g Group, members []Member) bool {
+// Suspended reports whether all of a tree is suspended, by anyone: by its control group, or because every process of it was stopped.
+func Suspended(g Group, members []Member) bool {
 	return g.Frozen() || len(members) > 0 && len(Stopped(members)) == len(members)
 }
 
-// Thaw has a tree that stands still go on, whoever had it do so: its control group, and those of it that were stopped.
+// Thaw resumes a suspended tree, whoever suspended it: its control group, and its stopped processes.
 func Thaw(g Group, members []Member) error {
 	err := g.Thaw()
 	for _, m := range slices.Backward(Stopped(members)) { // children first: their parents find them as they were

@@ -41,7 +41,7 @@ type taskUse struct{ used, waited time.Duration }
 // Total is how long it has waited up to the last look.
 func (w *Waits) Total() time.Duration { return w.total }
 
-// Look takes in what was since the last look, or, at the first, since the tree began.
+// Look records what was since the last look, or, at the first, since the tree began.
 func (w *Waits) Look(began, now time.Time, members []Member) {
 	if w.at.IsZero() {
 		w.at = began
@@ -117,7 +117,8 @@ func (g Group) use() (u groupUse, ok bool) {
 // mostMicroseconds are what a time can hold.
 const mostMicroseconds = uint64(1<<63-1) / 1000
 
-// parsePressure reads for how long some tasks, and all, have waited. A kernel before 5.13 says nothing of all: then it is not counted.
+// parsePressure reads for how long some tasks waited, and for how long all did. A kernel before 5.13 does not report the second: then it is
+// not counted.
 func parsePressure(data []byte) (some, full time.Duration, ok bool) {
 	for line := range bytes.Lines(data) {
 		f := bytes.Fields(line)

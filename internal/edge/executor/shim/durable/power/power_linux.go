@@ -27,8 +27,8 @@ type Node struct {
 	Dir     bool            `json:",omitempty"`
 }
 
-// Moment is one line of what the Recorder writes: what lay in the data directory, and what was about to be made durable then,
-// or what was said to the node.
+// Moment is one line of the Recorder's: the content of the data directory with what was about to be made durable then, or with what was
+// sent to the node.
 type Moment struct {
 	Sync, Path string `json:",omitempty"` // the node's ID, and where it was
 	Said       string `json:",omitempty"`
@@ -55,7 +55,7 @@ func Record(f *os.File) {
 	}
 }
 
-// Said notes that something was told.
+// Said notes that something was sent.
 func (r Recorder) Said(what string) { r.write(nil, "", what) }
 
 func (r Recorder) write(f *os.File, at, said string) {
