@@ -7,12 +7,12 @@
 // no pointers in it, and a decision allocates nothing.
 //
 // What it holds to (airlock_test.go has each as a property against brute force):
-//   - Every survivor outranks all that a decision ends, those apart whose end would free next to nothing. That holds where a timer is over
+//   - Every survivor outranks all that a decision ends, except those whose end would free next to nothing. That holds if a timer is over
 //     too: no task is ended for its time while one below it stays, except one that was asked to yield and has not in time.
 //   - A task that is suspended or asked to yield is the lowest that can be: every survivor below it could give way only by its end.
 //   - These tasks are the shortest prefix, of those that can give way, whose relief covers the deficit; those that are ended, of the whole
 //     order.
-//   - Nothing is killed while a cheaper step is open, but at the emergency line or when its timer is over.
+//   - Nothing is killed while a cheaper step is open, except at the emergency line or when its timer is over.
 //   - An entry ends within its timer: the task goes on, or it is gone. One that is suspended with one below it goes on at any level.
 //   - The same snapshot gives the same decision, in whatever order its tasks are listed.
 package airlock

@@ -1,10 +1,10 @@
 // Package market is the floor: where windows of idle slice-time are offered, asked for and cleared, as SJA (arXiv 2509.19086: jobs signal
 // interest and a policy picks) or as JASDA (arXiv 2510.14599: jobs bid with variants). A Floor is a part of an actor that embeds it, such
-// as a zone: it is deterministic, and all that it keeps is soft. It must not know what is durable, who owns a job or a slice, what a claim,
-// a node or a journal is: it knows three contracts.
+// as a zone: it is deterministic, and all that it keeps is soft. It must not know durable state, owners of jobs or slices, claims, nodes or
+// journals: it knows three contracts.
 //
 //   - window.Supply is a slice as its owner answers for it: its unsold gaps, of which windows are made.
-//   - index.Demand is a job as its owner answers for it: a view, which its atomizer answers from at once; an agent answers in messages.
+//   - index.Demand is a job as its owner answers for it: a view, from which its atomizer answers at once; an agent answers in messages.
 //   - award.Seller takes what is won: a piece to ask a node for, and the purse that it is paid from.
 //
 // Its owner reports what changes (Activate, Retire, Changed, InvalidateJob; Place, InvalidateSlice; Turning for what changes with time
@@ -20,6 +20,6 @@
 //	interest             mechanism sja: the first by policy who has a safe piece gets it
 //	clearing, auction    mechanism jasda: whose bids are worth most
 //
-// Which mechanism runs is decided once (NewFloor), behind Mechanism. Here are the composition, and what people are told beyond counts: a
-// job's place in the policy's order (rank.go), and what is answered to each window (look.go).
+// Which mechanism runs is decided once (NewFloor), behind Mechanism. Here are the composition, and the views for people beyond counts: a
+// job's place in the policy's order (rank.go), and the answers to each window (look.go).
 package market

@@ -36,7 +36,7 @@ type Intrusion struct {
 	// Present: a process that is not ours is there, and Text says which; nobody knows its end. Else none is.
 	Text    string
 	Present bool
-	// Holds are what else others have of it, or will: Kind, Start (0: since it was said first), End (Never: not known), Every, Source (who,
+	// Holds are what else others have of it, or will: Kind, Start (0: since its first report), End (Never: not known), Every, Source (who,
 	// for people), Truncate. Of kind ForForeign it stays beyond its end, until it is not reported any more; every other is over at its end.
 	Holds []Reservation
 }

@@ -53,7 +53,7 @@ func firstSentence(text string) string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// Explain is what the job file may say at a path, such as spec.items. An error of kind NotFound says what is near.
+// Explain describes the job file's key at a path, such as spec.items. An error of kind NotFound names similar keys.
 func Explain(path string) (string, error) {
 	at, err := lookup(path)
 	if err != nil {

@@ -162,7 +162,7 @@ type Airlock struct {
 }
 
 // AirlockOf reads {kind: auto|cgroup|tree|off, order: class|priority, calm, severe, emergency, timer, entries, memory: auto|off|SIZE,
-// excess}. Where nothing is said of it the daemon finds out what there is, and the lines are core's own.
+// excess}. By default the daemon finds out what there is, and the lines are core's own.
 func AirlockOf(v strict.Value) (a Airlock) {
 	if !v.Given() {
 		return Airlock{}

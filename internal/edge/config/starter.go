@@ -12,7 +12,7 @@ import (
 // StarterKinds are the kinds of work that Starter knows; the first is the usual one.
 func StarterKinds() []string { return kindsOfWork() }
 
-// starters are what a starter file says of its kind of work, and a program that runs as it is.
+// starters are the texts of a starter file for its kind of work, and a program that runs as it is.
 func starters() map[string]struct{ work, script string } {
 	const units = `i=$SLUICE_FROM
 while [ "$i" -lt "$SLUICE_TO" ]; do

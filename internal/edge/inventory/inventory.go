@@ -37,10 +37,10 @@ type Meter interface {
 	Use(slice job.SliceID) (map[int]int64, error)
 }
 
-// Live is an inventory whose slices come and go, or are held by others for a time, or which sees GPUs fail.
+// Live is an inventory whose slices come and go, or are held by others for a time, or that sees GPUs fail.
 type Live interface {
-	// Held is all that others hold of slices now, and how their GPUs are, in order of slice; a slice without either is left out. Watch
-	// goes on from what it has said: the caller tells its nodes before they offer anything.
+	// Held is all that others hold of slices now, and the state of their GPUs, in order of slice; a slice without either is left out. Watch
+	// continues from it: the caller tells its nodes before they offer anything.
 	Held() []Sighting
 }
 
@@ -62,7 +62,7 @@ type Sighting struct {
 	Condition *protocol.Condition
 	// Vitals is what is reported of a GPU, with ids as in Slices. nil: not about a GPU.
 	Vitals *protocol.Vitals
-	// Wishes are who waits for devices, and what machines have, with the ids of Slices. nil: it is not about that.
+	// Wishes are the waiters for devices, and the machines' devices, with the ids of Slices. nil: not about these.
 	Wishes *protocol.Wishes
 }
 

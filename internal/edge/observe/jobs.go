@@ -35,7 +35,7 @@ type openJob struct {
 func (j *jobs) fact(f *protocol.Fact, counted bool) {
 	switch f.Kind {
 	case protocol.JobAccepted:
-		// one that is taken back from the archive is over; what comes behind it says if it lives again
+		// a job recalled from the archive is over; later facts show if it lives again
 		if !f.Body.(*protocol.Acceptance).Recalled {
 			j.see(f.Job, f.At)
 		}

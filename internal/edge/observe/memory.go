@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// memory is what is shown of the machine's memory, and of what is done where it runs out.
+// memory is the metrics of the machine's memory, and of what is done where it runs out.
 type memory struct {
 	last   status.Strain
 	shown  []shown[status.Strain]

@@ -63,7 +63,7 @@ func idle(gaps []protocol.Gap, from, to quantity.Instant) float64 {
 	return sum
 }
 
-// within says whether t lies in a gap: a gap that begins within an older one is the rest of it.
+// within reports whether t lies in a gap: a gap that begins within an older one is the rest of it.
 func within(gaps []protocol.Gap, t quantity.Instant) bool {
 	for _, g := range gaps {
 		if g.Start <= t && t < g.End {

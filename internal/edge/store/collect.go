@@ -21,7 +21,7 @@ const (
 
 // Collected is what a collection has found and done.
 type Collected struct {
-	// Objects and Names were there; Removed of the objects, of so many Bytes, are gone. Uploads were given up.
+	// Objects and Names were there; Removed of the objects, with Bytes, are gone. Uploads were given up.
 	Objects, Names, Removed, Uploads int
 	Bytes                            int64
 }
@@ -42,7 +42,7 @@ func Collect(ctx context.Context, s Store, age time.Duration, dry bool) (c Colle
 	return CollectBefore(ctx, s, now.Add(-age), dry)
 }
 
-// CollectBefore is Collect of what was left alone since an instant of the store's clock. Tests, which can't wait, call it.
+// CollectBefore is Collect of objects unused since an instant of the store's clock. Tests, which can't wait, call it.
 func CollectBefore(ctx context.Context, s Store, before time.Time, dry bool) (c Collected, err error) {
 	needed := map[Digest]bool{}
 	err = s.Names(ctx, "", func(n Named) error {

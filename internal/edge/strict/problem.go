@@ -171,7 +171,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Hint says what somebody who wrote word may have meant of the known words: "did you mean x?", or the list of them.
+// Hint suggests the known words that the author of word may have meant: "did you mean x?", or the list of them.
 func Hint(word string, known []string) string {
 	_, hint := Suggest(word, known)
 	return hint

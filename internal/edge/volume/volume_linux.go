@@ -102,7 +102,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// allocate gives a file so many bytes that are its own. Where the file system can't promise them they are written.
+// allocate gives a file size bytes of its own. Where the file system can't promise them they are written.
 func allocate(f *os.File, size int64) error {
 	for {
 		switch err := unix.Fallocate(int(f.Fd()), 0, 0, size); err {

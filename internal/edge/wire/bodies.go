@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/edge/wire/coder"
 )
 
-// bodies says which body goes with each kind of message, and what its fields are; a kind that is not in it has none.
+// bodies maps each kind of message to its body and that body's fields; a kind that is not in it has none.
 var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nobody
 	protocol.Submit: body(func(c *coder.Coder, b *protocol.Submission) {
 		coder.Text(c, 1, &b.Request)

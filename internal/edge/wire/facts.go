@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/edge/wire/coder"
 )
 
-// facts says which body goes with each kind of fact, and where its fields are; a kind that is not in it has none.
+// facts maps each kind of fact to its body, and where its fields are; a kind that is not in it has none.
 var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by nobody
 	protocol.JobAccepted: needs(20, holds(func(v *layout, b *protocol.Acceptance) {
 		v.zone, v.flag, v.request, v.digest, v.spec = &b.Zone, &b.Recalled, &b.Request, &b.Digest, &b.Spec

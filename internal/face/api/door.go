@@ -16,12 +16,11 @@ import (
 	"sluice.dev/sluice/internal/edge/peer"
 )
 
-// door counts connections from the moment they are accepted, before TLS and before anybody has shown who they are, so that no
-// number of them takes the descriptors that journal and executor need, nor the places of those who may come in. Every
-// connection belongs to a peer: a user of this machine, or a network address. The daemon's own user and callers that have shown a
-// token may have all the places, everybody else half of them together and a quarter of them each. When there is no place,
-// a connection that nothing is being done for makes room, the one that has been so for the longest time; if there is none,
-// the one that comes is closed.
+// door counts connections from the moment they are accepted, before TLS and before authentication, so that no number of them takes the
+// descriptors that journal and executor need, nor the places of authorized callers. Every connection belongs to a peer: a user of this
+// machine, or a network address. The daemon's own user and callers that have shown a token may have all the places, everybody else half of
+// them together and a quarter of them each. When there is no place, the connection that has been idle for the longest time makes room; if
+// none is idle, the new one is closed.
 type door struct {
 	uid   uint32
 	namer peer.Namer

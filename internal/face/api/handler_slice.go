@@ -42,7 +42,7 @@ func (h *handler) ListZones(ctx context.Context, _ *connect.Request[pb.ListZones
 	return answer(&pb.ListZonesResponse{Zones: each(list, zoneMessage)}, err)
 }
 
-// ListAirlocks lists what each node makes of its host's memory.
+// ListAirlocks lists each node's view of its host's memory.
 func (h *handler) ListAirlocks(ctx context.Context, _ *connect.Request[pb.ListAirlocksRequest]) (*connect.Response[pb.ListAirlocksResponse],
 	error) {
 	list, err := h.service.Airlocks(ctx)

@@ -48,7 +48,7 @@ const (
 	// Bodies arrive up to this size many at a time, the rest of longer ones a few at a time.
 	smallBody      = 64 << 10
 	maxSmallBodies = 512
-	// How many calls may wait for a place in which the first part of their body can arrive: none of it is held meanwhile.
+	// How many calls may wait for a place in which the first part of their body can arrive: none of it is buffered meanwhile.
 	maxPatient     = 8192
 	maxLongBodies  = 16
 	maxAgentBodies = 8

@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// shown says whether a request carries a token. Hashes of one length are compared, so the time taken says nothing.
+// shown reports whether a request carries a token. Hashes of one length are compared, so the time taken reveals nothing.
 func shown(req *http.Request, secret string) bool {
 	scheme, given, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	got, want := sha256.Sum256([]byte(strings.TrimSpace(given))), sha256.Sum256([]byte(secret))

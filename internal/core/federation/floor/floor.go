@@ -1,7 +1,7 @@
-// Package floor is the market of one node, where the flow is (Laminar): jobs of any home that wait for room come to a few nodes and
-// negotiate there for the node's windows, the same market.Floor as at a zone. Each comes with its home's description (Visit), and its home
-// answers for it in messages, as an agent does for an external job. Tickets are not handled here: a probe takes what is free at once, and
-// that is then no window any more.
+// Package floor is the market of one node, where the flow is (Laminar): jobs of any home that wait for room visit a few nodes and negotiate
+// there for the node's windows, the same market.Floor as at a zone. Each comes with its home's description (Visit), and its home answers
+// for it in messages, as an agent does for an external job. Tickets are not handled here: a probe takes what is free at once, and that is
+// then no window any more.
 //
 // All of it is soft. A restarted node has no visitors until homes send them again, and those of a silent home are dropped after a while.
 package floor

@@ -43,9 +43,9 @@ func (d *Settler) Expire(now quantity.Instant, j *record.Job, why string, out *p
 	}
 }
 
-// End gives a job its final verdict as soon as no claim stands, and, where it failed, as soon as what counts of it is published: there will
-// be no more output. A cancellation waits for no node. Any verdict is too late for a job that is wholly committed: it finishes, if its
-// output is in its place in time. Closes is how long either waits for output.
+// End gives a job its final verdict as soon as all claims are settled, and, where it failed, as soon as its counted output is published:
+// there will be no more output. A cancellation waits for no node. Any verdict is too late for a job that is wholly committed: it finishes,
+// if its output is in its place in time. Closes is how long either waits for output.
 func (d *Settler) End(now quantity.Instant, j *record.Job, v job.Verdict, out *protocol.Out) {
 	if j.Ending().Final() || j.Complete() && v.State != job.Finished && now < d.Closes(j) {
 		return

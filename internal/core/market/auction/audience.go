@@ -103,8 +103,8 @@ func (a *audience) inviteOne(now quantity.Instant, o *agents.Offer, j *index.Job
 
 // inviteCrowd invites those in the index: where there are more than the audience holds, one half are the first in the policy's order, and
 // the other half the first that is late and the longest-waiting of the rest. So a late job is asked in its turn. Where bids go by the
-// policy's index all of the audience are those that could bid most by it and by their queues' purses, and to them comes the first that is
-// late. No more of them are looked at than are invited, but for chunks of those whose need is not met.
+// policy's index all of the audience are those that could bid most by it and by their queues' purses, and the first that is late. No more
+// of them are looked at than are invited, except for chunks whose need is not met.
 func (a *audience) inviteCrowd(now, at quantity.Instant, c *window.Class, w *window.Window) {
 	most, from, length := a.cfg.Audience, len(a.invited), w.Length(at)
 	a.invitation++

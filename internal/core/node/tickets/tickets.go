@@ -49,8 +49,8 @@ type Tickets struct {
 	lying []probe
 	since quantity.Instant
 	asked []flow.Probe
-	// said numbers the node's own summaries, within this boot. owes: it has refused somebody, or heard that somebody waits, when it had
-	// told free.
+	// said numbers the node's own summaries, within this boot. owes: it has refused a probe, or learned that a ticket waits, after its last
+	// report of free slices.
 	said uint64
 	owes bool
 	told flow.Fragments

@@ -57,7 +57,7 @@ func (a *Archive) beginUpgrade() (needed bool, err error) {
 	})
 }
 
-// listSome lists up to n jobs from a place in the old list on, and says where to go on, if anywhere.
+// listSome lists up to n jobs from a place in the old list on, and returns where to continue, if anywhere.
 func (a *Archive) listSome(from []byte, n int) (next []byte, more bool, err error) {
 	err = guard(func() error {
 		return a.db.Update(func(tx *bbolt.Tx) error {

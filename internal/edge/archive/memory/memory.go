@@ -18,7 +18,7 @@ import (
 type Archive struct {
 	mu    sync.Mutex
 	parts map[key]archive.Part
-	// lists, one for each state, and ended are sorted as they are listed; the newest is appended, the oldest goes first.
+	// lists, one for each state, and ended are sorted as they are listed; the newest is appended, the oldest removed first.
 	lists [job.Impossible + 1][]archive.Entry
 	ended []archive.Ended
 	// uses counts jobs by their stored work directory.

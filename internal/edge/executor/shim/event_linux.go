@@ -81,8 +81,8 @@ func endsCut(f *os.File) (bool, error) {
 // backwards is how much of an events file is read at a time, in bytes.
 const backwards = 64 << 10
 
-// LastEvent is what an events file was told last of a subjob: "start" or "end", or "" for nothing, also if there is no file. It reads
-// from the end, where what began lately is.
+// LastEvent is the last entry of a subjob in an events file: "start" or "end", or "" for none, also if there is no file. It reads from the
+// end, where recent starts are.
 func LastEvent(path, token string) (what string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -277,14 +277,14 @@ func (d Dir) WriteResult(r *job.Result, l *Lease) error {
 // WriteLog replaces the supervisor's own log.
 func (d Dir) WriteLog(data []byte) error { return putFile(d.Log(), data, 0o600) }
 
-// errHeld says that somebody else holds the lock: a supervisor lives, or an init that has not heard yet that it died.
+// errHeld: somebody else holds the lock: a supervisor lives, or an init that has not noticed yet that it died.
 var errHeld = errors.New("the run directory is locked: its supervisor lives, or what it began")
 
 // Held says whether err of TryLock means that somebody holds the lock.
 func Held(err error) bool { return errors.Is(err, errHeld) }
 
-// Lock is the right to act on a run directory. Whoever holds it may look for a note, a fence or a result and act on it: nobody
-// else can then write them.
+// Lock is the right to act on a run directory. Its holder may look for a note, a fence or a result and act on it: nobody else can then
+// write them.
 type Lock struct {
 	// note is shim.json, older the file that supervisors of older versions lock, where there is one.
 	note, older *os.File

@@ -18,7 +18,7 @@ func (d Dir) file(name string) string { return filepath.Join(string(d), name) }
 // OlderLock is what supervisors of older versions lock. Nobody makes it any more.
 func (d Dir) OlderLock() string { return d.file("lock") }
 
-// Fenced stands once nothing may be started here any more.
+// Fenced exists once nothing may be started here any more.
 func (d Dir) Fenced() string { return d.file("fenced") }
 
 // Lease is what is to run and how long it may.

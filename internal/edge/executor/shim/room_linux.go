@@ -70,7 +70,7 @@ func (d Dir) DiskFull(l *Lease) (s volume.State, full bool) {
 	return s, false
 }
 
-// refused is the state of a quota of which nothing is known but that it refuses a small file, if that is so.
+// refused is the state of a quota that is only known to refuse a small file, if it does.
 func (d Dir) refused() (s volume.State, full bool) {
 	return volume.State{Limit: volume.HiddenQuota}, volume.OverQuota(volume.Try(string(d), temporary+"*"))
 }

@@ -256,7 +256,7 @@ func (p *published) held(list []offered, has map[string]stay) map[job.SliceID]pr
 	return held
 }
 
-// mostUnits bounds a total that is counted in fractions: so many of these, and all that is taken of them, fit in an int64.
+// mostUnits bounds a total that is counted in fractions: sums of that many fit in an int64.
 const mostUnits = math.MaxInt64 / 4096
 
 // even counts each counter of a pool in one unit, so that sums of integers are exact: in the finest of its fractions, as far as its total

@@ -116,8 +116,8 @@ type need struct {
 	claims []string
 	// requests counts its claims, including those not made yet.
 	requests int
-	// Set while it waits, and for a pod set's Pods to come: where says which machines would do, and shape is that, and what it asks for but
-	// for its claims, as text.
+	// Set while it waits, and for a pod set's Pods to come: where selects suitable machines, and shape is that and its requests, except
+	// claims, as text.
 	where reclaim.Where
 	shape string
 }

@@ -41,7 +41,7 @@ type Powered interface {
 	FailSyncs(n int, err error)
 	// Kill ends the process that has the journal open: what it wrote is there, what it did not sync is not durable.
 	Kill()
-	// Restart is the place after the power cut; seed draws what is left of what was not synced.
+	// Restart is the place after the power cut; seed draws which unsynced data is left.
 	Restart(seed uint64) Powered
 }
 

@@ -137,7 +137,7 @@ func (l *layout) header(d disk.FS, name string, size int) ([]byte, error) {
 	return b, nil
 }
 
-// arrange tells segments that count from those a snapshot covers, and finds missing ones as far as names tell.
+// arrange separates segments that count from those that a snapshot covers, and finds missing ones as far as names show.
 func (l *layout) arrange() {
 	from := l.stateAt.Seq + 1
 	for len(l.segments) > 0 && l.segments[0].before.Seq+1 < from {

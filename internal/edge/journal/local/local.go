@@ -253,7 +253,7 @@ func (j *opened) Close() error {
 	return errors.Join(errs...)
 }
 
-// passes says whether an error of the file system passes: the journal can go on once there is room, or a file descriptor.
+// passes reports whether an error of the file system is temporary: the journal can go on once there is room, or a file descriptor.
 func passes(err error) bool { return disk.Full(err) || disk.Starved(err) }
 
 // kindOf classifies an error of the file system.

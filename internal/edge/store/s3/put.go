@@ -70,7 +70,7 @@ type upload struct {
 // together is how often an upload is begun anew that another writer of the same object has ended.
 const together = 5
 
-// putParts uploads in parts, or what is missing of those of an earlier upload of the same object. Others may be at the same upload: who is
+// putParts uploads in parts, or what is missing of those of an earlier upload of the same object. Others may be at the same upload: the
 // first completes it, and then the object is there for all.
 func (s *Store) putParts(ctx context.Context, key string, want store.Digest, src store.Source) (err error) {
 	for range together {

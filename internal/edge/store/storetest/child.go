@@ -38,7 +38,7 @@ func (s stopping) ReadAt(p []byte, off int64) (int, error) {
 	return s.Reader.ReadAt(p, off)
 }
 
-// killed: an upload whose process is killed, without a word, has left nothing to be seen, and the next one goes on with it.
+// killed: an upload whose process is killed has left nothing visible, and the next one resumes it.
 func killed(d *desk) {
 	self, err := os.Executable()
 	d.ok(err)

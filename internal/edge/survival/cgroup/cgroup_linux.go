@@ -79,7 +79,7 @@ func (k *kind) probe(base string) error {
 		k.can.Level, k.can.Why = survival.Full, "groups are frozen, and their memory is moved to swap"
 	}
 	if h.reclaim.Is() {
-		// Nothing is in the group, so the kernel says that it could not take as much, or that it does not know the word.
+		// Nothing is in the group, so the kernel answers that it could not take as much, or that it does not know the word.
 		err := h.reclaim.Write([]byte("4096 swappiness=200"))
 		k.swappiness = err == nil || err == unix.EAGAIN //nolint:errorlint // a plain number
 	}

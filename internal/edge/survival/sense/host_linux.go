@@ -197,7 +197,7 @@ type level struct {
 	limit, high, current, stat File
 	swapLimit, swapUsed        File
 	names                      []string // in stat, of memory that the kernel takes back when the limit is reached
-	// growth of what is used of it: each memory has one of its own, since the difference between two of them is no growth.
+	// growth of its use: each memory has its own, since the difference between two of them is no growth.
 	growth survival.Rate
 }
 

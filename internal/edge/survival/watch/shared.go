@@ -19,7 +19,7 @@ type Table struct {
 	Boot time.Duration
 	// Rows by token, each once; at most airlock.MaxTasks.
 	Rows []Row
-	// Base is the folder of all control groups. It goes over once, and what is not below it goes as none.
+	// Base is the folder of all control groups. It is written once; a group outside it is written as none.
 	Base string
 }
 
@@ -133,7 +133,7 @@ func (t *Table) decode(w []uint64, known map[string]string) bool {
 	return true
 }
 
-// appendText appends a text that takes at most so many bytes, in a fixed number of words: its length, and its bytes.
+// appendText appends a text of at most most bytes, in a fixed number of words: its length, and its bytes.
 func appendText(w []uint64, s string, most int) []uint64 {
 	w = append(w, uint64(len(s)))
 	for at := 0; at < most; at += 8 {
@@ -415,7 +415,7 @@ const (
 	headTable
 	headBoard
 	headRing
-	// headBoot names the start of the machine that all of it is of, headKind the kind of survival of the last life.
+	// headBoot names the start of the machine that all of it belongs to, headKind the kind of survival of the last life.
 	headBoot
 	headKind
 	headSize = 512 // a page, so that all else begins on one

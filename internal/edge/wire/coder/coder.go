@@ -137,7 +137,7 @@ func (c *Coder) Next(n protowire.Number, t protowire.Type) bool {
 	return true
 }
 
-// tag is the tag that stands at a place of the input. None stands at 0, where the version is.
+// tag is the tag at a place of the input. None is at 0, where the version is.
 type tag struct {
 	at, size int
 	number   protowire.Number
@@ -444,7 +444,7 @@ func List[S ~[]T, T any](c *Coder, n protowire.Number, v *S, fields func(*Coder,
 	}
 }
 
-// Failure is an error as its kind and text. What comes back says the same, for people and for errkind.Of.
+// Failure is an error as its kind and text. A decoded one has the same, for people and for errkind.Of.
 func Failure(c *Coder, n protowire.Number, v *error) {
 	type flat struct {
 		kind errkind.Kind

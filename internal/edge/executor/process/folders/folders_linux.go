@@ -125,7 +125,7 @@ type Lives struct {
 	emptying sync.Mutex
 }
 
-// NewLives remembers the life of so many jobs' folders; warn is called for files that can't be removed.
+// NewLives remembers the life of at most most jobs' folders; warn is called for files that can't be removed.
 func NewLives(l Layout, most int, warn func(path string, err error)) *Lives {
 	return &Lives{l: l, kept: shelf.Shelf{Root: l.In("lives"), Depth: 1, Most: most, Bytes: math.MaxInt64, Warn: warn}}
 }

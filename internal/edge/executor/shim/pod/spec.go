@@ -78,8 +78,8 @@ type Order struct {
 	Why  string `json:",omitempty"`
 }
 
-// Word is what a subjob writes to its progress place. Nobody vouches for it and no result is made of it; the executor lets Started and
-// Storing delay orders and the Pod's end, by Linger at most.
+// Word is what a subjob writes to its progress place. It can be forged, and no result depends on it; the executor lets Started and Storing
+// delay orders and the Pod's end, by Linger at most.
 type Word struct {
 	// Started is when the command began; 0: not yet.
 	Started quantity.Instant

@@ -28,7 +28,7 @@ type birth struct {
 	// the start of the program. Without that the init ends when it is prepared.
 	prepare, command, program script
 
-	// Room for what the kernel reads and writes, and for the stacks of the init and of what becomes the command.
+	// Room for what the kernel reads and writes, and for the stacks of the init and of the command to be.
 	stacks []byte
 	clone  cloneArgs
 	poll   unix.PollFd
@@ -141,7 +141,7 @@ func (b *birth) multiply(nth, flags uintptr, grouped bool, child uintptr) (pid u
 	return r, 0
 }
 
-// live is the init. What it calls must be as it is: without a prologue that asks Go's scheduler, and without an allocation.
+// live is the init. Its functions must be plain: without a prologue that asks Go's scheduler, and without an allocation.
 //
 //go:norace
 //go:nosplit

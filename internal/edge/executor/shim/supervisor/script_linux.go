@@ -34,7 +34,7 @@ type call struct {
 	what string
 	// tolerated is an error that counts as success; 0 for none.
 	tolerated syscall.Errno
-	// optional: whatever comes of it, the child goes on. If it fails otherwise than tolerated, failing calls behind it are left out.
+	// optional: the child goes on even if it fails. If it fails otherwise than tolerated, failing calls after it are skipped.
 	optional bool
 	failing  int
 	// enough is how many calls behind it are left out once it has succeeded.

@@ -238,7 +238,7 @@ func (s *subjob) stay() (said word) {
 // killed is the end of a killed process.
 var killed = word{Code: -1, Signal: int32(syscall.SIGKILL)} //nolint:gochecknoglobals // read-only by use
 
-// round looks at all of the tree and keeps it to its terms. It says whether it is to be killed.
+// round looks at all of the tree and keeps it to its terms. It returns whether the tree is to be killed.
 func (s *subjob) round() bool {
 	members := tree.Below(s.child.init.PID)
 	s.walk.done(tick / 5)

@@ -193,7 +193,7 @@ func (s *subjob) end() {
 	s.watch.meter.Stores.Close()
 	s.child.close()
 	if s.lease.Base != "" {
-		// What the kernel kept there is of no use to anybody, and closed to everybody. Whoever settles tries again.
+		// The kernel's own files there are of no use, and closed to everybody. The settlement tries again.
 		_ = foreign.Remove(s.dir.Overlay())
 	}
 }

@@ -105,8 +105,8 @@ func End(list func() []Process, patience time.Duration) (left []Process) {
 	}
 }
 
-// Kill sends SIGKILL to all, after having stopped all: a tree that grows faster than it is killed does not get away. A
-// process that may not be signalled stays, and whoever looks again finds it.
+// Kill sends SIGKILL to all, after having stopped all: a tree that grows faster than it is killed does not escape. A process that may not
+// be signalled stays, and the next look finds it.
 func Kill(all []Process) {
 	if len(all) > 1 {
 		for _, p := range all {

@@ -39,7 +39,7 @@ type Moment struct {
 // in one order: who looks at the tree holds the file.
 type Recorder struct{ Root string }
 
-// Log is beside the data directory: it is no part of what a power cut takes. Where it is, there is a recording.
+// Log is beside the data directory: a power cut does not affect it. If it exists, there is a recording.
 func (r Recorder) Log() string { return r.Root + ".power" }
 
 // Record is what durable.OnSync is set to.
