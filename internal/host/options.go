@@ -93,7 +93,7 @@ type Options struct {
 	About status.About
 	// Named: the journal has a name that others store with what they keep of it, so a build without names must not open it.
 	Named bool
-	// Guard is what can be done where this machine's memory runs out.
+	// Guard is this machine's capability where memory runs out.
 	Guard status.Guard
 }
 

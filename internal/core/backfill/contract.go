@@ -22,7 +22,7 @@ type Supply interface {
 	// Class of slices that it is of, and its place among all of them (market.Floor.Place).
 	Class() *window.Class
 	At() int
-	// Reserved are all reservations that its node has told of. They are only read.
+	// Reserved are all reservations that its node has reported. Read only.
 	Reserved() []protocol.Reservation
 	// Free puts its gaps from now on into out, in order: all that a rigid job could have if no other's placement were reserved.
 	Free(now quantity.Instant, out []protocol.Gap) []protocol.Gap

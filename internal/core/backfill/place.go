@@ -87,7 +87,7 @@ func endAt(spec *job.Spec, t quantity.Instant, speed int64) quantity.Instant {
 	return t.Add(atomizer.RigidLength(spec, speed))
 }
 
-// rank is what makes a place better than another: its end, or its start where no end is known.
+// rank orders placements: by end, or by start where no end is known.
 func (p *Placement) rank() quantity.Instant {
 	if p.End == quantity.Never {
 		return p.Start

@@ -228,7 +228,7 @@ func (pl *Planner) placeReserved(now quantity.Instant) {
 	}
 	clear(pl.before)
 	for i := range pl.reserved {
-		// Where all slices are alike to the job, no window that is open could hold it before its place does.
+		// If all slices are equal for the job, no open window could hold it before its placement does.
 		h := &pl.reserved[i]
 		pl.setPlanned(h.job, len(h.job.Spec().Speeds) > 0 && h.place.Start > now)
 	}

@@ -30,7 +30,7 @@ func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.O
 		if c := in.Body.(*protocol.Cancellation); here && !j.AtRest() {
 			v.settle.Cancel(now, c.At, j, c.Text, out)
 		}
-	case protocol.PauseJob: // its owner has it pause, or go on
+	case protocol.PauseJob: // its owner pauses or resumes it
 		p := in.Body.(*protocol.Pause)
 		if here && j.Held != p.Held && !j.Ending().Final() && !j.AtRest() {
 			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.JobHold{Held: p.Held}})

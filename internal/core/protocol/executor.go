@@ -84,7 +84,7 @@ type Vitals struct {
 	Life string
 }
 
-// Xid is an error that a GPU's driver has told of, by NVIDIA's number. On is the slice that it is about; empty: the GPU as a whole.
+// Xid is an error that a GPU's driver has reported, by NVIDIA's number. On is its slice; empty: the GPU as a whole.
 type Xid struct {
 	Code uint32
 	On   job.SliceID

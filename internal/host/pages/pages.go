@@ -138,7 +138,7 @@ func (p *Pages) Check(ctx context.Context, specs []*job.Spec) ([]error, error) {
 	return out, nil
 }
 
-// DryRun says what Submit would do and when the job would start, and changes nothing.
+// DryRun predicts what Submit would do and when the job would start, and changes nothing.
 func (p *Pages) DryRun(ctx context.Context, spec *job.Spec) (status.Explanation, error) {
 	type result struct {
 		explanation status.Explanation

@@ -39,7 +39,7 @@ const (
 	// Margins on a declared and on an observed time of a unit, and what a missed deadline multiplies it by, in parts per
 	// thousand.
 	declaredMargin, observedMargin, missedMargin, mostMargin = 1250, 1050, 1500, 16_000
-	// What a memory kill raises the profile by at least, and the headroom over the peak, in parts per thousand.
+	// The least raise of the profile after a memory kill, and the headroom over the peak, in parts per thousand.
 	memoryStep, memoryHeadroom = 1150, 1100
 	// How caution grows with a round in which all was denied, and falls with one in which something was sold.
 	moreCaution, lessCaution, mostCaution = 1500, 950, 8000

@@ -66,7 +66,7 @@ type course struct {
 	yield int64
 }
 
-// work is what was asked to be run.
+// work is the ordered work.
 func (r *course) work() *protocol.Work { return r.start.Body.(*protocol.Work) }
 
 func (r *course) grace() time.Duration {

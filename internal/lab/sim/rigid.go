@@ -399,7 +399,7 @@ func (r *Rigid) preempt(b *block) {
 	r.schedule(r.now.Add(b.job.Checkpoint), b, returns, b.version)
 }
 
-// giveBack is the end of the checkpoint of a preempted run: the rest of it comes again.
+// giveBack is the end of the checkpoint of a preempted run: its rest is submitted again.
 func (r *Rigid) giveBack(b *block) {
 	s := &b.run
 	done := b.workedIn(r.now.Sub(s.begin) - b.job.Checkpoint)

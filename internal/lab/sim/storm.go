@@ -79,7 +79,7 @@ type gust struct {
 	*Storm
 	share int64 // its part of the size, one of several
 	blown time.Duration
-	// of is the unit of its job that the run was in when it was struck, for the times-th time; 0 times: it is nobody's work.
+	// of is the unit of its job that the run was in when it was struck, for the times-th time; 0 times: it was in none.
 	of    int64
 	times int
 }

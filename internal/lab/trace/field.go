@@ -28,7 +28,7 @@ func (f Field) Bytes() []byte { return f.line.Text[f.from:f.to] }
 // Empty says that there is no text.
 func (f Field) Empty() bool { return f.from == f.to }
 
-// Minus is the field behind a minus sign, if it has one.
+// Minus is the field after a minus sign, if it has one.
 func (f Field) Minus() (Field, bool) {
 	if f.Empty() || f.Bytes()[0] != '-' {
 		return f, false

@@ -139,7 +139,7 @@ func (h *Home) again(now quantity.Instant, j *Job, out *protocol.Out) {
 	h.act(now, j, h.loop.Lost(now, &j.ticket), out)
 }
 
-// act does what the loop says of a ticket that is here.
+// act carries out the loop's decision for a ticket that is here.
 func (h *Home) act(now quantity.Instant, j *Job, next flow.Move, out *protocol.Out) {
 	switch next.Act {
 	case flow.Draw:

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Visit sends out the jobs that have something to win at nodes, and takes back those that have not. It returns when to look again.
+// Visit sends out the jobs that have something to win at nodes, and recalls the others. It returns when to look again.
 func (z *Seek) Visit(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	if z.tour == nil {
 		return quantity.Never

@@ -54,9 +54,9 @@ type Job struct {
 	name job.ID
 	// session of its visits, 0 while it visits nobody.
 	session uint64
-	// hosts are the nodes that it visits, wins those where it last won something, the latest first, and full those that had no room for
-	// it, until fresh: at most Most before no more are drawn, so that a job is not sent from node to node where all are full. draws counts
-	// those that were drawn.
+	// hosts are the nodes that it visits, wins those where it last won something, the latest first, and full those that had no room for it,
+	// until fresh. With Most full nodes no more are drawn, so that a job is not sent from node to node where all are full. draws counts the
+	// drawn nodes.
 	hosts, wins, full []protocol.Address
 	fresh             quantity.Instant
 	draws             uint64

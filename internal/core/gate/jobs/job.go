@@ -134,7 +134,7 @@ func (j *Job) Surrender(r *protocol.Record) { j.sequel.moving.record = r }
 // Know notes whether the home holds to what the gate has of a pause.
 func (j *Job) Know(known bool) { j.heldKnown = known }
 
-// Known says whether the home has confirmed all that it is to know.
+// Known reports whether the home has confirmed everything.
 func (j *Job) Known() bool {
 	return j.homed && j.heldKnown && (j.sequel == nil || j.sequel.dropping == "")
 }

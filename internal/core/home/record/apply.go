@@ -237,7 +237,7 @@ func (b *Book) settle(j *Job, f *protocol.Fact, committed job.Range) {
 	b.Changed(j)
 }
 
-// standing is the claim under a token, which must stand.
+// standing is the claim under a token, which must be unsettled.
 func (b *Book) standing(j *Job, t job.Token) *protocol.Claim {
 	c := j.ClaimSet().Claim(t)
 	if c == nil {

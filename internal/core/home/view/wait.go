@@ -21,7 +21,7 @@ func (v *View) Guess(now quantity.Instant, j *home.Job) time.Duration {
 	if interval, known := v.waits.Interval(now); known {
 		return max(foresight.Least, time.Duration(quantity.MulDiv(int64(interval), waiting, 1)))
 	}
-	// Nothing is known of the rate: it is as if all that wait were as long as this job, and the slices went round.
+	// Nothing is known of the rate: assume that all waiting jobs are as long as this one, and take turns on the slices.
 	places, speed := int64(0), int64(0)
 	for _, c := range v.floor.Classes() {
 		if on := c.SpeedOf(j.Spec); on > 0 && c.Usable() > 0 {

@@ -226,8 +226,8 @@ func (x *Index) refresh(now quantity.Instant, j *Job) {
 	}
 }
 
-// placedAs says whether a ranked job's places in the rankings are those of another entry, by the policy itself. What has been attained by
-// one that moves may lag behind: the entry has then what it had.
+// placedAs reports whether a ranked job's places in the rankings are those of another entry, by the policy itself. The attained time of a
+// running job may lag behind: the entry then has the earlier value.
 func (x *Index) placedAs(e, is *Entry) bool {
 	if !e.needsAs(is) {
 		return false
@@ -307,7 +307,7 @@ func (x *Index) NoteRound(class int, length time.Duration, now quantity.Instant)
 // Settle brings the counts of a job up to date.
 func (x *Index) Settle(j *Job) { x.rounds.Settle(&j.share, &j.entry, &j.counts) }
 
-// Skip leaves out of the counts of a job what it has not counted yet.
+// Skip omits from a job's counts what it has not counted yet.
 func (x *Index) Skip(j *Job) { x.rounds.Skip(&j.share) }
 
 // Counts are why the job was not served as they are now, for people: nothing is kept of it.

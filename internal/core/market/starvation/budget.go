@@ -16,7 +16,7 @@ import (
 type Budget struct {
 	// share of the capacity in parts per thousand, capacity the speeds of all slices together.
 	share, capacity int64
-	// credit there is, below 0 if it is overdrawn; part is what is less than one, in thousandths.
+	// credit, below 0 if it is overdrawn; part is the fraction below one, in thousandths.
 	credit int64
 	part   uint64
 	// at is how far it has been filled, a whole number of milliseconds after it began; 0: it has not begun.

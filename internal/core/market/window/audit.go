@@ -46,7 +46,7 @@ func (b *Board) Audit(now quantity.Instant) (wrong []string) {
 	return wrong
 }
 
-// since is what is left of gaps from an instant on.
+// since is the rest of gaps from an instant on.
 func since(now quantity.Instant, gaps []protocol.Gap) (out []protocol.Gap) {
 	for _, g := range gaps {
 		if g.Start = max(g.Start, now); g.Start < g.End {

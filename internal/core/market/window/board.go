@@ -38,7 +38,7 @@ type Board struct {
 // NewBoard is an empty one. minWindow is the shortest gap that is offered at all.
 func NewBoard(minWindow time.Duration) *Board { return &Board{minWindow: minWindow} }
 
-// Slices are all that there are, by capacity, then id. They are only read, and good until the next Place.
+// Slices are all slices, by capacity, then id. Read only, valid until the next Place.
 func (b *Board) Slices() []*Slice { return b.slices }
 
 // Classes are those of all slices that ever were. They are only read.

@@ -201,7 +201,7 @@ type Slice struct {
 // ID of the slice.
 func (s *Slice) ID() job.SliceID { return s.id }
 
-// Desc is what the inventory says of it, with what is offered of its host's memory.
+// Desc is the inventory's description, with the offered part of its host's memory.
 func (s *Slice) Desc() protocol.Slice { return s.desc }
 
 // Capacity is how much memory it has.

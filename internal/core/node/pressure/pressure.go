@@ -340,7 +340,7 @@ func (p *Pressure) noteOne(now quantity.Instant, l *leases.Lease, what deed) *st
 	return p.history.keep(e)
 }
 
-// NoteEnd keeps how a subjob ended to which something was done, and counts those that were ended for their slice's memory.
+// NoteEnd records the end of a subjob to which something was done, and counts those that were ended for their slice's memory.
 func (p *Pressure) NoteEnd(now quantity.Instant, l *leases.Lease, r *job.Result) {
 	if r.Outcome == job.MemoryKilled {
 		p.history.killed++

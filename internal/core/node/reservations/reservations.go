@@ -207,7 +207,7 @@ func (b *Reservations) makeWay(now quantity.Instant, s *inventory.Slice, r *prot
 	b.parts.Holds.DropWithin(now, s.ID(), r)
 }
 
-// WithdrawOwn withdraws a job's places that share time with [from, to): it has that time now.
+// WithdrawOwn withdraws a job's placements that share time with [from, to): it holds that time now.
 func (b *Reservations) WithdrawOwn(s *inventory.Slice, own job.ID, from, to quantity.Instant, out *protocol.Out) {
 	for _, r := range slices.Clone(s.Closed()) {
 		if _, hit := timeline.Overlap(&r, from, to); hit && r.Kind == protocol.ForRigid && r.Job == own {

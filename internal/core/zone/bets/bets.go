@@ -27,7 +27,7 @@ func New(share int64) *Bets {
 	return &Bets{ends.New(share)}
 }
 
-// Book has the bets on one slice, and what is known of the time that others leave on it.
+// Book has the bets on one slice, and the knowledge of the time that others leave on it.
 type Book struct {
 	gap  ends.Gap
 	list []bet

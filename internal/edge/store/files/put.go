@@ -39,8 +39,8 @@ func (d *Dir) Put(ctx context.Context, want store.Digest, src store.Source) (o s
 	return d.Stat(ctx, got)
 }
 
-// put uploads. An upload that went on where another one broke off, and has another digest then, is done once more from its beginning: what
-// was there may have been torn.
+// put uploads. An upload that resumed a broken one, and has another digest then, is done once more from its beginning: the earlier bytes
+// may have been torn.
 func (d *Dir) put(ctx context.Context, want store.Digest, src store.Source) (store.Digest, error) {
 	f, err := d.begin(want)
 	if err != nil {

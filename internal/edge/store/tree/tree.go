@@ -159,7 +159,7 @@ func (t *Tree) Close() error {
 	return err
 }
 
-// header is what an archive says of an entry before its content.
+// header is an archive's header of an entry, before its content.
 func header(e *entry) ([]byte, error) {
 	if e.parts != nil {
 		return sparseHeader(e)

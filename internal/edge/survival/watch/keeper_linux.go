@@ -49,7 +49,7 @@ type Keeper struct {
 }
 
 const (
-	// beat is how often the daemon says that it lives.
+	// beat is the interval of the daemon's heartbeat.
 	beat = 500 * time.Millisecond
 	// hung is after which silence a watcher is killed: it may be frozen itself, and then nobody else can act.
 	hung = 10 * time.Second

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// absent is after which silence the daemon counts as dead: nobody is there to ask a subjob to yield.
+	// absent is the silence after which the daemon counts as dead: nobody is there to ask a subjob to yield.
 	absent = 2 * time.Second
 	// rest is the time between two looks at most, where much is free, alert where it is short or may be soon. In between it looks again
 	// before what is free to the severe line could be filled at fill a second.

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// storm is a node in the midst of one, and one where nobody looks.
+// storm is a node in the midst of one, and one without a watcher.
 func storm(slice job.SliceID) []status.Airlock {
 	const gib = quantity.Amount(1) << 30
 	severe := status.MemoryReading{Level: "severe", Used: 30 * gib, Capacity: 32 * gib, Growth: 200 << 20, Share: 937, Stall: 12,

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/internal/face/cli/session"
 )
 
-// View is what is shown on a whole terminal for as long as somebody looks.
+// View is shown on a whole terminal for as long as somebody looks.
 type View interface {
 	// Fetch asks the daemon; apply takes the answer over, and is called where frame and key are.
 	Fetch(ctx context.Context) (apply func(), err error)

@@ -115,8 +115,8 @@ func (p *Planner) Arrive(now quantity.Instant, t planner.Task) {
 		return
 	}
 	r := &p.records[t.ID]
-	// Who gave its devices back in this instant is here again. (A stopped task that ended instead, and whose id is used
-	// anew in the very same instant, leaves what it has had to the new one.)
+	// A task that gave its devices back in this instant is here again. (If a stopped task ended instead, and its id is reused in the same
+	// instant, the new one inherits its device time.)
 	if !r.stopped || r.left != now {
 		*r = Record{order: e.Seq}
 	}

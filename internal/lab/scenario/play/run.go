@@ -23,7 +23,7 @@ type Options struct {
 	Data *Traces
 	// Workers is how many runs go at once; 0 for one for each processor. It has no influence on the results.
 	Workers int
-	// Spans keeps what ran where, for pictures: at most so many of each run with the first seed, 0 for none.
+	// Spans keeps the runs, for pictures: at most this many of each simulation with the first seed, 0 for none.
 	Spans int
 	// Clock in nanoseconds measures what lean mechanisms take of the processor (measure.CPUNanosPerTask): each run is played three times,
 	// one run after the other. nil leaves it out, and results are the same on every machine.

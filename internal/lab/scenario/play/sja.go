@@ -94,7 +94,7 @@ func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error)
 	return at, over, nil
 }
 
-// prepare tells the cluster its queues and who will reserve what.
+// prepare sets up the cluster's queues and reservations.
 func prepare(s *scenario.Scenario, world *sim.Sim, queues []string) {
 	person := protocol.Address{Role: protocol.Person, ID: "scenario"}
 	known := map[string]bool{gate.DefaultQueue: true}

@@ -121,8 +121,8 @@ func giveUp(q, rate, patience float64) float64 {
 // point is a value with its weight.
 type point struct{ at, weight float64 }
 
-// gauss3 and gauss5 stand for a normal distribution with a deviation (Gauss and Hermite): polynomials up to degree 5 and 9 have the right
-// mean.
+// gauss3 and gauss5 approximate a normal distribution with a deviation (Gauss and Hermite): exact for the mean of polynomials up to degree
+// 5 and 9.
 func gauss3(s float64) []point {
 	if s == 0 {
 		return []point{{0, 1}}

@@ -8,7 +8,7 @@ import (
 // MaxKinds is how many kinds of messages a protocol may have.
 const MaxKinds = 32
 
-// Counts is what was counted. All are integers: figures are made of them elsewhere.
+// Counts are the counters. All are integers: figures are made of them elsewhere.
 type Counts struct {
 	// Of tasks that arrived within the window, whenever they were started and over.
 	Arrived, Placed int64
