@@ -102,6 +102,7 @@ func (p *pressedWorld) strain(s *protocol.Strain, seed uint64) {
 	}
 	p.run(func() { p.n.Step(p.now, protocol.Message{Kind: protocol.Pressure, From: executor, Body: s}, &p.out) })
 	var plain protocol.Out
+	p.everything()
 	p.twin.Step(p.now, protocol.Message{Kind: protocol.Pressure, From: executor, Body: &other}, &plain)
 	p.agree(&plain)
 	p.absorb()

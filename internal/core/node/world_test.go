@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -37,7 +38,7 @@ type world struct {
 	cfg     Config
 	n       *Node
 	shadow  *Node // folds the facts as they come and decides nothing
-	twin    *Node // takes the same inputs, and must say the same
+	twin    *Node // takes the same inputs, looks at every lease each time, and must say the same
 	now     quantity.Instant
 	facts   []protocol.Fact
 	out     protocol.Out
@@ -98,6 +99,7 @@ func (w *world) step(m protocol.Message) []protocol.Message {
 	w.Helper()
 	w.run(func() { w.n.Step(w.now, m, &w.out) })
 	var plain protocol.Out
+	w.everything()
 	w.twin.Step(w.now, m, &plain)
 	w.agree(&plain)
 	return w.effects
@@ -144,6 +146,38 @@ func (w *world) agree(plain *protocol.Out) {
 	for i := range w.effects {
 		if !reflect.DeepEqual(w.effects[i], plain.Effects[i]) {
 			w.Fatalf("the node asks for\n%+v\nits twin for\n%+v", w.effects[i], plain.Effects[i])
+		}
+	}
+	w.indexed()
+}
+
+// everything has the twin look at every lease, whether anything of it has changed or not.
+func (w *world) everything() {
+	for _, l := range w.twin.leases.Ordered() {
+		w.twin.leases.Stir(l)
+	}
+}
+
+// indexed holds what is found through an index against what a search finds, and that nothing that is over stands.
+func (w *world) indexed() {
+	w.Helper()
+	for _, s := range w.n.inventory.All() {
+		if past := s.Past(w.now, nil); len(past) > 0 {
+			w.Fatalf("%s: reservations %v are over, and stand", s.ID(), past)
+		}
+		for r := range s.Reservations {
+			if got, on := w.n.reservations.Of(r.ID); on != s || got != r {
+				w.Fatalf("reservation %d is on %s, the index has %+v", r.ID, s.ID(), got)
+			}
+		}
+		var on []*leases.Lease
+		for _, l := range w.n.leases.Ordered() {
+			if t := l.Terms(); !l.Vacated() && (t.Slice == s.ID() || slices.Contains(t.Also, s.ID())) {
+				on = append(on, l)
+			}
+		}
+		if got := w.n.leases.On(s); !slices.Equal(on, got) {
+			w.Fatalf("%d leases are on %s, its time has %d", len(on), s.ID(), len(got))
 		}
 	}
 }
