@@ -127,67 +127,25 @@ type SubjobEnd struct {
 }
 
 // Body marks what facts say.
-func (*Acceptance) Body() {}
-
-// Body implements Body.
-func (*Final) Body() {}
-
-// Body implements Body.
-func (*Forgetting) Body() {}
-
-// Body implements Body.
-func (*JobDrop) Body() {}
-
-// Body implements Body.
-func (*JobHold) Body() {}
-
-// Body implements Body.
-func (*Sequel) Body() {}
-
-// Body implements Body.
-func (*Archiving) Body() {}
-
-// Body implements Body.
-func (*InZone) Body() {}
-
-// Body implements Body.
-func (*Departure) Body() {}
-
-// Body implements Body.
-func (*Taking) Body() {}
-
-// Body implements Body.
-func (*Sale) Body() {}
-
-// Body implements Body.
-func (*Extent) Body() {}
-
-// Body implements Body.
-func (*ClaimEnd) Body() {}
-
-// Body implements Body.
-func (*Learned) Body() {}
-
-// Body implements Body.
-func (*HomeDrop) Body() {}
-
-// Body implements Body.
-func (*Keeping) Body() {}
-
-// Body implements Body.
+func (*Acceptance) Body()  {}
+func (*Final) Body()       {}
+func (*Forgetting) Body()  {}
+func (*JobDrop) Body()     {}
+func (*JobHold) Body()     {}
+func (*Sequel) Body()      {}
+func (*Archiving) Body()   {}
+func (*InZone) Body()      {}
+func (*Departure) Body()   {}
+func (*Taking) Body()      {}
+func (*Sale) Body()        {}
+func (*Extent) Body()      {}
+func (*ClaimEnd) Body()    {}
+func (*Learned) Body()     {}
+func (*HomeDrop) Body()    {}
+func (*Keeping) Body()     {}
 func (*Calibration) Body() {}
-
-// Body implements Body.
-func (*Lesson) Body() {}
-
-// Body implements Body.
+func (*Lesson) Body()      {}
 func (*Reservation) Body() {}
-
-// Body implements Body.
-func (*Terms) Body() {}
-
-// Body implements Body.
-func (*Cut) Body() {}
-
-// Body implements Body.
-func (*SubjobEnd) Body() {}
+func (*Terms) Body()       {}
+func (*Cut) Body()         {}
+func (*SubjobEnd) Body()   {}

@@ -94,25 +94,11 @@ type Xid struct {
 type Moment struct{ At quantity.Instant }
 
 // Body marks what node and executor tell each other, and what the timer is asked.
-func (*Stock) Body() {}
-
-// Body implements Body.
-func (*Shift) Body() {}
-
-// Body implements Body.
+func (*Stock) Body()      {}
+func (*Shift) Body()      {}
 func (*Settlement) Body() {}
-
-// Body implements Body.
-func (*Intrusion) Body() {}
-
-// Body implements Body.
-func (*Wishes) Body() {}
-
-// Body implements Body.
-func (*Condition) Body() {}
-
-// Body implements Body.
-func (*Vitals) Body() {}
-
-// Body implements Body.
-func (*Moment) Body() {}
+func (*Intrusion) Body()  {}
+func (*Wishes) Body()     {}
+func (*Condition) Body()  {}
+func (*Vitals) Body()     {}
+func (*Moment) Body()     {}

@@ -31,15 +31,7 @@ type Closing struct {
 
 // Body marks what gate and zone tell each other.
 func (*Adoption) Body() {}
-
-// Body implements Body.
-func (*Closing) Body() {}
-
-// Body implements Body.
-func (*Moving) Body() {}
-
-// Body marks a record as what Surrendered carries.
-func (*Record) Body() {}
-
-// Body marks a queue's settings as what QueueChanged carries.
-func (*Queue) Body() {}
+func (*Closing) Body()  {}
+func (*Moving) Body()   {}
+func (*Record) Body()   {}
+func (*Queue) Body()    {}

@@ -112,40 +112,16 @@ type Halt struct {
 type Reason struct{ Text string }
 
 // Body marks what zone and node tell each other.
-func (*Asking) Body() {}
-
-// Body implements Body.
-func (*Grant) Body() {}
-
-// Body implements Body.
-func (*Refusal) Body() {}
-
-// Body implements Body.
-func (*Work) Body() {}
-
-// Body implements Body.
-func (*Holding) Body() {}
-
-// Body implements Body.
-func (*Beginning) Body() {}
-
-// Body implements Body.
-func (*Observation) Body() {}
-
-// Body implements Body.
-func (*Conclusion) Body() {}
-
-// Body implements Body.
+func (*Asking) Body()          {}
+func (*Grant) Body()           {}
+func (*Refusal) Body()         {}
+func (*Work) Body()            {}
+func (*Holding) Body()         {}
+func (*Beginning) Body()       {}
+func (*Observation) Body()     {}
+func (*Conclusion) Body()      {}
 func (*Acknowledgement) Body() {}
-
-// Body implements Body.
-func (*Extension) Body() {}
-
-// Body implements Body.
-func (*Halt) Body() {}
-
-// Body implements Body.
-func (*Reason) Body() {}
-
-// Body marks a slice's view as what Offer carries.
-func (*SliceView) Body() {}
+func (*Extension) Body()       {}
+func (*Halt) Body()            {}
+func (*Reason) Body()          {}
+func (*SliceView) Body()       {}

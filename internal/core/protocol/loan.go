@@ -83,9 +83,5 @@ type LentSlice struct {
 
 // Body marks what zones and gates tell each other.
 func (*LenderList) Body() {}
-
-// Body implements Body.
-func (*Loan) Body() {}
-
-// Body implements Body.
-func (*Lending) Body() {}
+func (*Loan) Body()       {}
+func (*Lending) Body()    {}

@@ -89,16 +89,10 @@ type News struct {
 }
 
 // Body marks what zone and agent tell each other.
-func (*Call) Body() {}
-
-// Body implements Body.
+func (*Call) Body()       {}
 func (*Attendance) Body() {}
-
-// Body implements Body.
-func (*Proposal) Body() {}
-
-// Body implements Body.
-func (*News) Body() {}
+func (*Proposal) Body()   {}
+func (*News) Body()       {}
 
 // Advert is one window as a job hears of it.
 type Advert struct {

@@ -88,34 +88,16 @@ type Receipt struct {
 }
 
 // Body marks the bodies of calls and of their answers.
-func (*Submission) Body() {}
-
-// Body implements Body.
+func (*Submission) Body()   {}
 func (*Cancellation) Body() {}
-
-// Body implements Body.
-func (*Pause) Body() {}
-
-// Body implements Body.
+func (*Pause) Body()        {}
 func (*QueueSetting) Body() {}
-
-// Body implements Body.
-func (*Requeueing) Body() {}
-
-// Body implements Body.
-func (*Deletion) Body() {}
-
-// Body implements Body.
-func (*Draining) Body() {}
-
-// Body implements Body.
-func (*Booking) Body() {}
-
-// Body implements Body.
-func (*Clearance) Body() {}
-
-// Body implements Body.
-func (*Receipt) Body() {}
+func (*Requeueing) Body()   {}
+func (*Deletion) Body()     {}
+func (*Draining) Body()     {}
+func (*Booking) Body()      {}
+func (*Clearance) Body()    {}
+func (*Receipt) Body()      {}
 
 // RequestID is the request of a call, or of the one that is answered.
 func (b *Submission) RequestID() string { return b.Request }

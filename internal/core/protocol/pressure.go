@@ -70,7 +70,5 @@ const (
 type Stillness struct{ Still, Refused bool }
 
 // Body marks what node and executor tell each other of memory.
-func (*Strain) Body() {}
-
-// Body implements Body.
+func (*Strain) Body()    {}
 func (*Stillness) Body() {}

@@ -81,13 +81,7 @@ type Finding struct {
 }
 
 // Body marks what is sent.
-func (*Errand) Body() {}
-
-// Body marks what is sent.
-func (*Inquiry) Body() {}
-
-// Body marks what is sent.
+func (*Errand) Body()   {}
+func (*Inquiry) Body()  {}
 func (*Response) Body() {}
-
-// Body marks what is sent.
-func (*Finding) Body() {}
+func (*Finding) Body()  {}

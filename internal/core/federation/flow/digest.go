@@ -57,6 +57,4 @@ func (d *Digest) weight(c Class) int64 { return max(0, d.Room(c)) * (1000 - int6
 
 // Body marks what messages say.
 func (*Summary) Body() {}
-
-// Body marks what messages say.
-func (*Digest) Body() {}
+func (*Digest) Body()  {}
