@@ -30,9 +30,6 @@ func NewGuard(theta int64) Guard {
 	return Guard{forecast.Level{Theta: theta, Gamma: gamma}}
 }
 
-// Theta is the share that may fail.
-func (g *Guard) Theta() int64 { return g.level.Theta }
-
 // At is the chance of failure to predict with, in parts per million.
 func (g *Guard) At() int64 { return max(0, g.level.At()) }
 

@@ -132,9 +132,6 @@ func (l *Learner) predict(from quantity.Instant, g *Gap) Bet {
 	return Bet{Until: from.Add(time.Duration(quantity.MulDiv(int64(left), int64(w.until.Sub(w.at)), one))), Claimed: true}
 }
 
-// Kinds is how many kinds of gaps there are curves of.
-func (l *Learner) Kinds() int { return len(l.gaps.curves) }
-
 // Ended records the end of a subjob and of its bet. The bet failed if the gap ended before it and before the subjob. A subjob whose
 // shortest useful piece is longer than its bet was promised nothing; its bet counts all the same, or a guard whose level has reached 0,
 // where every bet is too short, would stay there.

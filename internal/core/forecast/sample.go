@@ -40,9 +40,6 @@ func (s *Sample) Add(x int64) {
 	s.sorted = slices.Insert(s.sorted, at, x)
 }
 
-// Len is how many observations are kept.
-func (s *Sample) Len() int { return len(s.sorted) }
-
 // Upper is what the next observation passes with a chance of at most theta (parts per million), if it is exchangeable with
 // those kept. ok is false where they are too few for any finite bound; the largest is then returned, 0 if there is none: the
 // next passes it with a chance of at most 1/(Len+1).

@@ -22,14 +22,11 @@ import (
 // known d observations late, q may go d steps further: read (d+1) gamma for gamma in the first bracket.
 type Tracker struct {
 	// Theta in parts per million (1 to One-1). Gamma is the step and Max the factor that no observation passes, both in parts
-	// per million of the base: 1 to MaxFactor.
+	// per million of the base: 1 to 1000 One, a thousand times the base.
 	Theta, Gamma, Max int64
 	// Factor in millionths of a part per million of the base; set it with Start.
 	Factor int64
 }
-
-// MaxFactor bounds a tracker's settings: a thousand times the base.
-const MaxFactor = 1000 * One
 
 // Start sets the factor, in parts per million of the base, 0 to Max.
 func (t *Tracker) Start(factor int64) { t.Factor = factor * One }

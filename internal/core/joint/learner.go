@@ -77,9 +77,6 @@ func (l *Learner) Correlation() int64 {
 	return min(Whole, max(0, l.products/l.pairs)+margin*inverseRoot(l.pairs))
 }
 
-// Pairs is how many there were, older ones counted less.
-func (l *Learner) Pairs() int64 { return l.pairs }
-
 // inverseRoot is 1000 over the root of n, rounded up; n is at least 1.
 func inverseRoot(n int64) int64 {
 	hi, lo := bits.Div64(0, 1_000_000, uint64(n))

@@ -80,13 +80,6 @@ func (i Instance) overlaps(j Instance) bool {
 	return i.Start < j.Start+j.Profile.Size && j.Start < i.Start+i.Profile.Size
 }
 
-// DeviceName is what NVIDIA's DRA driver calls the instance on the GPU of that minor number:
-// gpu-MINOR-mig-PROFILE-ID-START, with the dots of the profile's name dropped and '+' as '-': "gpu-0-mig-1g10gb-19-3".
-func (i Instance) DeviceName(minor int) string {
-	profile := strings.ReplaceAll(strings.ReplaceAll(i.Profile.Name, ".", ""), "+", "-")
-	return fmt.Sprintf("gpu-%d-mig-%s-%d-%d", minor, profile, i.Profile.ID, i.Start)
-}
-
 // Layout is a set of instances that the board can have at once, in order of their starts.
 type Layout []Instance
 

@@ -36,27 +36,6 @@ func (g *Geometry) bears(compute, media int) bool {
 	return compute <= g.ComputeSlices && (g.Media == 0 || media <= g.Media)
 }
 
-// Maximal says whether no further instance of the given profiles could be added to l.
-func (g *Geometry) Maximal(l Layout, profiles []Profile) bool {
-	compute, media := 0, 0
-	counts := map[string]int{}
-	for _, i := range l {
-		compute, media = compute+i.Profile.Compute, media+i.Profile.Media
-		counts[i.Profile.Name]++
-	}
-	for _, p := range profiles {
-		if counts[p.Name] >= p.Max || !g.bears(compute+p.Compute, media+p.Media) {
-			continue
-		}
-		for _, s := range p.Starts {
-			if !slices.ContainsFunc(l, Instance{Profile: p, Start: s}.overlaps) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // nearestShown is how many legal layouts an error proposes.
 const nearestShown = 3
 

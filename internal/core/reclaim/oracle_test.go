@@ -268,3 +268,6 @@ func TestPlacesFitTogether(t *testing.T) {
 		}
 	})
 }
+
+// On lists the places on a machine, in order of wish.
+func (k *Keeper) On(machine string) []*Place { return k.on[machine] }

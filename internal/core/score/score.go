@@ -134,7 +134,7 @@ func (f System) Sum(w System) int64 {
 }
 
 // Total is the score of a variant that clearing compares: Lambda x job + (1 - Lambda) x the system's score of its features, in
-// millionths, 0 to One for weights that Validate accepts. job is the job's own score of it, calibrated (trust.Calibrated). It
+// millionths, 0 to One for weights that Validate accepts. job is the job's own score of it, calibrated (trust.Belief). It
 // is rounded once, to the nearest, and so may differ in the last digit from what the rounded parts would add up to.
 func (w Weights) Total(job int64, f System) int64 { return w.TotalOf(job, f.Sum(w.System)) }
 

@@ -25,7 +25,6 @@ type Clearer struct {
 	contest contest
 	prices  pricing
 	joint   joint
-	rules   rules
 	count   int // bids of the latest Clear or Around; -1 after anything else, whose winners have no exact price
 }
 
@@ -65,13 +64,6 @@ type winner struct {
 	share, charged   int64 // of weight and of price, seen so far
 	first            int32 // its first row
 	cut              int32 // place in cuts, -1 for none
-}
-
-// rules is what Conflict works with.
-type rules struct {
-	byStart, byEnd []int32
-	froms          []int64
-	reach          []int32 // a Fenwick tree over froms: which of the bids seen reaches furthest, as index + 1
 }
 
 // Clear finds disjoint bids of the greatest total weight (weighted interval scheduling; Kleinberg and Tardos, "Algorithm

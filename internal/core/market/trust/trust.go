@@ -57,12 +57,6 @@ func (s Settings) rho(t *protocol.Trust) float64 {
 	return math.Exp(-float64(float64(s.Kappa) * float64(t.Error) / (score.One * score.One)))
 }
 
-// Calibrated is the declared score as far as it is believed, and the job's history for the rest: rho x declared +
-// (1 - rho) x History, in millionths, 0 to One. It lies between the two.
-func (s Settings) Calibrated(t *protocol.Trust, declared int64) int64 {
-	return s.Belief(t).In(declared)
-}
-
 // Belief is how far what a job declares is believed by its record, for many declarations.
 type Belief struct {
 	rho     float64

@@ -61,3 +61,6 @@ func shape(runs []Run, bounds []int64) []quantity.Amount {
 	}
 	return shape
 }
+
+// Len is how many observations are kept.
+func (s *Sample) Len() int { return len(s.sorted) }

@@ -31,7 +31,7 @@ func (c *Clearer) Conflict(bids []Bid, ranges []job.Range) (early, late int32, f
 			latest, earliest = max(latest, b.Start), min(earliest, b.End)
 		}
 		if latest >= earliest { // else all of them overlap
-			if early, late, found = c.rules.sweep(bids, ranges, o.keys[i:j]); found {
+			if early, late, found = conflicts.sweep(bids, ranges, o.keys[i:j]); found {
 				return early, late, true
 			}
 		}
@@ -89,4 +89,14 @@ func (r *rules) furthest(to int64, ranges []job.Range) int32 {
 		}
 	}
 	return best
+}
+
+// conflicts is scratch.
+var conflicts rules
+
+// rules is what Conflict works with.
+type rules struct {
+	byStart, byEnd []int32
+	froms          []int64
+	reach          []int32 // a Fenwick tree over froms: which of the bids seen reaches furthest, as index + 1
 }
