@@ -23,7 +23,7 @@ func inCore(p string) bool {
 	return slices.ContainsFunc(Deterministic, func(dir string) bool { return under(p, dir) }) && !isSuite(p)
 }
 
-// isSuite says whether a package is a conformance suite: it lies in what it tests and is called after it (policy/policytest).
+// isSuite says whether a package is a conformance suite: it lies in what it tests and is called after it (store/storetest).
 func isSuite(p string) bool { return path.Base(p) == path.Base(path.Dir(p))+"test" }
 
 // Pure finds what the core imports besides itself and coreMayImport. Every package of the core is looked at, so what it

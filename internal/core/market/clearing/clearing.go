@@ -3,7 +3,7 @@
 // Everything is integers, the outcome does not depend on the order of the bids, and nothing is allocated once warm.
 //
 // Clear is the plain routine. It stays right as long as two bids of one job overlap in time or do different work, which
-// Conflict verifies. Exclusive and Joint are for what the plain routine can not see: at most one bid of a job in a window,
+// Conflict verifies (in the tests). Exclusive and Joint are for what the plain routine can not see: at most one bid of a job in a window,
 // and the same work bid for in several windows. Both are NP-hard, so both say how far from the best they may be.
 package clearing
 

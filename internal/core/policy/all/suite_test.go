@@ -1,5 +1,4 @@
-// Package policytest is what every policy must pass: a total order that ends on the job's id, whatever the candidates.
-package policytest
+package all_test
 
 import (
 	"slices"
@@ -14,12 +13,12 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Run checks p.
-func Run(t *testing.T, p policy.Policy) {
+// conforms checks what every policy must pass: a total order that ends on the job's id, whatever the candidates.
+func conforms(t *testing.T, p policy.Policy) {
 	t.Helper()
 	t.Run("total order", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			cs := Candidates(t)
+			cs := candidates(t)
 			for i := range cs {
 				for j := range cs {
 					ij, ji := p.Compare(&cs[i], &cs[j]), p.Compare(&cs[j], &cs[i])
@@ -42,7 +41,7 @@ func Run(t *testing.T, p policy.Policy) {
 	t.Run("motion", func(t *testing.T) { moves(t, p) })
 	t.Run("having had more", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			cs := Candidates(t)
+			cs := candidates(t)
 			a, b := cs[0], cs[1]
 			before := p.Compare(&a, &b)
 			if b.Attained += rapid.Int64Range(0, 9).Draw(t, "more"); before < 0 && p.Compare(&a, &b) > 0 {
@@ -52,7 +51,7 @@ func Run(t *testing.T, p policy.Policy) {
 	})
 	t.Run("any order of answers gives the same pick", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			cs := Candidates(t)
+			cs := candidates(t)
 			want := pick(p, cs)
 			shuffled := rapid.Permutation(cs).Draw(t, "shuffled")
 			if got := pick(p, shuffled); got != want {
@@ -65,7 +64,7 @@ func Run(t *testing.T, p policy.Policy) {
 // keys checks that of jobs of one queue the lesser key is asked first, and that keys read nothing that changes by itself.
 func keys(t *testing.T, p policy.Policy) {
 	rapid.Check(t, func(t *rapid.T) {
-		cs := Candidates(t)
+		cs := candidates(t)
 		a, b := cs[0], cs[1]
 		b.QueueAttained, b.Weight = a.QueueAttained, a.Weight
 		scale := rapid.SampledFrom([]quantity.Instant{1, 1 << 21, 1 << 59}).Draw(t, "scale")
@@ -88,7 +87,7 @@ func keys(t *testing.T, p policy.Policy) {
 // moves checks that the order of two jobs stays what it was while only that moves which the policy allows to.
 func moves(t *testing.T, p policy.Policy) {
 	rapid.Check(t, func(t *rapid.T) {
-		cs := Candidates(t)
+		cs := candidates(t)
 		a, b := cs[0], cs[1]
 		switch p.Motion() {
 		case policy.Free:
@@ -115,8 +114,8 @@ func moves(t *testing.T, p policy.Policy) {
 	})
 }
 
-// Candidates draws two to eight candidates with distinct ids and many ties.
-func Candidates(t *rapid.T) []policy.Candidate {
+// candidates draws two to eight candidates with distinct ids and many ties.
+func candidates(t *rapid.T) []policy.Candidate {
 	n := rapid.IntRange(2, 8).Draw(t, "n")
 	cs := make([]policy.Candidate, n)
 	small := rapid.Int64Range(0, 3)
