@@ -253,7 +253,7 @@ func (g *Gate) say(j *jobs.Job, out *protocol.Out) {
 	if c, _ := j.Cancelled(); !j.Homed() {
 		_, record, _ := j.Moves()
 		queue := g.queues.Of(g.queues.Find(j.Spec().Queue), g.at(j.Zone()))
-		m.Kind, m.Body = protocol.Adopt, out.Adoption(protocol.Adoption{Since: j.Since(), Spec: j.Spec(), Queue: queue, At: j.Begun(),
+		m.Kind, m.Body = protocol.Adopt, out.Adoptions.Keep(protocol.Adoption{Since: j.Since(), Spec: j.Spec(), Queue: queue, At: j.Begun(),
 			Held: j.Held(), Record: record})
 	} else if c != nil {
 		m.Kind, m.Body = protocol.Cancel, c

@@ -78,7 +78,7 @@ func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Ad
 		j = v.book.Job(in.Job)
 	case j == nil:
 		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeTaken, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), At: a.At,
-			Body: out.Taking(protocol.Taking{Spec: a.Spec})})
+			Body: out.Takings.Keep(protocol.Taking{Spec: a.Spec})})
 		v.learnQueue(a.Queue, out)
 		j = v.book.Job(in.Job)
 		v.watch.Came(now, j)

@@ -35,7 +35,7 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, a *protocol.Askin
 	}
 	n.send(out, protocol.Message{
 		Kind: protocol.Granted, To: in.From, Token: h.Token, Job: h.Job,
-		Body: out.Grant(protocol.Grant{Ask: a.Ask, Slice: h.Slice, Also: h.Also, Start: h.Start, End: h.End, Expiry: h.Expiry}),
+		Body: out.Grants.Keep(protocol.Grant{Ask: a.Ask, Slice: h.Slice, Also: h.Also, Start: h.Start, End: h.End, Expiry: h.Expiry}),
 	})
 }
 
@@ -115,7 +115,7 @@ func (n *Node) redeem(now quantity.Instant, in *protocol.Message, w *protocol.Wo
 		})
 		return
 	}
-	terms := out.Terms(protocol.Terms{Zone: n.cfg.zone(in), Placement: w.Placement, Rank: w.Rank})
+	terms := out.Terms.Keep(protocol.Terms{Zone: n.cfg.zone(in), Placement: w.Placement, Rank: w.Rank})
 	terms.Slice, terms.Also = h.Slice, h.Also
 	n.record.Fact(out, protocol.Fact{
 		Kind: protocol.LeaseMade, Token: h.Token, Job: h.Job, Epoch: in.Epoch, Generation: in.Generation.Number(), Body: terms,

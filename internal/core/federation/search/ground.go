@@ -205,7 +205,7 @@ func (g *Ground) act(now quantity.Instant, x *guest, next flow.Move, out *protoc
 		g.send(out, protocol.Message{
 			Kind: protocol.Probe, To: protocol.Address{Role: protocol.Node, ID: string(g.cfg.Zones[g.zone].Nodes[next.Node])}, Job: x.job,
 			Generation: x.Generation,
-			Body: out.Inquiry(protocol.Inquiry{Probe: x.Probe(), Episode: x.Episode, Hop: x.Hops, Least: x.Least, Most: x.Most,
+			Body: out.Inquiries.Keep(protocol.Inquiry{Probe: x.Probe(), Episode: x.Episode, Hop: x.Hops, Least: x.Least, Most: x.Most,
 				Short: g.resting.any()}),
 		})
 	case flow.Rest:

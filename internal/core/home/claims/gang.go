@@ -100,6 +100,6 @@ func (d *Claimer) redeemMember(j *record.Job, c *protocol.Claim, i int, out *pro
 	part.Plan.Member, part.Plan.Members = i, len(c.Members)
 	d.Send(out, protocol.Message{
 		Kind: protocol.Redeem, To: gang.At(m), Token: m.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(),
-		Body: out.Work(protocol.Work{Placement: part, Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec}),
+		Body: out.Works.Keep(protocol.Work{Placement: part, Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec}),
 	})
 }

@@ -16,7 +16,7 @@ import (
 func (d *Claimer) Redeem(j *record.Job, c *protocol.Claim, out *protocol.Out) {
 	d.Send(out, protocol.Message{
 		Kind: protocol.Redeem, To: Node(c), Token: c.Token, Job: j.ID, Epoch: j.Epoch, Generation: c.Generation.Number(),
-		Body: out.Work(protocol.Work{Placement: c.Placement, Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec}),
+		Body: out.Works.Keep(protocol.Work{Placement: c.Placement, Rank: protocol.RankOf(j.Spec, j.Queue().Weight), Spec: j.Spec}),
 	})
 }
 

@@ -81,7 +81,7 @@ func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, start, end
 	d.pay(now, j.Queue(), a.Bid, out)
 	sold.Start, sold.End, sold.Plan.Resume = start, end, j.Progress().Resume()
 	d.book.Fact(out, protocol.Fact{
-		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sale(sold),
+		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sales.Keep(sold),
 	})
 	l := j.ClaimSet().Lease(token)
 	l.Redeemed(now, a.id)
@@ -118,7 +118,7 @@ func (d *Claimer) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.S
 func (d *Claimer) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
 	j := a.Job
 	node, first, also := d.part(a)
-	of := out.Asking(protocol.Asking{Ask: a.id, Placement: protocol.Placement{
+	of := out.Askings.Keep(protocol.Asking{Ask: a.id, Placement: protocol.Placement{
 		Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak,
 	}})
 	if a.holds != nil {

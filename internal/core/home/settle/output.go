@@ -36,7 +36,7 @@ func (d *Settler) askPublications(now quantity.Instant, j *record.Job, out *prot
 // sayClosed tells the gate of verdicts, and the archive of jobs that leave.
 func (d *Settler) sayClosed(now quantity.Instant, out *protocol.Out) {
 	for _, j := range d.book.Closed.DueVerdicts(now) {
-		body := out.Closing(protocol.Closing{Verdict: j.Ending().Verdict(), At: j.Ending().Ended()})
+		body := out.Closings.Keep(protocol.Closing{Verdict: j.Ending().Verdict(), At: j.Ending().Ended()})
 		d.claims.Send(out, protocol.Message{
 			Kind: protocol.Closed, To: d.cfg.Gates.Of(j.ID), Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Body: body,
 		})

@@ -64,10 +64,10 @@ func (d *Settler) conclude(
 	d.watch.Ends(j, standing, r, done, out)
 	if done.Empty() {
 		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now,
-			Body: out.ClaimEnd(protocol.ClaimEnd{Result: r})})
+			Body: out.ClaimEnds.Keep(protocol.ClaimEnd{Result: r})})
 	} else {
 		d.book.Fact(out, protocol.Fact{Kind: protocol.Committed, Job: j.ID, Token: c.Token, At: now,
-			Body: out.ClaimEnd(protocol.ClaimEnd{Range: done, Result: r, Skipped: skip})})
+			Body: out.ClaimEnds.Keep(protocol.ClaimEnd{Range: done, Result: r, Skipped: skip})})
 	}
 	d.book.Fact(out, protocol.Fact{Kind: protocol.Calibrated, Job: j.ID, Body: &learned})
 	if skip {

@@ -77,7 +77,7 @@ func (p *pauses) step(now quantity.Instant) {
 
 // acknowledge tells a node how much of a subjob counts.
 func (d *Settler) acknowledge(node protocol.Address, id job.ID, t job.Token, done job.Range, out *protocol.Out) {
-	counts := out.Acknowledgement(protocol.Acknowledgement{Range: done})
+	counts := out.Acknowledgements.Keep(protocol.Acknowledgement{Range: done})
 	d.claims.Send(out, protocol.Message{Kind: protocol.ResultAck, To: node, Token: t, Job: id, Body: counts})
 }
 

@@ -98,7 +98,7 @@ func (u *Runner) Outstanding(now quantity.Instant, l *Lease, out *protocol.Out) 
 	case l.phase == Settled:
 		u.record.Send(out, protocol.Message{
 			Kind: protocol.Settle, To: u.record.Executor(), Token: t.Token, Job: t.Job, Generation: t.Generation,
-			Body: out.Settlement(protocol.Settlement{Range: l.settling, Committed: !l.settling.Empty()}),
+			Body: out.Settlements.Keep(protocol.Settlement{Range: l.settling, Committed: !l.settling.Empty()}),
 		})
 	case !u.inventory.Confirmed() || l.phase == Storing:
 		l.retry = 0
@@ -116,7 +116,7 @@ func (u *Runner) Outstanding(now quantity.Instant, l *Lease, out *protocol.Out) 
 	case l.Issued() && !l.Seen() && l.spec != nil:
 		u.record.Send(out, protocol.Message{
 			Kind: protocol.Start, To: u.record.Executor(), Token: t.Token, Job: t.Job, Generation: t.Generation,
-			Body: out.Work(protocol.Work{Placement: t.Placement, Rank: t.Rank, Spec: l.spec}),
+			Body: out.Works.Keep(protocol.Work{Placement: t.Placement, Rank: t.Rank, Spec: l.spec}),
 		})
 	case !late:
 		l.retry = 0
@@ -282,7 +282,7 @@ func (u *Runner) Report(l *Lease, o *protocol.Observation, out *protocol.Out) {
 // End records that a subjob is over, frees its time and tells its home. Bare: the executor never knew it.
 func (u *Runner) End(now quantity.Instant, l *Lease, r *job.Result, bare bool, out *protocol.Out) {
 	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.terms.Token, Job: l.terms.Job,
-		Body: out.SubjobEnd(protocol.SubjobEnd{Result: r, Bare: bare})})
+		Body: out.SubjobEnds.Keep(protocol.SubjobEnd{Result: r, Bare: bare})})
 	l.fresh = true
 	u.Outstanding(now, l, out)
 }
@@ -301,7 +301,7 @@ func (u *Runner) Acknowledged(now quantity.Instant, in *protocol.Message, a *pro
 		return
 	}
 	u.record.Fact(out, protocol.Fact{Kind: protocol.ResultSettled, Token: l.terms.Token, Job: l.terms.Job,
-		Body: out.Acknowledgement(protocol.Acknowledgement{Range: a.Range})})
+		Body: out.Acknowledgements.Keep(protocol.Acknowledgement{Range: a.Range})})
 	if l.bare { // there are no directories
 		u.gone(l, out)
 		return

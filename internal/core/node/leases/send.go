@@ -22,16 +22,16 @@ func (m mail) result(l *Lease, out *protocol.Out) {
 	t := &l.terms
 	m.record.Send(out, protocol.Message{
 		Kind: protocol.Result, To: l.home(), Token: t.Token, Job: t.Job, Epoch: t.Epoch, Generation: t.Generation,
-		Body: out.Conclusion(protocol.Conclusion{Slice: t.Slice, Range: t.Range, Result: l.result, Start: t.Start, End: t.End}),
+		Body: out.Conclusions.Keep(protocol.Conclusion{Slice: t.Slice, Range: t.Range, Result: l.result, Start: t.Start, End: t.End}),
 	})
 }
 
 func (m mail) running(l *Lease, at quantity.Instant, out *protocol.Out) {
-	m.toHome(l, protocol.Running, out.Beginning(protocol.Beginning{Slice: l.terms.Slice, At: at}), out)
+	m.toHome(l, protocol.Running, out.Beginnings.Keep(protocol.Beginning{Slice: l.terms.Slice, At: at}), out)
 }
 
 func (m mail) leased(l *Lease, out *protocol.Out) {
-	m.toHome(l, protocol.Leased, out.Holding(protocol.Holding{Slice: l.terms.Slice}), out)
+	m.toHome(l, protocol.Leased, out.Holdings.Keep(protocol.Holding{Slice: l.terms.Slice}), out)
 }
 
 func (m mail) deadline(l *Lease, out *protocol.Out) {

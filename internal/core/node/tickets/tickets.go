@@ -102,7 +102,7 @@ func (t *Tickets) Decide(now quantity.Instant, over bool, out *protocol.Out) {
 	free := t.free.count(now)
 	for _, i := range t.arbiter.Order(now, &free, t.asked) {
 		p := &t.lying[i]
-		r := out.Response(protocol.Response{Ticket: p.Ticket, Home: p.Home, Episode: p.Episode, Hop: p.Hop})
+		r := out.Responses.Keep(protocol.Response{Ticket: p.Ticket, Home: p.Home, Episode: p.Episode, Hop: p.Hop})
 		h, granted := t.parts.Holds.Answer(p.question())
 		if !granted {
 			if h, granted = t.grant(now, p); granted {
@@ -111,7 +111,7 @@ func (t *Tickets) Decide(now quantity.Instant, over bool, out *protocol.Out) {
 		}
 		if granted {
 			s := t.parts.Inventory.Record(h.Slice)
-			r.Place = out.Place(protocol.Place{
+			r.Place = out.Places.Keep(protocol.Place{
 				Token: h.Token, Node: t.parts.Record.Node(), Slice: s.Bearing(h.Peak.Mean), Start: h.Start, End: h.End, Expiry: h.Expiry,
 			})
 		}
