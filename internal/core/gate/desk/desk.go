@@ -108,7 +108,8 @@ func (d *Desk) Submit(now quantity.Instant, in *protocol.Message, s *protocol.Su
 	d.office.Fact(out, protocol.Fact{Kind: protocol.JobAccepted, Job: s.Spec.Name, Epoch: 1, Generation: of, At: now,
 		Body: out.Acceptances.Keep(protocol.Acceptance{Spec: spec, Request: s.Request, Digest: s.Digest,
 			Zone: d.office.Draw(now, spec, s.Spec.Name, of)})})
-	d.reply(in, protocol.Message{Job: s.Spec.Name, Generation: of}, out.Receipts.Keep(protocol.Receipt{Request: s.Request, Changed: true}), out)
+	d.reply(in, protocol.Message{Job: s.Spec.Name, Generation: of}, out.Receipts.Keep(protocol.Receipt{Request: s.Request, Changed: true}),
+		out)
 }
 
 // taken says why a name can't be had, and how it can.
