@@ -64,8 +64,7 @@ func Errorf(k Kind, format string, args ...any) error {
 
 // Of returns the kind of the outermost classified error in err's chain, Unknown if there is none.
 func Of(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return Unknown

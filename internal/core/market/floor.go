@@ -50,8 +50,6 @@ type Mechanism interface {
 	// Displaces is the job that would get the window behind a running subjob, which ends as the claim says, rather than that the subjob
 	// goes on there with a piece of its job; nil if there is none.
 	Displaces(now quantity.Instant, j *index.Job, s *window.Slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece) *index.Job
-	// Rounds is how many there were.
-	Rounds() uint64
 	// Retire forgets a job that is over.
 	Retire(j *index.Job)
 	// Declining is why a job has declined last.

@@ -64,9 +64,6 @@ func New(cfg Config, p Parts) *Auction {
 	return x
 }
 
-// Rounds is how many there were.
-func (x *Auction) Rounds() uint64 { return x.rounds }
-
 // Forget says that a job may answer otherwise now.
 func (x *Auction) Forget(j *index.Job) { x.quoter.book.forget(j) }
 

@@ -62,9 +62,6 @@ func (x *Interest) Sell(now quantity.Instant, waiting int, out *protocol.Out) qu
 	return min(x.relay.Next(), x.board.Wake(), x.backoff.resting.Next())
 }
 
-// Rounds is how many there were.
-func (x *Interest) Rounds() uint64 { return x.rounds }
-
 // Retire forgets a job that is over.
 func (x *Interest) Retire(j *index.Job) { x.backoff.forget(j) }
 

@@ -108,8 +108,7 @@ func kinded(err error) error {
 // retriable says whether a commit failed before anything was to be durable: a write found no room. After a sync that failed nobody
 // knows what is on the disk, and after the store lost its memory it can't be asked.
 func retriable(err error) bool {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Op == "write" && errkind.Of(kinded(err)) == errkind.Exhausted
 	}
 	return strings.HasPrefix(err.Error(), "file resize error:") // the store keeps no more of it than its words

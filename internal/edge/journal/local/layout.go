@@ -49,8 +49,7 @@ func survey(d disk.FS) (*layout, error) {
 	l := &layout{sizes: map[string]int64{}}
 	var newer []error
 	note := func(name string, err error, do string) {
-		var v versionError
-		if errors.As(err, &v) {
+		if _, ok := errors.AsType[versionError](err); ok {
 			newer = append(newer, fmt.Errorf("%s: %w", name, err))
 			return
 		}
@@ -100,8 +99,7 @@ func survey(d disk.FS) (*layout, error) {
 			l.headAt, l.headNewest, l.headBad = parseHead(b)
 			l.headKnown = len(l.headBad) < 2
 			for _, err := range l.headBad {
-				var v versionError
-				if errors.As(err, &v) {
+				if _, ok := errors.AsType[versionError](err); ok {
 					newer = append(newer, fmt.Errorf("%s: %w", name, err))
 				}
 			}

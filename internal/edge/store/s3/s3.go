@@ -179,8 +179,7 @@ func gone(err error) bool {
 
 // codeOf is the server's error code; empty if there is none.
 func codeOf(err error) string {
-	var answer minio.ErrorResponse
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		return answer.Code
 	}
 	return ""
