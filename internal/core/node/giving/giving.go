@@ -149,7 +149,7 @@ func (g *Giver) keep(machine string, n Node) {
 // all its leases; false if it has none.
 func (g *Giver) loss(now quantity.Instant, sold []Sold) (c reclaim.Cost, known bool) {
 	for _, l := range sold {
-		c.Left = min(c.Left+max(0, l.End.Sub(now)), mostLeft)
+		c.Left = min(c.Left+min(max(0, l.End.Sub(now)), mostLeft), mostLeft)
 		if l.Since == 0 {
 			continue
 		}
