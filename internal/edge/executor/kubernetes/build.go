@@ -4,13 +4,9 @@ package kubernetes
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
-	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
@@ -58,34 +53,55 @@ func check(w *protocol.Work) error {
 	return nil
 }
 
-func (r *run) labels() map[string]string {
-	all := map[string]string{cluster.LabelOperator: r.e.o.Operator, cluster.LabelJob: cluster.JobLabel(r.rec.Job),
-		cluster.LabelToken: r.rec.Token.String()}
-	if r.rec.Journal != "" {
-		all[cluster.LabelJournal] = r.rec.Journal
+// blueprint makes what the cluster is given for a subjob. Invariant: what it makes is a function of its fields and of the time alone.
+type blueprint struct {
+	o   *Options
+	rec *record
+	// work is what to start, and asked when that was wanted; nil for a subjob that was found.
+	work   *protocol.Work
+	asked  quantity.Instant
+	device cluster.Device
+}
+
+// locate reads the device that the slice stands for.
+func (b *blueprint) locate() error {
+	s, _ := b.o.Slice(b.rec.Slice)
+	d, err := cluster.ParseDevice(s.Device)
+	if err != nil {
+		return errkind.Errorf(errkind.NotFound, "slice %s: %w", b.rec.Slice, err)
+	}
+	b.device = d
+	return nil
+}
+
+func (b *blueprint) labels() map[string]string {
+	all := map[string]string{cluster.LabelOperator: b.o.Operator, cluster.LabelJob: cluster.JobLabel(b.rec.Job),
+		cluster.LabelToken: b.rec.Token.String()}
+	if b.rec.Journal != "" {
+		all[cluster.LabelJournal] = b.rec.Journal
 	}
 	return all
 }
 
 // makePod builds a subjob's Pod. sealed is its run file.
-func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) {
-	rec, err := json.Marshal(&r.rec)
+func (b *blueprint) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) {
+	rec, err := json.Marshal(b.rec)
 	if err != nil {
 		return nil, err
 	}
-	o, launch := &r.e.o, &r.work.Spec.Launch
-	linger := seconds(r.rec.Grace + o.Linger)
-	notes := map[string]string{cluster.AnnotationSlice: string(r.rec.Slice), cluster.AnnotationRun: string(rec)}
-	if seal := cluster.Seal(o.Key, r.e.namespace(&r.rec), r.name(), string(rec)); seal != "" {
+	o, launch := b.o, &b.work.Spec.Launch
+	linger := seconds(b.rec.Grace + o.Linger)
+	notes := map[string]string{cluster.AnnotationSlice: string(b.rec.Slice), cluster.AnnotationRun: string(rec)}
+	if seal := cluster.Seal(o.Key, o.namespace(b.rec), o.podName(b.rec), string(rec)); seal != "" {
 		notes[cluster.AnnotationSeal] = seal
 	}
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: r.name(), Namespace: r.e.namespace(&r.rec), Labels: r.labels(), Finalizers: []string{cluster.Finalizer},
+			Name: o.podName(b.rec), Namespace: o.namespace(b.rec), Labels: b.labels(), Finalizers: []string{cluster.Finalizer},
 			Annotations: notes,
 		},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(r.rec.End.Add(o.Linger), now),
+			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: active(b.rec.End.Add(o.Linger), now),
 			TerminationGracePeriodSeconds: &linger,
 			PriorityClassName:             cluster.Leftover, AutomountServiceAccountToken: new(bool), EnableServiceLinks: new(bool),
 			Tolerations: o.Tolerations(),
@@ -96,13 +112,13 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn,
-						Values: []string{r.device.Node}}},
+						Values: []string{b.device.Node}}},
 				}}}}},
 			InitContainers: []corev1.Container{{
-				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount, r.name()},
+				Name: installer, Image: o.ShimImage, Command: []string{"/sluice-shim", pod.Install, mount, o.podName(b.rec)},
 				Env: []corev1.EnvVar{{Name: pod.Sealed, Value: sealed},
 					{Name: pod.KeyText, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-						LocalObjectReference: corev1.LocalObjectReference{Name: r.e.keysName()}, Key: pod.KeyOf(sealed),
+						LocalObjectReference: corev1.LocalObjectReference{Name: o.keysName()}, Key: pod.KeyOf(sealed),
 					}}}},
 				VolumeMounts: []corev1.VolumeMount{{Name: volume, MountPath: mount}}, SecurityContext: restricted(),
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -127,10 +143,10 @@ func (r *run) makePod(sealed string, now quantity.Instant) (*corev1.Pod, error) 
 	for _, x := range []*corev1.Container{c, &p.Spec.InitContainers[0]} {
 		x.Resources = corev1.ResourceRequirements{Requests: maps.Clone(o.Requests), Limits: maps.Clone(o.Limits)}
 	}
-	if one, name := resource.MustParse("1"), corev1.ResourceName(r.device.Resource); name != "" {
+	if one, name := resource.MustParse("1"), corev1.ResourceName(b.device.Resource); name != "" {
 		c.Resources.Requests, c.Resources.Limits = with(c.Resources.Requests, name, one), with(c.Resources.Limits, name, one)
 	} else {
-		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: claimName, ResourceClaimName: ptr(r.name())}}
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: claimName, ResourceClaimName: ptr(o.podName(b.rec))}}
 		c.Resources.Claims = []corev1.ResourceClaim{{Name: claimName}}
 	}
 	return p, nil
@@ -165,21 +181,21 @@ func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 func ptr[T any](v T) *T { return &v }
 
 // owned is the metadata of an object that the subjob's Pod owns.
-func (r *run) owned(p *corev1.Pod) metav1.ObjectMeta {
+func (b *blueprint) owned(p *corev1.Pod) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: r.name(), Namespace: p.Namespace, Labels: r.labels(),
+		Name: b.o.podName(b.rec), Namespace: p.Namespace, Labels: b.labels(),
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID}},
 	}
 }
 
 // makeClaim requests the subjob's device by a selector that matches no other.
-func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClaim {
+func (b *blueprint) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{
-		ObjectMeta: r.owned(p),
+		ObjectMeta: b.owned(p),
 		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
 			Name: claimName,
 			Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: r.device.Class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+				DeviceClassName: b.device.Class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
 				Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: selector}}},
 			},
 		}}}},
@@ -187,10 +203,10 @@ func (r *run) makeClaim(p *corev1.Pod, selector string) *resourcev1.ResourceClai
 }
 
 // makeRun builds the run file, without URLs of objects.
-func (r *run) makeRun(asked quantity.Instant) *pod.Run {
-	w, l, o := r.work, &r.work.Spec.Launch, &r.e.o
+func (b *blueprint) makeRun(asked quantity.Instant) *pod.Run {
+	w, l, o := b.work, &b.work.Spec.Launch, b.o
 	f := &pod.Run{
-		Part: executor.Part{Token: r.rec.Token, Job: r.rec.Job, Generation: r.rec.Generation, Slice: r.rec.Slice, Kind: w.Spec.Kind,
+		Part: executor.Part{Token: b.rec.Token, Job: b.rec.Job, Generation: b.rec.Generation, Slice: b.rec.Slice, Kind: w.Spec.Kind,
 			Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: w.Spec.Total, Grid: w.Spec.Grid},
 		Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
 		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory], LogLimit: l.LogLimit,
@@ -205,66 +221,4 @@ func (r *run) makeRun(asked quantity.Instant) *pod.Run {
 		f.Env = slices.Concat(f.Env, option.Env, []string{"SLUICE_OPTION=" + option.Name})
 	}
 	return f
-}
-
-// Names in the store:
-//
-//	work/OWNER/DIGEST                        a work directory that a job needs
-//	jobs/OWNER/JOB/LIFE/SUBJOB               output and checkpoint of a subjob; after it is settled, its checkpoint if committed
-//	outputs/OWNER/JOB/LIFE/FROM-TO.SUBJOB    the output of a committed range
-//
-// A Pod can write to its places pods/OWNER/SUBJOB/ROLE alone, which the store keeps below incoming/ until Adopt makes objects of them.
-// OWNER is the operator and its journal, so that what another journal left, in this cluster or another one with the same store, is never
-// taken for our own.
-
-// Roles of what a subjob leaves, which also name its places.
-const (
-	outputRole     = "output"
-	checkpointRole = "checkpoint"
-	progressPlace  = "progress"
-	workRole       = "work"
-)
-
-func (e *Executor) owner() string { return cluster.Owner(e.o.Operator, e.o.Journal) }
-
-func (e *Executor) jobNames(j job.ID) string { return "jobs/" + e.owner() + "/" + store.Folder(j) }
-func (e *Executor) outputNames(j job.ID) string {
-	return "outputs/" + e.owner() + "/" + store.Folder(j)
-}
-func (e *Executor) workName(id string) string { return "work/" + e.owner() + "/" + id }
-
-func life(g job.Generation) string { return strconv.FormatUint(uint64(g.Number()), 10) }
-
-// lifeOf is the life in a name below jobs or outputs.
-func lifeOf(name string) job.Generation {
-	n, _ := strconv.ParseUint(path.Base(path.Dir(name)), 10, 32)
-	return job.Generation(n)
-}
-
-// owner is OWNER for what the subjob leaves.
-func (r *run) owner() string { return cluster.Owner(r.e.o.Operator, r.rec.Journal) }
-
-func (r *run) resultName() string {
-	return path.Join("jobs", r.owner(), store.Folder(r.rec.Job), life(r.rec.Generation), r.rec.Token.String())
-}
-
-func (r *run) outputName(committed job.Range) string {
-	return path.Join(r.e.outputNames(r.rec.Job), life(r.rec.Generation), fmt.Sprintf("%012d-%012d.%s", committed.From, committed.To,
-		r.rec.Token))
-}
-
-// parseOutput parses the last element of an output's name.
-func parseOutput(name string) (r job.Range, t job.Token, ok bool) {
-	span, token, _ := strings.Cut(path.Base(name), ".")
-	from, to, _ := strings.Cut(span, "-")
-	var err1, err2, err3 error
-	r.From, err1 = strconv.ParseInt(from, 10, 64)
-	r.To, err2 = strconv.ParseInt(to, 10, 64)
-	t, err3 = job.ParseToken(token)
-	return r, t, err1 == nil && err2 == nil && err3 == nil
-}
-
-// place is where a Pod writes one of the things it leaves.
-func (r *run) place(role string) string {
-	return path.Join("pods", r.owner(), r.rec.Token.String(), role)
 }

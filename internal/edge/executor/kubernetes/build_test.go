@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"strings"
@@ -59,8 +60,8 @@ func asked(t *testing.T, device cluster.Device) *run {
 				Command: []string{"python", "work.py"}, Env: []string{"KEY=a secret"}, Grace: 5 * time.Second}}},
 	}
 	r := newRun(e, newRecord(&m, journal.Position{Seq: 7}, ""))
-	r.work, r.asked = m.Body.(*protocol.Work), at
-	if err := r.prepare(); err != nil {
+	r.plan.work, r.plan.asked = m.Body.(*protocol.Work), at
+	if err := errors.Join(check(r.plan.work), r.plan.locate()); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -74,14 +75,14 @@ func TestWhatAPodIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := asked(t, device)
-			p, err := r.makePod("20260301T120000Z-abcdef.what-is-sealed", r.asked)
+			p, err := r.plan.makePod("20260301T120000Z-abcdef.what-is-sealed", r.plan.asked)
 			if err != nil {
 				t.Fatal(err)
 			}
 			all := map[string]any{"pod": p}
 			p.UID = "uid-1"
 			if name == "dra" {
-				all["claim"] = r.makeClaim(p, `device.driver == "gpu.nvidia.com"`)
+				all["claim"] = r.plan.makeClaim(p, `device.driver == "gpu.nvidia.com"`)
 			}
 			got, err := json.MarshalIndent(all, "", "  ")
 			if err != nil {
@@ -101,7 +102,7 @@ func TestWhatAPodIs(t *testing.T) {
 				t.Errorf("%s is not what is made (%v); run the test with -update and look at the difference", file, err)
 			}
 			back, err := recordOf(p)
-			if err != nil || back != r.rec {
+			if err != nil || back != *r.rec {
 				t.Errorf("the record is read as %+v, %v, want %+v", back, err, r.rec)
 			}
 		})
@@ -110,12 +111,12 @@ func TestWhatAPodIs(t *testing.T) {
 
 func TestWhatNoPodCanBeMadeOf(t *testing.T) {
 	r := asked(t, cluster.Device{Node: "w", Resource: "x.io/y"})
-	r.work.Also = []job.SliceID{"main/worker-1/b"}
-	if err := check(r.work); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "2 slices") {
+	r.plan.work.Also = []job.SliceID{"main/worker-1/b"}
+	if err := check(r.plan.work); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "2 slices") {
 		t.Error(err)
 	}
-	r.work.Also, r.work.Spec.Launch.Image = nil, ""
-	if err := check(r.work); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "spec.image") {
+	r.plan.work.Also, r.plan.work.Spec.Launch.Image = nil, ""
+	if err := check(r.plan.work); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "spec.image") {
 		t.Error(err)
 	}
 	under, err := local.Open(t.TempDir() + "/store")
@@ -170,7 +171,7 @@ func TestADeviceIsToldFromOthers(t *testing.T) {
 // TestNothingIsMountedOnAProgram: where our image has a file no container of it starts with a volume.
 func TestNothingIsMountedOnAProgram(t *testing.T) {
 	r := asked(t, cluster.Device{Node: "worker-1", Resource: "example.com/slice"})
-	p, err := r.makePod("20260301T120000Z-abcdef.what-is-sealed", r.asked)
+	p, err := r.plan.makePod("20260301T120000Z-abcdef.what-is-sealed", r.plan.asked)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,68 +5,41 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"time"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// call makes a call to the API server when it has a turn, and counts it.
-func call[T any](e *Executor, name string, do func() (T, error)) (T, error) {
+// api makes calls to the API server. Invariant: at most Options.Parallel at once, and each is counted by its kind.
+type api struct {
+	o     *Options
+	ctx   context.Context // ends with the executor
+	turns chan struct{}
+
+	mu    sync.Mutex
+	calls map[string]int64
+}
+
+// call makes a call when it has a turn.
+func call[T any](a *api, name string, do func() (T, error)) (T, error) {
 	select {
-	case e.turns <- struct{}{}:
-	case <-e.ctx.Done():
+	case a.turns <- struct{}{}:
+	case <-a.ctx.Done():
 		var none T
-		return none, e.ctx.Err()
+		return none, a.ctx.Err()
 	}
-	defer func() { <-e.turns }()
-	e.calls.add(name)
+	defer func() { <-a.turns }()
+	a.count(name)
 	return do()
 }
 
-const (
-	// storeCalls bounds concurrent calls to the store: after a restart there may be tens of thousands of subjobs to examine.
-	storeCalls = 64
-	// tidying bounds a turn for names and places of one subjob; lengthy bounds one that reads all it left (5 GiB at 3 MiB/s) or removes
-	// all names of a job. A call that hangs thus gives its turn back.
-	tidying = time.Minute
-	lengthy = 30 * time.Minute
-)
-
-// atStore calls the store when it has a turn, and cancels the call after most. Within a turn do must not take another one, nor wait for
-// the API server: turns would deadlock. The wait for the turn is bounded by ctx alone.
-func (e *Executor) atStore(ctx context.Context, most time.Duration, do func(context.Context) error) error {
-	select {
-	case e.shelves <- struct{}{}:
-	case <-ctx.Done():
-		return errkind.Errorf(errkind.Unavailable, "waiting for a turn at the store: %w", ctx.Err())
-	}
-	defer func() { <-e.shelves }()
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	return do(ctx)
-}
-
-// patience is how long a cluster may refuse a subjob for something that an administrator may fix.
-const patience = 30 * time.Second
-
-// refused is refusal, and after patience includes what an administrator may fix (mends), since the slice could serve other jobs. An
-// uncounted quota is always retried.
-func (r *run) refused(err error, now quantity.Instant) (why string, kind errkind.Kind) {
-	if why, kind = refusal(err); why != "" || !apierrors.IsForbidden(err) || !mends(err.Error()) {
-		return why, kind
-	}
-	if r.denied == 0 {
-		r.denied = now
-	}
-	if now < r.denied.Add(patience) {
-		return "", errkind.Unknown
-	}
-	return fmt.Sprintf("the cluster has not let it in for %v: %v", patience, err), errkind.Exhausted
+func (a *api) count(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls[name]++
 }
 
 // refusal is why a cluster will refuse a request however often it is made; empty: a retry may succeed. Exhausted: for a quota, which is

@@ -29,12 +29,15 @@ func Open(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{
-		o: o, lender: lender, box: executor.NewOutbox(o.Deliver), turns: make(chan struct{}, o.Parallel),
-		shelves: make(chan struct{}, storeCalls),
-		runs:    map[job.Token]*run{}, past: map[job.Token]*passed{}, strangers: map[string]*run{}, swept: map[types.UID]bool{},
-		devices: map[string]known{}, keys: map[string]*keyring{}, purging: map[purging]bool{},
+		o: o, box: executor.NewOutbox(o.Deliver), runs: map[job.Token]*run{}, past: map[job.Token]*passed{},
+		strangers: map[string]*run{}, swept: map[types.UID]bool{}, purging: map[purging]bool{},
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.api.o, e.api.ctx, e.api.turns, e.api.calls = &e.o, e.ctx, make(chan struct{}, o.Parallel), map[string]int64{}
+	e.keys.api, e.keys.rings = &e.api, map[string]*keyring{}
+	e.keys.used = func(ns string) bool { return e.unsettled(func(r *run) bool { return r.pod.ns == ns }) }
+	e.devices.api, e.devices.all = &e.api, map[string]known{}
+	e.shelf.o, e.shelf.lender, e.shelf.turns = &e.o, lender, make(chan struct{}, storeCalls)
 	e.pods = newBoard(e.seen)
 	return e, nil
 }
@@ -98,23 +101,21 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 
 // start begins a subjob, or repeats the answers to an earlier Start. e.mu is held.
 func (e *Executor) start(m *protocol.Message, witness journal.Position) {
-	rec := newRecord(m, witness, e.o.Journal)
-	r := newRun(e, rec)
+	r := newRun(e, newRecord(m, witness, e.o.Journal))
 	before, past := e.runs[m.Token], e.past[m.Token]
 	switch {
-	case before != nil && !before.rec.same(&rec), past != nil && !past.rec.same(&rec):
+	case before != nil && !before.rec.same(r.rec), past != nil && !past.rec.same(r.rec):
 		e.o.Log.Error("a token stands for two subjobs; the second is not started", "subjob", m.Token.String(), "job", string(m.Job))
-		r.answer(protocol.Message{Kind: protocol.Exited,
-			Body: r.conclusion(&r.end(job.NodeFailed, "another subjob has its token", e.now()).Result)})
+		r.told.Ended(&r.end(job.NodeFailed, "another subjob has its token", e.o.now()).Result)
 		return
 	case before != nil:
-		before.repeat()
+		before.told.Repeat()
 		return
 	case past != nil:
-		r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(past.result)})
+		r.told.Ended(past.result)
 		return
 	}
-	r.work, r.asked = m.Body.(*protocol.Work), e.now()
+	r.plan.work, r.plan.asked = m.Body.(*protocol.Work), e.o.now()
 	e.begin(r)
 }
 
@@ -125,7 +126,11 @@ func (e *Executor) begin(r *run) {
 }
 
 // Calls counts the calls to the API server by kind, for metrics.
-func (e *Executor) Calls() map[string]int64 { return e.calls.all() }
+func (e *Executor) Calls() map[string]int64 {
+	e.api.mu.Lock()
+	defer e.api.mu.Unlock()
+	return maps.Clone(e.api.calls)
+}
 
 // tokens lists the unsettled subjobs, in order.
 func (e *Executor) tokens() []job.Token {
@@ -156,7 +161,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		if !e.ours(p) {
 			continue
 		}
-		rec, err := e.recordOf(p)
+		rec, err := e.o.recordOf(p)
 		if err != nil {
 			e.o.Log.Error("a Pod with our label is left alone; delete it if nobody needs it", "err", err)
 			continue
@@ -164,11 +169,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		if rec.Journal != e.o.Journal {
 			continue // the watch has dealt with it
 		}
-		r := newRun(e, rec)
-		r.tried, r.whole, r.made = true, true, p
-		r.seen.pod, r.ordered = p, orderOf(p, &rec)
-		r.seen.want.order = r.ordered
-		found[rec.Token] = r
+		found[rec.Token] = newFound(e, rec, p)
 	}
 	var all sync.WaitGroup
 	turns := make(chan struct{}, abreast)
@@ -180,8 +181,8 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	e.mu.Lock()
 	for i, t := range slices.SortedFunc(maps.Keys(found), job.Token.Compare) {
 		r := found[t]
-		if !r.word.Storing { // one that stores must be reported at once
-			r.peek = e.now().Add(firstLook(i, len(found)))
+		if !r.heard.word.Storing { // one that stores must be reported at once
+			r.heard.next = e.o.now().Add(firstLook(i, len(found)))
 		}
 		e.begin(r)
 	}
@@ -190,11 +191,8 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	list := make([]executor.Found, 0, len(found))
 	for _, t := range e.tokens() {
 		r := found[t]
-		f := protocol.Found{Token: t, Job: r.rec.Job, Slice: r.rec.Slice}
-		r.mu.Lock()
-		f.Result, f.Started = r.seen.result, r.started
-		r.mu.Unlock()
-		f.Alive = f.Result == nil
+		s := r.told.State()
+		f := protocol.Found{Token: t, Job: r.rec.Job, Slice: r.rec.Slice, Result: s.Result, Started: s.Began, Alive: s.Result == nil}
 		list = append(list, executor.Found{Found: f, Witness: r.rec.Witness})
 	}
 	for _, p := range e.pods.list() { // changes meanwhile
@@ -204,7 +202,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		e.seen(p, false, false)
 	}
 	for _, r := range found {
-		r.see(r.made, true, true)
+		r.see(r.pod.made, true, true)
 	}
 	select {
 	case <-asked: // first know whether the store accepts: what is sold must be storable
@@ -224,17 +222,16 @@ func (r *run) found(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patiently)
 	defer cancel()
 	v := r.view()
-	if r.said = r.over(&v, r.e.now()); r.said != nil {
-		if size(r.said.Output)+size(r.said.Checkpoint) <= soon && r.stow(ctx) == nil {
-			r.mu.Lock()
-			r.seen.result, r.started = &r.said.Result, r.said.Result.Start
-			r.mu.Unlock()
+	if r.said = r.over(&v, r.e.o.now()); r.said != nil {
+		if size(r.said.Output)+size(r.said.Checkpoint) <= soon && r.e.shelf.stow(ctx, r.rec, r.said) == nil {
+			r.told.Restore(executor.State{Began: r.said.Result.Start, Result: &r.said.Result})
 		}
 		return
 	}
 	if running(v.pod) || parted(v.pod) {
-		if w, ok := r.e.peek(ctx, r); ok {
-			r.word, r.started = pod.Word{Started: w.Started, Storing: w.Storing}, w.Started // progress is reported with its next read
+		if w, ok := r.e.shelf.peek(ctx, r.rec); ok {
+			r.heard.word = pod.Word{Started: w.Started, Storing: w.Storing} // progress is reported with its next read
+			r.told.Restore(executor.State{Began: w.Started})
 		}
 		return
 	}

@@ -61,9 +61,9 @@ func (f *Files) TakeSnapshot(id string) (s executor.Snapshot, err error) {
 }
 
 func (f *Files) need(id store.Digest) error {
-	f.e.naming.Lock()
-	defer f.e.naming.Unlock()
-	return store.Name(f.e.ctx, f.e.o.Store, f.e.workName(string(id)), store.Refs{workRole: id})
+	f.e.shelf.naming.Lock()
+	defer f.e.shelf.naming.Unlock()
+	return store.Name(f.e.ctx, f.e.o.Store, f.e.shelf.own().work(string(id)), store.Refs{workRole: id})
 }
 
 // HasSnapshot reports whether a work directory is stored.
@@ -85,9 +85,9 @@ func (f *Files) OpenLogs(name job.ID, token job.Token) ([]io.ReadSeekCloser, err
 		return nil, errkind.Errorf(errkind.NotFound, "the Pod of subjob %v is gone, and its logs with it: read them while it runs, or "+
 			"have the cluster collect them", token)
 	}
-	data, err := call(f.e, "get pod log", func() ([]byte, error) {
+	data, err := call(&f.e.api, "get pod log", func() ([]byte, error) {
 		most := f.e.o.LogLimit
-		return f.e.o.Client.CoreV1().Pods(f.e.namespace(&r.rec)).GetLogs(r.name(),
+		return f.e.o.Client.CoreV1().Pods(r.pod.ns).GetLogs(r.pod.name,
 			&corev1.PodLogOptions{Container: container, LimitBytes: &most}).DoRaw(f.e.ctx)
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *Files) LogsSince() time.Time { return f.e.o.Clock() }
 
 // Outputs lists a job's committed outputs, with paths store://DIGEST.
 func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
-	err = f.e.o.Store.Names(f.e.ctx, f.e.outputNames(name), func(n store.Named) error {
+	err = f.e.o.Store.Names(f.e.ctx, f.e.shelf.own().outputs(name), func(n store.Named) error {
 		r, t, ok := parseOutput(n.Name)
 		d := n.Refs[outputRole]
 		if !ok || d == "" {
@@ -125,7 +125,7 @@ func (f *Files) Outputs(name job.ID) (list []status.Output, err error) {
 // Stored calls each for every job that has any files, possibly several times for one. It stops at the first error.
 func (f *Files) Stored(each func(job.ID) error) error {
 	for _, root := range []string{"jobs/", "outputs/"} {
-		root += f.e.owner()
+		root += string(f.e.shelf.own())
 		err := f.e.o.Store.Names(f.e.ctx, root, func(n store.Named) error {
 			word, _, _ := strings.Cut(strings.TrimPrefix(n.Name, root+"/"), "/")
 			if j, ok := store.JobOf(word); ok {
@@ -149,7 +149,7 @@ func (f *Files) PruneSnapshots(keep func(id string) bool) error {
 		return err
 	}
 	var old []string
-	err = e.o.Store.Names(e.ctx, "work/"+e.owner(), func(n store.Named) error {
+	err = e.o.Store.Names(e.ctx, e.shelf.own().work(""), func(n store.Named) error {
 		if !keep(string(n.Refs[workRole])) && now.Sub(n.Changed) > time.Hour {
 			old = append(old, n.Name)
 		}
@@ -166,8 +166,8 @@ func (f *Files) PruneSnapshots(keep func(id string) bool) error {
 
 // forgo removes a work directory's name, unless it was named again just now.
 func (f *Files) forgo(name string, now time.Time) error {
-	f.e.naming.Lock()
-	defer f.e.naming.Unlock()
+	f.e.shelf.naming.Lock()
+	defer f.e.shelf.naming.Unlock()
 	n, err := f.e.o.Store.ReadName(f.e.ctx, name)
 	if errkind.Of(err) == errkind.NotFound || err == nil && now.Sub(n.Changed) <= time.Hour {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,27 +35,46 @@ const (
 	checkKeys = 30 * time.Second
 )
 
-func (e *Executor) keyring(ns string) *keyring {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	k := e.keys[ns]
+// keys are the keys that seal run files, in a Secret of each namespace. Invariant: nothing is sealed but with a key that this process made
+// and that the Secret has. It also has keys of earlier processes, for Pods that have not begun.
+type keys struct {
+	api *api
+	// used reports whether an unsettled subjob is of a namespace.
+	used func(ns string) bool
+
+	mu    sync.Mutex
+	rings map[string]*keyring
+}
+
+// keyring is what this process has in one namespace.
+type keyring struct {
+	mu sync.Mutex
+	// mine are the keys that this process made: it seals with no other, since others may be able to write the Secret.
+	mine    map[string]pod.Key
+	checked time.Time
+}
+
+func (s *keys) ring(ns string) *keyring {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.rings[ns]
 	if k == nil {
 		k = &keyring{mine: map[string]pod.Key{}}
-		e.keys[ns] = k
+		s.rings[ns] = k
 	}
 	return k
 }
 
 // key is the key to seal with now in a namespace, made if there is none.
-func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
-	k := e.keyring(ns)
+func (s *keys) key(ctx context.Context, ns string) (pod.Key, error) {
+	k := s.ring(ns)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := e.o.Clock().UTC()
+	now := s.api.o.Clock().UTC()
 	if id := newest(k.mine); id != "" && now.Sub(made(id)) < keyLasts {
 		return k.mine[id], nil
 	}
-	there, err := e.readKeys(ctx, ns)
+	there, err := s.read(ctx, ns)
 	if err != nil {
 		return pod.Key{}, err
 	}
@@ -65,24 +85,24 @@ func (e *Executor) key(ctx context.Context, ns string) (pod.Key, error) {
 	for _, id := range slices.Sorted(maps.Keys(next))[:max(0, len(next)-mostKeys)] { // an operator that restarts again and again
 		delete(next, id)
 	}
-	if err := e.writeKeys(ctx, ns, there, next); err != nil {
+	if err := s.write(ctx, ns, there, next); err != nil {
 		return pod.Key{}, err
 	}
 	maps.DeleteFunc(k.mine, func(id string, _ pod.Key) bool { return next[id] == nil })
-	k.mine[key.ID], k.checked = key, e.o.Clock()
+	k.mine[key.ID], k.checked = key, s.api.o.Clock()
 	return key, nil
 }
 
-// haveKeys checks a namespace's keys, at most once in checkKeys, and writes this process's again if they were deleted or changed.
+// have checks a namespace's keys, at most once in checkKeys, and writes this process's again if they were deleted or changed.
 // NotFound: there is no key at all, and this process has none. A single lost key of an earlier process goes unnoticed.
-func (e *Executor) haveKeys(ctx context.Context, ns string) error {
-	k := e.keyring(ns)
+func (s *keys) have(ctx context.Context, ns string) error {
+	k := s.ring(ns)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.o.Clock().Sub(k.checked) < checkKeys {
+	if s.api.o.Clock().Sub(k.checked) < checkKeys {
 		return nil
 	}
-	there, err := e.readKeys(ctx, ns)
+	there, err := s.read(ctx, ns)
 	if err != nil {
 		return err
 	}
@@ -93,24 +113,21 @@ func (e *Executor) haveKeys(ctx context.Context, ns string) error {
 	}
 	switch {
 	case lacks:
-		e.o.Log.Warn("somebody has changed the keys of this operator; they are put back", "namespace", ns, "secret", e.keysName())
-		err = e.writeKeys(ctx, ns, there, next)
+		s.api.o.Log.Warn("somebody has changed the keys of this operator; they are put back", "namespace", ns, "secret", s.api.o.keysName())
+		err = s.write(ctx, ns, there, next)
 	case len(there) == 0:
-		return errkind.Errorf(errkind.NotFound, "Secret %s/%s, with the keys of its operator, is gone", ns, e.keysName())
+		return errkind.Errorf(errkind.NotFound, "Secret %s/%s, with the keys of its operator, is gone", ns, s.api.o.keysName())
 	}
 	if err == nil {
-		k.checked = e.o.Clock()
+		k.checked = s.api.o.Clock()
 	}
 	return err
 }
 
-// keysName is the Secret's name, in every namespace.
-func (e *Executor) keysName() string { return cluster.KeysName(e.o.Operator) }
-
-// readKeys reads the Secret; its absence is no error.
-func (e *Executor) readKeys(ctx context.Context, ns string) (map[string][]byte, error) {
-	s, err := call(e, "get secret", func() (*corev1.Secret, error) {
-		return e.o.Client.CoreV1().Secrets(ns).Get(ctx, e.keysName(), metav1.GetOptions{})
+// read reads the Secret; its absence is no error.
+func (s *keys) read(ctx context.Context, ns string) (map[string][]byte, error) {
+	secret, err := call(s.api, "get secret", func() (*corev1.Secret, error) {
+		return s.api.o.Client.CoreV1().Secrets(ns).Get(ctx, s.api.o.keysName(), metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {
 		return map[string][]byte{}, nil
@@ -119,7 +136,7 @@ func (e *Executor) readKeys(ctx context.Context, ns string) (map[string][]byte, 
 		return nil, err
 	}
 	keys := map[string][]byte{}
-	for id, text := range s.Data {
+	for id, text := range secret.Data {
 		if _, ok := pod.ParseKey(id, string(text)); ok && !made(id).IsZero() {
 			keys[id] = text
 		}
@@ -127,9 +144,9 @@ func (e *Executor) readKeys(ctx context.Context, ns string) (map[string][]byte, 
 	return keys, nil
 }
 
-// writeKeys changes the Secret from the keys read to those wanted.
-func (e *Executor) writeKeys(ctx context.Context, ns string, there, next map[string][]byte) error {
-	secrets := e.o.Client.CoreV1().Secrets(ns)
+// write changes the Secret from the keys read to those wanted.
+func (s *keys) write(ctx context.Context, ns string, there, next map[string][]byte) error {
+	secrets := s.api.o.Client.CoreV1().Secrets(ns)
 	change := map[string]any{}
 	for id := range there {
 		change[id] = nil
@@ -142,42 +159,37 @@ func (e *Executor) writeKeys(ctx context.Context, ns string, there, next map[str
 		return err
 	}
 	if len(there) > 0 {
-		_, err = call(e, "patch secret", func() (*corev1.Secret, error) {
-			return secrets.Patch(ctx, e.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = call(s.api, "patch secret", func() (*corev1.Secret, error) {
+			return secrets.Patch(ctx, s.api.o.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
 		})
 		if !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
-	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: e.keysName(), Namespace: ns, Labels: map[string]string{cluster.LabelOperator: e.o.Operator}},
-		Type:       corev1.SecretTypeOpaque, Data: next,
+	made := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: s.api.o.keysName(), Namespace: ns,
+			Labels: map[string]string{cluster.LabelOperator: s.api.o.Operator}},
+		Type: corev1.SecretTypeOpaque, Data: next,
 	}
-	_, err = call(e, "create secret", func() (*corev1.Secret, error) { return secrets.Create(ctx, s, metav1.CreateOptions{}) })
+	_, err = call(s.api, "create secret", func() (*corev1.Secret, error) { return secrets.Create(ctx, made, metav1.CreateOptions{}) })
 	if apierrors.IsAlreadyExists(err) { // emptied by somebody, or the answer to our creation was lost
-		_, err = call(e, "patch secret", func() (*corev1.Secret, error) {
-			return secrets.Patch(ctx, e.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = call(s.api, "patch secret", func() (*corev1.Secret, error) {
+			return secrets.Patch(ctx, s.api.o.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
 		})
 	}
 	return err
 }
 
-// dropKeys deletes the keys of a namespace where nothing of this operator runs. The next subjob there makes new ones.
-func (e *Executor) dropKeys(ctx context.Context, ns string) error {
-	k := e.keyring(ns)
+// drop deletes the keys of a namespace where nothing of this operator runs. The next subjob there makes new ones.
+func (s *keys) drop(ctx context.Context, ns string) error {
+	k := s.ring(ns)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e.mu.Lock()
-	used := false
-	for _, r := range e.runs {
-		used = used || e.namespace(&r.rec) == ns
-	}
-	e.mu.Unlock()
-	if used {
+	if s.used(ns) {
 		return nil
 	}
-	_, err := call(e, "delete secret", func() (struct{}, error) {
-		return struct{}{}, e.o.Client.CoreV1().Secrets(ns).Delete(ctx, e.keysName(), metav1.DeleteOptions{})
+	_, err := call(s.api, "delete secret", func() (struct{}, error) {
+		return struct{}{}, s.api.o.Client.CoreV1().Secrets(ns).Delete(ctx, s.api.o.keysName(), metav1.DeleteOptions{})
 	})
 	if apierrors.IsNotFound(err) {
 		err = nil

@@ -43,7 +43,7 @@ func TestKeysLastADay(t *testing.T) {
 	}
 	key := func(e *Executor, want int) pod.Key {
 		t.Helper()
-		k, err := e.key(t.Context(), "team")
+		k, err := e.keys.key(t.Context(), "team")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,22 +87,22 @@ func TestKeysLastADay(t *testing.T) {
 	} {
 		do()
 		now = now.Add(checkKeys)
-		if err := e.haveKeys(t.Context(), "team"); err != nil || string(there()[mine.ID]) != mine.Text() {
+		if err := e.keys.have(t.Context(), "team"); err != nil || string(there()[mine.ID]) != mine.Text() {
 			t.Errorf("%s: %v, and the key is not there", name, err)
 		}
 		asked := e.Calls()["get secret"]
-		if err := e.haveKeys(t.Context(), "team"); err != nil || e.Calls()["get secret"] != asked {
+		if err := e.keys.have(t.Context(), "team"); err != nil || e.Calls()["get secret"] != asked {
 			t.Errorf("asked again at once, %v", err)
 		}
 	}
 	e.mu.Lock()
 	e.runs[job.Token{Seq: 1}] = newRun(e, record{Job: "team.x"})
 	e.mu.Unlock()
-	if err := e.dropKeys(t.Context(), "team"); err != nil || len(there()) == 0 {
+	if err := e.keys.drop(t.Context(), "team"); err != nil || len(there()) == 0 {
 		t.Errorf("keys are gone though something runs, %v", err)
 	}
 	clear(e.runs)
-	if err := e.dropKeys(t.Context(), "team"); err != nil || there() != nil {
+	if err := e.keys.drop(t.Context(), "team"); err != nil || there() != nil {
 		t.Errorf("keys are left where nothing runs, %v", err)
 	}
 	if after := key(e, 1); bytes.Equal(after.Secret, mine.Secret) {

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/store"
 )
@@ -115,6 +116,12 @@ func (o *Options) defaults() {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 }
+
+// keysName is the name of the Secret with the keys, in every namespace.
+func (o *Options) keysName() string { return cluster.KeysName(o.Operator) }
+
+// now is the time by Clock.
+func (o *Options) now() quantity.Instant { return quantity.At(o.Clock()) }
 
 // mostOutput is the default and the most of Options.OutputLimit: the store would refuse a larger output only after the work is done.
 const mostOutput = store.MaxLent - 256<<20

@@ -34,9 +34,9 @@ var counted = cluster.Device{Node: "worker-1", Resource: "example.com/slice"}
 // go without a machine it is known.
 func TestWhatNobodySawEndIsNotOver(t *testing.T) {
 	r := asked(t, counted)
-	r.tried = true
+	r.pod.tried = true
 	for unsure, want := range map[bool]bool{true: false, false: true} {
-		v := view{want: wanted{order: r.ordered}, pod: &corev1.Pod{}, gone: true, unsure: unsure}
+		v := view{want: wanted{order: r.pod.ordered}, pod: &corev1.Pod{}, gone: true, unsure: unsure}
 		if said := r.over(&v, r.rec.Start); (said != nil) != want {
 			t.Errorf("unsure %v: %+v", unsure, said)
 		}
@@ -50,7 +50,7 @@ func TestWhatNobodySawEndIsNotOver(t *testing.T) {
 // TestWhatIsKeptOfAPodIsAllThatIsLookedAt: until when it may run, what it waits for, and how it ended are the same of what is kept.
 func TestWhatIsKeptOfAPodIsAllThatIsLookedAt(t *testing.T) {
 	r := asked(t, cluster.Device{Node: "worker-1", Class: "c", Driver: "d", Pool: "p", Name: "n"})
-	p, err := r.makePod("20260301T120000Z-abcdef.what-is-sealed", r.asked)
+	p, err := r.plan.makePod("20260301T120000Z-abcdef.what-is-sealed", r.plan.asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +84,8 @@ func TestACheckpointThatIsReadStays(t *testing.T) {
 func TestAStopLeavesTimeToStore(t *testing.T) {
 	for now, want := range map[bool]int64{false: 65, true: 60} {
 		r := asked(t, counted)
-		r.made, r.tried, r.whole = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}, true, true
-		v := view{want: wanted{order: r.ordered}}
+		r.pod.made, r.pod.tried, r.whole = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}, true, true
+		v := view{want: wanted{order: r.pod.ordered}}
 		v.want.halt(&protocol.Halt{Text: "enough", Now: now})
 		if err := r.obey(&v, r.rec.Start); err != nil {
 			t.Fatal(err)
@@ -121,9 +121,9 @@ func (l *lent) ReadName(ctx context.Context, name string) (store.Named, error) {
 // TestWhatCanNotBePutAwayIsNotSettled: the Pod stays, with what it keeps, until the store has taken it.
 func TestWhatCanNotBePutAwayIsNotSettled(t *testing.T) {
 	r := asked(t, counted)
-	r.e.lender = &lent{Lender: r.e.lender, fails: errkind.Errorf(errkind.Unavailable, "away")}
-	r.made, r.tried = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1", Finalizers: []string{cluster.Finalizer}}}, true
-	v := view{pod: r.made, result: &job.Result{}, want: wanted{settle: &protocol.Message{Kind: protocol.Settle, Token: r.rec.Token,
+	r.e.shelf.lender = &lent{Lender: r.e.shelf.lender, fails: errkind.Errorf(errkind.Unavailable, "away")}
+	r.pod.made, r.pod.tried = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-1", Finalizers: []string{cluster.Finalizer}}}, true
+	v := view{pod: r.pod.made, want: wanted{settle: &protocol.Message{Kind: protocol.Settle, Token: r.rec.Token,
 		Body: &protocol.Settlement{}}}}
 	if err := r.clear(&v); errkind.Of(err) != errkind.Unavailable {
 		t.Errorf("it is settled, %v", err)
@@ -145,19 +145,19 @@ func TestOnlyWhatItsPodHasLeftIsStored(t *testing.T) {
 		return o.Digest
 	}
 	other, own := put("other"), put("own")
-	if err := store.Name(t.Context(), r.e.o.Store, r.resultName(), store.Refs{outputRole: other}); err != nil {
+	if err := store.Name(t.Context(), r.e.o.Store, r.e.shelf.own().result(r.rec), store.Refs{outputRole: other}); err != nil {
 		t.Fatal(err)
 	}
 	r.said = &pod.Said{Output: &pod.Left{Digest: own, Size: 3}}
-	if err := r.stow(t.Context()); errkind.Of(err) != errkind.Invalid {
+	if err := r.e.shelf.stow(t.Context(), r.rec, r.said); errkind.Of(err) != errkind.Invalid {
 		t.Errorf("another's output is taken for its own: %v", err)
 	}
 	r.said.Output.Digest = other
-	if err := r.stow(t.Context()); err != nil {
+	if err := r.e.shelf.stow(t.Context(), r.rec, r.said); err != nil {
 		t.Errorf("its own, stored before: %v", err)
 	}
-	r.e.o.Store = &lent{Lender: r.e.lender, fails: errors.New("reset by peer")}
-	if err := r.stow(t.Context()); err == nil {
+	r.e.o.Store = &lent{Lender: r.e.shelf.lender, fails: errors.New("reset by peer")}
+	if err := r.e.shelf.stow(t.Context(), r.rec, r.said); err == nil {
 		t.Error("nobody knows what the store has, and it is taken for stored")
 	}
 }
@@ -175,7 +175,7 @@ func TestADeviceIsOfItsPool(t *testing.T) {
 	e.o.Client, e.o.Clock = client, func() time.Time { return now }
 	is := func(pool, uuid string) {
 		t.Helper()
-		if text, err := e.selector(t.Context(), &cluster.Device{Node: "w", Driver: "d", Pool: pool, Name: "gpu-0"}); err != nil ||
+		if text, err := e.devices.selector(t.Context(), &cluster.Device{Node: "w", Driver: "d", Pool: pool, Name: "gpu-0"}); err != nil ||
 			!strings.Contains(text, `"`+uuid+`"`) {
 			t.Errorf("pool %s: %s, %v; want %s", pool, text, err, uuid)
 		}
@@ -209,7 +209,7 @@ func TestAKeyStaysAsLongAsURLsThatItOpens(t *testing.T) {
 	e, now := asked(t, counted).e, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	e.o.Clock = func() time.Time { return now }
 	key := func() string {
-		k, err := e.key(t.Context(), "team")
+		k, err := e.keys.key(t.Context(), "team")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,11 +222,11 @@ func TestAKeyStaysAsLongAsURLsThatItOpens(t *testing.T) {
 	}
 	now = now.Add(mostLent)
 	key()
-	if there, err := e.readKeys(t.Context(), "team"); err != nil || there[first] == nil {
+	if there, err := e.keys.read(t.Context(), "team"); err != nil || there[first] == nil {
 		t.Errorf("what was sealed last with a key can't be opened any more, %v", err)
 	}
 	client := e.o.Client.(*fake.Clientset)
-	if err := client.CoreV1().Secrets("team").Delete(t.Context(), e.keysName(), metav1.DeleteOptions{}); err != nil {
+	if err := client.CoreV1().Secrets("team").Delete(t.Context(), e.o.keysName(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	refuses := true
@@ -234,14 +234,14 @@ func TestAKeyStaysAsLongAsURLsThatItOpens(t *testing.T) {
 		return refuses, nil, apierrors.NewServiceUnavailable("not now")
 	})
 	now = now.Add(checkKeys)
-	if err := e.haveKeys(t.Context(), "team"); err == nil {
+	if err := e.keys.have(t.Context(), "team"); err == nil {
 		t.Error("keys that are not there are said to be")
 	}
 	refuses = false
-	if err := e.haveKeys(t.Context(), "team"); err != nil || len(e.keyring("team").mine) == 0 {
+	if err := e.keys.have(t.Context(), "team"); err != nil || len(e.keys.ring("team").mine) == 0 {
 		t.Errorf("they are not put back: %v", err)
 	}
-	if there, err := e.readKeys(t.Context(), "team"); err != nil || len(there) == 0 {
+	if there, err := e.keys.read(t.Context(), "team"); err != nil || len(there) == 0 {
 		t.Errorf("they are not put back: %v", err)
 	}
 }
@@ -264,13 +264,13 @@ func TestARecordIsOfOneSubjob(t *testing.T) {
 func TestAnEarlierEndIsTheKubeletsToo(t *testing.T) {
 	for by, want := range map[time.Duration]string{-30 * time.Second: `"activeDeadlineSeconds":121`, time.Hour: ""} {
 		r := asked(t, counted)
-		p, err := r.makePod("", r.asked)
+		p, err := r.plan.makePod("", r.plan.asked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Spec.NodeName, p.Status.StartTime = "worker-1", &metav1.Time{Time: r.asked.Time()}
+		p.Spec.NodeName, p.Status.StartTime = "worker-1", &metav1.Time{Time: r.plan.asked.Time()}
 		v := view{pod: p, want: wanted{order: pod.Order{End: r.rec.End.Add(by), Cut: true}}}
-		_ = r.order(&v, quantity.At(r.asked.Time())) // there is no Pod: what is asked is what counts
+		_ = r.pod.order(&v, quantity.At(r.plan.asked.Time())) // there is no Pod: what is asked is what counts
 		var patch string
 		for _, a := range r.e.o.Client.(*fake.Clientset).Actions() {
 			if d, ok := a.(core.PatchActionImpl); ok {
@@ -287,13 +287,13 @@ func TestAnEarlierEndIsTheKubeletsToo(t *testing.T) {
 func TestWhatEndedWhileNobodyLookedIsToldOnceItIsStored(t *testing.T) {
 	said := pod.Said{Result: job.Result{Outcome: job.Done, Progress: 20, Start: 1, End: 2}, Output: &pod.Left{Digest: "x", Size: 1}}
 	r := asked(t, counted)
-	r.tried, r.whole = true, true
+	r.pod.tried, r.whole = true, true
 	r.seen.pod = &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{
 		{Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(said.Encode())}}},
 	}}}
-	r.e.o.Store = &lent{Lender: r.e.lender, fails: errors.New("reset by peer")}
-	if r.found(t.Context()); r.seen.result != nil || r.said == nil {
-		t.Errorf("it is told to have ended, and nobody has what it left: %+v", r.seen.result)
+	r.e.o.Store = &lent{Lender: r.e.shelf.lender, fails: errors.New("reset by peer")}
+	if r.found(t.Context()); r.told.State().Result != nil || r.said == nil {
+		t.Errorf("it is told to have ended, and nobody has what it left: %+v", r.told.State().Result)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestALifeThatIsPurgedIsNotTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, life := range []string{"2", "3", "4"} {
-		for _, name := range []string{e.jobNames(r.rec.Job) + "/" + life + "/2-5", e.outputNames(r.rec.Job) + "/" + life +
+		for _, name := range []string{e.shelf.own().jobs(r.rec.Job) + "/" + life + "/2-5", e.shelf.own().outputs(r.rec.Job) + "/" + life +
 			"/000000000010-000000000020.2-5"} {
 			if err := store.Name(t.Context(), e.o.Store, name, store.Refs{outputRole: o.Digest}); err != nil {
 				t.Fatal(err)
@@ -324,7 +324,7 @@ func TestALifeThatIsPurgedIsNotTheNext(t *testing.T) {
 // purged counts the names that are left of a job after a purge.
 func purged(t *testing.T, e *Executor, j job.ID, before job.Generation) (n int) {
 	t.Helper()
-	err := e.unname(t.Context(), j, before)
+	err := e.shelf.forget(t.Context(), j, before)
 	if err == nil {
 		err = e.o.Store.Names(t.Context(), "", func(store.Named) error { n++; return nil })
 	}
@@ -348,11 +348,11 @@ func TestARefusalIsNotOfWhatWasMadeBefore(t *testing.T) {
 		_, _, err := real(a)
 		return true, nil, errors.Join(err, errors.New("the answer is lost"))
 	})
-	v := view{want: wanted{order: r.ordered}}
+	v := view{want: wanted{order: r.pod.ordered}}
 	if err := r.create(&v, r.rec.Start); err == nil || r.said != nil {
 		t.Fatalf("%v, %+v", err, r.said)
 	}
-	if err := r.create(&v, r.rec.Start); err != nil || r.said != nil || r.made == nil || r.blame == nil {
+	if err := r.create(&v, r.rec.Start); err != nil || r.said != nil || r.pod.made == nil || r.blame == nil {
 		t.Errorf("%v: it is said to have ended, and its Pod is there: %+v", err, r.said)
 	}
 }
@@ -375,19 +375,19 @@ func TestWhoHasLostItsMachineIsNotWaitedForForever(t *testing.T) {
 		"its kubelet speaks": {corev1.PodFailed, true, ended, false},
 	} {
 		r := asked(t, counted)
-		r.tried, r.rec.End = true, quantity.Never
+		r.pod.tried, r.rec.End = true, quantity.Never
 		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker-1"},
 			Status: corev1.PodStatus{Phase: c.phase, ContainerStatuses: []corev1.ContainerStatus{c.status}}}
 		if c.deleted {
-			p.DeletionTimestamp = &metav1.Time{Time: r.asked.Time()}
+			p.DeletionTimestamp = &metav1.Time{Time: r.plan.asked.Time()}
 		}
-		v := view{pod: p, want: wanted{order: r.ordered}}
+		v := view{pod: p, want: wanted{order: r.pod.ordered}}
 		if c.status.State.Terminated == nil {
-			if said := r.over(&v, r.asked); said != nil {
+			if said := r.over(&v, r.plan.asked); said != nil {
 				t.Errorf("%s: %+v, though it may run still", what, said)
 			}
 		}
-		said := r.over(&v, r.asked.Add(time.Hour))
+		said := r.over(&v, r.plan.asked.Add(time.Hour))
 		if lost := said != nil && strings.Contains(said.Result.Detail, "nothing was heard"); lost != c.lost {
 			t.Errorf("%s: an hour later %+v, want it lost %v", what, said, c.lost)
 		}
@@ -399,14 +399,14 @@ func TestWhoHasLostItsMachineIsNotWaitedForForever(t *testing.T) {
 func TestWhatNoPodCanStoreIsRefused(t *testing.T) {
 	r := asked(t, counted)
 	for limit, refused := range map[int64]bool{0: false, store.MaxLent: false, store.MaxLent + 1: true} {
-		r.work.Spec.Launch.OutputLimit = limit
-		if err := r.prepare(); (errkind.Of(err) == errkind.Invalid) != refused || refused &&
+		r.plan.work.Spec.Launch.OutputLimit = limit
+		if err := check(r.plan.work); (errkind.Of(err) == errkind.Invalid) != refused || refused &&
 			!strings.Contains(err.Error(), "limits.output") {
 			t.Errorf("%d: %v", limit, err)
 		}
 	}
-	r.work.Spec.Launch.OutputLimit = 0
-	if got := r.makeRun(r.asked).OutputLimit; got != mostOutput || got >= store.MaxLent {
+	r.plan.work.Spec.Launch.OutputLimit = 0
+	if got := r.plan.makeRun(r.plan.asked).OutputLimit; got != mostOutput || got >= store.MaxLent {
 		t.Errorf("the default is %d", got)
 	}
 	o := Options{OutputLimit: 1 << 40}

@@ -3,19 +3,12 @@
 package kubernetes
 
 import (
-	"context"
-	"encoding/json"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
-	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
@@ -53,8 +46,8 @@ func (r *run) loop() {
 
 // step makes the next call towards the desired state, and says how long to wait unless something changes; negative: the subjob is settled.
 func (r *run) step() (time.Duration, error) {
-	v, now := r.view(), r.e.now()
-	if v.result != nil {
+	v, now := r.view(), r.e.o.now()
+	if r.told.State().Result != nil {
 		if v.want.settle == nil {
 			return forever, nil
 		}
@@ -79,7 +72,7 @@ func (r *run) step() (time.Duration, error) {
 		return forever, err
 	}
 	// after obey: what can't be found out delays no order
-	if r.unproven && !r.deleted && (v.pod == nil || !running(v.pod)) || r.pends(&v) && now >= r.proven.Add(checkKeys) {
+	if r.unproven && !r.pod.deleted && (v.pod == nil || !running(v.pod)) || r.pends(&v) && now >= r.proven.Add(checkKeys) {
 		if err := r.prove(r.e.ctx); err != nil {
 			return forever, err
 		}
@@ -93,7 +86,7 @@ func (r *run) step() (time.Duration, error) {
 
 // pends reports whether the Pod is bound and has not begun: it may be waiting for a key that somebody deleted.
 func (r *run) pends(v *view) bool {
-	return v.pod != nil && v.pod.Spec.NodeName != "" && !running(v.pod) && !r.deleted && !v.gone
+	return v.pod != nil && v.pod.Spec.NodeName != "" && !running(v.pod) && !r.pod.deleted && !v.gone
 }
 
 // over is how the subjob ended; nil while it may run.
@@ -101,7 +94,7 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 	p := v.pod
 	switch {
 	case p != nil && spoken(p):
-		said := ended(p, &r.rec)
+		said := ended(p, r.rec)
 		if res := &said.Result; res.Start == 0 && r.blame != nil {
 			res.Outcome, res.Detail = r.blame.Outcome, r.blame.Detail
 		} else if res.Start == 0 && v.want.order.Stop {
@@ -110,7 +103,7 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 		return &said
 	case p != nil && !v.unsure && (neverBound(p) || v.gone && p.Spec.NodeName == ""):
 		return r.never(v, now)
-	case r.tried && now >= r.until(v, now):
+	case r.pod.tried && now >= r.until(v, now):
 		return r.lost(now)
 	}
 	return nil
@@ -120,10 +113,8 @@ func (r *run) over(v *view, now quantity.Instant) *pod.Said {
 // is charged from then until the end of its lease.
 func (r *run) lost(now quantity.Instant) *pod.Said {
 	s := r.end(job.NodeFailed, "nothing was heard of it until well after its lease's end: its machine, or the way to it, is gone", now)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if res := &s.Result; r.started != 0 {
-		res.Start, res.End = r.started, max(r.started, min(now, r.rec.End))
+	if began := r.told.State().Began; began != 0 {
+		s.Result.Start, s.Result.End = began, max(began, min(now, r.rec.End))
 	}
 	return s
 }
@@ -184,18 +175,18 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 	switch over := now >= v.want.order.End; {
 	case v.pod == nil:
 	case running(v.pod):
-		if now >= r.peek || over && r.looked < v.want.order.End { // after its end it is read whatever the interval has grown to
-			r.looked = now
+		if now >= r.heard.next || over && r.heard.last < v.want.order.End { // after its end it is read whatever the interval has grown to
+			r.heard.last = now
 			r.look(over)
-			if over || r.word.Storing || v.want.order != (pod.Order{End: r.rec.End}) { // its home waits to be told
-				r.every = min(r.every, r.e.o.Report)
+			if over || r.heard.word.Storing || v.want.order != (pod.Order{End: r.rec.End}) { // its home waits to be told
+				r.heard.every = min(r.heard.every, r.e.o.Report)
 			}
-			r.peek = r.e.now().Add(r.every)
+			r.heard.next = r.e.o.now().Add(r.heard.every)
 			if at := quantity.At(ours(v.pod).State.Running.StartedAt.Time); now >= at.Add(wordless) {
-				r.begun(at)
+				r.told.Began(at)
 			}
 		}
-		next = min(next, r.peek)
+		next = min(next, r.heard.next)
 	case parted(v.pod): // its end is known, and is reported once the kubelet says that the Pod is over
 		if now >= r.parting {
 			r.report(true)
@@ -210,52 +201,36 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 			next = min(next, at)
 		}
 	}
-	if r.storing != 0 {
-		if at := r.storing.Add(r.e.o.Linger); at > now {
+	if r.heard.storing != 0 {
+		if at := r.heard.storing.Add(r.e.o.Linger); at > now {
 			next = min(next, at)
 		}
 	}
 	if next == quantity.Never {
 		return forever
 	}
-	return max(0, next.Sub(r.e.now()))
+	return max(0, next.Sub(r.e.o.now()))
 }
 
 // look reads the subjob's word and reports it if it is news. A store that can't be reached costs reports alone. A subjob past its end
 // whose Pod still runs must be storing: its home has to hear that whether or not the store answers.
 func (r *run) look(over bool) {
-	r.every = min(2*r.every, max(r.e.o.Report, seldom))
+	r.heard.every = min(2*r.heard.every, max(r.e.o.Report, seldom))
 	quiet := func() {}
-	if over || r.word.Storing { // and meanwhile: a store that hangs may take longer than its home waits
-		quiet = r.saysStoring()
+	if over || r.heard.word.Storing { // and meanwhile: a store that hangs may take longer than its home waits
+		quiet = executor.Every(r.e.o.Report, func() { r.report(true) })
 	}
-	w, ok := r.e.peek(r.e.ctx, r)
+	w, ok := r.e.shelf.peek(r.e.ctx, r.rec)
 	quiet()
-	if !ok || w == r.word && !w.Storing {
-		if over || r.word.Storing {
+	if !ok || w == r.heard.word && !w.Storing {
+		if over || r.heard.word.Storing {
 			r.report(true)
 		}
 		return
 	}
-	r.word, r.every = w, r.e.o.Report
-	r.begun(w.Started)
+	r.heard.word, r.heard.every = w, r.e.o.Report
+	r.told.Began(w.Started)
 	r.report(w.Storing)
-}
-
-// peek reads a subjob's word; false: there is none.
-func (e *Executor) peek(ctx context.Context, r *run) (w pod.Word, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, peeking) // includes the wait for a turn: a stuck store delays an order by no more
-	defer cancel()
-	var data []byte
-	err := e.atStore(ctx, peeking, func(ctx context.Context) (err error) {
-		data, err = e.lender.Peek(ctx, r.place(progressPlace), mostWord)
-		return err
-	})
-	if err != nil || json.Unmarshal(data, &w) != nil {
-		return pod.Word{}, false
-	}
-	w.Progress = max(r.rec.Range.From, min(w.Progress, r.rec.Range.To))
-	return w, true
 }
 
 // pulling is how long after a Pod's creation causes that may pass are tolerated, such as a failed image pull.
@@ -264,7 +239,7 @@ const pulling = 2 * time.Minute
 // obey brings the Pod to its desired state: its orders, its end, its removal.
 func (r *run) obey(v *view, now quantity.Instant) error {
 	p, o := v.pod, v.want.order
-	began := r.word.Started != 0 || p != nil && running(p)
+	began := r.heard.word.Started != 0 || p != nil && running(p)
 	alone := p != nil && parted(p)
 	if p != nil && !began && !alone && r.blame == nil {
 		if why, kind := hopeless(p, now.Sub(quantity.At(p.CreationTimestamp.Time)) > pulling); why != "" {
@@ -272,108 +247,24 @@ func (r *run) obey(v *view, now quantity.Instant) error {
 		}
 	}
 	over := now >= o.End && !began || o.End != quantity.Never && now >= o.End.Add(r.e.o.Linger)
-	stores := r.stores(now)
+	stores := r.heard.stores(now, r.e.o.Linger)
 	over = (over || o.Stop || r.blame != nil) && (!stores || o.Now) || alone // alone: only sidecars run, and nothing is left to store
-	if o != r.ordered && !r.deleted && !alone && (!stores || o.Now) && p != nil && p.Spec.NodeName != "" {
-		if err := r.order(v, now); err != nil {
+	if o != r.pod.ordered && !r.pod.deleted && !alone && (!stores || o.Now) && p != nil && p.Spec.NodeName != "" {
+		if err := r.pod.order(v, now); err != nil {
 			return err
 		}
-		r.ordered = o
 	}
 	if p != nil && p.DeletionTimestamp != nil {
-		r.deleted = true
+		r.pod.deleted = true
 	}
-	if !over || r.deleted || v.gone {
+	if !over || r.pod.deleted || v.gone {
 		return nil
 	}
 	grace := r.rec.Grace + r.e.o.Linger
 	if o.Now || alone {
 		grace = r.e.o.Linger
 	}
-	err := r.remove(v, seconds(grace))
-	r.deleted = err == nil
+	err := r.pod.remove(v, seconds(grace))
+	r.pod.deleted = err == nil
 	return err
-}
-
-// stores reports whether a subjob is left alone since it is storing what it left: orders, a stop and its end wait, unless told Now. It is
-// the subjob's own word, which its program could fake, so it holds no longer than storing may take.
-func (r *run) stores(now quantity.Instant) bool {
-	if !r.word.Storing {
-		r.storing = 0
-		return false
-	}
-	if r.storing == 0 {
-		r.storing = now
-	}
-	return now < r.storing.Add(r.e.o.Linger)
-}
-
-// order passes an order to the Pod: to its first process by an annotation, and to the kubelet by activeDeadlineSeconds where the end is
-// earlier now.
-func (r *run) order(v *view, now quantity.Instant) error {
-	o := v.want.order
-	o.Why = cluster.Discreet(o.Why, r.e.namespace(&r.rec)) // readers of the Pod may not know other namespaces
-	text, err := json.Marshal(&o)
-	if err != nil {
-		return err
-	}
-	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.AnnotationNotice: string(text)},
-		"uid": r.uid(v)}}
-	from := now
-	if s := v.pod.Status.StartTime; s != nil {
-		from = quantity.At(s.Time)
-	}
-	if d := active(o.End.Add(r.e.o.Linger), from); o.End != r.ordered.End && d != nil {
-		if was := v.pod.Spec.ActiveDeadlineSeconds; was == nil || *d < *was {
-			patch["spec"] = map[string]any{"activeDeadlineSeconds": *d}
-		}
-	}
-	return r.patch(v, patch)
-}
-
-// patch changes the Pod; none is needed if it is gone.
-func (r *run) patch(v *view, patch map[string]any) error {
-	data, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	return r.alter(v, types.StrategicMergePatchType, data)
-}
-
-func (r *run) alter(v *view, kind types.PatchType, data []byte) error {
-	_, err := call(r.e, "patch pod", func() (*corev1.Pod, error) {
-		return r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Patch(r.e.ctx, r.name(), kind, data,
-			metav1.PatchOptions{FieldValidation: metav1.FieldValidationIgnore})
-	})
-	return r.there(v, err)
-}
-
-// remove deletes the Pod; the object stays until the finalizer is removed.
-func (r *run) remove(v *view, grace int64) error {
-	_, err := call(r.e, "delete pod", func() (struct{}, error) {
-		o := metav1.DeleteOptions{GracePeriodSeconds: &grace}
-		if id := r.uid(v); id != "" {
-			o.Preconditions = metav1.NewUIDPreconditions(string(id))
-		}
-		return struct{}{}, r.e.o.Client.CoreV1().Pods(r.e.namespace(&r.rec)).Delete(r.e.ctx, r.name(), o)
-	})
-	return r.there(v, err)
-}
-
-// there drops the error that the Pod is gone: the watch will say so.
-func (r *run) there(v *view, err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && v.gone {
-		return nil
-	}
-	return err
-}
-
-func (r *run) uid(v *view) types.UID {
-	switch {
-	case v.pod != nil:
-		return v.pod.UID
-	case r.made != nil:
-		return r.made.UID
-	}
-	return ""
 }

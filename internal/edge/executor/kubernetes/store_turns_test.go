@@ -85,8 +85,8 @@ func (s *stuck) Names(ctx context.Context, folder string, each func(store.Named)
 
 func holdUp(t *testing.T, e *Executor) *stuck {
 	t.Helper()
-	s := &stuck{Lender: e.lender, let: make(chan struct{})}
-	e.lender, e.o.Store = s, s
+	s := &stuck{Lender: e.shelf.lender, let: make(chan struct{})}
+	e.shelf.lender, e.o.Store = s, s
 	return s
 }
 
@@ -107,16 +107,17 @@ func TestNoMoreThanSomeAreAtTheStore(t *testing.T) {
 	s := holdUp(t, e)
 	var all sync.WaitGroup
 	for i := range 5 * storeCalls {
-		r := newRun(e, first.rec)
-		r.rec.Token = job.Token{Epoch: 1, Seq: uint64(i + 1)}
+		rec := *first.rec
+		rec.Token = job.Token{Epoch: 1, Seq: uint64(i + 1)}
+		r := newRun(e, rec)
 		switch i % 3 {
 		case 0:
-			all.Go(func() { e.peek(t.Context(), r) })
+			all.Go(func() { e.shelf.peek(t.Context(), r.rec) })
 		case 1:
 			r.said = &pod.Said{Output: &pod.Left{Digest: store.Digest(strings.Repeat("a", 64)), Size: 1}}
-			all.Go(func() { _ = r.stow(t.Context()) })
+			all.Go(func() { _ = r.e.shelf.stow(t.Context(), r.rec, r.said) })
 		default:
-			v := view{gone: true, result: &job.Result{},
+			v := view{gone: true,
 				want: wanted{settle: &protocol.Message{Token: r.rec.Token,
 					Body: &protocol.Settlement{Committed: true, Range: r.rec.Range}}}}
 			all.Go(func() { _ = r.clear(&v) })
@@ -137,7 +138,7 @@ func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 	e := first.e
 	holdUp(t, e)
 	for range storeCalls { // all turns are taken
-		e.shelves <- struct{}{}
+		e.shelf.turns <- struct{}{}
 	}
 	e.o.Report = 10 * time.Millisecond
 	var storing atomic.Int64
@@ -154,7 +155,7 @@ func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 	}
 	e.box.Close()
 	e.box = executor.NewOutbox(answers)
-	nothing := newRun(e, first.rec)
+	nothing := newRun(e, *first.rec)
 	nothing.said = nothing.end(job.Lost, "gone", nothing.rec.End)
 	v := view{}
 	if _, err := nothing.keep(&v); err != nil {
@@ -170,15 +171,15 @@ func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, ok := e.peek(ctx, first); ok {
+	if _, ok := e.shelf.peek(ctx, first.rec); ok {
 		t.Error("a word was read without a turn")
 	}
-	some := newRun(e, first.rec)
+	some := newRun(e, *first.rec)
 	some.said = &pod.Said{Output: &pod.Left{Digest: store.Digest(strings.Repeat("a", 64)), Size: 1}}
 	go func() { _, _ = some.keep(&v) }()
 	eventually(t, "its home hears that it is being stored", func() bool { return storing.Load() > 2 })
 	before := storing.Load()
-	late := newRun(e, first.rec)
+	late := newRun(e, *first.rec)
 	go late.look(true)
 	eventually(t, "so does that of one whose Pod still runs", func() bool { return storing.Load() > before+2 })
 }
@@ -188,15 +189,15 @@ func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 func TestFoundSubjobsAreNotAllLookedAtAtOnce(t *testing.T) {
 	r := asked(t, counted)
 	began := r.rec.End.Add(-time.Minute)
-	v := view{want: wanted{order: r.ordered}, pod: &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning,
+	v := view{want: wanted{order: r.pod.ordered}, pod: &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning,
 		ContainerStatuses: []corev1.ContainerStatus{
 			{Name: container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 		}}}}
-	r.peek = r.rec.End.Add(20 * time.Second)
-	if r.listen(&v, began); r.looked != 0 {
+	r.heard.next = r.rec.End.Add(20 * time.Second)
+	if r.listen(&v, began); r.heard.last != 0 {
 		t.Error("it is looked at before its time")
 	}
-	if r.listen(&v, r.rec.End); r.looked != r.rec.End {
+	if r.listen(&v, r.rec.End); r.heard.last != r.rec.End {
 		t.Error("its lease is over, and nobody looks whether it stores what it has left")
 	}
 	const many = 40_000
