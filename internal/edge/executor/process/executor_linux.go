@@ -93,7 +93,7 @@ func New(o Options) (*Executor, error) {
 	}
 	if o.Survival != nil {
 		e.sensor.survival, e.sensor.airlock, e.sensor.log = o.Survival, o.Airlock, o.Logger
-		e.sensor.post, e.sensor.all, e.sensor.done = e.box.Post, e.all, e.done
+		e.sensor.post, e.sensor.all, e.sensor.done, e.sensor.tasks, e.sensor.base = e.box.Post, e.all, e.done, &e.tasks, e.iso.Cgroup
 		e.sensor.watcher.keep(&e.o, e.iso.Cgroup)
 		e.tasks.Go(e.sensor.sense)
 	}
@@ -153,6 +153,18 @@ func (e *Executor) Isolation() string {
 	return strings.Join(parts, ", ")
 }
 
+// Watcher returns the pid of the machine's watcher, 0 where none lives, and its last act since this daemon began, for people; empty: none.
+func (e *Executor) Watcher() (pid int, last string) {
+	w := &e.sensor.watcher
+	if w.keeper == nil {
+		return 0, ""
+	}
+	if said := w.last.Load(); said != nil {
+		last = *said
+	}
+	return w.keeper.PID(), last
+}
+
 // Do carries out one effect in the background.
 func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	if m.Kind == protocol.Purge && m.Generation == 0 && !e.isClosed() {
@@ -168,7 +180,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	switch m.Kind {
 	case protocol.Start:
 		if r != nil {
-			r.repeat()
+			r.told.Repeat()
 			return
 		}
 		if res := e.past.of(m.Token); res != nil {
@@ -177,19 +189,20 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			return
 		}
 		r = e.newRun(m.Token)
-		r.start, r.asked = m, e.o.now()
+		r.of(m)
+		r.asked = e.o.now()
 		e.runs[m.Token] = r
 		e.tasks.Go(func() { r.launch(witness) })
 	case protocol.Deadline, protocol.Stop:
 		if r != nil {
-			r.change(m)
-			e.tasks.Go(r.pass)
+			r.control.change(m)
+			e.tasks.Go(r.control.pass)
 			e.sensor.watcher.wake()
 		}
 	case protocol.Suspend, protocol.Resume:
 		if r != nil && e.o.Survival != nil {
-			r.want(m)
-			e.tasks.Go(r.stand)
+			r.still.want(m)
+			e.tasks.Go(r.still.stand)
 		}
 	case protocol.Settle:
 		e.once(m, e.settle)
@@ -217,8 +230,8 @@ func (e *Executor) Close() error {
 	e.o.Survival.Wake()
 	e.tasks.Wait()
 	err := e.sensor.watcher.close()
-	for _, r := range e.all() { // the handles; subjobs stay as they are
-		r.letGo()
+	for _, s := range e.all() { // the handles; subjobs stay as they are
+		s.release()
 	}
 	return errors.Join(err, e.o.Survival.Close())
 }

@@ -115,7 +115,8 @@ const bootFile = "runs.boot"
 // find takes over one run directory. It returns nil if nothing that counts is left of it after a power cut.
 func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found, err error) {
 	r := e.newRun(token)
-	r.placed, r.after.Unseen = true, true
+	r.control.place()
+	r.after.Unseen = true
 	if r.lease, err = r.dir.ReadLease(); err != nil && e.cut {
 		if _, failed := r.dir.ReadResult(); errors.Is(failed, fs.ErrNotExist) {
 			e.o.Logger.Info("a subjob was cut off with the machine: nothing of it counts", "subjob", token.String(), "left", err.Error())
@@ -130,11 +131,11 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	}
 	l := &r.lease
 	e.originals.Found(l)
-	r.start = e.startOf(l)
+	r.of(e.startOf(l))
 	c, err := r.dir.ReadControl()
 	switch {
 	case err == nil:
-		r.control = &c
+		r.control.restore(c)
 	case !aftermath.Damaged(err) && !l.Outlived(e.bootID):
 		return nil, err
 	}
@@ -146,16 +147,17 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	}
 	switch {
 	case err == nil && e.o.Keep && !r.storedSoon(&res): // it is told once its artifacts are in the store, as for one that ends now
-		r.stoodBefore()
-		r.started, r.said = res.Start, res.Start != 0
+		r.still.stoodBefore()
+		r.told.Restore(executor.State{Began: res.Start})
 		f.Alive, f.Started = true, res.Start
 		e.tasks.Go(func() { r.tellStored(res) })
 	case err == nil:
-		r.stoodBefore()
-		res = r.excused(res)
-		r.result, f.Result, f.Started = &res, &res, res.Start
+		r.still.stoodBefore()
+		res = r.still.excused(res)
+		r.told.Restore(executor.State{Result: &res})
+		f.Result, f.Started = &res, res.Start
 	case errors.As(err, &remain):
-		r.remains(remain)
+		r.told.Stuck(string(remain))
 		f.Stuck = true
 		e.tasks.Go(r.conclude)
 	case shim.Held(err):
@@ -166,13 +168,11 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		if noteErr != nil {
 			return nil, noteErr
 		}
-		r.started, r.said = note.At, note.At != 0
-		if r.stuck = r.dir.ReadStuck(); r.stuck != "" {
-			f.Stuck = true
-		}
-		f.Alive, f.Started = !f.Stuck, note.At
-		r.stoodBefore()
-		f.Still = f.Alive && r.found(note)
+		stuck := r.dir.ReadStuck()
+		r.told.Restore(executor.State{Began: note.At, Stuck: stuck})
+		f.Stuck, f.Alive, f.Started = stuck != "", stuck == "", note.At
+		r.still.stoodBefore()
+		f.Still = f.Alive && r.still.found(note)
 		r.after.Unseen = false
 		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})
 		e.tasks.Go(func() { _ = r.watch(s) })
@@ -230,7 +230,7 @@ func (e *Executor) findDamaged(ctx context.Context, r *run, why error) (*executo
 	e.o.Logger.Error("a run directory is damaged: its subjob is ended", "subjob", r.token.String(), "err", why)
 	r.after.Damage, r.lease.Token = why.Error(), r.token
 	l := &r.lease
-	r.start = e.startOf(l)
+	r.of(e.startOf(l))
 	res, err := job.Result{}, r.after.EndRest(r.after.Noted())
 	for until := time.Now().Add(aftermath.Patience); err == nil; time.Sleep(10 * time.Millisecond) {
 		if res, err = r.after.Ended(); !shim.Held(err) || time.Now().After(until) || ctx.Err() != nil {
@@ -242,9 +242,10 @@ func (e *Executor) findDamaged(ctx context.Context, r *run, why error) (*executo
 	var remain aftermath.Remain
 	switch {
 	case err == nil:
-		r.result, f.Result, f.Started = &res, &res, res.Start
+		r.told.Restore(executor.State{Result: &res})
+		f.Result, f.Started = &res, res.Start
 	case errors.As(err, &remain):
-		r.remains(remain)
+		r.told.Stuck(string(remain))
 		fallthrough
 	case shim.Held(err):
 		f.Stuck = true

@@ -1,13 +1,13 @@
 package process
 
 import (
-	"path/filepath"
+	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice.dev/sluice/internal/core/airlock"
-	"sluice.dev/sluice/internal/core/errkind"
-	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim"
@@ -38,13 +38,40 @@ const (
 	stallsFrom = 750
 )
 
-func (n *sensor) closed() bool {
-	select {
-	case <-n.done:
-		return true
-	default:
-		return false
-	}
+// pressure is the last reading of the machine's memory.
+type pressure struct {
+	memory survival.Memory
+	// room is the free memory, for subjobs whose memory is moved out meanwhile.
+	room atomic.Int64
+	// reading is the last one, with what was reported last, and when.
+	reading airlock.Reading
+	said    int64
+	saidAt  time.Duration
+	failed  bool
+	// life is that of the watcher that read it, 0: the executor's own sensors did. news: a subjob was suspended, resumed or ended, or the
+	// watcher has come or gone.
+	life uint64
+	news bool
+}
+
+// sensor reads the machine's memory for as long as the executor is open, and reports it. Its fields belong to its one goroutine unless
+// they say otherwise.
+type sensor struct {
+	survival survival.Survival
+	airlock  airlock.Config
+	log      *slog.Logger
+	post     func(protocol.Message)
+	tasks    *sync.WaitGroup
+	// base is the control group of subjobs.
+	base string
+	// all are the subjobs that are not settled.
+	all func() []*still
+	// done is closed with the executor.
+	done chan struct{}
+
+	pressure pressure
+	// watcher is the executor's side of the machine's watcher.
+	watcher watcher
 }
 
 // watched: the reading is the machine's watcher's.
@@ -56,7 +83,7 @@ func monotonic() time.Duration { return shim.Boottime() }
 // sense reads the machine's memory for as long as the executor is open, and reports it when it is worth a report.
 func (n *sensor) sense() {
 	p := &n.pressure
-	for !n.closed() {
+	for !closed(n.done) {
 		now := monotonic()
 		watched := n.follow()
 		var err error
@@ -108,8 +135,7 @@ func (n *sensor) stall() int64 {
 
 // measure reads the memory of subjobs. One that is just being suspended or resumed keeps its last value.
 func (n *sensor) measure(now time.Duration) {
-	for _, r := range n.all() {
-		s := &r.still
+	for _, s := range n.all() {
 		if !s.acting.TryLock() {
 			continue
 		}
@@ -135,9 +161,10 @@ func (n *sensor) worthALook(now time.Duration) bool {
 
 // anyStill: a subjob is suspended, or is to be.
 func (n *sensor) anyStill() bool {
-	return slices.ContainsFunc(n.all(), func(r *run) bool {
-		wanted, open := r.stands()
-		return (wanted || r.watched()) && open
+	return slices.ContainsFunc(n.all(), func(s *still) bool {
+		wanted, open := s.due()
+		_, _, stands := s.known()
+		return (wanted || stands) && open
 	})
 }
 
@@ -146,24 +173,21 @@ func (n *sensor) say() {
 	p, m := &n.pressure, &n.pressure.memory
 	p.said, p.saidAt, p.news = p.reading.Share, monotonic(), false
 	strain := &protocol.Strain{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: m.Room, Stall: n.stall(), Watch: p.life}
-	for _, r := range n.all() {
-		r.mu.Lock()
-		seen := r.started != 0 && r.result == nil
-		r.mu.Unlock()
-		if !seen {
+	for _, s := range n.all() {
+		if told := s.told.State(); told.Began == 0 || told.Result != nil {
 			continue
 		}
 		if p.life != 0 {
-			strain.Uses = append(strain.Uses, n.watcher.use(r.token))
+			strain.Uses = append(strain.Uses, n.watcher.use(s.token))
 			continue
 		}
-		use := protocol.Use{Token: r.token}
-		if r.still.acting.TryLock() {
-			use.Resident, use.Parked, use.Growth = r.still.use.Resident, r.still.use.Parked, r.still.use.Growth
-			r.still.said = r.still.use
-			r.still.acting.Unlock()
+		use := protocol.Use{Token: s.token}
+		if s.acting.TryLock() {
+			use.Resident, use.Parked, use.Growth = s.use.Resident, s.use.Parked, s.use.Growth
+			s.said = s.use
+			s.acting.Unlock()
 		} else {
-			use.Resident, use.Parked, use.Growth = r.still.said.Resident, r.still.said.Parked, r.still.said.Growth
+			use.Resident, use.Parked, use.Growth = s.said.Resident, s.said.Parked, s.said.Growth
 		}
 		strain.Uses = append(strain.Uses, use)
 	}
@@ -185,27 +209,6 @@ func (n *sensor) pause(near bool, took time.Duration) time.Duration {
 	}
 }
 
-// keep starts a watcher and keeps one alive, if one is wanted; base is the control group of subjobs. Without one the node decides.
-func (w *watcher) keep(o *Options, base string) {
-	w.path = watch.Path(o.DataDir)
-	if !o.Watch {
-		return
-	}
-	w.survival, w.news = o.Survival, make(chan struct{}, 1)
-	k, err := watch.Keep(watch.Options{
-		Path: w.path, Program: o.ShimPath, Kind: o.Survival.Capability().Kind, Base: base, Config: o.Airlock, Now: o.now, Changed: w.wake,
-		Log: o.Logger,
-	})
-	if err != nil {
-		if errkind.Of(err) == errkind.Conflict { // supervisors would take another's watcher for theirs
-			w.path = ""
-		}
-		o.Logger.Error("the machine's memory has no watcher of its own: the daemon looks after it as long as it lives", "err", err)
-		return
-	}
-	w.keeper, w.before = k, k.Before()
-}
-
 // await waits for patience at most, or until there is news. While a watcher lives it handles the kernel's triggers.
 func (n *sensor) await(patience time.Duration) {
 	if !n.pressure.watched() {
@@ -221,25 +224,6 @@ func (n *sensor) await(patience time.Duration) {
 	}
 }
 
-func (w *watcher) close() error {
-	if w.keeper == nil {
-		return nil
-	}
-	return w.keeper.Close()
-}
-
-// Watcher returns the pid of the machine's watcher, 0 where none lives, and its last act since this daemon began, for people; empty: none.
-func (e *Executor) Watcher() (pid int, last string) {
-	w := &e.sensor.watcher
-	if w.keeper == nil {
-		return 0, ""
-	}
-	if said := w.last.Load(); said != nil {
-		last = *said
-	}
-	return w.keeper.PID(), last
-}
-
 // follow tells the watcher which subjobs there are, and reads its board; false: no watcher lives that can be relied upon.
 func (n *sensor) follow() bool {
 	w := &n.watcher
@@ -248,8 +232,8 @@ func (n *sensor) follow() bool {
 	}
 	all := n.all()
 	w.rows = w.rows[:0]
-	for _, r := range all {
-		if row, ok := r.row(); ok {
+	for _, s := range all {
+		if row, ok := s.row(n.base); ok {
 			w.rows = append(w.rows, row)
 		}
 	}
@@ -265,9 +249,9 @@ func (n *sensor) follow() bool {
 	if lives {
 		p.memory = survival.Memory{Capacity: b.Capacity, Used: b.Used, Growth: b.Growth, Room: b.Room, Full: b.Stall}
 	}
-	for _, r := range all {
-		stand, _ := b.Of(r.token)
-		r.mirror(stand != nil && standsStill(stand.State))
+	for _, s := range all {
+		stand, _ := b.Of(s.token)
+		n.mirror(s, stand != nil && standsStill(stand.State))
 	}
 	p.news = p.news || p.life != b.Life
 	p.life = b.Life
@@ -287,116 +271,28 @@ func (n *sensor) tellActs() {
 	}
 }
 
-// row returns the watcher's row for a subjob; false: it does not run.
-func (r *run) row() (row watch.Row, ok bool) {
-	now, end := r.e.o.now(), r.end()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s, l := &r.still, &r.lease
-	note := &s.note
-	if note.At == 0 || r.result != nil {
-		return row, false
-	}
-	row = watch.Row{
-		Token: r.token, Start: note.At, Planned: l.Planned, Priority: l.Rank.Priority, Value: l.Rank.Value, Class: ranked[l.Rank.Class],
-		Bound: l.Members > 0 || s.restless, Yields: l.Rank.Yields, Stopping: s.leaving || now >= end.Add(-l.Grace), Init: note.Init,
-		InitStarted: note.InitStarted,
-	}
-	if note.Cgroup != "" && filepath.Dir(note.Cgroup) == r.e.iso.Cgroup {
-		row.Group = filepath.Base(note.Cgroup)
-	}
-	return row, true
-}
-
-var ranked = [protocol.Classes]airlock.Class{ //nolint:gochecknoglobals // a table, written to by nobody
-	protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
-}
-
 // standsStill: the watcher has suspended it.
 func standsStill(s airlock.State) bool { return s == airlock.Suspending || s == airlock.Suspended }
 
-// mirror has its supervisor, and by that its program, know what the watcher does with it. The disk is waited for by nobody else.
-func (r *run) mirror(stands bool) {
-	r.mu.Lock()
-	changed := r.still.stands != stands
-	r.still.stands = stands
-	r.mu.Unlock()
+// mirror has a subjob's supervisor, and by that its program, know what the watcher does with it. The disk is waited for by nobody else.
+func (n *sensor) mirror(s *still, stands bool) {
+	s.mu.Lock()
+	changed := s.stands != stands
+	s.stands = stands
+	s.mu.Unlock()
 	if !changed {
 		return
 	}
-	r.e.sensor.pressure.news = true
-	r.e.tasks.Go(func() {
-		r.still.telling.Lock()
-		defer r.still.telling.Unlock()
-		r.mu.Lock()
-		stands := r.still.stands
-		if stands && r.still.why == "" {
-			r.still.why = shortOfMemory
+	n.pressure.news = true
+	n.tasks.Go(func() {
+		s.telling.Lock()
+		defer s.telling.Unlock()
+		s.mu.Lock()
+		stands := s.stands
+		if stands && s.why == "" {
+			s.why = shortOfMemory
 		}
-		r.mu.Unlock()
-		r.tell(stands, true)
+		s.mu.Unlock()
+		s.tell(stands, true)
 	})
-}
-
-// shortOfMemory is why a subjob stands still, for its program.
-const shortOfMemory = "the node is short of memory"
-
-// use is what the watcher knows of a subjob, for its node.
-func (w *watcher) use(t job.Token) protocol.Use {
-	u := protocol.Use{Token: t}
-	s, ok := w.board.Of(t)
-	if !ok {
-		return u
-	}
-	u.Resident, u.Parked, u.Growth = s.Resident, s.Parked, s.Growth
-	u.Stand = protocol.Stand{Since: s.Since, Resumed: s.Resumed, Times: s.Entries}
-	switch s.State {
-	case airlock.Suspending, airlock.Suspended:
-		u.Stand.State = protocol.StandsStill
-	case airlock.Readdressing:
-		u.Stand.State = protocol.IsToYield
-	case airlock.Reclaiming:
-		u.Stand.State = protocol.IsEnded
-	default:
-	}
-	return u
-}
-
-// reclaimed is why the machine's watcher had ended it, as a supervisor asks that has not died itself; empty: it had not.
-func (r *run) reclaimed() string {
-	w := watch.Witness{Path: r.lease.Watch}
-	stand, ok := w.Stand(r.token)
-	if !ok {
-		stand, ok = r.e.sensor.watcher.stoodAs(r.token)
-	}
-	if ok && stand.State == airlock.Reclaiming {
-		return shortOfMemory
-	}
-	return ""
-}
-
-// stoodAs is what the watchers of earlier daemons had last done with a subjob.
-func (w *watcher) stoodAs(t job.Token) (stand watch.Stand, ok bool) {
-	if s, known := w.before.Of(t); known {
-		return *s, true
-	}
-	return stand, false
-}
-
-// stoodBefore finds out of a subjob of an earlier daemon whether it stood still under that one, or since: its node knows nothing of it.
-func (r *run) stoodBefore() {
-	stand, ok := r.e.sensor.watcher.stoodAs(r.token)
-	r.still.before = r.control != nil && r.control.Stood > 0 || ok && stand.Entries > 0
-}
-
-// excused is the result of a subjob that stood still under an earlier daemon, as a node has it of one that stood still under its own: that
-// it came no further is not its own failure.
-func (r *run) excused(res job.Result) job.Result {
-	if r.still.before && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
-		res.Outcome = job.Stopped
-		if res.Detail == "" {
-			res.Detail = shortOfMemory
-		}
-	}
-	return res
 }

@@ -16,22 +16,22 @@ import (
 // TestTheWatcherIsToldAllThatARankFollowsFrom, and within its grace that a subjob is to end in order.
 func TestTheWatcherIsToldAllThatARankFollowsFrom(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	e := &Executor{o: Options{Now: func() time.Time { return now }}, iso: shim.Isolation{Cgroup: "/base"}}
 	token, at := job.Token{Epoch: 1, Seq: 7}, quantity.At(now)
-	r := &run{e: e, token: token, control: &shim.Control{End: at.Add(time.Minute)}}
-	r.lease = shim.Lease{Planned: 5, Rank: protocol.Rank{Priority: 3, Value: 4, Class: protocol.Collective, Yields: true},
-		Part: executor.Part{Members: 2}, Grace: 10 * time.Second}
-	if _, ok := r.row(); ok {
+	s := &still{o: &Options{Now: func() time.Time { return now }}, token: token, told: &executor.Answers{}, control: &control{},
+		lease: &shim.Lease{Planned: 5, Rank: protocol.Rank{Priority: 3, Value: 4, Class: protocol.Collective, Yields: true},
+			Part: executor.Part{Members: 2}, Grace: 10 * time.Second}}
+	if _, ok := s.row("/base"); ok {
 		t.Error("it is told of before it runs")
 	}
-	r.still.note = shim.Note{At: at, Init: 8, InitStarted: 9, Cgroup: "/base/group"}
+	s.note = shim.Note{At: at, Init: 8, InitStarted: 9, Cgroup: "/base/group"}
 	want := watch.Row{
 		Token: token, Start: at, Planned: 5, Priority: 3, Value: 4, Class: airlock.Collective, Bound: true, Yields: true, Init: 8,
 		InitStarted: 9, Group: "group",
 	}
 	for _, left := range []time.Duration{time.Minute, 10*time.Second + 1, 10 * time.Second} {
-		r.control.End, want.Stopping = at.Add(left), left <= 10*time.Second
-		if got, ok := r.row(); !ok || got != want {
+		s.control.restore(shim.Control{End: at.Add(left)})
+		want.Stopping = left <= 10*time.Second
+		if got, ok := s.row("/base"); !ok || got != want {
 			t.Errorf("%v before its end it is told\n%+v, want\n%+v", left, got, want)
 		}
 	}

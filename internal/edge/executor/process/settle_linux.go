@@ -24,10 +24,7 @@ func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	r := e.runs[m.Token]
 	e.mu.Unlock()
 	if r != nil {
-		r.mu.Lock()
-		ended := r.result != nil
-		r.mu.Unlock()
-		if !ended {
+		if r.told.State().Result == nil {
 			return // there is nothing to settle yet; the node asks again
 		}
 		r.settling.Lock()
@@ -35,7 +32,7 @@ func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	}
 	for {
 		if r != nil {
-			r.after.TellBehind(r.result)
+			r.after.TellBehind(r.told.State().Result)
 		}
 		err := e.settleOnce(m, r)
 		if err == nil {
@@ -54,7 +51,7 @@ func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	e.mu.Lock()
 	if r != nil && e.runs[m.Token] == r {
 		delete(e.runs, m.Token)
-		e.past.add(m.Token, r.result)
+		e.past.add(m.Token, r.told.State().Result)
 	}
 	e.settles++
 	tidy := e.settles%100 == 1
@@ -233,7 +230,7 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 	e.mu.Lock()
 	for _, r := range e.runs {
 		r.mu.Lock()
-		if r.result == nil {
+		if r.told.State().Result == nil {
 			needed[r.lease.Resume] = true
 			needed[e.s.Checkpoint(j, r.work().Plan.Resume)] = true
 		}

@@ -46,10 +46,8 @@ func (r *run) launch(witness journal.Position) {
 		fail(outcome, err.Error())
 		return
 	}
-	r.mu.Lock()
-	r.placed = true
-	r.mu.Unlock()
-	r.pass()
+	r.control.place()
+	r.control.pass()
 	for again := true; again; {
 		s, err := r.e.pool.Start(r.token.String())
 		if err != nil {

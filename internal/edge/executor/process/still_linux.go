@@ -1,14 +1,21 @@
 package process
 
 import (
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"sluice.dev/sluice/internal/core/airlock"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/survival"
+	"sluice.dev/sluice/internal/edge/survival/watch"
 )
 
 const (
@@ -22,44 +29,67 @@ const (
 	misses = 3
 )
 
+// still suspends and resumes one subjob. Invariant: its processes are suspended or resumed only under acting, as was wanted last, and never
+// once it is being stopped or has ended; what its supervisor is told follows what the kernel was told, but for the intent to suspend it,
+// which comes first.
+type still struct {
+	o     *Options
+	token job.Token
+	told  *executor.Answers
+	// lease is not changed once there is a note.
+	lease   *shim.Lease
+	control *control
+	watcher *watcher
+	// room is the machine's free memory. done is closed with the executor.
+	room *atomic.Int64
+	done chan struct{}
+
+	mu sync.Mutex
+	// wanted: it is to be suspended, and why.
+	wanted bool
+	why    string
+	// stands: the machine's watcher has suspended it, as its supervisor and its program are told.
+	stands bool
+	// note is its supervisor's, once it runs; restless: its supervisor could not resume it, so it is not suspended.
+	note     shim.Note
+	restless bool
+	// before: it was suspended under an earlier daemon, which this one's node does not know. Written before the run is shared.
+	before bool
+	// telling serializes telling its supervisor what the watcher does.
+	telling sync.Mutex
+
+	// acting serializes uses of hold; nil: there is none, since nothing runs, or it can't be taken.
+	acting sync.Mutex
+	hold   survival.Hold
+	taken  bool // it was tried
+	use    survival.Use
+	// adopted: an earlier daemon started it, whose kind of survival may have been another.
+	adopted bool
+	// said is the last reported use; it belongs to the reporting goroutine.
+	said survival.Use
+}
+
 // want notes whether it is to be suspended; stand carries it out. As with change, the last call counts.
-func (r *run) want(m protocol.Message) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.still.wanted = m.Kind == protocol.Suspend
+func (s *still) want(m protocol.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = m.Kind == protocol.Suspend
 	if b, ok := m.Body.(*protocol.Reason); ok {
-		r.still.why = b.Text
+		s.why = b.Text
 	}
 }
 
-// tell tells its supervisor that it is suspended or resumed; watched: by the machine's watcher. A supervisor that is told nothing more
-// resumes it by itself.
-func (r *run) tell(stands, watched bool) {
-	r.mu.Lock()
-	c := shim.Control{End: r.work().End, Range: r.work().Range}
-	if r.control != nil {
-		c = *r.control
-	}
-	if watched && !stands && !c.Watched { // somebody else has it stand still since, or has had it go on
-		r.mu.Unlock()
-		return
-	}
-	if stands && c.Still == 0 {
-		c.Stood++
-	}
-	if c.Still, c.Watched = 0, false; stands && !r.still.leaving {
-		c.Still, c.Short, c.Watched = r.e.o.now().Add(2*r.e.o.Airlock.Timer), r.still.why, watched
-	}
-	c.Anchor = shim.AnchorAt(r.e.o.now())
-	r.control = &c
-	r.mu.Unlock()
-	r.pass()
+// tell tells its supervisor that it is suspended or resumed; watched: by the machine's watcher.
+func (s *still) tell(stands, watched bool) {
+	s.mu.Lock()
+	why := s.why
+	s.mu.Unlock()
+	s.control.suspend(stands, watched, why, 2*s.o.Airlock.Timer)
 }
 
-// hold takes the handle of its processes.
-func (r *run) hold(note shim.Note) {
-	s := &r.still
-	if r.e.o.Survival == nil || note.At == 0 {
+// take takes the handle of its processes.
+func (s *still) take(note shim.Note) {
+	if s.o.Survival == nil || note.At == 0 {
 		return
 	}
 	s.acting.Lock()
@@ -68,55 +98,56 @@ func (r *run) hold(note shim.Note) {
 		return
 	}
 	s.taken = true
-	r.mu.Lock()
-	s.note, s.restless = note, !note.Thaws || r.lease.Watch != r.e.sensor.watcher.path
-	r.mu.Unlock()
-	defer r.e.sensor.watcher.wake()
+	s.mu.Lock()
+	s.note, s.restless = note, !note.Thaws || s.lease.Watch != s.watcher.path
+	s.mu.Unlock()
+	defer s.watcher.wake()
 	var err error
-	if s.hold, err = r.e.o.Survival.Take(survival.Subjob{Token: r.token, Init: note.Init, InitStarted: note.InitStarted,
+	if s.hold, err = s.o.Survival.Take(survival.Subjob{Token: s.token, Init: note.Init, InitStarted: note.InitStarted,
 		Group: note.Cgroup}); err != nil {
 		s.hold = nil
 		if errkind.Of(err) != errkind.NotFound { // what is gone is no trouble
-			r.e.o.Logger.Warn("a subjob can't be made to stand still where memory is short", "err", err)
+			s.o.Logger.Warn("a subjob can't be made to stand still where memory is short", "err", err)
 		}
 	}
 }
 
 // found reports whether a subjob of an earlier daemon is suspended and can be resumed. Where that is no longer known it is resumed here.
-func (r *run) found(note shim.Note) bool {
-	r.hold(note)
-	if r.e.o.Survival == nil || r.e.o.Survival.Capability().Level == survival.Observe {
-		r.thaw(note)
+func (s *still) found(note shim.Note) bool {
+	s.take(note)
+	if s.o.Survival == nil || s.o.Survival.Capability().Level == survival.Observe {
+		s.thaw(note)
 		return false
 	}
-	r.still.acting.Lock()
-	defer r.still.acting.Unlock()
-	r.still.adopted = true
+	s.acting.Lock()
+	defer s.acting.Unlock()
+	s.adopted = true
+	last, _ := s.control.state()
 	// One that was to be suspended, and was not yet, counts as suspended: resuming it does no harm.
-	stands := tree.Group(note.Cgroup).Frozen() || r.control != nil && r.control.Still != 0
-	if r.still.hold == nil || stands {
+	stands := tree.Group(note.Cgroup).Frozen() || last.Still != 0
+	if s.hold == nil || stands {
 		return stands
 	}
-	stands, err := r.still.hold.Still()
+	stands, err := s.hold.Still()
 	if err != nil {
-		r.e.o.Logger.Warn("looking whether a subjob of an earlier boot stands still", "err", err)
+		s.o.Logger.Warn("looking whether a subjob of an earlier boot stands still", "err", err)
 	}
 	return stands
 }
 
 // thaw resumes a subjob of an earlier daemon, if that daemon suspended it: one that has stopped itself is left alone.
-func (r *run) thaw(note shim.Note) {
+func (s *still) thaw(note shim.Note) {
 	var stopped []tree.Member
-	if r.control != nil && r.control.Still != 0 {
+	if last, _ := s.control.state(); last.Still != 0 {
 		stopped = below(note)
 	} else if !tree.Group(note.Cgroup).Frozen() {
 		return
 	}
 	if err := tree.Thaw(tree.Group(note.Cgroup), stopped); err != nil {
-		r.e.o.Logger.Error("having a subjob of an earlier boot go on", "subjob", r.token.String(), "err", err)
+		s.o.Logger.Error("having a subjob of an earlier boot go on", "subjob", s.token.String(), "err", err)
 		return
 	}
-	r.tell(false, false)
+	s.tell(false, false)
 }
 
 // below returns the processes of a subjob; none where its init is gone: the pid may be another's by now.
@@ -127,80 +158,73 @@ func below(note shim.Note) []tree.Member {
 	return tree.Below(note.Init)
 }
 
-// letGo releases the handle of a finished subjob.
-func (r *run) letGo() {
-	r.still.acting.Lock()
-	defer r.still.acting.Unlock()
-	if r.still.hold != nil {
-		_ = r.still.hold.Close()
-		r.still.hold = nil
+// release releases the handle of a finished subjob.
+func (s *still) release() {
+	s.acting.Lock()
+	defer s.acting.Unlock()
+	if s.hold != nil {
+		_ = s.hold.Close()
+		s.hold = nil
 	}
 }
 
-// stands reports whether it is to be suspended, and whether anything is to be done to it at all.
-func (r *run) stands() (wanted, open bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.still.wanted, r.result == nil && !r.still.leaving
+// due reports whether it is to be suspended, and whether anything is to be done to it at all.
+func (s *still) due() (wanted, open bool) {
+	_, leaving := s.control.state()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wanted, s.told.State().Result == nil && !leaving
+}
+
+// known is what is known of it: its supervisor's note, whether it must not be suspended, and whether the watcher has suspended it.
+func (s *still) known() (note shim.Note, restless, stands bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.note, s.restless, s.stands
 }
 
 // stand suspends or resumes a subjob, as was wanted last, and reports it. The kernel is told before anything is written: a disk may have
 // to wait for memory.
-func (r *run) stand() {
-	r.still.acting.Lock()
-	wanted, open := r.stands()
-	h := r.still.hold
+func (s *still) stand() {
+	s.acting.Lock()
+	wanted, open := s.due()
+	_, restless, stands := s.known()
+	h := s.hold
 	switch {
 	case !open:
-		r.still.acting.Unlock()
-	case wanted && (h == nil || r.restless()):
-		r.still.acting.Unlock()
-		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: true}})
-	case wanted && r.e.sensor.watcher.lives(): // the watcher decides, and the node is about to be told so
-		r.still.acting.Unlock()
+		s.acting.Unlock()
+	case wanted && (h == nil || restless):
+		s.acting.Unlock()
+		s.told.Send(protocol.Suspended, &protocol.Stillness{Refused: true})
+	case wanted && s.watcher.lives(): // the watcher decides, and the node is about to be told so
+		s.acting.Unlock()
 	case wanted:
-		stands := r.suspend(h)
-		r.still.acting.Unlock()
+		stands = s.suspend(h)
+		s.acting.Unlock()
 		if stands {
-			r.drain()
+			s.drain()
 		}
-	case r.watched():
-		r.still.acting.Unlock()
+	case stands:
+		s.acting.Unlock()
 	default:
-		err := r.goOn(h)
-		r.still.acting.Unlock()
+		err := s.goOn(h)
+		s.acting.Unlock()
 		if err != nil {
-			r.e.o.Logger.Error("having a subjob go on; the node asks again", "err", err)
+			s.o.Logger.Error("having a subjob go on; the node asks again", "err", err)
 			return
 		}
-		r.tell(false, false)
-		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{}})
+		s.tell(false, false)
+		s.told.Send(protocol.Suspended, &protocol.Stillness{})
 	}
-}
-
-// restless reports whether it must not be suspended, since its supervisor could not resume it.
-func (r *run) restless() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.still.restless
-}
-
-// watched reports whether the machine's watcher has suspended it.
-func (r *run) watched() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.still.stands
 }
 
 // goOn resumes it. One that an earlier daemon suspended, by whatever kind of survival, is resumed after both calls.
-func (r *run) goOn(h survival.Hold) (err error) {
+func (s *still) goOn(h survival.Hold) (err error) {
 	if h != nil {
 		err = h.Resume()
 	}
-	if s := &r.still; s.adopted && err == nil {
-		r.mu.Lock()
-		note := s.note
-		r.mu.Unlock()
+	if s.adopted && err == nil {
+		note, _, _ := s.known()
 		err = tree.Thaw(tree.Group(note.Cgroup), below(note))
 		s.adopted = err != nil
 	}
@@ -210,50 +234,50 @@ func (r *run) goOn(h survival.Hold) (err error) {
 // suspend suspends it, and reports whether it did. One that can't be suspended is left to run. The intent is written first: a supervisor
 // resumes a suspended subjob without a recorded intent. A watcher that has begun meanwhile resumes it as it begins, unless it suspended it
 // itself.
-func (r *run) suspend(h survival.Hold) bool {
-	r.tell(true, false)
+func (s *still) suspend(h survival.Hold) bool {
+	s.tell(true, false)
 	stands, err := false, h.Suspend()
 	if err == nil {
 		stands, err = h.Settle(settles)
 	}
-	if err == nil && r.e.sensor.watcher.lives() {
+	if err == nil && s.watcher.lives() {
 		if err = h.Resume(); err == nil {
-			r.tell(false, false)
+			s.tell(false, false)
 			return false
 		}
 	}
 	switch {
 	case errkind.Of(err) == errkind.NotFound: // it has ended
 	case err != nil:
-		r.e.o.Logger.Warn("a subjob can't be made to stand still, and goes on", "err", err)
+		s.o.Logger.Warn("a subjob can't be made to stand still, and goes on", "err", err)
 		_ = h.Resume()
-		r.tell(false, false)
-		r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Refused: true}})
+		s.tell(false, false)
+		s.told.Send(protocol.Suspended, &protocol.Stillness{Refused: true})
 	case !stands:
-		r.e.o.Logger.Warn("a subjob does not stand still yet", "subjob", r.token.String())
+		s.o.Logger.Warn("a subjob does not stand still yet", "subjob", s.token.String())
 	}
 	return err == nil && stands
 }
 
 // drain moves out the memory of a suspended subjob, while there is room and it is to be suspended, and reports it suspended when that is
 // done, or takes long.
-func (r *run) drain() {
+func (s *still) drain() {
 	said := false
 	say := func() {
-		if wanted, open := r.stands(); !said && wanted && open {
+		if wanted, open := s.due(); !said && wanted && open {
 			said = true
-			r.answer(protocol.Message{Kind: protocol.Suspended, Body: &protocol.Stillness{Still: true}})
+			s.told.Send(protocol.Suspended, &protocol.Stillness{Still: true})
 		}
 	}
 	defer say()
-	if r.e.o.Survival.Capability().Level < survival.Full {
+	if s.o.Survival.Capability().Level < survival.Full {
 		return
 	}
 	for began, missed := time.Now(), 0; missed < misses; {
 		if time.Since(began) >= meal {
 			say()
 		}
-		moved, more := r.bite()
+		moved, more := s.bite()
 		if !more {
 			return
 		}
@@ -264,12 +288,12 @@ func (r *run) drain() {
 }
 
 // bite moves a little out, and reports whether there may be more.
-func (r *run) bite() (moved quantity.Amount, more bool) {
-	r.still.acting.Lock()
-	defer r.still.acting.Unlock()
-	wanted, open := r.stands()
-	h := r.still.hold
-	if !wanted || !open || h == nil || r.e.isClosed() || r.e.sensor.pressure.room.Load() < int64(bite) {
+func (s *still) bite() (moved quantity.Amount, more bool) {
+	s.acting.Lock()
+	defer s.acting.Unlock()
+	wanted, open := s.due()
+	h := s.hold
+	if !wanted || !open || h == nil || closed(s.done) || s.room.Load() < int64(bite) {
 		return 0, false
 	}
 	if stands, err := h.Still(); err != nil || !stands {
@@ -277,9 +301,76 @@ func (r *run) bite() (moved quantity.Amount, more bool) {
 	}
 	moved, err := h.Reclaim(bite)
 	if err != nil {
-		r.e.o.Logger.Warn("moving the memory of a subjob out", "err", err)
+		s.o.Logger.Warn("moving the memory of a subjob out", "err", err)
 		return 0, false
 	}
-	_ = h.Measure(monotonic(), &r.still.use)
+	_ = h.Measure(monotonic(), &s.use)
 	return moved, true
+}
+
+// row returns the watcher's row for a subjob, below a base control group; false: it does not run.
+func (s *still) row(base string) (row watch.Row, ok bool) {
+	note, restless, _ := s.known()
+	l := s.lease
+	if note.At == 0 || s.told.State().Result != nil {
+		return row, false
+	}
+	last, leaving := s.control.state()
+	row = watch.Row{
+		Token: s.token, Start: note.At, Planned: l.Planned, Priority: l.Rank.Priority, Value: l.Rank.Value, Class: ranked[l.Rank.Class],
+		Bound: l.Members > 0 || restless, Yields: l.Rank.Yields, Stopping: leaving || s.o.now() >= last.End.Add(-l.Grace), Init: note.Init,
+		InitStarted: note.InitStarted,
+	}
+	if note.Cgroup != "" && filepath.Dir(note.Cgroup) == base {
+		row.Group = filepath.Base(note.Cgroup)
+	}
+	return row, true
+}
+
+var ranked = [protocol.Classes]airlock.Class{ //nolint:gochecknoglobals // a table, written to by nobody
+	protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
+}
+
+// shortOfMemory is why a subjob stands still, for its program.
+const shortOfMemory = "the node is short of memory"
+
+// reclaimed is why the machine's watcher had ended it, as a supervisor asks that has not died itself; empty: it had not.
+func (s *still) reclaimed() string {
+	w := watch.Witness{Path: s.lease.Watch}
+	stand, ok := w.Stand(s.token)
+	if !ok {
+		stand, ok = s.watcher.stoodAs(s.token)
+	}
+	if ok && stand.State == airlock.Reclaiming {
+		return shortOfMemory
+	}
+	return ""
+}
+
+// stoodBefore finds out of a subjob of an earlier daemon whether it stood still under that one, or since: its node knows nothing of it.
+func (s *still) stoodBefore() {
+	stand, ok := s.watcher.stoodAs(s.token)
+	last, _ := s.control.state()
+	s.before = last.Stood > 0 || ok && stand.Entries > 0
+}
+
+// excused is the result of a subjob that stood still under an earlier daemon, as a node has it of one that stood still under its own: that
+// it came no further is not its own failure.
+func (s *still) excused(res job.Result) job.Result {
+	if s.before && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
+		res.Outcome = job.Stopped
+		if res.Detail == "" {
+			res.Detail = shortOfMemory
+		}
+	}
+	return res
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process/aftermath"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/pool"
@@ -69,7 +68,7 @@ func (r *run) watch(s *pool.Supervisor) (again bool) {
 		case <-glances.C:
 		}
 		r.look(&rep)
-		if r.e.o.now() <= r.end() {
+		if r.e.o.now() <= r.control.end() {
 			late = 0
 			continue
 		}
@@ -93,19 +92,10 @@ func (r *run) look(rep *reporter) {
 		return // it is about to start
 	}
 	stuck := r.dir.ReadStuck()
-	r.mu.Lock()
-	if note.At != 0 && !r.said {
-		r.started, r.said = note.At, true
-		r.answer(protocol.Message{Kind: protocol.Started, Body: r.beginning(note.At)})
-	}
-	if stuck != "" && r.stuck == "" {
-		r.stuck = stuck
-		r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: stuck}})
-	}
-	started := r.started != 0
-	r.mu.Unlock()
-	r.hold(note)
-	if started {
+	r.told.Began(note.At)
+	r.told.Stuck(stuck)
+	r.still.take(note)
+	if r.told.State().Began != 0 {
 		rep.report(note)
 	}
 }
@@ -114,10 +104,8 @@ func (r *run) look(rep *reporter) {
 // to write its result is left alone.
 func (r *run) neglected() bool {
 	note, err := r.dir.ReadNote()
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	init := tree.Process{PID: note.Init, Started: note.InitStarted}
-	return err == nil && r.stuck == "" && init.PID != 0 && init.Alive()
+	return err == nil && r.told.State().Stuck == "" && init.PID != 0 && init.Alive()
 }
 
 // reporter reports a subjob's progress and use now and then.
@@ -142,7 +130,7 @@ func (p *reporter) report(note shim.Note) {
 	}
 	if note.Gone != 0 {
 		seen.Storing, seen.Vacant = true, true
-		p.r.answer(protocol.Message{Kind: protocol.Report, Body: seen})
+		p.r.told.Send(protocol.Report, seen)
 		return
 	}
 	if l := &p.r.lease; l.Isolation.Own && l.Memory > 0 && !p.stored && note.At != 0 {
@@ -153,7 +141,7 @@ func (p *reporter) report(note shim.Note) {
 	} else {
 		seen.Demand[trp.Memory] = p.r.onDevice(tree.Below(note.Init))
 	}
-	p.r.answer(protocol.Message{Kind: protocol.Report, Body: seen})
+	p.r.told.Send(protocol.Report, seen)
 }
 
 // conclude finds out how a subjob whose supervisor is gone has ended. It returns when its last process is gone.
@@ -170,9 +158,9 @@ func (r *run) conclude() {
 		case shim.Held(err) && time.Now().Before(until):
 			wait = time.Millisecond // an init that is just dying
 		case shim.Held(err):
-			r.remains("the init of the subjob remains, though its supervisor is gone")
+			r.told.Stuck("the init of the subjob remains, though its supervisor is gone")
 		case errors.As(err, &remain):
-			r.remains(remain)
+			r.told.Stuck(string(remain))
 			wait, apart = apart, min(2*apart, mostApart)
 		default:
 			r.e.o.Logger.Error("finding out how a subjob ended; trying again", "subjob", r.token.String(), "err", err)
@@ -189,79 +177,34 @@ func (r *run) conclude() {
 	}
 }
 
-// remains reports once that processes of the subjob can't be ended.
-func (r *run) remains(what aftermath.Remain) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stuck == "" {
-		r.stuck = string(what)
-		r.answer(protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: r.stuck}})
-	}
-}
-
 // newRun returns a subjob of a run directory, present or to come.
 func (e *Executor) newRun(t job.Token) *run {
 	r := &run{e: e, dir: e.s.Run(t), token: t}
-	r.after = aftermath.Aftermath{Node: &e.after, Dir: r.dir, Token: t, Lease: &r.lease, Storing: r.saysStoring, Reclaimed: r.reclaimed}
-	return r
-}
-
-// change takes over a new end or a stop; pass tells the supervisor. It is apart from it so that changes count in the
-// order they were asked for and nobody waits for the disk.
-func (r *run) change(m protocol.Message) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	work := r.work()
-	c := shim.Control{End: work.End, Range: work.Range}
-	if r.control != nil {
-		c = *r.control
-	}
-	switch b := m.Body.(type) {
-	case *protocol.Halt:
-		c.Stop, c.Now, c.Cause = true, c.Now || b.Now, cmp.Or(b.Text, c.Cause)
-		c.Still = 0 // its supervisor has it go on, to end
-		r.still.leaving = true
-	case *protocol.Shift:
-		c.End, c.Cause = b.End, cmp.Or(b.Text, c.Cause)
-		c.Cut = b.Text != "" || b.End < work.End // it may be later than the first end, and earlier than one that was given since
-		if !b.Range.Empty() {
-			c.Range = b.Range
-		}
-	}
-	c.Anchor = shim.AnchorAt(r.e.o.now())
-	r.control = &c
-}
-
-// pass writes control.json, if something changed and there is a place for it.
-func (r *run) pass() {
-	r.passing.Lock()
-	defer r.passing.Unlock()
-	r.mu.Lock()
-	c, placed := r.control, r.placed && r.result == nil
-	r.mu.Unlock()
-	if c == nil || !placed {
-		return
-	}
-	if err := r.dir.WriteControl(c); err != nil {
-		// The end that holds is then the one before: watch sees to one that was moved ahead.
-		r.e.o.Logger.Error("passing a new end on to the supervisor", "subjob", r.token.String(), "err", err)
+	r.told.Post, r.told.Token = e.box.Post, t
+	r.control.dir, r.control.now, r.control.told = r.dir, e.o.now, &r.told
+	r.control.failed = func(err error) {
+		e.o.Logger.Error("passing a new end on to the supervisor", "subjob", t.String(), "err", err)
 		if faults.OfNode(err) {
-			r.e.suspect(&r.start)
+			e.suspect(&r.start)
 		}
 	}
+	s := &r.still
+	s.o, s.token, s.told, s.lease, s.control = &e.o, t, &r.told, &r.lease, &r.control
+	s.watcher, s.room, s.done = &e.sensor.watcher, &e.sensor.pressure.room, e.done
+	r.after = aftermath.Aftermath{Node: &e.after, Dir: r.dir, Token: t, Lease: &r.lease, Storing: r.saysStoring, Reclaimed: s.reclaimed}
+	return r
 }
 
 // over notes the result and reports it.
 func (r *run) over(res job.Result) {
-	res = r.excused(r.blame(res))
+	res = r.still.excused(r.blame(res))
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stuck = ""
-	res = r.observed(res)
+	// The supervisor can't see the use of a GPU's memory.
+	res.Peak[trp.Memory] = max(res.Peak[trp.Memory], r.onGPU)
+	r.mu.Unlock()
 	r.e.originals.Release(r.token)
-	r.result = &res
-	r.answer(protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
-	r.e.tasks.Go(r.letGo)
+	r.told.Ended(&res)
+	r.e.tasks.Go(r.still.release)
 	r.e.sensor.watcher.wake()
 }
 
@@ -304,23 +247,10 @@ func (r *run) tellStored(res job.Result) {
 // saysStoring reports repeatedly that no process of the subjob lives and that its output is being stored, until the function that it
 // returns is called: its slice is free meanwhile, and its home waits for the result beyond the lease's end.
 func (r *run) saysStoring(progress int64) (stop func()) {
-	done := make(chan struct{})
-	var saying sync.WaitGroup
-	saying.Go(func() {
-		again := time.NewTicker(r.e.o.Report)
-		defer again.Stop()
-		for {
-			select {
-			case <-again.C:
-				r.answer(protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Slice: r.work().Slice, Progress: progress,
-					At:      r.e.o.now(),
-					Storing: true, Vacant: true}})
-			case <-done:
-				return
-			}
-		}
+	return executor.Every(r.e.o.Report, func() {
+		r.told.Send(protocol.Report, &protocol.Observation{Slice: r.told.Slice, Progress: progress, At: r.e.o.now(), Storing: true,
+			Vacant: true})
 	})
-	return func() { close(done); saying.Wait() }
 }
 
 // soon is how much a daemon's start puts into the store before it goes on, in bytes for each subjob, and patiently how long it waits for
@@ -411,11 +341,4 @@ func (r *run) onDevice(members []tree.Member) (used quantity.Amount) {
 	r.onGPU = max(r.onGPU, used)
 	r.mu.Unlock()
 	return used
-}
-
-// observed adds to a result what the supervisor can't see: the use of a GPU's memory, as far as this daemon looked. The
-// caller holds r.mu.
-func (r *run) observed(res job.Result) job.Result {
-	res.Peak[trp.Memory] = max(res.Peak[trp.Memory], r.onGPU)
-	return res
 }
