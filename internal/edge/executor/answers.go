@@ -60,12 +60,8 @@ func (a *Answers) Began(at quantity.Instant) {
 	defer a.mu.Unlock()
 	if a.state.Began == 0 && at != 0 {
 		a.state.Began = at
-		a.began()
+		a.tell()
 	}
-}
-
-func (a *Answers) began() {
-	a.Send(protocol.Started, &protocol.Beginning{Slice: a.Slice, Range: a.Range, At: a.state.Began})
 }
 
 // Stuck tells why the subjob can't be ended, unless a reason was told; empty: it can.
@@ -74,36 +70,69 @@ func (a *Answers) Stuck(why string) {
 	defer a.mu.Unlock()
 	if a.state.Stuck == "" && why != "" {
 		a.state.Stuck = why
-		a.stuck()
+		a.tell()
 	}
 }
-
-func (a *Answers) stuck() { a.Send(protocol.Stuck, &protocol.Reason{Text: a.state.Stuck}) }
 
 // Ended tells the result.
 func (a *Answers) Ended(res *job.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.state.Stuck, a.state.Result = "", res
-	a.ended()
-}
-
-func (a *Answers) ended() {
-	a.Send(protocol.Exited, &protocol.Conclusion{Slice: a.Slice, Range: a.Range, Result: a.state.Result})
+	a.tell()
 }
 
 // Repeat answers a Start that came again.
 func (a *Answers) Repeat() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case a.state.Result != nil:
-		a.ended()
-	case a.state.Stuck != "":
-		a.stuck()
-	case a.state.Began != 0:
-		a.began()
+	a.tell()
+}
+
+// tell tells the last that holds. a.mu is held.
+func (a *Answers) tell() {
+	switch s := &a.state; {
+	case s.Result != nil:
+		a.Send(protocol.Exited, &protocol.Conclusion{Slice: a.Slice, Range: a.Range, Result: s.Result})
+	case s.Stuck != "":
+		a.Send(protocol.Stuck, &protocol.Reason{Text: s.Stuck})
+	case s.Began != 0:
+		a.Send(protocol.Started, &protocol.Beginning{Slice: a.Slice, Range: a.Range, At: s.Began})
 	}
+}
+
+// Settled remembers what is known of the last settled subjobs, so that a late Start does not start one of them again. It need not outlast
+// the daemon: a node never starts a subjob that was leased before its own boot.
+type Settled[T any] struct {
+	// Most is how many are remembered, at least 1; the oldest is dropped first.
+	Most int
+
+	all   map[job.Token]T
+	order []job.Token // a ring; next is the oldest once it is full
+	next  int
+}
+
+// Add remembers one.
+func (s *Settled[T]) Add(t job.Token, of T) {
+	if s.all == nil {
+		s.all = map[job.Token]T{}
+	}
+	if _, known := s.all[t]; !known {
+		if len(s.order) < s.Most {
+			s.order = append(s.order, t)
+		} else {
+			delete(s.all, s.order[s.next])
+			s.order[s.next] = t
+			s.next = (s.next + 1) % s.Most
+		}
+	}
+	s.all[t] = of
+}
+
+// Of returns what is remembered of one, if it is.
+func (s *Settled[T]) Of(t job.Token) (of T, known bool) {
+	of, known = s.all[t]
+	return of, known
 }
 
 // Every calls do at an interval until the function that it returns is called, which waits for a call under way.

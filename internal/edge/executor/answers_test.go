@@ -80,3 +80,18 @@ func TestEveryStops(t *testing.T) {
 		t.Errorf("%d calls after it was stopped", calls-n)
 	}
 }
+
+// TestTheLastSettledAreRemembered, and of one that is settled twice what was said last.
+func TestTheLastSettledAreRemembered(t *testing.T) {
+	s := executor.Settled[int]{Most: 3}
+	for i := range 10 {
+		s.Add(job.Token{Seq: uint64(i)}, i)
+		s.Add(job.Token{Seq: uint64(i)}, -i)
+		for j := range 10 {
+			of, known := s.Of(job.Token{Seq: uint64(j)})
+			if want := j <= i && j > i-3; known != want || known && of != -j {
+				t.Errorf("after %d, of %d: %d, %v", i, j, of, known)
+			}
+		}
+	}
+}

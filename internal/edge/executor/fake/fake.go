@@ -56,12 +56,9 @@ func (e *Executor) Find(context.Context) ([]executor.Found, error) {
 	var found []executor.Found
 	for _, t := range slices.SortedFunc(maps.Keys(e.w.runs), job.Token.Compare) {
 		r := e.w.runs[t]
-		f := protocol.Found{Token: t, Job: r.start.Job, Slice: r.work().Slice, Alive: r.result == nil && !r.stuck, Result: r.result,
-			Stuck: r.stuck}
-		if r.running {
-			f.Started = r.began
-		}
-		found = append(found, executor.Found{Found: f, Witness: r.witness})
+		s := r.says.State()
+		found = append(found, executor.Found{Witness: r.witness, Found: protocol.Found{Token: t, Job: r.says.Job, Slice: r.says.Slice,
+			Alive: r.alive(), Result: s.Result, Stuck: s.Stuck != "", Started: s.Began}})
 	}
 	return found, nil
 }
@@ -156,8 +153,7 @@ func (e *Executor) Stick(t job.Token) bool {
 	r := e.w.live(t)
 	if r != nil {
 		r.timer.Stop()
-		r.stuck = true
-		e.w.answer(r, protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: "processes remain after SIGKILL"}})
+		r.says.Stuck("processes remain after SIGKILL")
 	}
 	return r != nil
 }
@@ -168,8 +164,7 @@ func (e *Executor) PowerCut() {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	for _, r := range e.w.runs {
-		if r.result == nil {
-			r.stuck = false
+		if r.says.State().Result == nil {
 			e.w.over(r, r.lost(now(), job.NodeFailed, "the machine stopped"))
 		}
 	}
@@ -190,8 +185,10 @@ type world struct {
 // run is one subjob from its Start until it is settled.
 type run struct {
 	course
-	start   protocol.Message
-	witness journal.Position
+	// says is what its node is told; generation is the life of its job that it is of.
+	says       executor.Answers
+	generation job.Generation
+	witness    journal.Position
 	// promised is the lease's end as first given: an earlier one is a cut. why is what the last change was for.
 	promised quantity.Instant
 	why      string
@@ -199,8 +196,6 @@ type run struct {
 	told    executor.Notice
 	asked   bool
 	running bool
-	stuck   bool
-	result  *job.Result
 	// timer is for the start, then for the end; reports for the next report.
 	timer, reports *time.Timer
 }
@@ -209,58 +204,47 @@ func (w *world) start(m protocol.Message, witness journal.Position) {
 	b := w.model(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s, ok := w.settled[m.Token]; ok {
-		w.box.Post(reply(m, protocol.Message{Kind: protocol.Exited, Body: (&run{start: m}).conclusion(s.result)}))
-		return
-	}
 	if r, ok := w.runs[m.Token]; ok {
-		w.repeat(r)
+		r.says.Repeat()
 		return
 	}
+	work := m.Body.(*protocol.Work)
 	r := &run{
-		course: course{does: b, spec: m.Body.(*protocol.Work).Spec, rng: m.Body.(*protocol.Work).Range,
-			end: m.Body.(*protocol.Work).End, stop: quantity.Never},
-		start:   m,
-		witness: witness, promised: m.Body.(*protocol.Work).End,
+		course: course{does: b, spec: work.Spec, rng: work.Range, end: work.End, stop: quantity.Never},
+		says: executor.Answers{Post: func(m protocol.Message) { w.box.Post(m) }, Origin: executor.Origin{Node: m.From, Executor: m.To},
+			Token: m.Token, Job: m.Job, Slice: work.Slice, Range: work.Range},
+		generation: m.Generation, witness: witness, promised: work.End,
+	}
+	if s, ok := w.settled[m.Token]; ok {
+		r.says.Ended(s.result)
+		return
 	}
 	w.runs[m.Token] = r
 	at := now()
-	if m.Body.(*protocol.Work).End <= at {
-		w.over(r, job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: m.Body.(*protocol.Work).Range.From, End: at,
+	if work.End <= at {
+		w.over(r, job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: work.Range.From, End: at,
 			Detail: "the lease was over before the start"})
 		return
 	}
-	if wait := m.Body.(*protocol.Work).Start.Sub(at); wait > 0 {
-		r.began = m.Body.(*protocol.Work).Start
+	if wait := work.Start.Sub(at); wait > 0 {
+		r.began = work.Start
 		r.timer = time.AfterFunc(wait, func() { w.begin(r) })
 		return
 	}
 	w.begun(r)
 }
 
-// repeat answers a Start that came again.
-func (w *world) repeat(r *run) {
-	switch {
-	case r.stuck:
-		w.answer(r, protocol.Message{Kind: protocol.Stuck, Body: &protocol.Reason{Text: "processes remain after SIGKILL"}})
-	case r.result != nil:
-		w.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
-	case r.running:
-		w.answer(r, protocol.Message{Kind: protocol.Started, Body: r.beginning(r.began)})
-	}
-}
-
 func (w *world) begin(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.result == nil && !r.running {
+	if r.says.State().Result == nil && !r.running {
 		w.begun(r)
 	}
 }
 
 func (w *world) begun(r *run) {
 	r.began, r.running = now(), true
-	w.answer(r, protocol.Message{Kind: protocol.Started, Body: r.beginning(r.began)})
+	r.says.Began(r.began)
 	w.arm(r)
 	if r.does.Report > 0 {
 		r.reports = time.AfterFunc(r.does.Report, func() { w.report(r) })
@@ -288,7 +272,7 @@ func (w *world) arm(r *run) {
 func (w *world) due(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.result != nil || r.stuck {
+	if !r.alive() {
 		return
 	}
 	if at, res := r.ending(); at <= now() {
@@ -303,63 +287,43 @@ func (w *world) over(r *run, res job.Result) {
 			t.Stop()
 		}
 	}
-	r.result = &res
-	w.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
+	r.says.Ended(&res)
 }
 
 func (w *world) report(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.result != nil || r.stuck {
+	if !r.alive() {
 		return
 	}
-	w.answer(r, protocol.Message{Kind: protocol.Report, Body: &protocol.Observation{Progress: r.worked(now()), Demand: r.does.Peak,
-		At: now()}})
+	r.says.Send(protocol.Report, &protocol.Observation{Progress: r.worked(now()), Demand: r.does.Peak, At: now()})
 	r.reports = time.AfterFunc(r.does.Report, func() { w.report(r) })
 }
 
 func (w *world) settle(m protocol.Message) {
 	if r, ok := w.runs[m.Token]; ok {
-		if r.result == nil {
+		if r.says.State().Result == nil {
 			return // a subjob that has not ended has nothing to settle; the node asks again
 		}
-		w.settled[m.Token] = Settlement{Job: r.start.Job, Generation: r.start.Generation.Number(),
-			Committed: m.Body.(*protocol.Settlement).Committed, Range: m.Body.(*protocol.Settlement).Range, result: r.result}
+		w.settled[m.Token] = Settlement{Job: r.says.Job, Generation: r.generation.Number(),
+			Committed: m.Body.(*protocol.Settlement).Committed, Range: m.Body.(*protocol.Settlement).Range, result: r.says.State().Result}
 		delete(w.runs, m.Token)
 	}
-	w.box.Post(reply(m, protocol.Message{Kind: protocol.Settled}))
+	w.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
 }
 
 // live returns the run of a token that has not ended, or nil.
 func (w *world) live(t job.Token) *run {
-	if r, ok := w.runs[t]; ok && r.result == nil && !r.stuck {
+	if r, ok := w.runs[t]; ok && r.alive() {
 		return r
 	}
 	return nil
 }
 
-// work is what was asked to be run.
-func (r *run) work() *protocol.Work { return r.start.Body.(*protocol.Work) }
-
-// beginning is that it began at this instant.
-func (r *run) beginning(at quantity.Instant) *protocol.Beginning {
-	w := r.work()
-	return &protocol.Beginning{Slice: w.Slice, Range: w.Range, At: at}
-}
-
-// conclusion is that it ended so.
-func (r *run) conclusion(res *job.Result) *protocol.Conclusion {
-	w := r.work()
-	return &protocol.Conclusion{Slice: w.Slice, Range: w.Range, Result: res}
-}
-
-func (w *world) answer(r *run, m protocol.Message) { w.box.Post(reply(r.start, m)) }
-
-// reply addresses m to whoever sent to, and says which subjob it is about.
-func reply(to, m protocol.Message) protocol.Message {
-	m.From, m.To = to.To, to.From
-	m.Token, m.Job = to.Token, to.Job
-	return m
+// alive reports whether it has neither ended nor got stuck.
+func (r *run) alive() bool {
+	s := r.says.State()
+	return s.Result == nil && s.Stuck == ""
 }
 
 // Notice returns what a subjob's program could read of what was done to it; false if nothing.
@@ -367,7 +331,7 @@ func (e *Executor) Notice(t job.Token) (executor.Notice, bool) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	r, ok := e.w.runs[t]
-	if ok && r.result == nil {
+	if ok && r.says.State().Result == nil {
 		r.tell(now())
 	}
 	if !ok || r.told.Kind == "" {

@@ -29,9 +29,10 @@ func Open(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{
-		o: o, box: executor.NewOutbox(o.Deliver), runs: map[job.Token]*run{}, past: map[job.Token]*passed{},
+		o: o, box: executor.NewOutbox(o.Deliver), runs: map[job.Token]*run{},
 		strangers: map[string]*run{}, swept: map[types.UID]bool{}, purging: map[purging]bool{},
 	}
+	e.past.Most = max(1, o.KeepSettled)
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.api.o, e.api.ctx, e.api.turns, e.api.calls = &e.o, e.ctx, make(chan struct{}, o.Parallel), map[string]int64{}
 	e.keys.api, e.keys.rings = &e.api, map[string]*keyring{}
@@ -102,16 +103,17 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 // start begins a subjob, or repeats the answers to an earlier Start. e.mu is held.
 func (e *Executor) start(m *protocol.Message, witness journal.Position) {
 	r := newRun(e, newRecord(m, witness, e.o.Journal))
-	before, past := e.runs[m.Token], e.past[m.Token]
+	before := e.runs[m.Token]
+	past, known := e.past.Of(m.Token)
 	switch {
-	case before != nil && !before.rec.same(r.rec), past != nil && !past.rec.same(r.rec):
+	case before != nil && !before.rec.same(r.rec), known && !past.rec.same(r.rec):
 		e.o.Log.Error("a token stands for two subjobs; the second is not started", "subjob", m.Token.String(), "job", string(m.Job))
 		r.told.Ended(&r.end(job.NodeFailed, "another subjob has its token", e.o.now()).Result)
 		return
 	case before != nil:
 		before.told.Repeat()
 		return
-	case past != nil:
+	case known:
 		r.told.Ended(past.result)
 		return
 	}
@@ -258,7 +260,7 @@ const (
 // something in the store, and work that can't be stored is done again. first is closed after the first probe.
 func (e *Executor) tend(first chan<- struct{}) {
 	failing := false
-	for {
+	for e.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(e.ctx, asking)
 		_, err := e.o.Store.Now(ctx)
 		cancel()
@@ -284,10 +286,6 @@ func (e *Executor) tend(first chan<- struct{}) {
 		if failing {
 			pause = asksAgain
 		}
-		select {
-		case <-e.ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+		e.sleep(pause)
 	}
 }

@@ -66,13 +66,11 @@ func (e *Executor) purge(m protocol.Message) {
 		return r.rec.Job == m.Job && !r.stranger() && (m.Generation == 0 || r.rec.Generation.Number() < m.Generation.Number())
 	}
 	for e.unsettled(left) { // a name set while the names are listed would stay for good
-		select {
-		case <-time.After(firstPause):
-		case <-e.ctx.Done():
+		if e.sleep(firstPause); e.ctx.Err() != nil {
 			return
 		}
 	}
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := firstPause; e.ctx.Err() == nil; pause = min(2*pause, lastPause) {
 		err := e.shelf.at(e.ctx, lengthy, func(ctx context.Context) error { return e.shelf.forget(ctx, m.Job, m.Generation) })
 		if err == nil {
 			err = e.keys.drop(e.ctx, e.o.namespace(&record{Job: m.Job}))
@@ -86,10 +84,6 @@ func (e *Executor) purge(m protocol.Message) {
 			return
 		}
 		e.o.Log.Warn("removing what is stored of a job; trying again", "job", string(m.Job), "err", err)
-		select {
-		case <-time.After(pause):
-		case <-e.ctx.Done():
-			return
-		}
+		e.sleep(pause)
 	}
 }

@@ -147,22 +147,25 @@ func (s *keys) read(ctx context.Context, ns string) (map[string][]byte, error) {
 // write changes the Secret from the keys read to those wanted.
 func (s *keys) write(ctx context.Context, ns string, there, next map[string][]byte) error {
 	secrets := s.api.o.Client.CoreV1().Secrets(ns)
-	change := map[string]any{}
+	keys := map[string]any{}
 	for id := range there {
-		change[id] = nil
+		keys[id] = nil
 	}
 	for id, secret := range next {
-		change[id] = secret
+		keys[id] = secret
 	}
-	patch, err := json.Marshal(map[string]any{"data": change})
+	patch, err := json.Marshal(map[string]any{"data": keys})
 	if err != nil {
 		return err
 	}
-	if len(there) > 0 {
-		_, err = call(s.api, "patch secret", func() (*corev1.Secret, error) {
+	change := func() error {
+		_, failed := call(s.api, "patch secret", func() (*corev1.Secret, error) {
 			return secrets.Patch(ctx, s.api.o.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
 		})
-		if !apierrors.IsNotFound(err) {
+		return failed
+	}
+	if len(there) > 0 {
+		if err = change(); !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -173,9 +176,7 @@ func (s *keys) write(ctx context.Context, ns string, there, next map[string][]by
 	}
 	_, err = call(s.api, "create secret", func() (*corev1.Secret, error) { return secrets.Create(ctx, made, metav1.CreateOptions{}) })
 	if apierrors.IsAlreadyExists(err) { // emptied by somebody, or the answer to our creation was lost
-		_, err = call(s.api, "patch secret", func() (*corev1.Secret, error) {
-			return secrets.Patch(ctx, s.api.o.keysName(), types.MergePatchType, patch, metav1.PatchOptions{})
-		})
+		err = change()
 	}
 	return err
 }

@@ -40,10 +40,9 @@ type Executor struct {
 	warned   sync.Once
 
 	mu sync.Mutex
-	// runs are the subjobs that are not settled; past is how the settled ones ended, in the order of old.
+	// runs are the subjobs that are not settled; past is how the settled ones ended.
 	runs map[job.Token]*run
-	past map[job.Token]*passed
-	old  []job.Token
+	past executor.Settled[passed]
 	// strangers are subjobs of another journal, by Pod.
 	strangers map[string]*run
 	// swept are Pods without a subjob that are being removed; looked: Find has registered all subjobs, so that such a Pod can be
@@ -53,6 +52,14 @@ type Executor struct {
 	// purging are the purges in progress.
 	purging map[purging]bool
 	closed  bool
+}
+
+// sleep waits, or until the executor is closed.
+func (e *Executor) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-e.ctx.Done():
+	}
 }
 
 // purging identifies a purge.
@@ -76,14 +83,7 @@ func (e *Executor) forget(r *run) {
 		return
 	}
 	delete(e.runs, r.rec.Token)
-	if e.past[r.rec.Token] == nil {
-		e.old = append(e.old, r.rec.Token)
-	}
-	e.past[r.rec.Token] = &passed{r.rec, r.told.State().Result}
-	for len(e.old) > e.o.KeepSettled {
-		delete(e.past, e.old[0])
-		e.old = e.old[1:]
-	}
+	e.past.Add(r.rec.Token, passed{r.rec, r.told.State().Result})
 }
 
 // ours reports whether a Pod bears this operator's label.

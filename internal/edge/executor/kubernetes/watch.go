@@ -129,10 +129,7 @@ func (e *Executor) sweep(p *corev1.Pod) {
 			if err := r.pod.dismiss(&view{pod: p}); err == nil {
 				break
 			}
-			select {
-			case <-time.After(pause):
-			case <-e.ctx.Done():
-			}
+			e.sleep(pause)
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()

@@ -50,7 +50,7 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")),
 		box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
-	e.bootID, e.past = o.BootID, memory{most: max(1, o.Retain.Settled)}
+	e.bootID, e.past.Most = o.BootID, max(1, o.Retain.Settled)
 	e.after = aftermath.Node{DataDir: o.DataDir, BootID: o.BootID, Names: &syncs.Shared{Path: e.s.In("runs")}, Now: o.now, Log: o.Logger}
 	e.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
 	e.pool.Program, e.pool.Runs = o.ShimPath, e.s.In("runs")
@@ -183,7 +183,7 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			r.told.Repeat()
 			return
 		}
-		if res := e.past.of(m.Token); res != nil {
+		if res, known := e.past.Of(m.Token); known {
 			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job,
 				Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
 			return

@@ -51,7 +51,7 @@ func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	e.mu.Lock()
 	if r != nil && e.runs[m.Token] == r {
 		delete(e.runs, m.Token)
-		e.past.add(m.Token, r.told.State().Result)
+		e.past.Add(m.Token, r.told.State().Result)
 	}
 	e.settles++
 	tidy := e.settles%100 == 1
