@@ -135,20 +135,23 @@ func (s *Settled[T]) Of(t job.Token) (of T, known bool) {
 	return of, known
 }
 
+// Pause waits, and reports whether done was closed meanwhile.
+func Pause(done <-chan struct{}, d time.Duration) (closed bool) {
+	select {
+	case <-time.After(d):
+		return false
+	case <-done:
+		return true
+	}
+}
+
 // Every calls do at an interval until the function that it returns is called, which waits for a call under way.
 func Every(interval time.Duration, do func()) (stop func()) {
 	done := make(chan struct{})
 	var calls sync.WaitGroup
 	calls.Go(func() {
-		again := time.NewTicker(interval)
-		defer again.Stop()
-		for {
-			select {
-			case <-again.C:
-				do()
-			case <-done:
-				return
-			}
+		for !Pause(done, interval) {
+			do()
 		}
 	})
 	return func() { close(done); calls.Wait() }

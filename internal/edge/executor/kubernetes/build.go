@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -292,14 +293,13 @@ func (b *blueprint) makeRun(asked quantity.Instant) *pod.Run {
 		Part: executor.Part{Token: b.rec.Token, Job: b.rec.Job, Generation: b.rec.Generation, Slice: b.rec.Slice, Kind: w.Spec.Kind,
 			Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: w.Spec.Total, Grid: w.Spec.Grid},
 		Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
-		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory], LogLimit: l.LogLimit,
-		OutputLimit: l.OutputLimit, Report: o.Report,
+		Command: l.Command, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory],
+		LogLimit:    cmp.Or(l.LogLimit, o.LogLimit),
+		OutputLimit: cmp.Or(l.OutputLimit, o.OutputLimit), Report: o.Report,
 	}
 	if s, ok := o.Slice(w.Slice); ok && s.Capacity[trp.Memory] > 0 {
 		f.Memory = s.Capacity[trp.Memory]
 	}
-	fill(&f.LogLimit, o.LogLimit)
-	fill(&f.OutputLimit, o.OutputLimit)
 	if option := w.Spec.Option(w.Plan.Option); option != nil {
 		f.Env = slices.Concat(f.Env, option.Env, []string{"SLUICE_OPTION=" + option.Name})
 	}

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -60,11 +61,7 @@ func (r *run) withdraw(v *view, now quantity.Instant) error {
 }
 
 func (r *run) createPod(v *view, now quantity.Instant) error {
-	err := check(r.plan.work)
-	if err == nil {
-		err = r.plan.locate()
-	}
-	if err != nil {
+	if err := cmp.Or(check(r.plan.work), r.plan.locate()); err != nil {
 		o := job.StartFailed
 		if errkind.Of(err) != errkind.Invalid {
 			o = job.NodeFailed

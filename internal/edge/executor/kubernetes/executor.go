@@ -286,6 +286,6 @@ func (e *Executor) tend(first chan<- struct{}) {
 		if failing {
 			pause = asksAgain
 		}
-		e.sleep(pause)
+		executor.Pause(e.ctx.Done(), pause)
 	}
 }

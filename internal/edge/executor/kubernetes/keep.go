@@ -66,7 +66,7 @@ func (e *Executor) purge(m protocol.Message) {
 		return r.rec.Job == m.Job && !r.stranger() && (m.Generation == 0 || r.rec.Generation.Number() < m.Generation.Number())
 	}
 	for e.unsettled(left) { // a name set while the names are listed would stay for good
-		if e.sleep(firstPause); e.ctx.Err() != nil {
+		if executor.Pause(e.ctx.Done(), firstPause) {
 			return
 		}
 	}
@@ -84,6 +84,6 @@ func (e *Executor) purge(m protocol.Message) {
 			return
 		}
 		e.o.Log.Warn("removing what is stored of a job; trying again", "job", string(m.Job), "err", err)
-		e.sleep(pause)
+		executor.Pause(e.ctx.Done(), pause)
 	}
 }

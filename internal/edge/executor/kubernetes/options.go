@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"strings"
@@ -89,17 +90,17 @@ func (o *Options) check() (store.Lender, error) {
 }
 
 func (o *Options) defaults() {
-	fill(&o.Namespace, "default")
-	fill(&o.RunAs, 65532)
-	fill(&o.Linger, time.Minute)
-	fill(&o.Skew, 30*time.Second)
-	fill(&o.Report, 2*time.Second)
-	fill(&o.LogLimit, 16<<20)
-	fill(&o.OutputLimit, mostOutput)
+	o.Namespace = cmp.Or(o.Namespace, "default")
+	o.RunAs = cmp.Or(o.RunAs, 65532)
+	o.Linger = cmp.Or(o.Linger, time.Minute)
+	o.Skew = cmp.Or(o.Skew, 30*time.Second)
+	o.Report = cmp.Or(o.Report, 2*time.Second)
+	o.LogLimit = cmp.Or(o.LogLimit, 16<<20)
+	o.OutputLimit = cmp.Or(o.OutputLimit, mostOutput)
 	o.OutputLimit = min(o.OutputLimit, mostOutput)
-	fill(&o.SnapshotLimit, 1<<30)
-	fill(&o.Parallel, 64)
-	fill(&o.KeepSettled, 10000)
+	o.SnapshotLimit = cmp.Or(o.SnapshotLimit, 1<<30)
+	o.Parallel = cmp.Or(o.Parallel, 64)
+	o.KeepSettled = cmp.Or(o.KeepSettled, 10000)
 	if o.Requests == nil {
 		o.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
 	}
@@ -125,13 +126,6 @@ func (o *Options) now() quantity.Instant { return quantity.At(o.Clock()) }
 
 // mostOutput is the default and the most of Options.OutputLimit: the store would refuse a larger output only after the work is done.
 const mostOutput = store.MaxLent - 256<<20
-
-func fill[T comparable](field *T, otherwise T) {
-	var zero T
-	if *field == zero {
-		*field = otherwise
-	}
-}
 
 // ParseResources parses cpu=100m,memory=128Mi,ephemeral-storage=1Gi; empty text gives an empty list, not nil. Errors are of kind Invalid
 // and name everything that is wrong.

@@ -54,14 +54,6 @@ type Executor struct {
 	closed  bool
 }
 
-// sleep waits, or until the executor is closed.
-func (e *Executor) sleep(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-e.ctx.Done():
-	}
-}
-
 // purging identifies a purge.
 type purging struct {
 	job    job.ID

@@ -17,6 +17,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
@@ -129,7 +130,7 @@ func (e *Executor) sweep(p *corev1.Pod) {
 			if err := r.pod.dismiss(&view{pod: p}); err == nil {
 				break
 			}
-			e.sleep(pause)
+			executor.Pause(e.ctx.Done(), pause)
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()

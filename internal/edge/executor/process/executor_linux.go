@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ var _ executor.Executor = (*Executor)(nil)
 // Errors are of kind Invalid (options), Unavailable (the supervisor does not run) or as the file system has them.
 func New(o Options) (*Executor, error) {
 	o.defaults()
-	o.BootID = or(o.BootID, shim.BootID())
+	o.BootID = cmp.Or(o.BootID, shim.BootID())
 	var errs []error
 	if !filepath.IsAbs(o.DataDir) {
 		errs = append(errs, errkind.Errorf(errkind.Invalid, "data directory %q: want an absolute path", o.DataDir))
@@ -145,7 +146,7 @@ func (e *Executor) Isolation() string {
 	say(e.iso.KernelMemory, "memory held by the kernel", "memory watched")
 	say(e.iso.KernelProcesses, "processes held by the kernel", "processes counted")
 	say(e.iso.Own, "/tmp and /dev/shm of its own", "/tmp and /dev/shm shared with the machine (its TMPDIR is its own)")
-	parts = append(parts, "work directory by "+or(e.iso.Work, shim.WorkCopy))
+	parts = append(parts, "work directory by "+cmp.Or(e.iso.Work, shim.WorkCopy))
 	if e.o.Survival != nil {
 		parts = append(parts, "where memory is short "+e.o.Survival.Capability().String())
 		say(e.sensor.watcher.keeper != nil, "by a watcher of its own", "by the daemon")
@@ -183,13 +184,12 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			r.told.Repeat()
 			return
 		}
-		if res, known := e.past.Of(m.Token); known {
-			e.box.Post(protocol.Message{Kind: protocol.Exited, From: m.To, To: m.From, Token: m.Token, Job: m.Job,
-				Body: &protocol.Conclusion{Slice: m.Body.(*protocol.Work).Slice, Range: m.Body.(*protocol.Work).Range, Result: res}})
-			return
-		}
 		r = e.newRun(m.Token)
 		r.of(m)
+		if res, known := e.past.Of(m.Token); known {
+			r.told.Ended(res)
+			return
+		}
 		r.asked = e.o.now()
 		e.runs[m.Token] = r
 		e.tasks.Go(func() { r.launch(witness) })

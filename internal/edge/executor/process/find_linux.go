@@ -216,9 +216,7 @@ func (r *run) awaitNote(ctx context.Context) (shim.Note, error) {
 		if time.Now().After(until) {
 			return note, fmt.Errorf("locked by a process that is no supervisor, or by one that hangs: see who has %s open", r.dir.Note())
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
+		if executor.Pause(ctx.Done(), 10*time.Millisecond) {
 			return note, ctx.Err()
 		}
 	}

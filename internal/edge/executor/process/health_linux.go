@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
@@ -71,9 +72,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 			e.box.Post(protocol.Message{Kind: protocol.Unhealthy, From: from, To: to,
 				Body: &protocol.Condition{Unhealthy: true, Text: told}})
 		}
-		select {
-		case <-time.After(pause):
-		case <-e.done:
+		if executor.Pause(e.done, pause) {
 			return
 		}
 		if pause = min(2*pause, lastProbe); volume.NoRoom(err) {

@@ -4,6 +4,7 @@
 package process
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -97,27 +98,19 @@ func (o *Options) defaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Airlock = o.Airlock.WithDefaults()
-	o.Limits.Processes = or(o.Limits.Processes, 8192)
-	o.Limits.Scratch = or(o.Limits.Scratch, 64<<30)
-	o.Limits.Files = or(o.Limits.Files, 1_000_000)
-	o.LogLimit = or(o.LogLimit, 16<<20)
-	o.OutputLimit = or(o.OutputLimit, 64<<30)
-	o.SnapshotLimit = or(o.SnapshotLimit, 1<<30)
-	o.Report = or(o.Report, time.Second)
-	o.Retain.Logs = or(o.Retain.Logs, 10000)
-	o.Retain.Lost = or(o.Retain.Lost, 20)
-	o.Retain.Settled = or(o.Retain.Settled, 10000)
-	o.Retain.LogBytes = or(o.Retain.LogBytes, 4<<30)
-	o.Retain.LostBytes = or(o.Retain.LostBytes, 16<<30)
-	o.Retain.EventBytes = or(o.Retain.EventBytes, 16<<20)
+	o.Limits.Processes = cmp.Or(o.Limits.Processes, 8192)
+	o.Limits.Scratch = cmp.Or(o.Limits.Scratch, 64<<30)
+	o.Limits.Files = cmp.Or(o.Limits.Files, 1_000_000)
+	o.LogLimit = cmp.Or(o.LogLimit, 16<<20)
+	o.OutputLimit = cmp.Or(o.OutputLimit, 64<<30)
+	o.SnapshotLimit = cmp.Or(o.SnapshotLimit, 1<<30)
+	o.Report = cmp.Or(o.Report, time.Second)
+	o.Retain.Logs = cmp.Or(o.Retain.Logs, 10000)
+	o.Retain.Lost = cmp.Or(o.Retain.Lost, 20)
+	o.Retain.Settled = cmp.Or(o.Retain.Settled, 10000)
+	o.Retain.LogBytes = cmp.Or(o.Retain.LogBytes, 4<<30)
+	o.Retain.LostBytes = cmp.Or(o.Retain.LostBytes, 16<<30)
+	o.Retain.EventBytes = cmp.Or(o.Retain.EventBytes, 16<<20)
 }
 
 func (o *Options) now() quantity.Instant { return quantity.At(o.Now()) }
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}

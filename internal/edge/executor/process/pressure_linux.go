@@ -77,14 +77,11 @@ type sensor struct {
 // watched: the reading is the machine's watcher's.
 func (p *pressure) watched() bool { return p.life != 0 }
 
-// monotonic is a clock that never goes back.
-func monotonic() time.Duration { return shim.Boottime() }
-
 // sense reads the machine's memory for as long as the executor is open, and reports it when it is worth a report.
 func (n *sensor) sense() {
 	p := &n.pressure
 	for !closed(n.done) {
-		now := monotonic()
+		now := shim.Boottime()
 		watched := n.follow()
 		var err error
 		if !watched {
@@ -107,7 +104,7 @@ func (n *sensor) sense() {
 		if n.worthALook(now) {
 			n.say()
 		}
-		n.await(n.pause(near, monotonic()-now))
+		n.await(n.pause(near, shim.Boottime()-now))
 	}
 }
 
@@ -171,7 +168,7 @@ func (n *sensor) anyStill() bool {
 // say reports the memory, and how much of it every visible subjob has.
 func (n *sensor) say() {
 	p, m := &n.pressure, &n.pressure.memory
-	p.said, p.saidAt, p.news = p.reading.Share, monotonic(), false
+	p.said, p.saidAt, p.news = p.reading.Share, shim.Boottime(), false
 	strain := &protocol.Strain{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Room: m.Room, Stall: n.stall(), Watch: p.life}
 	for _, s := range n.all() {
 		if told := s.told.State(); told.Began == 0 || told.Result != nil {
@@ -251,7 +248,7 @@ func (n *sensor) follow() bool {
 	}
 	for _, s := range all {
 		stand, _ := b.Of(s.token)
-		n.mirror(s, stand != nil && standsStill(stand.State))
+		n.mirror(s, stand != nil && (stand.State == airlock.Suspending || stand.State == airlock.Suspended))
 	}
 	p.news = p.news || p.life != b.Life
 	p.life = b.Life
@@ -270,9 +267,6 @@ func (n *sensor) tellActs() {
 		n.log.Warn("not all is known that the watcher of the machine's memory did", "lost", lost)
 	}
 }
-
-// standsStill: the watcher has suspended it.
-func standsStill(s airlock.State) bool { return s == airlock.Suspending || s == airlock.Suspended }
 
 // mirror has a subjob's supervisor, and by that its program, know what the watcher does with it. The disk is waited for by nobody else.
 func (n *sensor) mirror(s *still, stands bool) {

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
@@ -42,9 +43,7 @@ func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 		if faults.OfNode(err) {
 			e.suspect(&m)
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-e.done:
+		if executor.Pause(e.done, time.Second) {
 			return
 		}
 	}

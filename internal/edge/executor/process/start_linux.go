@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -164,7 +165,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		Program: executor.Program{WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore, Command: spec.Launch.Command,
 			WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Base: r.base, Resume: resume},
 		User:     user,
-		LogLimit: or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
+		LogLimit: cmp.Or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: cmp.Or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
 		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Rank: w.Rank, Watch: r.e.sensor.watcher.path,
 		Origin: executor.Origin{Witness: witness, Node: m.From, Executor: m.To},
 	}

@@ -55,9 +55,7 @@ type Executor struct {
 	closed   bool
 }
 
-func (e *Executor) isClosed() bool {
-	return closed(e.done)
-}
+func (e *Executor) isClosed() bool { return closed(e.done) }
 
 // run is one subjob that is not settled.
 type run struct {

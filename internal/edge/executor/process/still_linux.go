@@ -304,7 +304,7 @@ func (s *still) bite() (moved quantity.Amount, more bool) {
 		s.o.Logger.Warn("moving the memory of a subjob out", "err", err)
 		return 0, false
 	}
-	_ = h.Measure(monotonic(), &s.use)
+	_ = h.Measure(shim.Boottime(), &s.use)
 	return moved, true
 }
 

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,10 +171,7 @@ func (r *run) conclude() {
 			}
 			wait = time.Second
 		}
-		select {
-		case <-time.After(wait):
-		case <-r.e.done:
-		}
+		executor.Pause(r.e.done, wait)
 	}
 }
 
@@ -235,9 +233,7 @@ func (r *run) tellStored(res job.Result) {
 		r.e.o.Logger.Error("putting what a subjob has left into the store; its result is told once it is there", "subjob", r.token.String(),
 			"err", err)
 		r.e.suspect(&r.start)
-		select {
-		case <-time.After(pause):
-		case <-r.e.done:
+		if executor.Pause(r.e.done, pause) {
 			return
 		}
 	}
@@ -285,7 +281,7 @@ func refused(res *job.Result, from int64, why error) job.Result {
 // fetch gets a checkpoint that is not on this machine from the store, for a user, and puts it in its place.
 func (r *run) fetch(t job.Token, path string, user *shim.User) error {
 	build := r.e.s.In("runs", ".fetch-"+r.token.String()) // removed at the next start, if this one is cut off
-	err := r.e.artifacts.Fetch(r.start.Job, t, build, user, or(r.work().Spec.Launch.OutputLimit, r.e.o.OutputLimit))
+	err := r.e.artifacts.Fetch(r.start.Job, t, build, user, cmp.Or(r.work().Spec.Launch.OutputLimit, r.e.o.OutputLimit))
 	switch {
 	case errkind.Of(err) == errkind.NotFound:
 		return errkind.Errorf(errkind.NotFound, "the checkpoint of subjob %v is neither at %s nor in the store: %w", t, path, err)
