@@ -134,13 +134,6 @@ func (e *Executor) Calls() map[string]int64 {
 	return maps.Clone(e.api.calls)
 }
 
-// tokens lists the unsettled subjobs, in order.
-func (e *Executor) tokens() []job.Token {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(e.runs), job.Token.Compare)
-}
-
 const (
 	// soon is how many bytes of an ended subjob's outputs Find stores itself, and patiently how long it waits for one; larger ones are
 	// stored in the background.
@@ -180,8 +173,9 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		all.Go(func() { r.found(ctx); <-turns })
 	}
 	all.Wait()
+	tokens := slices.SortedFunc(maps.Keys(found), job.Token.Compare)
 	e.mu.Lock()
-	for i, t := range slices.SortedFunc(maps.Keys(found), job.Token.Compare) {
+	for i, t := range tokens {
 		r := found[t]
 		if !r.heard.word.Storing { // one that stores must be reported at once
 			r.heard.next = e.o.now().Add(firstLook(i, len(found)))
@@ -191,7 +185,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	e.looked = true
 	e.mu.Unlock()
 	list := make([]executor.Found, 0, len(found))
-	for _, t := range e.tokens() {
+	for _, t := range tokens {
 		r := found[t]
 		s := r.told.State()
 		f := protocol.Found{Token: t, Job: r.rec.Job, Slice: r.rec.Slice, Result: s.Result, Started: s.Began, Alive: s.Result == nil}

@@ -215,20 +215,18 @@ func (r *run) listen(v *view, now quantity.Instant) time.Duration {
 // look reads the subjob's word and reports it if it is news. A store that can't be reached costs reports alone. A subjob past its end
 // whose Pod still runs must be storing: its home has to hear that whether or not the store answers.
 func (r *run) look(over bool) {
-	r.heard.every = min(2*r.heard.every, max(r.e.o.Report, seldom))
 	quiet := func() {}
 	if over || r.heard.word.Storing { // and meanwhile: a store that hangs may take longer than its home waits
 		quiet = executor.Every(r.e.o.Report, func() { r.report(true) })
 	}
 	w, ok := r.e.shelf.peek(r.e.ctx, r.rec)
 	quiet()
-	if !ok || w == r.heard.word && !w.Storing {
+	if !r.heard.hear(w, ok, r.e.o.Report) {
 		if over || r.heard.word.Storing {
 			r.report(true)
 		}
 		return
 	}
-	r.heard.word, r.heard.every = w, r.e.o.Report
 	r.told.Began(w.Started)
 	r.report(w.Storing)
 }

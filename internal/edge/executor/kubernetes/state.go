@@ -211,8 +211,8 @@ func (r *run) stranger() bool { return r.rec.Journal != r.e.o.Journal }
 // key is its Pod's.
 func (r *run) key() string { return r.pod.ns + "/" + r.pod.name }
 
-// hearing is what was heard of a subjob by its own word, and how often it is read. Invariant: the interval is at most seldom, and short
-// again after news.
+// hearing is what was heard of a subjob by its own word, and how often it is read. Invariant: the interval between reads without news
+// doubles, up to seldom, and is short again after news; and a word that it stores counts no longer than storing may take.
 type hearing struct {
 	word pod.Word
 	// storing is since when its Pod has said that it is storing; 0: it does not.
@@ -220,6 +220,16 @@ type hearing struct {
 	// next is when to read its word next, every the interval after that, last when it was last read.
 	next, last quantity.Instant
 	every      time.Duration
+}
+
+// hear takes over a word that was read, if there was one, and reports whether it is news. soon is the interval after news.
+func (h *hearing) hear(w pod.Word, ok bool, soon time.Duration) bool {
+	h.every = min(2*h.every, max(soon, seldom))
+	if !ok || w == h.word && !w.Storing {
+		return false
+	}
+	h.word, h.every = w, soon
+	return true
 }
 
 // stores reports whether a subjob is left alone since it is storing what it left: orders, a stop and its end wait, unless told Now. It is

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
 // TestWhatAWatchShows: what was removed while nobody looked is said to be gone, and that nobody saw how it was at last.
@@ -44,5 +48,43 @@ func TestWhatAWatchShows(t *testing.T) {
 	}
 	if b.Add("no Pod") == nil || b.Delete("no Pod") == nil {
 		t.Error("what is no Pod is one")
+	}
+}
+
+// TestAWordIsReadMoreSeldomUntilThereIsNews, and that a subjob stores counts for as long as storing may take.
+func TestAWordIsReadMoreSeldomUntilThereIsNews(t *testing.T) {
+	h, at := hearing{every: firstPeek}, quantity.Instant(1_000_000_000)
+	for i, c := range []struct {
+		word  pod.Word
+		ok    bool
+		news  bool
+		every time.Duration
+	}{
+		{pod.Word{}, false, false, 2 * firstPeek},
+		{pod.Word{}, true, false, 4 * firstPeek},
+		{pod.Word{Started: 1}, true, true, time.Second},
+		{pod.Word{Started: 1}, true, false, 2 * time.Second},
+		{pod.Word{Started: 1, Storing: true}, true, true, time.Second},
+		{pod.Word{Started: 1, Storing: true}, true, true, time.Second},
+		{pod.Word{}, false, false, 2 * time.Second},
+	} {
+		if news := h.hear(c.word, c.ok, time.Second); news != c.news || h.every != c.every {
+			t.Errorf("%d: news %v, read again after %v; want %v, %v", i, news, h.every, c.news, c.every)
+		}
+	}
+	for range 10 {
+		h.hear(pod.Word{}, false, time.Second)
+	}
+	if h.every != seldom {
+		t.Errorf("without news it is read every %v", h.every)
+	}
+	if !h.stores(at, time.Minute) || !h.stores(at.Add(time.Minute-1), time.Minute) || h.stores(at.Add(time.Minute), time.Minute) {
+		t.Error("it is left alone for less than storing may take, or for more")
+	}
+	if h.word.Storing = false; h.stores(at.Add(time.Minute), time.Minute) {
+		t.Error("it does not store")
+	}
+	if h.word.Storing = true; !h.stores(at.Add(time.Hour), time.Minute) {
+		t.Error("it stores anew")
 	}
 }
