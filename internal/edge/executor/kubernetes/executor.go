@@ -147,7 +147,7 @@ const (
 // reported and left alone.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	asked := make(chan struct{})
-	e.tending.Do(func() { e.loops.Go(func() { e.tend(asked) }) })
+	e.tending.Do(func() { e.loops.Go(func() { e.tend(sync.OnceFunc(func() { close(asked) })) }) })
 	if err := e.watch(ctx); err != nil {
 		return nil, errkind.Errorf(errkind.Unavailable, "listing the Pods of operator %s: %w", e.o.Operator, err)
 	}
@@ -251,8 +251,8 @@ const (
 )
 
 // tend probes the store and reports the node unhealthy while it takes no writes; nothing is started meanwhile: every subjob leaves
-// something in the store, and work that can't be stored is done again. first is closed after the first probe.
-func (e *Executor) tend(first chan<- struct{}) {
+// something in the store, and work that can't be stored is done again. probed is called after each probe.
+func (e *Executor) tend(probed func()) {
 	failing := false
 	for e.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(e.ctx, asking)
@@ -272,10 +272,7 @@ func (e *Executor) tend(first chan<- struct{}) {
 			}
 			e.box.Post(protocol.Message{Kind: protocol.Unhealthy, Body: a})
 		}
-		if first != nil {
-			close(first)
-			first = nil
-		}
+		probed()
 		pause := asks
 		if failing {
 			pause = asksAgain

@@ -200,21 +200,17 @@ func (s *keys) drop(ctx context.Context, ns string) error {
 }
 
 // newest is the ID of the latest key; empty: none.
-func newest(keys map[string]pod.Key) string {
-	ids := slices.Sorted(maps.Keys(keys))
-	if len(ids) == 0 {
-		return ""
+func newest(keys map[string]pod.Key) (id string) {
+	for k := range keys {
+		id = max(id, k)
 	}
-	return ids[len(ids)-1]
+	return id
 }
 
 // made is when a key was made, by its ID; zero: not an ID of ours.
 func made(id string) time.Time {
 	day, _, _ := strings.Cut(id, "-")
-	at, err := time.Parse(keyForm, day)
-	if err != nil {
-		return time.Time{}
-	}
+	at, _ := time.Parse(keyForm, day)
 	return at
 }
 

@@ -61,12 +61,6 @@ func (c *control) state() (last shim.Control, leaving bool) {
 	return c.last, c.leaving
 }
 
-// end returns the lease's end as far as is known.
-func (c *control) end() quantity.Instant {
-	last, _ := c.state()
-	return last.End
-}
-
 // change takes over a new end or a stop; pass tells the supervisor. It is apart from it so that changes count in the order they were asked
 // for and nobody waits for the disk.
 func (c *control) change(m protocol.Message) {

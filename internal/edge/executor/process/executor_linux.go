@@ -61,22 +61,18 @@ func New(o Options) (*Executor, error) {
 	e.logs = shelf.Shelf{Root: e.s.In("logs"), Depth: 2, Most: 2 * o.Retain.Logs, Bytes: o.Retain.LogBytes, Warn: warn}
 	e.lost = shelf.Shelf{Root: e.s.In("kept"), Depth: 1, Most: max(0, o.Retain.Lost), Bytes: o.Retain.LostBytes, Warn: warn}
 	e.lives = folders.NewLives(e.s, o.Retain.Settled, warn)
+	var err error
 	for _, d := range []string{"runs", "output", "checkpoints", "logs", "kept", "lives", "trash"} {
 		mode := os.FileMode(0o700)
 		if d == "runs" || d == "checkpoints" { // a mapped user must be able to reach its own files
 			mode = 0o711
 		}
-		if err := os.MkdirAll(e.s.In(d), mode); err != nil {
-			return nil, fmt.Errorf("preparing the data directory: %w", err)
-		}
+		err = cmp.Or(err, os.MkdirAll(e.s.In(d), mode))
 	}
-	if err := os.MkdirAll(e.originals.Dir(), 0o700); err != nil {
+	err = cmp.Or(err, os.MkdirAll(e.originals.Dir(), 0o700))
+	if err = cmp.Or(err, shim.SyncDir(o.DataDir)); err != nil { // files below them are reachable after a power cut only by these names
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
-	if err := shim.SyncDir(o.DataDir); err != nil { // files below them are reachable after a power cut only by these names
-		return nil, fmt.Errorf("preparing the data directory: %w", err)
-	}
-	var err error
 	if e.artifacts, err = artifacts.Open(artifacts.Options{
 		Layout: e.s, Store: o.Store, Keep: o.Keep, Limit: o.SnapshotLimit, Now: o.Now, Log: o.Logger,
 	}); err != nil {
@@ -93,8 +89,8 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	if o.Survival != nil {
-		e.sensor.survival, e.sensor.airlock, e.sensor.log = o.Survival, o.Airlock, o.Logger
-		e.sensor.post, e.sensor.all, e.sensor.done, e.sensor.tasks, e.sensor.base = e.box.Post, e.all, e.done, &e.tasks, e.iso.Cgroup
+		e.sensor.o, e.sensor.post, e.sensor.all, e.sensor.done, e.sensor.tasks, e.sensor.base = &e.o, e.box.Post, e.all, e.done, &e.tasks,
+			e.iso.Cgroup
 		e.sensor.watcher.keep(&e.o, e.iso.Cgroup)
 		e.tasks.Go(e.sensor.sense)
 	}
@@ -229,7 +225,10 @@ func (e *Executor) Close() error {
 	}
 	e.o.Survival.Wake()
 	e.tasks.Wait()
-	err := e.sensor.watcher.close()
+	var err error
+	if k := e.sensor.watcher.keeper; k != nil {
+		err = k.Close()
+	}
 	for _, s := range e.all() { // the handles; subjobs stay as they are
 		s.release()
 	}

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,11 +56,9 @@ type pressure struct {
 // sensor reads the machine's memory for as long as the executor is open, and reports it. Its fields belong to its one goroutine unless
 // they say otherwise.
 type sensor struct {
-	survival survival.Survival
-	airlock  airlock.Config
-	log      *slog.Logger
-	post     func(protocol.Message)
-	tasks    *sync.WaitGroup
+	o     *Options
+	post  func(protocol.Message)
+	tasks *sync.WaitGroup
 	// base is the control group of subjobs.
 	base string
 	// all are the subjobs that are not settled.
@@ -74,9 +71,6 @@ type sensor struct {
 	watcher watcher
 }
 
-// watched: the reading is the machine's watcher's.
-func (p *pressure) watched() bool { return p.life != 0 }
-
 // sense reads the machine's memory for as long as the executor is open, and reports it when it is worth a report.
 func (n *sensor) sense() {
 	p := &n.pressure
@@ -85,14 +79,14 @@ func (n *sensor) sense() {
 		watched := n.follow()
 		var err error
 		if !watched {
-			err = n.survival.Sense(now, &p.memory)
+			err = n.o.Survival.Sense(now, &p.memory)
 		}
 		if err != nil {
 			if !p.failed {
-				n.log.Error("the machine's memory can't be looked at; trying again", "err", err)
+				n.o.Logger.Error("the machine's memory can't be looked at; trying again", "err", err)
 			}
 			p.failed = true
-			n.survival.Await(quiet)
+			n.o.Survival.Await(quiet)
 			continue
 		}
 		p.failed = false
@@ -112,12 +106,12 @@ func (n *sensor) sense() {
 func (n *sensor) read() (near bool) {
 	p, m := &n.pressure, &n.pressure.memory
 	s := airlock.Snapshot{Capacity: m.Capacity, Used: m.Used, Growth: m.Growth, Stall: n.stall()}
-	p.reading = n.airlock.Read(&s)
+	p.reading = n.o.Airlock.Read(&s)
 	if p.reading.Level > airlock.Calm {
 		return true
 	}
 	s.Used += max(0, m.Growth) * quantity.Amount(coming/time.Second)
-	soon := n.airlock.Read(&s)
+	soon := n.o.Airlock.Read(&s)
 	return soon.Level > airlock.Calm
 }
 
@@ -146,14 +140,10 @@ func (n *sensor) measure(now time.Duration) {
 // worthALook reports whether a report is due now.
 func (n *sensor) worthALook(now time.Duration) bool {
 	p := &n.pressure
-	if p.reading.Level > airlock.Calm || p.saidAt == 0 || p.news || n.anyStill() {
-		return true
-	}
-	if now-p.saidAt >= n.airlock.Timer/3 { // the node takes a report for stale after a whole Timer
-		return true
-	}
 	changed := p.reading.Share - p.said
-	return now-p.saidAt >= quiet && (changed >= quietPermill || changed <= -quietPermill)
+	return p.reading.Level > airlock.Calm || p.saidAt == 0 || p.news || n.anyStill() ||
+		now-p.saidAt >= n.o.Airlock.Timer/3 || // the node takes a report for stale after a whole Timer
+		now-p.saidAt >= quiet && (changed >= quietPermill || changed <= -quietPermill)
 }
 
 // anyStill: a subjob is suspended, or is to be.
@@ -178,15 +168,12 @@ func (n *sensor) say() {
 			strain.Uses = append(strain.Uses, n.watcher.use(s.token))
 			continue
 		}
-		use := protocol.Use{Token: s.token}
 		if s.acting.TryLock() {
-			use.Resident, use.Parked, use.Growth = s.use.Resident, s.use.Parked, s.use.Growth
 			s.said = s.use
 			s.acting.Unlock()
-		} else {
-			use.Resident, use.Parked, use.Growth = s.said.Resident, s.said.Parked, s.said.Growth
 		}
-		strain.Uses = append(strain.Uses, use)
+		strain.Uses = append(strain.Uses, protocol.Use{Token: s.token, Resident: s.said.Resident, Parked: s.said.Parked,
+			Growth: s.said.Growth})
 	}
 	slices.SortFunc(strain.Uses, func(a, b protocol.Use) int { return a.Token.Compare(b.Token) })
 	n.post(protocol.Message{Kind: protocol.Pressure, Body: strain})
@@ -199,7 +186,7 @@ func (n *sensor) pause(near bool, took time.Duration) time.Duration {
 		return max(pressed, pressedShare*took)
 	case near || n.anyStill():
 		return max(watchful, pressedShare*took)
-	case n.pressure.watched():
+	case n.pressure.life != 0:
 		return heard
 	default:
 		return max(atRest, restShare*took)
@@ -208,8 +195,8 @@ func (n *sensor) pause(near bool, took time.Duration) time.Duration {
 
 // await waits for patience at most, or until there is news. While a watcher lives it handles the kernel's triggers.
 func (n *sensor) await(patience time.Duration) {
-	if !n.pressure.watched() {
-		n.survival.Await(patience)
+	if n.pressure.life == 0 {
+		n.o.Survival.Await(patience)
 		return
 	}
 	timer := time.NewTimer(patience)
@@ -261,10 +248,10 @@ func (n *sensor) tellActs() {
 	lost := w.keeper.Acts(func(a *watch.Act) {
 		said := a.String()
 		w.last.Store(&said)
-		n.log.Warn("the machine is short of memory", "watcher", said, "at", a.At.Time())
+		n.o.Logger.Warn("the machine is short of memory", "watcher", said, "at", a.At.Time())
 	})
 	if lost > 0 {
-		n.log.Warn("not all is known that the watcher of the machine's memory did", "lost", lost)
+		n.o.Logger.Warn("not all is known that the watcher of the machine's memory did", "lost", lost)
 	}
 }
 

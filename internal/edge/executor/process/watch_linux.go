@@ -69,7 +69,7 @@ func (r *run) watch(s *pool.Supervisor) (again bool) {
 		case <-glances.C:
 		}
 		r.look(&rep)
-		if r.e.o.now() <= r.control.end() {
+		if last, _ := r.control.state(); r.e.o.now() <= last.End {
 			late = 0
 			continue
 		}
@@ -129,17 +129,15 @@ func (p *reporter) report(note shim.Note) {
 	if said, ok := p.r.dir.ReadProgress(); ok && said.Progress > seen.Progress {
 		seen.Progress = said.Progress
 	}
-	if note.Gone != 0 {
+	switch l := &p.r.lease; {
+	case note.Gone != 0:
 		seen.Storing, seen.Vacant = true, true
-		p.r.told.Send(protocol.Report, seen)
-		return
-	}
-	if l := &p.r.lease; l.Isolation.Own && l.Memory > 0 && !p.stored && note.At != 0 {
-		p.meter.Stores, p.stored = tree.OpenStores(note.Init), true
-	}
-	if p.r.lease.Memory > 0 {
+	case l.Memory > 0:
+		if l.Isolation.Own && !p.stored && note.At != 0 {
+			p.meter.Stores, p.stored = tree.OpenStores(note.Init), true
+		}
 		seen.Demand[trp.Memory] = quantity.Amount(p.meter.Measure(tree.Below(note.Init)))
-	} else {
+	default:
 		seen.Demand[trp.Memory] = p.r.onDevice(tree.Below(note.Init))
 	}
 	p.r.told.Send(protocol.Report, seen)

@@ -68,13 +68,6 @@ func (w *watcher) keep(o *Options, base string) {
 	w.keeper, w.before = k, k.Before()
 }
 
-func (w *watcher) close() error {
-	if w.keeper == nil {
-		return nil
-	}
-	return w.keeper.Close()
-}
-
 // use is what the watcher knows of a subjob, for its node.
 func (w *watcher) use(t job.Token) protocol.Use {
 	u := protocol.Use{Token: t}
