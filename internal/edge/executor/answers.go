@@ -145,13 +145,21 @@ func Pause(done <-chan struct{}, d time.Duration) (closed bool) {
 	}
 }
 
-// Every calls do at an interval until the function that it returns is called, which waits for a call under way.
+// Every calls do at an interval, from begin to begin, until the function that it returns is called, which waits for a call under
+// way. Where a call takes longer than the interval, the next follows at once.
 func Every(interval time.Duration, do func()) (stop func()) {
 	done := make(chan struct{})
 	var calls sync.WaitGroup
 	calls.Go(func() {
-		for !Pause(done, interval) {
-			do()
+		again := time.NewTicker(interval)
+		defer again.Stop()
+		for {
+			select {
+			case <-again.C:
+				do()
+			case <-done:
+				return
+			}
 		}
 	})
 	return func() { close(done); calls.Wait() }

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -79,6 +80,24 @@ func TestEveryStops(t *testing.T) {
 	if calls != n {
 		t.Errorf("%d calls after it was stopped", calls-n)
 	}
+}
+
+// TestEveryKeepsItsInterval: however long a call takes, calls begin an interval apart.
+func TestEveryKeepsItsInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var at []time.Duration
+		stop := executor.Every(10*time.Second, func() {
+			at = append(at, time.Since(begun))
+			time.Sleep(7 * time.Second)
+		})
+		time.Sleep(45 * time.Second)
+		stop()
+		want := []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second}
+		if !slices.Equal(at, want) {
+			t.Errorf("calls began at %v, want %v", at, want)
+		}
+	})
 }
 
 // TestTheLastSettledAreRemembered, and of one that is settled twice what was said last.

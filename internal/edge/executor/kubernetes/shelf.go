@@ -281,7 +281,7 @@ func (s *shelf) forget(ctx context.Context, j job.ID, before job.Generation) err
 		s.own().jobs(j), s.own().outputs(j))
 }
 
-// unname removes the names in folders that are old, if all of the folders could be listed.
+// unname removes the names in folders that are old. What can't be listed or removed doesn't stop the rest; all errors come back.
 func (s *shelf) unname(ctx context.Context, old func(store.Named) bool, folders ...string) (err error) {
 	var all []string
 	for _, folder := range folders {
@@ -293,9 +293,7 @@ func (s *shelf) unname(ctx context.Context, old func(store.Named) bool, folders 
 		}))
 	}
 	for _, name := range all {
-		if err == nil {
-			err = s.o.Store.Unname(ctx, name)
-		}
+		err = errors.Join(err, s.o.Store.Unname(ctx, name))
 	}
 	return err
 }
