@@ -275,15 +275,30 @@ func (s *shelf) publish(ctx context.Context, rec *record, committed job.Range, n
 	}, s.own().jobs(rec.Job))
 }
 
-// forget removes all names of a job's lives before a generation; 0: of all lives.
+// forget removes all names of a job's lives before a generation, 0: of all lives, if all could be listed. It stops at the first error: a
+// job may have thousands of names, and the caller tries again.
 func (s *shelf) forget(ctx context.Context, j job.ID, before job.Generation) error {
-	return s.unname(ctx, func(n store.Named) bool { return before == 0 || lifeOf(n.Name) < before.Number() },
+	all, err := s.list(ctx, func(n store.Named) bool { return before == 0 || lifeOf(n.Name) < before.Number() },
 		s.own().jobs(j), s.own().outputs(j))
+	for _, name := range all {
+		if err == nil {
+			err = s.o.Store.Unname(ctx, name)
+		}
+	}
+	return err
 }
 
 // unname removes the names in folders that are old. What can't be listed or removed doesn't stop the rest; all errors come back.
-func (s *shelf) unname(ctx context.Context, old func(store.Named) bool, folders ...string) (err error) {
-	var all []string
+func (s *shelf) unname(ctx context.Context, old func(store.Named) bool, folders ...string) error {
+	all, err := s.list(ctx, old, folders...)
+	for _, name := range all {
+		err = errors.Join(err, s.o.Store.Unname(ctx, name))
+	}
+	return err
+}
+
+// list returns the names in folders that are old. A folder that can't be listed doesn't stop the rest.
+func (s *shelf) list(ctx context.Context, old func(store.Named) bool, folders ...string) (all []string, err error) {
 	for _, folder := range folders {
 		err = errors.Join(err, s.o.Store.Names(ctx, folder, func(n store.Named) error {
 			if old(n) {
@@ -292,8 +307,5 @@ func (s *shelf) unname(ctx context.Context, old func(store.Named) bool, folders 
 			return nil
 		}))
 	}
-	for _, name := range all {
-		err = errors.Join(err, s.o.Store.Unname(ctx, name))
-	}
-	return err
+	return all, err
 }

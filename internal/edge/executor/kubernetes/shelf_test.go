@@ -55,3 +55,23 @@ func TestOneBadNameKeepsNoOther(t *testing.T) {
 		}
 	}
 }
+
+// TestAPurgeStopsAtTheFirstError: nothing goes unless all is listed, and a store that refuses one name is not asked for thousands more.
+func TestAPurgeStopsAtTheFirstError(t *testing.T) {
+	at := &shelf{o: &Options{}}
+	jobs, outputs := at.own().jobs("j"), at.own().outputs("j")
+	for name, c := range map[string]struct {
+		names map[string][]string
+		gone  []string
+		said  string
+	}{
+		"refused":    {map[string][]string{jobs: {"1/1", "1/2", "1/3"}, outputs: {"1/2"}}, []string{"1/1"}, "1/2 stays"},
+		"not listed": {map[string][]string{jobs: {"1/1"}, outputs: {"1/4", ""}}, nil, outputs + " can't be listed"},
+	} {
+		s := &shelved{bad: "/2", names: c.names}
+		at.o.Store = s
+		if err := at.forget(t.Context(), "j", 0); err == nil || err.Error() != c.said || !slices.Equal(s.gone, c.gone) {
+			t.Errorf("%s: %v, removed %v; want %s, %v", name, err, s.gone, c.said, c.gone)
+		}
+	}
+}

@@ -18,7 +18,6 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/executor"
-	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
 // again is the pause before the watch is resumed after it was cut. An API server under load cuts watches that lag, and client-go's
@@ -92,7 +91,8 @@ func (e *Executor) meet(p *corev1.Pod) {
 		return // Find reports it
 	}
 	r := newFound(e, rec, p)
-	r.seen.want.order = pod.Order{End: r.pod.ordered.End, Stop: true, Now: true, Why: "it is of another journal of this operator"}
+	o := &r.seen.want.order
+	o.Stop, o.Now, o.Why = true, true, "it is of another journal of this operator"
 	r.seen.want.settle = &protocol.Message{Kind: protocol.Settle, Token: rec.Token, Job: rec.Job, Body: &protocol.Settlement{}}
 	if !e.o.Made.IsZero() && !p.CreationTimestamp.Time.Before(e.o.Made) { // leftovers of a lost journal are older than ours
 		e.warned.Do(func() {

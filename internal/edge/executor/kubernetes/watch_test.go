@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
@@ -86,5 +88,34 @@ func TestAWordIsReadMoreSeldomUntilThereIsNews(t *testing.T) {
 	}
 	if h.word.Storing = true; !h.stores(at.Add(time.Hour), time.Minute) {
 		t.Error("it stores anew")
+	}
+}
+
+// TestAStrangersOrderKeepsWhatItHad: one that was already told to end as we would is not told again.
+func TestAStrangersOrderKeepsWhatItHad(t *testing.T) {
+	r := asked(t, counted)
+	r.rec.Journal = "another"
+	of := newRun(r.e, *r.rec)
+	of.plan = r.plan
+	of.plan.rec = of.rec
+	p, err := of.plan.makePod("", r.plan.asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	had := pod.Order{End: r.rec.End.Add(-time.Second), Cut: true, Stop: true, Now: true, Why: "it is of another journal of this operator"}
+	text, err := json.Marshal(had)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Annotations[cluster.AnnotationNotice] = string(text)
+	r.e.meet(p)
+	r.e.mu.Lock()
+	s := r.e.strangers[keyOf(p)]
+	r.e.mu.Unlock()
+	if s == nil {
+		t.Fatal("it is not ended")
+	}
+	if got := s.view().want.order; got != had {
+		t.Errorf("it is told %+v, want %+v", got, had)
 	}
 }
