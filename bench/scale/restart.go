@@ -218,7 +218,7 @@ func (s *settings) queries(ctx context.Context, standings ...*standing) (lines [
 			quiet := sample.Ordered(rest)
 			others.Cells = append(others.Cells, cell{Case: t.of, Median: sample.Quantile(v, 95), Low: v[0], High: v[len(v)-1],
 				Rounds: len(v)})
-			others.Note = fmt.Sprintf("the longest wait in a query, of 20 queries the second longest; in as much time without one it is %s",
+			others.Note = fmt.Sprintf("the longest wait during a query, second longest of 20 queries; in rests as long, without one, %s",
 				number(sample.Quantile(quiet, 95)))
 		}
 		lines = append(lines, time, others)

@@ -18,7 +18,7 @@ const apart = time.Second
 // no memory any more and the host has no less in use, so the next one would be ended for the same deficit, and the one after it. The caller
 // of Decide keeps one from look to look.
 type Owed struct {
-	// amount was freed by ended tasks; most is the peak of use since the look before that; shown is the largest drop below most.
+	// amount: freed by ended tasks. most: peak use since the look before the latest was counted. shown: largest drop below most.
 	amount, most, shown quantity.Amount
 	// last is what was in use at the last look, at the time of that look.
 	last quantity.Amount

@@ -131,8 +131,8 @@ func (x *openings) list(k *kind, n *node) {
 	}
 }
 
-// find finds a node's openings of a kind from its gaps. At each instant at which a gap begins, enough slices are free until the last end
-// but width-1 of all gaps so far; it is an opening unless the one before promises as much.
+// find finds a node's openings of a kind. From the start of each gap, width slices are free until the width-th latest end of the gaps so
+// far: an opening, unless the one before has the same end and size.
 func (x *openings) find(k *kind, n *node) {
 	x.fresh, x.ends, x.sizes = x.fresh[:0], x.ends[:0], x.sizes[:0]
 	for i := range x.gaps {

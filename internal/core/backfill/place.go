@@ -140,7 +140,7 @@ func fewest(rooms []room, n int, least int64, start, end quantity.Instant) (take
 	return taken
 }
 
-// fit ranks how well a node with has free slices serves the rest: the fewest that suffice first, else the most.
+// fit ranks a node by its free slices: the fewest that suffice for want first, else the most.
 func fit(free, want int) int {
 	if free >= want {
 		return free - want

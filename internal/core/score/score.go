@@ -57,11 +57,11 @@ const (
 	None  = -2
 )
 
-// Of is the weights of an objective, by the name of its policy. Under shortest and throughput the index is weighed alone
+// Of is the weights of an objective, by the name of its policy. Under shortest and throughput only the index counts
 // (docs/adr/0031-density.md). The others' were chosen on seeds of philly-mig that the evaluation does not use
-// (docs/adr/0013-negotiation.md): Lambda is as small as it can be for a piece that finishes its job to be worth more than a quarter of it,
-// which gives its slice back sooner. Those of deadline were chosen by the deadlines that are missed (docs/adr/0031-density.md): no piece of
-// a job says more of them than its slack.
+// (docs/adr/0013-negotiation.md): Lambda is the smallest with which a piece that finishes its job beats a quarter of that piece, though the
+// quarter frees its slice sooner. Those of deadline were chosen by how many deadlines are missed (docs/adr/0031-density.md): nothing in a
+// piece says more of that than its job's slack.
 func Of(objective string) Weights {
 	switch objective {
 	case "shortest", "throughput":

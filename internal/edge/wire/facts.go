@@ -181,7 +181,7 @@ func absent(c *coder.Coder, n protowire.Number) {
 	c.Damaged("no field %d, where a fact of its kind has one", n)
 }
 
-// filedFields are those of a fact within a message.
+// filedFields is factFields, for Message.Filed.
 func filedFields(c *coder.Coder, f *protocol.Fact) { factFields(c, f) }
 
 // content is what facts of a kind have for a body, and how it is laid out.

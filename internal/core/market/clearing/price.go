@@ -167,7 +167,7 @@ func (c *Clearer) byStart() {
 	o.sort(uint64(latest - o.base))
 }
 
-// raise notes a plan of this value for the cuts [lo, hi), as two blocks of one level that cover them.
+// raise notes value for the cuts [lo, hi), in the two blocks of 2^level cuts that cover them.
 func (p *pricing) raise(lo, hi int, value int64) {
 	if lo >= hi {
 		return

@@ -72,8 +72,8 @@ func (b *Budget) Credit() int64 { return b.credit }
 // Spend takes out what something costs, whether it is there or not; what was not used comes back as a negative cost.
 func (b *Budget) Spend(cost int64) { b.credit = min(b.credit-cost, b.full()) }
 
-// Solvent is when there is credit beyond a cost if nothing is spent: no later than that, and where there is not enough no earlier than
-// when it is filled again, a millisecond behind the last time.
+// Solvent is when credit exceeds the cost if nothing is spent. It is never late; it may be early, but where credit lacks now it is at least
+// a millisecond after the last Fill.
 func (b *Budget) Solvent(cost int64) quantity.Instant {
 	switch rate := b.capacity * b.share; {
 	case b.credit > cost:

@@ -235,7 +235,7 @@ func (e *Executor) Close() error {
 	return errors.Join(err, e.o.Survival.Close())
 }
 
-// mostUnderway bounds how many of these are under way at once; requests beyond it are dropped, and come again.
+// mostUnderway bounds how many requests are under way; more are dropped, and come again.
 const mostUnderway = 1024
 
 // once carries out a request, unless the same is under way: on a disk that does not answer, a request each second would otherwise add one

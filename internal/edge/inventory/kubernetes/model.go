@@ -150,7 +150,7 @@ type limit struct {
 	owners []types.UID
 	// most is what a Workload's maximumExecutionTimeSeconds leaves it; 0: none is set, as always for a Job.
 	most time.Duration
-	// called names a Job's group, and parent owns it; coming is what a Workload's Pods will want, nil as for coming().
+	// called names a Job's group, parent is its owner; coming is what a Workload's Pods will want, nil if nothing.
 	called string
 	parent types.UID
 	coming *coming

@@ -224,7 +224,7 @@ func (t Table) laminar(s *scenario.Scenario) (Mechanism, error) {
 		Market: &terms}, nil
 }
 
-// surviving is sja where this one acts on hosts that run out of memory.
+// surviving is sja, with name acting on hosts that run out of memory.
 func (t Table) surviving(s *scenario.Scenario, name string) (Mechanism, error) {
 	if s.Memory == nil {
 		return Mechanism{}, fmt.Errorf("mechanism %s: it acts where a host's memory runs out, and scenario %s has none", name, s.Name)

@@ -190,8 +190,8 @@ func live() {
 	b.reap(command)
 	b.tell()
 	if b.status != 0 {
-		// With this process everything in its namespace ends, and of a command that has failed somebody may want to see what it has left.
-		// It is killed when that was seen; the supervisor's end is heard.
+		// If this process exits, so does all in its namespace, but somebody may want to see what a failed command left. So it waits: to
+		// be killed when that was seen, or for the supervisor's end.
 		b.poll.Fd = wordFD
 		_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1, 0, 0, 0, 0)
 	}

@@ -56,7 +56,7 @@ var errRemoved = errors.New("somebody has removed the run directory")
 const (
 	// unattended is how long a subjob may be suspended with nobody who answers for it: its suspender may be about to note it.
 	unattended = 3 * time.Second
-	// lookout is how often it is looked for that where no watcher lives.
+	// lookout is how often to check for that while no watcher lives.
 	lookout = 500 * time.Millisecond
 )
 
