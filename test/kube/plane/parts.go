@@ -12,21 +12,43 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed stages.yaml
 var stages []byte
 
-// address is a loopback address that nobody listens on. It is below the range that the kernel takes clients' ports from: else a client
-// that dials a stopped API server may be given that very port, connect to itself, and keep the port.
+// address is a loopback address that nobody listens on, and that no other plane on this machine is given while this process lives: a part
+// that found its port taken would end, and another plane's answer for it. It is below the range that the kernel takes clients' ports
+// from: else a client that dials a stopped API server may be given that very port, connect to itself, and keep the port.
 func address() (string, error) {
 	for range 200 {
-		a := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(12000)))
+		port := strconv.Itoa(20000 + rand.IntN(12000))
+		if !claim(port) {
+			continue
+		}
+		a := net.JoinHostPort("127.0.0.1", port)
 		if l, err := net.Listen("tcp", a); err == nil {
 			return a, l.Close()
 		}
 	}
 	return "", errors.New("no free port from 20000 to 32000 on 127.0.0.1 in 200 tries")
+}
+
+// claims are the names of the ports that this process has claimed; they keep their sockets from being collected.
+//
+//nolint:gochecknoglobals // as long as the process
+var claims sync.Map
+
+// claim says whether a port is this process's from now on. Who claims it is known by a socket's name without a file (unix(7), abstract),
+// which the kernel forgets with the process.
+func claim(port string) bool {
+	l, err := net.Listen("unix", "@sluice-plane-port-"+port)
+	if err != nil {
+		return false
+	}
+	claims.Store(port, l)
+	return true
 }
 
 // at is the address that a part listens on, the same for the plane's life. Etcd has a second, for peers that it does not have.

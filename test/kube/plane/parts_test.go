@@ -1,0 +1,28 @@
+//go:build kubernetes
+
+package plane
+
+import (
+	"net"
+	"testing"
+)
+
+// TestNoTwoPlanesHaveAPort: what is claimed once is nobody else's, though nobody listens there yet.
+func TestNoTwoPlanesHaveAPort(t *testing.T) {
+	seen := map[string]bool{}
+	for range 300 {
+		a, err := address()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[a] || claim(port(a)) {
+			t.Fatalf("%s is given out twice", a)
+		}
+		seen[a] = true
+		l, err := net.Listen("tcp", a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.Close()
+	}
+}
