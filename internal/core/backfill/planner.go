@@ -246,6 +246,7 @@ func (pl *Planner) findReserved(now quantity.Instant) {
 	if !pl.cfg.Overtake {
 		most = 1
 	}
+	pl.endHolds(now)
 	if pl.stillNonePlaceable(now, most) {
 		return
 	}
@@ -386,12 +387,9 @@ func (pl *Planner) giveBackAhead(j *Job) {
 	}
 }
 
-// serveLate serves the late gangs in turn: those that hold a place keep it, and the next is given one if there is credit, as far as there
-// may be more.
-func (pl *Planner) serveLate(now quantity.Instant) {
-	if !pl.late.spares {
-		return
-	}
+// endHolds ends the holds of late gangs that start, or wait no more. What they get back depends on whether they run, so this may wait for
+// no search.
+func (pl *Planner) endHolds(now quantity.Instant) {
 	pl.late.holders = slices.DeleteFunc(pl.late.holders, func(j *Job) bool {
 		if j.queued && j.Waits(now) == explain.Eligible || !j.queued && j.Active() && j.Asking() {
 			return false
@@ -399,6 +397,14 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 		pl.late.endHold(now, j, !j.queued && j.Active())
 		return true
 	})
+}
+
+// serveLate serves the late gangs in turn: those that hold a place keep it, and the next is given one if there is credit, as far as there
+// may be more.
+func (pl *Planner) serveLate(now quantity.Instant) {
+	if !pl.late.spares {
+		return
+	}
 	pl.late.creditWaiter, pl.late.firstTurn = overdue.Nobody(), overdue.Nobody()
 	if !pl.late.lateGangs.Empty() {
 		pl.late.firstTurn = pl.floor.Late().First(now)

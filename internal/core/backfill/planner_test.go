@@ -33,6 +33,8 @@ type fake struct {
 	// gone: the job is over. looks at the slice's time that there were.
 	gone  bool
 	looks int
+	// asking: a node is being asked for its place.
+	asking bool
 	// job as its planner keeps it, if anybody asks for it by name.
 	job *Job
 }
@@ -55,7 +57,8 @@ func (d rigidJob) Waits(quantity.Instant) explain.Reason           { return expl
 func (d rigidJob) Avoids(*Slice) bool                              { return false }
 func (d rigidJob) CountRefusal(atomizer.Refusal, quantity.Instant) {}
 
-func (d *fakeJob) Waiting() bool { return !d.gone && len(d.started) == 0 }
+func (d *fakeJob) Waiting() bool { return !d.gone && len(d.started) == 0 && !d.asking }
+func (d *fakeJob) Asking() bool  { return d.asking }
 
 func (s *fakeSlice) Name() job.SliceID                { return "s" }
 func (s *fakeSlice) Node() job.NodeID                 { return "n" }
@@ -103,6 +106,29 @@ func alone(gaps ...protocol.Gap) (x *fake, pl *Planner, j *Job, s *Slice) {
 	pl.InvalidateJob(j)
 	pl.UpdateLine()
 	return x, pl, j, s
+}
+
+// TestAHoldEndsWhenItsGangStarts: also where nobody else waits, so that there is nothing to search for. Later the gang may wait again, and
+// would get back what its run has cost.
+func TestAHoldEndsWhenItsGangStarts(t *testing.T) {
+	now := quantity.Instant(time.Second)
+	x, pl, j, _ := alone(protocol.Gap{Start: 0, End: quantity.Never})
+	pl.late.spares, pl.late.holders, j.paid = true, []*Job{j}, 7
+	look := func() {
+		pl.InvalidateJob(j)
+		pl.UpdateLine()
+		pl.Plan(now, nil)
+	}
+	x.asking = true
+	look()
+	if j.paid != 7 || len(pl.late.holders) != 1 {
+		t.Fatalf("a gang whose place is asked for holds %d, paid %d; want it held, and 7", len(pl.late.holders), j.paid)
+	}
+	x.asking, x.started = false, []award.Piece{{}}
+	look()
+	if j.paid != 0 || len(pl.late.holders) != 0 {
+		t.Errorf("a gang that has started holds %d, paid %d; want none, and 0", len(pl.late.holders), j.paid)
+	}
 }
 
 // TestAPlannerStandsAlone: it reserves the earliest placement, and starts the job when that has come, with no zone around it.
