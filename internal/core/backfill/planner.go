@@ -310,6 +310,9 @@ func (pl *Planner) stillNonePlaceable(now quantity.Instant, most int) bool {
 	if !pl.nonePlaceable || pl.survey.dirtyNodes.Next(0) >= 0 || pl.survey.generation != pl.nonePlaceableAt+1 {
 		return false
 	}
+	if slices.ContainsFunc(pl.late.holders, func(j *Job) bool { return j.queued }) {
+		return false // it was being asked for, and waits again: without a place its hold ends (serveLate)
+	}
 	pl.survey.generation--
 	for _, j := range pl.newcomers {
 		if j.queued && (j.Waits(now) != explain.Eligible || pl.findPlacement(now, j, most)) {

@@ -9,8 +9,10 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/explain"
+	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy/fifo"
+	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -128,6 +130,50 @@ func TestAHoldEndsWhenItsGangStarts(t *testing.T) {
 	look()
 	if j.paid != 0 || len(pl.late.holders) != 0 {
 		t.Errorf("a gang that has started holds %d, paid %d; want none, and 0", len(pl.late.holders), j.paid)
+	}
+}
+
+// TestAHoldWithoutAPlaceEnds, though the pass before had a place for nobody and no slice's time has changed since: what was asked for the
+// late gang was refused, and a pass that searches for all ends its hold.
+func TestAHoldWithoutAPlaceEnds(t *testing.T) {
+	now := quantity.Instant(time.Hour)
+	x, _, _, _ := alone(protocol.Gap{End: quantity.Never})
+	x.spec.Slices = 2
+	floor := market.NewFloor(market.FloorConfig{Policy: shortest.Policy{},
+		Starvation: starvation.Limit{After: time.Second, Slowdown: 1, Share: 1000}.WithDefaults()}, nil)
+	pl := New(Config{Discipline: Discipline{Reserve: 1, Overtake: true, Gangs: true}, Retry: time.Second, AskTTL: time.Second, Late: 1},
+		floor, x)
+	var on []*Slice
+	for range 2 {
+		o := &fake{rigidJob: x.rigidJob, gaps: x.gaps}
+		o.floor.Supply = (*fakeSlice)(o)
+		s := &Slice{Supply: (*fakeSlice)(o)}
+		pl.Place(s, floor.Place(&o.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}))
+		pl.InvalidateSlice(s)
+		on = append(on, s)
+	}
+	floor.Late().Fill(1)
+	floor.Late().Fill(now)
+	j := &Job{Demand: (*fakeJob)(x)}
+	look := func() {
+		pl.InvalidateJob(j)
+		pl.UpdateLine()
+		pl.Plan(now, nil)
+	}
+	look()
+	for _, s := range on { // what is asked for is all the time they have
+		s.Supply.(*fakeSlice).gaps = nil
+		pl.InvalidateSlice(s)
+	}
+	x.started, x.asking = nil, true
+	look()
+	if j.paid == 0 || !pl.nonePlaceable {
+		t.Fatalf("a gang whose place is asked for has paid %d; nobody can be placed: %v", j.paid, pl.nonePlaceable)
+	}
+	x.asking = false
+	look()
+	if j.paid != 0 || len(pl.late.holders) != 0 {
+		t.Errorf("without a place %d hold one, paid %d; want none, and 0", len(pl.late.holders), j.paid)
 	}
 }
 
