@@ -418,7 +418,7 @@ conclude_storm() {
 		echo "  Nothing had to be suspended: other programs of this machine gave back what the storm took."
 		return
 	fi
-	printf '  All three are complete: %d were suspended, %d went on, %d were asked to yield, %d were ended.' "$still" "$on" "$asked" "$ended"
+	printf '  All three are complete. Suspended: %d, resumed: %d, asked to yield: %d, ended: %d.' "$still" "$on" "$asked" "$ended"
 	case ${row[train]} in *[sy]*) echo ;; *) echo ' Nothing was done to train.' ;; esac
 }
 

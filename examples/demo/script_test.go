@@ -226,11 +226,9 @@ func TestConcludeStorm(t *testing.T) {
 	}
 	const done = "jobs='train COMPLETED true 1 1 0'\n"
 	for _, c := range []struct{ name, lines, want string }{
-		{"a storm", seen(1) + done, "All three are complete: 1 were suspended, 1 went on, 0 were asked to yield, 0 were ended. Nothing " +
-			"was " +
-			"done to train."},
+		{"a storm", seen(1) + done, "All three are complete. Suspended: 1, resumed: 1, asked to yield: 0, ended: 0. Nothing was done to train."},
 		{"none", strings.Replace(seen(0), `"recovered": 1`, `"recovered": 0`, 1) + done, "Nothing had to be suspended"},
-		{"one that train felt", strings.Replace(seen(1), "===", "=s=", 1) + done, "0 were ended.\n"},
+		{"one that train felt", strings.Replace(seen(1), "===", "=s=", 1) + done, "ended: 0.\n"},
 		{"a job that failed", seen(1) + "jobs='train FAILED true 1 1 0 exit 3'\n", "the storm: job train is FAILED: exit 3"},
 		{"one that goes on", seen(1) + "grown=83886080 jobs='train RUNNING false 0 1 1'\n", "80 MiB more in use than at its start"},
 	} {

@@ -421,8 +421,8 @@ func (x *MemoryReading) GetExhausted() *durationpb.Duration {
 // AirlockCounts are what it came to since the node came up.
 type AirlockCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Subjobs that were suspended, went on, were asked to yield, were ended by their node, and were ended for memory by their supervisor or the kernel, as those who
-	// pass their slice's.
+	// Subjobs that were suspended, went on, were asked to yield, were ended by their node, and were ended for memory by their
+	// supervisor or the kernel, as those that pass their slice's.
 	Suspended   int64 `protobuf:"varint,1,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	Recovered   int64 `protobuf:"varint,2,opt,name=recovered,proto3" json:"recovered,omitempty"`
 	Readdressed int64 `protobuf:"varint,3,opt,name=readdressed,proto3" json:"readdressed,omitempty"`

@@ -33,21 +33,21 @@ func (p *Plain) live() []*index.Job {
 
 // Sell is Auction.Sell.
 func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
-	board, desk := p.parts.Board, p.parts.Relay
+	board, relay := p.parts.Board, p.parts.Relay
 	p.parts.Index.Refresh(now)
 	for _, s := range board.Slices() {
 		board.Invalidate(s)
 	}
 	board.Advertise(now)
 	uncontended := waiting <= board.Open()
-	for r := desk.Over(now); r != nil; r = desk.Over(now) {
+	for r := relay.Over(now); r != nil; r = relay.Over(now) {
 		p.conclude(now, r, uncontended, out)
 	}
 	offers, wake := p.offers(now, waiting)
 	offers = p.withdraw(now, offers, out)
-	if asked := desk.Callees(now, p.callable(offers), offers); len(asked) > 0 {
+	if asked := relay.Callees(now, p.callable(offers), offers); len(asked) > 0 {
 		p.rounds++
-		offers = desk.Announce(now, desk.NewRound(now, p.rounds, p.quoter.cfg.Variants, quantity.Never), offers, asked, out)
+		offers = relay.Announce(now, relay.NewRound(now, p.rounds, p.quoter.cfg.Variants, quantity.Never), offers, asked, out)
 	}
 	p.clear(now, offers, nil, uncontended, out)
 	for _, s := range board.Slices() {
@@ -59,7 +59,7 @@ func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 			}
 		}
 	}
-	return min(wake, desk.Next())
+	return min(wake, relay.Next())
 }
 
 // offers are the windows to be offered: to everybody, or to those who changed.
