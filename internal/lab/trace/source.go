@@ -66,3 +66,17 @@ func isDamage(err error) bool {
 	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &corrupt)
 }
+
+// Lines gives the lines of a text file, compressed (gzip) or not, for readers that are no Reader: logs of which a bad line is no reason to
+// refuse the rest.
+type Lines struct{ source source }
+
+// NewLines reads from r.
+func NewLines(r io.Reader) *Lines { return &Lines{source{raw: r}} }
+
+// Next returns the next line without its end, valid until the next call. It returns io.EOF behind the last; other errors are final, and
+// those that Damaged knows are of the content.
+func (l *Lines) Next() ([]byte, error) { return l.source.line() }
+
+// Damaged says that an error of Lines is of what the file has in it: it is cut, damaged, or no text. Otherwise it could not be read.
+func Damaged(err error) bool { return errors.Is(err, errLongLine) || isDamage(err) }

@@ -1,0 +1,217 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/mig"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Options of a book. The zero value takes everything from the log.
+type Options struct {
+	// Zone is where clocks without an offset stand. nil: UTC, which is said as an assumption if a reader needs it.
+	Zone *time.Location
+	// From and To bound the history where they are known; Never or 0 where not.
+	From, To quantity.Instant
+}
+
+// Book collects rows.
+type Book struct {
+	options Options
+	files   []string
+
+	names  table
+	kinds  table
+	ids    arena
+	loads  lists[Part]
+	places lists[int32]
+	nodes  table
+
+	// rows come in pieces: a slice of all would be copied again and again while it grows.
+	rows    [][]Row
+	batches [][]BatchRow
+	told    []NodeRow
+	away    []AwayRow
+
+	oddities map[string]*oddity
+	assumed  map[string]bool
+	problems []string
+	// zoned: a reader needed the zone. single is assumed if no job has two runs.
+	zoned  bool
+	single string
+	nth    map[uint64]uint64
+}
+
+// NewBook is an empty book.
+func NewBook(o Options) *Book {
+	if o.To == 0 {
+		o.To = quantity.Never
+	}
+	if o.From == 0 {
+		o.From = quantity.Never
+	}
+	b := &Book{options: o, oddities: map[string]*oddity{}, assumed: map[string]bool{}}
+	b.loads.bytes, b.places.bytes = partBytes, numberBytes
+	b.names.add(nil)
+	b.loads.add(nil)
+	b.places.add(nil)
+	return b
+}
+
+// File numbers a file whose rows follow, for places.
+func (b *Book) File(name string) uint32 {
+	b.files = append(b.files, name)
+	return uint32(len(b.files) - 1)
+}
+
+// Name keeps a text that comes again and again.
+func (b *Book) Name(text []byte) Name { return Name(b.names.add(text)) }
+
+// ID keeps a text that hardly comes again.
+func (b *Book) ID(text []byte) string { return b.ids.keep(text) }
+
+// Kind numbers a kind of device by its name.
+func (b *Book) Kind(name []byte) int32 { return int32(b.kinds.add(name)) }
+
+// Node numbers a node by its name.
+func (b *Book) Node(name []byte) int32 { return int32(b.nodes.add(name)) }
+
+// Load numbers what a run asks for or holds. Parts of one kind must stand once.
+func (b *Book) Load(parts []Part) int32 {
+	slices.SortFunc(parts, func(x, y Part) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Milli, y.Milli), cmp.Compare(x.Count, y.Count))
+	})
+	return b.loads.add(parts)
+}
+
+// Place numbers a set of nodes.
+func (b *Book) Place(nodes []int32) int32 {
+	slices.Sort(nodes)
+	return b.places.add(slices.Compact(nodes))
+}
+
+// Add puts a row into the book.
+func (b *Book) Add(r *Row) { b.rows = push(b.rows, *r) }
+
+// Nth counts rows that a reader can't tell from each other: 1 for the first of this number. It is what Row.Index is for where the log
+// numbers nothing.
+func (b *Book) Nth(raw uint64) uint64 {
+	if b.nth == nil {
+		b.nth = map[uint64]uint64{}
+	}
+	b.nth[raw]++
+	return b.nth[raw]
+}
+
+// Batch says when the script of a job ran.
+func (b *Book) Batch(r BatchRow) { b.batches = push(b.batches, r) }
+
+// Tell says what is known of a node. What several rows say of one is joined.
+func (b *Book) Tell(n NodeRow) {
+	b.Node([]byte(n.Name))
+	b.told = append(b.told, n)
+}
+
+// Absent says when nodes are not to be had.
+func (b *Book) Absent(a AwayRow) { b.away = append(b.away, a) }
+
+// Zone is where clocks without an offset stand. Whoever asks for it has read some.
+func (b *Book) Zone() *time.Location {
+	b.zoned = true
+	if b.options.Zone == nil {
+		return time.UTC
+	}
+	return b.options.Zone
+}
+
+// Single notes a sentence without a full stop that is assumed if no job of the log has two runs.
+func (b *Book) Single(sentence string) { b.single = sentence }
+
+// Assume notes what is taken for true because the log does not say: a sentence without a full stop.
+func (b *Book) Assume(sentence string) { b.assumed[sentence] = true }
+
+// Problem notes what no history can be made with.
+func (b *Book) Problem(format string, args ...any) {
+	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+}
+
+// Odd counts an oddity at a line; done says what was done about it. name is one of a few of the reader's.
+func (b *Book) Odd(name, done string, at At) {
+	b.odd(name, done).add(place{file: at.File, line: at.Line})
+}
+
+// OddMany counts an oddity of many rows at once, without a place.
+func (b *Book) OddMany(name, done string, n int64) { b.odd(name, done).count += n }
+
+// push appends to the last piece, or begins one.
+func push[T any](pieces [][]T, x T) [][]T {
+	const piece = 1 << 13
+	if n := len(pieces); n == 0 || len(pieces[n-1]) == cap(pieces[n-1]) {
+		pieces = append(pieces, make([]T, 0, piece))
+	}
+	last := &pieces[len(pieces)-1]
+	*last = append(*last, x)
+	return pieces
+}
+
+// oddity is counted, with the first three places by their order.
+type oddity struct {
+	done   string
+	count  int64
+	places []place
+}
+
+// place is a line of a file, or a text.
+type place struct {
+	file, line uint32
+	text       string
+}
+
+func (b *Book) odd(name, done string) *oddity {
+	o := b.oddities[name]
+	if o == nil {
+		o = &oddity{done: done}
+		b.oddities[name] = o
+	}
+	return o
+}
+
+func (o *oddity) add(p place) {
+	o.count++
+	const most = 3
+	if n := len(o.places); n == most && p.compare(o.places[n-1]) >= 0 {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(o.places, p, place.compare)
+	o.places = slices.Insert(o.places, at, p)
+	o.places = o.places[:min(len(o.places), most)]
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.file, q.file), cmp.Compare(p.line, q.line), cmp.Compare(p.text, q.text))
+}
+
+func (b *Book) describe(p place) string {
+	if p.text != "" {
+		return p.text
+	}
+	return b.files[p.file] + ":" + strconv.Itoa(int(p.line))
+}
+
+// kind is what the name of a kind says: a profile of MIG may stand behind a model, as in "a100_1g.5gb".
+func kind(name string) Kind {
+	k := Kind{Name: name, Weight: 1000}
+	for _, text := range []string{name, name[strings.LastIndexAny(name, "_-")+1:]} {
+		if profile, ok := mig.Canonical(text); ok {
+			known := mig.Lookup("", profile)
+			k.Weight, k.Memory = known.Speed, known.Memory
+			break
+		}
+	}
+	return k
+}

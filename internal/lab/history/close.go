@@ -1,0 +1,442 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Close makes the history. An error has kind Invalid and lists every problem that leaves no history to be made. The book is used up.
+func (b *Book) Close() (*History, error) {
+	m := b.merge()
+	h := &History{Zone: "UTC"}
+	if b.options.Zone != nil {
+		h.Zone = b.options.Zone.String()
+	}
+	m.stretch(h)
+	if len(b.problems) > 0 {
+		slices.Sort(b.problems)
+		return nil, &errkind.Error{Kind: errkind.Invalid, Err: errors.New(strings.Join(slices.Compact(b.problems), "\n"))}
+	}
+	if b.zoned && b.options.Zone == nil {
+		b.Assume("instants have no offset and no zone was given: they are taken as UTC, which moves hours of the day, and gaps by an hour " +
+			"where clocks are put forward or back")
+	}
+	if b.single != "" && !m.again {
+		b.Assume(b.single)
+	}
+	m.order()
+	s := m.site(h)
+	s.capacity(h)
+	s.all(m.runs)
+	s.record(h)
+	m.silence(h)
+	m.close(h)
+	return h, nil
+}
+
+// stretch says of which time all work is known, and ends what is open there. A log of a window has all runs that had not ended when the
+// window began: it is whole from its earliest end on. And it has none that came after the window ended: it is whole up to the last start.
+func (m *merged) stretch(h *History) {
+	first, from, to, last := quantity.Never, quantity.Never, quantity.Instant(math.MinInt64), quantity.Instant(math.MinInt64)
+	asked := int64(0)
+	for _, r := range m.runs {
+		if r.Submit != quantity.Never {
+			to = max(to, r.Submit)
+		}
+		if r.Start != quantity.Never {
+			first, to = min(first, r.Start), max(to, r.Start)
+			if r.End != quantity.Never && !r.lost {
+				from, last = min(from, r.End), max(last, r.End)
+			}
+			if r.Load != 0 {
+				asked++
+			}
+		}
+	}
+	if from >= to { // too short to be cut out of a log that was going on
+		from, to = first, max(last, to)
+	}
+	if m.options.From != quantity.Never {
+		from = m.options.From
+	}
+	if m.options.To != quantity.Never {
+		to = m.options.To
+	}
+	switch {
+	case len(m.runs) == 0:
+		m.Problem("no job was read: give the accounting of a cluster")
+	case asked == 0:
+		m.Problem("none of the %d runs that were read held a GPU: the log has no devices (Slurm: AccountingStorageTRES lacks gres/gpu, or the "+
+			"columns AllocTRES and ReqTRES are missing), or count something else as devices", len(m.runs))
+	case from >= to:
+		m.Problem("the log covers no time: from %s to %s", stamp(from), stamp(to))
+	}
+	h.From, h.To = from, to
+	for _, r := range m.runs {
+		if r.Open {
+			r.End = max(r.Start, to)
+		}
+	}
+}
+
+func stamp(t quantity.Instant) string { return t.Time().Format(time.RFC3339) }
+
+// order puts runs in order of their starts and leaves those out that ask for no device.
+func (m *merged) order() {
+	none := int64(0)
+	m.runs = slices.DeleteFunc(m.runs, func(r *Row) bool {
+		if r.Load == 0 {
+			none++
+		}
+		return r.Load == 0
+	})
+	if none > 0 {
+		m.OddMany("a run without a device", "left out: it holds no GPU", none)
+	}
+	slices.SortFunc(m.runs, func(x, y *Row) int {
+		if c := cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.Submit, y.Submit), cmp.Compare(x.Raw, y.Raw),
+			cmp.Compare(x.Index, y.Index)); c != 0 {
+			return c
+		}
+		return m.compare(x, y)
+	})
+}
+
+// site lays out the nodes that were told or that runs name.
+func (m *merged) site(h *History) *site {
+	s := &site{
+		log: m, history: h, on: map[*Row][]*device{}, rank: make([]int32, len(m.kinds.texts)), at: make([]int32, len(m.nodes.texts)),
+	}
+	for i, k := range sorted(m.kinds.texts) {
+		s.rank[k] = int32(i)
+		s.kinds = append(s.kinds, kind(m.kinds.texts[k]))
+	}
+	for i, n := range sorted(m.nodes.texts) {
+		s.at[n] = int32(i)
+		s.hosts = append(s.hosts, m.nodes.texts[n])
+	}
+	s.renumber(h)
+	s.named = make([]bool, len(s.kinds))
+	for _, load := range h.Loads {
+		for _, p := range load {
+			s.named[p.Kind] = true
+		}
+	}
+	s.anywhere = !slices.ContainsFunc(m.runs, func(r *Row) bool { return r.Place != 0 })
+	s.spots = make([]spot, len(s.hosts))
+	told := map[int32]map[int32]int32{}
+	for _, n := range m.told {
+		at := s.at[m.Node([]byte(n.Name))]
+		if n.Devices == nil {
+			continue
+		}
+		if told[at] == nil {
+			told[at] = map[int32]int32{}
+		}
+		for _, p := range n.Devices {
+			told[at][s.rank[p.Kind]] = max(told[at][s.rank[p.Kind]], p.Count)
+		}
+	}
+	if s.anywhere {
+		s.spots = make([]spot, 1)
+	}
+	for _, at := range slices.Sorted(maps.Keys(told)) {
+		x := at
+		if s.anywhere {
+			x = 0
+		}
+		s.spots[x].known = true
+		for _, k := range slices.Sorted(maps.Keys(told[at])) {
+			s.spots[x].furnish(x, k, told[at][k], at)
+		}
+	}
+	return s
+}
+
+// furnish adds devices of a kind, which are of a node.
+func (x *spot) furnish(at, kind, count, node int32) {
+	i, found := slices.BinarySearchFunc(x.pools, kind, func(p *pool, k int32) int { return cmp.Compare(p.kind, k) })
+	if !found {
+		x.pools = slices.Insert(x.pools, i, &pool{kind: kind, spot: at})
+	}
+	p := x.pools[i]
+	for range count {
+		p.free = append(p.free, int32(len(p.devices))) // ascending: a heap
+		p.devices = append(p.devices, &device{pool: p, number: int32(len(p.devices)), node: node})
+	}
+}
+
+// sorted are the indices of texts in order of the texts.
+func sorted(texts []string) []int32 {
+	order := make([]int32, len(texts))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(x, y int32) int { return cmp.Compare(texts[x], texts[y]) })
+	return order
+}
+
+// capacity finds how many devices the nodes have of which nothing is told: as many as were held at once by runs whose ends are sure.
+func (s *site) capacity(h *History) {
+	unknown := 0
+	for i := range s.spots {
+		if !s.spots[i].known {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		s.counting = true
+		s.all(s.log.runs)
+		s.counting = false
+	}
+	most := map[stem]int64{}
+	unknown = 0
+	for i := range s.spots {
+		if !s.spots[i].known && len(s.spots[i].pools) > 0 {
+			unknown++
+		}
+		for _, p := range s.spots[i].pools {
+			p.empty(s.spots[i].known)
+			if key := s.stem(int32(i), p.kind); !s.spots[i].known {
+				most[key] = max(most[key], int64(len(p.devices)))
+			}
+		}
+	}
+	if s.anywhere && !s.spots[0].known {
+		s.log.Assume("the log does not say where jobs ran: each took the first free devices, of as many as were held at once")
+		return
+	}
+	if unknown == 0 {
+		return
+	}
+	s.log.Assume(fmt.Sprintf("of %s nothing is described: each has as many devices as were held there at once, and no node has more than the "+
+		"most of those with a like name", many(unknown, "node")))
+	for i := range s.spots {
+		if s.spots[i].known {
+			continue
+		}
+		for _, p := range s.spots[i].pools {
+			if more := most[s.stem(int32(i), p.kind)] - int64(len(p.devices)); more > 0 {
+				h.Most += more * s.kinds[p.kind].Weight
+			}
+		}
+	}
+}
+
+// stem is what nodes of one make have in common: the name without its numbers, and a kind.
+type stem struct {
+	name string
+	kind int32
+}
+
+func (s *site) stem(at, kind int32) stem {
+	if s.anywhere {
+		return stem{"", kind}
+	}
+	return stem{strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s.hosts[at]), kind}
+}
+
+// empty takes all that was placed out of a pool again. It may still grow if nothing was ever in it.
+func (p *pool) empty(known bool) {
+	p.free, p.ends = p.free[:0], p.ends[:0]
+	for i, d := range p.devices {
+		d.run, d.until, d.held = nil, 0, nil
+		p.free = append(p.free, int32(i))
+	}
+	p.grows = !known && len(p.devices) == 0
+}
+
+// many is a number of things.
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// record writes kinds, nodes, devices, holds and runs down.
+func (s *site) record(h *History) {
+	h.Kinds = s.kinds
+	h.Runs = make([]Run, len(s.log.runs))
+	for i, r := range s.log.runs {
+		r.number = int32(i)
+		h.Runs[i] = r.Run
+	}
+	if s.anywhere && !s.spots[0].known {
+		h.Nodes = []Node{{Name: "anywhere", Invented: true}}
+	} else {
+		for _, name := range s.hosts {
+			h.Nodes = append(h.Nodes, Node{Name: name})
+		}
+	}
+	var all []*device
+	for i := range s.spots {
+		for _, p := range s.spots[i].pools {
+			for _, d := range p.devices {
+				if !s.anywhere {
+					d.node = int32(i)
+				}
+				all = append(all, d)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y *device) int { return cmp.Compare(x.node, y.node) })
+	for i, d := range all {
+		n := &h.Nodes[d.node]
+		if n.Count == 0 {
+			n.First = int32(i)
+		}
+		n.Count++
+		h.Devices = append(h.Devices, Device{d.node, d.pool.kind})
+		holds := make([]Hold, len(d.held))
+		for k, x := range d.held {
+			holds[k] = Hold{x.from, x.to, x.run.number}
+		}
+		d.held = nil
+		h.Held = append(h.Held, holds)
+		h.Counted += h.Kinds[d.pool.kind].Weight
+	}
+	if !s.anywhere || s.spots[0].known {
+		h.Most += h.Counted
+	}
+	s.absences(h)
+}
+
+// renumber gives names, loads, places, kinds and nodes the numbers of the history, which do not depend on the order of the rows.
+func (s *site) renumber(h *History) {
+	texts := s.log.names.texts
+	name := make([]Name, len(texts))
+	for i, n := range sorted(texts) {
+		name[n] = Name(i)
+		h.Names = append(h.Names, texts[n])
+	}
+	load, loads := inOrder(s.log.loads.all, func(p Part) Part { p.Kind = s.rank[p.Kind]; return p }, func(x, y Part) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Milli, y.Milli), cmp.Compare(x.Count, y.Count))
+	})
+	place, places := inOrder(s.log.places.all, func(n int32) int32 { return s.at[n] }, cmp.Compare[int32])
+	h.Loads, h.Places = loads, places
+	for _, r := range s.log.runs {
+		r.User, r.Account, r.Partition, r.QOS, r.Job = name[r.User], name[r.Account], name[r.Partition], name[r.QOS], name[r.Job]
+		r.Load, r.Place = load[r.Load], place[r.Place]
+	}
+}
+
+// inOrder puts lists, and what is in them, in an order that is that of their values alone.
+func inOrder[T any](lists [][]T, value func(T) T, compare func(x, y T) int) (number []int32, all [][]T) {
+	order := make([]int32, len(lists))
+	for i, l := range lists {
+		order[i] = int32(i)
+		for k := range l {
+			l[k] = value(l[k])
+		}
+		slices.SortFunc(l, compare)
+	}
+	slices.SortFunc(order, func(x, y int32) int { return slices.CompareFunc(lists[x], lists[y], compare) })
+	number = make([]int32, len(lists))
+	for i, x := range order {
+		number[x] = int32(i)
+		all = append(all, lists[x])
+	}
+	return number, all
+}
+
+// absences writes down when nodes are not to be had, and which partitions they are in.
+func (s *site) absences(h *History) {
+	if h.Nodes[0].Invented {
+		return
+	}
+	for _, n := range s.log.told {
+		x := &h.Nodes[s.at[s.log.Node([]byte(n.Name))]]
+		x.Partitions = append(x.Partitions, n.Partitions...)
+	}
+	unknown := int64(0)
+	for _, a := range s.log.away {
+		for _, name := range a.Nodes {
+			if at, ok := s.log.nodes.known[name]; ok {
+				since := a.Away
+				if since.From == quantity.Never {
+					since.From = h.idleSince(s.at[at])
+				}
+				h.Nodes[s.at[at]].Away = append(h.Nodes[s.at[at]].Away, since)
+			} else {
+				unknown++
+			}
+		}
+		if a.All {
+			for i := range h.Nodes {
+				h.Nodes[i].Away = append(h.Nodes[i].Away, a.Away)
+			}
+		}
+	}
+	if unknown > 0 {
+		s.log.OddMany("an absence of a node that nothing else names", "left out", unknown)
+	}
+	for i := range h.Nodes {
+		n := &h.Nodes[i]
+		slices.Sort(n.Partitions)
+		n.Partitions = slices.Compact(n.Partitions)
+		slices.SortFunc(n.Away, func(x, y Away) int {
+			return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(x.Why, y.Why))
+		})
+		n.Away = slices.Compact(n.Away)
+	}
+}
+
+// idleSince is when the last run on a node ended.
+func (h *History) idleSince(node int32) quantity.Instant {
+	n, since := &h.Nodes[node], h.From
+	for d := n.First; d < n.First+n.Count; d++ {
+		if holds := h.Held[d]; len(holds) > 0 {
+			since = max(since, holds[len(holds)-1].To)
+		}
+	}
+	return since
+}
+
+// silence notes stretches in which nothing ran at all: a part of the log may be missing.
+func (m *merged) silence(h *History) {
+	const long = 24 * time.Hour
+	until := h.From
+	for i := range h.Runs {
+		r := &h.Runs[i]
+		if !r.Ran() || r.End <= h.From {
+			continue
+		}
+		from := min(r.Start, h.To)
+		if from.Sub(until) > long {
+			m.odd("a day or more in which nothing ran", "kept as idle: give the files of this time too if some are missing").
+				add(place{text: stamp(until) + " to " + stamp(from)})
+		}
+		until = max(until, r.End)
+		if from == h.To {
+			break
+		}
+	}
+}
+
+// close writes oddities and assumptions down.
+func (m *merged) close(h *History) {
+	for _, name := range slices.Sorted(maps.Keys(m.oddities)) {
+		o := m.oddities[name]
+		x := Oddity{Name: name, Done: o.done, Count: o.count}
+		for _, p := range o.places {
+			x.Places = append(x.Places, m.describe(p))
+		}
+		h.Oddities = append(h.Oddities, x)
+	}
+	h.Assumptions = slices.Sorted(maps.Keys(m.assumed))
+}
