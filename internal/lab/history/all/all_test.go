@@ -1,0 +1,57 @@
+package all
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/lab/history"
+)
+
+// TestRead: files of one cluster are read together, each by what is in it, whatever its name.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	jobs := write("a.csv", "JobID|Start|End|AllocTRES|NodeList|State\n1|2026-11-28T00:01:00|2026-11-28T00:02:00|gres/gpu=1|n1|COMPLETED\n"+
+		"2|2026-11-28T00:03:00|2026-11-28T00:04:00|gres/gpu=1|n1|COMPLETED\n")
+	nodes := write("b.swf", "NODELIST GRES\nn1 gpu:4\nn2 gpu:4\n")
+	for _, paths := range [][]string{{jobs, nodes}, {nodes, jobs}} {
+		h, err := Read(history.Options{}, paths...)
+		if err != nil || len(h.Runs) != 2 || len(h.Devices) != 8 {
+			t.Errorf("%v, %+v", err, h)
+		}
+	}
+	_, err := Read(history.Options{}, jobs, write("c", "what is this?\n"), filepath.Join(dir, "gone"))
+	if err == nil || !strings.Contains(err.Error(), "c: this is no log that is known") || !strings.Contains(err.Error(), "\n  slurm: ") ||
+		!strings.Contains(err.Error(), "gone") {
+		t.Error(err)
+	}
+	if _, err = Read(history.Options{}, filepath.Join(dir, "gone")); errkind.Of(err) != errkind.NotFound {
+		t.Error(err)
+	}
+	if _, err = Detect(write("empty", "")); errkind.Of(err) != errkind.Invalid {
+		t.Error(err)
+	}
+}
+
+// TestFormats: each has a name of its own and a line for people.
+func TestFormats(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Formats() {
+		if f.Name == "" || seen[f.Name] || f.Doc == "" || strings.Contains(f.Doc, "\n") {
+			t.Errorf("%+v", f)
+		}
+		seen[f.Name] = true
+		if f.Is(nil, "") {
+			t.Errorf("%s: nothing is of it", f.Name)
+		}
+	}
+}

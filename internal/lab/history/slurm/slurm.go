@@ -1,0 +1,109 @@
+// Package slurm reads what Slurm has written down: its accounting (sacct) as people dump it, with a delimiter or in columns of a
+// fixed width, and what is known of nodes and reservations (sinfo, scontrol, sacctmgr show event). A line that can't be read is counted
+// and named, and the rest counts.
+package slurm
+
+import (
+	"bytes"
+	"io"
+
+	"sluice.dev/sluice/internal/lab/history"
+)
+
+// Format of the files.
+func Format() history.Format {
+	return history.Format{
+		Name: "slurm",
+		Doc: "Slurm's accounting (sacct -a -D -P), with sinfo, scontrol show node, scontrol show reservation, sacctmgr show event if there " +
+			"are such",
+		Is:   func(head []byte, _ string) bool { return is(head) },
+		Read: Read,
+	}
+}
+
+// is looks for a line of the first few that begins a part that is known.
+func is(head []byte) bool {
+	n := 0
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimRight(line, "\r\n")
+		if begins(line) != nil {
+			return true
+		}
+		if n++; n > 20 {
+			break
+		}
+	}
+	return false
+}
+
+// begins is the reader of what a line begins, nil if it begins nothing that is known.
+func begins(line []byte) func(*file) part {
+	switch {
+	case bytes.HasPrefix(line, []byte("NodeName=")):
+		return nodeRecords
+	case bytes.HasPrefix(line, []byte("ReservationName=")):
+		return reservations
+	}
+	if h := header(line); h != nil {
+		switch {
+		case h.has(colJobIDRaw) || h.has(colJobID):
+			return func(f *file) part { return newAccounting(f, h) }
+		case h.has(colNodeName) && h.has(colTimeStart):
+			return func(f *file) part { return &events{file: f, sheet: h} }
+		case h.has(colNodes) && (h.has(colGres) || h.has(colNodeState) || h.has(colReason)):
+			return func(f *file) part { return &nodeTable{file: f, sheet: h} }
+		}
+	}
+	return nil
+}
+
+const (
+	notRead     = "a line that is no part of Slurm's output"
+	notReadDone = "left out"
+)
+
+// Read puts a file into the book.
+func Read(b *history.Book, r io.Reader, name string) error {
+	f := &file{book: b, hosts: map[string][]int32{}, loads: map[string]load{}}
+	f.clock.book = b
+	err := history.EachLine(b, r, name, func(line []byte, at history.At) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return
+		}
+		if f.mayBegin(line) {
+			if make := begins(line); make != nil {
+				f.end()
+				f.current = make(f)
+				if table, ok := f.current.(interface{ titled() }); ok {
+					table.titled()
+					return
+				}
+			}
+		}
+		if f.current == nil {
+			b.Odd(notRead, notReadDone, at)
+			return
+		}
+		f.current.line(line, at)
+	})
+	f.end()
+	return err
+}
+
+func (f *file) end() {
+	if f.current != nil {
+		f.current.done()
+	}
+}
+
+// mayBegin says cheaply whether a line may begin a part: rows of jobs begin with a number mostly.
+func (f *file) mayBegin(line []byte) bool {
+	if f.current == nil {
+		return true
+	}
+	c := bytes.TrimLeft(line, " ")[0]
+	if _, ok := f.current.(*records); ok {
+		return c == 'N' || c == 'R' || c == 'J'
+	}
+	return c >= 'A' && c <= 'Z'
+}
