@@ -43,12 +43,26 @@ func (b *Book) Close() (*History, error) {
 	return h, nil
 }
 
+// What one history may have: with its runs it stays within some GiB.
+const (
+	mostDevices = 1 << 22
+	mostHolds   = 1 << 26
+)
+
 // stretch says of which time all work is known, and ends what is open there. A log of a window has all runs that had not ended when the
 // window began: it is whole from its earliest end on. And it has none that came after the window ended: it is whole up to the last start.
 func (m *merged) stretch(h *History) {
 	first, from, to, last := quantity.Never, quantity.Never, quantity.Instant(math.MinInt64), quantity.Instant(math.MinInt64)
-	asked := int64(0)
+	asked, holds, devices := int64(0), int64(0), int64(0)
+	for _, n := range m.told {
+		for _, p := range n.Devices {
+			devices += int64(p.Count)
+		}
+	}
 	for _, r := range m.runs {
+		for _, p := range m.loads.all[r.Load] {
+			holds += int64(p.Count)
+		}
 		if r.Submit != quantity.Never {
 			to = max(to, r.Submit)
 		}
@@ -77,6 +91,9 @@ func (m *merged) stretch(h *History) {
 	case asked == 0:
 		m.Problem("none of the %d runs that were read held a GPU: the log has no devices (Slurm: AccountingStorageTRES lacks gres/gpu, or the "+
 			"columns AllocTRES and ReqTRES are missing), or count something else as devices", len(m.runs))
+	case holds > mostHolds || devices > mostDevices:
+		m.Problem("the log has %d devices, which its runs hold %d times in all; more than %d and %d are too many to be kept: give a part of it",
+			devices, holds, mostDevices, mostHolds)
 	case from >= to:
 		m.Problem("the log covers no time: from %s to %s", stamp(from), stamp(to))
 	}
@@ -114,7 +131,8 @@ func (m *merged) order() {
 // site lays out the nodes that were told or that runs name.
 func (m *merged) site(h *History) *site {
 	s := &site{
-		log: m, history: h, on: map[*Row][]*device{}, rank: make([]int32, len(m.kinds.texts)), at: make([]int32, len(m.nodes.texts)),
+		log: m, history: h, room: mostDevices, on: map[*Row][]*device{}, rank: make([]int32, len(m.kinds.texts)), at: make([]int32,
+			len(m.nodes.texts)),
 	}
 	for i, k := range sorted(m.kinds.texts) {
 		s.rank[k] = int32(i)

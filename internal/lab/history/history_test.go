@@ -309,6 +309,25 @@ func TestNoHistory(t *testing.T) {
 	}
 }
 
+// TestTooMany: a log that could not be kept is refused before it is placed.
+func TestTooMany(t *testing.T) {
+	b := NewBook(Options{})
+	b.File("log")
+	for i := range mostHolds >> 20 {
+		job{id: i + 1, start: i, end: i + 5, gpus: 1 << 20, kind: "gpu"}.add(b, At{})
+	}
+	job{id: 1 << 20, start: 1, end: 2, gpus: 1, kind: "gpu"}.add(b, At{})
+	if _, err := b.Close(); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "67108865 times in all") {
+		t.Error(err)
+	}
+	b = NewBook(Options{})
+	b.Tell(NodeRow{Name: "n", Devices: []Part{{b.Kind([]byte("gpu")), mostDevices + 1, 1000}}})
+	job{id: 1, start: 1, end: 2, gpus: 1, kind: "gpu"}.add(b, At{})
+	if _, err := b.Close(); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "4194305 devices") {
+		t.Error(err)
+	}
+}
+
 // TestIdle: gaps within the stretch, with and without the times in which a node is away.
 func TestIdle(t *testing.T) {
 	h := closed(t, Options{From: at(10), To: at(100)}, func(b *Book) {

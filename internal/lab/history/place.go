@@ -36,6 +36,8 @@ type site struct {
 	named []bool
 	// anywhere: the log does not say where anything ran, and the one spot is all places.
 	anywhere bool
+	// room is how many devices may be invented yet.
+	room int
 	// counting: how many devices there are is to be found, and runs of a doubtful end are left out.
 	counting bool
 	// on are the devices that a run of doubtful end holds.
@@ -103,7 +105,7 @@ func (h ends) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *ends) Push(x any)   { *h = append(*h, x.(end)) }
 func (h *ends) Pop() (x any) { n := len(*h) - 1; x, *h = (*h)[n], (*h)[:n]; return x }
 
-// take gives the free device of the lowest number at an instant, or invents one, or gives nil.
+// take gives the free device of the lowest number at an instant, or nil.
 func (p *pool) take(now quantity.Instant) *device {
 	for len(p.ends) > 0 && p.ends[0].at <= now {
 		e := heap.Pop(&p.ends).(end)
@@ -112,15 +114,17 @@ func (p *pool) take(now quantity.Instant) *device {
 			heap.Push(&p.free, e.number)
 		}
 	}
-	switch {
-	case len(p.free) > 0:
+	if len(p.free) > 0 {
 		return p.devices[heap.Pop(&p.free).(int32)]
-	case p.grows:
-		d := &device{pool: p, number: int32(len(p.devices))}
-		p.devices = append(p.devices, d)
-		return d
 	}
 	return nil
+}
+
+// invent adds a device to a pool.
+func (p *pool) invent() *device {
+	d := &device{pool: p, number: int32(len(p.devices))}
+	p.devices = append(p.devices, d)
+	return d
 }
 
 // hold gives a device to a run. With keep it is written down.
@@ -233,6 +237,10 @@ func (s *site) give(r *Row, at, kind, count int32) int32 {
 func (s *site) from(r *Row, p *pool, count int32) int32 {
 	for ; count > 0; count-- {
 		d := p.take(r.Start)
+		if d == nil && p.grows && s.room > 0 {
+			d = p.invent()
+			s.room--
+		}
 		if d == nil && len(s.on) > 0 && !s.log.doubt[r] {
 			d = s.claim(p, r.Start)
 		}

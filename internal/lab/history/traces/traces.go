@@ -133,6 +133,11 @@ func (x *reading) all(reader trace.Reader) error {
 			x.header(r.Header)
 		case trace.State:
 			s := &r.State
+			const most = 1 << 20
+			if s.GPUs > most {
+				x.Problem("%s has %d GPUs, more than %d", s.Cluster, s.GPUs, most)
+				return nil
+			}
 			x.states[s.Cluster] = append(x.states[s.Cluster], state{x.instant(r.At), s.GPUs - s.Idle})
 			x.node(s.Cluster, "", s.GPUs)
 		}
