@@ -29,6 +29,12 @@ type Discipline struct {
 	Every time.Duration
 	// Intervals: NAME:LENGTH is the same with Every of that length.
 	Intervals bool
+	// Workers: what runs on a slice for a gap is one process that takes job after job. It pays a job's Startup once, not for each.
+	Workers bool
+	// Minimum: where an end of the gap is known, a run's walltime is Least, whatever the gap would hold.
+	Minimum bool
+	// Pass is how often the host looks at gaps with a known end, from 0 on; 0: at once.
+	Pass time.Duration
 }
 
 // Fit says which jobs may start in a gap, as far as its end is known.
@@ -58,15 +64,25 @@ func Disciplines() []Discipline {
 				"SIGTERM, Slurm GraceTime)",
 		},
 		{
-			Name: "time-min", Fits: Part, Notices: true,
-			Summary: "the longest walltime from --time-min to the limit that ends before the reservation, with a checkpoint at its end " +
-				"(Slurm)",
+			Name: "time-min", Fits: Part, Notices: true, Minimum: true, Pass: 30 * time.Second,
+			Summary: "arrays with --time-min as Slurm runs them: before a known end the backfill pass, each 30 s, gives an element the " +
+				"minimum and no more; a checkpoint at its end",
+		},
+		{
+			Name: "deadline", Fits: Part, Notices: true,
+			Summary: "a --deadline at the known end, which Slurm's main pass clips the limit to: the longest walltime from --time-min up " +
+				"that ends before it, with a checkpoint there",
 		},
 		{Name: "sjf", Fits: Whole, Shortest: true, Summary: "backfill of whole jobs, the shortest first: what fits before the reservation"},
 		{
 			Name: "pilot", Fits: Anything, Every: 10 * time.Minute, Intervals: true,
 			Summary: "a pilot holds the slice for the gap and runs tasks of ten minutes back to back; the one under way at the end is " +
-				"lost (HTCondor glide-in, TaskVine); pilot:2m has tasks of two",
+				"lost (HTCondor glide-in); pilot:2m has tasks of two",
+		},
+		{
+			Name: "workers", Fits: Anything, Every: time.Minute, Intervals: true, Workers: true,
+			Summary: "a worker in a preemptible job pulls units of a minute from a queue and commits each at its end; the one under way " +
+				"when it is killed is lost (TaskVine, HyperQueue, Celery); workers:10s has units of ten seconds",
 		},
 	}
 }
@@ -104,7 +120,8 @@ type Options struct {
 	// Classes of slices, and by slice which it is of.
 	Classes []measure.Class
 	ClassOf []uint8
-	// Least is the shortest walltime that a job asks for (--time-min), without what it starts and ends with.
+	// Least is the shortest walltime that a job asks for (--time-min). Under a discipline with Minimum it has to hold the start and the
+	// checkpoint too, as in Slurm; under others it is what lies between them.
 	Least time.Duration
 
 	Source workload.Source

@@ -154,8 +154,21 @@ func TestWhatEachDoesWithAGap(t *testing.T) {
 			0: COMPLETED at 391
 			1: 391-432 useful 40 overhead 1 lost 0
 			1: COMPLETED at 432`,
+		// Units end with their commits at 14, 27 ... 92; the eighth is lost. The second job comes to a worker that is there.
+		"workers:10s": `
+			0: 0-100 useful 70 overhead 22 lost 8
+			0: 150-452 useful 230 overhead 72 lost 0
+			0: COMPLETED at 452
+			1: 452-501 useful 40 overhead 9 lost 0
+			1: COMPLETED at 501`,
 		// The reservation is not known yet when the first job starts: its walltime is the limit, and it is preempted.
 		"time-min": `
+			0: 0-94 useful 90 overhead 4 lost 0
+			0: 150-366 useful 210 overhead 6 lost 0
+			0: COMPLETED at 366
+			1: 366-407 useful 40 overhead 1 lost 0
+			1: COMPLETED at 407`,
+		"deadline": `
 			0: 0-94 useful 90 overhead 4 lost 0
 			0: 150-366 useful 210 overhead 6 lost 0
 			0: COMPLETED at 366
@@ -174,8 +187,14 @@ func TestWhatEachDoesWithAGap(t *testing.T) {
 // TestWhatIsForetold: the host says at once that it comes at 30 s, and nothing of 150 s until it is there.
 func TestWhatIsForetold(t *testing.T) {
 	each(t, 0, hostwork.Log{{stay(30, 50, 0), stay(150, 200, 150)}}, []workload.Job{steps(0, 25)}, map[string]string{
-		// 20 s at least, with a second before and three behind: two steps fit before 30.
+		// The walltime is 20 s, in which one step can be saved; the next pass, at 30, comes too late.
 		"time-min": `
+			0: 0-14 useful 10 overhead 4 lost 0
+			0: 50-150 useful 0 overhead 6 lost 94
+			0: 200-446 useful 240 overhead 6 lost 0
+			0: COMPLETED at 446`,
+		// 20 s at least, with a second before and three behind: two steps fit before 30.
+		"deadline": `
 			0: 0-24 useful 20 overhead 4 lost 0
 			0: 50-150 useful 0 overhead 6 lost 94
 			0: 200-436 useful 230 overhead 6 lost 0
@@ -186,6 +205,18 @@ func TestWhatIsForetold(t *testing.T) {
 			0: 200-451 useful 250 overhead 1 lost 0
 			0: COMPLETED at 451`,
 	})
+}
+
+// TestTheMinimumAndNoMore: the host says at 5 s that it comes at 100 s. One element runs on, which was started before; those behind it
+// start with a pass, each 30 s, and get the walltime of 20 s although the gap holds more. At 90 s there is no time for another.
+func TestTheMinimumAndNoMore(t *testing.T) {
+	each(t, 0, hostwork.Log{{stay(100, 150, 5)}}, []workload.Job{steps(0, 1), steps(1, 9)}, map[string]string{"time-min": `
+		0: 0-11 useful 10 overhead 1 lost 0
+		0: COMPLETED at 11
+		1: 30-44 useful 10 overhead 4 lost 0
+		1: 60-79 useful 10 overhead 9 lost 0
+		1: 150-226 useful 70 overhead 6 lost 0
+		1: COMPLETED at 226`})
 }
 
 // TestWithinANotice: the host wants its slice from 60 s on and has it at 100; at 61 the first job is over. What can leave a checkpoint
@@ -275,27 +306,32 @@ func TestACourseStepByStep(t *testing.T) {
 	})
 }
 
+// drawn is a small world: a host over up to three slices, which says what it plans at least a notice ahead, and some jobs.
+func drawn(t *rapid.T) (notice int, host hostwork.Log, jobs []workload.Job) {
+	notice = rapid.SampledFrom([]int{0, 2, 30}).Draw(t, "notice")
+	host = make(hostwork.Log, rapid.IntRange(1, 3).Draw(t, "slices"))
+	for i := range host {
+		at := rapid.IntRange(notice, 50).Draw(t, "first")
+		for range rapid.IntRange(0, 5).Draw(t, "stays") {
+			y := stay(quantity.Instant(at), quantity.Instant(at+rapid.IntRange(1, 60).Draw(t, "stay")),
+				quantity.Instant(rapid.IntRange(0, at-notice).Draw(t, "said")))
+			host[i] = append(host[i], y)
+			at = int(y.To/s) + rapid.IntRange(0, 200).Draw(t, "gap")
+			at = max(at, notice)
+		}
+	}
+	for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
+		jobs = append(jobs, steps(int64(i), rapid.Int64Range(1, 20).Draw(t, "units")))
+	}
+	return notice, host, jobs
+}
+
 // TestHostsAreNeverLate: under every discipline and any host, runs stay out of the host's time, no work counts twice, a job that is
 // finished was done once, and a discipline that heeds a long notice loses less than a step for each run.
 func TestHostsAreNeverLate(t *testing.T) {
-	names := []string{"requeue", "checkpoint", "checkpoint:30s", "time-min", "sjf", "pilot:20s"}
+	names := []string{"requeue", "checkpoint", "checkpoint:30s", "time-min", "deadline", "sjf", "pilot:20s", "workers:10s"}
 	rapid.Check(t, func(t *rapid.T) {
-		notice := rapid.SampledFrom([]int{0, 2, 30}).Draw(t, "notice")
-		host := make(hostwork.Log, rapid.IntRange(1, 3).Draw(t, "slices"))
-		for i := range host {
-			at := rapid.IntRange(notice, 50).Draw(t, "first")
-			for range rapid.IntRange(0, 5).Draw(t, "stays") {
-				y := stay(quantity.Instant(at), quantity.Instant(at+rapid.IntRange(1, 60).Draw(t, "stay")),
-					quantity.Instant(rapid.IntRange(0, at-notice).Draw(t, "said")))
-				host[i] = append(host[i], y)
-				at = int(y.To/s) + rapid.IntRange(0, 200).Draw(t, "gap")
-				at = max(at, notice)
-			}
-		}
-		var jobs []workload.Job
-		for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
-			jobs = append(jobs, steps(int64(i), rapid.Int64Range(1, 20).Draw(t, "units")))
-		}
+		notice, host, jobs := drawn(t)
 		name := rapid.SampledFrom(names).Draw(t, "discipline")
 		d := fill(t, named(t, name), time.Duration(notice)*time.Second, 1500*s, host, jobs...)
 		worked := map[int64]time.Duration{}

@@ -19,6 +19,9 @@ func (o *Options) wanted(s *slice, now quantity.Instant) (quantity.Instant, bool
 // fits says whether a job may start where the gap is known to end at end.
 func (o *Options) fits(f *filling, s *slice, now, end quantity.Instant) bool {
 	if at, wanted := o.wanted(s, now); wanted && o.Discipline.Fits == Anything { // what could not save a thing is not begun
+		if o.Discipline.Workers { // a worker is not told that it goes, and none is sent to a slice that is going
+			return s.worker
+		}
 		return o.Discipline.Notices && at.Sub(now) >= f.before()+o.least(f, s)+f.job.Checkpoint
 	}
 	if end == quantity.Never {
@@ -29,6 +32,12 @@ func (o *Options) fits(f *filling, s *slice, now, end quantity.Instant) bool {
 	case Whole:
 		return o.planTime(f, s) <= left
 	case Part:
+		if o.Discipline.Minimum {
+			if plan := o.planTime(f, s); plan <= o.Least {
+				return plan <= left
+			}
+			return o.Least <= left && f.before()+o.least(f, s)+f.job.Checkpoint <= o.Least
+		}
 		return o.planTime(f, s) <= left || left >= f.before()+o.Least+f.job.Checkpoint
 	default:
 		return true

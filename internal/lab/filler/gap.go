@@ -44,6 +44,7 @@ type slice struct {
 	told   map[int]quantity.Instant // when stays to come begin, as last announced
 	run    *stint
 	job    *filling // that runs
+	worker bool     // a worker holds the slice until the host takes it
 	alarm  int
 }
 
@@ -66,6 +67,19 @@ func (s *slice) known() quantity.Instant {
 		}
 	}
 	return end
+}
+
+// pass is when the host next looks at the gap at or after an instant; Never if no walltime is short enough by then.
+func (o *Options) pass(s *slice, at quantity.Instant) quantity.Instant {
+	end := s.known()
+	if o.Discipline.Pass == 0 || end == quantity.Never {
+		return at
+	}
+	every := quantity.Instant(o.Discipline.Pass)
+	if next := (at + every - 1) / every * every; next < end {
+		return next
+	}
+	return quantity.Never
 }
 
 // worth is the work of the units before n: differences add up to the job's exactly.

@@ -110,6 +110,9 @@ func (p *play) set(s *slice) {
 	if len(s.words) > 0 {
 		next = min(next, s.words[0].at)
 	}
+	if p.Discipline.Pass > 0 && s.run == nil && !s.host && s.known() != quantity.Never {
+		next = min(next, p.pass(s, p.now+1))
+	}
 	p.alarms.Set(&s.alarm, s, next)
 }
 
@@ -161,7 +164,7 @@ func (p *play) look(s *slice) {
 		p.over(s)
 	}
 	if !s.host && s.at < len(s.stays) && s.stays[s.at].From <= p.now {
-		s.host = true
+		s.host, s.worker = true, false
 		delete(s.told, s.at)
 		if s.run != nil { // it was not heard of in time
 			s.run.kill(p.now, p.Discipline.Notices)
@@ -201,6 +204,10 @@ func (p *play) fill(s *slice) bool {
 	if p.Discipline.Fits == Nothing {
 		return false
 	}
+	if p.pass(s, p.now) != p.now {
+		p.set(s)
+		return false
+	}
 	best, end := -1, s.known()
 	for i, f := range p.waiting {
 		if f.usable>>s.class&1 == 0 || !p.fits(f, s, p.now, end) {
@@ -225,6 +232,10 @@ func (p *play) fill(s *slice) bool {
 // start begins a run.
 func (p *play) start(f *filling, s *slice, known quantity.Instant) {
 	r := &stint{job: &f.job, begin: p.now, before: f.before(), from: f.kept, attempt: f.attempt, stop: quantity.Never}
+	if s.worker {
+		r.before -= f.job.Startup
+	}
+	s.worker = p.Discipline.Workers
 	r.perUnit = max(1, time.Duration(quantity.MulDiv(int64(f.job.Work), 1000, max(1, p.speed(f, s))*f.job.Units)))
 	switch d := p.Discipline; {
 	case d.Every == 0 && d.Notices:
@@ -242,6 +253,9 @@ func (p *play) start(f *filling, s *slice, known quantity.Instant) {
 	if from, wanted := p.wanted(s, p.now); wanted {
 		r.wanted(p.now, from, p.Discipline)
 	} else if p.Discipline.Fits == Part && known != quantity.Never {
+		if p.Discipline.Minimum {
+			known = min(known, p.now.Add(p.Least))
+		}
 		r.wanted(p.now, known, p.Discipline)
 	}
 	p.Observer.Began(p.now, f.slot, s.class, 1)

@@ -46,8 +46,8 @@ func TestAHostIsTheSameToAll(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(results) != 10 {
-				t.Errorf("%d mechanisms; want nothing, sja, jasda, five more and two with intervals", len(results))
+			if len(results) != 12 {
+				t.Errorf("%d mechanisms; want nothing, sja, jasda, seven more and two with intervals", len(results))
 			}
 			first, useful := results[0].Metrics, map[string]float64{}
 			for _, r := range results {
