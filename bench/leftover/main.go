@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/template"
 	"time"
 
@@ -41,7 +42,8 @@ func write(ctx context.Context, s *play.Settings, progress io.Writer) error {
 		return err
 	}
 	return out.Write(text, template.FuncMap{
-		"ours": ours, "peers": peers, "every": every, "best": best, "columns": columns, "table": table, "against": against,
+		"beside": beside, "workers": workers, "rivals": rivals, "bars": bars, "scans": scans, "ours": ours, "peers": peers,
+		"every": every, "best": best, "finest": finest, "columns": columns, "table": table, "against": against,
 		"mean":  func(o play.Outcome, name, metric string) string { return value(metric, o.Mean(name, metric).Mean) },
 		"plain": func(o play.Outcome, name, metric string) float64 { return o.Mean(name, metric).Mean },
 		"ends": func(o play.Outcome, name string) string {
@@ -83,7 +85,31 @@ func table(o play.Outcome, names []string) (rows []string) {
 
 // peers of the scenarios with notice.
 func peers() []string {
-	return []string{"checkpoint", "time-min", "pilot", "sjf", "requeue", "nothing"}
+	return []string{"checkpoint", "time-min", "deadline", "workers:10s", "workers:1m", "workers:10m", "pilot", "sjf", "requeue", "nothing"}
+}
+
+// rivals are those of the peers that fill anything.
+func rivals() []string { return peers()[:len(peers())-1] }
+
+// bars are those that are drawn.
+func bars() []string {
+	return ours("checkpoint", "time-min", "workers:10s", "workers:1m", "workers:10m", "pilot", "sjf", "requeue")
+}
+
+// workers of every size of unit.
+func workers() (names []string) {
+	for _, name := range peers() {
+		if strings.HasPrefix(name, "workers") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// scans is a backlog of independent units alone, each job of which needs so long to start.
+func scans(startup string) string {
+	return "workload={jobs: [{at: 0s, name: scan, count: 90, every: 5s, items: {total: 20000, perItem: 1s, grid: 10}, startup: " +
+		startup + ", memory: 8Gi}]}"
 }
 
 func ours(others ...any) []string { return append([]string{"sja", "jasda"}, pages.Names(others...)...) }
@@ -102,14 +128,45 @@ func every(minutes ...int) (names []string) {
 	return names
 }
 
-// best is the interval with the most useful time, the first of equals.
-func best(o play.Outcome) string {
-	return slices.MaxFunc(every(), func(a, b string) int {
+// best is the interval with the most useful time, the first of equals; finest the size of unit.
+func best(o play.Outcome) string   { return most(o, every()) }
+func finest(o play.Outcome) string { return most(o, workers()) }
+
+func most(o play.Outcome, names []string) string {
+	return slices.MaxFunc(names, func(a, b string) int {
 		if o.Mean(a, measure.LeftoverUseful).Mean > o.Mean(b, measure.LeftoverUseful).Mean {
 			return 1
 		}
 		return -1
 	})
+}
+
+// beside says of a point how the better of ours compares with the best of what is free.
+func beside(where string, o play.Outcome) string {
+	var free []string
+	for name := range o {
+		if !slices.Contains(ours(), name) {
+			free = append(free, name)
+		}
+	}
+	slices.Sort(free)
+	own, peer := most(o, ours()), most(o, free)
+	d := measure.Difference(o.Values(own, measure.LeftoverUseful), o.Values(peer, measure.LeftoverUseful))
+	verdict, interval := "more than", ""
+	if math.IsNaN(d.Low) { // of one seed
+		d.Low, d.High = d.Mean, d.Mean
+	} else {
+		interval = fmt.Sprintf(", %+.2f to %+.2f", 100*d.Low, 100*d.High)
+	}
+	switch {
+	case d.High < 0:
+		verdict = "**less than**"
+	case d.Low <= 0:
+		verdict = "**no more than**"
+	}
+	return fmt.Sprintf("%s %s keeps %s of it, %s %s with %s (%+.2f points%s)", where, own,
+		value(measure.LeftoverUseful, o.Mean(own, measure.LeftoverUseful).Mean), verdict, peer,
+		value(measure.LeftoverUseful, o.Mean(peer, measure.LeftoverUseful).Mean), 100*d.Mean, interval)
 }
 
 // Bars draws the useful time of each mechanism.
