@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/bidder"
 	"sluice.dev/sluice/internal/lab/guest"
+	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario/outcome"
 	"sluice.dev/sluice/internal/lab/sim"
@@ -242,10 +243,12 @@ type Host struct {
 	Notice  time.Duration
 	// Walltimes says whether its planner knows how long jobs may run. Without, it foretells nothing but by the calendar.
 	Walltimes bool
-	// Least is the shortest walltime that time-min asks for.
+	// Least is the shortest walltime that time-min and deadline ask for.
 	Least time.Duration
 	// Streams are its work, which is never cut. It lies on the slices that no reservation names; those are held by the calendar.
 	Streams []Stream
+	// Log is what it did, where that is known already: stays by slice of the cluster. nil: its planner places Streams. It is only read.
+	Log hostwork.Log
 }
 
 // Stream is work that is composed of parts: arrivals and durations, programs with their speeds, shapes of memory.

@@ -14,6 +14,13 @@ import (
 
 // hostLog plays the host's own work once, for all mechanisms.
 func hostLog(ctx context.Context, s *scenario.Scenario, l *layout, seed uint64, data *Traces, kind *planner.Kind) (hostwork.Log, error) {
+	if s.Host.Log != nil {
+		if len(s.Host.Log) != s.Slices() {
+			return nil, fmt.Errorf("the host's log is of %d slices and the cluster has %d: give one list of stays for each slice",
+				len(s.Host.Log), s.Slices())
+		}
+		return s.Host.Log, nil
+	}
 	log := make(hostwork.Log, s.Slices())
 	number, site := 0, hostwork.Site{Notice: s.Host.Notice, Until: s.Window.Limit}
 	machines := planner.Cluster{Classes: l.machines.Classes}

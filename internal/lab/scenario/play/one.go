@@ -64,6 +64,11 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 		leftover = newLeftover(s, w)
 		observers = append(observers, leftover)
 	}
+	if r.Observe != nil {
+		if own := r.Observe(m.Name, r.Seeds[seed]); own != nil {
+			observers = append(observers, own)
+		}
+	}
 	var recorder *measure.Recorder
 	if r.Spans > 0 && seed == 0 {
 		recorder = measure.NewRecorder(w.measured, r.Spans)

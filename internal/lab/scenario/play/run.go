@@ -9,6 +9,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/scenario/outcome"
 )
@@ -28,6 +29,9 @@ type Options struct {
 	// Clock in nanoseconds measures what lean mechanisms take of the processor (measure.CPUNanosPerTask): each run is played three times,
 	// one run after the other. nil leaves it out, and results are the same on every machine.
 	Clock func() int64
+	// Observe gives one more observer of a run under a mechanism, or nil; it is called from several goroutines. It has no influence on the
+	// results.
+	Observe func(mechanism string, seed uint64) measure.Observer
 	// Progress is called now and then with how far all is, never twice at once; nil if not wanted.
 	Progress func(Progress)
 }
