@@ -42,7 +42,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -122,6 +122,9 @@ evaluation-full: ## the same with 20 seeds, which are those of the page as it is
 
 leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (make leftover DATA=../traces; about 5 minutes on two cores)
 	$(GO) run ./bench/leftover -data "$(DATA)"
+
+forecast: ## forecast weeks of published logs, and rewrite docs/forecast.md (make forecast DATA=../traces; about 5 minutes on two cores)
+	$(GO) run ./bench/forecast -data "$(DATA)"
 
 airlock: ## let memory storms blow under Airlock and under what others have, and rewrite docs/airlock.md (about 8 minutes on two cores)
 	$(GO) run ./bench/airlock

@@ -28,6 +28,6 @@ func main() {
 	os.Exit(cli.Main(cli.Deps{
 		Options: session.Options{Version: version, Commit: commit, Umask: umask(), Cluster: cluster,
 			Plugin: filepath.Base(os.Args[0]) == plugin},
-		Sim: lab.Command, Operator: inCluster, Open: daemon.Open, Data: data.Here(),
+		Sim: lab.Command, Forecast: lab.ForecastCommand, Operator: inCluster, Open: daemon.Open, Data: data.Here(),
 	}))
 }

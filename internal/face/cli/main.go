@@ -33,6 +33,8 @@ type Deps struct {
 	Args []string
 	// Sim makes the commands of simulations; nil: this build has none.
 	Sim func(*command.App) *cobra.Command
+	// Forecast makes the command that plays a cluster's own log; nil: this build has none.
+	Forecast func(*command.App) *cobra.Command
 	// Operator makes the command of an operator of a Kubernetes cluster; nil: this build has none.
 	Operator func(*command.App) *cobra.Command
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
@@ -152,11 +154,13 @@ func (d *Deps) operatorCmds(a *session.Session) []*cobra.Command {
 }
 
 // simCmds are the commands of simulations, if this build has them.
-func (d *Deps) simCmds(a *session.Session) []*cobra.Command {
-	if d.Sim == nil {
-		return nil
+func (d *Deps) simCmds(a *session.Session) (out []*cobra.Command) {
+	for _, make := range []func(*command.App) *cobra.Command{d.Forecast, d.Sim} {
+		if make != nil {
+			out = append(out, make(a.App))
+		}
 	}
-	return []*cobra.Command{d.Sim(a.App)}
+	return out
 }
 
 // wrapArgs makes a wrong number of arguments an error of usage, for every command.

@@ -31,7 +31,7 @@ func sluice(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
 	code := face.Run(t.Context(), face.Deps{
-		Sim: Command, Args: args,
+		Sim: Command, Forecast: ForecastCommand, Args: args,
 		Options: session.Options{
 			Version: "v1", Commit: "abc", In: strings.NewReader(""), Out: &out, Err: &errs, Patience: -1,
 			Getenv: func(k string) string { return map[string]string{"SLUICE_SERVER": "127.0.0.1:1"}[k] },

@@ -1,0 +1,325 @@
+package forecast
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/hostwork"
+	"sluice.dev/sluice/internal/lab/measure"
+	planners "sluice.dev/sluice/internal/lab/planner/all"
+	"sluice.dev/sluice/internal/lab/scenario/play"
+	traces "sluice.dev/sluice/internal/lab/trace/all"
+
+	policies "sluice.dev/sluice/internal/core/policy/all"
+)
+
+const second = quantity.Instant(time.Second)
+
+func mechanisms() play.Table {
+	return play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
+}
+
+// TestGapsAreExact: the free time of every device, its lengths and its hours of day are what a walk through all minutes finds.
+func TestGapsAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const minutes = 3000
+		l := &Log{To: minutes * 60 * second}
+		free, hourly, closed := 0, [24]int{}, 0
+		byLength := make([]int, len(lengths()))
+		for d := range rapid.IntRange(1, 3).Draw(t, "devices") {
+			dev := Device{Name: fmt.Sprint(d)}
+			var busy [minutes]bool
+			for at := rapid.IntRange(0, 900).Draw(t, "first"); at < minutes; {
+				to := min(minutes, at+rapid.IntRange(1, 900).Draw(t, "long"))
+				dev.Busy = append(dev.Busy, Span{From: quantity.Instant(at) * 60 * second, To: quantity.Instant(to) * 60 * second,
+					Closed: rapid.Bool().Draw(t, "closed")})
+				if dev.Busy[len(dev.Busy)-1].Closed {
+					closed++
+				}
+				for m := at; m < to; m++ {
+					busy[m] = true
+				}
+				at = to + rapid.IntRange(0, 900).Draw(t, "gap")
+			}
+			run := 0
+			for m := range minutes + 1 {
+				if m < minutes && !busy[m] {
+					free, run = free+1, run+1
+					hourly[m/60%24]++
+					continue
+				}
+				if run > 0 {
+					byLength[slices.IndexFunc(lengths(), func(x Length) bool {
+						return x.Under == 0 || time.Duration(run)*time.Minute < x.Under
+					})] += run
+				}
+				run = 0
+			}
+			l.Devices = append(l.Devices, dev)
+		}
+		g := l.Gaps()
+		if got := g.total; got != time.Duration(free)*time.Minute {
+			t.Fatalf("%v are free; a walk finds %d minutes", got, free)
+		}
+		for i, x := range g.Lengths {
+			if x.time != time.Duration(byLength[i])*time.Minute {
+				t.Fatalf("%s: %v; a walk finds %d minutes", x.Label, x.time, byLength[i])
+			}
+		}
+		for i, x := range g.Hours {
+			if x.time != time.Duration(hourly[i])*time.Minute {
+				t.Fatalf("%s: %v; a walk finds %d minutes", x.Name, x.time, hourly[i])
+			}
+		}
+	})
+}
+
+// TestWorkIsPlaced: no device holds two jobs, what has a start begins then, and what has none begins in its turn, as soon as there is room.
+func TestWorkIsPlaced(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		known := rapid.Bool().Draw(t, "known")
+		gpus := rapid.IntRange(1, 4).Draw(t, "gpus")
+		var work []Work
+		for range rapid.IntRange(1, 12).Draw(t, "jobs") {
+			w := Work{Submit: quantity.Instant(rapid.IntRange(0, 50).Draw(t, "submit")) * second, Start: quantity.Never,
+				Runs: time.Duration(rapid.IntRange(1, 30).Draw(t, "runs")) * time.Second, GPUs: rapid.IntRange(1, gpus).Draw(t, "holds")}
+			if known {
+				w.Start = w.Submit.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "waits")) * time.Second)
+			}
+			work = append(work, w)
+		}
+		there := gpus
+		if known {
+			there = 0
+		}
+		l, left := Place(work, there)
+		if left != 0 {
+			t.Fatalf("%d are left out", left)
+		}
+		var held, want time.Duration
+		for _, d := range l.Devices {
+			for i, s := range d.Busy {
+				held += s.To.Sub(s.From)
+				if i > 0 && s.From < d.Busy[i-1].To {
+					t.Fatalf("%s is held twice from %v", d.Name, s.From)
+				}
+			}
+		}
+		for _, w := range work {
+			want += w.Runs * time.Duration(w.GPUs)
+			if known {
+				n := 0
+				for _, d := range l.Devices {
+					n += len(slices.DeleteFunc(slices.Clone(d.Busy), func(s Span) bool { return s.From != w.Start }))
+				}
+				if n < w.GPUs {
+					t.Fatalf("%+v: %d devices are held from its start", w, n)
+				}
+			}
+		}
+		if held != want || !known && len(l.Devices) != gpus {
+			t.Fatalf("%v are held on %d devices, the jobs hold %v", held, len(l.Devices), want)
+		}
+		if !known { // in the order of submission nobody begins before who came before, and the first at once
+			slices.SortStableFunc(work, func(a, b Work) int { return int(a.Submit - b.Submit) })
+			if l.From != work[0].Submit {
+				t.Fatalf("the log begins at %v", l.From)
+			}
+		}
+	})
+}
+
+// TestARunIsBooked: by hours and devices, without what lies outside, and with how long the host waited for it.
+func TestARunIsBooked(t *testing.T) {
+	hour := quantity.Instant(time.Hour)
+	host := hostwork.Log{{{From: 4 * hour, To: 5 * hour}}}
+	l := newLedger(host, time.Minute, hour, 25*hour)
+	l.Ended(0, &measure.Piece{Start: 0, End: 4*hour - 30*second, Useful: 2 * time.Hour, Overhead: time.Hour})
+	whole := 4*time.Hour - 30*time.Second
+	part := func(held time.Duration) time.Duration {
+		return time.Duration(quantity.MulDiv(int64(2*time.Hour), int64(held), int64(whole)))
+	}
+	if l.byHour[0] != part(time.Hour) || l.byHour[2] != part(time.Hour-30*time.Second) || l.byHour[3] != 0 {
+		t.Errorf("by hours %v", l.byHour[:4])
+	}
+	if l.byDevice[0] != part(3*time.Hour-30*time.Second) || l.useful != l.byDevice[0] {
+		t.Errorf("useful %v, on the device %v", l.useful, l.byDevice[0])
+	}
+	if l.met != 1 || l.waited != 30*time.Second || l.longest != 30*time.Second {
+		t.Errorf("%d starts waited for %v, at most %v", l.met, l.waited, l.longest)
+	}
+	l.Ended(0, &measure.Piece{Start: 5 * hour, End: 6 * hour, Useful: time.Hour})
+	if l.met != 1 || l.useful != l.byDevice[0] || l.lost < 0 {
+		t.Errorf("%d starts waited, %v useful, %v lost", l.met, l.useful, l.lost)
+	}
+}
+
+// TestAnIntervalIsOfWeeks: of stretches that are all alike it is a point; of stretches that differ it holds about four of five weeks, also
+// where there are few; of too few there is none.
+func TestAnIntervalIsOfWeeks(t *testing.T) {
+	same := [][]day{{{3, 4}, {3, 4}, {3, 4}}, {{3, 4}, {3, 4}}, {{3, 4}}}
+	if i := interval(same, 1); !i.Known || i.Value != .75 || i.Low != .75 || i.High != .75 {
+		t.Errorf("%+v", i)
+	}
+	if i := interval(same[1:], 1); i.Known || i.Value != .75 || i.Low != .75 {
+		t.Errorf("of two stretches: %+v", i)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	draw := func(n int) (out [][]day) {
+		for range n {
+			share := r.NormFloat64()
+			out = append(out, []day{{share, 1}, {share, 1}, {share, 1}})
+		}
+		return out
+	}
+	for _, n := range []int{5, 8} {
+		inside := 0
+		for range 600 {
+			i, week := interval(draw(n), 1), interval(draw(2), 1).Value
+			if i.Low <= week && week <= i.High {
+				inside++
+			}
+		}
+		if math.Abs(float64(inside)/600-.8) > .07 {
+			t.Errorf("%d of 600 weeks lie in their interval of 80%% from %d stretches", inside, n)
+		}
+	}
+}
+
+// made is a log of jobs: four GPUs whose jobs come every so often and hold two of them for long.
+func made(days int, every, long time.Duration) (lines []string) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for at, n := 0, 1; at < days*86400; n++ {
+		wait := r.IntN(20)
+		lines = append(lines, fmt.Sprintf("%d %d %d %d 2 -1 -1 2 7200 -1 1 1 1 -1 1 1 -1 -1", n, at, wait, int(long.Seconds())/2+
+			r.IntN(int(long.Seconds()))))
+		at += int(every.Seconds())/2 + r.IntN(int(every.Seconds()))
+	}
+	return lines
+}
+
+func told(t *testing.T, o Options, zone *time.Location, files ...[]string) *Answer {
+	t.Helper()
+	r := &Record{Formats: traces.Formats()}
+	for _, lines := range files {
+		if err := r.Add("log.swf", strings.NewReader("; MaxProcs: 4\n"+strings.Join(lines, "\n")+"\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := r.Log(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Zone, o.Table = zone, mechanisms()
+	a, err := Forecast(t.Context(), l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestTheOrderOfRowsIsNothing: the same rows in another order, in two files, with any number of workers give the same answer to the last
+// digit; in another zone all but the hours of day is the same.
+func TestTheOrderOfRowsIsNothing(t *testing.T) {
+	lines := made(2, 40*time.Minute, 40*time.Minute)
+	text := func(a *Answer) string {
+		b, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	o := Options{Notice: Notice, Quick: true, Seed: 1, Workers: 2, Backlogs: Stated()[1:2]}
+	want := told(t, o, nil, lines)
+	mixed := slices.Clone(lines)
+	rand.New(rand.NewPCG(5, 6)).Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	o.Workers = 1
+	for name, got := range map[string]*Answer{"shuffled": told(t, o, nil, mixed), "split": told(t, o, nil, mixed[20:], mixed[:20])} {
+		if text(got) != text(want) {
+			t.Errorf("%s: %s\nwant %s", name, text(got), text(want))
+		}
+	}
+	east := told(t, o, time.FixedZone("", 3*3600), lines)
+	if got := east.Gaps.Hours[3].GPUHours; got != want.Gaps.Hours[0].GPUHours {
+		t.Errorf("%g GPU-hours at 3, and %g three hours west at 0", got, want.Gaps.Hours[0].GPUHours)
+	}
+	east.Gaps.Hours, want.Gaps.Hours = nil, nil
+	if text(east) != text(want) {
+		t.Errorf("in another zone: %s\nwant %s", text(east), text(want))
+	}
+}
+
+// TestTheAnswerFollows from its own figures: beside gaps of minutes that nobody announces it pays to choose what runs in which, and it says
+// install; beside long ones everybody keeps nearly all, and it says don't.
+func TestTheAnswerFollows(t *testing.T) {
+	for name, lines := range map[string][]string{"short gaps": made(4, 12*time.Minute, 8*time.Minute),
+		"long gaps": made(4, 9*time.Hour, 3*time.Hour)} {
+		a := told(t, Options{Seed: 1, Workers: 2, Quick: true}, nil, lines)
+		gain := math.Inf(-1)
+		for _, o := range a.Outcomes {
+			gain = max(gain, o.Gain.Value)
+			best := map[bool]float64{}
+			for _, r := range o.Mechanisms {
+				if r.Kept.Value < 0 || r.Kept.Value > 1 || r.Kept.Value+r.Lost+r.Overhead > 1.001 {
+					t.Errorf("%s, %s: %+v", name, o.Name, r)
+				}
+				best[r.Own] = max(best[r.Own], r.Kept.Value)
+			}
+			if d := best[true] - best[false]; math.Abs(d-o.Gain.Value) > 1e-9 {
+				t.Errorf("%s, %s: the gain is %g, the best differ by %g", name, o.Name, o.Gain.Value, d)
+			}
+		}
+		if a.Install != (name == "short gaps") || a.Install != (gain >= Threshold) || strings.HasPrefix(a.Says, "Don't") == a.Install {
+			t.Errorf("%s: the gain is %g, and it says: %s", name, gain, a.Says)
+		}
+	}
+}
+
+// TestWhatCantBeForecast says what is wrong and what to do.
+func TestWhatCantBeForecast(t *testing.T) {
+	r := &Record{Formats: traces.Formats()}
+	if err := r.Add("x.csv", strings.NewReader("a,b,c\n1,2,3\n")); err == nil || !strings.Contains(err.Error(), "x.csv: it is no log") {
+		t.Error(err)
+	}
+	if _, err := r.Log(0); err == nil || !strings.Contains(err.Error(), "no job with GPUs") {
+		t.Error(err)
+	}
+	const philly = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-09-04 00:00:00,60,2,120,a\n2017-09-04 00:10:00,60,2,120,a\n"
+	if err := r.Add("p.csv", strings.NewReader(philly)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Log(0); err == nil || !strings.Contains(err.Error(), "--gpus N") {
+		t.Error(err)
+	}
+	if _, err := r.Log(1); err == nil || !strings.Contains(err.Error(), "holds 2 GPUs") {
+		t.Error(err)
+	}
+	l, err := r.Log(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Forecast(t.Context(), l, Options{Table: mechanisms()}); err == nil || !strings.Contains(err.Error(), "less than a day") {
+		t.Error(err)
+	}
+	for text, says := range map[string]string{
+		"- {at: 0s, name: a, rigid: {walltime: 5m}, memory: 1Gi}": "write items: {total: 1, perItem: 5m0s}",
+		"- {at: 0s, name: a, items: {total: 5}}":                  "perItem",
+	} {
+		if _, err := Own("mine.yml", text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v; want %q", text, err, says)
+		}
+	}
+	const good = "- {at: 0s, name: a, count: 2, items: {total: 5, perItem: 1s}, memory: 1Gi}\n"
+	if b, err := Own("mine.yml", good); err != nil || b.Name != "yours" {
+		t.Error(b, err)
+	}
+}

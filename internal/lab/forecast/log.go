@@ -1,0 +1,121 @@
+// Package forecast says before anything is installed what a cluster's idle time is worth: which gaps its scheduler left, by its own record,
+// how much of them becomes kept work under Sluice and under what costs nothing, and what users would wait for it. A forecast is a pure
+// function of the log, the backlog and the options: no clock, no file, no global random number.
+package forecast
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/hostwork"
+)
+
+// Day is the block that figures are drawn by.
+const Day = 24 * time.Hour
+
+// Log is what a cluster's scheduler did with its devices over [From, To), since 1970.
+type Log struct {
+	From, To quantity.Instant
+	// Zone is whose hours of day are shown; nil: UTC.
+	Zone *time.Location
+	// Devices are in order of their names, each once.
+	Devices []Device
+	// Said is what was found or taken for true in reading it: sentences.
+	Said []string
+}
+
+// Device is a GPU, or a part of one, that is given out as a whole.
+type Device struct {
+	Name string
+	// Partition that its jobs come from most, Kind of device; empty where the record says nothing.
+	Partition, Kind string
+	// Busy is when it can't be filled: ordered, disjoint, within the log.
+	Busy []Span
+}
+
+// Span is time in which a device is held.
+type Span struct {
+	From, To quantity.Instant
+	// Asked is when its job could have started (Slurm's Eligible); From or later where it is not known.
+	Asked quantity.Instant
+	// Closed: nobody's job has it: drained, reserved, down.
+	Closed bool
+}
+
+// hours is time on devices.
+func hours(d time.Duration) float64 { return d.Hours() }
+
+// gaps calls with each free interval of a device within [from, to), in order, cut at the edges.
+func (d *Device) gaps(from, to quantity.Instant, each func(from, to quantity.Instant)) {
+	at := from
+	i, _ := slices.BinarySearchFunc(d.Busy, from, func(s Span, t quantity.Instant) int { return cmp.Compare(s.To, t) })
+	for ; i < len(d.Busy) && d.Busy[i].From < to; i++ {
+		if s := d.Busy[i]; s.From > at {
+			each(at, s.From)
+		}
+		at = max(at, d.Busy[i].To)
+	}
+	if at < to {
+		each(at, to)
+	}
+}
+
+// Days of the log that are whole.
+func (l *Log) Days() int { return int(l.To.Sub(l.From) / Day) }
+
+// Between is the part of a log in [from, to), in whole days from its begin; to is cut at its last whole day.
+func (l *Log) Between(from, to int) *Log {
+	out := *l
+	out.From, out.To = l.From.Add(time.Duration(from)*Day), l.From.Add(time.Duration(min(to, l.Days()))*Day)
+	out.Devices = slices.Clone(l.Devices)
+	for i := range out.Devices {
+		d := &out.Devices[i]
+		d.Busy = nil
+		for _, s := range l.Devices[i].Busy {
+			if s.From < out.To && s.To > out.From {
+				d.Busy = append(d.Busy, Span{max(s.From, out.From), min(s.To, out.To), s.Asked, s.Closed})
+			}
+		}
+	}
+	return &out
+}
+
+// host is what the host of a scenario does on some devices over a stretch of the log that begins at from and lasts long: at 0 in virtual
+// time. From until on it takes all of them for good, so that every run ends. A job is announced a notice ahead, or, where plans are
+// foretold, when it was asked for.
+func (l *Log) host(devices []int, from quantity.Instant, until quantity.Instant, notice time.Duration, foretold bool) hostwork.Log {
+	out := make(hostwork.Log, len(devices))
+	least := quantity.Instant(max(notice, time.Second))
+	for i, n := range devices {
+		d := &l.Devices[n]
+		add := func(s Span) {
+			a, b := max(s.From-from, least), min(s.To-from, until)
+			if s.To == quantity.Never {
+				b = quantity.Never
+			}
+			if k := len(out[i]); k > 0 {
+				a = max(a, out[i][k-1].To)
+			}
+			if a >= b {
+				return
+			}
+			at := max(0, a-quantity.Instant(notice))
+			if foretold {
+				at = min(at, max(0, s.Asked-from))
+			}
+			if s.Closed { // a reservation is known long before
+				at = max(0, min(at, a-quantity.Instant(12*time.Hour)))
+			}
+			out[i] = append(out[i], hostwork.Stay{From: a, To: b, Source: cmp.Or(d.Partition, "host") + "/job",
+				Words: []hostwork.Word{{At: at, From: a, To: quantity.Never}}})
+		}
+		k, _ := slices.BinarySearchFunc(d.Busy, from, func(s Span, t quantity.Instant) int { return cmp.Compare(s.To, t) })
+		for ; k < len(d.Busy) && d.Busy[k].From < from+until; k++ {
+			add(d.Busy[k])
+		}
+		add(Span{From: from + until, To: quantity.Never, Asked: from + until})
+	}
+	return out
+}
