@@ -16,6 +16,7 @@ var retired = []struct{ word, instead string }{
 	{`roomy`, "with room"},
 	{`least ?wanted`, "lowest rank"},
 	{`unbegun`, "not started"},
+	{`stand still|stands still|standing still|stood still`, "suspended, frozen, stopped, stalled or blocked"},
 }
 
 func TestRetiredWords(t *testing.T) {
@@ -25,7 +26,8 @@ func TestRetiredWords(t *testing.T) {
 		rules = append(rules, regexp.MustCompile(`(?i:\b(?:`+r.word+`)\b)|(?:`+camel(r.word)+`)(?:[A-Z_(]|\b)`))
 	}
 	for text, found := range map[string]bool{"it was futile": true, "isInVain(": true, "failing": false, "Ailing": true, "trailing": false,
-		"available": false, "engraves": false, "TestHopeIsInVain": true, "details": false} {
+		"available": false, "engraves": false, "TestHopeIsInVain": true, "details": false,
+		"it stands still": true, "WhatStandsStill(": true, "it stands idle": false, `"stoodStill"`: false} {
 		any := false
 		for _, r := range rules {
 			any = any || r.MatchString(text)
@@ -53,7 +55,7 @@ func TestRetiredWords(t *testing.T) {
 // camel is a list of words as they begin within a name.
 func camel(words string) string {
 	var out []string
-	for _, w := range strings.Split(strings.ReplaceAll(words, " ?", "\x00"), "|") {
+	for _, w := range strings.Split(strings.NewReplacer(" ?", "\x00", " ", "\x00").Replace(words), "|") {
 		parts := strings.Split(w, "\x00")
 		for i, p := range parts {
 			parts[i] = strings.ToUpper(p[:1]) + p[1:]

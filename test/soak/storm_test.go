@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTheOracleSeesWhatStandsStill for too long, and nothing of what goes on in between.
-func TestTheOracleSeesWhatStandsStill(t *testing.T) {
+// TestTheOracleSeesWhatStaysSuspended for too long, and nothing of what goes on in between.
+func TestTheOracleSeesWhatStaysSuspended(t *testing.T) {
 	c := exec.Command("sleep", "1000")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

@@ -63,9 +63,9 @@ func (h *timedHold) Settle(patience time.Duration) (bool, error) {
 	return still, err
 }
 
-// TestGuestStandsStillWhenMemoryIsShort: real memory, real groups. It is over a line as long as the program runs; the test is the node,
+// TestGuestIsSuspendedWhenMemoryIsShort: real memory, real groups. It is over a line as long as the program runs; the test is the node,
 // and suspends and resumes it, again and again.
-func TestGuestStandsStillWhenMemoryIsShort(t *testing.T) {
+func TestGuestIsSuspendedWhenMemoryIsShort(t *testing.T) {
 	guest(t)
 	const times, mib = 60, 40
 	k, err := cgroup.Open("")

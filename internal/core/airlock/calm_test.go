@@ -81,9 +81,9 @@ func calmHost(t *rapid.T) *Snapshot {
 	return s
 }
 
-// TestNobodyIsEndedForStandingStillWhereItIsCalm but behind one above it that is suspended; and of those that have kept to their plan the
+// TestNobodyIsEndedForBeingSuspendedWhereItIsCalm but behind one above it that is suspended; and of those that have kept to their plan the
 // highest is not asked to yield either, unless another has just gone on.
-func TestNobodyIsEndedForStandingStillWhereItIsCalm(t *testing.T) {
+func TestNobodyIsEndedForBeingSuspendedWhereItIsCalm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, s := config(t), calmHost(t)
 		d := New(c).Decide(t0, s)

@@ -40,8 +40,8 @@ func askedAndShort() *Snapshot {
 	}}
 }
 
-// TestWhoWasAskedIsNotMadeToStandStillToo, and what it brings is counted on.
-func TestWhoWasAskedIsNotMadeToStandStillToo(t *testing.T) {
+// TestWhoWasAskedIsNotSuspendedToo, and what it brings is counted on.
+func TestWhoWasAskedIsNotSuspendedToo(t *testing.T) {
 	d := New(Config{}).Decide(t0, askedAndShort())
 	var steps []Step
 	for i, a := range d.Actions {

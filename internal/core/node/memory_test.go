@@ -50,9 +50,9 @@ func (w *world) pass(d time.Duration) {
 	w.step(protocol.Message{Kind: protocol.Tick})
 }
 
-// TestTheLowestStandsStillUntilThereIsRoom: the whole of an entry that ends well. Meanwhile nothing is granted, and what is sold does not
+// TestTheLowestIsSuspendedUntilThereIsRoom: the whole of an entry that ends well. Meanwhile nothing is granted, and what is sold does not
 // begin.
-func TestTheLowestStandsStillUntilThereIsRoom(t *testing.T) {
+func TestTheLowestIsSuspendedUntilThereIsRoom(t *testing.T) {
 	w := booted(t)
 	low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
 	high := w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
@@ -141,8 +141,8 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 	}
 }
 
-// TestWhoCannotStandStillIsAskedToYield: its executor says so, once. Its entry is over, nothing excuses it, and it is not suspended again.
-func TestWhoCannotStandStillIsAskedToYield(t *testing.T) {
+// TestWhoCannotBeSuspendedIsAskedToYield: its executor says so, once. Its entry is over, nothing excuses it, and it is not suspended again.
+func TestWhoCannotBeSuspendedIsAskedToYield(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 	w.pressed(93, 20, 60, low, high)
@@ -209,8 +209,8 @@ func TestABootHasEverythingGoOn(t *testing.T) {
 	}
 }
 
-// TestWhoIsCancelledWhileItStandsStillIsStopped: by its home's word, which the executor carries out whatever its state.
-func TestWhoIsCancelledWhileItStandsStillIsStopped(t *testing.T) {
+// TestWhoIsCancelledWhileSuspendedIsStopped: by its home's word, which the executor carries out whatever its state.
+func TestWhoIsCancelledWhileSuspendedIsStopped(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 	w.pressed(93, 20, 60, low, high)
@@ -245,8 +245,8 @@ func TestWhoIsStoppedHasItsGrace(t *testing.T) {
 	}
 }
 
-// TestWhoStoodStillIsExcused: what it completed counts, and that it came no further is nobody's failure.
-func TestWhoStoodStillIsExcused(t *testing.T) {
+// TestWhoWasSuspendedIsExcused: what it completed counts, and that it came no further is nobody's failure.
+func TestWhoWasSuspendedIsExcused(t *testing.T) {
 	for _, c := range []struct {
 		stood     bool
 		how, want job.Outcome

@@ -111,8 +111,8 @@ func TestWhoNothingHelpsIsNamed(t *testing.T) {
 	same(t, "stuck", w.n.Airlock(w.now).Stuck, "")
 }
 
-// TestWhoCannotStandStillIsTold, and that it was killed for its own slice's memory counts apart.
-func TestWhoCannotStandStillIsTold(t *testing.T) {
+// TestWhoCannotBeSuspendedIsTold, and that it was killed for its own slice's memory counts apart.
+func TestWhoCannotBeSuspendedIsTold(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 	w.pressed(93, 20, 60, low, high)
@@ -131,7 +131,7 @@ func TestWhoCannotStandStillIsTold(t *testing.T) {
 func TestWhatTheWatcherDidIsTold(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
-	still, goes := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}, protocol.Stand{}
+	still, goes := protocol.Stand{State: protocol.IsSuspended, Since: w.now, Times: 1}, protocol.Stand{}
 	w.watched(7, 93, low, high, still, goes)
 	w.watched(7, 93, low, high, still, goes) // nothing new
 	w.pass(3 * time.Second)
@@ -158,7 +158,7 @@ func TestWhatTheWatcherDidIsTold(t *testing.T) {
 func TestWhatGoesOnThoughItMayNotFitIsToldSo(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
-	still, goes := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}, protocol.Stand{}
+	still, goes := protocol.Stand{State: protocol.IsSuspended, Since: w.now, Times: 1}, protocol.Stand{}
 	w.watched(7, 93, low, high, still, goes)
 	w.pass(20 * time.Second)
 	w.step(protocol.Message{Kind: protocol.Pressure, From: executor, Body: &protocol.Strain{Capacity: 100 * gib, Used: 84 * gib, Watch: 7,
@@ -177,7 +177,7 @@ func TestWhatGoesOnThoughItMayNotFitIsToldSo(t *testing.T) {
 func TestTheWatchersStepsAreToldInTheirOrder(t *testing.T) {
 	w := booted(t)
 	high, low := w.ranked(1, "a", protocol.Rank{Yields: true, Priority: 1}, 0), w.ranked(2, "b", protocol.Rank{Yields: true}, 0)
-	still := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}
+	still := protocol.Stand{State: protocol.IsSuspended, Since: w.now, Times: 1}
 	w.watched(7, 93, high, low, still, still)
 	steps := w.n.Airlock(w.now).Steps
 	if got, want := inWords(steps), fmt.Sprintf("1 suspended %v, since memory is short\n1 suspended %v, since memory is short", low,

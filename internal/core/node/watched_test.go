@@ -38,7 +38,7 @@ func (w *world) quiet(what string) {
 func TestANodeFollowsItsWatcher(t *testing.T) {
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{Yields: true}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
-	still, goes := protocol.Stand{State: protocol.StandsStill, Since: w.now, Times: 1}, protocol.Stand{}
+	still, goes := protocol.Stand{State: protocol.IsSuspended, Since: w.now, Times: 1}, protocol.Stand{}
 	w.watched(7, 93, low, high, goes, goes)
 	w.quiet("over the line, and the watcher has done nothing yet")
 	w.watched(7, 93, low, high, still, goes)
@@ -77,7 +77,7 @@ func TestANodeFollowsItsWatcher(t *testing.T) {
 
 // TestAnotherLifeBeginsWithEverythingGoingOn, whoever decided before.
 func TestAnotherLifeBeginsWithEverythingGoingOn(t *testing.T) {
-	still, goes := protocol.Stand{State: protocol.StandsStill, Since: 5, Times: 1}, protocol.Stand{}
+	still, goes := protocol.Stand{State: protocol.IsSuspended, Since: 5, Times: 1}, protocol.Stand{}
 	w := booted(t)
 	low, high := w.ranked(1, "a", protocol.Rank{}, 0), w.ranked(2, "b", protocol.Rank{Priority: 1}, 0)
 	w.watched(7, 93, low, high, still, goes)
@@ -119,7 +119,7 @@ func TestWhateverAWatcherSays(t *testing.T) {
 					if l == nil || l.Phase() == leases.Stopping {
 						continue
 					}
-					if (l.Phase() == leases.Suspended) != (s.State == protocol.StandsStill) || s.State >= protocol.IsToYield {
+					if (l.Phase() == leases.Suspended) != (s.State == protocol.IsSuspended) || s.State >= protocol.IsToYield {
 						rt.Fatalf("%v is %v, and the watcher says %v", token, l.Phase(), s.State)
 					}
 				}

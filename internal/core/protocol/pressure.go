@@ -56,7 +56,7 @@ const (
 	// GoesOn: nothing, or nothing any more.
 	GoesOn Stance = iota
 	// IsSuspended: it was told to freeze.
-	StandsStill
+	IsSuspended
 	// IsToYield: it is to leave a checkpoint. Its node asks it.
 	IsToYield
 	// IsEnded at once.

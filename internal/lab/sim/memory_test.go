@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestStandingStill: one subjob of 20 s under a lease of 30 s, and what its node says of it.
-func TestStandingStill(t *testing.T) {
+// TestSuspended: one subjob of 20 s under a lease of 30 s, and what its node says of it.
+func TestSuspended(t *testing.T) {
 	suspend, resume := protocol.Message{Kind: protocol.Suspend, Body: &protocol.Reason{}}, protocol.Message{Kind: protocol.Resume}
 	type cue struct {
 		at time.Duration
@@ -89,10 +89,10 @@ func TestStandingStill(t *testing.T) {
 	}
 }
 
-// TestItStandsStillOnceItIsMovedOut: a subjob of 4 GiB is told to be suspended each second, from the second one on. Its executor confirms
+// TestItIsReportedSuspendedOnceItIsMovedOut: a subjob of 4 GiB is told to be suspended each second, from the second one on. Its executor confirms
 // that only when its memory is in swap as far as there is room, after 10 s at the latest, so that until then Airlock counts its memory as
 // being freed.
-func TestItStandsStillOnceItIsMovedOut(t *testing.T) {
+func TestItIsReportedSuspendedOnceItIsMovedOut(t *testing.T) {
 	const gib = quantity.Amount(1) << 30
 	for _, c := range []struct {
 		name       string

@@ -72,7 +72,7 @@ func (s *Stands) Stood(now quantity.Instant, l *Lease, is *protocol.Stillness, o
 func (s *Stands) Follow(now quantity.Instant, l *Lease, is *protocol.Stand, stop func() string, out *protocol.Out) (ends bool) {
 	l.stand.Times = max(l.stand.Times, is.Times)
 	switch is.State {
-	case protocol.StandsStill:
+	case protocol.IsSuspended:
 		if l.phase == Stopping {
 			return false
 		}

@@ -253,7 +253,7 @@ func (p *Pressure) follow(now quantity.Instant, s *protocol.Strain, out *protoco
 		if l == nil || !counts(l) {
 			continue
 		}
-		if u.Stand.State == protocol.StandsStill {
+		if u.Stand.State == protocol.IsSuspended {
 			d.ParkedTasks++
 			d.Parked += u.Parked
 		}

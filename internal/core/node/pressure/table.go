@@ -133,7 +133,7 @@ func doneTo(l *leases.Lease, u *protocol.Use, r *airlock.Reading, planned quanti
 	a := airlock.Action{Token: u.Token}
 	still, stopping, stand := l.Phase().Still(), l.Phase() == leases.Stopping, l.Stand()
 	switch s := u.Stand.State; {
-	case s == protocol.StandsStill && !still && !stopping:
+	case s == protocol.IsSuspended && !still && !stopping:
 		a.Step, a.Cause = airlock.Suspend, airlock.Deficit
 	case s == protocol.GoesOn && still:
 		a.Step, a.Cause = airlock.Resume, airlock.Eased

@@ -84,17 +84,17 @@ func (c *control) change(m protocol.Message) {
 
 // suspend takes over that the subjob is suspended for most, and why, or resumed; watched: by the machine's watcher. A supervisor that is
 // told nothing more resumes it by itself.
-func (c *control) suspend(stands, watched bool, why string, most time.Duration) {
+func (c *control) suspend(suspended, watched bool, why string, most time.Duration) {
 	c.mu.Lock()
 	l := &c.last
-	if watched && !stands && !l.Watched { // somebody else has it stand still since, or has had it go on
+	if watched && !suspended && !l.Watched { // another has suspended it since, or resumed it
 		c.mu.Unlock()
 		return
 	}
-	if stands && l.Still == 0 {
+	if suspended && l.Still == 0 {
 		l.Stood++
 	}
-	if l.Still, l.Watched = 0, false; stands && !c.leaving {
+	if l.Still, l.Watched = 0, false; suspended && !c.leaving {
 		l.Still, l.Short, l.Watched = c.now().Add(most), why, watched
 	}
 	l.Anchor, c.set = shim.AnchorAt(c.now()), true

@@ -147,12 +147,12 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	}
 	switch {
 	case err == nil && e.o.Keep && !r.storedSoon(&res): // it is told once its artifacts are in the store, as for one that ends now
-		r.still.stoodBefore()
+		r.still.findSuspended()
 		r.told.Restore(executor.State{Began: res.Start})
 		f.Alive, f.Started = true, res.Start
 		e.tasks.Go(func() { r.tellStored(res) })
 	case err == nil:
-		r.still.stoodBefore()
+		r.still.findSuspended()
 		res = r.still.excused(res)
 		r.told.Restore(executor.State{Result: &res})
 		f.Result, f.Started = &res, res.Start
@@ -171,7 +171,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 		stuck := r.dir.ReadStuck()
 		r.told.Restore(executor.State{Began: note.At, Stuck: stuck})
 		f.Stuck, f.Alive, f.Started = stuck != "", stuck == "", note.At
-		r.still.stoodBefore()
+		r.still.findSuspended()
 		f.Still = f.Alive && r.still.found(note)
 		r.after.Unseen = false
 		s := r.adopted(tree.Process{PID: note.PID, Started: note.Started})

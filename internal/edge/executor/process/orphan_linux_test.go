@@ -34,17 +34,17 @@ func (b *bench) freeze() {
 	}
 }
 
-// TestNobodyAnswersForWhatStandsStill: its supervisor has it go on. What a daemon has noted it leaves alone.
-func TestNobodyAnswersForWhatStandsStill(t *testing.T) {
+// TestASuspendedSubjobWithoutAWatcherResumes: its supervisor resumes it, unless a daemon has noted that it suspended it.
+func TestASuspendedSubjobWithoutAWatcherResumes(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		b.begin(lease(time.Hour, self(t, "polite")...))
 		b.freeze()
-		b.await("it is suspended", b.standing)
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it is suspended", b.suspended)
+		b.await("it goes on", func() bool { return !b.suspended() })
 		b.suspend()
 		for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-			if !b.standing() {
+			if !b.suspended() {
 				t.Fatal("its supervisor has it go on, and it was noted that it is to be suspended")
 			}
 		}
@@ -72,19 +72,19 @@ func TestAnotherKindThawsWhatTheFirstHadFrozen(t *testing.T) {
 			if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); s.Still {
 				t.Errorf("it says %+v", s)
 			}
-			if b.standing() {
+			if b.suspended() {
 				t.Error("it is said to go on, and is suspended")
 			}
 			b.suspend()
 			b.tell(protocol.Resume, nil)
 			b.word(protocol.Suspended)
-			b.await("it goes on", func() bool { return !b.standing() })
+			b.await("it goes on", func() bool { return !b.suspended() })
 		})
 	}
 }
 
-// TestASupervisorThatWouldNotThawHasNothingStandStill: it is of an older version, and says nothing of it in its note.
-func TestASupervisorThatWouldNotThawHasNothingStandStill(t *testing.T) {
+// TestASupervisorThatWouldNotThawHasNothingSuspended: it is of an older version, and says nothing of it in its note.
+func TestASupervisorThatWouldNotThawHasNothingSuspended(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		b.begin(lease(time.Hour, self(t, "polite")...))
@@ -112,7 +112,7 @@ func TestASupervisorThatWouldNotThawHasNothingStandStill(t *testing.T) {
 		if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); !s.Refused || s.Still {
 			t.Errorf("it says %+v", s)
 		}
-		if b.standing() {
+		if b.suspended() {
 			t.Error("it is suspended")
 		}
 	})

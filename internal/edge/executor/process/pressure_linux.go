@@ -150,8 +150,8 @@ func (n *sensor) worthALook(now time.Duration) bool {
 func (n *sensor) anyStill() bool {
 	return slices.ContainsFunc(n.all(), func(s *still) bool {
 		wanted, open := s.due()
-		_, _, stands := s.known()
-		return (wanted || stands) && open
+		_, _, suspended := s.known()
+		return (wanted || suspended) && open
 	})
 }
 
@@ -256,10 +256,10 @@ func (n *sensor) tellActs() {
 }
 
 // mirror has a subjob's supervisor, and by that its program, know what the watcher does with it. The disk is waited for by nobody else.
-func (n *sensor) mirror(s *still, stands bool) {
+func (n *sensor) mirror(s *still, suspended bool) {
 	s.mu.Lock()
-	changed := s.stands != stands
-	s.stands = stands
+	changed := s.suspended != suspended
+	s.suspended = suspended
 	s.mu.Unlock()
 	if !changed {
 		return
@@ -269,11 +269,11 @@ func (n *sensor) mirror(s *still, stands bool) {
 		s.telling.Lock()
 		defer s.telling.Unlock()
 		s.mu.Lock()
-		stands := s.stands
-		if stands && s.why == "" {
+		suspended := s.suspended
+		if suspended && s.why == "" {
 			s.why = shortOfMemory
 		}
 		s.mu.Unlock()
-		s.tell(stands, true)
+		s.tell(suspended, true)
 	})
 }

@@ -41,7 +41,7 @@ func TestTheWatcherIsToldAllThatARankFollowsFrom(t *testing.T) {
 func TestTheNodeHearsWhatTheWatcherDoes(t *testing.T) {
 	token := job.Token{Epoch: 1, Seq: 7}
 	for state, want := range map[airlock.State]protocol.Stance{
-		airlock.Running: protocol.GoesOn, airlock.Suspending: protocol.StandsStill, airlock.Suspended: protocol.StandsStill,
+		airlock.Running: protocol.GoesOn, airlock.Suspending: protocol.IsSuspended, airlock.Suspended: protocol.IsSuspended,
 		airlock.Resuming:     protocol.GoesOn,
 		airlock.Readdressing: protocol.IsToYield, airlock.Reclaiming: protocol.IsEnded,
 		airlock.Ending: protocol.GoesOn,

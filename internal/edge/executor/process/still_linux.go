@@ -48,8 +48,8 @@ type still struct {
 	// wanted: it is to be suspended, and why.
 	wanted bool
 	why    string
-	// stands: the machine's watcher has suspended it, as its supervisor and its program are told.
-	stands bool
+	// suspended: the machine's watcher has suspended it, as its supervisor and its program are told.
+	suspended bool
 	// note is its supervisor's, once it runs; restless: its supervisor could not resume it, so it is not suspended.
 	note     shim.Note
 	restless bool
@@ -80,11 +80,11 @@ func (s *still) want(m protocol.Message) {
 }
 
 // tell tells its supervisor that it is suspended or resumed; watched: by the machine's watcher.
-func (s *still) tell(stands, watched bool) {
+func (s *still) tell(suspended, watched bool) {
 	s.mu.Lock()
 	why := s.why
 	s.mu.Unlock()
-	s.control.suspend(stands, watched, why, 2*s.o.Airlock.Timer)
+	s.control.suspend(suspended, watched, why, 2*s.o.Airlock.Timer)
 }
 
 // take takes the handle of its processes.
@@ -107,7 +107,7 @@ func (s *still) take(note shim.Note) {
 		Group: note.Cgroup}); err != nil {
 		s.hold = nil
 		if errkind.Of(err) != errkind.NotFound { // what is gone is no trouble
-			s.o.Logger.Warn("a subjob can't be made to stand still where memory is short", "err", err)
+			s.o.Logger.Warn("a subjob can't be suspended where memory is short", "err", err)
 		}
 	}
 }
@@ -124,15 +124,15 @@ func (s *still) found(note shim.Note) bool {
 	s.adopted = true
 	last, _ := s.control.state()
 	// One that was to be suspended, and was not yet, counts as suspended: resuming it does no harm.
-	stands := tree.Group(note.Cgroup).Frozen() || last.Still != 0
-	if s.hold == nil || stands {
-		return stands
+	suspended := tree.Group(note.Cgroup).Frozen() || last.Still != 0
+	if s.hold == nil || suspended {
+		return suspended
 	}
-	stands, err := s.hold.Still()
+	suspended, err := s.hold.Still()
 	if err != nil {
-		s.o.Logger.Warn("looking whether a subjob of an earlier boot stands still", "err", err)
+		s.o.Logger.Warn("looking whether a subjob of an earlier boot is suspended", "err", err)
 	}
-	return stands
+	return suspended
 }
 
 // thaw resumes a subjob of an earlier daemon, if that daemon suspended it: one that has stopped itself is left alone.
@@ -177,10 +177,10 @@ func (s *still) due() (wanted, open bool) {
 }
 
 // known is what is known of it: its supervisor's note, whether it must not be suspended, and whether the watcher has suspended it.
-func (s *still) known() (note shim.Note, restless, stands bool) {
+func (s *still) known() (note shim.Note, restless, suspended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.note, s.restless, s.stands
+	return s.note, s.restless, s.suspended
 }
 
 // stand suspends or resumes a subjob, as was wanted last, and reports it. The kernel is told before anything is written: a disk may have
@@ -188,7 +188,7 @@ func (s *still) known() (note shim.Note, restless, stands bool) {
 func (s *still) stand() {
 	s.acting.Lock()
 	wanted, open := s.due()
-	_, restless, stands := s.known()
+	_, restless, suspended := s.known()
 	h := s.hold
 	switch {
 	case !open:
@@ -199,12 +199,12 @@ func (s *still) stand() {
 	case wanted && s.watcher.lives(): // the watcher decides, and the node is about to be told so
 		s.acting.Unlock()
 	case wanted:
-		stands = s.suspend(h)
+		suspended = s.suspend(h)
 		s.acting.Unlock()
-		if stands {
+		if suspended {
 			s.drain()
 		}
-	case stands:
+	case suspended:
 		s.acting.Unlock()
 	default:
 		err := s.goOn(h)
@@ -236,9 +236,9 @@ func (s *still) goOn(h survival.Hold) (err error) {
 // itself.
 func (s *still) suspend(h survival.Hold) bool {
 	s.tell(true, false)
-	stands, err := false, h.Suspend()
+	suspended, err := false, h.Suspend()
 	if err == nil {
-		stands, err = h.Settle(settles)
+		suspended, err = h.Settle(settles)
 	}
 	if err == nil && s.watcher.lives() {
 		if err = h.Resume(); err == nil {
@@ -249,14 +249,14 @@ func (s *still) suspend(h survival.Hold) bool {
 	switch {
 	case errkind.Of(err) == errkind.NotFound: // it has ended
 	case err != nil:
-		s.o.Logger.Warn("a subjob can't be made to stand still, and goes on", "err", err)
+		s.o.Logger.Warn("a subjob can't be suspended, and goes on", "err", err)
 		_ = h.Resume()
 		s.tell(false, false)
 		s.told.Send(protocol.Suspended, &protocol.Stillness{Refused: true})
-	case !stands:
-		s.o.Logger.Warn("a subjob does not stand still yet", "subjob", s.token.String())
+	case !suspended:
+		s.o.Logger.Warn("a subjob is not suspended yet", "subjob", s.token.String())
 	}
-	return err == nil && stands
+	return err == nil && suspended
 }
 
 // drain moves out the memory of a suspended subjob, while there is room and it is to be suspended, and reports it suspended when that is
@@ -296,7 +296,7 @@ func (s *still) bite() (moved quantity.Amount, more bool) {
 	if !wanted || !open || h == nil || closed(s.done) || s.room.Load() < int64(bite) {
 		return 0, false
 	}
-	if stands, err := h.Still(); err != nil || !stands {
+	if suspended, err := h.Still(); err != nil || !suspended {
 		return 0, false
 	}
 	moved, err := h.Reclaim(bite)
@@ -331,7 +331,7 @@ var ranked = [protocol.Classes]airlock.Class{ //nolint:gochecknoglobals // a tab
 	protocol.Fleeting: airlock.Fleeting, protocol.Lasting: airlock.Lasting, protocol.Collective: airlock.Collective,
 }
 
-// shortOfMemory is why a subjob stands still, for its program.
+// shortOfMemory is why a subjob is suspended, for its program.
 const shortOfMemory = "the node is short of memory"
 
 // reclaimed is why the machine's watcher had ended it, as a supervisor asks that has not died itself; empty: it had not.
@@ -339,7 +339,7 @@ func (s *still) reclaimed() string {
 	w := watch.Witness{Path: s.lease.Watch}
 	stand, ok := w.Stand(s.token)
 	if !ok {
-		stand, ok = s.watcher.stoodAs(s.token)
+		stand, ok = s.watcher.lastStand(s.token)
 	}
 	if ok && stand.State == airlock.Reclaiming {
 		return shortOfMemory
@@ -347,15 +347,15 @@ func (s *still) reclaimed() string {
 	return ""
 }
 
-// stoodBefore finds out of a subjob of an earlier daemon whether it stood still under that one, or since: its node knows nothing of it.
-func (s *still) stoodBefore() {
-	stand, ok := s.watcher.stoodAs(s.token)
+// findSuspended finds out of a subjob of an earlier daemon whether it was suspended under that one, or since: its node knows nothing of it.
+func (s *still) findSuspended() {
+	stand, ok := s.watcher.lastStand(s.token)
 	last, _ := s.control.state()
 	s.before = last.Stood > 0 || ok && stand.Entries > 0
 }
 
-// excused is the result of a subjob that stood still under an earlier daemon, as a node has it of one that stood still under its own: that
-// it came no further is not its own failure.
+// excused is the result of a subjob that an earlier daemon suspended, as its node would report one that this daemon
+// suspended: that it came no further is not its own failure.
 func (s *still) excused(res job.Result) job.Result {
 	if s.before && (res.Outcome == job.Yielded || res.Outcome == job.DeadlineKilled) {
 		res.Outcome = job.Stopped

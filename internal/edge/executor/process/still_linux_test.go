@@ -57,7 +57,7 @@ func (s *staged) Take(j survival.Subjob) (survival.Hold, error) {
 	return h, err
 }
 
-// refusing can't have a subjob stand still.
+// refusing can't suspend a subjob.
 type refusing struct {
 	survival.Hold
 	why error
@@ -123,17 +123,17 @@ func (b *bench) tell(k protocol.Kind, body protocol.Body) {
 	b.do(protocol.Message{Kind: k, Token: token, Job: "j", Body: body})
 }
 
-// suspend has the subjob stand still.
+// suspend suspends the subjob.
 func (b *bench) suspend() {
 	b.Helper()
 	b.tell(protocol.Suspend, &protocol.Reason{Text: "short"})
 	if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); !s.Still || s.Refused {
-		b.Fatalf("told to stand still it says %+v", s)
+		b.Fatalf("told to suspend, it says %+v", s)
 	}
 }
 
-// standing reports whether the subjob's processes do: each was stopped, or waits in the kernel and stops on its way back.
-func (b *bench) standing() bool {
+// suspended reports whether the subjob's processes are: each was stopped, or waits in the kernel and stops on its way back.
+func (b *bench) suspended() bool {
 	b.Helper()
 	note, err := b.dir().ReadNote()
 	if err != nil {
@@ -149,7 +149,7 @@ func (b *bench) standing() bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(all, func(p sense.Process) bool { return p.Stands() })
+	return slices.ContainsFunc(all, func(p sense.Process) bool { return p.Stopped() })
 }
 
 // begin starts the program that yields when it is asked to, and waits until it heeds that.
@@ -163,15 +163,15 @@ func (b *bench) begin(m protocol.Message) {
 	})
 }
 
-// TestASubjobStandsStillAndGoesOn, and is told so; what comes twice is done once.
-func TestASubjobStandsStillAndGoesOn(t *testing.T) {
+// TestASubjobIsSuspendedAndResumed, and is told so; an order that comes twice is carried out once.
+func TestASubjobIsSuspendedAndResumed(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		b.begin(polite(lease(time.Hour, self(t, "polite")...)))
 		for n := range int64(2) {
 			for range 2 {
 				b.suspend()
-				b.await("it stands still", b.standing)
+				b.await("it is suspended", b.suspended)
 			}
 			b.await("it is told", func() bool {
 				said, ok := readNotice(t, b.dir().Notice())
@@ -182,7 +182,7 @@ func TestASubjobStandsStillAndGoesOn(t *testing.T) {
 				if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); *s != (protocol.Stillness{}) {
 					t.Fatalf("told to go on it says %+v", s)
 				}
-				b.await("it goes on", func() bool { return !b.standing() })
+				b.await("it goes on", func() bool { return !b.suspended() })
 			}
 			b.await("it is told", func() bool {
 				said, ok := readNotice(t, b.dir().Notice())
@@ -198,9 +198,9 @@ func TestASubjobStandsStillAndGoesOn(t *testing.T) {
 	})
 }
 
-// TestWhatStandsStillEndsInOrder: asked to end it goes on, and leaves what it has; its deadline is no other thing; and where there is no
+// TestASuspendedSubjobEndsInOrder: asked to end it goes on, and leaves what it has; its deadline is no other thing; and where there is no
 // grace there is none.
-func TestWhatStandsStillEndsInOrder(t *testing.T) {
+func TestASuspendedSubjobEndsInOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		word protocol.Kind
@@ -229,8 +229,8 @@ func TestWhatStandsStillEndsInOrder(t *testing.T) {
 	}
 }
 
-// TestWhatEndsWhileItStandsStill is over like any other, and nothing asks after it.
-func TestWhatEndsWhileItStandsStill(t *testing.T) {
+// TestASubjobEndsWhileSuspended is over like any other, and nothing asks after it.
+func TestASubjobEndsWhileSuspended(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		b.begin(lease(time.Hour, self(t, "polite")...))
@@ -249,9 +249,9 @@ func TestWhatEndsWhileItStandsStill(t *testing.T) {
 	})
 }
 
-// TestADaemonThatComesBackFindsWhatStandsStill: one that can says so, and has it go on when its node says that; one that looks after no
+// TestARestartedDaemonFindsSuspendedSubjobs: one that can says so, and has it go on when its node says that; one that looks after no
 // memory any more has it go on by itself.
-func TestADaemonThatComesBackFindsWhatStandsStill(t *testing.T) {
+func TestARestartedDaemonFindsSuspendedSubjobs(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
 		b.begin(lease(time.Hour, self(t, "polite")...))
@@ -259,22 +259,22 @@ func TestADaemonThatComesBackFindsWhatStandsStill(t *testing.T) {
 		if found := b.again(change); len(found) != 1 || !found[0].Alive || !found[0].Still {
 			t.Fatalf("found %+v", found)
 		}
-		if !b.standing() {
+		if !b.suspended() {
 			t.Fatal("to look has made it go on")
 		}
 		b.tell(protocol.Resume, nil)
 		if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); s.Still {
 			t.Errorf("it says %+v", s)
 		}
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it goes on", func() bool { return !b.suspended() })
 		if found := b.again(change); found[0].Still {
-			t.Error("what goes on was found standing still")
+			t.Error("a running subjob was found suspended")
 		}
 		b.suspend()
 		if found := b.again(func(o *process.Options) { o.Survival = nil }); found[0].Still {
-			t.Error("nobody looks after memory, and a subjob is said to stand still")
+			t.Error("nobody watches the memory, and a subjob is reported suspended")
 		}
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it goes on", func() bool { return !b.suspended() })
 	})
 }
 
@@ -298,19 +298,19 @@ var errLooksOn = errkind.Errorf(errkind.Unsupported, "nothing can be stopped her
 func (*lookingOn) Suspend() error { return errLooksOn }
 func (*lookingOn) Resume() error  { return errLooksOn }
 
-// TestWhoStoppedItselfIsNotFoundStandingStill: where nobody can have it go on nobody is asked to, again and again; what was suspended goes
+// TestWhoStoppedItselfIsNotFoundSuspended: where nobody can have it go on nobody is asked to, again and again; what was suspended goes
 // on.
-func TestWhoStoppedItselfIsNotFoundStandingStill(t *testing.T) {
+func TestWhoStoppedItselfIsNotFoundSuspended(t *testing.T) {
 	observe := func(o *process.Options) { o.Survival = observing{stage(t, tree.Open, "")} }
 	t.Run("by its own hand", func(t *testing.T) {
 		b := newBench(t, observe)
 		b.do(lease(time.Hour, "/bin/sh", "-c", "kill -STOP $$; sleep 600"))
 		b.word(protocol.Started)
-		b.await("it stops itself", b.standing)
+		b.await("it stops itself", b.suspended)
 		if found := b.again(observe); len(found) != 1 || found[0].Still {
 			t.Errorf("found %+v", found)
 		}
-		if !b.standing() {
+		if !b.suspended() {
 			t.Error("it was made to go on")
 		}
 	})
@@ -321,7 +321,7 @@ func TestWhoStoppedItselfIsNotFoundStandingStill(t *testing.T) {
 		if found := b.again(observe); len(found) != 1 || found[0].Still {
 			t.Errorf("found %+v", found)
 		}
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it goes on", func() bool { return !b.suspended() })
 	})
 }
 
@@ -364,7 +364,7 @@ func TestTheNumberOfAnInitMayBeAnothers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found := b.again(func(o *process.Options) { o.Survival = nil }); found[0].Still {
-		t.Error("nobody looks after memory, and a subjob is said to stand still")
+		t.Error("nobody watches the memory, and a subjob is reported suspended")
 	}
 	if below := shimtree.Below(stranger.Process.Pid); len(below) != 1 || len(shimtree.Stopped(below)) != 1 {
 		t.Errorf("a stranger's processes were made to go on: %+v", below)
@@ -383,7 +383,7 @@ func TestASupervisorThatHearsNothingMoreLetsGo(t *testing.T) {
 		if err := b.ex.Close(); err != nil {
 			t.Fatal(err)
 		}
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it goes on", func() bool { return !b.suspended() })
 		b.await("it is told", func() bool {
 			said, ok := readNotice(t, b.dir().Notice())
 			return ok && said.Kind == executor.NoticeResumed
@@ -391,8 +391,8 @@ func TestASupervisorThatHearsNothingMoreLetsGo(t *testing.T) {
 	})
 }
 
-// TestWhoCannotBeMadeToStandStillGoesOn: the node hears it.
-func TestWhoCannotBeMadeToStandStillGoesOn(t *testing.T) {
+// TestWhoCannotBeSuspendedGoesOn: the node hears it.
+func TestWhoCannotBeSuspendedGoesOn(t *testing.T) {
 	for _, err := range []error{errkind.Errorf(errkind.Denied, "not permitted"), errors.New("broken")} {
 		b := newBenchOf(t, func(o *process.Options) {
 			s := stage(t, tree.Open, "")
@@ -403,8 +403,8 @@ func TestWhoCannotBeMadeToStandStillGoesOn(t *testing.T) {
 		if s := b.word(protocol.Suspended).Body.(*protocol.Stillness); s.Still || !s.Refused {
 			t.Errorf("%v: it says %+v", err, s)
 		}
-		if b.standing() {
-			t.Errorf("%v: it stands still", err)
+		if b.suspended() {
+			t.Errorf("%v: it is suspended", err)
 		}
 		// The intent to suspend is noted first: a reader at that moment is told of the resume, too.
 		for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

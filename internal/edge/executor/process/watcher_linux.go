@@ -79,7 +79,7 @@ func (w *watcher) use(t job.Token) protocol.Use {
 	u.Stand = protocol.Stand{Since: s.Since, Resumed: s.Resumed, Times: s.Entries}
 	switch s.State {
 	case airlock.Suspending, airlock.Suspended:
-		u.Stand.State = protocol.StandsStill
+		u.Stand.State = protocol.IsSuspended
 	case airlock.Readdressing:
 		u.Stand.State = protocol.IsToYield
 	case airlock.Reclaiming:
@@ -89,8 +89,8 @@ func (w *watcher) use(t job.Token) protocol.Use {
 	return u
 }
 
-// stoodAs is what the watchers of earlier daemons had last done with a subjob.
-func (w *watcher) stoodAs(t job.Token) (stand watch.Stand, ok bool) {
+// lastStand is what the watchers of earlier daemons had last done with a subjob.
+func (w *watcher) lastStand(t job.Token) (stand watch.Stand, ok bool) {
 	if s, known := w.before.Of(t); known {
 		return *s, true
 	}

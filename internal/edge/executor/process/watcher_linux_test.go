@@ -42,7 +42,7 @@ func (m *watchedMachine) Sense(_ time.Duration, s *survival.Memory) error {
 	return err
 }
 
-// Capability is that of a machine with swap, so that it helps to have something stand still.
+// Capability is that of a machine with swap, so that suspending helps.
 func (m *watchedMachine) Capability() survival.Capability {
 	c := m.Survival.Capability()
 	c.Level = survival.Full
@@ -226,9 +226,9 @@ func TestTheWatcherDecides(t *testing.T) {
 		}
 		has(t, b.o.DataDir, 930)
 		strain("over the line", func(s *protocol.Strain) bool {
-			return one(s, protocol.StandsStill) && s.Uses[0].Stand.Times == 1 && s.Uses[0].Resident >= 32<<20
+			return one(s, protocol.IsSuspended) && s.Uses[0].Stand.Times == 1 && s.Uses[0].Resident >= 32<<20
 		})
-		b.await("it stands still", b.standing)
+		b.await("it is suspended", b.suspended)
 		b.await("it is told", func() bool {
 			said, ok := readNotice(t, b.dir().Notice())
 			return ok && said.Kind == executor.NoticeSuspended
@@ -241,7 +241,7 @@ func TestTheWatcherDecides(t *testing.T) {
 		b.tell(protocol.Suspend, &protocol.Reason{})
 		has(t, b.o.DataDir, 100)
 		strain("calm", func(s *protocol.Strain) bool { return one(s, protocol.GoesOn) && s.Uses[0].Stand.Resumed != 0 })
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it goes on", func() bool { return !b.suspended() })
 		b.await("it is told", func() bool {
 			said, ok := readNotice(t, b.dir().Notice())
 			return ok && said.Kind == executor.NoticeResumed
@@ -278,10 +278,10 @@ func TestAWatcherIsKilled(t *testing.T) {
 				d := b.daemon(kind, iso, time.Hour, time.Hour, "hogs")
 				pid := b.watcherPID()
 				has(t, b.o.DataDir, 930)
-				b.await("it stands still", b.standing)
+				b.await("it is suspended", b.suspended)
 				if alone {
 					end(t, d)
-					if !b.standing() {
+					if !b.suspended() {
 						t.Fatal("it goes on with its daemon dead")
 					}
 				}
@@ -290,7 +290,7 @@ func TestAWatcherIsKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				b.await("it goes on", func() bool { return !b.standing() })
+				b.await("it goes on", func() bool { return !b.suspended() })
 				t.Logf("it goes on %v after its watcher was killed", time.Since(began).Round(time.Millisecond))
 				if alone && b.watcherPID() != 0 {
 					t.Error("there is another watcher")
@@ -325,7 +325,7 @@ func TestAGraceIsNoWantOfMemory(t *testing.T) {
 }
 
 // TestAWatcherEndsASubjobAlone: its daemon is dead. The next one finds it ended by its node, not failed; and one that missed its deadline
-// after it stood still is excused, as it is where the node knows of it.
+// after it was suspended is excused, as it is where the node knows of it.
 func TestAWatcherEndsASubjobAlone(t *testing.T) {
 	watched(t, func(t *testing.T, kind string, iso *shim.Isolation) {
 		t.Run("ended", func(t *testing.T) {
@@ -354,9 +354,9 @@ func TestAWatcherEndsASubjobAlone(t *testing.T) {
 			b := newWatched(t, kind, iso, time.Hour)
 			end(t, b.daemon(kind, iso, time.Hour, 8*time.Second, "hogs", "stubborn"))
 			has(t, b.o.DataDir, 930)
-			b.await("it stands still", b.standing)
+			b.await("it is suspended", b.suspended)
 			has(t, b.o.DataDir, 100)
-			b.await("it goes on", func() bool { return !b.standing() })
+			b.await("it goes on", func() bool { return !b.suspended() })
 			b.await("its result", func() bool { _, err := b.dir().ReadResult(); return err == nil })
 			if r, _ := b.dir().ReadResult(); r.Outcome != job.DeadlineKilled {
 				t.Fatalf("its supervisor says %+v", r)
@@ -367,9 +367,9 @@ func TestAWatcherEndsASubjobAlone(t *testing.T) {
 			b := newWatched(t, kind, iso, time.Hour)
 			end(t, b.daemon(kind, iso, time.Hour, 10*time.Second, "hogs", "stubborn"))
 			has(t, b.o.DataDir, 930)
-			b.await("it stands still", b.standing)
+			b.await("it is suspended", b.suspended)
 			has(t, b.o.DataDir, 100)
-			b.await("it goes on", func() bool { return !b.standing() })
+			b.await("it goes on", func() bool { return !b.suspended() })
 			found := b.open()
 			if len(found) != 1 || found[0].Still {
 				t.Fatalf("found %+v", found)
@@ -408,7 +408,7 @@ func TestADaemonThatComesBackWatchesOn(t *testing.T) {
 		d := b.daemon(kind, iso, time.Hour, time.Hour, "hogs")
 		pid := b.watcherPID()
 		has(t, b.o.DataDir, 930)
-		b.await("it stands still", b.standing)
+		b.await("it is suspended", b.suspended)
 		end(t, d)
 		has(t, b.o.DataDir, 100)
 		b.made = func() {
@@ -421,12 +421,12 @@ func TestADaemonThatComesBackWatchesOn(t *testing.T) {
 			t.Fatalf("found %+v", found)
 		}
 		b.tell(protocol.Resume, nil)
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it goes on", func() bool { return !b.suspended() })
 		b.await("the subjob is watched, and was suspended", func() bool { return b.stand().Entries == 1 })
 		has(t, b.o.DataDir, 930)
-		b.await("it stands still again", b.standing)
+		b.await("it is suspended again", b.suspended)
 		has(t, b.o.DataDir, 100)
-		b.await("it goes on", func() bool { return !b.standing() })
+		b.await("it goes on", func() bool { return !b.suspended() })
 		b.tell(protocol.Stop, &protocol.Halt{Text: "drained"})
 		if r := *b.word2(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Progress != 5 {
 			t.Errorf("%+v", r)

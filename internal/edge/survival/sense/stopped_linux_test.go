@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
-// TestWhoWaitsInTheKernelStands: it was seen waiting there (D), and stops on its way back, as it has by now.
-func TestWhoWaitsInTheKernelStands(t *testing.T) {
+// TestWhoWaitsInTheKernelCountsAsStopped: it was seen waiting there (D), and stops on its way back, as it has by now.
+func TestWhoWaitsInTheKernelCountsAsStopped(t *testing.T) {
 	cmd := exec.Command("sleep", "3600")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

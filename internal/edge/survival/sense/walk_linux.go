@@ -17,8 +17,8 @@ type Process struct {
 	State byte
 }
 
-// Stands reports whether it was stopped.
-func (p *Process) Stands() bool { return p.State == 'T' || p.State == 't' }
+// Stopped reports whether it was stopped.
+func (p *Process) Stopped() bool { return p.State == 'T' || p.State == 't' }
 
 // Walker looks at trees of processes as tree.Below does, in room of its own that it uses again. Make it with NewWalker.
 type Walker struct {
@@ -220,7 +220,7 @@ func (w *Walker) taskState(pid, tid int) byte {
 // kernel (D) does not: it stops on its way back. That may never be: the parent of a vfork(2) waits there for its child, which may have been
 // stopped before.
 func (w *Walker) Stopped(p *Process) bool {
-	all := p.Stands() || p.State == 'D'
+	all := p.Stopped() || p.State == 'D'
 	if all {
 		w.eachTask(p.PID, func(tid int) bool {
 			switch w.taskState(p.PID, tid) {

@@ -108,7 +108,7 @@ func (h *hold) Suspend() error {
 	if !h.told {
 		h.told, h.stood = true, h.stood[:0]
 		for _, p := range h.below() {
-			if p.Stands() && len(h.stood) < cap(h.stood) {
+			if p.Stopped() && len(h.stood) < cap(h.stood) {
 				h.stood = append(h.stood, p)
 			}
 		}
@@ -129,7 +129,7 @@ func (h *hold) stop() (more bool, err error) {
 	}
 	var refused error
 	for i := range all {
-		if all[i].Stands() {
+		if all[i].Stopped() {
 			continue
 		}
 		there, err := h.walker.Signal(&all[i], syscall.SIGSTOP)
@@ -180,7 +180,7 @@ func (h *hold) Still() (bool, error) {
 		if !h.walker.Stopped(&all[i]) {
 			return false, nil
 		}
-		stands = stands || all[i].Stands()
+		stands = stands || all[i].Stopped()
 	}
 	return stands, nil
 }

@@ -32,9 +32,9 @@ func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatPartlyStandsStillGoesOn: of a frozen group one process is killed, and for that moment the kernel calls it not frozen. What
+// TestAPartlyFrozenGroupGoesOn: of a frozen group one process is killed, and for that moment the kernel calls it not frozen. What
 // counts as going on is told to.
-func TestWhatPartlyStandsStillGoesOn(t *testing.T) {
+func TestAPartlyFrozenGroupGoesOn(t *testing.T) {
 	for _, looks := range []int{2, 2000} { // while it is moved out, and later
 		x := newWorld(t)
 		s := x.add(1, 20*gib, nil)

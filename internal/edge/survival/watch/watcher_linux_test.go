@@ -203,8 +203,8 @@ func (x *world) acts() (all []Act) {
 	return all
 }
 
-// TestTheLowestStandsStillAndGoesOn is the whole course of an entry that memory comes back for.
-func TestTheLowestStandsStillAndGoesOn(t *testing.T) {
+// TestTheLowestIsSuspendedAndResumed is the whole course of an entry that memory comes back for.
+func TestTheLowestIsSuspendedAndResumed(t *testing.T) {
 	x := newWorld(t)
 	low := x.add(1, 20*gib, func(r *Row) { r.Priority = -1 })
 	high := x.add(2, 20*gib, nil)
@@ -423,8 +423,8 @@ func TestNobodyAsksForADeadDaemon(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotStandStillIsDecidedOnAgain: a step that fails is no step.
-func TestWhatCanNotStandStillIsDecidedOnAgain(t *testing.T) {
+// TestWhatCanNotBeSuspendedIsDecidedOnAgain: a step that fails is no step.
+func TestWhatCanNotBeSuspendedIsDecidedOnAgain(t *testing.T) {
 	x := newWorld(t)
 	x.m.refuse = true
 	s := x.add(1, 30*gib, func(r *Row) { r.Yields = true })
