@@ -115,8 +115,7 @@ func (r *result) Table() (all []string) {
 	return all
 }
 
-// Columns of the table: those of the study, and what happened to jobs that did not finish, where there are any. Who turns
-// jobs away has shorter waits.
+// Columns are the study's, and where jobs did not finish those that say so: a mechanism that turns jobs away has shorter waits.
 func (r *result) Columns() []string {
 	out := slices.Clone(r.study.Table)
 	for _, metric := range []string{measure.Rejected, measure.Failed, measure.Unfinished} {

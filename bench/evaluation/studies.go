@@ -8,13 +8,13 @@ import (
 	policies "sluice.dev/sluice/internal/core/policy/all"
 )
 
-// study varies one setting of the base scenario. In paths, WORK. stands for where the work stands in the scenario. Of its mechanisms,
-// objectives are ours under each policy.
+// study varies one setting of the base scenario. In paths, the prefix WORK. means the scenario's workload. The mechanism called objectives
+// stands for Sluice's own under each policy.
 type study struct {
 	sweep.Study `yaml:",inline"`
 	// Generated: it runs on generated work, whether there are traces or not. A study that needs traces is left out where there are none.
 	Generated bool
-	// Every: it says who is better than whom, and takes all seeds; the others vary a setting, and take the first fewSeeds.
+	// Every: it compares mechanisms and uses all seeds. The others vary a setting and use the first fewSeeds.
 	Every bool
 	// Usual is the label of the point that is the default, with which the others are compared; empty for none.
 	Usual string

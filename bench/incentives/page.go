@@ -103,7 +103,7 @@ func (p *page) Table() (rows []string) {
 	return rows
 }
 
-// Honest are the rows of what mechanisms cost where nobody lies.
+// Honest are the table's rows for all-truthful runs: what each mechanism costs by itself.
 func (p *page) Honest() (rows []string) {
 	for _, c := range p.honest {
 		rows = append(rows, pages.Row(c.mechanism, interval(c.welfare), jain(c.jain)))

@@ -17,7 +17,7 @@ type mechanism struct {
 	config        auction.Config
 }
 
-// mechanisms that are compared: all that a market believes, then what it asks for what it sells.
+// mechanisms are the compared ones: first those that differ in what the market believes, then those that differ in what it charges.
 func mechanisms() []mechanism {
 	return []mechanism{
 		{"trusting", "every declaration is taken at its word, and nothing is paid", auction.Config{Trusting: true}},

@@ -85,10 +85,9 @@ func (a *auction) full(agents int) (took []float64) {
 	return took
 }
 
-// rounds measures a live round of the market that negotiates: from the moment at which the zone announces a window to the
-// moment at which the winner's agent has heard of its award, with s.agents external jobs and a few more, since those that have
-// just won are not asked. Each has an agent of its own on a connection of its own, which says four variants to every window. In
-// between all of them have answered over the API, and the round was cleared; what is won is asked of the node at once.
+// rounds measures a live bidding round: from the zone's announcement of a window until the winner's agent hears of its award. In between
+// all agents answer over the API and the round is cleared. There are s.agents external jobs and a few spare ones, since recent winners are
+// not asked; each has its own agent on its own connection, which offers four variants for every window.
 func rounds(ctx context.Context, s *settings, b *book) error {
 	// A hundred agents would each have a heap of its own and next to nothing in it; here they share one.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))

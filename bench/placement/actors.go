@@ -267,7 +267,7 @@ func (a *Actors) say(n int32, m protocol.Message) {
 	a.queue = append(a.queue, m)
 }
 
-// settle delivers all that is to be said at this instant, and wakes who wants to be.
+// settle delivers messages and wakes the actors that are due until nothing more happens at this instant.
 func (a *Actors) settle() {
 	for {
 		for len(a.queue) > 0 {

@@ -11,11 +11,11 @@ func Levels() flow.Classes { return flow.Classes{10e9, 20e9, 40e9, 60e9} }
 // Slices of a node.
 const Slices = 4
 
-// Work is what nodes are made of, and which asks come.
+// Work is the mix of node layouts and of the size classes asked for.
 type Work struct {
-	// layouts of nodes, by turns: how many slices of each class.
+	// layouts are given to nodes in rotation: how many slices of each class.
 	layouts []flow.Fragments
-	// mix of the classes of asks, in percent, added up.
+	// mix is the cumulative share of asks of each class, in percent.
 	mix []int
 }
 

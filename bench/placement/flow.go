@@ -147,7 +147,7 @@ func (w *Flow) Tick() {
 	}
 }
 
-// arrive takes who is to be drawn to a zone, and takes out who does not ask.
+// arrive draws a zone for the tickets that need one, and drops from the batch those that end up asking no node.
 func (w *Flow) arrive() {
 	for i := range w.batch {
 		if s := &w.batch[i]; s.Act == flow.Draw {

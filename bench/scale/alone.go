@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/bench/scale/fleet"
 )
 
-// question is what a process of this program is asked to measure alone, and reply what it says.
+// question is a measurement that a child process of this program makes in isolation, and reply its result.
 type question struct {
 	// Kind is world, node or fleet.
 	Kind string `json:"kind"`

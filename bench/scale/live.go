@@ -21,7 +21,7 @@ const (
 	burstTime = 10 * time.Second
 )
 
-// standing is a daemon on a plant, or why there is none.
+// standing is a daemon on prepared data, or the reason why it could not be started.
 type standing struct {
 	of     string
 	plant  *plant
@@ -31,7 +31,7 @@ type standing struct {
 	fresh bool
 }
 
-// live measures the rows that need daemons. They share them: a million jobs take long to be there.
+// live measures the rows that need daemons. They share these, since a million jobs take long to submit.
 func (s *settings) live(ctx context.Context, rows []string) (lines []line, err error) {
 	var all []*standing
 	defer func() {
@@ -150,8 +150,7 @@ func (t *standing) boot(s *settings, flags ...string) bool {
 	return t.reason == ""
 }
 
-// settle waits until the daemon is quiet: it uses little of its processor for a second. What it does after a start (a snapshot,
-// putting away what is over) is then done.
+// settle waits until the daemon has been nearly idle for a second: the work that follows a start (a snapshot, archiving jobs) is then done.
 func (t *standing) settle(s *settings) {
 	if t.d == nil {
 		return

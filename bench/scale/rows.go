@@ -63,8 +63,8 @@ func (s *settings) steps(ctx context.Context, _ []string) (lines []line, err err
 	return lines, nil
 }
 
-// askAll asks one question after the other, in rounds, and has the replies to each: what lies in the processor's caches, and what others do
-// to them, is another in every process.
+// askAll runs all questions in each round, each in a fresh process, and returns its replies by round: the state of
+// the processor's caches and the load by others differ from process to process.
 func (s *settings) askAll(ctx context.Context, rounds int, all ...question) ([][]reply, error) {
 	out := make([][]reply, len(all))
 	for range rounds {

@@ -80,7 +80,7 @@ func jobName(set string, i int) string {
 	return fmt.Sprintf("%s-%012x", set, draw.Uint64()>>16)
 }
 
-// names are those of n jobs of a set, in order: as ids stand in a snapshot, and as good as random to everything else.
+// names are the names of n jobs of a set, sorted as in a snapshot. The order tells nothing of the jobs otherwise.
 func names(set string, n int) []string {
 	list := make([]string, n)
 	for i := range list {

@@ -29,7 +29,7 @@ type Inventory interface {
 	Close() error
 }
 
-// Meter is what an inventory is besides if it can tell how much of a slice's own memory processes use.
+// Meter is implemented by inventories that can tell how much of a slice's own memory processes use.
 type Meter interface {
 	// Use lists the processes that compute on a slice now with the memory they have there, in bytes, by the pid of the
 	// host's outermost namespace. One whose use is not told is left out. An error is of kind NotFound for a slice that is
@@ -37,28 +37,27 @@ type Meter interface {
 	Use(slice job.SliceID) (map[int]int64, error)
 }
 
-// Live is an inventory whose slices come and go, or are held by others for a time, or that sees GPUs fail.
+// Live is implemented by inventories whose slices come and go, are held by others for a time, or whose GPUs are seen to fail.
 type Live interface {
 	// Held is all that others hold of slices now, and the state of their GPUs, in order of slice; a slice without either is left out. Watch
 	// continues from it: the caller tells its nodes before they offer anything.
 	Held() []Sighting
 }
 
-// Sighting is a change in who uses a slice besides us, or would; it becomes a message of kind Foreign, Checkup or Wished. Restocked
-// and Condition are the host's.
+// Sighting is a change in who else uses a slice or waits for one. It becomes a message of kind Foreign, Checkup or Wished;
+// Restocked and Condition are for the host.
 type Sighting struct {
 	Slice job.SliceID
 	// Present: somebody else is there; otherwise the last one has gone.
 	Present bool
 	// Text says who, for people.
 	Text string
-	// Holds is all else that others have of the slice, or will; it replaces the report before: see protocol.Intrusion.
+	// Holds are the times for which others hold the slice, now or later; they replace the last report: see protocol.Intrusion.
 	Holds []protocol.Reservation
-	// Restocked: this is of no slice. Which slices there are has changed, and Slices has them. What others hold of the new ones was
-	// reported before.
+	// Restocked: the set of slices has changed; call Slices again. Slice is empty. What others hold of new slices was reported before.
 	Restocked bool
-	// Condition is of no slice either: nobody can say any more who holds what, so nothing is to be started, or somebody can again. nil: it
-	// is not about that.
+	// Condition: the inventory has lost sight of who holds what, so nothing may be started, or sees it again. Slice is empty. nil: no
+	// change.
 	Condition *protocol.Condition
 	// Vitals is what is reported of a GPU, with ids as in Slices. nil: not about a GPU.
 	Vitals *protocol.Vitals

@@ -86,7 +86,8 @@ func (h *hosts) strike(i int) {
 	h.again(p, 1)
 }
 
-// blow lets storms go on for a beat, as far as what they struck runs. What is over and leaves nothing is forgotten.
+// blow advances storms by a beat: those of the page cache always, a subjob's only for as long as it runs unstalled. Finished storms of the
+// cache are dropped.
 func (h *hosts) blow(host *hostState, runs []*run) {
 	for i := range host.cache {
 		host.cache[i].blown += h.Beat
@@ -101,7 +102,7 @@ func (h *hosts) blow(host *hostState, runs []*run) {
 	}
 }
 
-// watch is the sensors' reading of a look.
+// watch updates a host's reading: used memory, its growth, and time over the severe line.
 func (h *hosts) watch(p int, host *hostState, runs []*run) {
 	used := h.used(host, runs)
 	if host.used != 0 {

@@ -6,7 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Swap, as every kernel has it, whoever acts besides. Where the memory ends it moves out what is too much, of all processes alike, as fast
+// Swap, as every kernel does it, whatever else acts. Where the memory ends it moves out what is too much, of all processes alike, as fast
 // as it can; whose growth is faster waits for that. A quarter of a process is cold and isn't missed (TMO, ASPLOS 2022, saved 20 to 32% of
 // memory so); of the rest a running process takes up again what it can, and stalls for as long as bringing all of it in would take,
 // since it touches its memory once a second.

@@ -10,15 +10,15 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Whatever a subjob leaves, it is over: what can't be published is its own failure, with words that name it, it is settled once, and its
-// job can be purged.
+// Whatever a subjob leaves, it ends: output that can't be published makes it fail with a reason that names the fault, it is settled once,
+// and its job can be purged.
 
-// hostile are programs that leave what no folder of files is. Each is a script of sh; limit is limits.output, 0 the kind's own.
+// hostile are sh scripts that leave something other than a folder of files. limit is limits.output; 0: the kind's default.
 var hostile = []struct {
 	name, script string
 	limit        int64
-	// counts: what it leaves is published. Otherwise none of it counts, and the reason says one of words; a program that may not do what it
-	// tries fails by itself.
+	// counts: its output is published. Otherwise none of it is, and the reason has one of words, unless the script itself fails because it
+	// lacks permission.
 	counts bool
 	words  []string
 }{

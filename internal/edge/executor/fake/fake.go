@@ -172,7 +172,7 @@ func (e *Executor) PowerCut() {
 
 func now() quantity.Instant { return quantity.At(time.Now()) }
 
-// world is what outlives a daemon: the subjobs and what was settled.
+// world is the state that survives a restart of the daemon: running subjobs and settlements.
 type world struct {
 	model Model
 

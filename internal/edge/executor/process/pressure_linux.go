@@ -255,7 +255,8 @@ func (n *sensor) tellActs() {
 	}
 }
 
-// mirror has a subjob's supervisor, and by that its program, know what the watcher does with it. The disk is waited for by nobody else.
+// mirror tells a subjob's supervisor, and through it the program, what the watcher does with it. It writes in the background: the sensor
+// must not wait for the disk.
 func (n *sensor) mirror(s *still, suspended bool) {
 	s.mu.Lock()
 	changed := s.suspended != suspended

@@ -18,8 +18,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 )
 
-// settle moves the directories of an ended subjob to their places, and answers. Every step can be repeated, so that it can go on wherever
-// it stopped. An error (a full disk) is tried again until it passes.
+// settle moves the directories of an ended subjob to their places, and answers. Every step is idempotent, so a repeat continues where the
+// last try stopped. It retries errors (a full disk) until it succeeds or the executor closes.
 func (e *Executor) settle(m protocol.Message, answer func(protocol.Message)) {
 	e.mu.Lock()
 	r := e.runs[m.Token]

@@ -41,9 +41,9 @@ var (
 	errReset = errors.New("the GPU must be reset")
 )
 
-// condition is how a GPU says that it is.
+// condition is the health that a GPU reports.
 type condition struct {
-	// Told: the driver reports what is to be done about it, and Recovery is that; empty: nothing. Drain: subjobs may go on until then.
+	// Told: the driver reported a recovery action, named by Recovery (empty: none is needed). Drain: running subjobs may finish first.
 	Told, Drain bool
 	Recovery    string
 	// RowsPending: rows or pages of its memory wait for a reset to be replaced. RowsFailed: one could not be.

@@ -98,7 +98,8 @@ var recoveries = map[nvml.DeviceGpuRecoveryAction]condition{ //nolint:gochecknog
 	nvml.GPU_RECOVERY_ACTION_SYSTEM_REBOOT:       {Told: true, Recovery: "a restart of the machine"},
 }
 
-// Health asks for all that a driver says; what it does not know of is left out, a GPU that does not answer is an error.
+// Health reads a GPU's recovery action and memory repairs. What the driver does not support is left out; a GPU that does not answer is an
+// error.
 func (d device) Health() (condition, error) {
 	var c condition
 	fields := []nvml.FieldValue{{FieldId: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION}}

@@ -124,12 +124,12 @@ func (p *Pool) Full() bool {
 	return true
 }
 
-// asks says whether t asks something of its host.
+// asks reports whether t's CPU or memory demand restricts the hosts that it fits on.
 func (p *Pool) asks(t *planner.Task) bool {
 	return p.limited && !t.Spread && (t.CPU > 0 || t.Memory > 0)
 }
 
-// Loose says whether counting free devices answers if t fits.
+// Loose reports whether counting free devices is enough to tell if t fits.
 func (p *Pool) Loose(t *planner.Task) bool {
 	return t.Devices > 0 && t.Share == planner.Whole && (t.Spread || t.Devices == 1 && !p.asks(t))
 }
