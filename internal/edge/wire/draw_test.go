@@ -122,7 +122,7 @@ func complete(f *protocol.Fact) (undo func()) {
 	var v layout
 	of := facts[f.Kind]
 	if of.needs != 0 {
-		of.bind(&v, f.Body)
+		v = of.bind(f.Body)
 	}
 	switch of.needs {
 	case 0:

@@ -14,67 +14,69 @@ import (
 
 // facts maps each kind of fact to its body, and where its fields are; a kind that is not in it has none.
 var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by nobody
-	protocol.JobAccepted: needs(20, holds(func(v *layout, b *protocol.Acceptance) {
-		v.zone, v.flag, v.request, v.digest, v.spec = &b.Zone, &b.Recalled, &b.Request, &b.Digest, &b.Spec
+	protocol.JobAccepted: needs(20, holds(func(b *protocol.Acceptance) layout {
+		return layout{zone: &b.Zone, flag: &b.Recalled, request: &b.Request, digest: &b.Digest, spec: &b.Spec}
 	})),
 	protocol.JobClosed:    holds(final),
-	protocol.JobForgotten: holds(func(v *layout, b *protocol.Forgetting) { v.zone, v.flag = &b.Zone, &b.Archived }),
+	protocol.JobForgotten: holds(func(b *protocol.Forgetting) layout { return layout{zone: &b.Zone, flag: &b.Archived} }),
 	protocol.QueueSet:     holds(queue),
-	protocol.JobDropping:  holds(func(v *layout, b *protocol.JobDrop) { v.request, v.text = &b.Request, &b.Text }),
+	protocol.JobDropping:  holds(func(b *protocol.JobDrop) layout { return layout{request: &b.Request, text: &b.Text} }),
 	protocol.JobHeld:      holds(hold),
 	protocol.JobRequeued:  holds(sequel),
-	protocol.JobArchived:  holds(func(v *layout, b *protocol.Archiving) { v.flag, v.count = &b.Most, &b.Changes }),
+	protocol.JobArchived:  holds(func(b *protocol.Archiving) layout { return layout{flag: &b.Most, count: &b.Changes} }),
 	protocol.JobDrawn:     holds(inZone),
 	protocol.ZoneDrained:  holds(inZone),
 	protocol.Rehomed:      holds(inZone),
-	protocol.JobDeparted:  holds(func(v *layout, b *protocol.Departure) { v.zone, v.flag = &b.Zone, &b.Pending }),
+	protocol.JobDeparted:  holds(func(b *protocol.Departure) layout { return layout{zone: &b.Zone, flag: &b.Pending} }),
 
-	protocol.HomeTaken: needs(20, holds(func(v *layout, b *protocol.Taking) { v.spec = &b.Spec })),
-	protocol.Claimed: holds(func(v *layout, b *protocol.Sale) {
-		v.placement(&b.Placement)
+	protocol.HomeTaken: needs(20, holds(func(b *protocol.Taking) layout { return layout{spec: &b.Spec} })),
+	protocol.Claimed: holds(func(b *protocol.Sale) layout {
+		v := placement(&b.Placement)
 		v.node, v.speed, v.bid, v.members = &b.Node, &b.Speed, &b.Bid, &b.Members
+		return v
 	}),
 	protocol.ClaimExtended:   holds(extent),
 	protocol.Released:        holds(claimEnd),
 	protocol.Committed:       needs(23, holds(claimEnd)),
-	protocol.Calibrated:      holds(func(v *layout, b *protocol.Learned) { v.whole = b }),
+	protocol.Calibrated:      holds(func(b *protocol.Learned) layout { return layout{whole: b} }),
 	protocol.Ended:           holds(final),
-	protocol.HomeDropped:     holds(func(v *layout, b *protocol.HomeDrop) { v.text, v.count = &b.Queue, &b.Attained }),
+	protocol.HomeDropped:     holds(func(b *protocol.HomeDrop) layout { return layout{text: &b.Queue, count: &b.Attained} }),
 	protocol.HomeHeld:        holds(hold),
 	protocol.QueueKnown:      holds(queue),
-	protocol.HomeKept:        needs(27, holds(func(v *layout, b *protocol.Keeping) { v.flag, v.record = &b.Recalled, &b.Record })),
-	protocol.QueueCalibrated: holds(func(v *layout, b *protocol.Calibration) { v.whole = b }),
-	protocol.Taught:          holds(func(v *layout, b *protocol.Lesson) { v.whole = b }),
+	protocol.HomeKept:        needs(27, holds(func(b *protocol.Keeping) layout { return layout{flag: &b.Recalled, record: &b.Record} })),
+	protocol.QueueCalibrated: holds(func(b *protocol.Calibration) layout { return layout{whole: b} }),
+	protocol.Taught:          holds(func(b *protocol.Lesson) layout { return layout{whole: b} }),
 	protocol.HomeReopened:    needs(20, holds(sequel)),
 	protocol.HomeLeaving:     holds(reason),
 
 	protocol.Booted: optional(holds(reservation)),
-	protocol.LeaseMade: holds(func(v *layout, b *protocol.Terms) {
-		v.placement(&b.Placement)
+	protocol.LeaseMade: holds(func(b *protocol.Terms) layout {
+		v := placement(&b.Placement)
 		v.zone, v.text, v.rank = &b.Zone, &b.Text, &b.Rank
+		return v
 	}),
 	protocol.LeaseExtended:   holds(extent),
-	protocol.Truncated:       holds(func(v *layout, b *protocol.Cut) { v.end, v.text = &b.End, &b.Text }),
-	protocol.SubjobEnded:     needs(23, holds(func(v *layout, b *protocol.SubjobEnd) { v.flag, v.result = &b.Bare, &b.Result })),
-	protocol.ResultSettled:   holds(func(v *layout, b *protocol.Acknowledgement) { v.span = &b.Range }),
+	protocol.Truncated:       holds(func(b *protocol.Cut) layout { return layout{end: &b.End, text: &b.Text} }),
+	protocol.SubjobEnded:     needs(23, holds(func(b *protocol.SubjobEnd) layout { return layout{flag: &b.Bare, result: &b.Result} })),
+	protocol.ResultSettled:   holds(func(b *protocol.Acknowledgement) layout { return layout{span: &b.Range} }),
 	protocol.ReservationMade: holds(reservation),
 	protocol.ReservationGone: holds(reservation),
 	protocol.Quarantined:     holds(reason),
-	protocol.SliceFailed:     holds(func(v *layout, b *health.Fault) { v.whole = b }),
+	protocol.SliceFailed:     holds(func(b *health.Fault) layout { return layout{whole: b} }),
 	protocol.SliceMended:     holds(reason),
 }
 
-func final(v *layout, b *protocol.Final)             { v.verdict = &b.Verdict }
-func queue(v *layout, b *protocol.Queue)             { v.whole = b }
-func hold(v *layout, b *protocol.JobHold)            { v.flag = &b.Held }
-func sequel(v *layout, b *protocol.Sequel)           { v.request, v.spec = &b.Request, &b.Spec }
-func inZone(v *layout, b *protocol.InZone)           { v.zone = &b.Zone }
-func extent(v *layout, b *protocol.Extent)           { v.span, v.end, v.peak = &b.Range, &b.End, &b.Peak }
-func reason(v *layout, b *protocol.Reason)           { v.text = &b.Text }
-func reservation(v *layout, b *protocol.Reservation) { v.whole = b }
+func final(b *protocol.Final) layout             { return layout{verdict: &b.Verdict} }
+func queue(b *protocol.Queue) layout             { return layout{whole: b} }
+func hold(b *protocol.JobHold) layout            { return layout{flag: &b.Held} }
+func sequel(b *protocol.Sequel) layout           { return layout{request: &b.Request, spec: &b.Spec} }
+func inZone(b *protocol.InZone) layout           { return layout{zone: &b.Zone} }
+func extent(b *protocol.Extent) layout           { return layout{span: &b.Range, end: &b.End, peak: &b.Peak} }
+func reason(b *protocol.Reason) layout           { return layout{text: &b.Text} }
+func reservation(b *protocol.Reservation) layout { return layout{whole: b} }
 
-func claimEnd(v *layout, b *protocol.ClaimEnd) {
-	v.span, v.text, v.result, v.skipped = &b.Range, &b.Text, &b.Result, &b.Skipped
+func claimEnd(b *protocol.ClaimEnd) layout {
+	return layout{span: &b.Range, text: &b.Text, result: &b.Result, skipped: &b.Skipped}
 }
 
 // layout is where the fields of a fact's body are; nil: its kind has no such field. All bodies share one row of numbers, which is the
@@ -110,8 +112,8 @@ func (v *layout) lacks(n protowire.Number) bool {
 	return n == 20 && *v.spec == nil || n == 23 && *v.result == nil || n == 27 && (*v.record == nil || (*v.record).Spec == nil)
 }
 
-func (v *layout) placement(p *protocol.Placement) {
-	v.place, v.slice, v.span, v.end, v.peak = p, &p.Slice, &p.Range, &p.End, &p.Peak
+func placement(p *protocol.Placement) layout {
+	return layout{place: p, slice: &p.Slice, span: &p.Range, end: &p.End, peak: &p.Peak}
 }
 
 func factFields(c *coder.Coder, f *protocol.Fact) {
@@ -189,7 +191,7 @@ type content struct {
 	// fresh makes one to read into.
 	fresh func() protocol.Body
 	// bind says where the fields of a body are, which must be of this type.
-	bind func(*layout, protocol.Body)
+	bind func(protocol.Body) layout
 	// optional: facts of the kind may have no body.
 	optional bool
 	// needs is the number of a pointer that is in every fact of the kind, and without which it can't be folded; 0: there is none.
@@ -199,15 +201,15 @@ type content struct {
 func holds[T any, P interface {
 	*T
 	protocol.Body
-}](bind func(*layout, *T)) content {
+}](bind func(*T) layout) content {
 	return content{
 		fresh: func() protocol.Body { return P(new(T)) },
-		bind: func(v *layout, b protocol.Body) {
+		bind: func(b protocol.Body) layout {
 			p, ok := b.(P)
 			if !ok {
 				invariant.Check(false, "a fact with a body of type %T, where its kind has %T", b, p)
 			}
-			bind(v, p)
+			return bind(p)
 		},
 	}
 }
@@ -224,20 +226,21 @@ func needs(n protowire.Number, c content) content {
 
 // lay lays out the body of a fact, which is made for one that is read.
 func (t *content) lay(c *coder.Coder, f *protocol.Fact) (v layout) {
-	v.slice, v.optional = &f.Slice, t.optional
 	switch {
 	case t.bind == nil:
 		if f.Body != nil {
 			invariant.Check(false, "a fact of kind %d with a body of type %T: such a fact has none", f.Kind, f.Body)
 		}
-		return v
 	case !c.Writing():
 		f.Body = t.fresh()
-	case f.Body == nil && t.optional:
-		return v
+		v = t.bind(f.Body)
+	case f.Body != nil || !t.optional:
+		v = t.bind(f.Body)
 	}
-	t.bind(&v, f.Body)
-	if v.slice != &f.Slice && f.Slice != "" {
+	v.optional = t.optional
+	if v.slice == nil {
+		v.slice = &f.Slice
+	} else if f.Slice != "" {
 		invariant.Check(false, "a fact of kind %d is about slice %s, where its body says which", f.Kind, f.Slice)
 	}
 	return v
