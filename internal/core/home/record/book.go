@@ -3,6 +3,7 @@
 package record
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -122,9 +123,10 @@ func (b *Book) Known(q *protocol.Queue) bool {
 func (b *Book) Queues() []*Queue {
 	b.List()
 	all := make([]*Queue, 0, len(b.queues))
-	for _, name := range slices.Sorted(maps.Keys(b.queues)) {
-		all = append(all, b.queues[name])
+	for _, q := range b.queues { //sluice:sorted next
+		all = append(all, q)
 	}
+	slices.SortFunc(all, func(x, y *Queue) int { return cmp.Compare(x.Name, y.Name) })
 	return all
 }
 
