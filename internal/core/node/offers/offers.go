@@ -1,5 +1,6 @@
 // Package offers is what a node tells its zone of each slice: a view whenever its gaps have changed. No gap is offered that lies on a lease
-// or a hold.
+// or a hold. Invariant, after each Offer: what was told last of a slice holds until it changes, and has all free time that begins within
+// half the horizon.
 package offers
 
 import (
