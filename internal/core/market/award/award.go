@@ -1,5 +1,6 @@
-// Package award is the market's output: the piece that a job has won, and the Seller that takes it. It must not know how it was won, nor
-// what becomes of it.
+// Package award is the market's output: the piece that a job has won, and the Seller that takes it. Invariant of whatever is asked for:
+// nobody has the work yet, the time is unsold, it is safe there, and the job may run one more (markettest.Unsound). It must not know how
+// a piece was won, nor what becomes of it.
 package award
 
 import (

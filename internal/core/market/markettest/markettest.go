@@ -146,19 +146,27 @@ type Floor interface {
 	Retire(j *index.Job)
 }
 
-// Seller gives whatever is asked for, and writes it down.
+// Seller gives whatever is asked for, and writes it down, as it does with what was not for sale.
 type Seller struct {
 	Floor Floor
 	Now   quantity.Instant
 	Sold  []string
+	Wrong []string
 	Runs  []func()
 }
 
 // Ask is award.Seller's.
 func (x *Seller) Ask(now quantity.Instant, j *index.Job, s *window.Slice, p award.Piece, _ *protocol.Out) {
+	has, _ := x.Purse(now, j)
 	x.Sold = append(x.Sold, fmt.Sprintf("%d: %s %v %s on %s [%d,%d) window %d round %d, bid %+v", now/1e6, j.Name(), p.Range, p.Option,
 		s.Name(), p.Start/1e6, p.End/1e6, p.Window, p.Round, p.Bid))
 	d, slice := j.Demand.(*Job), s.Supply.(*Slice)
+	if why := Unsound(now, d, s, &p); why != "" {
+		x.Wrong = append(x.Wrong, x.Sold[len(x.Sold)-1]+": "+why)
+	}
+	if p.Bid != nil && (p.Bid.Price < 0 || p.Bid.Price > has) {
+		x.Wrong = append(x.Wrong, x.Sold[len(x.Sold)-1]+": its queue can not pay that")
+	}
 	d.Claimed, d.Running, d.Got, d.Began = d.Claimed.Add(p.Range), d.Running+1, p.Start, append(slices.Clone(d.Began), now)
 	j.Losses().Clear()
 	x.Floor.InvalidateJob(j)

@@ -1,5 +1,5 @@
-// Package variant holds a variant that somebody declares against everything that must be true of it, whoever it is from. It must not know
-// what it is worth.
+// Package variant holds a variant that somebody declares against everything that must be true of it, whoever it is from: no number that is
+// declared passes a bound, and none makes a piece unsafe. It must not know what a variant is worth.
 package variant
 
 import (
