@@ -1,5 +1,5 @@
 // Package reach says whether what is left of a job could ever run: on the slices that there are, in the longest windows that there can be,
-// and with what was learned of it. What could still run is never said to be out of reach.
+// and with what was learned of it. Invariant: what could still run is never said to be out of reach, so one more slice puts nothing there.
 package reach
 
 import (
