@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/award"
+	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -28,6 +29,8 @@ func Unsound(now quantity.Instant, d *Job, s *window.Slice, p *award.Piece) stri
 	}
 	within := func(g protocol.Gap) bool { return g.Start <= p.Start && p.End <= g.End }
 	switch need := v.Needs(p.Range); {
+	case d.Ineligible(now) != explain.Eligible:
+		return "the job is to be sold nothing now"
 	case p.Range.From < 0 || p.Range.From >= p.Range.To || p.Range.To > d.Of.Total:
 		return "that is no work of the job"
 	case d.Claimed.Overlaps(p.Range) || d.Committed.Overlaps(p.Range):
