@@ -1,7 +1,7 @@
 // Package desk answers people: whether a job is accepted, cancelled, paused, requeued or deleted, and which settings a queue has. A
-// request that comes twice is answered twice and carried out once. A job has lives, each with a generation of its own: requeueing begins
-// the next one of the same work; deleting ends the last one for good, and replacing is deleting and accepting in one step
-// (docs/adr/0017-lives.md).
+// request that comes twice is answered twice and carried out once; what is refused changes nothing. A job has lives, each with a
+// generation of its own: requeueing begins the next one of the same work; deleting ends the last one for good, and replacing is deleting
+// and accepting in one step (docs/adr/0017-lives.md).
 package desk
 
 import (
