@@ -230,7 +230,8 @@ func (p *pass) placeAll(e *expected) (places []*Place) {
 			g := best.g
 			p.serial++
 			g.Wish = ID(fmt.Sprintf("%s/%d", e.ID, p.serial))
-			g.Claims, g.Group, g.Part, g.made, g.Looked = q.claims, e.ID, k, p.now, len(at)
+			g.Claims, g.Group, g.Part, g.made = q.claims, e.ID, k, p.now
+			g.Search = Search{Machines: len(at), Known: len(p.names), Places: stopping(at), Free: len(at) - stopping(at)}
 			g.From, g.Until, g.Open = e.from, e.until, e.open
 			if g.scheduled() {
 				g.Closed = best.room.closedFor(g)
@@ -253,6 +254,16 @@ type candidate struct {
 func (c *candidate) refresh(q *demand, more []*Place) {
 	c.room.places = append(slices.Clip(c.base), more...)
 	c.g, _ = c.room.find(q)
+}
+
+// stopping is on how many of these machines the next member's place would stop subjobs.
+func stopping(at []*candidate) (n int) {
+	for _, c := range at {
+		if c.g != nil && len(c.g.Cut) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // candidates are machines with a place for one of n members, at most enough of them; the search ends once n of them need nothing to be

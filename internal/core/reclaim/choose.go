@@ -39,10 +39,17 @@ type Piece struct {
 // maxSets bounds the search. If it ends within the bound, Choose returns the optimum, otherwise the cheapest set found.
 const maxSets = 1 << 16
 
-// Choose picks the cheapest pieces that together cover the shortage of every resource, and of those sets the smallest. It returns their
-// indices in ascending order; false if all pieces together do not cover it. Each Frees is as long as short; an entry of short that is not
-// positive is no shortage.
-func Choose(short []int64, pieces []Piece) (chosen []int, cost Cost, ok bool) {
+// Chosen are pieces, by their indices in ascending order, with their cost. Bounded: the search ended at its bound, so there may be cheaper
+// ones.
+type Chosen struct {
+	Pieces []int
+	Cost
+	Bounded bool
+}
+
+// Choose picks the cheapest pieces that together cover the shortage of every resource, and of those sets the smallest; false if all pieces
+// together do not cover it. Each Frees is as long as short; an entry of short that is not positive is no shortage.
+func Choose(short []int64, pieces []Piece) (chosen Chosen, ok bool) {
 	c := &chooser{pieces: pieces, left: slices.Clone(short)}
 	for i := range pieces {
 		if c.helps(i) {
@@ -60,7 +67,7 @@ func Choose(short []int64, pieces []Piece) (chosen []int, cost Cost, ok bool) {
 	}
 	c.search(0, Cost{})
 	slices.Sort(c.best)
-	return c.best, c.cost, c.found
+	return Chosen{c.best, c.cost, c.sets > maxSets}, c.found
 }
 
 // chooser is a depth-first branch and bound over sets of pieces, in order of cost.

@@ -33,12 +33,12 @@ func TestChoose(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _, ok := Choose(c.short, c.pieces); !ok || !slices.Equal(got, c.want) {
+			if got, ok := Choose(c.short, c.pieces); !ok || !slices.Equal(got.Pieces, c.want) {
 				t.Errorf("%v, %v; want %v", got, ok, c.want)
 			}
 		})
 	}
-	if got, _, ok := Choose([]int64{3}, []Piece{{[]int64{1}, Cost{}}, {[]int64{1}, Cost{}}}); ok || len(got) != 0 {
+	if got, ok := Choose([]int64{3}, []Piece{{[]int64{1}, Cost{}}, {[]int64{1}, Cost{}}}); ok || len(got.Pieces) != 0 {
 		t.Errorf("all of them together free too little, and chosen are %v", got)
 	}
 }
@@ -74,7 +74,8 @@ func TestChooseAgainstBruteForce(t *testing.T) {
 				best, cheapest, some = set, cost, true
 			}
 		}
-		got, cost, ok := Choose(short, pieces)
+		chosen, ok := Choose(short, pieces)
+		got, cost := chosen.Pieces, chosen.Cost
 		set := uint(0)
 		for _, i := range got {
 			set |= 1 << i
@@ -83,7 +84,7 @@ func TestChooseAgainstBruteForce(t *testing.T) {
 		if ok != some || ok && (!enough || cost != real || cost != cheapest || len(got) != bits.OnesCount(best)) || !slices.IsSorted(got) {
 			t.Fatalf("it is %v for %v (%v), want %b for %v (%v)", got, cost, ok, best, cheapest, some)
 		}
-		if again, _, _ := Choose(short, pieces); !slices.Equal(again, got) {
+		if again, _ := Choose(short, pieces); !slices.Equal(again.Pieces, got) {
 			t.Fatalf("it is %v, and then %v", got, again)
 		}
 	})
@@ -95,7 +96,8 @@ func TestChooseAmongManyAlike(t *testing.T) {
 	for i := range 500 {
 		pieces = append(pieces, Piece{[]int64{1}, Cost{time.Duration((i * 37) % 500), 0}})
 	}
-	got, cost, ok := Choose([]int64{20}, pieces)
+	chosen, ok := Choose([]int64{20}, pieces)
+	got, cost := chosen.Pieces, chosen.Cost
 	if !ok || len(got) != 20 || cost.Lost != 190 {
 		t.Errorf("%v for %v (%v)", got, cost, ok)
 	}
@@ -107,7 +109,7 @@ func TestChooseAllBeyondTheBound(t *testing.T) {
 	for i := range pieces {
 		pieces[i].Frees = []int64{1}
 	}
-	if got, _, ok := Choose([]int64{int64(len(pieces))}, pieces); !ok || len(got) != len(pieces) {
-		t.Errorf("%d of %d are stopped, %v", len(got), len(pieces), ok)
+	if got, ok := Choose([]int64{int64(len(pieces))}, pieces); !ok || len(got.Pieces) != len(pieces) {
+		t.Errorf("%d of %d are stopped, %v", len(got.Pieces), len(pieces), ok)
 	}
 }

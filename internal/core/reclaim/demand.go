@@ -20,5 +20,18 @@ type demand struct {
 	on     string
 }
 
+// exact reports whether the search of one machine compares all places on it: one resource or devices, each request with one choice.
+func (q *demand) exact() bool {
+	if len(q.asks) > 1 || len(q.asks) > 0 && len(q.wants) > 0 {
+		return false
+	}
+	for _, w := range q.wants {
+		if len(w.choices) != 1 || w.choices[0].N > maxDevices {
+			return false
+		}
+	}
+	return true
+}
+
 // empty reports whether it needs nothing that is offered here.
 func (q *demand) empty() bool { return len(q.wants)+len(q.asks) == 0 }

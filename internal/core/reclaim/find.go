@@ -8,8 +8,9 @@ import (
 
 // find chooses the subjobs to stop on the machine for a demand, and their cost; false if stopping all that may be stopped is not enough.
 func (r *room) find(q *demand) (g *Place, ok bool) {
+	r.bounded = false
 	g = &Place{Wish: q.id, Who: q.who, Equiv: q.equiv, Machine: r.Name, Asks: q.asks}
-	if !r.findCounted(q.asks, g) || !r.freePools().devices(q.wants, g) {
+	if !r.findCounted(q.asks, g) || !r.findDevices(q.wants, g) {
 		return nil, false
 	}
 	slices.Sort(g.Cut)
@@ -37,7 +38,7 @@ func (r *room) findCounted(asks []Ask, g *Place) bool {
 				continue
 			}
 			short += n
-			if _, gives := r.notice(t.Slice); t.Slice != "" && gives && !r.cut(t.Slice) {
+			if t.Slice != "" && r.stoppable(t.Slice) && !r.cut(t.Slice) {
 				pieces, ids = append(pieces, Piece{Frees: []int64{n}, Cost: r.cost(t.Slice)}), append(ids, t.Slice)
 			}
 		}
@@ -52,14 +53,26 @@ func (r *room) findCounted(asks []Ask, g *Place) bool {
 				}
 			}
 		}
-		chosen, cost, enough := Choose([]int64{short}, pieces)
+		chosen, enough := Choose([]int64{short}, pieces)
+		r.bounded = r.bounded || chosen.Bounded
 		if !enough {
 			return false
 		}
-		g.Cost = g.Cost.Plus(cost)
-		for _, i := range chosen {
+		g.Cost = g.Cost.Plus(chosen.Cost)
+		for _, i := range chosen.Pieces {
 			g.Cut = append(g.Cut, ids[i])
 		}
 	}
 	return true
+}
+
+// findDevices adds to g the cheapest devices for all wants, and the subjobs to stop for them; false if there are none.
+func (r *room) findDevices(wants []want, g *Place) bool {
+	pools := r.freePools()
+	found, bounded := pools.devices(wants, g)
+	for _, x := range pools {
+		bounded = bounded || x.bounded
+	}
+	r.bounded = r.bounded || bounded
+	return found
 }

@@ -48,8 +48,8 @@ type joint struct {
 }
 
 // devices adds to g the cheapest devices for all wants, and the subjobs to stop for them; false if there are none. Alternatives are tried
-// in order of preference; the first combination that fits is taken.
-func (all freePools) devices(wants []want, g *Place) bool {
+// in order of preference; the first combination that fits is taken. bounded: devices, or combinations, were left out.
+func (all freePools) devices(wants []want, g *Place) (found, bounded bool) {
 	options := make([][]*option, len(wants))
 	for k := range wants {
 		for i := range wants[k].choices {
@@ -67,12 +67,13 @@ func (all freePools) devices(wants []want, g *Place) bool {
 		if !none {
 			j.search(0, 0, nil, nil)
 		}
+		bounded = bounded || j.tried > maxPrices
 		if j.found {
 			for _, p := range j.best {
 				g.Devices = append(g.Devices, At{p.pool.Name, p.d.Name})
 			}
 			g.Cut, g.Cost = append(g.Cut, j.stops...), g.Cost.Plus(j.cost.Cost)
-			return true
+			return true, bounded
 		}
 		k := len(chosen) - 1
 		for ; k >= 0; k-- { // the next combination, the last request's choices first
@@ -82,10 +83,10 @@ func (all freePools) devices(wants []want, g *Place) bool {
 			chosen[k] = 0
 		}
 		if k < 0 {
-			break
+			return false, bounded
 		}
 	}
-	return false
+	return false, true
 }
 
 // option finds the devices that satisfy a choice. A free device that only may match does not count: the scheduler would have allocated it
@@ -276,9 +277,10 @@ func (x *freePool) compute(devices []int) (p priced) {
 			}
 		}
 	}
-	set, cost, ok := Choose(short, pieces)
-	p.cost, p.ok = stopCost{cost, len(set)}, ok
-	for _, i := range set {
+	set, ok := Choose(short, pieces)
+	x.bounded = x.bounded || set.Bounded
+	p.cost, p.ok = stopCost{set.Cost, len(set.Pieces)}, ok
+	for _, i := range set.Pieces {
 		p.stops = append(p.stops, x.devices[who[i]].slice)
 	}
 	return p

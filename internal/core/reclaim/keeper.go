@@ -78,6 +78,9 @@ func (k *Keeper) Places() (list []*Place) {
 	return list
 }
 
+// On are the places on a machine, in order of wish.
+func (k *Keeper) On(machine string) []*Place { return k.on[machine] }
+
 // demand is what a wish needs, less the shared claims that get their devices in another place, kept or in more; that place fixes the
 // machine (demand.on).
 func (k *Keeper) demand(w *Wish, g *Place, more []*Place) *demand {

@@ -34,6 +34,8 @@ const (
 	maxUnused = 3
 	// maxUnusedMachines bounds the machines remembered per class.
 	maxUnusedMachines = 64
+	// maxSpared bounds the ways that are remembered with a place.
+	maxSpared = 8
 )
 
 // memory is the state that earlier passes left. Soft.
@@ -44,6 +46,8 @@ type memory struct {
 	// outlive their time by firstBackoff, since wishes are ordered by them.
 	shapeRetry map[string]quantity.Instant
 	retry      map[ID]quantity.Instant
+	// misses are the searches that found nothing, by what may be searched for again after a delay.
+	misses map[miss]Search
 	// backoffs are the wishes and groups that left a place unused; unused is the same by class.
 	backoffs map[ID]backoff
 	unused   map[Equiv]*unusedPlaces
@@ -56,6 +60,12 @@ type memory struct {
 	serial int
 	// ahead counts the places kept ahead. Derived from places.
 	ahead int
+}
+
+// miss is a search that found nothing: for a shape, or for one wish or group.
+type miss struct {
+	shape string
+	id    ID
 }
 
 // backoff is until when nothing is kept for a wish or group, and how many places it left unused.
@@ -74,7 +84,7 @@ type unusedPlaces struct {
 
 func newMemory() memory {
 	return memory{
-		places: map[ID]*Place{}, shapeRetry: map[string]quantity.Instant{}, retry: map[ID]quantity.Instant{},
+		places: map[ID]*Place{}, shapeRetry: map[string]quantity.Instant{}, retry: map[ID]quantity.Instant{}, misses: map[miss]Search{},
 		backoffs: map[ID]backoff{}, unused: map[Equiv]*unusedPlaces{}, freeSince: map[ID]quantity.Instant{}, handled: map[ID]bool{},
 	}
 }
@@ -172,11 +182,13 @@ func (r *memory) forget(now quantity.Instant, waits func(ID) bool) {
 	for shape, until := range r.shapeRetry { //sluice:sorted each is looked at alone
 		if now >= until.Add(firstBackoff) {
 			delete(r.shapeRetry, shape)
+			delete(r.misses, miss{shape: shape})
 		}
 	}
 	for id, until := range r.retry { //sluice:sorted each is looked at alone
 		if now >= until.Add(firstBackoff) {
 			delete(r.retry, id)
+			delete(r.misses, miss{id: id})
 		}
 	}
 	for id, s := range r.backoffs { //sluice:sorted each is looked at alone

@@ -269,5 +269,40 @@ func TestPlacesFitTogether(t *testing.T) {
 	})
 }
 
-// On lists the places on a machine, in order of wish.
-func (k *Keeper) On(machine string) []*Place { return k.on[machine] }
+// TestWhatIsSaidOfOtherWaysAgainstBruteForce: where all was compared, the first way that was not taken is the cheapest that stops none of
+// what is stopped, and without one there is none.
+func TestWhatIsSaidOfOtherWaysAgainstBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := drawMachines(t, 3)
+		wanted := rapid.IntRange(1, 3).Draw(t, "wanted")
+		k := New()
+		for _, m := range x.machines {
+			k.Hear(m)
+		}
+		k.Wish(meantDevices("p", wanted))
+		for _, d := range []time.Duration{0, schedulerBackoff} {
+			k.Decide(at(d), costs(x.costs))
+		}
+		if len(k.Places()) == 0 {
+			return
+		}
+		g := k.Places()[0]
+		if !g.Search.Whole {
+			t.Fatalf("not all of a small cluster was compared: %+v", g.Search)
+		}
+		best, found := stopCost{}, false
+		for _, m := range x.machines {
+			for i := range m.Pools[0].Devices { // the keeper's own copy: it decides no more
+				if d := &m.Pools[0].Devices[i]; slices.Contains(g.Cut, d.Slice) {
+					d.Holder = Others
+				}
+			}
+			if c, ok := x.cheapest(m, wanted); ok && c.stops > 0 && (!found || c.compare(best) < 0) {
+				best, found = c, true
+			}
+		}
+		if found != (len(g.Spared) > 0) || found && g.Spared[0].stopCost() != best {
+			t.Fatalf("other ways are %v, and the cheapest costs %v (%v)", g.Spared, best, found)
+		}
+	})
+}

@@ -28,7 +28,7 @@ type Equiv struct{ Owner, Shape string }
 // Wish is a workload outside Sluice that waits for devices of one machine.
 type Wish struct {
 	ID ID
-	// Who is the one that waits, as people read it.
+	// Who is the one that waits, as people read it; what follows a comma is left out where it is clear that it waits.
 	Who   string
 	Equiv Equiv
 	// Since is since when it waits. Among wishes searched for equally long ago the oldest is first.
@@ -254,9 +254,11 @@ type Place struct {
 	Closed, Cut []job.SliceID
 	At          quantity.Instant
 	Notice      time.Duration
-	// Cost of stopping what is in Cut, as of when it was chosen; the lowest of Looked machines.
+	// Cost of stopping what is in Cut, as of when it was chosen by Search. Spared are ways to make room that were not taken then, as they
+	// were compared, at most maxSpared; none for a place that is kept ahead, since the next member may get them.
 	Cost   Cost
-	Looked int
+	Search Search
+	Spared []Way
 
 	// made is when it was kept, freed when all that is in Cut was first seen gone; 0 before.
 	made, freed quantity.Instant
@@ -264,6 +266,30 @@ type Place struct {
 
 // At is a device, by its pool and its name.
 type At struct{ Pool, Device string }
+
+// Search is what a search for a place compared.
+type Search struct {
+	// Machines that the wish may be served on were searched, of Known with subjobs or, for a place kept ahead, with devices.
+	Machines, Known int
+	// Of these machines Places have a place where subjobs stop, Free one where nothing stops, and Avoided are those of Places where the
+	// class left a place unused: they come last. Last: the place is on one of them, since there is no other.
+	Places, Free, Avoided int
+	Last                  bool
+	// Whole: no place that costs less was left out, but on Avoided machines. Not so once a bound was reached, or if the devices that the
+	// wish prefers go before the cost.
+	Whole bool
+}
+
+// Way is a way to make room for a wish: subjobs of one machine to stop, and the cost. Of one machine the ways have no subjob in common.
+type Way struct {
+	Machine string
+	Cut     []job.SliceID
+	Cost    Cost
+	// Avoided: the class left a place unused on the machine.
+	Avoided bool
+}
+
+func (w *Way) stopCost() stopCost { return stopCost{w.Cost, len(w.Cut)} }
 
 // scheduled reports whether the place is for a known time rather than for now. That time may be past by up to unusedTimeout.
 func (g *Place) scheduled() bool { return g.From != 0 }

@@ -23,6 +23,10 @@ type room struct {
 	places []*Place
 	ask    Costs
 	costs  map[job.SliceID]Cost
+	// barred are slices whose subjobs may not be stopped this time.
+	barred []job.SliceID
+	// bounded: the last search ended at a bound, so there may be a cheaper place, or one at all.
+	bounded bool
 }
 
 func newRoom(m *Machine, now quantity.Instant, places []*Place, ask Costs) *room {
@@ -73,6 +77,12 @@ func (m *Machine) notice(id job.SliceID) (time.Duration, bool) {
 	return m.Slices[i].Notice, true
 }
 
+// stoppable reports whether the subjob on a slice may be stopped.
+func (r *room) stoppable(id job.SliceID) bool {
+	_, gives := r.notice(id)
+	return gives && !slices.Contains(r.barred, id)
+}
+
 // resource finds a resource by name; nil if the machine has none of it.
 func (m *Machine) resource(name string) *Resource {
 	for i := range m.Resources {
@@ -115,6 +125,8 @@ type freePool struct {
 	prices map[string]priced
 	chosen []int
 	key    []byte
+	// bounded: the subjobs to stop for some set of devices may not be the cheapest.
+	bounded bool
 }
 
 // poolDevice is a device of a freePool: its uses of counters, and its part, equal for devices that share counters directly or through
@@ -162,11 +174,10 @@ func (r *room) freePool(p *Pool) *freePool {
 		if d.Holder == Nobody || r.gone(d.End) {
 			continue
 		}
-		_, gives := r.notice(d.Slice)
 		switch {
 		case d.Holder == Ours && r.cut(d.Slice): // on its way out
 			continue
-		case d.Holder == Ours && gives:
+		case d.Holder == Ours && r.stoppable(d.Slice):
 			h.slice, h.cost = d.Slice, r.cost(d.Slice)
 			x.left = append(x.left, 1)
 			h.uses = append(slices.Clip(h.uses), Use{len(x.left) - 1, 1})

@@ -41,16 +41,20 @@ func (p *pass) serve() {
 			p.unfinished = true // the rest are served in the next pass
 			break
 		}
-		g, room := p.place(q)
+		g, s, room := p.place(q)
 		switch {
 		case g != nil:
 			p.keep(g)
+			delete(p.misses, miss{id: w.ID})
+			delete(p.misses, miss{shape: w.Equiv.Shape})
 		case room:
 			p.retry[w.ID] = p.now.Add(time.Second)
 		case q.on != "": // bound to one machine by a claim; wishes of its shape may find room elsewhere
 			p.retry[w.ID] = p.now.Add(retryDelay)
+			p.misses[miss{id: w.ID}] = s
 		default:
 			p.shapeRetry[w.Equiv.Shape] = p.now.Add(retryDelay)
+			p.misses[miss{shape: w.Equiv.Shape}] = s
 		}
 	}
 }
@@ -105,7 +109,7 @@ func (p *pass) taken(g *Place) bool {
 // place finds the machine where making room for a demand costs least; nil if there is none. room: there seems to be room already, and the
 // scheduler gets its longest back-off to use it; after that the wish is assumed to be kept out there for a reason not modelled here, and
 // room is made elsewhere. Machines where its class left a place unused come last.
-func (p *pass) place(q *demand) (best *Place, room bool) {
+func (p *pass) place(q *demand) (best *Place, s Search, room bool) {
 	names := p.hosts
 	if q.on != "" {
 		names = []string{q.on}
@@ -123,23 +127,35 @@ func (p *pass) place(q *demand) (best *Place, room bool) {
 		}
 	}
 	// Each wish begins at a different machine, and each later search elsewhere.
-	from, fits := prng.Name(string(q.id))>>32+uint64(p.now.Sub(0)/retryDelay)*maxMachines, 0
+	from := prng.Name(string(q.id))>>32 + uint64(p.now.Sub(0)/retryDelay)*maxMachines
+	s = Search{Known: len(names), Whole: q.exact()}
+	var ways []Way
 	for i := range names {
 		m := p.machines[names[(from+uint64(i))%uint64(len(names))]]
 		if m == nil || !m.admits(q.where) {
 			continue
 		}
-		g, ok := p.room(m).find(q)
+		r := p.room(m)
+		g, ok := r.find(q)
+		s.Machines, s.Whole = s.Machines+1, s.Whole && !r.bounded
+		avoided := slices.Contains(unused, m.Name)
 		switch {
 		case !ok:
 		case len(g.Cut) == 0:
 			seen = true
-		case slices.Contains(unused, m.Name):
+			s.Free++
+		case avoided:
 			better(g, &last)
+			s.Avoided++
 		default:
 			better(g, &best)
 		}
-		if fits++; fits >= maxMachines || fits >= enoughMachines && best != nil {
+		if ok && len(g.Cut) > 0 {
+			s.Places++
+			ways = append(ways, Way{g.Machine, g.Cut, g.Cost, avoided})
+		}
+		if s.Machines >= maxMachines || s.Machines >= enoughMachines && best != nil {
+			s.Whole = s.Whole && i == len(names)-1
 			break
 		}
 	}
@@ -148,17 +164,44 @@ func (p *pass) place(q *demand) (best *Place, room bool) {
 		delete(p.freeSince, q.id)
 	case !waiting:
 		p.freeSince[q.id] = p.now
-		return nil, true
+		return nil, s, true
 	case p.now < since.Add(schedulerBackoff):
-		return nil, true
+		return nil, s, true
 	}
 	if best == nil {
-		best = last
+		best, s.Last = last, last != nil
 	}
 	if best != nil {
-		best.Claims, best.Looked, best.Until, best.made = q.claims, fits, quantity.Never, p.now
+		best.Claims, best.Search, best.Until, best.made = q.claims, s, quantity.Never, p.now
+		best.Spared = p.spared(q, best, ways)
 	}
-	return best, false
+	return best, s, false
+}
+
+// spared are the ways to make room that come after a place, in the order in which they would have been taken: the best on each other
+// machine and, on its own machine, again and again the best that stops none of the subjobs before.
+func (p *pass) spared(q *demand, best *Place, ways []Way) []Way {
+	ways = slices.DeleteFunc(ways, func(w Way) bool { return w.Machine == best.Machine })
+	r := *p.room(p.machines[best.Machine])
+	for taken := best; len(r.barred) < 2*maxSpared; {
+		r.barred = append(r.barred, taken.Cut...)
+		g, ok := r.find(q)
+		best.Search.Whole = best.Search.Whole && !r.bounded
+		if !ok || len(g.Cut) == 0 {
+			break
+		}
+		ways, taken = append(ways, Way{g.Machine, g.Cut, g.Cost, best.Search.Last}), g
+	}
+	slices.SortStableFunc(ways, func(a, b Way) int {
+		switch {
+		case !a.Avoided && b.Avoided:
+			return -1
+		case a.Avoided && !b.Avoided:
+			return 1
+		}
+		return cmp.Or(a.stopCost().compare(b.stopCost()), strings.Compare(a.Machine, b.Machine))
+	})
+	return ways[:min(len(ways), maxSpared)]
 }
 
 func without(list []*Place, g *Place) []*Place {

@@ -1,9 +1,8 @@
 package reclaim
 
 import (
-	"fmt"
-	"strings"
-	"time"
+	"cmp"
+	"slices"
 
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -13,76 +12,140 @@ type Verdict uint8
 
 // The states of a wish.
 const (
-	// Pending: it has not been searched for yet, or is blocked.
+	// Pending: it has not been searched for yet.
 	Pending Verdict = iota
 	// Kept: a place is kept for it.
 	Kept
 	// RoomFree: there seems to be room without stopping anything.
 	RoomFree
-	// NoRoom: stopping all that may be stopped would not make room for it, as of the last search.
+	// NoRoom: the last search for it, or for one of the same shape, found no place.
 	NoRoom
 	// BackingOff: it, or others of its class, did not use places that were kept for them.
 	BackingOff
+	// Blocked: what it wants is not known yet.
+	Blocked
+	// NotOffered: it wants nothing that machines of ours have.
+	NotOffered
+	// Sharing: all of its claims get their devices in the place of another wish.
+	Sharing
+	// InTurn: its class left places unused and gets one at a time, which another wish has.
+	InTurn
+	// Limit: as many places are kept as may be at once.
+	Limit
 )
 
-// Reason is why a place is kept for a wish, or none.
+// Reason is why a place is kept for a wish or for a group's members, or none.
 type Reason struct {
 	Verdict Verdict
+	// Wish that waits since Since. Who is its name, or that of a group's members. Group that it belongs to: alone, it is for the members
+	// that have not come.
+	Wish, Group ID
+	Who         string
+	Since       quantity.Instant
 	// Place that is kept for it, if any.
 	Place *Place
 	// Until is when the state ends at the latest; 0: not known.
 	Until quantity.Instant
-	// Times a place was not used.
+	// Times a place was not used, by it or, with Class, by it or others like it.
 	Times int
+	Class bool
+	// Search that found no place.
+	Search Search
+	// Machine on which its shared claims get their devices.
+	Machine string
 }
 
-// Why is the state of a wish, with its reason.
+// Reasons are the states of all wishes and of groups whose members are expected, the longest waiting first, then in order of name.
+func (k *Keeper) Reasons(now quantity.Instant) (list []Reason) {
+	come, kept := map[ID]int{}, map[ID]bool{}
+	for _, id := range sortedKeys(k.wishes) {
+		come[k.wishes[id].Group]++
+		list = append(list, k.Why(now, id))
+	}
+	for _, g := range k.Places() {
+		if k.wishes[g.Wish] == nil {
+			kept[g.Group] = true
+			list = append(list, k.Why(now, g.Wish))
+		}
+	}
+	for _, id := range sortedKeys(k.groups) {
+		if r, expected := whyGroup(k, now, k.groups[id], come[id]); expected && !kept[id] {
+			list = append(list, r)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Reason) int { return cmp.Compare(a.Since, b.Since) })
+	return list
+}
+
+// Why is the state of a wish, or of a place that is kept ahead, with its reason.
 func (k *Keeper) Why(now quantity.Instant, id ID) Reason {
-	w := k.wishes[id]
-	switch {
-	case k.places[id] != nil:
-		g := k.places[id]
-		return Reason{Verdict: Kept, Place: g, Until: g.Until}
-	case w == nil || w.Blocked:
-		return Reason{}
-	case now < k.backoffs[id].until:
-		return Reason{Verdict: BackingOff, Until: k.backoffs[id].until, Times: k.backoffs[id].times}
-	case k.unused[w.Equiv] != nil && now < k.unused[w.Equiv].until:
-		return Reason{Verdict: BackingOff, Until: k.unused[w.Equiv].until, Times: k.unused[w.Equiv].times}
-	case k.freeSince[id] != 0:
-		return Reason{Verdict: RoomFree, Until: k.freeSince[id].Add(schedulerBackoff)}
-	case k.retryAt(id, w.Equiv.Shape) != 0:
-		return Reason{Verdict: NoRoom, Until: k.retryAt(id, w.Equiv.Shape)}
+	w, r := k.wishes[id], Reason{Wish: id}
+	if g := k.places[id]; g != nil {
+		r.Verdict, r.Place, r.Who, r.Group, r.Until = Kept, g, g.Who, g.Group, g.Until
+		if x := k.groups[g.Group]; x != nil {
+			r.Since = x.Since
+		}
 	}
-	return Reason{}
+	if w == nil {
+		return r
+	}
+	r.Who, r.Since, r.Group = w.Who, w.Since, w.Group
+	if r.Verdict != Kept {
+		refused(k, now, w, &r)
+	}
+	return r
 }
 
-// String is the reason in a sentence.
-func (r Reason) String() string {
-	switch r.Verdict {
-	case Pending:
-	case Kept:
-		return "kept: " + r.Place.String()
-	case RoomFree:
-		return "there seems to be room for it without stopping anything"
-	case NoRoom:
-		return "stopping all that may be stopped would not make room for it"
-	case BackingOff:
-		return fmt.Sprintf("backing off: %d places that were kept for it, or for others of its class, were not used", r.Times)
+// refused says why no place is kept for a wish.
+func refused(k *Keeper, now quantity.Instant, w *Wish, r *Reason) {
+	class, of := k.unused[w.Equiv], miss{shape: w.Equiv.Shape}
+	if k.retry[w.ID] > k.shapeRetry[w.Equiv.Shape] {
+		of = miss{id: w.ID}
 	}
-	return "not searched for yet"
+	q := k.demand(w, nil, nil)
+	switch missed, searched := k.misses[of]; {
+	case w.Blocked:
+		r.Verdict = Blocked
+	case q.empty() && q.on != "":
+		r.Verdict, r.Machine = Sharing, q.on
+	case q.empty():
+		r.Verdict = NotOffered
+	case now < k.backoffs[w.ID].until:
+		r.Verdict, r.Until, r.Times = BackingOff, k.backoffs[w.ID].until, k.backoffs[w.ID].times
+	case class != nil && now < class.until:
+		r.Verdict, r.Until, r.Times, r.Class = BackingOff, class.until, class.times, true
+	case class != nil && slices.ContainsFunc(k.Places(), func(g *Place) bool { return g.Equiv == w.Equiv }):
+		r.Verdict, r.Times, r.Class = InTurn, class.times, true
+	case k.freeSince[w.ID] != 0:
+		r.Verdict, r.Until = RoomFree, k.freeSince[w.ID].Add(schedulerBackoff)
+	case searched:
+		r.Verdict, r.Search, r.Until = NoRoom, missed, k.retryAt(w.ID, w.Equiv.Shape)
+	case len(k.places)-k.ahead >= maxPlaces:
+		r.Verdict, r.Times = Limit, maxPlaces
+	}
 }
 
-// String says what the place is, and what it costs.
-func (g *Place) String() string {
-	text := "a place on " + g.Machine
-	if len(g.Cut) == 0 {
-		return text + ", where nothing has to be stopped"
+// whyGroup is why no places are kept for a group of which so many members wait; false if no members are expected besides.
+func whyGroup(k *Keeper, now quantity.Instant, x *Group, come int) (r Reason, expected bool) {
+	if _, tried := k.handled[x.ID]; tried || x.Since == 0 && x.From == 0 || x.Since != 0 && now > x.Since.Add(arrivalTimeout) {
+		return r, false
 	}
-	ids := make([]string, len(g.Cut))
-	for i, id := range g.Cut {
-		ids[i] = string(id)
+	for i := range x.Parts {
+		come -= x.Parts[i].N - len(x.Parts[i].Bound)
 	}
-	return fmt.Sprintf("%s: %s stopped, which loses %v of work and %v of sold time; the lowest cost of %d machines", text,
-		strings.Join(ids, ", "), g.Cost.Lost.Round(time.Second), g.Cost.Left.Round(time.Second), g.Looked)
+	if come >= 0 || len(x.Parts) == 0 {
+		return r, false
+	}
+	r = Reason{Group: x.ID, Who: x.Parts[0].Like.Who, Since: x.Since}
+	switch back := k.backoffs[x.ID]; {
+	case slices.ContainsFunc(x.Parts, func(p Part) bool { return p.Like.Blocked }):
+		r.Verdict = Blocked
+	case now < back.until:
+		r.Verdict, r.Until, r.Times = BackingOff, back.until, back.times
+	case k.ownerBacksOff(now, x.Owners):
+		r.Verdict, r.Class = BackingOff, true
+	case k.retry[x.ID] != 0:
+		r.Verdict, r.Until = NoRoom, k.retry[x.ID]
+	}
+	return r, true
 }
