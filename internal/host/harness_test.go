@@ -151,6 +151,7 @@ func (n *toyNode) Slices(quantity.Instant) (list []status.Slice) {
 func (n *toyNode) Strain(quantity.Instant) status.Strain                           { return status.Strain{} }
 func (n *toyNode) Airlock(quantity.Instant) status.Airlock                         { return status.Airlock{} }
 func (n *toyNode) AirlockSteps(job.ID, job.Generation) (none []status.AirlockStep) { return none }
+func (n *toyNode) Reclaims(quantity.Instant) (none status.Reclaims)                { return none }
 func (n *toyNode) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
 }

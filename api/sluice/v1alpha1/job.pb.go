@@ -1122,7 +1122,9 @@ type Explanation struct {
 	// The zone that the job is at home in, or would be; empty where there is one zone.
 	Home string `protobuf:"bytes,9,opt,name=home,proto3" json:"home,omitempty"`
 	// What was done to its subjobs of late for the sake of their hosts' memory, in order.
-	Endured       []*AirlockStep `protobuf:"bytes,10,rep,name=endured,proto3" json:"endured,omitempty"`
+	Endured []*AirlockStep `protobuf:"bytes,10,rep,name=endured,proto3" json:"endured,omitempty"`
+	// What was decided about its subjobs of late for workloads outside Sluice that wait for devices, in order.
+	Reclaims      []*ReclaimStep `protobuf:"bytes,11,rep,name=reclaims,proto3" json:"reclaims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1227,6 +1229,134 @@ func (x *Explanation) GetEndured() []*AirlockStep {
 	return nil
 }
 
+func (x *Explanation) GetReclaims() []*ReclaimStep {
+	if x != nil {
+		return x.Reclaims
+	}
+	return nil
+}
+
+// ReclaimStep is one thing that was decided about a subjob for a wish.
+type ReclaimStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	At    *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	Node  string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The wish (Wish.id), and who that is. Empty and unnamed where the caller may not know.
+	Wish   string `protobuf:"bytes,3,opt,name=wish,proto3" json:"wish,omitempty"`
+	Who    string `protobuf:"bytes,4,opt,name=who,proto3" json:"who,omitempty"`
+	Job    string `protobuf:"bytes,5,opt,name=job,proto3" json:"job,omitempty"`
+	Subjob string `protobuf:"bytes,6,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	Slice  string `protobuf:"bytes,7,opt,name=slice,proto3" json:"slice,omitempty"`
+	// chosen (it is to stop), truncated (its end was moved for that), withdrawn (it had not begun) or spared (another stops).
+	Step string `protobuf:"bytes,8,opt,name=step,proto3" json:"step,omitempty"`
+	// Why it and no other, or another and not it.
+	Why string `protobuf:"bytes,9,opt,name=why,proto3" json:"why,omitempty"`
+	// When the subjob's time ended as of then; unset: withdrawn, or it has no end.
+	End           *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReclaimStep) Reset() {
+	*x = ReclaimStep{}
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReclaimStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReclaimStep) ProtoMessage() {}
+
+func (x *ReclaimStep) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReclaimStep.ProtoReflect.Descriptor instead.
+func (*ReclaimStep) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReclaimStep) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *ReclaimStep) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetWish() string {
+	if x != nil {
+		return x.Wish
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetSubjob() string {
+	if x != nil {
+		return x.Subjob
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetSlice() string {
+	if x != nil {
+		return x.Slice
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ReclaimStep) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
 // Loss is the windows of one kind of slice that a job has bid for and lost.
 type Loss struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1257,7 +1387,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1399,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1412,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Loss) GetProfile() string {
@@ -1403,7 +1533,7 @@ type Rank struct {
 
 func (x *Rank) Reset() {
 	*x = Rank{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1545,7 @@ func (x *Rank) String() string {
 func (*Rank) ProtoMessage() {}
 
 func (x *Rank) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1558,7 @@ func (x *Rank) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rank.ProtoReflect.Descriptor instead.
 func (*Rank) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Rank) GetPlace() int32 {
@@ -1494,7 +1624,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1636,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1649,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Given) GetSlice() string {
@@ -1569,7 +1699,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[10]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1711,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[10]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1724,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Reason) GetText() string {
@@ -1635,7 +1765,7 @@ type SliceFit struct {
 
 func (x *SliceFit) Reset() {
 	*x = SliceFit{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[11]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1777,7 @@ func (x *SliceFit) String() string {
 func (*SliceFit) ProtoMessage() {}
 
 func (x *SliceFit) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[11]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1790,7 @@ func (x *SliceFit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceFit.ProtoReflect.Descriptor instead.
 func (*SliceFit) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{11}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SliceFit) GetSlice() string {
@@ -1724,7 +1854,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[12]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1866,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_job_proto_msgTypes[12]
+	mi := &file_sluice_v1alpha1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1879,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{12}
+	return file_sluice_v1alpha1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Output) GetSubjob() string {
@@ -1929,7 +2059,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"calibrated\x12\x16\n" +
 	"\x06weight\x18\x03 \x01(\x01R\x06weight\x12\x14\n" +
 	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x16\n" +
-	"\x06option\x18\x05 \x01(\tR\x06option\"\x91\x03\n" +
+	"\x06option\x18\x05 \x01(\tR\x06option\"\xcb\x03\n" +
 	"\vExplanation\x12&\n" +
 	"\x03job\x18\x01 \x01(\v2\x14.sluice.v1alpha1.JobR\x03job\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x121\n" +
@@ -1941,7 +2071,20 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x04rank\x18\b \x01(\v2\x15.sluice.v1alpha1.RankR\x04rank\x12\x12\n" +
 	"\x04home\x18\t \x01(\tR\x04home\x126\n" +
 	"\aendured\x18\n" +
-	" \x03(\v2\x1c.sluice.v1alpha1.AirlockStepR\aendured\"\x98\x03\n" +
+	" \x03(\v2\x1c.sluice.v1alpha1.AirlockStepR\aendured\x128\n" +
+	"\breclaims\x18\v \x03(\v2\x1c.sluice.v1alpha1.ReclaimStepR\breclaims\"\x87\x02\n" +
+	"\vReclaimStep\x12*\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04wish\x18\x03 \x01(\tR\x04wish\x12\x10\n" +
+	"\x03who\x18\x04 \x01(\tR\x03who\x12\x10\n" +
+	"\x03job\x18\x05 \x01(\tR\x03job\x12\x16\n" +
+	"\x06subjob\x18\x06 \x01(\tR\x06subjob\x12\x14\n" +
+	"\x05slice\x18\a \x01(\tR\x05slice\x12\x12\n" +
+	"\x04step\x18\b \x01(\tR\x04step\x12\x10\n" +
+	"\x03why\x18\t \x01(\tR\x03why\x12,\n" +
+	"\x03end\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"\x98\x03\n" +
 	"\x04Loss\x12\x18\n" +
 	"\aprofile\x18\x01 \x01(\tR\aprofile\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x14\n" +
@@ -2004,7 +2147,7 @@ func file_sluice_v1alpha1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_sluice_v1alpha1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_sluice_v1alpha1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_sluice_v1alpha1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_sluice_v1alpha1_job_proto_goTypes = []any{
 	(Job_Kind)(0),                 // 0: sluice.v1alpha1.Job.Kind
 	(Job_State)(0),                // 1: sluice.v1alpha1.Job.State
@@ -2016,61 +2159,65 @@ var file_sluice_v1alpha1_job_proto_goTypes = []any{
 	(*Subjob)(nil),                // 7: sluice.v1alpha1.Subjob
 	(*Bid)(nil),                   // 8: sluice.v1alpha1.Bid
 	(*Explanation)(nil),           // 9: sluice.v1alpha1.Explanation
-	(*Loss)(nil),                  // 10: sluice.v1alpha1.Loss
-	(*Rank)(nil),                  // 11: sluice.v1alpha1.Rank
-	(*Given)(nil),                 // 12: sluice.v1alpha1.Given
-	(*Reason)(nil),                // 13: sluice.v1alpha1.Reason
-	(*SliceFit)(nil),              // 14: sluice.v1alpha1.SliceFit
-	(*Output)(nil),                // 15: sluice.v1alpha1.Output
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(*AirlockStep)(nil),           // 18: sluice.v1alpha1.AirlockStep
+	(*ReclaimStep)(nil),           // 10: sluice.v1alpha1.ReclaimStep
+	(*Loss)(nil),                  // 11: sluice.v1alpha1.Loss
+	(*Rank)(nil),                  // 12: sluice.v1alpha1.Rank
+	(*Given)(nil),                 // 13: sluice.v1alpha1.Given
+	(*Reason)(nil),                // 14: sluice.v1alpha1.Reason
+	(*SliceFit)(nil),              // 15: sluice.v1alpha1.SliceFit
+	(*Output)(nil),                // 16: sluice.v1alpha1.Output
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(*AirlockStep)(nil),           // 19: sluice.v1alpha1.AirlockStep
 }
 var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
 	0,  // 0: sluice.v1alpha1.Job.kind:type_name -> sluice.v1alpha1.Job.Kind
 	1,  // 1: sluice.v1alpha1.Job.state:type_name -> sluice.v1alpha1.Job.State
-	16, // 2: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
-	16, // 3: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
-	16, // 4: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
-	17, // 5: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
-	16, // 6: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
-	16, // 7: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
-	16, // 8: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
-	16, // 9: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
-	17, // 10: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
-	17, // 11: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
+	17, // 2: sluice.v1alpha1.Job.submitted:type_name -> google.protobuf.Timestamp
+	17, // 3: sluice.v1alpha1.Job.started:type_name -> google.protobuf.Timestamp
+	17, // 4: sluice.v1alpha1.Job.ended:type_name -> google.protobuf.Timestamp
+	18, // 5: sluice.v1alpha1.Job.wait:type_name -> google.protobuf.Duration
+	17, // 6: sluice.v1alpha1.Job.start_early:type_name -> google.protobuf.Timestamp
+	17, // 7: sluice.v1alpha1.Job.start_late:type_name -> google.protobuf.Timestamp
+	17, // 8: sluice.v1alpha1.Job.finish_early:type_name -> google.protobuf.Timestamp
+	17, // 9: sluice.v1alpha1.Job.finish_late:type_name -> google.protobuf.Timestamp
+	18, // 10: sluice.v1alpha1.Job.rate_p50:type_name -> google.protobuf.Duration
+	18, // 11: sluice.v1alpha1.Job.rate_p95:type_name -> google.protobuf.Duration
 	7,  // 12: sluice.v1alpha1.Job.history:type_name -> sluice.v1alpha1.Subjob
 	5,  // 13: sluice.v1alpha1.Job.trust:type_name -> sluice.v1alpha1.Trust
 	6,  // 14: sluice.v1alpha1.Job.profile:type_name -> sluice.v1alpha1.Profile
-	17, // 15: sluice.v1alpha1.Job.prepare:type_name -> google.protobuf.Duration
+	18, // 15: sluice.v1alpha1.Job.prepare:type_name -> google.protobuf.Duration
 	3,  // 16: sluice.v1alpha1.Subjob.range:type_name -> sluice.v1alpha1.Range
 	3,  // 17: sluice.v1alpha1.Subjob.committed:type_name -> sluice.v1alpha1.Range
-	16, // 18: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
-	16, // 19: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
-	16, // 20: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
-	16, // 21: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
+	17, // 18: sluice.v1alpha1.Subjob.planned_start:type_name -> google.protobuf.Timestamp
+	17, // 19: sluice.v1alpha1.Subjob.planned_end:type_name -> google.protobuf.Timestamp
+	17, // 20: sluice.v1alpha1.Subjob.start:type_name -> google.protobuf.Timestamp
+	17, // 21: sluice.v1alpha1.Subjob.end:type_name -> google.protobuf.Timestamp
 	2,  // 22: sluice.v1alpha1.Subjob.outcome:type_name -> sluice.v1alpha1.Subjob.Outcome
 	8,  // 23: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
-	17, // 24: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
-	17, // 25: sluice.v1alpha1.Subjob.waited:type_name -> google.protobuf.Duration
+	18, // 24: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
+	18, // 25: sluice.v1alpha1.Subjob.waited:type_name -> google.protobuf.Duration
 	4,  // 26: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
-	13, // 27: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
-	14, // 28: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
-	10, // 29: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
-	11, // 30: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
-	18, // 31: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
-	16, // 32: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
-	12, // 33: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
-	17, // 34: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
-	16, // 35: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
-	16, // 36: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	3,  // 37: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	3,  // 38: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	14, // 27: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
+	15, // 28: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
+	11, // 29: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
+	12, // 30: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
+	19, // 31: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
+	10, // 32: sluice.v1alpha1.Explanation.reclaims:type_name -> sluice.v1alpha1.ReclaimStep
+	17, // 33: sluice.v1alpha1.ReclaimStep.at:type_name -> google.protobuf.Timestamp
+	17, // 34: sluice.v1alpha1.ReclaimStep.end:type_name -> google.protobuf.Timestamp
+	17, // 35: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
+	13, // 36: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
+	18, // 37: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
+	17, // 38: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
+	17, // 39: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	3,  // 40: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	3,  // 41: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }
@@ -2085,7 +2232,7 @@ func file_sluice_v1alpha1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_job_proto_rawDesc), len(file_sluice_v1alpha1_job_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

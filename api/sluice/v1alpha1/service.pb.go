@@ -1217,8 +1217,10 @@ func (*ListSlicesRequest) Descriptor() ([]byte, []int) {
 }
 
 type ListSlicesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Slices        []*Slice               `protobuf:"bytes,1,rep,name=slices,proto3" json:"slices,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Slices []*Slice               `protobuf:"bytes,1,rep,name=slices,proto3" json:"slices,omitempty"`
+	// Workloads outside Sluice that wait for devices that slices are cut from, the longest waiting first.
+	Wishes        []*Wish `protobuf:"bytes,2,rep,name=wishes,proto3" json:"wishes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1256,6 +1258,13 @@ func (*ListSlicesResponse) Descriptor() ([]byte, []int) {
 func (x *ListSlicesResponse) GetSlices() []*Slice {
 	if x != nil {
 		return x.Slices
+	}
+	return nil
+}
+
+func (x *ListSlicesResponse) GetWishes() []*Wish {
+	if x != nil {
+		return x.Wishes
 	}
 	return nil
 }
@@ -3285,9 +3294,10 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"Q\n" +
 	"\x0fExplainResponse\x12>\n" +
 	"\vexplanation\x18\x01 \x01(\v2\x1c.sluice.v1alpha1.ExplanationR\vexplanation\"\x13\n" +
-	"\x11ListSlicesRequest\"D\n" +
+	"\x11ListSlicesRequest\"s\n" +
 	"\x12ListSlicesResponse\x12.\n" +
-	"\x06slices\x18\x01 \x03(\v2\x16.sluice.v1alpha1.SliceR\x06slices\"\x14\n" +
+	"\x06slices\x18\x01 \x03(\v2\x16.sluice.v1alpha1.SliceR\x06slices\x12-\n" +
+	"\x06wishes\x18\x02 \x03(\v2\x15.sluice.v1alpha1.WishR\x06wishes\"\x14\n" +
 	"\x12ListWindowsRequest\"H\n" +
 	"\x13ListWindowsResponse\x121\n" +
 	"\awindows\x18\x01 \x03(\v2\x17.sluice.v1alpha1.WindowR\awindows\"\x13\n" +
@@ -3521,20 +3531,21 @@ var file_sluice_v1alpha1_service_proto_goTypes = []any{
 	(*Job)(nil),                   // 60: sluice.v1alpha1.Job
 	(*durationpb.Duration)(nil),   // 61: google.protobuf.Duration
 	(*Slice)(nil),                 // 62: sluice.v1alpha1.Slice
-	(*Window)(nil),                // 63: sluice.v1alpha1.Window
-	(*Queue)(nil),                 // 64: sluice.v1alpha1.Queue
-	(*Zone)(nil),                  // 65: sluice.v1alpha1.Zone
-	(*Airlock)(nil),               // 66: sluice.v1alpha1.Airlock
-	(*QueueSettings)(nil),         // 67: sluice.v1alpha1.QueueSettings
-	(Reservation_Kind)(0),         // 68: sluice.v1alpha1.Reservation.Kind
-	(*Reservation)(nil),           // 69: sluice.v1alpha1.Reservation
-	(Job_Kind)(0),                 // 70: sluice.v1alpha1.Job.Kind
-	(*Range)(nil),                 // 71: sluice.v1alpha1.Range
-	(*Output)(nil),                // 72: sluice.v1alpha1.Output
-	(*SliceHistory)(nil),          // 73: sluice.v1alpha1.SliceHistory
-	(*About)(nil),                 // 74: sluice.v1alpha1.About
-	(*AgentAnswer)(nil),           // 75: sluice.v1alpha1.AgentAnswer
-	(*AgentEvent)(nil),            // 76: sluice.v1alpha1.AgentEvent
+	(*Wish)(nil),                  // 63: sluice.v1alpha1.Wish
+	(*Window)(nil),                // 64: sluice.v1alpha1.Window
+	(*Queue)(nil),                 // 65: sluice.v1alpha1.Queue
+	(*Zone)(nil),                  // 66: sluice.v1alpha1.Zone
+	(*Airlock)(nil),               // 67: sluice.v1alpha1.Airlock
+	(*QueueSettings)(nil),         // 68: sluice.v1alpha1.QueueSettings
+	(Reservation_Kind)(0),         // 69: sluice.v1alpha1.Reservation.Kind
+	(*Reservation)(nil),           // 70: sluice.v1alpha1.Reservation
+	(Job_Kind)(0),                 // 71: sluice.v1alpha1.Job.Kind
+	(*Range)(nil),                 // 72: sluice.v1alpha1.Range
+	(*Output)(nil),                // 73: sluice.v1alpha1.Output
+	(*SliceHistory)(nil),          // 74: sluice.v1alpha1.SliceHistory
+	(*About)(nil),                 // 75: sluice.v1alpha1.About
+	(*AgentAnswer)(nil),           // 76: sluice.v1alpha1.AgentAnswer
+	(*AgentEvent)(nil),            // 77: sluice.v1alpha1.AgentEvent
 }
 var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	2,  // 0: sluice.v1alpha1.SubmitResponse.receipts:type_name -> sluice.v1alpha1.Receipt
@@ -3548,95 +3559,96 @@ var file_sluice_v1alpha1_service_proto_depIdxs = []int32{
 	60, // 8: sluice.v1alpha1.WaitJobResponse.jobs:type_name -> sluice.v1alpha1.Job
 	58, // 9: sluice.v1alpha1.ExplainResponse.explanation:type_name -> sluice.v1alpha1.Explanation
 	62, // 10: sluice.v1alpha1.ListSlicesResponse.slices:type_name -> sluice.v1alpha1.Slice
-	63, // 11: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
-	64, // 12: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
-	65, // 13: sluice.v1alpha1.ListZonesResponse.zones:type_name -> sluice.v1alpha1.Zone
-	66, // 14: sluice.v1alpha1.ListAirlocksResponse.airlocks:type_name -> sluice.v1alpha1.Airlock
-	67, // 15: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
-	68, // 16: sluice.v1alpha1.ReserveRequest.kind:type_name -> sluice.v1alpha1.Reservation.Kind
-	59, // 17: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
-	59, // 18: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
-	61, // 19: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
-	69, // 20: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
-	37, // 21: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
-	69, // 22: sluice.v1alpha1.ReserveResponse.reservations:type_name -> sluice.v1alpha1.Reservation
-	70, // 23: sluice.v1alpha1.Cut.kind:type_name -> sluice.v1alpha1.Job.Kind
-	71, // 24: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
-	59, // 25: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
-	59, // 26: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
-	61, // 27: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
-	61, // 28: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
-	59, // 29: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
-	43, // 30: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
-	59, // 31: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
-	72, // 32: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
-	59, // 33: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
-	59, // 34: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
-	59, // 35: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
-	73, // 36: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
-	74, // 37: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
-	75, // 38: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
-	61, // 39: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
-	76, // 40: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
-	0,  // 41: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
-	3,  // 42: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
-	5,  // 43: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
-	7,  // 44: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
-	9,  // 45: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
-	11, // 46: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
-	13, // 47: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
-	15, // 48: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
-	17, // 49: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
-	19, // 50: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
-	21, // 51: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
-	23, // 52: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
-	25, // 53: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
-	27, // 54: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
-	29, // 55: sluice.v1alpha1.SluiceService.ListAirlocks:input_type -> sluice.v1alpha1.ListAirlocksRequest
-	31, // 56: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
-	33, // 57: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
-	35, // 58: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
-	38, // 59: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
-	40, // 60: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
-	42, // 61: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
-	45, // 62: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
-	47, // 63: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
-	49, // 64: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
-	51, // 65: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
-	53, // 66: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
-	55, // 67: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
-	1,  // 68: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
-	4,  // 69: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
-	6,  // 70: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
-	8,  // 71: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
-	10, // 72: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
-	12, // 73: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
-	14, // 74: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
-	16, // 75: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
-	18, // 76: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
-	20, // 77: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
-	22, // 78: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
-	24, // 79: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
-	26, // 80: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
-	28, // 81: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
-	30, // 82: sluice.v1alpha1.SluiceService.ListAirlocks:output_type -> sluice.v1alpha1.ListAirlocksResponse
-	32, // 83: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
-	34, // 84: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
-	36, // 85: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
-	39, // 86: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
-	41, // 87: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
-	44, // 88: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
-	46, // 89: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
-	48, // 90: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
-	50, // 91: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
-	52, // 92: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
-	54, // 93: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
-	56, // 94: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
-	68, // [68:95] is the sub-list for method output_type
-	41, // [41:68] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	63, // 11: sluice.v1alpha1.ListSlicesResponse.wishes:type_name -> sluice.v1alpha1.Wish
+	64, // 12: sluice.v1alpha1.ListWindowsResponse.windows:type_name -> sluice.v1alpha1.Window
+	65, // 13: sluice.v1alpha1.ListQueuesResponse.queues:type_name -> sluice.v1alpha1.Queue
+	66, // 14: sluice.v1alpha1.ListZonesResponse.zones:type_name -> sluice.v1alpha1.Zone
+	67, // 15: sluice.v1alpha1.ListAirlocksResponse.airlocks:type_name -> sluice.v1alpha1.Airlock
+	68, // 16: sluice.v1alpha1.SetQueueRequest.queue:type_name -> sluice.v1alpha1.QueueSettings
+	69, // 17: sluice.v1alpha1.ReserveRequest.kind:type_name -> sluice.v1alpha1.Reservation.Kind
+	59, // 18: sluice.v1alpha1.ReserveRequest.start:type_name -> google.protobuf.Timestamp
+	59, // 19: sluice.v1alpha1.ReserveRequest.end:type_name -> google.protobuf.Timestamp
+	61, // 20: sluice.v1alpha1.ReserveRequest.every:type_name -> google.protobuf.Duration
+	70, // 21: sluice.v1alpha1.ReserveResponse.overlaps:type_name -> sluice.v1alpha1.Reservation
+	37, // 22: sluice.v1alpha1.ReserveResponse.cuts:type_name -> sluice.v1alpha1.Cut
+	70, // 23: sluice.v1alpha1.ReserveResponse.reservations:type_name -> sluice.v1alpha1.Reservation
+	71, // 24: sluice.v1alpha1.Cut.kind:type_name -> sluice.v1alpha1.Job.Kind
+	72, // 25: sluice.v1alpha1.Cut.range:type_name -> sluice.v1alpha1.Range
+	59, // 26: sluice.v1alpha1.Cut.end:type_name -> google.protobuf.Timestamp
+	59, // 27: sluice.v1alpha1.Cut.at:type_name -> google.protobuf.Timestamp
+	61, // 28: sluice.v1alpha1.Cut.ran:type_name -> google.protobuf.Duration
+	61, // 29: sluice.v1alpha1.Cut.at_risk:type_name -> google.protobuf.Duration
+	59, // 30: sluice.v1alpha1.LogsRequest.since:type_name -> google.protobuf.Timestamp
+	43, // 31: sluice.v1alpha1.LogsRequest.seen:type_name -> sluice.v1alpha1.LogPosition
+	59, // 32: sluice.v1alpha1.LogsResponse.since:type_name -> google.protobuf.Timestamp
+	73, // 33: sluice.v1alpha1.ListOutputsResponse.outputs:type_name -> sluice.v1alpha1.Output
+	59, // 34: sluice.v1alpha1.HistoryRequest.since:type_name -> google.protobuf.Timestamp
+	59, // 35: sluice.v1alpha1.HistoryResponse.from:type_name -> google.protobuf.Timestamp
+	59, // 36: sluice.v1alpha1.HistoryResponse.to:type_name -> google.protobuf.Timestamp
+	74, // 37: sluice.v1alpha1.HistoryResponse.slices:type_name -> sluice.v1alpha1.SliceHistory
+	75, // 38: sluice.v1alpha1.AboutResponse.about:type_name -> sluice.v1alpha1.About
+	76, // 39: sluice.v1alpha1.NegotiateRequest.answers:type_name -> sluice.v1alpha1.AgentAnswer
+	61, // 40: sluice.v1alpha1.NegotiateRequest.wait:type_name -> google.protobuf.Duration
+	77, // 41: sluice.v1alpha1.NegotiateResponse.events:type_name -> sluice.v1alpha1.AgentEvent
+	0,  // 42: sluice.v1alpha1.SluiceService.Submit:input_type -> sluice.v1alpha1.SubmitRequest
+	3,  // 43: sluice.v1alpha1.SluiceService.DryRun:input_type -> sluice.v1alpha1.DryRunRequest
+	5,  // 44: sluice.v1alpha1.SluiceService.Cancel:input_type -> sluice.v1alpha1.CancelRequest
+	7,  // 45: sluice.v1alpha1.SluiceService.Requeue:input_type -> sluice.v1alpha1.RequeueRequest
+	9,  // 46: sluice.v1alpha1.SluiceService.Delete:input_type -> sluice.v1alpha1.DeleteRequest
+	11, // 47: sluice.v1alpha1.SluiceService.PauseJob:input_type -> sluice.v1alpha1.PauseJobRequest
+	13, // 48: sluice.v1alpha1.SluiceService.ListJobs:input_type -> sluice.v1alpha1.ListJobsRequest
+	15, // 49: sluice.v1alpha1.SluiceService.GetJob:input_type -> sluice.v1alpha1.GetJobRequest
+	17, // 50: sluice.v1alpha1.SluiceService.WaitJob:input_type -> sluice.v1alpha1.WaitJobRequest
+	19, // 51: sluice.v1alpha1.SluiceService.Explain:input_type -> sluice.v1alpha1.ExplainRequest
+	21, // 52: sluice.v1alpha1.SluiceService.ListSlices:input_type -> sluice.v1alpha1.ListSlicesRequest
+	23, // 53: sluice.v1alpha1.SluiceService.ListWindows:input_type -> sluice.v1alpha1.ListWindowsRequest
+	25, // 54: sluice.v1alpha1.SluiceService.ListQueues:input_type -> sluice.v1alpha1.ListQueuesRequest
+	27, // 55: sluice.v1alpha1.SluiceService.ListZones:input_type -> sluice.v1alpha1.ListZonesRequest
+	29, // 56: sluice.v1alpha1.SluiceService.ListAirlocks:input_type -> sluice.v1alpha1.ListAirlocksRequest
+	31, // 57: sluice.v1alpha1.SluiceService.DrainZone:input_type -> sluice.v1alpha1.DrainZoneRequest
+	33, // 58: sluice.v1alpha1.SluiceService.SetQueue:input_type -> sluice.v1alpha1.SetQueueRequest
+	35, // 59: sluice.v1alpha1.SluiceService.Reserve:input_type -> sluice.v1alpha1.ReserveRequest
+	38, // 60: sluice.v1alpha1.SluiceService.Unreserve:input_type -> sluice.v1alpha1.UnreserveRequest
+	40, // 61: sluice.v1alpha1.SluiceService.Release:input_type -> sluice.v1alpha1.ReleaseRequest
+	42, // 62: sluice.v1alpha1.SluiceService.Logs:input_type -> sluice.v1alpha1.LogsRequest
+	45, // 63: sluice.v1alpha1.SluiceService.ListOutputs:input_type -> sluice.v1alpha1.ListOutputsRequest
+	47, // 64: sluice.v1alpha1.SluiceService.ReadOutput:input_type -> sluice.v1alpha1.ReadOutputRequest
+	49, // 65: sluice.v1alpha1.SluiceService.History:input_type -> sluice.v1alpha1.HistoryRequest
+	51, // 66: sluice.v1alpha1.SluiceService.About:input_type -> sluice.v1alpha1.AboutRequest
+	53, // 67: sluice.v1alpha1.SluiceService.AgentKey:input_type -> sluice.v1alpha1.AgentKeyRequest
+	55, // 68: sluice.v1alpha1.SluiceService.Negotiate:input_type -> sluice.v1alpha1.NegotiateRequest
+	1,  // 69: sluice.v1alpha1.SluiceService.Submit:output_type -> sluice.v1alpha1.SubmitResponse
+	4,  // 70: sluice.v1alpha1.SluiceService.DryRun:output_type -> sluice.v1alpha1.DryRunResponse
+	6,  // 71: sluice.v1alpha1.SluiceService.Cancel:output_type -> sluice.v1alpha1.CancelResponse
+	8,  // 72: sluice.v1alpha1.SluiceService.Requeue:output_type -> sluice.v1alpha1.RequeueResponse
+	10, // 73: sluice.v1alpha1.SluiceService.Delete:output_type -> sluice.v1alpha1.DeleteResponse
+	12, // 74: sluice.v1alpha1.SluiceService.PauseJob:output_type -> sluice.v1alpha1.PauseJobResponse
+	14, // 75: sluice.v1alpha1.SluiceService.ListJobs:output_type -> sluice.v1alpha1.ListJobsResponse
+	16, // 76: sluice.v1alpha1.SluiceService.GetJob:output_type -> sluice.v1alpha1.GetJobResponse
+	18, // 77: sluice.v1alpha1.SluiceService.WaitJob:output_type -> sluice.v1alpha1.WaitJobResponse
+	20, // 78: sluice.v1alpha1.SluiceService.Explain:output_type -> sluice.v1alpha1.ExplainResponse
+	22, // 79: sluice.v1alpha1.SluiceService.ListSlices:output_type -> sluice.v1alpha1.ListSlicesResponse
+	24, // 80: sluice.v1alpha1.SluiceService.ListWindows:output_type -> sluice.v1alpha1.ListWindowsResponse
+	26, // 81: sluice.v1alpha1.SluiceService.ListQueues:output_type -> sluice.v1alpha1.ListQueuesResponse
+	28, // 82: sluice.v1alpha1.SluiceService.ListZones:output_type -> sluice.v1alpha1.ListZonesResponse
+	30, // 83: sluice.v1alpha1.SluiceService.ListAirlocks:output_type -> sluice.v1alpha1.ListAirlocksResponse
+	32, // 84: sluice.v1alpha1.SluiceService.DrainZone:output_type -> sluice.v1alpha1.DrainZoneResponse
+	34, // 85: sluice.v1alpha1.SluiceService.SetQueue:output_type -> sluice.v1alpha1.SetQueueResponse
+	36, // 86: sluice.v1alpha1.SluiceService.Reserve:output_type -> sluice.v1alpha1.ReserveResponse
+	39, // 87: sluice.v1alpha1.SluiceService.Unreserve:output_type -> sluice.v1alpha1.UnreserveResponse
+	41, // 88: sluice.v1alpha1.SluiceService.Release:output_type -> sluice.v1alpha1.ReleaseResponse
+	44, // 89: sluice.v1alpha1.SluiceService.Logs:output_type -> sluice.v1alpha1.LogsResponse
+	46, // 90: sluice.v1alpha1.SluiceService.ListOutputs:output_type -> sluice.v1alpha1.ListOutputsResponse
+	48, // 91: sluice.v1alpha1.SluiceService.ReadOutput:output_type -> sluice.v1alpha1.ReadOutputResponse
+	50, // 92: sluice.v1alpha1.SluiceService.History:output_type -> sluice.v1alpha1.HistoryResponse
+	52, // 93: sluice.v1alpha1.SluiceService.About:output_type -> sluice.v1alpha1.AboutResponse
+	54, // 94: sluice.v1alpha1.SluiceService.AgentKey:output_type -> sluice.v1alpha1.AgentKeyResponse
+	56, // 95: sluice.v1alpha1.SluiceService.Negotiate:output_type -> sluice.v1alpha1.NegotiateResponse
+	69, // [69:96] is the sub-list for method output_type
+	42, // [42:69] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_service_proto_init() }

@@ -153,7 +153,7 @@ func (x Reservation_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Reservation_Kind.Descriptor instead.
 func (Reservation_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{1, 0}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{3, 0}
 }
 
 // State is how far it is sold.
@@ -208,7 +208,7 @@ func (x Window_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Window_State.Descriptor instead.
 func (Window_State) EnumDescriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{3, 0}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // Slice is one schedulable piece of a GPU.
@@ -364,6 +364,250 @@ func (x *Slice) GetReservations() []*Reservation {
 	return nil
 }
 
+// Wish is a workload outside Sluice that waits for devices that subjobs use, or members of a group of such that have not come.
+type Wish struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Group string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	// Such as "pod default/train-0".
+	Who string `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"`
+	// The node that decides about it.
+	Node  string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	// kept (a place is kept for it), pending (not searched for yet), room-free (nothing has to stop), no-room, backing-off (places were not used),
+	// in-turn (others like it go first), sharing (its devices are in another's place), blocked (what it wants is not known yet), not-offered, or
+	// limit (too many places are kept).
+	State string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
+	// The reason, in a sentence.
+	Why string `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`
+	// When the state ends at the latest; unset: not known.
+	Until *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
+	// The place that is kept for it: the machine, the devices that were chosen if they have names, and from when it is wanted (unset: now).
+	Machine string                 `protobuf:"bytes,9,opt,name=machine,proto3" json:"machine,omitempty"`
+	Devices []string               `protobuf:"bytes,10,rep,name=devices,proto3" json:"devices,omitempty"`
+	From    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=from,proto3" json:"from,omitempty"`
+	// The slices whose subjobs stop for it, what runs there now, and when they stop; at is unset while that is not decided.
+	Slices  []string               `protobuf:"bytes,12,rep,name=slices,proto3" json:"slices,omitempty"`
+	Subjobs []*WishSubjob          `protobuf:"bytes,13,rep,name=subjobs,proto3" json:"subjobs,omitempty"`
+	At      *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=at,proto3" json:"at,omitempty"`
+	// What that loses: work that is done again, and sold time.
+	Lost          *durationpb.Duration `protobuf:"bytes,15,opt,name=lost,proto3" json:"lost,omitempty"`
+	Left          *durationpb.Duration `protobuf:"bytes,16,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wish) Reset() {
+	*x = Wish{}
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wish) ProtoMessage() {}
+
+func (x *Wish) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wish.ProtoReflect.Descriptor instead.
+func (*Wish) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Wish) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Wish) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Wish) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *Wish) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Wish) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Wish) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Wish) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Wish) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Wish) GetMachine() string {
+	if x != nil {
+		return x.Machine
+	}
+	return ""
+}
+
+func (x *Wish) GetDevices() []string {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+func (x *Wish) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Wish) GetSlices() []string {
+	if x != nil {
+		return x.Slices
+	}
+	return nil
+}
+
+func (x *Wish) GetSubjobs() []*WishSubjob {
+	if x != nil {
+		return x.Subjobs
+	}
+	return nil
+}
+
+func (x *Wish) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Wish) GetLost() *durationpb.Duration {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
+func (x *Wish) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+// WishSubjob is a subjob on a slice that is wanted, and when its time ends.
+type WishSubjob struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Subjob        string                 `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	Slice         string                 `protobuf:"bytes,3,opt,name=slice,proto3" json:"slice,omitempty"`
+	End           *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WishSubjob) Reset() {
+	*x = WishSubjob{}
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WishSubjob) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WishSubjob) ProtoMessage() {}
+
+func (x *WishSubjob) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WishSubjob.ProtoReflect.Descriptor instead.
+func (*WishSubjob) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WishSubjob) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *WishSubjob) GetSubjob() string {
+	if x != nil {
+		return x.Subjob
+	}
+	return ""
+}
+
+func (x *WishSubjob) GetSlice() string {
+	if x != nil {
+		return x.Slice
+	}
+	return ""
+}
+
+func (x *WishSubjob) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
 // Reservation is time on a slice that is not for sale.
 type Reservation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -394,7 +638,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +650,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +663,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{1}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Reservation) GetId() uint64 {
@@ -541,7 +785,7 @@ type Occurrence struct {
 
 func (x *Occurrence) Reset() {
 	*x = Occurrence{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +797,7 @@ func (x *Occurrence) String() string {
 func (*Occurrence) ProtoMessage() {}
 
 func (x *Occurrence) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +810,7 @@ func (x *Occurrence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Occurrence.ProtoReflect.Descriptor instead.
 func (*Occurrence) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Occurrence) GetStart() *timestamppb.Timestamp {
@@ -618,7 +862,7 @@ type Window struct {
 
 func (x *Window) Reset() {
 	*x = Window{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +874,7 @@ func (x *Window) String() string {
 func (*Window) ProtoMessage() {}
 
 func (x *Window) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +887,7 @@ func (x *Window) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Window.ProtoReflect.Descriptor instead.
 func (*Window) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Window) GetId() uint64 {
@@ -729,7 +973,7 @@ type QueueSettings struct {
 
 func (x *QueueSettings) Reset() {
 	*x = QueueSettings{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +985,7 @@ func (x *QueueSettings) String() string {
 func (*QueueSettings) ProtoMessage() {}
 
 func (x *QueueSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +998,7 @@ func (x *QueueSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueSettings.ProtoReflect.Descriptor instead.
 func (*QueueSettings) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *QueueSettings) GetName() string {
@@ -819,7 +1063,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1075,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1088,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Queue) GetSettings() *QueueSettings {
@@ -919,7 +1163,7 @@ type Zone struct {
 
 func (x *Zone) Reset() {
 	*x = Zone{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +1175,7 @@ func (x *Zone) String() string {
 func (*Zone) ProtoMessage() {}
 
 func (x *Zone) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +1188,7 @@ func (x *Zone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Zone.ProtoReflect.Descriptor instead.
 func (*Zone) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Zone) GetName() string {
@@ -1028,7 +1272,7 @@ type ZoneSearch struct {
 
 func (x *ZoneSearch) Reset() {
 	*x = ZoneSearch{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1284,7 @@ func (x *ZoneSearch) String() string {
 func (*ZoneSearch) ProtoMessage() {}
 
 func (x *ZoneSearch) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1297,7 @@ func (x *ZoneSearch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneSearch.ProtoReflect.Descriptor instead.
 func (*ZoneSearch) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ZoneSearch) GetTickets() int32 {
@@ -1107,7 +1351,7 @@ type ZoneRoom struct {
 
 func (x *ZoneRoom) Reset() {
 	*x = ZoneRoom{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1363,7 @@ func (x *ZoneRoom) String() string {
 func (*ZoneRoom) ProtoMessage() {}
 
 func (x *ZoneRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1376,7 @@ func (x *ZoneRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneRoom.ProtoReflect.Descriptor instead.
 func (*ZoneRoom) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ZoneRoom) GetSize() int64 {
@@ -1174,7 +1418,7 @@ type SliceHistory struct {
 
 func (x *SliceHistory) Reset() {
 	*x = SliceHistory{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1430,7 @@ func (x *SliceHistory) String() string {
 func (*SliceHistory) ProtoMessage() {}
 
 func (x *SliceHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1443,7 @@ func (x *SliceHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceHistory.ProtoReflect.Descriptor instead.
 func (*SliceHistory) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SliceHistory) GetSlice() *Slice {
@@ -1241,7 +1485,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[10]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1497,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[10]
+	mi := &file_sluice_v1alpha1_slice_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1510,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{10}
+	return file_sluice_v1alpha1_slice_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Span) GetKind() Reservation_Kind {
@@ -1380,7 +1624,31 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\aRUNNING\x10\x02\x12\f\n" +
 	"\bRESERVED\x10\x03\x12\x0f\n" +
 	"\vQUARANTINED\x10\x04\x12\x0f\n" +
-	"\vUNCONFIRMED\x10\x05\"\x82\x05\n" +
+	"\vUNCONFIRMED\x10\x05\"\x9b\x04\n" +
+	"\x04Wish\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12\x10\n" +
+	"\x03who\x18\x03 \x01(\tR\x03who\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\x12\x10\n" +
+	"\x03why\x18\a \x01(\tR\x03why\x120\n" +
+	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x18\n" +
+	"\amachine\x18\t \x01(\tR\amachine\x12\x18\n" +
+	"\adevices\x18\n" +
+	" \x03(\tR\adevices\x12.\n" +
+	"\x04from\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12\x16\n" +
+	"\x06slices\x18\f \x03(\tR\x06slices\x125\n" +
+	"\asubjobs\x18\r \x03(\v2\x1b.sluice.v1alpha1.WishSubjobR\asubjobs\x12*\n" +
+	"\x02at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12-\n" +
+	"\x04lost\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\x04lost\x12-\n" +
+	"\x04left\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x04left\"z\n" +
+	"\n" +
+	"WishSubjob\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x16\n" +
+	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x14\n" +
+	"\x05slice\x18\x03 \x01(\tR\x05slice\x12,\n" +
+	"\x03end\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"\x82\x05\n" +
 	"\vReservation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x125\n" +
 	"\x04kind\x18\x02 \x01(\x0e2!.sluice.v1alpha1.Reservation.KindR\x04kind\x12\x14\n" +
@@ -1504,67 +1772,77 @@ func file_sluice_v1alpha1_slice_proto_rawDescGZIP() []byte {
 }
 
 var file_sluice_v1alpha1_slice_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_sluice_v1alpha1_slice_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_sluice_v1alpha1_slice_proto_goTypes = []any{
 	(Slice_State)(0),              // 0: sluice.v1alpha1.Slice.State
 	(Reservation_Kind)(0),         // 1: sluice.v1alpha1.Reservation.Kind
 	(Window_State)(0),             // 2: sluice.v1alpha1.Window.State
 	(*Slice)(nil),                 // 3: sluice.v1alpha1.Slice
-	(*Reservation)(nil),           // 4: sluice.v1alpha1.Reservation
-	(*Occurrence)(nil),            // 5: sluice.v1alpha1.Occurrence
-	(*Window)(nil),                // 6: sluice.v1alpha1.Window
-	(*QueueSettings)(nil),         // 7: sluice.v1alpha1.QueueSettings
-	(*Queue)(nil),                 // 8: sluice.v1alpha1.Queue
-	(*Zone)(nil),                  // 9: sluice.v1alpha1.Zone
-	(*ZoneSearch)(nil),            // 10: sluice.v1alpha1.ZoneSearch
-	(*ZoneRoom)(nil),              // 11: sluice.v1alpha1.ZoneRoom
-	(*SliceHistory)(nil),          // 12: sluice.v1alpha1.SliceHistory
-	(*Span)(nil),                  // 13: sluice.v1alpha1.Span
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(*Trust)(nil),                 // 16: sluice.v1alpha1.Trust
-	(*Range)(nil),                 // 17: sluice.v1alpha1.Range
-	(Subjob_Outcome)(0),           // 18: sluice.v1alpha1.Subjob.Outcome
+	(*Wish)(nil),                  // 4: sluice.v1alpha1.Wish
+	(*WishSubjob)(nil),            // 5: sluice.v1alpha1.WishSubjob
+	(*Reservation)(nil),           // 6: sluice.v1alpha1.Reservation
+	(*Occurrence)(nil),            // 7: sluice.v1alpha1.Occurrence
+	(*Window)(nil),                // 8: sluice.v1alpha1.Window
+	(*QueueSettings)(nil),         // 9: sluice.v1alpha1.QueueSettings
+	(*Queue)(nil),                 // 10: sluice.v1alpha1.Queue
+	(*Zone)(nil),                  // 11: sluice.v1alpha1.Zone
+	(*ZoneSearch)(nil),            // 12: sluice.v1alpha1.ZoneSearch
+	(*ZoneRoom)(nil),              // 13: sluice.v1alpha1.ZoneRoom
+	(*SliceHistory)(nil),          // 14: sluice.v1alpha1.SliceHistory
+	(*Span)(nil),                  // 15: sluice.v1alpha1.Span
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*Trust)(nil),                 // 18: sluice.v1alpha1.Trust
+	(*Range)(nil),                 // 19: sluice.v1alpha1.Range
+	(Subjob_Outcome)(0),           // 20: sluice.v1alpha1.Subjob.Outcome
 }
 var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
 	0,  // 0: sluice.v1alpha1.Slice.state:type_name -> sluice.v1alpha1.Slice.State
-	14, // 1: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
-	4,  // 2: sluice.v1alpha1.Slice.reservations:type_name -> sluice.v1alpha1.Reservation
-	1,  // 3: sluice.v1alpha1.Reservation.kind:type_name -> sluice.v1alpha1.Reservation.Kind
-	14, // 4: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
-	14, // 5: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
-	15, // 6: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
-	5,  // 7: sluice.v1alpha1.Reservation.upcoming:type_name -> sluice.v1alpha1.Occurrence
-	14, // 8: sluice.v1alpha1.Occurrence.start:type_name -> google.protobuf.Timestamp
-	14, // 9: sluice.v1alpha1.Occurrence.end:type_name -> google.protobuf.Timestamp
-	15, // 10: sluice.v1alpha1.Occurrence.start_offset:type_name -> google.protobuf.Duration
-	15, // 11: sluice.v1alpha1.Occurrence.end_offset:type_name -> google.protobuf.Duration
-	14, // 12: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
-	14, // 13: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
-	1,  // 14: sluice.v1alpha1.Window.until:type_name -> sluice.v1alpha1.Reservation.Kind
-	2,  // 15: sluice.v1alpha1.Window.state:type_name -> sluice.v1alpha1.Window.State
-	15, // 16: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
-	7,  // 17: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
-	16, // 18: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
-	10, // 19: sluice.v1alpha1.Zone.search:type_name -> sluice.v1alpha1.ZoneSearch
-	15, // 20: sluice.v1alpha1.ZoneSearch.age:type_name -> google.protobuf.Duration
-	11, // 21: sluice.v1alpha1.ZoneSearch.rooms:type_name -> sluice.v1alpha1.ZoneRoom
-	3,  // 22: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
-	13, // 23: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
-	1,  // 24: sluice.v1alpha1.Span.kind:type_name -> sluice.v1alpha1.Reservation.Kind
-	14, // 25: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
-	14, // 26: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
-	17, // 27: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
-	17, // 28: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
-	18, // 29: sluice.v1alpha1.Span.outcome:type_name -> sluice.v1alpha1.Subjob.Outcome
-	1,  // 30: sluice.v1alpha1.Span.until:type_name -> sluice.v1alpha1.Reservation.Kind
-	14, // 31: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
-	14, // 32: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	16, // 1: sluice.v1alpha1.Slice.until:type_name -> google.protobuf.Timestamp
+	6,  // 2: sluice.v1alpha1.Slice.reservations:type_name -> sluice.v1alpha1.Reservation
+	16, // 3: sluice.v1alpha1.Wish.since:type_name -> google.protobuf.Timestamp
+	16, // 4: sluice.v1alpha1.Wish.until:type_name -> google.protobuf.Timestamp
+	16, // 5: sluice.v1alpha1.Wish.from:type_name -> google.protobuf.Timestamp
+	5,  // 6: sluice.v1alpha1.Wish.subjobs:type_name -> sluice.v1alpha1.WishSubjob
+	16, // 7: sluice.v1alpha1.Wish.at:type_name -> google.protobuf.Timestamp
+	17, // 8: sluice.v1alpha1.Wish.lost:type_name -> google.protobuf.Duration
+	17, // 9: sluice.v1alpha1.Wish.left:type_name -> google.protobuf.Duration
+	16, // 10: sluice.v1alpha1.WishSubjob.end:type_name -> google.protobuf.Timestamp
+	1,  // 11: sluice.v1alpha1.Reservation.kind:type_name -> sluice.v1alpha1.Reservation.Kind
+	16, // 12: sluice.v1alpha1.Reservation.start:type_name -> google.protobuf.Timestamp
+	16, // 13: sluice.v1alpha1.Reservation.end:type_name -> google.protobuf.Timestamp
+	17, // 14: sluice.v1alpha1.Reservation.every:type_name -> google.protobuf.Duration
+	7,  // 15: sluice.v1alpha1.Reservation.upcoming:type_name -> sluice.v1alpha1.Occurrence
+	16, // 16: sluice.v1alpha1.Occurrence.start:type_name -> google.protobuf.Timestamp
+	16, // 17: sluice.v1alpha1.Occurrence.end:type_name -> google.protobuf.Timestamp
+	17, // 18: sluice.v1alpha1.Occurrence.start_offset:type_name -> google.protobuf.Duration
+	17, // 19: sluice.v1alpha1.Occurrence.end_offset:type_name -> google.protobuf.Duration
+	16, // 20: sluice.v1alpha1.Window.start:type_name -> google.protobuf.Timestamp
+	16, // 21: sluice.v1alpha1.Window.end:type_name -> google.protobuf.Timestamp
+	1,  // 22: sluice.v1alpha1.Window.until:type_name -> sluice.v1alpha1.Reservation.Kind
+	2,  // 23: sluice.v1alpha1.Window.state:type_name -> sluice.v1alpha1.Window.State
+	17, // 24: sluice.v1alpha1.QueueSettings.max_window:type_name -> google.protobuf.Duration
+	9,  // 25: sluice.v1alpha1.Queue.settings:type_name -> sluice.v1alpha1.QueueSettings
+	18, // 26: sluice.v1alpha1.Queue.trust:type_name -> sluice.v1alpha1.Trust
+	12, // 27: sluice.v1alpha1.Zone.search:type_name -> sluice.v1alpha1.ZoneSearch
+	17, // 28: sluice.v1alpha1.ZoneSearch.age:type_name -> google.protobuf.Duration
+	13, // 29: sluice.v1alpha1.ZoneSearch.rooms:type_name -> sluice.v1alpha1.ZoneRoom
+	3,  // 30: sluice.v1alpha1.SliceHistory.slice:type_name -> sluice.v1alpha1.Slice
+	15, // 31: sluice.v1alpha1.SliceHistory.spans:type_name -> sluice.v1alpha1.Span
+	1,  // 32: sluice.v1alpha1.Span.kind:type_name -> sluice.v1alpha1.Reservation.Kind
+	16, // 33: sluice.v1alpha1.Span.start:type_name -> google.protobuf.Timestamp
+	16, // 34: sluice.v1alpha1.Span.end:type_name -> google.protobuf.Timestamp
+	19, // 35: sluice.v1alpha1.Span.range:type_name -> sluice.v1alpha1.Range
+	19, // 36: sluice.v1alpha1.Span.committed:type_name -> sluice.v1alpha1.Range
+	20, // 37: sluice.v1alpha1.Span.outcome:type_name -> sluice.v1alpha1.Subjob.Outcome
+	1,  // 38: sluice.v1alpha1.Span.until:type_name -> sluice.v1alpha1.Reservation.Kind
+	16, // 39: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
+	16, // 40: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_slice_proto_init() }
@@ -1579,7 +1857,7 @@ func file_sluice_v1alpha1_slice_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_slice_proto_rawDesc), len(file_sluice_v1alpha1_slice_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

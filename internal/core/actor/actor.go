@@ -77,6 +77,8 @@ type Node interface {
 	Strain(now quantity.Instant) status.Strain
 	Airlock(now quantity.Instant) status.Airlock
 	AirlockSteps(id job.ID, g job.Generation) []status.AirlockStep
+	// Reclaims is who waits for devices that its subjobs use, and what it decided for them of late.
+	Reclaims(now quantity.Instant) status.Reclaims
 }
 
 // Neighbourly is a node that may share a machine with others.

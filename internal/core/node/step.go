@@ -128,20 +128,27 @@ func (n *Node) giveBack(now quantity.Instant, out *protocol.Out) {
 	}
 	n.giving.Decide(now, giving.Node{
 		Confirmed: n.inventory.Confirmed(),
-		Sold: func(id job.SliceID) (list []giving.Sold) {
-			if s := n.inventory.Of(id); s != nil {
-				for _, l := range n.leases.On(s) {
-					list = append(list, giving.Sold{Token: l.Token(), Since: l.Started(), End: l.Terms().End, Whole: l.Rigid()})
-				}
-			}
-			return list
-		},
+		Sold:      soldBy(n),
 		Keep: func(id job.SliceID, kept []protocol.Reservation) {
 			if s := n.inventory.Of(id); s != nil || len(kept) > 0 { // it may be named before it is listed
 				n.reservations.Keep(now, n.inventory.Record(id), kept, out)
 			}
 		},
 	})
+}
+
+// soldBy lists a slice's leases as giving sees them.
+func soldBy(n *Node) func(job.SliceID) []giving.Sold {
+	return func(id job.SliceID) (list []giving.Sold) {
+		if s := n.inventory.Of(id); s != nil {
+			for _, l := range n.leases.On(s) {
+				t := l.Terms()
+				list = append(list, giving.Sold{Token: t.Token, Job: t.Job, Generation: t.Generation, Since: l.Started(), End: t.End,
+					Whole: l.Rigid()})
+			}
+		}
+		return list
+	}
 }
 
 // exited: the process tree of a subjob is confirmed gone.

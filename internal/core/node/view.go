@@ -106,6 +106,18 @@ func (n *Node) AirlockSteps(id job.ID, g job.Generation) []status.AirlockStep {
 	return n.pressure.AirlockSteps(n.cfg.ID, id, g)
 }
 
+// Reclaims is who waits for devices that this node's subjobs use, and what it decided for them of late.
+func (n *Node) Reclaims(now quantity.Instant) status.Reclaims {
+	r := n.giving.Reclaims(now, soldBy(n))
+	for i := range r.Wishes {
+		r.Wishes[i].Node = n.cfg.ID
+	}
+	for i := range r.Steps {
+		r.Steps[i].Node = n.cfg.ID
+	}
+	return r
+}
+
 // Neighbours are this node's subjobs for the others of its machine, with what they use. It changes nothing, and may be called between any
 // two steps.
 func (n *Node) Neighbours(uses []protocol.Use) []protocol.Neighbour {

@@ -163,3 +163,41 @@ func TestWhatOthersHoldAndWhatIsKeptStandTogether(t *testing.T) {
 	w.after(time.Second)
 	same(t, "gap", w.offered("b")[0].End, quantity.Never)
 }
+
+// TestWhatWasDecidedForAWishIsTold: the subjob that is cut, the one that is spared, and the wish, each with its reason; of another life of
+// the job nothing. After a restart it is told again as it is decided again.
+func TestWhatWasDecidedForAWishIsTold(t *testing.T) {
+	w := booted(t)
+	a := w.running(1, "a", 0, 10*time.Minute)
+	w.now = at(time.Minute)
+	b := w.running(2, "b", time.Minute, 10*time.Minute)
+	w.now = at(5 * time.Minute)
+	huge := waits("huge", 3)
+	huge.Equiv.Shape = "3"
+	w.step(wishedFor(ofTwo("a", "b"), waits("p", 1), huge))
+	same(t, "before it is decided", w.n.Reclaims(w.now).Wishes[1].State, "pending")
+	w.after(giving.Gathers)
+	w.after(time.Second)
+	told := w.n.Reclaims(w.now)
+	text := ""
+	for _, s := range told.Steps {
+		of := map[job.Token]string{a: "a", b: "b"}[s.Token]
+		text += fmt.Sprintf("%s: %s of %s for %s on %s: %s\n", s.Step, of, s.Job, s.Who, s.Slice, s.Why)
+	}
+	same(t, "steps", text, "truncated: b of j for pod p on b: nothing else that makes room for it loses less work; in its stead "+
+		"stopping what runs on a (m) would lose 5m0s of work and 5m0s of sold time\n"+
+		"spared: a of j for pod p on a: stopping it would lose 5m0s of work and 5m0s of sold time, and stopping what runs on b (m) loses "+
+		"4m0s of work and 5m0s of sold time\n")
+	text = ""
+	for _, x := range told.Wishes {
+		text += fmt.Sprintf("%s (%s) of %s: %s: %s; %v, %d to stop at %v\n", x.Who, x.ID, x.Node, x.State, x.Why, x.Slices, len(x.Subjobs),
+			max(0, x.At.Sub(t0)))
+	}
+	same(t, "wishes", text, "pod huge (huge) of n: no-room: stopping all that may be stopped would not make room for it; it may run on 1 "+
+		"machine of 1; [], 0 to stop at 0s\n"+
+		"pod p (p) of n: kept: a place is kept on m: what runs on b stops, which loses 4m0s of work and 5m0s of sold time; nothing else "+
+		"that makes room for it loses less work; in its stead stopping what runs on a (m) would lose 5m0s of work and 5m0s of sold "+
+		"time; [b], 1 to stop at 5m30.1s\n")
+	w.restart()
+	same(t, "steps after a restart", len(w.n.Reclaims(w.now).Steps), 0)
+}

@@ -226,6 +226,8 @@ type Explanation struct {
 	Home job.ZoneID
 	// AirlockSteps are what was done to its subjobs of late for the sake of their hosts' memory, in order.
 	AirlockSteps []AirlockStep
+	// Reclaims are what was decided about its subjobs of late for workloads outside Sluice, in order.
+	Reclaims []ReclaimStep
 }
 
 // Zone is one zone as people see it.

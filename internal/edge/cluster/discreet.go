@@ -31,6 +31,14 @@ func Discreet(text, namespace string) string {
 	})
 }
 
+// Whose is who waits for devices as one namespace may read it.
+func Whose(who, namespace string) string {
+	if ours(who, namespace) {
+		return who
+	}
+	return somebody
+}
+
 // ours reports whether a namespace may see a name: that of its own jobs, Pods and Workloads, or of something cluster-wide.
 func ours(who, namespace string) bool {
 	kind, name, _ := strings.Cut(who, " ")

@@ -108,7 +108,7 @@ func explanationMessage(e *status.Explanation) *pb.Explanation {
 	return &pb.Explanation{
 		Job: jobMessage(&e.Job), Summary: e.Summary, Nearest: e.Nearest,
 		Prospect: e.Prospect, Losses: each(e.Losses, lossMessage), Rank: rankMessage(&e.Rank), Home: string(e.Home),
-		Endured: each(e.AirlockSteps, airlockStepMessage),
+		Endured: each(e.AirlockSteps, airlockStepMessage), Reclaims: each(e.Reclaims, reclaimStepMessage),
 		Reasons: each(e.Reasons, func(r *status.Reason) *pb.Reason {
 			return &pb.Reason{Text: r.Text, Count: r.Count, Last: stamp(r.Last)}
 		}),

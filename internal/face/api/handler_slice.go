@@ -18,8 +18,14 @@ import (
 func (h *handler) ListSlices(ctx context.Context, _ *connect.Request[pb.ListSlicesRequest]) (*connect.Response[pb.ListSlicesResponse],
 	error) {
 	list, err := h.service.Slices(ctx)
+	if err != nil {
+		return nil, wire(err)
+	}
+	wishes, err := h.service.Wishes(ctx)
 	now := quantity.At(h.now())
-	return answer(&pb.ListSlicesResponse{Slices: each(list, func(s *status.Slice) *pb.Slice { return sliceMessage(s, now) })}, err)
+	return answer(&pb.ListSlicesResponse{
+		Slices: each(list, func(s *status.Slice) *pb.Slice { return sliceMessage(s, now) }), Wishes: each(wishes, wishMessage),
+	}, err)
 }
 
 // ListWindows lists the advertised gaps.

@@ -34,6 +34,8 @@ type Service interface {
 	Job(ctx context.Context, name job.ID) (status.Job, error)
 	Explain(ctx context.Context, name job.ID) (status.Explanation, error)
 	Slices(ctx context.Context) ([]status.Slice, error)
+	// Wishes are the workloads outside Sluice that wait for devices that slices are cut from.
+	Wishes(ctx context.Context) ([]status.Wish, error)
 	Windows(ctx context.Context) ([]status.Window, error)
 	Queues(ctx context.Context) ([]status.Queue, error)
 	Zones(ctx context.Context) ([]status.Zone, error)

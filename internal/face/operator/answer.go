@@ -155,6 +155,12 @@ func discreet(e *status.Explanation, namespace string) *pb.Explanation {
 	for i := range e.AirlockSteps {
 		e.AirlockSteps[i].Below = cluster.Hide(e.AirlockSteps[i].Below, theirs)
 	}
+	for i := range e.Reclaims {
+		s := &e.Reclaims[i]
+		if who := cluster.Whose(s.Who, namespace); who != s.Who {
+			s.Who, s.Wish = who, ""
+		}
+	}
 	seen, fits := map[string]bool{}, e.Slices[:0:0]
 	for _, f := range e.Slices {
 		like := f

@@ -114,6 +114,7 @@ func TestAnExplanationNamesNobodyElsesJobs(t *testing.T) {
 		Reasons:      []status.Reason{{Text: "taken (lease) for job team-c.x from 10:00"}},
 		Losses:       []status.Loss{{Winner: "team-b.secret"}, {Winner: "team-a.mine"}, {Winner: "team-b.secret-2"}, {}},
 		AirlockSteps: []status.AirlockStep{{Spared: "job", Below: "job is worth more"}},
+		Reclaims:     []status.ReclaimStep{{Wish: "uid-b", Who: "pod team-b/train-0"}, {Wish: "uid-a", Who: "pod team-a/train-0"}},
 	}
 	e.Job.Reason, e.Job.Name = "time taken (reclaim) by pod team-b/train-0", "team-a.mine"
 	e.Rank.Place, e.Rank.Latest.Winner = 1, "team-b.secret"
@@ -134,6 +135,10 @@ func TestAnExplanationNamesNobodyElsesJobs(t *testing.T) {
 	if m.Losses[0].Winner != another || m.Losses[1].Winner != "team-a.mine" || m.Losses[3].Winner != "" ||
 		m.Rank.Latest.Winner != another || m.Endured[0].Spared != another {
 		t.Errorf("%+v", m)
+	}
+	if m.Reclaims[0].Wish != "" || m.Reclaims[0].Who != "somebody of another namespace" || m.Reclaims[1].Who != "pod team-a/train-0" ||
+		m.Reclaims[1].Wish != "uid-a" {
+		t.Errorf("%+v", m.Reclaims)
 	}
 	if len(m.Slices) != 2 || m.Slices[0].Slice != "a/1" || m.Slices[1].Slice != "b/1" {
 		t.Errorf("%+v", m.Slices)

@@ -59,7 +59,7 @@ func (p *Pages) Explain(ctx context.Context, name job.ID) (status.Explanation, e
 		e, err := inbox.Ask(ctx, p.inbox, func(now quantity.Instant) status.Explanation {
 			z := p.views.filedAt(now, name, facts[0].Actor)
 			e := z.ExplainFiled(now, record)
-			e.Home, e.AirlockSteps = p.views.nameOf(z), p.views.airlockSteps(name, e.Job.Generation)
+			p.views.complete(now, name, z, &e)
 			return e
 		})
 		return e, true, err
@@ -70,6 +70,11 @@ func (p *Pages) Explain(ctx context.Context, name job.ID) (status.Explanation, e
 // Slices lists the slices of this machine.
 func (p *Pages) Slices(ctx context.Context) ([]status.Slice, error) {
 	return inbox.Ask(ctx, p.inbox, p.views.slices)
+}
+
+// Wishes lists the workloads outside Sluice that wait for devices of this machine.
+func (p *Pages) Wishes(ctx context.Context) ([]status.Wish, error) {
+	return inbox.Ask(ctx, p.inbox, p.views.wishes)
 }
 
 // Windows lists what is advertised now.

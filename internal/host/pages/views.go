@@ -62,8 +62,14 @@ func (v *Views) brief(now quantity.Instant, name job.ID) (status.Job, bool) {
 func (v *Views) explain(now quantity.Instant, name job.ID) (status.Explanation, bool) {
 	z := v.home(now, name)
 	e, ok := z.Explain(now, name)
-	e.Home, e.AirlockSteps = v.nameOf(z), v.airlockSteps(name, e.Job.Generation)
+	v.complete(now, name, z, &e)
 	return e, ok
+}
+
+// complete adds what the zone that explains a job does not know.
+func (v *Views) complete(now quantity.Instant, name job.ID, z actor.Zone, e *status.Explanation) {
+	e.Home, e.AirlockSteps = v.nameOf(z), v.airlockSteps(name, e.Job.Generation)
+	e.Reclaims = v.reclaims(now, name, e.Job.Generation)
 }
 
 // nameOf is a zone's name; empty where it is the only one.
@@ -260,6 +266,27 @@ func (v *Views) airlockSteps(id job.ID, g job.Generation) (all []status.AirlockS
 	if len(v.set.Nodes) > 1 {
 		slices.SortStableFunc(all, func(a, b status.AirlockStep) int { return cmp.Compare(a.At, b.At) })
 	}
+	return all
+}
+
+// wishes are who waits for devices of this machine, at all nodes.
+func (v *Views) wishes(now quantity.Instant) (all []status.Wish) {
+	for i := range v.set.Nodes {
+		all = append(all, v.set.Nodes[i].Reclaims(now).Wishes...)
+	}
+	return all
+}
+
+// reclaims are what was decided about a life of a job for those who wait, on all nodes, in order.
+func (v *Views) reclaims(now quantity.Instant, id job.ID, g job.Generation) (all []status.ReclaimStep) {
+	for i := range v.set.Nodes {
+		for _, s := range v.set.Nodes[i].Reclaims(now).Steps {
+			if s.Job == id && s.Generation == g {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b status.ReclaimStep) int { return cmp.Compare(a.At, b.At) })
 	return all
 }
 

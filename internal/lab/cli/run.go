@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/lab/measure"
@@ -118,7 +120,31 @@ func (a *app) simResults(results []outcome.Result) error {
 	case "wide":
 		return everyMetric(a.Out, results)
 	}
-	return overview(a.Out, results)
+	if err := overview(a.Out, results); err != nil || len(results) != 1 {
+		return err
+	}
+	return reclaimed(a.Out, results[0].Reclaims)
+}
+
+// mostReclaims is how many decisions for guests are printed of one run.
+const mostReclaims = 40
+
+// reclaimed is what was decided about subjobs for guests, in the only run.
+func reclaimed(out io.Writer, list []status.ReclaimStep) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if older := len(list) - mostReclaims; older > 0 {
+		list = list[older:]
+	}
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "AT\tSTEP\tJOB\tSLICE\tFOR\tWHY")
+	for _, s := range list {
+		at := s.At.Sub(0).Round(time.Second)
+		fmt.Fprintln(w, strings.Join([]string{at.String(), s.Step, string(s.Job), string(s.Slice), s.Who, s.Why}, "\t"))
+	}
+	return w.Flush()
 }
 
 // group is the results of one mechanism: the whole runs, or where there are none those that were cut off.

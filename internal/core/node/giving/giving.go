@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/reclaim"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 const (
@@ -33,28 +34,12 @@ type Giver struct {
 	holds map[string][]job.SliceID
 	// gained is when the progress of a subjob was last reported to have grown.
 	gained map[job.Token]gain
+	record record
 }
 
 type gain struct {
 	progress int64
 	at       quantity.Instant
-}
-
-// Sold is a lease on a slice: when it ends, and since when it runs (0: it does not). Whole: it is worth nothing before its end.
-type Sold struct {
-	Token      job.Token
-	Since, End quantity.Instant
-	Whole      bool
-}
-
-// Node is what it asks its node, and how it tells it the result.
-type Node struct {
-	// Confirmed: it is known what runs.
-	Confirmed bool
-	// Sold lists the active leases on a slice.
-	Sold func(job.SliceID) []Sold
-	// Keep replaces the reservations of a slice.
-	Keep func(job.SliceID, []protocol.Reservation)
 }
 
 // Hear records changed wishes, groups and machines.
@@ -98,7 +83,10 @@ func (g *Giver) Report(now quantity.Instant, token job.Token, progress int64) {
 }
 
 // Over forgets a subjob.
-func (g *Giver) Over(token job.Token) { delete(g.gained, token) }
+func (g *Giver) Over(token job.Token) {
+	delete(g.gained, token)
+	delete(g.record.last, token)
+}
 
 // Due is when the next decision is due; 0: none is.
 func (g *Giver) Due() quantity.Instant { return g.due }
@@ -116,12 +104,14 @@ func (g *Giver) Decide(now quantity.Instant, n Node) {
 	if g.due = d.Again; g.due == quantity.Never {
 		g.due = 0
 	}
+	chosen := g.chosen(d.Machines, n)
 	machines := append(g.heard, d.Machines...)
 	g.heard = nil
 	slices.Sort(machines)
 	for _, m := range slices.Compact(machines) {
 		g.keep(m, n)
 	}
+	g.record.note(now, chosen, n)
 }
 
 // keep updates the reservations of a machine's slices.
@@ -160,4 +150,35 @@ func (g *Giver) loss(now quantity.Instant, sold []Sold) (c reclaim.Cost, known b
 		c.Lost += max(0, now.Sub(since))
 	}
 	return c, len(sold) > 0
+}
+
+// chosen are the subjobs in the way of the places on these machines.
+func (g *Giver) chosen(machines []string, n Node) (list []candidate) {
+	for _, m := range machines {
+		for _, p := range g.keeper.On(m) {
+			for _, id := range p.Cut {
+				for _, l := range n.Sold(id) {
+					list = append(list, candidate{p, id, l})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Reclaims is who waits now, and what was decided of late.
+func (g *Giver) Reclaims(now quantity.Instant, sold func(job.SliceID) []Sold) (all status.Reclaims) {
+	all.Steps = g.record.steps()
+	if g.keeper == nil {
+		return all
+	}
+	for _, r := range g.keeper.Reasons(now) {
+		w := status.Wish{ID: string(r.Wish), Group: string(r.Group), Who: reclaim.NameOf(r.Who), Since: r.Since,
+			State: r.Verdict.String(), Why: r.String(), Until: r.Until}
+		if p := r.Place; p != nil {
+			placed(&w, p, sold)
+		}
+		all.Wishes = append(all.Wishes, w)
+	}
+	return all
 }

@@ -32,14 +32,17 @@ func TestATakenSliceCostsWhatIsDoneSinceItsLastGain(t *testing.T) {
 	}{
 		{"nothing", nil, reclaim.Cost{}, false},
 		{"not started", []Sold{{Token: gains, End: after(100)}}, reclaim.Cost{Left: 60 * time.Second}, true},
-		{"since its gain", []Sold{{gains, t0, after(100), false}}, reclaim.Cost{Lost: 30 * time.Second, Left: 60 * time.Second}, true},
-		{"since its start, which is later", []Sold{{gains, after(20), after(100), false}},
+		{"since its gain", []Sold{{Token: gains, Since: t0, End: after(100)}},
+			reclaim.Cost{Lost: 30 * time.Second, Left: 60 * time.Second}, true},
+		{"since its start, which is later", []Sold{{Token: gains, Since: after(20), End: after(100)}},
 			reclaim.Cost{Lost: 20 * time.Second, Left: 60 * time.Second}, true},
-		{"whole", []Sold{{whole, t0, after(100), true}}, reclaim.Cost{Lost: 40 * time.Second, Left: 60 * time.Second}, true},
-		{"of a token that was over", []Sold{{over, t0, after(100), false}},
+		{"whole", []Sold{{Token: whole, Since: t0, End: after(100), Whole: true}},
 			reclaim.Cost{Lost: 40 * time.Second, Left: 60 * time.Second}, true},
-		{"past its end", []Sold{{gains, t0, after(20), false}}, reclaim.Cost{Lost: 30 * time.Second}, true},
-		{"two, without an end", []Sold{{gains, t0, quantity.Never, false}, {whole, t0, quantity.Never, true}},
+		{"of a token that was over", []Sold{{Token: over, Since: t0, End: after(100)}},
+			reclaim.Cost{Lost: 40 * time.Second, Left: 60 * time.Second}, true},
+		{"past its end", []Sold{{Token: gains, Since: t0, End: after(20)}}, reclaim.Cost{Lost: 30 * time.Second}, true},
+		{"two, without an end", []Sold{{Token: gains, Since: t0, End: quantity.Never},
+			{Token: whole, Since: t0, End: quantity.Never, Whole: true}},
 			reclaim.Cost{Lost: 70 * time.Second, Left: mostLeft}, true},
 	} {
 		if got, known := g.loss(after(40), c.sold); got != c.want || known != c.known {

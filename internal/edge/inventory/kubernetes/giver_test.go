@@ -102,6 +102,14 @@ func (g *giver) place(pod reclaim.ID) *reclaim.Place {
 	return nil
 }
 
+// reasons are what is said of all who wait.
+func (g *giver) reasons() (list []string) {
+	for _, r := range g.keeper.Reasons(g.inv.opts.Now()) {
+		list = append(list, reclaim.NameOf(r.Who)+" is "+r.Verdict.String()+": "+r.String())
+	}
+	return list
+}
+
 // held is what others hold, as an inventory says it to who has heard nothing.
 func held(inv *Inventory) []inventory.Sighting {
 	return slices.DeleteFunc(inv.Held(), func(s inventory.Sighting) bool { return s.Wishes != nil })

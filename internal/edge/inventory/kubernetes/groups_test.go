@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -190,6 +191,11 @@ func TestDevicesAreKeptForWhatIsToCome(t *testing.T) {
 	want := []string{"w/gpu-0-mig-3g-3 at 30s for workload a/job-j, which waits for it"}
 	if got := cut(g.held()); !slices.Equal(got, want) {
 		t.Errorf("cut are %q, want %q", got, want)
+	}
+	got := g.reasons()
+	if begins := "workload a/job-j is kept: a place is kept on w for one that is still to come: what runs on w/gpu-0-mig-3g-3 stops, " +
+		"which loses "; len(got) != 1 || !strings.HasPrefix(got[0], begins) {
+		t.Errorf("the reasons are\n%q, want\n%q", got, begins)
 	}
 }
 

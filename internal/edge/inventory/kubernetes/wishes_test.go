@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -177,6 +178,23 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 				t.Errorf("cut are %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestWhyAPodWaits: of devices that are selected by their attributes, of a claim that does not exist yet, and of counted ones.
+func TestWhyAPodWaits(t *testing.T) {
+	const mig = "nvidia.com/mig-1g.10gb"
+	o := options(serve(append(filled(), pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"),
+		pod("a", "q", "", claims("missing"), unplaced), pod("a", "r", "", asks(mig, 9), unplaced))...))
+	o.Pools, o.Now = []Pool{migs("3g.40gb"), small()}, func() quantity.Instant { return at(0) }
+	g := gives(opened(t, o))
+	g.look()
+	got := g.reasons()
+	slices.Sort(got)
+	want := []string{"pod a/p is kept: a place is kept on w: what runs on w/gpu-0-mig-3g-3 stops, which loses ",
+		"pod a/q is blocked: what it wants is not known yet", "pod a/r is no-room: "}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("the reasons are\n%q, want\n%q", got, want)
 	}
 }
 

@@ -30,6 +30,8 @@ type Fake struct {
 	ZoneList   []status.Zone
 	// AirlockList is what is done where memory runs out; a job's own part of it is what AirlockSteps shows.
 	AirlockList []status.Airlock
+	// ReclaimList is who waits, and what was decided for them; a job's own part of it is what Explain shows.
+	ReclaimList status.Reclaims
 	OutputList  []status.Output
 	// CutList is what a reservation that truncates would cut.
 	CutList []status.Cut
@@ -179,12 +181,7 @@ func find(list []status.Job, name job.ID) int {
 func (f *Fake) SubmitAll(_ context.Context, jobs []host.Submission, snapshot []byte) []host.Outcome {
 	out := make([]host.Outcome, len(jobs))
 	for i, j := range jobs {
-		if j.Replace {
-			out[i].Err = f.replace(j.Spec.Name)
-		}
-		if out[i].Err == nil {
-			out[i].Receipt, out[i].Err = f.submit(j.Request, j.Spec, snapshot)
-		}
+		out[i].Receipt, out[i].Err = f.submit(j.Request, j.Spec, j.Replace, snapshot)
 	}
 	return out
 }
@@ -194,7 +191,17 @@ func (f *Fake) Check(_ context.Context, specs []*job.Spec) ([]error, error) {
 	return make([]error, len(specs)), f.Err
 }
 
-func (f *Fake) submit(request string, spec *job.Spec, snapshot []byte) (host.Receipt, error) {
+// submit keeps a job. replace: one of its name makes way for it, if that is over.
+func (f *Fake) submit(request string, spec *job.Spec, replace bool, snapshot []byte) (host.Receipt, error) {
+	f.mu.Lock()
+	if i := find(f.jobs, spec.Name); replace && i >= 0 {
+		if !f.jobs[i].State.Final() {
+			f.mu.Unlock()
+			return host.Receipt{}, errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", spec.Name)
+		}
+		f.jobs = slices.Delete(f.jobs, i, i+1)
+	}
+	f.mu.Unlock()
 	if err := f.call("submit %s in %s for %d units", spec.Name, spec.Queue, spec.Total); err != nil {
 		return host.Receipt{}, err
 	}
@@ -225,20 +232,6 @@ func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, er
 		Slices: []status.SliceFit{{Slice: "node-1/0/3g.40gb", Fits: true, Least: 600 << 20, Capacity: 40 << 30,
 			Reach: job.Range{From: 0, To: spec.Total}}},
 	}, f.Err
-}
-
-// replace makes way for a job, if the one of its name is over.
-func (f *Fake) replace(name job.ID) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	i := find(f.jobs, name)
-	if i >= 0 && !f.jobs[i].State.Final() {
-		return errkind.Errorf(errkind.Conflict, "job %s is not over: cancel it first", name)
-	}
-	if i >= 0 {
-		f.jobs = slices.Delete(f.jobs, i, i+1)
-	}
-	return nil
 }
 
 // Requeue marks the job, if it is over.
@@ -345,7 +338,8 @@ func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 	told := f.Told[name]
 	return status.Explanation{
 		Home: "local-1", Prospect: told.Prospect, Losses: told.Losses, Rank: told.Rank, AirlockSteps: airlockSteps(f.AirlockList, name),
-		Job: j, Summary: "waits for a longer window",
+		Reclaims: reclaimSteps(f.ReclaimList.Steps, name),
+		Job:      j, Summary: "waits for a longer window",
 		Reasons: []status.Reason{{Text: "the window is too short", Count: 12, Last: At(-time.Second)}},
 		Slices:  []status.SliceFit{{Slice: "node-1/0/3g.40gb", Least: 44 << 30, Capacity: 40 << 30, Why: "needs 4Gi more memory"}},
 		Nearest: "memory 39Gi",
@@ -354,6 +348,9 @@ func (f *Fake) Explain(ctx context.Context, name job.ID) (status.Explanation, er
 
 // Slices answers SliceList.
 func (f *Fake) Slices(context.Context) ([]status.Slice, error) { return f.SliceList, f.Err }
+
+// Wishes answers those of ReclaimList.
+func (f *Fake) Wishes(context.Context) ([]status.Wish, error) { return f.ReclaimList.Wishes, f.Err }
 
 // Windows answers WindowList.
 func (f *Fake) Windows(context.Context) ([]status.Window, error) { return f.WindowList, f.Err }

@@ -25,7 +25,9 @@ slice. For a job that can never run, the nearest request that would fit. For one
 how it stands against others and when it is likely to be served: its place in the policy's
 order, or under mechanism jasda what it bid, what won there and by how much. There also how
 far what it declares is believed, and why. Where memory ran out it says what was done to
-its subjobs, before whose, by what numbers, and what became of them.
+its subjobs, before whose, by what numbers, and what became of them. Where workloads
+outside Sluice wait for devices it says which of its subjobs were truncated or spared for
+them, and why, since the daemon has started.
 
 Or say what a key of the job file means: spec, spec.items, spec.memory.phases. With
 -o json as a JSON Schema; --schema prints that of the whole file, for editors.`,
@@ -146,6 +148,7 @@ func Explanation(a *session.Session, e *pb.Explanation) command.Record {
 	r := command.Record{{Key: "job", Value: command.Describe(j, JobColumns(a))}, {Key: "summary", Value: e.Summary},
 		{Key: "reasons", Value: reasons}, {Key: "slices", Value: fits}, {Key: "nearest", Value: e.Nearest}, {Key: "home", Value: e.Home},
 		{Key: "endured", Value: show.DescribeAll(e.Endured, pressure.AirlockStepColumns(a))},
+		{Key: "reclaims", Value: show.DescribeAll(e.Reclaims, show.ReclaimColumns(a))},
 		{Key: "hints", Value: append([]string{}, j.Hints...)}}
 	return append(append(r, prospectRecord(a, e)...), standingRecord(j)...)
 }
@@ -183,6 +186,12 @@ func ShowExplanation(a *session.Session, e *pb.Explanation) error {
 	}
 	if err := pressure.ShowSteps(a.Out, e.Endured, 0, a.Format == "wide", pressure.JobStepColumns(a)); err != nil {
 		return err
+	}
+	if len(e.Reclaims) > 0 {
+		fmt.Fprintln(a.Out)
+		if err := command.Grid(a.Out, true, e.Reclaims, show.ReclaimColumns(a)); err != nil {
+			return err
+		}
 	}
 	if len(e.Losses) > 0 {
 		fmt.Fprintln(a.Out)

@@ -4,6 +4,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,19 +20,48 @@ import (
 
 // SlicesCmd is the command slices.
 func SlicesCmd(a *session.Session) *cobra.Command {
+	var wishes bool
 	c := &cobra.Command{
 		Use: "slices", Aliases: []string{"sinfo"}, Short: "List GPU slices and what stands on them",
-		Example: "  sluice slices\n  sluice slices -o wide      # with reservations and their ids",
+		Long: `List GPU slices and what stands on them. Where workloads outside Sluice wait for the
+devices that slices are cut from, list these below: since when, whether a place is kept,
+which subjobs stop for it and when, and why. With -o json each slice has those for which
+its subjob stops; --wishes lists them all, and alone.`,
+		Example: "  sluice slices\n  sluice slices -o wide      # with reservations and their ids\n  sluice slices --wishes -o json",
 		Args:    cobra.NoArgs,
 		RunE: a.Calling(func(ctx context.Context, c session.Client, _ []string) error {
 			resp, err := c.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
 			if err != nil {
 				return err
 			}
-			return command.Show(a.App, resp.Msg.Slices, SliceColumns(a), (*pb.Slice).GetId, "no slices")
+			waiting := resp.Msg.Wishes
+			if wishes {
+				return command.Show(a.App, waiting, show.WishColumns(a), (*pb.Wish).GetId, "nobody outside waits for a slice")
+			}
+			columns := append(SliceColumns(a), wishedColumn(a, waiting))
+			if err = command.Show(a.App, resp.Msg.Slices, columns, (*pb.Slice).GetId, "no slices"); err != nil || len(waiting) == 0 ||
+				a.Format != "table" && a.Format != "wide" {
+				return err
+			}
+			fmt.Fprintln(a.Out)
+			return command.Grid(a.Out, a.Format == "wide", waiting, show.WishColumns(a))
 		}),
 	}
+	c.Flags().BoolVar(&wishes, "wishes", false, "list the workloads outside that wait for slices, and no slices")
 	return a.Output(c)
+}
+
+// wishedColumn has, for programs, the wishes for which a slice's subjob stops.
+func wishedColumn(a *session.Session, all []*pb.Wish) command.Column[*pb.Slice] {
+	return command.Column[*pb.Slice]{Key: "wishes", Value: func(s *pb.Slice) any {
+		list := []command.Record{}
+		for _, w := range all {
+			if slices.Contains(w.Slices, s.Id) {
+				list = append(list, command.Describe(w, show.WishColumns(a)))
+			}
+		}
+		return list
+	}}
 }
 
 // SliceColumns are the properties of a slice in a list.

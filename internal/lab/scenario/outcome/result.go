@@ -30,6 +30,9 @@ type Result struct {
 	Fates map[string]Fate
 	// Strains are each live node's final account of its host's memory, and of what it did about it since it last came up.
 	Strains []status.Strain
+	// Reclaims are what was decided about subjobs for guests, in order: the newest of each node, since it last came up. Its times are of
+	// its node's clock, from the beginning of the scenario.
+	Reclaims []status.ReclaimStep
 }
 
 // Fate is what became of an explicit job.

@@ -85,7 +85,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	var survival measure.Survival
 	var visits measure.Visits
 	var strains []status.Strain
-	at, over, err := play(ctx, stage{s, m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &strains})
+	var reclaims []status.ReclaimStep
+	at, over, err := play(ctx, stage{s, m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &strains,
+		&reclaims})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	out := &outcome.Result{
 		Run:      measure.Run{Scenario: s.Name, Mechanism: m.Name, Seed: r.Seeds[seed], Metrics: collector.Finish(at)},
 		Finished: witness.finished, Live: witness.live, Partial: ctx.Err() != nil && !over, At: at, Broken: witness.broken,
-		Fates: witness.fates, Strains: strains,
+		Fates: witness.fates, Strains: strains, Reclaims: reclaims,
 	}
 	if over && witness.live > 0 {
 		out.Broken = append(out.Broken, fmt.Sprintf("%d jobs are lost: the run is over and they have no final state", witness.live))

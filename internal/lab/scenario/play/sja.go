@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
 	"sluice.dev/sluice/internal/lab/scenario"
@@ -82,7 +83,12 @@ func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error)
 	*on.survival = world.Survival()
 	for i := range o.Nodes {
 		*on.strains = append(*on.strains, o.Nodes[i].Actor.Strain(world.Now()))
+		for _, r := range o.Nodes[i].Actor.Reclaims(world.Now()).Steps {
+			r.At = r.At.Add(-epoch)
+			*on.reclaims = append(*on.reclaims, r)
+		}
 	}
+	slices.SortStableFunc(*on.reclaims, func(a, b status.ReclaimStep) int { return cmp.Compare(a.At, b.At) })
 	for _, z := range zones {
 		e := z.Ends()
 		on.market.Kept, on.market.CutShort = on.market.Kept+e.Kept.N, on.market.CutShort+e.Kept.Cut

@@ -34,4 +34,6 @@ type stage struct {
 	visits *measure.Visits
 	// strains are what each node tells of that itself in the end, where there are nodes of the live program.
 	strains *[]status.Strain
+	// reclaims are filled where the mechanism is the daemon's.
+	reclaims *[]status.ReclaimStep
 }
