@@ -21,10 +21,13 @@ var retired = []struct{ word, instead string }{
 
 func TestRetiredWords(t *testing.T) {
 	var rules []*regexp.Regexp
+	var all []string
 	for _, r := range retired {
 		// As a word, or as one of a name in camel case.
-		rules = append(rules, regexp.MustCompile(`(?i:\b(?:`+r.word+`)\b)|(?:`+camel(r.word)+`)(?:[A-Z_(]|\b)`))
+		rule := `(?i:\b(?:` + r.word + `)\b)|(?:` + camel(r.word) + `)(?:[A-Z_(]|\b)`
+		rules, all = append(rules, regexp.MustCompile(rule)), append(all, rule)
 	}
+	some := regexp.MustCompile(strings.Join(all, "|"))
 	for text, found := range map[string]bool{"it was futile": true, "isInVain(": true, "failing": false, "Ailing": true, "trailing": false,
 		"available": false, "engraves": false, "TestHopeIsInVain": true, "details": false,
 		"it stands still": true, "WhatStandsStill(": true, "it stands idle": false, `"stoodStill"`: false} {
@@ -42,7 +45,11 @@ func TestRetiredWords(t *testing.T) {
 			name == "CHANGELOG.md" || strings.HasSuffix(name, ".pb.go") {
 			return
 		}
-		for i, line := range strings.Split(string(read(t, name)), "\n") {
+		text := read(t, name)
+		if !some.Match(text) {
+			return
+		}
+		for i, line := range strings.Split(string(text), "\n") {
 			for k, r := range rules {
 				if w := r.FindString(line); w != "" {
 					t.Errorf("%s:%d: %q: say %s (docs/glossary.md)", name, i+1, w, retired[k].instead)
