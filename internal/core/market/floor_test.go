@@ -31,7 +31,7 @@ func newFakeWorld(cfg FloorConfig) *fakeWorld {
 }
 
 func (w *fakeWorld) submit(d markettest.Job) {
-	d.Seller = w.sale
+	d.Sales = w.sale.Sales
 	j := &index.Job{Demand: &d}
 	w.jobs = append(w.jobs, j)
 	w.f.Activate(j)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,9 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/lab/forecast"
+	"sluice.dev/sluice/internal/lab/history"
+	histories "sluice.dev/sluice/internal/lab/history/all"
+	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/report"
 	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
@@ -37,10 +41,10 @@ checkpoint on notice, workers that pull units from a queue, Slurm's arrays with 
 backfill of whole jobs), and what users would wait for it. Where the gain over the best that
 is free is under 3 points of the idle time it says "don't install", and why.
 
-The files are what the scheduler has written down: logs in the Standard Workload Format of the
-Parallel Workloads Archive (also gzipped), or tables of jobs as those of Philly and openb. They
-may come in any order and any number. Nothing is sent anywhere, and nothing is written but the
-page of --html.
+The files are what the scheduler has written down, in any order and number, gzipped or not:
+Slurm's accounting with its nodes and reservations (below: how to dump them), logs in the
+Standard Workload Format of the Parallel Workloads Archive, or tables of jobs as those of Philly
+and openb. Nothing is sent anywhere, and nothing is written but the page of --html.
 
 The gaps are exact. What is kept of them is played in the simulator that all of Sluice's
 evaluations use: up to 8 stretches of 3 days, on 16 devices each that stand for all. The same
@@ -49,15 +53,17 @@ files and seed give the same answer, on every machine.
 Without --jobs five kinds of backlog are played that are stated in the answer. FILE of --jobs is
 a list of jobs as in a scenario (docs/scenarios.md), such as
 
-  - {at: 0s, name: scan, items: {total: 1000, perItem: 10s}, startup: 20s, memory: 8Gi}`,
-		Example: "  sluice forecast jobs.swf.gz\n  sluice forecast philly.csv --gpus 800 --grace 2m --html forecast.html\n" +
-			"  sluice forecast jobs.swf --jobs mine.yml -o json",
+  - {at: 0s, name: scan, items: {total: 1000, perItem: 10s}, startup: 20s, memory: 8Gi}
+
+` + slurm.Help(time.Now()),
+		Example: "  sluice forecast sacct.txt.gz nodes.txt reservations.txt\n  sluice forecast jobs.swf.gz\n" +
+			"  sluice forecast philly.csv --gpus 800 --grace 2m --html forecast.html\n  sluice forecast jobs.swf --jobs mine.yml -o json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.forecast(cmd, args, &f) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.jobs, "jobs", "", "a file with your own backlog: a list of jobs as in a scenario")
-	flags.StringVar(&f.zone, "zone", "UTC", "the time zone that hours of day are shown in, such as Europe/Berlin")
+	flags.StringVar(&f.zone, "zone", "UTC", "the time zone of clocks that name none, and of the hours of day that are shown")
 	flags.StringVar(&f.html, "html", "", "also write the answer as one page with pictures to this file")
 	flags.IntVar(&f.gpus, "gpus", 0, "how many GPUs there are; 0: as many as the log says")
 	flags.DurationVar(&f.grace, "grace", forecast.Notice, "how long before its device is taken a filler is told (your GraceTime)")
@@ -85,13 +91,7 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	}
 	show, stop := a.forecastProgress()
 	defer stop()
-	record := &forecast.Record{Formats: traces.Formats()}
-	for _, file := range files {
-		if err = readInto(record, file); err != nil {
-			return err
-		}
-	}
-	log, err := record.Log(f.gpus)
+	log, err := readLog(files, f.gpus, zone)
 	if err != nil {
 		return err
 	}
@@ -123,6 +123,31 @@ func ownJobs(file string) ([]forecast.Backlog, error) {
 	}
 	own, err := forecast.Own(file, string(text))
 	return []forecast.Backlog{own}, err
+}
+
+// readLog reads the files of a cluster: what Slurm says, or logs of jobs that name no devices, of which gpus are there.
+func readLog(files []string, gpus int, zone *time.Location) (*forecast.Log, error) {
+	ofSlurm := func(file string) bool {
+		f, err := histories.Detect(file)
+		return err == nil && f.Name == slurm.Format().Name
+	}
+	if slices.ContainsFunc(files, ofSlurm) {
+		if gpus > 0 {
+			return nil, command.Usage("--gpus %d: Slurm's files say how many there are: leave it out, and give `scontrol show node` too", gpus)
+		}
+		h, err := histories.Read(history.Options{Zone: zone}, files...)
+		if err != nil {
+			return nil, err
+		}
+		return forecast.Recorded(h), nil
+	}
+	record := &forecast.Record{Formats: traces.Formats()}
+	for _, file := range files {
+		if err := readInto(record, file); err != nil {
+			return nil, err
+		}
+	}
+	return record.Log(gpus)
 }
 
 func readInto(record *forecast.Record, file string) error {

@@ -50,11 +50,22 @@ func TestForecastAnswers(t *testing.T) {
 		len(answer.Outcomes) != 1 || len(answer.Outcomes[0].Mechanisms) != 11 {
 		t.Errorf("%v: %+v", err, answer)
 	}
+	dump, nodes := slurmDump(file)
+	got = sluice(t, "forecast", dump, nodes, "--jobs", own, "--quick")
+	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 nodes over 2 whole days.", "If the backlog is yours"} {
+		if got.code != 0 || !strings.Contains(got.out, says) {
+			t.Errorf("exit %d, %q, %q: want %q", got.code, got.out, got.err, says)
+		}
+	}
+	if parts := sluice(t, "forecast", nodes, dump, "--jobs", own, "--quick"); parts.out != got.out {
+		t.Errorf("the order of files changes the answer: %q, %q", parts.out, got.out)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
 		says string
 	}{
+		{[]string{dump, "--gpus", "2"}, command.ExitUsage, "leave it out"},
 		{nil, command.ExitUsage, "requires at least 1 arg"},
 		{[]string{filepath.Join(dir, "none")}, command.ExitUsage, "give the log of jobs"},
 		{[]string{own}, command.ExitUsage, "no log of jobs that is known here"},
@@ -68,4 +79,15 @@ func TestForecastAnswers(t *testing.T) {
 			t.Errorf("%v: exit %d, %q; want %d, %q", c.args, r.code, r.err, c.code, c.says)
 		}
 	}
+}
+
+// slurmDump is two days of one machine as sacct and scontrol print them.
+func slurmDump(file func(name, text string) string) (dump, nodes string) {
+	text := "JobIDRaw|JobID|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|Timelimit|AllocNodes|AllocTRES|ReqTRES|NodeList\n"
+	for i := range 40 {
+		at := 1700006400 + i*4500
+		text += fmt.Sprintf("%[1]d|%[1]d|u|a|debug|normal|COMPLETED|%[2]d|%[2]d|%[3]d|%[4]d|02:00:00|1|cpu=1,gres/gpu=1,gres/gpu:a100=1|"+
+			"cpu=1,gres/gpu:a100=1|n1\n", i+1, at, at+60, at+1200+i*30)
+	}
+	return file("sacct.txt", text), file("nodes.txt", "NodeName=n1 Arch=x86_64 CPUTot=8 Gres=gpu:a100:2 State=IDLE Partitions=debug\n")
 }

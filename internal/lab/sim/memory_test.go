@@ -89,9 +89,9 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestItIsReportedSuspendedOnceItIsMovedOut: a subjob of 4 GiB is told to be suspended each second, from the second one on. Its executor confirms
-// that only when its memory is in swap as far as there is room, after 10 s at the latest, so that until then Airlock counts its memory as
-// being freed.
+// TestItIsReportedSuspendedOnceItIsMovedOut: a subjob of 4 GiB is told to be suspended each second, from the second one on. Its
+// executor confirms that only when its memory is in swap as far as there is room, after 10 s at the latest, so that until then Airlock
+// counts its memory as being freed.
 func TestItIsReportedSuspendedOnceItIsMovedOut(t *testing.T) {
 	const gib = quantity.Amount(1) << 30
 	for _, c := range []struct {

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -389,7 +390,7 @@ func TestAJobOfTheArchiveIsAnsweredAsOneThatIsHere(t *testing.T) {
 	for i := range k.o.facts {
 		kinds = append(kinds, k.o.facts[i].Kind)
 	}
-	if fmt.Sprint(kinds) != fmt.Sprint([]protocol.FactKind{protocol.JobAccepted, protocol.JobClosed, protocol.JobRequeued}) ||
+	if !slices.Equal(kinds, []protocol.FactKind{protocol.JobAccepted, protocol.JobClosed, protocol.JobRequeued}) ||
 		!k.o.facts[0].Body.(*protocol.Acceptance).Recalled {
 		t.Errorf("it is written again as %v", kinds)
 	}

@@ -123,7 +123,7 @@ func (b *Book) Known(q *protocol.Queue) bool {
 func (b *Book) Queues() []*Queue {
 	b.List()
 	all := make([]*Queue, 0, len(b.queues))
-	for _, q := range b.queues { //sluice:sorted next
+	for _, q := range b.queues { //sluice:sorted the list is sorted next
 		all = append(all, q)
 	}
 	slices.SortFunc(all, func(x, y *Queue) int { return cmp.Compare(x.Name, y.Name) })

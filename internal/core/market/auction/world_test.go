@@ -79,7 +79,7 @@ func (w *world) Retire(j *index.Job) {
 }
 
 func (w *world) submit(d markettest.Job) {
-	d.Seller = w.seller
+	d.Sales = w.seller.Sales
 	j := &index.Job{Demand: &d}
 	w.jobs = append(w.jobs, j)
 	w.parts.Index.Activate(j, w.parts.Late.Due(j.Submitted(), j.Spec()))

@@ -71,7 +71,7 @@ func (w *world) Retire(j *index.Job) {
 }
 
 func (w *world) submit(d markettest.Job) {
-	d.Seller = w.seller
+	d.Sales = w.seller.Sales
 	j := &index.Job{Demand: &d}
 	w.jobs = append(w.jobs, j)
 	w.index.Activate(j, w.x.late.Due(j.Submitted(), j.Spec()))
