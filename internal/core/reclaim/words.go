@@ -116,7 +116,8 @@ func (g *Place) Basis() string {
 	case s.Whole && (s.Last || s.Avoided == 0):
 		text = "nothing else that makes room for it loses less work"
 	case s.Whole:
-		text = "nothing else that makes room for it loses less work, but on machines where a place for it, or for others like it, was not used"
+		text = "nothing else that makes room for it loses less work, but on machines where a place for it, or for others like it, was " +
+			"not used"
 	default:
 		text = "of what was compared, on " + number(n, "machine") + ", nothing loses less work"
 	}

@@ -133,7 +133,8 @@ func readLog(files []string, gpus int, zone *time.Location) (*forecast.Log, erro
 	}
 	if slices.ContainsFunc(files, ofSlurm) {
 		if gpus > 0 {
-			return nil, command.Usage("--gpus %d: Slurm's files say how many there are: leave it out, and give `scontrol show node` too", gpus)
+			return nil, command.Usage("--gpus %d: Slurm's files say how many there are: leave it out, and give `scontrol show node` "+
+				"too", gpus)
 		}
 		h, err := histories.Read(history.Options{Zone: zone}, files...)
 		if err != nil {

@@ -27,8 +27,8 @@ func (b *Book) Close() (*History, error) {
 		return nil, &errkind.Error{Kind: errkind.Invalid, Err: errors.New(strings.Join(slices.Compact(b.problems), "\n"))}
 	}
 	if b.zoned && b.options.Zone == nil {
-		b.Assume("instants have no offset and no zone was given: they are taken as UTC, which moves hours of the day, and gaps by an hour " +
-			"where clocks are put forward or back")
+		b.Assume("instants have no offset and no zone was given: they are taken as UTC, which moves hours of the day, and gaps by an " +
+			"hour where clocks are put forward or back")
 	}
 	if b.single != "" && !m.again {
 		b.Assume(b.single)
@@ -89,10 +89,11 @@ func (m *merged) stretch(h *History) {
 	case len(m.runs) == 0:
 		m.Problem("no job was read: give the accounting of a cluster")
 	case asked == 0:
-		m.Problem("none of the %d runs that were read held a GPU: the log has no devices (Slurm: AccountingStorageTRES lacks gres/gpu, or the "+
-			"columns AllocTRES and ReqTRES are missing), or count something else as devices", len(m.runs))
+		m.Problem("none of the %d runs that were read held a GPU: the log has no devices (Slurm: AccountingStorageTRES lacks gres/gpu, "+
+			"or the columns AllocTRES and ReqTRES are missing), or count something else as devices", len(m.runs))
 	case holds > mostHolds || devices > mostDevices:
-		m.Problem("the log has %d devices, which its runs hold %d times in all; more than %d and %d are too many to be kept: give a part of it",
+		m.Problem("the log has %d devices, which its runs hold %d times in all; more than %d and %d are too many to be kept: give a "+
+			"part of it",
 			devices, holds, mostDevices, mostHolds)
 	case from >= to:
 		m.Problem("the log covers no time: from %s to %s", stamp(from), stamp(to))
@@ -236,8 +237,8 @@ func (s *site) capacity(h *History) {
 	if unknown == 0 {
 		return
 	}
-	s.log.Assume(fmt.Sprintf("of %s nothing is described: each has as many devices as were held there at once, and no node has more than the "+
-		"most of those with a like name", many(unknown, "node")))
+	s.log.Assume(fmt.Sprintf("of %s nothing is described: each has as many devices as were held there at once, and no node has more "+
+		"than the most of those with a like name", many(unknown, "node")))
 	for i := range s.spots {
 		if s.spots[i].known {
 			continue

@@ -18,8 +18,8 @@ func Reclaimed() status.Reclaims {
 	return status.Reclaims{
 		Wishes: []status.Wish{
 			{ID: "uid-1", Who: "pod ml/serve-0", Node: "node-1", Since: At(-20 * time.Second), State: "kept",
-				Why: "a place is kept on node-1: what runs on node-1/0/3g.40gb stops, which loses 1m0s of work and 9m0s of sold time; nothing " +
-					"else that makes room for it loses less work",
+				Why: "a place is kept on node-1: what runs on node-1/0/3g.40gb stops, which loses 1m0s of work and 9m0s of sold time; " +
+					"nothing else that makes room for it loses less work",
 				Machine: "node-1", Devices: []string{"gpu.example/node-1/gpu-0-mig-3g"}, Slices: []job.SliceID{slice},
 				At:      At(25 * time.Second),
 				Subjobs: []status.WishSubjob{{Job: "count-words", Token: token, Slice: slice, End: At(25 * time.Second)}},
@@ -31,8 +31,8 @@ func Reclaimed() status.Reclaims {
 		Steps: []status.ReclaimStep{
 			step("count-words", token, slice, "truncated", "nothing else that makes room for it loses less work", 25*time.Second),
 			step("train", job.Token{Epoch: 1, Seq: 40}, other, "spared",
-				"stopping it would lose 5m0s of work and 2m0s of sold time, and stopping what runs on node-1/0/3g.40gb (node-1) loses 1m0s of "+
-					"work and 9m0s of sold time", time.Hour),
+				"stopping it would lose 5m0s of work and 2m0s of sold time, and stopping what runs on node-1/0/3g.40gb (node-1) loses "+
+					"1m0s of work and 9m0s of sold time", time.Hour),
 		},
 	}
 }

@@ -50,8 +50,8 @@ type accounting struct {
 }
 
 func newAccounting(f *file, s *sheet) part {
-	f.book.Single("no job has two runs in the log: if it was dumped without -D, the earlier runs of requeued jobs are missing, and their time " +
-		"counts as idle")
+	f.book.Single("no job has two runs in the log: if it was dumped without -D, the earlier runs of requeued jobs are missing, and " +
+		"their time counts as idle")
 	return &accounting{file: f, sheet: s}
 }
 
@@ -334,8 +334,8 @@ func (a *accounting) done() {
 		a.book.Odd(fewFields, leftOut, a.since)
 	}
 	if !a.has(colStart) || !a.has(colEnd) && !a.has(colElapsed) && !a.has(colElapsedRaw) {
-		a.book.Problem("a dump of sacct has no columns Start and End: nothing can be said of when devices were held; dump it with the line that " +
-			"--help shows")
+		a.book.Problem("a dump of sacct has no columns Start and End: nothing can be said of when devices were held; dump it with the " +
+			"line that --help shows")
 	}
 	for _, x := range [...]struct {
 		columns []int

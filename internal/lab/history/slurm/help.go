@@ -44,8 +44,9 @@ func containsFold(list []string, name string) bool {
 
 // Help says how to get files for Read: text for a terminal.
 func Help(now time.Time) string {
-	return `How to dump what Slurm has written down. Nothing is changed and no right of an administrator is needed, but where PrivateData hides
-the jobs of others.
+	month := now.AddDate(0, -1, 0).Format("2006-01-02")
+	return `How to dump what Slurm has written down. Nothing is changed, and no right of an administrator is
+needed, but where PrivateData hides the jobs of others.
 
 1. Ask which fields this version has. One that it lacks would lose the whole dump. This prints those to leave out of step 2:
 
@@ -55,14 +56,15 @@ the jobs of others.
 
   ` + Dump(now.AddDate(0, -1, 0), now) + `
 
-   -D keeps every run of a requeued job (without it a quarter of the time can be missing), the delimiter keeps names whole, and seconds
-   since 1970 need no time zone. Where it takes long, dump week by week into several files and give all of them.
-   Held jobs, and those whose dependencies are not met, are not in such a dump; they hold no devices.
+   -D keeps every run of a requeued job (without it a quarter of the time can be missing), the
+   delimiter keeps names whole, and seconds since 1970 need no time zone. Where it takes long, dump
+   week by week into several files and give all of them. Held jobs, and those whose dependencies
+   are not met, are not in such a dump; they hold no devices.
 
 3. Describe the nodes, once; without it each has as many devices as were ever held there at once:
 
   scontrol show node -o > nodes.txt
   scontrol show reservation -o > reservations.txt
-  sacctmgr -P show event start=` + now.AddDate(0, -1, 0).Format("2006-01-02") + ` format=NodeName,TimeStart,TimeEnd,State,Reason > events.txt
+  sacctmgr -P show event start=` + month + ` format=NodeName,TimeStart,TimeEnd,State,Reason > events.txt
 `
 }

@@ -48,7 +48,8 @@ NodeName=n2 Arch=x86_64
 			want: "n1 2xgpu [] down 2460-\nn2 2xgpu [] down 120-",
 		},
 		"sinfo": {
-			file: "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\np*           up   infinite      1   drng n1\nq            up   infinite      0    n/a \n",
+			file: "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\np*           up   infinite      1   drng n1\nq            up   " +
+				"infinite      0    n/a \n",
 			want: "n1 1xa100 [p] drained 2460-", odd: map[string]int64{downSince: 1, badTable: 1},
 		},
 		"sinfo -R": {
@@ -56,15 +57,18 @@ NodeName=n2 Arch=x86_64
 			want: "n1 1xa100 [] drained 1200-",
 		},
 		"reservations": {
-			file: "ReservationName=r1 StartTime=2026-11-28T00:05:00 EndTime=2026-11-28T00:06:00 Duration=00:01:00 Nodes=n[1,3] NodeCnt=2 Flags=MAINT\n" +
+			file: "ReservationName=r1 StartTime=2026-11-28T00:05:00 EndTime=2026-11-28T00:06:00 Duration=00:01:00 Nodes=n[1,3] " +
+				"NodeCnt=2 Flags=MAINT\n" +
 				"ReservationName=r2 StartTime=2026-11-28T00:15:00\n   EndTime=2026-11-28T00:16:00\n   Nodes=ALL Flags=MAINT\n" +
-				"ReservationName=r3 StartTime=2026-11-28T00:15:00 EndTime=2026-11-28T00:16:00 Nodes=(null)\nReservationName=r4 StartTime=x\n",
+				"ReservationName=r3 StartTime=2026-11-28T00:15:00 EndTime=2026-11-28T00:16:00 Nodes=(null)\nReservationName=r4 " +
+				"StartTime=x\n",
 			want: "n1 1xa100 [] reserved 300-360 reserved 900-960",
 			odd:  map[string]int64{badRecord: 1, "an absence of a node that nothing else names": 1},
 		},
 		"sacctmgr show event": {
 			file: "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\nc||2026-11-01T00:00:00|Unknown|||\n" +
-				"c|n1|2026-11-28T00:03:00|2026-11-28T00:04:00|DOWN*|Not responding|slurm(64030)\nc|n1|2026-11-28T00:08:00|Unknown|DRAIN|x|root(0)\nc|n1|x|y|DOWN|z|\n",
+				"c|n1|2026-11-28T00:03:00|2026-11-28T00:04:00|DOWN*|Not responding|slurm(64030)\nc|n1|2026-11-28T00:08:00|Unknown|" +
+				"DRAIN|x|root(0)\nc|n1|x|y|DOWN|z|\n",
 			want: "n1 1xa100 [] down 180-240 drained 480-", odd: map[string]int64{badTable: 1},
 		},
 	} {

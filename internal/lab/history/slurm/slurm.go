@@ -14,8 +14,8 @@ import (
 func Format() history.Format {
 	return history.Format{
 		Name: "slurm",
-		Doc: "Slurm's accounting (sacct -a -D -P), with sinfo, scontrol show node, scontrol show reservation, sacctmgr show event if there " +
-			"are such",
+		Doc: "Slurm's accounting (sacct -a -D -P), with sinfo, scontrol show node, scontrol show reservation, sacctmgr show event if " +
+			"there are such",
 		Is:   func(head []byte, _ string) bool { return is(head) },
 		Read: Read,
 	}

@@ -179,7 +179,8 @@ func TestOddities(t *testing.T) {
 		},
 		"several nodes": {
 			rows: row("75", 2, 3, "NodeList", "n[1-2],m007", "AllocNodes", "3", "AllocTRES", "gres/gpu=6"),
-			want: "m007 gpu: 75@120-180\nm007 gpu: 75@120-180\nn1 gpu: 75@120-180\nn1 gpu: 75@120-180\nn2 gpu: 75@120-180\nn2 gpu: 75@120-180",
+			want: "m007 gpu: 75@120-180\nm007 gpu: 75@120-180\nn1 gpu: 75@120-180\nn1 gpu: 75@120-180\nn2 gpu: 75@120-180\nn2 gpu: " +
+				"75@120-180",
 		},
 		"names with delimiters and line feeds": {
 			rows: row("19", 2, 3, "JobName", "a|b `c` 'd' é ü, x\\y") + row("20", 4, 5, "JobName", "two\nlines\ttab") +
@@ -307,7 +308,8 @@ func TestDresses(t *testing.T) {
 
 // TestColumns: any subset of columns; what is missing is said, with what it costs; without times there is no history.
 func TestColumns(t *testing.T) {
-	h := must(t, history.Options{}, "JobID|Start|Elapsed|AllocGRES\n1|2026-11-28T00:01:00|00:01:00|gpu:2\n2|2026-11-28T00:03:00|00:01:00|gpu:a100:1\n")
+	h := must(t, history.Options{}, "JobID|Start|Elapsed|AllocGRES\n1|2026-11-28T00:01:00|00:01:00|gpu:2\n2|2026-11-28T00:03:00|"+
+		"00:01:00|gpu:a100:1\n")
 	got := counts(h)
 	for _, c := range []string{"Submit", "State", "Timelimit", "NodeList", "DBIndex", "Suspended"} {
 		if got["rows without the column "+c] != 2 {
@@ -517,9 +519,10 @@ func above(path string) string {
 // FuzzRead: whatever a file has in it, a history or an error, and what the history says of devices is sound.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(title + row("1", 1, 2) + row("2", 3, -1, "State", "RUNNING")))
-	f.Add([]byte("   JobID      State               Start                 End   AllocTRES\n------- ---------- ------------------- ------------------- -----------\n" +
-		"      1  COMPLETED 2026-11-28T00:01:00 2026-11-28T00:02:00  gres/gpu=1\n"))
-	f.Add([]byte("NodeName=n1 Gres=gpu:2 State=DOWN\nNODELIST GRES\nn[1-3] gpu:a100:2(S:0)\nReservationName=r StartTime=1 EndTime=2 Nodes=ALL\n"))
+	f.Add([]byte("   JobID      State               Start                 End   AllocTRES\n------- ---------- ------------------- " +
+		"------------------- -----------\n      1  COMPLETED 2026-11-28T00:01:00 2026-11-28T00:02:00  gres/gpu=1\n"))
+	f.Add([]byte("NodeName=n1 Gres=gpu:2 State=DOWN\nNODELIST GRES\nn[1-3] gpu:a100:2(S:0)\nReservationName=r StartTime=1 EndTime=2 " +
+		"Nodes=ALL\n"))
 	f.Add([]byte("NodeName|TimeStart|TimeEnd|State\nn1|2026-11-28T00:01:00|Unknown|DOWN\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		h, err := read(t, history.Options{}, string(content))

@@ -190,8 +190,8 @@ func (x *reading) job(r *trace.Record) {
 	row.User, row.Partition = x.Name([]byte(j.User)), x.Name([]byte(j.Queue))
 	row.State = states(j.Status)
 	if j.Start == trace.Unknown && j.Duration > 0 && r.At != trace.Unknown && row.State != history.Cancelled {
-		x.Assume("the trace does not say when jobs started: each is taken as started when it was submitted, so that more can be held at once " +
-			"than the cluster has")
+		x.Assume("the trace does not say when jobs started: each is taken as started when it was submitted, so that more can be held " +
+			"at once than the cluster has")
 		row.Start = row.Submit
 	}
 	if row.Start != quantity.Never && j.Duration != trace.Unknown {
@@ -243,8 +243,8 @@ func states(status string) history.State {
 // the counts allow.
 func (x *reading) levels() {
 	for cluster, states := range x.states {
-		x.Assume("of some clusters only how many devices were held is known, minute by minute: the same devices are taken as held as long as " +
-			"the count allows, so that gaps are as few and long as they can be")
+		x.Assume("of some clusters only how many devices were held is known, minute by minute: the same devices are taken as held as " +
+			"long as the count allows, so that gaps are as few and long as they can be")
 		node := x.Place([]int32{x.Node([]byte(cluster))})
 		load := x.Load([]history.Part{{Kind: x.kind, Count: 1, Milli: 1000}})
 		// of one instant the one with the most held last

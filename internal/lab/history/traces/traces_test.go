@@ -67,8 +67,8 @@ var samples = map[string]struct {
 }{
 	"an archive's log": {
 		name: "swf", begin: quantity.Instant(1000 * time.Second), says: "does not say where jobs ran",
-		text: "; Version: 2\n; UnixStartTime: 1000\n1 0 5 10 2 -1 -1 2 60 -1 1 1 1 -1 1 -1 -1 -1\n2 1 9 20 1 -1 -1 1 60 -1 0 1 1 -1 1 -1 -1 -1\n" +
-			"3 30 0 -1 1 -1 -1 1 60 -1 5 1 1 -1 1 -1 -1 -1\n",
+		text: "; Version: 2\n; UnixStartTime: 1000\n1 0 5 10 2 -1 -1 2 60 -1 1 1 1 -1 1 -1 -1 -1\n2 1 9 20 1 -1 -1 1 60 -1 0 1 1 -1 1 " +
+			"-1 -1 -1\n3 30 0 -1 1 -1 -1 1 60 -1 5 1 1 -1 1 -1 -1 -1\n",
 		want: "anywhere processor: 5-15\nanywhere processor: 5-15\nanywhere processor: 10-30\n",
 	},
 	"an archive's log with its machine": {
@@ -98,8 +98,8 @@ var samples = map[string]struct {
 	},
 	"batsim": {
 		name: "batsim",
-		text: "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,starting_time,execution_time,finish_time,success\n" +
-			"1,w,0,2,60,5,10,15,1\n2,w,1,1,60,15,10,25,1\n",
+		text: "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,starting_time,execution_time," +
+			"finish_time,success\n1,w,0,2,60,5,10,15,1\n2,w,1,1,60,15,10,25,1\n",
 		want: "anywhere processor: 5-15 15-25\nanywhere processor: 5-15\n",
 	},
 }
@@ -170,7 +170,8 @@ func TestLevels(t *testing.T) {
 		"total_gpujob_num,total_job_num_noless_8,total_job_num_less_8,total_gpu_num_noless_8,total_gpu_num_less_8\n"
 	text := title
 	for minute, held := range []int{1, 3, 2, 0, 1, 1} {
-		text += fmt.Sprintf("2020-05-01 00:%02d:00,%d,0,%d,4,%d,0.5,%d,0,%d,0,0,0,0,0,%d,0,%d,0,%d,0,%d,0,%d\n", minute, held, held, 4-held, held,
+		text += fmt.Sprintf("2020-05-01 00:%02d:00,%d,0,%d,4,%d,0.5,%d,0,%d,0,0,0,0,0,%d,0,%d,0,%d,0,%d,0,"+
+			"%d\n", minute, held, held, 4-held, held,
 			held, held, held, held, held, held)
 	}
 	h, err := read(t, "helios", text)
