@@ -157,6 +157,12 @@ func TestARunIsBooked(t *testing.T) {
 	if l.met != 1 || l.waited != 30*time.Second || l.longest != 30*time.Second {
 		t.Errorf("%d starts waited for %v, at most %v", l.met, l.waited, l.longest)
 	}
+	// Two more within the same notice: one start waits, for the last of them, in whatever order they are told.
+	l.Ended(0, &measure.Piece{Start: 4*hour - 20*second, End: 4*hour - 10*second})
+	l.Ended(0, &measure.Piece{Start: 4*hour - 30*second, End: 4*hour - 20*second})
+	if l.met != 1 || l.waited != 50*time.Second || l.longest != 50*time.Second {
+		t.Errorf("with two more within its notice %d starts waited for %v, at most %v", l.met, l.waited, l.longest)
+	}
 	l.Ended(0, &measure.Piece{Start: 5 * hour, End: 6 * hour, Useful: time.Hour})
 	if l.met != 1 || l.useful != l.byDevice[0] || l.lost < 0 {
 		t.Errorf("%d starts waited, %v useful, %v lost", l.met, l.useful, l.lost)

@@ -22,7 +22,9 @@ type ledger struct {
 	useful   time.Duration
 	lost     time.Duration
 	overhead time.Duration
-	// waited is how long the host's starts waited for their devices, longest the longest; met how many found a run that had to go.
+	// waits is how long each stay of the host waited for its device, 0 if nothing was on it; waited is their sum, longest the longest, met
+	// how many there are.
+	waits           [][]time.Duration
 	waited, longest time.Duration
 	met             int64
 }
@@ -30,8 +32,12 @@ type ledger struct {
 var _ measure.Observer = (*ledger)(nil)
 
 func newLedger(host hostwork.Log, notice time.Duration, from, until quantity.Instant) *ledger {
-	return &ledger{host: host, notice: notice, from: from, until: until, byDevice: make([]time.Duration, len(host)),
-		byHour: make([]time.Duration, int((until.Sub(from)+time.Hour-1)/time.Hour))}
+	l := &ledger{host: host, notice: notice, from: from, until: until, byDevice: make([]time.Duration, len(host)),
+		byHour: make([]time.Duration, int((until.Sub(from)+time.Hour-1)/time.Hour)), waits: make([][]time.Duration, len(host))}
+	for i := range host {
+		l.waits[i] = make([]time.Duration, len(host[i]))
+	}
+	return l
 }
 
 // Arrived, Began, Done and Sent book nothing.
@@ -71,7 +77,8 @@ func (l *ledger) Ended(_ quantity.Instant, p *measure.Piece) {
 	}
 }
 
-// delay books how long a run kept its device after the host had asked for it, which is a notice before the host has it here.
+// delay books how long a run kept its device after the host had asked for it, which is a notice before the host has it here. A stay waits
+// for the last of several runs that were there within its notice.
 func (l *ledger) delay(p *measure.Piece) {
 	stays := l.host[p.First]
 	i, _ := slices.BinarySearchFunc(stays, p.Start, func(s hostwork.Stay, t quantity.Instant) int {
@@ -83,9 +90,17 @@ func (l *ledger) delay(p *measure.Piece) {
 	if i == len(stays) || stays[i].From < l.from || stays[i].From >= l.until {
 		return
 	}
-	if asked := max(p.Start, stays[i].From.Add(-l.notice)); p.End > asked {
-		l.met++
-		l.waited += p.End.Sub(asked)
-		l.longest = max(l.longest, p.End.Sub(asked))
+	asked := stays[i].From.Add(-l.notice)
+	if i > 0 {
+		asked = max(asked, stays[i-1].To)
+	}
+	was := &l.waits[p.First][i]
+	if wait := p.End.Sub(asked); wait > *was {
+		if *was == 0 {
+			l.met++
+		}
+		l.waited += wait - *was
+		l.longest = max(l.longest, wait)
+		*was = wait
 	}
 }
