@@ -155,9 +155,9 @@ func (d *Deps) operatorCmds(a *session.Session) []*cobra.Command {
 
 // simCmds are the commands of simulations, if this build has them.
 func (d *Deps) simCmds(a *session.Session) (out []*cobra.Command) {
-	for _, make := range []func(*command.App) *cobra.Command{d.Forecast, d.Sim} {
-		if make != nil {
-			out = append(out, make(a.App))
+	for _, build := range []func(*command.App) *cobra.Command{d.Forecast, d.Sim} {
+		if build != nil {
+			out = append(out, build(a.App))
 		}
 	}
 	return out
