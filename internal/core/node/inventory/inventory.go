@@ -410,11 +410,16 @@ func (s *Slice) Durable() bool {
 	return !s.condition.Healthy() || len(s.time.Sold()) > 0
 }
 
-// Reserved appends what stands on it and is not over, in order of start. A lease that is past its end stands until it is confirmed gone.
+// Over says whether a reservation is past its end and stands no more. A lease or a hold stands until it is confirmed gone.
+func Over(now quantity.Instant, r *protocol.Reservation) bool {
+	return r.Kind != protocol.ForLease && r.Kind != protocol.ForHold && r.Every == 0 && r.End <= now
+}
+
+// Reserved appends what stands on it and is not over, in order of start.
 func (s *Slice) Reserved(now quantity.Instant, all []protocol.Reservation) []protocol.Reservation {
 	all = append(all, s.time.Sold()...)
 	for _, r := range s.time.Closed() {
-		if r.Every != 0 || r.End > now {
+		if !Over(now, &r) {
 			all = append(all, r)
 		}
 	}

@@ -56,3 +56,22 @@ func TestASliceIsOfferedWhenItsGapsChange(t *testing.T) {
 		t.Error("what is gone is offered")
 	}
 }
+
+// TestASaleIsToldAlthoughAClosureIsOver: as many reservations stand as in the last view, with the same gap before them, and they are
+// others.
+func TestASaleIsToldAlthoughAClosureIsOver(t *testing.T) {
+	z := newZoneView("a")
+	at := func(n int) quantity.Instant { return quantity.Instant(1000+n) * quantity.Instant(time.Second) }
+	z.close("a", at(0), at(1))
+	z.close("a", at(40), at(41))
+	z.offer()
+	for z.now < at(1) {
+		z.pass(at(1))
+		z.offer()
+	}
+	z.sell("a", protocol.ForLease, at(41), at(42))
+	z.offer()
+	if why := z.wrong("a"); why != "" {
+		t.Error(why)
+	}
+}
