@@ -91,7 +91,11 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	}
 	show, stop := a.forecastProgress()
 	defer stop()
-	log, err := readLog(files, f.gpus, zone)
+	var clocks *time.Location // nil: nobody has said, which the answer tells where it matters
+	if cmd.Flags().Changed("zone") {
+		clocks = zone
+	}
+	log, err := readLog(files, f.gpus, clocks)
 	if err != nil {
 		return err
 	}

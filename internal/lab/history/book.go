@@ -41,6 +41,7 @@ type Book struct {
 	oddities map[string]*oddity
 	assumed  map[string]bool
 	problems []string
+	clusters map[string]bool
 	// zoned: a reader needed the zone. single is assumed if no job has two runs.
 	zoned  bool
 	single string
@@ -55,7 +56,7 @@ func NewBook(o Options) *Book {
 	if o.From == 0 {
 		o.From = quantity.Never
 	}
-	b := &Book{options: o, oddities: map[string]*oddity{}, assumed: map[string]bool{}}
+	b := &Book{options: o, oddities: map[string]*oddity{}, assumed: map[string]bool{}, clusters: map[string]bool{}}
 	b.loads.bytes, b.places.bytes = partBytes, numberBytes
 	b.names.add(nil)
 	b.loads.add(nil)
@@ -115,6 +116,13 @@ func (b *Book) Batch(r BatchRow) { b.batches = push(b.batches, r) }
 func (b *Book) Tell(n NodeRow) {
 	b.Node([]byte(n.Name))
 	b.told = append(b.told, n)
+}
+
+// Cluster notes whose rows these are.
+func (b *Book) Cluster(name []byte) {
+	if !b.clusters[string(name)] {
+		b.clusters[string(name)] = true
+	}
 }
 
 // Absent says when nodes are not to be had.

@@ -22,6 +22,10 @@ func (b *Book) Close() (*History, error) {
 		h.Zone = b.options.Zone.String()
 	}
 	m.stretch(h)
+	if len(b.clusters) > 1 { // nodes of one would be taken for another's
+		b.Problem("the log has jobs of the clusters %s: give the rows of one (sacct -M)",
+			strings.Join(slices.Sorted(maps.Keys(b.clusters)), " and "))
+	}
 	if len(b.problems) > 0 {
 		slices.Sort(b.problems)
 		return nil, &errkind.Error{Kind: errkind.Invalid, Err: errors.New(strings.Join(slices.Compact(b.problems), "\n"))}

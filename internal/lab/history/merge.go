@@ -16,6 +16,8 @@ const (
 	differingDone = "the earlier end was taken: a restart or requeue of the scheduler moves ends, but only to later"
 	continued     = "a run that one dump has as it ran, and another one as over"
 	continuedDone = "the later state was taken"
+	running       = "a run that two dumps have as it ran"
+	runningDone   = "the later one was taken"
 	cut           = "a run cut in two by the bounds of two dumps (sacct -T)"
 	cutDone       = "joined"
 	reused        = "a run without an end whose job id was given again"
@@ -170,7 +172,9 @@ func (b *Book) join(r, next *Row) bool {
 		return false
 	}
 	switch {
-	case b.compare(r, next) == 0 || r.Index != next.Index && r.End == next.End && r.Start == next.Start && r.State == next.State:
+	case r.open() && next.open() && b.compare(r, next) != 0:
+		b.note(running, runningDone, r)
+	case r.End == next.End && r.Start == next.Start && r.State == next.State:
 		b.note(repeated, repeatedDone, r)
 	case r.End != quantity.Never && r.End == next.Start && r.Start < r.End:
 		b.note(cut, cutDone, next)
@@ -184,10 +188,13 @@ func (b *Book) join(r, next *Row) bool {
 	return true
 }
 
-// take takes from another row of the same run what this one lacks, and an earlier end.
+// take takes from another row of the same run what this one lacks, and an earlier end; where neither has one, what the later one says.
 func (r *Row) take(next *Row) {
-	if next.End < r.End {
+	switch {
+	case next.End < r.End:
 		r.End, r.State = next.End, next.State
+	case r.open() && next.Elapsed > r.Elapsed:
+		r.Elapsed, r.State, r.Limit = next.Elapsed, next.State, cmp.Or(next.Limit, r.Limit)
 	}
 	r.Index, r.User = max(r.Index, next.Index), cmp.Or(r.User, next.User)
 	r.Account, r.Partition = cmp.Or(r.Account, next.Account), cmp.Or(r.Partition, next.Partition)
@@ -210,12 +217,16 @@ func (m *merged) scripts() {
 		return cmp.Or(cmp.Compare(x.Raw, y.Raw), cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
 	}
 	slices.SortFunc(all, byStart)
-	for _, r := range m.runs {
+	for i, r := range m.runs {
 		if r.Start == quantity.Never || r.End != quantity.Never && r.State != Requeued {
 			continue
 		}
+		before := quantity.Never // the scripts of a later run of the same id are that one's
+		if i+1 < len(m.runs) && m.runs[i+1].Raw == r.Raw && m.runs[i+1].came() > r.Start {
+			before = m.runs[i+1].came()
+		}
 		at, _ := slices.BinarySearchFunc(all, BatchRow{Raw: r.Raw, Start: r.Start}, byStart)
-		for ; at < len(all) && all[at].Raw == r.Raw && all[at].Start <= r.End; at++ {
+		for ; at < len(all) && all[at].Raw == r.Raw && all[at].Start <= r.End && all[at].Start < before; at++ {
 			end := all[at].End
 			if end < r.Start || end > r.End || end == quantity.Never {
 				continue
@@ -229,7 +240,8 @@ func (m *merged) scripts() {
 			r.End = end
 			break
 		}
-		if r.State == Requeued && r.Load != 0 && (at == len(all) || all[at].Raw != r.Raw || all[at].Start > r.End) {
+		none := at == len(all) || all[at].Raw != r.Raw || all[at].Start > r.End || all[at].Start >= before
+		if none && r.State == Requeued && r.Load != 0 {
 			m.note(doubtful, doubtfulDone, r)
 			m.doubt[r] = true
 		}

@@ -30,7 +30,7 @@ const (
 	noUser         = "a run whose user is hidden or not given"
 	noUserDone     = "kept without"
 	clockBack      = "a run across the hour in which clocks are put back"
-	clockBackDone  = "its end is moved by that hour"
+	clockBackDone  = "its end, or its start, is moved by that hour"
 	suspended      = "a run that was suspended"
 	suspendedDone  = "it held its devices all the time: Slurm does not give them to others"
 	elapsedEnd     = "a run whose end is not given, only how long it ran"
@@ -46,7 +46,6 @@ type accounting struct {
 	rows    int64
 	pending []byte // a row of which a part stood on lines before
 	since   history.At
-	cluster string
 }
 
 func newAccounting(f *file, s *sheet) part {
@@ -142,24 +141,14 @@ func (a *accounting) row(at history.At) {
 	if r.User == 0 && a.has(colUser) {
 		a.book.Odd(noUser, noUserDone, at)
 	}
-	a.sameCluster()
+	if name := a.field(colCluster); len(name) > 0 {
+		a.book.Cluster(name)
+	}
 	a.lengths(&r, at)
 	ran := a.where(&r, at)
 	a.what(&r, at, ran)
 	a.ends(&r, at, ran)
 	a.book.Add(&r)
-}
-
-// sameCluster notes a second cluster: its nodes would be taken for the first one's.
-func (a *accounting) sameCluster() {
-	name := a.field(colCluster)
-	if len(name) == 0 || string(name) == a.cluster {
-		return
-	}
-	if a.cluster != "" {
-		a.book.Problem("the log has jobs of the clusters %s and %s: give the rows of one (sacct -M)", a.cluster, name)
-	}
-	a.cluster = string(name)
 }
 
 // jobNumber is the number of a job id: "17", "18_3", "41+0", "76_[1-5]"; of what is not only a number a hash.
@@ -234,11 +223,14 @@ func (a *accounting) what(r *history.Row, at history.At, ran bool) {
 		a.book.Odd(badState, asUnclear, at)
 	}
 	order := [...]int{colAllocTRES, colAllocGRES, colReqTRES, colReqGRES}
-	from := order[:]
+	from, without := order[:], false
 	if !ran {
 		from = order[2:]
 	}
 	for _, column := range from {
+		if without && (column == colReqTRES || column == colReqGRES) {
+			return
+		}
 		text := a.field(column)
 		if len(text) == 0 {
 			continue
@@ -258,9 +250,8 @@ func (a *accounting) what(r *history.Row, at history.At, ran bool) {
 			r.Load = l.number
 			return
 		}
-		if column == colAllocTRES && !l.wrong { // what was allocated has no device
-			return
-		}
+		// What was allocated has no device here: older sites have it in AllocGRES alone, and what was asked for does not count.
+		without = without || column == colAllocTRES && !l.wrong
 	}
 }
 
@@ -292,15 +283,22 @@ func (a *accounting) ends(r *history.Row, at history.At, ran bool) {
 		return
 	}
 	off := r.End.Sub(r.Start) - r.Elapsed - r.Suspended
-	// More than elapsed may be a suspension that has no column.
-	if r.Elapsed >= 0 && (off == -time.Hour || off == time.Hour && a.has(colSuspended)) ||
-		r.Elapsed < 0 && r.End < r.Start && r.Start.Sub(r.End) <= time.Hour {
-		if r.Elapsed < 0 {
-			off = -time.Hour
-		}
-		a.book.Odd(clockBack, clockBackDone, at)
-		r.End = r.End.Add(-off)
+	if r.Elapsed < 0 && r.End < r.Start && r.Start.Sub(r.End) <= time.Hour {
+		off = -time.Hour
 	}
+	// More than elapsed may be a suspension that has no column.
+	if off != -time.Hour && (off != time.Hour || r.Elapsed < 0 || !a.has(colSuspended)) {
+		return
+	}
+	switch {
+	case a.clock.twice(r.End):
+		r.End = r.End.Add(-off)
+	case a.clock.twice(r.Start):
+		r.Start = r.Start.Add(off)
+	default:
+		return
+	}
+	a.book.Odd(clockBack, clockBackDone, at)
 }
 
 // state reads the first word of a state; words that a narrow column cut off count by their beginning.

@@ -60,6 +60,17 @@ func (c *clock) instant(text []byte) (at quantity.Instant, ok bool) {
 	return quantity.At(time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], 0, time.UTC)).Add(-offset), ok
 }
 
+// twice says whether the local clock of an instant stands there twice, since clocks are put back an hour. False where none was read without
+// an offset.
+func (c *clock) twice(t quantity.Instant) bool {
+	if c.zone == nil {
+		return false
+	}
+	const layout = "2006-01-02 15:04:05"
+	at := func(t quantity.Instant) string { return t.Time().In(c.zone).Format(layout) }
+	return at(t) == at(t.Add(time.Hour)) || at(t) == at(t.Add(-time.Hour))
+}
+
 // offset reads Z, +01:00, +0100 and +01.
 func offset(text []byte) (time.Duration, bool) {
 	if string(text) == "Z" {
@@ -133,6 +144,9 @@ func minutes(text []byte) (time.Duration, bool) {
 	n, err := strconv.ParseUint(string(text), 10, 32)
 	if err != nil {
 		return length(text)
+	}
+	if n > 1<<32/60 {
+		return 0, false
 	}
 	return time.Duration(n) * time.Minute, true
 }

@@ -63,8 +63,8 @@ needed, but where PrivateData hides the jobs of others.
 
 3. Describe the nodes, once; without it each has as many devices as were ever held there at once:
 
-  scontrol show node -o > nodes.txt
-  scontrol show reservation -o > reservations.txt
-  sacctmgr -P show event start=` + month + ` format=NodeName,TimeStart,TimeEnd,State,Reason > events.txt
+  TZ=UTC scontrol show node -o > nodes.txt
+  TZ=UTC scontrol show reservation -o > reservations.txt
+  TZ=UTC sacctmgr -P show event start=` + month + ` format=NodeName,TimeStart,TimeEnd,State,Reason > events.txt
 `
 }

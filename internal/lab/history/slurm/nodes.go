@@ -109,7 +109,7 @@ func away(state string) history.Why {
 			return history.Down
 		case strings.HasPrefix(word, "drain"), strings.HasPrefix(word, "drng"), strings.HasPrefix(word, "inval"):
 			why = history.Drained
-		case word == "maint", word == "reboot", word == "boot":
+		case strings.HasPrefix(word, "maint"), strings.HasPrefix(word, "reboot"), word == "boot":
 			why = max(why, history.Down)
 		}
 	}
@@ -184,11 +184,9 @@ func (r *records) node() {
 		r.book.Tell(history.NodeRow{Name: name, Partitions: partitions, Devices: devices})
 	}
 	since := quantity.Never
-	if _, mark, has := strings.Cut(r.keys["Reason"], "["); has { // text [user@2026-11-28T00:45:34]
-		if _, time, has := strings.Cut(strings.TrimRight(mark, "] "), "@"); has {
-			if t, ok := r.clock.instant([]byte(time)); ok {
-				since = t
-			}
+	if mark := strings.TrimRight(r.keys["Reason"], "] "); strings.Contains(mark, "[") { // text [user@2026-11-28T00:45:34]
+		if t, ok := r.clock.instant([]byte(mark[strings.LastIndex(mark, "@")+1:])); ok {
+			since = t
 		}
 	}
 	r.absent(names, away(r.keys["State"]), since, r.at)

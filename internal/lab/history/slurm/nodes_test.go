@@ -39,6 +39,10 @@ NodeName=n2 Arch=x86_64
 			file: strings.ReplaceAll(strings.ReplaceAll(scontrol, "\n   ", " "), "\n\n", "\n"), odd: map[string]int64{downSince: 1},
 			want: "n1 7x1g.10gb 1xa100 [low p] drained 600-\nn2 [] down 120-",
 		},
+		"scontrol show node of one in maintenance, with brackets in the reason": {
+			file: "NodeName=n1 Gres=gpu:2 State=IDLE+MAINTENANCE+RESERVED Reason=gpu[3] of ops@site [root@2026-11-28T00:10:00]\n",
+			want: "n1 2xgpu [] down 600-",
+		},
 		"sinfo -N -o": {
 			file: "NODELIST GRES PARTITION STATE\nn1 gpu:a100:2(S:0) p* idle\nn1 gpu:a100:2(S:0) low idle\nn2 (null) p mix\n",
 			want: "n1 2xa100 [low p]\nn2 [p]",
@@ -139,6 +143,15 @@ func TestLengths(t *testing.T) {
 		"99999999999:00": -1,
 	} {
 		if got, ok := length([]byte(text)); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %v %v, want %v", text, got, ok, want)
+		}
+	}
+}
+
+// TestMinutes: a limit in minutes, or as a length; what is too much is none.
+func TestMinutes(t *testing.T) {
+	for text, want := range map[string]time.Duration{"90": 90 * time.Minute, "01:00:00": time.Hour, "4294967295": -1, "307445735": -1} {
+		if got, ok := minutes([]byte(text)); ok != (want >= 0) || ok && got != want {
 			t.Errorf("%q: %v %v, want %v", text, got, ok, want)
 		}
 	}

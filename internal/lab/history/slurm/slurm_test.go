@@ -121,6 +121,18 @@ func TestOddities(t *testing.T) {
 			want: "n1 a100: 67@120-600 67@600-720",
 			odd:  map[string]int64{"a run without an end whose job id was given again": 1},
 		},
+		"a lost job whose id was given again, with the script of the next one": {
+			rows: row("67", 2, -1, "State", "RUNNING", "DBIndex", "122") + row("67.batch", 2, -1) +
+				row("67", 10, 40, "DBIndex", "127", "Submit", "2026-11-28T00:10:00") + row("67.batch", 10, 40),
+			want: "n1 a100: 67@120-600 67@600-2400",
+			odd:  map[string]int64{"a run without an end whose job id was given again": 1},
+		},
+		"a limit that was raised between two dumps": {
+			rows: row("5", 2, -1, "State", "RUNNING", "Timelimit", "00:05:00") +
+				row("5", 2, -1, "State", "RUNNING", "Timelimit", "02:00:00"),
+			want: "n1 a100: 5@120-420",
+			odd:  map[string]int64{"a run that two dumps have as it ran": 1, "a run without an end that is past its walltime": 1},
+		},
 		"a lost job past its walltime": {
 			rows: row("68", 2, -1, "State", "RUNNING", "Timelimit", "00:05:00"), want: "n1 a100: 68@120-420",
 			odd: map[string]int64{"a run without an end that is past its walltime": 1},
@@ -328,6 +340,16 @@ func TestColumns(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "clusters a and b") {
 		t.Error(err)
 	}
+	_, err = read(t, history.Options{}, "JobID|Cluster|Start|End|AllocTRES\n1|b|2026-11-28T00:01:00|2026-11-28T00:02:00|gres/gpu=1\n",
+		"JobID|Cluster|Start|End|AllocTRES\n1|a|2026-11-28T00:01:00|2026-11-28T00:02:00|gres/gpu=1\n")
+	if err == nil || !strings.Contains(err.Error(), "clusters a and b") {
+		t.Error(err)
+	}
+	h = must(t, history.Options{}, "JobID|Start|Elapsed|AllocTRES|AllocGRES|ReqGRES\n1|2026-11-28T00:01:00|00:01:00|cpu=1,node=1|gpu:2|\n"+
+		"2|2026-11-28T00:03:00|00:01:00|cpu=1||gpu:1\n")
+	if len(h.Devices) != 2 || len(h.Held[0]) != 1 {
+		t.Errorf("what is in AllocGRES alone counts, and what was only asked for does not: %s", picture(h))
+	}
 	_, err = read(t, history.Options{}, "JobID|Start|End\n1|2026-11-28T00:01:00|2026-11-28T00:02:00\n")
 	if err == nil || !strings.Contains(err.Error(), "no devices") {
 		t.Error(err)
@@ -363,10 +385,11 @@ func TestZones(t *testing.T) {
 	}
 	day = time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC) // back at 1:00 UTC
 	times = []time.Time{day.Add(-time.Hour), day.Add(-30 * time.Minute), day.Add(-10 * time.Minute), day.Add(75 * time.Minute),
-		day.Add(3 * time.Hour), day.Add(4 * time.Hour)}
+		day.Add(3 * time.Hour), day.Add(4 * time.Hour), day.Add(10 * time.Minute), day.Add(5*time.Hour + 10*time.Minute),
+		day.Add(70 * time.Minute), day.Add(6*time.Hour + 10*time.Minute)}
 	want = must(t, history.Options{Zone: time.UTC}, dump(time.UTC, times...))
 	got = must(t, history.Options{Zone: berlin}, dump(berlin, times...))
-	for i := range want.Runs {
+	for i := range want.Runs { // the last two begin within the hour that there is twice
 		if got.Runs[i].Start != want.Runs[i].Start || got.Runs[i].End != want.Runs[i].End {
 			t.Errorf("run %d: got %v to %v, want %v to %v", i, got.Runs[i].Start.Time(), got.Runs[i].End.Time(), want.Runs[i].Start.Time(),
 				want.Runs[i].End.Time())
