@@ -175,7 +175,8 @@ func TestAgentsUnderSja(t *testing.T) {
 					close(declined)
 				default:
 					out = append(out, agent.Variant{Window: w.ID,
-						Range: agent.Range{From: c.Free[0].From, To: min(c.Free[0].To, c.Free[0].From+10)}, Run: 2 * time.Second, Score: 1})
+						Run: 10 * time.Second, Score: 1,
+						Range: agent.Range{From: c.Free[0].From, To: min(c.Free[0].To, c.Free[0].From+10)}})
 				}
 			}
 			return out

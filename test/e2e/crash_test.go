@@ -125,7 +125,7 @@ func TestSubjobsOutliveTheirDaemon(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			d := up(t, three)
-			d.submit(spec("long", "items: {total: 40, perItem: 100ms, grid: 40}", each("sleep 0.03")))
+			d.submit(spec("long", "items: {total: 40, perItem: 1s, grid: 40}", each("sleep 0.03")))
 			d.running("long", 1)
 			d.end(sig)
 			time.Sleep(200 * time.Millisecond)

@@ -14,8 +14,8 @@ import (
 func TestReclaimedWorkIsToldWhy(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi")
-	d.submit(spec("told", "steps: {total: 600, perStep: 50ms, every: 1}", say+`trap '' TERM
-i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do [ -n "$SLUICE_RESUME_DIR" ] || sleep 0.05
+	d.submit(spec("told", "steps: {total: 200, perStep: 150ms, every: 1}", say+`trap '' TERM
+i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do [ -n "$SLUICE_RESUME_DIR" ] || sleep 0.15
 	echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); echo $i > "$SLUICE_CHECKPOINT_DIR/c"; say $i
 	if grep -qs '"kind":"yield"' "$SLUICE_NOTICE_FILE"; then cp "$SLUICE_NOTICE_FILE" "$SLUICE_OUTPUT_DIR/notice"; exit 85; fi
 done`, "grace: 3s"))
@@ -29,7 +29,7 @@ done`, "grace: 3s"))
 	time.Sleep(4 * time.Second) // SIGTERM comes meanwhile
 	d.start()
 	j := d.done("told")
-	d.once("told", 600)
+	d.once("told", 200)
 	if first := j.History[0]; first.Outcome != "yielded" {
 		t.Fatalf("the subjob on the reclaimed slice: %s %s", first.Outcome, first.Detail)
 	}
