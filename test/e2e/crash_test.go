@@ -142,7 +142,7 @@ func TestSubjobsOutliveTheirDaemon(t *testing.T) {
 func TestKilledWhileARigidJobHasAReservation(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi", "--rigid", "easy")
-	d.submit(spec("before", "items: {total: 20, perItem: 300ms, grid: 20}", each("sleep 0.2")))
+	d.submit(spec("before", "items: {total: 20, perItem: 600ms, grid: 20}", each("sleep 0.4")))
 	d.running("before", 1)
 	d.submit(spec("head", "rigid: {walltime: 2s}", `echo whole > "$SLUICE_OUTPUT_DIR/o"`))
 	d.until("the rigid job has a reservation", func() bool { return strings.Contains(d.must("slices", "-o", "json"), "rigid") })

@@ -27,7 +27,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 	t.Parallel()
 	d := up(t, three, "--snapshot-records", "3")
 	d.submit(spec("early", "items: {total: 10, perItem: 1ms}", each(":")), "--wait")
-	d.submit(spec("runs", "items: {total: 30, perItem: 150ms, grid: 30}", `sleep 2; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
+	d.submit(spec("runs", "items: {total: 30, perItem: 1s, grid: 30}", `sleep 8; echo whole > "$SLUICE_OUTPUT_DIR/o"`))
 	d.running("runs", 1)
 	before := d.limitFiles(3)
 	said := len(d.log.String())

@@ -118,10 +118,10 @@ func TestPoliciesFinishTheSameWork(t *testing.T) {
 func TestEstimatesAreTrue(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi")
-	sleeps := `sleep 1; : > "$SLUICE_OUTPUT_DIR/o"`
-	d.submit(spec("first", "items: {total: 10, perItem: 120ms, grid: 10}", sleeps))
+	sleeps := `sleep 3; : > "$SLUICE_OUTPUT_DIR/o"`
+	d.submit(spec("first", "items: {total: 10, perItem: 360ms, grid: 10}", sleeps))
 	d.running("first", 1)
-	second := spec("second", "items: {total: 10, perItem: 120ms, grid: 10}", sleeps)
+	second := spec("second", "items: {total: 10, perItem: 360ms, grid: 10}", sleeps)
 	out, errs, code := d.as([]byte(second), "submit", "-f", "-", "--dry-run")
 	if code != 0 {
 		t.Fatalf("dry run: %s", errs)

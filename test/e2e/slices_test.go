@@ -29,8 +29,8 @@ func (d *daemon) slices() (list []sliceView) {
 func TestReclaimedWorkGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi")
-	d.submit(spec("moves", "steps: {total: 50, perStep: 100ms, every: 1}", say+`trap 'exit 85' TERM
-i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do sleep 0.05; echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); echo $i > "$SLUICE_CHECKPOINT_DIR/c"; say $i; done`, "grace: 500ms"))
+	d.submit(spec("moves", "steps: {total: 50, perStep: 400ms, every: 1}", say+`trap 'exit 85' TERM
+i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do sleep 0.2; echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); echo $i > "$SLUICE_CHECKPOINT_DIR/c"; say $i; done`, "grace: 500ms"))
 	d.running("moves", 1)
 	time.Sleep(500 * time.Millisecond)
 	from := d.job("moves").History[0].Slice
@@ -91,7 +91,7 @@ func TestMaintenanceAndServingHours(t *testing.T) {
 func TestKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi")
-	d.submit(spec("orphan", "items: {total: 10, perItem: 300ms, grid: 1}", each("sleep 0.1"), "grace: 200ms"))
+	d.submit(spec("orphan", "items: {total: 10, perItem: 1s, grid: 1}", each("sleep 0.5"), "grace: 200ms"))
 	d.running("orphan", 1)
 	runs := d.data + "/runs"
 	d.until("its supervisor is killed", func() bool {
@@ -165,7 +165,7 @@ func TestNoProcessOutlivesItsDaemon(t *testing.T) {
 		d.until("everything to end", func() bool { return len(mentions(d.data)) == 0 })
 		d.start()
 		name := fmt.Sprintf("during-%d", end)
-		d.submit(spec(name, "items: {total: 1, perItem: 1s}", "sleep 1", "grace: 200ms"))
+		d.submit(spec(name, "items: {total: 1, perItem: 10s}", "sleep 5", "grace: 200ms"))
 		d.running(name, 1)
 		d.end(end)
 		d.until("the subjob and its supervisor to end", func() bool { return len(mentions(d.data)) == 0 })
