@@ -1,12 +1,8 @@
 package policy
 
-import (
-	"time"
+import "time"
 
-	"sluice.dev/sluice/internal/core/quantity"
-)
-
-// Outlook is what the slices of one class hold for a job that can run there: what an index is made of.
+// Outlook is what the slices of one class hold for a job that can run there: what a policy makes its index of.
 type Outlook struct {
 	// Worth of having the job over, which its priority decides, in parts of 2^50.
 	Worth int64
@@ -14,13 +10,6 @@ type Outlook struct {
 	Left time.Duration
 	// Advantage is its speed there over the class's own, Best the greatest of those on all classes; in millionths, Best at least 1.
 	Advantage, Best int64
-}
-
-// Density is what a millisecond there is worth to the job: the value of having it over, spread over the time that what is left of it
-// takes (Smith's rule: W. E. Smith, Naval Research Logistics Quarterly 3, 1956), times its advantage as a share of its best (adr
-// 0031). So of two jobs that are as long the one that is no faster on a large slice leaves it to the other.
-func (o Outlook) Density() int64 {
-	return quantity.MulDiv(o.Worth/max(1, o.Left.Milliseconds()), o.Advantage, o.Best)
 }
 
 // Indexer is a policy of motion ByClass: it gives a job the index that its order reads.

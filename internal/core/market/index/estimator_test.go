@@ -10,8 +10,9 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// TestDensity: of two jobs the shorter is worth more, on every class that of the greater advantage, and each of their pieces what is left.
-func TestDensity(t *testing.T) {
+// TestTheIndexOfShortest: of two jobs the shorter is worth more, on every class that of the greater advantage, and each of their pieces
+// what is left.
+func TestTheIndexOfShortest(t *testing.T) {
 	b := window.NewBoard(0)
 	e := NewEstimator(shortest.Policy{}, time.Hour, false, b)
 	var classes []*window.Class
@@ -31,7 +32,7 @@ func TestDensity(t *testing.T) {
 	}
 	on := func(j *Job, c *window.Class) int64 {
 		if o, runs := e.outlook(j, c); runs {
-			return o.Density()
+			return shortest.Policy{}.Index(o)
 		}
 		return 0
 	}
@@ -61,6 +62,6 @@ func TestDensity(t *testing.T) {
 		}
 	}
 	if d := on(rigid(time.Millisecond, 500), large); d <= on(rigid(2*time.Millisecond, 500), large) {
-		t.Errorf("the greatest density there is does not fit: %d", d)
+		t.Errorf("the greatest index there is does not fit: %d", d)
 	}
 }
