@@ -95,7 +95,8 @@ type Variant struct {
 
 // Kinds of notices.
 const (
-	// Awarded: the variant is sold and will run.
+	// Awarded: the variant has won, and its node is asked for the place. It runs unless the node refuses, of which no notice comes: the
+	// work is free again in the next call.
 	Awarded = "awarded"
 	// Planned: it is part of the best plan, but begins too late to be sold now; the window is announced again.
 	Planned = "planned"

@@ -149,8 +149,9 @@ class Variant:
 class Notice:
     """What became of a variant, or of a piece that was won.
 
-    kind             awarded (it is sold and will run), planned (it begins too late to be sold now; the window is announced
-                     again), lost, denied (text says which rule it breaks), or concluded (a piece that was won has ended)
+    kind             awarded (it has won and its node is asked: it runs unless the node refuses, of which no notice comes),
+                     planned (it begins too late to be sold now; the window is announced again), lost, denied (text says
+                     which rule it breaks), or concluded (a piece that was won has ended)
     round, window, variant, text
     score, clearing  what the scheduler made of the declared score, and what the winner that was in its way had
     subjob, from_, to, outcome, ran, peak

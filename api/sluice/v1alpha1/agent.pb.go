@@ -27,7 +27,7 @@ type AgentNotice_Kind int32
 
 const (
 	AgentNotice_KIND_UNSPECIFIED AgentNotice_Kind = 0
-	// It is sold and will run.
+	// It has won, and its node is asked: it runs unless the node refuses, of which no notice comes.
 	AgentNotice_AWARDED AgentNotice_Kind = 1
 	// It begins too late to be sold now; the window is announced again.
 	AgentNotice_PLANNED AgentNotice_Kind = 2

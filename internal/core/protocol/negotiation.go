@@ -128,7 +128,8 @@ type Variant struct {
 type NoticeKind uint8
 
 const (
-	// Awarded: the variant is sold and will run.
+	// Awarded: the variant has won, and its node is asked for the place. It runs unless the node refuses, of which no notice
+	// follows: the work is free again in the job's next call.
 	Awarded NoticeKind = iota + 1
 	// Planned: it is part of the best plan but begins too late to be sold now; the window is announced again.
 	Planned
