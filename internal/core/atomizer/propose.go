@@ -26,7 +26,7 @@ const overlap = time.Millisecond
 //   - a quarter of the time.
 //
 // Each is complete and safe. Two that share a unit of work overlap in time, so that plain interval scheduling never sells
-// it twice: a late one is moved towards the others as far as that takes. Rigid jobs, and those whose usual run
+// it twice: a delayed one is moved towards the others as far as that takes. Rigid jobs, and those whose usual run
 // time fits no window (View.Hopeful), propose the one piece of Fit.
 //
 // Ids are places in out, from 1 on: for all windows of one answer append to one slice. Nothing is allocated while out has
@@ -45,7 +45,7 @@ func Propose(v *View, w Window, most int, now quantity.Instant, out []protocol.V
 	p.options()
 	p.chain(first)
 	half := p.shorter(first, 2)
-	p.late(first, half)
+	p.delayed(first, half)
 	p.shorter(first, 4)
 	return p.out
 }
@@ -145,9 +145,9 @@ func (p *proposal) shorter(first Piece, n time.Duration) Piece {
 	return x
 }
 
-// late proposes the first piece, or half of it, with the most time before it: at the end of the window, or where it
+// delayed proposes the first piece, or half of it, with the most time before it: at the end of the window, or where it
 // still overlaps all others of the same work. It is worth it if a job like this one could use that time.
-func (p *proposal) late(first, half Piece) {
+func (p *proposal) delayed(first, half Piece) {
 	if p.full() || p.window.Open || p.window.End == quantity.Never || !p.view.Continues.Empty() {
 		return
 	}

@@ -27,7 +27,7 @@ func TestVectorOfSJAThroughPropose(t *testing.T) {
 		// Of each variant the units it takes, when it starts in milliseconds, and how long it takes in seconds.
 		want [][3]int64
 	}{
-		// The late one still meets the early half, by a millisecond; the quarter meets both.
+		// The delayed one still meets the early half, by a millisecond; the quarter meets both.
 		{"W1", 10, 900, 0, [][3]int64{{600, 0, 615}, {240, 0, 255}, {600, 254_999, 615}, {120, 120_000, 135}}},
 		{"W2", 18, 1200, 600, [][3]int64{{1140, 0, 1175}, {540, 0, 575}, {540, 574_999, 575}, {240, 300_000, 275}}},
 		{"W3", 14, 1200, 1740, nil},
@@ -160,7 +160,7 @@ func (q *situation) wrong(x *protocol.Variant, first bool) string {
 	case x.Start < q.win.Start || x.Start.Add(x.Wall+s.Launch.Grace) > q.win.End:
 		return "outside the window"
 	case q.win.Open && x.Start != q.win.Start && s.Kind == job.Steps:
-		return "late for nothing"
+		return "delayed for nothing"
 	case x.Demand[trp.Memory] != least || !x.Demand.Fits(q.win.Capacity):
 		return fmt.Sprintf("not safe: it needs %d", least)
 	case x.Run < s.TauMin && x.Range.To != end:
@@ -220,7 +220,7 @@ func TestVariants(t *testing.T) {
 				case x.Range.From != p.Range.From:
 					seen["chain"]++
 				case x.Start > q.win.Start:
-					seen["late"]++
+					seen["delayed"]++
 				case i > 0:
 					seen["shorter"]++
 				}
@@ -255,7 +255,7 @@ func TestVariants(t *testing.T) {
 			}
 		})
 	}
-	for _, what := range []string{"option", "chain", "late", "shorter"} {
+	for _, what := range []string{"option", "chain", "delayed", "shorter"} {
 		if seen[what] < 50 {
 			t.Errorf("only %d variants of the sort %q were seen", seen[what], what)
 		}

@@ -205,12 +205,14 @@ func RigidLength(spec *job.Spec, speed int64) time.Duration {
 	return Unpacking(&spec.Launch) + spec.WalltimeAt(speed) + spec.Launch.Grace
 }
 
-// startup is what every start pays before its first unit: at its node, in its own process, and for a machine that is late.
-func (v *View) startup() time.Duration { return v.Prepare() + v.stretched(v.Spec.Startup) + v.late() }
+// startup is what every start pays before its first unit: at its node, in its own process, and as a margin for a slow machine.
+func (v *View) startup() time.Duration {
+	return v.Prepare() + v.stretched(v.Spec.Startup) + v.startMargin()
+}
 
-// late is what a start gets on top after pieces in a row that completed nothing: 1 s, 4 s, 16 s. The margin multiplies run
+// startMargin is what a start gets on top after pieces in a row that completed nothing: 1 s, 4 s, 16 s. The margin multiplies run
 // times; where a busy machine takes longer to begin a process than short units run, no factor would make up for that.
-func (v *View) late() time.Duration {
+func (v *View) startMargin() time.Duration {
 	fruitless := v.Learned.Failures
 	if v.Learned.Busy > 0 { // those that wanted for a processor count with those that were ended from outside
 		fruitless += v.Learned.Kills

@@ -5,14 +5,14 @@ import (
 
 	"sluice.dev/sluice/internal/core/alarm"
 	"sluice.dev/sluice/internal/core/market"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
 )
 
 // Where nobody holds a reservation by age (skip, or the policy's index), a gang among short jobs may never find its slices free together.
-// So gangs that are late (overdue.Turn) hold one, a few at once and as far as the budget of the late goes: it pays from when their slices
+// So gangs that are late (lateness.Turn) hold one, a few at once and as far as the budget of the late goes: it pays from when their slices
 // are held, though others may still run there, to the end of their walltime. Jobs of one slice need none: when it is their turn they are
 // given the next window (adr 0035).
 
@@ -29,11 +29,11 @@ type late struct {
 	holders []*Job
 	// firstTurn was whose turn it was at the last pass among those that answer windows; creditWaiter is the gang that waits until the
 	// budget can pay for its placement, which takes more credit than need.
-	firstTurn, creditWaiter overdue.Turn
+	firstTurn, creditWaiter lateness.Turn
 	need                    int64
 }
 
-func (j *Job) turn() overdue.Turn { return overdue.Turn{Due: j.due, Name: j.Name()} }
+func (j *Job) turn() lateness.Turn { return lateness.Turn{Due: j.due, Name: j.Name()} }
 
 // inTurn ranks gangs so.
 //

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/explain"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -408,7 +408,7 @@ func (pl *Planner) serveLate(now quantity.Instant) {
 	if !pl.late.spares {
 		return
 	}
-	pl.late.creditWaiter, pl.late.firstTurn = overdue.Nobody(), overdue.Nobody()
+	pl.late.creditWaiter, pl.late.firstTurn = lateness.Nobody(), lateness.Nobody()
 	if !pl.late.lateGangs.Empty() {
 		pl.late.firstTurn = pl.floor.Late().First(now)
 	}

@@ -10,15 +10,15 @@
 // Its owner reports what changes (Activate, Retire, Changed, InvalidateJob; Place, InvalidateSlice; Turning for what changes with time
 // alone), and then calls Sell. Its parts, each in a folder below it, from the bottom up:
 //
-//	explain              why jobs wait, counted, and which jobs they lost to
-//	window               which idle time of which slices is offered, and what became of it
-//	index                the shortest window that each job can use, and who is first for one
-//	starvation, overdue  when a job has waited too long, and what it is given before others
-//	variant, trust       what must be true of a variant, and how far declarations are believed
-//	award                what a job has won, and who takes it
-//	agents               calls to the agents of external jobs, and their answers
-//	interest             mechanism sja: the first by policy who has a safe piece gets it
-//	clearing, auction    mechanism jasda: whose bids are worth most
+//	explain               why jobs wait, counted, and which jobs they lost to
+//	window                which idle time of which slices is offered, and what became of it
+//	index                 the shortest window that each job can use, and who is first for one
+//	starvation, lateness  when a job is late (glossary), and what it is given before others
+//	variant, trust        what must be true of a variant, and how far declarations are believed
+//	award                 what a job has won, and who takes it
+//	agents                calls to the agents of external jobs, and their answers
+//	interest              mechanism sja: the first by policy who has a safe piece gets it
+//	clearing, auction     mechanism jasda: whose bids are worth most
 //
 // Which mechanism runs is decided once (NewFloor), behind Mechanism. Here are the composition, and the views for people beyond counts: a
 // job's place in the policy's order (rank.go), and the answers to each window (look.go).

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
 	"sluice.dev/sluice/internal/core/market/interest"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
@@ -65,7 +65,7 @@ type Floor struct {
 	board     *window.Board
 	est       *index.Estimator
 	index     *index.Index
-	late      *overdue.Allowance
+	late      *lateness.Allowance
 	relay     *agents.Relay
 	mechanism Mechanism
 	stats     status.Negotiation
@@ -86,7 +86,7 @@ func NewFloor(cfg FloorConfig, seller award.Seller) *Floor {
 	f.est = index.NewEstimator(cfg.Policy, cfg.Horizon, corrects, f.board)
 	x.ByQueue = x.ByQueue || cfg.Market != nil && bids.ByIndex(f.est)
 	f.index = index.New(x, f.est)
-	f.late = overdue.New(limit.WithDefaults(), f.board, f.est, f.index)
+	f.late = lateness.New(limit.WithDefaults(), f.board, f.est, f.index)
 	f.relay = agents.NewRelay(agents.Config{Self: cfg.Self, Retry: cfg.Retry, Close: cfg.Close}, f.est, f.index, &f.stats)
 	signals := interest.Config{
 		Retry: cfg.Retry, Board: f.board, Index: f.index, Est: f.est, Relay: f.relay, Late: f.late, Seller: seller, Stats: &f.stats,
@@ -217,7 +217,7 @@ func (f *Floor) TellEnd(j *index.Job, c *protocol.Claim, r *job.Result, done job
 func (f *Floor) DropRecall(j *index.Job) { f.relay.DropRecall(j) }
 
 // Late is what jobs that have waited too long may be given.
-func (f *Floor) Late() *overdue.Allowance { return f.late }
+func (f *Floor) Late() *lateness.Allowance { return f.late }
 
 // Estimator estimates a job's use of windows and classes.
 func (f *Floor) Estimator() *index.Estimator { return f.est }

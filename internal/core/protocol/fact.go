@@ -75,7 +75,8 @@ const (
 	QueueKnown
 	// HomeKept: Job [Keeping]. The whole state of one job, in snapshots and for the archive.
 	HomeKept
-	// QueueCalibrated [Calibration]. What the market has learned of a queue, and its credits.
+	// QueueCalibrated [Calibration]. What the market has learned of a queue, and its credits. Noted when a Result changes the queue's
+	// trust, and before each Claimed that has a price, to bring the credits up to date from which that takes it.
 	QueueCalibrated
 	// Taught [Lesson]. What a finished job has shown of its template; in snapshots all that is remembered of one.
 	Taught

@@ -274,13 +274,13 @@ type Loss struct {
 	// Score, in millionths, and Weight in clearing of the job's heaviest variant.
 	Score, Weight int64
 	// Winner held most of its time, by weight, and Winners did together, which weighed WinnersWeight. What is missing to Weight is
-	// what the job lost by; it may be nothing where Starved: a winner had waited too long and went first.
+	// what the job lost by; it may be nothing where Late: a winner's job was late and went first ("starved" in answers).
 	Winner                    job.ID
 	WinnerQueue               string
 	WinnerScore, WinnerWeight int64
 	Winners                   int
 	WinnersWeight             int64
-	Starved                   bool
+	Late                      bool
 }
 
 // By is what the job lost by, in the measure of weights; at most 0 where it did not lose by its weight.

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/auction"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/policy/shortest"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -72,7 +72,7 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			}
 		}
 		due := func(id job.ID) quantity.Instant {
-			return w.config.Starvation.Due(came[id], overdue.Length(w.adopted[id], w.config.Horizon))
+			return w.config.Starvation.Due(came[id], lateness.Length(w.adopted[id], w.config.Horizon))
 		}
 		longest := time.Duration(0)
 		for _, f := range w.claims() {
@@ -83,7 +83,7 @@ func TestTheLateAreOverWithinTheBound(t *testing.T) {
 			cost, leases := time.Duration(0), time.Duration(2*len(long)+2)
 			for _, f := range w.claims() {
 				if f.At < due(f.Job) ||
-					(overdue.Turn{Due: due(s.Name), Name: s.Name}).Before(overdue.Turn{Due: due(f.Job), Name: f.Job}) {
+					(lateness.Turn{Due: due(s.Name), Name: s.Name}).Before(lateness.Turn{Due: due(f.Job), Name: f.Job}) {
 					continue
 				}
 				leases++

@@ -45,7 +45,7 @@ func TestALoserIsToldByHowMuch(t *testing.T) {
 		}
 		l := e.Losses[0]
 		if l.Winner != "first" || l.WinnerQueue != "of-first" || l.Winners != 1 || l.WinnerWeight != won.Bid.Weight ||
-			l.WinnersWeight != won.Bid.Weight || l.Starved ||
+			l.WinnersWeight != won.Bid.Weight || l.Late ||
 			l.Slice != "s0" || l.Count < 1 || l.Score != l.WinnerScore || l.Score <= 0 {
 			t.Errorf("%s lost to a bid of %+v: %+v", name, won.Bid, l)
 		}
@@ -74,8 +74,8 @@ func TestALoserIsToldByHowMuch(t *testing.T) {
 	}
 }
 
-// TestWhoHasStarvedIsNamed: a job whose bid weighs more than that of one which has waited too long is told that this is why.
-func TestWhoHasStarvedIsNamed(t *testing.T) {
+// TestWhoIsLateIsNamed: a job whose bid weighs more than that of a late one is told that this is why.
+func TestWhoIsLateIsNamed(t *testing.T) {
 	w := newMarket(t, auction.Config{Payment: auction.Free}, 512)
 	w.config.Starvation = starvation.Limit{After: time.Minute, Slowdown: 1}
 	w.z = w.make()
@@ -92,7 +92,7 @@ func TestWhoHasStarvedIsNamed(t *testing.T) {
 		w.tick()
 	}
 	e, _ := w.z.Explain(w.now, "rich")
-	if len(e.Losses) != 1 || e.Losses[0].Winner != "poor" || !e.Losses[0].Starved || e.Losses[0].By() >= 0 ||
+	if len(e.Losses) != 1 || e.Losses[0].Winner != "poor" || !e.Losses[0].Late || e.Losses[0].By() >= 0 ||
 		!strings.Contains(e.Prospect, "has waited too long") {
 		t.Errorf("%q %+v", e.Prospect, e.Losses)
 	}

@@ -343,7 +343,7 @@ func lossMessage(l *status.Loss) *pb.Loss {
 	return &pb.Loss{
 		Profile: l.Profile, Slice: string(l.Slice), Count: l.Count, Last: stamp(l.Last), Score: share(l.Score), Weight: share(l.Weight),
 		Winner: string(l.Winner), WinnerQueue: l.WinnerQueue, WinnerScore: share(l.WinnerScore), WinnerWeight: share(l.WinnerWeight),
-		Winners: count(l.Winners), WinnersWeight: share(l.WinnersWeight), By: share(l.By()), Starved: l.Starved,
+		Winners: count(l.Winners), WinnersWeight: share(l.WinnersWeight), By: share(l.By()), Starved: l.Late,
 	}
 }
 

@@ -53,7 +53,7 @@ func negotiated() *apitest.Fake {
 				WinnersWeight: 1_310_000},
 			{Profile: "7g.80gb", Slice: "node-1/2/7g.80gb", Count: 1, Last: apitest.At(-2 * time.Minute), Score: 590_000, Weight: 590_000,
 				Winner: "gang", WinnerQueue: "default", WinnerScore: 100_000, WinnerWeight: 100_000, Winners: 1, WinnersWeight: 100_000,
-				Starved: true},
+				Late: true},
 		},
 	}
 	fake.QueueList[0].Trust, fake.QueueList[0].Credits = known, 7_200_000

@@ -94,7 +94,8 @@ func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, start, end
 	return true
 }
 
-// pay says what a queue has, in the step in which something is claimed for it at a price, and holds the price to it.
+// pay brings a queue's credits up to date and holds the price to them: in the step in which something is claimed at a price, before its
+// Claimed, which takes the price. QueueCalibrated has all that the market keeps of a queue, its trust too: here only the credits change.
 func (d *Claimer) pay(now quantity.Instant, q *record.Queue, b *protocol.Bid, out *protocol.Out) {
 	if b == nil || b.Price == 0 {
 		return

@@ -63,7 +63,7 @@ func lossesText(list []status.Loss) string {
 			l.WinnerQueue)
 	}
 	switch {
-	case l.Starved:
+	case l.Late:
 		return text + "; who has waited too long goes first, whatever others are worth"
 	case l.By() > 0:
 		return text + ": it lost by " + decimal(l.By())

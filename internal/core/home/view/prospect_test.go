@@ -47,7 +47,7 @@ func TestTheNearestLossIsSaid(t *testing.T) {
 	far, near := loss("far", score.One), loss("near", score.One/4)
 	const bid = "its best bid scored 0.50 and weighed 1.00, w of queue v scored 1.00 and weighed "
 	one, starved, even := near, near, loss("even", 0)
-	one.Count, starved.Starved = 1, true
+	one.Count, starved.Late = 1, true
 	for want, list := range map[string][]status.Loss{
 		"": nil,
 		"it bid in 4 rounds since it was last served, and lost; nearest on near: " + bid +

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/variant"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -27,7 +27,7 @@ type Parts struct {
 	Index     *index.Index
 	Est       *index.Estimator
 	Relay     *agents.Relay
-	Late      *overdue.Allowance
+	Late      *lateness.Allowance
 	Seller    award.Seller
 	Stats     *status.Negotiation
 }
@@ -70,7 +70,7 @@ func (x *Auction) Forget(j *index.Job) { x.quoter.book.forget(j) }
 // Retire has nothing to forget of a job that is over.
 func (x *Auction) Retire(*index.Job) {}
 
-// Declining is nothing: who bids declines nothing.
+// Declining is nothing: a job that bids declines no window (interest).
 func (x *Auction) Declining(*index.Job) (refusal atomizer.Refusal, text string) { return refusal, "" }
 
 // Missed is none: what a job bid for and lost is among its losses.
@@ -78,8 +78,8 @@ func (x *Auction) Missed(quantity.Instant, *index.Job) (at *window.Slice, latest
 	return nil, latest
 }
 
-// Sell announces the windows in turn, clears the rounds that nobody outside has to be waited for, and those that are
-// complete or over. Waiting is how many jobs run nowhere. It returns when to look again.
+// Sell is one pass: it announces the windows in turn, clears the rounds that nobody outside has to be waited for, and those that are
+// complete or over, and asks nodes for what is won (award.Seller). Waiting is how many jobs run nowhere. It returns when to look again.
 func (x *Auction) Sell(now quantity.Instant, waiting int, out *protocol.Out) quantity.Instant {
 	x.parts.Index.Refresh(now)
 	x.parts.Board.Advertise(now)
@@ -98,7 +98,7 @@ func (x *Auction) Sell(now quantity.Instant, waiting int, out *protocol.Out) qua
 		offers = x.parts.Relay.Announce(now, x.parts.Relay.NewRound(now, x.rounds, x.quoter.cfg.Variants, quantity.Never), offers, asked,
 			out)
 	}
-	x.clear(now, offers, nil, uncontended, out)
+	x.clearOffers(now, offers, nil, uncontended, out)
 	clear(offers)
 	x.offers = offers[:0]
 	return min(wake, x.parts.Relay.Next(), x.parts.Board.Wake())
@@ -178,7 +178,7 @@ func (x *Auction) conclude(now quantity.Instant, r *agents.Round, uncontended bo
 		}
 	}
 	x.parts.Relay.TakeIn(now, r)
-	x.clear(now, r.Offers(), r, uncontended, out)
+	x.clearOffers(now, r.Offers(), r, uncontended, out)
 	for i := range r.Offers() {
 		o := &r.Offers()[i]
 		if w := o.Find(); w != nil && late { // what is left is for those too that came while it was open
@@ -189,8 +189,8 @@ func (x *Auction) conclude(now quantity.Instant, r *agents.Round, uncontended bo
 	x.parts.Relay.Conclude(now, r, out)
 }
 
-// clear clears offers, one after another or those of a node together, and asks nodes for what is won.
-func (x *Auction) clear(now quantity.Instant, offers []agents.Offer, r *agents.Round, uncontended bool, out *protocol.Out) {
+// clearOffers clears offers, one after another or those of a node together, and asks nodes for what is won.
+func (x *Auction) clearOffers(now quantity.Instant, offers []agents.Offer, r *agents.Round, uncontended bool, out *protocol.Out) {
 	joint, classes := x.quoter.cfg.Joint, len(x.parts.Board.Classes())
 	if joint {
 		slices.SortStableFunc(offers, func(a, b agents.Offer) int { return cmp.Compare(a.Slice.Node(), b.Slice.Node()) })
@@ -217,14 +217,14 @@ func (x *Auction) clear(now quantity.Instant, offers []agents.Offer, r *agents.R
 	x.skips.count(now)
 }
 
-// clearTogether collects the bids for some offers, and then sells.
+// clearTogether collects the bids for some offers, picks the winners and settles.
 func (x *Auction) clearTogether(now quantity.Instant, offers []agents.Offer, r *agents.Round, uncontended bool, out *protocol.Out) {
 	if r == nil {
 		x.rounds++
 	}
 	x.parts.Index.Refresh(now)
 	x.quoter.begin()
-	x.plan.bids, x.sieve.asks = x.plan.bids[:0], x.sieve.asks[:0]
+	x.plan.bids, x.sieve.heard = x.plan.bids[:0], x.sieve.heard[:0]
 	for i := range offers {
 		o := &offers[i]
 		if w := o.Find(); w != nil {
@@ -235,15 +235,16 @@ func (x *Auction) clearTogether(now quantity.Instant, offers []agents.Offer, r *
 		}
 	}
 	x.plan.bids = x.sieve.sift(now, &x.quoter, offers, uncontended, x.plan.bids)
-	x.sell(now, offers, r, out)
+	x.pickAndSettle(now, offers, r, out)
 	x.quoter.end()
-	clear(x.sieve.asks)
+	clear(x.sieve.heard)
 }
 
-// sell clears the bids for some offers and asks nodes for what is won.
-func (x *Auction) sell(now quantity.Instant, offers []agents.Offer, r *agents.Round, out *protocol.Out) {
+// pickAndSettle picks the winners among the bids for some offers and asks nodes for their places. Nothing is durable yet: the seller claims
+// once a node has granted.
+func (x *Auction) pickAndSettle(now quantity.Instant, offers []agents.Offer, r *agents.Round, out *protocol.Out) {
 	x.plan.sort()
-	x.plan.clear(now, offers)
+	x.plan.pick(now, offers)
 	id := x.rounds
 	if r != nil {
 		id = r.ID()
@@ -257,15 +258,15 @@ func (x *Auction) sell(now quantity.Instant, offers []agents.Offer, r *agents.Ro
 
 // gather collects the quotes of built-in kinds for one window.
 func (x *Auction) gather(now quantity.Instant, at int32, o *agents.Offer, w *window.Window) {
-	from, best := len(x.sieve.asks), int64(0)
+	from, best := len(x.sieve.heard), int64(0)
 	for _, j := range x.audience.invite(now, now, o, w) {
 		x.hear(now, at, j, o, w)
 	}
 	if !o.Full || !x.audience.byIndex || len(x.audience.heads) == 0 {
 		return
 	}
-	for i := from; i < len(x.sieve.asks) && best < x.audience.heads[0].bound; i++ {
-		best = max(best, x.quoter.rateOf(now, x.sieve.asks[i].quote, o))
+	for i := from; i < len(x.sieve.heard) && best < x.audience.heads[0].bound; i++ {
+		best = max(best, x.quoter.rateOf(now, x.sieve.heard[i].quote, o))
 	}
 	x.audience.beyond(now, o, w, best, func(j *index.Job) (best int64) {
 		if q := x.hear(now, at, j, o, w); len(q.terms) > 0 {
@@ -288,7 +289,7 @@ func (x *Auction) hear(now quantity.Instant, at int32, j *index.Job, o *agents.O
 	}
 	if len(q.terms) > 0 {
 		x.quoter.read(now, q)
-		x.sieve.asks = append(x.sieve.asks, ask{quote: q, offer: at})
+		x.sieve.heard = append(x.sieve.heard, heard{quote: q, offer: at})
 	}
 	return q
 }
@@ -332,7 +333,7 @@ func (x *Auction) enterAnswers(now quantity.Instant, at int32, o *agents.Offer, 
 }
 
 // enter verifies a variant, whoever it is from, and appraises it; from is where those of the same job begin. It returns why the variant is
-// refused, empty if it is not.
+// denied, empty if it is a bid now.
 func (x *Auction) enter(
 	now quantity.Instant, at int32, j *index.Job, o *agents.Offer, w *window.Window, v *protocol.Variant, c *agents.Callee, from int,
 	uncontended bool,
@@ -344,7 +345,7 @@ func (x *Auction) enter(
 		t.Start = now // its round took as long
 	}
 	view := j.View()
-	why := x.quoter.stands(now, &t, &view, o, w, x.plan.bids[from:])
+	why := x.quoter.denial(now, &t, &view, o, w, x.plan.bids[from:])
 	if why == "" {
 		x.quoter.appraise(now, &t, o.Slice, w, uncontended)
 		x.plan.bids = append(x.plan.bids, t)
@@ -352,8 +353,9 @@ func (x *Auction) enter(
 	return why
 }
 
-// propose enters what a job's atomizer answers for a window as bids.
-func (x *Auction) propose(now quantity.Instant, at int32, j *index.Job, o *agents.Offer, w *window.Window, uncontended bool) {
+// enterRival enters what a job's atomizer answers for the window behind another's running subjob as bids: only for Displaces. Rounds use
+// gather, whose quotes have the same variants.
+func (x *Auction) enterRival(now quantity.Instant, at int32, j *index.Job, o *agents.Offer, w *window.Window, uncontended bool) {
 	if refusal := x.quoter.propose(now, j, o, w); refusal.Why != atomizer.Interested && !j.Entry().Indexed() {
 		j.Counts().Refuse(refusal, now)
 	}
@@ -369,7 +371,7 @@ func (x *Auction) propose(now quantity.Instant, at int32, j *index.Job, o *agent
 }
 
 // Displaces is a job whose variant for the window behind a running subjob is worth more than that the subjob goes on, or that
-// has waited too long; nil if there is none. Who rests now is in no ranking, and not looked at. Agents are not asked: what
+// is late; nil if there is none. Who rests now is in no ranking, and not looked at. Agents are not asked: what
 // their jobs may be worth is seen in the round of a window that is there.
 func (x *Auction) Displaces(
 	now quantity.Instant, j *index.Job, s *window.Slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece,
@@ -391,7 +393,7 @@ func (x *Auction) outbids(now quantity.Instant, other, j *index.Job, o *agents.O
 		return false
 	}
 	x.plan.bids = x.plan.bids[:0]
-	x.propose(w.Start(), 0, other, o, w, false)
+	x.enterRival(w.Start(), 0, other, o, w, false)
 	return slices.ContainsFunc(x.plan.bids, func(t bid) bool {
 		return t.weight > mine || x.parts.Late.Precedes(now, t.Job, t.cost(o.Slice.Class()))
 	})

@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/agents"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -22,7 +22,7 @@ type audience struct {
 	appraiser
 	purses *purses
 	index  *index.Index
-	late   *overdue.Allowance
+	late   *lateness.Allowance
 	// byIndex: the rankings are in the order of what jobs could bid at most, since bids go by the policy's index. Then each queue has
 	// its own, since its purse counts in all of its bids.
 	byIndex bool

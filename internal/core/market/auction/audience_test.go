@@ -59,8 +59,8 @@ func TestTheBestBidIsHeard(t *testing.T) {
 		w.x.quoter.begin()
 		w.x.gather(now, 0, &o, &s.Windows()[0])
 		asked, heard := map[*index.Job]bool{}, int64(0)
-		for i := range w.x.sieve.asks {
-			q := w.x.sieve.asks[i].quote
+		for i := range w.x.sieve.heard {
+			q := w.x.sieve.heard[i].quote
 			asked[q.job], heard = true, max(heard, w.x.quoter.rateOf(now, q, &o))
 		}
 		if len(asked) > c.Audience && c.Starve < 0 {

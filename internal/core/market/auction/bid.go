@@ -35,9 +35,9 @@ type bid struct {
 	left, urgency int64
 	// ahead is how long the work of its job takes that is not done yet, and will be when it begins.
 	ahead time.Duration
-	// price in the measure of weights; free: it goes first because its job has waited too long, and pays nothing.
+	// price in the measure of weights; late: it goes first because its job is late, and pays nothing.
 	price int64
-	free  bool
+	late  bool
 	// offer of the round that it is for, row its place in that one's table.
 	offer, row int32
 	// number of its job among those that bid, and of its work.

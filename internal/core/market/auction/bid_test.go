@@ -86,7 +86,7 @@ func TestPriorityCounts(t *testing.T) {
 		d := &markettest.Job{Of: markettest.Spec(t, 1), Came: now.Add(-time.Hour)}
 		d.Of.Priority = priority
 		x.plan.bids = x.plan.bids[:0]
-		x.propose(now, 0, &index.Job{Demand: d}, o, w, false)
+		x.enterRival(now, 0, &index.Job{Demand: d}, o, w, false)
 		if len(x.plan.bids) == 0 {
 			t.Fatal("nothing is bid")
 		}

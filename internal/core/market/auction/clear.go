@@ -7,24 +7,24 @@ import (
 	"sluice.dev/sluice/internal/core/market/agents"
 	"sluice.dev/sluice/internal/core/market/clearing"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/score"
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// plan is the winning bids for windows that are cleared together. Invariant: the winners in a window do not overlap in time; those that go
-// first because they are late are among them, as far as their budget goes, and the rest is the largest sum around them.
+// plan is the winning bids for windows that are cleared together. Invariant: the winners in a window do not overlap in time; those that are
+// fixed first because their jobs are late are among them, as far as the budget goes, and the rest is the largest sum around them.
 type plan struct {
 	cfg    *Config
 	est    *index.Estimator
-	late   *overdue.Allowance
+	late   *lateness.Allowance
 	purses *purses
 	stats  *status.Negotiation
 	// bids by window, job and variant, and the table that clearing has of each window.
 	bids   []bid
 	tables [][]clearing.Bid
-	// order, fixed, first, soonest, used and winners are room for a clearing: bids in some order, the late ones that go first, their rows,
+	// order, fixed, first, soonest, used and winners are room for a clearing: bids in some order, the late jobs' that go first, their rows,
 	// the best bid of a window that begins soon, whether anything is sold there now, and the winners in one window.
 	order, fixed, first, soonest []int32
 	used                         []bool
@@ -50,9 +50,9 @@ func (p *plan) of(at int32) []bid {
 	return p.bids[from:to]
 }
 
-// clear clears the bids of offers of windows and marks those that win: the jobs that are late first, as far as they may,
-// the rest for the largest sum.
-func (p *plan) clear(now quantity.Instant, offers []agents.Offer) {
+// pick marks the bids for some offers that win: those of late jobs first, as far as their budget goes, the rest for the largest sum. It
+// sells nothing (settler).
+func (p *plan) pick(now quantity.Instant, offers []agents.Offer) {
 	n := len(offers)
 	p.tables = slices.Grow(p.tables[:0], n)[:n]
 	for i := range p.tables {
@@ -67,13 +67,13 @@ func (p *plan) clear(now quantity.Instant, offers []agents.Offer) {
 			Work: t.work})
 	}
 	fixed := p.lateBids(now, offers)
-	pick := p.pickOne
+	clearAround := p.pickOne
 	if n > 1 {
-		pick = p.pickJointly
+		clearAround = p.pickJointly
 	}
-	pick(fixed)
+	clearAround(fixed)
 	if more := p.idle(now, n); len(more) > 0 {
-		pick(append(fixed, more...))
+		clearAround(append(fixed, more...))
 	}
 	if n > 1 {
 		p.stats.Regret += p.joint.Regret()
@@ -130,7 +130,7 @@ func (p *plan) lateBids(now quantity.Instant, offers []agents.Offer) []int32 {
 	}
 	slices.SortFunc(p.fixed, func(i, k int32) int {
 		a, b := &p.bids[i], &p.bids[k]
-		return cmp.Or(overdue.ByTurn(a.Job, b.Job), cmp.Compare(a.Start, b.Start), cmp.Compare(b.weight, a.weight), cmp.Compare(i, k))
+		return cmp.Or(lateness.ByTurn(a.Job, b.Job), cmp.Compare(a.Start, b.Start), cmp.Compare(b.weight, a.weight), cmp.Compare(i, k))
 	})
 	// One for each job.
 	p.fixed = slices.CompactFunc(p.fixed, func(i, k int32) bool { return p.bids[i].Job == p.bids[k].Job })
@@ -139,7 +139,7 @@ func (p *plan) lateBids(now quantity.Instant, offers []agents.Offer) []int32 {
 		t := &p.bids[p.fixed[i]]
 		return t.Job, t.cost(offers[t.offer].Slice.Class())
 	}, func(i int) {
-		p.bids[p.fixed[i]].free = true
+		p.bids[p.fixed[i]].late = true
 		p.fixed[n] = p.fixed[i]
 		n++
 	})
@@ -208,13 +208,13 @@ func (p *plan) pickJointly(fixed []int32) {
 	}
 }
 
-// charge says what each winner pays: of one window, where prices are VCG's, those that won in it. A job served first because it has waited
-// too long did not win by its bid, and pays nothing.
+// charge says what each winner pays: of one window, where prices are VCG's, those that won in it. A job served first because it is late did
+// not win by its bid, and pays nothing.
 func (p *plan) charge(now quantity.Instant) {
 	switch p.cfg.Payment {
 	case FirstPrice:
 		for i := range p.bids {
-			if t := &p.bids[i]; t.won && !t.free {
+			if t := &p.bids[i]; t.won && !t.late {
 				t.price = p.offered(now, t)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/clearing"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/variant"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
@@ -135,7 +135,7 @@ func (p *Plain) clearTogether(now quantity.Instant, offers []agents.Offer, r *ag
 			p.parts.Relay.Gone(o, r)
 		}
 	}
-	p.sell(now, offers, r, out)
+	p.pickAndSettle(now, offers, r, out)
 	p.judge(now, offers)
 }
 
@@ -145,7 +145,7 @@ func (p *Plain) gather(now quantity.Instant, at int32, o *agents.Offer, w *windo
 	purses := &p.quoter.purses
 	asked, beyond := p.invite(now, now, o, w)
 	for _, j := range asked {
-		p.propose(now, at, j, o, w, uncontended)
+		p.enterRival(now, at, j, o, w, uncontended)
 	}
 	best := func() (best int64) {
 		for i := from; i < len(p.plan.bids); i++ {
@@ -157,7 +157,7 @@ func (p *Plain) gather(now quantity.Instant, at int32, o *agents.Offer, w *windo
 	for _, j := range beyond {
 		x := p.parts.Est.Index(j, o.Slice.Class())
 		if p.audience.mostRate(x, index.Precedence(j.Spec().Priority), purses.fullness(now, j)) > best() {
-			p.propose(now, at, j, o, w, uncontended)
+			p.enterRival(now, at, j, o, w, uncontended)
 		}
 	}
 	for i := from; i < len(p.plan.bids); i++ {
@@ -195,7 +195,7 @@ func (p *Plain) judge(now quantity.Instant, offers []agents.Offer) {
 		return true
 	}
 	invariant.Check(apart(won), "winners overlap: %b of %+v", won, bids)
-	if slices.ContainsFunc(p.plan.bids, func(t bid) bool { return t.free }) {
+	if slices.ContainsFunc(p.plan.bids, func(t bid) bool { return t.late }) {
 		return // who has waited too long goes first, whatever it is worth
 	}
 	best, kept := int64(0), int64(0)
@@ -241,7 +241,7 @@ func (p *Plain) invite(moment, now quantity.Instant, o *agents.Offer, w *window.
 			}
 		}
 		slices.SortFunc(crowd, func(a, b *index.Job) int { return est.Policy().Compare(key(a), key(b)) })
-		late := overdue.First(moment, crowd)
+		late := lateness.First(moment, crowd)
 		if p.parts.Late.Credit() <= 0 {
 			late = nil
 		}

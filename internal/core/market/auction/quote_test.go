@@ -72,7 +72,7 @@ func TestAKeptAnswerPressesMoreAndMore(t *testing.T) {
 		w.x.quoter.read(at, q)
 		total := w.x.quoter.worth(at, q, 0, &o, false).total
 		w.x.plan.bids = w.x.plan.bids[:0]
-		w.x.propose(at, 0, j, &o, win, false)
+		w.x.enterRival(at, 0, j, &o, win, false)
 		if len(w.x.plan.bids) == 0 || w.x.plan.bids[0].total != total {
 			t.Fatalf("%v before its deadline the answer is worth %d, one that is made then %+v", s.Deadline.Sub(at), total, w.x.plan.bids)
 		}

@@ -77,7 +77,7 @@ func (x *quoter) fill(now quantity.Instant, q *quote, j *index.Job, o *agents.Of
 		q.variants++
 		t := bid{quoted: true}
 		t.Variant, t.Job = x.variants[i], j
-		if x.stands(now, &t, &v, o, w, q.bids) != "" {
+		if x.denial(now, &t, &v, o, w, q.bids) != "" {
 			q.denied++
 			continue
 		}
@@ -107,8 +107,9 @@ func (x *quoter) propose(now quantity.Instant, j *index.Job, o *agents.Offer, w 
 	return refusal
 }
 
-// stands verifies a bid, beside others of the same job, and returns why it is refused, empty if it is not.
-func (x *quoter) stands(now quantity.Instant, t *bid, view *atomizer.View, o *agents.Offer, w *window.Window, others []bid) string {
+// denial completes a bid (variant.Verify fills in its end, speed and demand), beside others of the same job, and returns why it is denied,
+// empty if it is valid.
+func (x *quoter) denial(now quantity.Instant, t *bid, view *atomizer.View, o *agents.Offer, w *window.Window, others []bid) string {
 	if why := t.Verify(now, x.est, view, o.Slice, w); why != "" {
 		return why
 	}

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -21,7 +21,7 @@ type settler struct {
 	cfg    *Config
 	board  *window.Board
 	index  *index.Index
-	late   *overdue.Allowance
+	late   *lateness.Allowance
 	seller award.Seller
 	stats  *status.Negotiation
 	plan   *plan
@@ -49,7 +49,7 @@ func (s *settler) settle(now quantity.Instant, o *agents.Offer, w *window.Window
 	if o.Full {
 		s.index.NoteRound(o.Slice.Class().At(), length, now)
 	}
-	w.Decline()
+	w.MarkCleared()
 	if o.Full {
 		w.Plan(0) // otherwise what was planned with everybody asked stays so
 	}
@@ -99,7 +99,7 @@ func refuses(now quantity.Instant, t *bid) bool {
 func (s *settler) award(now quantity.Instant, t *bid, o *agents.Offer, w *window.Window, id uint64, out *protocol.Out) {
 	s.stats.Awards++
 	late := int64(0)
-	if t.free {
+	if t.late {
 		late = t.cost(o.Slice.Class())
 		s.late.Spend(late)
 	}
@@ -128,10 +128,10 @@ func (s *settler) losses(now quantity.Instant, o *agents.Offer, at int32, bids [
 	for i, t := range winners {
 		queue, _ := t.Job.Queue()
 		of.Winners[i] = explain.Winner{Job: t.Job.Name(), Queue: queue, Score: t.total, Weight: t.weight, Start: t.Start, End: t.End,
-			Starved: t.free}
+			Late: t.late}
 	}
-	for i := range s.sieve.asks {
-		a := &s.sieve.asks[i]
+	for i := range s.sieve.heard {
+		a := &s.sieve.heard[i]
 		q := a.quote
 		if a.offer != at || won(q.job, winners) {
 			continue

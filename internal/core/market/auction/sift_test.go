@@ -27,18 +27,18 @@ func TestWhatIsBeatenDecidesNothing(t *testing.T) {
 		var sifter sieve
 		var pieces []piece
 		for range rapid.IntRange(1, 30).Draw(t, "pieces") {
-			sifter.asks = append(sifter.asks, ask{quote: &quote{name: job.ID(fmt.Sprintf("j%02d", len(pieces)))}})
+			sifter.heard = append(sifter.heard, heard{quote: &quote{name: job.ID(fmt.Sprintf("j%02d", len(pieces)))}})
 			start := rapid.Int64Range(0, 9).Draw(t, "start")
 			pieces = append(pieces, piece{
 				start: start, end: start + rapid.Int64Range(1, 9).Draw(t, "length"), weight: rapid.Int64Range(0, 6).Draw(t, "weight"),
-				ask: int32(len(pieces)), soon: start <= int64(c.Freeze/variant.Tick), fixed: rapid.IntRange(0, 9).Draw(t, "waits") == 0,
+				heard: int32(len(pieces)), soon: start <= int64(c.Freeze/variant.Tick), late: rapid.IntRange(0, 9).Draw(t, "waits") == 0,
 			})
 		}
 		sold := func(list []piece) (out []string) {
 			w := newWorld(fifo.Policy{}, c)
 			for _, x := range list {
-				d, due := &markettest.Job{Of: &job.Spec{Name: sifter.asks[x.ask].quote.name, Parallelism: 1}, Came: now}, quantity.Never
-				if x.fixed {
+				d, due := &markettest.Job{Of: &job.Spec{Name: sifter.heard[x.heard].quote.name, Parallelism: 1}, Came: now}, quantity.Never
+				if x.late {
 					due = now
 				}
 				j := &index.Job{Demand: d}
@@ -52,10 +52,10 @@ func TestWhatIsBeatenDecidesNothing(t *testing.T) {
 			w.parts.Late.Capacity(1_000_000)
 			w.parts.Late.Fill(now.Add(-time.Hour))
 			w.parts.Late.Fill(now)
-			w.x.plan.clear(now, []agents.Offer{{Slice: w.slice(0, 1000)}})
+			w.x.plan.pick(now, []agents.Offer{{Slice: w.slice(0, 1000)}})
 			for i := range w.x.plan.bids {
 				if b := &w.x.plan.bids[i]; b.won {
-					out = append(out, fmt.Sprint(b.Job.Name(), b.free, b.price))
+					out = append(out, fmt.Sprint(b.Job.Name(), b.late, b.price))
 				}
 			}
 			return out

@@ -43,7 +43,7 @@ func (v *skips) add(now quantity.Instant, c *window.Class, w *window.Window) boo
 	}
 	v.rounds[c.At()]++
 	v.any = true
-	w.Decline()
+	w.MarkCleared()
 	return true
 }
 

@@ -8,8 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/agents"
 	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/markettest"
-	"sluice.dev/sluice/internal/core/market/overdue"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
@@ -61,7 +61,7 @@ func assemble(
 	w.parts.Est = index.NewEstimator(p, horizon, !c.Trusting, w.parts.Board)
 	w.parts.Index = index.New(index.Config{ByQueue: p.Motion() == policy.WithinQueue || c.ByIndex(w.parts.Est), Seniority: true,
 		MostClasses: mostClasses}, w.parts.Est)
-	w.parts.Late = overdue.New(limit.WithDefaults(), w.parts.Board, w.parts.Est, w.parts.Index)
+	w.parts.Late = lateness.New(limit.WithDefaults(), w.parts.Board, w.parts.Est, w.parts.Index)
 	w.parts.Relay = agents.NewRelay(agents.Config{Retry: time.Second, Close: c.Close}, w.parts.Est, w.parts.Index, w.parts.Stats)
 	w.x = mechanism(c, w.parts)
 	w.sell, w.displaces = w.x.Sell, w.x.Displaces

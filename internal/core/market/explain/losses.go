@@ -44,8 +44,8 @@ type Winner struct {
 	// Score of both sides, and the Weight it was cleared with.
 	Score, Weight int64
 	Start, End    quantity.Instant
-	// Starved: it went first because its job had waited too long.
-	Starved bool
+	// Late: it went first because its job was late.
+	Late bool
 }
 
 // holds says whether a winner has some of the time of a loser.
@@ -110,7 +110,7 @@ func (l *Losses) List() (out []status.Loss) {
 			}
 			n.Winners++
 			n.WinnersWeight += w.Weight
-			n.Starved = n.Starved || w.Starved
+			n.Late = n.Late || w.Late
 			if n.Winners == 1 || w.Weight > n.WinnerWeight { // it held most of its time, by weight
 				n.Winner, n.WinnerQueue, n.WinnerScore, n.WinnerWeight = w.Job, w.Queue, w.Score, w.Weight
 			}

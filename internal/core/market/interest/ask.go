@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -140,7 +140,7 @@ func (x *Interest) lateFor(
 		late = x.late.FirstFor(now, s, w)
 	} else {
 		for _, j := range some {
-			if recordOf(j).interested && !j.Spec().External && j.IsLate(now) && (late == nil || overdue.ByTurn(j, late) < 0) {
+			if recordOf(j).interested && !j.Spec().External && j.IsLate(now) && (late == nil || lateness.ByTurn(j, late) < 0) {
 				late = j
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/agents"
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -22,7 +22,7 @@ type Config struct {
 	Index  *index.Index
 	Est    *index.Estimator
 	Relay  *agents.Relay
-	Late   *overdue.Allowance
+	Late   *lateness.Allowance
 	Seller award.Seller
 	Stats  *status.Negotiation
 }

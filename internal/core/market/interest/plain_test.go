@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -113,7 +113,7 @@ func (p *Plain) offer(now quantity.Instant, s *window.Slice, w *window.Window, t
 	}
 	w.Offer()
 	j := best.job
-	late, cost := p.late.Entitled(now, overdue.First(now, p.able(now, s, w, !full && t == nil)), j, s.Class(), w)
+	late, cost := p.late.Entitled(now, lateness.First(now, p.able(now, s, w, !full && t == nil)), j, s.Class(), w)
 	if late != nil {
 		j = late
 		cut, _ = p.est.Fit(j, s.Class(), now, w.End())
@@ -170,7 +170,7 @@ func (p *Plain) Displaces(
 ) *index.Job {
 	w := window.Of(0, c.End, end)
 	mine, able := p.est.Candidate(now, j, s.Class(), end, piece), p.able(now, s, w, false)
-	if late, _ := p.late.Entitled(now, overdue.First(now, able), j, s.Class(), w); late != nil {
+	if late, _ := p.late.Entitled(now, lateness.First(now, able), j, s.Class(), w); late != nil {
 		return late
 	}
 	for _, other := range able {

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/agents"
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/index"
-	"sluice.dev/sluice/internal/core/market/overdue"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -22,7 +22,7 @@ type Interest struct {
 	picker
 	backoff backoff
 	board   *window.Board
-	late    *overdue.Allowance
+	late    *lateness.Allowance
 	seller  award.Seller
 	stats   *status.Negotiation
 	// rounds counts them.

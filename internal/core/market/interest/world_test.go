@@ -8,8 +8,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/agents"
 	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/markettest"
-	"sluice.dev/sluice/internal/core/market/overdue"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
@@ -47,7 +47,7 @@ func newWorld(p policy.Policy, limit starvation.Limit, plainly bool) *world {
 	c := Config{
 		Retry: time.Second, Board: w.board, Index: w.index, Est: w.est, Seller: w.seller, Stats: stats,
 		Relay: agents.NewRelay(agents.Config{Retry: time.Second, Close: 200 * time.Millisecond}, w.est, w.index, stats),
-		Late:  overdue.New(limit.WithDefaults(), w.board, w.est, w.index),
+		Late:  lateness.New(limit.WithDefaults(), w.board, w.est, w.index),
 	}
 	if plainly {
 		plain := NewPlain(c)

@@ -1,6 +1,6 @@
-// Package overdue gives windows to jobs that have waited too long (starvation.Limit), whatever others are worth, as far as a budget goes.
-// It must not know how windows are sold to the others.
-package overdue
+// Package lateness gives windows to jobs that are late, since they have waited past their starvation limit, whatever others are worth, as
+// far as a budget goes. It must not know how windows are sold to the others.
+package lateness
 
 import (
 	"cmp"

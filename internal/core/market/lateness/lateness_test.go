@@ -1,4 +1,4 @@
-package overdue_test
+package lateness_test
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/index"
+	"sluice.dev/sluice/internal/core/market/lateness"
 	"sluice.dev/sluice/internal/core/market/markettest"
-	"sluice.dev/sluice/internal/core/market/overdue"
 	"sluice.dev/sluice/internal/core/market/starvation"
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy/fifo"
@@ -32,7 +32,7 @@ func TestTheFirstThatIsLateIsServed(t *testing.T) {
 		c, _ := board.ClassOf(&protocol.Slice{Capacity: trp.Vector{8 << 30}, Speed: 1000})
 		x.Cover(c)
 		limit := starvation.Limit{After: time.Minute, Slowdown: 1, Share: 500}.WithDefaults()
-		a := overdue.New(limit, board, est, x)
+		a := lateness.New(limit, board, est, x)
 		_, more := board.Place(s, c)
 		a.Capacity(more)
 		a.Fill(now.Add(-24 * time.Hour))
@@ -59,13 +59,13 @@ func TestTheFirstThatIsLateIsServed(t *testing.T) {
 			}
 			return list
 		}
-		want, first := overdue.First(now, able(w.End())), overdue.First(now, able(quantity.Never))
+		want, first := lateness.First(now, able(w.End())), lateness.First(now, able(quantity.Never))
 		if got := a.FirstFor(now, s, w); got != want {
 			t.Fatalf("the first for a window of %v is %v, want %v", w.Length(now), got, want)
 		}
-		turn := overdue.Nobody()
+		turn := lateness.Nobody()
 		if first != nil {
-			turn = overdue.TurnOf(first)
+			turn = lateness.TurnOf(first)
 		}
 		if got := a.First(now); got != turn {
 			t.Fatalf("the first is %v, want %v", got, turn)

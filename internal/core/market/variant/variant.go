@@ -33,7 +33,8 @@ type Verified struct {
 	Speed int64
 }
 
-// Verify fills in the memory, the speed and the end of the lease. It says what is wrong, empty if nothing is.
+// Verify fills in End and Speed, raises Demand to what the job's profile says and moves Start to the grid, and returns why the variant is
+// denied, empty if it is valid. Denied, what is filled in means nothing.
 func (t *Verified) Verify(now quantity.Instant, e *index.Estimator, view *atomizer.View, on *window.Slice, w *window.Window) string {
 	j, v := t.Job, view
 	s := j.Spec()

@@ -77,11 +77,12 @@ func (w *Window) Offer() { w.offered = true }
 // Reopen has everybody asked again.
 func (w *Window) Reopen() { w.offered = false }
 
-// Take notes that some of it was sold: the rest is announced again. Decline notes that all were asked and nothing was sold.
+// Take notes that a node is asked for some of it: the rest is announced again.
 func (w *Window) Take() { w.offered, w.won = false, true }
 
-// Decline notes that everybody was asked and nothing was sold.
-func (w *Window) Decline() { w.offered, w.won = true, false }
+// MarkCleared notes that a round cleared it, or was skipped as nobody could use it: everybody was asked. Nothing of it is sold unless Take
+// says so.
+func (w *Window) MarkCleared() { w.offered, w.won = true, false }
 
 // Heard is the generation of the jobs in which all who had signalled were asked.
 func (w *Window) Heard() uint64 { return w.heard }
