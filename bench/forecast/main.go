@@ -17,9 +17,10 @@ import (
 	"sluice.dev/sluice/bench/program"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/lab/forecast"
+	"sluice.dev/sluice/internal/lab/history"
+	histories "sluice.dev/sluice/internal/lab/history/all"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario/play"
-	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
 func main() {
@@ -59,16 +60,11 @@ func logs() []published {
 }
 
 func (p *page) log(x published) (*forecast.Log, error) {
-	r := &forecast.Record{Formats: traces.Formats()}
-	in, err := os.Open(filepath.Join(p.data, x.file))
+	h, err := histories.Read(history.Options{GPUs: x.gpus}, filepath.Join(p.data, x.file))
 	if err != nil {
 		return nil, fmt.Errorf("%w; give the folder of published traces with -data", err)
 	}
-	defer func() { _ = in.Close() }() // it was only read
-	if err := r.Add(filepath.Base(x.file), in); err != nil {
-		return nil, err
-	}
-	return r.Log(x.gpus)
+	return forecast.Recorded(h), nil
 }
 
 func (p *page) forecast(l *forecast.Log, quick bool, devices int, backlogs ...forecast.Backlog) (*forecast.Answer, error) {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,6 @@ import (
 	histories "sluice.dev/sluice/internal/lab/history/all"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/report"
-	traces "sluice.dev/sluice/internal/lab/trace/all"
 )
 
 // forecastFlags are those of `sluice forecast`.
@@ -43,8 +41,9 @@ is free is under 3 points of the idle time it says "don't install", and why.
 
 The files are what the scheduler has written down, in any order and number, gzipped or not:
 Slurm's accounting with its nodes and reservations (below: how to dump them), logs in the
-Standard Workload Format of the Parallel Workloads Archive, or tables of jobs as those of Philly
-and openb. Nothing is sent anywhere, and nothing is written but the page of --html.
+Standard Workload Format of the Parallel Workloads Archive, or tables of jobs as those of Philly,
+Helios, openb (with its nodes) and Batsim. Nothing is sent anywhere, and nothing is written but
+the page of --html.
 
 The gaps are exact. What is kept of them is played in the simulator that all of Sluice's
 evaluations use: up to 8 stretches of 3 days, on 16 devices each that stand for all. The same
@@ -65,7 +64,7 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 	flags.StringVar(&f.jobs, "jobs", "", "a file with your own backlog: a list of jobs as in a scenario")
 	flags.StringVar(&f.zone, "zone", "UTC", "the time zone of clocks that name none, and of the hours of day that are shown")
 	flags.StringVar(&f.html, "html", "", "also write the answer as one page with pictures to this file")
-	flags.IntVar(&f.gpus, "gpus", 0, "how many GPUs there are; 0: as many as the log says")
+	flags.IntVar(&f.gpus, "gpus", 0, "how many GPUs there are, for a log that does not say where jobs ran; 0: as many as it says")
 	flags.DurationVar(&f.grace, "grace", forecast.Notice, "how long before its device is taken a filler is told (your GraceTime)")
 	flags.Uint64Var(&f.seed, "seed", 1, "draws the devices that are played, and the intervals")
 	flags.BoolVar(&f.quick, "quick", false, "leave out what each assumption is worth")
@@ -95,10 +94,11 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	if cmd.Flags().Changed("zone") {
 		clocks = zone
 	}
-	log, err := readLog(files, f.gpus, clocks)
+	h, err := histories.Read(history.Options{Zone: clocks, GPUs: f.gpus}, files...)
 	if err != nil {
 		return err
 	}
+	log := forecast.Recorded(h)
 	log.Zone, o.Progress = zone, show
 	answer, err := forecast.Forecast(cmd.Context(), log, o)
 	stop()
@@ -127,41 +127,6 @@ func ownJobs(file string) ([]forecast.Backlog, error) {
 	}
 	own, err := forecast.Own(file, string(text))
 	return []forecast.Backlog{own}, err
-}
-
-// readLog reads the files of a cluster: what Slurm says, or logs of jobs that name no devices, of which gpus are there.
-func readLog(files []string, gpus int, zone *time.Location) (*forecast.Log, error) {
-	ofSlurm := func(file string) bool {
-		f, err := histories.Detect(file)
-		return err == nil && f.Name == slurm.Format().Name
-	}
-	if slices.ContainsFunc(files, ofSlurm) {
-		if gpus > 0 {
-			return nil, command.Usage("--gpus %d: Slurm's files say how many there are: leave it out, and give `scontrol show node` "+
-				"too", gpus)
-		}
-		h, err := histories.Read(history.Options{Zone: zone}, files...)
-		if err != nil {
-			return nil, err
-		}
-		return forecast.Recorded(h), nil
-	}
-	record := &forecast.Record{Formats: traces.Formats()}
-	for _, file := range files {
-		if err := readInto(record, file); err != nil {
-			return nil, err
-		}
-	}
-	return record.Log(gpus)
-}
-
-func readInto(record *forecast.Record, file string) error {
-	in, err := os.Open(file)
-	if err != nil {
-		return command.Usage("%w; give the log of jobs that your scheduler wrote", err)
-	}
-	defer func() { _ = in.Close() }() // it was only read
-	return record.Add(file, in)
 }
 
 // forecastProgress shows on a terminal how many runs are done; stop clears the line.

@@ -67,8 +67,8 @@ func TestForecastAnswers(t *testing.T) {
 	}{
 		{[]string{dump, "--gpus", "2"}, command.ExitUsage, "leave it out"},
 		{nil, command.ExitUsage, "requires at least 1 arg"},
-		{[]string{filepath.Join(dir, "none")}, command.ExitUsage, "give the log of jobs"},
-		{[]string{own}, command.ExitUsage, "no log of jobs that is known here"},
+		{[]string{filepath.Join(dir, "none")}, command.ExitUsage, "no such file"},
+		{[]string{own}, command.ExitUsage, "this is no log that is known"},
 		{[]string{swf, "--grace", "2h"}, command.ExitUsage, "want 0s to 1h"},
 		{[]string{swf, "--gpus", "-1"}, command.ExitUsage, "want 1 or more"},
 		{[]string{swf, "--zone", "Mars/Base"}, command.ExitUsage, "Europe/Berlin"},

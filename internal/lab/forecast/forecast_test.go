@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +16,12 @@ import (
 	"pgregory.net/rapid"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/history"
+	histories "sluice.dev/sluice/internal/lab/history/all"
 	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/measure"
 	planners "sluice.dev/sluice/internal/lab/planner/all"
 	"sluice.dev/sluice/internal/lab/scenario/play"
-	traces "sluice.dev/sluice/internal/lab/trace/all"
 
 	policies "sluice.dev/sluice/internal/core/policy/all"
 )
@@ -78,61 +82,6 @@ func TestGapsAreExact(t *testing.T) {
 		for i, x := range g.Hours {
 			if x.time != time.Duration(hourly[i])*time.Minute {
 				t.Fatalf("%s: %v; a walk finds %d minutes", x.Name, x.time, hourly[i])
-			}
-		}
-	})
-}
-
-// TestWorkIsPlaced: no device holds two jobs, what has a start begins then, and what has none begins in its turn, as soon as there is room.
-func TestWorkIsPlaced(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		known := rapid.Bool().Draw(t, "known")
-		gpus := rapid.IntRange(1, 4).Draw(t, "gpus")
-		var work []Work
-		for range rapid.IntRange(1, 12).Draw(t, "jobs") {
-			w := Work{Submit: quantity.Instant(rapid.IntRange(0, 50).Draw(t, "submit")) * second, Start: quantity.Never,
-				Runs: time.Duration(rapid.IntRange(1, 30).Draw(t, "runs")) * time.Second, GPUs: rapid.IntRange(1, gpus).Draw(t, "holds")}
-			if known {
-				w.Start = w.Submit.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "waits")) * time.Second)
-			}
-			work = append(work, w)
-		}
-		there := gpus
-		if known {
-			there = 0
-		}
-		l, left := Place(work, there)
-		if left != 0 {
-			t.Fatalf("%d are left out", left)
-		}
-		var held, want time.Duration
-		for _, d := range l.Devices {
-			for i, s := range d.Busy {
-				held += s.To.Sub(s.From)
-				if i > 0 && s.From < d.Busy[i-1].To {
-					t.Fatalf("%s is held twice from %v", d.Name, s.From)
-				}
-			}
-		}
-		for _, w := range work {
-			want += w.Runs * time.Duration(w.GPUs)
-			if known {
-				n := 0
-				for _, d := range l.Devices {
-					n += len(slices.DeleteFunc(slices.Clone(d.Busy), func(s Span) bool { return s.From != w.Start }))
-				}
-				if n < w.GPUs {
-					t.Fatalf("%+v: %d devices are held from its start", w, n)
-				}
-			}
-		}
-		if held != want || !known && len(l.Devices) != gpus {
-			t.Fatalf("%v are held on %d devices, the jobs hold %v", held, len(l.Devices), want)
-		}
-		if !known { // in the order of submission nobody begins before who came before, and the first at once
-			slices.SortStableFunc(work, func(a, b Work) int { return int(a.Submit - b.Submit) })
-			if l.From != work[0].Submit {
-				t.Fatalf("the log begins at %v", l.From)
 			}
 		}
 	})
@@ -213,18 +162,26 @@ func made(days int, every, long time.Duration) (lines []string) {
 	return lines
 }
 
-func told(t *testing.T, o Options, zone *time.Location, files ...[]string) *Answer {
+// logged is the log of rows in the Standard Workload Format, in several files, on four GPUs.
+func logged(t *testing.T, files ...[]string) *Log {
 	t.Helper()
-	r := &Record{Formats: traces.Formats()}
-	for _, lines := range files {
-		if err := r.Add("log.swf", strings.NewReader("; MaxProcs: 4\n"+strings.Join(lines, "\n")+"\n")); err != nil {
+	var paths []string
+	for i, lines := range files {
+		paths = append(paths, filepath.Join(t.TempDir(), fmt.Sprintf("log%d.swf", i)))
+		if err := os.WriteFile(paths[i], []byte("; MaxProcs: 4\n"+strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l, err := r.Log(0)
+	h, err := histories.Read(history.Options{}, paths...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Recorded(h)
+}
+
+func told(t *testing.T, o Options, zone *time.Location, files ...[]string) *Answer {
+	t.Helper()
+	l := logged(t, files...)
 	l.Zone, o.Table = zone, mechanisms()
 	a, err := Forecast(t.Context(), l, o)
 	if err != nil {
@@ -292,27 +249,7 @@ func TestTheAnswerFollows(t *testing.T) {
 
 // TestWhatCantBeForecast says what is wrong and what to do.
 func TestWhatCantBeForecast(t *testing.T) {
-	r := &Record{Formats: traces.Formats()}
-	if err := r.Add("x.csv", strings.NewReader("a,b,c\n1,2,3\n")); err == nil || !strings.Contains(err.Error(), "x.csv: it is no log") {
-		t.Error(err)
-	}
-	if _, err := r.Log(0); err == nil || !strings.Contains(err.Error(), "no job with GPUs") {
-		t.Error(err)
-	}
-	const philly = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-09-04 00:00:00,60,2,120,a\n2017-09-04 00:10:00,60,2,120,a\n"
-	if err := r.Add("p.csv", strings.NewReader(philly)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Log(0); err == nil || !strings.Contains(err.Error(), "--gpus N") {
-		t.Error(err)
-	}
-	if _, err := r.Log(1); err == nil || !strings.Contains(err.Error(), "holds 2 GPUs") {
-		t.Error(err)
-	}
-	l, err := r.Log(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := logged(t, []string{"1 0 0 60 2 -1 -1 2 60 -1 1 1 1 -1 1 1 -1 -1", "2 600 0 60 2 -1 -1 2 60 -1 1 1 1 -1 1 1 -1 -1"})
 	if _, err := Forecast(t.Context(), l, Options{Table: mechanisms()}); err == nil || !strings.Contains(err.Error(), "less than a day") {
 		t.Error(err)
 	}
@@ -327,5 +264,23 @@ func TestWhatCantBeForecast(t *testing.T) {
 	const good = "- {at: 0s, name: a, count: 2, items: {total: 5, perItem: 1s}, memory: 1Gi}\n"
 	if b, err := Own("mine.yml", good); err != nil || b.Name != "yours" {
 		t.Error(b, err)
+	}
+}
+
+// TestALogWithoutPlaces: its devices are in no partition, since which job held which is an assumption, and what holds one at the log's end
+// goes on behind it.
+func TestALogWithoutPlaces(t *testing.T) {
+	const hour = quantity.Instant(time.Hour)
+	l := logged(t, []string{"1 0 0 3600 1 -1 -1 1 60 -1 1 1 1 -1 7 1 -1 -1", "2 3600 0 7200 1 -1 -1 1 60 -1 1 1 1 -1 7 1 -1 -1"})
+	if l.From != 0 || l.To != hour || len(l.Devices) != 4 {
+		t.Errorf("%+v", l)
+	}
+	want := Device{Name: "machine/processor/00000", Kind: "processor", Busy: []Span{{To: hour}, {From: hour, To: 3 * hour, Asked: hour}}}
+	if got := l.Devices[0]; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	says := "The log names no devices: each job is taken to hold the lowest numbered ones that are free, of 4 devices, as the log's head says."
+	if !slices.Contains(l.Said, says) || l.Said[0] != "The record: 2 runs on 4 GPUs over 0 whole days." {
+		t.Errorf("%q", l.Said)
 	}
 }

@@ -31,7 +31,7 @@ type Device struct {
 	Name string
 	// Partition that its jobs come from most, Kind of device; empty where the record says nothing.
 	Partition, Kind string
-	// Busy is when it can't be filled: ordered, disjoint, within the log.
+	// Busy is when it can't be filled: ordered, disjoint, from the log's begin on. What holds it at the log's end may go on behind it.
 	Busy []Span
 }
 

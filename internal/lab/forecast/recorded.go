@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/history"
 )
 
-// Recorded is the log of a history, which names its devices.
+// Recorded is the log of a history.
 func Recorded(h *history.History) *Log {
 	l := &Log{From: h.From, To: h.To}
 	for i, d := range h.Devices {
@@ -19,15 +20,29 @@ func Recorded(h *history.History) *Log {
 			Name: fmt.Sprintf("%s/%s/%05d", node.Name, kind, i-int(node.First)), Partition: partition(h, i), Kind: kind, Busy: taken(h, i),
 		})
 	}
+	ran := 0
+	for i := range h.Runs {
+		if h.Runs[i].Ran() {
+			ran++
+		}
+	}
 	slices.SortFunc(l.Devices, func(a, b Device) int { return cmp.Compare(a.Name, b.Name) })
-	l.Said = append(l.Said, fmt.Sprintf("The record: %d runs on %d GPUs or slices of %d nodes over %d whole days.", len(h.Runs),
-		len(h.Devices), len(h.Nodes), l.Days()))
-	l.Said = append(l.Said, h.Assumptions...)
+	of := ""
+	if !h.Anywhere {
+		of = fmt.Sprintf(" or slices of %d nodes", len(h.Nodes))
+	}
+	l.Said = append(l.Said, fmt.Sprintf("The record: %d runs on %d GPUs%s over %d whole days.", ran, len(h.Devices), of, l.Days()))
+	for _, x := range h.Assumptions {
+		l.Said = append(l.Said, sentence(x))
+	}
 	for _, o := range h.Oddities {
-		l.Said = append(l.Said, fmt.Sprintf("%s (%d times): %s.", o.Name, o.Count, o.Done))
+		l.Said = append(l.Said, sentence(fmt.Sprintf("%s (%d times): %s", o.Name, o.Count, o.Done)))
 	}
 	return l
 }
+
+// sentence of words that begin small and end without a full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // taken is when a device can't be filled.
 func taken(h *history.History, device int) (busy []Span) {
@@ -37,7 +52,7 @@ func taken(h *history.History, device int) (busy []Span) {
 		if asked == quantity.Never {
 			asked = run.Submit
 		}
-		if s := (Span{max(x.From, h.From), min(x.To, h.To), min(asked, x.From), false}); s.From < s.To {
+		if s := (Span{max(x.From, h.From), x.To, min(asked, x.From), false}); s.From < s.To {
 			busy = append(busy, s)
 		}
 	}
@@ -61,8 +76,12 @@ func taken(h *history.History, device int) (busy []Span) {
 	return busy
 }
 
-// partition is the one whose jobs held a device longest, or else the first that its node is in.
+// partition is the one whose jobs held a device longest, or else the first that its node is in. Where the log does not say on which devices
+// jobs ran a device has none.
 func partition(h *history.History, device int) string {
+	if h.Anywhere {
+		return ""
+	}
 	held := map[history.Name]time.Duration{}
 	for _, x := range h.Held[device] {
 		held[h.Runs[x.Run].Partition] += x.To.Sub(x.From)

@@ -18,6 +18,8 @@ type Options struct {
 	Zone *time.Location
 	// From and To bound the history where they are known; Never or 0 where not.
 	From, To quantity.Instant
+	// GPUs is how many devices there are, for logs that do not say where jobs ran; 0: as many as the log says.
+	GPUs int
 }
 
 // Book collects rows.
@@ -46,6 +48,9 @@ type Book struct {
 	zoned  bool
 	single string
 	nth    map[uint64]uint64
+	// whole are the files that begin with the first submission. machine is how many devices the head of a log says there are.
+	whole   map[uint32]bool
+	machine int
 }
 
 // NewBook is an empty book.
@@ -56,7 +61,8 @@ func NewBook(o Options) *Book {
 	if o.From == 0 {
 		o.From = quantity.Never
 	}
-	b := &Book{options: o, oddities: map[string]*oddity{}, assumed: map[string]bool{}, clusters: map[string]bool{}}
+	b := &Book{options: o, oddities: map[string]*oddity{}, assumed: map[string]bool{}, clusters: map[string]bool{},
+		whole: map[uint32]bool{}}
 	b.loads.bytes, b.places.bytes = partBytes, numberBytes
 	b.names.add(nil)
 	b.loads.add(nil)
@@ -117,6 +123,13 @@ func (b *Book) Tell(n NodeRow) {
 	b.Node([]byte(n.Name))
 	b.told = append(b.told, n)
 }
+
+// Whole says that a file has every job that was submitted since it begins, as an archive's trace, and not those that ran in a window
+// of time, as sacct's output.
+func (b *Book) Whole(file uint32) { b.whole[file] = true }
+
+// Machine says how many devices there are in all, for a log that does not say where jobs ran.
+func (b *Book) Machine(devices int) { b.machine = max(b.machine, devices) }
 
 // Cluster notes whose rows these are.
 func (b *Book) Cluster(name []byte) {

@@ -21,14 +21,22 @@ func (b *Book) Close() (*History, error) {
 	if b.options.Zone != nil {
 		h.Zone = b.options.Zone.String()
 	}
-	m.stretch(h)
+	furnish(m)
+	check(m)
 	if len(b.clusters) > 1 { // nodes of one would be taken for another's
 		b.Problem("the log has jobs of the clusters %s: give the rows of one (sacct -M)",
 			strings.Join(slices.Sorted(maps.Keys(b.clusters)), " and "))
 	}
-	if len(b.problems) > 0 {
-		slices.Sort(b.problems)
-		return nil, &errkind.Error{Kind: errkind.Invalid, Err: errors.New(strings.Join(slices.Compact(b.problems), "\n"))}
+	if err := b.refused(); err != nil {
+		return nil, err
+	}
+	all := slices.Clone(m.runs)
+	m.order()
+	s := m.site(h)
+	s.play()
+	stretch(m, h, all)
+	if err := b.refused(); err != nil {
+		return nil, err
 	}
 	if b.zoned && b.options.Zone == nil {
 		b.Assume("instants have no offset and no zone was given: they are taken as UTC, which moves hours of the day, and gaps by an " +
@@ -37,12 +45,10 @@ func (b *Book) Close() (*History, error) {
 	if b.single != "" && !m.again {
 		b.Assume(b.single)
 	}
-	m.order()
-	s := m.site(h)
 	s.capacity(h)
 	s.all(m.runs)
 	s.record(h)
-	m.silence(h)
+	silence(m.Book, h)
 	m.close(h)
 	return h, nil
 }
@@ -53,11 +59,18 @@ const (
 	mostHolds   = 1 << 26
 )
 
-// stretch says of which time all work is known, and ends what is open there. A log of a window has all runs that had not ended when the
-// window began: it is whole from its earliest end on. And it has none that came after the window ended: it is whole up to the last start.
-func (m *merged) stretch(h *History) {
-	first, from, to, last := quantity.Never, quantity.Never, quantity.Instant(math.MinInt64), quantity.Instant(math.MinInt64)
-	asked, holds, devices := int64(0), int64(0), int64(0)
+// refused is what leaves no history to be made, nil if nothing does.
+func (b *Book) refused() error {
+	if len(b.problems) == 0 {
+		return nil
+	}
+	slices.Sort(b.problems)
+	return &errkind.Error{Kind: errkind.Invalid, Err: errors.New(strings.Join(slices.Compact(b.problems), "\n"))}
+}
+
+// check finds what no history can be made of.
+func check(m *merged) {
+	asked, holds, devices := 0, int64(0), int64(0)
 	for _, n := range m.told {
 		for _, p := range n.Devices {
 			devices += int64(p.Count)
@@ -67,27 +80,9 @@ func (m *merged) stretch(h *History) {
 		for _, p := range m.loads.all[r.Load] {
 			holds += int64(p.Count)
 		}
-		if r.Submit != quantity.Never {
-			to = max(to, r.Submit)
+		if r.Load != 0 && (r.Start != quantity.Never || r.NoStart) {
+			asked++
 		}
-		if r.Start != quantity.Never {
-			first, to = min(first, r.Start), max(to, r.Start)
-			if r.End != quantity.Never && !r.lost {
-				from, last = min(from, r.End), max(last, r.End)
-			}
-			if r.Load != 0 {
-				asked++
-			}
-		}
-	}
-	if from >= to { // too short to be cut out of a log that was going on
-		from, to = first, max(last, to)
-	}
-	if m.options.From != quantity.Never {
-		from = m.options.From
-	}
-	if m.options.To != quantity.Never {
-		to = m.options.To
 	}
 	switch {
 	case len(m.runs) == 0:
@@ -99,11 +94,44 @@ func (m *merged) stretch(h *History) {
 		m.Problem("the log has %d devices, which its runs hold %d times in all; more than %d and %d are too many to be kept: give a "+
 			"part of it",
 			devices, holds, mostDevices, mostHolds)
-	case from >= to:
+	}
+}
+
+// stretch says of which time all work is known, and ends what is open there. A log of a window has all runs that had not ended when the
+// window began: it is whole from its earliest end on. And it has none that came after the window ended: it is whole up to the last start.
+// One that has what was submitted since it begins is whole from the first submission on.
+func stretch(m *merged, h *History, runs []*Row) {
+	first, from, to, last := quantity.Never, quantity.Never, quantity.Instant(math.MinInt64), quantity.Instant(math.MinInt64)
+	came, whole := quantity.Never, true
+	for _, r := range runs {
+		came, whole = min(came, r.came()), whole && m.whole[r.At.File]
+		if r.Submit != quantity.Never {
+			to = max(to, r.Submit)
+		}
+		if r.Start != quantity.Never {
+			first, to = min(first, r.Start), max(to, r.Start)
+			if r.End != quantity.Never && !r.lost {
+				from, last = min(from, r.End), max(last, r.End)
+			}
+		}
+	}
+	if whole {
+		from = came
+	}
+	if from >= to { // too short to be cut out of a log that was going on
+		from, to = first, max(last, to)
+	}
+	if m.options.From != quantity.Never {
+		from = m.options.From
+	}
+	if m.options.To != quantity.Never {
+		to = m.options.To
+	}
+	if from >= to {
 		m.Problem("the log covers no time: from %s to %s", stamp(from), stamp(to))
 	}
 	h.From, h.To = from, to
-	for _, r := range m.runs {
+	for _, r := range runs {
 		if r.Open {
 			r.End = max(r.Start, to)
 		}
@@ -112,7 +140,8 @@ func (m *merged) stretch(h *History) {
 
 func stamp(t quantity.Instant) string { return t.Time().Format(time.RFC3339) }
 
-// order puts runs in order of their starts and leaves those out that ask for no device.
+// order puts runs in order of their starts and leaves those out that ask for no device. Of those that start together what they hold and
+// how long decides, before what the log calls them: the same jobs under other names hold the same devices.
 func (m *merged) order() {
 	none := int64(0)
 	m.runs = slices.DeleteFunc(m.runs, func(r *Row) bool {
@@ -122,15 +151,20 @@ func (m *merged) order() {
 		return r.Load == 0
 	})
 	if none > 0 {
-		m.OddMany("a run without a device", "left out: it holds no GPU", none)
+		m.OddMany("a run without a device", "left out", none)
 	}
 	slices.SortFunc(m.runs, func(x, y *Row) int {
-		if c := cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.Submit, y.Submit), cmp.Compare(x.Raw, y.Raw),
-			cmp.Compare(x.Index, y.Index)); c != 0 {
+		if c := m.before(x, y); c != 0 {
 			return c
 		}
 		return m.compare(x, y)
 	})
+}
+
+// before compares runs by when they start, or came where that is not known.
+func (m *merged) before(x, y *Row) int {
+	return cmp.Or(cmp.Compare(x.when(), y.when()), cmp.Compare(x.Submit, y.Submit), cmp.Compare(m.size[x.Load], m.size[y.Load]),
+		cmp.Compare(x.long(), y.long()), cmp.Compare(x.Raw, y.Raw), cmp.Compare(x.Index, y.Index))
 }
 
 // site lays out the nodes that were told or that runs name.
@@ -148,6 +182,7 @@ func (m *merged) site(h *History) *site {
 		s.hosts = append(s.hosts, m.nodes.texts[n])
 	}
 	s.renumber(h)
+	m.size = sizes(h.Loads)
 	s.named = make([]bool, len(s.kinds))
 	for _, load := range h.Loads {
 		for _, p := range load {
@@ -234,8 +269,8 @@ func (s *site) capacity(h *History) {
 			}
 		}
 	}
-	if s.anywhere && !s.spots[0].known {
-		s.log.Assume("the log does not say where jobs ran: each took the first free devices, of as many as were held at once")
+	if s.anywhere {
+		s.log.Assume(lowest + s.log.said)
 		return
 	}
 	if unknown == 0 {
@@ -293,7 +328,7 @@ func many(n int, what string) string {
 
 // record writes kinds, nodes, devices, holds and runs down.
 func (s *site) record(h *History) {
-	h.Kinds = s.kinds
+	h.Kinds, h.Anywhere = s.kinds, s.anywhere
 	h.Runs = make([]Run, len(s.log.runs))
 	for i, r := range s.log.runs {
 		r.number = int32(i)
@@ -431,7 +466,7 @@ func (h *History) idleSince(node int32) quantity.Instant {
 }
 
 // silence notes stretches in which nothing ran at all: a part of the log may be missing.
-func (m *merged) silence(h *History) {
+func silence(b *Book, h *History) {
 	const long = 24 * time.Hour
 	until := h.From
 	for i := range h.Runs {
@@ -441,7 +476,7 @@ func (m *merged) silence(h *History) {
 		}
 		from := min(r.Start, h.To)
 		if from.Sub(until) > long {
-			m.odd("a day or more in which nothing ran", "kept as idle: give the files of this time too if some are missing").
+			b.odd("a day or more in which nothing ran", "kept as idle: give the files of this time too if some are missing").
 				add(place{text: stamp(until) + " to " + stamp(from)})
 		}
 		until = max(until, r.End)

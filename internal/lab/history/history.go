@@ -17,6 +17,8 @@ type History struct {
 	From, To quantity.Instant
 	// Zone is where clocks without an offset stand, as it was said or assumed.
 	Zone string
+	// Anywhere: the log does not say on which devices jobs ran, so that what held which is an assumption.
+	Anywhere bool
 	// Names are the texts that runs refer to, in order; the first is empty.
 	Names []string
 	// Kinds of devices, by name.

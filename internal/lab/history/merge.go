@@ -51,11 +51,16 @@ type merged struct {
 	seen quantity.Instant
 	// again: some job has more than one run.
 	again bool
+	// size of each load in devices.
+	size []int32
+	// said is which devices there are, where the log does not say on which jobs ran.
+	said string
 }
 
 // merge joins rows that tell of one run, and repairs ends.
 func (b *Book) merge() *merged {
 	m := &merged{Book: b, doubt: map[*Row]bool{}}
+	m.size = sizes(b.loads.all)
 	for _, piece := range b.rows {
 		for i := range piece {
 			m.runs = append(m.runs, &piece[i])
@@ -115,7 +120,7 @@ func (r *Row) open() bool { return r.Start != quantity.Never && r.End == quantit
 // the earliest. What follows breaks ties: the order must not be that of the files.
 func (b *Book) compare(x, y *Row) int {
 	if c := cmp.Or(cmp.Compare(x.Raw, y.Raw), cmp.Compare(x.came(), y.came()), cmp.Compare(x.Index, y.Index),
-		b.byName(x.User, y.User)); c != 0 {
+		b.names.compare(int32(x.User), int32(y.User))); c != 0 {
 		return c
 	}
 	if c := cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.Start, y.Start), cmp.Compare(x.State, y.State), cmp.Compare(x.ID, y.ID),
@@ -123,11 +128,22 @@ func (b *Book) compare(x, y *Row) int {
 		cmp.Compare(x.Elapsed, y.Elapsed)); c != 0 {
 		return c
 	}
-	if c := cmp.Or(b.byName(x.Account, y.Account), b.byName(x.Partition, y.Partition), b.byName(x.QOS, y.QOS),
-		b.byName(x.Job, y.Job)); c != 0 {
-		return c
+	for _, n := range [...][2]Name{{x.Account, y.Account}, {x.Partition, y.Partition}, {x.QOS, y.QOS}, {x.Job, y.Job}} {
+		if c := b.names.compare(int32(n[0]), int32(n[1])); c != 0 {
+			return c
+		}
 	}
-	return cmp.Or(b.byLoad(x.Load, y.Load), b.byPlace(x.Place, y.Place))
+	if x.Load != y.Load {
+		if c := slices.CompareFunc(b.loads.all[x.Load], b.loads.all[y.Load], func(x, y Part) int {
+			return cmp.Or(b.kinds.compare(x.Kind, y.Kind), cmp.Compare(x.Milli, y.Milli), cmp.Compare(x.Count, y.Count))
+		}); c != 0 {
+			return c
+		}
+	}
+	if x.Place == y.Place {
+		return 0
+	}
+	return slices.CompareFunc(b.places.all[x.Place], b.places.all[y.Place], b.nodes.compare)
 }
 
 // came is when a run came into the queue, or when it began where that is not known.
@@ -136,33 +152,6 @@ func (r *Row) came() quantity.Instant {
 		return r.Submit
 	}
 	return r.Start
-}
-
-func (b *Book) byName(x, y Name) int {
-	if x == y {
-		return 0
-	}
-	return cmp.Compare(b.names.texts[x], b.names.texts[y])
-}
-
-func (b *Book) byLoad(x, y int32) int {
-	if x == y {
-		return 0
-	}
-	return slices.CompareFunc(b.loads.all[x], b.loads.all[y], b.byPart)
-}
-
-func (b *Book) byPart(x, y Part) int {
-	return cmp.Or(cmp.Compare(b.kinds.texts[x.Kind], b.kinds.texts[y.Kind]), cmp.Compare(x.Milli, y.Milli), cmp.Compare(x.Count, y.Count))
-}
-
-func (b *Book) byPlace(x, y int32) int {
-	if x == y {
-		return 0
-	}
-	return slices.CompareFunc(b.places.all[x], b.places.all[y], func(x, y int32) int {
-		return cmp.Compare(b.nodes.texts[x], b.nodes.texts[y])
-	})
 }
 
 // join takes a row into the one before it in order, if both are of one run.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 )
@@ -23,6 +24,14 @@ func (t *table) add(text []byte) uint32 {
 	t.texts = append(t.texts, s)
 	t.known[s] = n
 	return n
+}
+
+// compare orders numbers by their texts.
+func (t *table) compare(x, y int32) int {
+	if x == y {
+		return 0
+	}
+	return cmp.Compare(t.texts[x], t.texts[y])
 }
 
 // arena keeps texts without an allocation for each.

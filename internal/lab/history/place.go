@@ -105,19 +105,35 @@ func (h ends) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *ends) Push(x any)   { *h = append(*h, x.(end)) }
 func (h *ends) Pop() (x any) { n := len(*h) - 1; x, *h = (*h)[n], (*h)[:n]; return x }
 
+func (h *ends) add(e end) { heap.Push(h, e) }
+func (h *ends) next() end { return heap.Pop(h).(end) }
+
+// first is the earliest, Never of none.
+func (h ends) first() quantity.Instant {
+	if len(h) == 0 {
+		return quantity.Never
+	}
+	return h[0].at
+}
+
 // take gives the free device of the lowest number at an instant, or nil.
 func (p *pool) take(now quantity.Instant) *device {
-	for len(p.ends) > 0 && p.ends[0].at <= now {
-		e := heap.Pop(&p.ends).(end)
+	if p.available(now) == 0 {
+		return nil
+	}
+	return p.devices[heap.Pop(&p.free).(int32)]
+}
+
+// available is how many devices are free at an instant, which must not be before that of an earlier call.
+func (p *pool) available(now quantity.Instant) int32 {
+	for p.ends.first() <= now {
+		e := p.ends.next()
 		if d := p.devices[e.number]; d.until == e.at && d.run != nil {
 			d.run = nil
 			heap.Push(&p.free, e.number)
 		}
 	}
-	if len(p.free) > 0 {
-		return p.devices[heap.Pop(&p.free).(int32)]
-	}
-	return nil
+	return int32(len(p.free))
 }
 
 // invent adds a device to a pool.
@@ -133,7 +149,7 @@ func (d *device) hold(r *Row, keep bool) {
 	if keep {
 		d.held = append(d.held, held{r.Start, r.End, r})
 	}
-	heap.Push(&d.pool.ends, end{r.End, d.number})
+	d.pool.ends.add(end{r.End, d.number})
 }
 
 // cut ends a hold early.
@@ -144,7 +160,7 @@ func (d *device) cut(now quantity.Instant) {
 		d.held = d.held[:len(d.held)-1]
 	}
 	d.until = now
-	heap.Push(&d.pool.ends, end{now, d.number})
+	d.pool.ends.add(end{now, d.number})
 }
 
 // pool is a spot's pool of a kind; nil if there is none and none may be invented.
@@ -168,17 +184,22 @@ func (s *site) all(runs []*Row) {
 		if r.Start == quantity.Never || r.End <= r.Start || s.counting && s.log.doubt[r] {
 			continue
 		}
-		got := true
-		for _, part := range s.history.Loads[r.Load] {
-			if part.Milli < 1000 && !s.counting {
-				s.log.note(shared, sharedDone, r)
-			}
-			got = s.part(r, part) && got
-		}
-		if !got && !s.counting {
+		if !s.put(r) && !s.counting {
 			s.log.note(crowded, crowdedDone, r)
 		}
 	}
+}
+
+// put places all that a run holds, and says whether it found room.
+func (s *site) put(r *Row) bool {
+	got := true
+	for _, part := range s.history.Loads[r.Load] {
+		if part.Milli < 1000 && !s.counting {
+			s.log.note(shared, sharedDone, r)
+		}
+		got = s.part(r, part) && got
+	}
+	return got
 }
 
 // part places the devices of one kind that a run holds, and says whether all found room.
@@ -219,18 +240,26 @@ func (s *site) part(r *Row, part Part) bool {
 // give places devices of a kind at a spot, and returns how many found no room. What has no type takes any, first those of which no run
 // ever names the type; and of devices without a type any are taken.
 func (s *site) give(r *Row, at, kind, count int32) int32 {
-	if p := s.pool(at, kind); p != nil {
+	s.pools(at, kind, func(p *pool) bool {
 		count = s.from(r, p, count)
+		return count > 0
+	})
+	return count
+}
+
+// pools are those of a spot that a run of a kind may take devices from, in that order, until visit returns false.
+func (s *site) pools(at, kind int32, visit func(*pool) bool) {
+	if p := s.pool(at, kind); p != nil && !visit(p) {
+		return
 	}
 	of := s.kinds[kind].Name == untyped
 	for _, named := range []bool{false, true} {
 		for _, p := range s.spots[at].pools {
-			if count > 0 && p.kind != kind && s.named[p.kind] == named && (of || s.kinds[p.kind].Name == untyped) {
-				count = s.from(r, p, count)
+			if p.kind != kind && s.named[p.kind] == named && (of || s.kinds[p.kind].Name == untyped) && !visit(p) {
+				return
 			}
 		}
 	}
-	return count
 }
 
 // from takes devices from a pool, also those of runs whose end is doubtful, and returns how many found no room.

@@ -17,6 +17,8 @@ type Row struct {
 	Index uint64
 	// Elapsed is how long it ran, without suspensions, as the log says; Unknown if it doesn't.
 	Elapsed time.Duration
+	// NoStart: the log does not say when it started, only that it ran for Elapsed somewhere. Close finds it a start.
+	NoStart bool
 	// At is where it stands.
 	At At
 

@@ -85,6 +85,7 @@ func of(f trace.Format, device string, is func([]byte, string) bool) history.For
 		Name: f.Name, Doc: f.Doc, Is: is,
 		Read: func(b *history.Book, r io.Reader, file string) error {
 			x := reading{Book: b, file: b.File(file), kind: b.Kind([]byte(device)), states: map[string][]state{}}
+			b.Whole(x.file)
 			return x.all(f.Open(r, file))
 		},
 	}
@@ -166,7 +167,7 @@ func (x *reading) header(h trace.HeaderRecord) {
 	}
 	switch h.Key {
 	case "MaxProcs":
-		x.node("machine", "", n)
+		x.Machine(int(min(n, 1<<30)))
 	case "UnixStartTime":
 		if n < 4102444800 {
 			x.begin = quantity.Instant(n) * quantity.Instant(time.Second)
@@ -189,10 +190,10 @@ func (x *reading) job(r *trace.Record) {
 	row.Limit = max(0, j.Requested)
 	row.User, row.Partition = x.Name([]byte(j.User)), x.Name([]byte(j.Queue))
 	row.State = states(j.Status)
-	if j.Start == trace.Unknown && j.Duration > 0 && r.At != trace.Unknown && row.State != history.Cancelled {
-		x.Assume("the trace does not say when jobs started: each is taken as started when it was submitted, so that more can be held " +
-			"at once than the cluster has")
-		row.Start = row.Submit
+	if j.Start == trace.Unknown && j.Duration > 0 && r.At != trace.Unknown {
+		row.NoStart, row.Elapsed = true, j.Duration
+	} else if j.Start == trace.Unknown && j.GPUs > 0 {
+		x.Odd("a job that never ran", "it held nothing", row.At)
 	}
 	if row.Start != quantity.Never && j.Duration != trace.Unknown {
 		row.End = row.Start.Add(j.Duration)

@@ -34,9 +34,9 @@ type fataler interface {
 	Fatal(...any)
 }
 
-func read(t fataler, name string, files ...string) (*history.History, error) {
+func read(t fataler, name string, gpus int, files ...string) (*history.History, error) {
 	t.Helper()
-	b := history.NewBook(history.Options{})
+	b := history.NewBook(history.Options{GPUs: gpus})
 	for i, content := range files {
 		if err := format(t, name).Read(b, strings.NewReader(content), fmt.Sprintf("f%d.csv", i)); err != nil {
 			t.Fatal(err)
@@ -64,9 +64,11 @@ var samples = map[string]struct {
 	name, text, want string
 	begin            quantity.Instant
 	says             string
+	gpus             int
 }{
 	"an archive's log": {
-		name: "swf", begin: quantity.Instant(1000 * time.Second), says: "does not say where jobs ran",
+		name: "swf", begin: quantity.Instant(1000 * time.Second),
+		says: "lowest numbered ones that are free, of as many as were held at once",
 		text: "; Version: 2\n; UnixStartTime: 1000\n1 0 5 10 2 -1 -1 2 60 -1 1 1 1 -1 1 -1 -1 -1\n2 1 9 20 1 -1 -1 1 60 -1 0 1 1 -1 1 " +
 			"-1 -1 -1\n3 30 0 -1 1 -1 -1 1 60 -1 5 1 1 -1 1 -1 -1 -1\n",
 		want: "anywhere processor: 5-15\nanywhere processor: 5-15\nanywhere processor: 10-30\n",
@@ -77,10 +79,11 @@ var samples = map[string]struct {
 		want: "machine processor: 5-15 15-35\nmachine processor: 5-15\nmachine processor:\n",
 	},
 	"philly": {
-		name: "philly", begin: quantity.At(time.Date(2017, 9, 4, 10, 0, 0, 0, time.UTC)), says: "does not say when jobs started",
+		name: "philly", begin: quantity.At(time.Date(2017, 9, 4, 10, 0, 0, 0, time.UTC)),
+		says: "played first come, first served", gpus: 2,
 		text: "timestamp,duration,num_gpus,gpu_time,cluster\n2017-09-04 10:00:00,60,1,60,a\n2017-09-04 10:00:00,60,1,60,a\n" +
-			"2017-09-04 10:02:00,30,2,60,b\n",
-		want: "anywhere gpu: 0-60 120-150\nanywhere gpu: 0-60 120-150\n",
+			"2017-09-04 10:00:30,30,2,60,b\n2017-09-04 10:00:50,10,1,10,b\n",
+		want: "machine gpu: 0-60 60-90 90-100\nmachine gpu: 0-60 60-90\n",
 	},
 	"helios, jobs": {
 		name: "helios", begin: quantity.At(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)),
@@ -113,7 +116,7 @@ func TestSamples(t *testing.T) {
 					t.Errorf("%s: is %v", f.Name, is)
 				}
 			}
-			want, err := read(t, c.name, c.text)
+			want, err := read(t, c.name, c.gpus, c.text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +132,7 @@ func TestSamples(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := read(t, c.name, zipped.String()); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := read(t, c.name, c.gpus, zipped.String()); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("compressed: %v\n%+v\nwant\n%+v", err, got, want)
 			}
 			lines := strings.SplitAfter(strings.TrimSuffix(c.text, "\n"), "\n")
@@ -142,7 +145,7 @@ func TestSamples(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				moved := rapid.Permutation(lines[heads:]).Draw(t, "order")
 				at := rapid.IntRange(0, len(moved)).Draw(t, "split")
-				got, err := read(t, c.name, head+strings.Join(moved[:at], ""), head+strings.Join(moved[at:], ""))
+				got, err := read(t, c.name, c.gpus, head+strings.Join(moved[:at], ""), head+strings.Join(moved[at:], ""))
 				if err != nil || !reflect.DeepEqual(plain(got), plain(want)) {
 					t.Fatalf("%v\n%+v\nwant\n%+v", err, got, want)
 				}
@@ -174,7 +177,7 @@ func TestLevels(t *testing.T) {
 			"%d\n", minute, held, held, 4-held, held,
 			held, held, held, held, held, held)
 	}
-	h, err := read(t, "helios", text)
+	h, err := read(t, "helios", 0, text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +194,7 @@ func TestLevels(t *testing.T) {
 func TestNodes(t *testing.T) {
 	nodes := "sn,cpu_milli,memory_mib,gpu,model\nn1,1000,100,2,T4\nn2,1000,100,1,A10\nn3,1000,100,0,\n"
 	for _, files := range [][]string{{nodes, samples["openb"].text}, {samples["openb"].text, nodes}} {
-		h, err := read(t, "openb", files...)
+		h, err := read(t, "openb", 0, files...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +206,7 @@ func TestNodes(t *testing.T) {
 
 // TestBadFiles: a trace is refused whole, as its reader does, and says where.
 func TestBadFiles(t *testing.T) {
-	_, err := read(t, "philly", strings.Replace(samples["philly"].text, "60,1,60", "60,1,61", 1))
+	_, err := read(t, "philly", 2, strings.Replace(samples["philly"].text, "60,1,60", "60,1,61", 1))
 	if err == nil || !strings.Contains(err.Error(), "f0.csv:2:") {
 		t.Error(err)
 	}
@@ -211,6 +214,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestPublished reads the published traces, where they are there: nothing is held twice, and less than all is held.
 func TestPublished(t *testing.T) {
+	gpus := map[string]int{"philly": 800}
 	for name, files := range map[string][]string{
 		"swf": {"swf/hpc2n.swf.gz"}, "philly": {"philly/philly_sep-oct.csv.gz"},
 		"helios": {"helios/Earth_vcpDC_cluster_sequence_vc.csv.gz"},
@@ -218,7 +222,7 @@ func TestPublished(t *testing.T) {
 		"batsim": {"backfill_ref/medium_late_easy_out_jobs.csv.gz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := history.NewBook(history.Options{})
+			b := history.NewBook(history.Options{GPUs: gpus[name]})
 			for _, f := range files {
 				file, err := os.Open(tracetest.Data(t, f))
 				if err != nil {

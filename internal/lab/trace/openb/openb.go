@@ -33,6 +33,9 @@ const (
 	scheduled
 )
 
+// lifetime is how long a pod ran, and waited, of a list that does not say when pods began.
+const lifetime = "pod without scheduled_time: taken as running for as long as it was there"
+
 // Format of the files. Records are nodes or jobs; a job's queue is its class of service and its status its phase.
 func Format() trace.Format {
 	return trace.Format{Name: "openb", Doc: "nodes and pods of Alibaba's GPU cluster, 2023 (CSV)",
@@ -91,6 +94,12 @@ func (p podReader) parse(l *trace.Line, r *trace.Record) {
 	}
 	if l.Has(created) {
 		r.At = l.Column(created).Seconds()
+	}
+	if !l.Has(scheduled) && l.Has(created) && l.Has(deleted) {
+		l.Treat(lifetime)
+		if job.Duration = l.Column(deleted).Seconds() - r.At; job.Duration < 0 {
+			l.Column(deleted).Fail("a time that is not before creation_time")
+		}
 	}
 	if l.Has(scheduled) && !l.Column(scheduled).Empty() { // empty: the pod never started
 		job.Start = l.Column(scheduled).Seconds()

@@ -1,6 +1,7 @@
 package openb
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -138,5 +139,18 @@ func TestPublishedDefaultList(t *testing.T) {
 	}
 	if timed != 6203 || (1000*full+pods/2)/pods != 554 || (1000*shared+pods/2)/pods != 436 {
 		t.Errorf("%d GPU pods, %d full, %d shared, %d with times", pods, full, shared, timed)
+	}
+}
+
+// TestLifetime: a list that does not say when pods began has how long they were there, and says so.
+func TestLifetime(t *testing.T) {
+	reader := Format().Open(strings.NewReader("name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\np0,1,1,1,1000,5,65\n"),
+		"pods.csv")
+	var r trace.Record
+	if err := reader.Next(&r); err != nil || r.Job.Duration != time.Minute || r.Job.Start != trace.Unknown {
+		t.Errorf("%v, %+v", err, r.Job)
+	}
+	if got := reader.Treated(); len(got) != 1 || got[0].Name != lifetime || got[0].Count != 1 {
+		t.Errorf("%+v", got)
 	}
 }
