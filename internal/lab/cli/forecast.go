@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ type forecastFlags struct {
 	gpus             int
 	grace            time.Duration
 	seed             uint64
-	quick            bool
+	quick, anonymize bool
 }
 
 // ForecastCommand is `sluice forecast`.
@@ -68,6 +69,7 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 	flags.DurationVar(&f.grace, "grace", forecast.Notice, "how long before its device is taken a filler is told (your GraceTime)")
 	flags.Uint64Var(&f.seed, "seed", 1, "draws the devices that are played, and the intervals")
 	flags.BoolVar(&f.quick, "quick", false, "leave out what each assumption is worth")
+	flags.BoolVar(&f.anonymize, "anonymize", false, "hash the names of partitions and kinds of GPUs, with a key that is thrown away")
 	return a.OutputAs(c, "text", "json")
 }
 
@@ -107,6 +109,11 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	}
 	if err != nil {
 		return err
+	}
+	if f.anonymize {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // it never fails
+		answer.Anonymize(key)
 	}
 	if f.html != "" {
 		if err := report.Create(f.html, func(w io.Writer) error { return answer.HTML(w) }); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -59,6 +60,20 @@ func TestForecastAnswers(t *testing.T) {
 	}
 	if parts := sluice(t, "forecast", nodes, dump, "--jobs", own, "--quick"); parts.out != got.out {
 		t.Errorf("the order of files changes the answer: %q, %q", parts.out, got.out)
+	}
+	named := regexp.MustCompile("debug|a100|mine|x[0-9a-f]{8}")
+	hidden := sluice(t, "forecast", dump, nodes, "--jobs", own, "--quick", "-o", "json", "--anonymize", "--html", page)
+	html, err = os.ReadFile(page)
+	if names := named.FindAllString(hidden.out, -1); hidden.code != 0 || err != nil || len(names) != 2 || names[0][0] != 'x' ||
+		names[1][0] != 'x' || names[0] == names[1] {
+		t.Errorf("exit %d, %q, %v: %q", hidden.code, hidden.err, err, names)
+	}
+	if found := named.FindString(string(html)); found != "" && found[0] != 'x' {
+		t.Errorf("the page has %q", found)
+	}
+	if again := sluice(t, "forecast", dump, nodes, "--jobs", own, "--quick", "-o", "json", "--anonymize"); named.FindString(again.out) ==
+		named.FindString(hidden.out) {
+		t.Error("two runs have one key")
 	}
 	for _, c := range []struct {
 		args []string

@@ -43,10 +43,13 @@ func Stated() []Backlog {
 	}
 }
 
+// yours is the name of an owner's own backlog.
+const yours = "yours"
+
 // Own is the backlog of an owner: the text of a list of jobs, as it stands in a file of this name. Its jobs are offered in turn, again
 // and again, for as long as there is idle time.
 func Own(file, text string) (Backlog, error) {
-	b := Backlog{Name: "yours", Doc: "the jobs of " + file, Lines: text}
+	b := Backlog{Name: yours, Doc: "the jobs of " + file, Lines: text}
 	_, err := b.protos()
 	if err != nil {
 		return b, fmt.Errorf("%s: %w", file, err)

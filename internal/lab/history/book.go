@@ -5,19 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"sluice.dev/sluice/internal/core/mig"
-	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // Options of a book. The zero value takes everything from the log.
 type Options struct {
 	// Zone is where clocks without an offset stand. nil: UTC, which is said as an assumption if a reader needs it.
 	Zone *time.Location
-	// From and To bound the history where they are known; Never or 0 where not.
-	From, To quantity.Instant
 	// GPUs is how many devices there are, for logs that do not say where jobs ran; 0: as many as the log says.
 	GPUs int
 }
@@ -55,12 +49,6 @@ type Book struct {
 
 // NewBook is an empty book.
 func NewBook(o Options) *Book {
-	if o.To == 0 {
-		o.To = quantity.Never
-	}
-	if o.From == 0 {
-		o.From = quantity.Never
-	}
 	b := &Book{options: o, oddities: map[string]*oddity{}, assumed: map[string]bool{}, clusters: map[string]bool{},
 		whole: map[uint32]bool{}}
 	b.loads.bytes, b.places.bytes = partBytes, numberBytes
@@ -222,17 +210,4 @@ func (b *Book) describe(p place) string {
 		return p.text
 	}
 	return b.files[p.file] + ":" + strconv.Itoa(int(p.line))
-}
-
-// kind is what the name of a kind says: a profile of MIG may stand behind a model, as in "a100_1g.5gb".
-func kind(name string) Kind {
-	k := Kind{Name: name, Weight: 1000}
-	for _, text := range []string{name, name[strings.LastIndexAny(name, "_-")+1:]} {
-		if profile, ok := mig.Canonical(text); ok {
-			known := mig.Lookup("", profile)
-			k.Weight, k.Memory = known.Speed, known.Memory
-			break
-		}
-	}
-	return k
 }

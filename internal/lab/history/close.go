@@ -17,10 +17,7 @@ import (
 // Close makes the history. An error has kind Invalid and lists every problem that leaves no history to be made. The book is used up.
 func (b *Book) Close() (*History, error) {
 	m := b.merge()
-	h := &History{Zone: "UTC"}
-	if b.options.Zone != nil {
-		h.Zone = b.options.Zone.String()
-	}
+	h := &History{}
 	furnish(m)
 	check(m)
 	if len(b.clusters) > 1 { // nodes of one would be taken for another's
@@ -45,7 +42,7 @@ func (b *Book) Close() (*History, error) {
 	if b.single != "" && !m.again {
 		b.Assume(b.single)
 	}
-	s.capacity(h)
+	s.capacity()
 	s.all(m.runs)
 	s.record(h)
 	silence(m.Book, h)
@@ -121,12 +118,6 @@ func stretch(m *merged, h *History, runs []*Row) {
 	if from >= to { // too short to be cut out of a log that was going on
 		from, to = first, max(last, to)
 	}
-	if m.options.From != quantity.Never {
-		from = m.options.From
-	}
-	if m.options.To != quantity.Never {
-		to = m.options.To
-	}
 	if from >= to {
 		m.Problem("the log covers no time: from %s to %s", stamp(from), stamp(to))
 	}
@@ -175,7 +166,7 @@ func (m *merged) site(h *History) *site {
 	}
 	for i, k := range sorted(m.kinds.texts) {
 		s.rank[k] = int32(i)
-		s.kinds = append(s.kinds, kind(m.kinds.texts[k]))
+		s.kinds = append(s.kinds, Kind{m.kinds.texts[k]})
 	}
 	for i, n := range sorted(m.nodes.texts) {
 		s.at[n] = int32(i)
@@ -244,7 +235,7 @@ func sorted(texts []string) []int32 {
 }
 
 // capacity finds how many devices the nodes have of which nothing is told: as many as were held at once by runs whose ends are sure.
-func (s *site) capacity(h *History) {
+func (s *site) capacity() {
 	unknown := 0
 	for i := range s.spots {
 		if !s.spots[i].known {
@@ -256,7 +247,6 @@ func (s *site) capacity(h *History) {
 		s.all(s.log.runs)
 		s.counting = false
 	}
-	most := map[stem]int64{}
 	unknown = 0
 	for i := range s.spots {
 		if !s.spots[i].known && len(s.spots[i].pools) > 0 {
@@ -264,48 +254,14 @@ func (s *site) capacity(h *History) {
 		}
 		for _, p := range s.spots[i].pools {
 			p.empty(s.spots[i].known)
-			if key := s.stem(int32(i), p.kind); !s.spots[i].known {
-				most[key] = max(most[key], int64(len(p.devices)))
-			}
 		}
 	}
-	if s.anywhere {
+	switch {
+	case s.anywhere:
 		s.log.Assume(lowest + s.log.said)
-		return
+	case unknown > 0:
+		s.log.Assume(fmt.Sprintf("of %s nothing is described: each has as many devices as were held there at once", many(unknown, "node")))
 	}
-	if unknown == 0 {
-		return
-	}
-	s.log.Assume(fmt.Sprintf("of %s nothing is described: each has as many devices as were held there at once, and no node has more "+
-		"than the most of those with a like name", many(unknown, "node")))
-	for i := range s.spots {
-		if s.spots[i].known {
-			continue
-		}
-		for _, p := range s.spots[i].pools {
-			if more := most[s.stem(int32(i), p.kind)] - int64(len(p.devices)); more > 0 {
-				h.Most += more * s.kinds[p.kind].Weight
-			}
-		}
-	}
-}
-
-// stem is what nodes of one make have in common: the name without its numbers, and a kind.
-type stem struct {
-	name string
-	kind int32
-}
-
-func (s *site) stem(at, kind int32) stem {
-	if s.anywhere {
-		return stem{"", kind}
-	}
-	return stem{strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, s.hosts[at]), kind}
 }
 
 // empty takes all that was placed out of a pool again. It may still grow if nothing was ever in it.
@@ -366,10 +322,6 @@ func (s *site) record(h *History) {
 		}
 		d.held = nil
 		h.Held = append(h.Held, holds)
-		h.Counted += h.Kinds[d.pool.kind].Weight
-	}
-	if !s.anywhere || s.spots[0].known {
-		h.Most += h.Counted
 	}
 	s.absences(h)
 }

@@ -15,8 +15,6 @@ import (
 type History struct {
 	// From and To are the stretch of which all work is known. Runs may begin before and end behind it.
 	From, To quantity.Instant
-	// Zone is where clocks without an offset stand, as it was said or assumed.
-	Zone string
 	// Anywhere: the log does not say on which devices jobs ran, so that what held which is an assumption.
 	Anywhere bool
 	// Names are the texts that runs refer to, in order; the first is empty.
@@ -37,9 +35,6 @@ type History struct {
 	Oddities []Oddity
 	// Assumptions are sentences: what was taken for true because the log does not say.
 	Assumptions []string
-	// Counted and Most: the whole devices (in thousandths) that there are at least, as counted here, and at most; equal where the
-	// nodes are described, and Most is 0 where nothing bounds them.
-	Counted, Most int64
 }
 
 // Name is a text: an index into History.Names. 0 is none.
@@ -49,10 +44,6 @@ type Name uint32
 type Kind struct {
 	// Name as the scheduler has it without "gpu:", such as "a100", "1g.10gb"; "gpu" where it has no type.
 	Name string
-	// Weight is the part of a whole GPU in thousandths, cut: 142 for one of seven.
-	Weight int64
-	// Memory in bytes where the name says it, otherwise 0.
-	Memory quantity.Amount
 }
 
 // Node is a machine.
@@ -170,9 +161,6 @@ func (r *Run) Ran() bool { return r.Start != quantity.Never && r.End > r.Start }
 
 // Name is the text of a name.
 func (h *History) Name(n Name) string { return h.Names[n] }
-
-// Load is what a run asks for or holds.
-func (h *History) Load(r *Run) []Part { return h.Loads[r.Load] }
 
 // Gap is [From, To) in which a device is free.
 type Gap struct{ From, To quantity.Instant }

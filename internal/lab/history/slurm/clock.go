@@ -100,43 +100,12 @@ func length(text []byte) (d time.Duration, ok bool) {
 	case "", "UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET", "None", "Unknown", "INFINITE":
 		return 0, true
 	}
+	if !bytes.ContainsAny(text, ":-") { // a number of who knows what
+		return 0, false
+	}
 	text, _, _ = bytes.Cut(text, []byte("."))
-	days, rest, has := bytes.Cut(text, []byte("-"))
-	if !has {
-		days, rest = nil, text
-	}
-	var total, n int64
-	digits, parts := 0, 0
-	for i := 0; i <= len(rest); i++ {
-		if i == len(rest) || rest[i] == ':' {
-			if digits == 0 {
-				return 0, false
-			}
-			total, n, digits, parts = total*60+n, 0, 0, parts+1
-			continue
-		}
-		if rest[i] < '0' || rest[i] > '9' || digits > 8 {
-			return 0, false
-		}
-		n, digits = n*10+int64(rest[i]-'0'), digits+1
-	}
-	if parts < 2 && !has || parts > 3 {
-		return 0, false
-	}
-	if has {
-		for ; parts < 3; parts++ { // days-hours, days-hours:minutes
-			total *= 60
-		}
-		whole, err := strconv.ParseUint(string(days), 10, 16)
-		if err != nil {
-			return 0, false
-		}
-		total += int64(whole) * 24 * 3600
-	}
-	if total > 1<<32 {
-		return 0, false
-	}
-	return time.Duration(total) * time.Second, true
+	d, err := quantity.ParseDuration(string(text))
+	return d, err == nil && d <= 1<<32*time.Second
 }
 
 // minutes reads a limit in whole minutes.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fields that the dump asks for. Every version since 15.08 has them but those that Dump may leave out.
+// fields that the dump asks for. Some versions lack some of them.
 func fields() []string {
 	return []string{
 		"JobIDRaw", "JobID", "User", "Account", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End", "Elapsed", "Timelimit",
@@ -20,26 +20,11 @@ func Check() string {
 	return fmt.Sprintf(`for f in %s; do sacct --helpformat | grep -qiw "$f" || echo "$f"; done`, strings.Join(fields(), " "))
 }
 
-// Dump is the command that prints the accounting of [from, to) for Read, without the fields that are named in without.
-func Dump(from, to time.Time, without ...string) string {
-	var ask []string
-	for _, f := range fields() {
-		if !containsFold(without, f) {
-			ask = append(ask, f)
-		}
-	}
+// Dump is the command that prints the accounting of [from, to) for Read.
+func Dump(from, to time.Time) string {
 	const day = "2006-01-02"
 	return fmt.Sprintf(`TZ=UTC SLURM_TIME_FORMAT=%%s sacct -a -D -P --delimiter=$'\x1f' -S %s -E %s -o %s | gzip > sacct.txt.gz`,
-		from.Format(day), to.Format(day), strings.Join(ask, ","))
-}
-
-func containsFold(list []string, name string) bool {
-	for _, x := range list {
-		if strings.EqualFold(x, name) {
-			return true
-		}
-	}
-	return false
+		from.Format(day), to.Format(day), strings.Join(fields(), ","))
 }
 
 // Help says how to get files for Read: text for a terminal.
