@@ -322,7 +322,7 @@ func (g *office) Send(out *protocol.Out, m protocol.Message) { (*Gate)(g).send(o
 func (g *office) Tell(j *jobs.Job)                           { (*Gate)(g).tell(j, true) }
 func (g *office) Anywhere(j *jobs.Job) job.ZoneID            { return (*Gate)(g).draining().Anywhere(j) }
 
-func (g *office) Settle(now quantity.Instant, out *protocol.Out) { (*Gate)(g).drawHomes(now, out) }
+func (g *office) DrawHomes(now quantity.Instant, out *protocol.Out) { (*Gate)(g).drawHomes(now, out) }
 
 func (g *office) Draw(now quantity.Instant, spec *job.Spec, id job.ID, of job.Generation) job.ZoneID {
 	return (*Gate)(g).draw(now, spec, id, of, 1)

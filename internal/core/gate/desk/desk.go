@@ -25,8 +25,8 @@ type Office interface {
 	// run.
 	Draw(now quantity.Instant, spec *job.Spec, id job.ID, of job.Generation) job.ZoneID
 	Anywhere(j *jobs.Job) job.ZoneID
-	// Settle draws homes for jobs that have none, Reopened for the next life of one whose home has left the configuration.
-	Settle(now quantity.Instant, out *protocol.Out)
+	// DrawHomes draws homes for jobs that have none, Reopened for the next life of one whose home has left the configuration.
+	DrawHomes(now quantity.Instant, out *protocol.Out)
 	Reopened(now quantity.Instant, j *jobs.Job, out *protocol.Out)
 }
 
@@ -279,7 +279,7 @@ func (d *Desk) SetQueue(now quantity.Instant, in *protocol.Message, s *protocol.
 		return
 	}
 	d.office.Fact(out, protocol.Fact{Kind: protocol.QueueSet, Body: &q})
-	d.office.Settle(now, out) // another cap may have given a zone its share
+	d.office.DrawHomes(now, out) // another cap may have given a zone its share
 	d.reply(in, protocol.Message{}, &protocol.Receipt{Request: s.Request, Changed: true}, out)
 }
 

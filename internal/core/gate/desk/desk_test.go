@@ -49,7 +49,7 @@ func (o *office) Fact(_ *protocol.Out, f protocol.Fact) {
 
 func (o *office) Send(_ *protocol.Out, m protocol.Message)                            { o.said = append(o.said, m) }
 func (o *office) Anywhere(*jobs.Job) job.ZoneID                                       { return "z" }
-func (o *office) Settle(quantity.Instant, *protocol.Out)                              {}
+func (o *office) DrawHomes(quantity.Instant, *protocol.Out)                           {}
 func (o *office) Reopened(quantity.Instant, *jobs.Job, *protocol.Out)                 {}
 func (o *office) Draw(quantity.Instant, *job.Spec, job.ID, job.Generation) job.ZoneID { return "z" }
 
