@@ -122,7 +122,8 @@ const (
 	Leased
 	// RedeemRefused: Token, Job, Refusal. The token lapsed or is of an earlier boot; nothing was started.
 	RedeemRefused
-	// Running: Token, Job, Beginning. For people; nothing depends on it.
+	// Running: Token, Job, Beginning. Sent once, and again for a Redeem of what runs: with it the home knows of the lease, ends the
+	// job's back-off and begins to account its use. If it is lost a Report stands in for it.
 	Running
 	// Report: Token, Job, Observation. For people and continuation; lossy.
 	Report

@@ -93,7 +93,8 @@ func AppendContent(dst []byte, spec *job.Spec) []byte {
 	return c.Written()
 }
 
-// AppendFacts appends a list of facts to dst, each preceded by its length: the form of a snapshot.
+// AppendFacts appends a list of facts to dst, each preceded by its length: the form of a journal record (the facts of one step) and of a
+// snapshot.
 func AppendFacts(dst []byte, facts []protocol.Fact) []byte {
 	var one []byte
 	for i := range facts {
