@@ -36,8 +36,8 @@ func newIntake(most func(*http.Request) int64, long int) *intake {
 	}
 }
 
-// received reads a call's body and passes the call on.
-func (r refusal) received(in *intake, next http.Handler) http.Handler {
+// withBody reads a call's body and passes the call on with it.
+func (r refusal) withBody(in *intake, next http.Handler) http.Handler {
 	streams := streaming()
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		v := visitOf(req.Context())

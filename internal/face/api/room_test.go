@@ -102,7 +102,7 @@ func TestProgressGivesTime(t *testing.T) {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		var served time.Duration
 		in := newIntake(func(*http.Request) int64 { return 1 << 20 }, 1)
-		h := refusal{connect.NewErrorWriter()}.received(in, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := refusal{connect.NewErrorWriter()}.withBody(in, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil || len(body) != 200<<10 || r.ContentLength != 200<<10 {
 				t.Errorf("%d bytes, %v", len(body), err)
@@ -134,7 +134,7 @@ func TestProgressGivesTime(t *testing.T) {
 func TestABodyThatIsCutOffIsAnswered(t *testing.T) {
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	in := newIntake(func(*http.Request) int64 { return 1 << 20 }, 1)
-	h := refusal{connect.NewErrorWriter()}.received(in,
+	h := refusal{connect.NewErrorWriter()}.withBody(in,
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }))
 	body, send := io.Pipe()
 	go func() {

@@ -239,7 +239,7 @@ func Handler(o Options) http.Handler {
 	}
 	calls := newIntake(longest, maxLongBodies)
 	calls.large = large
-	guarded := r.received(calls, r.bounded(r.sameSite(mux)))
+	guarded := r.withBody(calls, r.bounded(r.sameSite(mux)))
 	agents := r.forAgents(r.sameSite(sized(quick)))
 	if o.Token != "" {
 		guarded = r.bearer(o.Token, guarded)
@@ -263,7 +263,7 @@ func Handler(o Options) http.Handler {
 // often it may call is counted where its session is known; here it is how many at once, how long, and how slowly.
 func (r refusal) forAgents(next http.Handler) http.Handler {
 	in := newIntake(func(*http.Request) int64 { return MaxAgentBytes }, maxAgentBodies)
-	return r.received(in, r.places(MaxAgentCalls, "calls of agents", next))
+	return r.withBody(in, r.places(MaxAgentCalls, "calls of agents", next))
 }
 
 // maxSocketPath is how long a path a unix socket's address holds, in bytes.

@@ -11,7 +11,9 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// Service is what the API serves. Package host implements it. Errors carry a kind (package errkind).
+// Service is what the API serves. The parts that a host.Host embeds implement it (SubmitAll is requests.Sender's), and what is served
+// is a layer above that which refuses some calls: the daemon's tenants (face/cli/daemon), the operator's service (face/operator). Errors
+// carry a kind (package errkind).
 type Service interface {
 	// SubmitAll accepts jobs durably, in their order, and answers for each. snapshot is a tar.gz of their work directory, or nil. A
 	// request identifies its job: the same request, or the same name with the same content, is the same job. Created is false then.

@@ -186,7 +186,7 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 				fmt.Fprintf(a.Err, "sluice: job %s: %s\n", r.Name, w)
 			}
 			if a.Format == "table" || a.Format == "wide" {
-				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, received(a, r))
+				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, outcome(a, r))
 			}
 		}
 	}
@@ -196,8 +196,8 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 	return names, command.Show(a.App, receipts, receiptColumns(), (*pb.Receipt).GetName, "")
 }
 
-// received is what became of a submission, in words.
-func received(a *session.Session, r *pb.Receipt) string {
+// outcome is what became of a submission, in words.
+func outcome(a *session.Session, r *pb.Receipt) string {
 	switch {
 	case r.Created:
 		return "accepted"
