@@ -71,8 +71,8 @@ func (e *Estimator) Longest(j *Job) time.Duration {
 	return e.horizon
 }
 
-// Carve is what the job's atomizer cuts from [start, end) of a slice to be sold now.
-func (e *Estimator) Carve(j *Job, s *window.Slice, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
+// Cut is what the job's atomizer cuts from [start, end) of a slice to be sold now.
+func (e *Estimator) Cut(j *Job, s *window.Slice, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
 	if j.Spec().Divisible() {
 		v := j.View()
 		if p, r := atomizer.Fit(&v, e.Within(j, s, start, end)); r.Why == atomizer.Interested {

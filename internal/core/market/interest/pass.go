@@ -106,8 +106,11 @@ func (p *pass) visit(i int, out *protocol.Out) {
 		switch {
 		case w.Start() > p.now || w.Offered() && (!p.news || w.Heard() == generation) || generation == 0:
 		case w.Round() != 0 || s.Sold(w): // agents are waited for; what is left is announced in the next step
-		case !x.callFor(p.now, s, w, func(j *index.Job) bool { return j.Fresh() && j.Generation() > w.Heard() }):
-			x.offer(p.now, s, w, nil, out)
+		default:
+			waits := x.enrol(p.now, s, w, func(j *index.Job) bool { return j.Fresh() && j.Generation() > w.Heard() })
+			if !waits {
+				x.offer(p.now, s, w, nil, out)
+			}
 		}
 	}
 	if s.Asked(p.now) && !s.Waits() {

@@ -32,8 +32,8 @@ type picker struct {
 	moved []*index.Job
 }
 
-// none empties the candidate that is picked.
-func (p *picker) none() *candidate {
+// noPick empties the room for the best candidate and returns it, to be filled by best, signal and reconsider.
+func (p *picker) noPick() *candidate {
 	p.pick = candidate{}
 	return &p.pick
 }
@@ -150,7 +150,7 @@ func (p *picker) reconsider(now quantity.Instant, j, but *index.Job, s *window.S
 // are not asked.
 func (p *picker) behind(now quantity.Instant, j *index.Job, s *window.Slice, w *window.Window) *candidate {
 	p.index.Refresh(now)
-	pick := p.none()
+	pick := p.noPick()
 	p.best(now, s.Class(), w, j, pick)
 	for _, other := range p.index.Unindexed() {
 		p.reconsider(now, other, j, s, w, pick)

@@ -46,7 +46,7 @@ func BenchmarkWinner(b *testing.B) {
 				answered := 0
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					pick := first.none()
+					pick := first.noPick()
 					first.best(now, board.Classes()[i%5], window.Of(0, now, now.Add(time.Duration(60+i%17*30)*time.Second)), nil, pick)
 					if pick.job != nil {
 						answered++
@@ -95,7 +95,7 @@ func TestTheFirstIsWhoComparingEverybodyFinds(t *testing.T) {
 					}
 				}
 			}
-			pick := first.none()
+			pick := first.noPick()
 			if first.best(now, c, w, nil, pick); pick.job != want.job {
 				t.Fatalf("first is %+v, want %+v", pick, want)
 			}

@@ -54,8 +54,11 @@ func (p *Plain) Sell(now quantity.Instant, waiting int, out *protocol.Out) quant
 			case w.Start() > now:
 				wake = min(wake, w.Start())
 			case generation == 0 || w.Offered() && p.seen[w.ID()] == generation || w.Round() != 0 || s.Sold(w):
-			case !p.callFor(now, s, w, func(j *index.Job) bool { return j.Generation() > p.seen[w.ID()] }):
-				p.offer(now, s, w, nil, out)
+			default:
+				waits := p.enrol(now, s, w, func(j *index.Job) bool { return j.Generation() > p.seen[w.ID()] })
+				if !waits {
+					p.offer(now, s, w, nil, out)
+				}
 			}
 		}
 	}
@@ -100,12 +103,12 @@ func (p *Plain) offer(now quantity.Instant, s *window.Slice, w *window.Window, t
 	var cut atomizer.Piece
 	for {
 		best = candidate{}
-		p.firstOf(now, s, w, full, t, nil, &best)
+		p.findFirst(now, s, w, full, t, nil, &best)
 		if best.job == nil || best.job.Spec().External {
 			break
 		}
 		var refusal atomizer.Refusal
-		if cut, refusal = p.est.Carve(best.job, s, now, w.End()); refusal.Why == atomizer.Interested {
+		if cut, refusal = p.est.Cut(best.job, s, now, w.End()); refusal.Why == atomizer.Interested {
 			break
 		}
 		p.backoff.add(now, best.job, refusal, "")
@@ -138,7 +141,9 @@ func (p *Plain) offer(now quantity.Instant, s *window.Slice, w *window.Window, t
 	p.tellLosers(now, t, w, j, out)
 }
 
-func (p *Plain) firstOf(now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, best *candidate) {
+func (p *Plain) findFirst(
+	now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, best *candidate,
+) {
 	for _, j := range p.able(now, s, w, !full && t == nil) {
 		if j == but {
 			continue

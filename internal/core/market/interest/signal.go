@@ -39,9 +39,9 @@ func (x *Interest) beginCalls(now quantity.Instant) {
 	clear(c.calls)
 }
 
-// callFor tells the agents of a window that could use it, of one that was announced before those whose jobs have changed since. It says
-// whether the window waits for their signals.
-func (x *Interest) callFor(now quantity.Instant, s *window.Slice, w *window.Window, changed func(*index.Job) bool) bool {
+// enrol adds a window to the calls of the agents that could use it, one that was announced before only to calls of those whose jobs have
+// changed since. endCalls sends them. It says whether the window waits for their signals: then it is in the round of this pass.
+func (x *Interest) enrol(now quantity.Instant, s *window.Slice, w *window.Window, changed func(*index.Job) bool) bool {
 	c := &x.calling
 	o, waits := agents.Offer{Slice: s, ID: w.ID()}, false
 	for i := range c.asked {

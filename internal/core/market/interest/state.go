@@ -41,8 +41,8 @@ type Interest struct {
 // offerer offers one window.
 type offerer interface {
 	offer(now quantity.Instant, s *window.Slice, w *window.Window, t *asking, out *protocol.Out)
-	// firstOf finds the first in order of those who signal for a window, but for one that is not meant: nothing is counted.
-	firstOf(now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, pick *candidate)
+	// findFirst puts the first in order of those who signal for a window, but for one that is not meant, into pick: nothing is counted.
+	findFirst(now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, pick *candidate)
 }
 
 // asking is one window whose jobs are asked in order until one cuts a piece that fits.

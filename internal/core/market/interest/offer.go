@@ -25,7 +25,7 @@ func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window
 	x.index.Refresh(now)
 	x.rounds++
 	length, full := w.Length(now), !w.Offered()
-	pick := x.none()
+	pick := x.noPick()
 	list := x.index.Fresh()
 	if full || t != nil {
 		list = x.index.Unindexed()
@@ -46,12 +46,13 @@ func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window
 	for pick.job != nil && !pick.job.Spec().External {
 		// The first in order, and nobody else, cuts its piece now, with its progress as it is now.
 		var refusal atomizer.Refusal
-		if p, refusal = x.est.Carve(pick.job, s, now, w.End()); refusal.Why == atomizer.Interested {
+		if p, refusal = x.est.Cut(pick.job, s, now, w.End()); refusal.Why == atomizer.Interested {
 			break
 		}
 		x.backoff.add(now, pick.job, refusal, "")
 		x.index.Refresh(now) // jobs that have declined rest, and are in no order
-		x.firstOf(now, s, w, full, t, nil, x.none())
+		*pick = candidate{}  // then the next in order is asked
+		x.findFirst(now, s, w, full, t, nil, pick)
 	}
 	j := pick.job
 	late, cost := x.lateFor(now, j, s, w, list, full || t != nil)
@@ -114,7 +115,10 @@ func (x *Interest) give(now quantity.Instant, j *index.Job, s *window.Slice, w *
 	w.Take() // the rest of it is announced again
 }
 
-func (x *Interest) firstOf(now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, pick *candidate) {
+// findFirst looks among all who signal, or among those that changed, and counts nothing.
+func (x *Interest) findFirst(
+	now quantity.Instant, s *window.Slice, w *window.Window, full bool, t *asking, but *index.Job, pick *candidate,
+) {
 	list := x.index.Fresh()
 	if full || t != nil {
 		list = x.index.Unindexed()
@@ -222,7 +226,7 @@ func (x *Interest) askAgent(now quantity.Instant, s *window.Slice, w *window.Win
 	t.first, t.second = pick.Candidate, policy.Candidate{}
 	if !x.policy.Motion().Kept() {
 		var second candidate
-		x.offers.firstOf(now, s, w, true, t, j, &second)
+		x.offers.findFirst(now, s, w, true, t, j, &second)
 		t.second = second.Candidate
 	}
 	t.asks++
