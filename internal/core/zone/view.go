@@ -36,7 +36,10 @@ func (z *asked) Told(j *home.Job) foresight.Told        { return entryOf(j).told
 func (z *asked) Record() status.Foresight               { return z.foresight.Record() }
 func (z *asked) Why(s *window.Slice) string             { return sites.Of(s).View().Why }
 func (z *asked) Asks(s *window.Slice) []*home.Ask       { return sites.Of(s).Asks() }
-func (z *asked) Planned(j *home.Job) (view.Place, bool) { return placeOf(entryOf(j).rigid.Placement()) }
+
+func (z *asked) Planned(j *home.Job) (view.Place, bool) {
+	return placeOf(entryOf(j).rigid.Placement())
+}
 
 func (z *asked) Fit(j *home.Job, c *window.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
 	return z.floor.Estimator().Fit(&entryOf(j).floor, c, start, end)
