@@ -16,7 +16,7 @@ type index struct {
 	ofJob   map[job.ID]few
 	alarms  alarm.Heap[*Lease]
 	stirred dirty.Set[*Lease]
-	pending []*Lease // in order of token
+	pending []*Lease // Sold and due to begin, in order of token: filled by rearm, begun by Runner.Drive
 	due     []*Lease // room for those whose alarm has come
 }
 

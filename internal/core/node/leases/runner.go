@@ -83,8 +83,8 @@ func (u *Runner) late(now quantity.Instant, l *Lease) bool {
 	return u.inventory.Confirmed() && l.Issued() && !l.Vacated() && (l.Stuck() || now >= l.terms.End.Add(u.cfg.ResultRetry))
 }
 
-// Outstanding sends what the lease's state still asks for, and says when it is to be sent again.
-func (u *Runner) Outstanding(now quantity.Instant, l *Lease, out *protocol.Out) {
+// SendDue sends what the lease's state asks for now (of one that has begun, the first Start too) and sets when it is sent again.
+func (u *Runner) SendDue(now quantity.Instant, l *Lease, out *protocol.Out) {
 	u.leases.index.stir(l)
 	l.retry = now.Add(u.cfg.ResultRetry)
 	t := &l.terms
@@ -129,7 +129,7 @@ func (u *Runner) Recover(now quantity.Instant, out *protocol.Out) {
 		if l.phase == Sold {
 			u.leases.change(l, onIssue) // whether it was, the executor will say
 		}
-		u.Outstanding(now, l, out)
+		u.SendDue(now, l, out)
 	}
 }
 
@@ -146,7 +146,7 @@ func (u *Runner) Drive(now quantity.Instant, out *protocol.Out) {
 	}
 	for _, l := range due {
 		if l.retry != 0 && l.retry <= now || l.retry == 0 && u.late(now, l) {
-			u.Outstanding(now, l, out)
+			u.SendDue(now, l, out)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (u *Runner) begin(now quantity.Instant, l *Lease, out *protocol.Out) (over 
 		return true
 	case why == "":
 		u.leases.change(l, onIssue)
-		u.Outstanding(now, l, out)
+		u.SendDue(now, l, out)
 	default:
 		u.leases.index.stir(l) // what is in its way, and until when, changes with time
 	}
@@ -212,7 +212,8 @@ func (u *Runner) Redeemed(in *protocol.Message, out *protocol.Out) bool {
 	return true
 }
 
-// Made goes on with a lease that was just made: this is what it is to run.
+// Made goes on with a lease that was just made: this is what it is to run. It starts nothing: the lease is Sold, and Drive, which every
+// step of the node ends with, begins it as soon as its time has come.
 func (u *Runner) Made(t job.Token, spec *job.Spec, out *protocol.Out) {
 	l := u.leases.Of(t)
 	l.spec = spec
@@ -238,7 +239,7 @@ func (u *Runner) seen(now quantity.Instant, l *Lease, at quantity.Instant, out *
 	at = cmp.Or(at, now)
 	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobStarted, Token: l.terms.Token, Job: l.terms.Job, At: at})
 	u.mail.running(l, at, out)
-	u.Outstanding(now, l, out)
+	u.SendDue(now, l, out)
 }
 
 // Found goes on with a lease of an earlier boot whose process lives.
@@ -248,13 +249,13 @@ func (u *Runner) Found(now quantity.Instant, l *Lease, f *protocol.Found, out *p
 	if f.Still && l.phase == Running { // nobody knows any more why, nor until when
 		u.leases.change(l, onResume)
 	}
-	u.Outstanding(now, l, out)
+	u.SendDue(now, l, out)
 }
 
 // FoundStuck goes on with one whose processes can't be ended.
 func (u *Runner) FoundStuck(now quantity.Instant, l *Lease, out *protocol.Out) {
 	u.mail.toExecutor(l, protocol.Stop, &protocol.Halt{Text: "its processes can't be ended"}, out)
-	u.Outstanding(now, l, out)
+	u.SendDue(now, l, out)
 }
 
 // Reporting is the lease of a token whose executor may say how far it is; nil: nothing runs under it.
@@ -269,7 +270,7 @@ func (u *Runner) Reporting(t job.Token) *Lease {
 // Vacate gives back the time of a lease that has nothing left running.
 func (u *Runner) Vacate(now quantity.Instant, l *Lease, out *protocol.Out) {
 	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobVacated, Token: l.terms.Token, Job: l.terms.Job})
-	u.Outstanding(now, l, out)
+	u.SendDue(now, l, out)
 }
 
 // Report passes a running subjob's progress on to its home.
@@ -284,7 +285,7 @@ func (u *Runner) End(now quantity.Instant, l *Lease, r *job.Result, bare bool, o
 	u.record.Fact(out, protocol.Fact{Kind: protocol.SubjobEnded, Token: l.terms.Token, Job: l.terms.Job,
 		Body: out.SubjobEnds.Keep(protocol.SubjobEnd{Result: r, Bare: bare})})
 	l.fresh = true
-	u.Outstanding(now, l, out)
+	u.SendDue(now, l, out)
 }
 
 func (u *Runner) endUnstarted(now quantity.Instant, l *Lease, why string, out *protocol.Out) {
@@ -306,7 +307,7 @@ func (u *Runner) Acknowledged(now quantity.Instant, in *protocol.Message, a *pro
 		u.gone(l, out)
 		return
 	}
-	u.Outstanding(now, l, out)
+	u.SendDue(now, l, out)
 }
 
 // Settled: the directories of a lease are where they belong.
@@ -342,7 +343,7 @@ func (u *Runner) Stop(now quantity.Instant, in *protocol.Message, h *protocol.Ha
 	l.hurried = l.hurried || h.Now
 	u.halt(l, why)
 	if first && l.Seen() {
-		u.Outstanding(now, l, out)
+		u.SendDue(now, l, out)
 	}
 }
 
@@ -364,7 +365,7 @@ func (u *Runner) EndLost(now quantity.Instant, s *inventory.Slice, why string, o
 		l.lost = why
 		u.halt(l, why)
 		if l.Seen() {
-			u.Outstanding(now, l, out)
+			u.SendDue(now, l, out)
 		}
 	}
 }

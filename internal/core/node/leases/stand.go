@@ -23,14 +23,14 @@ func (s *Stands) Suspend(now quantity.Instant, l *Lease, out *protocol.Out) {
 	s.leases.change(l, onSuspend)
 	l.stand.Since = now
 	l.stand.Times++
-	s.runner.Outstanding(now, l, out)
+	s.runner.SendDue(now, l, out)
 }
 
 // Resume see Suspend.
 func (s *Stands) Resume(now quantity.Instant, l *Lease, out *protocol.Out) {
 	s.leases.change(l, onResume)
 	l.stand.Since, l.stand.Resumed = 0, now
-	s.runner.Outstanding(now, l, out)
+	s.runner.SendDue(now, l, out)
 }
 
 // Yield asks a lease to leave a checkpoint, in the time of its entry that is left.
@@ -39,7 +39,7 @@ func (s *Stands) Yield(now quantity.Instant, l *Lease, why string, out *protocol
 	l.stand.Asked = true
 	s.leases.change(l, onHalt)
 	l.why = why
-	s.runner.Outstanding(now, l, out)
+	s.runner.SendDue(now, l, out)
 }
 
 // Reclaim ends a lease at once.
@@ -47,7 +47,7 @@ func (s *Stands) Reclaim(now quantity.Instant, l *Lease, why string, out *protoc
 	l.stand.Reclaimed = true
 	s.leases.change(l, onHalt)
 	l.why = why
-	s.runner.Outstanding(now, l, out)
+	s.runner.SendDue(now, l, out)
 }
 
 // Stood records that a lease is frozen, goes on, or can't be frozen. A late report is of an order that was withdrawn.
@@ -64,7 +64,7 @@ func (s *Stands) Stood(now quantity.Instant, l *Lease, is *protocol.Stillness, o
 	default:
 		return
 	}
-	s.runner.Outstanding(now, l, out)
+	s.runner.SendDue(now, l, out)
 }
 
 // Follow sets a lease to what its machine's watcher reports, however many reports were lost, and returns whether it is newly to end; stop
@@ -94,7 +94,7 @@ func (s *Stands) Follow(now quantity.Instant, l *Lease, is *protocol.Stand, stop
 		l.stand.Asked, l.stand.Reclaimed = l.stand.Asked || !at, at
 		s.leases.change(l, onHalt)
 		l.why = inventory.ShortOfMemory + ": " + stop()
-		s.runner.Outstanding(now, l, out)
+		s.runner.SendDue(now, l, out)
 		return true
 	}
 	return false

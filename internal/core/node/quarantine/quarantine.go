@@ -99,7 +99,7 @@ func (q *Quarantine) Stuck(now quantity.Instant, t job.Token, text string, out *
 		why += ": " + text
 	}
 	q.lease(now, l, why, out)
-	q.runner.Outstanding(now, l, out)
+	q.runner.SendDue(now, l, out)
 }
 
 // FoundStuck: so they do since before the restart.
