@@ -67,7 +67,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, g *protocol.G
 		if !z.home.Claims().Granted(now, a, in, g, out) { // what was asked for is for sale again
 			z.floor.Late().Spend(-a.Late)
 		}
-		if a.Job.ClaimSet().Lease(in.Token) == nil {
+		if a.Job.ClaimSet().State(in.Token) == nil {
 			z.sites.Make(a.Slice).Book().Drop(in.Token)
 		}
 	}

@@ -29,16 +29,16 @@ func following(now quantity.Instant, c *protocol.Claim, on *sites.Sites, floor *
 }
 
 // overrun moves a rigid job's end by a quarter of its walltime, as far as nothing else is reserved behind it.
-func (z *Zone) overrun(now quantity.Instant, j *home.Job, c *protocol.Claim, l *home.Lease, out *protocol.Out) {
+func (z *Zone) overrun(now quantity.Instant, j *home.Job, c *protocol.Claim, st *home.ClaimState, out *protocol.Out) {
 	_, g := following(now, c, z.sites, z.floor)
 	if end := min(c.End.Add(max(10*time.Second, j.Spec.WalltimeAt(c.Speed)/4)), g.End); end > c.End {
-		z.home.Claims().Extend(now, j, c, l, c.Range, end, trp.Peak{}, out)
+		z.home.Claims().Extend(now, j, c, st, c.Range, end, trp.Peak{}, out)
 	}
 }
 
 // continueInto gives the running job the window behind its own if the policy prefers it to every waiting job that could
 // use that window.
-func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim, l *home.Lease, out *protocol.Out) {
+func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim, st *home.ClaimState, out *protocol.Out) {
 	s, g := following(now, c, z.sites, z.floor)
 	if s == nil {
 		return
@@ -57,5 +57,5 @@ func (z *Zone) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim
 	}
 	whole := job.Range{From: c.Range.From, To: p.Range.To}
 	peak := peakOn(&s.View().Slice, j, whole, c.Demand.Max(p.Demand), c.Plan.Option)
-	z.home.Claims().Extend(now, j, c, l, whole, c.End.Add(p.Wall), peak, out)
+	z.home.Claims().Extend(now, j, c, st, whole, c.End.Add(p.Wall), peak, out)
 }

@@ -53,7 +53,7 @@ func auditLedger(h *home.Ledger) (wrong []string) {
 			c := &j.Claims()[i]
 			claimed = claimed.Add(c.Range)
 			held[j.Queue()] += 1 + len(c.Also)
-			if l := j.ClaimSet().Lease(c.Token); l == nil {
+			if st := j.ClaimSet().State(c.Token); st == nil {
 				wrong = append(wrong, fmt.Sprintf("job %s: nothing is known of its claim %v", j.ID, c.Token))
 			}
 		}
@@ -63,7 +63,7 @@ func auditLedger(h *home.Ledger) (wrong []string) {
 		if j.Active() {
 			live++
 		}
-		if claimed.Len() != j.Progress().Claimed().Len() || len(j.Claims()) != len(j.ClaimSet().Leases()) {
+		if claimed.Len() != j.Progress().Claimed().Len() || len(j.Claims()) != len(j.ClaimSet().States()) {
 			wrong = append(wrong, fmt.Sprintf("job %s: %v is claimed, its %d claims come to %v",
 				j.ID, j.Progress().Claimed(), len(j.Claims()), claimed))
 		}

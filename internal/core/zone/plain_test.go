@@ -29,18 +29,18 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) {
 	rearmLedger(z.home, now)
 	wake := z.home.Settle().Overdue(now, out)
 	rearmLedger(z.home, now)
-	wake = min(wake, z.home.Settle().Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
+	wake = min(wake, z.home.Settle().Continue(now, func(j *home.Job, c *protocol.Claim, st *home.ClaimState) {
 		p.stirSlices()
 		if s, g := following(now, c, z.sites, z.floor); s != nil && j.Spec.Extends() {
-			z.overrun(now, j, c, l, out)
+			z.overrun(now, j, c, st, out)
 		} else if s != nil {
-			p.continueInto(now, j, c, l, s, g, out)
+			p.continueInto(now, j, c, st, s, g, out)
 		}
 	}))
 	z.wakeAt(now, min(wake, p.market(now, out)), out)
 }
 
-func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim, l *home.Lease, s *sites.Slice, g protocol.Gap,
+func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Claim, st *home.ClaimState, s *sites.Slice, g protocol.Gap,
 	out *protocol.Out) {
 	z, v := p.z, j.View()
 	v.Continues, v.Running = c.Range, v.Running-1
@@ -54,7 +54,7 @@ func (p *plain) continueInto(now quantity.Instant, j *home.Job, c *protocol.Clai
 		return
 	}
 	whole := job.Range{From: c.Range.From, To: mine.Range.To}
-	z.home.Claims().Extend(now, j, c, l, whole, c.End.Add(mine.Wall), peakOn(&s.View().Slice, j, whole, c.Demand.Max(mine.Demand),
+	z.home.Claims().Extend(now, j, c, st, whole, c.End.Add(mine.Wall), peakOn(&s.View().Slice, j, whole, c.Demand.Max(mine.Demand),
 		c.Plan.Option),
 		out)
 }

@@ -56,11 +56,11 @@ func (z *Zone) after(now quantity.Instant, out *protocol.Out) {
 		return
 	}
 	wake := z.home.Settle().Overdue(now, out)
-	wake = min(wake, z.home.Settle().Continue(now, func(j *home.Job, c *protocol.Claim, l *home.Lease) {
+	wake = min(wake, z.home.Settle().Continue(now, func(j *home.Job, c *protocol.Claim, st *home.ClaimState) {
 		if j.Spec.Extends() {
-			z.overrun(now, j, c, l, out)
+			z.overrun(now, j, c, st, out)
 		} else if z.seek == nil {
-			z.continueInto(now, j, c, l, out)
+			z.continueInto(now, j, c, st, out)
 		}
 	}))
 	z.wakeAt(now, min(wake, z.sell(now, out)), out)

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/internal/core/gang"
-	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/home/standing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -48,9 +48,9 @@ func (a *Ask) ID() uint64 { return a.id }
 // Slices are those that are asked for: of a gang, of the node that is asked now.
 func (a *Ask) Slices() []job.SliceID {
 	if a.holds != nil && len(a.holds.Held()) < len(a.holds.Members()) {
-		return lease.Slices(protocol.Part(a.Slice, a.Also, a.holds.Members(), a.holds.Next()))
+		return standing.Slices(protocol.Part(a.Slice, a.Also, a.holds.Members(), a.holds.Next()))
 	}
-	return lease.Slices(a.Slice, a.Also)
+	return standing.Slices(a.Slice, a.Also)
 }
 
 // price is what it will take of its queue's credits.

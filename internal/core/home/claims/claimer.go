@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/home/backoff"
-	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/home/standing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -77,17 +77,17 @@ func Node(c *protocol.Claim) protocol.Address {
 	return protocol.Address{Role: protocol.Node, ID: string(c.Node)}
 }
 
-// standing finds the job and lease an answer of a node is about; nil if the claim no longer stands.
-func (d *Claimer) standing(in *protocol.Message) (*record.Job, *lease.Lease) {
+// standing finds the job and the claim that an answer of a node is about; nil if the claim no longer stands.
+func (d *Claimer) standing(in *protocol.Message) (*record.Job, *standing.ClaimState) {
 	if j := d.book.Job(in.Job); j != nil {
-		if l := j.ClaimSet().Lease(in.Token); l != nil {
-			return j, l
+		if st := j.ClaimSet().State(in.Token); st != nil {
+			return j, st
 		}
 	}
 	return nil, nil
 }
 
 // halt is the message that makes a node stop a subjob. One that has ended and is being stored is not hurried.
-func halt(now quantity.Instant, j *record.Job, l *lease.Lease, why string) *protocol.Halt {
-	return &protocol.Halt{Text: why, Now: !l.Stores() && j.Ending().Hurried(now, j.Spec.Launch.Grace)}
+func halt(now quantity.Instant, j *record.Job, st *standing.ClaimState, why string) *protocol.Halt {
+	return &protocol.Halt{Text: why, Now: !st.Stores() && j.Ending().Hurried(now, j.Spec.Launch.Grace)}
 }

@@ -2,8 +2,8 @@ package claims
 
 import (
 	"sluice.dev/sluice/internal/core/gang"
-	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/home/standing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -39,22 +39,22 @@ func (d *Claimer) Abort(a *Ask, out *protocol.Out) {
 }
 
 // Member finds the standing claim of a gang that a node's answer is about, and the place of the member; nil if it is about none.
-func (d *Claimer) Member(in *protocol.Message) (j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
+func (d *Claimer) Member(in *protocol.Message) (j *record.Job, st *standing.ClaimState, c *protocol.Claim, i int) {
 	if j = d.book.Job(in.Job); j == nil || j.Spec.Topology == job.SameNode {
 		return nil, nil, nil, 0
 	}
-	if l, c, i = j.ClaimSet().Member(in.Token); c == nil {
+	if st, c, i = j.ClaimSet().Member(in.Token); c == nil {
 		return nil, nil, nil, 0
 	}
-	return j, l, c, i
+	return j, st, c, i
 }
 
 // memberLeased: a node has made a member's hold a lease.
-func (d *Claimer) memberLeased(j *record.Job, l *lease.Lease, c *protocol.Claim, i int) {
-	course := l.Course(c)
+func (d *Claimer) memberLeased(j *record.Job, st *standing.ClaimState, c *protocol.Claim, i int) {
+	course := st.Course(c)
 	course.Leased(i)
-	if !l.Known() && course.Known() && course.Broken() == "" {
-		l.Confirm()
+	if !st.Known() && course.Known() && course.Broken() == "" {
+		st.Confirm()
 		d.Delays.Taken(j, c)
 	}
 	d.book.Stir(j)
@@ -62,9 +62,9 @@ func (d *Claimer) memberLeased(j *record.Job, l *lease.Lease, c *protocol.Claim,
 
 // RepeatGang resends what is outstanding to the nodes of a gang: Redeem to those whose lease is not known, Stop to all that are left where
 // the gang is to end. Stop goes first: a hold that is given up makes no lease.
-func (d *Claimer) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
-	course := l.Course(c)
-	l.Send(now)
+func (d *Claimer) RepeatGang(now quantity.Instant, j *record.Job, st *standing.ClaimState, c *protocol.Claim, out *protocol.Out) {
+	course := st.Course(c)
+	st.Send(now)
 	stop := course.Broken()
 	if e := j.Ending(); e.Stopping() {
 		stop = e.Planned().Reason
@@ -72,7 +72,7 @@ func (d *Claimer) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease
 	for i := range c.Members {
 		m := &c.Members[i]
 		if stop != "" && course.Left(i) {
-			d.Send(out, protocol.Message{Kind: protocol.Stop, To: gang.At(m), Token: m.Token, Job: j.ID, Body: halt(now, j, l, stop)})
+			d.Send(out, protocol.Message{Kind: protocol.Stop, To: gang.At(m), Token: m.Token, Job: j.ID, Body: halt(now, j, st, stop)})
 		}
 		if course.Asked(i) {
 			d.redeemMember(j, c, i, out)
@@ -82,14 +82,14 @@ func (d *Claimer) RepeatGang(now quantity.Instant, j *record.Job, l *lease.Lease
 
 // remindGang is what is due of a gang's claim: nodes that have said nothing are likely to be out of reach, and their slices are left to
 // others for a while.
-func (d *Claimer) remindGang(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
-	course := l.Course(c)
+func (d *Claimer) remindGang(now quantity.Instant, j *record.Job, st *standing.ClaimState, c *protocol.Claim, out *protocol.Out) {
+	course := st.Course(c)
 	for i := range c.Members {
-		if l.Sent() != 0 && course.Asked(i) {
-			d.Silent(now, j, lease.Slices(protocol.Part(c.Slice, c.Also, c.Members, i)), l.WonBy())
+		if st.Sent() != 0 && course.Asked(i) {
+			d.Silent(now, j, standing.Slices(protocol.Part(c.Slice, c.Also, c.Members, i)), st.WonBy())
 		}
 	}
-	d.RepeatGang(now, j, l, c, out)
+	d.RepeatGang(now, j, st, c, out)
 }
 
 // redeemMember sends Commit to one member's node.

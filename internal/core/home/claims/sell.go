@@ -83,11 +83,11 @@ func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, start, end
 	d.book.Fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sales.Keep(sold),
 	})
-	l := j.ClaimSet().Lease(token)
-	l.Redeemed(now, a.id)
+	st := j.ClaimSet().State(token)
+	st.RedeemSent(now, a.id)
 	d.book.Stir(j)
 	if c := *j.ClaimSet().Claim(token); len(c.Members) > 0 {
-		d.RepeatGang(now, j, l, &c, out)
+		d.RepeatGang(now, j, st, &c, out)
 	} else {
 		d.Redeem(j, &c, out)
 	}

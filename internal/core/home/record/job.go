@@ -11,11 +11,11 @@ import (
 	"sluice.dev/sluice/internal/core/home/backoff"
 	"sluice.dev/sluice/internal/core/home/ending"
 	"sluice.dev/sluice/internal/core/home/learn"
-	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/list"
 	"sluice.dev/sluice/internal/core/home/output"
 	"sluice.dev/sluice/internal/core/home/progress"
 	"sluice.dev/sluice/internal/core/home/queues"
+	"sluice.dev/sluice/internal/core/home/standing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/outbox"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -80,7 +80,7 @@ func (q *Queue) Count(s job.State) int { return q.rosters[s].Len() }
 type work struct {
 	progress progress.Progress
 	history  progress.History
-	claims   lease.Claims
+	claims   standing.Claims
 	output   output.Output
 	slots    [Resting - Leases]int // by Alarm
 	busy     int                   // 1 + its place among the busy jobs
@@ -131,7 +131,7 @@ func (j *Job) History() *progress.History {
 }
 
 // ClaimSet are its claims that are not settled; nil if it never had any.
-func (j *Job) ClaimSet() *lease.Claims {
+func (j *Job) ClaimSet() *standing.Claims {
 	if j.work == nil {
 		return nil
 	}

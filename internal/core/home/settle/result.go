@@ -6,8 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/home/backoff"
 	"sluice.dev/sluice/internal/core/home/learn"
-	"sluice.dev/sluice/internal/core/home/lease"
 	"sluice.dev/sluice/internal/core/home/record"
+	"sluice.dev/sluice/internal/core/home/standing"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -23,8 +23,8 @@ func (d *Settler) Result(now quantity.Instant, in *protocol.Message, end *protoc
 		d.claims.Send(out, ack)
 		return
 	}
-	if gang, l, c, i := d.claims.Member(in); c != nil && c.Generation.Number() == in.Generation.Number() {
-		d.memberGone(now, gang, l, c, i, end.Result, out)
+	if gang, st, c, i := d.claims.Member(in); c != nil && c.Generation.Number() == in.Generation.Number() {
+		d.memberGone(now, gang, st, c, i, end.Result, out)
 		return
 	}
 	c := j.ClaimSet().Claim(in.Token)
@@ -42,7 +42,7 @@ func (d *Settler) conclude(
 ) {
 	c := *standing
 	d.claims.Delays.Taken(j, standing)
-	remained := j.ClaimSet().Lease(c.Token).Remains()
+	remained := j.ClaimSet().State(c.Token).Remains()
 	if remained != 0 {
 		j.MakeBackoff().Outlives(true)
 	} else {
@@ -128,14 +128,14 @@ func completed(j *record.Job, c *protocol.Claim, r *job.Result) job.Range {
 
 // RedeemRefused: a node has made a claim no lease, and never will.
 func (d *Settler) RedeemRefused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
-	if j, l, c, i := d.claims.Member(in); c != nil {
-		if l.Course(c).Refused(i, r.Text) {
-			d.proceed(now, j, l, c, out)
+	if j, st, c, i := d.claims.Member(in); c != nil {
+		if st.Course(c).Refused(i, r.Text) {
+			d.proceed(now, j, st, c, out)
 		}
 		return
 	}
-	if j, l := d.claims.LeaseOf(in); j != nil {
-		d.claims.BackOff(now, j, nil, l.WonBy(), r.Text)
+	if j, st := d.claims.StateOf(in); j != nil {
+		d.claims.BackOff(now, j, nil, st.WonBy(), r.Text)
 		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: in.Job, Token: in.Token, At: now,
 			Body: &protocol.ClaimEnd{Text: r.Text}})
 		d.Settled(now, j, out)
@@ -143,23 +143,23 @@ func (d *Settler) RedeemRefused(now quantity.Instant, in *protocol.Message, r *p
 }
 
 // memberGone: a member's process is gone. Unless it was done the others are stopped.
-func (d *Settler) memberGone(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, i int, r *job.Result,
+func (d *Settler) memberGone(now quantity.Instant, j *record.Job, st *standing.ClaimState, c *protocol.Claim, i int, r *job.Result,
 	out *protocol.Out) {
 	if i == 0 && r.Start != 0 {
 		d.watch.Began(j, r.Start)
 	}
-	if l.Course(c).Gone(i, r) {
-		d.proceed(now, j, l, c, out)
+	if st.Course(c).Gone(i, r) {
+		d.proceed(now, j, st, c, out)
 	}
 }
 
 // proceed settles a gang's claim once nothing of any member is left; until then it stops those that are left if one has failed them.
-func (d *Settler) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c *protocol.Claim, out *protocol.Out) {
+func (d *Settler) proceed(now quantity.Instant, j *record.Job, st *standing.ClaimState, c *protocol.Claim, out *protocol.Out) {
 	d.book.Stir(j)
-	course := l.Course(c)
+	course := st.Course(c)
 	if !course.Over() {
 		if course.Broken() != "" {
-			d.claims.RepeatGang(now, j, l, c, out)
+			d.claims.RepeatGang(now, j, st, c, out)
 		}
 		return
 	}
@@ -167,7 +167,7 @@ func (d *Settler) proceed(now quantity.Instant, j *record.Job, l *lease.Lease, c
 		d.conclude(now, j, c, r, protocol.Address{}, out)
 	} else {
 		members := c.Members
-		d.claims.BackOff(now, j, nil, l.WonBy(), why)
+		d.claims.BackOff(now, j, nil, st.WonBy(), why)
 		d.book.Fact(out, protocol.Fact{Kind: protocol.Released, Job: j.ID, Token: c.Token, At: now, Body: &protocol.ClaimEnd{Text: why}})
 		d.confirm(j.ID, members, job.Range{}, out)
 		d.Settled(now, j, out)

@@ -1,4 +1,4 @@
-package lease
+package standing
 
 import (
 	"slices"
@@ -10,30 +10,30 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Claims are the standing claims of one job. Invariant: they are in order of their tokens, each once, and each has exactly one Lease,
-// which stand in the order in which they were claimed. Its reading methods may be called on nil: nothing of the job was ever sold.
+// Claims are the standing claims of one job. Invariant: they are in order of their tokens, each once, and each has exactly one ClaimState;
+// these stand in the order in which they were claimed. Its reading methods may be called on nil: nothing of the job was ever sold.
 type Claims struct {
 	claims []protocol.Claim // durable
-	leases []Lease
+	states []ClaimState
 	// one is room for what most jobs have no more of at a time.
 	one struct {
 		claim [1]protocol.Claim
-		lease [1]Lease
+		state [1]ClaimState
 	}
 }
 
 // Init makes room.
-func (s *Claims) Init() { s.claims, s.leases = s.one.claim[:0], s.one.lease[:0] }
+func (s *Claims) Init() { s.claims, s.states = s.one.claim[:0], s.one.state[:0] }
 
 // Restore makes them the ones of a record. Nothing is known of them.
 func (s *Claims) Restore(r *protocol.Record) {
 	*s = Claims{claims: slices.Clone(r.Claims)}
 	for i := range s.claims {
-		s.leases = append(s.leases, Lease{token: s.claims[i].Token})
+		s.states = append(s.states, ClaimState{token: s.claims[i].Token})
 	}
 }
 
-// All are the claims, by token; Leases what is known of them.
+// All are the claims, by token; States what is known of them.
 func (s *Claims) All() []protocol.Claim {
 	if s == nil {
 		return nil
@@ -41,12 +41,12 @@ func (s *Claims) All() []protocol.Claim {
 	return s.claims
 }
 
-// Leases are what is known of them, the first that was claimed first.
-func (s *Claims) Leases() []Lease {
+// States are what is known of them, the first that was claimed first.
+func (s *Claims) States() []ClaimState {
 	if s == nil {
 		return nil
 	}
-	return s.leases
+	return s.states
 }
 
 // Claim under a token; nil if none stands.
@@ -61,12 +61,12 @@ func (s *Claims) Claim(t job.Token) *protocol.Claim {
 	return nil
 }
 
-// Lease is what is known of the claim under a token; nil if none stands.
-func (s *Claims) Lease(t job.Token) *Lease {
+// State is what is known of the claim under a token; nil if none stands.
+func (s *Claims) State(t job.Token) *ClaimState {
 	if s != nil {
-		for i := range s.leases {
-			if s.leases[i].token == t {
-				return &s.leases[i]
+		for i := range s.states {
+			if s.states[i].token == t {
+				return &s.states[i]
 			}
 		}
 	}
@@ -74,12 +74,12 @@ func (s *Claims) Lease(t job.Token) *Lease {
 }
 
 // Member finds the claim of a gang one of whose members has a token, and which; nil if there is none.
-func (s *Claims) Member(t job.Token) (l *Lease, c *protocol.Claim, i int) {
+func (s *Claims) Member(t job.Token) (st *ClaimState, c *protocol.Claim, i int) {
 	if s != nil {
 		for k := range s.claims {
 			c = &s.claims[k]
 			if i = protocol.MemberOf(c.Members, t); i >= 0 {
-				return s.Lease(c.Token), c, i
+				return s.State(c.Token), c, i
 			}
 		}
 	}
@@ -95,16 +95,16 @@ func (s *Claims) Add(c *protocol.Claim) *protocol.Claim {
 		}
 	}
 	s.claims = slices.Insert(s.claims, i, *c)
-	s.leases = append(s.leases, Lease{token: c.Token})
+	s.states = append(s.states, ClaimState{token: c.Token})
 	return &s.claims[i]
 }
 
 // Remove takes one out that stands.
-func (s *Claims) Remove(t job.Token) (c protocol.Claim, l Lease) {
-	c, l = *s.Claim(t), *s.Lease(t)
+func (s *Claims) Remove(t job.Token) (c protocol.Claim, st ClaimState) {
+	c, st = *s.Claim(t), *s.State(t)
 	s.claims = slices.DeleteFunc(s.claims, func(c protocol.Claim) bool { return c.Token == t })
-	s.leases = slices.DeleteFunc(s.leases, func(l Lease) bool { return l.token == t })
-	return c, l
+	s.states = slices.DeleteFunc(s.states, func(st ClaimState) bool { return st.token == t })
+	return c, st
 }
 
 // Move changes a claim's range and end. A peak of zero changes nothing.
@@ -118,16 +118,16 @@ func (s *Claims) Move(c *protocol.Claim, r job.Range, end quantity.Instant, peak
 
 // Resend makes all nodes' messages due at once.
 func (s *Claims) Resend() {
-	for i := range s.Leases() {
-		s.leases[i].sent = 0
+	for i := range s.States() {
+		s.states[i].sent = 0
 	}
 }
 
 // Began is when the first of them began; 0 if none is known to have.
 func (s *Claims) Began() (first quantity.Instant) {
-	for _, l := range s.Leases() {
-		if l.running != 0 && (first == 0 || l.running < first) {
-			first = l.running
+	for _, st := range s.States() {
+		if st.running != 0 && (first == 0 || st.running < first) {
+			first = st.running
 		}
 	}
 	return first
@@ -136,8 +136,8 @@ func (s *Claims) Began() (first quantity.Instant) {
 // Had is what its running subjobs have had so far, in MiB-milliseconds.
 func (s *Claims) Had(now quantity.Instant) (sum int64) {
 	for i := range s.All() {
-		if l := s.Lease(s.claims[i].Token); l.running != 0 && l.running < now {
-			sum += policy.MemoryTime(s.claims[i].Demand, now.Sub(l.running))
+		if st := s.State(s.claims[i].Token); st.running != 0 && st.running < now {
+			sum += policy.MemoryTime(s.claims[i].Demand, now.Sub(st.running))
 		}
 	}
 	return sum

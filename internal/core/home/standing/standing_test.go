@@ -1,4 +1,4 @@
-package lease
+package standing
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestEachClaimHasOneLease: random claims that come and go, held against a plain list of tokens.
-func TestEachClaimHasOneLease(t *testing.T) {
+// TestEachClaimHasOneState: random claims that come and go, held against a plain list of tokens.
+func TestEachClaimHasOneState(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var s Claims
 		s.Init()
@@ -30,56 +30,56 @@ func TestEachClaimHasOneLease(t *testing.T) {
 					want = append(want, token)
 				}
 			case i >= 0:
-				if c, l := s.Remove(token); c.Token != token || l.Token() != token {
-					rt.Fatalf("of %v came the claim %v and the lease %v", token, c.Token, l.Token())
+				if c, st := s.Remove(token); c.Token != token || st.Token() != token {
+					rt.Fatalf("of %v came the claim %v and the state %v", token, c.Token, st.Token())
 				}
 				want = slices.Delete(want, i, i+1)
 			}
-			for i, l := range s.Leases() {
-				if l.Token() != want[i] {
-					rt.Fatalf("lease %d is of %v, want %v", i, l.Token(), want[i])
+			for i, st := range s.States() {
+				if st.Token() != want[i] {
+					rt.Fatalf("state %d is of %v, want %v", i, st.Token(), want[i])
 				}
 			}
 			byToken := slices.SortedFunc(slices.Values(want), job.Token.Compare)
-			if len(s.All()) != len(want) || len(s.Leases()) != len(want) {
-				rt.Fatalf("%d claims and %d leases, want %d", len(s.All()), len(s.Leases()), len(want))
+			if len(s.All()) != len(want) || len(s.States()) != len(want) {
+				rt.Fatalf("%d claims and %d states, want %d", len(s.All()), len(s.States()), len(want))
 			}
 			for i := range s.All() {
 				if s.All()[i].Token != byToken[i] {
 					rt.Fatalf("claim %d is of %v, want %v", i, s.All()[i].Token, byToken[i])
 				}
 			}
-			if (s.Claim(token) == nil) != (s.Lease(token) == nil) {
-				rt.Fatalf("%v has a claim or a lease, and not both", token)
+			if (s.Claim(token) == nil) != (s.State(token) == nil) {
+				rt.Fatalf("%v has a claim or a state, and not both", token)
 			}
 		}
 	})
 }
 
-// TestWhatALeaseWaitsFor: each step of a lease's life, and whether something about it waits for an answer then.
-func TestWhatALeaseWaitsFor(t *testing.T) {
+// TestWhatAClaimWaitsFor: each step of a claim's life, and whether something about it waits for an answer then.
+func TestWhatAClaimWaitsFor(t *testing.T) {
 	c := &protocol.Claim{Token: job.Token{Seq: 1},
 		Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 5}, Start: 1, End: 100}}}
-	leased := Lease{token: c.Token}
+	claimed := ClaimState{token: c.Token}
 	for _, step := range []struct {
 		what    string
-		do      func(l *Lease) bool // false: it is to be refused
+		do      func(st *ClaimState) bool // false: it is to be refused
 		settled bool
 	}{
-		{"redeemed", func(l *Lease) bool { l.Redeemed(1, 7); return l.WonBy() == 7 && l.Sent() == 1 }, false},
-		{"leased", func(l *Lease) bool { l.Confirm(); return true }, true},
-		{"withdrawn before it began", (*Lease).Withdraw, false},
-		{"it has begun meanwhile", func(l *Lease) bool { l.Begin(10, true); return true }, true},
-		{"withdrawn then", func(l *Lease) bool { return !l.Withdraw() }, true},
-		{"extended", func(l *Lease) bool { l.Extend(c); l.Extending(20, 8); return l.Extension() == 8 }, false},
-		{"another extension is answered", func(l *Lease) bool { return !l.Extended(9) }, false},
-		{"its own is", func(l *Lease) bool { return l.Extended(8) }, true},
+		{"Redeem is sent", func(st *ClaimState) bool { st.RedeemSent(1, 7); return st.WonBy() == 7 && st.Sent() == 1 }, false},
+		{"leased", func(st *ClaimState) bool { st.Confirm(); return true }, true},
+		{"withdrawn before it began", (*ClaimState).Withdraw, false},
+		{"it has begun meanwhile", func(st *ClaimState) bool { st.Begin(10, true); return true }, true},
+		{"withdrawn then", func(st *ClaimState) bool { return !st.Withdraw() }, true},
+		{"extended", func(st *ClaimState) bool { st.Extend(c); st.Extending(20, 8); return st.Extension() == 8 }, false},
+		{"another extension is answered", func(st *ClaimState) bool { return !st.Extended(9) }, false},
+		{"its own is", func(st *ClaimState) bool { return st.Extended(8) }, true},
 	} {
-		if !step.do(&leased) || leased.Settled() != step.settled {
-			t.Fatalf("%s: nothing waits for an answer: %v, want %v", step.what, leased.Settled(), step.settled)
+		if !step.do(&claimed) || claimed.Settled() != step.settled {
+			t.Fatalf("%s: nothing waits for an answer: %v, want %v", step.what, claimed.Settled(), step.settled)
 		}
 	}
-	if r, end, _ := leased.Before(); r != c.Range || end != c.End {
+	if r, end, _ := claimed.Before(); r != c.Range || end != c.End {
 		t.Errorf("before it was extended it was %v until %d", r, end)
 	}
 }
@@ -101,8 +101,8 @@ func TestHowLongAHomeWaits(t *testing.T) {
 		{"its processes remain", 0, at(2 * time.Minute), at(2*time.Minute + skew)},
 		{"they do for too long", at(time.Minute), at(time.Hour), at(MostRemaining + skew)},
 	} {
-		l := Lease{storing: c.storing, remains: c.remains}
-		if got := l.GivenUp(end, skew); got != c.want {
+		st := ClaimState{storing: c.storing, remains: c.remains}
+		if got := st.GivenUp(end, skew); got != c.want {
 			t.Errorf("%s: given up %v after the end, want %v", c.what, got.Sub(end), c.want.Sub(end))
 		}
 	}
@@ -112,18 +112,18 @@ func TestHowLongAHomeWaits(t *testing.T) {
 func TestWhenASubjobBids(t *testing.T) {
 	c := &protocol.Claim{Sale: protocol.Sale{Placement: protocol.Placement{End: quantity.Instant(time.Minute),
 		Plan: protocol.Plan{Wall: 40 * time.Second}}}}
-	l := Lease{running: 1}
-	if at := l.BidsAt(c, time.Second); at != c.End.Add(-11*time.Second) {
+	st := ClaimState{running: 1}
+	if at := st.BidsAt(c, time.Second); at != c.End.Add(-11*time.Second) {
 		t.Errorf("it bids %v before its end, want its grace and a quarter of its length", c.End.Sub(at))
 	}
-	if l.Bids(c); l.BidsAt(c, time.Second) != quantity.Never {
+	if st.Bids(c); st.BidsAt(c, time.Second) != quantity.Never {
 		t.Error("it bids again for the same end")
 	}
 	c.End++
-	if l.BidsAt(c, time.Second) == quantity.Never {
+	if st.BidsAt(c, time.Second) == quantity.Never {
 		t.Error("its end has moved, and it bids no more")
 	}
-	if l.Extending(1, 3); l.BidsAt(c, time.Second) != quantity.Never {
+	if st.Extending(1, 3); st.BidsAt(c, time.Second) != quantity.Never {
 		t.Error("it bids while it is being extended")
 	}
 }

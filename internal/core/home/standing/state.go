@@ -1,5 +1,5 @@
-// Package lease is the unsettled claims of one job, and what its ledger knows of each since it came up.
-package lease
+// Package standing is the unsettled claims of one job, and what its ledger knows of each since it came up.
+package standing
 
 import (
 	"time"
@@ -20,9 +20,9 @@ const (
 	MostRemaining = 10 * time.Minute
 )
 
-// Lease is what the ledger knows of one claim since it came up. Soft. Invariant: at most one extension is unanswered, and until it is
-// answered the lease knows the claim as it was before.
-type Lease struct {
+// ClaimState is what the ledger has heard of one claim since it came up, and what it has said. Soft; the lease is the node's.
+// Invariant: at most one extension is unanswered, and until it is answered the state knows the claim as it was before.
+type ClaimState struct {
 	token job.Token
 	// known: the node has confirmed it. sent: when Redeem, Stop or Extend was last sent.
 	known bool
@@ -52,125 +52,127 @@ type Lease struct {
 }
 
 // Token of the claim.
-func (l *Lease) Token() job.Token { return l.token }
+func (st *ClaimState) Token() job.Token { return st.token }
 
 // WonBy is the ask that it came from, 0 if that was before the ledger came up.
-func (l *Lease) WonBy() uint64 { return l.won }
+func (st *ClaimState) WonBy() uint64 { return st.won }
 
-// Redeemed notes the ask that the claim came from, and that its node is told of it.
-func (l *Lease) Redeemed(now quantity.Instant, ask uint64) { l.sent, l.won = now, ask }
+// RedeemSent notes the ask that the claim came from, and that its node is told of it now.
+func (st *ClaimState) RedeemSent(now quantity.Instant, ask uint64) { st.sent, st.won = now, ask }
 
 // Sent is when the last message that its node must answer was sent, 0 if one is due at once.
-func (l *Lease) Sent() quantity.Instant { return l.sent }
+func (st *ClaimState) Sent() quantity.Instant { return st.sent }
 
 // Send notes that its node is told now.
-func (l *Lease) Send(now quantity.Instant) { l.sent = now }
+func (st *ClaimState) Send(now quantity.Instant) { st.sent = now }
 
 // Known says whether the node has confirmed it.
-func (l *Lease) Known() bool { return l.known }
+func (st *ClaimState) Known() bool { return st.known }
 
 // Confirm notes that the node has confirmed it.
-func (l *Lease) Confirm() { l.known = true }
+func (st *ClaimState) Confirm() { st.known = true }
 
 // Running since then; 0 if that was not heard of.
-func (l *Lease) Running() quantity.Instant { return l.running }
+func (st *ClaimState) Running() quantity.Instant { return st.running }
 
 // Begin notes that it runs since then.
-func (l *Lease) Begin(at quantity.Instant, known bool) {
-	l.known, l.running, l.withdrawn = known, at, false
+func (st *ClaimState) Begin(at quantity.Instant, known bool) {
+	st.known, st.running, st.withdrawn = known, at, false
 }
 
 // Progress is the unit up to which its subjob last said that it is.
-func (l *Lease) Progress() int64 { return l.progress }
+func (st *ClaimState) Progress() int64 { return st.progress }
 
 // Report notes how far its subjob is.
-func (l *Lease) Report(progress int64) { l.progress = max(l.progress, progress) }
+func (st *ClaimState) Report(progress int64) { st.progress = max(st.progress, progress) }
 
 // Reported is the unit up to which it reports completion. Units beyond its claim are not shown.
-func (l *Lease) Reported(c *protocol.Claim) int64 {
-	return max(c.Range.From, min(l.progress, c.Range.To))
+func (st *ClaimState) Reported(c *protocol.Claim) int64 {
+	return max(c.Range.From, min(st.progress, c.Range.To))
 }
 
 // Stores says whether its subjob has ended and what it left is being stored.
-func (l *Lease) Stores() bool { return l.storing != 0 }
+func (st *ClaimState) Stores() bool { return st.storing != 0 }
 
 // Store notes that its node says so.
-func (l *Lease) Store(now quantity.Instant) { l.storing = now }
+func (st *ClaimState) Store(now quantity.Instant) { st.storing = now }
 
 // Remains is when its node last reported processes of it that should be gone; 0: never.
-func (l *Lease) Remains() quantity.Instant { return l.remains }
+func (st *ClaimState) Remains() quantity.Instant { return st.remains }
 
 // Remain notes that its node says so.
-func (l *Lease) Remain(now quantity.Instant) { l.remains = now }
+func (st *ClaimState) Remain(now quantity.Instant) { st.remains = now }
 
 // Extend keeps what a claim is, before its node is asked to move it; the claim is extended after that.
-func (l *Lease) Extend(c *protocol.Claim) {
-	l.before.rng, l.before.end, l.before.peak = c.Range, c.End, c.Peak
+func (st *ClaimState) Extend(c *protocol.Claim) {
+	st.before.rng, st.before.end, st.before.peak = c.Range, c.End, c.Peak
 }
 
 // Extending notes under what number that is asked.
-func (l *Lease) Extending(now quantity.Instant, ask uint64) { l.ask, l.sent = ask, now }
+func (st *ClaimState) Extending(now quantity.Instant, ask uint64) { st.ask, st.sent = ask, now }
 
 // Extension is that number; 0: no extension waits for an answer.
-func (l *Lease) Extension() uint64 { return l.ask }
+func (st *ClaimState) Extension() uint64 { return st.ask }
 
 // Extended says whether an answer is the one that was waited for.
-func (l *Lease) Extended(ask uint64) bool {
-	was := l.ask == ask
+func (st *ClaimState) Extended(ask uint64) bool {
+	was := st.ask == ask
 	if was {
-		l.ask = 0
+		st.ask = 0
 	}
 	return was
 }
 
 // Before is what the claim was before it was extended.
-func (l *Lease) Before() (r job.Range, end quantity.Instant, peak trp.Peak) {
-	return l.before.rng, l.before.end, l.before.peak
+func (st *ClaimState) Before() (r job.Range, end quantity.Instant, peak trp.Peak) {
+	return st.before.rng, st.before.end, st.before.peak
 }
 
 // BidsAt is when its subjob bids for the window that follows its own: late enough to judge the present queue, early enough for the program
 // to see its new end. Never if it does not.
-func (l *Lease) BidsAt(c *protocol.Claim, grace time.Duration) quantity.Instant {
-	if l.running == 0 || l.ask != 0 || l.tried == c.End || c.End == quantity.Never || len(c.Also) > 0 {
+func (st *ClaimState) BidsAt(c *protocol.Claim, grace time.Duration) quantity.Instant {
+	if st.running == 0 || st.ask != 0 || st.tried == c.End || c.End == quantity.Never || len(c.Also) > 0 {
 		return quantity.Never
 	}
 	return c.End.Add(-grace - max(2*time.Second, c.Wall()/4))
 }
 
 // Bids notes that it bids: not again for the same end.
-func (l *Lease) Bids(c *protocol.Claim) { l.tried = c.End }
+func (st *ClaimState) Bids(c *protocol.Claim) { st.tried = c.End }
 
 // Withdrawn says whether its node is asked to give it up unless it has begun.
-func (l *Lease) Withdrawn() bool { return l.withdrawn }
+func (st *ClaimState) Withdrawn() bool { return st.withdrawn }
 
 // Withdraw makes its node be asked to withdraw it, unless it has begun or is to move; it reports whether it is.
-func (l *Lease) Withdraw() bool {
-	l.withdrawn = l.withdrawn || l.running == 0 && l.ask == 0
-	return l.running == 0 && l.ask == 0
+func (st *ClaimState) Withdraw() bool {
+	st.withdrawn = st.withdrawn || st.running == 0 && st.ask == 0
+	return st.running == 0 && st.ask == 0
 }
 
 // Course of a gang's claim, begun where there is none: after a crash its members are asked again.
-func (l *Lease) Course(c *protocol.Claim) *gang.Course {
-	if l.course == nil {
-		l.course = gang.NewCourse(len(c.Members))
+func (st *ClaimState) Course(c *protocol.Claim) *gang.Course {
+	if st.course == nil {
+		st.course = gang.NewCourse(len(c.Members))
 	}
-	return l.course
+	return st.course
 }
 
 // Settled says that nothing about it waits for an answer; of a job that is not to end.
-func (l *Lease) Settled() bool {
-	return l.known && l.ask == 0 && !l.withdrawn && (l.course == nil || l.course.Broken() == "")
+func (st *ClaimState) Settled() bool {
+	return st.known && st.ask == 0 && !st.withdrawn && (st.course == nil || st.course.Broken() == "")
 }
 
 // GivenUp is when it is given up if its node stays silent; its subjob is to be over at end.
-func (l *Lease) GivenUp(end quantity.Instant, skew time.Duration) quantity.Instant {
-	return max(end, min(l.storing, end.Add(MostStoring)), min(l.remains, end.Add(MostRemaining))).Add(skew)
+func (st *ClaimState) GivenUp(end quantity.Instant, skew time.Duration) quantity.Instant {
+	return max(end, min(st.storing, end.Add(MostStoring)), min(st.remains, end.Add(MostRemaining))).Add(skew)
 }
 
 // StoredTooLong reports whether its node reported to the last that its output is being stored.
-func (l *Lease) StoredTooLong(end quantity.Instant) bool { return l.storing >= end.Add(MostStoring) }
+func (st *ClaimState) StoredTooLong(end quantity.Instant) bool {
+	return st.storing >= end.Add(MostStoring)
+}
 
 // RemainedTooLong reports whether its node reported to the last that processes remain.
-func (l *Lease) RemainedTooLong(end quantity.Instant) bool {
-	return l.remains >= end.Add(MostRemaining)
+func (st *ClaimState) RemainedTooLong(end quantity.Instant) bool {
+	return st.remains >= end.Add(MostRemaining)
 }

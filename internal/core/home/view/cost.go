@@ -16,8 +16,8 @@ func (v *View) Costs(cuts []status.Cut) []status.Cut {
 	for _, c := range cuts {
 		if j := v.home.Book().Job(c.Job); j != nil {
 			c.Kind = j.Spec.Kind
-			if l := j.ClaimSet().Lease(c.Token); l != nil {
-				c.Reported = max(0, min(l.Progress(), c.Range.To)-c.Range.From)
+			if st := j.ClaimSet().State(c.Token); st != nil {
+				c.Reported = max(0, min(st.Progress(), c.Range.To)-c.Range.From)
 				if !c.Withdrawn {
 					c.Ran = max(0, c.At.Sub(c.Started))
 					c.AtRisk = atRisk(j, j.ClaimSet().Claim(c.Token).Speed, &c)

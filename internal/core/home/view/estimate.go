@@ -47,7 +47,7 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 			end, wall := early, time.Duration(0)
 			if len(s.Claims()) > 0 {
 				wall = s.Claims()[0].Wall()
-				if at := s.ClaimSet().Lease(s.Claims()[0].Token).Running(); at != 0 {
+				if at := s.ClaimSet().State(s.Claims()[0].Token).Running(); at != 0 {
 					end, late = at, at
 				}
 			} else if p, ok := l.rigidPlace(s); ok {

@@ -54,13 +54,13 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		c := &s.Claims()[i]
 		sub := showClaim(c)
 		sub.Running, sub.Outcome = true, "starting"
-		l := s.ClaimSet().Lease(c.Token)
-		if t := l.Running(); t != 0 {
+		st := s.ClaimSet().State(c.Token)
+		if t := st.Running(); t != 0 {
 			sub.Start, sub.Outcome = t, "running"
 		} else if c.Start > now {
 			sub.Outcome = "sold"
 		}
-		sub.Progress = l.Reported(c)
+		sub.Progress = st.Reported(c)
 		j.History = append(j.History, sub)
 	}
 	byToken := func(a, b status.Subjob) int { return a.Token.Compare(b.Token) }
@@ -123,7 +123,7 @@ func slicesOf(c *protocol.Claim) []job.SliceID {
 func ahead(now quantity.Instant, j *home.Job) (first *protocol.Claim) {
 	for i := range j.Claims() {
 		c := &j.Claims()[i]
-		if c.Start <= now || j.ClaimSet().Lease(c.Token).Running() != 0 {
+		if c.Start <= now || j.ClaimSet().State(c.Token).Running() != 0 {
 			return nil
 		}
 		if first == nil || c.Start < first.Start {
@@ -166,7 +166,7 @@ func (l *look) show(s *home.Job) status.Job {
 				j.Slices = append(j.Slices, id)
 			}
 		}
-		j.Reported += s.ClaimSet().Lease(c.Token).Reported(c) - c.Range.From
+		j.Reported += s.ClaimSet().State(c.Token).Reported(c) - c.Range.From
 	}
 	started := began(s)
 	j.Started = started

@@ -51,7 +51,7 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 			if place := places(c); !slices.Contains(at, place) {
 				at = append(at, place)
 			}
-			if j.ClaimSet().Lease(c.Token).Running() != 0 {
+			if j.ClaimSet().State(c.Token).Running() != 0 {
 				doing = "running on "
 			}
 		}
@@ -109,7 +109,7 @@ func awaited(j *home.Job) string {
 	}
 	stored := 0
 	for i := range j.Claims() {
-		if j.ClaimSet().Lease(j.Claims()[i].Token).Stores() {
+		if j.ClaimSet().State(j.Claims()[i].Token).Stores() {
 			stored++
 		}
 	}
